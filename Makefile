@@ -1,0 +1,42 @@
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/ready
+
+.PHONY: help test check demo bench lock clean
+
+help: ## Show this help
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
+
+# Everything comes from the locked requirements; a newer pyproject or lock installs again.
+$(READY): requirements/dev.txt pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	@VIRTUAL_ENV=.venv $(BIN)/uv pip sync --quiet --require-hashes requirements/dev.txt
+	@VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+test: $(READY) ## Run the whole fast test-suite (sets everything up from nothing)
+	$(BIN)/pytest -n 2 -q
+
+check: $(READY) ## Lint, types and the layering of the rooms
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+demo: $(READY) ## See what trimtab does, on this machine, without a cluster
+	@$(BIN)/trimtab demo
+
+bench: $(READY) ## Run every benchmark; each ends with one line of JSON
+	@set -e; for file in benchmarks/[a-z]*.py; do echo "== $$file"; $(BIN)/python $$file; done
+
+lock: $(READY) ## Resolve the dependencies again into requirements/
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
+	  pyproject.toml -o requirements/run.txt
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
+	  --all-extras --group pyproject.toml:dev -c requirements/run.txt pyproject.toml -o requirements/dev.txt
+
+clean: ## Remove what make has made
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache out

@@ -1,0 +1,10 @@
+"""Adapters for crane.json."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.golden.harness import Case, Excuse
+
+ADAPTERS: dict[str, Callable[[Case], None]] = {}
+EXCUSED: dict[str, Excuse] = {}

@@ -1,0 +1,52 @@
+"""admit: the cases that need no metrics: paused, switched off, pinned, outside the bounds."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from trimtab.core.bound import Limits
+from trimtab.core.model import Memory, Observation, RuleName
+from trimtab.policy import Admit, Mode, Policy, Total, TotalAverage
+
+
+class Verdict(NamedTuple):
+    """Why the metrics are not asked, and what the replicas become."""
+
+    rule: RuleName
+    replicas: int
+    until: float | None = None
+
+
+def admit(policy: Policy, seen: Observation, memory: Memory, limits: Limits) -> Verdict | None:
+    """The verdict, or None to go on to the metrics."""
+    rules, current = policy.admit, seen.spec_replicas
+    if paused(rules, seen.at):
+        return Verdict(RuleName.PAUSED, current, rules.paused_until)
+    if pinned(rules, seen.at):
+        assert rules.pin is not None
+        return Verdict(RuleName.PIN, rules.pin, rules.pin_until)
+    if current == 0:
+        return _from_zero(policy, memory, limits)
+    if current > limits.most:
+        return Verdict(RuleName.ABOVE_MAX, limits.most)
+    if current < limits.least:
+        return Verdict(RuleName.BELOW_MIN, limits.least)
+    return None
+
+
+def _from_zero(policy: Policy, memory: Memory, limits: Limits) -> Verdict | None:
+    """Zero means off, unless we went there ourselves and can see from there, or the floor has risen since."""
+    if not memory.zeroed:
+        return Verdict(RuleName.SWITCHED_OFF, 0)
+    if limits.least > 0:
+        return Verdict(RuleName.BELOW_MIN, limits.least)
+    sees_without_pods = any(isinstance(signal, Total | TotalAverage) for signal in policy.signals)
+    return None if sees_without_pods else Verdict(RuleName.SWITCHED_OFF, 0)
+
+
+def paused(rules: Admit, at: float) -> bool:
+    return rules.mode is Mode.PAUSED or (rules.paused_until is not None and at < rules.paused_until)
+
+
+def pinned(rules: Admit, at: float) -> bool:
+    return rules.pin is not None and (rules.pin_until is None or at < rules.pin_until)

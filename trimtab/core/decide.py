@@ -1,0 +1,175 @@
+"""decide(policy, seen, memory) -> Decision: the stages in order. Read this first.
+
+admit -> propose (+ foresee) -> combine -> settle -> resize -> blend -> gate -> bound -> change
+"""
+
+from __future__ import annotations
+
+from math import ceil
+
+from msgspec.structs import replace
+
+from trimtab.core.admit import Verdict, admit
+from trimtab.core.blend import Ask, blend
+from trimtab.core.bound import Limits, bound, limits_at
+from trimtab.core.combine import combine
+from trimtab.core.foresee import foresee
+from trimtab.core.gate import gate
+from trimtab.core.model import (
+    Change,
+    ContainerSize,
+    Decision,
+    Memory,
+    Missing,
+    Observation,
+    Plan,
+    Proposal,
+    RuleName,
+    Step,
+)
+from trimtab.core.propose import propose
+from trimtab.core.resize import resize
+from trimtab.core.settle import RULES, Scene, Wish, stabilise
+from trimtab.core.settle.scene import wish_of
+from trimtab.core.tally import running_and_ready
+from trimtab.core.watermark import crossed
+from trimtab.policy import Axis, Factor, Policy, Watermark
+
+
+def decide(policy: Policy, seen: Observation, memory: Memory) -> Decision:
+    """What the workload should become, and why. Pure: the same three values give the same decision, for ever."""
+    limits = limits_at(policy.bounds, seen.at)
+    verdict = admit(policy, seen, memory, limits)
+    if verdict is not None:
+        return _without_metrics(policy, seen, memory, verdict)
+    steps: list[Step] = []
+    proposals = propose(policy, seen, memory) + foresee(policy, seen)
+    memory = _note_marks(policy, seen, memory, proposals)
+    chosen = combine(policy.combine, _heard(policy, proposals), seen.spec_replicas)
+    if isinstance(chosen, Missing):
+        wanted, wish, memory = _without_signal(policy, seen, memory, chosen, steps)
+    else:
+        wanted, wish, memory = _settle(policy, seen, memory, chosen, limits, steps)
+    plan = _plan(policy, seen, memory, wanted, limits, steps)
+    change = _change(policy, seen, plan, insists=policy.replays_noop and wish.ratio != 1.0)
+    return Decision(plan=plan, change=change, proposals=tuple(proposals), steps=tuple(steps), memory=memory)
+
+
+def _without_metrics(policy: Policy, seen: Observation, memory: Memory, verdict: Verdict) -> Decision:
+    step = Step(
+        rule=verdict.rule,
+        axis=Axis.REPLICAS,
+        before=seen.spec_replicas,
+        after=verdict.replicas,
+        until=verdict.until,
+    )
+    steps = [step]
+    plan = gate((), seen, memory, Plan(replicas=verdict.replicas, sizes=seen.sizes), steps)
+    return Decision(plan=plan, change=_change(policy, seen, plan), steps=tuple(steps), memory=memory)
+
+
+def _heard(policy: Policy, proposals: list[Proposal]) -> list[Proposal]:
+    """In a forecast's exact mode its prediction replaces the present value, as its source does; else it only adds."""
+    if policy.outlook is None or not policy.outlook.exact:
+        return proposals
+    usable = [one for one in proposals if one.forecast and not isinstance(one.replicas, Missing)]
+    return [replace(one, forecast=False) for one in usable] or proposals
+
+
+def _without_signal(
+    policy: Policy, seen: Observation, memory: Memory, missing: Missing, steps: list[Step]
+) -> tuple[int, Wish, Memory]:
+    """Keep the size; after a while take the fallback, which is a floor unless the user allows a decrease."""
+    current, absence = seen.spec_replicas, policy.absence
+    since = memory.failing_since if memory.failing_since is not None else seen.at
+    memory = replace(memory, failing_since=since)
+    steps.append(_replicas_step(RuleName.METRICS_MISSING, current, current, detail=missing.reason))
+    if absence.then_replicas is None or seen.at < since + absence.hold_s:
+        return current, Wish(current, 1.0), memory
+    wanted = absence.then_replicas if absence.allow_decrease else max(current, absence.then_replicas)
+    if wanted != current:
+        steps.append(_replicas_step(RuleName.FALLBACK, current, wanted))
+    return wanted, wish_of(wanted, current), memory
+
+
+def _settle(
+    policy: Policy, seen: Observation, memory: Memory, chosen: Proposal, limits: Limits, steps: list[Step]
+) -> tuple[int, Wish, Memory]:
+    """Fold the wish through the ordered rules; remember the raw wish for the next time."""
+    assert not isinstance(chosen.replicas, Missing)
+    wish = _first_wish(policy, chosen, seen.spec_replicas)
+    raw = ceil(wish.replicas - 1e-9)
+    scene = _scene(policy, seen, memory, limits)
+    for rule in policy.settle:
+        name, apply = RULES[type(rule)]
+        settled, until = apply(rule, wish, scene)
+        if settled.replicas != wish.replicas:
+            steps.append(_replicas_step(name, wish.replicas, settled.replicas, until))
+        wish = settled
+    memory = replace(memory, failing_since=None)
+    window_s = stabilise.window(policy.settle)
+    if window_s is not None:
+        memory = replace(memory, wanted=stabilise.remember(memory.wanted, seen.at, raw, window_s))
+    return ceil(wish.replicas - 1e-9), wish, memory
+
+
+def _first_wish(policy: Policy, chosen: Proposal, current: int) -> Wish:
+    """Document 002's factor is kept as it was divided: its edges are inclusive to the last bit."""
+    assert not isinstance(chosen.replicas, Missing)
+    if isinstance(policy.signals[0], Factor) and not chosen.forecast and chosen.value is not None and chosen.target:
+        return Wish(chosen.replicas, chosen.value / chosen.target)
+    return wish_of(chosen.replicas, current)
+
+
+def _scene(policy: Policy, seen: Observation, memory: Memory, limits: Limits) -> Scene:
+    marks = any(isinstance(signal, Watermark) for signal in policy.signals)
+    ready = running_and_ready(seen.pods, policy.pods, seen.at) if marks else seen.spec_replicas
+    calm = marks and memory.above_since is None and memory.below_since is None
+    return Scene(seen.at, seen.spec_replicas, ready, limits.least, limits.most, memory, calm)
+
+
+def _note_marks(policy: Policy, seen: Observation, memory: Memory, proposals: list[Proposal]) -> Memory:
+    """Since when a watermark has been crossed; with several signals, any of them."""
+    sides = [
+        crossed(signal, one.value)
+        for signal, one in zip(policy.signals, proposals, strict=False)
+        if isinstance(signal, Watermark) and one.value is not None
+    ]
+    if not sides:
+        return memory
+    above = (memory.above_since if memory.above_since is not None else seen.at) if 1 in sides else None
+    below = (memory.below_since if memory.below_since is not None else seen.at) if -1 in sides else None
+    return replace(memory, above_since=above, below_since=below)
+
+
+def _plan(
+    policy: Policy, seen: Observation, memory: Memory, wanted: int, limits: Limits, steps: list[Step]
+) -> Plan:
+    """Both axes in one plan; without a vertical policy it is the replicas alone."""
+    if policy.vertical is None:
+        plan = Plan(replicas=bound(wanted, limits, steps), sizes=seen.sizes)
+    else:
+        targets = resize(policy.vertical, seen, memory, steps)
+        ask = Ask(
+            seen.spec_replicas, wanted, seen.sizes, targets, limits.least, limits.most, memory.overloaded
+        )
+        plan = blend(policy.blend, policy.vertical, ask, steps)
+        plan = replace(plan, replicas=bound(plan.replicas, limits, steps))
+    return gate(policy.gates, seen, memory, plan, steps) if policy.gates or seen.vetoes else plan
+
+
+def _change(policy: Policy, seen: Observation, plan: Plan, insists: bool = False) -> Change | None:
+    """What differs from now; `insists` repeats the same number, as document 002's program does."""
+    replicas = plan.replicas if plan.replicas != seen.spec_replicas or insists else None
+    sizes: dict[str, ContainerSize] = {
+        name: size for name, size in plan.sizes.items() if size != seen.sizes.get(name)
+    }
+    if replicas is None and not sizes:
+        return None
+    return Change(was=seen.spec_replicas, replicas=replicas, sizes=sizes or None)
+
+
+def _replicas_step(
+    rule: RuleName, before: float, after: float, until: float | None = None, detail: str = ""
+) -> Step:
+    return Step(rule=rule, axis=Axis.REPLICAS, before=before, after=after, until=until, detail=detail)

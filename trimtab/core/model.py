@@ -1,0 +1,251 @@
+"""The nouns of a decision: what is seen, what is remembered, what is proposed, changed and planned."""
+
+from __future__ import annotations
+
+import enum
+from typing import NamedTuple
+
+from trimtab.policy import Axis, Direction, Record, Size
+
+
+class Reason(enum.StrEnum):
+    """Why there is no value. Each has its own sentence in `explain`."""
+
+    ABSENT = "Absent"  # the source answered without a value
+    UNREACHABLE = "Unreachable"  # the source did not answer
+    STALE = "Stale"
+    NOT_FINITE = "NotFinite"
+    NEGATIVE = "Negative"
+    ZERO = "Zero"  # where the policy says that zero is no answer
+    AMBIGUOUS = "Ambiguous"  # more than one series
+    PARTIAL = "Partial"  # the source warned that its answer is incomplete
+    NO_REQUEST = "NoRequest"  # a container has no request to compare with
+    NO_READY_PODS = "NoReadyPods"  # every sample belongs to a pod that does not count yet
+    UNSUPPORTED = "Unsupported"  # a metric type nobody knows
+    NOT_ENOUGH_HISTORY = "NotEnoughHistory"
+    NOT_PREDICTABLE = "NotPredictable"
+    EXPIRED = "Expired"
+    NOT_CONFIGURED = "NotConfigured"
+
+
+class Missing(Record):
+    """No value, and why; `detail` names the culprit (a pod, a container, an address)."""
+
+    reason: Reason
+    since: float | None = None
+    detail: str = ""
+
+
+PENDING, RUNNING, SUCCEEDED, FAILED = "Pending", "Running", "Succeeded", "Failed"
+
+
+class Pod(Record):
+    """Facts of one pod; immutable, shared by reference between ticks."""
+
+    name: str
+    phase: str = RUNNING
+    ready: bool | None = True  # None: there is no Ready condition yet
+    created_at: float | None = None
+    started_at: float | None = None
+    ready_since: float | None = None  # last transition of the Ready condition
+    deleting: bool = False
+    requests: Size = Size()  # of the whole pod
+    containers: dict[str, Size] = {}  # request of each container
+    no_request: str = ""  # the container that lacks a request, where one does
+
+
+class PodSamples(Record):
+    """One value for each pod; `at` holds the time of each sample, or one time for all."""
+
+    values: dict[str, float]
+    at: float
+    times: dict[str, float] = {}
+    window_s: float = 60.0
+
+
+class TotalSample(Record):
+    value: float
+    at: float
+
+
+Samples = PodSamples | TotalSample
+
+
+class Quantile(NamedTuple):
+    probability: float
+    value: float
+
+
+class Outlook(Record):
+    """What one signal is expected to need at its horizon; total demand, or per-pod utilisation for document 003."""
+
+    made_at: float
+    expires_at: float
+    demand: tuple[Quantile, ...]
+    model: str
+    per_pod: bool = False
+
+    def at_quantile(self, probability: float) -> float:
+        """The value of the first quantile that reaches the wanted probability."""
+        return next((q.value for q in self.demand if q.probability >= probability), self.demand[-1].value)
+
+
+class Startup(Record):
+    """How long pods take to become ready."""
+
+    made_at: float
+    expires_at: float
+    quantiles: tuple[Quantile, ...]
+    pods: int = 0
+
+
+class Estimate(Record):
+    """What one container needs, from its histograms, with the facts that the safety rules ask for."""
+
+    target: Size
+    lower: Size = Size()
+    upper: Size = Size()
+    observed_s: float = 0.0
+    memory_window_s: float = 86400.0
+    memory_peak_bytes: float | None = None  # working set, last 24 h
+    oom_at: float | None = None
+
+
+class Usage(Record):
+    made_at: float
+    expires_at: float
+    containers: dict[str, Estimate]
+
+
+class ContainerSize(Record):
+    requests: Size
+    limits: Size = Size()
+
+
+class Veto(Record):
+    """A fact from outside that forbids a direction now: a conflict, a rollout, a quota, the fleet breaker."""
+
+    axis: Axis
+    direction: Direction | None  # None: both
+    reason: str
+    detail: str = ""
+    until: float | None = None
+
+
+class Observation(Record):
+    """What is seen at `at`, which is now. `samples` and `outlooks` are aligned with policy.signals."""
+
+    at: float
+    spec_replicas: int
+    status_replicas: int
+    pods: tuple[Pod, ...] = ()
+    sizes: dict[str, ContainerSize] = {}
+    samples: tuple[Samples | Missing, ...] = ()
+    outlooks: tuple[Outlook | Missing, ...] = ()
+    usage: Usage | Missing = Missing(reason=Reason.NOT_CONFIGURED)
+    startup: Startup | Missing = Missing(reason=Reason.NOT_CONFIGURED)
+    vetoes: tuple[Veto, ...] = ()
+
+
+Event = tuple[float, int]  # (at, replicas or change)
+
+
+class Memory(Record):
+    """What outlives a tick; a restart loses nothing because this is written to the object's status."""
+
+    version: int = 1
+    wanted: tuple[Event, ...] = ()  # raw wishes, for stabilisation
+    grown: tuple[Event, ...] = ()  # pods added, for rate limits
+    shrunk: tuple[Event, ...] = ()
+    up_at: float | None = None
+    down_at: float | None = None
+    resized_at: float | None = None
+    failing_since: float | None = None
+    above_since: float | None = None  # over the high watermark
+    below_since: float | None = None
+    zeroed: bool = False  # we scaled it to zero, so we may wake it
+    overloaded: bool = False  # OOM kill or eviction since the last scaling
+
+    @property
+    def scaled_at(self) -> float | None:
+        """The last act of any kind."""
+        return max((at for at in (self.up_at, self.down_at, self.resized_at) if at is not None), default=None)
+
+
+class Proposal(Record):
+    """What one source asks for, before any rule."""
+
+    source: str
+    replicas: float | Missing
+    value: float | None = None
+    target: float | None = None
+    forecast: bool = False
+
+
+class RuleName(enum.StrEnum):
+    """Everything that can change a wish; one sentence each in `explain`."""
+
+    PAUSED = "Paused"
+    SWITCHED_OFF = "ScalingDisabled"
+    PIN = "Pin"
+    ABOVE_MAX = "AboveMax"
+    BELOW_MIN = "BelowMin"
+    METRICS_MISSING = "MetricsMissing"
+    FALLBACK = "Fallback"
+    STABILISE = "Stabilise"
+    UP_LIMIT = "UpLimit"
+    RATE = "Rate"
+    VELOCITY = "Velocity"
+    MAX_FACTOR = "MaxFactor"
+    MIN_FACTOR = "MinFactor"
+    COOLDOWN = "Cooldown"
+    DELAY = "Delay"
+    ROUND_UP = "RoundUp"
+    WEIGHTS = "Weights"
+    BUCKETS = "Buckets"
+    CAPACITY = "Capacity"
+    WARM_UP = "WarmUp"
+    PEAK = "Peak"
+    ALLOWED = "Allowed"
+    CAPPED_BY_BUCKET = "CappedByBucket"
+    UPDATE_MODE = "UpdatePolicy"
+    MAINTENANCE_WINDOW = "MaintenanceWindow"
+    REST = "StabilizationWindow"
+    MIN_CHANGE = "MinChange"
+    VETO = "Veto"
+    SCHEDULE = "Schedule"
+    MIN_REPLICAS = "TooFewReplicas"
+    MAX_REPLICAS = "TooManyReplicas"
+
+
+class Step(Record):
+    """One rule changed one number; `container` is set on the vertical axes."""
+
+    rule: RuleName
+    axis: Axis
+    before: float
+    after: float
+    until: float | None = None
+    container: str = ""
+    detail: str = ""
+
+
+class Plan(Record):
+    replicas: int
+    sizes: dict[str, ContainerSize] = {}
+
+
+class Change(Record):
+    """What to write; None means leave that axis alone."""
+
+    was: int  # the replicas this change was decided on
+    replicas: int | None = None
+    sizes: dict[str, ContainerSize] | None = None
+
+
+class Decision(Record):
+    plan: Plan
+    change: Change | None
+    proposals: tuple[Proposal, ...] = ()
+    steps: tuple[Step, ...] = ()
+    memory: Memory = Memory()

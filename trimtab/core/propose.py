@@ -1,0 +1,165 @@
+"""propose: how many replicas each signal asks for. The formulas are Kubernetes' replica calculator's.
+
+utilization = trunc(100 * usage / request); ratio = utilization / target; replicas = ceil(ratio * ready pods).
+Leaves take and give numbers only, so that the compiled lane can share them.
+"""
+
+from __future__ import annotations
+
+from math import ceil, inf, isfinite, trunc
+
+from trimtab.core.model import Memory, Missing, Observation, PodSamples, Proposal, Reason, TotalSample
+from trimtab.core.tally import Tally, running_and_ready, tally
+from trimtab.core.watermark import watermark_replicas
+from trimtab.policy import Absence, Factor, PodAverage, Policy, Signal, Total, TotalAverage, Utilization, Watermark
+
+MAX_REPLICAS = 2**31 - 1
+_GRAIN = 1e-9  # integer divisions of milli-units survive the trip through floats
+
+
+def propose(policy: Policy, seen: Observation, memory: Memory) -> list[Proposal]:
+    """One proposal for each signal, in order; a signal without a usable sample proposes Missing."""
+    return [
+        _propose_one(policy, signal, seen, seen.samples[index] if index < len(seen.samples) else _ABSENT)
+        for index, signal in enumerate(policy.signals)
+    ]
+
+
+_ABSENT = Missing(reason=Reason.ABSENT)
+
+
+def _propose_one(policy: Policy, signal: Signal, seen: Observation, sample: PodSamples | TotalSample | Missing) -> Proposal:
+    usable = judge(sample, policy.absence, seen.at)
+    if isinstance(usable, Missing):
+        return Proposal(source=signal.metric.label, replicas=usable)
+    if isinstance(usable, PodSamples):
+        return _from_pods(policy, signal, seen, usable)
+    return _from_total(policy, signal, seen, usable.value)
+
+
+def judge(sample: PodSamples | TotalSample | Missing, absence: Absence, at: float) -> PodSamples | TotalSample | Missing:
+    """Absent, stale, zero, negative and not-a-number are different, and none of them is a value."""
+    if isinstance(sample, Missing):
+        return sample
+    if absence.stale_after_s is not None and at - sample.at > absence.stale_after_s:
+        return Missing(reason=Reason.STALE, since=sample.at)
+    if isinstance(sample, TotalSample):
+        if not isfinite(sample.value):
+            return Missing(reason=Reason.NOT_FINITE)
+        if sample.value < 0:
+            return Missing(reason=Reason.NEGATIVE)
+        if sample.value == 0 and absence.zero_is_missing:
+            return Missing(reason=Reason.ZERO)
+    return sample
+
+
+def _from_pods(policy: Policy, signal: Signal, seen: Observation, samples: PodSamples) -> Proposal:
+    if isinstance(signal, Watermark):
+        total = sum(samples.values.values())
+        return _from_total(policy, signal, seen, total)
+    assert isinstance(signal, Utilization | PodAverage), f"{type(signal).__name__} needs one total, not a value for each pod"
+    by_request = isinstance(signal, Utilization)
+    totals = tally(seen.pods, samples, signal.metric, policy.pods, seen.at, by_request)
+    if isinstance(totals, Tally) and totals.ready == 0:
+        totals = Missing(reason=Reason.NO_READY_PODS)
+    if isinstance(totals, Missing):
+        return Proposal(source=signal.metric.label, replicas=totals)
+    up, down = signal.tolerance.up, signal.tolerance.down
+    if isinstance(signal, Utilization):
+        if totals.request <= 0:
+            return Proposal(source=signal.metric.label, replicas=Missing(reason=Reason.NO_REQUEST))
+        value, target = utilization_percent(totals.usage, totals.request), float(signal.percent)
+        replicas = by_utilization(totals, target, up, down, seen.spec_replicas)
+    else:
+        value, target = average_value(totals.usage, totals.ready), signal.target
+        replicas = by_average(totals, target, up, down, seen.spec_replicas)
+    return Proposal(source=signal.metric.label, replicas=replicas, value=value, target=target)
+
+
+def _from_total(policy: Policy, signal: Signal, seen: Observation, value: float) -> Proposal:
+    name = signal.metric.label
+    if isinstance(signal, TotalAverage):
+        replicas = by_total_average(
+            value, signal.target, signal.tolerance.up, signal.tolerance.down, seen.status_replicas
+        )
+        share = value / seen.status_replicas if seen.status_replicas else value
+        return Proposal(source=name, replicas=replicas, value=share, target=signal.target)
+    if isinstance(signal, Factor):
+        return Proposal(source=name, replicas=seen.spec_replicas * (value / signal.target), value=value, target=signal.target)
+    ready = running_and_ready(seen.pods, policy.pods, seen.at)
+    if isinstance(signal, Watermark):
+        return watermark_replicas(signal, value, ready, seen, policy.bounds)
+    assert isinstance(signal, Total), f"{type(signal).__name__} needs a value for each pod, not one total"
+    replicas = by_value(value, signal.target, signal.tolerance.up, signal.tolerance.down, seen.spec_replicas, ready)
+    return Proposal(source=name, replicas=replicas, value=value, target=signal.target)
+
+
+# --- arithmetic leaves -----------------------------------------------------------------------------------------------
+
+
+def within(ratio: float, up: float, down: float) -> bool:
+    return 1.0 - down <= ratio <= 1.0 + up
+
+
+def whole(replicas: float) -> int:
+    """Ceil, saturating where Kubernetes does."""
+    return MAX_REPLICAS if replicas >= MAX_REPLICAS else ceil(replicas)
+
+
+def utilization_percent(usage: float, request: float) -> float:
+    return float(trunc(100.0 * usage / request + _GRAIN))
+
+
+def average_value(total: float, count: int) -> float:
+    """The mean in whole thousandths, as Kubernetes keeps it."""
+    return trunc(total * 1000.0 / count + 1e-6) / 1000.0
+
+
+def by_utilization(t: Tally, percent: float, up: float, down: float, current: int) -> int:
+    ratio = utilization_percent(t.usage, t.request) / percent
+    if t.missing == 0 and not (t.unready > 0 and ratio > 1.0):
+        return current if within(ratio, up, down) else whole(ratio * t.ready)
+    usage, request, count = t.usage, t.request, t.ready + t.strangers
+    if t.missing and ratio != 1.0:
+        # A silent pod is busy when we would shrink and idle when we would grow: both damp the step.
+        usage += max(100.0, percent) / 100.0 * t.missing_request if ratio < 1.0 else 0.0
+        request, count = request + t.missing_request, count + t.missing
+    if ratio > 1.0:
+        request, count = request + t.unready_request, count + t.unready
+    again = utilization_percent(usage, request) / percent
+    return _rebalanced(ratio, again, count, up, down, current)
+
+
+def by_average(t: Tally, target: float, up: float, down: float, current: int) -> int:
+    ratio = average_value(t.usage, t.ready) / target
+    if t.missing == 0 and not (t.unready > 0 and ratio > 1.0):
+        return current if within(ratio, up, down) else whole(ratio * t.ready)
+    usage, count = t.usage, t.ready + t.strangers
+    if t.missing and ratio != 1.0:
+        usage += target * t.missing if ratio < 1.0 else 0.0
+        count += t.missing
+    if ratio > 1.0:
+        count += t.unready
+    again = average_value(usage, count) / target
+    return _rebalanced(ratio, again, count, up, down, current)
+
+
+def _rebalanced(ratio: float, again: float, count: int, up: float, down: float, current: int) -> int:
+    if within(again, up, down) or (ratio < 1.0 < again) or (ratio > 1.0 > again):
+        return current
+    replicas = whole(again * count)
+    if (again < 1.0 and replicas > current) or (again > 1.0 and replicas < current):
+        return current
+    return replicas
+
+
+def by_value(value: float, target: float, up: float, down: float, current: int, ready: int) -> int:
+    ratio = value / target
+    if current == 0:
+        return whole(ratio)
+    return current if within(ratio, up, down) else whole(ratio * ready)
+
+
+def by_total_average(total: float, target: float, up: float, down: float, replicas: int) -> int:
+    ratio = total / (target * replicas) if replicas else inf
+    return replicas if within(ratio, up, down) else whole(total / target)

@@ -1,0 +1,36 @@
+"""remember: what an act that succeeded leaves behind. Never called for a write that failed, nor in Shadow."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from trimtab.core.model import Change, Memory
+from trimtab.core.settle import rate
+from trimtab.policy import Policy, Rate
+
+
+def first_sight(at: float, replicas: int) -> Memory:
+    """A new leader knows nothing: it behaves as if the current replicas had just been wished for (Kubernetes HPA)."""
+    return Memory(wanted=((at, replicas),))
+
+
+def remember(policy: Policy, memory: Memory, change: Change, at: float) -> Memory:
+    """The memory after `change` was written at `at`."""
+    if change.sizes:
+        memory = replace(memory, resized_at=at, overloaded=False)
+    if change.replicas is None:
+        return memory
+    memory = replace(memory, zeroed=change.replicas == 0, overloaded=False)
+    # A scaling to the same number is a scaling down: document 002's program counts it so.
+    if change.replicas > change.was:
+        return replace(memory, up_at=at, grown=_event(policy, memory.grown, at, change.replicas - change.was, True))
+    return replace(memory, down_at=at, shrunk=_event(policy, memory.shrunk, at, change.was - change.replicas, False))
+
+
+def _event(
+    policy: Policy, events: tuple[tuple[float, int], ...], at: float, pods: int, up: bool
+) -> tuple[tuple[float, int], ...]:
+    for rule in policy.settle:
+        if isinstance(rule, Rate):
+            return rate.remember(events, at, pods, rate.longest_period(rule.up if up else rule.down))
+    return events

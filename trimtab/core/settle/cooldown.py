@@ -1,0 +1,23 @@
+"""Cooldown: blocked while now is strictly before last + cooldown (document 002: of the same direction)."""
+
+from __future__ import annotations
+
+from trimtab.core.settle.scene import Scene, Wish
+from trimtab.policy import Cooldown
+
+
+def rest(rule: Cooldown, wish: Wish, scene: Scene) -> tuple[Wish, float | None]:
+    up = wish.ratio > 1.0
+    if wish.replicas == scene.current and wish.ratio == 1.0:
+        return wish, None
+    last = _last(rule, scene, up)
+    until = None if last is None else last + (rule.up_s if up else rule.down_s)
+    if until is None or scene.at >= until:
+        return wish, None
+    return Wish(float(scene.current), 1.0), until
+
+
+def _last(rule: Cooldown, scene: Scene, up: bool) -> float | None:
+    if rule.any_direction:
+        return max((at for at in (scene.memory.up_at, scene.memory.down_at) if at is not None), default=None)
+    return scene.memory.up_at if up else scene.memory.down_at

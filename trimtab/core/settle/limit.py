@@ -1,0 +1,15 @@
+"""HPA without `behavior`: one step up ends at max(factor x current, minimum)."""
+
+from __future__ import annotations
+
+from trimtab.core.settle.scene import Scene, Wish, wish_of
+from trimtab.policy import UpLimit
+
+
+def doubling(rule: UpLimit, wish: Wish, scene: Scene) -> tuple[Wish, float | None]:
+    most = up_limit(scene.current, rule.factor, rule.minimum)
+    return (wish_of(most, scene.current) if wish.replicas > most else wish), None
+
+
+def up_limit(current: int, factor: float, minimum: float) -> int:
+    return int(max(factor * current, minimum))

@@ -1,0 +1,60 @@
+"""Stabilisation: what was wished for lately holds back what is wished for now (Kubernetes HPA).
+
+Without `behavior`: max of the wishes not older than the window. With it: the current replicas moved into
+[min of the up window, max of the down window], wishes strictly newer than the cutoff.
+"""
+
+from __future__ import annotations
+
+from trimtab.core.model import Event
+from trimtab.core.settle.scene import Scene, Wish, wish_of
+from trimtab.policy import Rule, Stabilise, StabiliseMax
+
+
+def highest(rule: StabiliseMax, wish: Wish, scene: Scene) -> tuple[Wish, float | None]:
+    cutoff = scene.at - rule.window_s
+    top = max((w for at, w in scene.memory.wanted if at >= cutoff), default=wish.replicas)
+    if top <= wish.replicas:
+        return wish, None
+    return wish_of(top, scene.current), _last(scene.memory.wanted, wish.replicas, cutoff) + rule.window_s
+
+
+def between(rule: Stabilise, wish: Wish, scene: Scene) -> tuple[Wish, float | None]:
+    wanted, at = scene.memory.wanted, scene.at
+    low = min((w for t, w in wanted if t > at - rule.up_s), default=wish.replicas)
+    high = max((w for t, w in wanted if t > at - rule.down_s), default=wish.replicas)
+    low, high = min(low, wish.replicas), max(high, wish.replicas)
+    settled = into(scene.current, low, high)
+    if settled == wish.replicas:
+        return wish, None
+    window_s = rule.up_s if settled < wish.replicas else rule.down_s
+    return wish_of(settled, scene.current), _last_other(wanted, wish.replicas, settled < wish.replicas) + window_s
+
+
+def into(current: float, low: float, high: float) -> float:
+    """`current` moved as little as needed to lie in [low, high]."""
+    return min(max(current, low), high)
+
+
+def remember(wanted: tuple[Event, ...], at: float, wish: int, window_s: float) -> tuple[Event, ...]:
+    """Store a raw wish, in the last slot that has left the window, else in a new one."""
+    cutoff = at - window_s
+    stale = max((i for i, (t, _) in enumerate(wanted) if t < cutoff), default=None)
+    if stale is None:
+        return (*wanted, (at, wish))
+    return (*wanted[:stale], (at, wish), *wanted[stale + 1 :])
+
+
+def window(rules: tuple[Rule, ...]) -> float | None:
+    """How long wishes matter to these rules; None when none of them looks back."""
+    spans = [rule.window_s for rule in rules if isinstance(rule, StabiliseMax)]
+    spans += [max(rule.up_s, rule.down_s) for rule in rules if isinstance(rule, Stabilise)]
+    return max(spans, default=None)
+
+
+def _last(wanted: tuple[Event, ...], above: float, cutoff: float) -> float:
+    return max(at for at, w in wanted if at >= cutoff and w > above)
+
+
+def _last_other(wanted: tuple[Event, ...], wish: float, lower: bool) -> float:
+    return max((at for at, w in wanted if (w < wish if lower else w > wish)), default=0.0)

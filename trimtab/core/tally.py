@@ -1,0 +1,125 @@
+"""tally: pods and samples to totals. The one loop over pods; everything after it is scalar.
+
+Pod classes follow Kubernetes' replica calculator: ignored (deleted, failed), unready, missing a sample, ready.
+"""
+
+from __future__ import annotations
+
+from math import inf, isfinite
+from typing import NamedTuple
+
+from trimtab.core.model import FAILED, PENDING, RUNNING, Missing, Pod, PodSamples, Reason
+from trimtab.policy import Metric, MetricKind, PodRules
+
+
+class Tally(NamedTuple):
+    """Totals over the pods of a workload; finite floats and ints only, so that compiled code can share it."""
+
+    ready: int  # pods whose sample counts
+    usage: float  # their sum
+    request: float  # the sum of their requests (0 when the signal needs none)
+    unready: int
+    unready_request: float
+    missing: int
+    missing_request: float
+    strangers: int  # samples of pods nobody knows
+
+
+class Groups(NamedTuple):
+    """The same classes by name, for explanations."""
+
+    ready: int
+    unready: tuple[str, ...]
+    missing: tuple[str, ...]
+    ignored: tuple[str, ...]
+
+
+def tally(
+    pods: tuple[Pod, ...], samples: PodSamples, metric: Metric, rules: PodRules, at: float, needs_request: bool
+) -> Tally | Missing:
+    """Sum what counts. `metric` tells which request belongs to a pod and whether readiness matters (CPU)."""
+    cpu = metric.name == "cpu" and metric.kind in (MetricKind.RESOURCE, MetricKind.CONTAINER)
+    values, container = samples.values, metric.container
+    ready = unready = missing = known = 0
+    usage = request_sum = unready_request = missing_request = 0.0
+    for pod in pods:
+        request = 0.0
+        if needs_request:
+            found = _request(pod, container, cpu)
+            if found is None:
+                return Missing(reason=Reason.NO_REQUEST, detail=_culprit(pod, container))
+            request = found
+        value = values.get(pod.name)
+        if value is not None:
+            known += 1
+        if pod.deleting or pod.phase == FAILED:
+            continue
+        if pod.phase == PENDING:
+            unready += 1
+            unready_request += request
+        elif value is None or not isfinite(value) or value < 0:
+            missing += 1
+            missing_request += request
+        elif cpu and not counts_for_cpu(pod, samples, rules, at):
+            unready += 1
+            unready_request += request
+        else:
+            ready += 1
+            usage += value
+            request_sum += request
+    return Tally(
+        ready, usage, request_sum, unready, unready_request, missing, missing_request, len(values) - known
+    )
+
+
+def counts_for_cpu(pod: Pod, samples: PodSamples, rules: PodRules, at: float) -> bool:
+    """Whether a running pod's CPU sample is representative, and not of its own start-up."""
+    if pod.ready is None or pod.started_at is None:
+        return False
+    since = pod.ready_since if pod.ready_since is not None else -inf
+    if pod.started_at + rules.cpu_init_s > at:
+        sampled = samples.times.get(pod.name, samples.at)
+        return pod.ready and sampled >= since + samples.window_s
+    return pod.ready or pod.started_at + rules.readiness_delay_s <= since
+
+
+def group(pods: tuple[Pod, ...], samples: PodSamples, metric: Metric, rules: PodRules, at: float) -> Groups:
+    """Who is in which class, by asking tally about one pod at a time, so that the two can never disagree."""
+    unready, missing, ignored, ready = [], [], [], 0
+    for pod in pods:
+        one = tally((pod,), samples, metric, rules, at, needs_request=False)
+        assert isinstance(one, Tally)
+        names = unready if one.unready else missing if one.missing else ignored
+        if one.ready:
+            ready += 1
+        else:
+            names.append(pod.name)
+    return Groups(ready, tuple(unready), tuple(missing), tuple(ignored))
+
+
+def running_and_ready(pods: tuple[Pod, ...], rules: PodRules, at: float) -> int:
+    """Pods that serve now; with a grace, also Pending ones that are still young (watermarks)."""
+    return sum(1 for pod in pods if _serves(pod, rules.pending_grace_s, at))
+
+
+def _serves(pod: Pod, grace_s: float | None, at: float) -> bool:
+    if pod.phase == RUNNING:
+        return bool(pod.ready)
+    if grace_s is None or pod.phase != PENDING:
+        return False
+    since = pod.ready_since if pod.ready_since is not None else pod.started_at
+    return since is not None and at - since < grace_s
+
+
+def _request(pod: Pod, container: str, cpu: bool) -> float | None:
+    if container:
+        size = pod.containers.get(container)
+        if size is None:
+            return None
+    else:
+        size = pod.requests
+    return size.cpu_cores if cpu else size.memory_bytes
+
+
+def _culprit(pod: Pod, container: str) -> str:
+    return f"container {container or pod.no_request or '?'} of pod {pod.name}"

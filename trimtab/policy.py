@@ -1,0 +1,456 @@
+"""Policy: what every kind compiles to. Frozen data, no behaviour; the five systems differ in the lists written here."""
+
+from __future__ import annotations
+
+import enum
+
+import msgspec
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, tag_field="is", tag=True):
+    """The base of every record of ours: frozen, named fields, tagged so that a journal reads it back."""
+
+
+class MetricKind(enum.StrEnum):
+    RESOURCE = "Resource"
+    CONTAINER = "ContainerResource"
+    PODS = "Pods"
+    OBJECT = "Object"
+    EXTERNAL = "External"
+    PROMETHEUS = "Prometheus"
+
+
+class Metric(Record):
+    """What to ask for: enough to fetch it and to name it to a person."""
+
+    kind: MetricKind
+    name: str = ""
+    container: str = ""
+    selector: str = ""
+    object: str = ""  # apiVersion/Kind/name of an Object metric
+    query: str = ""
+
+    @property
+    def label(self) -> str:
+        return f"{self.container}/{self.name}" if self.container else self.name or "query"
+
+
+# --- signals: how many replicas a metric asks for (stage `propose`) -------------------------------------------------
+
+
+class Tolerance(Record):
+    """No change while 1 - down <= ratio <= 1 + up, both ends inclusive (Kubernetes HPA)."""
+
+    up: float = 0.1
+    down: float = 0.1
+
+
+class Utilization(Record):
+    """Usage of each pod against its own request, in whole percent (autoscaling/v2 Resource averageUtilization)."""
+
+    metric: Metric
+    percent: int
+    tolerance: Tolerance = Tolerance()
+
+
+class PodAverage(Record):
+    """A value of each pod against a target for each pod (Pods, and Resource averageValue)."""
+
+    metric: Metric
+    target: float
+    tolerance: Tolerance = Tolerance()
+
+
+class TotalAverage(Record):
+    """One total shared by all replicas against a target for each (Object and External averageValue)."""
+
+    metric: Metric
+    target: float
+    tolerance: Tolerance = Tolerance()
+
+
+class Total(Record):
+    """One value against one target: the ready pods are multiplied by the ratio (Object and External value)."""
+
+    metric: Metric
+    target: float
+    tolerance: Tolerance = Tolerance()
+
+
+class Factor(Record):
+    """Document 002: current replicas times sample / target, not rounded."""
+
+    metric: Metric
+    target: float
+
+
+class Converge(enum.StrEnum):
+    HIGH = "highwatermark"
+    LOW = "lowwatermark"
+
+
+class Watermark(Record):
+    """Two marks with a quiet zone between: grow above the high one, shrink below the low one."""
+
+    metric: Metric
+    low: float
+    high: float
+    tolerance: float = 0.01
+    average: bool = False  # usage is sum / ready instead of the sum
+    modulo: int = 1  # proposals are rounded up to a multiple of this
+    converge: Converge | None = None  # drift towards one mark inside the quiet zone
+    min_available_percent: int = 0  # refuse to act while fewer pods are ready
+
+
+Signal = Utilization | PodAverage | TotalAverage | Total | Factor | Watermark
+
+
+class Combine(enum.StrEnum):
+    MAXIMUM = "maximum"
+    MINIMUM = "minimum"
+    MEAN = "mean"
+    MEDIAN = "median"
+
+
+class Absence(Record):
+    """What a missing signal means. Nothing here lowers a workload unless `allow_decrease` says so."""
+
+    stale_after_s: float | None = None  # older samples are missing; None: the source has judged already
+    zero_is_missing: bool = False
+    hold_s: float = 300.0
+    then_replicas: int | None = None
+    allow_decrease: bool = False
+
+
+class PodRules(Record):
+    """When a pod counts as ready for a CPU signal (kube-controller-manager's two flags, and a grace for watermarks)."""
+
+    cpu_init_s: float = 300.0
+    readiness_delay_s: float = 30.0
+    pending_grace_s: float | None = None  # Pending pods younger than this count as ready (watermarks)
+
+
+# --- settle: what happens to the wish, in this order -----------------------------------------------------------------
+
+
+class StabiliseMax(Record):
+    """HPA without `behavior`: the highest wish that is not older than the window."""
+
+    window_s: float = 300.0
+
+
+class Stabilise(Record):
+    """HPA with `behavior`: the lowest wish of the up window, the highest of the down window."""
+
+    up_s: float = 0.0
+    down_s: float = 300.0
+
+
+class UpLimit(Record):
+    """HPA without `behavior`: at most max(factor x current, minimum) in one step."""
+
+    factor: float = 2.0
+    minimum: float = 4.0
+
+
+class Select(enum.StrEnum):
+    MAX = "Max"
+    MIN = "Min"
+    DISABLED = "Disabled"
+
+
+class RatePolicy(Record):
+    """So many pods, or so many percent, within a period."""
+
+    percent: bool
+    value: int
+    period_s: float
+
+
+class Rates(Record):
+    select: Select = Select.MAX
+    policies: tuple[RatePolicy, ...] = ()
+
+
+class Rate(Record):
+    """HPA with `behavior`: how fast, in each direction."""
+
+    up: Rates = Rates(
+        policies=(
+            RatePolicy(percent=False, value=4, period_s=15),
+            RatePolicy(percent=True, value=100, period_s=15),
+        )
+    )
+    down: Rates = Rates(policies=(RatePolicy(percent=True, value=100, period_s=15),))
+
+
+class Velocity(Record):
+    """Watermarks: at most a percentage of the current replicas in one step, at least one pod; 0 disables."""
+
+    up_percent: float = 50.0
+    down_percent: float = 20.0
+
+
+class MaxFactor(Record):
+    """Document 002: the step is capped at 1 + up and 1 - down times the current replicas."""
+
+    up: float = 1.0
+    down: float = 1.0
+
+
+class MinFactor(Record):
+    """Document 002: steps up to and including 1 + up and 1 - down are not worth it."""
+
+    up: float = 0.1
+    down: float = 0.1
+
+
+class Cooldown(Record):
+    """Rest after a scaling: of the same direction (document 002), or of any direction (watermarks)."""
+
+    up_s: float = 15.0
+    down_s: float = 15.0
+    any_direction: bool = False
+
+
+class Delay(Record):
+    """Watermarks: a mark must have been crossed for this long."""
+
+    above_s: float = 0.0
+    below_s: float = 0.0
+
+
+class RoundUp(Record):
+    """Whole pods; epsilon forgives float noise (11.000000000000002 is 11), 0 is document 002's program exactly."""
+
+    epsilon: float = 1e-9
+
+
+Rule = (
+    StabiliseMax | Stabilise | UpLimit | Rate | Velocity | MaxFactor | MinFactor | Cooldown | Delay | RoundUp
+)
+
+
+# --- vertical: how large each container should be (stage `resize`) ---------------------------------------------------
+
+
+class Size(Record):
+    """An amount of each resource; None means not set, which is not zero."""
+
+    cpu_cores: float | None = None
+    memory_bytes: float | None = None
+
+
+class ContainerRule(Record):
+    """Bounds and mode of one container, or of all the others when the name is "*"."""
+
+    name: str = "*"
+    off: bool = False
+    least: Size = Size()
+    most: Size = Size()
+    cpu: bool = True  # controlled resources
+    memory: bool = True
+    requests_only: bool = False  # limits stay as they are
+
+
+class Gap(Record):
+    """How far the limit stays above the request: the larger of a share and an amount."""
+
+    percent: float = 0.0
+    value: float = 0.0
+
+
+class Limits(Record):
+    """What happens to limits when requests move; without a gap the ratio limit : request is kept."""
+
+    cpu: Gap | None = None
+    memory: Gap | None = None
+
+
+class Apply(enum.StrEnum):
+    IN_PLACE = "InPlace"
+    RECREATE = "Recreate"
+    IN_PLACE_OR_RECREATE = "InPlaceOrRecreate"
+    NEVER = "Never"
+
+
+class Vertical(Record):
+    """Which containers may be resized, how far, and how patiently."""
+
+    containers: tuple[ContainerRule, ...] = (ContainerRule(),)
+    limits: Limits = Limits()
+    apply: Apply = Apply.IN_PLACE
+    floor: Size = Size(cpu_cores=0.010, memory_bytes=32 * 1024**2)
+    up_after_s: float = 600.0
+    down_after_s: float = 86400.0
+    peak_margin: float = 1.2  # memory never falls below this times the peak of the last day
+    oom_rest_s: float = 86400.0
+    keep_memory: bool = False  # JVM images: memory is never lowered by itself
+
+
+# --- blend: one plan from both axes ----------------------------------------------------------------------------------
+
+
+class Stage(Record):
+    """Document 001: between these replica counts, ends included, this share of the change is vertical."""
+
+    vertical_share: float
+    first: int
+    last: int
+
+
+class Weights(Record):
+    """Document 001. `exact` follows the released program: no unconditional vertical step at maxReplicas."""
+
+    stages: tuple[Stage, ...]
+    exact: bool = False
+
+
+class Sizing(enum.StrEnum):
+    GUARDED = "Guarded"
+    SHARE = "Share"
+    MAX_OF_VPA_AND_SHARE = "MaxOfVpaAndShare"
+
+
+class Bucket(Record):
+    """Document 004: replicas and the size of each replica, both ends included."""
+
+    replicas_min: int
+    replicas_max: int
+    least: Size
+    most: Size
+
+
+class Buckets(Record):
+    """Document 004. `overlap` lowers the edge at which replicas are removed again, against flapping."""
+
+    buckets: tuple[Bucket, ...]
+    sizing: Sizing = Sizing.GUARDED
+    overlap: float = 0.1
+
+
+class Capacity(Record):
+    """Ours: total demand first, then replicas and size on one monotone path with one hysteresis."""
+
+    base: Size = Size()  # what a replica uses without doing any work
+    hysteresis: float = 0.1
+    preferred: Size | None = None  # grow replicas to this size first; None: as few and large as allowed
+
+
+Blend = Weights | Buckets | Capacity
+
+
+# --- gates: may it happen now? ---------------------------------------------------------------------------------------
+
+
+class Axis(enum.StrEnum):
+    REPLICAS = "replicas"
+    CPU = "cpu"
+    MEMORY = "memory"
+
+
+class Direction(enum.StrEnum):
+    UP = "up"
+    DOWN = "down"
+
+
+class UpdateMode(enum.StrEnum):
+    AUTO = "Auto"
+    OFF = "Off"
+    WINDOW = "MaintenanceWindow"
+
+
+class Window(Record):
+    """Every day from begin to end in UTC seconds of the day, both included; may cross midnight."""
+
+    begin_s: int
+    end_s: int
+
+
+class Update(Record):
+    """Document 001: an axis and direction that is switched off, or only open in the maintenance window."""
+
+    axis: Axis
+    direction: Direction
+    mode: UpdateMode
+    window: Window | None = None
+
+
+class Rest(Record):
+    """Document 001: nothing on this axis and direction within window_s of the last scaling of any kind."""
+
+    axis: Axis
+    direction: Direction
+    window_s: float
+
+
+class MinChange(Record):
+    """Document 001: changes below the smaller of value and percent of the current request are not worth it."""
+
+    axis: Axis
+    direction: Direction
+    value: float | None = None
+    percent: float | None = None
+
+
+Gate = Update | Rest | MinChange
+
+
+# --- bounds, schedules, pins -----------------------------------------------------------------------------------------
+
+
+class Span(Record):
+    """A schedule at work: from start to end (UTC, end excluded) these bounds hold beside the usual ones."""
+
+    name: str
+    start: float
+    end: float
+    min_replicas: int | None = None
+    max_replicas: int | None = None
+
+
+class Bounds(Record):
+    min_replicas: int = 1
+    max_replicas: int = 10
+    spans: tuple[Span, ...] = ()
+
+
+class Mode(enum.StrEnum):
+    AUTO = "Auto"
+    SHADOW = "Shadow"
+    PAUSED = "Paused"
+
+
+class Admit(Record):
+    """Whether to decide at all, and a pin that overrules every signal."""
+
+    mode: Mode = Mode.AUTO
+    paused_until: float | None = None
+    pin: int | None = None
+    pin_until: float | None = None
+
+
+class OutlookChoice(Record):
+    """Which model looks ahead, and how far; `exact` is the program of its source, quirks included."""
+
+    model: str = "linear"
+    horizon_s: float | None = None  # None: the measured start-up time
+    quantile: float = 0.5
+    exact: bool = False
+
+
+class Policy(Record):
+    """Everything decide() may look at besides what is seen and what is remembered."""
+
+    signals: tuple[Signal, ...] = ()
+    combine: Combine = Combine.MAXIMUM
+    absence: Absence = Absence()
+    pods: PodRules = PodRules()
+    settle: tuple[Rule, ...] = (StabiliseMax(), UpLimit())
+    vertical: Vertical | None = None
+    blend: Blend | None = None
+    gates: tuple[Gate, ...] = ()
+    bounds: Bounds = Bounds()
+    admit: Admit = Admit()
+    outlook: OutlookChoice | None = None
+    replays_noop: bool = False  # document 002's program: a scaling to the same number is still a scaling

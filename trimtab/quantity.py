@@ -1,0 +1,71 @@
+"""Quantities as Kubernetes and Go write them: "250m", "1Gi", "5m30s". The only parser and the only formatter."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal, InvalidOperation
+
+from trimtab.errors import InvalidInput
+
+KIB, MIB, GIB = 1024, 1024**2, 1024**3
+
+_DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_SCALE = {suffix: Decimal(10) ** exponent for suffix, exponent in _DECIMAL.items()}
+_SCALE |= {f"{letter}i": Decimal(1024) ** power for power, letter in enumerate("KMGTPE", start=1)}
+_QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)([a-zA-Z]*)")
+
+_UNIT_S = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_DURATION = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|ms|s|m|h|d)")
+
+
+def parse_quantity(text: str | int | float, path: str = "") -> float:
+    """The number a Kubernetes quantity stands for: "250m" is 0.25, "1Ki" is 1024."""
+    match = _QUANTITY.fullmatch(str(text).strip())
+    if match is None or match[2] not in _SCALE:
+        raise InvalidInput(path, text, 'write a quantity such as "250m", "1.5", "512Mi" or "2G"')
+    try:
+        return float(Decimal(match[1]) * _SCALE[match[2]])
+    except (InvalidOperation, OverflowError) as error:
+        raise InvalidInput(path, text, "this number is out of range") from error
+
+
+def parse_duration(text: str | int | float, path: str = "") -> float:
+    """Seconds of a Go duration ("1h30m", "90s", "500ms", "7d") or of a bare number of seconds."""
+    written = str(text).strip()
+    if re.fullmatch(r"\d+\.?\d*", written):
+        return float(written)
+    if not re.fullmatch(f"(?:{_DURATION.pattern})+", written):
+        raise InvalidInput(path, text, 'write a duration such as "30s", "5m" or "1h30m"')
+    return sum(float(number) * _UNIT_S[unit] for number, unit in _DURATION.findall(written))
+
+
+def format_cpu(cores: float) -> str:
+    """Whole cores as "2", everything else in millicores as "250m"."""
+    milli = round(cores * 1000)
+    return str(milli // 1000) if milli % 1000 == 0 else f"{milli}m"
+
+
+def format_memory(size_bytes: float) -> str:
+    """The largest binary unit that divides the bytes, then the largest decimal one, else plain bytes."""
+    whole = round(size_bytes)
+    for scale, suffix in ((GIB, "Gi"), (MIB, "Mi"), (KIB, "Ki"), (10**9, "G"), (10**6, "M"), (10**3, "k")):
+        if whole and whole % scale == 0:
+            return f"{whole // scale}{suffix}"
+    return str(whole)
+
+
+def format_number(value: float) -> str:
+    """A metric value as HPA prints it: whole numbers bare, others in milli."""
+    milli = round(value * 1000)
+    return str(milli // 1000) if milli % 1000 == 0 else f"{milli}m"
+
+
+def format_duration(seconds: float) -> str:
+    """ "1h30m", "5m", "45s": the two largest units that are not zero."""
+    left = round(seconds)
+    parts: list[str] = []
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "m"), (1, "s")):
+        count, left = divmod(left, size)
+        if count:
+            parts.append(f"{count}{unit}")
+    return "".join(parts[:2]) or "0s"
