@@ -105,7 +105,9 @@ def _go_build(tool: Tool, binary: str, target: Path) -> None:
     env = {**os.environ, "CGO_ENABLED": "0", "GOWORK": "off", "GOFLAGS": "-mod=readonly -buildvcs=false"}
     done = subprocess.run(command, cwd=tool.module_dir, env=env, capture_output=True, text=True)
     if done.returncode:
-        raise RuntimeError(f"building {binary} failed; in {tool.module_dir}: {' '.join(command[3:])}\n{done.stderr[-3000:]}")
+        raise RuntimeError(
+            f"building {binary} failed; in {tool.module_dir}: {' '.join(command[3:])}\n{done.stderr[-3000:]}"
+        )
     partial.rename(target)
 
 

@@ -1,0 +1,38 @@
+"""Waiting on a condition with a deadline, so that no test sleeps and none hangs."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+NOT_YET = (AssertionError, LookupError, OSError, TypeError, ValueError, subprocess.SubprocessError)
+
+
+def eventually(check: Callable[[], T], within_s: float, what: str = "", every_s: float = 0.1) -> T:
+    """The first truthy answer of `check`; what it raises on the way (see NOT_YET) means "not yet"."""
+    deadline = time.monotonic() + within_s
+    while True:
+        try:
+            last: object = check()
+            if last:
+                return last  # type: ignore[return-value]
+        except NOT_YET as error:
+            last = error
+        if time.monotonic() > deadline:
+            raise TimeoutError(
+                f"{what or 'the condition'} did not hold within {within_s:g} s; last: {last!r}"
+            )
+        time.sleep(every_s)
+
+
+def always(check: Callable[[], object], for_s: float, what: str = "", every_s: float = 0.2) -> None:
+    """Fails as soon as `check` is falsy: for "nothing happens" during a stretch of time."""
+    deadline = time.monotonic() + for_s
+    while time.monotonic() < deadline:
+        last = check()
+        if not last:
+            raise AssertionError(f"{what or 'the condition'} ceased to hold; last: {last!r}")
+        time.sleep(every_s)
