@@ -454,3 +454,8 @@ class Policy(Record):
     admit: Admit = Admit()
     outlook: OutlookChoice | None = None
     replays_noop: bool = False  # document 002's program: a scaling to the same number is still a scaling
+
+
+def sees_without_pods(policy: Policy) -> bool:
+    """Whether a signal can be read while no pod runs; without one nothing could wake the workload again."""
+    return any(isinstance(signal, Total | TotalAverage) for signal in policy.signals)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from trimtab.core.bound import Limits
 from trimtab.core.model import Memory, Observation, RuleName
-from trimtab.policy import Admit, Mode, Policy, Total, TotalAverage
+from trimtab.policy import Admit, Mode, Policy, sees_without_pods
 
 
 class Verdict(NamedTuple):
@@ -35,13 +35,12 @@ def admit(policy: Policy, seen: Observation, memory: Memory, limits: Limits) -> 
 
 
 def _from_zero(policy: Policy, memory: Memory, limits: Limits) -> Verdict | None:
-    """Zero means off, unless we went there ourselves and can see from there, or the floor has risen since."""
+    """Zero means off, unless we went there ourselves: then go by the signals, or at least by a floor that has risen."""
     if not memory.zeroed:
         return Verdict(RuleName.SWITCHED_OFF, 0)
-    if limits.least > 0:
-        return Verdict(RuleName.BELOW_MIN, limits.least)
-    sees_without_pods = any(isinstance(signal, Total | TotalAverage) for signal in policy.signals)
-    return None if sees_without_pods else Verdict(RuleName.SWITCHED_OFF, 0)
+    if sees_without_pods(policy):
+        return None
+    return Verdict(RuleName.BELOW_MIN, limits.least) if limits.least > 0 else Verdict(RuleName.SWITCHED_OFF, 0)
 
 
 def paused(rules: Admit, at: float) -> bool:

@@ -1,6 +1,6 @@
 """decide(policy, seen, memory) -> Decision: the stages in order. Read this first.
 
-admit -> propose (+ foresee) -> combine -> settle -> resize -> blend -> gate -> bound -> change
+admit -> propose (tally) + foresee -> combine -> settle -> resize -> blend -> bound -> gate -> change
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from trimtab.core.propose import propose
 from trimtab.core.resize import resize
 from trimtab.core.settle import RULES, Scene, Wish, stabilise
 from trimtab.core.settle.scene import wish_of
-from trimtab.core.tally import running_and_ready
+from trimtab.core.tally import serves
 from trimtab.core.watermark import crossed
 from trimtab.policy import Axis, Factor, Policy, Watermark
 
@@ -123,7 +123,7 @@ def _first_wish(policy: Policy, chosen: Proposal, current: int) -> Wish:
 
 def _scene(policy: Policy, seen: Observation, memory: Memory, limits: Limits) -> Scene:
     marks = any(isinstance(signal, Watermark) for signal in policy.signals)
-    ready = running_and_ready(seen.pods, policy.pods, seen.at) if marks else seen.spec_replicas
+    ready = sum(1 for pod in seen.pods if serves(pod, policy.pods, seen.at)) if marks else seen.spec_replicas
     calm = marks and memory.above_since is None and memory.below_since is None
     return Scene(seen.at, seen.spec_replicas, ready, limits.least, limits.most, memory, calm)
 

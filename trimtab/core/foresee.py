@@ -54,7 +54,7 @@ def capacity_of_one(policy: Policy, signal: Signal, seen: Observation) -> float 
         return request if isinstance(request, Missing) else request * signal.percent / 100.0
     if isinstance(signal, Total):
         # The target belongs to the whole: today's ready pods carry `value`, so each carries its share of the target.
-        ready = running_and_ready(seen.pods, policy.pods, seen.at)
+        ready = running_and_ready(seen.pods)
         return signal.target / ready if ready else Missing(reason=Reason.NO_READY_PODS)
     return _target(signal)
 

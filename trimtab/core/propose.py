@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from math import ceil, inf, isfinite, trunc
 
+from msgspec.structs import replace
+
 from trimtab.core.model import Memory, Missing, Observation, PodSamples, Proposal, Reason, TotalSample
-from trimtab.core.tally import Tally, running_and_ready, tally
+from trimtab.core.tally import Tally, running_and_ready, serves, tally
 from trimtab.core.watermark import watermark_replicas
 from trimtab.policy import Absence, Factor, PodAverage, Policy, Signal, Total, TotalAverage, Utilization, Watermark
 
@@ -55,8 +57,7 @@ def judge(sample: PodSamples | TotalSample | Missing, absence: Absence, at: floa
 
 def _from_pods(policy: Policy, signal: Signal, seen: Observation, samples: PodSamples) -> Proposal:
     if isinstance(signal, Watermark):
-        total = sum(samples.values.values())
-        return _from_total(policy, signal, seen, total)
+        return _from_serving(policy, signal, seen, samples)
     assert isinstance(signal, Utilization | PodAverage), f"{type(signal).__name__} needs one total, not a value for each pod"
     by_request = isinstance(signal, Utilization)
     totals = tally(seen.pods, samples, signal.metric, policy.pods, seen.at, by_request)
@@ -76,6 +77,15 @@ def _from_pods(policy: Policy, signal: Signal, seen: Observation, samples: PodSa
     return Proposal(source=signal.metric.label, replicas=replicas, value=value, target=target)
 
 
+def _from_serving(policy: Policy, signal: Watermark, seen: Observation, samples: PodSamples) -> Proposal:
+    """The sum over the pods that serve. With a silent pod the sum is only a lower bound: enough to grow, not to shrink."""
+    known = [samples.values.get(pod.name) for pod in seen.pods if serves(pod, policy.pods, seen.at)]
+    good = [value for value in known if value is not None and isfinite(value) and value >= 0]
+    proposal = _from_total(policy, signal, seen, sum(good))
+    lowers = not isinstance(proposal.replicas, Missing) and proposal.replicas < seen.spec_replicas
+    return replace(proposal, replicas=Missing(reason=Reason.PARTIAL)) if lowers and len(good) < len(known) else proposal
+
+
 def _from_total(policy: Policy, signal: Signal, seen: Observation, value: float) -> Proposal:
     name = signal.metric.label
     if isinstance(signal, TotalAverage):
@@ -86,10 +96,11 @@ def _from_total(policy: Policy, signal: Signal, seen: Observation, value: float)
         return Proposal(source=name, replicas=replicas, value=share, target=signal.target)
     if isinstance(signal, Factor):
         return Proposal(source=name, replicas=seen.spec_replicas * (value / signal.target), value=value, target=signal.target)
-    ready = running_and_ready(seen.pods, policy.pods, seen.at)
     if isinstance(signal, Watermark):
+        ready = sum(1 for pod in seen.pods if serves(pod, policy.pods, seen.at))
         return watermark_replicas(signal, value, ready, seen, policy.bounds)
     assert isinstance(signal, Total), f"{type(signal).__name__} needs a value for each pod, not one total"
+    ready = running_and_ready(seen.pods)
     replicas = by_value(value, signal.target, signal.tolerance.up, signal.tolerance.down, seen.spec_replicas, ready)
     return Proposal(source=name, replicas=replicas, value=value, target=signal.target)
 

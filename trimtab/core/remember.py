@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from trimtab.core.model import Change, Memory
 from trimtab.core.settle import rate
-from trimtab.policy import Policy, Rate
+from trimtab.policy import Policy, Rate, sees_without_pods
 
 
 def first_sight(at: float, replicas: int) -> Memory:
@@ -20,7 +20,7 @@ def remember(policy: Policy, memory: Memory, change: Change, at: float) -> Memor
         memory = replace(memory, resized_at=at, overloaded=False)
     if change.replicas is None:
         return memory
-    memory = replace(memory, zeroed=change.replicas == 0, overloaded=False)
+    memory = replace(memory, zeroed=change.replicas == 0 and sees_without_pods(policy), overloaded=False)
     # A scaling to the same number is a scaling down: document 002's program counts it so.
     if change.replicas > change.was:
         return replace(memory, up_at=at, grown=_event(policy, memory.grown, at, change.replicas - change.was, True))

@@ -97,18 +97,20 @@ def group(pods: tuple[Pod, ...], samples: PodSamples, metric: Metric, rules: Pod
     return Groups(ready, tuple(unready), tuple(missing), tuple(ignored))
 
 
-def running_and_ready(pods: tuple[Pod, ...], rules: PodRules, at: float) -> int:
-    """Pods that serve now; with a grace, also Pending ones that are still young (watermarks)."""
-    return sum(1 for pod in pods if _serves(pod, rules.pending_grace_s, at))
+def running_and_ready(pods: tuple[Pod, ...]) -> int:
+    """Kubernetes' count for a value that belongs to the whole workload; a pod on its way out still carries load."""
+    return sum(1 for pod in pods if pod.phase == RUNNING and pod.ready)
 
 
-def _serves(pod: Pod, grace_s: float | None, at: float) -> bool:
+def serves(pod: Pod, rules: PodRules, at: float) -> bool:
+    """The watermarks' count: ready and staying, or Pending for less than the grace."""
+    if pod.deleting:
+        return False
     if pod.phase == RUNNING:
         return bool(pod.ready)
-    if grace_s is None or pod.phase != PENDING:
-        return False
     since = pod.ready_since if pod.ready_since is not None else pod.started_at
-    return since is not None and at - since < grace_s
+    grace_s = rules.pending_grace_s
+    return pod.phase == PENDING and grace_s is not None and since is not None and at - since < grace_s
 
 
 def _request(pod: Pod, container: str, cpu: bool) -> float | None:

@@ -1,0 +1,159 @@
+"""The sentence and the table of a decision, and what every rule and every absence is called."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from trimtab.core.model import Decision, Memory, Missing, Observation, Proposal, Reason, RuleName, Step
+from trimtab.policy import Axis, Policy, Record
+from trimtab.quantity import format_cpu, format_memory, format_number
+
+
+class Row(Record):
+    """One line of the table: a proposal, or a rule that changed a number."""
+
+    what: str
+    before: str
+    after: str
+    why: str
+
+
+# What each rule did, for people; {name} is filled from the step.
+_RULES = {
+    RuleName.PAUSED: "paused{until}",
+    RuleName.SWITCHED_OFF: "scaled to zero by hand, which means off",
+    RuleName.PIN: "pinned{until}",
+    RuleName.ABOVE_MAX: "above maxReplicas",
+    RuleName.BELOW_MIN: "below minReplicas",
+    RuleName.METRICS_MISSING: "metrics are missing ({detail}), the size is kept",
+    RuleName.FALLBACK: "metrics stayed missing, onMetricFailure asks for {after}",
+    RuleName.STABILISE: "stabilisation{until} allows {after}",
+    RuleName.UP_LIMIT: "at most a doubling in one step allows {after}",
+    RuleName.RATE: "the rate policy allows {after}",
+    RuleName.VELOCITY: "the velocity limit allows {after}",
+    RuleName.MAX_FACTOR: "the maximum factor allows {after}",
+    RuleName.MIN_FACTOR: "the step is below the minimum factor",
+    RuleName.COOLDOWN: "cooldown{until} allows {after}",
+    RuleName.DELAY: "the mark must stay crossed{until}",
+    RuleName.ROUND_UP: "rounded up to {after}",
+    RuleName.WEIGHTS: "the stage's weight makes it {after}",
+    RuleName.BUCKETS: "the bucket makes it {after}",
+    RuleName.CAPACITY: "capacity makes it {after}",
+    RuleName.WARM_UP: "too little history to change it",
+    RuleName.PEAK: "kept above the peak of the last day",
+    RuleName.ALLOWED: "minAllowed/maxAllowed allow {after}",
+    RuleName.CAPPED_BY_BUCKET: "the bucket's cap allows {after}",
+    RuleName.UPDATE_MODE: "the update mode forbids it",
+    RuleName.MAINTENANCE_WINDOW: "outside the maintenance window",
+    RuleName.REST: "it rests after the last scaling{until}",
+    RuleName.MIN_CHANGE: "the change is below the minimum",
+    RuleName.VETO: "{detail}",
+    RuleName.SCHEDULE: "schedule {detail} asks for {after}",
+    RuleName.MIN_REPLICAS: "minReplicas is {after}",
+    RuleName.MAX_REPLICAS: "maxReplicas is {after}",
+}
+
+_REASONS = {
+    Reason.ABSENT: "the source has no value",
+    Reason.UNREACHABLE: "the source does not answer",
+    Reason.STALE: "the newest sample is too old",
+    Reason.NOT_FINITE: "the sample is not a number",
+    Reason.NEGATIVE: "the sample is negative",
+    Reason.ZERO: "the sample is zero, which counts as no answer here",
+    Reason.AMBIGUOUS: "the query gives more than one series",
+    Reason.PARTIAL: "the source says its answer is incomplete",
+    Reason.NO_REQUEST: "a container has no request to compare with",
+    Reason.NO_READY_PODS: "no pod counts yet",
+    Reason.UNSUPPORTED: "this metric type is not known",
+    Reason.NOT_ENOUGH_HISTORY: "there is not enough history",
+    Reason.NOT_PREDICTABLE: "the series is not predictable",
+    Reason.EXPIRED: "the forecast has expired",
+    Reason.NOT_CONFIGURED: "nothing is configured",
+}
+
+
+def sentence(policy: Policy, seen: Observation, memory: Memory, decision: Decision) -> str:
+    """One sentence a person can act on: "4 replicas: cpu wants 6, cooldown until 12:03 allows 4"."""
+    clauses = [_loudest(decision)] if _loudest(decision) else []
+    clauses += [rule_text(step) for step in decision.steps if step.axis is Axis.REPLICAS and step.rule is not RuleName.ROUND_UP]
+    vertical = _resizes(seen, decision)
+    count = decision.plan.replicas
+    text = f"{count} {'replica' if count == 1 else 'replicas'}: {', '.join(clauses) or 'no signal asks for a change'}"
+    return f"{text}; {vertical}" if vertical else text
+
+
+def _loudest(decision: Decision) -> str:
+    """The proposal that asked for most; failures only when nothing else spoke."""
+    good = [one for one in decision.proposals if not isinstance(one.replicas, Missing)]
+    if good:
+        top = max(good, key=_replicas)
+        return f"{top.source} wants {_count(_replicas(top))}"
+    failed = [one for one in decision.proposals if isinstance(one.replicas, Missing)]
+    return f"{failed[0].source}: {missing_text(failed[0].replicas)}" if failed else ""
+
+
+def _replicas(proposal: Proposal) -> float:
+    assert not isinstance(proposal.replicas, Missing)
+    return proposal.replicas
+
+
+def _resizes(seen: Observation, decision: Decision) -> str:
+    parts = []
+    for name, size in (decision.change.sizes or {}).items() if decision.change else ():
+        old = seen.sizes[name].requests
+        if size.requests.cpu_cores is not None and size.requests.cpu_cores != old.cpu_cores:
+            parts.append(f"{name} cpu {format_cpu(old.cpu_cores or 0)} to {format_cpu(size.requests.cpu_cores)}")
+        if size.requests.memory_bytes is not None and size.requests.memory_bytes != old.memory_bytes:
+            new = format_memory(size.requests.memory_bytes)
+            parts.append(f"{name} memory {format_memory(old.memory_bytes or 0)} to {new}")
+    return ", ".join(parts)
+
+
+def rule_text(step: Step) -> str:
+    """What one rule did, with its date where it has one."""
+    until = f" until {clock(step.until)}" if step.until is not None else ""
+    return _RULES[step.rule].format(after=_amount(step, step.after), until=until, detail=step.detail or "unknown")
+
+
+def missing_text(missing: object) -> str:
+    """Why there is no value, and who is to blame where that is known."""
+    assert isinstance(missing, Missing)
+    return f"{_REASONS[missing.reason]} ({missing.detail})" if missing.detail else _REASONS[missing.reason]
+
+
+def clock(at: float) -> str:
+    """ "12:03" in UTC."""
+    return datetime.fromtimestamp(at, UTC).strftime("%H:%M")
+
+
+def table(decision: Decision) -> tuple[Row, ...]:
+    """Every proposal, then every rule that changed something, in the order in which it happened."""
+    proposals = tuple(_proposal_row(one) for one in decision.proposals)
+    steps = tuple(
+        Row(
+            what=f"{step.container} {step.axis}".strip(),
+            before=_amount(step, step.before),
+            after=_amount(step, step.after),
+            why=rule_text(step),
+        )
+        for step in decision.steps
+    )
+    return proposals + steps
+
+
+def _proposal_row(one: Proposal) -> Row:
+    if isinstance(one.replicas, Missing):
+        return Row(what=one.source, before="", after="", why=missing_text(one.replicas))
+    value = "" if one.value is None else format_number(one.value)
+    target = "" if one.target is None else format_number(one.target)
+    return Row(what=one.source, before=f"{value}/{target}", after=_count(one.replicas), why="value/target asks for this")
+
+
+def _amount(step: Step, amount: float) -> str:
+    if step.axis is Axis.CPU:
+        return format_cpu(amount)
+    return format_memory(amount) if step.axis is Axis.MEMORY else _count(amount)
+
+
+def _count(replicas: float) -> str:
+    return str(int(replicas)) if replicas == int(replicas) else f"{replicas:.2f}"
