@@ -1,4 +1,4 @@
-"""The test bed: a real control plane without containers. `from tests.bed import Bed`; `python -m tests.bed up`."""
+"""The test bed, a real control plane without containers: `from tests.bed import Bed`."""
 
 from tests.bed.bed import Bed
 from tests.bed.waiting import always, eventually

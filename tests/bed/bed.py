@@ -1,7 +1,8 @@
 """Bed: a real control plane on this machine, for tests and for `make cluster`.
 
-etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kwok (fake kubelets), metrics-server and Prometheus are
-the real ones; the load server plays the kubelets' and the applications' metrics in a closed loop with the pods.
+etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kwok (fake kubelets), metrics-server and
+Prometheus are the real ones; the load server plays the metrics of kubelets and applications in a closed loop
+with the pods.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class Bed:
     def start(
         cls, parts: tuple[str, ...] = PARTS, name: str | None = None, detached: bool = False, nodes: int = 3
     ) -> Bed:
-        """Starts the named parts (etcd always comes with them) in a folder of their own and waits until ready."""
+        """Starts the named parts, and always etcd and the API server, in a folder of their own."""
         sweep()
         wanted = [part for part in PARTS if part in (*parts, "etcd", "apiserver")]
         needed = {binary for part in wanted for binary in BINARIES[part]}
@@ -138,7 +139,7 @@ class Bed:
         return path
 
     def load(self, namespace: str, app: str, **script: Any) -> None:
-        """Sets the load of all pods labelled app=APP in NAMESPACE together; the words are those of load.py."""
+        """Sets the load of all pods labelled app=APP in NAMESPACE together; load.py lists the words."""
         self._post("/load", {"namespace": namespace, "app": app, **script})
 
     def prometheus_lane(self, lane: str) -> str:

@@ -1,6 +1,6 @@
 """Turns tools/<tool>/go.mod into binaries, cached outside the checkout by the hash of that go.mod.
 
-cache key = sha256(go.mod, go.sum, build flags); one folder a key, so changing one tool rebuilds only that one.
+cache key = sha256(go.mod, go.sum, build flags); one folder a key, so a change rebuilds one tool only.
 """
 
 from __future__ import annotations

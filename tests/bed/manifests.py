@@ -8,7 +8,7 @@ NODE_SIZE = {"cpu": "1000", "memory": "4Ti", "pods": "5000"}  # room for every t
 
 
 def node(name: str, kubelet_port: int) -> dict[str, Any]:
-    """A node without a kubelet; metrics-server finds its metrics at the load server through the annotation."""
+    """A node without a kubelet; the annotation leads metrics-server to the load server."""
     return {
         "apiVersion": "v1",
         "kind": "Node",

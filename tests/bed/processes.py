@@ -1,7 +1,7 @@
 """The processes of one bed, in a state file that any process can read: who runs, since when, and what to end.
 
-A process is known by its id and its whole command line, which names the bed's own folder and ports, so an id that
-the system has given to somebody else is never signalled.
+A process is known by its id and its whole command line, which names the bed's own folder and ports, so an id
+that the system has given to somebody else is never signalled.
 """
 
 from __future__ import annotations
