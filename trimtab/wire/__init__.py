@@ -1,0 +1,1 @@
+"""Sockets: how trimtab speaks to the API server and to Prometheus; everything here is asynchronous."""

@@ -1,0 +1,153 @@
+"""One address and how to be let in there: kubeconfig, in-cluster or Prometheus, all are an Access."""
+
+from __future__ import annotations
+
+import os
+import ssl
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+from trimtab.errors import InvalidInput
+from trimtab.wire.credentials import Credential, Fixed, Identity, TokenFile, basic, bearer
+
+SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+
+@dataclass(frozen=True)
+class Trust:
+    """Whom we believe to be the server: a CA (PEM), another name than the URL's, or anybody."""
+
+    ca_pem: str = ""
+    server_name: str = ""
+    insecure: bool = False
+
+    def context(self, certificate: bytes) -> ssl.SSLContext:
+        try:
+            context = ssl.create_default_context(cadata=self.ca_pem or None)
+            # Python 3.13 refuses CAs without a key-usage extension; many clusters have one.
+            context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+            if self.insecure:
+                context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+            if certificate:
+                _load_certificate(context, certificate)
+        except ssl.SSLError as error:
+            raise InvalidInput(
+                "TLS certificate or CA", error.reason or str(error), "give PEM files that belong together"
+            ) from error
+        return context
+
+
+def _load_certificate(context: ssl.SSLContext, pem: bytes) -> None:
+    # The ssl module reads client certificates from files only; this one lives for a moment, for us alone.
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(pem)
+        file.flush()
+        context.load_cert_chain(file.name)
+
+
+@dataclass(frozen=True)
+class Access:
+    """A base URL with identity and trust; `options()` is what one aiohttp request needs of them."""
+
+    url: str
+    identity: Identity = field(default_factory=Fixed)
+    trust: Trust = field(default_factory=Trust)
+    proxy: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    namespace: str = "default"
+    _contexts: dict[bytes, ssl.SSLContext] = field(default_factory=dict, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if urlsplit(self.url).scheme not in ("http", "https") or not urlsplit(self.url).hostname:
+            raise InvalidInput("server", self.url, "write an address such as https://host:6443")
+        if self.proxy and urlsplit(self.proxy).scheme not in ("http", "https"):
+            raise InvalidInput("proxy-url", self.proxy, "only http:// and https:// proxies are supported")
+
+    async def options(self) -> dict[str, Any]:
+        credential = await self.identity.credential()
+        options: dict[str, Any] = {
+            "headers": dict(self.headers),
+            "proxy": self.proxy or _environment_proxy(self.url),
+        }
+        if credential.authorization:
+            options["headers"]["Authorization"] = credential.authorization
+        if self.url.startswith("https:"):
+            options["ssl"] = self._context(credential)
+            options["server_hostname"] = self.trust.server_name or None
+        return options
+
+    def forget(self) -> bool:
+        """Drop the credential after a 401; True when asking again makes sense."""
+        return self.identity.forget()
+
+    def at(self, path: str) -> Access:
+        """The same door, further in: a service behind the API server's proxy."""
+        return replace(self, url=self.url.rstrip("/") + path)
+
+    def _context(self, credential: Credential) -> ssl.SSLContext:
+        if credential.certificate not in self._contexts:
+            self._contexts.clear()  # a rotated certificate replaces the old one
+            self._contexts[credential.certificate] = self.trust.context(credential.certificate)
+        return self._contexts[credential.certificate]
+
+
+def _environment_proxy(url: str) -> str | None:
+    parts = urlsplit(url)
+    if proxy_bypass(parts.hostname or ""):
+        return None
+    return getproxies().get(parts.scheme)
+
+
+def in_cluster(folder: str = SERVICE_ACCOUNT) -> Access:
+    """The service account every pod is given."""
+    host, port = (
+        os.environ.get("KUBERNETES_SERVICE_HOST", ""),
+        os.environ.get("KUBERNETES_SERVICE_PORT", "443"),
+    )
+    if not host or not Path(folder, "token").exists():
+        raise InvalidInput(
+            "cluster", "none", "no kubeconfig was found and this is no pod: set KUBECONFIG or give --context"
+        )
+    address = f"[{host}]" if ":" in host else host
+    namespace = Path(folder, "namespace")
+    return Access(
+        url=f"https://{address}:{port}",
+        identity=TokenFile(str(Path(folder, "token"))),
+        trust=Trust(ca_pem=Path(folder, "ca.crt").read_text()),
+        namespace=namespace.read_text().strip() if namespace.exists() else "default",
+    )
+
+
+def prometheus_access(
+    url: str,
+    *,
+    username: str = "",
+    password: str = "",
+    token: str = "",
+    token_file: str = "",
+    ca_file: str = "",
+    insecure: bool = False,
+    headers: Mapping[str, str] | None = None,
+) -> Access:
+    """An address of anything that speaks Prometheus' HTTP API, with the ways to be let in that are in use."""
+    identity: Identity = Fixed()
+    if token_file:
+        identity = TokenFile(token_file)
+    elif token:
+        identity = Fixed(Credential(bearer(token)))
+    elif username:
+        identity = Fixed(Credential(basic(username, password)))
+    trust = Trust(ca_pem=_read(ca_file, "prometheus CA file") if ca_file else "", insecure=insecure)
+    return Access(url.rstrip("/"), identity, trust, headers=headers or {})
+
+
+def _read(path: str, what: str) -> str:
+    try:
+        return Path(path).read_text()
+    except OSError as error:
+        raise InvalidInput(what, path, f"cannot be read: {error.strerror}") from error

@@ -1,0 +1,260 @@
+"""A thin client of the API server: get, list, create, patch, delete, into the types the caller gives.
+
+Answers that say no become Refused with their status; everything that is no answer is ClusterUnavailable.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from enum import StrEnum
+from types import TracebackType
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from trimtab.errors import ClusterUnavailable, Refused
+from trimtab.wire.access import Access
+from trimtab.wire.budget import Budget
+from trimtab.wire.http import Answer, Http, Request
+from trimtab.wire.resources import KNOWN, Resource, read_discovery
+
+T = TypeVar("T")
+PAGE = "500"
+DISCOVERY_S = 300.0  # how long a list of kinds is believed; a missing kind is looked for again at once
+FIELD_MANAGER = "trimtab"
+
+
+class Patch(StrEnum):
+    """The four ways to say what should change, by their content types."""
+
+    MERGE = "application/merge-patch+json"
+    STRATEGIC = "application/strategic-merge-patch+json"
+    JSON = "application/json-patch+json"
+    APPLY = "application/apply-patch+yaml"  # JSON is YAML
+
+
+class Status(msgspec.Struct, frozen=True):
+    """metav1.Status: how the API server says no."""
+
+    message: str = ""
+    reason: str = ""
+    code: int = 0
+
+
+class ListMeta(msgspec.Struct, frozen=True, rename="camel"):
+    resource_version: str = ""
+    continue_: str = msgspec.field(default="", name="continue")
+
+
+class Page(msgspec.Struct, Generic[T], frozen=True):
+    metadata: ListMeta = ListMeta()
+    items: list[T] = []
+
+
+class Listing(msgspec.Struct, Generic[T], frozen=True):
+    """A whole list, the version it is of, and how many of its objects could not be read."""
+
+    items: list[T]
+    resource_version: str
+    unreadable: int = 0
+
+
+_decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
+
+
+def decoder(kind: Any) -> msgspec.json.Decoder[Any]:
+    """A decoder of this type, made once."""
+    if kind not in _decoders:
+        _decoders[kind] = msgspec.json.Decoder(kind)
+    return _decoders[kind]
+
+
+class Kube:
+    """The API server. Requests are counted in `counts` (verb, resource, status) and paid from `budget`."""
+
+    def __init__(self, access: Access, budget: Budget | None = None, timeout_s: float = 30.0) -> None:
+        self.access = access
+        self.http = Http(access, ClusterUnavailable, budget, timeout_s)
+        self.counts, self.budget = self.http.counts, self.http.budget
+        self._discovered: dict[str, tuple[float, dict[str, Resource]]] = {}
+
+    async def __aenter__(self) -> Kube:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        await self.http.close()
+
+    async def get(
+        self, kind: type[T], resource: Resource, namespace: str, name: str, subresource: str = ""
+    ) -> T:
+        answer = await self._ask("get", resource, "GET", resource.path(namespace, name, subresource))
+        return self.decode(answer.body, kind)
+
+    async def list(
+        self, kind: type[T], resource: Resource, namespace: str = "", *, labels: str = "", fields: str = ""
+    ) -> Listing[T]:
+        """All of them, in pages of 500; an expired continue token (410) falls back to one whole list."""
+        params = (
+            {"limit": PAGE}
+            | ({"labelSelector": labels} if labels else {})
+            | ({"fieldSelector": fields} if fields else {})
+        )
+        items: list[T] = []
+        unreadable = 0
+        while True:
+            try:
+                answer = await self._ask("list", resource, "GET", resource.path(namespace), params)
+            except Refused as refusal:
+                if refusal.status != 410 or "limit" not in params:
+                    raise
+                items, unreadable = [], 0
+                params = {key: value for key, value in params.items() if key not in ("limit", "continue")}
+                continue
+            page, lost = self._page(answer.body, kind)
+            items, unreadable = items + page.items, unreadable + lost
+            if not page.metadata.continue_:
+                return Listing(items, page.metadata.resource_version, unreadable)
+            params["continue"] = page.metadata.continue_
+
+    async def create(
+        self,
+        kind: type[T],
+        resource: Resource,
+        namespace: str,
+        body: Any,
+        subresource: str = "",
+        name: str = "",
+    ) -> T:
+        path = resource.path(namespace, name, subresource)
+        answer = await self._ask("create", resource, "POST", path, {"fieldManager": FIELD_MANAGER}, body)
+        return self.decode(answer.body, kind)
+
+    async def patch(
+        self,
+        kind: type[T],
+        resource: Resource,
+        namespace: str,
+        name: str,
+        body: Any,
+        how: Patch = Patch.MERGE,
+        *,
+        subresource: str = "",
+        force: bool = False,
+        manager: str = FIELD_MANAGER,
+    ) -> T:
+        """With `metadata.resourceVersion` in the body it is guarded: 409 when somebody was faster."""
+        params = {"fieldManager": manager} | ({"force": "true"} if force else {})
+        path = resource.path(namespace, name, subresource)
+        answer = await self._ask("patch", resource, "PATCH", path, params, body, how)
+        return self.decode(answer.body, kind)
+
+    async def apply(
+        self,
+        kind: type[T],
+        resource: Resource,
+        body: Mapping[str, Any],
+        *,
+        subresource: str = "",
+        force: bool = True,
+    ) -> T:
+        """Server-side apply of a whole manifest under our field manager."""
+        meta = body["metadata"]
+        namespace = meta.get("namespace", "")
+        return await self.patch(
+            kind, resource, namespace, meta["name"], body, Patch.APPLY, subresource=subresource, force=force
+        )
+
+    async def delete(self, resource: Resource, namespace: str, name: str, *, uid: str = "") -> None:
+        """With `uid`, only this very object: one made since under the same name stays."""
+        body = {"preconditions": {"uid": uid}} if uid else {}
+        await self._ask("delete", resource, "DELETE", resource.path(namespace, name), None, body)
+
+    async def raw(self, path: str, params: Mapping[str, str] | None = None) -> bytes:
+        """Any other read, such as /version or the custom metrics API."""
+        answer = await self.http.send(Request("get", "raw", "GET", path, params))
+        return self._accept(answer, path).body
+
+    async def resource(self, api_version: str, kind: str) -> Resource:
+        """Where a kind lives, known or discovered; Refused(404) when the cluster has no such kind."""
+        if known := KNOWN.get((api_version, kind)):
+            return known
+        read_at, kinds = self._discovered.get(api_version, (float("-inf"), {}))
+        if kind not in kinds or time.monotonic() - read_at > DISCOVERY_S:
+            kinds = await self._discover(api_version)
+        if kind not in kinds:
+            raise Refused(
+                f"this cluster has no {kind} in {api_version}: check the spelling, or install its CRD", 404
+            )
+        return kinds[kind]
+
+    async def _discover(self, api_version: str) -> dict[str, Resource]:
+        root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+        try:
+            kinds = read_discovery(api_version, await self.raw(root))
+        except Refused as refusal:
+            if refusal.status != 404:
+                raise
+            kinds = {}
+        except msgspec.MsgspecError as error:
+            raise ClusterUnavailable(f"{self.access.url}{root}: no list of kinds: {error}") from error
+        self._discovered[api_version] = (time.monotonic(), kinds)
+        return kinds
+
+    def decode(self, body: bytes, kind: type[T]) -> T:
+        try:
+            value: T = decoder(kind).decode(body)
+        except msgspec.MsgspecError as error:
+            raise ClusterUnavailable(
+                f"{self.access.url}: answered with something else than a {kind}: {error}"
+            ) from error
+        return value
+
+    def _page(self, body: bytes, kind: type[T]) -> tuple[Page[T], int]:
+        """One unreadable object must not cost the other 499."""
+        try:
+            page: Page[T] = decoder(Page[kind]).decode(body)  # type: ignore[valid-type]
+            return page, 0
+        except msgspec.ValidationError:
+            rough: Page[msgspec.Raw] = self.decode(body, Page[msgspec.Raw])
+        items: list[T] = []
+        for raw in rough.items:
+            try:
+                items.append(decoder(kind).decode(raw))
+            except msgspec.ValidationError:
+                continue
+        return Page(rough.metadata, items), len(rough.items) - len(items)
+
+    async def _ask(
+        self,
+        verb: str,
+        resource: Resource,
+        method: str,
+        path: str,
+        params: Mapping[str, str] | None = None,
+        body: Any = None,
+        content_type: str = "application/json",
+    ) -> Answer:
+        sent = None if body is None else msgspec.json.encode(body)
+        request = Request(verb, resource.plural, method, path, params, sent, content_type)
+        answer = await self.http.send(request)
+        return self._accept(answer, f"{verb} {path}")
+
+    def _accept(self, answer: Answer, what: str) -> Answer:
+        if 200 <= answer.status < 300:
+            return answer
+        raise refused(answer, what)
+
+
+def refused(answer: Answer, what: str) -> Refused:
+    """The server's own sentence where it gave one (a proxy in between may answer with anything)."""
+    try:
+        said = msgspec.json.decode(answer.body, type=Status).message
+    except msgspec.MsgspecError:
+        said = answer.text
+    return Refused(f"{what}: {answer.status} {said or answer.reason}", answer.status)

@@ -1,0 +1,200 @@
+"""Kubeconfig files, merged as kubectl does (the first file that says something wins), as an Access."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+import yaml
+
+from trimtab.errors import InvalidInput
+from trimtab.wire.access import Access, Trust, in_cluster
+from trimtab.wire.credentials import (
+    Credential,
+    ExecPlugin,
+    ExecSpec,
+    Fixed,
+    Identity,
+    TokenFile,
+    basic,
+    bearer,
+)
+
+Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class Cluster(msgspec.Struct, frozen=True, rename="kebab"):
+    server: str = ""
+    certificate_authority: str = ""
+    certificate_authority_data: str = ""
+    tls_server_name: str = ""
+    insecure_skip_tls_verify: bool = False
+    proxy_url: str = ""
+    folder: str = ""  # where relative paths start; ours, not kubectl's
+
+
+class User(msgspec.Struct, frozen=True, rename="kebab"):
+    client_certificate: str = ""
+    client_certificate_data: str = ""
+    client_key: str = ""
+    client_key_data: str = ""
+    token: str = ""
+    token_file: str = msgspec.field(default="", name="tokenFile")
+    username: str = ""
+    password: str = ""
+    exec: ExecSpec | None = None
+    auth_provider: dict[str, Any] | None = None
+    impersonate: str = msgspec.field(default="", name="as")
+    as_groups: list[str] | None = None
+    folder: str = ""
+
+
+class Context(msgspec.Struct, frozen=True):
+    cluster: str = ""
+    user: str = ""
+    namespace: str = "default"
+    folder: str = ""
+
+
+Entry = TypeVar("Entry", Cluster, User, Context)
+
+
+class Kubeconfig:
+    """The merged files; `access()` opens one context."""
+
+    def __init__(self, paths: list[Path]) -> None:
+        self.where = os.pathsep.join(map(str, paths))
+        self.current = ""
+        self._named: dict[str, dict[str, dict[str, Any]]] = {"clusters": {}, "users": {}, "contexts": {}}
+        for path in paths:
+            self._merge(path, _load(path))
+
+    @property
+    def contexts(self) -> list[str]:
+        return sorted(self._named["contexts"])
+
+    def access(self, context: str | None = None) -> Access:
+        chosen = self._entry("contexts", context or self.current, Context)
+        cluster, user = self._entry("clusters", chosen.cluster, Cluster), User()
+        if chosen.user:
+            user = self._entry("users", chosen.user, User)
+        return Access(
+            url=cluster.server.rstrip("/"),
+            identity=_identity(user, cluster, chosen.user),
+            trust=Trust(_ca(cluster), cluster.tls_server_name, cluster.insecure_skip_tls_verify),
+            proxy=cluster.proxy_url,
+            headers={"Impersonate-User": user.impersonate} if user.impersonate else {},
+            namespace=chosen.namespace or "default",
+        )
+
+    def _merge(self, path: Path, content: dict[str, Any]) -> None:
+        self.current = self.current or content.get("current-context") or ""
+        for plural, known in self._named.items():
+            for item in content.get(plural) or ():
+                body = item.get(plural[:-1]) or {}
+                known.setdefault(item.get("name", ""), {**body, "folder": str(path.parent)})
+
+    def _entry(self, plural: str, name: str, kind: type[Entry]) -> Entry:
+        known = self._named[plural]
+        if name not in known:
+            fix = f"choose one of {', '.join(sorted(known)) or '(none)'} in {self.where}"
+            raise InvalidInput("context" if plural == "contexts" else f"kubeconfig {plural}", name, fix)
+        try:
+            return msgspec.convert(known[name], kind)
+        except msgspec.ValidationError as error:
+            raise InvalidInput(
+                f"{self.where}: {plural}[{name}]", str(error), "correct the kubeconfig"
+            ) from error
+
+
+def connect(context: str | None = None, kubeconfig: str | None = None) -> Access:
+    """As kubectl: the named file, else KUBECONFIG, else ~/.kube/config, else the pod's service account."""
+    listed = kubeconfig or os.environ.get("KUBECONFIG") or str(Path.home() / ".kube" / "config")
+    paths = [path for part in listed.split(os.pathsep) if part and (path := Path(part).expanduser()).exists()]
+    if paths:
+        return Kubeconfig(paths).access(context)
+    if kubeconfig or os.environ.get("KUBECONFIG"):
+        raise InvalidInput("kubeconfig", listed, "there is no such file")
+    return in_cluster()
+
+
+def _load(path: Path) -> dict[str, Any]:
+    try:
+        content = yaml.load(path.read_bytes(), Loader)
+    except (OSError, yaml.YAMLError) as error:
+        raise InvalidInput("kubeconfig", str(path), f"cannot be read: {error}") from error
+    if not isinstance(content, dict):
+        raise InvalidInput(
+            "kubeconfig", str(path), "this is no kubeconfig: it should hold clusters, users and contexts"
+        )
+    return content
+
+
+def _ca(cluster: Cluster) -> str:
+    return _either(
+        cluster.certificate_authority_data,
+        cluster.certificate_authority,
+        cluster.folder,
+        "certificate-authority",
+    ).decode()
+
+
+def _certificate(user: User) -> bytes:
+    chain = _either(user.client_certificate_data, user.client_certificate, user.folder, "client-certificate")
+    key = _either(user.client_key_data, user.client_key, user.folder, "client-key")
+    return chain + b"\n" + key if chain else b""
+
+
+def _either(data: str, path: str, folder: str, name: str) -> bytes:
+    try:
+        if data:
+            return base64.b64decode(data)
+        return Path(folder, path).read_bytes() if path else b""
+    except binascii.Error as error:
+        raise InvalidInput(f"kubeconfig {name}-data", data[:20], "this is not base64") from error
+    except OSError as error:
+        raise InvalidInput(f"kubeconfig {name}", path, f"cannot be read: {error.strerror}") from error
+
+
+def _identity(user: User, cluster: Cluster, name: str) -> Identity:
+    certificate = _certificate(user)
+    if user.as_groups:
+        raise InvalidInput(
+            f"users[{name}].user.as-groups",
+            user.as_groups,
+            "impersonating groups is not supported; remove it",
+        )
+    if user.auth_provider:
+        fix = "it left Kubernetes in 1.26; use its exec plugin (kubelogin, gke-gcloud-auth-plugin, ...)"
+        raise InvalidInput(f"users[{name}].user.auth-provider", user.auth_provider.get("name", ""), fix)
+    if user.exec:
+        return ExecPlugin(_beside(user.exec, user.folder), _cluster_info(cluster), name)
+    if user.token_file:
+        return TokenFile(str(Path(user.folder, user.token_file)), certificate)
+    authorization = ""
+    if user.token:
+        authorization = bearer(user.token)
+    elif user.username:
+        authorization = basic(user.username, user.password)
+    return Fixed(Credential(authorization, certificate))
+
+
+def _beside(spec: ExecSpec, folder: str) -> ExecSpec:
+    """A command with a slash is relative to its kubeconfig, one without is looked for on the PATH."""
+    command = str(Path(folder, spec.command)) if "/" in spec.command else spec.command
+    return msgspec.structs.replace(spec, command=command)
+
+
+def _cluster_info(cluster: Cluster) -> dict[str, Any]:
+    info = {
+        "server": cluster.server,
+        "tls-server-name": cluster.tls_server_name,
+        "insecure-skip-tls-verify": cluster.insecure_skip_tls_verify,
+        "certificate-authority-data": base64.b64encode(_ca(cluster).encode()).decode(),
+        "proxy-url": cluster.proxy_url,
+    }
+    return {key: value for key, value in info.items() if value}

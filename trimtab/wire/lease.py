@@ -1,0 +1,184 @@
+"""Leadership by a coordination.k8s.io Lease, with self-fencing.
+
+A leader may write only until `renew_deadline_s` after it SENT the last renewal that succeeded; others take
+over `duration_s` after they SAW that renewal. The first is shorter, so two never write at once, whatever
+their clocks say: each measures with its own monotonic clock, which goes on while a process is stopped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import random
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from trimtab.errors import InvalidInput, Refused, TrimtabError
+from trimtab.wire.access import Access
+from trimtab.wire.budget import Budget
+from trimtab.wire.kube import Kube
+from trimtab.wire.objects import Lease
+from trimtab.wire.resources import LEASES
+
+log = logging.getLogger(__name__)
+
+
+def micro_time(at: float) -> str:
+    """metav1.MicroTime: six decimals even when they are zero, or the API server refuses it."""
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+class Leadership:
+    """`run()` competes and renews until cancelled, then releases; `may_write()` is asked before every write.
+
+    It has a client and a budget of its own: a busy tick must never cost the leadership.
+    """
+
+    def __init__(
+        self,
+        access: Access,
+        namespace: str,
+        name: str,
+        identity: str,
+        *,
+        duration_s: float = 15.0,
+        renew_deadline_s: float = 10.0,
+        retry_s: float = 2.0,
+    ) -> None:
+        if not retry_s < renew_deadline_s < duration_s:
+            given = f"{retry_s}/{renew_deadline_s}/{duration_s}"
+            raise InvalidInput("lease", given, "retry < renew deadline < duration must hold, such as 2/10/15")
+        self.kube = Kube(access, Budget(per_s=5.0, burst=20.0), timeout_s=renew_deadline_s / 2)
+        self.namespace, self.name, self.identity = namespace, name, identity
+        self.duration_s, self.renew_deadline_s, self.retry_s = duration_s, renew_deadline_s, retry_s
+        self.leading = asyncio.Event()
+        self.term = 0  # leaseTransitions: grows with every change of leader
+        self.holder = ""
+        self._may_write_until = float("-inf")
+        self._seen: tuple[str, float] = ("", 0.0)  # the lease's version and when we first saw it
+        self._listeners: list[Callable[[bool], None]] = []
+
+    def may_write(self) -> bool:
+        """The fence: true only while nobody else can have taken over."""
+        return time.monotonic() < self._may_write_until
+
+    def on_change(self, listener: Callable[[bool], None]) -> None:
+        """Called with True when we become leader, with False when we are no longer."""
+        self._listeners.append(listener)
+
+    async def run(self) -> None:
+        try:
+            while True:
+                wait_s = await self._try()
+                self._mark()
+                await asyncio.sleep(wait_s)
+        finally:
+            await self._release()
+            await self.kube.close()
+
+    async def _try(self) -> float:
+        """One look and, if the lease is ours or free, one write; the seconds until the next try."""
+        try:
+            async with asyncio.timeout(self.renew_deadline_s / 2):
+                lease = await self._look()
+                wait_s = self._others_time_left(lease)
+                if wait_s <= 0:
+                    await self._take(lease)
+        except (TrimtabError, TimeoutError) as error:
+            log.warning("lease %s/%s: %s", self.namespace, self.name, str(error) or "no answer in time")
+            wait_s = 0.0
+        pause_s = self.retry_s * random.uniform(1.0, 1.2)
+        return min(pause_s, wait_s) if wait_s > 0 else pause_s
+
+    async def _look(self) -> Lease | None:
+        try:
+            lease = await self.kube.get(Lease, LEASES, self.namespace, self.name)
+        except Refused as refusal:
+            if refusal.status != 404:
+                raise
+            return None
+        self.holder = lease.spec.holder_identity or ""
+        if lease.metadata.resource_version != self._seen[0]:
+            self._seen = (lease.metadata.resource_version, time.monotonic())
+        return lease
+
+    def _others_time_left(self, lease: Lease | None) -> float:
+        """How long the lease is still somebody else's, counted from when we saw its last renewal."""
+        if lease is None or not self.holder or self.holder == self.identity:
+            return 0.0
+        theirs_s = float(lease.spec.lease_duration_seconds or self.duration_s)
+        return self._seen[1] + theirs_s - time.monotonic()
+
+    async def _take(self, lease: Lease | None) -> None:
+        sent_at = time.monotonic()
+        if lease is None:
+            meta = {"name": self.name, "namespace": self.namespace}
+            body = {
+                "apiVersion": "coordination.k8s.io/v1",
+                "kind": "Lease",
+                "metadata": meta,
+                "spec": self._spec(None),
+            }
+            written = await self.kube.create(Lease, LEASES, self.namespace, body)
+        else:
+            body = {
+                "metadata": {"resourceVersion": lease.metadata.resource_version},
+                "spec": self._spec(lease),
+            }
+            written = await self.kube.patch(Lease, LEASES, self.namespace, self.name, body)
+        self._seen = (written.metadata.resource_version, sent_at)
+        self.holder, self.term = self.identity, written.spec.lease_transitions or 0
+        self._may_write_until = sent_at + self.renew_deadline_s
+
+    def _spec(self, lease: Lease | None) -> dict[str, Any]:
+        now = micro_time(time.time())
+        spec: dict[str, Any] = {
+            "holderIdentity": self.identity,
+            "leaseDurationSeconds": math.ceil(self.duration_s),
+            "renewTime": now,
+        }
+        if lease is None:
+            return spec | {"acquireTime": now, "leaseTransitions": 0}
+        if lease.spec.holder_identity != self.identity:
+            spec |= {"acquireTime": now, "leaseTransitions": (lease.spec.lease_transitions or 0) + 1}
+        return spec
+
+    def _mark(self) -> None:
+        leads = self.may_write()
+        if leads == self.leading.is_set():
+            return
+        if leads:
+            self.leading.set()
+        else:
+            self.leading.clear()
+        log.info(
+            "%s is %s leader of %s/%s",
+            self.identity,
+            "now" if leads else "no longer",
+            self.namespace,
+            self.name,
+        )
+        for listener in self._listeners:
+            listener(leads)
+
+    async def _release(self) -> None:
+        """Give it back, so that the next one need not wait for it to expire; first of all stop writing."""
+        was_ours, self._may_write_until = self.may_write(), float("-inf")
+        self._mark()
+        if not was_ours:
+            return
+        spec = {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": micro_time(time.time())}
+        body = {"metadata": {"resourceVersion": self._seen[0]}, "spec": spec}
+        try:
+            async with asyncio.timeout(2.0):
+                await self.kube.patch(Lease, LEASES, self.namespace, self.name, body)
+        except (TrimtabError, TimeoutError) as error:
+            log.warning(
+                "lease %s/%s could not be released: %s",
+                self.namespace,
+                self.name,
+                str(error) or "no answer in time",
+            )

@@ -1,0 +1,158 @@
+"""Prometheus' HTTP API, which Thanos, Mimir and VictoriaMetrics speak too: instant and range queries.
+
+An answer with warnings or marked as partial is no answer: the sum of half the pods looks like a fallen load.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+
+from trimtab.errors import InvalidInput, MetricsUnavailable, Refused
+from trimtab.wire.access import Access
+from trimtab.wire.budget import Budget
+from trimtab.wire.http import Answer, Http, Request
+
+FORM = "application/x-www-form-urlencoded"
+
+
+class Sample(msgspec.Struct, frozen=True):
+    """One value of one series; NaN and infinities are passed on for the caller to judge."""
+
+    labels: dict[str, str]
+    at: float
+    value: float
+
+
+class RangeSeries(msgspec.Struct, frozen=True):
+    """One series of a range answer; `values` is still JSON: [[seconds, "number"], ...]."""
+
+    metric: dict[str, str] = {}
+    values: msgspec.Raw = msgspec.Raw(b"[]")
+
+
+class VectorItem(msgspec.Struct, frozen=True):
+    metric: dict[str, str] = {}
+    value: tuple[float, str] | None = None  # absent for a native histogram
+
+
+class Data(msgspec.Struct, frozen=True, rename="camel"):
+    result_type: str = ""
+    result: msgspec.Raw = msgspec.Raw(b"[]")
+
+
+class Envelope(msgspec.Struct, frozen=True, rename="camel"):
+    status: str
+    data: Data = Data()
+    error_type: str = ""
+    error: str = ""
+    warnings: list[str] | None = None
+    is_partial: bool = False  # VictoriaMetrics
+
+
+class Prometheus:
+    """One server. Requests are counted in `counts` and paid from `budget`, like those to the API server."""
+
+    def __init__(self, access: Access, budget: Budget | None = None, timeout_s: float = 30.0) -> None:
+        self.access, self.timeout_s = access, timeout_s
+        # The server is told the same limit, so that it stops working for us when we have stopped waiting.
+        self.http = Http(access, MetricsUnavailable, budget, timeout_s)
+        self.counts, self.budget = self.http.counts, self.http.budget
+        self._post = True
+
+    async def __aenter__(self) -> Prometheus:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        await self.http.close()
+
+    async def query(self, expression: str, at: float | None = None) -> list[Sample]:
+        """The value of an expression now (or `at`), a sample a series; a scalar is one without labels."""
+        params = {"query": expression} | ({} if at is None else {"time": f"{at:.3f}"})
+        data = await self._ask("query", params)
+        if data.result_type == "scalar":
+            when, text = self._decode(bytes(data.result), tuple[float, str])
+            return [Sample({}, when, float(text))]
+        if data.result_type != "vector":
+            raise InvalidInput(
+                "query", expression, f"its answer is a {data.result_type}, but one value a series is needed"
+            )
+        return [self._sample(item, expression) for item in self._decode(bytes(data.result), list[VectorItem])]
+
+    async def query_range(
+        self, expression: str, start: float, end: float, step_s: float
+    ) -> list[RangeSeries]:
+        """The expression at start, start + step, ... end (inclusive); the values are left to be parsed."""
+        span = {"start": f"{start:.3f}", "end": f"{end:.3f}", "step": f"{step_s:g}"}
+        data = await self._ask("query_range", {"query": expression, **span})
+        series: list[RangeSeries] = self._decode(bytes(data.result), list[RangeSeries])
+        return series
+
+    async def _ask(self, what: str, params: Mapping[str, str]) -> Data:
+        envelope = self._envelope(
+            await self._send(what, {**params, "timeout": f"{self.timeout_s:g}s"}), params["query"]
+        )
+        if envelope.warnings or envelope.is_partial:
+            said = "; ".join(envelope.warnings or ["marked as partial"])[:300]
+            raise MetricsUnavailable(f"{self.access.url}: an incomplete answer counts as none: {said}")
+        return envelope.data
+
+    async def _send(self, what: str, params: Mapping[str, str]) -> Answer:
+        """By POST, because queries outgrow URLs; by GET where a proxy in between forbids it."""
+        path = f"/api/v1/{what}"
+        if self._post:
+            body = urlencode(params).encode()
+            answer = await self.http.send(Request("get", what, "POST", path, None, body, FORM))
+            if answer.status not in (403, 405):
+                return answer
+        again = await self.http.send(Request("get", what, "GET", path, params))
+        if again.status == 200:
+            self._post = False
+        return again
+
+    def _envelope(self, answer: Answer, expression: str) -> Envelope:
+        try:
+            envelope = msgspec.json.decode(answer.body, type=Envelope)
+        except msgspec.MsgspecError as error:
+            raise self._refusal(answer, answer.text) from error
+        if envelope.status == "success" and answer.status == 200:
+            return envelope
+        if envelope.error_type == "bad_data":
+            raise InvalidInput("query", expression, f"{self.access.url} does not accept it: {envelope.error}")
+        raise self._refusal(answer, envelope.error)
+
+    def _refusal(self, answer: Answer, said: str) -> Exception:
+        here = f"{self.access.url}: {answer.status} {said or answer.reason}"
+        if answer.status in (401, 403):
+            return Refused(
+                f"{here}: check the user, token or headers configured for Prometheus", answer.status
+            )
+        if answer.status in (301, 302, 303, 307, 308, 404):
+            return Refused(
+                f"{here}: is this the address of Prometheus? (Mimir's ends with /prometheus)", answer.status
+            )
+        return MetricsUnavailable(here)
+
+    def _sample(self, item: VectorItem, expression: str) -> Sample:
+        if item.value is None:
+            raise InvalidInput(
+                "query",
+                expression,
+                "its answer is a native histogram: wrap it in histogram_quantile() or the like",
+            )
+        return Sample(item.metric, item.value[0], float(item.value[1]))
+
+    def _decode(self, body: bytes, kind: Any) -> Any:
+        try:
+            return msgspec.json.decode(body, type=kind)
+        except msgspec.MsgspecError as error:
+            raise MetricsUnavailable(f"{self.access.url}: an answer that cannot be read: {error}") from error

@@ -1,0 +1,260 @@
+"""Informers: a Store that follows one collection of the API server through restarts and expired versions.
+
+The first content comes as a stream (`sendInitialEvents`, where the server has it), else as a paged list; then
+events from that version on. 410 Gone, as a status or inside the stream, means: list again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from trimtab.errors import ClusterUnavailable, TrimtabError
+from trimtab.wire.budget import Backoff
+from trimtab.wire.http import Request
+from trimtab.wire.kube import Kube, Status, decoder, refused
+from trimtab.wire.objects import HasMeta, Meta
+from trimtab.wire.resources import Resource
+
+T = TypeVar("T", bound=HasMeta)
+Anything = TypeVar("Anything")
+Key = tuple[str, str]
+OnChange = Callable[[Key, "T | None", "T | None"], None]
+
+SILENCE_S = 90.0  # bookmarks come about once a minute: after this long the connection is taken for dead
+INITIAL_END = "k8s.io/initial-events-end"
+log = logging.getLogger(__name__)
+
+
+class Store(Generic[T]):
+    """The objects as last seen, by (namespace, name). Callbacks get (key, new or None, old or None)."""
+
+    def __init__(self) -> None:
+        self.items: dict[Key, T] = {}
+        self.synced = asyncio.Event()
+        self.heard_at = float("-inf")  # monotonic; how fresh the content is
+        self.unreadable = 0
+        self.trouble: TrimtabError | None = None  # why it is not being followed right now
+        self._listeners: list[OnChange[T]] = []
+
+    def on_change(self, listener: OnChange[T]) -> None:
+        self._listeners.append(listener)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self.items.values())
+
+    def get(self, namespace: str, name: str) -> T | None:
+        return self.items.get((namespace, name))
+
+    def put(self, item: T) -> None:
+        key = key_of(item)
+        old = self.items.get(key)
+        self.items[key] = item
+        self._tell(key, item, old)
+
+    def drop(self, key: Key) -> None:
+        old = self.items.pop(key, None)
+        if old is not None:
+            self._tell(key, None, old)
+
+    def replace(self, fresh: dict[Key, T]) -> None:
+        """A new list: tell only what differs from what was known."""
+        for key in self.items.keys() - fresh.keys():
+            self.drop(key)
+        for key, item in fresh.items():
+            known = self.items.get(key)
+            if known is None or known.metadata.resource_version != item.metadata.resource_version:
+                self.put(item)
+        self.synced.set()
+
+    def _tell(self, key: Key, new: T | None, old: T | None) -> None:
+        for listener in self._listeners:
+            listener(key, new, old)
+
+
+def key_of(item: HasMeta) -> Key:
+    return item.metadata.namespace, item.metadata.name
+
+
+class Gone(Exception):
+    """The version we continue from is no longer known: 410 in either form."""
+
+
+class Event(msgspec.Struct, Generic[Anything], frozen=True):
+    type: str
+    object: Anything
+
+
+class AnyObject(msgspec.Struct, frozen=True):
+    metadata: Meta = Meta()
+
+
+class Informer(Generic[T]):
+    """Keeps `store` equal to one collection; `run()` returns only by cancellation."""
+
+    def __init__(
+        self,
+        kube: Kube,
+        kind: type[T],
+        resource: Resource,
+        namespace: str = "",
+        *,
+        labels: str = "",
+        fields: str = "",
+    ) -> None:
+        self.kube, self.kind, self.resource, self.namespace = kube, kind, resource, namespace
+        self.store: Store[T] = Store()
+        self._labels, self._fields = labels, fields
+        self._version = ""
+        self._streams_lists = True  # until the server says otherwise
+        self._event: msgspec.json.Decoder[Event[T]] = decoder(Event[kind])  # type: ignore[valid-type]
+
+    async def run(self) -> None:
+        backoff = Backoff(first_s=0.5, most_s=5.0)  # a restarted API server should be noticed soon
+        while True:
+            started = time.monotonic()
+            try:
+                await self._follow()
+            except Gone:
+                self._version = ""
+            except TrimtabError as trouble:
+                self.store.trouble = trouble
+                log.warning("watch of %s: %s", self.resource.plural, trouble)
+            if time.monotonic() - started > SILENCE_S / 3:
+                backoff.reset()
+            await backoff.pause()
+
+    async def _follow(self) -> None:
+        """One connection: from an empty hand, or from the last version."""
+        initial = not self._version
+        if initial and not self._streams_lists:
+            await self._list()
+            initial = False
+        fresh: dict[Key, T] | None = {} if initial else None
+        path, params = self.resource.path(self.namespace), self._params(initial)
+        request = Request("watch", self.resource.plural, "GET", path, params)
+        async with self.kube.http.stream(request, SILENCE_S) as (answer, chunks):
+            if answer.status == 410:
+                raise Gone
+            if initial and answer.status in (400, 422):  # an older server: it knows no such option
+                self._streams_lists = False
+                return
+            if answer.status != 200:
+                raise refused(answer, f"watch {self.resource.plural}")
+            async for line in lines(chunks):
+                fresh = self._take(line, fresh)
+        if fresh is not None:  # it ended before it said that the list was whole: ask for a plain list
+            self._streams_lists = False
+
+    async def _list(self) -> None:
+        listing = await self.kube.list(
+            self.kind, self.resource, self.namespace, labels=self._labels, fields=self._fields
+        )
+        self.store.unreadable += listing.unreadable
+        self.store.replace({key_of(item): item for item in listing.items})
+        self._version = listing.resource_version
+        self._heard()
+
+    def _params(self, initial: bool) -> Mapping[str, str]:
+        params = {
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": str(random.randint(240, 480)),
+        }
+        if self._labels:
+            params["labelSelector"] = self._labels
+        if self._fields:
+            params["fieldSelector"] = self._fields
+        if initial:
+            return params | {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+        return params | {"resourceVersion": self._version}
+
+    def _take(self, line: bytes, fresh: dict[Key, T] | None) -> dict[Key, T] | None:
+        """One event; `fresh` collects the initial ones until the bookmark that ends them, then it is None."""
+        kind, item = self._decode(line)
+        if kind == "ERROR":
+            raise _error(line)
+        self._heard()
+        if kind == "BOOKMARK":
+            return self._bookmark(line, fresh)
+        if item is None:
+            return fresh
+        if fresh is not None:
+            fresh[key_of(item)] = item
+            if kind == "DELETED":
+                del fresh[key_of(item)]
+            return fresh
+        self._version = item.metadata.resource_version
+        if kind == "DELETED":
+            self.store.drop(key_of(item))
+        else:
+            self.store.put(item)
+        return None
+
+    def _decode(self, line: bytes) -> tuple[str, T | None]:
+        try:
+            event = self._event.decode(line)
+            return event.type, event.object
+        except msgspec.ValidationError as error:
+            rough: Event[Any] = _decode(line, Event[msgspec.Raw])
+            if rough.type not in ("ERROR", "BOOKMARK"):
+                self.store.unreadable += 1
+                log.warning(
+                    "watch of %s: an object could not be read and is left out: %s",
+                    self.resource.plural,
+                    error,
+                )
+            return rough.type, None
+        except msgspec.DecodeError as error:
+            raise ClusterUnavailable(
+                f"watch of {self.resource.plural}: a line that is not JSON: {error}"
+            ) from error
+
+    def _bookmark(self, line: bytes, fresh: dict[Key, T] | None) -> dict[Key, T] | None:
+        meta = _decode(line, Event[AnyObject]).object.metadata
+        if fresh is None:
+            self._version = meta.resource_version
+            return None
+        if (meta.annotations or {}).get(INITIAL_END) != "true":
+            return fresh
+        self.store.replace(fresh)
+        self._version = meta.resource_version
+        return None
+
+    def _heard(self) -> None:
+        self.store.heard_at, self.store.trouble = time.monotonic(), None
+
+
+def _error(line: bytes) -> Exception:
+    status = _decode(line, Event[Status]).object
+    if status.code == 410 or status.reason in ("Expired", "Gone"):
+        return Gone()
+    return ClusterUnavailable(f"the watch ended with {status.code} {status.reason}: {status.message}")
+
+
+def _decode(line: bytes, kind: type[Any]) -> Any:
+    try:
+        return decoder(kind).decode(line)
+    except msgspec.MsgspecError as error:
+        raise ClusterUnavailable(f"a watch event that cannot be read: {error}") from error
+
+
+async def lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Split on b"\\n" and nothing else: text splitting would also break at a U+0085 inside an annotation."""
+    held: list[bytes] = []
+    async for chunk in chunks:
+        first, *rest = chunk.split(b"\n")
+        held.append(first)
+        for part in rest:
+            if line := b"".join(held):
+                yield line
+            held = [part]
