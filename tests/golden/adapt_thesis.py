@@ -4,7 +4,123 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.golden.harness import Case, Excuse
+import numpy as np
+import pytest
 
-ADAPTERS: dict[str, Callable[[Case], None]] = {}
+from tests.golden.harness import Case, Excuse
+from trimtab.core.decide import decide
+from trimtab.core.forecast import linear
+from trimtab.core.model import Memory, Missing, Observation, Outlook, Pod, PodSamples
+from trimtab.core.startup import mean_startup_s
+from trimtab.policy import Bounds, Metric, MetricKind, OutlookChoice, Policy, Size, Tolerance, Utilization
+from trimtab.series import Frame
+from trimtab.sim import thesis
+
+
+def evaluate_trial(case: Case) -> None:
+    given, pairing = case["input"], case["input"]["pairing"]
+    for name, weights in {"sum": (1.0, 1.0), "eru": (1.0, 0.0), "qos": (0.0, 1.0)}.items():
+        ours, theirs = thesis.scores(np.array(given["predictive"]), np.array(given["reactive"]), weights)
+        trial = thesis.compare(ours[pairing["predictive"]], theirs[pairing["reactive"]])
+        wanted = case["expected"][name]
+        assert trial.n == wanted["n"]
+        assert trial[1:5] == pytest.approx(
+            [wanted[key] for key in ("mean", "stdDev", "z", "p")], abs=5e-6
+        )  # the inputs are rounded
+        assert trial[5:] == pytest.approx([wanted["pairedT"], wanted["pairedPOneSidedNormal"]], abs=1e-4)
+
+
+def traffic_profile(case: Case) -> None:
+    profile = tuple(thesis.Segment(*segment) for segment in case["input"]["segments"])
+    wanted = case["expected"]
+    assert thesis.duration_s(profile) == wanted["totalSeconds"]
+    assert thesis.requests(profile) == pytest.approx(wanted["totalRequests"])
+    assert thesis.peak_rps(profile) == wanted["peakRps"]
+
+
+def line_of_best_fit(case: Case) -> None:
+    slope, intercept = linear.fit_lines(np.array(case["input"]["seconds"]), np.array([case["input"]["cpu"]]))
+    assert slope[0] == pytest.approx(case["expected"]["slope"], abs=1e-9)
+    assert intercept[0] == pytest.approx(case["expected"]["intercept"], abs=1e-9)
+
+
+def predict(case: Case) -> None:
+    """The line comes as slope and intercept; two points of it are as good."""
+    given = case["input"]
+    times = np.array([-10.0, 0.0])
+    values = given["intercept"] + given["slope"] * (given["now"] + times)
+    predicted = linear.predict(
+        times, values[None, :], given["podInitSeconds"], linear.Options(both_ways=True)
+    )
+    assert predicted[0] == pytest.approx(case["expected"]["predicted"])
+
+
+def record_observation(case: Case) -> None:
+    given = case["input"]
+    options = linear.Options(
+        multiplier=given["multiplier"], cap_s=given["capSeconds"], spacing_s=given["minSpacingSeconds"]
+    )
+    history = tuple((-float(age), 50.0) for age in given["previousAgesSeconds"])
+    stored = linear.observe(history, 0.0, 60.0, given["podInitSeconds"], options)
+    assert len(stored) == case["expected"]["stored"]
+
+
+def average_init_time(case: Case) -> None:
+    pods = tuple(
+        Pod(name=str(index), created_at=-pod["createdSecondsAgo"], ready_since=-pod["readySecondsAgo"])
+        for index, pod in enumerate(case["input"]["pods"])
+    )
+    assert mean_startup_s(pods, exact=True) == case["expected"]["averageSeconds"]
+
+
+def predictive_replicas(case: Case) -> None:
+    given, wanted = case["input"], case["expected"]
+    times = np.array([age for age, _ in given["history"]] + [0.0])
+    values = np.array([[value for _, value in given["history"]] + [given["currentUtilization"]]], dtype=float)
+    if wanted["slopePerSecond"] is not None:
+        assert linear.fit_lines(times, values)[0][0] == pytest.approx(wanted["slopePerSecond"], abs=1e-8)
+    assert _replicas(given, None, False) == wanted["replicasReactive"]
+    for exact, key in ((True, "replicasCode"), (False, "replicasSeedRule")):
+        predicted = linear.predict(times, values, given["podInitSeconds"], linear.Options(exact=exact))[0]
+        if exact and wanted["predicted"] is not None:
+            assert predicted == pytest.approx(wanted["predicted"], abs=1e-6)
+        assert np.isfinite(predicted) == (wanted["predicted"] is not None)
+        assert _replicas(given, float(predicted), exact) == wanted[key]
+
+
+def _replicas(given: Case, predicted: float | None, exact: bool) -> int:
+    """What decide() makes of the observed and the predicted utilisation."""
+    count, metric = given["currentReplicas"], Metric(kind=MetricKind.RESOURCE, name="cpu")
+    pods = tuple(
+        Pod(name=str(i), created_at=0, started_at=0, ready_since=0, requests=Size(cpu_cores=100.0))
+        for i in range(count)
+    )
+    tolerance = Tolerance(up=given["tolerance"], down=given["tolerance"])
+    policy = Policy(
+        signals=(Utilization(metric=metric, percent=given["targetUtilization"], tolerance=tolerance),),
+        settle=(),
+        bounds=Bounds(min_replicas=1, max_replicas=100),
+        outlook=OutlookChoice(model="linear", exact=exact),
+    )
+    at = 10_000.0
+    usage = PodSamples(values={pod.name: float(given["currentUtilization"]) for pod in pods}, at=at)
+    outlooks: tuple[Outlook | Missing, ...] = ()
+    if predicted is not None and np.isfinite(predicted):
+        frame = Frame(("cpu",), at - 30.0, 30.0, np.array([[predicted, predicted]]))
+        outlooks = tuple(linear.forecast(frame, 10.0, at, linear.Options(per_pod=True)))
+    seen = Observation(
+        at=at, spec_replicas=count, status_replicas=count, pods=pods, samples=(usage,), outlooks=outlooks
+    )
+    return decide(policy, seen, Memory()).plan.replicas
+
+
+ADAPTERS: dict[str, Callable[[Case], None]] = {
+    "evaluateTrial": evaluate_trial,
+    "trafficProfile": traffic_profile,
+    "lineOfBestFit": line_of_best_fit,
+    "predict": predict,
+    "recordObservation": record_observation,
+    "averageInitTime": average_init_time,
+    "predictiveReplicas": predictive_replicas,
+}
 EXCUSED: dict[str, Excuse] = {}

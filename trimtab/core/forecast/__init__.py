@@ -1,0 +1,20 @@
+"""Forecasters: one module a model, batched over a Frame, giving dated outlooks or the reason why there is none.
+
+To add one: its module with `Options` and `forecast(frame, horizon_s, at, options)`, a line in FORECASTERS, a test that
+flat, noisy, trending and gappy series get the right answer, a line in the documentation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from trimtab.core.forecast import linear
+from trimtab.core.model import Missing, Outlook
+
+Forecast = Callable[..., list[Outlook | Missing]]  # (frame, horizon_s, at, options of the model)
+
+FORECASTERS: dict[str, Forecast] = {
+    "linear": linear.forecast,
+}
+
+__all__ = ["FORECASTERS", "Forecast"]

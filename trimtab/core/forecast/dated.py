@@ -1,0 +1,57 @@
+"""Predicted values become dated outlooks; what cannot be predicted becomes Missing with a reason a person can act on."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from trimtab.core.model import Missing, Outlook, Quantile, Reason
+from trimtab.series import Floats
+
+
+class Dates(NamedTuple):
+    """When a forecast was made and until when it may be used."""
+
+    made_at: float
+    expires_at: float
+
+
+def outlook(model: str, dates: Dates, demand: tuple[Quantile, ...], per_pod: bool = False) -> Outlook:
+    return Outlook(
+        made_at=dates.made_at, expires_at=dates.expires_at, demand=demand, model=model, per_pod=per_pod
+    )
+
+
+def certain(model: str, dates: Dates, value: float, per_pod: bool = False) -> Outlook:
+    """A model that knows one number only: it answers every quantile with it."""
+    return outlook(model, dates, (Quantile(0.5, value),), per_pod)
+
+
+def too_short(has_s: float, needs_s: float) -> Missing:
+    return Missing(
+        reason=Reason.NOT_ENOUGH_HISTORY,
+        detail=f"{spell(has_s)} of history, {spell(needs_s)} needed",
+    )
+
+
+def unpredictable(why: str) -> Missing:
+    return Missing(reason=Reason.NOT_PREDICTABLE, detail=why)
+
+
+def outdated(since: float, why: str) -> Missing:
+    return Missing(reason=Reason.STALE, since=since, detail=why)
+
+
+def largest_between(times: Floats, values: Floats, start: float, end: float) -> float | None:
+    """The largest value predicted for start <= t <= end; None when the prediction does not reach there."""
+    inside = values[(times >= start) & (times <= end)]
+    return float(inside.max()) if len(inside) else None
+
+
+def spell(seconds: float) -> str:
+    """ "36 h", "2.5 d", "90 s": one unit, because it stands inside a sentence."""
+    for size, unit in ((86400.0, "d"), (3600.0, "h"), (60.0, "min")):
+        if seconds >= 2 * size or (seconds >= size and seconds % size == 0):
+            return f"{np.round(seconds / size, 1):g} {unit}"
+    return f"{seconds:g} s"

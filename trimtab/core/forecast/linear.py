@@ -1,0 +1,119 @@
+"""The line of best fit through the last observations, read at now + start-up time (document 003; PHPA on replicas).
+
+slope = cov(t, y) / var(t); predicted = mean(y) + slope * (now + startup - mean(t)). The document lets the line only
+raise: max(predicted, current). `exact` is its program: slope < 0 keeps the current value, else the line counts even
+where it lies below it. `both_ways` is PHPA: the plain line through the newest replica counts.
+"""
+
+from __future__ import annotations
+
+from math import ceil
+
+import numpy as np
+
+from trimtab.core.forecast.dated import Dates, certain, outdated
+from trimtab.core.model import Missing, Outlook, Reason
+from trimtab.policy import Record
+from trimtab.series import Floats, Frame
+
+Point = tuple[float, float]  # (at, value)
+
+
+class Options(Record):
+    """`per_pod` is parity: utilisation of each pod, which drops when pods are added; the default is total demand."""
+
+    multiplier: float = 20.0  # the window is this many start-up times long ...
+    cap_s: float = 180.0  # ... but not longer than this
+    spacing_s: float = 5.0  # observations closer than this to the one before are refused
+    history_size: int | None = None  # PHPA: so many of the newest observations instead of a window
+    per_pod: bool = False
+    exact: bool = False
+    both_ways: bool = False
+    valid_s: float = 60.0
+
+
+def forecast(
+    frame: Frame, horizon_s: float, at: float, options: Options = Options()
+) -> list[Outlook | Missing]:
+    """One line for each row over the observations before `at`, read at `at + horizon_s`."""
+    recent = recent_of(frame, at, horizon_s, options)
+    values = predict(recent.times - at, recent.values, horizon_s, options)
+    seen = np.isfinite(recent.values).sum(axis=1)
+    dates = Dates(at, at + options.valid_s)
+    return [
+        certain("linear", dates, value, options.per_pod) if np.isfinite(value) else _silent(count, at)
+        for value, count in zip(values.tolist(), seen.tolist(), strict=True)
+    ]
+
+
+def _silent(count: int, at: float) -> Missing:
+    if count == 0:
+        return outdated(at, "no observation inside the window")
+    return Missing(reason=Reason.NOT_ENOUGH_HISTORY, detail=f"{count} observation, a line needs 2")
+
+
+def recent_of(frame: Frame, at: float, horizon_s: float, options: Options) -> Frame:
+    """The columns that count: the newest few, or those inside the window, at least `spacing_s` apart."""
+    if options.history_size is not None:
+        return frame.tail(options.history_size)
+    oldest = at - window_s(horizon_s, options)
+    columns = int((frame.times > oldest).sum())
+    stride = max(1, ceil(options.spacing_s / frame.step_s))
+    recent = frame.tail(columns) if columns else Frame(frame.names, at, frame.step_s, frame.values[:, :0])
+    first = (columns - 1) % stride if columns else 0  # counted back from the newest
+    start = recent.start + first * frame.step_s
+    return Frame(frame.names, start, stride * frame.step_s, recent.values[:, first::stride])
+
+
+def window_s(startup_s: float, options: Options = Options()) -> float:
+    """How far back observations count."""
+    return min(options.multiplier * startup_s, options.cap_s)
+
+
+def observe(
+    history: tuple[Point, ...], at: float, value: float, startup_s: float, options: Options = Options()
+) -> tuple[Point, ...]:
+    """Add an observation: what has left the window goes, and two of them keep their distance."""
+    cutoff = at - window_s(startup_s, options)
+    kept = tuple(point for point in history if point[0] > cutoff)
+    return kept if kept and at - kept[-1][0] < options.spacing_s else (*kept, (at, value))
+
+
+def fit_lines(times: Floats, values: Floats) -> tuple[Floats, Floats]:
+    """Slope and intercept of each row by least squares, holes left out; NaN where all times are the same."""
+    present = np.isfinite(values)
+    count = present.sum(axis=1, keepdims=True)
+    filled = np.where(present, values, 0.0)
+    clock = np.broadcast_to(times, values.shape)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        middle = (clock * present).sum(axis=1, keepdims=True) / count
+        mean = filled.sum(axis=1, keepdims=True) / count
+        away = np.where(present, clock - middle, 0.0)
+        slope = (away * np.where(present, values - mean, 0.0)).sum(axis=1) / (away * away).sum(axis=1)
+    return slope, mean[:, 0] - slope * middle[:, 0]
+
+
+def predict(times: Floats, values: Floats, ahead_s: float, options: Options = Options()) -> Floats:
+    """The value of each row at `ahead_s`; times count from now, since unix seconds squared would eat the digits."""
+    if values.shape[1] == 0:
+        return np.full(len(values), np.nan)
+    slope, intercept = fit_lines(times, values)
+    line = intercept + slope * ahead_s
+    current = _newest(values)
+    if options.both_ways:
+        return np.where(np.isfinite(line), line, current)  # a single sample is its own forecast
+    if options.exact:
+        return np.where(slope < 0, current, line)
+    return np.maximum(line, current)
+
+
+def _newest(values: Floats) -> Floats:
+    """The last present value of each row."""
+    present = np.isfinite(values)
+    last = values.shape[1] - 1 - np.argmax(present[:, ::-1], axis=1)
+    return values[np.arange(len(values)), last]
+
+
+def newest(history: tuple[Point, ...], count: int) -> tuple[Point, ...]:
+    """The `count` newest points in order of time, whatever order they come in."""
+    return tuple(sorted(history))[-count:]
