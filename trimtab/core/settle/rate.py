@@ -10,7 +10,7 @@ from math import ceil
 
 from trimtab.core.model import Event
 from trimtab.core.settle.scene import Scene, Wish, wish_of
-from trimtab.policy import Rate, RatePolicy, Rates, Select
+from trimtab.policy import Rate, Rates, Select
 
 
 def limit(rule: Rate, wish: Wish, scene: Scene) -> tuple[Wish, float | None]:
@@ -28,7 +28,9 @@ def up_limit(rates: Rates, current: int, grown: tuple[Event, ...], shrunk: tuple
     """The most replicas the policies allow now; never below the current ones."""
     if rates.select is Select.DISABLED:
         return current
-    ends = [_end_up(one, _start(current, grown, shrunk, at - one.period_s)) for one in rates.policies]
+    ends = [
+        end_up(one.percent, one.value, _start(current, grown, shrunk, at - one.period_s)) for one in rates.policies
+    ]
     return max(current, min(ends) if rates.select is Select.MIN else max(ends))
 
 
@@ -36,7 +38,9 @@ def down_limit(rates: Rates, current: int, grown: tuple[Event, ...], shrunk: tup
     """The fewest replicas the policies allow now; never above the current ones."""
     if rates.select is Select.DISABLED:
         return current
-    ends = [_end_down(one, _start(current, grown, shrunk, at - one.period_s)) for one in rates.policies]
+    ends = [
+        end_down(one.percent, one.value, _start(current, grown, shrunk, at - one.period_s)) for one in rates.policies
+    ]
     return min(current, max(ends) if rates.select is Select.MIN else min(ends))
 
 
@@ -48,12 +52,12 @@ def changed(events: tuple[Event, ...], cutoff: float) -> int:
     return sum(change for at, change in events if at > cutoff)
 
 
-def _end_up(policy: RatePolicy, start: int) -> int:
-    return ceil(start * (1 + policy.value / 100)) if policy.percent else start + policy.value
+def end_up(percent: bool, value: int, start: int) -> int:
+    return ceil(start * (1 + value / 100)) if percent else start + value
 
 
-def _end_down(policy: RatePolicy, start: int) -> int:
-    return int(start * (1 - policy.value / 100)) if policy.percent else start - policy.value
+def end_down(percent: bool, value: int, start: int) -> int:
+    return int(start * (1 - value / 100)) if percent else start - value
 
 
 def longest_period(rates: Rates) -> float:

@@ -1,0 +1,143 @@
+"""How good a run was: cost, violating load and churn, priced into J and set against the clairvoyant optimum.
+
+J = billed pod-steps + lambda x violating load + 8 x pods started; regret = J / optimum - 1.
+A step violates when slo x ready < load, or when a backlog is left: work = load + backlog, served = min(work, ready),
+backlog = min(work - served, ready). All of the step's load counts.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trimtab.series import Floats
+from trimtab.sim.compiled import compiled
+from trimtab.sim.window import backward_min
+
+Counts = NDArray[np.int32]
+
+SLO = 0.8  # the highest share of a pod's capacity at which it still answers in time
+START_PRICE = 8.0  # pod-steps: two pod-minutes of 15 s
+LAMBDAS = {"savings": 8.0, "balanced": 32.0, "reliability": 128.0}
+_SLACK = 1e-6
+
+
+class Days(NamedTuple):
+    """What each day cost, one value a day; sums of any choice of days are scores."""
+
+    pods: Floats  # billed pod-steps
+    violating: Floats  # load that met a violated service level
+    starts: Floats
+    churn: Floats  # pods started and removed
+    load: Floats
+
+    def since(self, day: int) -> Days:
+        return Days(*(column[day:] for column in self))
+
+    def j(self, lam: float) -> Floats:
+        return self.pods + lam * self.violating + START_PRICE * self.starts
+
+
+class Score(NamedTuple):
+    """The figures of a run; cost and j are ratios to the optimum, violations are percent of the load."""
+
+    cost: float
+    violations: float
+    churn_per_day: float
+    starts_per_day: float
+    j: float
+    j_oracle: float  # pod-steps
+
+    @property
+    def regret(self) -> float:
+        return self.j - 1.0
+
+
+def score(days: Days, optimum: float, lam: float) -> Score:
+    """Price a run; `optimum` is the cost of the clairvoyant run over the same days, in pod-steps."""
+    count, load = len(days.pods), float(days.load.sum())
+    return Score(
+        cost=float(days.pods.sum()) / optimum,
+        violations=100.0 * float(days.violating.sum()) / load if load > 0 else 0.0,
+        churn_per_day=float(days.churn.sum()) / count,
+        starts_per_day=float(days.starts.sum()) / count,
+        j=float(days.j(lam).sum()) / optimum,
+        j_oracle=optimum,
+    )
+
+
+def measure(load: Floats, replicas: Counts, delay_steps: int, day_steps: int, slo: float = SLO) -> Days:
+    """What these replicas, billed step by step, did with this load (in units of one pod's capacity)."""
+    table = np.zeros((5, -(-len(load) // day_steps)))
+    measure_into(load, replicas, delay_steps, day_steps, slo, table)
+    return Days(*table)
+
+
+@compiled
+def measure_into(
+    load: Floats, replicas: Counts, delay_steps: int, day_steps: int, slo: float, table: Floats
+) -> None:
+    """The loop of `measure`: pods serve `delay_steps` after they are billed, the youngest are removed first."""
+    arriving = np.zeros(delay_steps + 1, dtype=np.int64)
+    ready = before = int(replicas[0])
+    starting, backlog = 0, 0.0
+    for t in range(len(load)):
+        now, day = int(replicas[t]), t // day_steps
+        if now > before:
+            arriving[(t + delay_steps) % (delay_steps + 1)] += now - before
+            starting += now - before
+            table[2, day] += now - before
+            table[3, day] += now - before
+        elif now < before:
+            table[3, day] += before - now
+            surplus, slot = before - now, t + delay_steps
+            while surplus > 0 and starting > 0:
+                gone = min(surplus, arriving[slot % (delay_steps + 1)])
+                arriving[slot % (delay_steps + 1)] -= gone
+                starting, surplus, slot = starting - gone, surplus - gone, slot - 1
+            ready -= surplus
+        before = now
+        if starting > 0:
+            ready += arriving[t % (delay_steps + 1)]
+            starting -= arriving[t % (delay_steps + 1)]
+            arriving[t % (delay_steps + 1)] = 0
+        work = load[t] + backlog
+        backlog = min(work - min(work, float(ready)), float(ready))
+        table[0, day] += now
+        table[4, day] += load[t]
+        if slo * ready < load[t] - _SLACK or backlog > 0.0:
+            table[1, day] += load[t]
+
+
+def ready_pods(replicas: Counts, delay_steps: int) -> Counts:
+    """How many of the billed pods serve: those billed throughout the last `delay_steps`, for the youngest go first."""
+    return backward_min(replicas, delay_steps)
+
+
+class Provisioning(NamedTuple):
+    """Diagnostics in percent (science of the SPEC cloud group): how far below and above demand, and how often below."""
+
+    under: float
+    over: float
+    under_time: float
+
+
+def provisioning(demand: Counts, ready: Counts) -> Provisioning:
+    gap = (ready - demand) / demand
+    return Provisioning(
+        under=100.0 * float(np.maximum(-gap, 0).mean()),
+        over=100.0 * float(np.maximum(gap, 0).mean()),
+        under_time=100.0 * float((ready < demand).mean()),
+    )
+
+
+def slack(usage: Floats, request: Floats) -> float:
+    """The share of what was requested that nobody used, in percent; use above the request is no negative slack."""
+    return 100.0 * float(np.maximum(request - usage, 0).sum() / request.sum())
+
+
+def oom_share(kills: int, pods: int) -> float:
+    """Pods that were killed for memory, in percent of all that ran."""
+    return 100.0 * kills / pods if pods else 0.0
