@@ -2,6 +2,7 @@
 
 TrimtabError
 ├── InvalidInput          what a user wrote cannot be meant; nothing was changed
+│   ├── InvalidObject     all that is wrong with one object, at once
 │   └── InvalidPolicy     a policy contradicts itself; it is refused as a whole
 ├── Unavailable           something outside did not answer; the workload keeps its size
 │   ├── MetricsUnavailable
@@ -13,6 +14,8 @@ Programmer errors are assertions, never one of these.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 
 class TrimtabError(Exception):
@@ -27,6 +30,16 @@ class InvalidInput(TrimtabError):
     def __init__(self, path: str, value: object, fix: str) -> None:
         super().__init__(f"{path}: {value!r}: {fix}" if path else f"{value!r}: {fix}")
         self.path, self.value, self.fix = path, value, fix
+
+
+class InvalidObject(InvalidInput):
+    """Every problem of one object; path, value and fix are those of the first."""
+
+    def __init__(self, what: str, problems: Sequence[InvalidInput]) -> None:
+        first = problems[0]
+        super().__init__(first.path, first.value, first.fix)
+        self.what, self.problems = what, tuple(problems)
+        self.args = ("\n".join((what, *(f"  {problem}" for problem in problems))),)
 
 
 class InvalidPolicy(InvalidInput):
