@@ -7,8 +7,11 @@ import enum
 import msgspec
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True, tag_field="is", tag=True):
-    """The base of every record of ours: frozen, named fields, tagged so that a journal reads it back."""
+class Record(msgspec.Struct, frozen=True, kw_only=True, tag_field="is", tag=True, gc=False):
+    """The base of every record of ours: frozen, named fields, tagged so that a journal reads it back.
+
+    Frozen records only ever point to older ones, so they cannot form cycles and need no garbage collector.
+    """
 
 
 class MetricKind(enum.StrEnum):
@@ -251,6 +254,7 @@ class ContainerRule(Record):
     cpu: bool = True  # controlled resources
     memory: bool = True
     requests_only: bool = False  # limits stay as they are
+    whole_cores: bool = False  # CPU is rounded up to whole cores, for pinned CPUs (VPA's integerCPU)
 
 
 class Gap(Record):
@@ -280,7 +284,8 @@ class Vertical(Record):
     containers: tuple[ContainerRule, ...] = (ContainerRule(),)
     limits: Limits = Limits()
     apply: Apply = Apply.IN_PLACE
-    floor: Size = Size(cpu_cores=0.010, memory_bytes=32 * 1024**2)
+    floor: Size = Size(cpu_cores=0.010, memory_bytes=32 * 1024**2)  # of a pod, shared by its containers
+    most: Size = Size()  # where a container's own rule leaves the maximum open
     up_after_s: float = 600.0
     down_after_s: float = 86400.0
     peak_margin: float = 1.2  # memory never falls below this times the peak of the last day
@@ -300,33 +305,54 @@ class Stage(Record):
 
 
 class Weights(Record):
-    """Document 001. `exact` follows the released program: no unconditional vertical step at maxReplicas."""
+    """Document 001. `exact` follows the released program: no unconditional vertical step at maxReplicas, and sizes
+    grow only while replicas cannot."""
 
     stages: tuple[Stage, ...]
     exact: bool = False
 
 
 class Sizing(enum.StrEnum):
-    GUARDED = "Guarded"
+    """How large each of the new replicas becomes; the share is total / replicas."""
+
+    GUARDED = "Guarded"  # the share; scaling out never takes away what vertical recommends
     SHARE = "Share"
     MAX_OF_VPA_AND_SHARE = "MaxOfVpaAndShare"
+    NEVER_SHRINK = "NeverShrink"  # the share; nothing shrinks while the totals grow (hvpa-v2)
 
 
 class Bucket(Record):
-    """Document 004: replicas and the size of each replica, both ends included."""
+    """Document 004: replicas and the size of each replica, both ends included.
+
+    A minimum left open starts where the bucket before it ended; a maximum left open leaves that resource out.
+    """
 
     replicas_min: int
     replicas_max: int
-    least: Size
+    least: Size = Size()
     most: Size
 
 
+class Margin(Record):
+    """The larger of a share of something and an amount."""
+
+    percent: float = 0.0
+    value: float = 0.0
+
+
+class Margins(Record):
+    cpu: Margin = Margin()
+    memory: Margin = Margin()
+
+
 class Buckets(Record):
-    """Document 004. `overlap` lowers the edge at which replicas are removed again, against flapping."""
+    """Document 004. `overlap` lowers the edge at which replicas are removed again, against flapping; without any,
+    buckets are divided linearly and nothing else. `base` is what a replica uses without doing any work."""
 
     buckets: tuple[Bucket, ...]
     sizing: Sizing = Sizing.GUARDED
-    overlap: float = 0.1
+    overlap: Margins = Margins(cpu=Margin(percent=10.0), memory=Margin(percent=10.0))
+    base: Margins = Margins()
 
 
 class Capacity(Record):
@@ -334,7 +360,7 @@ class Capacity(Record):
 
     base: Size = Size()  # what a replica uses without doing any work
     hysteresis: float = 0.1
-    preferred: Size | None = None  # grow replicas to this size first; None: as few and large as allowed
+    preferred: Size = Size()  # grow each replica to this size first; not set: to the largest size allowed
 
 
 Blend = Weights | Buckets | Capacity

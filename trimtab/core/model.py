@@ -206,8 +206,14 @@ class RuleName(enum.StrEnum):
     CAPACITY = "Capacity"
     WARM_UP = "WarmUp"
     PEAK = "Peak"
+    OOM_REST = "OOMRest"
+    KEEP_MEMORY = "KeepMemory"
+    ADVISED = "OnlyAdvised"
+    WHOLE_CORES = "WholeCores"
+    FLOOR = "Floor"
     ALLOWED = "Allowed"
     CAPPED_BY_BUCKET = "CappedByBucket"
+    PARADOX = "ParadoxicalScaling"
     UPDATE_MODE = "UpdatePolicy"
     MAINTENANCE_WINDOW = "MaintenanceWindow"
     REST = "StabilizationWindow"
@@ -233,6 +239,7 @@ class Step(Record):
 class Plan(Record):
     replicas: int
     sizes: dict[str, ContainerSize] = {}
+    joint: bool = False  # replicas and sizes were chosen together: half of it may be too little
 
 
 class Change(Record):

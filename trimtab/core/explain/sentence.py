@@ -41,8 +41,14 @@ _RULES = {
     RuleName.CAPACITY: "capacity makes it {after}",
     RuleName.WARM_UP: "too little history to change it",
     RuleName.PEAK: "kept above the peak of the last day",
+    RuleName.OOM_REST: "not lowered after an OOM kill{until}",
+    RuleName.KEEP_MEMORY: "memory of this image is never lowered by itself",
+    RuleName.ADVISED: "only advised: the container has no requests, and setting one would change its QoS class",
+    RuleName.WHOLE_CORES: "rounded up to whole cores",
+    RuleName.FLOOR: "the smallest size allowed is {after}",
     RuleName.ALLOWED: "minAllowed/maxAllowed allow {after}",
     RuleName.CAPPED_BY_BUCKET: "the bucket's cap allows {after}",
+    RuleName.PARADOX: "fewer but larger replicas for a smaller total: kept as it is",
     RuleName.UPDATE_MODE: "the update mode forbids it",
     RuleName.MAINTENANCE_WINDOW: "outside the maintenance window",
     RuleName.REST: "it rests after the last scaling{until}",
@@ -75,7 +81,11 @@ _REASONS = {
 def sentence(policy: Policy, seen: Observation, memory: Memory, decision: Decision) -> str:
     """One sentence a person can act on: "4 replicas: cpu wants 6, cooldown until 12:03 allows 4"."""
     clauses = [_loudest(decision)] if _loudest(decision) else []
-    clauses += [rule_text(step) for step in decision.steps if step.axis is Axis.REPLICAS and step.rule is not RuleName.ROUND_UP]
+    clauses += [
+        rule_text(step)
+        for step in decision.steps
+        if step.axis is Axis.REPLICAS and step.rule is not RuleName.ROUND_UP
+    ]
     vertical = _resizes(seen, decision)
     count = decision.plan.replicas
     text = f"{count} {'replica' if count == 1 else 'replicas'}: {', '.join(clauses) or 'no signal asks for a change'}"
@@ -102,7 +112,9 @@ def _resizes(seen: Observation, decision: Decision) -> str:
     for name, size in (decision.change.sizes or {}).items() if decision.change else ():
         old = seen.sizes[name].requests
         if size.requests.cpu_cores is not None and size.requests.cpu_cores != old.cpu_cores:
-            parts.append(f"{name} cpu {format_cpu(old.cpu_cores or 0)} to {format_cpu(size.requests.cpu_cores)}")
+            parts.append(
+                f"{name} cpu {format_cpu(old.cpu_cores or 0)} to {format_cpu(size.requests.cpu_cores)}"
+            )
         if size.requests.memory_bytes is not None and size.requests.memory_bytes != old.memory_bytes:
             new = format_memory(size.requests.memory_bytes)
             parts.append(f"{name} memory {format_memory(old.memory_bytes or 0)} to {new}")
@@ -112,7 +124,9 @@ def _resizes(seen: Observation, decision: Decision) -> str:
 def rule_text(step: Step) -> str:
     """What one rule did, with its date where it has one."""
     until = f" until {clock(step.until)}" if step.until is not None else ""
-    return _RULES[step.rule].format(after=_amount(step, step.after), until=until, detail=step.detail or "unknown")
+    return _RULES[step.rule].format(
+        after=_amount(step, step.after), until=until, detail=step.detail or "unknown"
+    )
 
 
 def missing_text(missing: object) -> str:
@@ -146,7 +160,12 @@ def _proposal_row(one: Proposal) -> Row:
         return Row(what=one.source, before="", after="", why=missing_text(one.replicas))
     value = "" if one.value is None else format_number(one.value)
     target = "" if one.target is None else format_number(one.target)
-    return Row(what=one.source, before=f"{value}/{target}", after=_count(one.replicas), why="value/target asks for this")
+    return Row(
+        what=one.source,
+        before=f"{value}/{target}",
+        after=_count(one.replicas),
+        why="value/target asks for this",
+    )
 
 
 def _amount(step: Step, amount: float) -> str:

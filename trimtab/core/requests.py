@@ -1,0 +1,71 @@
+"""requests: what a pod asks for, as Kubernetes' replica calculator adds it up.
+
+A named container alone; else the pod's own request where it is set; else the sum over its containers and its
+restartable init containers (sidecars). One missing request makes the whole sum unknown, never smaller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from trimtab.core.limits import first_set
+from trimtab.core.model import Pod
+from trimtab.errors import InvalidInput
+from trimtab.policy import Record, Size
+
+
+class ContainerRequest(Record, frozen=True):
+    """One container of a pod's spec; None in `request` means not set."""
+
+    name: str
+    request: Size = Size()
+    init: bool = False
+    restartable: bool = False
+
+
+def pod_request(
+    containers: Sequence[ContainerRequest], pod_level: Size | None = None, container: str = ""
+) -> Size:
+    """The request of the pod, or of one named container; None where a container that counts has none."""
+    counted = [one for one in containers if counts(one) and container in ("", one.name)]
+    if container:
+        if not counted:
+            names = ", ".join(one.name for one in containers if counts(one)) or "none"
+            raise InvalidInput("container", container, f"not found in the pod; it has: {names}")
+        return counted[0].request
+    total = Size(
+        cpu_cores=_sum([one.request.cpu_cores for one in counted]),
+        memory_bytes=_sum([one.request.memory_bytes for one in counted]),
+    )
+    return first_set(pod_level or Size(), total)
+
+
+def with_requests(pod: Pod, containers: Sequence[ContainerRequest], pod_level: Size | None = None) -> Pod:
+    """The pod with its requests, those of each container, and whom to blame where one is missing."""
+    total = pod_request(containers, pod_level)
+    return replace(
+        pod,
+        requests=total,
+        containers={one.name: one.request for one in containers if counts(one)},
+        no_request=_culprit(containers, total),
+    )
+
+
+def counts(container: ContainerRequest) -> bool:
+    """Init containers are gone when the pod serves, unless they restart for ever."""
+    return not container.init or container.restartable
+
+
+def _culprit(containers: Sequence[ContainerRequest], total: Size) -> str:
+    for one in filter(counts, containers):
+        lacks_cpu = total.cpu_cores is None and one.request.cpu_cores is None
+        if lacks_cpu or (total.memory_bytes is None and one.request.memory_bytes is None):
+            return one.name
+    return ""
+
+
+def _sum(amounts: list[float | None]) -> float | None:
+    known = [amount for amount in amounts if amount is not None]
+    return sum(known) if known and len(known) == len(amounts) else None
