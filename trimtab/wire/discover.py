@@ -23,9 +23,7 @@ class Signature(msgspec.Struct, frozen=True):
 
 # In order of preference: a global view before a single server. Names as their charts and operators give them.
 SIGNATURES = (
-    Signature(
-        "Thanos", r"thanos-query-frontend|thanos.*-query(er)?$|^thanos-query(er)?$", (9090, 10902, 9091, 80)
-    ),
+    Signature("Thanos", r"thanos-query-frontend|thanos(-.+)?-quer(y|ier)$", (9090, 10902, 9091, 80)),
     Signature("Mimir", r"mimir.*-(query-frontend|gateway|nginx)$|^mimir$", (8080, 80), "/prometheus"),
     Signature("VictoriaMetrics", r"vmselect", (8481,), "/select/0/prometheus"),
     Signature("VictoriaMetrics", r"vmsingle|victoria-metrics-single", (8428, 8429)),

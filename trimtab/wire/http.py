@@ -79,7 +79,7 @@ class Http:
                 async with self._open(request, self.timeout) as response:
                     answer = await _read(response)
             except FAULTS as fault:
-                if last or not (request.reads or isinstance(fault, aiohttp.ClientConnectorError)):
+                if last or not _repeatable(request, fault):
                     raise self._unreachable(fault) from fault
             else:
                 if answer.status < 500 and answer.status != 429:
@@ -156,6 +156,13 @@ class Http:
         return self.unavailable(
             f"{self.access.url}: {answer.status} {answer.reason}: {answer.text or 'no text'}"
         )
+
+
+def _repeatable(request: Request, fault: BaseException) -> bool:
+    """Who was too slow once is not helped by being asked again."""
+    if isinstance(fault, TimeoutError):
+        return False
+    return request.reads or isinstance(fault, aiohttp.ClientConnectorError)
 
 
 async def _read(response: aiohttp.ClientResponse) -> Answer:

@@ -152,7 +152,7 @@ def _certificate(user: User) -> bytes:
 def _either(data: str, path: str, folder: str, name: str) -> bytes:
     try:
         if data:
-            return base64.b64decode(data)
+            return base64.b64decode("".join(data.split()), validate=True)
         return Path(folder, path).read_bytes() if path else b""
     except binascii.Error as error:
         raise InvalidInput(f"kubeconfig {name}-data", data[:20], "this is not base64") from error

@@ -1,0 +1,138 @@
+"""Leadership: who may write, and when one must stop; a Lease kept by a few lines that can be told to hang."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import time
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from tests.wire.fake import Fake
+from trimtab.errors import InvalidInput
+from trimtab.wire.access import Access
+from trimtab.wire.lease import Leadership, micro_time
+
+
+class LeaseServer:
+    """One Lease with optimistic locking; `deaf` holders get no answer."""
+
+    def __init__(self) -> None:
+        self.lease: dict[str, Any] | None = None
+        self.deaf: set[str] = set()
+        self.writes: list[tuple[str, int]] = []
+
+    async def __call__(self, request: web.Request) -> web.StreamResponse:
+        if request.headers.get("X-Who", "") in self.deaf:
+            await asyncio.sleep(30)
+        if request.method == "GET":
+            return web.json_response(self.lease) if self.lease else web.Response(status=404)
+        body = json.loads(await request.read())
+        if request.method == "PATCH":
+            assert self.lease
+            if body["metadata"]["resourceVersion"] != self.lease["metadata"]["resourceVersion"]:
+                return web.Response(status=409)
+            body["spec"] = {**self.lease["spec"], **body["spec"]}
+        elif self.lease:
+            return web.Response(status=409)
+        version = str(int(self.lease["metadata"]["resourceVersion"]) + 1 if self.lease else 1)
+        self.lease = {"metadata": {"resourceVersion": version}, "spec": body["spec"]}
+        self.writes.append((body["spec"]["holderIdentity"], body["spec"]["leaseTransitions"]))
+        return web.json_response(self.lease)
+
+
+def candidate(url: str, who: str, **times: float) -> Leadership:
+    quick = {"duration_s": 2.0, "renew_deadline_s": 1.0, "retry_s": 0.2} | times
+    return Leadership(Access(url, headers={"X-Who": who}), "ns", "trimtab", who, **quick)
+
+
+async def until(condition: Any, within_s: float = 8.0) -> float:
+    started = time.monotonic()
+    async with asyncio.timeout(within_s):
+        while not condition():
+            await asyncio.sleep(0.01)
+    return time.monotonic() - started
+
+
+def test_micro_time_keeps_its_zeros() -> None:
+    assert micro_time(1_700_000_000.0) == "2023-11-14T22:13:20.000000Z"
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", micro_time(time.time()))
+
+
+def test_the_deadline_must_be_shorter_than_the_lease() -> None:
+    with pytest.raises(InvalidInput, match="2/10/15"):
+        candidate("http://x", "a", renew_deadline_s=2.0)
+
+
+def test_one_leads_the_other_waits_and_takes_over_at_once_after_a_release() -> None:
+    async def run() -> None:
+        server = LeaseServer()
+        async with Fake(server) as fake:
+            a, b = candidate(fake.url, "a"), candidate(fake.url, "b")
+            first = asyncio.create_task(a.run())
+            await until(a.may_write)
+            second = asyncio.create_task(b.run())
+            await asyncio.sleep(0.5)
+            assert (a.may_write(), b.may_write(), b.holder) == (True, False, "a")
+            first.cancel()
+            await asyncio.gather(first, return_exceptions=True)
+            assert not a.may_write()
+            assert await until(b.may_write) < 1.0  # well before the two seconds of the lease
+            assert b.term == 1
+            second.cancel()
+            await asyncio.gather(second, return_exceptions=True)
+            assert server.lease is not None
+            assert server.lease["spec"]["holderIdentity"] == ""
+
+    asyncio.run(run())
+
+
+def test_a_leader_that_is_cut_off_stops_before_another_can_start() -> None:
+    async def run() -> None:
+        server = LeaseServer()
+        heard: list[bool] = []
+        async with Fake(server) as fake:
+            a, b = candidate(fake.url, "a"), candidate(fake.url, "b")
+            a.on_change(heard.append)
+            tasks = [asyncio.create_task(a.run())]
+            await until(a.may_write)
+            tasks.append(asyncio.create_task(b.run()))
+            await until(lambda: b.holder == "a")
+            server.deaf.add("a")
+            both: list[bool] = []
+
+            def stopped() -> bool:
+                both.append(a.may_write() and b.may_write())
+                return not a.may_write()
+
+            assert await until(stopped) <= 1.1
+            assert not b.may_write()
+            assert await until(b.may_write) <= 2.5
+            assert not any(both)
+            await until(lambda: heard == [True, False])
+            assert [writer for writer, _ in server.writes[-1:]] == ["b"]
+            for task in tasks:
+                task.cancel()
+
+    asyncio.run(run())
+
+
+def test_an_old_leader_that_comes_back_does_not_write_over_the_new_one() -> None:
+    async def run() -> None:
+        server = LeaseServer()
+        async with Fake(server) as fake:
+            a, b = candidate(fake.url, "a"), candidate(fake.url, "b")
+            await a._try()  # a leads, then stops for longer than its lease
+            await b._try()
+            a_frozen = time.monotonic()
+            await until(lambda: time.monotonic() - a_frozen > 2.1)
+            await b._try()
+            assert (a.may_write(), b.may_write()) == (False, True)
+            await a._try()
+            assert not a.may_write()
+            assert server.writes == [("a", 0), ("b", 1)]
+
+    asyncio.run(run())
