@@ -24,7 +24,11 @@ class Series:
             raise InvalidInput("series", self.times.shape, "give one time for each value")
         if len(self.times) > 1 and not bool(np.all(np.diff(self.times) > 0)):
             row = int(np.argmax(np.diff(self.times) <= 0)) + 1
-            raise InvalidInput(f"series row {row}", float(self.times[row]), "timestamps must increase; sort and deduplicate them")
+            raise InvalidInput(
+                f"series row {row}",
+                float(self.times[row]),
+                "timestamps must increase; sort and deduplicate them",
+            )
 
     def __len__(self) -> int:
         return len(self.times)

@@ -40,9 +40,7 @@ def busy(replicas: int, utilization: float, at: float = NOW, request: float = 1.
     """Ready pods, each using this share of its CPU request."""
     pods = tuple(pod(index, request) for index in range(replicas))
     samples = PodSamples(values={one.name: utilization * request for one in pods}, at=at)
-    return Observation(
-        at=at, spec_replicas=replicas, status_replicas=replicas, pods=pods, samples=(samples,)
-    )
+    return Observation(at=at, spec_replicas=replicas, status_replicas=replicas, pods=pods, samples=(samples,))
 
 
 def total(replicas: int, value: float, at: float = NOW) -> Observation:

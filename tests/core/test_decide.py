@@ -83,7 +83,9 @@ def test_a_silent_pod_counts_as_busy_when_shrinking_and_as_idle_when_growing() -
         samples = seen.samples[0]
         assert isinstance(samples, PodSamples)
         heard = {name: value for name, value in list(samples.values.items())[:2]}
-        return decide(hpa(50), replace(seen, samples=(replace(samples, values=heard),)), Memory()).plan.replicas
+        return decide(
+            hpa(50), replace(seen, samples=(replace(samples, values=heard),)), Memory()
+        ).plan.replicas
 
     assert with_two_silent(0.1) == 4  # (0.1 x 2 + 1.0 x 2) / 4 = 55 %: no change
     assert with_two_silent(1.0) == 4  # (1.0 x 2 + 0 x 2) / 4 = 50 %: no change
@@ -98,7 +100,10 @@ def test_a_silent_pod_counts_as_busy_when_shrinking_and_as_idle_when_growing() -
     ],
 )
 def test_rate_policies_limit_growth(select: Select, replicas: int) -> None:
-    pods, percent = RatePolicy(percent=False, value=2, period_s=60), RatePolicy(percent=True, value=50, period_s=60)
+    pods, percent = (
+        RatePolicy(percent=False, value=2, period_s=60),
+        RatePolicy(percent=True, value=50, period_s=60),
+    )
     rate = Rate(up=Rates(select=select, policies=(pods, percent)))
     policy = hpa(50, settle=(Stabilise(), rate))
     assert decide(policy, busy(10, 2.0), Memory()).plan.replicas == replicas
@@ -173,7 +178,9 @@ def test_cooldown_rests_the_same_direction_only_and_ends_on_its_last_second() ->
 
 
 def test_float_noise_does_not_buy_a_pod() -> None:
-    assert decide(custom_hpa(up=FREE), total(10, 110), Memory()).plan.replicas == 11  # 10 x 1.1 = 11.000000000000002
+    assert (
+        decide(custom_hpa(up=FREE), total(10, 110), Memory()).plan.replicas == 11
+    )  # 10 x 1.1 = 11.000000000000002
 
 
 # --- absence ---------------------------------------------------------------------------------------------------------
@@ -228,7 +235,10 @@ def test_on_metric_failure(current: int, allow_decrease: bool, replicas: int) ->
     seen = replace(total(current, 0), samples=(Missing(reason=Reason.ABSENT),))
     fresh = decide(per_second(10, absence=absence), seen, Memory(failing_since=NOW - 299))
     assert fresh.change is None
-    assert decide(per_second(10, absence=absence), seen, Memory(failing_since=NOW - 300)).plan.replicas == replicas
+    assert (
+        decide(per_second(10, absence=absence), seen, Memory(failing_since=NOW - 300)).plan.replicas
+        == replicas
+    )
 
 
 def test_one_missing_signal_lets_the_other_grow_but_not_shrink() -> None:
@@ -260,7 +270,9 @@ def test_paused_touches_nothing_not_even_bounds() -> None:
 def test_a_pin_overrules_every_signal_until_it_ends() -> None:
     policy = hpa(50, admit=Admit(pin=7, pin_until=NOW + 60))
     assert decide(policy, busy(4, 0.5), Memory()).plan.replicas == 7
-    assert decide(policy, busy(0, 0.5), Memory()).plan.replicas == 7  # it may wake what was switched off by hand
+    assert (
+        decide(policy, busy(0, 0.5), Memory()).plan.replicas == 7
+    )  # it may wake what was switched off by hand
     assert decide(policy, busy(4, 0.5, at=NOW + 60), Memory()).plan.replicas == 4
 
 

@@ -10,7 +10,16 @@ from msgspec.structs import replace
 
 from tests.core.build import CPU, NOW, QUERY, RPS, busy, pod, total
 from trimtab.core.decide import decide
-from trimtab.core.model import Memory, Missing, Observation, Outlook, PodSamples, Quantile, Reason, TotalSample
+from trimtab.core.model import (
+    Memory,
+    Missing,
+    Observation,
+    Outlook,
+    PodSamples,
+    Quantile,
+    Reason,
+    TotalSample,
+)
 from trimtab.core.remember import first_sight, remember
 from trimtab.policy import (
     Absence,
@@ -45,7 +54,9 @@ settings.load_profile("house")
 
 fractions = st.floats(0, 3, allow_nan=False)
 seconds = st.sampled_from([0.0, 15.0, 60.0, 300.0])
-tolerances = st.builds(Tolerance, up=st.sampled_from([0.0, 0.05, 0.1]), down=st.sampled_from([0.0, 0.05, 0.1]))
+tolerances = st.builds(
+    Tolerance, up=st.sampled_from([0.0, 0.05, 0.1]), down=st.sampled_from([0.0, 0.05, 0.1])
+)
 rate_policies = st.builds(
     RatePolicy, percent=st.booleans(), value=st.integers(1, 200), period_s=st.sampled_from([15.0, 60.0])
 )
@@ -100,7 +111,9 @@ memories = st.builds(
 )
 bad_samples = st.one_of(
     st.sampled_from(list(Reason)).map(lambda reason: Missing(reason=reason)),
-    st.sampled_from([math.nan, math.inf, -math.inf, -1.0]).map(lambda value: TotalSample(value=value, at=NOW)),
+    st.sampled_from([math.nan, math.inf, -math.inf, -1.0]).map(
+        lambda value: TotalSample(value=value, at=NOW)
+    ),
     st.just(TotalSample(value=0.001, at=NOW - 10_000)),
 )
 
@@ -130,16 +143,22 @@ def _messy(current: int, load: float, unready: int, silent: int) -> Observation:
 
 
 @given(totals, settles, bounds(), memories, st.integers(1, 60), bad_samples)
-def test_no_answer_never_lowers_except_to_maxreplicas(signal, settle, limits, memory, current, sample) -> None:  # type: ignore[no-untyped-def]
+def test_no_answer_never_lowers_except_to_maxreplicas(
+    signal, settle, limits, memory, current, sample
+) -> None:  # type: ignore[no-untyped-def]
     policy = Policy(signals=(signal,), settle=settle, bounds=limits, absence=Absence(stale_after_s=120))
     plan = decide(policy, replace(total(current, 0), samples=(sample,)), memory).plan
-    ceiling = min([limits.max_replicas] + [s.max_replicas for s in limits.spans if s.max_replicas is not None])
+    ceiling = min(
+        [limits.max_replicas] + [s.max_replicas for s in limits.spans if s.max_replicas is not None]
+    )
     assert plan.replicas >= min(current, max(ceiling, limits.min_replicas))
 
 
 @given(st.sampled_from([math.nan, math.inf, -5.0]), st.integers(1, 20), fractions, st.integers(0, 19))
 def test_a_broken_pod_sample_never_lowers_more_than_a_silent_one(value, current, load, index) -> None:  # type: ignore[no-untyped-def]
-    policy = Policy(signals=(Utilization(metric=CPU, percent=50),), settle=(), bounds=Bounds(max_replicas=100))
+    policy = Policy(
+        signals=(Utilization(metric=CPU, percent=50),), settle=(), bounds=Bounds(max_replicas=100)
+    )
     seen = busy(current, load)
     samples = seen.samples[0]
     assert isinstance(samples, PodSamples)
@@ -190,7 +209,10 @@ def test_a_settled_workload_yields_no_change(signal, limits, current, value) -> 
 @given(st.integers(1, 40), fractions, st.floats(0, 200), st.sampled_from(Combine))
 def test_a_forecast_never_lowers(current: int, load: float, demand: float, how: Combine) -> None:
     policy = Policy(
-        signals=(Utilization(metric=CPU, percent=50),), bounds=Bounds(max_replicas=100), settle=(), combine=how
+        signals=(Utilization(metric=CPU, percent=50),),
+        bounds=Bounds(max_replicas=100),
+        settle=(),
+        combine=how,
     )
     outlook = Outlook(made_at=NOW, expires_at=NOW + 60, demand=(Quantile(0.5, demand),), model="linear")
     without = decide(policy, busy(current, load), Memory()).plan.replicas

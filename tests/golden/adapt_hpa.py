@@ -14,10 +14,11 @@ from trimtab.core import explain, propose, remember
 from trimtab.core.bound import Limits, bound
 from trimtab.core.decide import decide
 from trimtab.core.model import Memory, Missing, Observation, Pod, PodSamples, Reason, Step, TotalSample
-# REQ
+from trimtab.core.requests import ContainerRequest, pod_request
 from trimtab.core.settle import RULES, Scene, rate, stabilise
 from trimtab.core.settle.scene import wish_of
-from trimtab.core.tally import group, running_and_ready, tally
+from trimtab.core.tally import group, tally
+from trimtab.errors import InvalidInput
 from trimtab.policy import (
     Axis,
     Bounds,
@@ -89,7 +90,9 @@ def _pod_rules(given: dict[str, Any]) -> PodRules:
 
 def _samples(metrics: list[dict[str, Any]], key: str, container: str = "") -> PodSamples:
     return PodSamples(
-        values={one["pod"]: _usage(one[key], container) / 1000 for one in metrics if _speaks(one[key], container)},
+        values={
+            one["pod"]: _usage(one[key], container) / 1000 for one in metrics if _speaks(one[key], container)
+        },
         at=NOW,
         times={one["pod"]: NOW - (one.get("sampleSecondsAgo") or 0) for one in metrics},
         window_s=(metrics[0].get("windowSeconds") if metrics else None) or 0,
@@ -106,7 +109,9 @@ def _usage(given: float | dict[str, float], container: str) -> float:
     return given[container] if container else sum(given.values())
 
 
-def _propose(signal: Signal, sample: PodSamples | TotalSample, given: dict[str, Any], resource: str = "cpu") -> Any:
+def _propose(
+    signal: Signal, sample: PodSamples | TotalSample, given: dict[str, Any], resource: str = "cpu"
+) -> Any:
     current = given["currentReplicas"]
     seen = Observation(
         at=NOW,
@@ -145,7 +150,9 @@ def utilization(case: Case) -> None:
 def pods_metric(case: Case) -> None:
     given = case["input"]
     metric = Metric(kind=MetricKind.PODS, name="qps")
-    signal = PodAverage(metric=metric, target=given["targetMilli"] / 1000, tolerance=_tolerance(given["tolerance"]))
+    signal = PodAverage(
+        metric=metric, target=given["targetMilli"] / 1000, tolerance=_tolerance(given["tolerance"])
+    )
     _check(case, _propose(signal, _samples(given["metrics"], "valueMilli"), given), "usageMilli")
 
 
@@ -157,14 +164,18 @@ def _total(given: dict[str, Any]) -> TotalSample:
 def value(case: Case) -> None:
     given = case["input"]
     metric = Metric(kind=MetricKind.EXTERNAL, name="qps")
-    signal = Total(metric=metric, target=given["targetMilli"] / 1000, tolerance=_tolerance(given["tolerance"]))
+    signal = Total(
+        metric=metric, target=given["targetMilli"] / 1000, tolerance=_tolerance(given["tolerance"])
+    )
     _check(case, _propose(signal, _total(given), given), "usageMilli")
 
 
 def average(case: Case) -> None:
     given = case["input"]
     metric = Metric(kind=MetricKind.EXTERNAL, name="qps")
-    signal = TotalAverage(metric=metric, target=given["targetMilli"] / 1000, tolerance=_tolerance(given["tolerance"]))
+    signal = TotalAverage(
+        metric=metric, target=given["targetMilli"] / 1000, tolerance=_tolerance(given["tolerance"])
+    )
     _check(case, _propose(signal, _total(given), given), "usageMilli")
 
 
@@ -172,7 +183,7 @@ def group_pods(case: Case) -> None:
     given = case["input"]
     metrics = given["metrics"]
     samples = PodSamples(
-        values={name: 1.0 for name in metrics},
+        values=dict.fromkeys(metrics, 1.0),
         at=NOW,
         times={name: NOW - one["sampleSecondsAgo"] for name, one in metrics.items()},
         window_s=next((one["windowSeconds"] for one in metrics.values()), 60),
@@ -205,7 +216,9 @@ def utilization_ratio(case: Case) -> None:
     assert (totals.usage, totals.request) == (pytest.approx(usage), pytest.approx(request))
     percent = propose.utilization_percent(totals.usage, totals.request)
     assert percent == expected["utilizationPercent"]
-    assert percent / given["targetUtilizationPercent"] == pytest.approx(expected["ratio"], abs=expected["ratioEpsilon"])
+    assert percent / given["targetUtilizationPercent"] == pytest.approx(
+        expected["ratio"], abs=expected["ratioEpsilon"]
+    )
     assert int(propose.average_value(totals.usage, totals.ready) * 1000) == expected["rawAverageMilli"]
 
 
@@ -214,7 +227,9 @@ def usage_ratio(case: Case) -> None:
     values = given["metricsMilli"].values()
     mean = propose.average_value(sum(values) / 1000, len(values))
     assert round(mean * 1000) == expected["usageMilli"]
-    assert mean / (given["targetMilli"] / 1000) == pytest.approx(expected["ratio"], abs=expected["ratioEpsilon"])
+    assert mean / (given["targetMilli"] / 1000) == pytest.approx(
+        expected["ratio"], abs=expected["ratioEpsilon"]
+    )
 
 
 # --- normalisation ---------------------------------------------------------------------------------------------------
@@ -263,7 +278,9 @@ def clamp_no_behavior(case: Case) -> None:
 def behavior_rate(case: Case) -> None:
     given = case["input"]
     rule = Rate(up=_rates(given["scaleUp"], Rate().up), down=_rates(given["scaleDown"], Rate().down))
-    _settled(case, (rule,), Memory(grown=_events(given["scaleUpEvents"]), shrunk=_events(given["scaleDownEvents"])))
+    _settled(
+        case, (rule,), Memory(grown=_events(given["scaleUpEvents"]), shrunk=_events(given["scaleDownEvents"]))
+    )
 
 
 def scale_up_limit(case: Case) -> None:
@@ -362,7 +379,9 @@ def _merged(before: list[dict[str, str]], now: tuple[explain.Condition, ...]) ->
 
 
 def _memory(given: dict[str, Any]) -> Memory:
-    zeroed = any(one["type"] == "ScaledToZero" and one["status"] == "True" for one in given["initialConditions"])
+    zeroed = any(
+        one["type"] == "ScaledToZero" and one["status"] == "True" for one in given["initialConditions"]
+    )
     if given["recommendations"] is None:
         memory = remember.first_sight(NOW, given["specReplicas"])
     else:
@@ -411,7 +430,9 @@ _KINDS = {"Resource": MetricKind.RESOURCE, "ContainerResource": MetricKind.CONTA
 
 def _signal(one: dict[str, Any], tolerance: Tolerance) -> Signal:
     kind = _KINDS.get(one["type"], MetricKind.EXTERNAL)
-    metric = Metric(kind=kind, name=one.get("name") or one.get("metric", ""), container=one.get("container", ""))
+    metric = Metric(
+        kind=kind, name=one.get("name") or one.get("metric", ""), container=one.get("container", "")
+    )
     target = one.get("target", {"type": "Value", "valueMilli": 1})
     if target["type"] == "Utilization":
         return Utilization(metric=metric, percent=target["averageUtilization"], tolerance=tolerance)
@@ -446,25 +467,32 @@ def _sample(one: dict[str, Any], given: dict[str, Any]) -> PodSamples | TotalSam
 def pod_requests(case: Case) -> None:
     given, expected = case["input"], case["expected"]
     for pod in given["pods"]:
-        found = pod_request(
-            [
-                ContainerRequest(name=one["name"], request=_size(_cores(one["requestMilli"]), given["resource"]))
-                for one in pod["containers"]
-            ]
-            + [
-                ContainerRequest(
-                    name=one["name"],
-                    request=_size(_cores(one["requestMilli"]), given["resource"]),
-                    init=True,
-                    restartable=one.get("restartPolicy") == "Always",
-                )
-                for one in pod["initContainers"]
-            ],
-            _size(_cores(pod.get("podLevelRequestMilli")), given["resource"]) if given["podLevelResources"] else None,
-            given["container"],
+        containers = [_container(one, given["resource"]) for one in pod["containers"]]
+        containers += [_container(one, given["resource"], init=True) for one in pod["initContainers"]]
+        level = (
+            _size(_cores(pod.get("podLevelRequestMilli")), given["resource"])
+            if given["podLevelResources"]
+            else None
         )
+        try:
+            found = pod_request(containers, level, given["container"])
+        except InvalidInput as error:
+            assert given["container"] in str(error) and "not found" in expected["error"]
+            continue
         amount = found.cpu_cores if given["resource"] == "cpu" else found.memory_bytes
-        assert round(amount * 1000) == expected["requestsMilli"][pod["name"]]
+        if "error" in expected:
+            assert amount is None
+        else:
+            assert amount is not None and round(amount * 1000) == expected["requestsMilli"][pod["name"]]
+
+
+def _container(one: dict[str, Any], resource: str, init: bool = False) -> ContainerRequest:
+    return ContainerRequest(
+        name=one["name"],
+        request=_size(_cores(one["requestMilli"]), resource),
+        init=init,
+        restartable=one.get("restartPolicy") == "Always" or one.get("restartable", False),
+    )
 
 
 def _cores(milli: int | None) -> float | None:

@@ -77,7 +77,12 @@ def scale_allowed(case: Case) -> None:
 def desired_replicas(case: Case) -> None:
     """A factor nothing holds back: only the ceil and the bounds are left."""
     given = case["input"]
-    free = {"scaleUpMaxFactor": 1e9, "scaleDownMaxFactor": 1.0, "scaleUpMinFactor": 0.0, "scaleDownMinFactor": 0.0}
+    free = {
+        "scaleUpMaxFactor": 1e9,
+        "scaleDownMaxFactor": 1.0,
+        "scaleUpMinFactor": 0.0,
+        "scaleDownMinFactor": 0.0,
+    }
     loose = given | {"config": given["config"] | free | {"targetValue": 1.0}}
     decision = _decide(loose, given["factor"], Memory())
     assert decision.plan.replicas == case["expected"]["replicas"]
@@ -102,7 +107,9 @@ def period(case: Case) -> None:
     assert decision.plan.replicas == expected["replicas"]
     assert events == expected["events"]
     assert decision.proposals[0].value is not None
-    assert decision.proposals[0].value / given["config"]["targetValue"] == pytest.approx(expected["scaleFactorGauge"])
+    assert decision.proposals[0].value / given["config"]["targetValue"] == pytest.approx(
+        expected["scaleFactorGauge"]
+    )
 
 
 ADAPTERS: dict[str, Callable[[Case], None]] = {

@@ -119,7 +119,11 @@ def _widened(policy: Policy, bounds: Bounds) -> Policy:
     from msgspec.structs import replace
 
     # Without bounds of its own upstream clamps the estimate of converging to zero: the signal keeps zero bounds.
-    return policy if any(getattr(one, "converge", None) for one in policy.signals) else replace(policy, bounds=bounds)
+    return (
+        policy
+        if any(getattr(one, "converge", None) for one in policy.signals)
+        else replace(policy, bounds=bounds)
+    )
 
 
 def ready_pods(case: Case) -> None:
@@ -146,7 +150,8 @@ def normalize(case: Case) -> None:
     given, expected = case["input"], case["expected"]
     current = given["currentReplicas"]
     rule = Velocity(
-        up_percent=given["scaleUpLimitFactorMilli"] / 1000, down_percent=given["scaleDownLimitFactorMilli"] / 1000
+        up_percent=given["scaleUpLimitFactorMilli"] / 1000,
+        down_percent=given["scaleDownLimitFactorMilli"] / 1000,
     )
     limits = Limits(given["minReplicas"], given["maxReplicas"])
     scene = Scene(NOW, current, given["readyReplicas"], limits.least, limits.most, Memory())
@@ -166,7 +171,9 @@ def should_scale(case: Case) -> None:
     given, expected = case["input"], case["expected"]
     current, since = given["currentReplicas"], given["secondsSinceLastScale"]
     marks = {
-        one["type"]: NOW - one["transitionSecondsAgo"] for one in given["conditions"] if one["status"] == "True"
+        one["type"]: NOW - one["transitionSecondsAgo"]
+        for one in given["conditions"]
+        if one["status"] == "True"
     }
     memory = Memory(
         up_at=None if since is None else NOW - since,
@@ -179,7 +186,8 @@ def should_scale(case: Case) -> None:
         any_direction=True,
     )
     wait = Delay(
-        above_s=given["upscaleDelayAboveWatermarkSeconds"], below_s=given["downscaleDelayBelowWatermarkSeconds"]
+        above_s=given["upscaleDelayAboveWatermarkSeconds"],
+        below_s=given["downscaleDelayBelowWatermarkSeconds"],
     )
     scene = Scene(NOW, current, current, 0, 10**6, memory, given["stableRegime"])
     wish, _ = cooldown.rest(rest, wish_of(given["desiredReplicas"], current), scene)

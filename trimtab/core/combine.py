@@ -7,7 +7,6 @@ from math import floor
 from trimtab.core.model import Missing, Proposal, Reason
 from trimtab.policy import Combine
 
-
 _NOTHING = Missing(reason=Reason.NOT_CONFIGURED)
 
 

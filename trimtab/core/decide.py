@@ -116,7 +116,12 @@ def _settle(
 def _first_wish(policy: Policy, chosen: Proposal, current: int) -> Wish:
     """Document 002's factor is kept as it was divided: its edges are inclusive to the last bit."""
     assert not isinstance(chosen.replicas, Missing)
-    if isinstance(policy.signals[0], Factor) and not chosen.forecast and chosen.value is not None and chosen.target:
+    if (
+        isinstance(policy.signals[0], Factor)
+        and not chosen.forecast
+        and chosen.value is not None
+        and chosen.target
+    ):
         return Wish(chosen.replicas, chosen.value / chosen.target)
     return wish_of(chosen.replicas, current)
 

@@ -13,7 +13,17 @@ from msgspec.structs import replace
 from trimtab.core.model import Memory, Missing, Observation, PodSamples, Proposal, Reason, TotalSample
 from trimtab.core.tally import Tally, running_and_ready, serves, tally
 from trimtab.core.watermark import watermark_replicas
-from trimtab.policy import Absence, Factor, PodAverage, Policy, Signal, Total, TotalAverage, Utilization, Watermark
+from trimtab.policy import (
+    Absence,
+    Factor,
+    PodAverage,
+    Policy,
+    Signal,
+    Total,
+    TotalAverage,
+    Utilization,
+    Watermark,
+)
 
 MAX_REPLICAS = 2**31 - 1
 _GRAIN = 1e-9  # integer divisions of milli-units survive the trip through floats
@@ -30,7 +40,9 @@ def propose(policy: Policy, seen: Observation, memory: Memory) -> list[Proposal]
 _ABSENT = Missing(reason=Reason.ABSENT)
 
 
-def _propose_one(policy: Policy, signal: Signal, seen: Observation, sample: PodSamples | TotalSample | Missing) -> Proposal:
+def _propose_one(
+    policy: Policy, signal: Signal, seen: Observation, sample: PodSamples | TotalSample | Missing
+) -> Proposal:
     usable = judge(sample, policy.absence, seen.at)
     if isinstance(usable, Missing):
         return Proposal(source=signal.metric.label, replicas=usable)
@@ -39,7 +51,9 @@ def _propose_one(policy: Policy, signal: Signal, seen: Observation, sample: PodS
     return _from_total(policy, signal, seen, usable.value)
 
 
-def judge(sample: PodSamples | TotalSample | Missing, absence: Absence, at: float) -> PodSamples | TotalSample | Missing:
+def judge(
+    sample: PodSamples | TotalSample | Missing, absence: Absence, at: float
+) -> PodSamples | TotalSample | Missing:
     """Absent, stale, zero, negative and not-a-number are different, and none of them is a value."""
     if isinstance(sample, Missing):
         return sample
@@ -58,22 +72,24 @@ def judge(sample: PodSamples | TotalSample | Missing, absence: Absence, at: floa
 def _from_pods(policy: Policy, signal: Signal, seen: Observation, samples: PodSamples) -> Proposal:
     if isinstance(signal, Watermark):
         return _from_serving(policy, signal, seen, samples)
-    assert isinstance(signal, Utilization | PodAverage), f"{type(signal).__name__} needs one total, not a value for each pod"
     by_request = isinstance(signal, Utilization)
     totals = tally(seen.pods, samples, signal.metric, policy.pods, seen.at, by_request)
-    if isinstance(totals, Tally) and totals.ready == 0:
-        totals = Missing(reason=Reason.NO_READY_PODS)
     if isinstance(totals, Missing):
         return Proposal(source=signal.metric.label, replicas=totals)
-    up, down = signal.tolerance.up, signal.tolerance.down
+    if totals.ready == 0 or (by_request and totals.request <= 0):
+        reason = Reason.NO_REQUEST if totals.ready else Reason.NO_READY_PODS
+        return Proposal(source=signal.metric.label, replicas=Missing(reason=reason))
     if isinstance(signal, Utilization):
-        if totals.request <= 0:
-            return Proposal(source=signal.metric.label, replicas=Missing(reason=Reason.NO_REQUEST))
         value, target = utilization_percent(totals.usage, totals.request), float(signal.percent)
-        replicas = by_utilization(totals, target, up, down, seen.spec_replicas)
+        replicas = by_utilization(
+            totals, target, signal.tolerance.up, signal.tolerance.down, seen.spec_replicas
+        )
     else:
+        assert isinstance(signal, PodAverage), (
+            f"{type(signal).__name__} needs one total, not a value for each pod"
+        )
         value, target = average_value(totals.usage, totals.ready), signal.target
-        replicas = by_average(totals, target, up, down, seen.spec_replicas)
+        replicas = by_average(totals, target, signal.tolerance.up, signal.tolerance.down, seen.spec_replicas)
     return Proposal(source=signal.metric.label, replicas=replicas, value=value, target=target)
 
 
@@ -83,7 +99,11 @@ def _from_serving(policy: Policy, signal: Watermark, seen: Observation, samples:
     good = [value for value in known if value is not None and isfinite(value) and value >= 0]
     proposal = _from_total(policy, signal, seen, sum(good))
     lowers = not isinstance(proposal.replicas, Missing) and proposal.replicas < seen.spec_replicas
-    return replace(proposal, replicas=Missing(reason=Reason.PARTIAL)) if lowers and len(good) < len(known) else proposal
+    return (
+        replace(proposal, replicas=Missing(reason=Reason.PARTIAL))
+        if lowers and len(good) < len(known)
+        else proposal
+    )
 
 
 def _from_total(policy: Policy, signal: Signal, seen: Observation, value: float) -> Proposal:
@@ -95,13 +115,20 @@ def _from_total(policy: Policy, signal: Signal, seen: Observation, value: float)
         share = value / seen.status_replicas if seen.status_replicas else value
         return Proposal(source=name, replicas=replicas, value=share, target=signal.target)
     if isinstance(signal, Factor):
-        return Proposal(source=name, replicas=seen.spec_replicas * (value / signal.target), value=value, target=signal.target)
+        return Proposal(
+            source=name,
+            replicas=seen.spec_replicas * (value / signal.target),
+            value=value,
+            target=signal.target,
+        )
     if isinstance(signal, Watermark):
         ready = sum(1 for pod in seen.pods if serves(pod, policy.pods, seen.at))
         return watermark_replicas(signal, value, ready, seen, policy.bounds)
     assert isinstance(signal, Total), f"{type(signal).__name__} needs a value for each pod, not one total"
     ready = running_and_ready(seen.pods)
-    replicas = by_value(value, signal.target, signal.tolerance.up, signal.tolerance.down, seen.spec_replicas, ready)
+    replicas = by_value(
+        value, signal.target, signal.tolerance.up, signal.tolerance.down, seen.spec_replicas, ready
+    )
     return Proposal(source=name, replicas=replicas, value=value, target=signal.target)
 
 

@@ -35,7 +35,12 @@ class Groups(NamedTuple):
 
 
 def tally(
-    pods: tuple[Pod, ...], samples: PodSamples, metric: Metric, rules: PodRules, at: float, needs_request: bool
+    pods: tuple[Pod, ...],
+    samples: PodSamples,
+    metric: Metric,
+    rules: PodRules,
+    at: float,
+    needs_request: bool,
 ) -> Tally | Missing:
     """Sum what counts. `metric` tells which request belongs to a pod and whether readiness matters (CPU)."""
     cpu = metric.name == "cpu" and metric.kind in (MetricKind.RESOURCE, MetricKind.CONTAINER)

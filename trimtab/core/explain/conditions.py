@@ -15,6 +15,7 @@ class Condition(Record):
     reason: str
     message: str
 
+
 _FAILED_GET = {
     MetricKind.RESOURCE: "FailedGetResourceMetric",
     MetricKind.CONTAINER: "FailedGetContainerResourceMetric",
@@ -25,7 +26,9 @@ _FAILED_GET = {
 }
 
 
-def conditions(policy: Policy, seen: Observation, memory: Memory, decision: Decision) -> tuple[Condition, ...]:
+def conditions(
+    policy: Policy, seen: Observation, memory: Memory, decision: Decision
+) -> tuple[Condition, ...]:
     """The conditions that this decision sets, assuming its change was written; others keep what they had."""
     rules = {step.rule for step in decision.steps}
     text = sentence(policy, seen, memory, decision)
@@ -90,7 +93,9 @@ def limited(steps: tuple[Step, ...], policy: Policy) -> Condition:
             if step.rule in (RuleName.UP_LIMIT, RuleName.RATE, RuleName.VELOCITY):
                 reason = _limit_reason(step, policy)
             return _of("ScalingLimited", True, reason, rule_text(step))
-    return _of("ScalingLimited", False, "DesiredWithinRange", "the desired count is within the acceptable range")
+    return _of(
+        "ScalingLimited", False, "DesiredWithinRange", "the desired count is within the acceptable range"
+    )
 
 
 def _limit_reason(step: Step, policy: Policy) -> str:
@@ -109,7 +114,11 @@ def action(decision: Decision) -> str:
 
 def error(decision: Decision) -> str:
     """The `error` label of HPA's own controller metrics: whose fault a missing signal is."""
-    reasons = [one.replicas.reason for one in decision.proposals if isinstance(one.replicas, Missing) and not one.forecast]
+    reasons = [
+        one.replicas.reason
+        for one in decision.proposals
+        if isinstance(one.replicas, Missing) and not one.forecast
+    ]
     if not reasons:
         return "none"
     return "spec" if Reason.UNSUPPORTED in reasons else "internal"

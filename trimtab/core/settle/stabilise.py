@@ -20,15 +20,27 @@ def highest(rule: StabiliseMax, wish: Wish, scene: Scene) -> tuple[Wish, float |
 
 
 def between(rule: Stabilise, wish: Wish, scene: Scene) -> tuple[Wish, float | None]:
-    wanted, at = scene.memory.wanted, scene.at
-    low = min((w for t, w in wanted if t > at - rule.up_s), default=wish.replicas)
-    high = max((w for t, w in wanted if t > at - rule.down_s), default=wish.replicas)
-    low, high = min(low, wish.replicas), max(high, wish.replicas)
+    low, high = window_edges(wish.replicas, scene.memory.wanted, scene.at - rule.up_s, scene.at - rule.down_s)
     settled = into(scene.current, low, high)
     if settled == wish.replicas:
         return wish, None
-    window_s = rule.up_s if settled < wish.replicas else rule.down_s
-    return wish_of(settled, scene.current), _last_other(wanted, wish.replicas, settled < wish.replicas) + window_s
+    lower = settled < wish.replicas
+    until = _last_other(scene.memory.wanted, wish.replicas, lower) + (rule.up_s if lower else rule.down_s)
+    return wish_of(settled, scene.current), until
+
+
+def window_edges(
+    wish: float, wanted: tuple[Event, ...], up_cutoff: float, down_cutoff: float
+) -> tuple[float, float]:
+    """The lowest wish of the up window and the highest of the down window, the new one included."""
+    low = high = wish
+    for at, replicas in wanted:
+        if replicas < low:
+            if at > up_cutoff:
+                low = replicas
+        elif replicas > high and at > down_cutoff:
+            high = replicas
+    return low, high
 
 
 def into(current: float, low: float, high: float) -> float:
