@@ -40,3 +40,20 @@ lock: $(READY) ## Resolve the dependencies again into requirements/
 
 clean: ## Remove what make has made
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache out
+
+# Groups of tests share one control plane, each test in a namespace of its own; those that break it run alone.
+E2E := $(BIN)/python -m tests.bed run bash -c
+
+.PHONY: cluster cluster-down e2e e2e-smoke
+
+cluster: $(READY) ## Start a real Kubernetes control plane on this machine, without containers (builds it once)
+	@$(BIN)/python -m tests.bed up
+
+cluster-down: $(READY) ## End the control plane that `make cluster` started
+	@$(BIN)/python -m tests.bed down
+
+e2e: $(READY) ## Run every end-to-end test on a real control plane
+	@$(E2E) '$(BIN)/pytest tests/e2e -q -n 4 -m "e2e and not disruptive" && $(BIN)/pytest tests/e2e -q -m "e2e and disruptive" || test $$? -eq 5'
+
+e2e-smoke: $(READY) ## Run the end-to-end tests that are fast and never flaky
+	@$(E2E) '$(BIN)/pytest tests/e2e -q -n 4 -m "e2e and smoke"'

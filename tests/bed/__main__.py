@@ -1,11 +1,13 @@
-"""python -m tests.bed up | down | status | env: the control plane of `make cluster`."""
+"""python -m tests.bed build | up | down | status | env | run COMMAND: the control plane of `make cluster`."""
 
 from __future__ import annotations
 
 import argparse
+import subprocess
 import sys
 import time
 
+from tests.bed import build
 from tests.bed.bed import Bed, beds_dir
 from tests.bed.parts import PARTS
 from tests.bed.processes import Processes
@@ -13,14 +15,23 @@ from tests.bed.processes import Processes
 NAME = "default"
 
 
+def build_all() -> int:
+    for name, path in build.binaries().items():
+        print(f"{name:24} {path}")
+    return 0
+
+
 def up() -> int:
-    bed = Bed.attach(NAME)
-    if bed is None:
-        down()  # what an interrupted start has left
-        started = time.monotonic()
-        bed = Bed.start(name=NAME, detached=True)
-        print(f"ready in {time.monotonic() - started:.1f} s", file=sys.stderr)
+    if Bed.attach(NAME) is None:
+        _start()
     return env()
+
+
+def _start() -> None:
+    down()  # what an interrupted start has left
+    started = time.monotonic()
+    Bed.start(name=NAME, detached=True)
+    print(f"ready in {time.monotonic() - started:.1f} s", file=sys.stderr)
 
 
 def down() -> int:
@@ -56,12 +67,25 @@ def env() -> int:
     return 0
 
 
-def main() -> int:
-    commands = {"up": up, "down": down, "status": status, "env": env}
-    parser = argparse.ArgumentParser(prog="python -m tests.bed", description=__doc__)
-    parser.add_argument("command", choices=commands)
+def run(command: list[str]) -> int:
+    """Runs a command beside the control plane, which ends with it unless it ran before."""
+    if Bed.attach(NAME) is not None:
+        return subprocess.call(command)
     try:
-        return commands[parser.parse_args().command]()
+        _start()
+        return subprocess.call(command)
+    finally:
+        down()
+
+
+def main() -> int:
+    commands = {"build": build_all, "up": up, "down": down, "status": status, "env": env}
+    parser = argparse.ArgumentParser(prog="python -m tests.bed", description=__doc__)
+    parser.add_argument("command", choices=[*commands, "run"])
+    parser.add_argument("words", nargs=argparse.REMAINDER, metavar="COMMAND", help="for run: what to run")
+    given = parser.parse_args()
+    try:
+        return run(given.words) if given.command == "run" else commands[given.command]()
     except (RuntimeError, TimeoutError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

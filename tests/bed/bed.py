@@ -190,9 +190,7 @@ class Bed:
         for part in rest:  # side by side: each waits for the API server by itself
             self.processes.start(part, self.site.command(part))
         if "kwok" in rest:
-            self.apply(
-                *(manifests.node(f"node-{index}", self.site.ports["load-tls"]) for index in range(nodes))
-            )
+            self.apply(*(manifests.node(f"node-{index}", self.site.ports["load-tls"]) for index in range(nodes)))
         if "metrics-server" in rest:
             self.apply(*manifests.metrics_apis(self.site.ports))
         for part in rest:

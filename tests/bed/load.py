@@ -129,18 +129,14 @@ async def application(request: web.Request) -> web.Response:
 async def custom(request: web.Request) -> web.Response:
     at, world = request.match_info, _now(request)
     if at["resource"] == "pods":
-        return web.json_response(
-            exposition.custom_pods(world, at["namespace"], at["metric"], _selector(request))
-        )
+        return web.json_response(exposition.custom_pods(world, at["namespace"], at["metric"], _selector(request)))
     kind = at["resource"].split(".")[0].rstrip("s").capitalize()
     return web.json_response(exposition.custom_object(world, at["namespace"], kind, at["name"], at["metric"]))
 
 
 async def external(request: web.Request) -> web.Response:
     at = request.match_info
-    return web.json_response(
-        exposition.external(_now(request), at["namespace"], at["metric"], _selector(request))
-    )
+    return web.json_response(exposition.external(_now(request), at["namespace"], at["metric"], _selector(request)))
 
 
 async def custom_resources(_: web.Request) -> web.Response:
@@ -222,9 +218,7 @@ async def serve(options: argparse.Namespace) -> None:
             web.get("/nodes/{node}/metrics/resource", kubelet),
             web.route("*", "/prometheus/{lane}/{path:.*}", prometheus),
             web.get(f"/apis/{exposition.CUSTOM}", custom_resources),
-            web.get(
-                f"/apis/{exposition.CUSTOM}/namespaces/{{namespace}}/{{resource}}/{{name}}/{{metric}}", custom
-            ),
+            web.get(f"/apis/{exposition.CUSTOM}/namespaces/{{namespace}}/{{resource}}/{{name}}/{{metric}}", custom),
             web.get(f"/apis/{exposition.EXTERNAL}", external_resources),
             web.get(f"/apis/{exposition.EXTERNAL}/namespaces/{{namespace}}/{{metric}}", external),
         ]
@@ -250,9 +244,7 @@ def _api_access(kubeconfig: str) -> tuple[str, ssl.SSLContext]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in ("kubeconfig", "port", "tls-port", "tls-cert", "tls-key", "prometheus"):
         parser.add_argument(f"--{name}", required=True, type=int if name.endswith("port") else str)
     asyncio.run(serve(parser.parse_args()))

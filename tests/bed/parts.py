@@ -59,9 +59,7 @@ class Site:
         authority.service_account_key()
         authority.client("front-proxy")
         for user, group in USERS.items():
-            write_kubeconfig(
-                self.kubeconfig(user), self.api_url, authority.cert, authority.client(user, group)
-            )
+            write_kubeconfig(self.kubeconfig(user), self.api_url, authority.cert, authority.client(user, group))
         (self.directory / "prometheus.json").write_text(json.dumps(_prometheus_config(self)))
 
     def command(self, part: str) -> list[str]:

@@ -30,9 +30,7 @@ class Curve:
         try:
             curve = cls(tuple((float(at_s), float(value)) for at_s, value in points))
         except (TypeError, ValueError):
-            raise ValueError(
-                f"{field_name}: {given!r} is neither a number nor [[seconds, value], ...]"
-            ) from None
+            raise ValueError(f"{field_name}: {given!r} is neither a number nor [[seconds, value], ...]") from None
         if not points or list(curve.points) != sorted(curve.points):
             raise ValueError(f"{field_name}: {given!r} needs points in order of time")
         return curve
@@ -59,9 +57,7 @@ class Script:
     memory_bytes: Curve = Curve(((0, 0),))
     rate: Curve = Curve(((0, 0),))
     queue: Curve = Curve(((0, 0),))
-    fault: str | None = (
-        None  # nan: application values are NaN; silent: none; unmeasured: kubelets say nothing
-    )
+    fault: str | None = None  # nan: application values are NaN; silent: none; unmeasured: kubelets say nothing
 
     @classmethod
     def parse(cls, words: dict[str, Any], now: float) -> Script:

@@ -22,9 +22,7 @@ def eventually(check: Callable[[], T], within_s: float, what: str = "", every_s:
         except NOT_YET as error:
             last = error
         if time.monotonic() > deadline:
-            raise TimeoutError(
-                f"{what or 'the condition'} did not hold within {within_s:g} s; last: {last!r}"
-            )
+            raise TimeoutError(f"{what or 'the condition'} did not hold within {within_s:g} s; last: {last!r}")
         time.sleep(every_s)
 
 

@@ -1,0 +1,38 @@
+"""What every end-to-end test shares: the bed, and a namespace of its own."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from tests.bed import Bed, build
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Builds what is not cached before the first test, whose time limit is not meant for that."""
+    if any(item.get_closest_marker("e2e") for item in session.items):
+        build.binaries()
+
+
+@pytest.fixture(scope="session")
+def bed() -> Iterator[Bed]:
+    """The control plane of `make cluster` if it runs, else one for this session."""
+    running = Bed.attach()
+    if running is not None:
+        yield running
+        return
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        pytest.fail("tests that run side by side share one control plane: use `make e2e` or `make cluster`")
+    with Bed.start() as started:
+        yield started
+
+
+@pytest.fixture
+def namespace(bed: Bed) -> Iterator[str]:
+    name = f"test-{uuid.uuid4().hex[:8]}"
+    bed.kubectl("create", "namespace", name)
+    yield name
+    bed.kubectl("delete", "namespace", name, "--wait=false")
