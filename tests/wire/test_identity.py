@@ -101,9 +101,7 @@ def test_an_exec_plugin_runs_once_and_learns_about_the_cluster(tmp_path: Path, v
     assert told["spec"] == {"interactive": False, "cluster": {"server": "https://x"}}
 
 
-@pytest.mark.parametrize(
-    "in_s, runs", [(3600, 1), (5, 2), (-60, 2)], ids=["valid", "about to expire", "expired"]
-)
+@pytest.mark.parametrize("in_s, runs", [(3600, 1), (5, 2), (-60, 2)], ids=["valid", "about to expire", "expired"])
 def test_an_exec_credential_is_kept_until_it_expires(tmp_path: Path, in_s: float, runs: int) -> None:
     until = datetime.fromtimestamp(time.time() + in_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     identity = plugin(tmp_path, V1, {"token": "abc", "expirationTimestamp": until})

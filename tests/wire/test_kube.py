@@ -58,9 +58,7 @@ def test_a_502_is_tried_again_for_a_read_but_not_for_a_write() -> None:
 def test_a_502_without_a_content_type_is_unavailable() -> None:
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
-        writer.write(
-            b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 4\r\nConnection: close\r\n\r\n\x00\xff\xfe!"
-        )
+        writer.write(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 4\r\nConnection: close\r\n\r\n\x00\xff\xfe!")
         writer.close()
 
     async def run() -> None:
@@ -82,9 +80,7 @@ def test_429_is_waited_for_even_by_a_write() -> None:
             fake.kube() as kube,
         ):
             started = time.monotonic()
-            scale = await kube.patch(
-                Scale, DEPLOYMENTS, "a", "b", {"spec": {"replicas": 3}}, subresource="scale"
-            )
+            scale = await kube.patch(Scale, DEPLOYMENTS, "a", "b", {"spec": {"replicas": 3}}, subresource="scale")
             assert scale.spec.replicas == 3
             assert 1.0 <= time.monotonic() - started < 3.0
 
@@ -118,9 +114,7 @@ def test_no_server_and_a_login_page_are_both_unavailable() -> None:
 
 
 def test_a_list_is_paged_and_one_bad_object_costs_only_itself() -> None:
-    first = web.json_response(
-        {"metadata": {"continue": "next"}, "items": [pod("a"), pod("bad", spec="text")]}
-    )
+    first = web.json_response({"metadata": {"continue": "next"}, "items": [pod("a"), pod("bad", spec="text")]})
     second = web.json_response({"metadata": {"resourceVersion": "7"}, "items": [pod("c")]})
 
     async def run() -> None:
@@ -178,9 +172,7 @@ def test_discovery_finds_the_plural_once_and_says_what_is_missing() -> None:
         async with Fake(script(web.json_response(kinds))) as fake, fake.kube() as kube:
             rollout = await kube.resource("argoproj.io/v1alpha1", "Rollout")
             plan = await kube.resource("argoproj.io/v1alpha1", "Plan")
-            assert (
-                rollout.path("a", "b", "scale") == "/apis/argoproj.io/v1alpha1/namespaces/a/rollouts/b/scale"
-            )
+            assert rollout.path("a", "b", "scale") == "/apis/argoproj.io/v1alpha1/namespaces/a/rollouts/b/scale"
             assert (rollout.scalable, plan.scalable) == (True, False)
             assert plan.path("a", "b") == "/apis/argoproj.io/v1alpha1/plans/b"
             assert len(fake.requests) == 1

@@ -18,12 +18,8 @@ from trimtab.wire.prometheus import Prometheus, Sample
 
 
 def vector(*values: str, **more: Any) -> web.Response:
-    result = [
-        {"metric": {"pod": str(index)}, "value": [1700000000.5, text]} for index, text in enumerate(values)
-    ]
-    return web.json_response(
-        {"status": "success", "data": {"resultType": "vector", "result": result}, **more}
-    )
+    result = [{"metric": {"pod": str(index)}, "value": [1700000000.5, text]} for index, text in enumerate(values)]
+    return web.json_response({"status": "success", "data": {"resultType": "vector", "result": result}, **more})
 
 
 def ask(answer: Any, expression: str = "up", **settings: Any) -> tuple[list[Sample], Fake]:
@@ -80,9 +76,7 @@ def error(status: int, kind: str, text: str) -> web.Response:
             "store 2 is down",
             id="warnings (Thanos)",
         ),
-        pytest.param(
-            vector("1", isPartial=True), MetricsUnavailable, "partial", id="partial (VictoriaMetrics)"
-        ),
+        pytest.param(vector("1", isPartial=True), MetricsUnavailable, "partial", id="partial (VictoriaMetrics)"),
         pytest.param(
             error(400, "bad_data", "parse error at char 3"),
             InvalidInput,
@@ -106,9 +100,7 @@ def error(status: int, kind: str, text: str) -> web.Response:
             "address of",
             id="login redirect",
         ),
-        pytest.param(
-            web.Response(text="<html>Grafana</html>"), MetricsUnavailable, "Grafana", id="HTML with 200"
-        ),
+        pytest.param(web.Response(text="<html>Grafana</html>"), MetricsUnavailable, "Grafana", id="HTML with 200"),
         pytest.param(web.Response(status=502, body=b""), MetricsUnavailable, "502", id="502"),
     ],
 )
@@ -170,9 +162,6 @@ def test_the_ways_to_be_let_in(settings: dict[str, Any], header: str, expected: 
 
 def test_a_token_file_and_its_absence(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("abc\n")
-    assert (
-        ask(vector("1"), token_file=str(tmp_path / "token"))[1].requests[0].headers["Authorization"]
-        == "Bearer abc"
-    )
+    assert ask(vector("1"), token_file=str(tmp_path / "token"))[1].requests[0].headers["Authorization"] == "Bearer abc"
     with pytest.raises(InvalidInput, match="token file"):
         ask(vector("1"), token_file=str(tmp_path / "absent"))

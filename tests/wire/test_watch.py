@@ -29,10 +29,7 @@ def end_of_list(version: str) -> bytes:
 def error(code: int) -> bytes:
     # A Status has a string where our objects have a struct: it must not be mistaken for one of them.
     return (
-        json.dumps(
-            {"type": "ERROR", "object": {"kind": "Status", "status": "Failure", "code": code}}
-        ).encode()
-        + b"\n"
+        json.dumps({"type": "ERROR", "object": {"kind": "Status", "status": "Failure", "code": code}}).encode() + b"\n"
     )
 
 
@@ -82,9 +79,7 @@ def test_the_first_list_comes_as_a_stream_and_changes_follow_on_it() -> None:
     changes: list[tuple[str, str]] = []
 
     async def check(informer: Informer[Pod], fake: Fake) -> None:
-        informer.store.on_change(
-            lambda key, new, old: changes.append((key[1], "gone" if new is None else "here"))
-        )
+        informer.store.on_change(lambda key, new, old: changes.append((key[1], "gone" if new is None else "here")))
         await until(lambda: names(informer) == {"y"})
         assert fake.requests[0].query["sendInitialEvents"] == "true"
         assert fake.requests[0].query["resourceVersionMatch"] == "NotOlderThan"

@@ -121,9 +121,7 @@ class ExecPlugin:
     def __init__(self, spec: ExecSpec, cluster: dict[str, Any], user: str) -> None:
         self.path = f"users[{user}].user.exec"
         if spec.api_version not in EXEC_VERSIONS:
-            raise InvalidInput(
-                f"{self.path}.apiVersion", spec.api_version, f"write {' or '.join(EXEC_VERSIONS)}"
-            )
+            raise InvalidInput(f"{self.path}.apiVersion", spec.api_version, f"write {' or '.join(EXEC_VERSIONS)}")
         self._spec, self._cluster = spec, cluster
         self._held: Credential | None = None
         self._expires_at = float("inf")
@@ -142,9 +140,7 @@ class ExecPlugin:
 
     def _hold(self, status: ExecStatus) -> None:
         certificate = (
-            f"{status.client_certificate_data}\n{status.client_key_data}"
-            if status.client_certificate_data
-            else ""
+            f"{status.client_certificate_data}\n{status.client_key_data}" if status.client_certificate_data else ""
         )
         self._held = Credential(bearer(status.token) if status.token else "", certificate.encode())
         expiry = status.expiration_timestamp
@@ -167,9 +163,7 @@ class ExecPlugin:
             )
         except OSError as error:
             hint = self._spec.install_hint or "install it, or put it on the PATH"
-            raise InvalidInput(
-                f"{self.path}.command", self._spec.command, f"{error.strerror}: {hint}"
-            ) from error
+            raise InvalidInput(f"{self.path}.command", self._spec.command, f"{error.strerror}: {hint}") from error
         return await self._finish(process, None if interactive else EXEC_TIMEOUT_S)
 
     async def _finish(self, process: asyncio.subprocess.Process, timeout_s: float | None) -> bytes:
@@ -182,9 +176,7 @@ class ExecPlugin:
             ) from error
         if process.returncode:
             said = (complaint or b"").decode(errors="replace").strip()[-300:]
-            raise InvalidInput(
-                f"{self.path}.command", self._spec.command, f"exit code {process.returncode}: {said}"
-            )
+            raise InvalidInput(f"{self.path}.command", self._spec.command, f"exit code {process.returncode}: {said}")
         return printed
 
     def _environment(self, interactive: bool) -> dict[str, str]:

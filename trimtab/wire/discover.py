@@ -29,9 +29,7 @@ SIGNATURES = (
     Signature("VictoriaMetrics", r"vmsingle|victoria-metrics-single", (8428, 8429)),
     Signature("Prometheus", r"prometheus-(server|k8s|operated)$|-prometheus$|^prometheus$", (9090, 80)),
 )
-NOT_IT = re.compile(
-    r"alertmanager|pushgateway|exporter|operator$|adapter|kube-state|webhook|blackbox|grafana|headless"
-)
+NOT_IT = re.compile(r"alertmanager|pushgateway|exporter|operator$|adapter|kube-state|webhook|blackbox|grafana|headless")
 APP_LABELS = ("app.kubernetes.io/name", "app", "k8s-app")
 
 
@@ -49,9 +47,7 @@ class Found(msgspec.Struct, frozen=True):
 
     def through(self, cluster: Access) -> Access:
         """Its address from a laptop: through the API server's proxy, with the cluster's own credentials."""
-        return cluster.at(
-            f"/api/v1/namespaces/{self.namespace}/services/{self.name}:{self.port}/proxy{self.path}"
-        )
+        return cluster.at(f"/api/v1/namespaces/{self.namespace}/services/{self.name}:{self.port}/proxy{self.path}")
 
 
 async def find_prometheus(kube: Kube, namespace: str = "") -> list[Found]:

@@ -56,9 +56,7 @@ class Answer(NamedTuple):
 class Http:
     """One session to one Access. `unavailable` is the error that says this server did not answer."""
 
-    def __init__(
-        self, access: Access, unavailable: type[Unavailable], budget: Budget | None, timeout_s: float
-    ) -> None:
+    def __init__(self, access: Access, unavailable: type[Unavailable], budget: Budget | None, timeout_s: float) -> None:
         self.access, self.unavailable = access, unavailable
         self.budget = budget or Budget()
         self.timeout = aiohttp.ClientTimeout(total=timeout_s, sock_connect=min(timeout_s, 10.0))
@@ -92,14 +90,10 @@ class Http:
         raise AssertionError("the last attempt returns or raises")
 
     @asynccontextmanager
-    async def stream(
-        self, request: Request, silence_s: float
-    ) -> AsyncIterator[tuple[Answer, AsyncIterator[bytes]]]:
+    async def stream(self, request: Request, silence_s: float) -> AsyncIterator[tuple[Answer, AsyncIterator[bytes]]]:
         """An answer without an end: its status (with the body, when it is an error), then its chunks."""
         try:
-            async with self._open(
-                request, aiohttp.ClientTimeout(sock_connect=10.0, sock_read=silence_s)
-            ) as response:
+            async with self._open(request, aiohttp.ClientTimeout(sock_connect=10.0, sock_read=silence_s)) as response:
                 answer = await _read(response) if response.status != 200 else Answer(200, "", b"", 0.0)
                 if answer.status >= 500 or answer.status == 429:
                     await asyncio.sleep(min(answer.wait_s, LONGEST_WAIT_S))
@@ -109,9 +103,7 @@ class Http:
             raise self._unreachable(fault) from fault
 
     @asynccontextmanager
-    async def _open(
-        self, request: Request, timeout: aiohttp.ClientTimeout
-    ) -> AsyncIterator[aiohttp.ClientResponse]:
+    async def _open(self, request: Request, timeout: aiohttp.ClientTimeout) -> AsyncIterator[aiohttp.ClientResponse]:
         """One request, and a second one with a new credential when the first was met with 401."""
         for renewed in (False, True):
             async with await self._start(request, timeout) as response:
@@ -153,9 +145,7 @@ class Http:
         return self.unavailable(f"{self.access.url}: no answer ({said}); nothing is changed until it is back")
 
     def _unwilling(self, answer: Answer) -> Unavailable:
-        return self.unavailable(
-            f"{self.access.url}: {answer.status} {answer.reason}: {answer.text or 'no text'}"
-        )
+        return self.unavailable(f"{self.access.url}: {answer.status} {answer.reason}: {answer.text or 'no text'}")
 
 
 def _repeatable(request: Request, fault: BaseException) -> bool:

@@ -90,9 +90,7 @@ class Kube:
     async def close(self) -> None:
         await self.http.close()
 
-    async def get(
-        self, kind: type[T], resource: Resource, namespace: str, name: str, subresource: str = ""
-    ) -> T:
+    async def get(self, kind: type[T], resource: Resource, namespace: str, name: str, subresource: str = "") -> T:
         answer = await self._ask("get", resource, "GET", resource.path(namespace, name, subresource))
         return self.decode(answer.body, kind)
 
@@ -188,9 +186,7 @@ class Kube:
         if kind not in kinds or time.monotonic() - read_at > DISCOVERY_S:
             kinds = await self._discover(api_version)
         if kind not in kinds:
-            raise Refused(
-                f"this cluster has no {kind} in {api_version}: check the spelling, or install its CRD", 404
-            )
+            raise Refused(f"this cluster has no {kind} in {api_version}: check the spelling, or install its CRD", 404)
         return kinds[kind]
 
     async def _discover(self, api_version: str) -> dict[str, Resource]:

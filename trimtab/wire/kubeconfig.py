@@ -106,9 +106,7 @@ class Kubeconfig:
         try:
             return msgspec.convert(known[name], kind)
         except msgspec.ValidationError as error:
-            raise InvalidInput(
-                f"{self.where}: {plural}[{name}]", str(error), "correct the kubeconfig"
-            ) from error
+            raise InvalidInput(f"{self.where}: {plural}[{name}]", str(error), "correct the kubeconfig") from error
 
 
 def connect(context: str | None = None, kubeconfig: str | None = None) -> Access:

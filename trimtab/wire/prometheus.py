@@ -88,9 +88,7 @@ class Prometheus:
             )
         return [self._sample(item, expression) for item in self._decode(bytes(data.result), list[VectorItem])]
 
-    async def query_range(
-        self, expression: str, start: float, end: float, step_s: float
-    ) -> list[RangeSeries]:
+    async def query_range(self, expression: str, start: float, end: float, step_s: float) -> list[RangeSeries]:
         """The expression at start, start + step, ... end (inclusive); the values are left to be parsed."""
         span = {"start": f"{start:.3f}", "end": f"{end:.3f}", "step": f"{step_s:g}"}
         data = await self._ask("query_range", {"query": expression, **span})
@@ -133,13 +131,9 @@ class Prometheus:
     def _refusal(self, answer: Answer, said: str) -> Exception:
         here = f"{self.access.url}: {answer.status} {said or answer.reason}"
         if answer.status in (401, 403):
-            return Refused(
-                f"{here}: check the user, token or headers configured for Prometheus", answer.status
-            )
+            return Refused(f"{here}: check the user, token or headers configured for Prometheus", answer.status)
         if answer.status in (301, 302, 303, 307, 308, 404):
-            return Refused(
-                f"{here}: is this the address of Prometheus? (Mimir's ends with /prometheus)", answer.status
-            )
+            return Refused(f"{here}: is this the address of Prometheus? (Mimir's ends with /prometheus)", answer.status)
         return MetricsUnavailable(here)
 
     def _sample(self, item: VectorItem, expression: str) -> Sample:

@@ -215,9 +215,7 @@ class Informer(Generic[T]):
                 )
             return rough.type, None
         except msgspec.DecodeError as error:
-            raise ClusterUnavailable(
-                f"watch of {self.resource.plural}: a line that is not JSON: {error}"
-            ) from error
+            raise ClusterUnavailable(f"watch of {self.resource.plural}: a line that is not JSON: {error}") from error
 
     def _bookmark(self, line: bytes, fresh: dict[Key, T] | None) -> dict[Key, T] | None:
         meta = _decode(line, Event[AnyObject]).object.metadata
