@@ -19,7 +19,7 @@ _PROCESS = ("No standard input", "Invalid JSON", "Invalid datetime", "no Linear 
 
 
 def key_of(case: Case) -> str:
-    """Complaints about the standard input of its sub-process and about its own configuration are PHPA's internals."""
+    """Complaints about its sub-process' standard input and its own configuration are PHPA's internals."""
     if str(case["expected"].get("error", "")).startswith(_PROCESS):
         return "process"
     return str(case["fn"])

@@ -1,7 +1,8 @@
 """How long pods take from creation to their first Ready: the horizon of every forecast (document 003).
 
-The document means the pods that are ready; its program takes every pod with a Ready condition, whose transition may
-have been to "not ready" moments after creation. `exact` follows the program; our own models use quantiles.
+The document means the pods that are ready; its program takes every pod with a Ready condition, whose
+transition may have been to "not ready" moments after creation. `exact` follows the program; our own models
+use quantiles.
 """
 
 from __future__ import annotations

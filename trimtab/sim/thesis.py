@@ -1,8 +1,9 @@
-"""The evaluation of document 003: traffic patterns, and the statistics of a predictive against a reactive run.
+"""The evaluation of document 003: traffic patterns, and the statistics of a predictive and a reactive run.
 
-Every minute has an idle CPU percentage and a response time, low is good for both. score = -z(idle) - z(response), where
-z normalises over all minutes of both runs; d = score(predictive) - score(reactive), minute by minute.
-z = mean(d) / std(d) and p = 1 - Phi(z) are what was published; t = z * sqrt(n) is the paired test that was missing.
+Every minute has an idle CPU percentage and a response time, low is good for both.
+score = -z(idle) - z(response), where z normalises over all minutes of both runs; d = score(predictive) -
+score(reactive), minute by minute. z = mean(d) / std(d) and p = 1 - Phi(z) are what was published;
+t = mean(d) / (s(d) / sqrt(n)) is the paired test that was missing.
 """
 
 from __future__ import annotations

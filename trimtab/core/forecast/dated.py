@@ -1,4 +1,4 @@
-"""Predicted values become dated outlooks; what cannot be predicted becomes Missing with a reason a person can act on."""
+"""Predicted values become dated outlooks; what cannot be predicted becomes Missing and says why."""
 
 from __future__ import annotations
 

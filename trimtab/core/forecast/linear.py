@@ -1,8 +1,9 @@
-"""The line of best fit through the last observations, read at now + start-up time (document 003; PHPA on replicas).
+"""The line of best fit through the last observations, read at now + start-up time (document 003; PHPA).
 
-slope = cov(t, y) / var(t); predicted = mean(y) + slope * (now + startup - mean(t)). The document lets the line only
-raise: max(predicted, current). `exact` is its program: slope < 0 keeps the current value, else the line counts even
-where it lies below it. `both_ways` is PHPA: the plain line through the newest replica counts.
+slope = cov(t, y) / var(t); predicted = mean(y) + slope * (now + startup - mean(t)). The document lets the
+line only raise: max(predicted, current). `exact` is its program: slope < 0 keeps the current value, else
+the line counts even where it lies below it. `both_ways` is PHPA: the plain line through the newest replica
+counts.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from trimtab.series import Floats, Frame
 Point = tuple[float, float]  # (at, value)
 
 
-class Options(Record):
-    """`per_pod` is parity: utilisation of each pod, which drops when pods are added; the default is total demand."""
+class Options(Record, frozen=True):
+    """`per_pod` is parity: utilisation of each pod, which drops when pods are added; else total demand."""
 
     multiplier: float = 20.0  # the window is this many start-up times long ...
     cap_s: float = 180.0  # ... but not longer than this
@@ -32,8 +33,11 @@ class Options(Record):
     valid_s: float = 60.0
 
 
+DEFAULT = Options()
+
+
 def forecast(
-    frame: Frame, horizon_s: float, at: float, options: Options = Options()
+    frame: Frame, horizon_s: float, at: float, options: Options = DEFAULT
 ) -> list[Outlook | Missing]:
     """One line for each row over the observations before `at`, read at `at + horizon_s`."""
     recent = recent_of(frame, at, horizon_s, options)
@@ -65,13 +69,13 @@ def recent_of(frame: Frame, at: float, horizon_s: float, options: Options) -> Fr
     return Frame(frame.names, start, stride * frame.step_s, recent.values[:, first::stride])
 
 
-def window_s(startup_s: float, options: Options = Options()) -> float:
+def window_s(startup_s: float, options: Options = DEFAULT) -> float:
     """How far back observations count."""
     return min(options.multiplier * startup_s, options.cap_s)
 
 
 def observe(
-    history: tuple[Point, ...], at: float, value: float, startup_s: float, options: Options = Options()
+    history: tuple[Point, ...], at: float, value: float, startup_s: float, options: Options = DEFAULT
 ) -> tuple[Point, ...]:
     """Add an observation: what has left the window goes, and two of them keep their distance."""
     cutoff = at - window_s(startup_s, options)
@@ -93,8 +97,8 @@ def fit_lines(times: Floats, values: Floats) -> tuple[Floats, Floats]:
     return slope, mean[:, 0] - slope * middle[:, 0]
 
 
-def predict(times: Floats, values: Floats, ahead_s: float, options: Options = Options()) -> Floats:
-    """The value of each row at `ahead_s`; times count from now, since unix seconds squared would eat the digits."""
+def predict(times: Floats, values: Floats, ahead_s: float, options: Options = DEFAULT) -> Floats:
+    """Each row's value at `ahead_s`; times count from now, for unix seconds squared would eat the digits."""
     if values.shape[1] == 0:
         return np.full(len(values), np.nan)
     slope, intercept = fit_lines(times, values)
@@ -111,7 +115,8 @@ def _newest(values: Floats) -> Floats:
     """The last present value of each row."""
     present = np.isfinite(values)
     last = values.shape[1] - 1 - np.argmax(present[:, ::-1], axis=1)
-    return values[np.arange(len(values)), last]
+    newest_values: Floats = values[np.arange(len(values)), last]
+    return newest_values
 
 
 def newest(history: tuple[Point, ...], count: int) -> tuple[Point, ...]:
