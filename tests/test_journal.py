@@ -1,0 +1,133 @@
+"""The journal: what is written is read back exactly, by others too, and replays to the same decisions."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from tests.core.build import NOW, busy, custom_hpa, hpa, per_second, total
+from trimtab import journal as module
+from trimtab.core.decide import decide
+from trimtab.core.model import Decision, Memory, Missing, Observation, Outlook, Quantile, Reason, Veto
+from trimtab.core.remember import first_sight
+from trimtab.errors import InvalidInput
+from trimtab.journal import Act, Journal, Keep, Name, Tick, replay
+from trimtab.policy import Axis, Direction, OutlookChoice, Policy
+
+WEB = Name("Autoscaler", "shop", "web")
+
+
+def act(policy: Policy, seen: Observation, memory: Memory = Memory(), name: Name = WEB) -> Act:  # noqa: B008
+    return Act(name, policy, seen, memory, decide(policy, seen, memory))
+
+
+def many_acts() -> list[Act]:
+    outlook = Outlook(made_at=NOW, expires_at=NOW + 60, demand=(Quantile(0.5, 7.25),), model="linear")
+    ahead = replace(busy(3, 0.9), outlooks=(outlook,))
+    lost = replace(total(3, 1.0), samples=(Missing(reason=Reason.STALE, since=NOW - 1.1),))
+    veto = Veto(axis=Axis.REPLICAS, direction=Direction.DOWN, reason="Breaker", until=NOW + 0.1)
+    return [
+        act(hpa(), busy(3, 0.9)),
+        act(hpa(outlook=OutlookChoice()), ahead, first_sight(NOW - 0.3, 3)),
+        act(per_second(), replace(total(3, 77.7), vetoes=(veto,))),
+        act(per_second(), lost),
+        act(custom_hpa(), total(3, 1 / 3)),
+    ]
+
+
+def test_what_is_written_is_read_back_and_replays_to_the_same(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j.db")
+    acts = many_acts()
+    journal.write(acts)
+    assert list(journal.acts()) == acts
+    assert replay(journal.path) == (len(acts), ())
+
+
+def test_a_changed_rule_is_found_by_the_replay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = Journal(tmp_path / "j.db")
+    journal.write(many_acts())
+    monkeypatch.setattr(
+        module, "decide", lambda p, s, m: decide(replace(p, bounds=replace(p.bounds, max_replicas=4)), s, m)
+    )
+    found = replay(journal.path)
+    assert found.checked == 5
+    assert found.differences and all(one.now.plan.replicas <= 4 for one in found.differences)
+
+
+def test_another_process_reads_while_we_write(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j.db")
+    journal.write(many_acts())
+    script = f"from trimtab.journal import Journal; print(len(list(Journal.read({str(journal.path)!r}).acts())))"
+    journal.db.execute("BEGIN IMMEDIATE")  # a write of ours is under way
+    seen = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    journal.db.rollback()
+    assert seen.stdout.strip() == "5"
+
+
+def test_one_object_at_one_time(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j.db")
+    other = Name("Hvpa", "shop", "db")
+    journal.write([act(hpa(), busy(3, 0.9, NOW + i)) for i in range(4)] + [act(hpa(), busy(1, 0.9), name=other)])
+    assert [one.seen.at for one in journal.acts("shop", "web", until=NOW + 2, last=2)] == [NOW + 1, NOW + 2]
+    assert [one.name for one in journal.acts("shop", "db")] == [other]
+    assert journal.names() == [other, WEB]
+
+
+def test_idle_ticks_are_slim_rows(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j.db")
+    ticks = [Tick(WEB, NOW + i, 3, 3, 2, None if i else 0.1) for i in range(3)]
+    journal.write([], ticks)
+    assert list(journal.ticks("shop", "web")) == ticks
+    assert list(journal.ticks("shop", "web", until=NOW)) == ticks[:1]
+
+
+def test_old_rows_are_forgotten(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j.db", Keep(age_s=100))
+    journal.write([act(hpa(), busy(3, 0.9, at)) for at in (NOW - 101, NOW - 99)], [Tick(WEB, NOW - 101, 1, 1, 1, 1)])
+    journal.prune(NOW)
+    assert [one.seen.at for one in journal.acts()] == [NOW - 99]
+    assert list(journal.ticks()) == []
+
+
+def test_the_file_stays_within_its_size_and_keeps_the_youngest(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j.db", Keep(size_bytes=300_000))
+    journal.write([act(hpa(), busy(20, 0.9, NOW + i)) for i in range(200)])
+    journal.db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    assert journal.path.stat().st_size > 600_000
+    journal.prune(NOW)
+    journal.db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    assert journal.path.stat().st_size < 320_000
+    kept = [one.seen.at for one in journal.acts()]
+    assert kept and kept[-1] == NOW + 199 and kept == sorted(kept)
+
+
+def test_a_second_writer_appends(tmp_path: Path) -> None:
+    Journal(tmp_path / "j.db").write(many_acts())
+    again = Journal(tmp_path / "j.db")
+    again.write(many_acts()[:1])
+    assert len(list(again.acts())) == 6 and again.names() == [WEB]
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        pytest.param(None, "no such file", id="absent"),
+        pytest.param(b"not a database, but long enough to be read as one" * 20, "no journal", id="something else"),
+        pytest.param("PRAGMA user_version = 99", "version 99", id="from the future"),
+    ],
+)
+def test_what_is_no_journal_of_ours_is_refused(tmp_path: Path, content: bytes | str | None, says: str) -> None:
+    path = tmp_path / "j.db"
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    elif content:
+        with sqlite3.connect(path) as db:
+            db.execute("CREATE TABLE t (x)")
+            db.execute(content)
+    with pytest.raises(InvalidInput, match=says):
+        Journal.read(path)
