@@ -321,7 +321,7 @@ class Sizing(enum.StrEnum):
     NEVER_SHRINK = "NeverShrink"  # the share; nothing shrinks while the totals grow (hvpa-v2)
 
 
-class Bucket(Record):
+class Bucket(Record, kw_only=True):
     """Document 004: replicas and the size of each replica, both ends included.
 
     A minimum left open starts where the bucket before it ended; a maximum left open leaves that resource out.
@@ -360,7 +360,7 @@ class Capacity(Record):
 
     base: Size = Size()  # what a replica uses without doing any work
     hysteresis: float = 0.1
-    preferred: Size = Size()  # grow each replica to this size first; not set: to the largest size allowed
+    preferred: Size | None = None  # grow each replica to this size first; None: to the largest size allowed
 
 
 Blend = Weights | Buckets | Capacity
@@ -463,6 +463,7 @@ class OutlookChoice(Record):
     horizon_s: float | None = None  # None: the measured start-up time
     quantile: float = 0.5
     exact: bool = False
+    options: dict[str, float] = {}  # of the model, by the names of its `Options`
 
 
 class Policy(Record):
@@ -485,3 +486,55 @@ class Policy(Record):
 def sees_without_pods(policy: Policy) -> bool:
     """Whether a signal can be read while no pod runs; without one nothing could wake the workload again."""
     return any(isinstance(signal, Total | TotalAverage) for signal in policy.signals)
+
+
+# --- inspections: what an Analytics compiles to (document 000) -------------------------------------------------------
+
+
+class AdviceKind(enum.StrEnum):
+    HPA = "HPA"
+    RESOURCE = "Resource"
+    REPLICAS = "Replicas"
+
+
+class Algorithm(enum.StrEnum):
+    EXACT = "exact"  # as document 000 writes it
+    CRANE = "crane"  # as its program computes it: bucketed, load-weighted percentiles with a margin
+
+
+class Inspection(Record):
+    """Document 000's configuration, one field a key, with its defaults; percent as written, ratios 0..1, seconds."""
+
+    kind: AdviceKind = AdviceKind.HPA
+    algorithm: Algorithm = Algorithm.EXACT
+    deployment_min_replicas: int = 1
+    statefulset_min_replicas: int = 1
+    workload_min_replicas: int = 1
+    pod_min_ready_s: float = 30.0
+    pod_available_ratio: float = 0.5
+    default_min_replicas: int = 2
+    max_replicas_factor: float = 3.0
+    min_cpu_usage_threshold_cores: float = 10.0
+    fluctuation_threshold: float = 1.5
+    min_cpu_target_percent: float = 30.0
+    max_cpu_target_percent: float = 75.0
+    reference_hpa: bool = True
+    predictable: bool = False  # refuse workloads whose load cannot be predicted
+    cpu_percentile: float = 0.95  # of the whole workload, for maxReplicas and type Replicas
+    memory_percentile: float = 0.95
+    cpu_target_ratio: float = 0.5  # type Replicas
+    memory_target_ratio: float = 0.5
+    cpu_request_percentile: float = 0.99  # of each container, for the target and type Resource
+    cpu_request_margin: float = 0.15
+    cpu_request_utilization: float = 1.0
+    cpu_history_s: float = 604800.0
+    memory_request_percentile: float = 0.99
+    memory_request_margin: float = 0.15
+    memory_request_utilization: float = 1.0
+    memory_history_s: float = 604800.0
+    oom_protection: bool = True
+    oom_bump_ratio: float = 1.2
+    specification: bool = False  # round up to the sizes of the ladder
+    ladder: tuple[Size, ...] = ()
+    creation_cooldown_s: float = 0.0  # younger workloads are left alone
+    timezone: str = "UTC"  # of the hourly medians

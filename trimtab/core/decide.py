@@ -10,11 +10,11 @@ from math import ceil
 from msgspec.structs import replace
 
 from trimtab.core.admit import Verdict, admit
-from trimtab.core.blend import Ask, blend
+from trimtab.core.blend import Ask, blend, speaks_for
 from trimtab.core.bound import Limits, bound, limits_at
 from trimtab.core.combine import combine
 from trimtab.core.foresee import foresee
-from trimtab.core.gate import gate
+from trimtab.core.gate import gate, may_grow
 from trimtab.core.model import (
     Change,
     ContainerSize,
@@ -50,7 +50,7 @@ def decide(policy: Policy, seen: Observation, memory: Memory) -> Decision:
         wanted, wish, memory = _without_signal(policy, seen, memory, chosen, steps)
     else:
         wanted, wish, memory = _settle(policy, seen, memory, chosen, limits, steps)
-    plan = _plan(policy, seen, memory, wanted, limits, steps)
+    plan = _plan(policy, seen, memory, chosen, wanted, limits, steps)
     change = _change(policy, seen, plan, insists=policy.replays_noop and wish.ratio != 1.0)
     return Decision(plan=plan, change=change, proposals=tuple(proposals), steps=tuple(steps), memory=memory)
 
@@ -81,6 +81,8 @@ def _without_signal(
 ) -> tuple[int, Wish, Memory]:
     """Keep the size; after a while take the fallback, which is a floor unless the user allows a decrease."""
     current, absence = seen.spec_replicas, policy.absence
+    if not policy.signals:  # vertical only: nothing is missing
+        return current, Wish(current, 1.0), memory
     since = memory.failing_since if memory.failing_since is not None else seen.at
     memory = replace(memory, failing_since=since)
     steps.append(_replicas_step(RuleName.METRICS_MISSING, current, current, detail=missing.reason))
@@ -148,19 +150,45 @@ def _note_marks(policy: Policy, seen: Observation, memory: Memory, proposals: li
 
 
 def _plan(
-    policy: Policy, seen: Observation, memory: Memory, wanted: int, limits: Limits, steps: list[Step]
+    policy: Policy,
+    seen: Observation,
+    memory: Memory,
+    chosen: Proposal | Missing,
+    wanted: int,
+    limits: Limits,
+    steps: list[Step],
 ) -> Plan:
     """Both axes in one plan; without a vertical policy it is the replicas alone."""
     if policy.vertical is None:
         plan = Plan(replicas=bound(wanted, limits, steps), sizes=seen.sizes)
     else:
-        targets = resize(policy.vertical, seen, memory, steps)
         ask = Ask(
-            seen.spec_replicas, wanted, seen.sizes, targets, limits.least, limits.most, memory.overloaded
+            current=seen.spec_replicas,
+            wanted=wanted,
+            sizes=seen.sizes,
+            targets=resize(policy.vertical, seen, memory, steps),
+            min_replicas=limits.least,
+            max_replicas=limits.most,
+            overloaded=memory.overloaded,
+            speaks_for=speaks_for(policy.signals),
+            stuck=_stuck(policy, seen, chosen, limits),
+            blind=isinstance(chosen, Missing) and bool(policy.signals),
         )
         plan = blend(policy.blend, policy.vertical, ask, steps)
         plan = replace(plan, replicas=bound(plan.replicas, limits, steps))
     return gate(policy.gates, seen, memory, plan, steps) if policy.gates or seen.vetoes else plan
+
+
+def _stuck(policy: Policy, seen: Observation, chosen: Proposal | Missing, limits: Limits) -> bool:
+    """Replicas cannot grow: there is no signal, the update mode forbids it, or more than maxReplicas are wanted."""
+    if not policy.signals or not may_grow(policy.gates, seen.at):
+        return True
+    return not isinstance(chosen, Missing) and _number(chosen) > limits.most
+
+
+def _number(proposal: Proposal) -> float:
+    assert not isinstance(proposal.replicas, Missing)
+    return proposal.replicas
 
 
 def _change(policy: Policy, seen: Observation, plan: Plan, insists: bool = False) -> Change | None:

@@ -17,7 +17,9 @@ def first_sight(at: float, replicas: int) -> Memory:
 def remember(policy: Policy, memory: Memory, change: Change, at: float) -> Memory:
     """The memory after `change` was written at `at`."""
     if change.sizes:
-        memory = replace(memory, resized_at=at, overloaded=False)
+        # Wishes count replicas of the size they had then; after a resize only the replicas in force say something.
+        replicas = change.was if change.replicas is None else change.replicas
+        memory = replace(memory, resized_at=at, overloaded=False, wanted=((at, replicas),))
     if change.replicas is None:
         return memory
     memory = replace(memory, zeroed=change.replicas == 0 and sees_without_pods(policy), overloaded=False)

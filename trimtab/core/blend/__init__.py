@@ -1,25 +1,38 @@
-"""blend: one plan from what both axes want; at most one of weights (001), buckets (004), capacity (ours)."""
+"""blend: one plan from what both axes want; at most one of weights (001), buckets (004), capacity (ours).
+
+A blend takes its policy record, the vertical policy and the ask, and returns replicas and sizes; it records every
+number that is not what an axis asked for. To add one: its record in `policy.Blend`, its module here, a line in BLENDS.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any
 
-from trimtab.core.model import ContainerSize, Plan, Step
-from trimtab.policy import Blend, Size, Vertical
+from trimtab.core.blend import buckets, capacity, weights
+from trimtab.core.blend.ask import RESOURCES, Ask, amount, speaks_for
+from trimtab.core.blend.pod import written
+from trimtab.core.model import Plan, RuleName, Step
+from trimtab.policy import Axis, Blend, Buckets, Capacity, Vertical, Weights
 
-
-class Ask(NamedTuple):
-    """What both axes want, in one place; replicas are HPA's normalised number."""
-
-    current: int
-    wanted: int
-    sizes: dict[str, ContainerSize]  # now
-    targets: dict[str, Size]  # what vertical recommends, containers that may move only
-    min_replicas: int
-    max_replicas: int
-    overloaded: bool
+BLENDS: dict[type, Callable[[Any, Vertical, Ask, list[Step]], Plan]] = {
+    Weights: weights.plan,
+    Buckets: buckets.plan,
+    Capacity: capacity.plan,
+}
 
 
 def blend(rule: Blend | None, vertical: Vertical, ask: Ask, steps: list[Step]) -> Plan:
-    """Replicas and requests from the chosen rule, limits by the vertical policy."""
-    return Plan(replicas=ask.wanted, sizes=ask.sizes)
+    """Replicas and requests from the chosen rule, limits by the vertical policy; without one each axis has its way."""
+    if rule is not None:
+        return BLENDS[type(rule)](rule, vertical, ask, steps)
+    split = {axis: _targets(ask, axis) for axis in RESOURCES}
+    return Plan(replicas=ask.wanted, sizes=written(vertical, ask, split, RuleName.ALLOWED, steps))
+
+
+def _targets(ask: Ask, axis: Axis) -> dict[str, float]:
+    amounts = {name: amount(target, axis) for name, target in ask.targets.items()}
+    return {name: found for name, found in amounts.items() if found is not None}
+
+
+__all__ = ["BLENDS", "Ask", "blend", "speaks_for"]

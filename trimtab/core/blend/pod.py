@@ -1,0 +1,147 @@
+"""pod: the containers of one replica added up, and a size for the whole replica divided among them again.
+
+Only containers with a recommendation count, and only they are written (document 004, "Pod with multiple containers").
+A replica's size is split in proportion to the recommendations, evenly where they are all zero, in whole millicores and
+kilobytes that add up to no less than the size.
+"""
+
+from __future__ import annotations
+
+from math import ceil, floor, inf
+from typing import NamedTuple
+
+from trimtab.core.blend.ask import RESOURCES, Ask, amount
+from trimtab.core.limits import CPU_GRAIN, MEMORY_STEP, resized, rule_for
+from trimtab.core.model import ContainerSize, RuleName, Step
+from trimtab.policy import Axis, ContainerRule, Size, Vertical
+
+GRAIN = {Axis.CPU: 1.0 / CPU_GRAIN, Axis.MEMORY: MEMORY_STEP}
+_NOISE = 1e-6  # of a grain
+
+
+class Need(NamedTuple):
+    """One resource of one replica: what its containers have, should have, and may have."""
+
+    present: float
+    target: float
+    least: float
+    most: float  # inf: nothing bounds it
+
+
+def needs(vertical: Vertical, ask: Ask) -> dict[Axis, Need]:
+    """The resources that may move; a container without a request has zero of it."""
+    return {axis: _need(vertical, ask, axis) for axis in RESOURCES if _recommended(vertical, ask, axis)}
+
+
+def write(
+    vertical: Vertical, ask: Ask, replica: dict[Axis, float], why: RuleName, steps: list[Step]
+) -> dict[str, ContainerSize]:
+    """The sizes of all containers when one replica gets this much; limits follow by the vertical policy."""
+    split = {axis: _divide(vertical, ask, axis, size, steps) for axis, size in replica.items()}
+    return written(vertical, ask, split, why, steps)
+
+
+def written(
+    vertical: Vertical, ask: Ask, split: dict[Axis, dict[str, float]], why: RuleName, steps: list[Step]
+) -> dict[str, ContainerSize]:
+    """The sizes of all containers when each gets these requests; a step wherever that is not what vertical asked."""
+    cpu, memory = split.get(Axis.CPU, {}), split.get(Axis.MEMORY, {})
+    sizes = dict(ask.sizes)
+    for name in ask.targets:
+        rule = rule_for(vertical, name)
+        if rule is None or name not in ask.sizes:
+            continue
+        request = Size(cpu_cores=_cpu(cpu.get(name), rule), memory_bytes=memory.get(name))
+        sizes[name] = resized(ask.sizes[name], request, rule, vertical.limits)
+        steps += _differences(name, ask.targets[name], sizes[name].requests, split, why)
+    return sizes
+
+
+def allowed(vertical: Vertical, ask: Ask, name: str, axis: Axis) -> tuple[float, float]:
+    """The smallest and the largest request of a container; a limit that may not move is a bound too."""
+    rule = rule_for(vertical, name)
+    assert rule is not None
+    least, most = amount(rule.least, axis) or 0.0, amount(rule.most, axis)
+    fixed = amount(ask.sizes[name].limits, axis) if rule.requests_only else None
+    return least, min(inf if most is None else most, fixed or inf)
+
+
+def _need(vertical: Vertical, ask: Ask, axis: Axis) -> Need:
+    names = _recommended(vertical, ask, axis)
+    bounds = [allowed(vertical, ask, name, axis) for name in names]
+    return Need(
+        present=sum(amount(ask.sizes[name].requests, axis) or 0.0 for name in names),
+        target=sum(_target(ask, name, axis) for name in names),
+        least=max(sum(least for least, _ in bounds), amount(vertical.floor, axis) or 0.0),
+        most=sum(most for _, most in bounds),
+    )
+
+
+def _recommended(vertical: Vertical, ask: Ask, axis: Axis) -> list[str]:
+    """Containers whose resource vertical has an opinion on and may write."""
+    return [
+        name
+        for name, target in ask.targets.items()
+        if amount(target, axis) is not None and name in ask.sizes and _controls(rule_for(vertical, name), axis)
+    ]
+
+
+def _controls(rule: ContainerRule | None, axis: Axis) -> bool:
+    return rule is not None and (rule.cpu if axis is Axis.CPU else rule.memory)
+
+
+def _target(ask: Ask, name: str, axis: Axis) -> float:
+    return amount(ask.targets[name], axis) or 0.0
+
+
+def _divide(vertical: Vertical, ask: Ask, axis: Axis, size: float, steps: list[Step]) -> dict[str, float]:
+    names, grain = _recommended(vertical, ask, axis), GRAIN[axis]
+    now = {name: amount(ask.sizes[name].requests, axis) or 0.0 for name in names}
+    shares = proportional(size, {name: _target(ask, name, axis) for name in names}, grain)
+    if size <= sum(now.values()) + _NOISE * grain and all(abs(shares[n] - now[n]) < 2 * grain for n in names):
+        return now  # it has that already, to the last grain
+    for name in names:
+        least, most = allowed(vertical, ask, name, axis)
+        bounded = min(max(shares[name], least), most)
+        if bounded < shares[name]:
+            steps.append(_step(RuleName.ALLOWED, axis, shares[name], bounded, name))
+        shares[name] = bounded
+    return shares
+
+
+def proportional(size: float, targets: dict[str, float], grain: float) -> dict[str, float]:
+    """Whole grains in proportion to the targets that add up to the size rounded up; largest remainders go first.
+
+    Rounding each part up by itself would add a grain at every decision, for ever.
+    """
+    total, count = sum(targets.values()), len(targets)
+    grains = ceil(size / grain - _NOISE)
+    parts = {name: grains * (one / total if total > 0 else 1 / count) for name, one in targets.items()}
+    whole = {name: floor(part + _NOISE) for name, part in parts.items()}
+    left = grains - sum(whole.values())
+    for name in sorted(parts, key=lambda name: whole[name] - parts[name])[:left]:
+        whole[name] += 1
+    return {name: _from_grains(part, grain) for name, part in whole.items()}
+
+
+def _from_grains(grains: int, grain: float) -> float:
+    return grains * grain if grain >= 1.0 else grains / round(1.0 / grain)
+
+
+def _cpu(cores: float | None, rule: ContainerRule) -> float | None:
+    return float(ceil(cores - _NOISE)) if cores is not None and rule.whole_cores else cores
+
+
+def _differences(
+    name: str, target: Size, after: Size, split: dict[Axis, dict[str, float]], why: RuleName
+) -> list[Step]:
+    found = []
+    for axis in (axis for axis, parts in split.items() if name in parts):
+        before, now = amount(target, axis), amount(after, axis)
+        if before is not None and now is not None and abs(before - now) >= GRAIN[axis]:
+            found.append(_step(why, axis, before, now, name))
+    return found
+
+
+def _step(rule: RuleName, axis: Axis, before: float, after: float, container: str) -> Step:
+    return Step(rule=rule, axis=axis, before=before, after=after, container=container)

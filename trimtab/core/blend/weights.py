@@ -1,0 +1,94 @@
+"""Weights (document 001): in each stage of replicas a share w of the change is vertical, the rest horizontal.
+
+replicas = current + (wanted - current) * (1 - w), ceil when growing, floor when shrinking;
+request = current + trunc((target - current) * w). Whole millicores, and memory rounded up to whole kilobytes.
+At maxReplicas an upward recommendation is followed in full, whatever the stage says (the document's mitigation).
+With w between 0 and 1 both axes answer the same need, so the total overshoots (1 x 1 core that needs 5 becomes 3 x 3);
+`capacity` and `buckets` do not.
+"""
+
+from __future__ import annotations
+
+from math import ceil, floor
+
+from trimtab.core.blend.ask import RESOURCES, Ask, amount, clamped
+from trimtab.core.blend.pod import GRAIN, allowed, written
+from trimtab.core.limits import rule_for
+from trimtab.core.model import Plan, RuleName, Step
+from trimtab.policy import Axis, Stage, Vertical, Weights
+
+_NOISE = 1e-9
+_WHOLE = {Axis.CPU: 1000.0, Axis.MEMORY: 1.0}  # parts that an amount is counted in: millicores, bytes
+
+
+def plan(rule: Weights, vertical: Vertical, ask: Ask, steps: list[Step]) -> Plan:
+    share = share_at(rule.stages, ask.current, ask.wanted)
+    replicas = weighted_replicas(ask.current, ask.wanted, share)
+    if replicas != ask.wanted:
+        steps.append(_step(RuleName.WEIGHTS, Axis.REPLICAS, ask.wanted, replicas))
+    split = {axis: _requests(rule, vertical, ask, share, axis, steps) for axis in RESOURCES}
+    sizes = written(vertical, ask, split, RuleName.WEIGHTS, steps)
+    return Plan(replicas=clamped(replicas, ask, steps), sizes=sizes)
+
+
+def share_at(stages: tuple[Stage, ...], current: int, wanted: int) -> float:
+    """The weight of the first stage that holds the current replicas, 0 where none does.
+
+    A stage of weight 1 would never be left: if the wish points to another stage with a smaller weight, before it in
+    the list to shrink or after it to grow, that one's weight leads there.
+    """
+    index = next((i for i, stage in enumerate(stages) if stage.first <= current <= stage.last), None)
+    if index is None:
+        return 0.0
+    stage = stages[index]
+    if stage.vertical_share < 1.0 or wanted == current:
+        return stage.vertical_share
+    beyond = stages[index + 1 :] if wanted > current else stages[:index][::-1]
+    return next((other.vertical_share for other in beyond if other.vertical_share < 1.0), 1.0)
+
+
+def weighted_replicas(current: int, wanted: int, share: float) -> int:
+    moved = current + (wanted - current) * (1.0 - share)
+    return ceil(moved - _NOISE) if wanted > current else floor(moved + _NOISE)
+
+
+def weighted_request(now: float, target: float, share: float, axis: Axis) -> float:
+    """The change is truncated towards zero to whole millicores or bytes."""
+    whole = _WHOLE[axis]
+    diff = (target - now) * share * whole
+    parts = floor(diff + _NOISE * whole) if diff > 0 else ceil(diff - _NOISE * whole)
+    return round(now * whole + parts) / whole
+
+
+def _requests(
+    rule: Weights, vertical: Vertical, ask: Ask, share: float, axis: Axis, steps: list[Step]
+) -> dict[str, float]:
+    """The new requests of the containers that move, and a step for each that wants to and may not."""
+    moved: dict[str, float] = {}
+    for name in ask.targets:
+        target = amount(ask.targets[name], axis)
+        if target is None or name not in ask.sizes or rule_for(vertical, name) is None:
+            continue
+        now = amount(ask.sizes[name].requests, axis) or 0.0
+        part = _share_of(rule, ask, share, up=target > now)
+        least, most = allowed(vertical, ask, name, axis)
+        request = min(max(weighted_request(now, target, part, axis), least), most)
+        if part == 0.0:
+            if abs(target - now) >= GRAIN[axis]:
+                steps.append(_step(RuleName.WEIGHTS, axis, target, now, name))
+        elif rule.exact and request > now and not (ask.stuck or ask.overloaded):
+            steps.append(_step(RuleName.UPDATE_MODE, axis, request, now, name, "replicas can still grow"))
+        else:
+            moved[name] = request
+    return moved
+
+
+def _share_of(rule: Weights, ask: Ask, share: float, up: bool) -> float:
+    """Upward only: in full at maxReplicas, and in full out of a horizontal stage after an OOM kill or eviction."""
+    if up and ask.current >= ask.max_replicas and not rule.exact:
+        return 1.0
+    return 1.0 if up and ask.overloaded and share == 0.0 else share
+
+
+def _step(rule: RuleName, axis: Axis, before: float, after: float, container: str = "", detail: str = "") -> Step:
+    return Step(rule=rule, axis=axis, before=before, after=after, container=container, detail=detail)

@@ -1,0 +1,14 @@
+"""veto: a fact from outside forbids a direction now: a conflict, a rollout, a quota, the fleet breaker."""
+
+from __future__ import annotations
+
+from trimtab.core.gate.move import Hold, Move, Scene
+from trimtab.core.model import RuleName
+
+
+def check(move: Move, scene: Scene) -> Hold | None:
+    for veto in scene.seen.vetoes:
+        expired = veto.until is not None and veto.until <= scene.seen.at
+        if veto.axis is move.axis and veto.direction in (None, move.direction) and not expired:
+            return Hold(RuleName.VETO, veto.until, f"{veto.reason}: {veto.detail}" if veto.detail else veto.reason)
+    return None
