@@ -1,11 +1,175 @@
-"""resize: how large each container should be, from its usage estimate, its bounds and the vertical safety rules."""
+"""resize: how large each container should be, from its usage estimate, its bounds and the vertical safety rules.
+
+Up after ten minutes of samples, or at once after an OOM kill. Down only after a day and a full memory window, never
+below 1.2 times the memory peak of that window, not within a day of an OOM kill. The bounds come last and always hold.
+"""
 
 from __future__ import annotations
 
-from trimtab.core.model import Memory, Observation, Step
-from trimtab.policy import Size, Vertical
+from collections.abc import Callable
+from math import ceil, isfinite
+from typing import NamedTuple
+
+from trimtab.core.limits import CPU_GRAIN, MEMORY_GRAIN, round_down, rule_for, within
+from trimtab.core.model import ContainerSize, Estimate, Memory, Missing, Observation, RuleName, Step
+from trimtab.policy import Axis, ContainerRule, Size, Vertical
+
+
+class Case(NamedTuple):
+    """One resource of one container, with everything its rules look at."""
+
+    vertical: Vertical
+    estimate: Estimate
+    axis: Axis
+    whole_cores: bool
+    current: float
+    floor: float
+    at: float
+    overloaded: bool
+
+    @property
+    def is_memory(self) -> bool:
+        return self.axis is Axis.MEMORY
+
+
+Settled = tuple[float, float | None]  # the amount a rule leaves, and until when where that is known
 
 
 def resize(vertical: Vertical, seen: Observation, memory: Memory, steps: list[Step]) -> dict[str, Size]:
-    """The recommended requests of each container that may move; empty when nothing is known."""
-    return {}
+    """The recommended requests of each container that may move, by name; empty when nothing is known."""
+    usage = seen.usage
+    if isinstance(usage, Missing) or usage.expires_at <= seen.at:
+        return {}
+    rules = {name: rule_for(vertical, name) for name in sorted(seen.sizes) if name in usage.containers}
+    movable = {name: rule for name, rule in rules.items() if rule is not None}
+    floor = floor_share(vertical.floor, len(movable))
+    sizes = {}
+    for name, rule in movable.items():
+        cases = _cases(vertical, usage.containers[name], floor, seen.sizes[name], rule, seen.at, memory.overloaded)
+        size = _size(name, rule, seen.sizes[name], cases, steps)
+        if size != Size():
+            sizes[name] = size
+    return sizes
+
+
+def floor_share(floor: Size, containers: int) -> Size:
+    """The smallest pod, shared evenly by its containers in whole millicores and bytes (VPA)."""
+    count = max(containers, 1)
+    return Size(
+        cpu_cores=round_down((floor.cpu_cores or 0.0) / count, CPU_GRAIN),
+        memory_bytes=round_down((floor.memory_bytes or 0.0) / count, MEMORY_GRAIN),
+    )
+
+
+def _cases(
+    vertical: Vertical,
+    estimate: Estimate,
+    floor: Size,
+    now: ContainerSize,
+    rule: ContainerRule,
+    at: float,
+    overloaded: bool,
+) -> list[Case]:
+    """The controlled resources; a missing request counts as 0."""
+    both = (
+        (Axis.CPU, rule.cpu, now.requests.cpu_cores, floor.cpu_cores),
+        (Axis.MEMORY, rule.memory, now.requests.memory_bytes, floor.memory_bytes),
+    )
+    return [
+        Case(vertical, estimate, axis, rule.whole_cores, current or 0.0, least or 0.0, at, overloaded)
+        for axis, controlled, current, least in both
+        if controlled
+    ]
+
+
+def _size(name: str, rule: ContainerRule, now: ContainerSize, cases: list[Case], steps: list[Step]) -> Size:
+    amounts: dict[Axis, float] = {}
+    for case in cases:
+        wish = case.estimate.target.memory_bytes if case.is_memory else case.estimate.target.cpu_cores
+        if wish is None or not (isfinite(wish) and wish >= 0):
+            continue
+        if now.requests == Size():
+            steps.append(Step(rule=RuleName.ADVISED, axis=case.axis, before=wish, after=0.0, container=name))
+            continue
+        settled = _settle(name, case, wish, steps)
+        if settled > 0.0:  # a request that is not set stays so until something is known
+            amounts[case.axis] = settled
+    return _bounded(name, rule, amounts, steps)
+
+
+def _settle(name: str, case: Case, wish: float, steps: list[Step]) -> float:
+    for rule, apply in RULES:
+        settled, until = apply(case, wish)
+        if settled != wish:
+            steps.append(Step(rule=rule, axis=case.axis, before=wish, after=settled, until=until, container=name))
+        wish = settled
+    return wish
+
+
+def _bounded(name: str, rule: ContainerRule, amounts: dict[Axis, float], steps: list[Step]) -> Size:
+    size = within(Size(cpu_cores=amounts.get(Axis.CPU), memory_bytes=amounts.get(Axis.MEMORY)), rule.least, rule.most)
+    for axis, after in ((Axis.CPU, size.cpu_cores), (Axis.MEMORY, size.memory_bytes)):
+        if after is not None and after != amounts[axis]:
+            steps.append(Step(rule=RuleName.ALLOWED, axis=axis, before=amounts[axis], after=after, container=name))
+    return size
+
+
+# --- the rules, in order; each takes the wish and says what is left of it --------------------------------------------
+
+
+def _floor(case: Case, wish: float) -> Settled:
+    return max(wish, case.floor), None
+
+
+def _whole_cores(case: Case, wish: float) -> Settled:
+    return (float(ceil(wish)) if case.whole_cores and not case.is_memory else wish), None
+
+
+def _warm_up(case: Case, wish: float) -> Settled:
+    observed_s, vertical = case.estimate.observed_s, case.vertical
+    if wish > case.current:
+        needed_s = vertical.up_after_s
+        if case.is_memory and (case.overloaded or case.estimate.oom_at is not None):
+            needed_s = 0.0
+    else:
+        needed_s = vertical.down_after_s
+        if case.is_memory:
+            needed_s = max(needed_s, case.estimate.memory_window_s)
+    if observed_s >= needed_s:
+        return wish, None
+    return case.current, case.at + needed_s - observed_s if isfinite(observed_s) else None
+
+
+def _oom_rest(case: Case, wish: float) -> Settled:
+    if wish >= case.current:
+        return wish, None
+    if case.estimate.oom_at is not None:
+        until = case.estimate.oom_at + case.vertical.oom_rest_s
+        if case.at < until:
+            return case.current, until
+    return (case.current if case.overloaded else wish), None
+
+
+def _keep_memory(case: Case, wish: float) -> Settled:
+    keeps = case.is_memory and case.vertical.keep_memory
+    return (max(wish, case.current) if keeps else wish), None
+
+
+def _peak(case: Case, wish: float) -> Settled:
+    """An unknown peak may be any peak, so nothing is lowered."""
+    if not case.is_memory or wish >= case.current:
+        return wish, None
+    peak = case.estimate.memory_peak_bytes
+    if peak is None or not isfinite(peak):
+        return case.current, None
+    return max(wish, min(case.current, peak * case.vertical.peak_margin)), None
+
+
+RULES: tuple[tuple[RuleName, Callable[[Case, float], Settled]], ...] = (
+    (RuleName.FLOOR, _floor),
+    (RuleName.WHOLE_CORES, _whole_cores),
+    (RuleName.WARM_UP, _warm_up),
+    (RuleName.OOM_REST, _oom_rest),
+    (RuleName.KEEP_MEMORY, _keep_memory),
+    (RuleName.PEAK, _peak),
+)

@@ -1,37 +1,95 @@
 """How long pods take from creation to their first Ready: the horizon of every forecast (document 003).
 
-The document means the pods that are ready; its program takes every pod with a Ready condition, whose
-transition may have been to "not ready" moments after creation. `exact` follows the program; our own models
-use quantiles.
+The document means the pods that are ready; its program takes every pod with a Ready condition, whose transition may
+have been to "not ready" moments after creation. `exact` follows the program. Our own models use quantiles over many
+pods, each recorded once: a pod that was ready before and comes back says nothing about starting.
 """
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Iterable, Mapping, Sequence
+from math import ceil
 
 from trimtab.core.model import Missing, Pod, Quantile, Reason, Startup
+from trimtab.policy import Record
 
 PROBABILITIES = (0.5, 0.9)
 VALID_S = 86400.0  # start-up changes with releases, not within a day
+KEPT = 200  # start-ups that the quantiles look at, the newest
+FLAP_S = 10.0  # a Ready condition that turned false this long after the start had been true before
+
+PodKey = tuple[str, float]  # name and creation: a StatefulSet uses names again
 
 
-def startup_times_s(pods: tuple[Pod, ...], exact: bool = False) -> list[float]:
-    """One duration for each pod that has become ready."""
-    known = [pod for pod in pods if pod.created_at is not None and pod.ready_since is not None]
-    counted = [pod for pod in known if pod.ready or (exact and pod.ready is not None)]
-    return [max(0.0, (pod.ready_since or 0.0) - (pod.created_at or 0.0)) for pod in counted]
+class StartupLog(Record, frozen=True):
+    """What has been recorded: (pod, seconds), oldest first. `waiting` pods have been seen before they were ready."""
+
+    witnessed: tuple[tuple[PodKey, float], ...] = ()
+    assumed: tuple[tuple[PodKey, float], ...] = ()  # already Ready when first seen: it may have been a later flap
+    waiting: frozenset[PodKey] = frozenset()
+    known: frozenset[PodKey] = frozenset()  # pods that exist and are done with, recorded or not
 
 
-def mean_startup_s(pods: tuple[Pod, ...], exact: bool = False) -> float:
-    """Document 003's horizon; no pod that counts means 0."""
-    times = startup_times_s(pods, exact)
-    return float(np.mean(times)) if times else 0.0
+def startup_times_s(
+    pods: Iterable[Pod], exact: bool = False, recorded: Mapping[str, float] | None = None
+) -> list[float]:
+    """One duration for each pod that has become ready; one recorded earlier, by name, wins."""
+    times = []
+    for pod in pods:
+        measured = _measure(pod)
+        if pod.ready or (exact and pod.ready is not None):
+            found = (recorded or {}).get(pod.name, measured)
+            times += [found] if found is not None else []
+    return times
 
 
-def startup(times_s: list[float], at: float) -> Startup | Missing:
-    """Quantiles over start-up times, each recorded once, at a pod's first Ready."""
+def mean_startup_s(pods: Iterable[Pod], exact: bool = False, recorded: Mapping[str, float] | None = None) -> float:
+    """Document 003's horizon, a plain mean; no pod that counts means 0."""
+    times = startup_times_s(pods, exact, recorded)
+    return sum(times) / len(times) if times else 0.0
+
+
+def watch(log: StartupLog, pods: Iterable[Pod]) -> StartupLog:
+    """Record each pod of one workload once, at its first Ready; `pods` are all that exist now."""
+    witnessed, assumed, waiting, known = list(log.witnessed), list(log.assumed), set[PodKey](), set[PodKey]()
+    for pod in pods:
+        measured, key = _measure(pod), (pod.name, pod.created_at or 0.0)
+        if key in log.known or _lost_readiness(pod):
+            known.add(key)
+        elif pod.ready and measured is not None:
+            known.add(key)
+            (witnessed if key in log.waiting else assumed).append((key, measured))
+        elif not pod.ready:
+            waiting.add(key)
+    return StartupLog(
+        witnessed=tuple(witnessed[-KEPT:]),
+        assumed=tuple(assumed[-KEPT:]),
+        waiting=frozenset(waiting),
+        known=frozenset(known),
+    )
+
+
+def startup_of(log: StartupLog, at: float) -> Startup | Missing:
+    """Quantiles over the start-ups that were witnessed; over the assumed ones only while there are none."""
+    return startup([seconds for _, seconds in log.witnessed or log.assumed], at)
+
+
+def startup(times_s: Sequence[float], at: float) -> Startup | Missing:
+    """Quantiles by rank: half, and nine in ten, of the pods were ready within this time."""
     if not times_s:
         return Missing(reason=Reason.NO_READY_PODS, detail="no pod has been seen becoming ready")
-    values = np.quantile(np.array(times_s), PROBABILITIES)
-    quantiles = tuple(Quantile(p, float(v)) for p, v in zip(PROBABILITIES, values, strict=True))
-    return Startup(made_at=at, expires_at=at + VALID_S, quantiles=quantiles, pods=len(times_s))
+    ranked = sorted(times_s)
+    quantiles = tuple(Quantile(p, ranked[ceil(p * len(ranked)) - 1]) for p in PROBABILITIES)
+    return Startup(made_at=at, expires_at=at + VALID_S, quantiles=quantiles, pods=len(ranked))
+
+
+def _lost_readiness(pod: Pod) -> bool:
+    if pod.ready is not False or pod.started_at is None or pod.ready_since is None:
+        return False
+    return pod.ready_since > pod.started_at + FLAP_S
+
+
+def _measure(pod: Pod) -> float | None:
+    if pod.created_at is None or pod.ready_since is None:
+        return None
+    return max(0.0, pod.ready_since - pod.created_at)

@@ -1,9 +1,9 @@
 """A bank of decaying histograms, one row each, updated and asked for percentiles all at once (as VPA's).
 
-A sample of weight w at time t adds w * 2**((t - reference) / half life) to its bucket: older samples fade without
-anybody touching them. When the exponent would pass 100 the row's reference moves on, by whole half lives, so that
-the rescaling is by a power of two and loses nothing. A percentile is the END of the first bucket whose cumulated
-weight reaches it.
+A sample of weight w at time t adds w * 2**((t - reference) / half life) to its bucket, so older samples fade
+without being touched. When the exponent would pass 100 the row's reference moves on, by whole half lives: the
+rescaling is by a power of two and loses nothing. A percentile is the END of the first bucket whose cumulated weight
+reaches it.
 """
 
 from __future__ import annotations
@@ -24,9 +24,7 @@ NO_DECAY = float("inf")
 class Bank:
     """weights[row, bucket]; `totals` also hold what fell below epsilon, as VPA's do."""
 
-    def __init__(
-        self, buckets: Buckets, rows: int, half_life_s: float = NO_DECAY, epsilon: float = EPSILON
-    ) -> None:
+    def __init__(self, buckets: Buckets, rows: int, half_life_s: float = NO_DECAY, epsilon: float = EPSILON) -> None:
         assert half_life_s > 0 and epsilon > 0
         self.buckets, self.half_life_s, self.epsilon = buckets, half_life_s, epsilon
         self.weights: Floats = np.zeros((rows, len(buckets)))
@@ -39,9 +37,7 @@ class Bank:
         np.add.at(self.weights.reshape(-1), cells, amounts)
         np.add.at(self.totals, at, amounts)
 
-    def subtract(
-        self, rows: ArrayLike, values: ArrayLike, weights: ArrayLike, times: ArrayLike = 0.0
-    ) -> None:
+    def subtract(self, rows: ArrayLike, values: ArrayLike, weights: ArrayLike, times: ArrayLike = 0.0) -> None:
         """Take samples back that were added with the same weight and time."""
         at, cells, amounts = self._place(rows, values, weights, times)
         for amounts_left, where in ((self.weights.reshape(-1), cells), (self.totals, at)):
@@ -67,9 +63,7 @@ class Bank:
         first = filled.argmax(axis=1)
         last = len(self.buckets) - 1 - filled[:, ::-1].argmax(axis=1)
         partial = np.where(np.arange(len(self.buckets)) < first[:, None], 0.0, self.weights).cumsum(axis=1)
-        found = [
-            np.clip((partial < (p * self.totals)[:, None]).sum(axis=1), first, last) for p in probabilities
-        ]
+        found = [np.clip((partial < (p * self.totals)[:, None]).sum(axis=1), first, last) for p in probabilities]
         return np.where(filled.any(axis=1), self.buckets.ends[np.array(found)], 0.0)
 
     def resize(self, rows: int) -> None:

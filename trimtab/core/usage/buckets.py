@@ -1,6 +1,6 @@
 """Where histogram buckets begin: linear, or exponential with start(n) = first * (ratio**n - 1) / (ratio - 1).
 
-VPA's options; a value at a bucket's start belongs to that bucket, everything beyond the last start to the last.
+VPA's options; a value at a bucket's start belongs to that bucket, all beyond the last start to the last.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Indices = NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class Buckets:
-    """`starts` increase from 0; `ends` are the next starts, and for the last bucket, which has none, its own."""
+    """`starts` increase from 0; `ends` are the next starts, for the last bucket, which has none, its own."""
 
     starts: Floats
     ends: Floats
@@ -42,9 +42,7 @@ def linear(most: float, size: float) -> Buckets:
 def exponential(most: float, first: float, ratio: float) -> Buckets:
     """Buckets that grow by a ratio, from the size of the first, up to a maximum."""
     if not (ratio > 1 and most >= first > 0):
-        raise InvalidInput(
-            "bucket ratio", ratio, f"write a ratio above 1 and a first size {first} in (0, {most}]"
-        )
+        raise InvalidInput("bucket ratio", ratio, f"write a ratio above 1 and a first size {first} in (0, {most}]")
     count = ceil(log(most * (ratio - 1) / first + 1, ratio)) + 1
     return _buckets(first * (ratio ** np.arange(count) - 1) / (ratio - 1))
 

@@ -1,0 +1,121 @@
+"""A row of the book as the status of a VerticalPodAutoscalerCheckpoint (v3), so that a restart forgets nothing.
+
+Bucket weights are whole numbers scaled so that the largest is 10000; what rounds to 0 is dropped but stays in the
+total. VPA's own checkpoints load as they are; ours add the facts of the safety rules, which VPA does not keep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from math import floor, isfinite
+from typing import Any
+
+from trimtab.core.usage.bank import Bank
+from trimtab.core.usage.book import Book
+from trimtab.errors import InvalidInput
+
+VERSION = "v3"
+LARGEST = 10_000
+
+# Times of a row, by the names under which they are written; the last three are ours.
+_TIMES = {
+    "firstSampleStart": "cpu_first",
+    "lastSampleStart": "cpu_last",
+    "lastMemorySampleStart": "memory_last",
+    "memoryWatchedSince": "watched_since",
+    "lastOOM": "oom_at",
+}
+
+
+def save(book: Book, workload: str, container: str, at: float) -> dict[str, Any]:
+    """What to write for one container."""
+    row = book.row(workload, container)
+    assert row is not None, f"nothing is known of {workload}/{container}"
+    facts, peak = book.rows[row], float(book.memory_peaks(at)[row])
+    status: dict[str, Any] = {
+        "version": VERSION,
+        "lastUpdateTime": _rfc3339(at),
+        "cpuHistogram": save_row(book.cpu, row),
+        "memoryHistogram": save_row(book.memory, row),
+        "totalSamplesCount": int(facts["count"]),
+    }
+    status |= {name: _rfc3339(facts[key]) for name, key in _TIMES.items() if isfinite(facts[key])}
+    return status | ({"memoryPeakBytes": peak} if isfinite(peak) else {})
+
+
+def load(book: Book, workload: str, container: str, status: Mapping[str, Any], path: str = "status") -> None:
+    """Take a container up where a checkpoint left it; a bad one is refused before anything changes."""
+    if status.get("version") != VERSION:
+        raise InvalidInput(f"{path}.version", status.get("version"), f"only {VERSION} can be read; start afresh")
+    made_at = _seconds(status, "lastUpdateTime", path)
+    times = {key: _seconds(status, name, path) for name, key in _TIMES.items() if status.get(name)}
+    count, peak = status.get("totalSamplesCount", 0), status.get("memoryPeakBytes")
+    spare = Bank(book.cpu.buckets, 1, book.cpu.half_life_s), Bank(book.memory.buckets, 1, book.memory.half_life_s)
+    names = "cpuHistogram", "memoryHistogram"
+    for bank, name in zip(spare, names, strict=True):
+        load_row(bank, 0, status.get(name), f"{path}.{name}")
+    row = book.ensure_row(workload, container, made_at)
+    for bank, read in zip((book.cpu, book.memory), spare, strict=True):
+        bank.weights[row], bank.totals[row], bank.references[row] = (
+            read.weights[0],
+            read.totals[0],
+            read.references[0],
+        )
+    for key, seconds in times.items():
+        book.rows[key][row] = seconds
+    book.rows["count"][row] = int(count)
+    if peak is not None:
+        book.rows["carried_peak"][row], book.rows["carried_at"][row] = float(peak), made_at
+
+
+def save_row(bank: Bank, row: int) -> dict[str, Any]:
+    """One histogram."""
+    weights = bank.weights[row]
+    largest = float(weights.max())
+    kept: dict[str, int] = {}
+    if largest >= bank.epsilon:
+        scaled = (floor(weight * (LARGEST / largest) + 0.5) for weight in weights.tolist())
+        kept = {str(bucket): weight for bucket, weight in enumerate(scaled) if weight > 0}
+    saved: dict[str, Any] = {"bucketWeights": kept, "totalWeight": float(bank.totals[row])}
+    return saved | ({"referenceTimestamp": _rfc3339(bank.references[row])} if bank.references[row] else {})
+
+
+def load_row(bank: Bank, row: int, saved: Any, path: str = "histogram") -> None:
+    """The same histogram back, to the precision of the weights."""
+    if not isinstance(saved, Mapping):
+        raise InvalidInput(path, saved, "a histogram is an object with bucketWeights and totalWeight")
+    total = saved.get("totalWeight", 0.0)
+    if not isinstance(total, int | float) or not (isfinite(total) and total >= 0):
+        raise InvalidInput(f"{path}.totalWeight", total, "the total must be a number that is not negative")
+    weights = {_bucket(bank, key, path): weight for key, weight in (saved.get("bucketWeights") or {}).items()}
+    for bucket, weight in weights.items():
+        if not isinstance(weight, int | float) or not weight >= 0:
+            raise InvalidInput(f"{path}.bucketWeights[{bucket}]", weight, "weights are not negative")
+    scale = sum(weights.values())
+    reference = _seconds(saved, "referenceTimestamp", path) if saved.get("referenceTimestamp") else 0.0
+    bank.weights[row], bank.totals[row], bank.references[row] = 0.0, total if scale else 0.0, reference
+    for bucket, weight in weights.items():
+        bank.weights[row, bucket] = weight * (total / scale) if scale else 0.0
+
+
+def _bucket(bank: Bank, key: object, path: str) -> int:
+    try:
+        bucket = int(str(key))
+    except ValueError:
+        bucket = -1
+    if not 0 <= bucket < len(bank.buckets):
+        raise InvalidInput(f"{path}.bucketWeights", key, f"buckets are numbered 0 to {len(bank.buckets) - 1}")
+    return bucket
+
+
+def _rfc3339(at: float) -> str:
+    text = datetime.fromtimestamp(float(at), UTC).isoformat(timespec="milliseconds")
+    return text.replace("+00:00", "Z")
+
+
+def _seconds(fields: Mapping[str, Any], name: str, path: str) -> float:
+    try:
+        return datetime.fromisoformat(str(fields.get(name))).timestamp()
+    except ValueError:
+        raise InvalidInput(f"{path}.{name}", fields.get(name), "write a time as 2026-01-31T12:00:00Z") from None

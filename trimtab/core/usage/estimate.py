@@ -1,0 +1,120 @@
+"""What the book says containers need: percentile, margin, then bounds that widen where there is little history.
+
+upper = p95 * (1 + 1 / confidence), lower = p50 * (1 + 0.001 / confidence) ** -2, target = p90, all after the margin;
+confidence = min(days of history, samples / one a minute). Amounts are truncated to whole millicores or bytes (VPA).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import isnan, nan
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from trimtab.core.model import Estimate, Usage
+from trimtab.core.usage.bank import Bank
+from trimtab.core.usage.book import Book
+from trimtab.policy import Size
+from trimtab.series import Floats
+
+MOST = 1e14  # where VPA's amounts saturate
+CPU_GRAIN, MEMORY_GRAIN = 1000, 1  # amounts are whole millicores and bytes
+
+
+class Bend(NamedTuple):
+    """A confidence multiplier: amount * (1 + multiplier / confidence) ** exponent."""
+
+    multiplier: float
+    exponent: float
+
+
+LOWER, UPPER = Bend(0.001, -2.0), Bend(1.0, 1.0)
+
+
+def usages(book: Book, at: float) -> dict[str, Usage]:
+    """A dated estimate for every workload; it expires with its samples, not with the clock of whoever asks."""
+    last = np.fmax(np.fmax(book.rows["cpu_last"], book.rows["memory_last"]), book.rows["oom_at"]).tolist()
+    found: dict[str, dict[str, Estimate]] = {}
+    newest: dict[str, float] = {}
+    for (workload, container), one, sampled_at in zip(book.keys(), estimates(book, at), last, strict=True):
+        found.setdefault(workload, {})[container] = one
+        newest[workload] = max(newest.get(workload, 0.0), _known(sampled_at) or 0.0)
+    return {
+        name: Usage(made_at=at, expires_at=newest[name] + book.settings.fresh_s, containers=containers)
+        for name, containers in found.items()
+    }
+
+
+def estimates(book: Book, at: float) -> list[Estimate]:
+    """One for each row; a resource that was never measured has no amount, which is not zero."""
+    rows, settings = book.rows, book.settings
+    trust = confidence(rows["cpu_first"], rows["cpu_last"], rows["count"], settings.confidence_s)
+    cpu = amounts(book.cpu, settings.cpu_percentiles, CPU_GRAIN, settings.margin, trust)
+    memory = amounts(book.memory, settings.memory_percentiles, MEMORY_GRAIN, settings.margin, trust)
+    observed_s = (rows["cpu_last"] - rows["cpu_first"]).tolist()
+    peaks, ooms = book.memory_peaks(at).tolist(), rows["oom_at"].tolist()
+    facts = zip(cpu.T.tolist(), memory.T.tolist(), observed_s, peaks, ooms, strict=True)
+    return [_estimate(*one, window_s=settings.memory_window_s) for one in facts]
+
+
+def amounts(bank: Bank, probabilities: tuple[float, float, float], grain: int, margin: float, trust: Floats) -> Floats:
+    """(lower, target, upper) of each row in whole grains; NaN where the row is empty."""
+    low, target, high = with_margin(whole(bank.percentiles(probabilities) * grain), margin)
+    bent = np.stack([with_confidence(low, trust, LOWER), target, with_confidence(high, trust, UPPER)])
+    return np.where(bank.empty(), nan, bent)
+
+
+def confidence(first: ArrayLike, last: ArrayLike, count: ArrayLike, interval_s: float) -> Floats:
+    """Intervals of history, but no more than the samples fill at one a minute; 0 without any."""
+    span = (np.asarray(last, dtype=float) - np.asarray(first, dtype=float)) / interval_s
+    trust: Floats = np.nan_to_num(np.minimum(span, np.asarray(count) / (interval_s / 60.0)))
+    return trust
+
+
+def with_margin(base: ArrayLike, fraction: float) -> Floats:
+    """So much more, itself truncated."""
+    amount = np.asarray(base, dtype=float)
+    return np.minimum(amount + whole(amount * fraction), MOST)
+
+
+def with_confidence(base: ArrayLike, trust: ArrayLike, bend: Bend) -> Floats:
+    """No history at all makes an upper bound limitless and a lower bound nothing."""
+    amount = np.asarray(base, dtype=float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        factor = (1.0 + np.divide(bend.multiplier, trust)) ** bend.exponent
+        return whole(np.where(amount > 0, amount * factor, 0.0))
+
+
+def whole(amount: ArrayLike) -> Floats:
+    """Truncated and saturated."""
+    cut: Floats = np.minimum(np.trunc(np.asarray(amount, dtype=float)), MOST)
+    return cut
+
+
+def _estimate(
+    cpu: Iterable[float],
+    memory: Iterable[float],
+    observed_s: float,
+    peak_bytes: float,
+    oom_at: float,
+    window_s: float,
+) -> Estimate:
+    lower, target, upper = (
+        Size(cpu_cores=_known(milli / CPU_GRAIN), memory_bytes=_known(size / MEMORY_GRAIN))
+        for milli, size in zip(cpu, memory, strict=True)
+    )
+    return Estimate(
+        target=target,
+        lower=lower,
+        upper=upper,
+        observed_s=_known(observed_s) or 0.0,
+        memory_window_s=window_s,
+        memory_peak_bytes=_known(peak_bytes),
+        oom_at=_known(oom_at),
+    )
+
+
+def _known(number: float) -> float | None:
+    return None if isnan(number) else number

@@ -1,0 +1,95 @@
+"""Memory counts by its peaks: one for each container of a pod and window, stamped with the window's end (VPA).
+
+A higher sample within the window replaces the peak; the first sample after it opens the next window, which starts a
+whole number of windows after the one before. An OOM kill counts as max(used + 100 MiB, 1.2 * used), where used is the
+larger of the request and the peak of real samples, so that kill after kill does not compound.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trimtab.core.usage.buckets import Indices
+from trimtab.core.usage.settings import Settings
+from trimtab.series import Floats
+
+Sources = NDArray[np.void]
+
+# One container of one pod. `high` and `high_before` are the working set's own peaks of this and the last window.
+SOURCE = np.dtype(
+    [("row", np.intp)]
+    + [(name, float) for name in ("cpu_at", "memory_at", "window_end", "peak", "oom_peak", "high", "high_before")]
+)
+
+
+class Samples(NamedTuple):
+    """Values to add to or take from a histogram."""
+
+    which: Indices
+    values: Floats
+    times: Floats
+
+    def only(self, wanted: NDArray[np.bool_] | bool) -> Samples:
+        """The wanted ones that are samples at all: finite, dated and not negative."""
+        kept = np.isfinite(self.values) & (self.values >= 0) & np.isfinite(self.times) & wanted
+        return Samples(self.which[kept], self.values[kept], self.times[kept])
+
+
+def blank(rows: Indices) -> Sources:
+    """New sources of these rows: nothing seen yet."""
+    sources = np.zeros(len(rows), SOURCE)
+    sources["row"] = rows
+    for name in ("cpu_at", "memory_at", "window_end"):
+        sources[name] = np.nan
+    return sources
+
+
+def record(sources: Sources, new: Samples, window_s: float, oom: bool = False) -> tuple[Samples, Samples]:
+    """Note one sample for each of some sources; returns the peaks to take back and those to add."""
+    which, values, times = new.only(oom | ~(new.times < sources["memory_at"][new.which]))
+    was = sources[which]
+    ends = np.where(np.isnan(was["window_end"]), times, was["window_end"])
+    opens = times >= ends
+    old_ends, old_peaks = ends, np.maximum(was["peak"], was["oom_peak"])
+    ends = np.where(opens, ends + (np.floor((times - ends) / window_s) + 1) * window_s, ends)
+    grows = ~opens & (values > old_peaks)
+    _remember(sources, Samples(which, values, times), ends, opens, opens | grows, oom)
+    return (
+        Samples(which[grows], old_peaks[grows], old_ends[grows]),
+        Samples(which[opens | grows], values[opens | grows], ends[opens | grows]),
+    )
+
+
+def oom_need_bytes(source: np.void, request_bytes: float, settings: Settings) -> float:
+    """How much memory would have saved a container that was killed."""
+    used = max(request_bytes, float(source["peak"]))
+    return max(used + settings.oom_least_bytes, used * settings.oom_ratio)
+
+
+def oom_too_old(source: np.void, at: float, window_s: float) -> bool:
+    """An OOM kill more than a window before the last sample says nothing about now."""
+    return bool(at < source["memory_at"] - window_s)
+
+
+def _remember(
+    sources: Sources,
+    new: Samples,
+    ends: Floats,
+    opens: NDArray[np.bool_],
+    changed: NDArray[np.bool_],
+    oom: bool,
+) -> None:
+    now = sources[new.which]
+    now["memory_at"] = np.fmax(now["memory_at"], new.times)
+    now["window_end"] = ends
+    now["high_before"] = np.where(opens, now["high"], now["high_before"])
+    for name in ("peak", "oom_peak", "high"):
+        now[name] = np.where(opens, 0.0, now[name])
+    name = "oom_peak" if oom else "peak"
+    now[name] = np.where(changed, new.values, now[name])
+    if not oom:
+        now["high"] = np.maximum(now["high"], new.values)
+    sources[new.which] = now
