@@ -23,7 +23,7 @@ class MetricKind(enum.StrEnum):
     PROMETHEUS = "Prometheus"
 
 
-class Metric(Record):
+class Metric(Record, frozen=True):
     """What to ask for: enough to fetch it and to name it to a person."""
 
     kind: MetricKind
@@ -41,14 +41,14 @@ class Metric(Record):
 # --- signals: how many replicas a metric asks for (stage `propose`) -------------------------------------------------
 
 
-class Tolerance(Record):
+class Tolerance(Record, frozen=True):
     """No change while 1 - down <= ratio <= 1 + up, both ends inclusive (Kubernetes HPA)."""
 
     up: float = 0.1
     down: float = 0.1
 
 
-class Utilization(Record):
+class Utilization(Record, frozen=True):
     """Usage of each pod against its own request, in whole percent (autoscaling/v2 Resource averageUtilization)."""
 
     metric: Metric
@@ -56,7 +56,7 @@ class Utilization(Record):
     tolerance: Tolerance = Tolerance()
 
 
-class PodAverage(Record):
+class PodAverage(Record, frozen=True):
     """A value of each pod against a target for each pod (Pods, and Resource averageValue)."""
 
     metric: Metric
@@ -64,7 +64,7 @@ class PodAverage(Record):
     tolerance: Tolerance = Tolerance()
 
 
-class TotalAverage(Record):
+class TotalAverage(Record, frozen=True):
     """One total shared by all replicas against a target for each (Object and External averageValue)."""
 
     metric: Metric
@@ -72,7 +72,7 @@ class TotalAverage(Record):
     tolerance: Tolerance = Tolerance()
 
 
-class Total(Record):
+class Total(Record, frozen=True):
     """One value against one target: the ready pods are multiplied by the ratio (Object and External value)."""
 
     metric: Metric
@@ -80,7 +80,7 @@ class Total(Record):
     tolerance: Tolerance = Tolerance()
 
 
-class Factor(Record):
+class Factor(Record, frozen=True):
     """Document 002: current replicas times sample / target, not rounded."""
 
     metric: Metric
@@ -92,7 +92,7 @@ class Converge(enum.StrEnum):
     LOW = "lowwatermark"
 
 
-class Watermark(Record):
+class Watermark(Record, frozen=True):
     """Two marks with a quiet zone between: grow above the high one, shrink below the low one."""
 
     metric: Metric
@@ -115,7 +115,7 @@ class Combine(enum.StrEnum):
     MEDIAN = "median"
 
 
-class Absence(Record):
+class Absence(Record, frozen=True):
     """What a missing signal means. Nothing here lowers a workload unless `allow_decrease` says so."""
 
     stale_after_s: float | None = None  # older samples are missing; None: the source has judged already
@@ -125,7 +125,7 @@ class Absence(Record):
     allow_decrease: bool = False
 
 
-class PodRules(Record):
+class PodRules(Record, frozen=True):
     """When a pod counts as ready for a CPU signal (kube-controller-manager's two flags, and a grace for watermarks)."""
 
     cpu_init_s: float = 300.0
@@ -136,20 +136,20 @@ class PodRules(Record):
 # --- settle: what happens to the wish, in this order -----------------------------------------------------------------
 
 
-class StabiliseMax(Record):
+class StabiliseMax(Record, frozen=True):
     """HPA without `behavior`: the highest wish that is not older than the window."""
 
     window_s: float = 300.0
 
 
-class Stabilise(Record):
+class Stabilise(Record, frozen=True):
     """HPA with `behavior`: the lowest wish of the up window, the highest of the down window."""
 
     up_s: float = 0.0
     down_s: float = 300.0
 
 
-class UpLimit(Record):
+class UpLimit(Record, frozen=True):
     """HPA without `behavior`: at most max(factor x current, minimum) in one step."""
 
     factor: float = 2.0
@@ -162,7 +162,7 @@ class Select(enum.StrEnum):
     DISABLED = "Disabled"
 
 
-class RatePolicy(Record):
+class RatePolicy(Record, frozen=True):
     """So many pods, or so many percent, within a period."""
 
     percent: bool
@@ -170,12 +170,12 @@ class RatePolicy(Record):
     period_s: float
 
 
-class Rates(Record):
+class Rates(Record, frozen=True):
     select: Select = Select.MAX
     policies: tuple[RatePolicy, ...] = ()
 
 
-class Rate(Record):
+class Rate(Record, frozen=True):
     """HPA with `behavior`: how fast, in each direction."""
 
     up: Rates = Rates(
@@ -187,28 +187,28 @@ class Rate(Record):
     down: Rates = Rates(policies=(RatePolicy(percent=True, value=100, period_s=15),))
 
 
-class Velocity(Record):
+class Velocity(Record, frozen=True):
     """Watermarks: at most a percentage of the current replicas in one step, at least one pod; 0 disables."""
 
     up_percent: float = 50.0
     down_percent: float = 20.0
 
 
-class MaxFactor(Record):
+class MaxFactor(Record, frozen=True):
     """Document 002: the step is capped at 1 + up and 1 - down times the current replicas."""
 
     up: float = 1.0
     down: float = 1.0
 
 
-class MinFactor(Record):
+class MinFactor(Record, frozen=True):
     """Document 002: steps up to and including 1 + up and 1 - down are not worth it."""
 
     up: float = 0.1
     down: float = 0.1
 
 
-class Cooldown(Record):
+class Cooldown(Record, frozen=True):
     """Rest after a scaling: of the same direction (document 002), or of any direction (watermarks)."""
 
     up_s: float = 15.0
@@ -216,14 +216,14 @@ class Cooldown(Record):
     any_direction: bool = False
 
 
-class Delay(Record):
+class Delay(Record, frozen=True):
     """Watermarks: a mark must have been crossed for this long."""
 
     above_s: float = 0.0
     below_s: float = 0.0
 
 
-class RoundUp(Record):
+class RoundUp(Record, frozen=True):
     """Whole pods; epsilon forgives float noise (11.000000000000002 is 11), 0 is document 002's program exactly."""
 
     epsilon: float = 1e-9
@@ -237,14 +237,14 @@ Rule = (
 # --- vertical: how large each container should be (stage `resize`) ---------------------------------------------------
 
 
-class Size(Record):
+class Size(Record, frozen=True):
     """An amount of each resource; None means not set, which is not zero."""
 
     cpu_cores: float | None = None
     memory_bytes: float | None = None
 
 
-class ContainerRule(Record):
+class ContainerRule(Record, frozen=True):
     """Bounds and mode of one container, or of all the others when the name is "*"."""
 
     name: str = "*"
@@ -257,14 +257,14 @@ class ContainerRule(Record):
     whole_cores: bool = False  # CPU is rounded up to whole cores, for pinned CPUs (VPA's integerCPU)
 
 
-class Gap(Record):
+class Gap(Record, frozen=True):
     """How far the limit stays above the request: the larger of a share and an amount."""
 
     percent: float = 0.0
     value: float = 0.0
 
 
-class Limits(Record):
+class Limits(Record, frozen=True):
     """What happens to limits when requests move; without a gap the ratio limit : request is kept."""
 
     cpu: Gap | None = None
@@ -278,7 +278,7 @@ class Apply(enum.StrEnum):
     NEVER = "Never"
 
 
-class Vertical(Record):
+class Vertical(Record, frozen=True):
     """Which containers may be resized, how far, and how patiently."""
 
     containers: tuple[ContainerRule, ...] = (ContainerRule(),)
@@ -296,7 +296,7 @@ class Vertical(Record):
 # --- blend: one plan from both axes ----------------------------------------------------------------------------------
 
 
-class Stage(Record):
+class Stage(Record, frozen=True):
     """Document 001: between these replica counts, ends included, this share of the change is vertical."""
 
     vertical_share: float
@@ -304,7 +304,7 @@ class Stage(Record):
     last: int
 
 
-class Weights(Record):
+class Weights(Record, frozen=True):
     """Document 001. `exact` follows the released program: no unconditional vertical step at maxReplicas, and sizes
     grow only while replicas cannot."""
 
@@ -321,7 +321,7 @@ class Sizing(enum.StrEnum):
     NEVER_SHRINK = "NeverShrink"  # the share; nothing shrinks while the totals grow (hvpa-v2)
 
 
-class Bucket(Record, kw_only=True):
+class Bucket(Record, frozen=True, kw_only=True):
     """Document 004: replicas and the size of each replica, both ends included.
 
     A minimum left open starts where the bucket before it ended; a maximum left open leaves that resource out.
@@ -333,19 +333,19 @@ class Bucket(Record, kw_only=True):
     most: Size
 
 
-class Margin(Record):
+class Margin(Record, frozen=True):
     """The larger of a share of something and an amount."""
 
     percent: float = 0.0
     value: float = 0.0
 
 
-class Margins(Record):
+class Margins(Record, frozen=True):
     cpu: Margin = Margin()
     memory: Margin = Margin()
 
 
-class Buckets(Record):
+class Buckets(Record, frozen=True):
     """Document 004. `overlap` lowers the edge at which replicas are removed again, against flapping; without any,
     buckets are divided linearly and nothing else. `base` is what a replica uses without doing any work."""
 
@@ -355,7 +355,7 @@ class Buckets(Record):
     base: Margins = Margins()
 
 
-class Capacity(Record):
+class Capacity(Record, frozen=True):
     """Ours: total demand first, then replicas and size on one monotone path with one hysteresis."""
 
     base: Size = Size()  # what a replica uses without doing any work
@@ -386,14 +386,14 @@ class UpdateMode(enum.StrEnum):
     WINDOW = "MaintenanceWindow"
 
 
-class Window(Record):
+class Window(Record, frozen=True):
     """Every day from begin to end in UTC seconds of the day, both included; may cross midnight."""
 
     begin_s: int
     end_s: int
 
 
-class Update(Record):
+class Update(Record, frozen=True):
     """Document 001: an axis and direction that is switched off, or only open in the maintenance window."""
 
     axis: Axis
@@ -402,7 +402,7 @@ class Update(Record):
     window: Window | None = None
 
 
-class Rest(Record):
+class Rest(Record, frozen=True):
     """Document 001: nothing on this axis and direction within window_s of the last scaling of any kind."""
 
     axis: Axis
@@ -410,7 +410,7 @@ class Rest(Record):
     window_s: float
 
 
-class MinChange(Record):
+class MinChange(Record, frozen=True):
     """Document 001: changes below the smaller of value and percent of the current request are not worth it."""
 
     axis: Axis
@@ -425,7 +425,7 @@ Gate = Update | Rest | MinChange
 # --- bounds, schedules, pins -----------------------------------------------------------------------------------------
 
 
-class Span(Record):
+class Span(Record, frozen=True):
     """A schedule at work: from start to end (UTC, end excluded) these bounds hold beside the usual ones."""
 
     name: str
@@ -435,7 +435,7 @@ class Span(Record):
     max_replicas: int | None = None
 
 
-class Bounds(Record):
+class Bounds(Record, frozen=True):
     min_replicas: int = 1
     max_replicas: int = 10
     spans: tuple[Span, ...] = ()
@@ -447,7 +447,7 @@ class Mode(enum.StrEnum):
     PAUSED = "Paused"
 
 
-class Admit(Record):
+class Admit(Record, frozen=True):
     """Whether to decide at all, and a pin that overrules every signal."""
 
     mode: Mode = Mode.AUTO
@@ -456,7 +456,7 @@ class Admit(Record):
     pin_until: float | None = None
 
 
-class OutlookChoice(Record):
+class OutlookChoice(Record, frozen=True):
     """Which model looks ahead, and how far; `exact` is the program of its source, quirks included."""
 
     model: str = "linear"
@@ -466,7 +466,7 @@ class OutlookChoice(Record):
     options: dict[str, float] = {}  # of the model, by the names of its `Options`
 
 
-class Policy(Record):
+class Policy(Record, frozen=True):
     """Everything decide() may look at besides what is seen and what is remembered."""
 
     signals: tuple[Signal, ...] = ()
@@ -491,7 +491,7 @@ def sees_without_pods(policy: Policy) -> bool:
 # --- inspections: what an Analytics compiles to (document 000) -------------------------------------------------------
 
 
-class AdviceKind(enum.StrEnum):
+class Advice(enum.StrEnum):
     HPA = "HPA"
     RESOURCE = "Resource"
     REPLICAS = "Replicas"
@@ -503,9 +503,9 @@ class Algorithm(enum.StrEnum):
 
 
 class Inspection(Record):
-    """Document 000's configuration, one field a key, with its defaults; percent as written, ratios 0..1, seconds."""
+    """Document 000's configuration, one field a key, with its defaults; then the keys of its later versions."""
 
-    kind: AdviceKind = AdviceKind.HPA
+    advice: Advice = Advice.HPA
     algorithm: Algorithm = Algorithm.EXACT
     deployment_min_replicas: int = 1
     statefulset_min_replicas: int = 1
@@ -514,27 +514,22 @@ class Inspection(Record):
     pod_available_ratio: float = 0.5
     default_min_replicas: int = 2
     max_replicas_factor: float = 3.0
-    min_cpu_usage_threshold_cores: float = 10.0
+    min_cpu_usage_cores: float = 10.0
     fluctuation_threshold: float = 1.5
-    min_cpu_target_percent: float = 30.0
-    max_cpu_target_percent: float = 75.0
+    min_cpu_target_percent: int = 30
+    max_cpu_target_percent: int = 75
     reference_hpa: bool = True
-    predictable: bool = False  # refuse workloads whose load cannot be predicted
-    cpu_percentile: float = 0.95  # of the whole workload, for maxReplicas and type Replicas
-    memory_percentile: float = 0.95
-    cpu_target_ratio: float = 0.5  # type Replicas
+    must_be_predictable: bool = False
+    cpu_percentile: float = 0.95  # of the whole workload: for maxReplicas, and for advice on replicas
+    cpu_target_ratio: float = 0.5  # advice on replicas
     memory_target_ratio: float = 0.5
-    cpu_request_percentile: float = 0.99  # of each container, for the target and type Resource
-    cpu_request_margin: float = 0.15
-    cpu_request_utilization: float = 1.0
-    cpu_history_s: float = 604800.0
-    memory_request_percentile: float = 0.99
-    memory_request_margin: float = 0.15
-    memory_request_utilization: float = 1.0
-    memory_history_s: float = 604800.0
+    request_percentile: float = 0.99  # of each container: for the target, and for advice on requests
+    request_margin: float = 0.15
+    history_s: float = 604800.0
     oom_protection: bool = True
     oom_bump_ratio: float = 1.2
-    specification: bool = False  # round up to the sizes of the ladder
-    ladder: tuple[Size, ...] = ()
-    creation_cooldown_s: float = 0.0  # younger workloads are left alone
-    timezone: str = "UTC"  # of the hourly medians
+    size_ladder: tuple[tuple[float, float], ...] = ()  # (cores, bytes); requests are rounded up to one of them
+
+    @property
+    def crane(self) -> bool:
+        return self.algorithm is Algorithm.CRANE
