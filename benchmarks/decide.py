@@ -1,12 +1,10 @@
-"""10,000 different decisions: two metrics, behavior, cooldown, three in ten acting, steps recorded, nothing memoised."""
+"""10,000 different decisions: two metrics, behavior, cooldown, three in ten acting, nothing memoised."""
 
 from __future__ import annotations
 
 import json
 import random
 import time
-
-from msgspec.structs import replace
 
 from trimtab.core.decide import decide
 from trimtab.core.explain import sentence
@@ -47,8 +45,8 @@ def _case(draw: random.Random, index: int, pods: int) -> tuple[Policy, Observati
         Pod(name=name, started_at=NOW - 4000, ready_since=NOW - 3900, requests=Size(cpu_cores=1.0))
         for name in names
     )
-    cpu = PodSamples(values={name: load for name in names}, at=NOW - 10)
-    qps = PodSamples(values={name: 100 * load / 0.5 for name in names}, at=NOW - 10)
+    cpu = PodSamples(values=dict.fromkeys(names, load), at=NOW - 10)
+    qps = PodSamples(values=dict.fromkeys(names, 100 * load / 0.5), at=NOW - 10)
     seen = Observation(at=NOW, spec_replicas=pods, status_replicas=pods, pods=members, samples=(cpu, qps))
     memory = Memory(wanted=tuple((NOW - 15 * age, pods) for age in range(20, 0, -1)), up_at=NOW - 600 - index)
     return policy, seen, memory

@@ -82,7 +82,7 @@ def test_a_silent_pod_counts_as_busy_when_shrinking_and_as_idle_when_growing() -
         seen = busy(4, utilization)
         samples = seen.samples[0]
         assert isinstance(samples, PodSamples)
-        heard = {name: value for name, value in list(samples.values.items())[:2]}
+        heard = dict(list(samples.values.items())[:2])
         return decide(
             hpa(50), replace(seen, samples=(replace(samples, values=heard),)), Memory()
         ).plan.replicas

@@ -474,11 +474,11 @@ def pod_requests(case: Case) -> None:
             if given["podLevelResources"]
             else None
         )
-        try:
-            found = pod_request(containers, level, given["container"])
-        except InvalidInput as error:
-            assert given["container"] in str(error) and "not found" in expected["error"]
+        if "not found" in expected.get("error", ""):
+            with pytest.raises(InvalidInput, match=given["container"]):
+                pod_request(containers, level, given["container"])
             continue
+        found = pod_request(containers, level, given["container"])
         amount = found.cpu_cores if given["resource"] == "cpu" else found.memory_bytes
         if "error" in expected:
             assert amount is None

@@ -1,8 +1,8 @@
 """Reads the golden vectors from the folder named by TRIMTAB_GOLDEN and knows which cases are not ours to pass, and why.
 
-An adapter module (`adapt_FILE.py`) has ADAPTERS, a dict from a case's `fn` (or, where a file has none, the first word of
-its id, or else what its own `key_of(case)` says) to a function that takes the case and asserts. It calls our code; it
-never computes an answer itself.
+An adapter module (`adapt_FILE.py`) has ADAPTERS, a dict from a case's `fn` (or, where a file has none, the first
+word of its id, or else what its own `key_of(case)` says) to a function that takes the case and asserts. It calls our
+code; it never computes an answer itself.
 """
 
 from __future__ import annotations
@@ -57,5 +57,4 @@ def adapter(name: str, case: Case) -> Callable[[Case], None] | None:
 def excuse(name: str, case: Case) -> Excuse | None:
     """By id or by function; the reason is from the closed list above."""
     excused: dict[str, Excuse] = getattr(module(name), "EXCUSED", {})
-    found = excused.get(case.get("id", "")) or excused.get(key(name, case))
-    return found
+    return excused.get(case.get("id", "")) or excused.get(key(name, case))

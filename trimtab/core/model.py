@@ -28,7 +28,7 @@ class Reason(enum.StrEnum):
     NOT_CONFIGURED = "NotConfigured"
 
 
-class Missing(Record):
+class Missing(Record, frozen=True):
     """No value, and why; `detail` names the culprit (a pod, a container, an address)."""
 
     reason: Reason
@@ -39,7 +39,7 @@ class Missing(Record):
 PENDING, RUNNING, SUCCEEDED, FAILED = "Pending", "Running", "Succeeded", "Failed"
 
 
-class Pod(Record):
+class Pod(Record, frozen=True):
     """Facts of one pod; immutable, shared by reference between ticks."""
 
     name: str
@@ -54,7 +54,7 @@ class Pod(Record):
     no_request: str = ""  # the container that lacks a request, where one does
 
 
-class PodSamples(Record):
+class PodSamples(Record, frozen=True):
     """One value for each pod; `at` holds the time of each sample, or one time for all."""
 
     values: dict[str, float]
@@ -63,7 +63,7 @@ class PodSamples(Record):
     window_s: float = 60.0
 
 
-class TotalSample(Record):
+class TotalSample(Record, frozen=True):
     value: float
     at: float
 
@@ -76,7 +76,7 @@ class Quantile(NamedTuple):
     value: float
 
 
-class Outlook(Record):
+class Outlook(Record, frozen=True):
     """What one signal is expected to need at its horizon; total demand, or per-pod utilisation for document 003."""
 
     made_at: float
@@ -90,7 +90,7 @@ class Outlook(Record):
         return next((q.value for q in self.demand if q.probability >= probability), self.demand[-1].value)
 
 
-class Startup(Record):
+class Startup(Record, frozen=True):
     """How long pods take to become ready."""
 
     made_at: float
@@ -99,7 +99,7 @@ class Startup(Record):
     pods: int = 0
 
 
-class Estimate(Record):
+class Estimate(Record, frozen=True):
     """What one container needs, from its histograms, with the facts that the safety rules ask for."""
 
     target: Size
@@ -111,18 +111,18 @@ class Estimate(Record):
     oom_at: float | None = None
 
 
-class Usage(Record):
+class Usage(Record, frozen=True):
     made_at: float
     expires_at: float
     containers: dict[str, Estimate]
 
 
-class ContainerSize(Record):
+class ContainerSize(Record, frozen=True):
     requests: Size
     limits: Size = Size()
 
 
-class Veto(Record):
+class Veto(Record, frozen=True):
     """A fact from outside that forbids a direction now: a conflict, a rollout, a quota, the fleet breaker."""
 
     axis: Axis
@@ -132,7 +132,7 @@ class Veto(Record):
     until: float | None = None
 
 
-class Observation(Record):
+class Observation(Record, frozen=True):
     """What is seen at `at`, which is now. `samples` and `outlooks` are aligned with policy.signals."""
 
     at: float
@@ -150,7 +150,7 @@ class Observation(Record):
 Event = tuple[float, int]  # (at, replicas or change)
 
 
-class Memory(Record):
+class Memory(Record, frozen=True):
     """What outlives a tick; a restart loses nothing because this is written to the object's status."""
 
     version: int = 1
@@ -172,7 +172,7 @@ class Memory(Record):
         return max((at for at in (self.up_at, self.down_at, self.resized_at) if at is not None), default=None)
 
 
-class Proposal(Record):
+class Proposal(Record, frozen=True):
     """What one source asks for, before any rule."""
 
     source: str
@@ -224,7 +224,7 @@ class RuleName(enum.StrEnum):
     MAX_REPLICAS = "TooManyReplicas"
 
 
-class Step(Record):
+class Step(Record, frozen=True):
     """One rule changed one number; `container` is set on the vertical axes."""
 
     rule: RuleName
@@ -236,13 +236,13 @@ class Step(Record):
     detail: str = ""
 
 
-class Plan(Record):
+class Plan(Record, frozen=True):
     replicas: int
     sizes: dict[str, ContainerSize] = {}
     joint: bool = False  # replicas and sizes were chosen together: half of it may be too little
 
 
-class Change(Record):
+class Change(Record, frozen=True):
     """What to write; None means leave that axis alone."""
 
     was: int  # the replicas this change was decided on
@@ -250,7 +250,7 @@ class Change(Record):
     sizes: dict[str, ContainerSize] | None = None
 
 
-class Decision(Record):
+class Decision(Record, frozen=True):
     plan: Plan
     change: Change | None
     proposals: tuple[Proposal, ...] = ()

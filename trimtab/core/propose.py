@@ -94,7 +94,7 @@ def _from_pods(policy: Policy, signal: Signal, seen: Observation, samples: PodSa
 
 
 def _from_serving(policy: Policy, signal: Watermark, seen: Observation, samples: PodSamples) -> Proposal:
-    """The sum over the pods that serve. With a silent pod the sum is only a lower bound: enough to grow, not to shrink."""
+    """The sum over the pods that serve; with a silent one it is only a lower bound: enough to grow, not to shrink."""
     known = [samples.values.get(pod.name) for pod in seen.pods if serves(pod, policy.pods, seen.at)]
     good = [value for value in known if value is not None and isfinite(value) and value >= 0]
     proposal = _from_total(policy, signal, seen, sum(good))

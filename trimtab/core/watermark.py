@@ -1,4 +1,4 @@
-"""Watermarks: grow above the high mark, shrink below the low one, rest between (the DataDog watermark autoscaler's rule).
+"""Watermarks: grow above the high mark, shrink below the low one, rest between (as DataDog's autoscaler does).
 
 up = ceil(ready * usage / high), down = max(1, floor(ready * usage / low)), both rounded up to the modulo.
 """

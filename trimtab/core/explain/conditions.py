@@ -7,7 +7,7 @@ from trimtab.core.model import Decision, Memory, Missing, Observation, Reason, R
 from trimtab.policy import Axis, MetricKind, Policy, Record, sees_without_pods
 
 
-class Condition(Record):
+class Condition(Record, frozen=True):
     """One condition of an object's status, with the words HPA users know."""
 
     type: str

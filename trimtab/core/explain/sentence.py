@@ -9,7 +9,7 @@ from trimtab.policy import Axis, Policy, Record
 from trimtab.quantity import format_cpu, format_memory, format_number
 
 
-class Row(Record):
+class Row(Record, frozen=True):
     """One line of the table: a proposal, or a rule that changed a number."""
 
     what: str

@@ -1,7 +1,7 @@
 """Rate policies of HPA's `behavior`: so many pods or percent within a period, the most or least generous policy.
 
-start = current - added + removed within the period (strictly newer); Pods: start ± v; Percent up: ceil(start * (1 + v/100)),
-down: trunc(start * (1 - v/100)).
+start = current - added + removed within the period (strictly newer); Pods: start ± v;
+Percent up: ceil(start * (1 + v/100)), down: trunc(start * (1 - v/100)).
 """
 
 from __future__ import annotations

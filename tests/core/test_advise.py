@@ -1,0 +1,163 @@
+"""Document 000: four inspections, the formulas, and a workload whose answer is computed by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from msgspec.structs import replace as with_
+
+from tests.core.build import NOW, pod
+from trimtab.core.advise import Findings, Recommendation, Workload, advise
+from trimtab.core.advise.facts import _TEXTS, Against
+from trimtab.core.advise.formulas import fluctuation, least_replicas, most_replicas, on_ladder, target_percent
+from trimtab.policy import AdviceKind, Algorithm, Inspection, Size
+
+DAY = 1440
+MIDNIGHT = NOW - NOW % 86400
+OPEN = Inspection(min_cpu_usage_threshold_cores=0.0, fluctuation_threshold=0.0)
+
+
+def workload(cores: np.ndarray, replicas: int = 4, request: float = 1.0, **rest: object) -> Workload:
+    base = Workload(
+        kind="Deployment",
+        namespace="shop",
+        name="web",
+        replicas=replicas,
+        pods=tuple(pod(index) for index in range(replicas)),
+        requests={"app": Size(cpu_cores=request, memory_bytes=2**30)},
+        start=MIDNIGHT - 7 * 86400,
+        step_s=60.0,
+        cpu_cores=cores,
+    )
+    return replace(base, **rest)  # type: ignore[arg-type]
+
+
+def office_hours() -> np.ndarray:
+    """2 cores by night, 8 cores from 8 to 20 o'clock, seven days long."""
+    day = np.full(DAY, 2.0)
+    day[8 * 60 : 20 * 60] = 8.0
+    return np.tile(day, 7)
+
+
+def against(rules: Inspection, one: Workload) -> list[Against]:
+    found = advise(rules, one, NOW)
+    return [finding.reason for finding in found.reasons] if isinstance(found, Findings) else []
+
+
+def test_a_diurnal_workload_by_hand() -> None:
+    found = advise(OPEN, workload(office_hours(), replicas=10), NOW)
+    assert isinstance(found, Recommendation)
+    # 8 cores over ten pods are 0.8 cores at the 99th percentile: 80 %, capped at 75 %.
+    assert found.target_percent == 75
+    assert found.min_replicas == 3  # 2 / 0.75 = 2.67
+    assert found.max_replicas == 33  # 8 x 3 / 0.75 = 32, and the forecast of the coming week carries a margin of 1 %
+    assert found.predictable
+    assert found.evidence.replicas_after == pytest.approx((3 + 11) / 2)  # ceil(2 / 0.75), ceil(8 / 0.75)
+    assert found.saved_cores == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize(
+    "algorithm, target",
+    [
+        pytest.param(Algorithm.EXACT, 30, id="as document 000 writes it: an idle pod needs the lowest target"),
+        pytest.param(Algorithm.CRANE, 75, id="as document 000 prints it: the first bucket is 115 % of the request"),
+    ],
+)
+def test_the_idle_nginx_of_document_000(algorithm: Algorithm, target: int) -> None:
+    rules = with_(OPEN, algorithm=algorithm)
+    idle = workload(np.full(7 * DAY, 0.0005), replicas=1, request=0.1)
+    found = advise(rules, idle, NOW)
+    assert isinstance(found, Recommendation)
+    assert (found.target_percent, found.min_replicas, found.max_replicas) == (target, 2, 2)
+
+
+def test_everything_that_speaks_against_is_said_at_once() -> None:
+    rules = Inspection(deployment_min_replicas=5, workload_min_replicas=3)
+    small = workload(np.full(7 * DAY, 0.5), replicas=2, pods=())
+    assert against(rules, small) == [
+        Against.LOW_REPLICAS,
+        Against.LOW_REPLICAS,
+        Against.NO_PODS,
+        Against.LOW_USAGE,
+        Against.LOW_FLUCTUATION,
+    ]
+
+
+@pytest.mark.parametrize(
+    "change, reason",
+    [
+        pytest.param({"kind": "DaemonSet"}, Against.UNSUPPORTED_KIND, id="a DaemonSet"),
+        pytest.param({"pods": ()}, Against.NO_PODS, id="zero pods"),
+        pytest.param({"pods": (pod(0, ready=False),)}, Against.NO_AVAILABLE_PODS, id="no pod is ready"),
+        pytest.param(
+            {"pods": (pod(0), pod(1, phase="Pending"), pod(2, phase="Failed"))}, Against.LOW_AVAILABILITY, id="a third"
+        ),
+        pytest.param({"cpu_cores": np.full(DAY, np.nan)}, Against.NO_HISTORY, id="no history"),
+        pytest.param({"requests": {"app": Size()}}, Against.NO_REQUEST, id="no request"),
+        pytest.param(
+            {"requests": {"app": Size(cpu_cores=1.0), "proxy": Size()}}, Against.NO_REQUEST, id="a sidecar without one"
+        ),
+        pytest.param({"created_at": NOW - 60}, Against.TOO_YOUNG, id="created a minute ago"),
+    ],
+)
+def test_each_reason_against(change: dict[str, object], reason: Against) -> None:
+    rules = with_(OPEN, creation_cooldown_s=180.0)
+    assert against(rules, workload(office_hours(), **change)) == [reason]
+
+
+def test_every_reason_has_its_sentence() -> None:
+    assert set(_TEXTS) == set(Against)
+    found = advise(OPEN, workload(office_hours(), requests={"proxy": Size()}), NOW)
+    assert isinstance(found, Findings)
+    assert found.text == "container proxy has no request to compare its usage with"
+
+
+def test_unpredictable_workloads_are_refused_only_on_demand() -> None:
+    flat = workload(np.full(7 * DAY, 4.0))
+    calm = advise(OPEN, flat, NOW)
+    assert isinstance(calm, Recommendation) and not calm.predictable and calm.evidence.prediction
+    assert against(with_(OPEN, predictable=True), flat) == [Against.NOT_PREDICTABLE]
+
+
+def test_an_existing_hpa_is_inherited_unless_switched_off() -> None:
+    qps = {"type": "Pods", "pods": {"metric": {"name": "qps"}}}
+    one = workload(office_hours(), metrics=(qps,), behavior={"scaleDown": {"stabilizationWindowSeconds": 60}})
+    inherited = advise(OPEN, one, NOW)
+    alone = advise(with_(OPEN, reference_hpa=False), one, NOW)
+    assert isinstance(inherited, Recommendation) and isinstance(alone, Recommendation)
+    assert inherited.metrics == (qps,) and inherited.behavior is not None
+    assert alone.metrics == () and alone.behavior is None
+
+
+def test_requests_of_each_container() -> None:
+    cpu, memory = np.linspace(0, 1, 101), np.linspace(0, 2**30, 101)
+    one = workload(office_hours(), container_cpu={"app": cpu}, container_memory={"app": memory})
+    rules = with_(OPEN, kind=AdviceKind.RESOURCE)
+    found = advise(rules, one, NOW)
+    assert isinstance(found, Recommendation)
+    assert found.sizes["app"].cpu_cores == pytest.approx(0.99 * 1.15, abs=0.001)
+    killed = advise(rules, replace(one, oom_bytes={"app": 4 * 2**30}), NOW)
+    assert isinstance(killed, Recommendation)
+    assert killed.sizes["app"].memory_bytes == int(4 * 2**30 * 1.2)
+    ladder = (Size(cpu_cores=2.0, memory_bytes=4 * 2**30), Size(cpu_cores=1.0, memory_bytes=2**30))
+    stepped = advise(with_(rules, specification=True, ladder=ladder), one, NOW)
+    assert isinstance(stepped, Recommendation) and stepped.sizes["app"] == ladder[0]
+
+
+def test_replicas_follow_the_larger_of_cpu_and_memory() -> None:
+    rules = with_(OPEN, kind=AdviceKind.REPLICAS)
+    by_cpu = advise(rules, workload(np.full(DAY, 3.0)), NOW)
+    by_memory = advise(rules, workload(np.full(DAY, 3.0), memory_bytes=np.full(DAY, 10 * 2.0**30)), NOW)
+    assert isinstance(by_cpu, Recommendation) and by_cpu.replicas == 6
+    assert isinstance(by_memory, Recommendation) and by_memory.replicas == 20
+
+
+def test_formulas() -> None:
+    assert target_percent(0.6, 1.0, 30, 75) == 60
+    assert target_percent(0.601, 1.0, 30, 75) == 61  # always up
+    assert least_replicas(0.0, 1.0, 0.75, 0) == 1
+    assert most_replicas(1.0, 1.0, 0.5, 3.0, 20) == 20  # never below minReplicas
+    assert fluctuation(0.0, 1.0) == 10.0
+    assert on_ladder(3.0, 1.0, (Size(cpu_cores=2.0, memory_bytes=9.0),)) == (3.0, 1.0)

@@ -1,0 +1,31 @@
+"""advise: should this workload be autoscaled, and with which min, max, target and requests? (document 000)
+
+Four inspections, then the formulas. A workload that fails an inspection gets every reason at once; one that passes gets
+advice that carries its evidence.
+"""
+
+from __future__ import annotations
+
+from trimtab.core.advise.facts import Findings, Recommendation, Workload
+from trimtab.core.advise.inspect import inspect_pods, inspect_usage
+from trimtab.core.advise.recommend import recommend_hpa, recommend_replicas, recommend_resources
+from trimtab.policy import AdviceKind, Inspection
+
+_RECOMMEND = {
+    AdviceKind.HPA: recommend_hpa,
+    AdviceKind.RESOURCE: recommend_resources,
+    AdviceKind.REPLICAS: recommend_replicas,
+}
+
+
+def advise(inspection: Inspection, workload: Workload, at: float) -> Recommendation | Findings:
+    """The recommendation, or everything that speaks against one."""
+    against = inspect_pods(inspection, workload, at)
+    if inspection.kind is AdviceKind.HPA:
+        against += inspect_usage(inspection, workload)
+    if against:
+        return Findings(reasons=tuple(against))
+    return _RECOMMEND[inspection.kind](inspection, workload)
+
+
+__all__ = ["Findings", "Recommendation", "Workload", "advise"]

@@ -1,0 +1,116 @@
+"""The nouns of advice: what is known of a workload, what speaks against advising, and what is advised."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from typing import Any
+
+from trimtab.core.model import Pod
+from trimtab.policy import Record, Size
+from trimtab.series import Floats
+
+
+class Against(enum.StrEnum):
+    """Why there is no recommendation; one sentence each in `text`."""
+
+    UNSUPPORTED_KIND = "UnsupportedKind"
+    TOO_YOUNG = "TooYoung"
+    LOW_REPLICAS = "LowReplicas"
+    NO_PODS = "NoPods"
+    NO_AVAILABLE_PODS = "NoAvailablePods"
+    LOW_AVAILABILITY = "LowAvailability"
+    NO_HISTORY = "NoHistory"
+    LOW_USAGE = "LowUsage"
+    LOW_FLUCTUATION = "LowFluctuation"
+    NO_REQUEST = "NoRequest"
+    NOT_PREDICTABLE = "NotPredictable"
+
+
+_TEXTS = {
+    Against.UNSUPPORTED_KIND: "{detail} cannot be scaled; only Deployments, StatefulSets and scalable resources can",
+    Against.TOO_YOUNG: "it is {value:.0f} s old, {limit:g} s are asked for (creation-cooldown)",
+    Against.LOW_REPLICAS: "{value:g} replicas are fewer than {limit:g} ({detail})",
+    Against.NO_PODS: "there are no pods",
+    Against.NO_AVAILABLE_PODS: "no pod is available",
+    Against.LOW_AVAILABILITY: "only {value:.2f} of the pods are available, {limit:g} are needed (pod-available-ratio)",
+    Against.NO_HISTORY: "there is no usage history",
+    Against.LOW_USAGE: "the peak usage of {value:.3g} cores is under {limit:g} (min-cpu-usage-threshold)",
+    Against.LOW_FLUCTUATION: "the busiest hour is {value:.2f} times the quietest, {limit:g} is needed"
+    " (fluctuation-threshold)",
+    Against.NO_REQUEST: "container {detail} has no request to compare its usage with",
+    Against.NOT_PREDICTABLE: "the usage is not predictable: {detail}",
+}
+
+
+class Finding(Record, frozen=True):
+    """One reason against, with the number that was found and the one that was needed."""
+
+    reason: Against
+    value: float = 0.0
+    limit: float = 0.0
+    detail: str = ""
+
+    @property
+    def text(self) -> str:
+        return _TEXTS[self.reason].format(value=self.value, limit=self.limit, detail=self.detail)
+
+
+class Findings(Record, frozen=True):
+    reasons: tuple[Finding, ...]
+
+    @property
+    def text(self) -> str:
+        return "; ".join(one.text for one in self.reasons)
+
+
+@dataclass(frozen=True, eq=False)
+class Workload:
+    """What is known of one workload. Usage is on one grid of `step_s`; holes are NaN."""
+
+    kind: str
+    namespace: str
+    name: str
+    replicas: int
+    pods: tuple[Pod, ...]
+    requests: dict[str, Size]  # of each container of the pod template
+    start: float
+    step_s: float
+    cpu_cores: Floats  # of all pods together
+    memory_bytes: Floats | None = None
+    container_cpu: dict[str, Floats] = field(default_factory=dict)  # samples of single pods, pooled
+    container_memory: dict[str, Floats] = field(default_factory=dict)
+    created_at: float | None = None
+    hours: Floats | None = None  # hour of the day of each sample in the wanted zone; None: UTC
+    oom_bytes: dict[str, float] = field(default_factory=dict)  # memory at the last OOM kill of the week
+    metrics: tuple[dict[str, Any], ...] = ()  # of an existing HPA
+    behavior: dict[str, Any] | None = None
+
+
+class Evidence(Record, frozen=True):
+    """The numbers behind a recommendation, for people and for charts."""
+
+    pod_request_cores: float | None = None
+    pod_usage_cores: float | None = None  # the percentile that became the target
+    hourly_medians: tuple[float, ...] = ()
+    peak_cores: float | None = None
+    p95_cores: float | None = None
+    prediction: str = ""  # why there is none, or what was found
+    replicas_before: float | None = None
+    replicas_after: float | None = None  # mean over the history with the recommended settings
+
+
+class Recommendation(Record, frozen=True):
+    """What to write. Of type HPA: bounds, target, inherited parts; of the others: sizes or replicas."""
+
+    min_replicas: int | None = None
+    max_replicas: int | None = None
+    target_percent: int | None = None
+    metrics: tuple[dict[str, Any], ...] = ()
+    behavior: dict[str, Any] | None = None
+    predictable: bool = False
+    sizes: dict[str, Size] = {}
+    replicas: int | None = None
+    evidence: Evidence = Evidence()
+    saved_cores: float = 0.0
+    saved_bytes: float = 0.0

@@ -1,0 +1,83 @@
+"""The four inspections of document 000: enough replicas, enough running pods, enough usage, enough fluctuation."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from trimtab.core.advise.facts import Against, Finding, Workload
+from trimtab.core.advise.formulas import available, fluctuation, hourly_medians, hours_utc
+from trimtab.policy import Inspection
+from trimtab.series import Floats
+
+
+def inspect_pods(rules: Inspection, workload: Workload, at: float) -> list[Finding]:
+    """Kind, replicas and availability; all of them are looked at, none hides another."""
+    if workload.kind == "DaemonSet":
+        return [Finding(reason=Against.UNSUPPORTED_KIND, detail="a DaemonSet")]
+    return _age(rules, workload, at) + _replicas(rules, workload) + _availability(rules, workload, at)
+
+
+def _age(rules: Inspection, workload: Workload, at: float) -> list[Finding]:
+    if workload.created_at is None or at - workload.created_at >= rules.creation_cooldown_s:
+        return []
+    age_s = at - workload.created_at
+    return [Finding(reason=Against.TOO_YOUNG, value=age_s, limit=rules.creation_cooldown_s)]
+
+
+def _replicas(rules: Inspection, workload: Workload) -> list[Finding]:
+    limits = [(rules.workload_min_replicas, "workload-min-replicas")]
+    if workload.kind == "Deployment":
+        limits.append((rules.deployment_min_replicas, "deployment-min-replicas"))
+    if workload.kind == "StatefulSet":
+        limits.append((rules.statefulset_min_replicas, "statefulset-min-replicas"))
+    return [
+        Finding(reason=Against.LOW_REPLICAS, value=workload.replicas, limit=limit, detail=key)
+        for limit, key in limits
+        if workload.replicas < limit
+    ]
+
+
+def _availability(rules: Inspection, workload: Workload, at: float) -> list[Finding]:
+    good = sum(available(pod, rules.pod_min_ready_s, at) for pod in workload.pods)
+    finding = availability(len(workload.pods), good, rules.pod_available_ratio)
+    return [finding] if finding else []
+
+
+def availability(pods: int, good: int, ratio: float) -> Finding | None:
+    """What speaks against advising on so many pods, so many of them available."""
+    if pods == 0:
+        return Finding(reason=Against.NO_PODS)
+    if good == 0:
+        return Finding(reason=Against.NO_AVAILABLE_PODS)
+    if good / pods < ratio:
+        return Finding(reason=Against.LOW_AVAILABILITY, value=good / pods, limit=ratio)
+    return None
+
+
+def inspect_usage(rules: Inspection, workload: Workload) -> list[Finding]:
+    """Whether there is load to scale with, and whether it moves."""
+    values = workload.cpu_cores
+    if not np.any(np.isfinite(values)):
+        return [Finding(reason=Against.NO_HISTORY)]
+    medians = medians_of(workload)
+    checks = (
+        low_usage(float(np.nanmax(values)), rules.min_cpu_usage_threshold_cores),
+        low_fluctuation(float(medians.min()), float(medians.max()), rules.fluctuation_threshold),
+    )
+    return [finding for finding in checks if finding is not None]
+
+
+def medians_of(workload: Workload) -> Floats:
+    hours = workload.hours
+    if hours is None:
+        hours = hours_utc(workload.start, workload.step_s, len(workload.cpu_cores))
+    return hourly_medians(workload.cpu_cores, hours)
+
+
+def low_usage(peak_cores: float, limit: float) -> Finding | None:
+    return Finding(reason=Against.LOW_USAGE, value=peak_cores, limit=limit) if peak_cores < limit else None
+
+
+def low_fluctuation(lowest: float, highest: float, limit: float) -> Finding | None:
+    ratio = fluctuation(lowest, highest)
+    return Finding(reason=Against.LOW_FLUCTUATION, value=ratio, limit=limit) if ratio < limit else None

@@ -1,0 +1,170 @@
+"""The three recommendations of document 000: an autoscaler, requests for each container, a number of replicas."""
+
+from __future__ import annotations
+
+import numpy as np
+from msgspec.structs import replace
+
+from trimtab.core import percentile
+from trimtab.core.advise.facts import Against, Evidence, Finding, Findings, Recommendation, Workload
+from trimtab.core.advise.formulas import after_oom, least_replicas, most_replicas, on_ladder, target_percent
+from trimtab.core.advise.inspect import medians_of
+from trimtab.core.forecast import dsp
+from trimtab.core.forecast.cleaning import clean
+from trimtab.core.model import Missing, Reason
+from trimtab.errors import InvalidInput, NotEnoughData
+from trimtab.policy import Algorithm, Inspection, Size
+from trimtab.series import Floats, Frame, Series
+
+HOUR_S = 3600.0
+# Upstream's histograms; its memory buckets are 100 MiB wide.
+_CRANE_CPU = percentile.Options(bucket_size=0.1, max_value=100.0, exact=True)
+_CRANE_MEMORY = percentile.Options(bucket_size=104857600.0, max_value=104857600000.0, exact=True)
+
+
+def recommend_hpa(rules: Inspection, workload: Workload) -> Recommendation | Findings:
+    """Target from the pods' percentile, floor from the quietest hour, ceiling from P95 of past and future."""
+    request = pod_request(workload)
+    if isinstance(request, Finding):
+        return Findings(reasons=(request,))
+    future = predict(rules, workload)
+    if isinstance(future, Missing) and rules.predictable:
+        return Findings(reasons=(Finding(reason=Against.NOT_PREDICTABLE, detail=future.detail),))
+    known = future.values if isinstance(future, Series) else np.empty(0)
+    usage, medians = pod_usage(rules, workload), medians_of(workload)
+    target = target_percent(usage, request, rules.min_cpu_target_percent, rules.max_cpu_target_percent)
+    least = least_replicas(
+        float(medians.min()), request, rules.max_cpu_target_percent / 100, rules.default_min_replicas
+    )
+    p95 = quantile(rules, np.concatenate([workload.cpu_cores, known]), rules.cpu_percentile)
+    most = most_replicas(p95, request, target / 100, rules.max_replicas_factor, least)
+    after = mean_replicas(workload.cpu_cores, request * target / 100, least, most)
+    return Recommendation(
+        min_replicas=least,
+        max_replicas=most,
+        target_percent=target,
+        metrics=workload.metrics if rules.reference_hpa else (),
+        behavior=workload.behavior if rules.reference_hpa else None,
+        predictable=isinstance(future, Series),
+        evidence=Evidence(
+            pod_request_cores=request,
+            pod_usage_cores=usage,
+            hourly_medians=tuple(medians.tolist()),
+            peak_cores=float(np.nanmax(workload.cpu_cores)),
+            p95_cores=p95,
+            prediction=future.detail if isinstance(future, Missing) else "the next days follow the past ones",
+            replicas_before=workload.replicas,
+            replicas_after=after,
+        ),
+        saved_cores=(workload.replicas - after) * request,
+    )
+
+
+def recommend_resources(rules: Inspection, workload: Workload) -> Recommendation | Findings:
+    """Requests of each container: a percentile with a margin, what survives an OOM kill, a ladder's step."""
+    sizes: dict[str, Size] = {}
+    for name in workload.requests:
+        cpu, memory = workload.container_cpu.get(name), workload.container_memory.get(name)
+        if cpu is None or memory is None or not np.any(np.isfinite(cpu)) or not np.any(np.isfinite(memory)):
+            return Findings(reasons=(Finding(reason=Against.NO_HISTORY, detail=name),))
+        sizes[name] = _container_size(rules, cpu, memory, workload.oom_bytes.get(name))
+    pairs = [(old, sizes[name]) for name, old in workload.requests.items()]
+    return Recommendation(
+        sizes=sizes,
+        saved_cores=_saved(workload, [(old.cpu_cores, new.cpu_cores) for old, new in pairs]),
+        saved_bytes=_saved(workload, [(old.memory_bytes, new.memory_bytes) for old, new in pairs]),
+    )
+
+
+def _container_size(rules: Inspection, cpu: Floats, memory: Floats, oom_bytes: float | None) -> Size:
+    cores = cpu_need(rules, cpu) / rules.cpu_request_utilization
+    size_bytes = memory_need(rules, memory) / rules.memory_request_utilization
+    if rules.oom_protection:
+        size_bytes = after_oom(size_bytes, oom_bytes, rules.oom_bump_ratio)
+    if rules.specification:
+        cores, size_bytes = on_ladder(cores, size_bytes, rules.ladder)
+    return Size(cpu_cores=int(cores * 1000) / 1000, memory_bytes=float(int(size_bytes)))
+
+
+def recommend_replicas(rules: Inspection, workload: Workload) -> Recommendation | Findings:
+    """As many replicas as P95 of CPU needs, or P95 of memory where that is more."""
+    request = pod_request(workload)
+    if isinstance(request, Finding):
+        return Findings(reasons=(request,))
+    if not np.any(np.isfinite(workload.cpu_cores)):
+        return Findings(reasons=(Finding(reason=Against.NO_HISTORY),))
+    p95 = quantile(rules, workload.cpu_cores, rules.cpu_percentile)
+    replicas = least_replicas(p95, request, rules.cpu_target_ratio, rules.default_min_replicas)
+    memory = sum(size.memory_bytes or 0.0 for size in workload.requests.values())
+    if workload.memory_bytes is not None and memory and np.any(np.isfinite(workload.memory_bytes)):
+        top = quantile(rules, workload.memory_bytes, rules.memory_percentile)
+        replicas = max(replicas, least_replicas(top, memory, rules.memory_target_ratio, rules.default_min_replicas))
+    evidence = Evidence(pod_request_cores=request, p95_cores=p95, replicas_before=workload.replicas)
+    return Recommendation(replicas=replicas, evidence=evidence, saved_cores=(workload.replicas - replicas) * request)
+
+
+def pod_request(workload: Workload) -> float | Finding:
+    """CPU of the whole pod; a container without a request is named instead of failing everything."""
+    for name, size in workload.requests.items():
+        if not size.cpu_cores:
+            return Finding(reason=Against.NO_REQUEST, detail=name)
+    total = sum(size.cpu_cores or 0.0 for size in workload.requests.values())
+    return total if total > 0 else Finding(reason=Against.NO_REQUEST, detail="?")
+
+
+def pod_usage(rules: Inspection, workload: Workload) -> float:
+    """The percentile of each container's usage in single pods, added up; else the total shared by the replicas."""
+    pooled = [values for values in workload.container_cpu.values() if np.any(np.isfinite(values))]
+    if not pooled:
+        pooled = [workload.cpu_cores / max(1, workload.replicas)]
+    if crane(rules):
+        return sum(cpu_need(rules, values) for values in pooled)
+    return sum(quantile(rules, values, rules.cpu_request_percentile) for values in pooled)
+
+
+def cpu_need(rules: Inspection, values: Floats) -> float:
+    return _need(rules, values, rules.cpu_request_percentile, _CRANE_CPU) * (1 + rules.cpu_request_margin)
+
+
+def memory_need(rules: Inspection, values: Floats) -> float:
+    return _need(rules, values, rules.memory_request_percentile, _CRANE_MEMORY) * (1 + rules.memory_request_margin)
+
+
+def _need(rules: Inspection, values: Floats, probability: float, buckets: percentile.Options) -> float:
+    if not crane(rules):
+        return quantile(rules, values, probability)
+    frame = Frame(("",), 0.0, 60.0, values[np.newaxis, :])
+    return float(percentile.weighted_percentiles(frame, replace(buckets, percentile=probability))[0])
+
+
+def crane(rules: Inspection) -> bool:
+    return rules.algorithm is Algorithm.CRANE
+
+
+def quantile(rules: Inspection, values: Floats, probability: float) -> float:
+    """Of the samples that are there: interpolated, or by upstream's rank rule."""
+    present = values[np.isfinite(values)]
+    if crane(rules):
+        return percentile.rank_percentile(np.sort(present), probability * 100)
+    return float(np.quantile(present, probability))
+
+
+def predict(rules: Inspection, workload: Workload) -> Series | Missing:
+    """The next seven days, or why they cannot be known."""
+    present = np.isfinite(workload.cpu_cores)
+    times: Floats = workload.start + workload.step_s * np.arange(len(workload.cpu_cores), dtype=np.float64)
+    try:
+        history = clean(Series(times[present], workload.cpu_cores[present]), workload.step_s, HOUR_S)
+        return dsp.predict(history, workload.step_s, dsp.Options(history_s=rules.cpu_history_s, exact=crane(rules)))
+    except (NotEnoughData, InvalidInput) as error:
+        return Missing(reason=Reason.NOT_PREDICTABLE, detail=str(error))
+
+
+def mean_replicas(usage: Floats, capacity_cores: float, least: int, most: int) -> float:
+    """What the settings would have run on average over the history, without delays."""
+    present = usage[np.isfinite(usage)]
+    return float(np.mean(np.clip(np.ceil(present / capacity_cores), least, most)))
+
+
+def _saved(workload: Workload, pairs: list[tuple[float | None, float | None]]) -> float:
+    return workload.replicas * sum((old or 0.0) - (new or 0.0) for old, new in pairs if old is not None)
