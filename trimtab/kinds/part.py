@@ -24,13 +24,15 @@ class Rule(NamedTuple):
     at: str
     fix: str
     cel: str = ""
-    schema: dict[str, Any] = {}  # noqa: RUF012  (never changed)
+    schema: dict[str, Any] = {}  # never changed
 
 
 class Part(BaseModel):
     """A piece of a manifest; fields are spelled in camelCase outside and in snake_case here."""
 
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, alias_generator=to_camel, hide_input_in_errors=True)
+    model_config = ConfigDict(
+        strict=True, extra="forbid", frozen=True, alias_generator=to_camel, hide_input_in_errors=True
+    )
     rules: ClassVar[tuple[Rule, ...]] = ()
 
     def problems(self) -> Iterator[InvalidInput]:

@@ -71,7 +71,11 @@ def _fix(model: type[BaseModel], error: ErrorDetails) -> str:
 
 def _unknown(name: str, known: list[str]) -> str:
     near = nearest(name, known)
-    return f"there is no such field; did you mean {near}?" if near else f"there is no such field; known: {', '.join(known)}"
+    return (
+        f"there is no such field; did you mean {near}?"
+        if near
+        else f"there is no such field; known: {', '.join(known)}"
+    )
 
 
 def nearest(name: str, known: list[str]) -> str | None:

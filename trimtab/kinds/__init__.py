@@ -1,0 +1,82 @@
+"""What users write and read: one module a kind, each with fields, defaults, errors with a path, and to_policy().
+
+`read(manifest)` gives the right kind; `obj.to_policy(at)` (an Analytics: `obj.to_inspection()`) what it means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from trimtab.errors import InvalidInput
+from trimtab.kinds.analytics import Analytics, Recommendation
+from trimtab.kinds.autoscaler import Autoscaler
+from trimtab.kinds.custom_hpa import CustomHpa
+from trimtab.kinds.effective_hpa import EffectiveHpa
+from trimtab.kinds.hpa import Hpa, HpaV1
+from trimtab.kinds.hvpa import Hvpa
+from trimtab.kinds.meta import Kind, TargetRef
+from trimtab.kinds.problems import invalid_object, nearest
+
+Scaler = Autoscaler | EffectiveHpa | Hvpa | Hpa | HpaV1
+
+KINDS: dict[tuple[str, str], type[Kind]] = {
+    ("trimtab.dev/v1alpha1", "Autoscaler"): Autoscaler,
+    ("autoscaling.crane.io/v1alpha1", "EffectiveHorizontalPodAutoscaler"): EffectiveHpa,
+    ("analysis.crane.io/v1alpha1", "Analytics"): Analytics,
+    ("analysis.crane.io/v1alpha1", "Recommendation"): Recommendation,
+    ("autoscaling.k8s.io/v1alpha1", "Hvpa"): Hvpa,
+    ("autoscaling/v2", "HorizontalPodAutoscaler"): Hpa,
+    ("autoscaling/v2beta2", "HorizontalPodAutoscaler"): Hpa,
+    ("autoscaling/v1", "HorizontalPodAutoscaler"): HpaV1,
+}
+
+
+def read(manifest: Mapping[str, Any]) -> Kind:
+    """The kind of a manifest, checked; InvalidObject holds everything that is wrong with it."""
+    kind = kind_of(manifest)
+    metadata = manifest.get("metadata")
+    name = metadata.get("name", "?") if isinstance(metadata, Mapping) else "?"
+    try:
+        return kind.model_validate(without_nulls(manifest))
+    except ValidationError as error:
+        raise invalid_object(f"{manifest['kind']}/{name}", kind, error) from None
+
+
+def kind_of(manifest: Mapping[str, Any]) -> type[Kind]:
+    """The class of a manifest by its apiVersion and kind."""
+    version, name = manifest.get("apiVersion"), manifest.get("kind")
+    if (found := KINDS.get((str(version), str(name)))) is not None:
+        return found
+    versions = sorted({known for known, kind in KINDS if kind == name})
+    if versions:
+        raise InvalidInput("apiVersion", version, f"{name} is understood as {', '.join(versions)}")
+    near = nearest(str(name), sorted({kind for _, kind in KINDS}))
+    raise InvalidInput("kind", name, f"did you mean {near}?" if near else "this kind is not ours to read")
+
+
+def without_nulls(value: Any) -> Any:
+    """`field:` with nothing behind it means that the field is not there, as it does to the API server."""
+    if isinstance(value, Mapping):
+        return {name: without_nulls(inner) for name, inner in value.items() if inner is not None}
+    return [without_nulls(inner) for inner in value] if isinstance(value, list) else value
+
+
+__all__ = [
+    "KINDS",
+    "Kind",
+    "Scaler",
+    "TargetRef",
+    "read",
+    "kind_of",
+    "Autoscaler",
+    "EffectiveHpa",
+    "Hvpa",
+    "Hpa",
+    "HpaV1",
+    "CustomHpa",
+    "Analytics",
+    "Recommendation",
+]

@@ -1,0 +1,104 @@
+"""Analytics and Recommendation (analysis.crane.io/v1alpha1, document 000): what to inspect, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any, ClassVar, Literal
+
+from msgspec.structs import replace
+from pydantic import Field
+
+from trimtab.errors import InvalidInput
+from trimtab.kinds.amounts import Text
+from trimtab.kinds.config_keys import config_problems, settings_of
+from trimtab.kinds.meta import Kind
+from trimtab.kinds.part import Part, Rule
+from trimtab.kinds.selector import Selector
+from trimtab.policy import Advice, Inspection
+
+DEFAULT_PERIOD_S = 86400
+
+AdviceType = Literal["HPA", "Resource", "Replicas"]
+
+
+class CompletionStrategy(Part):
+    """Once, or again and again."""
+
+    completion_strategy_type: Literal["Once", "Periodical"] = "Once"
+    period_seconds: Annotated[int, Field(ge=1, le=86400 * 365)] | None = None
+
+    @property
+    def period_s(self) -> float | None:
+        """None: once and never again."""
+        if self.completion_strategy_type == "Once":
+            return None
+        return float(self.period_seconds or DEFAULT_PERIOD_S)
+
+
+class ResourceSelector(Part):
+    """One workload by name, or all of a kind whose labels match."""
+
+    kind: Text
+    api_version: Text
+    name: str | None = None
+    label_selector: Selector | None = None
+
+
+class AnalyticsSpec(Part):
+    type: AdviceType
+    resource_selectors: Annotated[list[ResourceSelector], Field(min_length=1, max_length=100)]
+    completion_strategy: CompletionStrategy = CompletionStrategy()
+    config: dict[str, str] = {}
+
+    def problems(self) -> Iterator[InvalidInput]:
+        yield from super().problems()
+        for problem in config_problems(self.config, Advice(self.type)):
+            yield InvalidInput(f'config["{problem.path}"]', problem.value, problem.fix)
+
+
+class Analytics(Kind):
+    """Asks for recommendations."""
+
+    api_version: Literal["analysis.crane.io/v1alpha1"]
+    kind: Literal["Analytics"]
+    spec: AnalyticsSpec
+
+    def to_inspection(self) -> Inspection:
+        advice = Advice(self.spec.type)
+        settings = settings_of(self.spec.config, advice)
+        return replace(Inspection(advice=advice), **settings)
+
+
+class ObjectReference(Part):
+    """Kubernetes' ObjectReference, as far as it names a workload."""
+
+    kind: Text
+    name: Text
+    api_version: str | None = None
+    namespace: str | None = None
+    uid: str | None = None
+    resource_version: str | None = None
+    field_path: str | None = None
+
+
+class RecommendationSpec(Part):
+    target_ref: ObjectReference
+    type: AdviceType
+    completion_strategy: CompletionStrategy = CompletionStrategy()
+    adoption_type: Literal["Status", "StatusAndAnnotation", "Auto"] = "StatusAndAnnotation"
+
+    rules: ClassVar[tuple[Rule, ...]] = ()
+
+
+class Recommendation(Kind):
+    """What one workload should become; its status carries the value."""
+
+    api_version: Literal["analysis.crane.io/v1alpha1"]
+    kind: Literal["Recommendation"]
+    spec: RecommendationSpec
+
+    @property
+    def value(self) -> str | None:
+        """The recommended YAML, as the status prints it."""
+        status: dict[str, Any] = self.status or {}
+        return status.get("recommendedValue")

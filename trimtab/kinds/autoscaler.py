@@ -1,0 +1,158 @@
+"""Autoscaler (trimtab.dev/v1alpha1): a superset of autoscaling/v2; everything beyond it is optional."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, ClassVar, Literal
+
+from msgspec.structs import replace
+from pydantic import Field, PlainValidator, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from trimtab.kinds.amounts import DURATION, INT32, Count, CountOrZero
+from trimtab.kinds.behavior import OurBehavior
+from trimtab.kinds.blend import BlendSpec
+from trimtab.kinds.horizontal import MIN_AT_MOST_MAX, ZERO_NEEDS_EYES, horizontal
+from trimtab.kinds.meta import Kind, TargetRef
+from trimtab.kinds.metric import Metrics
+from trimtab.kinds.part import Part, Rule
+from trimtab.kinds.schedule import Schedule
+from trimtab.kinds.vertical import VerticalSpec
+from trimtab.policy import Absence, Bounds, Mode, OutlookChoice, Policy
+from trimtab.quantity import parse_duration
+
+STARTUP = "startup"
+_HORIZON = f"^({STARTUP}|{DURATION[1:-1]})$"
+
+
+def _check_horizon(value: object) -> object:
+    whole = isinstance(value, int) and not isinstance(value, bool) and 0 < value <= 86400 * 7
+    if whole or (isinstance(value, str) and re.match(_HORIZON, value)):
+        return value
+    raise PydanticCustomError(
+        "horizon", 'write "startup" (the measured start-up time), seconds, or a duration such as "5m"'
+    )
+
+
+Horizon = Annotated[
+    str | int,
+    PlainValidator(_check_horizon),
+    WithJsonSchema(
+        {
+            "anyOf": [{"type": "integer"}, {"type": "string"}],
+            "x-kubernetes-int-or-string": True,
+            "pattern": _HORIZON,
+            "minimum": 1,
+            "maximum": 86400 * 7,
+            "default": STARTUP,
+        }
+    ),
+]
+
+
+class Forecast(Part):
+    """Which model looks ahead, and how far; what it expects may only add to what the load needs now."""
+
+    model: Literal["linear", "dsp", "percentile"]
+    horizon: Horizon = STARTUP
+
+    def outlook(self) -> OutlookChoice:
+        horizon_s = None if self.horizon == STARTUP else parse_duration(self.horizon)
+        return OutlookChoice(model=self.model, horizon_s=horizon_s)
+
+
+class Fallback(Part):
+    """A floor while metrics are missing; with allowDecrease it may also lower the workload."""
+
+    replicas: CountOrZero
+    allow_decrease: bool = False
+
+
+class MetricFailure(Part):
+    """First hold, then fall back."""
+
+    hold_seconds: Annotated[int, Field(ge=0, le=86400)] = 300
+    then: Fallback | None = None
+
+    def absence(self) -> Absence:
+        hold_s = float(self.hold_seconds)
+        if self.then is None:
+            return Absence(hold_s=hold_s)
+        return Absence(hold_s=hold_s, then_replicas=self.then.replicas, allow_decrease=self.then.allow_decrease)
+
+
+class AutoscalerSpec(Part):
+    scale_target_ref: TargetRef
+    min_replicas: CountOrZero = 1
+    max_replicas: Count | None = None
+    metrics: Annotated[list[Metrics], Field(max_length=50)] | None = None
+    behavior: OurBehavior | None = None
+    mode: Literal["Auto", "Shadow", "Paused"] = "Auto"
+    forecast: Forecast | None = None
+    vertical: VerticalSpec | None = None
+    blend: BlendSpec | None = None
+    schedules: Annotated[list[Schedule], Field(max_length=30)] | None = None
+    on_metric_failure: MetricFailure | None = None
+
+    rules: ClassVar = (
+        MIN_AT_MOST_MAX,
+        ZERO_NEEDS_EYES,
+        Rule(
+            lambda s: s.max_replicas is not None or s.vertical is not None,
+            at="maxReplicas",
+            fix="set it; only an Autoscaler with `vertical` may leave the number of pods to others",
+            cel="has(self.maxReplicas) || has(self.vertical)",
+        ),
+        Rule(
+            lambda s: s.max_replicas is not None or not (s.metrics or s.behavior or s.forecast or s.blend),
+            at="maxReplicas",
+            fix="set it: metrics, behavior, forecast and blend move the number of pods",
+            cel="has(self.maxReplicas) || !((has(self.metrics) && self.metrics.size() > 0)"
+            " || has(self.behavior) || has(self.forecast) || has(self.blend))",
+        ),
+        Rule(
+            lambda s: s.blend is None or s.vertical is not None,
+            at="blend",
+            fix="blend needs vertical: without it there is nothing to blend",
+            cel="!has(self.blend) || has(self.vertical)",
+        ),
+        Rule(
+            lambda s: len({one.name for one in s.schedules or []}) == len(s.schedules or []),
+            at="schedules",
+            fix="each schedule needs a name of its own",
+            cel="!has(self.schedules) || self.schedules.all(a, self.schedules.exists_one(b, a.name == b.name))",
+        ),
+    )
+
+
+class Autoscaler(Kind):
+    """One object for one workload, both axes."""
+
+    api_version: Literal["trimtab.dev/v1alpha1"]
+    kind: Literal["Autoscaler"]
+    spec: AutoscalerSpec
+
+    @property
+    def target(self) -> TargetRef:
+        return self.spec.scale_target_ref
+
+    def to_policy(self, at: float) -> Policy:
+        policy, spec = self._replicas(at), self.spec
+        if spec.forecast:
+            policy = replace(policy, outlook=spec.forecast.outlook())
+        if spec.vertical:
+            policy = replace(policy, vertical=spec.vertical.vertical())
+        if spec.blend:
+            policy = replace(policy, blend=spec.blend.blend(spec.min_replicas, spec.max_replicas or INT32))
+        if spec.on_metric_failure:
+            policy = replace(policy, absence=spec.on_metric_failure.absence())
+        return replace(policy, admit=self.admit(Mode(spec.mode)))
+
+    def _replicas(self, at: float) -> Policy:
+        spec = self.spec
+        if spec.max_replicas is None:  # vertical only: no signal moves the pods, the floor still holds
+            policy = Policy(settle=(), bounds=Bounds(min_replicas=spec.min_replicas, max_replicas=INT32))
+        else:
+            policy = horizontal(spec.min_replicas, spec.max_replicas, spec.metrics, spec.behavior)
+        spans = tuple(span for one in spec.schedules or [] for span in one.spans(at))
+        return replace(policy, bounds=replace(policy.bounds, spans=spans)) if spans else policy

@@ -1,0 +1,130 @@
+"""How fast and how far: `behavior` of autoscaling/v2, and the words of document 002 that Autoscaler adds.
+
+Without `behavior` an HPA follows other rules than with an empty one (Kubernetes fills defaults only into the latter).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from trimtab.kinds.amounts import INT32, Count, Fraction
+from trimtab.kinds.amounts import Tolerance as ToleranceText
+from trimtab.kinds.part import Part
+from trimtab.policy import (
+    Cooldown,
+    MaxFactor,
+    MinFactor,
+    Rate,
+    RatePolicy,
+    Rates,
+    Rule,
+    Select,
+    Stabilise,
+    StabiliseMax,
+    Tolerance,
+    UpLimit,
+)
+from trimtab.quantity import parse_quantity
+
+_UNCAPPED = float(INT32)  # a factor nobody reaches; JSON has no infinity
+
+
+class ScalingPolicy(Part):
+    """So many pods, or so many percent, within a period."""
+
+    type: Literal["Pods", "Percent"]
+    value: Count
+    period_seconds: Annotated[int, Field(ge=1, le=1800)]
+
+
+class ScalingRules(Part):
+    """One direction, as autoscaling/v2 has it."""
+
+    stabilization_window_seconds: Annotated[int, Field(ge=0, le=3600)] | None = None
+    select_policy: Literal["Max", "Min", "Disabled"] | None = None
+    policies: Annotated[list[ScalingPolicy], Field(min_length=1, max_length=20)] | None = None
+    tolerance: ToleranceText | None = None
+
+    def rates(self, default: Rates) -> Rates:
+        if self.policies is None:
+            policies = default.policies
+        else:
+            policies = tuple(
+                RatePolicy(percent=one.type == "Percent", value=one.value, period_s=one.period_seconds)
+                for one in self.policies
+            )
+        return Rates(select=Select(self.select_policy or "Max"), policies=policies)
+
+
+class OurScalingRules(ScalingRules):
+    """One direction of an Autoscaler: a rest after a step, the smallest step worth it, the largest allowed."""
+
+    cooldown_seconds: Annotated[int, Field(ge=0, le=86400)] | None = None
+    min_factor: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)] | None = None
+    max_factor: Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)] | None = None
+
+
+class OurDownRules(OurScalingRules):
+    min_factor: Fraction | None = None
+    max_factor: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] | None = None
+
+
+class Behavior(Part):
+    """Both directions, as autoscaling/v2 has them."""
+
+    scale_up: ScalingRules | None = None
+    scale_down: ScalingRules | None = None
+
+    def settle(self) -> tuple[Rule, ...]:
+        up, down = self.scale_up or _NOTHING, self.scale_down or _NOTHING
+        window_s = down.stabilization_window_seconds
+        stabilise = Stabilise(
+            up_s=float(up.stabilization_window_seconds or 0), down_s=300.0 if window_s is None else float(window_s)
+        )
+        return (stabilise, Rate(up=up.rates(_RATE.up), down=down.rates(_RATE.down)))
+
+    def tolerance(self) -> Tolerance:
+        up, down = self.scale_up or _NOTHING, self.scale_down or _NOTHING
+        usual = Tolerance()
+        return Tolerance(
+            up=usual.up if up.tolerance is None else parse_quantity(up.tolerance),
+            down=usual.down if down.tolerance is None else parse_quantity(down.tolerance),
+        )
+
+
+class OurBehavior(Behavior):
+    """Both directions of an Autoscaler."""
+
+    scale_up: OurScalingRules | None = None
+    scale_down: OurDownRules | None = None
+
+    def settle(self) -> tuple[Rule, ...]:
+        """HPA's rules, then document 002's in its own order: cap, rest, worth it."""
+        up, down = self.scale_up or _OURS, self.scale_down or _OURS
+        extra: list[Rule] = []
+        if (up.max_factor, down.max_factor) != (None, None):
+            extra.append(MaxFactor(up=_or(up.max_factor, _UNCAPPED), down=_or(down.max_factor, 1.0)))
+        if (up.cooldown_seconds, down.cooldown_seconds) != (None, None):
+            extra.append(Cooldown(up_s=_or(up.cooldown_seconds, 0.0), down_s=_or(down.cooldown_seconds, 0.0)))
+        if (up.min_factor, down.min_factor) != (None, None):
+            extra.append(MinFactor(up=_or(up.min_factor, 0.0), down=_or(down.min_factor, 0.0)))
+        return super().settle() + tuple(extra)
+
+
+def _or(value: float | None, default: float) -> float:
+    return default if value is None else float(value)
+
+
+_RATE = Rate()
+_NOTHING = ScalingRules()
+_OURS = OurScalingRules()
+
+
+def settle_of(behavior: Behavior | None) -> tuple[Rule, ...]:
+    return (StabiliseMax(), UpLimit()) if behavior is None else behavior.settle()
+
+
+def tolerance_of(behavior: Behavior | None) -> Tolerance:
+    return Tolerance() if behavior is None else behavior.tolerance()

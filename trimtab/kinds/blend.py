@@ -1,0 +1,194 @@
+"""How both axes become one plan: weights (document 001), buckets (document 004) or capacity (ours)."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal, NamedTuple
+
+from pydantic import Field
+
+from trimtab.kinds.amounts import Count, Fraction, Quantity, amount
+from trimtab.kinds.part import Part, Rule
+from trimtab.kinds.vertical import Amounts, at_most_cel, size_of
+from trimtab.policy import Blend, Bucket, Buckets, Capacity, Margin, Margins, Size, Sizing, Stage, Weights
+
+
+class Interval(Part):
+    """From startReplicaCount to lastReplicaCount, ends included, vpaWeight of the change is vertical."""
+
+    vpa_weight: Fraction
+    start_replica_count: Count | None = None
+    last_replica_count: Count | None = None
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            lambda i: (
+                i.start_replica_count is None
+                or i.last_replica_count is None
+                or i.start_replica_count <= i.last_replica_count
+            ),
+            at="startReplicaCount",
+            fix="must not be above lastReplicaCount",
+            cel="!has(self.startReplicaCount) || !has(self.lastReplicaCount)"
+            " || self.startReplicaCount <= self.lastReplicaCount",
+        ),
+    )
+
+    def stage(self, share: float, least: int, most: int) -> Stage:
+        """Open ends reach to the replica bounds."""
+        first = self.start_replica_count if self.start_replica_count is not None else least
+        last = self.last_replica_count if self.last_replica_count is not None else most
+        return Stage(vertical_share=share, first=first, last=last)
+
+
+class ReplicaRange(Part):
+    min: Count
+    max: Count
+
+    rules: ClassVar = (
+        Rule(lambda r: r.min <= r.max, at="min", fix="must not be above max", cel="self.min <= self.max"),
+    )
+
+
+class QuantityRange(Part):
+    """Per replica."""
+
+    min: Quantity
+    max: Quantity
+
+    rules: ClassVar = (
+        Rule(
+            lambda r: (amount(r.min) or 0.0) <= (amount(r.max) or 0.0),
+            at="min",
+            fix="must not be above max",
+            cel=at_most_cel("self.min", "self.max"),
+        ),
+    )
+
+
+class BucketSpec(Part):
+    """Document 004: a range of replicas, and the size each of them may have."""
+
+    replicas: ReplicaRange
+    cpu: QuantityRange | None = None
+    memory: QuantityRange | None = None
+
+    rules: ClassVar = (
+        Rule(
+            lambda b: b.cpu is not None or b.memory is not None,
+            at="cpu",
+            fix="a bucket needs cpu, memory or both",
+            cel="has(self.cpu) || has(self.memory)",
+        ),
+    )
+
+    def bucket(self) -> Bucket:
+        cpu, memory = self.cpu or _OPEN, self.memory or _OPEN
+        return Bucket(
+            replicas_min=self.replicas.min,
+            replicas_max=self.replicas.max,
+            least=Size(cpu_cores=amount(cpu.min), memory_bytes=amount(memory.min)),
+            most=Size(cpu_cores=amount(cpu.max), memory_bytes=amount(memory.max)),
+        )
+
+
+class _Open(NamedTuple):
+    """A resource the bucket does not speak of."""
+
+    min: None = None
+    max: None = None
+
+
+_OPEN = _Open()
+
+
+def _rising(buckets: list[BucketSpec] | None) -> bool:
+    return all(a.replicas.max < b.replicas.min for a, b in zip(buckets or [], (buckets or [])[1:], strict=False))
+
+
+def _same_resources(buckets: list[BucketSpec] | None) -> bool:
+    return len({(b.cpu is None, b.memory is None) for b in buckets or []}) <= 1
+
+
+def bucket_rules(path: str) -> tuple[Rule, ...]:
+    """Buckets stand in the order of their replicas, share none, and speak of the same resources."""
+    pick, some = path, f"!has(self.{path})"
+    touch = "a.replicas.min <= b.replicas.max && b.replicas.min <= a.replicas.max"
+    apart = f"self.{path}.all(a, self.{path}.exists_one(b, {touch}))"
+    order = f"self.{path}.map(b, b.replicas.min).isSorted()"
+    same = f"self.{path}.all(b, has(b.cpu) == has(self.{path}[0].cpu) && has(b.memory) == has(self.{path}[0].memory))"
+    return (
+        Rule(
+            lambda s: _rising(s.buckets),
+            at=pick,
+            fix="list buckets from few to many replicas; each starts above the last one's replicas.max",
+            cel=f"{some} || ({apart} && {order})",
+        ),
+        Rule(
+            lambda s: _same_resources(s.buckets),
+            at=pick,
+            fix="all buckets must name the same resources",
+            cel=f"{some} || {same}",
+        ),
+    )
+
+
+class WeightsSpec(Part):
+    """Document 001: stages by the number of replicas."""
+
+    intervals: Annotated[list[Interval], Field(min_length=1, max_length=50)]
+
+
+class BucketsSpec(Part):
+    """Document 004, with how shares become sizes and how much later replicas are removed than added."""
+
+    buckets: Annotated[list[BucketSpec], Field(min_length=1, max_length=50)]
+    sizing: Literal["Guarded", "Share", "MaxOfVpaAndShare", "NeverShrink"] = "Guarded"
+    overlap: Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)] = 0.1
+
+    rules: ClassVar = bucket_rules("buckets")
+
+    def rule(self) -> Buckets:
+        margin = Margin(percent=float(self.overlap_percent))
+        return Buckets(
+            buckets=tuple(one.bucket() for one in self.buckets),
+            sizing=Sizing(self.sizing),
+            overlap=Margins(cpu=margin, memory=margin),
+        )
+
+
+class CapacitySpec(Part):
+    """Total demand first, then replicas and size on one path."""
+
+    base: Amounts | None = None
+    preferred: Amounts | None = None
+    hysteresis: Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)] = 0.1
+
+    def rule(self) -> Capacity:
+        base, preferred = size_of(self.base), size_of(self.preferred)
+        return Capacity(base=base, hysteresis=float(self.hysteresis), preferred=preferred)
+
+
+class BlendSpec(Part):
+    """Exactly one way."""
+
+    weights: WeightsSpec | None = None
+    buckets: BucketsSpec | None = None
+    capacity: CapacitySpec | None = None
+
+    rules: ClassVar = (
+        Rule(
+            lambda b: [b.weights, b.buckets, b.capacity].count(None) == 2,
+            at="",
+            fix="choose exactly one of weights, buckets, capacity",
+            cel="[has(self.weights), has(self.buckets), has(self.capacity)].filter(x, x).size() == 1",
+        ),
+    )
+
+    def blend(self, least: int, most: int) -> Blend:
+        if self.weights is not None:
+            intervals = self.weights.intervals
+            return Weights(stages=tuple(one.stage(float(one.vpa_weight), least, most) for one in intervals))
+        if self.buckets is not None:
+            return self.buckets.rule()
+        assert self.capacity is not None
+        return self.capacity.rule()

@@ -1,0 +1,221 @@
+"""The configuration keys of document 000 and of its later versions: what each means, its unit, and who else spells it how.
+
+`ehpa.KEY`, `replicas.KEY` and plain KEY are one key; `resource.KEY` belongs to the requests of containers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from trimtab.errors import InvalidInput
+from trimtab.kinds.problems import nearest
+from trimtab.policy import Advice, Algorithm
+from trimtab.quantity import GIB, parse_duration
+
+ALGORITHM = "trimtab.dev/algorithm"
+SPECIFICATION, LADDER = "specification", "specification-config"
+_PREFIXES = ("ehpa.", "replicas.")
+_RESOURCE = "resource."
+
+
+def _whole(text: str) -> int:
+    if not text.isdecimal():
+        raise ValueError('write a whole number such as "2"')
+    return int(text)
+
+
+def _number(text: str) -> float:
+    return _bounded(text, 1e9, 'write a number such as "1.5"')
+
+
+def _cores(text: str) -> float:
+    return _bounded(text, 1e6, 'write a number of cores such as "0.5" or "10"')
+
+
+def _ratio(text: str) -> float:
+    return _bounded(text, 1.0, 'write a ratio from 0 to 1 such as "0.5"')
+
+
+def _share(text: str) -> float:
+    """A ratio; the second generation wrote percent, which no ratio can be mistaken for."""
+    value = _bounded(text, 100.0, 'write a ratio such as "0.95", or a percentage such as "95"')
+    return value / 100.0 if value > 1.0 else value
+
+
+def _percent(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 100:
+        raise ValueError('write a whole percentage from 1 to 100 such as "75"')
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        return parse_duration(text)
+    except InvalidInput as problem:
+        raise ValueError(problem.fix) from None
+
+
+def _flag(text: str) -> bool:
+    if text not in ("true", "false"):
+        raise ValueError('write "true" or "false"')
+    return text == "true"
+
+
+def _algorithm(text: str) -> Algorithm:
+    if text not in tuple(Algorithm):
+        raise ValueError('write "exact" (document 000 as written) or "crane" (its program\'s numbers)')
+    return Algorithm(text)
+
+
+def _ladder(text: str) -> tuple[tuple[float, float], ...]:
+    """Sizes such as "0.25c0.25g,1c2g": cores and GiB."""
+    steps = []
+    for step in filter(None, (one.strip() for one in text.split(","))):
+        cores, mark, rest = step.partition("c")
+        if not mark or not rest.endswith("g"):
+            raise ValueError('write sizes such as "0.25c0.25g,1c2g" (cores and GiB)')
+        steps.append((_cores(cores), _number(rest[:-1]) * GIB))
+    return tuple(steps)
+
+
+def _bounded(text: str, most: float, fix: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise ValueError(fix) from None
+    if not 0.0 <= value <= most:
+        raise ValueError(fix)
+    return value
+
+
+class Key(NamedTuple):
+    field: str
+    read: Callable[[str], Any]
+
+
+_KEYS = {
+    "deployment-min-replicas": Key("deployment_min_replicas", _whole),
+    "statefulset-min-replicas": Key("statefulset_min_replicas", _whole),
+    "workload-min-replicas": Key("workload_min_replicas", _whole),
+    "pod-min-ready-seconds": Key("pod_min_ready_s", _number),
+    "pod-available-ratio": Key("pod_available_ratio", _ratio),
+    "default-min-replicas": Key("default_min_replicas", _whole),
+    "max-replicas-factor": Key("max_replicas_factor", _number),
+    "min-cpu-usage-threshold": Key("min_cpu_usage_cores", _cores),
+    "fluctuation-threshold": Key("fluctuation_threshold", _number),
+    "min-cpu-target-utilization": Key("min_cpu_target_percent", _percent),
+    "max-cpu-target-utilization": Key("max_cpu_target_percent", _percent),
+    "reference-hpa": Key("reference_hpa", _flag),
+    "predictable": Key("must_be_predictable", _flag),
+    "cpu-percentile": Key("cpu_percentile", _share),
+    "cpu-target-utilization": Key("cpu_target_ratio", _share),
+    "mem-target-utilization": Key("memory_target_ratio", _share),
+}
+_RESOURCE_KEYS = {
+    "cpu-request-percentile": Key("request_percentile", _share),
+    "cpu-request-margin-fraction": Key("request_margin", _number),
+    "cpu-model-history-length": Key("history_s", _seconds),
+    "oom-protection": Key("oom_protection", _flag),
+    "oom-bump-ratio": Key("oom_bump_ratio", _number),
+}
+# Upstream has them; here they mean nothing (`ignored.py` says so to the user).
+IGNORED_KEYS = frozenset(
+    f"{_RESOURCE}{name}"
+    for name in (
+        "cpu-sample-interval",
+        "mem-sample-interval",
+        "mem-request-percentile",
+        "mem-request-margin-fraction",
+        "mem-model-history-length",
+        "cpu-target-utilization",
+        "mem-target-utilization",
+        "cpu-histogram-bucket-size",
+        "cpu-histogram-max-value",
+        "mem-histogram-bucket-size",
+        "mem-histogram-max-value",
+        "cpu-model-history-completion-check",
+        "history-completion-check",
+        "oom-history-length",
+    )
+) | {"mem-percentile", "creation-cooldown"}
+
+
+def known_keys(advice: Advice) -> dict[str, Key]:
+    """Every spelling that is understood for this kind of advice."""
+    keys = {ALGORITHM: Key("algorithm", _algorithm), LADDER: Key("size_ladder", _ladder), SPECIFICATION: Key("", _flag)}
+    keys |= {f"{_RESOURCE}{name}": key for name, key in _RESOURCE_KEYS.items()}
+    keys |= {f"{_RESOURCE}{name}": keys[name] for name in (SPECIFICATION, LADDER)}
+    if advice is Advice.RESOURCE:
+        keys |= _RESOURCE_KEYS
+    keys |= {f"{prefix}{name}": key for name, key in _KEYS.items() for prefix in ("", *_PREFIXES)}
+    return keys
+
+
+def plain(name: str) -> str:
+    """A key without the prefix of its generation."""
+    return next((name.removeprefix(prefix) for prefix in _PREFIXES if name.startswith(prefix)), name)
+
+
+def ignored(name: str, advice: Advice) -> bool:
+    bare = f"{_RESOURCE}{name}" if advice is Advice.RESOURCE else name
+    return plain(name) in IGNORED_KEYS or name in IGNORED_KEYS or bare in IGNORED_KEYS
+
+
+def config_problems(config: Mapping[str, str], advice: Advice) -> Iterator[InvalidInput]:
+    """Unknown keys with the nearest right one, values out of their unit, one key written twice."""
+    known, seen = known_keys(advice), dict[str, str]()
+    for name, value in config.items():
+        if name not in known:
+            if not ignored(name, advice):
+                near = nearest(name, list(known))
+                fix = f"there is no such key; did you mean {near}?" if near else "there is no such key"
+                yield InvalidInput(name, value, fix)
+            continue
+        try:
+            known[name].read(value)
+        except ValueError as error:
+            yield InvalidInput(name, value, str(error))
+        if plain(name) in seen:
+            yield InvalidInput(name, value, f"this is {seen[plain(name)]} again; write one of them")
+        seen[plain(name)] = name
+
+
+def settings_of(config: Mapping[str, str], advice: Advice) -> dict[str, Any]:
+    """The fields of an Inspection that a checked config sets."""
+    known = known_keys(advice)
+    values = {known[name].field: known[name].read(value) for name, value in config.items() if name in known}
+    wanted = config.get(SPECIFICATION, config.get(f"{_RESOURCE}{SPECIFICATION}", "false")) == "true"
+    if wanted:
+        values.setdefault("size_ladder", DEFAULT_LADDER)
+    else:
+        values.pop("size_ladder", None)
+    values.pop("", None)
+    return values
+
+
+_CORES = (0.25, 0.5, 1, 2, 4, 8, 16, 32, 64)
+# Upstream's sizes are 29 steps from a quarter core to 64; ours are every power of two with 1, 2 and 4 GiB a core.
+DEFAULT_LADDER = tuple((float(cores), cores * ratio * GIB) for cores in _CORES for ratio in (1, 2, 4))
+
+
+def resolve(
+    configs: list[Mapping[str, Any]], target: Mapping[str, str], overrides: Mapping[str, str]
+) -> dict[str, str]:
+    """The properties of a ConfigSet for one target: more specific entries overlay, the Analytics' own keys overlay all.
+
+    An entry without targets counts only while nothing more specific has matched, as upstream has it.
+    """
+    best, properties = -1, dict[str, str]()
+    for config in configs:
+        level = max((match_level(one, target) for one in config.get("targets") or []), default=0)
+        if level > best:
+            best = level
+            properties |= config.get("properties") or {}
+    return properties | dict(overrides)
+
+
+def match_level(selector: Mapping[str, str], target: Mapping[str, str]) -> int:
+    """How many fields of the target a selector names rightly; -1 when it names one wrongly."""
+    named = [(name, selector.get(name)) for name in ("namespace", "kind", "name") if selector.get(name)]
+    return len(named) if all(target.get(name) == value for name, value in named) else -1

@@ -1,0 +1,181 @@
+"""EffectiveHorizontalPodAutoscaler (autoscaling.crane.io/v1alpha1): an HPA with crons, prediction and Preview (document 000).
+
+Crons are floors reached exactly, without HPA's tolerance; the forecast may only add; Preview decides and writes nothing
+but specificReplicas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any, ClassVar, Literal
+
+from msgspec.structs import replace
+from pydantic import Field
+
+from trimtab.errors import InvalidInput
+from trimtab.kinds.amounts import Count, CountOrZero, Duration
+from trimtab.kinds.behavior import Behavior
+from trimtab.kinds.horizontal import MIN_AT_MOST_MAX, ZERO_NEEDS_EYES, horizontal
+from trimtab.kinds.meta import Kind, TargetRef
+from trimtab.kinds.metric import MetricSpec
+from trimtab.kinds.part import Part, Rule
+from trimtab.kinds.schedule import schedule_problems, spans_of
+from trimtab.policy import Mode, OutlookChoice, Policy, Span
+from trimtab.quantity import parse_duration
+
+_NUMBER = r"^[0-9]+(\.[0-9]+)?$"
+NumberText = Annotated[str, Field(pattern=_NUMBER, max_length=32)]
+LEAST_HISTORY_S, LONGEST_SAMPLE_S = 48 * 3600.0, 3600.0
+
+
+class CronSpec(Part):
+    """From start to end at least targetReplicas."""
+
+    name: Annotated[str, Field(max_length=253)] = ""
+    description: str | None = None
+    timezone: str | None = None
+    start: Annotated[str, Field(max_length=100)]
+    end: Annotated[str, Field(max_length=100)]
+    target_replicas: CountOrZero
+
+    def problems(self) -> Iterator[InvalidInput]:
+        yield from schedule_problems(self.start, self.end, self.timezone)
+
+    def spans(self, at: float) -> list[Span]:
+        return spans_of(self.name, self.start, self.end, self.timezone, at, least=self.target_replicas)
+
+
+class Dsp(Part):
+    """Periodic load from its spectrum; the estimator is chosen by its error on the last period."""
+
+    sample_interval: Duration | None = None
+    history_length: Duration | None = None
+    estimators: dict[str, Any] | None = None
+
+    def problems(self) -> Iterator[InvalidInput]:
+        if self.sample_interval and parse_duration(self.sample_interval) > LONGEST_SAMPLE_S:
+            yield InvalidInput("sampleInterval", self.sample_interval, "must not be longer than 1h")
+        if self.history_length and parse_duration(self.history_length) < LEAST_HISTORY_S:
+            yield InvalidInput(
+                "historyLength", self.history_length, "must not be shorter than 48h: two days show a daily cycle"
+            )
+
+    def options(self) -> dict[str, float]:
+        return {"history_s": parse_duration(self.history_length)} if self.history_length else {}
+
+
+class Percentile(Part):
+    """A percentile of the past, with a margin."""
+
+    aggregated: bool | None = None
+    sample_interval: Duration | None = None
+    history_length: Duration | None = None
+    min_sample_weight: NumberText | None = None
+    margin_fraction: NumberText | None = None
+    percentile: NumberText | None = None
+    target_utilization: NumberText | None = None
+    histogram: dict[str, Any] | None = None
+
+    def problems(self) -> Iterator[InvalidInput]:
+        for name, value in (("percentile", self.percentile), ("targetUtilization", self.target_utilization)):
+            if value is not None and not 0 < float(value) <= 1:
+                yield InvalidInput(name, value, 'write a ratio above 0 and up to 1, such as "0.99"')
+
+    def options(self) -> dict[str, float]:
+        written = {
+            "percentile": self.percentile,
+            "margin": self.margin_fraction,
+            "target_utilization": self.target_utilization,
+            "least_weight": self.min_sample_weight,
+        }
+        return {name: float(value) for name, value in written.items() if value is not None}
+
+
+class Algorithm(Part):
+    algorithm_type: Literal["dsp", "percentile"]
+    dsp: Dsp | None = None
+    percentile: Percentile | None = None
+
+    rules: ClassVar = (
+        Rule(
+            lambda a: (
+                (a.dsp is None or a.algorithm_type == "dsp")
+                and (a.percentile is None or a.algorithm_type == "percentile")
+            ),
+            at="algorithmType",
+            fix="the settings given are of the other algorithm",
+            cel="(!has(self.dsp) || self.algorithmType == 'dsp')"
+            " && (!has(self.percentile) || self.algorithmType == 'percentile')",
+        ),
+    )
+
+
+class Prediction(Part):
+    """The largest load expected within the window counts as well as the present one."""
+
+    prediction_window_seconds: Annotated[int, Field(ge=1, le=86400 * 14)] = 3600
+    prediction_algorithm: Algorithm
+
+    def outlook(self) -> OutlookChoice:
+        chosen = self.prediction_algorithm
+        settings = chosen.dsp or chosen.percentile
+        return OutlookChoice(
+            model=chosen.algorithm_type,
+            horizon_s=float(self.prediction_window_seconds),
+            options=settings.options() if settings else {},
+        )
+
+
+def _names(crons: list[CronSpec] | None) -> list[str]:
+    """Crane makes a metric name of each, in which case is lost."""
+    return [one.name.lower() for one in crons or []]
+
+
+class EffectiveHpaSpec(Part):
+    scale_target_ref: TargetRef
+    min_replicas: CountOrZero = 1
+    max_replicas: Count
+    scale_strategy: Literal["Auto", "Preview"] = "Auto"
+    specific_replicas: CountOrZero | None = None
+    metrics: Annotated[list[MetricSpec], Field(max_length=50)] | None = None
+    behavior: Behavior | None = None
+    crons: Annotated[list[CronSpec], Field(max_length=30)] | None = None
+    prediction: Prediction | None = None
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        MIN_AT_MOST_MAX,
+        ZERO_NEEDS_EYES,
+        Rule(
+            lambda s: len(set(_names(s.crons))) == len(_names(s.crons)),
+            at="crons",
+            fix="each cron needs a name of its own, upper and lower case aside",
+            cel="!has(self.crons) || self.crons.all(a, self.crons.exists_one(b,"
+            " (has(a.name) ? a.name.lowerAscii() : '') == (has(b.name) ? b.name.lowerAscii() : '')))",
+        ),
+    )
+
+
+class EffectiveHpa(Kind):
+    """Executed here: no child HPA, no prediction object, no metrics API."""
+
+    api_version: Literal["autoscaling.crane.io/v1alpha1"]
+    kind: Literal["EffectiveHorizontalPodAutoscaler"]
+    spec: EffectiveHpaSpec
+
+    @property
+    def target(self) -> TargetRef:
+        return self.spec.scale_target_ref
+
+    @property
+    def preview(self) -> bool:
+        return self.spec.scale_strategy == "Preview"
+
+    def to_policy(self, at: float) -> Policy:
+        spec = self.spec
+        policy = horizontal(spec.min_replicas, spec.max_replicas, spec.metrics, spec.behavior)
+        spans = tuple(span for one in spec.crons or [] for span in one.spans(at))
+        admit = self.admit(Mode.SHADOW if self.preview else Mode.AUTO)
+        if self.preview and spec.specific_replicas is not None:
+            admit = replace(admit, pin=spec.specific_replicas, pin_until=None)
+        outlook = spec.prediction.outlook() if spec.prediction else None
+        return replace(policy, bounds=replace(policy.bounds, spans=spans), admit=admit, outlook=outlook)

@@ -1,0 +1,36 @@
+"""What HPA, EHPA, Hvpa and Autoscaler share: bounds, metrics and behavior become one Policy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trimtab.kinds.behavior import Behavior, settle_of, tolerance_of
+from trimtab.kinds.metric import signals_of
+from trimtab.kinds.part import Rule
+from trimtab.policy import Bounds, Policy
+
+_ZERO_TYPES = "['Object', 'External', 'Prometheus']"
+
+
+def horizontal(least: int, most: int, metrics: list[Any] | None, behavior: Behavior | None) -> Policy:
+    return Policy(
+        signals=signals_of(metrics, tolerance_of(behavior)),
+        settle=settle_of(behavior),
+        bounds=Bounds(min_replicas=least, max_replicas=most),
+    )
+
+
+MIN_AT_MOST_MAX = Rule(
+    lambda s: s.max_replicas is None or s.min_replicas <= s.max_replicas,
+    at="minReplicas",
+    fix="must not be above maxReplicas",
+    cel="!has(self.minReplicas) || !has(self.maxReplicas) || self.minReplicas <= self.maxReplicas",
+)
+
+ZERO_NEEDS_EYES = Rule(
+    lambda s: s.min_replicas > 0 or any(metric.sees_without_pods for metric in s.metrics or []),
+    at="minReplicas",
+    fix="zero needs a metric that has a value without pods (Object, External or Prometheus); else write 1",
+    cel="!has(self.minReplicas) || self.minReplicas > 0 || "
+    f"(has(self.metrics) && self.metrics.exists(m, m.type in {_ZERO_TYPES}))",
+)

@@ -1,0 +1,97 @@
+"""HorizontalPodAutoscaler: autoscaling/v2, v2beta2 and v1; `predictive: "true"` (document 003) lets a forecast raise its floor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, ClassVar, Literal
+
+from msgspec.structs import replace
+from pydantic import Field
+
+from trimtab.errors import InvalidInput
+from trimtab.kinds.amounts import Count, CountOrZero
+from trimtab.kinds.behavior import Behavior
+from trimtab.kinds.horizontal import MIN_AT_MOST_MAX, ZERO_NEEDS_EYES, horizontal
+from trimtab.kinds.meta import Kind, TargetRef
+from trimtab.kinds.metric import DEFAULT_CPU_PERCENT, MetricSpec, cpu_of_request
+from trimtab.kinds.part import Part, Rule
+from trimtab.policy import OutlookChoice, Policy
+
+PREDICTIVE = "predictive"
+_V1_ANNOTATIONS = ("autoscaling.alpha.kubernetes.io/metrics", "autoscaling.alpha.kubernetes.io/behavior")
+
+MetricList = Annotated[list[MetricSpec], Field(max_length=50)]
+
+
+class HpaSpec(Part):
+    scale_target_ref: TargetRef
+    min_replicas: CountOrZero = 1
+    max_replicas: Count
+    metrics: MetricList | None = None
+    behavior: Behavior | None = None
+
+    rules: ClassVar[tuple[Rule, ...]] = (MIN_AT_MOST_MAX, ZERO_NEEDS_EYES)
+
+
+class AnyHpa(Kind):
+    """What both versions of the API share."""
+
+    kind: Literal["HorizontalPodAutoscaler"]
+
+    crd: ClassVar[bool] = False
+
+    @property
+    def predictive(self) -> bool:
+        """Document 003's switch."""
+        return self.metadata.annotations.get(PREDICTIVE) == "true"
+
+    def _foreseeing(self, policy: Policy) -> Policy:
+        """The forecast only adds: the HPA keeps scaling, its floor is what we raise."""
+        outlook = OutlookChoice(model="linear") if self.predictive else None
+        return replace(policy, admit=self.admit(), outlook=outlook)
+
+
+class Hpa(AnyHpa):
+    api_version: Literal["autoscaling/v2", "autoscaling/v2beta2"]
+    spec: HpaSpec
+
+    @property
+    def target(self) -> TargetRef:
+        return self.spec.scale_target_ref
+
+    def to_policy(self, at: float) -> Policy:
+        spec = self.spec
+        return self._foreseeing(horizontal(spec.min_replicas, spec.max_replicas, spec.metrics, spec.behavior))
+
+
+class HpaV1Spec(Part):
+    scale_target_ref: TargetRef
+    min_replicas: Count = 1
+    max_replicas: Count
+    target_cpu: Annotated[Count | None, Field(alias="targetCPUUtilizationPercentage")] = None
+
+    rules: ClassVar[tuple[Rule, ...]] = (MIN_AT_MOST_MAX,)
+
+
+class HpaV1(AnyHpa):
+    """autoscaling/v1; metrics hidden in its annotations are refused, not ignored."""
+
+    api_version: Literal["autoscaling/v1"]
+    spec: HpaV1Spec
+
+    def problems(self) -> Iterator[InvalidInput]:
+        yield from super().problems()
+        for key in _V1_ANNOTATIONS:
+            if key in self.metadata.annotations:
+                fix = "read it as autoscaling/v2: kubectl get hpa.v2.autoscaling NAME -o yaml"
+                yield InvalidInput(f'metadata.annotations["{key}"]', self.metadata.annotations[key], fix)
+
+    @property
+    def target(self) -> TargetRef:
+        return self.spec.scale_target_ref
+
+    def to_policy(self, at: float) -> Policy:
+        spec = self.spec
+        signals = (cpu_of_request(spec.target_cpu or DEFAULT_CPU_PERCENT),)
+        policy = horizontal(spec.min_replicas, spec.max_replicas, None, None)
+        return self._foreseeing(replace(policy, signals=signals))

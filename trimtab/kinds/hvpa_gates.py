@@ -1,0 +1,125 @@
+"""When an Hvpa may move: update modes, stabilisation, the maintenance window, and changes too small to be worth it.
+
+The order is the precedence of document 001's program: on the vertical axes Off, stabilisation, window, smallest change;
+on replicas Off, window, stabilisation.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal, NamedTuple
+
+from pydantic import Field
+
+from trimtab.errors import InvalidInput
+from trimtab.kinds.amounts import Duration, Quantity, amount
+from trimtab.kinds.part import Part
+from trimtab.policy import Axis, Direction, Gate, MinChange, Rest, Update, UpdateMode, Window
+from trimtab.quantity import parse_duration
+
+CLOCK = r"^([01][0-9]|2[0-3])[0-5][0-9][0-5][0-9][+-]([01][0-9]|2[0-3])[0-5][0-9]$"
+_DAY_S = 86400
+_DEFAULT_CHANGE = {Axis.CPU: 0.2, Axis.MEMORY: 200e6}  # 200m and 200M, where document 001 leaves them out
+
+Clock = Annotated[str, Field(pattern=CLOCK, max_length=11)]
+
+
+class ChangeParams(Part):
+    """An amount, a percentage of the present request, or both: then the smaller one counts."""
+
+    value: Quantity | None = None
+    percentage: Annotated[int, Field(ge=0, le=10000)] | None = None
+
+
+class MinChangeSpec(Part):
+    cpu: ChangeParams | None = None
+    memory: ChangeParams | None = None
+    replicas: ChangeParams | None = None
+
+
+class UpdatePolicy(Part):
+    update_mode: Literal["Auto", "Off", "MaintenanceWindow"] = "Auto"
+
+
+class ScaleType(Part):
+    """One axis and direction."""
+
+    update_policy: UpdatePolicy | None = None
+    min_change: MinChangeSpec | None = None
+    stabilization_duration: Duration | None = None
+
+    def side(self) -> Side:
+        change = self.min_change or MinChangeSpec()
+        mode = self.update_policy.update_mode if self.update_policy else "Auto"
+        return Side(UpdateMode(mode), seconds(self.stabilization_duration), change.cpu, change.memory)
+
+
+class WindowSpec(Part):
+    """Every day from begin to end, "HHMMSS+ZZZZ", both ends included; may cross midnight."""
+
+    begin: Clock
+    end: Clock
+
+    rules: ClassVar = ()
+
+    def window(self) -> Window:
+        return Window(begin_s=clock_s(self.begin), end_s=clock_s(self.end))
+
+
+class Side(NamedTuple):
+    """What one axis and direction obeys."""
+
+    mode: UpdateMode = UpdateMode.AUTO
+    rest_s: float = 0.0
+    cpu: ChangeParams | None = None
+    memory: ChangeParams | None = None
+
+
+def clock_s(text: str, path: str = "") -> int:
+    """The UTC second of the day of "160554+0200"."""
+    digits = text[:6] + text[7:11]
+    if len(text) != 11 or text[6] not in "+-" or not digits.isdecimal():
+        raise InvalidInput(path, text, 'write HHMMSS and the offset of the zone, such as "220000+0100"')
+    hours, minutes, seconds_, off_hours, off_minutes = (int(digits[i : i + 2]) for i in range(0, 10, 2))
+    if hours > 23 or minutes > 59 or seconds_ > 59 or off_hours > 23 or off_minutes > 59:
+        raise InvalidInput(path, text, "hours go to 23, minutes and seconds to 59")
+    offset_s = (off_hours * 3600 + off_minutes * 60) * (1 if text[6] == "+" else -1)
+    return (hours * 3600 + minutes * 60 + seconds_ - offset_s) % _DAY_S
+
+
+def seconds(text: str | None) -> float:
+    return 0.0 if text is None else parse_duration(text)
+
+
+def gates(replicas: tuple[Side, Side], sizes: tuple[Side, Side], window: Window | None) -> tuple[Gate, ...]:
+    """The gates of both axes; each pair is (up, down)."""
+    found: list[Gate] = []
+    for direction, side in zip(Direction, replicas, strict=True):
+        found += _modes(Axis.REPLICAS, direction, side, UpdateMode.OFF, window)
+        found += _modes(Axis.REPLICAS, direction, side, UpdateMode.WINDOW, window)
+        found += _rests(Axis.REPLICAS, direction, side)
+    for axis in (Axis.CPU, Axis.MEMORY):
+        for direction, side in zip(Direction, sizes, strict=True):
+            found += _modes(axis, direction, side, UpdateMode.OFF, window)
+            found += _rests(axis, direction, side)
+            found += _modes(axis, direction, side, UpdateMode.WINDOW, window)
+            found.append(_smallest(axis, direction, side))
+    return tuple(found)
+
+
+def _modes(axis: Axis, direction: Direction, side: Side, mode: UpdateMode, window: Window | None) -> list[Gate]:
+    if side.mode is not mode:
+        return []
+    open_in = window if mode is UpdateMode.WINDOW else None
+    return [Update(axis=axis, direction=direction, mode=mode, window=open_in)]
+
+
+def _rests(axis: Axis, direction: Direction, side: Side) -> list[Gate]:
+    return [Rest(axis=axis, direction=direction, window_s=side.rest_s)] if side.rest_s else []
+
+
+def _smallest(axis: Axis, direction: Direction, side: Side) -> MinChange:
+    params = (side.cpu if axis is Axis.CPU else side.memory) or ChangeParams()
+    value, percent = amount(params.value), params.percentage
+    if value is None and percent is None:
+        value = _DEFAULT_CHANGE[axis]
+    return MinChange(axis=axis, direction=direction, value=value, percent=None if percent is None else float(percent))

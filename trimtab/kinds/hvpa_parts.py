@@ -1,0 +1,93 @@
+"""Where Hvpa spells things its own way: metrics of autoscaling/v2beta1, and document 001's `MinAllowed`."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from trimtab.kinds.amounts import Count, Target, Text
+from trimtab.kinds.metric import MetricSpec, ResourceTarget
+from trimtab.kinds.part import Part, Rule
+from trimtab.kinds.vertical import Amounts, ContainerPolicy, at_most_cel, distinct_names, min_max_rule, ordered
+
+_WAYS = ("target", "targetAverageUtilization", "targetAverageValue")
+
+
+def _ways(part: HvpaResource) -> list[object]:
+    return [part.target, part.target_average_utilization, part.target_average_value]
+
+
+class HvpaResource(Part):
+    """CPU or memory: the target of autoscaling/v2, or v2beta1's two fields."""
+
+    name: Text
+    target: ResourceTarget | None = None
+    target_average_utilization: Count | None = None
+    target_average_value: Target | None = None
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            lambda r: _ways(r).count(None) == 2,
+            at="target",
+            fix="set exactly one of target, targetAverageUtilization, targetAverageValue",
+            schema={"oneOf": [{"required": [way]} for way in _WAYS]},
+        ),
+    )
+
+    @property
+    def goal(self) -> ResourceTarget:
+        if self.target is not None:
+            return self.target
+        if self.target_average_utilization is not None:
+            return ResourceTarget.model_validate(
+                {"type": "Utilization", "averageUtilization": self.target_average_utilization}
+            )
+        return ResourceTarget.model_validate({"type": "AverageValue", "averageValue": self.target_average_value})
+
+
+class HvpaContainer(HvpaResource):
+    container: Text
+
+
+class HvpaMetric(MetricSpec):
+    """One metric, in the spelling of autoscaling/v2 or (CPU and memory) v2beta1."""
+
+    resource: HvpaResource | None = None  # type: ignore[assignment]
+    container_resource: HvpaContainer | None = None  # type: ignore[assignment]
+
+
+class HvpaContainerPolicy(ContainerPolicy):
+    """VPA's policy of one container; document 001 spells one key `MinAllowed`."""
+
+    capital_min_allowed: Annotated[Amounts | None, Field(alias="MinAllowed")] = None
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        min_max_rule(),
+        Rule(
+            lambda p: ordered(p.capital_min_allowed, p.max_allowed),
+            at="MinAllowed",
+            fix="must not be above maxAllowed",
+            cel=" && ".join(
+                at_most_cel(
+                    f"self.MinAllowed.{one}", f"self.maxAllowed.{one}", "!has(self.MinAllowed) || !has(self.maxAllowed)"
+                )
+                for one in ("cpu", "memory")
+            ),
+        ),
+        Rule(
+            lambda p: p.capital_min_allowed is None or p.min_allowed is None,
+            at="MinAllowed",
+            fix="write minAllowed once",
+            cel="!has(self.MinAllowed) || !has(self.minAllowed)",
+        ),
+    )
+
+    def least(self) -> Amounts | None:
+        return self.min_allowed or self.capital_min_allowed
+
+
+class HvpaResourcePolicy(Part):
+    container_policies: Annotated[list[HvpaContainerPolicy], Field(max_length=50)] | None = None
+
+    rules: ClassVar[tuple[Rule, ...]] = (distinct_names(),)

@@ -1,0 +1,121 @@
+"""What every object has: metadata, the workload it points at, and the annotations by which people steer it.
+
+trimtab.dev/paused: "true" | trimtab.dev/paused-until: TIME | trimtab.dev/pin: "6" | trimtab.dev/pin-until: TIME
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Annotated, Any, ClassVar
+
+from msgspec.structs import replace
+from pydantic import ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from trimtab.errors import InvalidInput
+from trimtab.kinds.amounts import INT32, Text
+from trimtab.kinds.part import Part
+from trimtab.policy import Admit, Mode
+
+PAUSED, PAUSED_UNTIL = "trimtab.dev/paused", "trimtab.dev/paused-until"
+PIN, PIN_UNTIL = "trimtab.dev/pin", "trimtab.dev/pin-until"
+
+DNS_NAME = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"
+
+
+class Meta(Part):
+    """Kubernetes' own metadata; what we do not read is kept as it is."""
+
+    model_config = ConfigDict(extra="allow", strict=True, frozen=True, alias_generator=to_camel)
+
+    name: Annotated[str, Field(max_length=253, pattern=DNS_NAME)] | None = None
+    generate_name: str | None = None
+    namespace: str | None = None
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+
+    def problems(self) -> Iterator[InvalidInput]:
+        yield from super().problems()
+        if not self.name and not self.generate_name:
+            yield InvalidInput("name", None, "give the object a name")
+
+
+class TargetRef(Part):
+    """The workload to scale."""
+
+    api_version: str | None = None
+    kind: Text
+    name: Text
+
+    @property
+    def text(self) -> str:
+        return f"{self.kind}/{self.name}"
+
+
+class Kind(Part):
+    """One object a user applies; each kind adds its spec, `target` and `to_policy(at)`."""
+
+    api_version: str
+    kind: str
+    metadata: Meta
+    status: dict[str, Any] | None = None
+
+    crd: ClassVar[bool] = True
+
+    @property
+    def name(self) -> str:
+        return self.metadata.name or f"{self.metadata.generate_name}*"
+
+    @property
+    def namespace(self) -> str:
+        return self.metadata.namespace or "default"
+
+    @property
+    def title(self) -> str:
+        return f"{self.kind}/{self.name}"
+
+    def problems(self) -> Iterator[InvalidInput]:
+        yield from super().problems()
+        for key, read in ((PAUSED_UNTIL, when), (PIN_UNTIL, when), (PIN, _pin), (PAUSED, _flag)):
+            try:
+                read(self.metadata.annotations.get(key), "")
+            except InvalidInput as problem:
+                yield InvalidInput(f'metadata.annotations["{key}"]', problem.value, problem.fix)
+
+    def admit(self, mode: Mode = Mode.AUTO) -> Admit:
+        """The mode of the spec, overruled by the annotations."""
+        notes = self.metadata.annotations
+        return replace(
+            Admit(mode=Mode.PAUSED if _flag(notes.get(PAUSED), "") else mode),
+            paused_until=when(notes.get(PAUSED_UNTIL), ""),
+            pin=_pin(notes.get(PIN), ""),
+            pin_until=when(notes.get(PIN_UNTIL), ""),
+        )
+
+
+def when(text: str | None, path: str) -> float | None:
+    """Seconds since 1970 of an RFC 3339 time."""
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        raise InvalidInput(path, text, 'write a time with its zone, such as "2026-11-15T18:00:00Z"')
+    return moment.timestamp()
+
+
+def _pin(text: str | None, path: str) -> int | None:
+    if text is None:
+        return None
+    if not text.isdecimal() or int(text) > INT32:
+        raise InvalidInput(path, text, 'write a whole number of replicas, such as "6"')
+    return int(text)
+
+
+def _flag(text: str | None, path: str) -> bool:
+    if text not in (None, "true", "false"):
+        raise InvalidInput(path, text, 'write "true" or "false"')
+    return text == "true"

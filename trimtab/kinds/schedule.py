@@ -1,0 +1,97 @@
+"""Schedules: cron pairs in a time zone, expanded to UTC spans around the moment a kind is compiled.
+
+Spans reach from a day before to eight days after; who keeps a policy longer than a day compiles it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from trimtab.errors import InvalidInput
+from trimtab.kinds import cron
+from trimtab.kinds.amounts import CountOrZero, Text
+from trimtab.kinds.part import Part, Rule
+from trimtab.policy import Span
+
+HOUR_S, DAY_S = 3600.0, 86400.0
+BEHIND_S, AHEAD_S = DAY_S, 8 * DAY_S
+_MOST_A_DAY = 96
+
+Cron = Annotated[str, Field(min_length=1, max_length=100)]
+
+
+@lru_cache(maxsize=4096)
+def _expand(start: str, end: str, zone: str | None, begin: float, until: float) -> tuple[tuple[float, float], ...]:
+    return tuple(cron.spans(start, end, cron.zone_of(zone), begin, until))
+
+
+def spans_of(
+    name: str, start: str, end: str, zone: str | None, at: float, least: int | None = None, most: int | None = None
+) -> list[Span]:
+    """The spans around `at`; whole hours, so that the many objects that share a schedule share the work."""
+    hour = at - at % HOUR_S
+    return [
+        Span(name=name, start=begin, end=until, min_replicas=least, max_replicas=most)
+        for begin, until in _expand(start, end, zone, hour - BEHIND_S, hour + AHEAD_S)
+    ]
+
+
+@lru_cache(maxsize=4096)
+def _wrong(start: str, end: str, zone: str | None) -> tuple[InvalidInput, ...]:
+    found: list[InvalidInput] = []
+    checks: tuple[tuple[Callable[..., object], str | None, str], ...] = (
+        (cron.zone_of, zone, "timezone"),
+        (cron.translate, start, "start"),
+        (cron.translate, end, "end"),
+    )
+    for check, value, path in checks:
+        try:
+            check(value, path)
+        except InvalidInput as problem:
+            found.append(problem)
+    if not found and len(_expand(start, end, zone, 0.0, DAY_S)) > _MOST_A_DAY:
+        found.append(InvalidInput("start", start, "this starts too often; use metrics for what changes by the minute"))
+    return tuple(found)
+
+
+def schedule_problems(start: str, end: str, zone: str | None) -> Iterator[InvalidInput]:
+    """What is wrong with a cron pair and its zone; none of it can be said in CEL."""
+    yield from _wrong(start, end, zone)
+
+
+class Schedule(Part):
+    """While it runs its bounds hold beside the usual ones: a floor, a ceiling, or both."""
+
+    name: Text
+    timezone: Text = "UTC"
+    start: Cron
+    end: Cron
+    min_replicas: CountOrZero | None = None
+    max_replicas: CountOrZero | None = None
+
+    rules: ClassVar = (
+        Rule(
+            lambda s: s.min_replicas is not None or s.max_replicas is not None,
+            at="minReplicas",
+            fix="set minReplicas, maxReplicas or both: without them the schedule does nothing",
+            cel="has(self.minReplicas) || has(self.maxReplicas)",
+        ),
+        Rule(
+            lambda s: s.min_replicas is None or s.max_replicas is None or s.min_replicas <= s.max_replicas,
+            at="minReplicas",
+            fix="must not be above maxReplicas",
+            cel="!has(self.minReplicas) || !has(self.maxReplicas) || self.minReplicas <= self.maxReplicas",
+        ),
+    )
+
+    def problems(self) -> Iterator[InvalidInput]:
+        yield from super().problems()
+        yield from schedule_problems(self.start, self.end, self.timezone)
+
+    def spans(self, at: float) -> list[Span]:
+        bounds = (self.min_replicas, self.max_replicas)
+        return spans_of(self.name, self.start, self.end, self.timezone, at, *bounds)

@@ -1,0 +1,121 @@
+"""How large containers may become: VPA's resourcePolicy words, for Autoscaler and Hvpa alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from trimtab.kinds.amounts import Quantity, Text, amount
+from trimtab.kinds.part import Part, Rule
+from trimtab.policy import Apply, ContainerRule, Size, Vertical
+
+RESOURCES = ("cpu", "memory")
+
+
+class Amounts(Part):
+    """An amount of each resource."""
+
+    cpu: Quantity | None = None
+    memory: Quantity | None = None
+
+    def size(self) -> Size:
+        return Size(cpu_cores=amount(self.cpu), memory_bytes=amount(self.memory))
+
+
+def size_of(amounts: Amounts | None) -> Size:
+    return Size() if amounts is None else amounts.size()
+
+
+def ordered(low: Amounts | None, high: Amounts | None) -> bool:
+    """No resource has its least above its most."""
+    least, most = size_of(low), size_of(high)
+    pairs = ((least.cpu_cores, most.cpu_cores), (least.memory_bytes, most.memory_bytes))
+    return all(a is None or b is None or a <= b for a, b in pairs)
+
+
+def at_most_cel(low: str, high: str, both: str = "") -> str:
+    """CEL for low <= high where both are quantities; `both` guards the parents."""
+    has = f"!has({low}) || !has({high})"
+    compare = f"quantity(string({low})).compareTo(quantity(string({high}))) <= 0"
+    return f"({both} || {has} || {compare})" if both else f"({has} || {compare})"
+
+
+def min_max_rule(low: str = "minAllowed", high: str = "maxAllowed") -> Rule:
+    guard = f"!has(self.{low}) || !has(self.{high})"
+    return Rule(
+        lambda p: ordered(p.min_allowed, p.max_allowed),
+        at=low,
+        fix=f"must not be above {high}",
+        cel=" && ".join(at_most_cel(f"self.{low}.{r}", f"self.{high}.{r}", guard) for r in RESOURCES),
+    )
+
+
+class ContainerPolicy(Part):
+    """Bounds and mode of one container; "*" is every container without a policy of its own."""
+
+    container_name: Text = "*"
+    mode: Literal["Auto", "Off"] = "Auto"
+    min_allowed: Amounts | None = None
+    max_allowed: Amounts | None = None
+    controlled_resources: Annotated[list[Literal["cpu", "memory"]], Field(min_length=1, max_length=2)] | None = None
+    controlled_values: Literal["RequestsAndLimits", "RequestsOnly"] = "RequestsAndLimits"
+
+    rules: ClassVar[tuple[Rule, ...]] = (min_max_rule(),)
+
+    def least(self) -> Amounts | None:
+        return self.min_allowed
+
+    def rule(self) -> ContainerRule:
+        controlled = self.controlled_resources or RESOURCES
+        return ContainerRule(
+            name=self.container_name,
+            off=self.mode == "Off",
+            least=size_of(self.least()),
+            most=size_of(self.max_allowed),
+            cpu="cpu" in controlled,
+            memory="memory" in controlled,
+            requests_only=self.controlled_values == "RequestsOnly",
+        )
+
+
+def distinct_names(path: str = "containerPolicies") -> Rule:
+    """The CEL repeats only what the Python says: one policy a container."""
+    return Rule(
+        lambda p: _distinct([one.container_name for one in p.container_policies or []]),
+        at=path,
+        fix="each containerName may appear once",
+        cel=f"!has(self.{path}) || self.{path}.all(a, self.{path}.exists_one(b, b.containerName == a.containerName))",
+    )
+
+
+def _distinct(names: list[str]) -> bool:
+    return len(set(names)) == len(names)
+
+
+class ResourcePolicy(Part):
+    """One policy a container."""
+
+    container_policies: Annotated[list[ContainerPolicy], Field(max_length=50)] | None = None
+
+    rules: ClassVar[tuple[Rule, ...]] = (distinct_names(),)
+
+
+class VerticalSpec(Part):
+    """Requests follow what the containers use, within the policy, applied as `apply` says."""
+
+    resource_policy: ResourcePolicy | None = None
+    apply: Literal["InPlace", "Recreate", "InPlaceOrRecreate", "Never"] = "InPlace"
+
+    def vertical(self) -> Vertical:
+        policies = self.resource_policy.container_policies if self.resource_policy else None
+        return Vertical(containers=container_rules(policies or []), apply=Apply(self.apply))
+
+
+def container_rules(policies: Iterable[ContainerPolicy]) -> tuple[ContainerRule, ...]:
+    """Named containers first, then all the others, which are sized unless a "*" says otherwise."""
+    rules = [policy.rule() for policy in policies]
+    named = [rule for rule in rules if rule.name != "*"]
+    rest = [rule for rule in rules if rule.name == "*"] or [ContainerRule()]
+    return (*named, *rest)
