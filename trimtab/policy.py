@@ -502,7 +502,7 @@ class Algorithm(enum.StrEnum):
     CRANE = "crane"  # as its program computes it: bucketed, load-weighted percentiles with a margin
 
 
-class Inspection(Record):
+class Inspection(Record, frozen=True):
     """Document 000's configuration, one field a key, with its defaults; then the keys of its later versions."""
 
     advice: Advice = Advice.HPA
@@ -529,6 +529,7 @@ class Inspection(Record):
     oom_protection: bool = True
     oom_bump_ratio: float = 1.2
     size_ladder: tuple[tuple[float, float], ...] = ()  # (cores, bytes); requests are rounded up to one of them
+    timezone: str = "UTC"  # in which the hours of the day are counted
 
     @property
     def crane(self) -> bool:

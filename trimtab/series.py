@@ -56,12 +56,12 @@ class Frame:
 
     @property
     def times(self) -> Floats:
-        return self.start + self.step_s * np.arange(self.values.shape[1])
+        return self.start + self.step_s * np.arange(self.values.shape[1], dtype=np.float64)
 
     @property
     def end(self) -> float:
         """The moment after the last step."""
-        return self.start + self.step_s * self.values.shape[1]
+        return self.start + self.step_s * int(self.values.shape[1])
 
     def row(self, index: int) -> Series:
         """One series without its holes."""

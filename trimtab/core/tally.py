@@ -90,7 +90,10 @@ def counts_for_cpu(pod: Pod, samples: PodSamples, rules: PodRules, at: float) ->
 
 def group(pods: tuple[Pod, ...], samples: PodSamples, metric: Metric, rules: PodRules, at: float) -> Groups:
     """Who is in which class, by asking tally about one pod at a time, so that the two can never disagree."""
-    unready, missing, ignored, ready = [], [], [], 0
+    unready: list[str] = []
+    missing: list[str] = []
+    ignored: list[str] = []
+    ready = 0
     for pod in pods:
         one = tally((pod,), samples, metric, rules, at, needs_request=False)
         assert isinstance(one, Tally)

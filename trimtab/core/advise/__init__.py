@@ -9,23 +9,23 @@ from __future__ import annotations
 from trimtab.core.advise.facts import Findings, Recommendation, Workload
 from trimtab.core.advise.inspect import inspect_pods, inspect_usage
 from trimtab.core.advise.recommend import recommend_hpa, recommend_replicas, recommend_resources
-from trimtab.policy import AdviceKind, Inspection
+from trimtab.policy import Advice, Inspection
 
 _RECOMMEND = {
-    AdviceKind.HPA: recommend_hpa,
-    AdviceKind.RESOURCE: recommend_resources,
-    AdviceKind.REPLICAS: recommend_replicas,
+    Advice.HPA: recommend_hpa,
+    Advice.RESOURCE: recommend_resources,
+    Advice.REPLICAS: recommend_replicas,
 }
 
 
 def advise(inspection: Inspection, workload: Workload, at: float) -> Recommendation | Findings:
     """The recommendation, or everything that speaks against one."""
     against = inspect_pods(inspection, workload, at)
-    if inspection.kind is AdviceKind.HPA:
+    if inspection.advice is Advice.HPA:
         against += inspect_usage(inspection, workload)
     if against:
         return Findings(reasons=tuple(against))
-    return _RECOMMEND[inspection.kind](inspection, workload)
+    return _RECOMMEND[inspection.advice](inspection, workload)
 
 
 __all__ = ["Findings", "Recommendation", "Workload", "advise"]

@@ -15,7 +15,6 @@ class Against(enum.StrEnum):
     """Why there is no recommendation; one sentence each in `text`."""
 
     UNSUPPORTED_KIND = "UnsupportedKind"
-    TOO_YOUNG = "TooYoung"
     LOW_REPLICAS = "LowReplicas"
     NO_PODS = "NoPods"
     NO_AVAILABLE_PODS = "NoAvailablePods"
@@ -29,7 +28,6 @@ class Against(enum.StrEnum):
 
 _TEXTS = {
     Against.UNSUPPORTED_KIND: "{detail} cannot be scaled; only Deployments, StatefulSets and scalable resources can",
-    Against.TOO_YOUNG: "it is {value:.0f} s old, {limit:g} s are asked for (creation-cooldown)",
     Against.LOW_REPLICAS: "{value:g} replicas are fewer than {limit:g} ({detail})",
     Against.NO_PODS: "there are no pods",
     Against.NO_AVAILABLE_PODS: "no pod is available",
@@ -80,7 +78,6 @@ class Workload:
     memory_bytes: Floats | None = None
     container_cpu: dict[str, Floats] = field(default_factory=dict)  # samples of single pods, pooled
     container_memory: dict[str, Floats] = field(default_factory=dict)
-    created_at: float | None = None
     hours: Floats | None = None  # hour of the day of each sample in the wanted zone; None: UTC
     oom_bytes: dict[str, float] = field(default_factory=dict)  # memory at the last OOM kill of the week
     metrics: tuple[dict[str, Any], ...] = ()  # of an existing HPA

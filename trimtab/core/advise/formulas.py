@@ -11,7 +11,6 @@ from math import ceil
 import numpy as np
 
 from trimtab.core.model import RUNNING, Pod
-from trimtab.policy import Size
 from trimtab.series import Floats
 
 _NOISE = 1e-9
@@ -64,8 +63,7 @@ def after_oom(recommended: float, oom_bytes: float | None, ratio: float) -> floa
     return max(recommended, oom_bytes + OOM_LEAST_BUMP_BYTES, oom_bytes * ratio)
 
 
-def on_ladder(cores: float, memory: float, ladder: tuple[Size, ...]) -> tuple[float, float]:
+def on_ladder(cores: float, memory: float, ladder: tuple[tuple[float, float], ...]) -> tuple[float, float]:
     """The smallest step with enough of both, CPU first; what no step holds stays as it is."""
-    steps = sorted((step.cpu_cores or 0.0, step.memory_bytes or 0.0) for step in ladder)
-    fitting = [step for step in steps if step[0] >= cores and step[1] >= memory]
+    fitting = [step for step in sorted(ladder) if step[0] >= cores and step[1] >= memory]
     return fitting[0] if fitting else (cores, memory)

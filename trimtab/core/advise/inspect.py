@@ -14,14 +14,7 @@ def inspect_pods(rules: Inspection, workload: Workload, at: float) -> list[Findi
     """Kind, replicas and availability; all of them are looked at, none hides another."""
     if workload.kind == "DaemonSet":
         return [Finding(reason=Against.UNSUPPORTED_KIND, detail="a DaemonSet")]
-    return _age(rules, workload, at) + _replicas(rules, workload) + _availability(rules, workload, at)
-
-
-def _age(rules: Inspection, workload: Workload, at: float) -> list[Finding]:
-    if workload.created_at is None or at - workload.created_at >= rules.creation_cooldown_s:
-        return []
-    age_s = at - workload.created_at
-    return [Finding(reason=Against.TOO_YOUNG, value=age_s, limit=rules.creation_cooldown_s)]
+    return _replicas(rules, workload) + _availability(rules, workload, at)
 
 
 def _replicas(rules: Inspection, workload: Workload) -> list[Finding]:
@@ -61,7 +54,7 @@ def inspect_usage(rules: Inspection, workload: Workload) -> list[Finding]:
         return [Finding(reason=Against.NO_HISTORY)]
     medians = medians_of(workload)
     checks = (
-        low_usage(float(np.nanmax(values)), rules.min_cpu_usage_threshold_cores),
+        low_usage(float(np.nanmax(values)), rules.min_cpu_usage_cores),
         low_fluctuation(float(medians.min()), float(medians.max()), rules.fluctuation_threshold),
     )
     return [finding for finding in checks if finding is not None]

@@ -13,13 +13,13 @@ from trimtab.core.forecast import dsp
 from trimtab.core.forecast.cleaning import clean
 from trimtab.core.model import Missing, Reason
 from trimtab.errors import InvalidInput, NotEnoughData
-from trimtab.policy import Algorithm, Inspection, Size
+from trimtab.policy import Inspection, Size
 from trimtab.series import Floats, Frame, Series
 
 HOUR_S = 3600.0
 # Upstream's histograms; its memory buckets are 100 MiB wide.
-_CRANE_CPU = percentile.Options(bucket_size=0.1, max_value=100.0, exact=True)
-_CRANE_MEMORY = percentile.Options(bucket_size=104857600.0, max_value=104857600000.0, exact=True)
+CRANE_CPU = percentile.Options(bucket_size=0.1, max_value=100.0, exact=True)
+CRANE_MEMORY = percentile.Options(bucket_size=104857600.0, max_value=104857600000.0, exact=True)
 
 
 def recommend_hpa(rules: Inspection, workload: Workload) -> Recommendation | Findings:
@@ -28,7 +28,7 @@ def recommend_hpa(rules: Inspection, workload: Workload) -> Recommendation | Fin
     if isinstance(request, Finding):
         return Findings(reasons=(request,))
     future = predict(rules, workload)
-    if isinstance(future, Missing) and rules.predictable:
+    if isinstance(future, Missing) and rules.must_be_predictable:
         return Findings(reasons=(Finding(reason=Against.NOT_PREDICTABLE, detail=future.detail),))
     known = future.values if isinstance(future, Series) else np.empty(0)
     usage, medians = pod_usage(rules, workload), medians_of(workload)
@@ -77,12 +77,11 @@ def recommend_resources(rules: Inspection, workload: Workload) -> Recommendation
 
 
 def _container_size(rules: Inspection, cpu: Floats, memory: Floats, oom_bytes: float | None) -> Size:
-    cores = cpu_need(rules, cpu) / rules.cpu_request_utilization
-    size_bytes = memory_need(rules, memory) / rules.memory_request_utilization
+    cores = need(rules, cpu, CRANE_CPU)
+    size_bytes = need(rules, memory, CRANE_MEMORY)
     if rules.oom_protection:
         size_bytes = after_oom(size_bytes, oom_bytes, rules.oom_bump_ratio)
-    if rules.specification:
-        cores, size_bytes = on_ladder(cores, size_bytes, rules.ladder)
+    cores, size_bytes = on_ladder(cores, size_bytes, rules.size_ladder)
     return Size(cpu_cores=int(cores * 1000) / 1000, memory_bytes=float(int(size_bytes)))
 
 
@@ -97,7 +96,7 @@ def recommend_replicas(rules: Inspection, workload: Workload) -> Recommendation 
     replicas = least_replicas(p95, request, rules.cpu_target_ratio, rules.default_min_replicas)
     memory = sum(size.memory_bytes or 0.0 for size in workload.requests.values())
     if workload.memory_bytes is not None and memory and np.any(np.isfinite(workload.memory_bytes)):
-        top = quantile(rules, workload.memory_bytes, rules.memory_percentile)
+        top = quantile(rules, workload.memory_bytes, rules.cpu_percentile)
         replicas = max(replicas, least_replicas(top, memory, rules.memory_target_ratio, rules.default_min_replicas))
     evidence = Evidence(pod_request_cores=request, p95_cores=p95, replicas_before=workload.replicas)
     return Recommendation(replicas=replicas, evidence=evidence, saved_cores=(workload.replicas - replicas) * request)
@@ -117,34 +116,25 @@ def pod_usage(rules: Inspection, workload: Workload) -> float:
     pooled = [values for values in workload.container_cpu.values() if np.any(np.isfinite(values))]
     if not pooled:
         pooled = [workload.cpu_cores / max(1, workload.replicas)]
-    if crane(rules):
-        return sum(cpu_need(rules, values) for values in pooled)
-    return sum(quantile(rules, values, rules.cpu_request_percentile) for values in pooled)
+    if rules.crane:
+        return sum(need(rules, values, CRANE_CPU) for values in pooled)
+    return sum(quantile(rules, values, rules.request_percentile) for values in pooled)
 
 
-def cpu_need(rules: Inspection, values: Floats) -> float:
-    return _need(rules, values, rules.cpu_request_percentile, _CRANE_CPU) * (1 + rules.cpu_request_margin)
-
-
-def memory_need(rules: Inspection, values: Floats) -> float:
-    return _need(rules, values, rules.memory_request_percentile, _CRANE_MEMORY) * (1 + rules.memory_request_margin)
-
-
-def _need(rules: Inspection, values: Floats, probability: float, buckets: percentile.Options) -> float:
-    if not crane(rules):
-        return quantile(rules, values, probability)
+def need(rules: Inspection, values: Floats, buckets: percentile.Options) -> float:
+    """A percentile of the samples with the margin on top; upstream's from its histogram."""
+    margin = 1 + rules.request_margin
+    if not rules.crane:
+        return quantile(rules, values, rules.request_percentile) * margin
     frame = Frame(("",), 0.0, 60.0, values[np.newaxis, :])
-    return float(percentile.weighted_percentiles(frame, replace(buckets, percentile=probability))[0])
-
-
-def crane(rules: Inspection) -> bool:
-    return rules.algorithm is Algorithm.CRANE
+    options = replace(buckets, percentile=rules.request_percentile)
+    return float(percentile.weighted_percentiles(frame, options)[0]) * margin
 
 
 def quantile(rules: Inspection, values: Floats, probability: float) -> float:
     """Of the samples that are there: interpolated, or by upstream's rank rule."""
     present = values[np.isfinite(values)]
-    if crane(rules):
+    if rules.crane:
         return percentile.rank_percentile(np.sort(present), probability * 100)
     return float(np.quantile(present, probability))
 
@@ -155,7 +145,7 @@ def predict(rules: Inspection, workload: Workload) -> Series | Missing:
     times: Floats = workload.start + workload.step_s * np.arange(len(workload.cpu_cores), dtype=np.float64)
     try:
         history = clean(Series(times[present], workload.cpu_cores[present]), workload.step_s, HOUR_S)
-        return dsp.predict(history, workload.step_s, dsp.Options(history_s=rules.cpu_history_s, exact=crane(rules)))
+        return dsp.predict(history, workload.step_s, dsp.Options(history_s=rules.history_s, exact=rules.crane))
     except (NotEnoughData, InvalidInput) as error:
         return Missing(reason=Reason.NOT_PREDICTABLE, detail=str(error))
 
