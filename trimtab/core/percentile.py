@@ -18,6 +18,7 @@ from trimtab.policy import Record
 from trimtab.series import Floats, Frame
 
 DAY_S = 86400.0
+_CHUNK = 500  # rows at a time
 
 
 class Options(Record, frozen=True):
@@ -50,15 +51,16 @@ def estimate(frame: Frame, options: Options = DEFAULT) -> Floats:
 
 def weighted_percentiles(frame: Frame, options: Options = DEFAULT) -> Floats:
     """The end of the bucket in which the load-weighted percentile of each row lies."""
-    bank = Bank(
-        buckets_of(options),
-        len(frame.names),
-        NO_DECAY if options.exact else options.half_life_s,
-        options.epsilon,
-    )
-    rows, columns = np.nonzero(np.isfinite(frame.values))
-    values = frame.values[rows, columns]
-    bank.add(rows, values, np.maximum(options.least_weight, values), columns * frame.step_s)
+    parts = [frame.values[first : first + _CHUNK] for first in range(0, len(frame.names), _CHUNK)]
+    return np.concatenate([_percentiles(part, frame.step_s, options) for part in parts] or [np.empty(0)])
+
+
+def _percentiles(values: Floats, step_s: float, options: Options) -> Floats:
+    half_life_s = NO_DECAY if options.exact else options.half_life_s
+    bank = Bank(buckets_of(options), len(values), half_life_s, options.epsilon)
+    rows, columns = np.nonzero(np.isfinite(values))
+    samples = values[rows, columns]
+    bank.add(rows, samples, np.maximum(options.least_weight, samples), columns * step_s)
     ends: Floats = bank.percentiles([options.percentile])[0]
     return ends
 

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from trimtab.core.forecast import dsp, linear, percentile
+from trimtab.core.forecast import dsp, linear, percentile, seasonal, spectral
 from trimtab.core.model import Missing, Outlook
 
 Forecast = Callable[..., list[Outlook | Missing]]  # (frame, horizon_s, at, options of the model)
 
 FORECASTERS: dict[str, Forecast] = {
     "linear": linear.forecast,
+    "seasonal": seasonal.forecast,
+    "spectral": spectral.forecast,
     "dsp": dsp.forecast,
     "percentile": percentile.forecast,
 }

@@ -18,9 +18,7 @@ class Dates(NamedTuple):
 
 
 def outlook(model: str, dates: Dates, demand: tuple[Quantile, ...], per_pod: bool = False) -> Outlook:
-    return Outlook(
-        made_at=dates.made_at, expires_at=dates.expires_at, demand=demand, model=model, per_pod=per_pod
-    )
+    return Outlook(made_at=dates.made_at, expires_at=dates.expires_at, demand=demand, model=model, per_pod=per_pod)
 
 
 def certain(model: str, dates: Dates, value: float, per_pod: bool = False) -> Outlook:

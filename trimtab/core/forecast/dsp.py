@@ -50,16 +50,11 @@ class Model(NamedTuple):
     error: float
 
 
-def forecast(
-    frame: Frame, horizon_s: float, at: float, options: Options = DEFAULT
-) -> list[Outlook | Missing]:
+def forecast(frame: Frame, horizon_s: float, at: float, options: Options = DEFAULT) -> list[Outlook | Missing]:
     """The largest value predicted for [at, at + horizon_s], as the metric of an EffectiveHPA serves it."""
     check(frame.step_s, options.history_s)
     recent = frame.tail(int((options.history_s + HOUR_S) / frame.step_s))
-    return [
-        _forecast_row(recent.row(row), frame.step_s, horizon_s, at, options)
-        for row in range(len(frame.names))
-    ]
+    return [_forecast_row(recent.row(row), frame.step_s, horizon_s, at, options) for row in range(len(frame.names))]
 
 
 def check(step_s: float, history_s: float) -> None:
@@ -69,9 +64,7 @@ def check(step_s: float, history_s: float) -> None:
         raise InvalidInput("historyLength", history_s, "the history is too short: at least 48h")
 
 
-def _forecast_row(
-    series: Series, step_s: float, horizon_s: float, at: float, options: Options
-) -> Outlook | Missing:
+def _forecast_row(series: Series, step_s: float, horizon_s: float, at: float, options: Options) -> Outlook | Missing:
     try:
         history = clean(series, step_s, HOUR_S)
     except (NotEnoughData, InvalidInput) as error:
@@ -130,9 +123,7 @@ def find_period(signal: Floats, step_s: float) -> Period | None:
     correlation = autocorrelation(signal)
     reach = int(_PEAK_REACH_S / step_s)
     peaks = [
-        Period(int(lag), float(correlation[lag]))
-        for lag in lags
-        if is_peak(correlation, lag, min(reach, lag // 2))
+        Period(int(lag), float(correlation[lag])) for lag in lags if is_peak(correlation, lag, min(reach, lag // 2))
     ]
     best = max(peaks, key=lambda peak: (peak.correlation, peak.lag), default=None)
     return best if best is not None and best.correlation > 0 else None

@@ -57,9 +57,7 @@ def smoothed(estimator: Fft, signal: Floats, step_s: float, exact: bool) -> Floa
     bins = np.arange(len(signal))
     mirrored = bins if exact else np.minimum(bins, len(signal) - bins)
     frequencies = mirrored / (len(signal) * step_s)
-    noise = (amplitudes < amplitude_floor(estimator, amplitudes)) & (
-        frequencies > estimator.high_frequency_hz
-    )
+    noise = (amplitudes < amplitude_floor(estimator, amplitudes)) & (frequencies > estimator.high_frequency_hz)
     clean: Floats = fft.ifft(np.where(noise, 0.0, spectrum)).real
     return clean
 

@@ -36,9 +36,7 @@ class Options(Record, frozen=True):
 DEFAULT = Options()
 
 
-def forecast(
-    frame: Frame, horizon_s: float, at: float, options: Options = DEFAULT
-) -> list[Outlook | Missing]:
+def forecast(frame: Frame, horizon_s: float, at: float, options: Options = DEFAULT) -> list[Outlook | Missing]:
     """One line for each row over the observations before `at`, read at `at + horizon_s`."""
     recent = recent_of(frame, at, horizon_s, options)
     values = predict(recent.times - at, recent.values, horizon_s, options)

@@ -12,14 +12,9 @@ from trimtab.series import Frame
 _SILENT = Missing(reason=Reason.NOT_ENOUGH_HISTORY, detail="no sample in the whole history")
 
 
-def forecast(
-    frame: Frame, horizon_s: float, at: float, options: Options = DEFAULT
-) -> list[Outlook | Missing]:
+def forecast(frame: Frame, horizon_s: float, at: float, options: Options = DEFAULT) -> list[Outlook | Missing]:
     """One constant for each row, whatever the horizon."""
     values = estimate(frame, options).tolist()
     known = (np.isfinite(frame.values).sum(axis=1) > 0).tolist()
     dates = Dates(at, at + options.valid_s)
-    return [
-        certain("percentile", dates, value) if seen else _SILENT
-        for value, seen in zip(values, known, strict=True)
-    ]
+    return [certain("percentile", dates, value) if seen else _SILENT for value, seen in zip(values, known, strict=True)]

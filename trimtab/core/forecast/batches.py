@@ -1,0 +1,115 @@
+"""Frames become batches that a model can take: five-minute bins, the same length of history, no holes.
+
+Samples fall into the bin that contains them, so jittered timestamps do no harm; a bin without samples lies
+on the straight line between its neighbours, and is never used to judge a forecast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import ceil
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trimtab.core.forecast.dated import outdated, spell, too_short
+from trimtab.core.model import Missing, Reason
+from trimtab.series import Floats, Frame
+
+BIN_S = 300.0
+_LEAST_SHARE = 0.7  # of the bins that must hold a sample
+_STALE_BINS = 3
+_CHUNK = 500  # rows at a time: what fits the cache
+
+Flags = NDArray[np.bool_]
+
+
+class Batch(NamedTuple):
+    """Rows of a frame that share one length of history; `present` marks the bins that were measured."""
+
+    rows: NDArray[np.intp]
+    values: Floats
+    present: Flags
+    step_s: float
+
+
+def binned(frame: Frame) -> Frame:
+    """The mean of each bin, counted back from the end of the frame; NaN where a bin is empty."""
+    width = max(1, round(BIN_S / frame.step_s))
+    if width == 1:
+        return frame
+    first = frame.values.shape[1] % width
+    parts = frame.values[:, first:].reshape(len(frame.names), -1, width)
+    present = np.isfinite(parts)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = np.where(present, parts, 0.0).sum(axis=2) / present.sum(axis=2)
+    return Frame(frame.names, frame.start + first * frame.step_s, width * frame.step_s, means)
+
+
+def unusable(frame: Frame, at: float, least_s: float) -> dict[int, Missing]:
+    """The rows that no model should see, each with its reason."""
+    present = np.isfinite(frame.values)
+    columns, reasons = frame.values.shape[1], {}
+    for row in np.flatnonzero(~_complete(present, frame, at, least_s)).tolist():
+        first, last = _ends(present[row])
+        span = last - first + 1
+        share = float(present[row, first:].mean()) if span > 0 else 0.0
+        newest = frame.start + (last + 1) * frame.step_s
+        if span * frame.step_s < least_s:
+            reasons[row] = too_short(max(0, span) * frame.step_s, least_s)
+        elif at - newest >= _STALE_BINS * frame.step_s:
+            reasons[row] = outdated(newest, f"the newest sample is {spell(at - newest)} old")
+        else:
+            reasons[row] = Missing(
+                reason=Reason.NOT_ENOUGH_HISTORY,
+                detail=f"only {share:.0%} of the last {spell((columns - first) * frame.step_s)} "
+                f"has samples, {_LEAST_SHARE:.0%} needed",
+            )
+    return reasons
+
+
+def _complete(present: Flags, frame: Frame, at: float, least_s: float) -> Flags:
+    columns = present.shape[1]
+    if columns == 0:
+        return np.zeros(len(present), dtype=bool)
+    first = present.argmax(axis=1)
+    last = columns - 1 - present[:, ::-1].argmax(axis=1)
+    fresh = at - (frame.start + (last + 1) * frame.step_s) < _STALE_BINS * frame.step_s
+    dense = present.sum(axis=1) >= _LEAST_SHARE * (columns - first)
+    long = (last - first + 1) * frame.step_s >= least_s
+    complete: Flags = fresh & dense & long & (present.sum(axis=1) > 0)
+    return complete
+
+
+def _ends(present: Flags) -> tuple[int, int]:
+    """The first and the last measured bin; an empty row ends before it begins."""
+    where = np.flatnonzero(present)
+    return (int(where[0]), int(where[-1])) if len(where) else (0, -1)
+
+
+def batches(frame: Frame, skip: dict[int, Missing]) -> Iterator[Batch]:
+    """Rows that begin on the same day go together, without the bins before their first sample."""
+    usable = np.array([row for row in range(len(frame.names)) if row not in skip], dtype=np.intp)
+    if len(usable) == 0:
+        return
+    a_day = max(1, round(86400.0 / frame.step_s))
+    leads = np.isfinite(frame.values[usable]).argmax(axis=1)
+    starts = np.minimum(-(-leads // a_day) * a_day, leads + (frame.values.shape[1] - leads) // 10)
+    starts[leads == 0] = 0
+    for start in np.unique(starts):
+        rows = usable[starts == start]
+        for index in range(ceil(len(rows) / _CHUNK)):
+            some = rows[index * _CHUNK : (index + 1) * _CHUNK]
+            raw = frame.values[some, int(start) :]
+            yield Batch(some, filled(raw), np.isfinite(raw), frame.step_s)
+
+
+def filled(values: Floats) -> Floats:
+    """Straight lines across holes, the nearest value beyond the ends."""
+    whole = values.copy()
+    columns = np.arange(values.shape[1])
+    for row in np.flatnonzero(~np.isfinite(values).all(axis=1)):
+        known = np.isfinite(values[row])
+        whole[row] = np.interp(columns, columns[known], values[row, known])
+    return whole

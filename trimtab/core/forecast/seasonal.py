@@ -1,0 +1,77 @@
+"""The usual shape of a day or a week, times how today compares with it: seasonal profile x decaying level ratio.
+
+b(phase) = mean of the same phase in past periods, newer ones weighing more; predicted = b(t + h) * (1 + m *
+(y(t) / b(t) - 1)), where m says how much of today's difference is usually left after h (rolling.py). Each
+row takes the period that was better on its held-out days, and is silent when neither beats persistence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from trimtab.core.forecast.batches import Batch, batches, binned, unusable
+from trimtab.core.forecast.dated import Dates
+from trimtab.core.forecast.rolling import Gate, Reach, judge, outlooks, reach_of
+from trimtab.core.model import Missing, Outlook
+from trimtab.policy import Record
+from trimtab.series import Floats, Frame
+
+DAY_S, WEEK_S = 86400.0, 604800.0
+
+
+class Options(Record, frozen=True):
+    periods_s: tuple[float, ...] = (DAY_S, WEEK_S)
+    fading: float = 0.8  # the weight of a period against the one after it
+    gate: Gate = Gate()
+    valid_s: float = 300.0
+
+
+DEFAULT = Options()
+
+
+def forecast(frame: Frame, horizon_s: float, at: float, options: Options = DEFAULT) -> list[Outlook | Missing]:
+    """The demand from at + horizon_s until it expires, with quantiles; or the reason why nobody can know."""
+    grid = binned(frame)
+    skip = unusable(grid, at, 2 * min(options.periods_s))
+    answers: dict[int, Outlook | Missing] = dict(skip)
+    reach = reach_of(horizon_s, max(0.0, at - grid.end), options.valid_s, grid.step_s)
+    dates = Dates(at, at + options.valid_s)
+    for batch in batches(grid, skip):
+        answers.update(zip(batch.rows.tolist(), _best_of(batch, reach, dates, options), strict=True))
+    return [answers[row] for row in range(len(frame.names))]
+
+
+def _best_of(batch: Batch, reach: Reach, dates: Dates, options: Options) -> list[Outlook | Missing]:
+    """Every period that fits twice into the history; the smaller error wins, row by row."""
+    columns = batch.values.shape[1]
+    best: list[Outlook | Missing] = []
+    ratios = np.full(len(batch.rows), np.inf)
+    for period_s in options.periods_s:
+        period = round(period_s / batch.step_s)
+        if best and 2 * period > columns:
+            continue
+        baseline = profile_baseline(batch.values, period, reach.last, options.fading)
+        verdict = judge(batch, baseline, reach.first, proportional=True)
+        found = outlooks("seasonal", batch, baseline, verdict, reach, options.gate, dates, proportional=True)
+        better = np.nan_to_num(verdict.ratio, nan=np.inf) < ratios
+        best = [new if take else old for new, old, take in zip(found, best or found, better, strict=True)]
+        ratios = np.where(better, verdict.ratio, ratios)
+    return best
+
+
+def profile_baseline(values: Floats, period: int, beyond: int, fading: float) -> Callable[[int], Floats]:
+    """The faded mean of the whole periods before a cut, repeated over all columns and `beyond`."""
+    clock = np.arange(values.shape[1] + beyond + 1)
+
+    def baseline(cut: int) -> Floats:
+        size = min(period, cut)
+        whole = cut // size
+        past = values[:, cut - whole * size : cut].reshape(len(values), whole, size)
+        weights = fading ** np.arange(whole - 1, -1, -1)
+        profile = np.einsum("rwp,w->rp", past, weights / weights.sum())
+        drawn: Floats = profile[:, (clock - cut) % size]
+        return drawn
+
+    return baseline
