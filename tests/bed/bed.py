@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 import signal
 import socket
@@ -29,6 +30,9 @@ from tests.bed.processes import DETACHED, Processes
 from tests.bed.waiting import eventually
 
 READY_WITHIN_S = 60.0
+# Below those that systems give to outgoing connections: a client that calls a part while it is down could otherwise
+# be given the very port it calls, and the part could never listen there again.
+PORT_RANGE = range(20000, 32000)
 
 
 class Bed:
@@ -90,6 +94,8 @@ class Bed:
     # Single parts, for the tests that break things.
 
     def start_part(self, part: str) -> None:
+        # A killed process loses its command line, by which it is known, before its ports.
+        eventually(lambda: _is_free(self.site.ports[part]), 10, f"the port of {part} free")
         self.processes.start(part, self.site.command(part))
         self.await_ready(part)
 
@@ -211,13 +217,18 @@ def sweep() -> None:
 
 
 def _free_ports() -> dict[str, int]:
-    sockets = [socket.socket() for _ in PORTS]
-    for each in sockets:  # all are held until each has its own
-        each.bind(("127.0.0.1", 0))
-    ports = {name: each.getsockname()[1] for name, each in zip(PORTS, sockets, strict=True)}
-    for each in sockets:
-        each.close()
-    return ports
+    candidates = random.sample(PORT_RANGE, k=len(PORT_RANGE))
+    return dict(zip(PORTS, (port for port in candidates if _is_free(port)), strict=False))
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as servers do: old connections do not count
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
 
 
 _UNVERIFIED = ssl.create_default_context()
