@@ -143,7 +143,7 @@ class BucketsSpec(Part):
 
     buckets: Annotated[list[BucketSpec], Field(min_length=1, max_length=50)]
     sizing: Literal["Guarded", "Share", "MaxOfVpaAndShare", "NeverShrink"] = "Guarded"
-    overlap: Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)] = 0.1
+    overlap_percent: Annotated[float, Field(ge=0, lt=100, allow_inf_nan=False)] = 10
 
     rules: ClassVar = bucket_rules("buckets")
 

@@ -1,4 +1,4 @@
-"""The configuration keys of document 000 and of its later versions: what each means, its unit, and who else spells it how.
+"""The configuration keys of document 000 and of its later versions: what each means, in which unit.
 
 `ehpa.KEY`, `replicas.KEY` and plain KEY are one key; `resource.KEY` belongs to the requests of containers.
 """
@@ -194,9 +194,19 @@ def settings_of(config: Mapping[str, str], advice: Advice) -> dict[str, Any]:
     return values
 
 
-_CORES = (0.25, 0.5, 1, 2, 4, 8, 16, 32, 64)
-# Upstream's sizes are 29 steps from a quarter core to 64; ours are every power of two with 1, 2 and 4 GiB a core.
-DEFAULT_LADDER = tuple((float(cores), cores * ratio * GIB) for cores in _CORES for ratio in (1, 2, 4))
+# Upstream's 29 sizes: GiB for each number of cores.
+_SIZES = {
+    0.25: (0.25, 0.5, 1),
+    0.5: (0.5, 1),
+    1: (1, 2, 4, 8),
+    2: (2, 4, 8, 16),
+    4: (4, 8, 16, 32),
+    8: (8, 16, 32, 64),
+    16: (32, 64, 128),
+    32: (64, 128, 256),
+    64: (128, 256),
+}
+DEFAULT_LADDER = tuple((float(cores), gib * GIB) for cores, sizes in _SIZES.items() for gib in sizes)
 
 
 def resolve(

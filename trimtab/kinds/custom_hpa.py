@@ -1,6 +1,6 @@
 """custom-hpa (document 002): the chart's values and the program's environment variables, for one Deployment.
 
-factor = sample / target, capped by the max factors, held by the cooldowns and min factors, replicas = ceil(current x factor).
+factor = sample / target, capped by the max factors, held by cooldowns and min factors; replicas = ceil(now x factor).
 `exact` is the program as it was, quirks included (a scaling to the same number starts the cooldown).
 """
 

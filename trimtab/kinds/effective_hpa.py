@@ -1,4 +1,4 @@
-"""EffectiveHorizontalPodAutoscaler (autoscaling.crane.io/v1alpha1): an HPA with crons, prediction and Preview (document 000).
+"""EffectiveHorizontalPodAutoscaler (autoscaling.crane.io/v1alpha1, document 000): HPA, crons, prediction, Preview.
 
 Crons are floors reached exactly, without HPA's tolerance; the forecast may only add; Preview decides and writes nothing
 but specificReplicas.

@@ -1,4 +1,4 @@
-"""HorizontalPodAutoscaler: autoscaling/v2, v2beta2 and v1; `predictive: "true"` (document 003) lets a forecast raise its floor."""
+"""HorizontalPodAutoscaler: autoscaling/v2, v2beta2, v1; document 003's annotation lets a forecast raise its floor."""
 
 from __future__ import annotations
 

@@ -1,0 +1,79 @@
+"""Fields that upstream has and that mean nothing here: accepted, so that old manifests apply, and answered with a warning.
+
+Paths may have `[]` for every item of a list. What is not in this table and not in a kind is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from trimtab.kinds.analytics import Analytics
+from trimtab.kinds.config_keys import ignored
+from trimtab.kinds.effective_hpa import EffectiveHpa
+from trimtab.kinds.meta import Kind
+from trimtab.policy import Advice
+
+_COMPUTED = "both recommendations are computed here; no HPA or VPA object is made"
+_CHOSEN = "the estimator with the smallest error on the last period is used"
+_NO_REPLICA_CHANGE = "upstream never reads it either"
+
+IGNORED: dict[str, dict[str, str]] = {
+    "Hvpa": {
+        "spec.replicas": "the number of replicas is decided, not written here",
+        "spec.hpa.selector": _COMPUTED,
+        "spec.hpa.template.metadata": _COMPUTED,
+        "spec.vpa.selector": _COMPUTED,
+        "spec.vpa.template.metadata": _COMPUTED,
+        "spec.vpaTemplate.updatePolicy": "Hvpa applies the recommendation itself",
+        "spec.vpa.template.spec.updatePolicy": "Hvpa applies the recommendation itself",
+        "spec.hpa.scaleUp.minChange": _NO_REPLICA_CHANGE,
+        "spec.hpa.scaleDown.minChange": _NO_REPLICA_CHANGE,
+        "spec.vpa.scaleUp.minChange.replicas": _NO_REPLICA_CHANGE,
+        "spec.vpa.scaleDown.minChange.replicas": _NO_REPLICA_CHANGE,
+        "spec.vpa.limitsRequestsGapScaleParams.replicas": _NO_REPLICA_CHANGE,
+    },
+    "EffectiveHorizontalPodAutoscaler": {
+        "spec.crons[].description": "for people only",
+        "spec.prediction.predictionAlgorithm.dsp.estimators": _CHOSEN,
+        "spec.prediction.predictionAlgorithm.dsp.sampleInterval": "the source of the history decides",
+        "spec.prediction.predictionAlgorithm.percentile.sampleInterval": "the source of the history decides",
+        "spec.prediction.predictionAlgorithm.percentile.historyLength": "all history that is kept counts, decayed",
+        "spec.prediction.predictionAlgorithm.percentile.aggregated": "demand is always that of the whole workload",
+        "spec.prediction.predictionAlgorithm.percentile.histogram": "its buckets are chosen here",
+    },
+}
+
+
+class Warned(NamedTuple):
+    path: str
+    why: str
+
+
+def warnings(obj: Kind) -> list[Warned]:
+    """What the user wrote that changes nothing."""
+    table = IGNORED.get(obj.kind, {})
+    manifest = obj.manifest()
+    found = [Warned(path, why) for pattern, why in table.items() for path in _paths(manifest, pattern.split("."))]
+    if isinstance(obj, EffectiveHpa) and obj.spec.specific_replicas is not None and not obj.preview:
+        found.append(Warned("spec.specificReplicas", "only counts with scaleStrategy: Preview"))
+    if isinstance(obj, Analytics):
+        advice = Advice(obj.spec.type)
+        keys = [name for name in obj.spec.config if ignored(name, advice)]
+        found += [Warned(f'spec.config["{name}"]', "upstream's key; nothing here depends on it") for name in keys]
+    return found
+
+
+def _paths(value: Any, steps: list[str], path: str = "") -> Iterator[str]:
+    """Where a pattern of the table matches what was written."""
+    if not steps:
+        yield path.removeprefix(".")
+        return
+    name, many = steps[0].removesuffix("[]"), steps[0].endswith("[]")
+    if not isinstance(value, dict) or name not in value:
+        return
+    if not many:
+        yield from _paths(value[name], steps[1:], f"{path}.{name}")
+        return
+    for index, item in enumerate(value[name]):
+        yield from _paths(item, steps[1:], f"{path}.{name}[{index}]")

@@ -1,0 +1,258 @@
+"""Manifests from text: many documents, lists, line numbers; a broken document is reported and does not stop the others.
+
+libyaml composes, we construct: strings stay strings (no dates, no 12:30 as 750), duplicate keys are errors, and what
+anchors unfold to is counted, so that a small file cannot become a large one.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from trimtab.errors import InvalidInput
+
+MAX_BYTES = 64 * 1024**2
+MAX_NODES = 1_000_000
+SUFFIXES = (".yaml", ".yml", ".json")
+MAX_DEPTH = 100
+_SUSPICIOUS = 500  # brackets or columns; fewer cannot nest deeper than libyaml's recursion can bear
+
+_SEPARATOR = re.compile(r"^---(?=\s|$)", re.MULTILINE)
+_BOOLS = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
+_INT = re.compile(r"[+-]?(0[bB][01_]+|0[xX][0-9a-fA-F_]+|0o?[0-7_]+|[0-9][0-9_]*)$")
+
+if not yaml.__with_libyaml__:  # pragma: no cover
+    raise ImportError("PyYAML was built without libyaml: install a wheel, or libyaml's headers and build again")
+
+
+class Document(NamedTuple):
+    """One document: what it says, or what is wrong with it, and where it stands."""
+
+    file: str
+    line: int
+    value: Any = None
+    error: InvalidInput | None = None
+    root: yaml.Node | None = None
+    base: int = 1  # the line on which the text of libyaml's marks begins
+
+    def line_of(self, path: str) -> int:
+        """The line of a path such as spec.metrics[0].type, or of the nearest part of it that exists."""
+        node, line = self.root, self.line
+        for step in re.findall(r'\["([^"]*)"\]|\[(\d+)\]|([^.\[\]]+)', path):
+            node = _child(node, step)
+            if node is None:
+                break
+            line = self.base + node.start_mark.line
+        return line
+
+
+def _child(node: yaml.Node | None, step: tuple[str, str, str]) -> yaml.Node | None:
+    quoted, index, name = step
+    if isinstance(node, yaml.SequenceNode) and index:
+        return node.value[int(index)] if int(index) < len(node.value) else None
+    if isinstance(node, yaml.MappingNode):
+        return next((value for key, value in node.value if key.value == (quoted or name)), None)
+    return None
+
+
+def documents(text: str | bytes, file: str = "-") -> Iterator[Document]:
+    """Every document of a text, lists taken apart; empty ones are skipped."""
+    try:
+        whole = _text_of(text, file)
+    except InvalidInput as error:
+        yield Document(file, 1, error=error)
+        return
+    for line, part in _parts(whole):
+        document = _document(part, file, line)
+        if document.error is not None or document.value is not None:
+            yield from _unlisted(document)
+
+
+def _text_of(text: str | bytes, file: str) -> str:
+    if len(text) > MAX_BYTES:
+        raise InvalidInput(file, "too large", f"files up to {MAX_BYTES // 1024**2} MiB are read; split it")
+    if isinstance(text, str):
+        return text
+    try:
+        return text.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidInput(file, f"byte {error.start}", "this is not UTF-8 text") from None
+
+
+def _parts(text: str) -> Iterator[tuple[int, str]]:
+    """Documents by their separators: a `---` at the start of a line can be nothing else in YAML."""
+    starts = [0, *(match.start() for match in _SEPARATOR.finditer(text) if match.start())]
+    line = 1
+    for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
+        part = text[start:end]
+        if part.strip():
+            yield line, part
+        line += part.count("\n")
+
+
+def _document(text: str, file: str, line: int) -> Document:
+    try:
+        _guard_depth(text)
+        root = yaml.compose(text, Loader=yaml.CSafeLoader)
+        value = None if root is None else _Builder(line).build(root, 0)
+        return Document(file, line, value, root=root, base=line)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        at = line + (mark.line if mark else 0)
+        return Document(file, at, error=InvalidInput(f"line {at}", _problem(error), _hint(text, error)))
+    except yaml.YAMLError as error:
+        return Document(file, line, error=InvalidInput(f"line {line}", str(error), "this is not YAML"))
+    except InvalidInput as error:
+        return Document(file, int(error.path.removeprefix("line ") or line), error=error)
+
+
+def _guard_depth(text: str) -> None:
+    """Composing recurses in C: what could nest too deep is walked by events first."""
+    brackets = text.count("[") + text.count("{")
+    if brackets <= _SUSPICIOUS and max(map(len, text.split("\n"))) <= _SUSPICIOUS:
+        return
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+        opens = isinstance(event, yaml.CollectionStartEvent)
+        depth += 1 if opens else -1 if isinstance(event, yaml.CollectionEndEvent) else 0
+        if depth > MAX_DEPTH:
+            raise _too_deep(event.start_mark.line + 1)
+
+
+def _too_deep(line: int) -> InvalidInput:
+    return InvalidInput(f"line {line}", "nesting", f"no manifest nests deeper than {MAX_DEPTH} levels")
+
+
+def _problem(error: yaml.MarkedYAMLError) -> str:
+    return str(error.problem or error.context or "cannot be read")
+
+
+def _hint(text: str, error: yaml.MarkedYAMLError) -> str:
+    mark = error.problem_mark or error.context_mark
+    lines = text.split("\n")
+    line = lines[mark.line] if mark and mark.line < len(lines) else ""
+    if "{{" in text:
+        return "this looks like a Helm template: render it first (helm template CHART | trimtab lint -)"
+    if "\t" in line[: len(line) - len(line.lstrip())] or "'\\t'" in str(error.problem):
+        return "YAML indents with spaces, never with tabs"
+    if re.search(r":\s+[*&%@`]", line):
+        return "quote this value: it starts with a character that means something to YAML"
+    if re.search(r":\s+[^\"'\s].*:\s", line):
+        return "quote this value: it has a colon in it"
+    return "check the indentation, quotes and brackets of this line and the one before"
+
+
+class _Builder:
+    """Values from nodes; counts what it makes."""
+
+    def __init__(self, line: int) -> None:
+        self._line, self._made = line, 0
+
+    def build(self, node: yaml.Node, depth: int) -> Any:
+        self._made += 1
+        if self._made > MAX_NODES:
+            raise self._refuse(node, "anchors", f"this unfolds to more than {MAX_NODES} values; write it out")
+        if depth > MAX_DEPTH:
+            raise _too_deep(self._line + node.start_mark.line)
+        if isinstance(node, yaml.ScalarNode):
+            return self._scalar(node)
+        if isinstance(node, yaml.SequenceNode):
+            return [self.build(child, depth + 1) for child in node.value]
+        return self._mapping(node, depth)
+
+    def _mapping(self, node: yaml.Node, depth: int) -> dict[str, Any]:
+        made: dict[str, Any] = {}
+        merged: dict[str, Any] = {}
+        for key, child in node.value:
+            if key.tag == "tag:yaml.org,2002:merge":
+                merged |= self._merged(child, depth)
+                continue
+            name = key.value if isinstance(key, yaml.ScalarNode) else None
+            if name is None:
+                raise self._refuse(key, "a key", "keys are plain words")
+            if name in made:
+                raise self._refuse(key, name, "this key stands here twice; the second would win in silence")
+            made[name] = self.build(child, depth + 1)
+        return merged | made if merged else made
+
+    def _merged(self, node: yaml.Node, depth: int) -> dict[str, Any]:
+        value = self.build(node, depth + 1)
+        parts = value if isinstance(value, list) else [value]
+        if not all(isinstance(part, dict) for part in parts):
+            raise self._refuse(node, "<<", "only mappings can be merged")
+        return {name: inner for part in reversed(parts) for name, inner in part.items()}
+
+    def _scalar(self, node: yaml.ScalarNode) -> Any:
+        tag, text = node.tag.rpartition(":")[2], node.value
+        if tag in ("str", "timestamp", "value"):
+            return text
+        if tag == "int":
+            return self._int(text)
+        if tag == "bool":
+            return _BOOLS[text.lower()]
+        if tag == "null":
+            return None
+        if tag == "float":
+            return self._float(node)
+        raise self._refuse(node, node.tag, "manifests have no tags of their own")
+
+    def _int(self, text: str) -> int | str:
+        if not _INT.match(text):
+            return text  # 12:30, which YAML 1.1 would read in base sixty
+        plain = text.replace("_", "")
+        octal = re.fullmatch(r"([+-]?)0o?([0-7]+)", plain)
+        return int(octal[1] + octal[2], 8) if octal else int(plain, 0)
+
+    def _float(self, node: yaml.ScalarNode) -> float | str:
+        text = node.value.replace("_", "").lower()
+        if ":" in text:
+            return str(node.value)
+        if text.lstrip("+-") in (".inf", ".nan"):
+            raise self._refuse(node, node.value, "write a finite number")
+        return float(text)
+
+    def _refuse(self, node: yaml.Node, value: object, fix: str) -> InvalidInput:
+        return InvalidInput(f"line {self._line + node.start_mark.line}", value, fix)
+
+
+def _unlisted(document: Document) -> Iterator[Document]:
+    """`kind: List` holds objects, not one object."""
+    value = document.value
+    listed = isinstance(value, dict) and str(value.get("kind", "")).endswith("List") and "items" in value
+    if not listed or not isinstance(value["items"], list):
+        yield document
+        return
+    nodes = next(node for key, node in document.root.value if key.value == "items") if document.root else None
+    for item, node in zip(value["items"], nodes.value if nodes else [], strict=True):
+        yield document._replace(line=document.base + node.start_mark.line, value=item, root=node)
+
+
+def load(path: str) -> Iterator[Document]:
+    """The documents of a file, of every manifest under a folder, or of the standard input (`-`)."""
+    if path == "-":
+        yield from documents(sys.stdin.buffer.read(MAX_BYTES + 1), "-")
+        return
+    place = Path(path)
+    if not place.exists():
+        yield Document(path, 1, error=InvalidInput(path, "no such file", "check the path"))
+        return
+    names = sorted(found for found in place.rglob("*") if found.suffix in SUFFIXES) if place.is_dir() else [place]
+    for name in names:
+        yield from _file(name)
+
+
+def _file(path: Path) -> Iterator[Document]:
+    try:
+        with path.open("rb") as file:
+            text = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        yield Document(
+            str(path), 1, error=InvalidInput(str(path), error.strerror, "check the path and its permissions")
+        )
+        return
+    yield from documents(text, str(path))
