@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.golden import adapt_crane_advise as advice
 from tests.golden import harness
 from tests.golden.harness import Case, Excuse
 from trimtab.core.bound import bound, limits_at
@@ -31,6 +32,7 @@ from trimtab.series import Floats, Frame, Series
 
 TRACES = Path(os.environ.get("TRIMTAB_TRACES", harness.FOLDER.parent / "traces")) / "crane_dsp"
 DAY, WEEK, HOUR = 86400, 604800, 3600
+ADVISE = advice.PLACES | advice.RESOLVED | advice.INTERNALS
 
 # The first of these that occurs in a case's source is its key.
 _PLACES = (
@@ -79,7 +81,7 @@ _PLACES = (
 def key_of(case: Case) -> str:
     if "max over [now, now+window]" in case["what"]:
         return "window maximum"
-    return next((place for place in _PLACES if place in case["source"]), "later")
+    return next((place for place in (*_PLACES, *ADVISE) if place in case["source"]), "unknown")
 
 
 # --- percentiles and histograms --------------------------------------------------------------------------------------
@@ -474,9 +476,12 @@ ADAPTERS: dict[str, Callable[[Case], None]] = {
     "TestGetCronScaleLocation": cron_zone,
     "TestValidateCronSpecs": cron_admission,
     "issue #836": cron_beats_tolerance,
+    **advice.PLACES,
+    **advice.RESOLVED,
 }
 EXCUSED: dict[str, Excuse] = {
-    "later": Excuse.LATER,
+    **advice.INTERNALS,
+    **dict.fromkeys(advice.RESOLVED, Excuse.RESOLVED),
     "TestHistogramSaveToCheckpoint": Excuse.LATER,
     "TestHistogramLoadFromCheckpoint": Excuse.LATER,
     "aggregate_signals": Excuse.INTERNALS,  # who asked for which query

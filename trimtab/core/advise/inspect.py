@@ -73,4 +73,4 @@ def low_usage(peak_cores: float, limit: float) -> Finding | None:
 
 def low_fluctuation(lowest: float, highest: float, limit: float) -> Finding | None:
     ratio = fluctuation(lowest, highest)
-    return Finding(reason=Against.LOW_FLUCTUATION, value=ratio, limit=limit) if ratio < limit else None
+    return Finding(reason=Against.LOW_FLUCTUATION, value=ratio, limit=limit) if ratio < limit - 1e-9 else None
