@@ -1,0 +1,112 @@
+"""Start-up times: the document's mean, its program's mean, and quantiles over pods recorded once."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from trimtab.core.model import Missing, Pod, Reason, Startup
+from trimtab.core.startup import (
+    KEPT,
+    StartupLog,
+    mean_startup_s,
+    startup,
+    startup_of,
+    startup_times_s,
+    watch,
+)
+
+NOW = 1_700_000_000.0
+
+
+def pod(name: str, took_s: float, ready: bool | None = True) -> Pod:
+    return Pod(name=name, ready=ready, created_at=NOW, started_at=NOW + 1, ready_since=NOW + took_s)
+
+
+def unready(name: str) -> Pod:
+    """Its Ready condition has been false from the start."""
+    return Pod(name=name, phase="Pending", ready=False, created_at=NOW, started_at=NOW + 1, ready_since=NOW + 1)
+
+
+def quantiles(log: StartupLog) -> tuple[float, ...]:
+    found = startup_of(log, NOW)
+    assert isinstance(found, Startup)
+    return tuple(one.value for one in found.quantiles)
+
+
+def test_the_documents_mean_counts_ready_pods_only() -> None:
+    pods = [pod("a", 60.0), pod("b", 120.0), unready("c"), Pod(name="d", ready=None)]
+    assert mean_startup_s(pods) == 90.0
+
+
+def test_the_programs_mean_counts_every_ready_condition() -> None:
+    pods = [pod("a", 60.0), pod("b", 120.0), unready("c"), Pod(name="d", ready=None)]
+    assert mean_startup_s(pods, exact=True) == pytest.approx(181.0 / 3)
+
+
+def test_a_recorded_time_wins_over_what_the_pod_says_now() -> None:
+    assert startup_times_s([pod("a", 5000.0), pod("b", 70.0)], recorded={"a": 50.0}) == [50.0, 70.0]
+
+
+def test_no_ready_pod_is_zero_for_the_mean_and_missing_for_quantiles() -> None:
+    assert mean_startup_s([]) == 0.0
+    found = startup([], NOW)
+    assert isinstance(found, Missing) and found.reason is Reason.NO_READY_PODS
+
+
+def test_a_clock_that_runs_backwards_is_no_negative_start() -> None:
+    assert startup_times_s([pod("a", -5.0)]) == [0.0]
+
+
+def test_quantiles_are_of_ranks_and_dated() -> None:
+    found = startup([float(second) for second in range(1, 11)], NOW)
+    assert isinstance(found, Startup)
+    assert [(one.probability, one.value) for one in found.quantiles] == [(0.5, 5.0), (0.9, 9.0)]
+    assert (found.made_at, found.pods) == (NOW, 10) and found.expires_at > NOW
+
+
+def test_a_flap_after_the_first_ready_changes_nothing() -> None:
+    log = watch(StartupLog(), [unready("a")])
+    log = watch(log, [pod("a", 40.0)])
+    flapped = replace(pod("a", 9000.0), ready=False)
+    log = watch(watch(log, [flapped]), [pod("a", 9100.0)])
+    assert quantiles(log) == (40.0, 40.0)
+
+
+def test_a_pod_first_seen_after_losing_readiness_is_not_recorded() -> None:
+    log = watch(StartupLog(), [pod("a", 5000.0, ready=False)])
+    log = watch(log, [pod("a", 5100.0)])
+    assert isinstance(startup_of(log, NOW), Missing)
+
+
+def test_pods_that_were_ready_before_we_looked_only_stand_in() -> None:
+    log = watch(StartupLog(), [pod("old", 7000.0), unready("new")])
+    assert quantiles(log) == (7000.0, 7000.0)
+    log = watch(log, [pod("old", 7000.0), pod("new", 30.0)])
+    assert quantiles(log) == (30.0, 30.0)
+
+
+def test_a_name_used_again_is_another_pod() -> None:
+    first, second = pod("web-0", 20.0), replace(pod("web-0", 0.0), created_at=NOW + 500, ready_since=NOW + 540)
+    log = watch(watch(StartupLog(), [unready("web-0")]), [first])
+    waiting = replace(unready("web-0"), created_at=NOW + 500, started_at=NOW + 501, ready_since=NOW + 501)
+    log = watch(watch(log, [waiting]), [second])
+    assert [seconds for _, seconds in log.witnessed] == [20.0, 40.0]
+
+
+def test_only_the_newest_are_kept_and_each_once() -> None:
+    pods = [pod(f"pod-{index}", float(index)) for index in range(KEPT + 50)]
+    log = watch(watch(StartupLog(), [unready(one.name) for one in pods]), pods)
+    log = watch(log, pods)
+    assert len(log.witnessed) == KEPT and log.witnessed[-1][1] == KEPT + 49
+
+
+@given(st.lists(st.floats(0, 1e5), min_size=1, max_size=30))
+def test_quantiles_are_ordered_and_seen(times: list[float]) -> None:
+    found = startup(times, NOW)
+    assert isinstance(found, Startup)
+    half, most = (one.value for one in found.quantiles)
+    assert half <= most and half in times and most in times
+    assert sum(value <= most for value in times) >= 0.9 * len(times)
