@@ -29,15 +29,15 @@ def numba_or_none() -> ModuleType | None:
         import numba
     except ImportError:
         warnings.warn(
-            "numba is not installed: simulations give the same results some hundred times slower; pip install 'trimtab[fast]'",
+            "numba is not installed: the same results, some hundred times slower; pip install 'trimtab[fast]'",
             stacklevel=2,
         )
         return None
-    return numba  # type: ignore[no-any-return]
+    return numba
 
 
 def compiled(function: Function) -> Function:
-    """The function as machine code that lets other threads run; strict arithmetic, equal to Python's to the last bit."""
+    """The function as machine code that lets other threads run; its arithmetic is Python's, to the last bit."""
     numba = numba_or_none()
     if numba is None:
         return function

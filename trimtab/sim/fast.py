@@ -26,6 +26,8 @@ from trimtab.sim.program import (
     BETWEEN,
     BY_TOTAL,
     COOLDOWN,
+    DISABLED,
+    FARTHEST,
     HIGHEST,
     MAX_FACTOR,
     MIN_FACTOR,
@@ -40,6 +42,11 @@ from trimtab.sim.score import SLO, Counts, Days, measure_into
 shared(within, whole, by_total_average, clamp, into, up_limit, end_up, end_down, capped_factor, large_enough)
 
 Ints = NDArray[np.int64]
+
+
+# Plain arrays, not records, and few calls in the loop: compiled code counts references to arrays at every call.
+TIMES, WISHES, ENDS = range(3)  # rows of a queue; its ends: front, back, window in steps (-1: nobody looks back)
+GROWN, SHRUNK = range(2)  # rows of the acts: pods added and removed since the beginning
 
 
 def replay(signal: Floats, program: Program, first_pods: int) -> Counts:
@@ -75,151 +82,165 @@ def sweep(
 
 @compiled
 def replay_into(signal: Floats, head: Floats, rules: Floats, first_pods: int, replicas: Counts) -> None:
-    """One demand under one program. Times are steps; -1 means never."""
-    kind, target, tolerance_up, tolerance_down = int(head[0]), head[1], head[2], head[3]
+    """One demand under one program; times are whole steps. Rules that look back stand here, the others in `settle`."""
     least, most = int(head[4]), int(head[5])
-    window, up_window, period = spans(rules)
-    high_at, high = np.empty(window + 3, dtype=np.int64), np.empty(window + 3, dtype=np.int64)
-    low_at, low = np.empty(up_window + 3, dtype=np.int64), np.empty(up_window + 3, dtype=np.int64)
-    high_ends, low_ends = np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64)
-    grown, shrunk = np.zeros(period + 1, dtype=np.int64), np.zeros(period + 1, dtype=np.int64)
+    highs, lows, acts = first_sight(rules, first_pods)
+    looks_up, looks_down = lows[ENDS, 2] >= 0, highs[ENDS, 2] >= 0
     up_at = down_at = -1
     current = first_pods
-    if window >= 0:  # a new leader behaves as if the present replicas had just been wished for
-        push(high_at, high, high_ends, 0, current, True)
-    if up_window >= 0:
-        push(low_at, low, low_ends, 0, current, False)
     for t in range(len(signal)):
         replicas[t] = current
-        wanted = current
-        if current > most or current < least:
+        if current > most or current < least:  # bounds need no metrics, and leave no wish behind
             wanted = clamp(current, least, most)
         else:
-            if kind == BY_TOTAL:
-                wish = float(by_total_average(signal[t], target, tolerance_up, tolerance_down, current))
-                ratio = wish / current
-            else:
-                ratio = (signal[t] / current) / target
-                wish = current * ratio
+            wish, ratio = first_wish(int(head[0]), head[1], head[2], head[3], signal[t], current)
             raw = ceil(wish - 1e-9)
             for index in range(len(rules)):
-                rule = rules[index]
-                code = int(rule[0])
+                code, settled = int(rules[index, 0]), wish
                 if code == BETWEEN:
-                    top = bottom = wish
-                    if window >= 0 and high_ends[1] > high_ends[0]:
-                        expire(high_at, high_ends, t - window)
-                        if high_ends[1] > high_ends[0]:
-                            top = max(wish, float(high[high_ends[0] % len(high)]))
-                    if up_window >= 0:
-                        expire(low_at, low_ends, t - up_window)
-                        if low_ends[1] > low_ends[0]:
-                            bottom = min(wish, float(low[low_ends[0] % len(low)]))
-                    settled = into(float(current), bottom, top)
-                    if settled != wish:
-                        wish, ratio = settled, settled / current
+                    if wish < current and looks_down:
+                        settled = into(float(current), wish, front(highs, t, wish, True))
+                    elif wish > current and looks_up:
+                        settled = into(float(current), front(lows, t, wish, False), wish)
                 elif code == RATE:
-                    if wish > current and wish > rate_end(rule[1 : 1 + RATE_WIDTH], current, grown, shrunk, t, True):
-                        wish = float(rate_end(rule[1 : 1 + RATE_WIDTH], current, grown, shrunk, t, True))
-                        ratio = wish / current
-                    elif wish < current and wish < rate_end(rule[1 + RATE_WIDTH :], current, grown, shrunk, t, False):
-                        wish = float(rate_end(rule[1 + RATE_WIDTH :], current, grown, shrunk, t, False))
-                        ratio = wish / current
+                    if wish > current:
+                        settled = min(wish, float(rate_end(rules, index, 1, current, t, acts, True)))
+                    elif wish < current:
+                        settled = max(wish, float(rate_end(rules, index, 1 + RATE_WIDTH, current, t, acts, False)))
                 elif code == HIGHEST:
-                    expire(high_at, high_ends, t - window)
-                    if high_ends[1] > high_ends[0] and high[high_ends[0] % len(high)] > wish:
-                        wish = float(high[high_ends[0] % len(high)])
-                        ratio = wish / current
-                elif code == UP_LIMIT:
-                    end = up_limit(current, rule[1], rule[2])
-                    if wish > end:
-                        wish, ratio = float(end), end / current
-                elif code == MAX_FACTOR:
-                    capped = capped_factor(ratio, rule[1], rule[2])
-                    if capped != ratio:
-                        wish, ratio = current * capped, capped
-                elif code == MIN_FACTOR:
-                    if not large_enough(ratio, rule[1], rule[2]):
-                        wish, ratio = float(current), 1.0
+                    settled = front(highs, t, wish, True)
                 elif code == COOLDOWN:
-                    up = ratio > 1.0
-                    last = max(up_at, down_at) if rule[3] != 0.0 else (up_at if up else down_at)
-                    if (wish != current or ratio != 1.0) and last >= 0 and t - last < (rule[1] if up else rule[2]):
-                        wish, ratio = float(current), 1.0
-                elif code == ROUND_UP:
-                    wish = float(ceil(wish - rule[1]))
-            if window >= 0:
-                push(high_at, high, high_ends, t, raw, True)
-                expire(high_at, high_ends, t - window)
-            if up_window >= 0:
-                push(low_at, low, low_ends, t, raw, False)
-                expire(low_at, low_ends, t - up_window)
+                    last = max(up_at, down_at) if rules[index, 3] != 0.0 else (up_at if ratio > 1.0 else down_at)
+                    rest = rules[index, 1] if ratio > 1.0 else rules[index, 2]
+                    if (wish != current or ratio != 1.0) and last >= 0 and t - last < rest:
+                        wish = settled = float(current)
+                        ratio = 1.0
+                else:
+                    wish, ratio = settle(code, rules[index, 1], rules[index, 2], wish, ratio, current)
+                    settled = wish
+                if settled != wish:
+                    wish, ratio = settled, settled / current
+            if looks_down:
+                push(highs, t, raw, True)
+            if looks_up:
+                push(lows, t, raw, False)
             wanted = clamp(ceil(wish - 1e-9), least, most)
-        added = wanted - current
-        if period > 0:
-            grown[(t + 1) % (period + 1)] = grown[t % (period + 1)] + max(added, 0)
-            shrunk[(t + 1) % (period + 1)] = shrunk[t % (period + 1)] + max(-added, 0)
-        if added > 0:
+        remember(acts, t, wanted - current)
+        if wanted > current:
             up_at = t
-        elif added < 0:
+        elif wanted < current:
             down_at = t
         current = wanted
 
 
 @compiled
-def spans(rules: Floats) -> tuple[int, int, int]:
-    """How many steps the rules look back: at wishes for down and for up, and at pods added or removed."""
+def first_wish(kind: int, target: float, up: float, down: float, value: float, current: int) -> tuple[float, float]:
+    """Wanted replicas and their ratio to the current ones, before any rule."""
+    if kind == BY_TOTAL:
+        wish = float(by_total_average(value, target, up, down, current))
+        return wish, wish / current
+    ratio = (value / current) / target
+    return current * ratio, ratio
+
+
+@compiled
+def settle(code: int, one: float, two: float, wish: float, ratio: float, current: int) -> tuple[float, float]:
+    """The rules of core/settle that need no past, by their code."""
+    if code == UP_LIMIT:
+        end = float(up_limit(current, one, two))
+        return (end, end / current) if wish > end else (wish, ratio)
+    if code == MAX_FACTOR:
+        capped = capped_factor(ratio, one, two)
+        return (wish, ratio) if capped == ratio else (current * capped, capped)
+    if code == MIN_FACTOR:
+        return (wish, ratio) if large_enough(ratio, one, two) else (float(current), 1.0)
+    assert code == ROUND_UP
+    return float(ceil(wish - one)), ratio
+
+
+@compiled
+def rate_end(rules: Floats, index: int, first: int, current: int, t: int, acts: Ints, up: bool) -> int:
+    """How far the policies of one direction let the replicas go now; `first` is where its numbers begin."""
+    if rules[index, first] == DISABLED:
+        return current
+    mask, best = acts.shape[1] - 1, current
+    for number in range(int(rules[index, first + 1])):
+        place = first + 2 + 3 * number
+        since = max(t - int(rules[index, place + 2]) + 1, 0)
+        added = acts[GROWN, t & mask] - acts[GROWN, since & mask]
+        removed = acts[SHRUNK, t & mask] - acts[SHRUNK, since & mask]
+        start, percent, value = current - added + removed, rules[index, place] != 0.0, int(rules[index, place + 1])
+        end = end_up(percent, value, start) if up else end_down(percent, value, start)
+        farther = end > best if up == (rules[index, first] == FARTHEST) else end < best
+        best = end if farther or number == 0 else best
+    return max(current, best) if up else min(current, best)
+
+
+# --- windows, as rings over steps ------------------------------------------------------------------------------------
+
+
+@compiled
+def first_sight(rules: Floats, first_pods: int) -> tuple[Ints, Ints, Ints]:
+    """Empty windows, as long as the rules look back, as if the present replicas had just been wished for."""
     window = up_window = -1
     period = 0
-    for index in range(len(rules)):
-        rule = rules[index]
+    for rule in rules:
         if int(rule[0]) == HIGHEST:
             window = int(rule[1])
         elif int(rule[0]) == BETWEEN:
             window, up_window = int(rule[1]), int(rule[2])
         elif int(rule[0]) == RATE:
-            for side in range(2):
-                first = 1 + side * RATE_WIDTH
+            for first in (1, 1 + RATE_WIDTH):
                 for number in range(int(rule[first + 1])):
                     period = max(period, int(rule[first + 4 + 3 * number]))
-    return window, up_window, period
+    highs, lows, acts = ring(window + 3), ring(up_window + 3), ring(period + 1)
+    highs[ENDS, 2], lows[ENDS, 2] = window, up_window
+    push(highs, 0, first_pods, True)
+    push(lows, 0, first_pods, False)
+    return highs, lows, acts
 
 
 @compiled
-def push(times: Ints, wishes: Ints, ends: Ints, t: int, wish: int, highest: bool) -> None:
-    """Append to the monotone queue whose front is the highest (or lowest) wish of its window."""
-    size, back = len(times), ends[1]
-    while back > ends[0]:
-        last = wishes[(back - 1) % size]
+def ring(size: int) -> Ints:
+    """Three rows with room for `size` numbers: a power of two, so that a position is one cheap mask."""
+    room = 4
+    while room < size:
+        room *= 2
+    return np.zeros((3, room), dtype=np.int64)
+
+
+@compiled
+def push(queue: Ints, t: int, wish: int, highest: bool) -> None:
+    """Append to a monotone queue: its front is the highest (or lowest) wish of the window."""
+    mask, first, back, window = queue.shape[1] - 1, queue[ENDS, 0], queue[ENDS, 1], queue[ENDS, 2]
+    if window < 0:
+        return
+    while back > first and queue[TIMES, first & mask] < t - window:
+        first += 1
+    while back > first:
+        last = queue[WISHES, (back - 1) & mask]
         if (last > wish) if highest else (last < wish):
             break
         back -= 1
-    times[back % size], wishes[back % size] = t, wish
-    ends[1] = back + 1
+    queue[TIMES, back & mask], queue[WISHES, back & mask] = t, wish
+    queue[ENDS, 0], queue[ENDS, 1] = first, back + 1
 
 
 @compiled
-def expire(times: Ints, ends: Ints, oldest: int) -> None:
-    """Forget what has left the window."""
-    while ends[1] > ends[0] and times[ends[0] % len(times)] < oldest:
-        ends[0] += 1
+def front(queue: Ints, t: int, wish: float, highest: bool) -> float:
+    """The highest (or lowest) of this wish and those of the window."""
+    mask, first, back, window = queue.shape[1] - 1, queue[ENDS, 0], queue[ENDS, 1], queue[ENDS, 2]
+    while back > first and queue[TIMES, first & mask] < t - window:
+        first += 1
+    if back == first:
+        return wish
+    other = float(queue[WISHES, first & mask])
+    return max(wish, other) if highest else min(wish, other)
 
 
 @compiled
-def rate_end(side: Floats, current: int, grown: Ints, shrunk: Ints, t: int, up: bool) -> int:
-    """How far the policies of one direction let the replicas go now."""
-    if side[0] == 2.0:
-        return current
-    size = len(grown)
-    best, chosen = current, False
-    for number in range(int(side[1])):
-        percent, value, period = side[2 + 3 * number] != 0.0, int(side[3 + 3 * number]), int(side[4 + 3 * number])
-        since = max(t - period + 1, 0)
-        added, removed = grown[t % size] - grown[since % size], shrunk[t % size] - shrunk[since % size]
-        start = current - added + removed
-        end = end_up(percent, value, start) if up else end_down(percent, value, start)
-        farther = end > best if up == (side[0] == 0.0) else end < best
-        best, chosen = (end if farther or not chosen else best), True
-    return max(current, best) if up else min(current, best)
-
-
+def remember(acts: Ints, t: int, added: int) -> None:
+    """What the act of this step leaves behind for rates."""
+    mask = acts.shape[1] - 1
+    acts[GROWN, (t + 1) & mask] = acts[GROWN, t & mask] + max(added, 0)
+    acts[SHRUNK, (t + 1) & mask] = acts[SHRUNK, t & mask] + max(-added, 0)

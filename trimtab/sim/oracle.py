@@ -1,4 +1,4 @@
-"""The clairvoyant optimum: the cheapest replicas that never violate, known only in hindsight; the yardstick of every run.
+"""The clairvoyant optimum: the cheapest replicas that never violate, known only in hindsight.
 
 Pods bill from creation and serve after L steps, so the k-th pod is kept through gaps of at most L steps and otherwise
 created L steps before it is needed: optimum = sum over t of max(d_t .. d_{t+L}). With any other price of a step the
@@ -12,6 +12,7 @@ import numpy as np
 from trimtab.series import Floats
 from trimtab.sim.score import SLO, Counts
 from trimtab.sim.window import forward_max
+
 
 def demand(load: Floats, least: int, slo: float = SLO) -> Counts:
     """The fewest ready pods that serve each step within the service level."""

@@ -36,7 +36,8 @@ BY_TOTAL, BY_FACTOR = range(2)
 RATE_POLICIES = 3  # for each direction
 RATE_WIDTH = 2 + 3 * RATE_POLICIES  # select, count, and percent, value, period of each
 WIDTH = 1 + 2 * RATE_WIDTH
-SELECTS = {Select.MAX: 0, Select.MIN: 1, Select.DISABLED: 2}
+FARTHEST, NEAREST, DISABLED = 0.0, 1.0, 2.0
+SELECTS = {Select.MAX: FARTHEST, Select.MIN: NEAREST, Select.DISABLED: DISABLED}
 
 _WINDOWED = (Stabilise, StabiliseMax)
 _COVERED = (*_WINDOWED, UpLimit, Rate, MaxFactor, MinFactor, Cooldown, RoundUp)

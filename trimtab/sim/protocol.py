@@ -45,7 +45,7 @@ class Load(NamedTuple):
 
     @property
     def first_pods(self) -> int:
-        return max(MIN_PODS, ceil(self.values[0] / DEFAULT_TARGET))
+        return max(MIN_PODS, ceil(float(self.values[0]) / DEFAULT_TARGET))
 
 
 def load_of(name: str, trace: Series) -> Load:

@@ -76,17 +76,19 @@ def measure(load: Floats, replicas: Counts, delay_steps: int, day_steps: int, sl
 
 
 @compiled
-def measure_into(
-    load: Floats, replicas: Counts, delay_steps: int, day_steps: int, slo: float, table: Floats
-) -> None:
+def measure_into(load: Floats, replicas: Counts, delay_steps: int, day_steps: int, slo: float, table: Floats) -> None:
     """The loop of `measure`: pods serve `delay_steps` after they are billed, the youngest are removed first."""
-    arriving = np.zeros(delay_steps + 1, dtype=np.int64)
+    mask = 1
+    while mask < delay_steps + 1:
+        mask *= 2
+    arriving = np.zeros(mask, dtype=np.int64)
+    mask -= 1
     ready = before = int(replicas[0])
     starting, backlog = 0, 0.0
     for t in range(len(load)):
         now, day = int(replicas[t]), t // day_steps
         if now > before:
-            arriving[(t + delay_steps) % (delay_steps + 1)] += now - before
+            arriving[(t + delay_steps) & mask] += now - before
             starting += now - before
             table[2, day] += now - before
             table[3, day] += now - before
@@ -94,15 +96,15 @@ def measure_into(
             table[3, day] += before - now
             surplus, slot = before - now, t + delay_steps
             while surplus > 0 and starting > 0:
-                gone = min(surplus, arriving[slot % (delay_steps + 1)])
-                arriving[slot % (delay_steps + 1)] -= gone
+                gone = min(surplus, arriving[slot & mask])
+                arriving[slot & mask] -= gone
                 starting, surplus, slot = starting - gone, surplus - gone, slot - 1
             ready -= surplus
         before = now
         if starting > 0:
-            ready += arriving[t % (delay_steps + 1)]
-            starting -= arriving[t % (delay_steps + 1)]
-            arriving[t % (delay_steps + 1)] = 0
+            ready += arriving[t & mask]
+            starting -= arriving[t & mask]
+            arriving[t & mask] = 0
         work = load[t] + backlog
         backlog = min(work - min(work, float(ready)), float(ready))
         table[0, day] += now

@@ -49,9 +49,7 @@ PROFILES: dict[str, Profile] = {
         (1, 1, 300), (1, 10, 300), (10, 5, 120), (5, 15, 300), (15, 10, 120), (10, 20, 300), (1, 1, 300)
     ),
     "increase-decrease": _profile((1, 1, 300), (1, 20, 900), (20, 1, 900), (1, 1, 300)),
-    "flash-crowd-short": _profile(
-        (1, 1, 300), (1, 5, 300), (5, 20, 120), (20, 5, 120), (5, 1, 300), (1, 1, 300)
-    ),
+    "flash-crowd-short": _profile((1, 1, 300), (1, 5, 300), (5, 20, 120), (20, 5, 120), (5, 1, 300), (1, 1, 300)),
     "flash-crowd": _profile((1, 1, 300), (1, 5, 660), (5, 20, 240), (20, 5, 240), (5, 1, 660), (1, 1, 300)),
     "load-tester": _profile((1, 20, 90), (20, 20, 120), (20, 1, 90)),
 }
@@ -79,9 +77,7 @@ def rate_at(profile: Profile, second: float) -> float:
     return 0.0
 
 
-def scores(
-    predictive: Floats, reactive: Floats, weights: tuple[float, float] = (1.0, 1.0)
-) -> tuple[Floats, Floats]:
+def scores(predictive: Floats, reactive: Floats, weights: tuple[float, float] = (1.0, 1.0)) -> tuple[Floats, Floats]:
     """The score of each minute of both runs; rows are (idle percent, response seconds), weighed as given."""
     everything = np.concatenate((predictive, reactive))
     mean, std = everything.mean(axis=0), everything.std(axis=0)

@@ -1,4 +1,4 @@
-"""Sliding windows over a series: means of the past, maxima of the future; in linear time and without looking ahead by mistake."""
+"""Sliding windows over a series, in linear time: means of the past, maxima of the future."""
 
 from __future__ import annotations
 
@@ -34,4 +34,5 @@ def forward_max(values: NDArray[Number], ahead: int) -> NDArray[Number]:
 def backward_min(values: NDArray[Number], back: int) -> NDArray[Number]:
     """min(values[t - back] .. values[t]); before the first value it is taken to have been the same."""
     padded = np.concatenate((np.full(back, values[0], dtype=values.dtype), values))
-    return np.negative(forward_max(np.negative(padded), back))[: len(values)]
+    lowest: NDArray[Number] = np.negative(forward_max(np.negative(padded), back))[: len(values)]
+    return lowest
