@@ -220,7 +220,7 @@ def selector(case: Case) -> None:
         data["matchExpressions"] = [{"key": key, "operator": operator} | ({"values": values} if values else {})]
         if operator in ("In", "NotIn") and not values:
             # Kubernetes refuses a set operator without a set; so do we, and nothing matches.
-            with pytest.raises(ValueError, match="need values"):
+            with pytest.raises(ValueError):
                 Selector.model_validate(data)
             return
     assert Selector.model_validate(data).matches(given["labels"]) == case["expected"]["match"]
