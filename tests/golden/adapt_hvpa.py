@@ -70,6 +70,8 @@ ADAPTERS: dict[str, Callable[[Case], None]] = {
     "b-ep-effective": buckets.effective_totals,
     "b-ep-overlap30": buckets.overlap30,
     "b-ep-scaledownmin": buckets.explicit_minimum,
+    "p88-change": buckets.either,
+    "p88-delta-offbyone": buckets.counts_both_ends,
     "s": v2.bucket_scenario,
     "s-unsupported": v2.no_recommendation,
     "v2": v2.bucket_scenario,
@@ -101,7 +103,7 @@ EXCUSED: dict[str, Excuse] = {
     "children": Excuse.INTERNALS,
     "prec-v2": Excuse.INTERNALS,
     "v2-no-rescale-on-spec": Excuse.INTERNALS,
-    "p88": Excuse.INTERNALS,
+    "p88-maxres": Excuse.INTERNALS,
     "valid": Excuse.WORDS,
     # Resolved: asserted with our values.
     "w-v025-gap-min": Excuse.RESOLVED,
@@ -112,6 +114,7 @@ EXCUSED: dict[str, Excuse] = {
     "oom-weight-bug": Excuse.RESOLVED,
     "stab-7": Excuse.RESOLVED,
     "mw-missing": Excuse.RESOLVED,
+    "p88-delta-offbyone": Excuse.RESOLVED,
     "b-strict-variant": Excuse.RESOLVED,
     "b-story1-boundaries": Excuse.RESOLVED,
 }

@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tests.golden.harness import Case
-from tests.golden.hvpa_scene import FREE, amounts, one_container
+from tests.golden.hvpa_scene import FREE, amounts, margin, one_container, smallest
 from trimtab.core.blend import blend
-from trimtab.core.blend.buckets import total
+from trimtab.core.blend.buckets import Scene, sized, total
 from trimtab.core.blend.ladder import Rung, ladder, replicas_for
+from trimtab.core.blend.ladder import margin as ladder_margin
 from trimtab.core.blend.pod import Need, proportional
+from trimtab.core.gate import min_change
 from trimtab.core.model import (
     ContainerSize,
     RuleName,
@@ -19,13 +21,16 @@ from trimtab.policy import (
     Axis,
     Bucket,
     Buckets,
+    Direction,
     Margin,
     Margins,
     Size,
     Sizing,
 )
+from trimtab.quantity import parse_quantity
 
 NO_OVERLAP = Margins()
+RESOLVED_STEPS = [0.5, 737.5e6]
 RESOLVED_EDGES = [1, 2, 3, 8]
 
 
@@ -158,12 +163,37 @@ def gaps_close(case: Case) -> None:
 def containers(case: Case) -> None:
     given, expected = case["input"], case["expected"]
     targets = {name: one / 1000 for name, one in given["vpaTargets_m"].items()}
-    split = proportional(given["pod_cpu_share_m"] / 1000, targets, 0.001)
-    assert {name: one * 1000 for name, one in split.items()} == pytest.approx(expected["proportional_m"])
-    share = max(given["pod_cpu_share_m"], sum(given["vpaTargets_m"].values())) / 1000
-    assert {n: one * 1000 for n, one in proportional(share, targets, 0.001).items()} == pytest.approx(
-        expected["after_max_m"]
-    )
+    share = given["pod_cpu_share_m"] / 1000
+    need = Need(present=share, target=sum(targets.values()), least=0.0, most=1e9)
+    scene = Scene(current=1, replicas=1, growing=True, overloaded=False, last=False)
+    for sizing, wanted in ((Sizing.SHARE, "proportional_m"), (Sizing.MAX_OF_VPA_AND_SHARE, "after_max_m")):
+        split = proportional(sized(sizing, share, need, scene), targets, 0.001)
+        assert {name: one * 1000 for name, one in split.items()} == pytest.approx(expected[wanted])
+
+
+def either(case: Case) -> None:
+    """The larger of value and percentage for margins, the smaller one for the smallest change."""
+    given = case["input"]
+    params = {"value": given["value"], "percentage": given["percentage"]}
+    smaller, larger = smallest(Axis.CPU, Direction.UP, params), margin(params)
+    found = [
+        ladder_margin(larger, one["ref_m"] / 1000)
+        if one["choose"] == "max"
+        else min_change.threshold(smaller, one["ref_m"] / 1000)
+        for one in given["cases"]
+    ]
+    assert [round(one * 1000) for one in found] == case["expected"]["result_m"]
+
+
+def counts_both_ends(case: Case) -> None:
+    """From 1 to 4 are four replica counts, hence four steps; a draft made it three."""
+    given = case["input"]
+    least, most = given["min"], given["max"]
+    cpu = [1000 * parse_quantity(one.get("cpu", "0")) for one in (least, most)]
+    memory = [parse_quantity(one["memory"]) for one in (least, most)]
+    rule = linear(bucket([given["minReplicas"], given["maxReplicas"]], cpu, memory))
+    found = [ladder(rule, axis, 0.0) for axis in (Axis.CPU, Axis.MEMORY)]
+    assert [rungs[1].high - rungs[0].high for rungs in found] == pytest.approx(RESOLVED_STEPS)
 
 
 def _table(per_replica: dict[str, list[float]], overlap: Margins = NO_OVERLAP) -> Buckets:

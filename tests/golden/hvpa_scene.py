@@ -132,14 +132,11 @@ def decided(rule: Weights | Buckets, vertical: Vertical, ask: Ask, gates: tuple[
     if expected.get("limits"):
         assert amounts(plan.sizes["app"].limits) == (resolved or expected["limits"])
     reasons = expected.get("blockedReasons", [reason for reason in [expected.get("blockedReason")] if reason])
-    assert _reasons(steps) == set(reasons)
+    assert _reasons(steps, ask) == set(reasons)
 
 
-def _reasons(steps: list[Step]) -> set[str]:
-    """Why something was held; a stage of weight 0 is the reason "Weight" when it alone keeps a size."""
-    weighed = {"Weight" for step in steps if step.rule is RuleName.WEIGHTS and _kept(step)}
+def _reasons(steps: list[Step], ask: Ask) -> set[str]:
+    """Why something was held; a stage of weight 0 is the reason "Weight" when it keeps a size as it is."""
+    present = {Axis.CPU: ask.sizes["app"].requests.cpu_cores, Axis.MEMORY: ask.sizes["app"].requests.memory_bytes}
+    weighed = {"Weight" for step in steps if step.rule is RuleName.WEIGHTS and step.after == present.get(step.axis)}
     return {str(step.rule) for step in steps if step.rule in BLOCKED} | weighed
-
-
-def _kept(step: Step) -> bool:
-    return step.axis is not Axis.REPLICAS and step.after in (0.3, 200e6)  # the present requests of these vectors
