@@ -1,4 +1,4 @@
-"""Fields that upstream has and that mean nothing here: accepted, so that old manifests apply, and answered with a warning.
+"""Fields that upstream has and that mean nothing here: accepted, so that old manifests apply, answered with a warning.
 
 Paths may have `[]` for every item of a list. What is not in this table and not in a kind is refused.
 """
@@ -34,7 +34,6 @@ IGNORED: dict[str, dict[str, str]] = {
         "spec.vpa.limitsRequestsGapScaleParams.replicas": _NO_REPLICA_CHANGE,
     },
     "EffectiveHorizontalPodAutoscaler": {
-        "spec.crons[].description": "for people only",
         "spec.prediction.predictionAlgorithm.dsp.estimators": _CHOSEN,
         "spec.prediction.predictionAlgorithm.dsp.sampleInterval": "the source of the history decides",
         "spec.prediction.predictionAlgorithm.percentile.sampleInterval": "the source of the history decides",

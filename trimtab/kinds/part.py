@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, NamedTuple, Self
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler, model_validator
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
@@ -31,7 +31,12 @@ class Part(BaseModel):
     """A piece of a manifest; fields are spelled in camelCase outside and in snake_case here."""
 
     model_config = ConfigDict(
-        strict=True, extra="forbid", frozen=True, alias_generator=to_camel, hide_input_in_errors=True
+        use_attribute_docstrings=True,
+        strict=True,
+        extra="forbid",
+        frozen=True,
+        alias_generator=to_camel,
+        hide_input_in_errors=True,
     )
     rules: ClassVar[tuple[Rule, ...]] = ()
 
@@ -48,9 +53,22 @@ class Part(BaseModel):
             raise PydanticCustomError(PROBLEMS, "{count} problems", {"count": len(found), PROBLEMS: found})
         return self
 
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        """The rules go with the schema, for the API server to hold."""
+        schema = handler.resolve_ref_schema(handler(core))
+        for rule in cls.rules:
+            schema |= rule.schema
+        said = [{"rule": rule.cel, "message": _message(rule)} for rule in cls.rules if rule.cel]
+        return schema | {"x-kubernetes-validations": said} if said else schema
+
     def manifest(self) -> dict[str, Any]:
         """What the user wrote, and nothing that was filled in."""
         return self.model_dump(by_alias=True, exclude_unset=True)
+
+
+def _message(rule: Rule) -> str:
+    return f"{rule.at}: {rule.fix}" if rule.at else rule.fix
 
 
 class Absent:

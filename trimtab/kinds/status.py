@@ -1,0 +1,132 @@
+"""What the operator reports, kind by kind: the field names their users know, and ours. Only the schemas use these."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, WithJsonSchema
+
+from trimtab.kinds.part import Part
+
+Time = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
+Int32 = Annotated[int, WithJsonSchema({"type": "integer", "format": "int32"})]
+Int64 = Annotated[int, WithJsonSchema({"type": "integer", "format": "int64"})]
+Open = dict[str, Any]
+
+
+class Condition(Part):
+    """One aspect of the object's state."""
+
+    type: str
+    status: Literal["True", "False", "Unknown"]
+    last_transition_time: Time | None = None
+    observed_generation: Int64 | None = None
+    reason: str | None = None
+    message: str | None = None
+
+
+Conditions = Annotated[
+    list[Condition],
+    Field(json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}),
+]
+
+
+class ContainerSize(Part):
+    container: str
+    cpu: str | None = None
+    memory: str | None = None
+
+
+class OurStatus(Part):
+    """What every kind of ours remembers and explains."""
+
+    observed_generation: Int64 | None = None
+    """The generation of the object that was last acted on."""
+    conditions: Conditions | None = None
+    last_decision: str | None = None
+    """Why the last decision came out as it did, in one sentence."""
+    memory: Open | None = None
+    """What outlives a restart: cooldowns, last scalings; has a version."""
+
+
+class AutoscalerStatus(OurStatus):
+    """HPA's field names, and ours."""
+
+    last_scale_time: Time | None = None
+    current_replicas: Int32 | None = None
+    desired_replicas: Int32 | None = None
+    current_metrics: list[Open] | None = None
+    """As in autoscaling/v2."""
+    targets: str | None = None
+    """Each metric's value and target, as `kubectl get` shows it."""
+    sizes: list[ContainerSize] | None = None
+    """What each container's requests should be."""
+    startup_seconds: float | None = None
+    """How long nine of ten pods take to become ready."""
+
+
+class EffectiveHpaStatus(OurStatus):
+    expect_replicas: Int32 | None = None
+    current_replicas: Int32 | None = None
+    last_scale_time: Time | None = None
+
+
+class BlockedScaling(Part):
+    """A move that did not happen, and why."""
+
+    reason: str
+    scaling_status: Open | None = None
+
+
+class HvpaStatus(OurStatus):
+    replicas: Int32 | None = None
+    target_selector: str | None = None
+    hpa_weight: Int32 | None = None
+    vpa_weight: Int32 | None = None
+    override_scale_up_stabilization: bool | None = None
+    last_blocked_scaling: list[BlockedScaling] | None = None
+    last_scaling: Open | None = None
+    last_error: Open | None = None
+
+
+class ObjectRef(Part):
+    kind: str | None = None
+    api_version: str | None = None
+    name: str | None = None
+    namespace: str | None = None
+    uid: str | None = None
+
+
+class Mission(Part):
+    """One target, and the recommendation it got."""
+
+    name: str | None = None
+    namespace: str | None = None
+    uid: str | None = None
+    kind: str | None = None
+    api_version: str | None = None
+    target_ref: ObjectRef | None = None
+    last_start_time: Time | None = None
+    message: str | None = None
+
+
+class AnalyticsStatus(Part):
+    last_update_time: Time | None = None
+    conditions: Conditions | None = None
+    recommendations: list[Mission] | None = None
+    config: dict[str, str] | None = None
+    """The configuration in force, defaults included."""
+
+
+class RecommendationStatus(Part):
+    recommended_value: str | None = None
+    """YAML: what to apply."""
+    recommended_info: str | None = None
+    current_info: str | None = None
+    action: str | None = None
+    description: str | None = None
+    target_ref: ObjectRef | None = None
+    last_update_time: Time | None = None
+    conditions: Conditions | None = None
+    evidence: Open | None = None
+    """The numbers the recommendation rests on."""
