@@ -74,6 +74,10 @@ class Bank:
         self.totals = np.concatenate([self.totals, np.zeros(extra)])
         self.references = np.concatenate([self.references, np.zeros(extra)])
 
+    def put(self, row: int, weights: Floats, total: float, reference: float) -> None:
+        """Set one row as it was saved."""
+        self.weights[row], self.totals[row], self.references[row] = weights, total, reference
+
     def keep(self, rows: Indices) -> None:
         """Forget every other row; the kept ones are renumbered in the given order."""
         self.weights, self.totals, self.references = (

@@ -11,9 +11,12 @@ from datetime import UTC, datetime
 from math import floor, isfinite
 from typing import Any
 
+import numpy as np
+
 from trimtab.core.usage.bank import Bank
 from trimtab.core.usage.book import Book
 from trimtab.errors import InvalidInput
+from trimtab.series import Floats
 
 VERSION = "v3"
 LARGEST = 10_000
@@ -49,24 +52,17 @@ def load(book: Book, workload: str, container: str, status: Mapping[str, Any], p
     if status.get("version") != VERSION:
         raise InvalidInput(f"{path}.version", status.get("version"), f"only {VERSION} can be read; start afresh")
     made_at = _seconds(status, "lastUpdateTime", path)
-    times = {key: _seconds(status, name, path) for name, key in _TIMES.items() if status.get(name)}
-    count, peak = status.get("totalSamplesCount", 0), status.get("memoryPeakBytes")
-    spare = Bank(book.cpu.buckets, 1, book.cpu.half_life_s), Bank(book.memory.buckets, 1, book.memory.half_life_s)
-    names = "cpuHistogram", "memoryHistogram"
-    for bank, name in zip(spare, names, strict=True):
-        load_row(bank, 0, status.get(name), f"{path}.{name}")
+    facts = {key: _seconds(status, name, path) for name, key in _TIMES.items() if status.get(name)}
+    facts["count"] = _amount(status, "totalSamplesCount", path)
+    if status.get("memoryPeakBytes") is not None:
+        facts |= {"carried_peak": _amount(status, "memoryPeakBytes", path), "carried_at": made_at}
+    cpu = _read(book.cpu, status.get("cpuHistogram"), f"{path}.cpuHistogram")
+    memory = _read(book.memory, status.get("memoryHistogram"), f"{path}.memoryHistogram")
     row = book.ensure_row(workload, container, made_at)
-    for bank, read in zip((book.cpu, book.memory), spare, strict=True):
-        bank.weights[row], bank.totals[row], bank.references[row] = (
-            read.weights[0],
-            read.totals[0],
-            read.references[0],
-        )
-    for key, seconds in times.items():
-        book.rows[key][row] = seconds
-    book.rows["count"][row] = int(count)
-    if peak is not None:
-        book.rows["carried_peak"][row], book.rows["carried_at"][row] = float(peak), made_at
+    book.cpu.put(row, *cpu)
+    book.memory.put(row, *memory)
+    for key, fact in facts.items():
+        book.rows[key][row] = fact
 
 
 def save_row(bank: Bank, row: int) -> dict[str, Any]:
@@ -83,20 +79,20 @@ def save_row(bank: Bank, row: int) -> dict[str, Any]:
 
 def load_row(bank: Bank, row: int, saved: Any, path: str = "histogram") -> None:
     """The same histogram back, to the precision of the weights."""
+    bank.put(row, *_read(bank, saved, path))
+
+
+def _read(bank: Bank, saved: Any, path: str) -> tuple[Floats, float, float]:
+    """Weights, total and reference of a saved histogram."""
     if not isinstance(saved, Mapping):
         raise InvalidInput(path, saved, "a histogram is an object with bucketWeights and totalWeight")
-    total = saved.get("totalWeight", 0.0)
-    if not isinstance(total, int | float) or not (isfinite(total) and total >= 0):
-        raise InvalidInput(f"{path}.totalWeight", total, "the total must be a number that is not negative")
-    weights = {_bucket(bank, key, path): weight for key, weight in (saved.get("bucketWeights") or {}).items()}
-    for bucket, weight in weights.items():
-        if not isinstance(weight, int | float) or not weight >= 0:
-            raise InvalidInput(f"{path}.bucketWeights[{bucket}]", weight, "weights are not negative")
-    scale = sum(weights.values())
+    total, weights = _amount(saved, "totalWeight", path), np.zeros(len(bank.buckets))
+    kept = saved.get("bucketWeights") or {}
+    for key in kept:
+        weights[_bucket(bank, key, path)] = _amount(kept, key, f"{path}.bucketWeights")
     reference = _seconds(saved, "referenceTimestamp", path) if saved.get("referenceTimestamp") else 0.0
-    bank.weights[row], bank.totals[row], bank.references[row] = 0.0, total if scale else 0.0, reference
-    for bucket, weight in weights.items():
-        bank.weights[row, bucket] = weight * (total / scale) if scale else 0.0
+    sum_saved = float(weights.sum())
+    return (weights * (total / sum_saved), total, reference) if sum_saved else (weights, 0.0, reference)
 
 
 def _bucket(bank: Bank, key: object, path: str) -> int:
@@ -107,6 +103,13 @@ def _bucket(bank: Bank, key: object, path: str) -> int:
     if not 0 <= bucket < len(bank.buckets):
         raise InvalidInput(f"{path}.bucketWeights", key, f"buckets are numbered 0 to {len(bank.buckets) - 1}")
     return bucket
+
+
+def _amount(fields: Mapping[str, Any], name: str, path: str) -> float:
+    amount = fields.get(name, 0)
+    if not isinstance(amount, int | float) or not (isfinite(amount) and amount >= 0):
+        raise InvalidInput(f"{path}.{name}", amount, "write a number that is not negative")
+    return float(amount)
 
 
 def _rfc3339(at: float) -> str:
