@@ -109,7 +109,7 @@ def test_every_reason_has_its_sentence() -> None:
     assert set(_TEXTS) == set(Against)
     found = advise(OPEN, workload(office_hours(), requests={"proxy": Size()}), NOW)
     assert isinstance(found, Findings)
-    assert found.text == "container proxy has no request to compare its usage with"
+    assert found.text == "container proxy has no CPU request to compare its usage with: give it one"
 
 
 def test_unpredictable_workloads_are_refused_only_on_demand() -> None:
@@ -127,6 +127,28 @@ def test_an_existing_hpa_is_inherited_unless_switched_off() -> None:
     assert isinstance(inherited, Recommendation) and isinstance(alone, Recommendation)
     assert inherited.metrics == (qps,) and inherited.behavior is not None
     assert alone.metrics == () and alone.behavior is None
+
+
+def test_pods_without_samples_are_not_taken_for_idle_ones() -> None:
+    half = workload(office_hours(), replicas=4, unmeasured=("pod-2", "pod-3"))
+    found = advise(OPEN, half, NOW)
+    assert isinstance(found, Findings)
+    assert found.text.startswith("only 2 of 4 running pods have samples") and "pod-2" in found.text
+
+
+def test_the_evidence_holds_what_charts_need() -> None:
+    found = advise(OPEN, workload(office_hours(), replicas=10), NOW)
+    assert isinstance(found, Recommendation)
+    assert found.evidence.hourly_medians == tuple(8.0 if 8 <= hour < 20 else 2.0 for hour in range(24))
+    assert len(found.evidence.forecast) == 7 * 24
+    assert max(found.evidence.forecast) == pytest.approx(8.0, rel=0.05)
+
+
+def test_hours_are_those_of_the_zone() -> None:
+    """Two hours east of UTC the shop opens at ten; the medians move with the clock."""
+    times = MIDNIGHT - 7 * 86400 + 60.0 * np.arange(7 * DAY)
+    east = workload(office_hours(), hours=(times + 7200) // 3600 % 24)
+    assert east.medians.tolist() == [8.0 if 10 <= hour < 22 else 2.0 for hour in range(24)]
 
 
 def test_requests_of_each_container() -> None:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from trimtab.errors import InvalidInput
 from trimtab.kinds.problems import nearest
 from trimtab.policy import Advice, Algorithm
 from trimtab.quantity import GIB, parse_duration
 
-ALGORITHM = "trimtab.dev/algorithm"
+ALGORITHM, TIMEZONE = "trimtab.dev/algorithm", "trimtab.dev/timezone"
 SPECIFICATION, LADDER = "specification", "specification-config"
 _PREFIXES = ("ehpa.", "replicas.")
 _RESOURCE = "resource."
@@ -66,6 +67,13 @@ def _algorithm(text: str) -> Algorithm:
     if text not in tuple(Algorithm):
         raise ValueError('write "exact" (document 000 as written) or "crane" (its program\'s numbers)')
     return Algorithm(text)
+
+
+def _zone(text: str) -> str:
+    try:
+        return ZoneInfo(text).key
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise ValueError('write a time zone such as "Europe/Berlin" or "UTC"') from None
 
 
 def _ladder(text: str) -> tuple[tuple[float, float], ...]:
@@ -143,7 +151,8 @@ IGNORED_KEYS = frozenset(
 
 def known_keys(advice: Advice) -> dict[str, Key]:
     """Every spelling that is understood for this kind of advice."""
-    keys = {ALGORITHM: Key("algorithm", _algorithm), LADDER: Key("size_ladder", _ladder), SPECIFICATION: Key("", _flag)}
+    keys = {ALGORITHM: Key("algorithm", _algorithm), TIMEZONE: Key("timezone", _zone)}
+    keys |= {LADDER: Key("size_ladder", _ladder), SPECIFICATION: Key("", _flag)}
     keys |= {f"{_RESOURCE}{name}": key for name, key in _RESOURCE_KEYS.items()}
     keys |= {f"{_RESOURCE}{name}": keys[name] for name in (SPECIFICATION, LADDER)}
     if advice is Advice.RESOURCE:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
+from trimtab.core.advise.formulas import hourly_medians, hours_utc
 from trimtab.core.model import Pod
 from trimtab.policy import Record, Size
 from trimtab.series import Floats
@@ -20,6 +22,7 @@ class Against(enum.StrEnum):
     NO_AVAILABLE_PODS = "NoAvailablePods"
     LOW_AVAILABILITY = "LowAvailability"
     NO_HISTORY = "NoHistory"
+    PARTIAL_HISTORY = "PartialHistory"
     LOW_USAGE = "LowUsage"
     LOW_FLUCTUATION = "LowFluctuation"
     NO_REQUEST = "NoRequest"
@@ -33,10 +36,12 @@ _TEXTS = {
     Against.NO_AVAILABLE_PODS: "no pod is available",
     Against.LOW_AVAILABILITY: "only {value:.2f} of the pods are available, {limit:g} are needed (pod-available-ratio)",
     Against.NO_HISTORY: "there is no usage history",
+    Against.PARTIAL_HISTORY: "only {value:g} of {limit:g} running pods have samples: the rest of the load is not seen"
+    " ({detail} for one)",
     Against.LOW_USAGE: "the peak usage of {value:.3g} cores is under {limit:g} (min-cpu-usage-threshold)",
     Against.LOW_FLUCTUATION: "the busiest hour is {value:.2f} times the quietest, {limit:g} is needed"
     " (fluctuation-threshold)",
-    Against.NO_REQUEST: "container {detail} has no request to compare its usage with",
+    Against.NO_REQUEST: "container {detail} has no CPU request to compare its usage with: give it one",
     Against.NOT_PREDICTABLE: "the usage is not predictable: {detail}",
 }
 
@@ -82,6 +87,15 @@ class Workload:
     oom_bytes: dict[str, float] = field(default_factory=dict)  # memory at the last OOM kill of the week
     metrics: tuple[dict[str, Any], ...] = ()  # of an existing HPA
     behavior: dict[str, Any] | None = None
+    unmeasured: tuple[str, ...] = ()  # pods that run but have no samples
+
+    @cached_property
+    def medians(self) -> Floats:
+        """Of each hour of the day, in cores."""
+        hours = self.hours
+        if hours is None:
+            hours = hours_utc(self.start, self.step_s, len(self.cpu_cores))
+        return hourly_medians(self.cpu_cores, hours)
 
 
 class Evidence(Record, frozen=True):
@@ -93,6 +107,7 @@ class Evidence(Record, frozen=True):
     peak_cores: float | None = None
     p95_cores: float | None = None
     prediction: str = ""  # why there is none, or what was found
+    forecast: tuple[float, ...] = ()  # of the coming days, a mean for each hour
     replicas_before: float | None = None
     replicas_after: float | None = None  # mean over the history with the recommended settings
 

@@ -35,8 +35,19 @@ def hourly_medians(values: Floats, hours: Floats) -> Floats:
     """The median of each hour of the day that has samples, in the order of the hours."""
     present = np.isfinite(values)
     values, hours = values[present], hours[present]
-    medians: Floats = np.array([np.median(values[hours == hour]) for hour in range(24) if np.any(hours == hour)])
+    order = np.argsort(hours, kind="stable")
+    starts = np.flatnonzero(np.diff(hours[order], prepend=np.nan))
+    medians: Floats = np.array([_median(part) for part in np.split(values[order], starts[1:])] if len(values) else [])
     return medians
+
+
+def _median(values: Floats) -> float:
+    """numpy's own takes three times as long to look for NaN, which is not here."""
+    half = len(values) // 2
+    if len(values) % 2:
+        return float(np.partition(values, half)[half])
+    ordered = np.partition(values, (half - 1, half))
+    return float((ordered[half - 1] + ordered[half]) / 2)
 
 
 def hours_utc(start: float, step_s: float, count: int) -> Floats:

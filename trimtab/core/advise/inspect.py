@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from trimtab.core.advise.facts import Against, Finding, Workload
-from trimtab.core.advise.formulas import available, fluctuation, hourly_medians, hours_utc
+from trimtab.core.advise.formulas import available, fluctuation
 from trimtab.policy import Inspection
-from trimtab.series import Floats
 
 
 def inspect_pods(rules: Inspection, workload: Workload, at: float) -> list[Finding]:
@@ -52,19 +51,21 @@ def inspect_usage(rules: Inspection, workload: Workload) -> list[Finding]:
     values = workload.cpu_cores
     if not np.any(np.isfinite(values)):
         return [Finding(reason=Against.NO_HISTORY)]
-    medians = medians_of(workload)
+    medians = workload.medians
     checks = (
         low_usage(float(np.nanmax(values)), rules.min_cpu_usage_cores),
         low_fluctuation(float(medians.min()), float(medians.max()), rules.fluctuation_threshold),
     )
-    return [finding for finding in checks if finding is not None]
+    return _measured(workload) + [finding for finding in checks if finding is not None]
 
 
-def medians_of(workload: Workload) -> Floats:
-    hours = workload.hours
-    if hours is None:
-        hours = hours_utc(workload.start, workload.step_s, len(workload.cpu_cores))
-    return hourly_medians(workload.cpu_cores, hours)
+def _measured(workload: Workload) -> list[Finding]:
+    """The sum over half of the pods looks like half the load."""
+    running, missing = len(workload.pods), len(workload.unmeasured)
+    if not missing:
+        return []
+    seen, one = running - missing, workload.unmeasured[0]
+    return [Finding(reason=Against.PARTIAL_HISTORY, value=seen, limit=running, detail=one)]
 
 
 def low_usage(peak_cores: float, limit: float) -> Finding | None:

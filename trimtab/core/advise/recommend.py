@@ -8,7 +8,6 @@ from msgspec.structs import replace
 from trimtab.core import percentile
 from trimtab.core.advise.facts import Against, Evidence, Finding, Findings, Recommendation, Workload
 from trimtab.core.advise.formulas import after_oom, least_replicas, most_replicas, on_ladder, target_percent
-from trimtab.core.advise.inspect import medians_of
 from trimtab.core.forecast import dsp
 from trimtab.core.forecast.cleaning import clean
 from trimtab.core.model import Missing, Reason
@@ -31,7 +30,7 @@ def recommend_hpa(rules: Inspection, workload: Workload) -> Recommendation | Fin
     if isinstance(future, Missing) and rules.must_be_predictable:
         return Findings(reasons=(Finding(reason=Against.NOT_PREDICTABLE, detail=future.detail),))
     known = future.values if isinstance(future, Series) else np.empty(0)
-    usage, medians = pod_usage(rules, workload), medians_of(workload)
+    usage, medians = pod_usage(rules, workload), workload.medians
     target = target_percent(usage, request, rules.min_cpu_target_percent, rules.max_cpu_target_percent)
     least = least_replicas(
         float(medians.min()), request, rules.max_cpu_target_percent / 100, rules.default_min_replicas
@@ -53,6 +52,7 @@ def recommend_hpa(rules: Inspection, workload: Workload) -> Recommendation | Fin
             peak_cores=float(np.nanmax(workload.cpu_cores)),
             p95_cores=p95,
             prediction=future.detail if isinstance(future, Missing) else "the next days follow the past ones",
+            forecast=hourly_means(known, workload.step_s),
             replicas_before=workload.replicas,
             replicas_after=after,
         ),
@@ -148,6 +148,13 @@ def predict(rules: Inspection, workload: Workload) -> Series | Missing:
         return dsp.predict(history, workload.step_s, dsp.Options(history_s=rules.history_s, exact=rules.crane))
     except (NotEnoughData, InvalidInput) as error:
         return Missing(reason=Reason.NOT_PREDICTABLE, detail=str(error))
+
+
+def hourly_means(values: Floats, step_s: float) -> tuple[float, ...]:
+    """Of each whole hour from the first value on, for charts."""
+    width = max(1, round(HOUR_S / step_s))
+    whole = values[: len(values) // width * width].reshape(-1, width)
+    return tuple(whole.mean(axis=1).tolist())
 
 
 def mean_replicas(usage: Floats, capacity_cores: float, least: int, most: int) -> float:
