@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from tests.core.build import NOW, busy, custom_hpa, hpa, per_second, total
 from trimtab import journal as module
 from trimtab.core.decide import decide
-from trimtab.core.model import Decision, Memory, Missing, Observation, Outlook, Quantile, Reason, Veto
+from trimtab.core.model import Memory, Missing, Observation, Outlook, Quantile, Reason, Veto
 from trimtab.core.remember import first_sight
 from trimtab.errors import InvalidInput
 from trimtab.journal import Act, Journal, Keep, Name, Tick, replay

@@ -47,11 +47,15 @@ class Data(msgspec.Struct, frozen=True, rename="camel"):
 
 class Envelope(msgspec.Struct, frozen=True, rename="camel"):
     status: str
-    data: Data = Data()
+    data: msgspec.Raw = msgspec.Raw(b"{}")
     error_type: str = ""
     error: str = ""
     warnings: list[str] | None = None
     is_partial: bool = False  # VictoriaMetrics
+
+
+class Partial(MetricsUnavailable):
+    """An answer that says itself that something is missing."""
 
 
 class Prometheus:
@@ -75,33 +79,42 @@ class Prometheus:
     async def close(self) -> None:
         await self.http.close()
 
-    async def query(self, expression: str, at: float | None = None) -> list[Sample]:
-        """The value of an expression now (or `at`), a sample a series; a scalar is one without labels."""
+    async def query(self, expression: str, at: float | None = None, *, lookback_s: float | None = None) -> list[Sample]:
+        """The value of an expression now (or `at`), a sample a series; a scalar is one without labels.
+
+        `lookback_s` is how old a sample may be; Prometheus itself would accept five minutes.
+        """
         params = {"query": expression} | ({} if at is None else {"time": f"{at:.3f}"})
-        data = await self._ask("query", params)
+        params |= {} if lookback_s is None else {"lookback_delta": f"{lookback_s:g}s"}
+        data = self._data(await self._ask("query", params, expression))
         if data.result_type == "scalar":
-            when, text = self._decode(bytes(data.result), tuple[float, str])
+            when, text = self._decode(data.result, tuple[float, str])
             return [Sample({}, when, float(text))]
         if data.result_type != "vector":
             raise InvalidInput(
                 "query", expression, f"its answer is a {data.result_type}, but one value a series is needed"
             )
-        return [self._sample(item, expression) for item in self._decode(bytes(data.result), list[VectorItem])]
+        return [self._sample(item, expression) for item in self._decode(data.result, list[VectorItem])]
 
     async def query_range(self, expression: str, start: float, end: float, step_s: float) -> list[RangeSeries]:
         """The expression at start, start + step, ... end (inclusive); the values are left to be parsed."""
         span = {"start": f"{start:.3f}", "end": f"{end:.3f}", "step": f"{step_s:g}"}
-        data = await self._ask("query_range", {"query": expression, **span})
-        series: list[RangeSeries] = self._decode(bytes(data.result), list[RangeSeries])
+        data = self._data(await self._ask("query_range", {"query": expression, **span}, expression))
+        series: list[RangeSeries] = self._decode(data.result, list[RangeSeries])
         return series
 
-    async def _ask(self, what: str, params: Mapping[str, str]) -> Data:
-        envelope = self._envelope(
-            await self._send(what, {**params, "timeout": f"{self.timeout_s:g}s"}), params["query"]
-        )
+    async def series(self, selector: str, start: float, end: float) -> list[dict[str, str]]:
+        """The labels of all series that existed between start and end: the index answers, no sample is read."""
+        span = {"match[]": selector, "start": f"{start:.3f}", "end": f"{end:.3f}"}
+        labels: list[dict[str, str]] = self._decode(await self._ask("series", span, selector), list[dict[str, str]])
+        return labels
+
+    async def _ask(self, what: str, params: Mapping[str, str], expression: str) -> msgspec.Raw:
+        answer = await self._send(what, {**params, "timeout": f"{self.timeout_s:g}s"})
+        envelope = self._envelope(answer, expression)
         if envelope.warnings or envelope.is_partial:
             said = "; ".join(envelope.warnings or ["marked as partial"])[:300]
-            raise MetricsUnavailable(f"{self.access.url}: an incomplete answer counts as none: {said}")
+            raise Partial(f"{self.access.url}: an incomplete answer counts as none: {said}")
         return envelope.data
 
     async def _send(self, what: str, params: Mapping[str, str]) -> Answer:
@@ -145,7 +158,11 @@ class Prometheus:
             )
         return Sample(item.metric, item.value[0], float(item.value[1]))
 
-    def _decode(self, body: bytes, kind: Any) -> Any:
+    def _data(self, body: msgspec.Raw) -> Data:
+        data: Data = self._decode(body, Data)
+        return data
+
+    def _decode(self, body: msgspec.Raw, kind: Any) -> Any:
         try:
             return msgspec.json.decode(body, type=kind)
         except msgspec.MsgspecError as error:

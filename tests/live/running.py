@@ -1,0 +1,125 @@
+"""An operator as a process of its own, under a service account, serving one namespace of the bed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from tests.bed import Bed, eventually
+from trimtab.kinds.crd import CRDS, definitions
+
+ROOT = Path(__file__).parents[2]
+TRIMTAB = [sys.executable, "-c", "from trimtab.cli.run import command; import sys; sys.argv.pop(1); command()"]
+
+
+def trimtab(*args: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    """A command of ours, run to its end."""
+    return subprocess.run(
+        [*TRIMTAB, *args], capture_output=True, text=True, cwd=ROOT, env=os.environ | (env or {}), timeout=60
+    )
+
+
+def install_crds(bed: Bed) -> None:
+    """Ours, as `trimtab crds` prints them; installing them again changes nothing."""
+    items = {"apiVersion": "v1", "kind": "List", "items": definitions()}
+    bed.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", input=json.dumps(items))
+    for one in CRDS:
+        bed.kubectl("wait", "--for=condition=Established", f"crd/{one.name}", "--timeout=30s")
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port: int = one.getsockname()[1]
+    return port
+
+
+class Running:
+    """`with Running(bed, namespace, tmp_path)`: started, ready, and ended with SIGTERM."""
+
+    def __init__(self, bed: Bed, namespace: str, folder: Path, *options: str, kubeconfig: Path | None = None) -> None:
+        self.port = free_port()
+        self.journal = folder / "journal.db"
+        self.log = folder / f"operator-{self.port}.log"
+        words = {"--kubeconfig": kubeconfig or bed.kubeconfig, "--namespace": namespace, "--tick": "1s"}
+        words |= {"--journal": self.journal, "--listen": f"127.0.0.1:{self.port}", "--prometheus": bed.prometheus_url}
+        words |= {"--scrape-interval": "30s"}
+        self.command = [*TRIMTAB, "run", *(str(part) for pair in words.items() for part in pair), *options]
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Running:
+        self.start()
+        try:
+            eventually(self._ready, 30, "the operator is ready", every_s=0.2)
+        except TimeoutError as error:
+            self.kill()
+            raise TimeoutError(f"{error}\n{self.log.read_text()[-3000:]}") from None
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+        if kind is not None:
+            print(self.log.read_text()[-5000:])
+
+    def _ready(self) -> bool:
+        if self.process is not None and self.process.poll() is not None:
+            raise RuntimeError(f"the operator ended\n{self.log.read_text()[-3000:]}")
+        return self.get("/readyz").startswith("ok")
+
+    def start(self) -> None:
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(self.command, stdout=log, stderr=log, cwd=ROOT)
+
+    def stop(self, within_s: float = 10.0) -> int:
+        assert self.process is not None
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(within_s)
+
+    def kill(self) -> None:
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait(10)
+
+    def get(self, path: str) -> str:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5) as answer:
+                text: str = answer.read().decode()
+        except urllib.error.HTTPError as refusal:
+            return refusal.read().decode()
+        return text
+
+
+def autoscaler(namespace: str, name: str = "web", **spec: Any) -> dict[str, Any]:
+    """An Autoscaler of CPU at 50 % for the Deployment of the same name."""
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": name}
+    cpu = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}
+    full = {"scaleTargetRef": target, "minReplicas": 1, "maxReplicas": 10}
+    full |= {"metrics": [{"type": "Resource", "resource": cpu}]} | spec
+    return {
+        "apiVersion": "trimtab.dev/v1alpha1",
+        "kind": "Autoscaler",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": full,
+    }
+
+
+def replicas(bed: Bed, namespace: str, name: str = "web") -> int:
+    found: int = bed.get("deployment", name, "-n", namespace)["spec"]["replicas"]
+    return found
+
+
+def conditions(bed: Bed, namespace: str, name: str = "web", kind: str = "autoscaler") -> dict[str, dict[str, Any]]:
+    status = bed.get(kind, name, "-n", namespace).get("status", {})
+    return {one["type"]: one for one in status.get("conditions", [])}

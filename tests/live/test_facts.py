@@ -1,0 +1,119 @@
+"""Which pods belong to a workload, and what the core is told of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from trimtab.live.facts import Members, fact, killed_at, overloaded
+from trimtab.policy import Size
+from trimtab.wire.objects import Pod, Workload
+from trimtab.wire.watch import Store
+
+T0 = "2026-01-01T00:00:00Z"
+
+
+def pod(name: str, owner: str, phase: str = "Running", **extra: Any) -> Pod:
+    requests = {"cpu": "250m", "memory": "64Mi"}
+    return msgspec.convert(
+        {
+            "metadata": {"name": name, "namespace": "shop", "ownerReferences": [{"uid": owner, "controller": True}]}
+            | extra.get("metadata", {}),
+            "spec": {"containers": [{"name": "app", "resources": {"requests": requests}}]} | extra.get("spec", {}),
+            "status": {"phase": phase} | extra.get("status", {}),
+        },
+        Pod,
+    )
+
+
+def replica_set(name: str, uid: str, owner: str) -> Workload:
+    meta = {"name": name, "namespace": "shop", "uid": uid, "ownerReferences": [{"uid": owner, "controller": True}]}
+    return msgspec.convert({"metadata": meta}, Workload)
+
+
+def stores() -> tuple[Store[Pod], Store[Workload], Members]:
+    pods: Store[Pod] = Store()
+    sets: Store[Workload] = Store()
+    return pods, sets, Members(pods, sets)
+
+
+def names(members: Members, uid: str) -> set[str]:
+    return {one.name for one in members.facts(uid)}
+
+
+def test_pods_belong_through_their_replica_sets_old_and_new() -> None:
+    pods, sets, members = stores()
+    for name, owner in (("a", "rs1"), ("b", "rs2"), ("stranger", "rs3"), ("direct", "sts")):
+        pods.put(pod(name, owner))
+    sets.put(replica_set("web-1", "rs1", "deploy"))
+    sets.put(replica_set("web-2", "rs2", "deploy"))
+    assert names(members, "deploy") == {"a", "b"}
+    assert names(members, "sts") == {"direct"}
+    sets.drop(("shop", "web-1"))
+    assert names(members, "deploy") == {"b"}
+
+
+def test_a_pod_whose_name_only_looks_right_does_not_belong() -> None:
+    pods, sets, members = stores()
+    pods.put(msgspec.convert({"metadata": {"name": "web-1-abc", "namespace": "shop"}}, Pod))
+    sets.put(replica_set("web-1", "rs1", "deploy"))
+    assert members.facts("deploy") == ()
+
+
+def test_finished_pods_never_count_and_deleted_ones_are_gone() -> None:
+    pods, _, members = stores()
+    for name, phase in (("done", "Succeeded"), ("broken", "Failed"), ("runs", "Running"), ("waits", "Pending")):
+        pods.put(pod(name, "sts", phase))
+    assert names(members, "sts") == {"runs", "waits"}
+    pods.put(pod("runs", "sts", "Succeeded"))
+    pods.drop(("shop", "waits"))
+    assert names(members, "sts") == set()
+    pods.put(
+        pod(
+            "leaves",
+            "sts",
+            metadata={
+                "deletionTimestamp": T0,
+                "ownerReferences": [{"uid": "sts", "controller": True}],
+                "name": "leaves",
+            },
+        )
+    )
+    assert [one.deleting for one in members.facts("sts")] == [True]
+
+
+def test_a_pod_that_changes_its_owner_is_counted_once() -> None:
+    pods, _, members = stores()
+    pods.put(pod("a", "one"))
+    pods.put(pod("a", "two"))
+    assert names(members, "one") == set() and names(members, "two") == {"a"}
+
+
+def test_the_facts_of_a_pod() -> None:
+    ready = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:30Z"}
+    seen = fact(
+        pod("a", "x", status={"startTime": T0, "conditions": [ready]}, metadata={"name": "a", "creationTimestamp": T0})
+    )
+    assert seen.ready is True and seen.ready_since is not None and seen.created_at is not None
+    assert seen.ready_since - seen.created_at == 30
+    assert seen.requests == Size(cpu_cores=0.25, memory_bytes=64 * 2**20)
+    assert fact(pod("b", "x")).ready is None, "no condition yet is neither ready nor not"
+
+
+def test_requests_count_sidecars_and_name_who_lacks_one() -> None:
+    sidecar = {"name": "proxy", "restartPolicy": "Always", "resources": {"requests": {"cpu": "50m"}}}
+    once = {"name": "init", "resources": {"requests": {"cpu": "9"}}}
+    seen = fact(pod("a", "x", spec={"initContainers": [sidecar, once]}))
+    assert seen.requests == Size(cpu_cores=0.3, memory_bytes=None)
+    assert seen.no_request == "proxy"
+
+
+def test_oom_kills_and_evictions_are_seen_once_they_are_new() -> None:
+    ended = {"terminated": {"reason": "OOMKilled", "finishedAt": "2026-01-01T00:01:00Z"}}
+    killed = pod("a", "x", status={"containerStatuses": [{"name": "app", "lastState": ended}]})
+    at = killed_at(killed, "app")
+    assert at is not None and killed_at(killed, "other") is None
+    assert overloaded(killed, at - 1) and not overloaded(killed, at)
+    evicted = pod("b", "x", "Failed", status={"reason": "Evicted"}, metadata={"name": "b", "creationTimestamp": T0})
+    assert overloaded(evicted, 0.0) and not overloaded(evicted, at + 1)

@@ -1,0 +1,58 @@
+"""kept: what is remembered of one object, as it stands in its status; a restart loses nothing of it.
+
+Wishes are not kept: a new leader seeds them with the current replicas, as HPA does, so that it never scales down
+before a window has passed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from trimtab.core.model import Memory
+from trimtab.core.remember import first_sight
+from trimtab.policy import Record
+
+VERSION = 1
+REST_S = 3600.0
+
+
+class Wrote(Record, frozen=True):
+    """Our last word on the replicas."""
+
+    was: int
+    replicas: int
+    at: float
+
+
+class Kept(Record, frozen=True):
+    """The core's memory and the operator's own: its last write, and how often somebody undid it."""
+
+    version: int = VERSION
+    core: Memory = Memory()
+    wrote: Wrote | None = None
+    reverts: int = 0
+    reverted_by: str = ""
+    rest_until: float | None = None
+    rest_generation: int = 0  # an edit of the object ends the rest
+
+
+def read(status: dict[str, Any], at: float, replicas: int) -> Kept:
+    """From the object's status; one of another version, or unreadable, starts anew."""
+    seed = first_sight(at, replicas)
+    try:
+        kept = msgspec.convert(status.get("memory") or {"is": "Kept", "version": 0}, Kept)
+    except msgspec.ValidationError:
+        kept = Kept(version=0)
+    if kept.version != VERSION:
+        return Kept(core=seed)
+    return replace(kept, core=replace(kept.core, wanted=seed.wanted))
+
+
+def written(kept: Kept) -> dict[str, Any]:
+    """What goes into the status."""
+    slim = replace(kept, core=replace(kept.core, wanted=()))
+    plain: dict[str, Any] = msgspec.to_builtins(slim)
+    return plain

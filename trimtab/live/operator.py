@@ -1,0 +1,176 @@
+"""operator: `trimtab run`. Watches, leads, ticks, answers on its port, and ends within seconds when told to."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+import time
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from aiohttp import web
+
+from trimtab.errors import InvalidInput, TrimtabError
+from trimtab.journal import Journal
+from trimtab.live.breaker import Breaker
+from trimtab.live.gather import Gather
+from trimtab.live.pen import Pen
+from trimtab.live.subject import Compiler
+from trimtab.live.telemetry import Line, Telemetry, listen
+from trimtab.live.tick import Ticker
+from trimtab.live.world import World
+from trimtab.wire.access import Access
+from trimtab.wire.budget import Budget
+from trimtab.wire.kube import Kube
+from trimtab.wire.lease import Leadership
+from trimtab.wire.prometheus import Prometheus
+
+log = logging.getLogger(__name__)
+PRUNE_EVERY_S = 600.0
+LATE_TICKS = 10  # after this many missed ticks the operator calls itself unhealthy
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What `trimtab run` may be told."""
+
+    tick_s: float = 15.0
+    namespace: str = ""  # "": the whole cluster
+    shadow: bool = False
+    journal: str = ""
+    listen: str = ""  # ADDRESS:PORT, "" for none
+    lease_namespace: str = ""
+    lease_name: str = "trimtab"
+    lease_s: tuple[float, float, float] = (15.0, 10.0, 2.0)  # duration, renew deadline, retry
+    identity: str = field(default_factory=lambda: f"{socket.gethostname()}_{uuid.uuid4().hex[:8]}")
+    api_per_s: float = 50.0
+    api_burst: float = 100.0
+    scrape_s: float = 60.0
+    breaker_s: float = 300.0
+
+
+class Operator:
+    def __init__(self, access: Access, prometheus: Access | None, settings: Settings) -> None:
+        self.settings, self.telemetry = settings, Telemetry()
+        self.kube = Kube(access, Budget(settings.api_per_s, settings.api_burst))
+        self.prometheus = Prometheus(prometheus, timeout_s=max(1.0, min(10.0, settings.tick_s))) if prometheus else None
+        own = (access.namespace, os.environ.get("TRIMTAB_DEPLOYMENT", ""))
+        self.world = World(self.kube, settings.namespace, own)
+        namespace = settings.lease_namespace or settings.namespace or access.namespace
+        duration_s, renew_s, retry_s = settings.lease_s
+        self.leadership = Leadership(
+            access,
+            namespace,
+            settings.lease_name,
+            settings.identity,
+            duration_s=duration_s,
+            renew_deadline_s=renew_s,
+            retry_s=retry_s,
+        )
+        self.journal = Journal(settings.journal) if settings.journal else None
+        self.breaker = Breaker(settings.breaker_s)
+        gather = Gather(self.kube, self.prometheus, everywhere=not settings.namespace, scrape_s=settings.scrape_s)
+        self.ticker = Ticker(
+            self.world,
+            gather,
+            Pen(self.kube, self.leadership.may_write),
+            Compiler(settings.shadow),
+            self.breaker,
+            self.telemetry,
+            self.journal,
+        )
+        self.telemetry.extra.append(self._numbers)
+        self._ticked_at = time.monotonic()
+        self._waiting_for: list[str] = ["everything"]
+
+    async def run(self) -> None:
+        """Until SIGTERM or SIGINT; then the lease is released and everything closed."""
+        stop = asyncio.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        server = await self._listen()
+        tasks = [asyncio.create_task(one) for one in (self.world.run(), self.leadership.run(), self._loop())]
+        ended = asyncio.create_task(stop.wait())
+        try:
+            await asyncio.wait([*tasks, ended], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            failed = [task for task in tasks if task.done()]
+            for task in (*tasks, ended):
+                task.cancel()
+            await asyncio.wait([*tasks, ended], timeout=4.0)  # releasing the lease is part of it
+            if server is not None:
+                await server.cleanup()
+            await self._close()
+        for task in failed:
+            task.result()  # none of them ends by itself: raise what ended it
+
+    async def _loop(self) -> None:
+        self.leadership.on_change(lambda leads: self.ticker.take_over() if leads else None)
+        pruned_at = 0.0
+        while True:
+            started = time.monotonic()
+            self._waiting_for = self.world.unsettled()
+            if not self._waiting_for and self.leadership.may_write():
+                await self._tick()
+                if self.journal and started - pruned_at > PRUNE_EVERY_S:
+                    self.journal.prune(time.time())
+                    pruned_at = started
+            self._ticked_at = time.monotonic()
+            period_s = self.settings.tick_s if not self._waiting_for else min(self.settings.tick_s, 0.2)
+            await asyncio.sleep(max(0.0, started + period_s - time.monotonic()))
+
+    async def _tick(self) -> None:
+        started = time.monotonic()
+        try:
+            await self.ticker.tick()
+        except TrimtabError as error:
+            log.warning("this tick was given up: %s", error)
+        except Exception:
+            log.exception("this tick was given up: a bug of trimtab; the next one tries again")
+            self.telemetry.failures["Tick"] += 1
+        self.telemetry.ticked(time.monotonic() - started)
+
+    async def _close(self) -> None:
+        await self.kube.close()
+        if self.prometheus:
+            await self.prometheus.close()
+        if self.journal:
+            self.journal.close()
+
+    async def _listen(self) -> web.AppRunner | None:
+        if not self.settings.listen:
+            return None
+        address, _, port = self.settings.listen.rpartition(":")
+        if not port.isdecimal():
+            raise InvalidInput("--listen", self.settings.listen, "write [ADDRESS]:PORT, such as :8080")
+        routes = {"/metrics": lambda: (200, self.telemetry.render()), "/healthz": self._health, "/readyz": self._ready}
+        return await listen(address, int(port), routes)
+
+    def _health(self) -> tuple[int, str]:
+        late_s = time.monotonic() - self._ticked_at
+        if late_s > LATE_TICKS * max(self.settings.tick_s, 3.0):
+            return 500, f"no tick for {late_s:.0f} s\n"
+        return 200, "ok\n"
+
+    def _ready(self) -> tuple[int, str]:
+        """Ready when everything is followed; not leading is no fault."""
+        if self._waiting_for:
+            said = [f"{feed.name}: {feed.store.trouble}" for feed in self.world.feeds if feed.store.trouble]
+            return 503, "\n".join([f"waiting for {', '.join(self._waiting_for)}", *said, ""])
+        return 200, f"ok, {'leading' if self.leadership.may_write() else 'standing by'}\n"
+
+    def _numbers(self) -> Iterable[Line]:
+        yield "trimtab_leader", {}, float(self.leadership.may_write())
+        yield "trimtab_breaker_open", {}, float(time.time() < self.breaker.until)
+        yield "trimtab_breaker_trips_total", {}, float(self.breaker.trips)
+        yield "trimtab_api_budget_waited_seconds_total", {}, self.kube.budget.waited_s
+        for (verb, resource, status), count in self.kube.counts.items():
+            labels = {"verb": verb, "resource": resource, "code": str(status)}
+            yield "trimtab_api_requests_total", labels, float(count)
+        if self.prometheus:
+            for (_, what, status), count in self.prometheus.counts.items():
+                yield "trimtab_queries_total", {"what": what, "code": str(status)}, float(count)

@@ -1,0 +1,193 @@
+"""status: what an object says about itself; one function a kind, HPA's words where HPA has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from trimtab.core.explain import Condition, sentence
+from trimtab.core.model import (
+    ContainerSize,
+    Decision,
+    Memory,
+    Missing,
+    Observation,
+    PodSamples,
+    Proposal,
+    Samples,
+    Startup,
+)
+from trimtab.live.kept import Kept, written
+from trimtab.live.subject import Subject
+from trimtab.policy import MetricKind, PodAverage, Policy, Signal, Utilization
+from trimtab.quantity import format_cpu, format_memory, format_number
+
+
+class Said(NamedTuple):
+    """One decision and what became of it."""
+
+    subject: Subject
+    seen: Observation
+    memory: Memory  # that the decision was made with
+    decision: Decision
+    kept: Kept
+    conditions: tuple[Condition, ...]
+
+
+def rfc3339(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _every(said: Said) -> dict[str, Any]:
+    """What every kind of ours remembers and explains."""
+    return {
+        "observedGeneration": said.subject.object.metadata.generation,
+        "lastDecision": sentence(said.subject.policy, said.seen, said.memory, said.decision),
+        "memory": written(said.kept),
+    }
+
+
+def _last_scale(kept: Kept) -> dict[str, Any]:
+    return {} if kept.core.scaled_at is None else {"lastScaleTime": rfc3339(kept.core.scaled_at)}
+
+
+def autoscaler(said: Said) -> dict[str, Any]:
+    """HPA's field names, and ours."""
+    policy, seen, decision = said.subject.policy, said.seen, said.decision
+    status = _every(said) | _last_scale(said.kept)
+    status |= {
+        "currentReplicas": seen.spec_replicas,
+        "desiredReplicas": decision.plan.replicas,
+        "currentMetrics": current_metrics(policy, seen, decision),
+        "targets": targets(policy, decision),
+    }
+    if policy.vertical is not None:
+        status["sizes"] = [_size(name, size) for name, size in sorted(decision.plan.sizes.items())]
+    if isinstance(seen.startup, Startup):
+        status["startupSeconds"] = round(seen.startup.quantiles[-1].value, 1)
+    return status
+
+
+def effective_hpa(said: Said) -> dict[str, Any]:
+    """Crane's field names."""
+    replicas = {"expectReplicas": said.decision.plan.replicas, "currentReplicas": said.seen.spec_replicas}
+    return _every(said) | _last_scale(said.kept) | replicas
+
+
+def hvpa(said: Said) -> dict[str, Any]:
+    """HVPA's field names: the last scaling and what blocked the last one that was not done."""
+    decision, kept = said.decision, said.kept
+    status = _every(said) | {"replicas": said.seen.spec_replicas}
+    blocked = [step for step in decision.steps if str(step.rule) in BLOCKING]
+    if blocked:
+        status["lastBlockedScaling"] = [{"reason": reason} for reason in dict.fromkeys(str(s.rule) for s in blocked)]
+    if kept.core.scaled_at is not None:
+        replicas = {"currentReplicas": said.seen.spec_replicas, "desiredReplicas": decision.plan.replicas}
+        sizes = [_size(name, size) for name, size in sorted(decision.plan.sizes.items())]
+        status["lastScaling"] = {
+            "lastScaleTime": rfc3339(kept.core.scaled_at),
+            "hpaStatus": replicas,
+            "vpaStatus": {"containerResources": sizes},
+        }
+    status["overrideScaleUpStabilization"] = kept.core.overloaded
+    return status
+
+
+STATUS: dict[str, Callable[[Said], dict[str, Any]]] = {
+    "Autoscaler": autoscaler,
+    "EffectiveHorizontalPodAutoscaler": effective_hpa,
+    "Hvpa": hvpa,
+}
+BLOCKING = ("StabilizationWindow", "MaintenanceWindow", "UpdatePolicy", "Weight", "MinChange", "ParadoxicalScaling")
+
+
+def _size(name: str, size: ContainerSize) -> dict[str, str]:
+    found = {"container": name}
+    if size.requests.cpu_cores is not None:
+        found["cpu"] = format_cpu(size.requests.cpu_cores)
+    if size.requests.memory_bytes is not None:
+        found["memory"] = format_memory(size.requests.memory_bytes)
+    return found
+
+
+# --- metrics as HPA shows them ---------------------------------------------------------------------------------------
+
+
+def current_metrics(policy: Policy, seen: Observation, decision: Decision) -> list[dict[str, Any]]:
+    """autoscaling/v2 MetricStatus of each signal that has a value."""
+    found = []
+    for signal, sample, proposal in zip(policy.signals, seen.samples, decision.proposals, strict=False):
+        if not isinstance(sample, Missing) and proposal.value is not None:
+            found.append(_metric_status(signal, sample, proposal))
+    return found
+
+
+def _metric_status(signal: Signal, sample: Samples, proposal: Proposal) -> dict[str, Any]:
+    metric, value = signal.metric, proposal.value or 0.0
+    current = {"averageValue" if isinstance(sample, PodSamples) else "value": format_number(value)}
+    if isinstance(signal, Utilization) and isinstance(sample, PodSamples):
+        mean = sum(sample.values.values()) / len(sample.values)
+        written_mean = format_cpu(mean) if metric.name == "cpu" else format_memory(mean)
+        current = {"averageUtilization": int(value), "averageValue": written_mean}  # type: ignore[dict-item]
+    if metric.kind is MetricKind.RESOURCE:
+        return {"type": "Resource", "resource": {"name": metric.name, "current": current}}
+    if metric.kind is MetricKind.CONTAINER:
+        one = {"name": metric.name, "container": metric.container, "current": current}
+        return {"type": "ContainerResource", "containerResource": one}
+    if metric.kind is MetricKind.OBJECT:
+        api_version, kind, name = metric.object.rsplit("/", 2)
+        described = {"apiVersion": api_version, "kind": kind, "name": name}
+        one = {"metric": {"name": metric.name}, "describedObject": described, "current": current}
+        return {"type": "Object", "object": one}
+    if metric.kind is MetricKind.PROMETHEUS:
+        return {"type": "Prometheus", "prometheus": {"name": metric.label, "current": current}}
+    key = metric.kind.lower()
+    return {"type": str(metric.kind), key: {"metric": {"name": metric.name}, "current": current}}
+
+
+def targets(policy: Policy, decision: Decision) -> str:
+    """ "cpu: 62%/80%, 12/50", as `kubectl get hpa` prints it."""
+    parts = []
+    for signal, proposal in zip(policy.signals, decision.proposals, strict=False):
+        percent = "%" if isinstance(signal, Utilization) else ""
+        now = "<unknown>" if proposal.value is None else f"{format_number(proposal.value)}{percent}"
+        wanted = signal.percent if isinstance(signal, Utilization) else getattr(signal, "target", 0.0)
+        average = " (avg)" if isinstance(signal, PodAverage) else ""
+        parts.append(f"{signal.metric.label}: {now}/{format_number(wanted)}{percent}{average}")
+    return ", ".join(parts)
+
+
+# --- conditions and change -------------------------------------------------------------------------------------------
+
+QUIET = ("currentMetrics", "targets", "lastDecision", "startupSeconds")  # measured: they change with every look
+
+
+def with_conditions(
+    status: dict[str, Any], conditions: Sequence[Condition], before: dict[str, Any], at: float
+) -> dict[str, Any]:
+    """The status with these conditions; those of other types stay, a status that stays keeps its time."""
+    old = {one["type"]: one for one in before.get("conditions") or []}
+    new = {one.type: _condition(one, old.get(one.type), at) for one in conditions}
+    return status | {"conditions": list((old | new).values())}
+
+
+def _condition(one: Condition, old: dict[str, Any] | None, at: float) -> dict[str, Any]:
+    status = "True" if one.status else "False"
+    since = (
+        old["lastTransitionTime"] if old and old["status"] == status and "lastTransitionTime" in old else rfc3339(at)
+    )
+    return {
+        "type": one.type,
+        "status": status,
+        "reason": one.reason,
+        "message": one.message[:32000],
+        "lastTransitionTime": since,
+    }
+
+
+def loud(status: dict[str, Any]) -> dict[str, Any]:
+    """What is worth a write by itself: not measurements, not the wording of a message."""
+    kept = {key: value for key, value in status.items() if key not in (*QUIET, "conditions")}
+    reasons = {one["type"]: (one["status"], one.get("reason")) for one in status.get("conditions") or []}
+    return kept | {"conditions": reasons}

@@ -1,0 +1,93 @@
+"""subject: one object of ours, compiled to its policy; compiled again when it is edited, and every hour."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
+
+from trimtab.journal import Name
+from trimtab.kinds import Scaler, TargetRef, read
+from trimtab.policy import Admit, Mode, Policy
+from trimtab.wire.objects import Custom
+from trimtab.wire.resources import Resource
+
+HOUR_S = 3600.0  # schedules are spans around the hour of compilation
+
+
+class Subject(NamedTuple):
+    """What one object asks for."""
+
+    name: Name
+    resource: Resource
+    object: Custom
+    target: TargetRef
+    policy: Policy
+
+    @property
+    def uid(self) -> str:
+        return self.object.metadata.uid
+
+
+class Compiled(NamedTuple):
+    """What a policy was made from, to know when to make it again."""
+
+    generation: int
+    annotations: dict[str, str]
+    hour: int
+    target: TargetRef
+    policy: Policy
+
+
+class Compiler:
+    """Objects to subjects; what cannot be meant raises InvalidInput with a path, each time anew."""
+
+    def __init__(self, shadow: bool = False) -> None:
+        self.shadow = shadow  # decide everything, write nothing
+        self._known: dict[str, Compiled] = {}
+
+    def subject(self, resource: Resource, found: Custom, enabled: bool, at: float) -> Subject:
+        compiled = self._compiled(resource, found, at)
+        policy = replace(compiled.policy, admit=self._admit(compiled.policy.admit, enabled))
+        return Subject(name_of(resource.kind, found), resource, found, compiled.target, policy)
+
+    def forget(self, uids: set[str]) -> None:
+        """Keep only these."""
+        self._known = {uid: one for uid, one in self._known.items() if uid in uids}
+
+    def _admit(self, admit: Admit, enabled: bool) -> Admit:
+        if not enabled:
+            return Admit(mode=Mode.PAUSED)
+        if self.shadow and admit.mode is not Mode.PAUSED:  # a pin is a write too
+            return Admit(mode=Mode.SHADOW, paused_until=admit.paused_until)
+        return admit
+
+    def _compiled(self, resource: Resource, found: Custom, at: float) -> Compiled:
+        meta, hour = found.metadata, int(at // HOUR_S)
+        known, annotations = self._known.get(meta.uid), meta.annotations or {}
+        if known and known[:3] == (meta.generation, annotations, hour):
+            return known
+        kind = read(manifest(resource, found))
+        assert isinstance(kind, Scaler)
+        made = Compiled(meta.generation, annotations, hour, kind.target, kind.to_policy(at))
+        self._known[meta.uid] = made
+        return made
+
+
+def manifest(resource: Resource, found: Custom) -> dict[str, Any]:
+    meta = found.metadata
+    return {
+        "apiVersion": resource.api_version,
+        "kind": resource.kind,
+        "metadata": {
+            "name": meta.name,
+            "namespace": meta.namespace,
+            "labels": meta.labels or {},
+            "annotations": meta.annotations or {},
+        },
+        "spec": found.spec,
+    }
+
+
+def name_of(kind: str, found: Custom) -> Name:
+    return Name(kind, found.metadata.namespace, found.metadata.name)

@@ -1,0 +1,315 @@
+"""tick: one look at everything. Read the program in `tick`; every verb is a function or another module.
+
+compile -> look -> gather -> decide -> break -> act -> say -> record. What fails for one object is caught in `_each`,
+becomes a condition and an event on that object, and the rest goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from msgspec.structs import replace
+
+from trimtab.core.admit import paused, pinned
+from trimtab.core.decide import decide
+from trimtab.core.explain import Condition, conditions, sentence
+from trimtab.core.model import Change, Decision, Missing, Observation, Pod, Samples, Veto
+from trimtab.core.remember import remember
+from trimtab.errors import InvalidInput, Refused, TrimtabError
+from trimtab.journal import Act, Journal, Tick
+from trimtab.live import apply, conflict, kept, revert
+from trimtab.live.breaker import Breaker
+from trimtab.live.events import Happening, tell
+from trimtab.live.gather import Gather, Wanted
+from trimtab.live.kept import Kept, Wrote
+from trimtab.live.pen import NotLeading, Pen
+from trimtab.live.scribe import Scribe
+from trimtab.live.status import STATUS, Said
+from trimtab.live.subject import Compiler, Subject, name_of
+from trimtab.live.telemetry import Telemetry
+from trimtab.live.world import Target, World
+from trimtab.policy import Axis, Mode
+from trimtab.wire.objects import Custom
+from trimtab.wire.resources import Resource
+
+log = logging.getLogger(__name__)
+AT_ONCE = 16  # writes under way
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class View(NamedTuple):
+    """One object and its target as they stand now."""
+
+    subject: Subject
+    target: Target
+    pods: tuple[Pod, ...]
+    kept: Kept
+    claims: dict[Axis, conflict.Claim]
+
+
+class Case(NamedTuple):
+    """A view, what was seen and decided, and after acting what became of it."""
+
+    view: View
+    seen: Observation
+    decision: Decision
+    outcome: str = ""
+    kept: Kept | None = None  # after the act
+
+
+class Ticker:
+    """Holds what outlives a tick: memories, what was said, the breaker."""
+
+    def __init__(
+        self,
+        world: World,
+        gather: Gather,
+        pen: Pen,
+        compiler: Compiler,
+        breaker: Breaker,
+        telemetry: Telemetry,
+        journal: Journal | None = None,
+    ) -> None:
+        self.world, self.gather, self.pen, self.compiler = world, gather, pen, compiler
+        self.breaker, self.telemetry, self.journal = breaker, telemetry, journal
+        self.scribe = Scribe(pen)
+        self._kept: dict[str, Kept] = {}
+        self._journaled: dict[str, Change | None] = {}
+
+    def take_over(self) -> None:
+        """A new term: others may have acted meanwhile, so memories are read again and windows start anew."""
+        self._kept.clear()
+        self.scribe.forget(set())
+
+    async def tick(self) -> None:
+        at = time.time()
+        found = [(feed.resource, one) for feed in self.world.ours.values() if feed.resource for one in feed.store]
+        subjects = await self._each(self._compile, found, _of_object)
+        self._forget({one.metadata.uid for _, one in found})
+        claims = conflict.Claims(self.world, subjects, at)
+        views = await self._each(lambda one: self._look(one, claims, at), subjects, _of_subject)
+        samples = await self.gather.gather([_wanted(view, at) for view in views])
+        pairs = list(zip(views, samples, strict=True))
+        cases = await self._each(
+            lambda pair: self._decide(pair[0], pair[1]), pairs, lambda p: _of_subject(p[0].subject)
+        )
+        cases = self._break(cases, at)
+        done = await self._each(self._act, cases, lambda case: _of_subject(case.view.subject))
+        self._record(done)
+
+    async def _compile(self, item: tuple[Resource, Custom]) -> Subject:
+        resource, found = item
+        return self.compiler.subject(resource, found, self.world.enabled(found.metadata.namespace), time.time())
+
+    async def _look(self, subject: Subject, claims: conflict.Claims, at: float) -> View:
+        ref, namespace = subject.target, subject.name.namespace
+        target = await self.world.target(namespace, ref.api_version, ref.kind, ref.name)
+        memory = self._kept.get(subject.uid) or kept.read(subject.object.status, at, target.replicas)
+        memory = await revert.noticed(self.world, target, memory, subject.object.metadata.generation, at)
+        self._kept[subject.uid] = memory
+        return View(subject, target, self.world.pods_of(target), memory, claims.against(subject, at))
+
+    async def _decide(self, view: View, samples: tuple[Samples | Missing, ...]) -> Case:
+        at = time.time()
+        seen = Observation(
+            at=at,
+            spec_replicas=view.target.replicas,
+            status_replicas=view.target.status_replicas,
+            pods=view.pods,
+            samples=samples,
+            vetoes=self._vetoes(view, at),
+        )
+        return Case(view, seen, decide(view.subject.policy, seen, view.kept.core))
+
+    def _vetoes(self, view: View, at: float) -> tuple[Veto, ...]:
+        return conflict.vetoes(view.claims) + revert.veto(view.kept, at) + self.breaker.vetoes(at)
+
+    def _break(self, cases: list[Case], at: float) -> list[Case]:
+        """Too many fall at once: decide again, with nobody allowed to."""
+        if not self.breaker.trip([case.decision for case in cases], at):
+            return cases
+        log.warning(
+            "fleet breaker: too many objects want to shrink at once; nobody does for %g s", self.breaker.window_s
+        )
+        held = [(case, replace(case.seen, vetoes=case.seen.vetoes + self.breaker.vetoes(at))) for case in cases]
+        return [
+            Case(case.view, seen, decide(case.view.subject.policy, seen, case.view.kept.core)) for case, seen in held
+        ]
+
+    async def _act(self, case: Case) -> Case:
+        """Write the change, if this object may; remember it only after the write succeeded; then say so."""
+        view, decision = case.view, case.decision
+        memory, trouble = replace(view.kept, core=decision.memory), None
+        outcome = "idle" if decision.change is None else "shadow"
+        if decision.change is not None and _writes(view.subject, case.seen.at):
+            try:
+                memory = await self._write(view, decision.change, memory, case.seen.at)
+                outcome = "written"
+            except Refused as refusal:
+                outcome, trouble = f"refused: {refusal}", refusal
+        self._kept[view.subject.uid] = memory
+        done = case._replace(outcome=outcome, kept=memory)
+        await self._say(done, trouble)
+        return done
+
+    async def _write(self, view: View, change: Change, memory: Kept, at: float) -> Kept:
+        if change.replicas is not None:
+            await apply.scale(self.pen, view.target, change)
+            memory = replace(memory, wrote=Wrote(was=change.was, replicas=change.replicas, at=at))
+        return replace(memory, core=remember(view.subject.policy, memory.core, change, at))
+
+    async def _say(self, case: Case, trouble: Refused | None) -> None:
+        view, decision, after = case.view, case.decision, case.kept
+        assert after is not None
+        subject, about = view.subject, view.subject.object
+        found = _conditions(case, trouble)
+        said = Said(subject, case.seen, view.kept.core, decision, after, found)
+        if case.outcome == "written" and decision.change is not None and decision.change.replicas is not None:
+            text = sentence(subject.policy, case.seen, view.kept.core, decision)
+            await tell(
+                self.pen,
+                subject.resource,
+                about,
+                Happening("SuccessfulRescale", f"New size: {decision.change.replicas}; reason: {text}"),
+            )
+        await self.scribe.say(subject.resource, about, STATUS[subject.name.kind](said), found, case.seen.at)
+
+    def _record(self, cases: Sequence[Case]) -> None:
+        self.telemetry.saw(
+            [
+                (case.view.subject.name, case.view.subject.policy, case.seen, case.decision, case.outcome)
+                for case in cases
+            ]
+        )
+        if self.journal is None:
+            return
+        acts = [case for case in cases if self._is_news(case)]
+        self.journal.write([_act(case) for case in acts], [_slim(case) for case in cases])
+
+    def _is_news(self, case: Case) -> bool:
+        """An act, or a wish that cannot be written (Shadow, refused) when it is not the one of last time."""
+        uid, change = case.view.subject.uid, case.decision.change
+        known, self._journaled[uid] = self._journaled.get(uid), change
+        return change is not None and (case.outcome == "written" or change != known)
+
+    def _forget(self, uids: set[str]) -> None:
+        self.compiler.forget(uids)
+        self.scribe.forget(uids)
+        for table in (self._kept, self._journaled):
+            for gone in table.keys() - uids:
+                del table[gone]
+
+    async def _each(
+        self,
+        verb: Callable[[Item], Awaitable[Result]],
+        items: Sequence[Item],
+        whose: Callable[[Item], tuple[Resource, Custom]],
+    ) -> list[Result]:
+        """Do it for each, several at once; the one place where an object's failure is caught."""
+        gate = asyncio.Semaphore(AT_ONCE)
+
+        async def guarded(item: Item) -> tuple[bool, Any]:
+            async with gate:
+                try:
+                    return True, await verb(item)
+                except NotLeading:
+                    return False, None
+                except Exception as error:
+                    await self._failed(*whose(item), error)
+                    return False, None
+
+        done = await asyncio.gather(*(guarded(item) for item in items))
+        return [result for fine, result in done if fine]
+
+    async def _failed(self, resource: Resource, about: Custom, error: Exception) -> None:
+        name = name_of(resource.kind, about)
+        self.telemetry.failures[type(error).__name__] += 1
+        if isinstance(error, TrimtabError):
+            log.warning("%s: %s", name, error)
+        else:
+            log.exception("%s: this is a bug of trimtab; the object keeps its size", name, exc_info=error)
+        try:
+            # A field that is not applied again would be removed: the rest of the status stays as it was.
+            await self.scribe.say(resource, about, self.scribe.before(about), _trouble(error), time.time())
+        except (TrimtabError, OSError) as second:
+            log.warning("%s: its status cannot be written: %s", name, second)
+
+
+def _writes(subject: Subject, at: float) -> bool:
+    """Auto writes; Shadow only its pin."""
+    admit = subject.policy.admit
+    return admit.mode is Mode.AUTO or (admit.mode is Mode.SHADOW and pinned(admit, at))
+
+
+def _wanted(view: View, at: float) -> Wanted:
+    policy = view.subject.policy
+    signals = () if paused(policy.admit, at) else policy.signals
+    return Wanted(view.subject.name.namespace, signals, view.pods)
+
+
+def _conditions(case: Case, trouble: Refused | None) -> tuple[Condition, ...]:
+    """The core's, with the operator's own; a refused write is not a success."""
+    view = case.view
+    found = {one.type: one for one in conditions(view.subject.policy, case.seen, view.kept.core, case.decision)}
+    found["Ready"] = Condition(
+        type="Ready", status=True, reason="Running", message="the object is understood and served"
+    )
+    if trouble is not None:
+        found["AbleToScale"] = Condition(
+            type="AbleToScale", status=False, reason="FailedUpdateScale", message=str(trouble)
+        )
+    elif case.outcome == "shadow":
+        text = f"Shadow: nothing is written; it would be {case.decision.plan.replicas} replicas"
+        found["AbleToScale"] = Condition(type="AbleToScale", status=True, reason="Shadow", message=text)
+    found["Conflict"] = _conflict(view)
+    resting = case.kept is not None and revert.resting(case.kept, case.seen.at)
+    message = revert.text(case.kept) if case.kept and resting else "nobody undoes our changes"
+    found["Reverted"] = Condition(
+        type="Reverted", status=resting, reason="Reverted" if resting else "NotReverted", message=message
+    )
+    return tuple(found.values())
+
+
+def _conflict(view: View) -> Condition:
+    if not view.claims:
+        return Condition(type="Conflict", status=False, reason="NoConflict", message="nobody else moves the target")
+    said = dict.fromkeys(conflict.text(axis, claim) for axis, claim in view.claims.items())
+    return Condition(type="Conflict", status=True, reason="Conflict", message="; ".join(said))
+
+
+def _trouble(error: Exception) -> tuple[Condition, ...]:
+    """An object that could not be served: why, in HPA's words where it has them."""
+    if isinstance(error, InvalidInput):
+        return (Condition(type="Ready", status=False, reason="InvalidSpec", message=str(error)),)
+    reason = "FailedGetScale" if isinstance(error, TrimtabError) else "InternalError"
+    message = str(error) if isinstance(error, TrimtabError) else f"a bug of trimtab: {error!r}"
+    return (
+        Condition(type="Ready", status=False, reason=reason, message=message),
+        Condition(type="AbleToScale", status=False, reason=reason, message=message),
+    )
+
+
+def _of_object(item: tuple[Resource, Custom]) -> tuple[Resource, Custom]:
+    return item
+
+
+def _of_subject(subject: Subject) -> tuple[Resource, Custom]:
+    return subject.resource, subject.object
+
+
+def _act(case: Case) -> Act:
+    view = case.view
+    return Act(view.subject.name, view.subject.policy, case.seen, view.kept.core, case.decision, case.outcome)
+
+
+def _slim(case: Case) -> Tick:
+    seen, plan = case.seen, case.decision.plan
+    values = [one.value for one in case.decision.proposals if not one.forecast]
+    ready = sum(1 for pod in seen.pods if pod.ready and not pod.deleting)
+    value = values[0] if values else None
+    return Tick(case.view.subject.name, seen.at, seen.spec_replicas, plan.replicas, ready, value)
