@@ -1,0 +1,133 @@
+"""Policy: what every kind compiles to. Frozen data, no behaviour; the five systems differ in the lists written here.
+
+A record that contradicts itself cannot be made: it is refused with the field, the value and the fix.
+"""
+
+from __future__ import annotations
+
+from trimtab.policy.blend import Blend, Bucket, Buckets, Capacity, Margin, Margins, Sizing, Stage, Weights
+from trimtab.policy.bounds import Admit, Bounds, Mode, OutlookChoice, Span
+from trimtab.policy.gates import Axis, Direction, Gate, MinChange, Rest, Update, UpdateMode, Window
+from trimtab.policy.inspection import Advice, Algorithm, Inspection
+from trimtab.policy.record import Record
+from trimtab.policy.settle import (
+    Cooldown,
+    Delay,
+    MaxFactor,
+    MinFactor,
+    Rate,
+    RatePolicy,
+    Rates,
+    RoundUp,
+    Rule,
+    Select,
+    Stabilise,
+    StabiliseMax,
+    UpLimit,
+    Velocity,
+)
+from trimtab.policy.signals import (
+    Absence,
+    Combine,
+    Converge,
+    Factor,
+    Metric,
+    MetricKind,
+    PodAverage,
+    PodRules,
+    Signal,
+    Tolerance,
+    Total,
+    TotalAverage,
+    Utilization,
+    Watermark,
+)
+from trimtab.policy.vertical import Apply, ContainerRule, Gap, Limits, Size, Vertical
+
+
+class Policy(Record, frozen=True):
+    """Everything decide() may look at besides what is seen and what is remembered."""
+
+    signals: tuple[Signal, ...] = ()
+    combine: Combine = Combine.MAXIMUM
+    absence: Absence = Absence()
+    pods: PodRules = PodRules()
+    settle: tuple[Rule, ...] = (StabiliseMax(), UpLimit())
+    vertical: Vertical | None = None
+    blend: Blend | None = None
+    gates: tuple[Gate, ...] = ()
+    bounds: Bounds = Bounds()
+    admit: Admit = Admit()
+    outlook: OutlookChoice | None = None
+    replays_noop: bool = False  # document 002's program: a scaling to the same number is still a scaling
+
+
+def sees_without_pods(policy: Policy) -> bool:
+    """Whether a signal can be read while no pod runs; without one nothing could wake the workload again."""
+    return any(isinstance(signal, Total | TotalAverage) for signal in policy.signals)
+
+
+__all__ = [
+    "Absence",
+    "Admit",
+    "Advice",
+    "Algorithm",
+    "Apply",
+    "Axis",
+    "Blend",
+    "Bounds",
+    "Bucket",
+    "Buckets",
+    "Capacity",
+    "Combine",
+    "ContainerRule",
+    "Converge",
+    "Cooldown",
+    "Delay",
+    "Direction",
+    "Factor",
+    "Gap",
+    "Gate",
+    "Inspection",
+    "Limits",
+    "Margin",
+    "Margins",
+    "MaxFactor",
+    "Metric",
+    "MetricKind",
+    "MinChange",
+    "MinFactor",
+    "Mode",
+    "OutlookChoice",
+    "PodAverage",
+    "PodRules",
+    "Policy",
+    "Rate",
+    "RatePolicy",
+    "Rates",
+    "Record",
+    "Rest",
+    "RoundUp",
+    "Rule",
+    "Select",
+    "Signal",
+    "Size",
+    "Sizing",
+    "Span",
+    "Stabilise",
+    "StabiliseMax",
+    "Stage",
+    "Tolerance",
+    "Total",
+    "TotalAverage",
+    "UpLimit",
+    "Update",
+    "UpdateMode",
+    "Utilization",
+    "Velocity",
+    "Vertical",
+    "Watermark",
+    "Weights",
+    "Window",
+    "sees_without_pods",
+]

@@ -1,0 +1,67 @@
+"""Floor and ceiling, schedules, pins, pauses, and which model looks ahead."""
+
+from __future__ import annotations
+
+import enum
+
+from trimtab.policy.record import Record, require
+
+
+class Span(Record, frozen=True):
+    """A schedule at work: from start to end (UTC, end excluded) these bounds hold beside the usual ones."""
+
+    name: str
+    start: float
+    end: float
+    min_replicas: int | None = None
+    max_replicas: int | None = None
+
+    def __post_init__(self) -> None:
+        require(self.start < self.end, f"schedules.{self.name}", self.start, "it must start before it ends")
+
+
+class Bounds(Record, frozen=True):
+    min_replicas: int = 1
+    max_replicas: int = 10
+    spans: tuple[Span, ...] = ()
+
+    def __post_init__(self) -> None:
+        ordered = 0 <= self.min_replicas <= self.max_replicas
+        require(ordered, "minReplicas", self.min_replicas, f"put it from 0 to maxReplicas ({self.max_replicas})")
+
+
+class Mode(enum.StrEnum):
+    AUTO = "Auto"
+    SHADOW = "Shadow"
+    PAUSED = "Paused"
+
+
+class Admit(Record, frozen=True):
+    """Whether to decide at all, and a pin that overrules every signal."""
+
+    mode: Mode = Mode.AUTO
+    paused_until: float | None = None
+    pin: int | None = None
+    pin_until: float | None = None
+
+    def __post_init__(self) -> None:
+        require((self.pin or 0) >= 0, "pin", self.pin, "give a number of replicas")
+
+
+class OutlookChoice(Record, frozen=True):
+    """Which model looks ahead, and how far; `exact` is the program of its source, quirks included."""
+
+    model: str = "linear"
+    horizon_s: float | None = None  # None: the measured start-up time
+    quantile: float = 0.5
+    exact: bool = False
+    options: dict[str, float] = {}  # of the model, by the names of its `Options`
+
+    def __post_init__(self) -> None:
+        require(0 < self.quantile < 1, "quantile", self.quantile, "give a probability between 0 and 1")
+        require(
+            self.horizon_s is None or self.horizon_s > 0,
+            "horizon",
+            self.horizon_s,
+            "give a number of seconds above zero",
+        )
