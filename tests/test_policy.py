@@ -56,7 +56,7 @@ REFUSED: list[tuple[str, Callable[[], object]]] = [
     ("then.replicas", lambda: Absence(then_replicas=-1)),
     ("stabilizationWindowSeconds", lambda: Stabilise(up_s=-1)),
     ("factor", lambda: UpLimit(factor=0.5)),
-    ("policies.value", lambda: RatePolicy(percent=True, value=0, period_s=15)),
+    ("policies.value", lambda: RatePolicy(percent=True, value=-1, period_s=15)),
     ("policies.periodSeconds", lambda: RatePolicy(percent=True, value=1, period_s=0)),
     ("policies", lambda: Rate(up=Rates())),
     ("maxFactor", lambda: MaxFactor(up=-1.0)),

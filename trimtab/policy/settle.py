@@ -64,7 +64,7 @@ class RatePolicy(Record, frozen=True):
     period_s: float
 
     def __post_init__(self) -> None:
-        require(self.value > 0, "policies.value", self.value, "give a number above zero")
+        require(self.value >= 0, "policies.value", self.value, "give a number that is not negative")
         require(self.period_s > 0, "policies.periodSeconds", self.period_s, "give a number of seconds above zero")
 
 
