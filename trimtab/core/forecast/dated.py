@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from trimtab.core.model import Missing, Outlook, Quantile, Reason
-from trimtab.series import Floats
+from trimtab.series import Floats, Frame
 
 
 class Dates(NamedTuple):
@@ -15,6 +15,16 @@ class Dates(NamedTuple):
 
     made_at: float
     expires_at: float
+
+
+def past(frame: Frame, at: float) -> Frame:
+    """What could be known at `at`: whoever replays history cannot look ahead by accident."""
+    known = int((frame.times <= at).sum())
+    return (
+        frame
+        if known == frame.values.shape[1]
+        else Frame(frame.names, frame.start, frame.step_s, frame.values[:, :known])
+    )
 
 
 def outlook(model: str, dates: Dates, demand: tuple[Quantile, ...], per_pod: bool = False) -> Outlook:

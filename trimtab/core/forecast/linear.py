@@ -12,7 +12,7 @@ from math import ceil
 
 import numpy as np
 
-from trimtab.core.forecast.dated import Dates, certain, outdated
+from trimtab.core.forecast.dated import Dates, certain, outdated, past
 from trimtab.core.model import Missing, Outlook, Reason
 from trimtab.policy import Record
 from trimtab.series import Floats, Frame
@@ -38,7 +38,7 @@ DEFAULT = Options()
 
 def forecast(frame: Frame, horizon_s: float, at: float, options: Options = DEFAULT) -> list[Outlook | Missing]:
     """One line for each row over the observations before `at`, read at `at + horizon_s`."""
-    recent = recent_of(frame, at, horizon_s, options)
+    recent = recent_of(past(frame, at), at, horizon_s, options)
     values = predict(recent.times - at, recent.values, horizon_s, options)
     seen = np.isfinite(recent.values).sum(axis=1)
     dates = Dates(at, at + options.valid_s)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trimtab.core.forecast.dated import Dates, certain
+from trimtab.core.forecast.dated import Dates, certain, past
 from trimtab.core.model import Missing, Outlook, Reason
 from trimtab.core.percentile import DEFAULT, Options, estimate
 from trimtab.series import Frame
@@ -14,7 +14,8 @@ _SILENT = Missing(reason=Reason.NOT_ENOUGH_HISTORY, detail="no sample in the who
 
 def forecast(frame: Frame, horizon_s: float, at: float, options: Options = DEFAULT) -> list[Outlook | Missing]:
     """One constant for each row, whatever the horizon."""
-    values = estimate(frame, options).tolist()
-    known = (np.isfinite(frame.values).sum(axis=1) > 0).tolist()
+    known_then = past(frame, at)
+    values = estimate(known_then, options).tolist()
+    known = (np.isfinite(known_then.values).sum(axis=1) > 0).tolist()
     dates = Dates(at, at + options.valid_s)
     return [certain("percentile", dates, value) if seen else _SILENT for value, seen in zip(values, known, strict=True)]

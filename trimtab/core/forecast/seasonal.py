@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from trimtab.core.forecast.batches import Batch, batches, binned, unusable
-from trimtab.core.forecast.dated import Dates
+from trimtab.core.forecast.dated import Dates, past
 from trimtab.core.forecast.rolling import Gate, Reach, judge, outlooks, reach_of
 from trimtab.core.model import Missing, Outlook
 from trimtab.policy import Record
@@ -33,7 +33,7 @@ DEFAULT = Options()
 
 def forecast(frame: Frame, horizon_s: float, at: float, options: Options = DEFAULT) -> list[Outlook | Missing]:
     """The demand from at + horizon_s until it expires, with quantiles; or the reason why nobody can know."""
-    grid = binned(frame)
+    grid = binned(past(frame, at))
     skip = unusable(grid, at, 2 * min(options.periods_s))
     answers: dict[int, Outlook | Missing] = dict(skip)
     reach = reach_of(horizon_s, max(0.0, at - grid.end), options.valid_s, grid.step_s)

@@ -1,0 +1,126 @@
+"""The line of document 003 and of PHPA, and the start-up time that it looks ahead."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.core.build import pod
+from trimtab.core.forecast import linear
+from trimtab.core.forecast.linear import Options
+from trimtab.core.model import Missing, Outlook, Reason
+from trimtab.core.startup import mean_startup_s, startup
+from trimtab.series import Frame
+
+RAMP = np.array([[10.0, 20.0, 30.0, 40.0]])
+TIMES = np.array([-45.0, -30.0, -15.0, 0.0])
+
+
+def frame(*rows: list[float], step_s: float = 15.0) -> Frame:
+    values = np.array(rows)
+    return Frame(tuple(map(str, range(len(rows)))), 1000.0, step_s, values)
+
+
+def test_a_line_has_the_slope_and_intercept_of_least_squares() -> None:
+    slope, intercept = linear.fit_lines(np.array([0.0, 1.0, 2.0]), np.array([[1.0, 2.0, 4.0]]))
+    assert (slope[0], intercept[0]) == pytest.approx((1.5, 5 / 6))
+
+
+def test_holes_are_left_out_of_the_fit() -> None:
+    slope, intercept = linear.fit_lines(TIMES, np.array([[10.0, np.nan, 30.0, 40.0]]))
+    assert (slope[0], intercept[0]) == pytest.approx((2 / 3, 40.0))
+
+
+@pytest.mark.parametrize(
+    "values, ahead_s, options, wanted",
+    [
+        pytest.param(RAMP, 30.0, Options(), 60.0, id="a rise goes on"),
+        pytest.param(RAMP[:, ::-1], 30.0, Options(), 10.0, id="a fall keeps the current value"),
+        pytest.param(RAMP[:, ::-1], 30.0, Options(exact=True), 10.0, id="so it does in the program"),
+        pytest.param(RAMP[:, ::-1], 30.0, Options(both_ways=True), -10.0, id="PHPA follows the line down"),
+        pytest.param(np.array([[1.0, 1.0, 1.0, 9.0]]), 0.0, Options(), 9.0, id="document: never below current"),
+        pytest.param(np.array([[1.0, 1.0, 1.0, 9.0]]), 0.0, Options(exact=True), 6.6, id="program: the fit"),
+    ],
+)
+def test_predict(values: np.ndarray, ahead_s: float, options: Options, wanted: float) -> None:
+    assert linear.predict(TIMES, values, ahead_s, options)[0] == pytest.approx(wanted)
+
+
+def test_one_sample_is_no_line_but_it_is_a_replica_count() -> None:
+    once = np.array([[7.0]])
+    assert np.isnan(linear.predict(np.zeros(1), once, 10.0)[0])
+    assert linear.predict(np.zeros(1), once, 10.0, Options(both_ways=True))[0] == 7.0
+
+
+@pytest.mark.parametrize(
+    "startup_s, wanted_s", [pytest.param(5.0, 100.0, id="20 times"), pytest.param(135.0, 180.0, id="capped")]
+)
+def test_window(startup_s: float, wanted_s: float) -> None:
+    assert linear.window_s(startup_s) == wanted_s
+
+
+def test_observations_leave_the_window_and_keep_their_distance() -> None:
+    history: tuple[linear.Point, ...] = ()
+    for at in (0.0, 3.0, 50.0, 100.0, 104.0):
+        history = linear.observe(history, at, at, startup_s=5.0)
+    assert [at for at, _ in history] == [50.0, 100.0]
+
+
+def test_newest_points_in_order_of_time() -> None:
+    assert linear.newest(((3.0, 1.0), (1.0, 2.0), (2.0, 5.0)), 2) == ((2.0, 5.0), (3.0, 1.0))
+
+
+def test_forecast_reads_the_line_at_the_horizon_and_dates_it() -> None:
+    answer = linear.forecast(frame([10.0, 20.0, 30.0, 40.0]), 30.0, 1045.0, Options(per_pod=True))[0]
+    assert isinstance(answer, Outlook)
+    assert answer.at_quantile(0.9) == pytest.approx(60.0)
+    assert (answer.made_at, answer.expires_at, answer.per_pod, answer.model) == (1045.0, 1105.0, True, "linear")
+
+
+def test_forecast_says_why_it_is_silent() -> None:
+    hole = float("nan")
+    old, alone, fine = linear.forecast(frame([hole] * 4, [hole, hole, hole, 3.0], [3.0] * 4), 30.0, 1045.0)
+    assert isinstance(old, Missing)
+    assert (old.reason, old.detail) == (Reason.STALE, "no observation inside the window")
+    assert isinstance(alone, Missing)
+    assert (alone.reason, alone.detail) == (Reason.NOT_ENOUGH_HISTORY, "1 observation, a line needs 2")
+    assert isinstance(fine, Outlook)
+
+
+def test_dense_samples_are_thinned_to_the_spacing() -> None:
+    dense = frame([float(second) for second in range(60)], step_s=1.0)
+    kept = linear.recent_of(dense, 1059.0, 1.5, Options())  # a window of 30 s
+    assert kept.times.tolist() == [1034.0, 1039.0, 1044.0, 1049.0, 1054.0, 1059.0]
+    assert kept.values[0, -1] == 59.0
+
+
+@settings(max_examples=50)
+@given(st.lists(st.floats(0, 1e6), min_size=2, max_size=12), st.floats(0, 600))
+def test_the_documents_rule_never_lowers(values: list[float], ahead_s: float) -> None:
+    times = np.arange(len(values)) * 15.0 - 15.0 * (len(values) - 1)
+    predicted = linear.predict(times, np.array([values]), ahead_s)[0]
+    assert predicted >= values[-1]
+
+
+def test_startup_counts_ready_pods_and_the_program_every_condition() -> None:
+    pods = (
+        pod(1, created_at=0.0, ready_since=100.0),
+        pod(2, created_at=0.0, ready_since=200.0),
+        pod(3, created_at=0.0, ready_since=1.0, ready=False),
+        pod(4, created_at=0.0, ready_since=None, ready=None),
+    )
+    assert mean_startup_s(pods) == 150.0
+    assert mean_startup_s(pods, exact=True) == pytest.approx(301 / 3)
+    assert mean_startup_s(()) == 0.0
+
+
+def test_startup_quantiles() -> None:
+    found = startup([10.0, 20.0, 30.0, 40.0, 50.0], at=7.0)
+    assert not isinstance(found, Missing)
+    assert [(q.probability, q.value) for q in found.quantiles] == [(0.5, 30.0), (0.9, 50.0)]
+    assert (found.made_at, found.pods) == (7.0, 5)
+    silent = startup([], at=7.0)
+    assert isinstance(silent, Missing)
+    assert silent.reason is Reason.NO_READY_PODS

@@ -1,0 +1,279 @@
+"""Our own models: they find any period, forgive holes, know their errors, and are silent with a stated reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trimtab.core.forecast import FORECASTERS, batches, cycles, rolling, seasonal, spectral
+from trimtab.core.model import Missing, Outlook, Reason
+from trimtab.series import Frame, Series, grid
+
+MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0
+RNG = np.random.default_rng(11)
+Model = Callable[[Frame, float, float], list[Outlook | Missing]]
+BOTH = pytest.mark.parametrize("model", [spectral.forecast, seasonal.forecast], ids=["spectral", "seasonal"])
+
+
+def frame(*rows: np.ndarray, step_s: float = 300.0) -> Frame:
+    return Frame(tuple(map(str, range(len(rows)))), 0.0, step_s, np.array(rows))
+
+
+def clock(days: float, step_s: float = 300.0) -> np.ndarray:
+    return np.arange(0, days * DAY, step_s)
+
+
+def wave(t: np.ndarray, period_s: float = DAY, level: float = 100.0, size: float = 40.0) -> np.ndarray:
+    """A smooth load, highest in the second half of its period."""
+    angle = 2 * np.pi * t / period_s
+    return level - size * np.sin(angle) + 0.2 * size * np.cos(2 * angle)
+
+
+def noise(size: float, count: int, seed: int = 5) -> np.ndarray:
+    return np.random.default_rng(seed).normal(0, size, count)
+
+
+def expect(answer: Outlook | Missing) -> Outlook:
+    assert isinstance(answer, Outlook), answer
+    return answer
+
+
+def silent(answer: Outlook | Missing) -> Missing:
+    assert isinstance(answer, Missing), answer
+    return answer
+
+
+# --- what they predict -----------------------------------------------------------------------------------------------
+
+
+@BOTH
+@pytest.mark.parametrize("horizon_s", [600.0, 2 * HOUR])
+def test_a_daily_load_is_foreseen(model: Model, horizon_s: float) -> None:
+    t = clock(8)
+    history = frame(wave(t) + noise(1.0, len(t)))
+    answer = expect(model(history, horizon_s, history.end)[0])
+    coming = wave(history.end + horizon_s + np.arange(0, 600, 60.0)).max()
+    assert answer.at_quantile(0.5) == pytest.approx(coming, abs=3.0)
+    assert (answer.made_at, answer.expires_at) == (history.end, history.end + 300.0)
+
+
+@BOTH
+def test_quantiles_rise_and_cover_what_comes(model: Model) -> None:
+    """Of 40 days each, about nine in ten lie below the 0.9 quantile."""
+    t = clock(9)
+    hits, rows = 0, 40
+    for seed in range(rows):
+        load = wave(t) + noise(5.0, len(t), seed)
+        now = 8 * 288 + seed
+        answer = expect(model(frame(load[:now]), 600.0, now * 300.0)[0])
+        values = [quantile.value for quantile in answer.demand]
+        assert values == sorted(values)
+        hits += load[now + 2] <= answer.at_quantile(0.9)
+    assert 32 <= hits <= 40
+
+
+@BOTH
+def test_the_level_of_today_counts(model: Model) -> None:
+    """Twice the usual load since this morning: the forecast follows instead of repeating yesterday."""
+    t = clock(8)
+    load = wave(t) * np.where(t >= 7.5 * DAY, 1.5, 1.0) * np.where((t >= 4 * DAY) & (t < 5.5 * DAY), 1.4, 1.0)
+    load += noise(1.0, len(t))
+    history = frame(load)
+    answer = expect(model(history, 1800.0, history.end)[0])
+    assert answer.at_quantile(0.5) > 1.2 * wave(np.array([history.end + 1800.0]))[0]
+
+
+@pytest.mark.parametrize("hours", [2.0, 5.0, 7.3, 24.0, 60.0, 168.0])
+def test_spectral_finds_any_period(hours: float) -> None:
+    t = clock(15)
+    history = frame(wave(t, hours * HOUR) + noise(4.0, len(t)))
+    batch = next(iter(batches.batches(history, {})))
+    assert cycles.find_cycles(batch)[0].lag * 300.0 == pytest.approx(hours * HOUR, rel=0.01)
+    expect(spectral.forecast(history, 900.0, history.end)[0])
+
+
+@BOTH
+def test_holes_and_jitter_are_forgiven(model: Model) -> None:
+    t = np.cumsum(RNG.uniform(20, 100, int(9 * DAY / 60)))
+    t = t[t < 8 * DAY]
+    kept = RNG.random(len(t)) > 0.15
+    kept &= ~((t > 3 * DAY) & (t < 3 * DAY + 5 * HOUR))
+    history = grid([Series(t[kept], (wave(t) + noise(1.0, len(t)))[kept])], ("x",), MINUTE)
+    answer = expect(model(history, 900.0, 8 * DAY)[0])
+    assert answer.at_quantile(0.5) == pytest.approx(wave(np.array([8 * DAY + 1200.0]))[0], abs=4.0)
+
+
+def test_seasonal_takes_the_week_where_weekends_differ() -> None:
+    t = clock(22)
+    weekend = (t // DAY) % 7 >= 5
+    history = frame(wave(t) * np.where(weekend, 0.3, 1.0) + noise(0.5, len(t)))
+    saturday = 4 * 7 * DAY - 2 * DAY
+    cut = Frame(("x",), 0.0, 300.0, history.values[:, : int(19 * DAY / 300)])  # until Friday midnight
+    answer = expect(seasonal.forecast(cut, HOUR, 19 * DAY)[0])
+    coming = 0.3 * wave(np.array([saturday + HOUR]))[0]
+    assert answer.at_quantile(0.5) == pytest.approx(coming, rel=0.25)
+
+
+def test_a_mixed_fleet_is_answered_row_by_row() -> None:
+    """Batches hold rows of one age; the answers come back in the order of the frame, as for each row alone."""
+    t = clock(8)
+    young = wave(t) + noise(1.0, len(t), 1)
+    young[: 4 * 288] = np.nan
+    rows = [wave(t) + noise(1.0, len(t), 2), np.full(len(t), 7.0), young, wave(t, 6 * HOUR) + noise(1.0, len(t), 3)]
+    history = frame(*rows)
+    for model in (spectral.forecast, seasonal.forecast):
+        together = model(history, 900.0, history.end)
+        for answer, row in zip(together, rows, strict=True):
+            alone = model(frame(row), 900.0, history.end)[0]
+            if isinstance(alone, Missing):
+                assert answer == alone
+            else:
+                assert [q.value for q in expect(answer).demand] == pytest.approx([q.value for q in alone.demand])
+
+
+# --- why they are silent ---------------------------------------------------------------------------------------------
+
+T = clock(8)
+GAPPY = np.where(np.random.default_rng(2).random(len(T)) < 0.5, wave(T), np.nan)
+STALE = np.where(T < 7.9 * DAY, wave(T), np.nan)
+
+
+@pytest.mark.parametrize(
+    "values, reason, spectral_says, seasonal_says",
+    [
+        pytest.param(
+            np.full(len(T), 5.0), Reason.NOT_PREDICTABLE, "the load is constant", "the load is constant", id="flat"
+        ),
+        pytest.param(
+            100 + noise(10.0, len(T)).cumsum() / 10,
+            Reason.NOT_PREDICTABLE,
+            "no period between 1 h and 4 d stands out",
+            'the error of "the same as now" on held-out days; at most 0.95',
+            id="random walk",
+        ),
+        pytest.param(
+            10 + 0.01 * T / 300 + noise(0.3, len(T)).cumsum() / 10,
+            Reason.NOT_PREDICTABLE,
+            "no period between 1 h and 4 d stands out",
+            'the error of "the same as now"',
+            id="trending",
+        ),
+        pytest.param(
+            GAPPY, Reason.NOT_ENOUGH_HISTORY, "of the last 8 d has samples, 70% needed", "70% needed", id="gappy"
+        ),
+        pytest.param(STALE, Reason.STALE, "the newest sample is 2.3 h old", "2.3 h old", id="stale"),
+        pytest.param(
+            np.full(len(T), np.nan),
+            Reason.NOT_ENOUGH_HISTORY,
+            "0 s of history, 4 h needed",
+            "0 s of history",
+            id="empty",
+        ),
+        pytest.param(
+            np.where(T > 7.9 * DAY, wave(T), np.nan),
+            Reason.NOT_ENOUGH_HISTORY,
+            "of history, 4 h needed",
+            "of history, 2 d needed",
+            id="new",
+        ),
+    ],
+)
+def test_the_stated_reason(values: np.ndarray, reason: Reason, spectral_says: str, seasonal_says: str) -> None:
+    history = frame(values)
+    for model, words in ((spectral.forecast, spectral_says), (seasonal.forecast, seasonal_says)):
+        answer = silent(model(history, 900.0, history.end)[0])
+        assert answer.reason is reason
+        assert words in answer.detail
+
+
+def test_pure_noise_has_no_period() -> None:
+    history = frame(100 + noise(10.0, len(T)))
+    answer = silent(spectral.forecast(history, 900.0, history.end)[0])
+    assert "no period between 1 h and 4 d stands out of the noise (best correlation 0." in answer.detail
+
+
+def test_a_season_too_weak_to_matter() -> None:
+    history = frame(1000 + wave(T, size=5.0, level=0.0))
+    answer = silent(spectral.forecast(history, 900.0, history.end)[0])
+    assert answer.detail == "repeats every 1 d, but too weakly to matter"
+
+
+def test_a_shape_that_stopped_repeating_loses_to_persistence() -> None:
+    shape = np.where(T < 4 * DAY, wave(T), 100 + noise(8.0, len(T)).cumsum() / 8)
+    answer = silent(seasonal.forecast(frame(shape), 300.0, T[-1] + 300.0)[0])
+    assert answer.reason is Reason.NOT_PREDICTABLE
+
+
+# --- the parts -------------------------------------------------------------------------------------------------------
+
+
+def test_bins_are_means_of_what_was_measured() -> None:
+    minutes = np.arange(12.0)
+    minutes[7:12] = np.nan
+    binned = batches.binned(frame(minutes, step_s=MINUTE))
+    assert (binned.start, binned.step_s) == (120.0, 300.0)
+    assert binned.values[0, 0] == 4.0  # minutes 2..6
+    assert np.isnan(binned.values[0, 1])
+
+
+def test_filled_draws_straight_lines() -> None:
+    hole = np.nan
+    assert batches.filled(np.array([[hole, 2.0, hole, 4.0, hole]])).tolist() == [[2.0, 2.0, 3.0, 4.0, 4.0]]
+
+
+def test_reach_counts_columns_after_the_last() -> None:
+    assert rolling.reach_of(0.0, 0.0, 300.0, 300.0) == (1, 2)
+    assert rolling.reach_of(900.0, 60.0, 600.0, 300.0) == (4, 6)
+
+
+def test_error_quantiles_skip_holes() -> None:
+    ordered = np.sort(np.array([[4.0, 1.0, np.nan, 2.0, 3.0]]), axis=1)
+    assert rolling.quantiles(ordered, (0.1, 0.5, 0.99)).tolist() == [[1.0, 3.0, 4.0]]
+
+
+def test_a_perfect_baseline_has_no_error_and_a_useless_one_is_persistence() -> None:
+    values = frame(wave(T)).values
+    batch = batches.Batch(np.arange(1), values, np.isfinite(values), 300.0)
+    perfect = rolling.judge(batch, lambda cut: np.hstack([values, values]), 3, proportional=False)
+    useless = rolling.judge(batch, lambda cut: np.zeros((1, 2 * values.shape[1])), 3, proportional=False)
+    assert perfect.ratio[0] == pytest.approx(0.0, abs=1e-9)
+    assert useless.ratio[0] == pytest.approx(1.0, abs=0.05)
+    assert useless.memory[0] == pytest.approx(1.0, abs=0.05)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 2**31), st.floats(0.0, 0.2), st.sampled_from([0.0, 1.0, 1e6]))
+def test_outlooks_are_finite_ordered_and_never_negative(seed: int, holes: float, level: float) -> None:
+    rng = np.random.default_rng(seed)
+    t = clock(4)
+    load = np.maximum(0.0, level + wave(t, rng.choice([3, 12, 24]) * HOUR, 0.0) + rng.normal(0, 10, len(t)))
+    load[rng.random(len(t)) < holes] = np.nan
+    for model in (spectral.forecast, seasonal.forecast):
+        for answer in model(frame(load), 600.0, 4 * DAY):
+            if isinstance(answer, Outlook):
+                values = [quantile.value for quantile in answer.demand]
+                assert values == sorted(values)
+                assert np.isfinite(values).all() and min(values) >= 0
+
+
+@pytest.mark.parametrize("name", sorted(FORECASTERS))
+def test_the_future_is_never_looked_at(name: str) -> None:
+    t = clock(4, MINUTE)
+    load = wave(t) + noise(1.0, len(t))
+    honest, lying = load[t <= 3 * DAY], np.where(t > 3 * DAY, 1e9, load)
+    then, ahead = (FORECASTERS[name](frame(row, step_s=MINUTE), 600.0, 3 * DAY)[0] for row in (honest, lying))
+    assert expect(then) == ahead
+
+
+@pytest.mark.parametrize("name", sorted(FORECASTERS))
+def test_every_forecaster_answers_every_row(name: str) -> None:
+    t = clock(3)
+    history = frame(wave(t), np.full(len(t), np.nan), np.full(len(t), 3.0))
+    answers = FORECASTERS[name](history, 600.0, history.end)
+    assert len(answers) == 3
+    assert isinstance(answers[1], Missing)
+    assert answers[1].detail
