@@ -15,7 +15,7 @@ from pydantic.alias_generators import to_camel
 
 from trimtab.errors import InvalidInput
 from trimtab.kinds.amounts import INT32, Text
-from trimtab.kinds.part import Part
+from trimtab.kinds.part import Part, Rule
 from trimtab.policy import Admit, Mode
 
 PAUSED, PAUSED_UNTIL = "trimtab.dev/paused", "trimtab.dev/paused-until"
@@ -41,16 +41,29 @@ class Meta(Part):
             yield InvalidInput("name", None, "give the object a name")
 
 
-class TargetRef(Part):
-    """The workload to scale."""
+class ObjectRef(Part):
+    """Another object of the same namespace."""
 
-    api_version: str | None = None
+    api_version: Annotated[str, Field(max_length=256)] | None = None
     kind: Text
     name: Text
 
     @property
     def text(self) -> str:
         return f"{self.kind}/{self.name}"
+
+
+class TargetRef(ObjectRef):
+    """The workload to scale; as Kubernetes has it, the group must be named (only ReplicationControllers have none)."""
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            lambda t: t.kind == "ReplicationController" or "/" in (t.api_version or ""),
+            at="apiVersion",
+            fix='write the group and version of the workload, such as "apps/v1"',
+            cel="self.kind == 'ReplicationController' || (has(self.apiVersion) && self.apiVersion.contains('/'))",
+        ),
+    )
 
 
 class Kind(Part):

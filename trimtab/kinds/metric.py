@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from trimtab.kinds.amounts import Count, Target, Text
-from trimtab.kinds.meta import TargetRef
+from trimtab.kinds.meta import ObjectRef
 from trimtab.kinds.part import Part, Rule
 from trimtab.kinds.selector import Selector
 from trimtab.policy import Metric, MetricKind, PodAverage, Signal, Tolerance, Total, TotalAverage, Utilization
@@ -99,7 +99,7 @@ class PodsMetric(Part):
 class ObjectMetric(Part):
     """A metric of one other object."""
 
-    described_object: TargetRef
+    described_object: ObjectRef
     metric: MetricName
     target: ValueTarget
 

@@ -1,0 +1,340 @@
+"""Manifests to try: right ones of every kind, and the same with one thing changed."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from hypothesis import strategies as st
+
+Manifest = dict[str, Any]
+Strategy = st.SearchStrategy[Any]
+
+NAMES = st.sampled_from(["web", "api", "worker-1", "db.example"])
+PERCENT = st.integers(1, 200)
+QUANTITY = st.sampled_from(["250m", "1.5", "512Mi", "2G", "1e3", "50", 7, "0.5", "3Ki"])
+ANY_NUMBER = st.one_of(QUANTITY, st.sampled_from([0.5, 12.25]))
+CRONS = st.sampled_from(["0 8 * * 1-5", "0 18 * * 1-5", "30 2 * * *", "15 10 ? * *", "@daily", "0 0 1 * *"])
+ZONES = st.sampled_from(["UTC", "Europe/Berlin", "America/Adak"])
+DURATIONS = st.sampled_from(["30s", "2m", "1h30m", "500ms"])
+
+
+def part(required: dict[str, Strategy], optional: dict[str, Strategy] | None = None) -> Strategy:
+    return st.fixed_dictionaries(required, optional=optional or {})
+
+
+def listed(item: Strategy, least: int = 0, most: int = 3) -> Strategy:
+    return st.lists(item, min_size=least, max_size=most)
+
+
+def whole(kind: str, version: str, spec: Strategy) -> Strategy:
+    meta = part({"name": NAMES}, {"labels": st.just({"team": "a"})})
+    return part({"apiVersion": st.just(version), "kind": st.just(kind), "metadata": meta, "spec": spec})
+
+
+TARGET_REF = part(
+    {
+        "kind": st.sampled_from(["Deployment", "StatefulSet", "Rollout"]),
+        "name": NAMES,
+        "apiVersion": st.sampled_from(["apps/v1", "argoproj.io/v1alpha1"]),
+    }
+)
+OBJECT_REF = part({"kind": st.sampled_from(["Service", "Ingress"]), "name": NAMES}, {"apiVersion": st.just("v1")})
+SELECTOR = part(
+    {},
+    {
+        "matchLabels": st.just({"a": "b"}),
+        "matchExpressions": listed(
+            st.sampled_from([{"key": "k", "operator": "In", "values": ["x", "y"]}, {"key": "k", "operator": "Exists"}])
+        ),
+    },
+)
+METRIC_NAME = part({"name": st.sampled_from(["rps", "queue_length"])}, {"selector": SELECTOR})
+RESOURCE_TARGET = st.one_of(
+    part({"type": st.just("Utilization"), "averageUtilization": PERCENT}),
+    part({"type": st.just("AverageValue"), "averageValue": ANY_NUMBER}),
+)
+VALUE_TARGET = st.one_of(
+    part({"type": st.just("Value"), "value": ANY_NUMBER}),
+    part({"type": st.just("AverageValue"), "averageValue": ANY_NUMBER}),
+)
+RESOURCE = st.sampled_from(["cpu", "memory"])
+
+
+def metric(type_: str, member: str, inner: Strategy) -> Strategy:
+    return part({"type": st.just(type_), member: inner})
+
+
+_RESOURCE_METRIC = metric("Resource", "resource", part({"name": RESOURCE, "target": RESOURCE_TARGET}))
+_CONTAINER_METRIC = metric(
+    "ContainerResource",
+    "containerResource",
+    part({"name": RESOURCE, "container": NAMES, "target": RESOURCE_TARGET}),
+)
+_AVERAGE = part({"type": st.just("AverageValue"), "averageValue": ANY_NUMBER})
+_OBJECT = part({"describedObject": OBJECT_REF, "metric": METRIC_NAME, "target": VALUE_TARGET})
+METRICS = st.one_of(
+    _RESOURCE_METRIC,
+    _CONTAINER_METRIC,
+    metric("Pods", "pods", part({"metric": METRIC_NAME, "target": _AVERAGE})),
+    metric("Object", "object", _OBJECT),
+    metric("External", "external", part({"metric": METRIC_NAME, "target": VALUE_TARGET})),
+)
+PROMETHEUS = metric(
+    "Prometheus",
+    "prometheus",
+    part({"query": st.sampled_from(["sum(up)", "rps"]), "target": VALUE_TARGET}, {"name": NAMES}),
+)
+
+_POLICY = part(
+    {"type": st.sampled_from(["Pods", "Percent"]), "value": st.integers(1, 100), "periodSeconds": st.integers(1, 1800)}
+)
+_RULES = {
+    "stabilizationWindowSeconds": st.integers(0, 3600),
+    "selectPolicy": st.sampled_from(["Max", "Min", "Disabled"]),
+    "policies": listed(_POLICY, least=1),
+    "tolerance": st.sampled_from([0, 0.05, "0.1", "50m"]),
+}
+_FACTORS = {
+    "cooldownSeconds": st.integers(0, 600),
+    "minFactor": st.sampled_from([0, 0.1, 1]),
+    "maxFactor": st.sampled_from([0.5, 1]),
+}
+BEHAVIOR = part({}, {"scaleUp": part({}, _RULES), "scaleDown": part({}, _RULES)})
+OUR_BEHAVIOR = part({}, {"scaleUp": part({}, _RULES | _FACTORS), "scaleDown": part({}, _RULES | _FACTORS)})
+
+
+@st.composite
+def replica_bounds(draw: st.DrawFn) -> Manifest:
+    most = draw(st.integers(1, 100))
+    spec: Manifest = {"maxReplicas": most}
+    if draw(st.booleans()):
+        spec["minReplicas"] = draw(st.integers(1, most))
+    return spec
+
+
+def merged(*parts: Strategy) -> Strategy:
+    return st.tuples(*parts).map(lambda found: {name: value for one in found for name, value in one.items()})
+
+
+HPA_SPEC = merged(
+    part({"scaleTargetRef": TARGET_REF}, {"metrics": listed(METRICS), "behavior": BEHAVIOR}), replica_bounds()
+)
+HPAS = whole("HorizontalPodAutoscaler", "autoscaling/v2", HPA_SPEC)
+
+
+def unique(field: str, items: Strategy) -> Strategy:
+    """Lists in which each item has a name of its own."""
+
+    def rename(found: list[Manifest]) -> list[Manifest]:
+        return [one | {field: f"{one.get(field, 'x')}-{index}"} for index, one in enumerate(found)]
+
+    return items.map(rename)
+
+
+AMOUNTS = part({}, {"cpu": st.sampled_from(["100m", 1]), "memory": st.sampled_from(["64Mi", "100M"])})
+MORE = part({}, {"cpu": st.sampled_from(["4", 8]), "memory": st.sampled_from(["2Gi", "3000Mi"])})
+_CONTAINER = {
+    "mode": st.sampled_from(["Auto", "Off"]),
+    "minAllowed": AMOUNTS,
+    "maxAllowed": MORE,
+    "controlledResources": st.sampled_from([["cpu"], ["cpu", "memory"]]),
+    "controlledValues": st.sampled_from(["RequestsAndLimits", "RequestsOnly"]),
+}
+CONTAINER_POLICIES = unique("containerName", listed(part({"containerName": NAMES}, _CONTAINER)))
+RESOURCE_POLICY = part({}, {"containerPolicies": CONTAINER_POLICIES})
+VERTICAL = part(
+    {},
+    {
+        "resourcePolicy": RESOURCE_POLICY,
+        "apply": st.sampled_from(["InPlace", "Recreate", "InPlaceOrRecreate", "Never"]),
+    },
+)
+
+
+def intervals(weights: Strategy) -> Strategy:
+    pair = st.tuples(st.integers(1, 9), st.integers(0, 9)).map(
+        lambda p: {"startReplicaCount": p[0], "lastReplicaCount": p[0] + p[1]}
+    )
+    return listed(merged(part({"vpaWeight": weights}), st.one_of(pair, st.just({}))), least=1)
+
+
+@st.composite
+def buckets(draw: st.DrawFn) -> list[Manifest]:
+    found, low = [], 1
+    cpu, memory = draw(st.sampled_from([(True, True), (True, False), (False, True)]))
+    for _ in range(draw(st.integers(1, 3))):
+        high = low + draw(st.integers(0, 4))
+        bucket: Manifest = {"replicas": {"min": low, "max": high}}
+        if cpu:
+            bucket["cpu"] = {"min": "500m", "max": draw(st.sampled_from(["500m", 2]))}
+        if memory:
+            bucket["memory"] = {"min": "1G", "max": "4G"}
+        found.append(bucket)
+        low = high + 1 + draw(st.integers(0, 2))
+    return found
+
+
+FRACTIONS = st.sampled_from([0, 0.4, 0.6, 1])
+_BUCKET_BLEND = part(
+    {"buckets": buckets()},
+    {"sizing": st.sampled_from(["Guarded", "Share"]), "overlapPercent": st.sampled_from([0, 25.5])},
+)
+BLEND = st.one_of(
+    part({"weights": part({"intervals": intervals(FRACTIONS)})}),
+    part({"buckets": _BUCKET_BLEND}),
+    part({"capacity": part({}, {"base": AMOUNTS, "preferred": MORE, "hysteresis": st.just(0.2)})}),
+)
+SCHEDULES = unique(
+    "name",
+    listed(part({"name": NAMES, "start": CRONS, "end": CRONS, "minReplicas": st.integers(0, 9)}, {"timezone": ZONES})),
+)
+_FORECAST = part({"model": st.sampled_from(["linear", "dsp"])}, {"horizon": st.sampled_from(["startup", 300, "5m"])})
+_FALLBACK = part({"replicas": st.integers(0, 9)}, {"allowDecrease": st.booleans()})
+_EXTRA = {
+    "mode": st.sampled_from(["Auto", "Shadow", "Paused"]),
+    "forecast": _FORECAST,
+    "schedules": SCHEDULES,
+    "onMetricFailure": part({}, {"holdSeconds": st.integers(0, 600), "then": _FALLBACK}),
+    "metrics": listed(st.one_of(METRICS, PROMETHEUS)),
+    "behavior": OUR_BEHAVIOR,
+}
+AUTOSCALERS = whole(
+    "Autoscaler",
+    "trimtab.dev/v1alpha1",
+    st.one_of(
+        merged(part({"scaleTargetRef": TARGET_REF}, _EXTRA | {"vertical": VERTICAL}), replica_bounds()),
+        merged(part({"scaleTargetRef": TARGET_REF, "vertical": VERTICAL, "blend": BLEND}, _EXTRA), replica_bounds()),
+        part({"scaleTargetRef": TARGET_REF, "vertical": VERTICAL}, {"schedules": SCHEDULES}),
+    ),
+)
+
+_DSP = part({}, {"sampleInterval": st.just("60s"), "historyLength": st.sampled_from(["7d", "360h"])})
+_PERCENTILE = part({}, {"percentile": st.just("0.95"), "marginFraction": st.just("0.15")})
+_ALGORITHM = st.one_of(
+    part({"algorithmType": st.just("dsp")}, {"dsp": _DSP}),
+    part({"algorithmType": st.just("percentile")}, {"percentile": _PERCENTILE}),
+)
+_CRON_SPECS = unique(
+    "name",
+    listed(
+        part({"name": NAMES, "start": CRONS, "end": CRONS, "targetReplicas": st.integers(0, 50)}, {"timezone": ZONES})
+    ),
+)
+EHPAS = whole(
+    "EffectiveHorizontalPodAutoscaler",
+    "autoscaling.crane.io/v1alpha1",
+    merged(
+        HPA_SPEC,
+        part(
+            {},
+            {
+                "scaleStrategy": st.sampled_from(["Auto", "Preview"]),
+                "specificReplicas": st.integers(0, 9),
+                "crons": _CRON_SPECS,
+                "prediction": part({"predictionAlgorithm": _ALGORITHM}, {"predictionWindowSeconds": st.just(600)}),
+            },
+        ),
+    ),
+)
+
+_CHANGE = part({}, {"value": st.sampled_from(["200m", "100M"]), "percentage": st.integers(0, 100)})
+_HPA_TEMPLATE = merged(part({}, {"metrics": listed(METRICS)}), replica_bounds())
+_FLAT = merged(
+    part(
+        {"targetRef": TARGET_REF, "hpaTemplate": _HPA_TEMPLATE},
+        {
+            "vpaTemplate": part({}, {"resourcePolicy": RESOURCE_POLICY}),
+            "scaleUpStabilizationWindow": DURATIONS,
+            "scaleDownStabilizationWindow": DURATIONS,
+            "minCpuChange": _CHANGE,
+            "minMemChange": _CHANGE,
+        },
+    ),
+    st.one_of(part({"weightBasedScalingIntervals": intervals(FRACTIONS)}), part({"buckets": buckets()})),
+)
+_SIDE = part(
+    {},
+    {
+        "updatePolicy": part({"updateMode": st.sampled_from(["Auto", "Off"])}),
+        "minChange": part({}, {"cpu": _CHANGE, "memory": _CHANGE}),
+        "stabilizationDuration": DURATIONS,
+    },
+)
+_HALF = {"scaleUp": _SIDE, "scaleDown": _SIDE, "deploy": st.booleans()}
+_WINDOW = part({"begin": st.just("220000+0100"), "end": st.just("230000-0530")})
+_NESTED = merged(
+    part(
+        {
+            "targetRef": TARGET_REF,
+            "hpa": part({"template": part({"spec": _HPA_TEMPLATE})}, _HALF),
+            "vpa": part({}, _HALF | {"template": part({"spec": part({}, {"resourcePolicy": RESOURCE_POLICY})})}),
+        },
+        {"maintenanceTimeWindow": _WINDOW},
+    ),
+    st.one_of(part({"weightBasedScalingIntervals": intervals(st.integers(0, 100))}), part({"buckets": buckets()})),
+)
+HVPAS = whole("Hvpa", "autoscaling.k8s.io/v1alpha1", st.one_of(_FLAT, _NESTED))
+
+_STRATEGY = part(
+    {}, {"completionStrategyType": st.sampled_from(["Once", "Periodical"]), "periodSeconds": st.integers(1, 86400)}
+)
+_CONFIG = st.dictionaries(
+    st.sampled_from(["ehpa.deployment-min-replicas", "replicas.workload-min-replicas", "default-min-replicas"]),
+    st.sampled_from(["1", "5"]),
+)
+ANALYTICS = whole(
+    "Analytics",
+    "analysis.crane.io/v1alpha1",
+    part(
+        {
+            "type": st.sampled_from(["HPA", "Resource", "Replicas"]),
+            "resourceSelectors": listed(
+                part(
+                    {"kind": st.just("Deployment"), "apiVersion": st.just("apps/v1")},
+                    {"name": NAMES, "labelSelector": SELECTOR},
+                ),
+                least=1,
+            ),
+        },
+        {"completionStrategy": _STRATEGY, "config": _CONFIG},
+    ),
+)
+RECOMMENDATIONS = whole(
+    "Recommendation",
+    "analysis.crane.io/v1alpha1",
+    part(
+        {
+            "targetRef": part({"kind": st.just("Deployment"), "name": NAMES}, {"namespace": NAMES}),
+            "type": st.just("HPA"),
+        },
+        {"completionStrategy": _STRATEGY, "adoptionType": st.sampled_from(["Status", "StatusAndAnnotation", "Auto"])},
+    ),
+)
+CUSTOM = st.one_of(AUTOSCALERS, EHPAS, HVPAS, ANALYTICS, RECOMMENDATIONS)
+
+
+def _places(value: Any) -> list[tuple[Any, Any]]:
+    """Every (container, key) below a value."""
+    keys = list(value) if isinstance(value, dict) else list(range(len(value))) if isinstance(value, list) else []
+    return [found for key in keys for found in [(value, key), *_places(value[key])]]
+
+
+WRONG = st.sampled_from(
+    [-1, 0, 1, 3, 0.5, 101, 2**31, "", "x", "-5", "Off", "10%", True, [], {}, ["a"], {"a": 1}, None]
+)
+
+
+@st.composite
+def changed(draw: st.DrawFn, manifests: Strategy) -> Manifest:
+    """A manifest with one thing of its spec left out, renamed, or given another value."""
+    manifest: Manifest = copy.deepcopy(draw(manifests))
+    inside, key = draw(st.sampled_from(_places(manifest["spec"])))
+    how = draw(st.sampled_from(["leave out", "rename", "replace", "replace", "replace"]))
+    if how == "replace":
+        inside[key] = draw(WRONG)
+    elif how == "rename" and isinstance(inside, dict):
+        inside[f"{key}x"] = inside.pop(key)
+    else:
+        del inside[key]
+    return manifest
