@@ -57,7 +57,7 @@ REFUSED: list[tuple[str, Callable[[], object]]] = [
     ("stabilizationWindowSeconds", lambda: Stabilise(up_s=-1)),
     ("factor", lambda: UpLimit(factor=0.5)),
     ("policies.value", lambda: RatePolicy(percent=True, value=-1, period_s=15)),
-    ("policies.periodSeconds", lambda: RatePolicy(percent=True, value=1, period_s=0)),
+    ("policies.periodSeconds", lambda: RatePolicy(percent=True, value=1, period_s=-1)),
     ("policies", lambda: Rate(up=Rates())),
     ("maxFactor", lambda: MaxFactor(up=-1.0)),
     ("cooldownSeconds", lambda: Cooldown(down_s=math.nan)),

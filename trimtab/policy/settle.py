@@ -65,7 +65,7 @@ class RatePolicy(Record, frozen=True):
 
     def __post_init__(self) -> None:
         require(self.value >= 0, "policies.value", self.value, "give a number that is not negative")
-        require(self.period_s > 0, "policies.periodSeconds", self.period_s, "give a number of seconds above zero")
+        require(self.period_s >= 0, "policies.periodSeconds", self.period_s, SECONDS)
 
 
 class Rates(Record, frozen=True):
