@@ -19,14 +19,18 @@ class Breaker:
         self.window_s = window_s
         self.until = float("-inf")
         self.trips = 0
+        self._armed = True
 
     def trip(self, decisions: Sequence[Decision], at: float) -> bool:
-        """Whether these decisions are too many at once; true only when it was not tripped already."""
-        falls = sum(1 for one in decisions if falls_steeply(one))
-        if at < self.until or falls < LEAST or falls <= SHARE * len(decisions):
+        """Whether these decisions are too many at once. What lasts longer than a window is believed."""
+        if at < self.until:
             return False
-        self.until, self.trips = at + self.window_s, self.trips + 1
-        return True
+        falls = sum(1 for one in decisions if falls_steeply(one))
+        crowd = falls >= LEAST and falls > SHARE * len(decisions)
+        trips, self._armed = crowd and self._armed, not crowd
+        if trips:
+            self.until, self.trips = at + self.window_s, self.trips + 1
+        return trips
 
     def vetoes(self, at: float) -> tuple[Veto, ...]:
         if at >= self.until:
