@@ -1,0 +1,82 @@
+"""A real Prometheus over blocks that promtool made of the series one gives it."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import time
+import urllib.request
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tests.bed.build import binaries
+from trimtab.series import Floats
+
+
+class Filled(NamedTuple):
+    """One series to be: its name with labels as Prometheus writes them, unix seconds, values."""
+
+    name: str
+    times: NDArray[np.int64]
+    values: Floats
+
+
+def fill(directory: Path, series: Iterable[Filled]) -> None:
+    """One block for all: with the default of two hours promtool would read the file once for each of them."""
+    directory.mkdir(parents=True, exist_ok=True)
+    text = directory / "samples.txt"
+    with text.open("w") as file:
+        for one in series:
+            stamped = zip(one.values.tolist(), one.times.tolist(), strict=True)
+            file.writelines(f"{one.name} {value!r} {at}\n" for value, at in stamped)
+        file.write("# EOF\n")
+    tool = binaries(("promtool",))["promtool"]
+    command = [tool, "tsdb", "create-blocks-from", "--max-block-duration=768h", "openmetrics", text, directory / "data"]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+    text.unlink()
+    if done.returncode:
+        raise RuntimeError(f"promtool: {done.stderr[-2000:]}")
+
+
+@contextmanager
+def serve(directory: Path) -> Iterator[tuple[str, int]]:
+    """Its address and process id, while it runs."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{probe.getsockname()[1]}"
+    config = directory / "prometheus.yml"
+    config.write_text("global: {}\n")
+    flags = {
+        "config.file": config,
+        "storage.tsdb.path": directory / "data",
+        "storage.tsdb.retention.time": "3650d",
+        "web.listen-address": address,
+        "log.level": "error",
+    }
+    program = str(binaries(("prometheus",))["prometheus"])
+    with (directory / "prometheus.log").open("w") as log:
+        process = subprocess.Popen([program, *(f"--{k}={v}" for k, v in flags.items())], stderr=log, stdout=log)
+    try:
+        _await(f"http://{address}/-/ready", process, directory / "prometheus.log")
+        yield f"http://{address}", process.pid
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def _await(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise RuntimeError(f"prometheus ended: {log.read_text()[-2000:]}")
+        try:
+            urllib.request.urlopen(url, timeout=2).close()
+            return
+        except OSError:
+            time.sleep(0.05)
+    raise TimeoutError(url)

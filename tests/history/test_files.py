@@ -1,0 +1,182 @@
+"""History from files: what people have in them, and what they are told about mistakes."""
+
+from __future__ import annotations
+
+import asyncio
+import builtins
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from trimtab.errors import InvalidInput, NotEnoughData
+from trimtab.history.csv import read_csv
+from trimtab.history.parquet import read_parquet
+from trimtab.history.source import Selection, fetch
+from trimtab.history.table import Files, regrid
+from trimtab.series import Frame
+
+NAN = np.nan
+
+
+def csv(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "load.csv"
+    path.write_text(text)
+    return path
+
+
+def test_one_series_named_after_its_file(tmp_path: Path) -> None:
+    frame = read_csv(csv(tmp_path, "timestamp,value\n60,1\n120,2.5\n240,4\n\n"))
+    assert (frame.names, frame.start, frame.step_s) == (("load",), 60, 60)
+    np.testing.assert_array_equal(frame.values, [[1, 2.5, NAN, 4]])
+
+
+def test_several_series_in_any_order_of_each_other_and_columns_in_any_order(tmp_path: Path) -> None:
+    text = "series,value,timestamp\nb,1,60\na,2,60\na,3,120\nb,4,120\n"
+    frame = read_csv(csv(tmp_path, text))
+    assert frame.names == ("a", "b")
+    np.testing.assert_array_equal(frame.values, [[2, 3], [1, 4]])
+
+
+def test_iso_times_with_and_without_a_zone(tmp_path: Path) -> None:
+    text = "timestamp,value\n2026-01-01T00:00:00Z,1\n2026-01-01T01:01:00+01:00,2\n2026-01-01 00:02:00,3\n"
+    frame = read_csv(csv(tmp_path, text))
+    assert frame.start == datetime(2026, 1, 1, tzinfo=UTC).timestamp()
+    np.testing.assert_array_equal(frame.values, [[1, 2, 3]])
+
+
+@pytest.mark.parametrize(
+    "text, row, said",
+    [
+        pytest.param("", "row 1", "timestamp,value", id="empty file"),
+        pytest.param("time,load\n1,2\n", "row 1", "no timestamp", id="wrong columns"),
+        pytest.param("1,2\n3,4\n", "row 1", "no timestamp", id="no header"),
+        pytest.param("timestamp,value\n60,1\n60,2\n", "row 3", "twice", id="duplicate"),
+        pytest.param("timestamp,value\n60,1\n120,2\n90,2\n", "row 4", "sort", id="unordered"),
+        pytest.param(
+            "timestamp,value,series\n60,1,a\n60,1,b\n60,1,a\n", "row 4", "twice", id="duplicate in one series"
+        ),
+        pytest.param("timestamp,value\n60,1\n120,-2\n", "row 3", "never negative", id="negative"),
+        pytest.param("timestamp,value\n60,NaN\n", "row 2", "leave the row out", id="NaN"),
+        pytest.param("timestamp,value\n60,1\n120,inf\n", "row 3", "leave the row out", id="infinite"),
+        pytest.param("timestamp,value\n60,many\n", "row 2", "as a number", id="text"),
+        pytest.param("timestamp,value\n60\n", "row 2", "columns timestamp,value", id="too few columns"),
+        pytest.param("timestamp,value\n60,1\n\n120,1\n", "row 3", "columns timestamp,value", id="empty line inside"),
+        pytest.param("timestamp,value\nyesterday,1\n", "row 2", "ISO 8601", id="no time"),
+        pytest.param("timestamp,value\n1700000000000,1\n", "row 2", "milliseconds", id="milliseconds"),
+        pytest.param(
+            "timestamp,value\n60,1\n120,1\n180,1\n99999,1\n", "row 5", "99819 s without a sample", id="mostly missing"
+        ),
+    ],
+)
+def test_mistakes_are_named_with_file_and_row(tmp_path: Path, text: str, row: str, said: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        read_csv(csv(tmp_path, text))
+    assert f"load.csv {row}:" in str(caught.value)
+    assert said in str(caught.value)
+
+
+def test_a_header_without_samples_and_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(NotEnoughData, match="no samples"):
+        read_csv(csv(tmp_path, "timestamp,value\n"))
+    with pytest.raises(InvalidInput, match=r"absent\.csv"):
+        read_csv(tmp_path / "absent.csv")
+
+
+def test_a_huge_hole_is_refused_before_it_costs_memory(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="more than half"):
+        read_csv(csv(tmp_path, "timestamp,value\n0.0,1\n0.001,1\n1700000000,1\n"), step_s=0.001)
+
+
+@pytest.fixture
+def pyarrow() -> Any:
+    return pytest.importorskip("pyarrow", reason="needs trimtab[parquet]")
+
+
+def parquet(tmp_path: Path, pyarrow: Any, **columns: Any) -> Path:
+    import pyarrow.parquet
+
+    path = tmp_path / "load.parquet"
+    pyarrow.parquet.write_table(pyarrow.table(columns), path)
+    return path
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+@pytest.mark.parametrize("zone", [None, "UTC", "Europe/Berlin"])
+def test_parquet_timestamps_of_every_unit(tmp_path: Path, pyarrow: Any, unit: str, zone: str | None) -> None:
+    moments = pyarrow.array([60, 120], pyarrow.int64()).cast(pyarrow.timestamp("s")).cast(pyarrow.timestamp(unit))
+    times = moments.cast(pyarrow.timestamp(unit, zone)) if zone else moments
+    frame = read_parquet(parquet(tmp_path, pyarrow, timestamp=times, value=[1, 2], series=["a", "a"], other=["x", "y"]))
+    assert (frame.names, frame.start, frame.step_s) == (("a",), 60, 60)
+    np.testing.assert_array_equal(frame.values, [[1, 2]])
+
+
+@pytest.mark.parametrize("times", [[60, 120], [60.0, 120.0], ["1970-01-01T00:01:00Z", "1970-01-01T00:02:00Z"]])
+def test_parquet_numbers_and_texts(tmp_path: Path, pyarrow: Any, times: list[Any]) -> None:
+    assert read_parquet(parquet(tmp_path, pyarrow, timestamp=times, value=[1.0, 2.0])).start == 60
+
+
+@pytest.mark.parametrize(
+    "columns, said",
+    [
+        ({"timestamp": [1], "load": [1]}, "no value"),
+        ({"timestamp": [60, 120], "value": [1.0, None]}, "row 3"),
+        ({"timestamp": [60, None], "value": [1.0, 1.0]}, "every row a time"),
+        ({"timestamp": [60], "value": ["x"]}, "must hold numbers"),
+        ({"timestamp": [60, 60], "value": [1, 1]}, "row 3"),
+    ],
+    ids=["columns", "null value", "null time", "text", "duplicate"],
+)
+def test_parquet_mistakes(tmp_path: Path, pyarrow: Any, columns: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        read_parquet(parquet(tmp_path, pyarrow, **columns))
+
+
+def test_a_file_that_is_no_parquet(tmp_path: Path, pyarrow: Any) -> None:
+    with pytest.raises(InvalidInput, match="cannot be read as Parquet"):
+        read_parquet(csv(tmp_path, "timestamp,value\n"))
+
+
+def test_without_pyarrow_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = builtins.__import__
+
+    def missing(name: str, *args: Any, **kwargs: Any) -> Any:
+        if name.startswith("pyarrow"):
+            raise ImportError(name)
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", missing)
+    with pytest.raises(InvalidInput, match=r"trimtab\[parquet\]"):
+        read_parquet(tmp_path / "x.parquet")
+
+
+def files() -> Files:
+    names = ("shop/Deployment/web", "shop/Deployment/web/main", "bank/Deployment/api", "mine")
+    return Files({"cpu": Frame(names, 0, 60, np.arange(16.0).reshape(4, 4))})
+
+
+@pytest.mark.parametrize(
+    "selection, names",
+    [
+        (Selection("cpu"), ("shop/Deployment/web", "bank/Deployment/api", "mine")),
+        (Selection("cpu", namespaces=("bank",)), ("bank/Deployment/api", "mine")),
+        (Selection("cpu", "container"), ("shop/Deployment/web/main",)),
+    ],
+)
+def test_files_are_a_source(selection: Selection, names: tuple[str, ...]) -> None:
+    assert asyncio.run(fetch(files(), selection, 0, 240, 60)).names == names
+
+
+def test_a_source_without_the_metric_says_so() -> None:
+    with pytest.raises(NotEnoughData, match="memory"):
+        asyncio.run(fetch(files(), Selection("memory"), 0, 240, 60))
+
+
+def test_a_coarser_grid_is_the_mean_of_what_is_there_and_a_finer_one_is_refused() -> None:
+    frame = Frame(("a",), 0, 60, np.array([[1.0, 3.0, NAN, 5.0, NAN, NAN]]))
+    coarse = regrid(frame, 0, 480, 120)
+    np.testing.assert_array_equal(coarse.values, [[2, 5, NAN, NAN]])
+    with pytest.raises(InvalidInput, match="every 60 s"):
+        regrid(frame, 0, 480, 30)

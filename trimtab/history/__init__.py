@@ -1,0 +1,1 @@
+"""Where past load comes from: Prometheus, CSV and Parquet files, and what the operator has seen itself."""
