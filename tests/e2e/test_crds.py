@@ -1,4 +1,4 @@
-"""The generated definitions on a real API server: it takes them, holds objects to them as the kinds do, and shows columns."""
+"""The generated definitions on a real API server: it takes them, judges objects as the kinds do, and shows columns."""
 
 from __future__ import annotations
 
@@ -58,7 +58,8 @@ def send(server: Bed) -> Send:
             with urllib.request.urlopen(request, context=context, timeout=30):
                 return ""
         except urllib.error.HTTPError as error:
-            assert error.code in (400, 422), error.read()
+            if error.code not in (400, 422):
+                raise
             return str(json.load(error)["message"])
 
     def served() -> bool:
