@@ -104,7 +104,8 @@ def test_annotations_pause_and_pin() -> None:
 
 
 @pytest.mark.parametrize(
-    "key, value", [("pin", "six"), ("pin", "-1"), ("pin-until", "tomorrow"), ("paused", "yes"), ("paused-until", "8:00")]
+    "key, value",
+    [("pin", "six"), ("pin", "-1"), ("pin-until", "tomorrow"), ("paused", "yes"), ("paused-until", "8:00")],
 )
 def test_annotations_that_cannot_be_meant_are_refused_with_their_path(key: str, value: str) -> None:
     with pytest.raises(InvalidObject) as caught:

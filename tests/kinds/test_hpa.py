@@ -89,7 +89,10 @@ def test_behavior_is_filled_field_by_field() -> None:
     "metric, signal",
     [
         pytest.param(
-            {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "AverageValue", "averageValue": "250m"}}},
+            {
+                "type": "Resource",
+                "resource": {"name": "cpu", "target": {"type": "AverageValue", "averageValue": "250m"}},
+            },
             PodAverage(metric=Metric(kind=MetricKind.RESOURCE, name="cpu"), target=0.25),
             id="cpu by amount",
         ),

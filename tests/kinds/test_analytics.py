@@ -1,0 +1,159 @@
+"""Analytics: document 000's configuration with its defaults, aliases, units and typos."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from trimtab.errors import InvalidObject
+from trimtab.kinds import Analytics, Recommendation, read
+from trimtab.kinds.config_keys import match_level, resolve
+from trimtab.kinds.ignored import warnings
+from trimtab.policy import Advice, Algorithm, Inspection
+from trimtab.quantity import GIB
+
+
+def analytics(kind: str = "HPA", strategy: dict[str, Any] | None = None, **config: str) -> dict[str, Any]:
+    spec: dict[str, Any] = {"type": kind, "resourceSelectors": [{"kind": "Deployment", "apiVersion": "apps/v1"}]}
+    if strategy is not None:
+        spec["completionStrategy"] = strategy
+    spec["config"] = {name.replace("_", "-"): value for name, value in config.items()}
+    return {
+        "apiVersion": "analysis.crane.io/v1alpha1",
+        "kind": "Analytics",
+        "metadata": {"name": "a"},
+        "spec": spec,
+    }
+
+
+def with_config(config: dict[str, str], kind: str = "HPA") -> dict[str, Any]:
+    manifest = analytics(kind)
+    manifest["spec"]["config"] = config
+    return manifest
+
+
+def inspection(manifest: dict[str, Any]) -> Inspection:
+    obj = read(manifest)
+    assert isinstance(obj, Analytics)
+    return obj.to_inspection()
+
+
+def test_the_defaults_are_the_document_s_table() -> None:
+    assert inspection(analytics()) == Inspection(
+        advice=Advice.HPA,
+        algorithm=Algorithm.EXACT,
+        deployment_min_replicas=1,
+        statefulset_min_replicas=1,
+        workload_min_replicas=1,
+        pod_min_ready_s=30,
+        pod_available_ratio=0.5,
+        default_min_replicas=2,
+        max_replicas_factor=3,
+        min_cpu_usage_cores=10,
+        fluctuation_threshold=1.5,
+        min_cpu_target_percent=30,
+        max_cpu_target_percent=75,
+        reference_hpa=True,
+    )
+
+
+@pytest.mark.parametrize("prefix", ["ehpa.", "replicas.", ""])
+def test_every_generation_s_spelling_is_one_key(prefix: str) -> None:
+    found = inspection(with_config({f"{prefix}default-min-replicas": "5", f"{prefix}reference-hpa": "false"}))
+    assert (found.default_min_replicas, found.reference_hpa) == (5, False)
+
+
+def test_crane_s_numbers_are_a_setting() -> None:
+    assert inspection(with_config({"trimtab.dev/algorithm": "crane"})).crane
+
+
+def test_keys_of_requests() -> None:
+    config = {"cpu-request-percentile": "0.98", "cpu-model-history-length": "24h", "oom-protection": "false"}
+    found = inspection(with_config(config, "Resource"))
+    assert (found.advice, found.request_percentile, found.history_s) == (Advice.RESOURCE, 0.98, 86400)
+    assert found.oom_protection is False
+    assert inspection(with_config({"resource.cpu-request-percentile": "98"})).request_percentile == 0.98
+
+
+def test_ladders() -> None:
+    ladder = {"specification": "true", "specification-config": "0.5c1g, 2c4g"}
+    assert inspection(with_config(ladder, "Resource")).size_ladder == ((0.5, GIB), (2.0, 4 * GIB))
+    assert inspection(with_config({"specification-config": "2c4g"}, "Resource")).size_ladder == ()
+    assert len(inspection(with_config({"specification": "true"}, "Resource")).size_ladder) > 10
+
+
+@pytest.mark.parametrize(
+    "key, value, fix",
+    [
+        ("ehpa.deployment-min-replica", "1", "did you mean ehpa.deployment-min-replicas?"),
+        ("ehpa.fluctuation-treshold", "1", "did you mean ehpa.fluctuation-threshold?"),
+        ("ehpa.deployment-min-replicas", "one", "whole number"),
+        ("ehpa.pod-available-ratio", "50", "ratio from 0 to 1"),
+        ("ehpa.max-cpu-target-utilization", "0.75", "whole percentage"),
+        ("ehpa.min-cpu-usage-threshold", "500m", "number of cores"),
+        ("ehpa.reference-hpa", "True", '"true" or "false"'),
+        ("trimtab.dev/algorithm", "fast", "exact"),
+    ],
+)
+def test_typos_and_wrong_units_are_refused_with_the_nearest_key(key: str, value: str, fix: str) -> None:
+    with pytest.raises(InvalidObject) as caught:
+        read(with_config({key: value}))
+    assert caught.value.path == f'spec.config["{key}"]'
+    assert fix in caught.value.fix
+
+
+def test_one_key_by_two_names_is_refused() -> None:
+    with pytest.raises(InvalidObject, match="write one of them"):
+        read(with_config({"ehpa.default-min-replicas": "1", "default-min-replicas": "2"}))
+
+
+def test_a_number_without_quotes_gets_the_hint() -> None:
+    with pytest.raises(InvalidObject, match='quote it: "1"'):
+        read(with_config({"ehpa.default-min-replicas": 1}))  # type: ignore[dict-item]
+
+
+def test_upstream_s_other_keys_are_answered_with_a_warning() -> None:
+    obj = read(with_config({"resource.mem-sample-interval": "1m", "replicas.mem-percentile": "95"}))
+    assert [one.path for one in warnings(obj)] == [
+        'spec.config["resource.mem-sample-interval"]',
+        'spec.config["replicas.mem-percentile"]',
+    ]
+
+
+@pytest.mark.parametrize(
+    "strategy, period_s",
+    [
+        (None, None),
+        ({"completionStrategyType": "Once", "periodSeconds": 5}, None),
+        ({"completionStrategyType": "Periodical", "periodSeconds": 600}, 600),
+        ({"completionStrategyType": "Periodical"}, 86400),
+    ],
+)
+def test_periods(strategy: dict[str, Any] | None, period_s: float | None) -> None:
+    obj = read(analytics(strategy=strategy))
+    assert isinstance(obj, Analytics)
+    assert obj.spec.completion_strategy.period_s == period_s
+
+
+def test_a_recommendation_gives_its_value() -> None:
+    manifest = {
+        "apiVersion": "analysis.crane.io/v1alpha1",
+        "kind": "Recommendation",
+        "metadata": {"name": "r", "generation": 2},
+        "spec": {"type": "HPA", "targetRef": {"kind": "Deployment", "name": "web", "namespace": "default"}},
+        "status": {"recommendedValue": "maxReplicas: 2\n"},
+    }
+    obj = read(manifest)
+    assert isinstance(obj, Recommendation)
+    assert (obj.value, obj.spec.adoption_type) == ("maxReplicas: 2\n", "StatusAndAnnotation")
+
+
+def test_a_config_set_is_overlaid_by_how_well_it_fits() -> None:
+    web = {"namespace": "shop", "kind": "Deployment", "name": "web"}
+    anywhere = {"targets": [], "properties": {"a": "1", "b": "1"}}
+    here = {"targets": [{"namespace": "shop"}, web], "properties": {"b": "2", "c": "2"}}
+    assert resolve([anywhere, here], web, {}) == {"a": "1", "b": "2", "c": "2"}
+    assert resolve([here, anywhere], web, {"c": "3"}) == {"b": "2", "c": "3"}
+    assert resolve([here, anywhere], web | {"namespace": "x"}, {}) == {"a": "1", "b": "1"}
+    assert match_level({"namespace": "shop", "name": "api"}, web) == -1

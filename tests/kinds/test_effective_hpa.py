@@ -1,0 +1,123 @@
+"""EffectiveHorizontalPodAutoscaler: crons, prediction, Preview."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from tests.kinds import generate
+from trimtab.core.bound import limits_at
+from trimtab.errors import InvalidObject
+from trimtab.kinds import EffectiveHpa, read
+from trimtab.kinds.ignored import warnings
+from trimtab.policy import Admit, Mode, OutlookChoice, Policy
+
+NOON = 1_700_049_600.0  # 2023-11-15 12:00 UTC
+
+
+def ehpa(**spec: Any) -> dict[str, Any]:
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    return {
+        "apiVersion": "autoscaling.crane.io/v1alpha1",
+        "kind": "EffectiveHorizontalPodAutoscaler",
+        "metadata": {"name": "web"},
+        "spec": {"scaleTargetRef": target, "minReplicas": 2, "maxReplicas": 100} | spec,
+    }
+
+
+def compiled(at: float = NOON, **spec: Any) -> Policy:
+    obj = read(ehpa(**spec))
+    assert isinstance(obj, EffectiveHpa)
+    return obj.to_policy(at)
+
+
+@settings(max_examples=100, deadline=None)
+@given(written=generate.EHPAS)
+def test_it_comes_back_as_written_and_always_compiles(written: dict[str, Any]) -> None:
+    obj = read(written)
+    assert obj.manifest() == written
+    assert isinstance(obj, EffectiveHpa)
+    obj.to_policy(NOON)
+
+
+def test_without_extras_it_is_the_hpa_it_contains() -> None:
+    hpa = ehpa() | {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler"}
+    assert compiled() == read(hpa).to_policy(NOON)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "targets, floor",
+    [([], 2), ([1], 2), ([10], 10), ([10, 80], 80), ([200], 100)],
+    ids=["none", "low", "one", "two", "max"],
+)
+def test_the_floor_is_the_highest_active_cron_never_below_min_nor_above_max(targets: list[int], floor: int) -> None:
+    crons = [
+        {"name": f"c{i}", "start": "0 9 * * *", "end": "0 15 * * *", "targetReplicas": n} for i, n in enumerate(targets)
+    ]
+    policy = compiled(crons=crons)
+    assert limits_at(policy.bounds, NOON).least == floor
+    assert limits_at(policy.bounds, NOON + 3 * 3600).least == 2
+
+
+def test_a_cron_over_midnight_in_its_own_zone() -> None:
+    night = {
+        "name": "night",
+        "timezone": "Asia/Shanghai",
+        "start": "0 22 * * *",
+        "end": "0 6 * * *",
+        "targetReplicas": 9,
+    }
+    bounds = compiled(crons=[night]).bounds
+    ten_at_night = NOON + 2 * 3600
+    assert [limits_at(bounds, ten_at_night + hours * 3600).least for hours in (-1, 0, 7, 8)] == [2, 9, 9, 2]
+
+
+def test_preview_is_shadow_and_pins_what_is_asked() -> None:
+    assert compiled(scaleStrategy="Preview").admit == Admit(mode=Mode.SHADOW)
+    assert compiled(scaleStrategy="Preview", specificReplicas=5).admit == Admit(mode=Mode.SHADOW, pin=5)
+    assert compiled(specificReplicas=5).admit == Admit(mode=Mode.AUTO)
+    assert [one.path for one in warnings(read(ehpa(specificReplicas=5)))] == ["spec.specificReplicas"]
+
+
+def test_prediction_becomes_an_outlook() -> None:
+    dsp = {"algorithmType": "dsp", "dsp": {"sampleInterval": "60s", "historyLength": "7d"}}
+    assert compiled(prediction={"predictionAlgorithm": dsp}).outlook == OutlookChoice(
+        model="dsp", horizon_s=3600, options={"history_s": 7 * 86400.0}
+    )
+    percentile = {"algorithmType": "percentile", "percentile": {"percentile": "0.95", "marginFraction": "0.15"}}
+    prediction = {"predictionWindowSeconds": 600, "predictionAlgorithm": percentile}
+    assert compiled(prediction=prediction).outlook == OutlookChoice(
+        model="percentile", horizon_s=600, options={"percentile": 0.95, "margin": 0.15}
+    )
+
+
+@pytest.mark.parametrize(
+    "dsp, path", [({"sampleInterval": "61m"}, "sampleInterval"), ({"historyLength": "47h"}, "historyLength")]
+)
+def test_dsp_settings_that_cannot_work_are_refused(dsp: dict[str, str], path: str) -> None:
+    algorithm = {"algorithmType": "dsp", "dsp": dsp}
+    with pytest.raises(InvalidObject) as caught:
+        read(ehpa(prediction={"predictionAlgorithm": algorithm}))
+    assert caught.value.path == f"spec.prediction.predictionAlgorithm.dsp.{path}"
+
+
+@pytest.mark.parametrize(
+    "crons, path",
+    [
+        ([("c", "XXX", "0 0 ? * *", "0 6 ? * *")], "spec.crons[0].timezone"),
+        ([("c", "UTC", "", "0 6 ? * *")], "spec.crons[0].start"),
+        ([("c", "UTC", "0 0 ? * *", "")], "spec.crons[0].end"),
+        ([("c", "UTC", "0 0 ? * *", "0 6 ? * *"), ("c", "UTC", "0 6 ? * *", "0 9 ? * *")], "spec.crons"),
+        ([("c", "UTC", "0 0 ? * *", "0 6 ? * *"), ("C", "UTC", "0 0 ? * *", "0 6 ? * *")], "spec.crons"),
+    ],
+)
+def test_crons_that_cannot_be_meant_are_refused(crons: list[tuple[str, ...]], path: str) -> None:
+    written = [
+        {"name": name, "timezone": zone, "start": start, "end": end, "targetReplicas": 3}
+        for name, zone, start, end in crons
+    ]
+    with pytest.raises(InvalidObject) as caught:
+        read(ehpa(crons=written))
+    assert caught.value.path == path
