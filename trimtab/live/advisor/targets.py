@@ -65,7 +65,6 @@ async def read_targets(
     return found
 
 
-
 def by_owner(pods: Iterable[WirePod], sets: Iterable[Workload]) -> dict[str, list[WirePod]]:
     """Unfinished pods by the uid of their controller, and through a ReplicaSet by that of its controller."""
     above = {one.metadata.uid: _owner(one.metadata) or one.metadata.uid for one in sets}
@@ -81,9 +80,7 @@ def _owner(meta: Meta) -> str:
     return meta.controller.uid if meta.controller else ""
 
 
-def target_of(
-    resource: Resource, item: Workload, pods: Sequence[WirePod], hpas: Sequence[Custom], at: float
-) -> Target:
+def target_of(resource: Resource, item: Workload, pods: Sequence[WirePod], hpas: Sequence[Custom], at: float) -> Target:
     meta, spec = item.metadata, item.spec
     metrics, behavior = inherited(hpas, meta.namespace, resource.kind, meta.name)
     return Target(

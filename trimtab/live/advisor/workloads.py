@@ -28,13 +28,18 @@ QUARTER_S = 900.0  # no zone's offset changes within a quarter of an hour
 YOUNG_S = 900.0  # a pod that runs for less need not have samples yet
 
 
+EVERYTHING: frozenset[tuple[Metric, Level]] = frozenset(
+    [("cpu", "workload"), ("memory", "workload"), ("cpu", "pod"), ("memory", "pod")]
+)
+
+
 class Window(NamedTuple):
-    """Which past is looked at; `step_s` is that of the source where it is coarser than ours."""
+    """Which past is looked at, and what the source knows of it."""
 
     start: float
     end: float
     step_s: float = STEP_S
-    pods: bool = True  # the source knows single pods
+    knows: frozenset[tuple[Metric, Level]] = EVERYTHING
 
     @staticmethod
     def before(at: float, history_s: float) -> Window:
@@ -60,23 +65,20 @@ async def fetch_past(source: Source, targets: Sequence[Target], rules: Inspectio
     wanted = frozenset(one.row for one in targets)
     pod_step_s = max(window.step_s, STEP_S if rules.crane or rules.advice is Advice.RESOURCE else POD_STEP_S)
 
-    async def read(metric: Metric, level: Level, step_s: float) -> list[Frame]:
+    async def read(metric: Metric, level: Level, step_s: float, needed: bool = True) -> list[Frame]:
+        if not needed or (metric, level) not in window.knows:
+            return []
         selection = Selection(metric, level, namespaces, wanted)
         return [frame async for frame in source.pages(selection, window.start, window.end, step_s)]
 
-    async def nothing() -> list[Frame]:
-        return []
-
-    memory = rules.advice is not Advice.HPA
-    single, single_memory = window.pods, window.pods and rules.advice is Advice.RESOURCE
-    cpu, bytes_, pod_cpu, pod_bytes = await asyncio.gather(
+    cpu, memory, pod_cpu, pod_memory = await asyncio.gather(
         read("cpu", "workload", window.step_s),
-        read("memory", "workload", window.step_s) if memory and window.pods else nothing(),
-        read("cpu", "pod", pod_step_s) if single else nothing(),
-        read("memory", "pod", pod_step_s) if single_memory else nothing(),
+        read("memory", "workload", window.step_s, rules.advice is Advice.REPLICAS),
+        read("cpu", "pod", pod_step_s, rules.advice is not Advice.REPLICAS),
+        read("memory", "pod", pod_step_s, rules.advice is Advice.RESOURCE),
     )
     start = cpu[0].start if cpu else window.start
-    return Past(start, window.step_s, _rows(cpu), _rows(bytes_), _pods(pod_cpu), _pods(pod_bytes))
+    return Past(start, window.step_s, _rows(cpu), _rows(memory), _pods(pod_cpu), _pods(pod_memory))
 
 
 def _rows(frames: Iterable[Frame]) -> dict[str, Floats]:

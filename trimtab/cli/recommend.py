@@ -1,0 +1,192 @@
+"""trimtab recommend: what should be autoscaled, with which settings, from the workload's own history (document 000)."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import get_args
+
+import click
+from rich.console import Console
+
+from trimtab.cli.recommend_ask import Ask, Gathered, gather
+from trimtab.cli.recommend_table import explained, table
+from trimtab.core.advise import Recommendation
+from trimtab.errors import InvalidInput, InvalidObject
+from trimtab.kinds.config_keys import TIMEZONE, config_problems, settings_of
+from trimtab.live.advisor.manifests import Manifest, Shape, manifest
+from trimtab.live.advisor.report import plain
+from trimtab.live.advisor.worth import Prices, Ranked, Severity, rank, total_saved_cores
+from trimtab.policy import Advice, Inspection
+from trimtab.web.recommend_report import page
+
+FORMATS = ("table", "json", "yaml", "html")
+TYPES = {"hpa": Advice.HPA, "resource": Advice.RESOURCE, "replicas": Advice.REPLICAS}
+PIPED = 160  # columns where nobody looks: lines are not cut for a terminal
+EXPLAINED = 3  # up to so many workloads are explained without being asked to
+
+
+@click.command(name="recommend")
+@click.argument("workloads", nargs=-1, metavar="[KIND/NAME]...")
+@click.option(
+    "-n", "--namespace", "namespaces", multiple=True, help="A namespace; may be repeated. Default: the context's."
+)
+@click.option("-A", "--all-namespaces", is_flag=True, help="Every namespace.")
+@click.option("-l", "--selector", default="", help="Only workloads with these labels, as kubectl takes them.")
+@click.option("--context", help="The kubeconfig context to use.")
+@click.option("--kubeconfig", help="Path to a kubeconfig.")
+@click.option(
+    "--prometheus", "url", envvar="PROMETHEUS_URL", help="Its address; without one it is looked for in the cluster."
+)
+@click.option("--prometheus-user", "user", envvar="PROMETHEUS_USER", default="", help="User for basic authentication.")
+@click.option("--prometheus-password", "password", envvar="PROMETHEUS_PASSWORD", default="", help="Its password.")
+@click.option("--prometheus-token-file", "token_file", envvar="PROMETHEUS_TOKEN_FILE", default="", help="Bearer token.")
+@click.option("--prometheus-ca-file", "ca_file", envvar="PROMETHEUS_CA_FILE", default="", help="CA of its certificate.")
+@click.option("--prometheus-header", "headers", multiple=True, help="NAME=VALUE, such as X-Scope-OrgID=team.")
+@click.option("--matchers", default="", help="""Narrow every query, such as 'cluster="a"'.""")
+@click.option(
+    "--history", "file", help="CSV or Parquet (timestamp,value[,series]) of cores used, instead of a cluster."
+)
+@click.option("-f", "--filename", help="With --history: the workloads' manifests, for replicas and requests.")
+@click.option("--replicas", type=click.IntRange(0), help="With --history and no manifest: how many run.")
+@click.option("--cpu-request", help="With --history and no manifest: cores each pod requests, such as 500m.")
+@click.option("--memory-request", help="With --history and no manifest: memory each pod requests.")
+@click.option(
+    "--type", "kind", type=click.Choice(list(TYPES)), default="hpa", show_default=True, help="Kind of advice."
+)
+@click.option("--set", "config", multiple=True, metavar="KEY=VALUE", help="A setting of document 000; may be repeated.")
+@click.option("--timezone", default="", help="In which hours of the day are counted, such as Europe/Berlin.")
+@click.option("-o", "--output", type=click.Choice(FORMATS), default="table", show_default=True)
+@click.option("--as", "shape", type=click.Choice(get_args(Shape)), help="Write manifests to apply or commit.")
+@click.option("--explain", is_flag=True, help="A plot and the reasons for every workload.")
+@click.option("--cpu-price", type=click.FloatRange(0), default=0.0, help="Of one core for an hour.")
+@click.option("--memory-price", type=click.FloatRange(0), default=0.0, help="Of one GiB for an hour.")
+@click.option("--fail-over", type=click.FloatRange(0), metavar="CORES", help="Exit with 1 when more could be saved.")
+def command(
+    workloads: tuple[str, ...],
+    namespaces: tuple[str, ...],
+    all_namespaces: bool,
+    selector: str,
+    context: str | None,
+    kubeconfig: str | None,
+    url: str | None,
+    user: str,
+    password: str,
+    token_file: str,
+    ca_file: str,
+    headers: tuple[str, ...],
+    matchers: str,
+    file: str | None,
+    filename: str | None,
+    replicas: int | None,
+    cpu_request: str | None,
+    memory_request: str | None,
+    kind: str,
+    config: tuple[str, ...],
+    timezone: str,
+    output: str,
+    shape: Shape | None,
+    explain: bool,
+    cpu_price: float,
+    memory_price: float,
+    fail_over: float | None,
+) -> None:
+    """Which workloads should be autoscaled, with which bounds, target and requests.
+
+    Reads a week of usage from Prometheus (or from a file) and touches nothing. Exit codes: 0; 1 when more than
+    --fail-over cores could be saved; 2 when something is wrong.
+    """
+    rules = inspection(TYPES[kind], config, timezone)
+    ask = Ask(
+        workloads=workloads,
+        namespaces=("",) if all_namespaces else namespaces,
+        selector=selector,
+        context=context,
+        kubeconfig=kubeconfig,
+        url=url or "",
+        user=user,
+        password=password,
+        token_file=token_file,
+        ca_file=ca_file,
+        headers=dict(_pair(one, "--prometheus-header") for one in headers),
+        matchers=matchers,
+        file=file,
+        manifests=filename,
+        replicas=replicas,
+        cpu_request=cpu_request,
+        memory_request=memory_request,
+    )
+    quiet = Console(stderr=True)
+    found = asyncio.run(gather(ask, rules, quiet))
+    for note in found.notes:
+        quiet.print(note, style="yellow", highlight=False, markup=False)
+    ranked = rank(found.outcomes, Prices(cpu_price, memory_price))
+    show(ranked, rules, found, output, shape, explain or len(ranked) <= EXPLAINED)
+    if fail_over is not None and total_saved_cores(ranked) > fail_over:
+        sys.exit(1)
+
+
+def inspection(advice: Advice, config: tuple[str, ...], timezone: str) -> Inspection:
+    """Document 000's settings, checked all at once."""
+    pairs = dict(_pair(one, "--set") for one in config) | ({TIMEZONE: timezone} if timezone else {})
+    problems = list(config_problems(pairs, advice))
+    if problems:
+        raise InvalidObject("--set", problems)
+    return Inspection(advice=advice, **settings_of(pairs, advice))
+
+
+def _pair(text: str, option: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise InvalidInput(option, text, "write NAME=VALUE")
+    return name.strip(), value.strip()
+
+
+def show(
+    ranked: list[Ranked], rules: Inspection, found: Gathered, output: str, shape: Shape | None, explain: bool
+) -> None:
+    if shape is not None:
+        click.echo(_documents(_manifests(ranked, rules, shape)), nl=False)
+    elif output == "table":
+        console = Console() if sys.stdout.isatty() else Console(width=PIPED)
+        console.print(table(ranked, rules))
+        if explain:
+            for one in ranked:
+                console.print(explained(one, rules), highlight=False, soft_wrap=True)
+    else:
+        reports = [plain(rules, one) for one in ranked]
+        click.echo(_written(reports, rules, found, output), nl=False)
+
+
+def _manifests(ranked: list[Ranked], rules: Inspection, shape: Shape) -> list[Manifest]:
+    return [
+        manifest(shape, rules.advice, one.outcome.target, one.outcome.result)
+        for one in ranked
+        if isinstance(one.outcome.result, Recommendation) and one.severity is not Severity.FAILED
+    ]
+
+
+def _documents(manifests: list[Manifest]) -> str:
+    return "".join(f"---\n{_yaml(one)}" for one in manifests)
+
+
+def _written(reports: list[Manifest], rules: Inspection, found: Gathered, output: str) -> str:
+    if output == "html":
+        return page(reports, f"Advice of type {rules.advice}", found.where)
+    if output == "yaml":
+        return _yaml(reports)
+    import json
+
+    return json.dumps(reports, indent=2) + "\n"
+
+
+def _yaml(value: object) -> str:
+    """Without anchors: the same dict may stand in several manifests."""
+    import yaml
+
+    class Plain(yaml.SafeDumper):
+        def ignore_aliases(self, data: object) -> bool:
+            return True
+
+    text: str = yaml.dump(value, Dumper=Plain, sort_keys=False, default_flow_style=False)
+    return text

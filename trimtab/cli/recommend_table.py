@@ -1,0 +1,125 @@
+"""How `trimtab recommend` looks in a terminal: one table, and for single workloads a plot with the reasons."""
+
+from __future__ import annotations
+
+from math import isfinite
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from trimtab.core.advise import Findings, Recommendation
+from trimtab.core.explain.advice import because
+from trimtab.live.advisor.manifests import amounts
+from trimtab.live.advisor.run import Failed
+from trimtab.live.advisor.worth import Ranked, Severity
+from trimtab.policy import Advice, Inspection
+
+COLOURS = {
+    Severity.RISK: "red",
+    Severity.SAVING: "green",
+    Severity.FINE: "default",
+    Severity.FAILED: "magenta",
+    Severity.REJECTED: "bright_black",
+}
+BARS = " ▁▂▃▄▅▆▇█"
+WIDE = 84
+MIB = 1024**2
+
+
+def table(ranked: list[Ranked], rules: Inspection) -> Table:
+    """Sorted as given; a column nobody has anything to say in is left out."""
+    priced = any(one.saved_a_month for one in ranked)
+    made = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("NAMESPACE", "KIND", "NAME", "REPLICAS", *_columns(rules.advice)):
+        made.add_column(name, no_wrap=True)
+    made.add_column("CORES", justify="right", no_wrap=True)
+    if rules.advice is Advice.RESOURCE:
+        made.add_column("MEMORY", justify="right", no_wrap=True)
+    if priced:
+        made.add_column("A MONTH", justify="right", no_wrap=True)
+    made.add_column("WHY", overflow="fold")
+    for one in ranked:
+        made.add_row(*_cells(one, rules, priced), style=COLOURS[one.severity])
+    return made
+
+
+def _columns(advice: Advice) -> tuple[str, ...]:
+    if advice is Advice.HPA:
+        return "MIN", "MAX", "TARGET"
+    return ("REQUESTS",) if advice is Advice.RESOURCE else ("WANTED",)
+
+
+def _cells(one: Ranked, rules: Inspection, priced: bool) -> list[str]:
+    target, result = one.outcome.target, one.outcome.result
+    start = [target.namespace, target.kind, target.name, str(target.replicas)]
+    if not isinstance(result, Recommendation):
+        gap = len(_columns(rules.advice)) + 1 + priced + (rules.advice is Advice.RESOURCE)
+        return [*start, *["-"] * gap, ", ".join(_reasons(result))]
+    saved = [f"{one.saved_cores:+.2f}"]
+    if rules.advice is Advice.RESOURCE:
+        saved.append(f"{'-' if one.saved_bytes < 0 else '+'}{abs(one.saved_bytes) / MIB:.0f}Mi")
+    return [*start, *_advised(rules.advice, result), *saved, *([f"{one.saved_a_month:+.2f}"] * priced), _why(one)]
+
+
+def _reasons(result: Findings | Failed) -> list[str]:
+    """Their names; the sentences come with --explain."""
+    return [str(one.reason) for one in result.reasons] if isinstance(result, Findings) else [result.reason]
+
+
+def _advised(advice: Advice, found: Recommendation) -> list[str]:
+    if advice is Advice.HPA:
+        return [str(found.min_replicas), str(found.max_replicas), f"{found.target_percent}%"]
+    if advice is Advice.REPLICAS:
+        return [str(found.replicas)]
+    return ["; ".join(f"{name} {' '.join(amounts(size).values())}" for name, size in found.sizes.items())]
+
+
+def _why(one: Ranked) -> str:
+    found = one.outcome.result
+    assert isinstance(found, Recommendation)
+    words = {Severity.RISK: "NeedsMore", Severity.SAVING: "RunsTooMuch"}
+    said = words.get(one.severity, "Fits")
+    return f"{said}, Predictable" if found.predictable else said
+
+
+def explained(one: Ranked, rules: Inspection) -> RenderableType:
+    """The plot of a week with what was concluded from it."""
+    target, result = one.outcome.target, one.outcome.result
+    parts: list[RenderableType] = [Text(f"\n{target.kind} {target.namespace}/{target.name}", style="bold")]
+    if one.outcome.usage:
+        parts.append(Text(_plot(one)))
+    if isinstance(result, Recommendation):
+        parts += [Text(f"  · {said}") for said in because(rules, result)]
+    elif isinstance(result, Findings):
+        parts += [Text(f"  ✗ {finding.text} [{finding.reason}]") for finding in result.reasons]
+    elif isinstance(result, Failed):
+        parts.append(Text(f"  ✗ {result.text} [{result.reason}]"))
+    return Group(*parts)
+
+
+def _plot(one: Ranked) -> str:
+    """Cores used, an hour a step, and the forecast behind the bar."""
+    usage = list(one.outcome.usage)
+    found = one.outcome.result
+    ahead = list(found.evidence.forecast)[: len(usage)] if isinstance(found, Recommendation) else []
+    known = [value for value in usage + ahead if isfinite(value)]
+    top = max(known, default=0.0)
+    room = WIDE - bool(ahead)
+    width = room * len(usage) // (len(usage) + len(ahead))
+    drawn = _bars(usage, width, top) + (f"│{_bars(ahead, room - width, top)}" if ahead else "")
+    label = "the past week │ the forecast" if ahead else "the past week"
+    return f"  {drawn}\n  up to {top:.3g} cores; {label}"
+
+
+def _bars(values: list[float], width: int, top: float) -> str:
+    """The largest value of each column; a column without samples is a dot."""
+    width = min(width, len(values))
+    columns = [values[index * len(values) // width : (index + 1) * len(values) // width] for index in range(width)]
+    return "".join(_bar([value for value in column if isfinite(value)], top) for column in columns)
+
+
+def _bar(values: list[float], top: float) -> str:
+    if not values:
+        return "·"
+    return BARS[round(max(values) / top * (len(BARS) - 1))] if top > 0 else BARS[0]

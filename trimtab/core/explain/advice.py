@@ -1,0 +1,57 @@
+"""Why advice is what it is: one sentence for each number, with the threshold that shaped it."""
+
+from __future__ import annotations
+
+from trimtab.core.advise.facts import Evidence, Recommendation
+from trimtab.policy import Inspection
+
+
+def because(rules: Inspection, found: Recommendation) -> list[str]:
+    """The numbers of a recommendation, each with its reason; of advice on sizes only the percentile."""
+    if found.sizes:
+        share = f"P{rules.request_percentile * 100:g} of each container's usage in single pods"
+        return [f"requests are {share} with {rules.request_margin:.0%} on top"]
+    if found.replicas is not None:
+        p95 = _cores(found.evidence.p95_cores)
+        percentile = f"P{rules.cpu_percentile * 100:g}"
+        return [
+            f"{percentile} of the load is {p95}: {found.replicas} replicas at {rules.cpu_target_ratio:.0%} of requests"
+        ]
+    evidence = found.evidence
+    said = [_target(rules, found, evidence), _least(rules, found, evidence), _most(rules, found, evidence)]
+    said.append(f"prediction: {evidence.prediction}" if found.predictable else f"no prediction: {evidence.prediction}")
+    if found.metrics or found.behavior:
+        parts = [f"{len(found.metrics)} more metrics"] * bool(found.metrics) + ["the behavior"] * bool(found.behavior)
+        said.append(f"{' and '.join(parts)} are inherited from the workload's HPA (reference-hpa)")
+    if evidence.replicas_after is not None and evidence.replicas_before is not None:
+        before, after = evidence.replicas_before, evidence.replicas_after
+        said.append(f"on average {after:.1f} replicas would have run instead of {before:g}")
+    return said
+
+
+def _target(rules: Inspection, found: Recommendation, evidence: Evidence) -> str:
+    usage, request = evidence.pod_usage_cores or 0.0, evidence.pod_request_cores or 1.0
+    percent = 100 * usage / request
+    said = f"target {found.target_percent} %: P{rules.request_percentile * 100:g} of a pod is {_cores(usage)} of"
+    said += f" {_cores(request)} requested, {percent:.0f} %"
+    if percent > rules.max_cpu_target_percent:
+        return f"{said}, lowered to max-cpu-target-utilization"
+    return f"{said}, raised to min-cpu-target-utilization" if percent < rules.min_cpu_target_percent else said
+
+
+def _least(rules: Inspection, found: Recommendation, evidence: Evidence) -> str:
+    trough = min(evidence.hourly_medians, default=0.0)
+    said = f"min {found.min_replicas}: the quietest hour needs {_cores(trough)}"
+    return f"{said}, raised to default-min-replicas" if found.min_replicas == rules.default_min_replicas else said
+
+
+def _most(rules: Inspection, found: Recommendation, evidence: Evidence) -> str:
+    span = "the past and the coming week" if found.predictable else "the past week"
+    percentile = f"P{rules.cpu_percentile * 100:g}"
+    said = f"max {found.max_replicas}: {percentile} of {span} is {_cores(evidence.p95_cores)},"
+    said += f" times {rules.max_replicas_factor:g} (max-replicas-factor)"
+    return f"{said}, raised to min" if found.max_replicas == found.min_replicas else said
+
+
+def _cores(value: float | None) -> str:
+    return f"{value or 0.0:.3g} cores"
