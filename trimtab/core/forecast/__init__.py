@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from trimtab.core.forecast import dsp, linear, percentile, seasonal, spectral
+from trimtab.core.forecast import dsp, holt_winters, linear, percentile, seasonal, spectral
 from trimtab.core.model import Missing, Outlook
 
 Forecast = Callable[..., list[Outlook | Missing]]  # (frame, horizon_s, at, options of the model)
@@ -19,6 +19,7 @@ FORECASTERS: dict[str, Forecast] = {
     "spectral": spectral.forecast,
     "dsp": dsp.forecast,
     "percentile": percentile.forecast,
+    "holtWinters": holt_winters.forecast,
 }
 
 __all__ = ["FORECASTERS", "Forecast"]

@@ -100,16 +100,18 @@ def _memory(missed: Floats, carried: Floats) -> Floats:
 def outlooks(
     model: str,
     batch: Batch,
-    baseline: Baseline,
+    drawn: Floats,
     verdict: Verdict,
     reach: Reach,
     gate: Gate,
     dates: Dates,
     proportional: bool,
 ) -> list[Outlook | Missing]:
-    """The largest expectation within reach plus the quantiles of past errors, or why the model is silent."""
+    """The largest expectation within reach plus the quantiles of past errors, or why the model is silent.
+
+    `drawn` is the baseline that was fitted on everything.
+    """
     columns = batch.values.shape[1]
-    drawn = baseline(columns)
     base_now, base_later = drawn[:, columns - 1 : columns], drawn[:, columns - 1 + reach.first : columns + reach.last]
     carried = _carried(batch.values[:, -1:] - base_now, base_now, base_later, proportional)
     expected = (base_later + verdict.memory[:, None] * carried).max(axis=1)

@@ -54,7 +54,7 @@ def _best_of(batch: Batch, reach: Reach, dates: Dates, options: Options) -> list
             continue
         baseline = profile_baseline(batch.values, period, reach.last, options.fading)
         verdict = judge(batch, baseline, reach.first, proportional=True)
-        found = outlooks("seasonal", batch, baseline, verdict, reach, options.gate, dates, proportional=True)
+        found = outlooks("seasonal", batch, baseline(columns), verdict, reach, options.gate, dates, proportional=True)
         better = np.nan_to_num(verdict.ratio, nan=np.inf) < ratios
         best = [new if take else old for new, old, take in zip(found, best or found, better, strict=True)]
         ratios = np.where(better, verdict.ratio, ratios)

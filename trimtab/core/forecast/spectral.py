@@ -58,8 +58,10 @@ def _forecast_cycle(
         return [_aperiodic(batch, index, cycle) for index, cycle in enumerate(cycles)]
     baseline = harmonic_baseline(batch.values, lag, reach.last, batch.step_s, options.weakest_tone)
     verdict = judge(batch, baseline, reach.first, proportional=False)
-    found = outlooks("spectral", batch, baseline, verdict, reach, options.gate, dates, proportional=False)
-    season = baseline(batch.values.shape[1])[:, : batch.values.shape[1]].std(axis=1)
+    columns = batch.values.shape[1]
+    drawn = baseline(columns)
+    found = outlooks("spectral", batch, drawn, verdict, reach, options.gate, dates, proportional=False)
+    season = drawn[:, :columns].std(axis=1)
     weak = season < options.weakest_season * np.abs(batch.values).mean(axis=1)
     period = spell(lag * batch.step_s)
     return [
@@ -88,7 +90,10 @@ def harmonic_baseline(
 
     def baseline(cut: int) -> Floats:
         waves = _waves(np.arange(columns + beyond + 1), lag, min(count, cut // 8), cut)
-        solution = values[:, :cut] @ np.linalg.pinv(waves[:cut]).T
+        seen = waves[:cut]
+        # Tones are nearly orthogonal, so the normal equations are safe; the hair of ridge is for too short cuts.
+        gram = seen.T @ seen + 1e-9 * cut * np.eye(seen.shape[1])
+        solution = np.asarray(np.linalg.solve(gram, seen.T @ values[:, :cut].T).T, dtype=np.float64)
         drawn: Floats = _strong(solution, weakest_tone) @ waves.T
         return drawn
 

@@ -1,0 +1,169 @@
+"""Holt-Winters with fixed coefficients, step by step as statsmodels runs it for PHPA; batched over rows.
+
+additive: l' = a (y - s) + (1 - a)(l + p b); b' = B (l' - l) + (1 - B) p b; s' = g (y - l - p b) + (1 - g)
+s, and predicted = l + (p + p^2 + .. + p^h) b + s, where p is the damping (1: none). Multiplicative trend or
+season: products and powers instead. Nothing is fitted: coefficients are given, start values are a rule
+(holt_start.py). Ours beside PHPA: the series always runs forward in time, and the model is silent where
+persistence is as good.
+"""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import NamedTuple
+
+import numpy as np
+
+from trimtab.core.forecast.batches import filled
+from trimtab.core.forecast.dated import Dates, certain, outlook, past, too_short, unpredictable
+from trimtab.core.forecast.holt_start import Shape, Start, State, least_samples, start_state
+from trimtab.core.forecast.rolling import Gate, losing, quantiles
+from trimtab.core.model import Missing, Outlook, Quantile
+from trimtab.errors import InvalidInput, NotEnoughData
+from trimtab.policy import Record
+from trimtab.series import Floats, Frame
+
+DAY_S = 86400.0
+_CHUNK = 200  # rows at a time
+Point = tuple[float, float]
+
+
+class Options(Record, frozen=True):
+    """`exact` gives PHPA's number: one value, never silent once there is enough history."""
+
+    season: int | None = None  # in samples; None: one day
+    alpha: float = 0.5
+    beta: float = 0.01
+    gamma: float = 0.3
+    damping: float = 1.0
+    trend: Shape = Shape.ADD
+    seasonal: Shape = Shape.ADD
+    start: Start = Start.ESTIMATED
+    known: State | None = None
+    exact: bool = False
+    gate: Gate = Gate()
+    valid_s: float = 300.0
+
+
+DEFAULT = Options()
+
+
+class Path(NamedTuple):
+    """levels[:, t] and trends[:, t] before sample t was seen, seasons[:, t] for sample t."""
+
+    levels: Floats
+    trends: Floats
+    seasons: Floats
+
+
+def forecast(frame: Frame, horizon_s: float, at: float, options: Options = DEFAULT) -> list[Outlook | Missing]:
+    """The value at `at + horizon_s`, counted in whole steps of the frame; holes are bridged by straight lines."""
+    known = past(frame, at)
+    season = options.season or max(2, round(DAY_S / frame.step_s))
+    needed, length = least_samples(season), known.values.shape[1]
+    if length < needed:
+        return [too_short(length * frame.step_s, needed * frame.step_s)] * len(frame.names)
+    steps = max(1, ceil((at + horizon_s - known.end) / frame.step_s))
+    answers: list[Outlook | Missing] = []
+    for first in range(0, len(frame.names), _CHUNK):
+        answers += _forecast_rows(known.values[first : first + _CHUNK], season, steps, at, options)
+    return answers
+
+
+def _forecast_rows(values: Floats, season: int, steps: int, at: float, options: Options) -> list[Outlook | Missing]:
+    dates = Dates(at, at + options.valid_s)
+    answers: list[Outlook | Missing] = [unpredictable(_refusal(row, options)) for row in values]
+    good = [index for index, row in enumerate(values) if not _refusal(row, options)]
+    if not good:
+        return answers
+    series = filled(values[good])
+    path = smooth(series, season, options)
+    last = ahead(path, slice(-1, None), steps, season, options)[:, 0]
+    if options.exact:
+        answers_good: list[Outlook | Missing] = [certain("holtWinters", dates, value) for value in last.tolist()]
+    else:
+        answers_good = _gated(series, path, last, season, steps, dates, options)
+    for index, answer in zip(good, answers_good, strict=True):
+        answers[index] = answer
+    return answers
+
+
+def _refusal(row: Floats, options: Options) -> str:
+    present = row[np.isfinite(row)]
+    if len(present) < 0.7 * len(row):
+        return f"only {len(present)} of {len(row)} samples are there, 70% needed"
+    if Shape.MUL in (options.trend, options.seasonal) and bool((present <= 0).any()):
+        return "a multiplicative trend or season needs values above zero"
+    return ""
+
+
+def _gated(
+    series: Floats, path: Path, last: Floats, season: int, steps: int, dates: Dates, options: Options
+) -> list[Outlook | Missing]:
+    """Every step of the newer half was a forecast of unseen data: its errors are the uncertainty."""
+    middle, end = series.shape[1] // 2, series.shape[1] - steps
+    predicted = ahead(path, slice(middle, end + 1), steps, season, options)
+    now, later = series[:, middle - 1 : end], series[:, middle + steps - 1 :]
+    errors = np.sort(later - predicted, axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratios = np.abs(errors).sum(axis=1) / np.abs(later - now).sum(axis=1)
+    demand = np.maximum(0.0, last[:, None] + quantiles(errors, options.gate.probabilities))
+    return [
+        outlook("holtWinters", dates, tuple(map(Quantile, options.gate.probabilities, row)))
+        if ratio <= options.gate.acceptable
+        else unpredictable(losing(ratio, options.gate))
+        for row, ratio in zip(demand.tolist(), ratios.tolist(), strict=True)
+    ]
+
+
+def predict(series: Floats, season: int, steps: int, options: Options = DEFAULT) -> Floats:
+    """The next `steps` values of each row; raises where statsmodels would."""
+    if series.shape[1] < least_samples(season):
+        raise NotEnoughData(
+            f"{series.shape[1]} samples: two seasons and 10 + 2 * (season // 2) = {least_samples(season)} are needed"
+        )
+    if Shape.MUL in (options.trend, options.seasonal) and bool((series <= 0).any()):
+        raise InvalidInput("series", float(series.min()), "a multiplicative model needs values above zero")
+    path = smooth(series, season, options)
+    newest = slice(-1, None)
+    return np.hstack([ahead(path, newest, step, season, options) for step in range(1, steps + 1)])
+
+
+def smooth(series: Floats, season: int, options: Options) -> Path:
+    """Run the recursion over the samples."""
+    rows, count = series.shape
+    first = start_state(series, season, options.start, options.trend, options.seasonal, options.known)
+    levels, trends = np.empty((rows, count + 1)), np.empty((rows, count + 1))
+    seasons = np.empty((rows, count + season))
+    levels[:, 0], trends[:, 0], seasons[:, :season] = first.level, first.trend, first.seasons
+    trend_adds, season_adds = options.trend is Shape.ADD, options.seasonal is Shape.ADD
+    alpha, beta, gamma, damping = options.alpha, options.beta, options.gamma, options.damping
+    for t in range(count):
+        level, value, usual = levels[:, t], series[:, t], seasons[:, t]
+        slope = trends[:, t] * damping if trend_adds else trends[:, t] ** damping
+        along = level + slope if trend_adds else level * slope
+        levels[:, t + 1] = alpha * (value - usual if season_adds else value / usual) + (1 - alpha) * along
+        moved = levels[:, t + 1] - level if trend_adds else levels[:, t + 1] / level
+        trends[:, t + 1] = beta * moved + (1 - beta) * slope
+        seasons[:, t + season] = gamma * (value - along if season_adds else value / along) + (1 - gamma) * usual
+    return Path(levels, trends, seasons)
+
+
+def ahead(path: Path, origins: slice, steps: int, season: int, options: Options) -> Floats:
+    """What was predicted for `steps` later after so many samples, for each of the origins."""
+    level, trend = path.levels[:, origins], path.trends[:, origins]
+    first = origins.indices(path.levels.shape[1])[0] + (steps - 1) % season
+    if options.exact and steps >= season:
+        # statsmodels forgets the newest seasonal value from here on and takes the one a season before it.
+        first = origins.indices(path.levels.shape[1])[0] - 1 + (steps - season) % season
+    weight = float(sum(options.damping**step for step in range(1, steps + 1)))
+    along = level + trend * weight if options.trend is Shape.ADD else level * trend**weight
+    usual = path.seasons[:, first : first + level.shape[1]]
+    predicted: Floats = along + usual if options.seasonal is Shape.ADD else along * usual
+    return predicted
+
+
+def keep_seasons(history: tuple[Point, ...], season: int, stored: int) -> tuple[Point, ...]:
+    """In order of time, without the oldest whole seasons beyond the stored ones."""
+    ordered = tuple(sorted(history))
+    return ordered[max(0, len(ordered) // season - stored) * season :]
