@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from trimtab.core.model import Change, Memory
 from trimtab.core.settle import rate
-from trimtab.policy import Policy, Rate, sees_without_pods
+from trimtab.policy import Buckets, Capacity, Policy, Rate, sees_without_pods
 
 
 def first_sight(at: float, replicas: int) -> Memory:
@@ -17,9 +17,11 @@ def first_sight(at: float, replicas: int) -> Memory:
 def remember(policy: Policy, memory: Memory, change: Change, at: float) -> Memory:
     """The memory after `change` was written at `at`."""
     if change.sizes:
-        # Wishes count replicas of the size they had then; after a resize only the replicas in force say something.
-        replicas = change.was if change.replicas is None else change.replicas
-        memory = replace(memory, resized_at=at, overloaded=False, wanted=((at, replicas),))
+        memory = replace(memory, resized_at=at, overloaded=False)
+        if isinstance(policy.blend, Buckets | Capacity):
+            # There a wish stands for a total, in replicas of the size they had then: start anew with what is in force.
+            replicas = change.was if change.replicas is None else change.replicas
+            memory = replace(memory, wanted=((at, replicas),))
     if change.replicas is None:
         return memory
     memory = replace(memory, zeroed=change.replicas == 0 and sees_without_pods(policy), overloaded=False)

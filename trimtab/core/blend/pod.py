@@ -96,32 +96,46 @@ def _target(ask: Ask, name: str, axis: Axis) -> float:
 
 def _divide(vertical: Vertical, ask: Ask, axis: Axis, size: float, steps: list[Step]) -> dict[str, float]:
     names, grain = _recommended(vertical, ask, axis), GRAIN[axis]
-    now = {name: amount(ask.sizes[name].requests, axis) or 0.0 for name in names}
-    shares = proportional(size, {name: _target(ask, name, axis) for name in names}, grain)
-    if size <= sum(now.values()) + _NOISE * grain and all(abs(shares[n] - now[n]) < 2 * grain for n in names):
-        return now  # it has that already, to the last grain
-    for name in names:
-        least, most = allowed(vertical, ask, name, axis)
-        bounded = min(max(shares[name], least), most)
-        if bounded < shares[name]:
-            steps.append(_step(RuleName.ALLOWED, axis, shares[name], bounded, name))
-        shares[name] = bounded
+    bounds = {name: allowed(vertical, ask, name, axis) for name in names}
+    shares = proportional(size, {name: _target(ask, name, axis) for name in names}, grain, bounds)
+    present = {name: amount(ask.sizes[name].requests, axis) or 0.0 for name in names}
+    close = all(abs(shares[name] - present[name]) < 2 * grain for name in names)
+    if close and size <= sum(present.values()) + _NOISE * grain:
+        return present  # it has that already, to the last grain
     return shares
 
 
-def proportional(size: float, targets: dict[str, float], grain: float) -> dict[str, float]:
-    """Whole grains in proportion to the targets that add up to the size rounded up; largest remainders go first.
+def proportional(
+    size: float, targets: dict[str, float], grain: float, bounds: dict[str, tuple[float, float]] | None = None
+) -> dict[str, float]:
+    """Whole grains in proportion to the targets, within bounds, that add up to the size rounded up.
 
-    Rounding each part up by itself would add a grain at every decision, for ever.
+    Largest remainders are rounded up first: rounding each part up by itself would add a grain at every decision.
     """
-    total, count = sum(targets.values()), len(targets)
     grains = ceil(size / grain - _NOISE)
-    parts = {name: grains * (one / total if total > 0 else 1 / count) for name, one in targets.items()}
+    found = bounds or dict.fromkeys(targets, (0.0, inf))
+    limits = {name: (least / grain, most / grain) for name, (least, most) in found.items()}
+    parts = _fill(grains, targets if any(targets.values()) else dict.fromkeys(targets, 1.0), limits)
     whole = {name: floor(part + _NOISE) for name, part in parts.items()}
-    left = grains - sum(whole.values())
+    left = max(0, ceil(sum(parts.values()) - _NOISE) - sum(whole.values()))
     for name in sorted(parts, key=lambda name: whole[name] - parts[name])[:left]:
         whole[name] += 1
     return {name: _from_grains(part, grain) for name, part in whole.items()}
+
+
+def _fill(size: float, weights: dict[str, float], bounds: dict[str, tuple[float, float]]) -> dict[str, float]:
+    """Shares by weight; what one may not take, or must have, goes to or comes from the others (as flex boxes do)."""
+    filled: dict[str, float] = {}
+    while len(filled) < len(weights):
+        free = [name for name in weights if name not in filled]
+        left, total = size - sum(filled.values()), sum(weights[name] for name in free)
+        shares = {name: left * weights[name] / total if total else left / len(free) for name in free}
+        clamped = {name: min(max(shares[name], bounds[name][0]), bounds[name][1]) for name in free}
+        excess = sum(clamped[name] - shares[name] for name in free)
+        if excess:  # settle those on the heavier side, and share out the rest anew
+            clamped = {name: clamped[name] for name in free if (clamped[name] - shares[name]) * excess > 0}
+        filled |= clamped
+    return filled
 
 
 def _from_grains(grains: int, grain: float) -> float:
