@@ -1,4 +1,4 @@
-"""The generated definitions are structural and say what the kinds say; test_crds.py of the e2e tests asks the API server."""
+"""The generated definitions are structural and say what the kinds say; an end-to-end test asks the API server too."""
 
 from __future__ import annotations
 

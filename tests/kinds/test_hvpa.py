@@ -72,7 +72,7 @@ def test_weights_are_fractions_in_the_flat_form_and_percent_in_the_nested_one() 
 def test_a_weight_of_the_other_form_is_refused(weight: float, form: str) -> None:
     intervals = {"weightBasedScalingIntervals": [{"vpaWeight": weight}]}
     manifest = hvpa(hpaTemplate={"maxReplicas": 4}, **intervals) if form == "flat" else nested(**intervals)
-    with pytest.raises(InvalidObject, match="spec.weightBasedScalingIntervals"):
+    with pytest.raises(InvalidObject, match=r"spec\.weightBasedScalingIntervals"):
         read(manifest)
 
 
@@ -171,6 +171,10 @@ def test_a_vertical_half_that_is_not_deployed_sizes_nothing() -> None:
     assert [rule.off for rule in vertical.containers] == [True]
 
 
+def _with_least(replicas: int) -> dict[str, Any]:
+    return nested(hpa={"template": {"spec": {"maxReplicas": 2, "minReplicas": replicas}}})
+
+
 _ONE = [{"replicas": {"min": 1, "max": 4}, "cpu": {"min": "1", "max": "2"}}]
 
 
@@ -186,8 +190,8 @@ _ONE = [{"replicas": {"min": 1, "max": 4}, "cpu": {"min": "1", "max": "2"}}]
             id="start above last",
         ),
         pytest.param(nested(buckets=[*_ONE, *_ONE]), "spec.buckets", id="buckets share replicas"),
-        pytest.param(nested(hpa={"template": {"spec": {"maxReplicas": 2, "minReplicas": 0}}}), _MIN := "spec.hpa.template.spec.minReplicas", id="minReplicas 0"),
-        pytest.param(nested(hpa={"template": {"spec": {"maxReplicas": 2, "minReplicas": 3}}}), _MIN, id="max < min"),
+        pytest.param(_with_least(0), "spec.hpa.template.spec.minReplicas", id="minReplicas 0"),
+        pytest.param(_with_least(3), "spec.hpa.template.spec.minReplicas", id="maxReplicas below minReplicas"),
         pytest.param(
             nested(hpa={"scaleUp": {"updatePolicy": {"updateMode": "Recreate"}}}),
             "spec.hpa.scaleUp.updatePolicy.updateMode",
@@ -217,7 +221,7 @@ _ONE = [{"replicas": {"min": 1, "max": 4}, "cpu": {"min": "1", "max": "2"}}]
             id="a mode without its window",
         ),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_meant_is_refused_with_its_path(manifest: dict[str, Any], path: str) -> None:
     with pytest.raises(InvalidObject) as caught:
         read(manifest)

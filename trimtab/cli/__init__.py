@@ -1,0 +1,63 @@
+"""The command line: one module a command, imported only when it is called.
+
+Exit codes: 0 all is well, 1 something was found, 2 it could not be done. Errors are sentences, never tracebacks.
+To add a command: trimtab/cli/NAME.py with a click command called `command`, and a line in COMMANDS.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from typing import Any
+
+import click
+
+from trimtab import __version__
+from trimtab.errors import TrimtabError
+
+COMMANDS = {
+    "convert": "Turn HPA, VPA, KEDA, EHPA, Hvpa and custom-hpa manifests into one another.",
+    "crds": "Print the CustomResourceDefinitions, ready for kubectl apply.",
+    "lint": "Find what would hurt in manifests, before it does.",
+    "recommend": "Say which workloads should be autoscaled, and with which settings.",
+    "run": "Run the operator.",
+}
+
+
+class Lazy(click.Group):
+    """A group that imports a command's module when it is called, so that `--help` takes no time."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"trimtab.cli.{cmd_name.replace('-', '_')}")
+        found: click.Command = module.command
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(sorted(COMMANDS.items()))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except TrimtabError as error:
+            click.echo(f"trimtab: {error}", err=True)
+            ctx.exit(error.exit_code)
+        except (click.exceptions.Exit, click.ClickException, click.Abort):
+            raise
+        except Exception as error:
+            if os.environ.get("TRIMTAB_DEBUG"):
+                raise
+            click.echo(f"trimtab: this is a bug: {type(error).__name__}: {error}", err=True)
+            click.echo("Please report it; TRIMTAB_DEBUG=1 shows where it happened.", err=True)
+            ctx.exit(2)
+
+
+@click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, "--version", message="trimtab %(version)s")
+def main() -> None:
+    """Autoscaling for Kubernetes: the right number of pods, of the right size, before the load arrives."""
