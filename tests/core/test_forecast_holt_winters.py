@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trimtab.core.forecast import holt_winters
-from trimtab.core.forecast.holt_start import Shape, Start, State, heuristic, least_samples, legacy, moving_average
+from trimtab.core.forecast.holt_start import Known, Shape, Start, heuristic, least_samples, legacy, moving_average
 from trimtab.core.forecast.holt_winters import Options, keep_seasons, predict
 from trimtab.core.model import Missing, Outlook, Reason
 from trimtab.errors import InvalidInput, NotEnoughData
@@ -18,9 +18,9 @@ RAMP = np.array([[2.0, 4.0, 8.0, 6.0] * 4]) + np.arange(16) * 0.5
 SHAPES = [Shape.ADD, Shape.MUL]
 
 
-def by_hand(values: list[float], season: int, start: State, options: Options, steps: int) -> float:
+def by_hand(values: list[float], season: int, start: Known, options: Options, steps: int) -> float:
     """The textbook, sample by sample."""
-    level, trend, seasons = float(start.level), float(start.trend), [float(one) for one in start.seasons]
+    level, trend, seasons = start.level, start.trend, list(start.seasons)
     add_t, add_s, phi = options.trend is Shape.ADD, options.seasonal is Shape.ADD, options.damping
     for index, y in enumerate(values):
         damped = phi * trend if add_t else trend**phi
@@ -39,7 +39,7 @@ def by_hand(values: list[float], season: int, start: State, options: Options, st
 @pytest.mark.parametrize("seasonal", SHAPES)
 @pytest.mark.parametrize("damping", [1.0, 0.9])
 def test_the_recursion_by_hand(trend: Shape, seasonal: Shape, damping: float) -> None:
-    start = State(4.0, 0.3 if trend is Shape.ADD else 1.05, (0.8, 0.9, 1.3, 1.0))
+    start = Known(4.0, 0.3 if trend is Shape.ADD else 1.05, (0.8, 0.9, 1.3, 1.0))
     options = Options(
         alpha=0.4,
         beta=0.2,
@@ -78,10 +78,10 @@ def test_heuristic_start_of_a_line_with_a_season() -> None:
 
 def test_legacy_start() -> None:
     start = legacy(np.array([[2.0, 4.0, 3.0, 5.0, 4.0, 6.0]]), 2, Shape.ADD, Shape.ADD)
-    assert (start.level[0], start.trend[0]) == (3.0, 0.5)  # type: ignore[index]
+    assert (start.level[0], start.trend[0]) == (3.0, 0.5)
     assert np.squeeze(start.seasons).tolist() == [-1.0, 1.0]
     product = legacy(np.array([[2.0, 4.0, 8.0, 16.0]]), 2, Shape.MUL, Shape.MUL)
-    assert product.trend[0] == pytest.approx(2.0)  # type: ignore[index]
+    assert product.trend[0] == pytest.approx(2.0)
     assert np.squeeze(product.seasons) == pytest.approx([0.4, 0.8])
 
 

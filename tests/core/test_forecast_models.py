@@ -9,8 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trimtab.core.forecast import FORECASTERS, batches, cycles, rolling, seasonal, spectral
+from trimtab.core.forecast import (
+    FORECASTERS,
+    batches,
+    cycles,
+    look_ahead,
+    options_of,
+    rolling,
+    seasonal,
+    spectral,
+)
 from trimtab.core.model import Missing, Outlook, Reason
+from trimtab.errors import InvalidPolicy
+from trimtab.policy import OutlookChoice
 from trimtab.series import Frame, Series, grid
 
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0
@@ -63,16 +74,15 @@ def test_a_daily_load_is_foreseen(model: Model, horizon_s: float) -> None:
 
 @BOTH
 def test_quantiles_rise_and_cover_what_comes(model: Model) -> None:
-    """Of 40 days each, about nine in ten lie below the 0.9 quantile."""
+    """About nine in ten of what comes lies below the 0.9 quantile."""
     t = clock(9)
-    hits, rows = 0, 40
-    for seed in range(rows):
-        load = wave(t) + noise(5.0, len(t), seed)
-        now = 8 * 288 + seed
-        answer = expect(model(frame(load[:now]), 600.0, now * 300.0)[0])
-        values = [quantile.value for quantile in answer.demand]
+    load = np.array([wave(t) + noise(5.0, len(t), seed) for seed in range(40)])
+    now = 8 * 288
+    hits = 0
+    for row, answer in enumerate(model(frame(*load[:, :now]), 600.0, now * 300.0)):
+        values = [quantile.value for quantile in expect(answer).demand]
         assert values == sorted(values)
-        hits += load[now + 2] <= answer.at_quantile(0.9)
+        hits += load[row, now + 1] <= expect(answer).at_quantile(0.9)
     assert 32 <= hits <= 40
 
 
@@ -277,3 +287,39 @@ def test_every_forecaster_answers_every_row(name: str) -> None:
     assert len(answers) == 3
     assert isinstance(answers[1], Missing)
     assert answers[1].detail
+
+
+# --- from a policy to a model ----------------------------------------------------------------------------------------
+
+
+def test_a_policy_chooses_model_and_settings() -> None:
+    t = clock(3)
+    history = frame(wave(t))
+    choice = OutlookChoice(model="percentile", options={"percentile": 0.5, "margin": 1.0})
+    answer = expect(look_ahead(choice, history, 600.0, history.end)[0])
+    plain = expect(
+        look_ahead(OutlookChoice(model="percentile", options={"percentile": 0.5}), history, 600.0, 3 * DAY)[0]
+    )
+    assert answer.at_quantile(0.5) == pytest.approx(2 * plain.at_quantile(0.5))
+
+
+def test_exact_means_the_program_and_for_a_line_each_pods_utilisation() -> None:
+    exact = options_of(OutlookChoice(model="linear", exact=True))
+    assert (exact.exact, exact.per_pod) == (True, True)
+    ours = options_of(OutlookChoice(model="linear"))
+    assert (ours.exact, ours.per_pod) == (False, False)
+    assert options_of(OutlookChoice(model="holtWinters", options={"season": 12.0})).season == 12
+    assert options_of(OutlookChoice(model="spectral", exact=True)) == spectral.Options()  # there is no other
+
+
+@pytest.mark.parametrize(
+    "choice, word",
+    [
+        (OutlookChoice(model="oracle"), "forecast.model: 'oracle': known models: linear"),
+        (OutlookChoice(model="dsp", options={"histroy_s": 1.0}), "forecast.options.histroy_s: 1.0: known: "),
+        (OutlookChoice(model="holtWinters", options={"season": 1.5}), "forecast.options: .*season"),
+    ],
+)
+def test_a_model_or_setting_nobody_knows_is_refused(choice: OutlookChoice, word: str) -> None:
+    with pytest.raises(InvalidPolicy, match=word):
+        options_of(choice)

@@ -12,7 +12,7 @@ import pytest
 from tests.golden.harness import Case, Excuse
 from trimtab.core.combine import combined
 from trimtab.core.forecast import holt_winters, linear
-from trimtab.core.forecast.holt_start import Shape, Start, State, start_state
+from trimtab.core.forecast.holt_start import Known, Shape, Start, start_state
 from trimtab.core.settle import rate, stabilise
 from trimtab.errors import TrimtabError
 from trimtab.policy import Combine, RatePolicy, Rates, Select
@@ -105,7 +105,8 @@ def linear_prune(case: Case) -> None:
 def _options(given: Case) -> holt_winters.Options:
     known = None
     if given.get("initializationMethod") == "known":
-        known = State(given["initialLevel"], given["initialTrend"], given["initialSeasonal"])
+        seasons = given["initialSeasonal"]
+        known = Known(given["initialLevel"], given["initialTrend"], tuple(seasons))
     return holt_winters.Options(
         alpha=given["alpha"],
         beta=given["beta"],

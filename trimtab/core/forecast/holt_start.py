@@ -33,12 +33,20 @@ class Start(enum.StrEnum):
     KNOWN = "known"
 
 
-class State(NamedTuple):
-    """Of each row, or one for all: seasons of every phase, the first sample's first."""
+class Known(NamedTuple):
+    """One start for all rows: the season of every phase, the first sample's first."""
 
-    level: Floats | float
-    trend: Floats | float
-    seasons: Floats | tuple[float, ...]
+    level: float
+    trend: float
+    seasons: tuple[float, ...]
+
+
+class State(NamedTuple):
+    """The same for each row; seasons[row, phase]."""
+
+    level: Floats
+    trend: Floats
+    seasons: Floats
 
 
 def least_samples(season: int) -> int:
@@ -46,10 +54,10 @@ def least_samples(season: int) -> int:
     return max(2 * season, _LEVEL_SAMPLES + 2 * (season // 2))
 
 
-def start_state(series: Floats, season: int, start: Start, trend: Shape, seasonal: Shape, known: State | None) -> State:
+def start_state(series: Floats, season: int, start: Start, trend: Shape, seasonal: Shape, known: Known | None) -> State:
     if start is Start.KNOWN:
         assert known is not None, "start values that are known must be given"
-        return known
+        return State(np.array([known.level]), np.array([known.trend]), np.array([known.seasons]))
     if start is Start.LEGACY:
         return legacy(series, season, trend, seasonal)
     return heuristic(series, season, trend, seasonal)

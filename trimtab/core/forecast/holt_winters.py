@@ -16,7 +16,7 @@ import numpy as np
 
 from trimtab.core.forecast.batches import filled
 from trimtab.core.forecast.dated import Dates, certain, outlook, past, too_short, unpredictable
-from trimtab.core.forecast.holt_start import Shape, Start, State, least_samples, start_state
+from trimtab.core.forecast.holt_start import Known, Shape, Start, least_samples, start_state
 from trimtab.core.forecast.rolling import Gate, losing, quantiles
 from trimtab.core.model import Missing, Outlook, Quantile
 from trimtab.errors import InvalidInput, NotEnoughData
@@ -39,7 +39,7 @@ class Options(Record, frozen=True):
     trend: Shape = Shape.ADD
     seasonal: Shape = Shape.ADD
     start: Start = Start.ESTIMATED
-    known: State | None = None
+    known: Known | None = None
     exact: bool = False
     gate: Gate = Gate()
     valid_s: float = 300.0
