@@ -66,7 +66,7 @@ async def read(prometheus: Prometheus, page: Page, span: Span) -> Frame:
     rows: dict[str, Floats] = {}
     for part in parts(span):
         series = await prometheus.query_range(page.expression, part.start, part.last, part.step_s)
-        await asyncio.to_thread(_lay, series, page, part, span, rows)  # parsing leaves the loop and the GIL free
+        await asyncio.to_thread(_lay, series, page, part, span, rows)  # the loop goes on receiving meanwhile
     values = np.stack(list(rows.values())) if rows else np.empty((0, span.steps))
     return Frame(tuple(rows), span.start, span.step_s, values)
 
@@ -85,7 +85,7 @@ def _lay(series: list[RangeSeries], page: Page, part: Span, span: Span, rows: di
             continue
         row = np.full(span.steps, np.nan)
         first = round((part.start - span.start) / span.step_s)
-        read_row(memoryview(one.values), part, row[first : first + part.steps])
+        read_row(bytes(one.values), part, row[first : first + part.steps])
         rows[name] = page.fold(rows[name], row) if name in rows else row
 
 

@@ -16,6 +16,7 @@ import msgspec
 from trimtab.errors import ClusterUnavailable, Refused
 from trimtab.wire.access import Access
 from trimtab.wire.budget import Budget
+from trimtab.wire.decode import decoder
 from trimtab.wire.http import Answer, Http, Request
 from trimtab.wire.resources import KNOWN, Resource, read_discovery
 
@@ -58,16 +59,6 @@ class Listing(msgspec.Struct, Generic[T], frozen=True):
     items: list[T]
     resource_version: str
     unreadable: int = 0
-
-
-_decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
-
-
-def decoder(kind: Any) -> msgspec.json.Decoder[Any]:
-    """A decoder of this type, made once."""
-    if kind not in _decoders:
-        _decoders[kind] = msgspec.json.Decoder(kind)
-    return _decoders[kind]
 
 
 class Kube:

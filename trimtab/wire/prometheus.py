@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Any
+from typing import Any, Generic, TypeVar
 from urllib.parse import urlencode
 
 import msgspec
@@ -15,8 +15,10 @@ import msgspec
 from trimtab.errors import InvalidInput, MetricsUnavailable, Refused
 from trimtab.wire.access import Access
 from trimtab.wire.budget import Budget
+from trimtab.wire.decode import decoder
 from trimtab.wire.http import Answer, Http, Request
 
+T = TypeVar("T")
 FORM = "application/x-www-form-urlencoded"
 
 
@@ -40,14 +42,14 @@ class VectorItem(msgspec.Struct, frozen=True):
     value: tuple[float, str] | None = None  # absent for a native histogram
 
 
-class Data(msgspec.Struct, frozen=True, rename="camel"):
+class Data(msgspec.Struct, Generic[T], frozen=True, rename="camel"):
+    result: T
     result_type: str = ""
-    result: msgspec.Raw = msgspec.Raw(b"[]")
 
 
-class Envelope(msgspec.Struct, frozen=True, rename="camel"):
+class Envelope(msgspec.Struct, Generic[T], frozen=True, rename="camel"):
     status: str
-    data: msgspec.Raw = msgspec.Raw(b"{}")
+    data: T | None = None
     error_type: str = ""
     error: str = ""
     warnings: list[str] | None = None
@@ -86,7 +88,7 @@ class Prometheus:
         """
         params = {"query": expression} | ({} if at is None else {"time": f"{at:.3f}"})
         params |= {} if lookback_s is None else {"lookback_delta": f"{lookback_s:g}s"}
-        data = self._data(await self._ask("query", params, expression))
+        data = await self._ask("query", params, expression, Data[msgspec.Raw])
         if data.result_type == "scalar":
             when, text = self._decode(data.result, tuple[float, str])
             return [Sample({}, when, float(text))]
@@ -99,22 +101,22 @@ class Prometheus:
     async def query_range(self, expression: str, start: float, end: float, step_s: float) -> list[RangeSeries]:
         """The expression at start, start + step, ... end (inclusive); the values are left to be parsed."""
         span = {"start": f"{start:.3f}", "end": f"{end:.3f}", "step": f"{step_s:g}"}
-        data = self._data(await self._ask("query_range", {"query": expression, **span}, expression))
-        series: list[RangeSeries] = self._decode(data.result, list[RangeSeries])
-        return series
+        data = await self._ask("query_range", {"query": expression, **span}, expression, Data[list[RangeSeries]])
+        return data.result
 
     async def series(self, selector: str, start: float, end: float) -> list[dict[str, str]]:
         """The labels of all series that existed between start and end: the index answers, no sample is read."""
         span = {"match[]": selector, "start": f"{start:.3f}", "end": f"{end:.3f}"}
-        labels: list[dict[str, str]] = self._decode(await self._ask("series", span, selector), list[dict[str, str]])
-        return labels
+        return await self._ask("series", span, selector, list[dict[str, str]])
 
-    async def _ask(self, what: str, params: Mapping[str, str], expression: str) -> msgspec.Raw:
+    async def _ask(self, what: str, params: Mapping[str, str], expression: str, kind: type[T]) -> T:
         answer = await self._send(what, {**params, "timeout": f"{self.timeout_s:g}s"})
-        envelope = self._envelope(answer, expression)
+        envelope = self._envelope(answer, expression, kind)
         if envelope.warnings or envelope.is_partial:
             said = "; ".join(envelope.warnings or ["marked as partial"])[:300]
             raise Partial(f"{self.access.url}: an incomplete answer counts as none: {said}")
+        if envelope.data is None:
+            raise MetricsUnavailable(f"{self.access.url}: an answer without data")
         return envelope.data
 
     async def _send(self, what: str, params: Mapping[str, str]) -> Answer:
@@ -130,9 +132,10 @@ class Prometheus:
             self._post = False
         return again
 
-    def _envelope(self, answer: Answer, expression: str) -> Envelope:
+    def _envelope(self, answer: Answer, expression: str, kind: type[T]) -> Envelope[T]:
+        """Decoded in one pass: an answer may be tens of megabytes."""
         try:
-            envelope = msgspec.json.decode(answer.body, type=Envelope)
+            envelope: Envelope[T] = decoder(Envelope[kind]).decode(answer.body)  # type: ignore[valid-type]
         except msgspec.MsgspecError as error:
             raise self._refusal(answer, answer.text) from error
         if envelope.status == "success" and answer.status == 200:
@@ -157,10 +160,6 @@ class Prometheus:
                 "its answer is a native histogram: wrap it in histogram_quantile() or the like",
             )
         return Sample(item.metric, item.value[0], float(item.value[1]))
-
-    def _data(self, body: msgspec.Raw) -> Data:
-        data: Data = self._decode(body, Data)
-        return data
 
     def _decode(self, body: msgspec.Raw, kind: Any) -> Any:
         try:

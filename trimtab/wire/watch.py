@@ -17,8 +17,9 @@ import msgspec
 
 from trimtab.errors import ClusterUnavailable, TrimtabError
 from trimtab.wire.budget import Backoff
+from trimtab.wire.decode import decoder
 from trimtab.wire.http import Request
-from trimtab.wire.kube import Kube, Status, decoder, refused
+from trimtab.wire.kube import Kube, Status, refused
 from trimtab.wire.objects import HasMeta, Meta
 from trimtab.wire.resources import Resource
 
