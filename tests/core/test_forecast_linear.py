@@ -69,7 +69,9 @@ def test_observations_leave_the_window_and_keep_their_distance() -> None:
 
 
 def test_newest_points_in_order_of_time() -> None:
-    assert linear.newest(((3.0, 1.0), (1.0, 2.0), (2.0, 5.0)), 2) == ((2.0, 5.0), (3.0, 1.0))
+    history = ((3.0, 1.0), (1.0, 2.0), (2.0, 5.0))
+    assert linear.newest(history, 2) == ((2.0, 5.0), (3.0, 1.0))
+    assert linear.newest(history, 0) == ()
 
 
 def test_forecast_reads_the_line_at_the_horizon_and_dates_it() -> None:

@@ -105,8 +105,8 @@ def linear_prune(case: Case) -> None:
 def _options(given: Case) -> holt_winters.Options:
     known = None
     if given.get("initializationMethod") == "known":
-        seasons = given["initialSeasonal"]
-        known = Known(given["initialLevel"], given["initialTrend"], tuple(seasons))
+        seasons = np.broadcast_to(np.atleast_1d(given["initialSeasonal"]), given["seasonalPeriods"])
+        known = Known(given["initialLevel"], given["initialTrend"], tuple(seasons.tolist()))
     return holt_winters.Options(
         alpha=given["alpha"],
         beta=given["beta"],

@@ -119,4 +119,4 @@ def _newest(values: Floats) -> Floats:
 
 def newest(history: tuple[Point, ...], count: int) -> tuple[Point, ...]:
     """The `count` newest points in order of time, whatever order they come in."""
-    return tuple(sorted(history))[-count:]
+    return tuple(sorted(history))[max(0, len(history) - count) :]
