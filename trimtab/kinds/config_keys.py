@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from trimtab.errors import InvalidInput
 from trimtab.kinds.problems import nearest
-from trimtab.policy import Advice, Algorithm
+from trimtab.policy import Advice, Algorithm, Inspection
 from trimtab.quantity import GIB, parse_duration
 
 ALGORITHM, TIMEZONE = "trimtab.dev/algorithm", "trimtab.dev/timezone"
@@ -201,6 +201,19 @@ def settings_of(config: Mapping[str, str], advice: Advice) -> dict[str, Any]:
         values.pop("size_ladder", None)
     values.pop("", None)
     return values
+
+
+def effective(inspection: Inspection) -> dict[str, str]:
+    """The configuration in force, by document 000's keys, defaults included."""
+    keys = _KEYS | {f"{_RESOURCE}{name}": key for name, key in _RESOURCE_KEYS.items()}
+    keys |= {ALGORITHM: Key("algorithm", _algorithm), TIMEZONE: Key("timezone", _zone)}
+    return {name: _written(getattr(inspection, key.field)) for name, key in sorted(keys.items())}
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 # Upstream's 29 sizes: GiB for each number of cores.

@@ -1,0 +1,60 @@
+"""trimtab lint: what would hurt in manifests."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import click
+
+from trimtab.cli.output import output_option
+from trimtab.kinds.lint import Finding, Severity, lint
+from trimtab.kinds.yaml import Document, load
+
+_COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
+
+
+@click.command(name="lint")
+@click.argument("paths", nargs=-1, required=True, metavar="FILE|DIR|- ...")
+@click.option(
+    "--severity",
+    type=click.Choice([str(severity) for severity in reversed(Severity)]),
+    default="info",
+    show_default=True,
+    help="Leave out what is less severe.",
+)
+@output_option("text", "json")
+def command(paths: tuple[str, ...], severity: str, output: str) -> None:
+    """Find what would hurt in manifests, before it does. Workloads given along are looked at too.
+
+    \b
+    trimtab lint deploy/
+    kubectl get hpa,vpa,deploy -A -o yaml | trimtab lint -
+
+    Exit code 0: nothing found, 1: findings, 2: something could not be read.
+    """
+    documents = [document for path in paths for document in load(path)]
+    broken = [document for document in documents if document.error is not None]
+    worst = list(Severity)[: list(Severity).index(Severity(severity)) + 1]
+    findings = [one for one in lint(documents, time.time()) if one.severity in worst]
+    if output == "json":
+        _print_json(findings, broken)
+    else:
+        _print_text(findings, broken, len(documents))
+    raise SystemExit(2 if broken else 1 if findings else 0)
+
+
+def _print_json(findings: list[Finding], broken: list[Document]) -> None:
+    unreadable = [{"file": one.file, "line": one.line, "why": str(one.error)} for one in broken]
+    click.echo(json.dumps({"findings": [one._asdict() for one in findings], "unreadable": unreadable}, indent=2))
+
+
+def _print_text(findings: list[Finding], broken: list[Document], read: int) -> None:
+    for document in broken:
+        click.echo(f"{document.file}:{document.line}: cannot be read: {document.error}", err=True)
+    for one in findings:
+        severity = click.style(str(one.severity), fg=_COLOURS[one.severity])
+        click.echo(f"{one.file}:{one.line}: {severity} {one.object} {one.path} [{one.rule}]")
+        click.echo(f"    {one.why}\n    fix: {one.fix}")
+    counts = [f"{sum(one.severity is severity for one in findings)} {severity}" for severity in Severity]
+    click.echo(f"{read - len(broken)} documents: {', '.join(counts)}, {len(broken)} unreadable", err=True)
