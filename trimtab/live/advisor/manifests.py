@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import yaml
@@ -63,24 +64,34 @@ def manifest(shape: Shape, advice: Advice, target: Target, found: Recommendation
         return patch(advice, target, found)
     if advice is not Advice.HPA:
         raise InvalidInput("--as", shape, f"advice of type {advice} is written with --as patch")
+    ref = reference(target)
     if shape == "ehpa":
-        return effective_hpa(target, found)
+        return effective_hpa_of(ref, value_of(advice, found))
     if shape == "hpa":
-        return _object("autoscaling/v2", "HorizontalPodAutoscaler", target, horizontal(found))
+        return _object("autoscaling/v2", "HorizontalPodAutoscaler", ref, horizontal(found))
     forecast = {"forecast": {"model": "dsp", "horizon": 3600}} if found.predictable else {}
-    return _object("trimtab.dev/v1alpha1", "Autoscaler", target, horizontal(found) | forecast)
+    return _object("trimtab.dev/v1alpha1", "Autoscaler", ref, horizontal(found) | forecast)
 
 
-def effective_hpa(target: Target, found: Recommendation) -> Manifest:
+def reference(target: Target) -> dict[str, str]:
+    return {
+        "apiVersion": target.api_version,
+        "kind": target.kind,
+        "name": target.name,
+        "namespace": target.namespace,
+    }
+
+
+def effective_hpa_of(ref: Mapping[str, str], value: Manifest) -> Manifest:
     """In Preview: it decides and shows, and touches nothing until its owner says Auto."""
-    spec = {"scaleStrategy": "Preview"} | value_of(Advice.HPA, found)
-    return _object("autoscaling.crane.io/v1alpha1", "EffectiveHorizontalPodAutoscaler", target, spec)
+    spec = {"scaleStrategy": "Preview"} | value
+    return _object("autoscaling.crane.io/v1alpha1", "EffectiveHorizontalPodAutoscaler", ref, spec)
 
 
-def _object(api_version: str, kind: str, target: Target, spec: Manifest) -> Manifest:
-    ref = {"apiVersion": target.api_version, "kind": target.kind, "name": target.name}
-    metadata = {"name": target.name, "namespace": target.namespace}
-    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": {"scaleTargetRef": ref} | spec}
+def _object(api_version: str, kind: str, ref: Mapping[str, str], spec: Manifest) -> Manifest:
+    target = {"apiVersion": ref.get("apiVersion") or "apps/v1", "kind": ref["kind"], "name": ref["name"]}
+    metadata = {"name": ref["name"], "namespace": ref["namespace"]}
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": {"scaleTargetRef": target} | spec}
 
 
 def patch(advice: Advice, target: Target, found: Recommendation) -> Manifest:

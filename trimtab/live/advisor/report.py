@@ -57,7 +57,9 @@ def evidence_of(rules: Inspection, result: Recommendation | Findings | Failed) -
     if not isinstance(result, Recommendation):
         return {"thresholds": thresholds}
     found = msgspec.to_builtins(result.evidence)
-    named = {_camel(key): _rounded(value) for key, value in found.items() if key != "is" and value not in (None, (), [])}
+    named = {
+        _camel(key): _rounded(value) for key, value in found.items() if key != "is" and value not in (None, (), [])
+    }
     return named | {"thresholds": thresholds}
 
 

@@ -60,7 +60,7 @@ async def read_targets(
         members = by_owner(pods, sets)
         for resource in resources:
             for item in (await kube.list(Workload, resource, namespace, labels=labels)).items:
-                if item.metadata.controller is None:
+                if resource != REPLICA_SETS or item.metadata.controller is None:
                     found.append(target_of(resource, item, members.get(item.metadata.uid, []), hpas, at))
     return found
 

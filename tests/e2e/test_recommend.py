@@ -1,0 +1,453 @@
+"""Document 000 on a real API server and a real Prometheus: the controllers, and `trimtab recommend` from outside."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+from tests.bed import Bed
+from tests.bed.manifests import deployment
+from tests.bed.waiting import eventually
+from tests.history.filled import Filled, fill, serve
+from trimtab.kinds.crd import definitions
+from trimtab.live.advisor.controller import Advisor
+from trimtab.live.pen import Pen
+from trimtab.series import Floats
+from trimtab.wire.access import prometheus_access
+from trimtab.wire.kube import Kube
+from trimtab.wire.kubeconfig import connect
+
+pytestmark = pytest.mark.e2e
+
+DAY_S, WEEK_MINUTES = 86400, 7 * 1440
+SETTLED_S = 60.0  # pods count as available when they have been ready for half a minute
+
+ANALYTICS = """
+apiVersion: analysis.crane.io/v1alpha1
+kind: Analytics
+metadata:
+  name: nginx-hpa
+spec:
+  type: HPA                        # This can only be "Resource" or "HPA".
+  completionStrategy:
+    completionStrategyType: Periodical  # This can only be "Once" or "Periodical".
+    periodSeconds: 600                  # analytics selected resources every 10 minutes
+  resourceSelectors:                    # defines all the resources to be select with
+    - kind: Deployment
+      apiVersion: apps/v1
+      name: nginx-deployment
+  config:                               # defines all the configuration for this analytics
+    ehpa.deployment-min-replicas: "1"
+    ehpa.fluctuation-threshold: "0"
+    ehpa.min-cpu-usage-threshold: "0"
+"""
+
+PRINTED = """maxReplicas: 2
+metrics:
+- resource:
+    name: cpu
+    target:
+      averageUtilization: {target}
+      type: Utilization
+  type: Resource
+minReplicas: 2
+"""
+
+
+class Scene:
+    """One namespace of a cluster with a week of history of its own."""
+
+    def __init__(self, bed: Bed, namespace: str, folder: Path, stack: ExitStack) -> None:
+        self.bed, self.namespace, self.folder, self.stack = bed, namespace, folder, stack
+        self.url = ""
+
+    def deploy(self, name: str, replicas: int, cpu: str = "250m", **labels: str) -> list[str]:
+        """The names of its pods, once all are ready."""
+        made = deployment(self.namespace, name, replicas=replicas, cpu=cpu)
+        made["metadata"]["labels"] = {"app": name} | labels
+        self.bed.apply(made)
+        ready = lambda: self.get("deployment", name)["status"].get("readyReplicas", 0) == replicas  # noqa: E731
+        eventually(ready, within_s=60)
+        listed = self.bed.get("pods", "-n", self.namespace, "-l", f"app={name}")["items"]
+        return [one["metadata"]["name"] for one in listed]
+
+    def remember(self, usage: dict[str, Floats], container: str = "app") -> None:
+        """A Prometheus that has seen these pods use so many cores, a value a minute for a week until now."""
+        end = int(time.time()) // 60 * 60
+        times = np.arange(end - (WEEK_MINUTES - 1) * 60, end + 60, 60)
+        labels = f'namespace="{self.namespace}",container="{container}"'
+        name = "container_cpu_usage_seconds_total"
+        series = [
+            Filled(f'{name}{{{labels},pod="{pod}"}}', times, np.cumsum(cores * 60)) for pod, cores in usage.items()
+        ]
+        fill(self.folder, series)
+        self.url, _ = self.stack.enter_context(serve(self.folder))
+
+    def tick(self, at: float, url: str | None = None, own: str = "nobody", namespace: str | None = None) -> None:
+        """What the operator does when it looks after advice, at that time."""
+
+        async def run() -> None:
+            async with Kube(connect(kubeconfig=str(self.bed.kubeconfig))) as kube:
+                where = self.namespace if namespace is None else namespace
+                advisor = Advisor(Pen(kube, lambda: True), prometheus_access(url or self.url), own, where)
+                try:
+                    await advisor.tick(at)
+                finally:
+                    await advisor.close()
+
+        asyncio.run(run())
+
+    def get(self, *args: str) -> Any:
+        return self.bed.get(*args, "-n", self.namespace)
+
+    def recommendations(self) -> list[Any]:
+        return list(self.get("recommend")["items"])
+
+    def recommend(self, *args: str) -> subprocess.CompletedProcess[str]:
+        """`trimtab recommend`, as a person types it."""
+        env = {**os.environ, "KUBECONFIG": str(self.bed.kubeconfig)}
+        command = [
+            sys.executable,
+            "-m",
+            "trimtab.cli",
+            "recommend",
+            "-n",
+            self.namespace,
+            "--prometheus",
+            self.url,
+            *args,
+        ]
+        return subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
+
+
+@pytest.fixture
+def scene(bed: Bed, namespace: str, tmp_path: Path) -> Iterator[Scene]:
+    bed.apply(*definitions())
+    for name in ("analytics", "recommendations"):
+        bed.kubectl("wait", "--for=condition=Established", f"crd/{name}.analysis.crane.io", "--timeout=30s")
+    with ExitStack() as stack:
+        yield Scene(bed, namespace, tmp_path, stack)
+
+
+def analytics(namespace: str, name: str, **changes: Any) -> dict[str, Any]:
+    """Document 000's, with some of its fields changed."""
+    made: dict[str, Any] = yaml.safe_load(ANALYTICS)
+    made["metadata"] = {"name": name, "namespace": namespace}
+    made["spec"] |= changes
+    return made
+
+
+def office_hours(night: float, day: float) -> Floats:
+    """Busy from 8 to 20 o'clock UTC, a value a minute for the week that ends now."""
+    end = int(time.time()) // 60 * 60
+    times = np.arange(end - (WEEK_MINUTES - 1) * 60, end + 60, 60)
+    hours = times % DAY_S // 3600
+    return np.where((hours >= 8) & (hours < 20), day, night).astype(np.float64)
+
+
+OPEN = {"ehpa.fluctuation-threshold": "0", "ehpa.min-cpu-usage-threshold": "0"}
+
+
+@pytest.mark.smoke
+def test_document_000_step_by_step(scene: Scene) -> None:
+    """kubectl apply, kubectl get analytics, kubectl get recommend: what the document prints."""
+    pods = scene.deploy("nginx-deployment", 1, cpu="100m", app="nginx", **{"app.kubernetes.io/instance": "argo"})
+    scene.remember({pods[0]: np.full(WEEK_MINUTES, 0.0005)})
+    scene.bed.kubectl("apply", "-n", scene.namespace, "-f", "-", input=ANALYTICS)
+    assert scene.bed.kubectl("get", "analytics", "-n", scene.namespace).split()[:3] == ["NAME", "AGE", "nginx-hpa"]
+
+    now = time.time() + SETTLED_S
+    scene.tick(now)
+    found = yaml.safe_load(scene.bed.kubectl("get", "analytics", "nginx-hpa", "-n", scene.namespace, "-o", "yaml"))
+    stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now))
+    assert found["status"]["conditions"] == [
+        {
+            "lastTransitionTime": stamp,
+            "message": "Analytics is ready",
+            "reason": "AnalyticsReady",
+            "status": "True",
+            "type": "Ready",
+        }
+    ]
+    assert found["status"]["lastUpdateTime"] == stamp
+    (mission,) = found["status"]["recommendations"]
+    name, uid = mission.pop("name"), mission.pop("uid")
+    ref = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "nginx-deployment", "namespace": scene.namespace}
+    assert mission == {"lastStartTime": stamp, "message": "Success", "namespace": scene.namespace, "targetRef": ref}
+    assert re.fullmatch(r"nginx-hpa-hpa-[a-z0-9]{5}", name)
+
+    text = scene.bed.kubectl("get", "recommend", name, "-n", scene.namespace, "-o", "yaml")
+    record = yaml.safe_load(text)
+    meta = record["metadata"]
+    assert meta["uid"] == uid and meta["generateName"] == "nginx-hpa-hpa-" and meta["generation"] == 2
+    assert meta["labels"] == {
+        "analysis.crane.io/analytics-name": "nginx-hpa",
+        "analysis.crane.io/analytics-type": "HPA",
+        "analysis.crane.io/analytics-uid": found["metadata"]["uid"],
+        "app": "nginx",
+    }
+    assert meta["ownerReferences"] == [
+        {
+            "apiVersion": "analysis.crane.io/v1alpha1",
+            "blockOwnerDeletion": False,
+            "controller": False,
+            "kind": "Analytics",
+            "name": "nginx-hpa",
+            "uid": found["metadata"]["uid"],
+        }
+    ]
+    assert record["spec"] == {
+        "adoptionType": "StatusAndAnnotation",
+        "completionStrategy": {"completionStrategyType": "Once"},
+        "targetRef": ref,
+        "type": "HPA",
+    }
+    (ready,) = record["status"]["conditions"]
+    assert (ready["message"], ready["reason"]) == ("Recommendation is ready", "RecommendationReady")
+    assert record["status"]["lastUpdateTime"] == stamp
+    assert record["status"]["recommendedValue"] == PRINTED.format(target=30)  # exact: an idle pod, the lowest target
+    assert "recommendedValue: |\n    maxReplicas: 2\n    metrics:\n    - resource:" in text
+    target = scene.get("deployment", "nginx-deployment")
+    assert target["metadata"]["annotations"]["analysis.crane.io/hpa-recommendation"] == PRINTED.format(target=30)
+
+    # The document's own number is that of its program.
+    patch = {"spec": {"config": {"trimtab.dev/algorithm": "crane"}}}
+    scene.bed.kubectl("patch", "analytics", "nginx-hpa", "-n", scene.namespace, "--type=merge", "-p", json.dumps(patch))
+    scene.tick(now + 601)
+    assert scene.recommendations()[0]["status"]["recommendedValue"] == PRINTED.format(target=75)
+    assert scene.get("analytics", "nginx-hpa")["status"]["config"]["trimtab.dev/algorithm"] == "crane"
+
+
+def test_a_diurnal_workload_by_hand(scene: Scene) -> None:
+    """Four pods share 2 cores by night and 8 by day; each requests 2.5."""
+    pods = scene.deploy("shop", 4, cpu="2500m")
+    scene.remember({pod: office_hours(0.5, 2.0) for pod in pods})
+    selectors = [{"kind": "Deployment", "apiVersion": "apps/v1", "name": "shop"}]
+    scene.bed.apply(analytics(scene.namespace, "shop", resourceSelectors=selectors, config=OPEN))
+    scene.tick(time.time() + SETTLED_S)
+    value = yaml.safe_load(scene.recommendations()[0]["status"]["recommendedValue"])
+    assert value["metrics"][0]["resource"]["target"]["averageUtilization"] == 75  # 2 / 2.5 = 80 %, capped
+    assert value["minReplicas"] == 2  # 2 / (2.5 x 0.75) = 1.07
+    assert value["maxReplicas"] == 13  # 8 x 3 / (2.5 x 0.75) = 12.8; a forecast 1 % above gives 12.9
+    assert value["prediction"]["predictionAlgorithm"]["algorithmType"] == "dsp"
+    evidence = scene.recommendations()[0]["status"]["evidence"]
+    assert evidence["hourlyMedians"] == pytest.approx([8.0 if 8 <= hour < 20 else 2.0 for hour in range(24)], rel=0.01)
+
+
+def test_metrics_and_behavior_come_from_the_workloads_own_hpa(scene: Scene) -> None:
+    pods = scene.deploy("web", 2)
+    scene.remember({pod: office_hours(0.1, 0.2) for pod in pods})
+    ref = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    queue = {"type": "External", "external": {"metric": {"name": "jobs"}, "target": {"type": "Value", "value": "7"}}}
+    cpu = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 99}}}
+    spec = {"scaleTargetRef": ref, "minReplicas": 2, "maxReplicas": 3, "metrics": [cpu, queue]}
+    spec["behavior"] = {"scaleDown": {"stabilizationWindowSeconds": 77}}
+    meta = {"name": "any-name", "namespace": scene.namespace}
+    scene.bed.apply({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": meta, "spec": spec})
+    selectors = [{"kind": "Deployment", "apiVersion": "apps/v1", "name": "web"}]
+    scene.bed.apply(analytics(scene.namespace, "web", resourceSelectors=selectors, config=OPEN))
+    scene.tick(time.time() + SETTLED_S)
+    value = yaml.safe_load(scene.recommendations()[0]["status"]["recommendedValue"])
+    assert [metric["type"] for metric in value["metrics"]] == ["Resource", "External"]
+    assert value["metrics"][0]["resource"]["target"]["averageUtilization"] != 99
+    assert value["behavior"]["scaleDown"]["stabilizationWindowSeconds"] == 77
+
+
+def test_once_runs_once_and_periodical_again_after_its_period(scene: Scene) -> None:
+    pods = scene.deploy("nginx-deployment", 1)
+    scene.remember({pods[0]: office_hours(0.1, 0.2)})
+    once = analytics(scene.namespace, "once", completionStrategy={"completionStrategyType": "Once"})
+    scene.bed.apply(once, analytics(scene.namespace, "again"))
+    now = int(time.time() + SETTLED_S)
+
+    def updated() -> dict[str, str]:
+        return {one["metadata"]["name"]: one["status"]["lastUpdateTime"] for one in scene.get("analytics")["items"]}
+
+    scene.tick(now)
+    first = updated()
+    scene.tick(now + 599)
+    assert updated() == first
+    scene.tick(now + 600)
+    second = updated()
+    assert second["once"] == first["once"] and second["again"] > first["again"]
+    assert len(scene.recommendations()) == 2  # the second round wrote into the first one's object
+
+
+def test_a_failed_second_run_leaves_the_first_result_in_place(scene: Scene) -> None:
+    pods = scene.deploy("nginx-deployment", 1)
+    scene.remember({pods[0]: office_hours(0.1, 0.2)})
+    scene.bed.apply(analytics(scene.namespace, "nginx-hpa"))
+    now = int(time.time() + SETTLED_S)
+    scene.tick(now)
+    (before,) = scene.recommendations()
+    scene.tick(now + 601, url="http://127.0.0.1:9")
+    (after,) = scene.recommendations()
+    assert after["metadata"]["uid"] == before["metadata"]["uid"]
+    assert after["status"]["recommendedValue"] == before["status"]["recommendedValue"]
+    assert after["status"]["lastUpdateTime"] == before["status"]["lastUpdateTime"]
+    kinds = {one["type"]: one for one in after["status"]["conditions"]}
+    assert kinds["Ready"]["status"] == "True"
+    assert kinds["LastRunSucceeded"]["reason"] == "MetricsUnavailable"
+    assert "127.0.0.1:9" in kinds["LastRunSucceeded"]["message"]
+    status = scene.get("analytics", "nginx-hpa")["status"]
+    assert "127.0.0.1:9" in status["recommendations"][0]["message"]
+    assert status["conditions"][0]["status"] == "False"
+
+    scene.tick(now + 1300)  # Prometheus is back: the condition of the failure goes
+    (again,) = scene.recommendations()
+    assert [one["type"] for one in again["status"]["conditions"]] == ["Ready"]
+
+
+@pytest.mark.smoke
+def test_auto_adoption_and_a_users_edit_that_survives(scene: Scene) -> None:
+    pods = scene.deploy("nginx-deployment", 2)
+    scene.remember({pod: office_hours(0.05, 0.2) for pod in pods})
+    scene.bed.apply(analytics(scene.namespace, "nginx-hpa"))
+    now = int(time.time() + SETTLED_S)
+    scene.tick(now)
+    (record,) = scene.recommendations()
+    auto = json.dumps({"spec": {"adoptionType": "Auto"}})
+    name = record["metadata"]["name"]
+    scene.bed.kubectl("patch", "recommend", name, "-n", scene.namespace, "--type=merge", "-p", auto)
+    scene.tick(now + 1)
+    made = scene.get("ehpa", "nginx-deployment")["spec"]
+    assert made["scaleStrategy"] == "Preview"
+    value = yaml.safe_load(record["status"]["recommendedValue"])
+    assert (made["minReplicas"], made["maxReplicas"]) == (value["minReplicas"], value["maxReplicas"])
+
+    edit = json.dumps({"spec": {"maxReplicas": 50, "scaleStrategy": "Auto"}})
+    scene.bed.kubectl("patch", "ehpa", "nginx-deployment", "-n", scene.namespace, "--type=merge", "-p", edit)
+    change = json.dumps({"spec": {"config": {"ehpa.default-min-replicas": "4", "ehpa.max-replicas-factor": "9"}}})
+    scene.bed.kubectl("patch", "analytics", "nginx-hpa", "-n", scene.namespace, "--type=merge", "-p", change)
+    scene.tick(now + 602)
+    after = scene.get("ehpa", "nginx-deployment")["spec"]
+    assert after["minReplicas"] == 4  # still ours, so it follows
+    assert (after["maxReplicas"], after["scaleStrategy"]) == (50, "Auto")  # theirs, so it stays
+
+
+def test_each_target_has_its_own_outcome(scene: Scene) -> None:
+    """Names that are prefixes of each other, a workload without requests, half of the pods unseen, a DaemonSet."""
+    pods = {name: scene.deploy(name, 2) for name in ("web", "web-api", "half")}
+    bare = deployment(scene.namespace, "bare", replicas=1)
+    del bare["spec"]["template"]["spec"]["containers"][0]["resources"]
+    scene.bed.apply(bare)
+    eventually(lambda: scene.get("deployment", "bare")["status"].get("readyReplicas") == 1, within_s=60)
+    bare_pod = scene.bed.get("pods", "-n", scene.namespace, "-l", "app=bare")["items"][0]["metadata"]["name"]
+    usage = {pod: office_hours(0.05, 0.1) for pod in pods["web"]} | {bare_pod: office_hours(0.1, 0.2)}
+    usage |= {pod: office_hours(0.1, 0.2) for pod in pods["web-api"]} | {pods["half"][0]: office_hours(0.1, 0.2)}
+    scene.remember(usage)
+    selectors = [{"kind": "Deployment", "apiVersion": "apps/v1"}]
+    scene.bed.apply(analytics(scene.namespace, "all", resourceSelectors=selectors, config=OPEN))
+    scene.tick(time.time() + 1000)  # pods that have run for less than a quarter of an hour need no samples yet
+    status = scene.get("analytics", "all")["status"]
+    messages = {one["targetRef"]["name"]: one["message"] for one in status["recommendations"]}
+    assert messages["web"] == messages["web-api"] == "Success"
+    assert "container app has no CPU request" in messages["bare"]
+    assert "only 1 of 2 running pods have samples" in messages["half"]
+    assert status["conditions"][0]["status"] == "True"
+    found = {one["spec"]["targetRef"]["name"]: one["status"] for one in scene.recommendations()}
+    assert found["bare"]["conditions"][0]["reason"] == "NoRequest" and "recommendedValue" not in found["bare"]
+    peaks = {name: found[name]["evidence"]["peakCores"] for name in ("web", "web-api")}
+    assert peaks == pytest.approx({"web": 0.2, "web-api": 0.4}, rel=0.01)  # neither has counted the other's pods
+
+
+def test_selectors_and_the_operators_own_namespace(scene: Scene) -> None:
+    pods = scene.deploy("red", 1, team="red") + scene.deploy("blue", 1, team="blue")
+    scene.remember({pod: office_hours(0.1, 0.2) for pod in pods})
+    own = f"{scene.namespace}-own"
+    scene.bed.kubectl("create", "namespace", own)
+    try:
+        mark = {
+            "matchLabels": {"team": "red"},
+            "matchExpressions": [{"key": "app", "operator": "In", "values": ["red"]}],
+        }
+        selectors = [{"kind": "Deployment", "apiVersion": "apps/v1", "labelSelector": mark}]
+        scene.bed.apply(analytics(own, "everywhere", resourceSelectors=selectors, config=OPEN))
+        nothing = [{"kind": "Deployment", "apiVersion": "apps/v1", "name": "green"}]
+        scene.bed.apply(analytics(scene.namespace, "nothing", resourceSelectors=nothing))
+        scene.tick(time.time() + SETTLED_S, own=own, namespace="")
+        (found,) = scene.bed.get("recommend", "-n", own)["items"]
+        assert found["spec"]["targetRef"]["namespace"] == scene.namespace
+        assert found["spec"]["targetRef"]["name"] == "red" and found["status"]["recommendedValue"]
+        (ready,) = scene.get("analytics", "nothing")["status"]["conditions"]
+        assert (ready["status"], ready["reason"]) == ("False", "FailedSelectResource")
+        assert "no workload" in ready["message"]
+    finally:
+        scene.bed.kubectl("delete", "namespace", own, "--wait=false")
+
+
+def test_a_recommendation_by_itself(scene: Scene) -> None:
+    pods = scene.deploy("web", 2, cpu="1")
+    scene.remember({pod: office_hours(4.0, 8.0) for pod in pods})
+    ref = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    meta = {"name": "mine", "namespace": scene.namespace}
+    spec = {"targetRef": ref, "type": "Replicas", "adoptionType": "Status"}
+    made = {"apiVersion": "analysis.crane.io/v1alpha1", "kind": "Recommendation", "metadata": meta, "spec": spec}
+    scene.bed.apply(made)
+    scene.tick(time.time() + SETTLED_S)
+    status = scene.get("recommend", "mine")["status"]
+    assert yaml.safe_load(status["recommendedValue"]) == {"replicasRecommendation": {"replicas": 32}}  # 16 / 0.5
+    annotations = scene.get("deployment", "web")["metadata"]["annotations"]
+    assert not [key for key in annotations if key.startswith("analysis.crane.io")]
+
+
+# --- from a laptop ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.smoke
+def test_recommend_from_a_laptop(scene: Scene) -> None:
+    pods = scene.deploy("shop", 8, cpu="2500m")
+    scene.remember({pod: office_hours(0.25, 1.0) for pod in pods})
+    common = ("--set", "min-cpu-usage-threshold=1", "--cpu-price", "0.1")
+    listed = scene.recommend(*common, "-o", "json")
+    assert listed.returncode == 0, listed.stderr
+    (found,) = json.loads(listed.stdout)
+    assert (found["name"], found["severity"]) == ("shop", "Saving")
+    assert found["recommendation"]["metrics"][0]["resource"]["target"]["averageUtilization"] == 41  # 1 / 2.5, up
+    assert found["saved"]["perMonth"] == pytest.approx(found["saved"]["cores"] * 0.1 * 730, rel=1e-3)
+    assert len(found["evidence"]["usage"]) == 168 and len(found["evidence"]["hourlyMedians"]) == 24
+
+    table = scene.recommend(*common)
+    assert table.returncode == 0 and "RunsTooMuch" in table.stdout and "quietest hour" in table.stdout
+    assert scene.recommend(*common, "--fail-over", "1").returncode == 1
+    assert scene.recommend(*common, "--fail-over", "1000").returncode == 0
+    page = scene.recommend(*common, "-o", "html").stdout
+    assert page.count("<svg") == 2 and "shop" in page and "<script" not in page
+
+    for shape in ("hpa", "ehpa", "autoscaler"):
+        written = scene.recommend(*common, "--as", shape)
+        scene.bed.kubectl("apply", "--dry-run=server", "-f", "-", input=written.stdout)
+    patched = scene.recommend(*common, "--type", "replicas", "--as", "patch").stdout
+    scene.bed.kubectl("apply", "--server-side", "--force-conflicts", "--dry-run=server", "-f", "-", input=patched)
+
+
+def test_recommend_says_what_is_wrong(scene: Scene) -> None:
+    """No traceback, exit code 2, and a sentence that names the remedy."""
+    scene.deploy("web", 1)
+    cases = {
+        "http://127.0.0.1:9": "127.0.0.1:9",
+        scene.bed.load_url: "is this the address of Prometheus?",
+        "ftp://x": "write an address such as",
+    }
+    for url, said in cases.items():
+        scene.url = url
+        done = scene.recommend()
+        assert done.returncode == 2 and said in done.stderr, (url, done.stderr)
+        assert "Traceback" not in done.stderr
+    env = {**os.environ, "KUBECONFIG": str(scene.bed.kubeconfig)}
+    command = [sys.executable, "-m", "trimtab.cli", "recommend", "-n", scene.namespace]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and "give --prometheus URL" in done.stderr

@@ -1,0 +1,279 @@
+"""The controllers of Analytics and Recommendation: when to advise, on what, and what to write about it.
+
+An Analytics gets a round when it is new, and a Periodical one again after its period; a Recommendation that belongs to
+none is advised on by itself. A round that could not read any history is tried again soon; what was recommended before
+stays.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from trimtab.errors import MetricsUnavailable, Refused, TrimtabError, Unavailable
+from trimtab.history.workloads import WorkloadHistory
+from trimtab.kinds import read
+from trimtab.kinds.analytics import Analytics, CompletionStrategy
+from trimtab.kinds.analytics import Recommendation as RecommendationKind
+from trimtab.kinds.config_keys import effective
+from trimtab.live.advisor import records
+from trimtab.live.advisor.adopt import adopt, is_gone
+from trimtab.live.advisor.run import Failed, Outcome, advise_all, server_time
+from trimtab.live.advisor.select import find, select
+from trimtab.live.advisor.targets import Target
+from trimtab.live.advisor.workloads import Window
+from trimtab.live.pen import NotLeading, Pen
+from trimtab.live.status import rfc3339
+from trimtab.policy import Advice, Inspection
+from trimtab.wire.access import Access
+from trimtab.wire.kube import Patch
+from trimtab.wire.objects import Custom
+from trimtab.wire.prometheus import Prometheus
+from trimtab.wire.resources import Resource
+
+EVERY_S = 15.0
+FIRST_RETRY_S, LAST_RETRY_S = 15.0, 600.0
+TIMEOUT_S = 120.0
+NO_PROMETHEUS = "the operator has no Prometheus to read history from: start it with --prometheus URL"
+log = logging.getLogger(__name__)
+
+
+class Retry(NamedTuple):
+    """When a round that failed is tried again, unless the object is edited first."""
+
+    at: float
+    wait_s: float
+    spec: dict[str, Any]
+
+
+class Advisor:
+    """Call `run()` beside the operator's own loop; it writes only while the pen may."""
+
+    def __init__(
+        self, pen: Pen, prometheus: Access | None, own_namespace: str, namespace: str = "", every_s: float = EVERY_S
+    ) -> None:
+        self.pen, self.kube, self.every_s = pen, pen.kube, every_s
+        self.own_namespace, self.namespace = own_namespace, namespace  # namespace "": the whole cluster
+        self.prometheus = Prometheus(prometheus, timeout_s=TIMEOUT_S) if prometheus else None
+        self._retries: dict[str, Retry] = {}
+        self._adopted: dict[str, tuple[str, str]] = {}  # uid -> what was carried out last
+
+    async def run(self) -> None:
+        try:
+            while True:
+                if self.pen.may_write():
+                    await self._guarded(self.tick(time.time()), "this round of advice")
+                await asyncio.sleep(self.every_s)
+        finally:
+            await self.close()
+
+    async def close(self) -> None:
+        if self.prometheus:
+            await self.prometheus.close()
+
+    async def tick(self, at: float) -> None:
+        """Everything that is due now, one object after the other; one that fails never stops the next."""
+        analytics, kept = await self._list("Analytics"), await self._list("Recommendation")
+        for one in analytics:
+            if self._due(one, _strategy(one), at):
+                await self._guarded(self._round(one, kept, at), f"Analytics {_title(one)}")
+        for one in await self._list("Recommendation"):
+            if records.UID_LABEL not in (one.metadata.labels or {}) and self._due(one, _strategy(one), at):
+                await self._guarded(self._alone(one, at), f"Recommendation {_title(one)}")
+        for one in await self._list("Recommendation"):
+            await self._guarded(self._adopt(one, at), f"adoption of {_title(one)}")
+        alive = {one.metadata.uid for one in (*analytics, *kept)}
+        self._retries = {uid: one for uid, one in self._retries.items() if uid in alive}
+
+    async def _guarded(self, work: Any, what: str) -> None:
+        try:
+            await work
+        except NotLeading:
+            raise
+        except TrimtabError as error:
+            log.warning("%s: %s", what, error)
+        except Exception:
+            log.exception("%s: a bug of trimtab", what)
+
+    async def _list(self, kind: str) -> list[Custom]:
+        """All of them; none where the CRD is not installed."""
+        try:
+            return (await self.kube.list(Custom, await self._resource(kind), self.namespace)).items
+        except Refused as refusal:
+            if refusal.status == 404:
+                return []
+            raise
+
+    async def _resource(self, kind: str) -> Resource:
+        return await self.kube.resource(records.API, kind)
+
+    # --- when ---
+
+    def _due(self, found: Custom, strategy: CompletionStrategy | None, at: float) -> bool:
+        retry = self._retries.get(found.metadata.uid)
+        if retry and retry.spec == found.spec and at < retry.at:
+            return False
+        updated = _seconds(found.status.get("lastUpdateTime"))
+        if updated is None or strategy is None:
+            return True
+        period_s = strategy.period_s
+        return period_s is not None and at >= updated + period_s
+
+    def _later(self, found: Custom, at: float) -> None:
+        before = self._retries.get(found.metadata.uid)
+        wait_s = min(2 * before.wait_s, LAST_RETRY_S) if before and before.spec == found.spec else FIRST_RETRY_S
+        self._retries[found.metadata.uid] = Retry(at + wait_s, wait_s, found.spec)
+
+    # --- an Analytics ---
+
+    async def _round(self, found: Custom, kept: Sequence[Custom], at: float) -> None:
+        everywhere = found.metadata.namespace == self.own_namespace and not self.namespace
+        try:
+            analytics = read(_manifest(found, "Analytics"))
+            assert isinstance(analytics, Analytics)
+            rules = analytics.to_inspection()
+            targets = await select(self.kube, analytics, everywhere, at)
+        except TrimtabError as error:
+            self._later(found, at)
+            failed = records.condition("Ready", False, "FailedSelectResource", str(error))
+            await self._write(found, "Analytics", {"conditions": records.conditions([failed], found.status, at)})
+            return
+        outcomes = await self._outcomes(rules, targets, at)
+        mine = [one for one in kept if (one.metadata.labels or {}).get(records.UID_LABEL) == found.metadata.uid]
+        missions = [await self._mission(found, rules, outcome, mine, at) for outcome in outcomes]
+        await self._prune(mine, targets)
+        ready = records.analytics_ready(missions)
+        conditions = records.conditions([ready], found.status, at)
+        status: dict[str, Any] = {"conditions": conditions, "recommendations": missions}
+        if all(_unread(outcome) for outcome in outcomes):
+            self._later(found, at)
+        else:
+            self._retries.pop(found.metadata.uid, None)
+            status |= {"lastUpdateTime": rfc3339(at), "config": effective(rules)}
+        await self._write(found, "Analytics", status)
+
+    async def _outcomes(self, rules: Inspection, targets: Sequence[Target], at: float) -> list[Outcome]:
+        """Of every target; where no history can be read at all, that is the outcome of each."""
+        if self.prometheus is None:
+            return [Outcome(one, Failed(MetricsUnavailable(NO_PROMETHEUS), NO_PROMETHEUS)) for one in targets]
+        try:
+            now, _ = await server_time(self.prometheus, at)
+            source, window = WorkloadHistory(self.prometheus, self.kube), Window.before(now, rules.history_s)
+            return [one async for some in advise_all(rules, targets, source, window, at) for one in some]
+        except TrimtabError as error:
+            return [Outcome(one, Failed(error, str(error))) for one in targets]
+
+    async def _mission(
+        self, analytics: Custom, rules: Inspection, outcome: Outcome, mine: Sequence[Custom], at: float
+    ) -> dict[str, Any]:
+        """The Recommendation of one target, made or brought up to date."""
+        record = next((one for one in mine if _is_of(one, outcome.target)), None)
+        message = records.message_of(outcome)
+        try:
+            if record is None:
+                body = records.new_recommendation(analytics, outcome.target, rules.advice)
+                namespace = analytics.metadata.namespace
+                record = await self.pen.create(Custom, await self._resource("Recommendation"), namespace, body)
+            await self._write(record, "Recommendation", records.status_of(rules, outcome, record.status, at))
+        except NotLeading:
+            raise
+        except TrimtabError as error:
+            message = f"the recommendation could not be written: {error}"
+        return records.mission(outcome, record, message, at)
+
+    async def _prune(self, mine: Sequence[Custom], targets: Sequence[Target]) -> None:
+        """Of targets that are no longer selected; one whose run only failed is not among them."""
+        for one in mine:
+            if not any(_is_of(one, target) for target in targets) and self.pen.may_write():
+                meta = one.metadata
+                await self.kube.delete(await self._resource("Recommendation"), meta.namespace, meta.name, uid=meta.uid)
+
+    # --- a Recommendation by itself ---
+
+    async def _alone(self, found: Custom, at: float) -> None:
+        try:
+            kind = read(_manifest(found, "Recommendation"))
+            assert isinstance(kind, RecommendationKind)
+            everywhere = found.metadata.namespace == self.own_namespace and not self.namespace
+            target = await find(self.kube, kind.spec.target_ref, found.metadata.namespace, everywhere, at)
+        except TrimtabError as error:
+            self._later(found, at)
+            status = records.without_value(type(error).__name__, str(error), found.status, at)
+            await self._write(found, "Recommendation", status)
+            return
+        rules = Inspection(advice=Advice(kind.spec.type))
+        outcome = (await self._outcomes(rules, [target], at))[0]
+        status = records.status_of(rules, outcome, found.status, at)
+        if _unread(outcome):
+            self._later(found, at)
+        else:
+            self._retries.pop(found.metadata.uid, None)
+            status |= {"lastUpdateTime": rfc3339(at)}
+        await self._write(found, "Recommendation", status)
+
+    # --- writing ---
+
+    async def _write(self, found: Custom, kind: str, status: dict[str, Any]) -> None:
+        """These kinds have no status subresource: the status is a part of the object like any other."""
+        meta, resource = found.metadata, await self._resource(kind)
+        if any(found.status.get(key) != value for key, value in status.items()):
+            await self.pen.patch(Custom, resource, meta.namespace, meta.name, {"status": status}, Patch.MERGE)
+
+    async def _adopt(self, record: Custom, at: float) -> None:
+        wanted = (str(record.spec.get("adoptionType")), str(record.status.get("recommendedValue")))
+        if self._adopted.get(record.metadata.uid) == wanted:
+            return
+        try:
+            await adopt(self.pen, record)
+            self._adopted[record.metadata.uid] = wanted
+            problem = None
+        except Refused as refusal:
+            if is_gone(refusal):
+                return  # the target is gone; the next round tells
+            problem = records.condition("Adopted", False, "AdoptionFailed", str(refusal))
+        await self._say_adopted(record, problem, at)
+
+    async def _say_adopted(self, record: Custom, problem: dict[str, Any] | None, at: float) -> None:
+        """A condition while it fails, none when it works: document 000 prints none."""
+        present = record.status.get("conditions") or []
+        others = [one for one in present if one["type"] != "Adopted"]
+        if problem is not None or len(others) != len(present):
+            new = [*others, problem] if problem else others
+            await self._write(record, "Recommendation", {"conditions": records.conditions(new, record.status, at)})
+
+
+def _unread(outcome: Outcome) -> bool:
+    """Nobody knows the usage yet: this is no answer, so that Once has not happened."""
+    return isinstance(outcome.result, Failed) and isinstance(outcome.result.error, Unavailable | Refused)
+
+
+def _strategy(found: Custom) -> CompletionStrategy | None:
+    """None when it cannot be read; the round says why."""
+    given = found.spec.get("completionStrategy") or {}
+    try:
+        return CompletionStrategy.model_validate(given)
+    except ValueError:
+        return None
+
+
+def _is_of(record: Custom, target: Target) -> bool:
+    return records.same_target(record.spec.get("targetRef") or {}, target, record.metadata.namespace)
+
+
+def _manifest(found: Custom, kind: str) -> dict[str, Any]:
+    meta = found.metadata
+    named = {"name": meta.name, "namespace": meta.namespace}
+    notes = {"labels": meta.labels or {}, "annotations": meta.annotations or {}}
+    return {"apiVersion": records.API, "kind": kind, "metadata": named | notes, "spec": found.spec}
+
+
+def _title(found: Custom) -> str:
+    return f"{found.metadata.namespace}/{found.metadata.name}"
+
+
+def _seconds(text: str | None) -> float | None:
+    return datetime.fromisoformat(text).timestamp() if text else None
