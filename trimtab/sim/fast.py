@@ -84,7 +84,7 @@ def sweep(
 def replay_into(signal: Floats, head: Floats, rules: Floats, first_pods: int, replicas: Counts) -> None:
     """One demand under one program; times are whole steps. Rules that look back stand here, the others in `settle`."""
     least, most = int(head[4]), int(head[5])
-    highs, lows, acts = first_sight(rules, first_pods)
+    highs, lows, acts = empty_past(rules)
     looks_up, looks_down = lows[ENDS, 2] >= 0, highs[ENDS, 2] >= 0
     up_at = down_at = -1
     current = first_pods
@@ -180,8 +180,8 @@ def rate_end(rules: Floats, index: int, first: int, current: int, t: int, acts: 
 
 
 @compiled
-def first_sight(rules: Floats, first_pods: int) -> tuple[Ints, Ints, Ints]:
-    """Empty windows, as long as the rules look back, as if the present replicas had just been wished for."""
+def empty_past(rules: Floats) -> tuple[Ints, Ints, Ints]:
+    """Windows as long as the rules look back; a run begins without any wish remembered."""
     window = up_window = -1
     period = 0
     for rule in rules:
@@ -195,8 +195,6 @@ def first_sight(rules: Floats, first_pods: int) -> tuple[Ints, Ints, Ints]:
                     period = max(period, int(rule[first + 4 + 3 * number]))
     highs, lows, acts = ring(window + 3), ring(up_window + 3), ring(period + 1)
     highs[ENDS, 2], lows[ENDS, 2] = window, up_window
-    push(highs, 0, first_pods, True)
-    push(lows, 0, first_pods, False)
     return highs, lows, acts
 
 

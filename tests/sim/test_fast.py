@@ -1,0 +1,186 @@
+"""The compiled lane and decide() take the same decision in every step, whatever the policy and the load."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from tests.sim.policies import LOAD, on_cpu, on_load
+from trimtab.core.explain import sentence
+from trimtab.core.model import Decision, Memory, Observation
+from trimtab.policy import (
+    Admit,
+    Bounds,
+    Cooldown,
+    Factor,
+    MaxFactor,
+    MinFactor,
+    OutlookChoice,
+    Policy,
+    Rate,
+    RatePolicy,
+    Rates,
+    RoundUp,
+    Rule,
+    Select,
+    Span,
+    Stabilise,
+    StabiliseMax,
+    Tolerance,
+    TotalAverage,
+    UpLimit,
+    Velocity,
+)
+from trimtab.series import Floats
+from trimtab.sim.fast import replay, sweep
+from trimtab.sim.program import program, uncovered
+from trimtab.sim.run import run
+from trimtab.sim.score import measure
+from trimtab.sim.window import trailing_mean
+from trimtab.sim.world import World
+
+STEP_S = 15.0
+shares = st.sampled_from([0.0, 0.05, 0.1, 0.25, 0.5, 1.0])
+seconds = st.sampled_from([0.0, 7.0, 15.0, 30.0, 40.0, 60.0, 300.0])
+rate_policies = st.builds(
+    RatePolicy,
+    percent=st.booleans(),
+    value=st.integers(1, 100),
+    period_s=st.sampled_from([1.0, 15.0, 30.0, 50.0, 120.0]),
+)
+one_way = st.builds(
+    Rates, select=st.sampled_from(list(Select)), policies=st.lists(rate_policies, min_size=1, max_size=3).map(tuple)
+)
+rules: st.SearchStrategy[Rule] = st.one_of(
+    st.builds(UpLimit, factor=st.sampled_from([1.5, 2.0]), minimum=st.sampled_from([1.0, 4.0])),
+    st.builds(Rate, up=one_way, down=one_way),
+    st.just(Rate()),
+    st.builds(MaxFactor, up=shares, down=shares),
+    st.builds(MinFactor, up=shares, down=shares),
+    st.builds(Cooldown, up_s=seconds, down_s=seconds, any_direction=st.booleans()),
+    st.builds(RoundUp, epsilon=st.sampled_from([0.0, 1e-9])),
+)
+windows: st.SearchStrategy[list[Rule]] = st.one_of(
+    st.just([]),
+    st.builds(StabiliseMax, window_s=seconds).map(lambda rule: [rule]),
+    st.builds(Stabilise, up_s=seconds, down_s=seconds).map(lambda rule: [rule]),
+)
+
+
+@st.composite
+def policies(draw: st.DrawFn) -> Policy:
+    target = draw(st.sampled_from([0.5, 0.7, 0.8, 1.0, 3.0]))
+    signal = draw(
+        st.one_of(
+            st.builds(
+                TotalAverage,
+                metric=st.just(LOAD),
+                target=st.just(target),
+                tolerance=st.builds(Tolerance, up=shares, down=shares),
+            ),
+            st.just(Factor(metric=LOAD, target=target)),
+        )
+    )
+    settle = draw(windows) + draw(st.lists(rules, max_size=4, unique_by=type))
+    least = draw(st.integers(1, 3))
+    bounds = Bounds(min_replicas=least, max_replicas=least + draw(st.sampled_from([0, 5, 40])))
+    return Policy(signals=(signal,), settle=tuple(draw(st.permutations(settle))), bounds=bounds)
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> tuple[Policy, Floats, int]:
+    """Half of the loads lie exactly on an edge: a whole number of pods, times an edge of the tolerance."""
+    policy = draw(policies())
+    (signal,) = policy.signals
+    assert isinstance(signal, TotalAverage | Factor)
+    edges = [1.0, 0.9, 1.1, 0.95, 1.05, 0.75, 1.25, 0.5, 1.5, 2.0]
+    on_edge = st.builds(lambda pods, edge: pods * edge * signal.target, st.integers(0, 45), st.sampled_from(edges))
+    load = draw(st.lists(st.one_of(on_edge, st.floats(0, 60)), min_size=1, max_size=60))
+    held = draw(st.sampled_from([1, 4]))
+    return policy, np.repeat(np.array(load), held), draw(st.integers(1, 50))
+
+
+def first_difference(policy: Policy, load: Floats, first_pods: int) -> str:
+    """Where lane and decide() part, with decide()'s explanation; empty when they never do."""
+    seen: list[tuple[Observation, Memory, Decision]] = []
+    slow = run(policy, load, first_pods=first_pods, watch=lambda *one: seen.append(one)).replicas
+    fast = replay(trailing_mean(load, 4), program(policy, STEP_S), first_pods)
+    different = np.flatnonzero(slow != fast)
+    if not len(different):
+        return ""
+    step = int(different[0])
+    why = sentence(policy, *seen[step - 1])
+    return f"step {step}: lane {fast[step]}, decide() {slow[step]} (before: {slow[step - 1]}): {why}"
+
+
+@settings(max_examples=400, deadline=None)
+@given(runs())
+def test_lane_and_decide_agree_in_every_step(drawn: tuple[Policy, Floats, int]) -> None:
+    policy, load, first_pods = drawn
+    assert not uncovered(policy)
+    assert first_difference(policy, load, first_pods) == ""
+
+
+def test_a_difference_is_shown_with_its_explanation(monkeypatch: pytest.MonkeyPatch) -> None:
+    import tests.sim.test_fast as here
+
+    monkeypatch.setattr(here, "replay", lambda signal, program, first: np.full(len(signal), first, dtype=np.int32))
+    shown = first_difference(on_load(), np.array([1.0, 9.0, 9.0]), 2)
+    assert shown.startswith("step 2: lane 2, decide() 6")
+
+
+def test_a_long_run_agrees_and_is_scored_alike() -> None:
+    steps = np.arange(2 * 5760)
+    noise = np.random.default_rng(3).standard_normal(len(steps))
+    load = np.maximum(0, (12 + 10 * np.sin(steps * 2 * np.pi / 5760)) * (1 + 0.2 * noise))
+    slow = run(on_load(), load, World(startup_s=120), first_pods=20)
+    (fast,) = sweep(load, trailing_mean(load, 4), [program(on_load(), STEP_S)], 20, [8], 5760)
+    for column, other in zip(fast[0], slow.days(5760), strict=True):
+        assert column == pytest.approx(other)
+    assert measure(load, slow.replicas, 8, 5760).violating == pytest.approx(slow.days(5760).violating)
+
+
+two_windows = (Stabilise(), StabiliseMax())
+span = Span(name="night", start=0, end=9, max_replicas=3)
+
+
+@pytest.mark.parametrize(
+    "policy, reason",
+    [
+        pytest.param(on_cpu(), "one signal", id="per-pod signal"),
+        pytest.param(replace(on_load(), signals=()), "one signal", id="no signal"),
+        pytest.param(replace(on_load(), outlook=OutlookChoice()), "forecast", id="forecast"),
+        pytest.param(replace(on_load(), admit=Admit(pin=3)), "pinned", id="pin"),
+        pytest.param(replace(on_load(), bounds=Bounds(spans=(span,))), "bounds", id="schedule"),
+        pytest.param(replace(on_load(), bounds=Bounds(min_replicas=0)), "zero", id="to zero"),
+        pytest.param(replace(on_load(), replays_noop=True), "repeats", id="no-op scalings"),
+        pytest.param(replace(on_load(), settle=(Velocity(),)), "Velocity", id="rule"),
+        pytest.param(replace(on_load(), settle=two_windows), "two", id="two windows"),
+    ],
+)
+def test_what_is_not_covered_says_why(policy: Policy, reason: str) -> None:
+    assert reason in uncovered(policy)
+
+
+WITHOUT_NUMBA = """
+import sys, warnings
+sys.modules["numba"] = None
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    from tests.sim.test_fast import first_difference
+    from tests.sim.policies import on_load
+    import numpy as np
+    assert first_difference(on_load(), np.arange(40.0), 2) == ""
+print(sum("numba is not installed" in str(one.message) for one in said))
+"""
+
+
+def test_without_numba_it_is_the_same_and_says_so_once() -> None:
+    done = subprocess.run([sys.executable, "-c", WITHOUT_NUMBA], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "1", done.stderr

@@ -1,0 +1,85 @@
+"""The simulated metrics pipeline: means of the last minute, seen a little later, sometimes not at all."""
+
+from __future__ import annotations
+
+from math import nan
+from typing import NamedTuple
+
+from trimtab.core.model import Missing, PodSamples, Reason, Samples, TotalSample
+from trimtab.policy import Metric, MetricKind, Signal, TotalAverage, Utilization, Watermark
+from trimtab.policy.signals import PodAverage
+from trimtab.sim.pods import Pods
+from trimtab.sim.world import FaultKind, World
+
+STALE_SCRAPES = 2  # the operator takes older samples for missing
+
+
+class Trouble(NamedTuple):
+    """What is wrong with the metrics now: a fault since a step, and values that come late."""
+
+    fault: FaultKind | None = None
+    since: int = 0
+    late_s: float = 0.0
+
+
+NO_TROUBLE = Trouble()
+
+
+class Meter:
+    """Remembers what was there to measure at each step and answers as a metrics API would."""
+
+    def __init__(self, world: World, start: float, step_s: float) -> None:
+        self._world, self._start, self._step_s = world, start, step_s
+        self._width = max(1, round(world.mean_s / step_s))
+        self.totals: list[float] = []  # load on all pods, by step
+        self.shares: list[float] = []  # how busy a ready pod was, of its own size
+        self.memory: list[float] = []  # bytes of a ready pod
+
+    def record(self, total: float, share: float, memory_bytes: float) -> None:
+        self.totals.append(total)
+        self.shares.append(share)
+        self.memory.append(memory_bytes)
+
+    def sample(self, signal: Signal, pods: Pods, trouble: Trouble = NO_TROUBLE) -> Samples | Missing:
+        """What the source answers at the end of the newest step."""
+        newest, fault = len(self.totals) - 1, trouble.fault
+        if fault is FaultKind.MISSING:
+            return Missing(reason=Reason.ABSENT)
+        step = trouble.since - 1 if fault is FaultKind.STALE else newest
+        step -= round((self._world.scrape_delay_s + trouble.late_s) / self._step_s)
+        at = self._start + (step + 1) * self._step_s
+        if step < 0:
+            return Missing(reason=Reason.ABSENT, detail="nothing has been scraped yet")
+        if (newest - step) * self._step_s > STALE_SCRAPES * self._world.mean_s:
+            return Missing(reason=Reason.STALE, since=at)
+        spoiled = _SPOILED.get(fault) if fault else None
+        if isinstance(signal, Utilization | PodAverage):
+            return self._of_pods(signal.metric, pods, step, at, spoiled)
+        total = self.mean(self.totals, step) if spoiled is None else spoiled
+        # HPA's averageValue and a watermark on averages divide the total themselves; others get one pod's share.
+        shared = isinstance(signal, TotalAverage) or (isinstance(signal, Watermark) and signal.average)
+        return TotalSample(value=total if shared else total / max(1, len(pods.all)), at=at)
+
+    def _of_pods(self, metric: Metric, pods: Pods, step: int, at: float, spoiled: float | None) -> PodSamples:
+        ready = pods.ready_names()
+        if metric.kind in (MetricKind.RESOURCE, MetricKind.CONTAINER) and metric.name == "memory":
+            value = self.mean(self.memory, step)
+        elif metric.kind in (MetricKind.RESOURCE, MetricKind.CONTAINER):
+            value = self.mean(self.shares, step) * (pods.ready_cores / max(1, pods.ready))
+        else:
+            value = self.mean(self.totals, step) / max(1, len(ready))
+        values = dict.fromkeys(ready, value if spoiled is None else spoiled)
+        if len(ready) < len(pods.all):
+            values |= dict.fromkeys((pod.name for pod in pods.all if not pod.ready), 0.0)
+        return PodSamples(values=values, at=at, window_s=self._world.mean_s)
+
+    def mean(self, series: list[float], step: int) -> float:
+        """The mean of the last minute up to a step, added up from the newest on as the compiled lane does."""
+        first = max(0, step - self._width + 1)
+        total = 0.0
+        for index in range(step, first - 1, -1):
+            total += series[index]
+        return total / (step - first + 1)
+
+
+_SPOILED: dict[FaultKind, float] = {FaultKind.NAN: nan, FaultKind.NEGATIVE: -1.0, FaultKind.ZERO: 0.0}
