@@ -21,10 +21,11 @@ def together(plan: Plan, seen: Observation, holds: dict[Move, Hold | None]) -> d
     out = next((move for move in holds if move.axis is Axis.REPLICAS), None)
     if out is None:
         return holds
-    blocked = holds[out]
-    if blocked is not None:
-        return {move: hold or _held_with_replicas(plan, seen, out, move, blocked) for move, hold in holds.items()}
-    return holds | {out: _held_with_sizes(plan, seen, out, holds)}
+    blocked = holds[out] or _held_with_sizes(plan, seen, out, holds)
+    if blocked is None:
+        return holds
+    rest = {move: hold or _held_with_replicas(plan, seen, out, move, blocked) for move, hold in holds.items()}
+    return rest | {out: blocked}
 
 
 def _go_along(holds: dict[Move, Hold | None]) -> dict[Move, Hold | None]:
