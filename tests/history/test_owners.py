@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from trimtab.history.owners import Member, Owned, gather
+from trimtab.history.owners import Member, Owned, _owned, gather
 from trimtab.history.source import Selection
 from trimtab.history.workloads import plan
 
@@ -124,3 +124,12 @@ def test_listed_pods_get_a_page_of_their_own() -> None:
     labels = {"namespace": "a", "stem": "plain", "pod": "plain", "container": "main"}
     assert second.name(labels) == "a/Custom/thing/main/plain"
     assert first.name(labels) is None
+
+
+def test_labels_as_kube_state_metrics_has_them() -> None:
+    owner = {"owner_kind": "ReplicaSet", "owner_name": "web-1"}
+    moved = {"namespace": "monitoring", "pod": "ksm-0", "exported_namespace": "a", "exported_pod": "web-1-x", **owner}
+    twice = [{"namespace": "a", "pod": "web-1-x", "instance": one, **owner} for one in ("ksm-0", "ksm-1")]
+    bare = {"namespace": "a", "pod": "solo", "owner_kind": "<none>", "owner_name": "<none>"}
+    expected = {Owned("a", "web-1-x", "ReplicaSet", "web-1"), Owned("a", "solo", "", "")}
+    assert _owned([moved, *twice, bare], "pod") == expected

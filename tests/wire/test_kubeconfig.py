@@ -54,6 +54,14 @@ def test_a_kubeconfig_that_is_not_there_is_not_replaced_by_another(tmp_path: Pat
         connect(None, str(tmp_path / "absent"))
 
 
+def test_a_context_is_never_replaced_by_the_cluster_we_run_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    with pytest.raises(InvalidInput, match="no kubeconfig that could hold it"):
+        connect("prod")
+
+
 @pytest.mark.parametrize("content", ["just text", "[1, 2]", "{a: ["])
 def test_a_file_that_is_no_kubeconfig(tmp_path: Path, content: str) -> None:
     (tmp_path / "config").write_text(content)

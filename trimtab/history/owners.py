@@ -90,8 +90,13 @@ async def from_metrics(prometheus: Prometheus, matchers: str, start: float, end:
 
 def _owned(series: list[dict[str, str]], label: str) -> set[Owned]:
     """A set: two replicas of kube-state-metrics say the same thing twice."""
-    wanted = ("namespace", label, "owner_kind", "owner_name")  # "<none>" or nothing where there is no owner
-    return {Owned(*(labels.get(key, "").replace("<none>", "") for key in wanted)) for labels in series}
+    wanted = ("namespace", label, "owner_kind", "owner_name")
+    return {Owned(*(_label(labels, key) for key in wanted)) for labels in series}
+
+
+def _label(labels: dict[str, str], key: str) -> str:
+    """A scrape without honor_labels moves the object's namespace and pod to exported_*; "<none>": no owner."""
+    return (labels.get(f"exported_{key}") or labels.get(key, "")).replace("<none>", "")
 
 
 async def from_api(kube: Kube, namespaces: tuple[str, ...]) -> list[Member]:

@@ -7,6 +7,7 @@ import ssl
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -96,6 +97,7 @@ class Access:
         return self._contexts[credential.certificate]
 
 
+@cache
 def _environment_proxy(url: str) -> str | None:
     parts = urlsplit(url)
     if proxy_bypass(parts.hostname or ""):

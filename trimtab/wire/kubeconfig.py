@@ -117,6 +117,8 @@ def connect(context: str | None = None, kubeconfig: str | None = None) -> Access
         return Kubeconfig(paths).access(context)
     if kubeconfig or os.environ.get("KUBECONFIG"):
         raise InvalidInput("kubeconfig", listed, "there is no such file")
+    if context:  # never fall back to a cluster that was not meant
+        raise InvalidInput("context", context, "there is no kubeconfig that could hold it: set KUBECONFIG")
     return in_cluster()
 
 
