@@ -45,7 +45,7 @@ def plan(rule: Buckets, vertical: Vertical, ask: Ask, steps: list[Step]) -> Plan
         return Plan(replicas=ask.current, sizes=ask.sizes, joint=True)
     if replicas != ask.wanted:
         steps.append(_step(RuleName.BUCKETS, Axis.REPLICAS, ask.wanted, replicas))
-    return Plan(replicas=replicas, sizes=write(vertical, ask, sizes, RuleName.BUCKETS, steps), joint=True)
+    return Plan(replicas=replicas, sizes=write(vertical, ask, found, sizes, RuleName.BUCKETS, steps), joint=True)
 
 
 def total(need: Need, ask: Ask) -> float:

@@ -34,7 +34,7 @@ def plan(rule: Capacity, vertical: Vertical, ask: Ask, steps: list[Step]) -> Pla
     if replicas != ask.wanted:
         steps.append(_step(Axis.REPLICAS, ask.wanted, replicas))
     sizes = {axis: _size(rule, need, totals[axis], ask, replicas, axis, steps) for axis, need in found.items()}
-    return Plan(replicas=replicas, sizes=write(vertical, ask, sizes, RuleName.CAPACITY, steps), joint=True)
+    return Plan(replicas=replicas, sizes=write(vertical, ask, found, sizes, RuleName.CAPACITY, steps), joint=True)
 
 
 def total(need: Need, ask: Ask, axis: Axis) -> float:

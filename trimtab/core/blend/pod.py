@@ -19,25 +19,49 @@ GRAIN = {Axis.CPU: 1.0 / CPU_GRAIN, Axis.MEMORY: MEMORY_STEP}
 _NOISE = 1e-6  # of a grain
 
 
-class Need(NamedTuple):
-    """One resource of one replica: what its containers have, should have, and may have."""
+class Part(NamedTuple):
+    """One resource of one container: what it has, should have, and may have."""
 
+    name: str
     present: float
     target: float
     least: float
     most: float  # inf: nothing bounds it
 
 
+class Need(NamedTuple):
+    """The same of a whole replica: its containers added up."""
+
+    present: float
+    target: float
+    least: float
+    most: float
+    parts: tuple[Part, ...] = ()
+
+
 def needs(vertical: Vertical, ask: Ask) -> dict[Axis, Need]:
-    """The resources that may move; a container without a request has zero of it."""
-    return {axis: _need(vertical, ask, axis) for axis in RESOURCES if _recommended(vertical, ask, axis)}
+    """The resources that may move."""
+    found = {axis: parts(vertical, ask, axis) for axis in RESOURCES}
+    return {axis: _need(vertical, axis, of) for axis, of in found.items() if of}
+
+
+def parts(vertical: Vertical, ask: Ask, axis: Axis) -> list[Part]:
+    """Containers whose resource vertical has an opinion on and may write; a request that is not set is zero."""
+    found = []
+    for name, recommended in ask.targets.items():
+        target, size = amount(recommended, axis), ask.sizes.get(name)
+        rule = rule_for(vertical, name) if target is not None and size is not None else None
+        if target is None or size is None or rule is None or not (rule.cpu if axis is Axis.CPU else rule.memory):
+            continue
+        found.append(Part(name, amount(size.requests, axis) or 0.0, target, *_allowed(rule, size, axis)))
+    return found
 
 
 def write(
-    vertical: Vertical, ask: Ask, replica: dict[Axis, float], why: RuleName, steps: list[Step]
+    vertical: Vertical, ask: Ask, found: dict[Axis, Need], replica: dict[Axis, float], why: RuleName, steps: list[Step]
 ) -> dict[str, ContainerSize]:
     """The sizes of all containers when one replica gets this much; limits follow by the vertical policy."""
-    split = {axis: _divide(vertical, ask, axis, size, steps) for axis, size in replica.items()}
+    split = {axis: _divide(found[axis].parts, size, GRAIN[axis]) for axis, size in replica.items()}
     return written(vertical, ask, split, why, steps)
 
 
@@ -57,51 +81,25 @@ def written(
     return sizes
 
 
-def allowed(vertical: Vertical, ask: Ask, name: str, axis: Axis) -> tuple[float, float]:
-    """The smallest and the largest request of a container; a limit that may not move is a bound too."""
-    rule = rule_for(vertical, name)
-    assert rule is not None
-    least, most = amount(rule.least, axis) or 0.0, amount(rule.most, axis)
-    fixed = amount(ask.sizes[name].limits, axis) if rule.requests_only else None
-    return least, min(inf if most is None else most, fixed or inf)
+def _allowed(rule: ContainerRule, size: ContainerSize, axis: Axis) -> tuple[float, float]:
+    """The smallest and the largest request; a limit that may not move is a bound too."""
+    most = amount(rule.most, axis)
+    fixed = amount(size.limits, axis) if rule.requests_only else None
+    return amount(rule.least, axis) or 0.0, min(inf if most is None else most, fixed or inf)
 
 
-def _need(vertical: Vertical, ask: Ask, axis: Axis) -> Need:
-    names = _recommended(vertical, ask, axis)
-    bounds = [allowed(vertical, ask, name, axis) for name in names]
-    return Need(
-        present=sum(amount(ask.sizes[name].requests, axis) or 0.0 for name in names),
-        target=sum(_target(ask, name, axis) for name in names),
-        least=max(sum(least for least, _ in bounds), amount(vertical.floor, axis) or 0.0),
-        most=sum(most for _, most in bounds),
-    )
+def _need(vertical: Vertical, axis: Axis, of: list[Part]) -> Need:
+    least = max(sum(part.least for part in of), amount(vertical.floor, axis) or 0.0)
+    sums = sum(part.present for part in of), sum(part.target for part in of)
+    return Need(*sums, least, sum(part.most for part in of), tuple(of))
 
 
-def _recommended(vertical: Vertical, ask: Ask, axis: Axis) -> list[str]:
-    """Containers whose resource vertical has an opinion on and may write."""
-    return [
-        name
-        for name, target in ask.targets.items()
-        if amount(target, axis) is not None and name in ask.sizes and _controls(rule_for(vertical, name), axis)
-    ]
-
-
-def _controls(rule: ContainerRule | None, axis: Axis) -> bool:
-    return rule is not None and (rule.cpu if axis is Axis.CPU else rule.memory)
-
-
-def _target(ask: Ask, name: str, axis: Axis) -> float:
-    return amount(ask.targets[name], axis) or 0.0
-
-
-def _divide(vertical: Vertical, ask: Ask, axis: Axis, size: float, steps: list[Step]) -> dict[str, float]:
-    names, grain = _recommended(vertical, ask, axis), GRAIN[axis]
-    bounds = {name: allowed(vertical, ask, name, axis) for name in names}
-    shares = proportional(size, {name: _target(ask, name, axis) for name in names}, grain, bounds)
-    present = {name: amount(ask.sizes[name].requests, axis) or 0.0 for name in names}
-    close = all(abs(shares[name] - present[name]) < 2 * grain for name in names)
-    if close and size <= sum(present.values()) + _NOISE * grain:
-        return present  # it has that already, to the last grain
+def _divide(of: tuple[Part, ...], size: float, grain: float) -> dict[str, float]:
+    bounds = {part.name: (part.least, part.most) for part in of}
+    shares = proportional(size, {part.name: part.target for part in of}, grain, bounds)
+    close = all(abs(shares[part.name] - part.present) < 2 * grain for part in of)
+    if close and size <= sum(part.present for part in of) + _NOISE * grain:
+        return {part.name: part.present for part in of}  # it has that already, to the last grain
     return shares
 
 

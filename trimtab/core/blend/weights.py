@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from math import ceil, floor
 
-from trimtab.core.blend.ask import RESOURCES, Ask, amount, clamped
-from trimtab.core.blend.pod import GRAIN, allowed, written
-from trimtab.core.limits import rule_for
+from trimtab.core.blend.ask import RESOURCES, Ask, clamped
+from trimtab.core.blend.pod import GRAIN, parts, written
 from trimtab.core.model import Plan, RuleName, Step
 from trimtab.policy import Axis, Stage, Vertical, Weights
 
@@ -65,19 +64,14 @@ def _requests(
 ) -> dict[str, float]:
     """The new requests of the containers that move, and a step for each that wants to and may not."""
     moved: dict[str, float] = {}
-    for name in ask.targets:
-        target = amount(ask.targets[name], axis)
-        if target is None or name not in ask.sizes or rule_for(vertical, name) is None:
-            continue
-        now = amount(ask.sizes[name].requests, axis) or 0.0
-        part = _share_of(rule, ask, share, up=target > now)
-        least, most = allowed(vertical, ask, name, axis)
-        request = min(max(weighted_request(now, target, part, axis), least), most)
+    for name, present, target, least, most in parts(vertical, ask, axis):
+        part = _share_of(rule, ask, share, up=target > present)
+        request = min(max(weighted_request(present, target, part, axis), least), most)
         if part == 0.0:
-            if abs(target - now) >= GRAIN[axis]:
-                steps.append(_step(RuleName.WEIGHTS, axis, target, now, name))
-        elif rule.exact and request > now and not (ask.stuck or ask.overloaded):
-            steps.append(_step(RuleName.UPDATE_MODE, axis, request, now, name, "replicas can still grow"))
+            if abs(target - present) >= GRAIN[axis]:
+                steps.append(_step(RuleName.WEIGHTS, axis, target, present, name))
+        elif rule.exact and request > present and not (ask.stuck or ask.overloaded):
+            steps.append(_step(RuleName.UPDATE_MODE, axis, request, present, name, "replicas can still grow"))
         else:
             moved[name] = request
     return moved
