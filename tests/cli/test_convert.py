@@ -1,0 +1,282 @@
+"""trimtab convert: what one autoscaler says, in the words of another; what cannot be said is listed."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner
+from hypothesis import given, settings
+
+from tests.kinds import generate
+from trimtab.cli import main
+from trimtab.errors import InvalidInput
+from trimtab.kinds import Scaler, read
+from trimtab.kinds.convert import TARGETS, convert
+from trimtab.policy import Policy
+
+NOW = 1_700_000_000.0
+Manifest = dict[str, Any]
+
+
+def policy(manifest: Manifest) -> Policy:
+    obj = read(manifest)
+    assert isinstance(obj, Scaler)
+    return obj.to_policy(NOW)
+
+
+def there_and_back(manifest: Manifest, home: str) -> tuple[Manifest, list[str]]:
+    out, lost = convert(manifest, "autoscaler")
+    back, more = convert(out, home)
+    return back, [one.path for one in (*lost, *more)]
+
+
+@settings(max_examples=100, deadline=None)
+@given(manifest=generate.HPAS)
+def test_an_hpa_survives_the_way_there_and_back(manifest: Manifest) -> None:
+    back, lost = there_and_back(manifest, "hpa")
+    assert lost == []
+    if not manifest["spec"].get("metrics"):
+        manifest["spec"].pop("metrics", None)  # an empty list says what no list says
+    assert back == manifest
+
+
+@settings(max_examples=150, deadline=None)
+@given(manifest=generate.EHPAS)
+def test_an_ehpa_survives_unless_a_loss_is_reported(manifest: Manifest) -> None:
+    back, lost = there_and_back(manifest, "ehpa")
+    if not lost:
+        assert policy(back) == policy(manifest)
+    else:
+        assert all("prediction" in path or "specificReplicas" in path for path in lost)
+
+
+@settings(max_examples=150, deadline=None)
+@given(manifest=generate.HVPAS)
+def test_the_blend_and_the_bounds_of_an_hvpa_survive(manifest: Manifest) -> None:
+    back, lost = there_and_back(manifest, "hvpa")
+    before, after = policy(manifest), policy(back)
+    assert (after.blend, after.bounds) == (before.blend, before.bounds)
+    if not any("deploy" in path for path in lost):
+        assert after.signals == before.signals
+
+
+@settings(max_examples=100, deadline=None)
+@given(manifest=generate.CUSTOM)
+def test_the_same_kind_is_the_same_manifest(manifest: Manifest) -> None:
+    for name, target in TARGETS.items():
+        if target.kind == manifest["kind"]:
+            assert convert(manifest, name) == (manifest, [])
+
+
+@settings(max_examples=200, deadline=None)
+@given(manifest=generate.AUTOSCALERS)
+def test_what_an_autoscaler_says_is_either_kept_or_reported(manifest: Manifest) -> None:
+    for name in ("hpa", "ehpa", "hvpa"):
+        if "maxReplicas" not in manifest["spec"]:
+            with pytest.raises(InvalidInput, match="vertical alone"):
+                convert(manifest, name)
+            continue
+        made, lost = convert(manifest, name)
+        spoken = set(manifest["spec"]) - {"scaleTargetRef", "minReplicas", "maxReplicas", "metrics"}
+        kept = json.dumps(made)
+        for field in spoken:
+            value = manifest["spec"][field]
+            said = any(one.path.startswith(f"spec.{field}") for one in lost)
+            words = {"forecast": "predict", "schedules": "crons", "mode": "Preview", "vertical": "vpa", "blend": ""}
+            assert said or not value or value == "Auto" or words.get(field, field) in kept or "paused" in kept
+
+
+def test_predictive_hpa_and_forecast_are_the_same_thing() -> None:
+    manifest = yaml.safe_load(HPA)
+    manifest["metadata"]["annotations"] = {"predictive": "true"}
+    made, lost = convert(manifest, "autoscaler")
+    assert (made["spec"]["forecast"], lost) == ({"model": "linear"}, [])
+    assert "annotations" not in made["metadata"]
+    assert convert(made, "hpa").manifest["metadata"]["annotations"] == {"predictive": "true"}
+
+
+HPA = """
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: web, uid: x, resourceVersion: "1", creationTimestamp: null}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+  maxReplicas: 5
+"""
+KEDA = """
+apiVersion: keda.sh/v1alpha1
+kind: ScaledObject
+metadata: {name: web, annotations: {autoscaling.keda.sh/paused-replicas: "4"}}
+spec:
+  scaleTargetRef: {name: web}
+  minReplicaCount: 0
+  pollingInterval: 10
+  cooldownPeriod: 60
+  fallback: {failureThreshold: 3, replicas: 6, behavior: currentReplicasIfHigher}
+  advanced:
+    horizontalPodAutoscalerConfig:
+      behavior: {scaleDown: {stabilizationWindowSeconds: 60}}
+  triggers:
+  - {type: cpu, metricType: Utilization, metadata: {value: "60", containerName: app}}
+  - {type: memory, metricType: AverageValue, metadata: {value: 200Mi}}
+  - {type: prometheus, metadata: {serverAddress: "http://p", query: up, threshold: "50", activationThreshold: "1"}}
+  - {type: cron, metadata: {timezone: Europe/Berlin, start: 0 8 * * 1-5, end: 0 18 * * 1-5, desiredReplicas: "10"}}
+  - {type: kafka, metadata: {topic: orders}}
+"""
+
+
+def test_keda() -> None:
+    made, lost = convert(yaml.safe_load(KEDA), "autoscaler")
+    spec = made["spec"]
+    assert spec["scaleTargetRef"] == {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    assert (spec["minReplicas"], spec["maxReplicas"]) == (0, 100)
+    assert [metric["type"] for metric in spec["metrics"]] == ["ContainerResource", "Resource", "Prometheus"]
+    assert spec["metrics"][2]["prometheus"]["target"] == {"type": "AverageValue", "averageValue": "50"}
+    assert spec["schedules"] == [
+        {
+            "name": "cron-3",
+            "timezone": "Europe/Berlin",
+            "start": "0 8 * * 1-5",
+            "end": "0 18 * * 1-5",
+            "minReplicas": 10,
+        }
+    ]
+    assert spec["onMetricFailure"] == {"holdSeconds": 30, "then": {"replicas": 6}}
+    assert spec["behavior"] == {"scaleDown": {"stabilizationWindowSeconds": 60}}
+    assert made["metadata"]["annotations"] == {"trimtab.dev/pin": "4"}
+    assert {one.path for one in lost} == {
+        "spec.triggers[2].metadata.serverAddress",
+        "spec.triggers[2].metadata.activationThreshold",
+        "spec.triggers[4]",
+        "spec.pollingInterval",
+        "spec.cooldownPeriod",
+    }
+
+
+@pytest.mark.parametrize(
+    "change, path",
+    [
+        ({"minReplicaCount": "two"}, "spec.minReplicaCount"),
+        ({"triggers": ["cpu"]}, "spec.triggers[0]"),
+        ({"triggers": [{"type": "cpu", "metadata": {"value": "half"}}]}, "spec.triggers[0].metadata.value"),
+        (
+            {"triggers": [{"type": "cron", "metadata": {"desiredReplicas": "x"}}]},
+            "spec.triggers[0].metadata.desiredReplicas",
+        ),
+        ({"scaleTargetRef": "web"}, "spec.scaleTargetRef"),
+    ],
+)
+def test_what_keda_would_not_take_is_refused_with_its_path(change: Manifest, path: str) -> None:
+    manifest = yaml.safe_load(KEDA)
+    manifest["spec"] |= change
+    with pytest.raises(InvalidInput) as caught:
+        convert(manifest, "autoscaler")
+    assert caught.value.path == path
+
+
+def test_a_static_fallback_may_lower() -> None:
+    manifest = yaml.safe_load(KEDA)
+    del manifest["spec"]["fallback"]["behavior"]
+    assert convert(manifest, "autoscaler").manifest["spec"]["onMetricFailure"]["then"]["allowDecrease"] is True
+
+
+VPA = """
+apiVersion: autoscaling.k8s.io/v1
+kind: VerticalPodAutoscaler
+metadata: {name: web}
+spec:
+  targetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+  updatePolicy: {updateMode: %s, minReplicas: 2}
+  resourcePolicy:
+    containerPolicies:
+    - {containerName: app, minAllowed: {cpu: 100m}, controlledValues: RequestsOnly}
+  recommenders: [{name: other}]
+"""
+
+
+@pytest.mark.parametrize(
+    "mode, apply", [("Auto", "InPlaceOrRecreate"), ("Recreate", "Recreate"), ('"Off"', "Never"), ("Initial", "InPlace")]
+)
+def test_vpa(mode: str, apply: str) -> None:
+    made, lost = convert(yaml.safe_load(VPA % mode), "autoscaler")
+    policies = [{"containerName": "app", "minAllowed": {"cpu": "100m"}, "controlledValues": "RequestsOnly"}]
+    assert made["spec"]["vertical"] == {"apply": apply, "resourcePolicy": {"containerPolicies": policies}}
+    assert policy(made).signals == ()
+    expected = {"spec.updatePolicy.minReplicas", "spec.recommenders"}
+    assert {one.path for one in lost} == expected | ({"spec.updatePolicy.updateMode"} if mode == "Initial" else set())
+
+
+def test_vertical_alone_cannot_be_an_hpa() -> None:
+    with pytest.raises(InvalidInput, match="vertical alone has no equivalent"):
+        convert(yaml.safe_load(VPA % "Auto"), "hpa")
+
+
+def test_custom_hpa_values() -> None:
+    values = {
+        "target": {"deployment": "web", "namespace": "shop", "value": 100},
+        "minReplicas": 10,
+        "maxReplicas": 50,
+        "prometheus": {"url": "http://localhost", "port": 80, "query": "up"},
+        "behavior": {"scaleUpMaxFactor": 0.5},
+        "dryRun": True,
+    }
+    made, lost = convert(values, "autoscaler")
+    assert made["metadata"] == {"name": "web-custom-hpa", "namespace": "shop"}
+    assert made["spec"]["behavior"]["scaleUp"] == {
+        "stabilizationWindowSeconds": 0,
+        "tolerance": 0,
+        "cooldownSeconds": 15,
+        "minFactor": 0.1,
+        "maxFactor": 0.5,
+    }
+    assert made["spec"]["mode"] == "Shadow"
+    assert [one.path for one in lost] == ["prometheus.url", "prometheus.port"]
+
+
+def test_hvpa_reports_its_gates() -> None:
+    spec = {
+        "targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+        "hpaTemplate": {"maxReplicas": 4},
+        "vpaTemplate": {"updatePolicy": {}, "resourcePolicy": {"containerPolicies": [{"MinAllowed": {"cpu": "1"}}]}},
+        "scaleUpStabilizationWindow": "2m",
+        "weightBasedScalingIntervals": [{"vpaWeight": 0.6}],
+    }
+    hvpa = {"apiVersion": "autoscaling.k8s.io/v1alpha1", "kind": "Hvpa", "metadata": {"name": "web"}, "spec": spec}
+    made, lost = convert(copy.deepcopy(hvpa), "autoscaler")
+    assert made["spec"]["vertical"]["resourcePolicy"]["containerPolicies"] == [{"minAllowed": {"cpu": "1"}}]
+    paths = [one.path for one in lost]
+    assert paths == ["spec.vpaTemplate.updatePolicy", "spec.scaleUpStabilizationWindow", "spec.minCpuChange"]
+
+
+def run(*args: str, text: str) -> tuple[int, str, str]:
+    result = CliRunner().invoke(main, ["convert", "-", *args], input=text)
+    return result.exit_code, result.stdout, result.stderr
+
+
+def test_the_command_converts_what_it_can_and_says_what_it_cannot() -> None:
+    text = HPA + "---\nkind: Deployment\nmetadata: {name: web}\n---" + KEDA + "---\nbroken: [\n"
+    code, out, err = run("--to", "autoscaler", text=text)
+    made = list(yaml.safe_load_all(out))
+    assert code == 2
+    assert [one["kind"] for one in made] == ["Autoscaler", "Autoscaler"]
+    assert "uid" not in made[0]["metadata"]
+    assert "left out: Deployment is no autoscaler" in err
+    assert "warning: spec.triggers[4]" in err
+    assert ": error: line " in err
+
+
+def test_strict_and_json() -> None:
+    code, out, _ = run("--to", "autoscaler", "--strict", "-o", "json", text=KEDA)
+    assert code == 1
+    assert json.loads(out)["kind"] == "Autoscaler"
+    assert run("--to", "autoscaler", "--strict", text=HPA)[0] == 0
+
+
+def test_an_invalid_object_is_refused_with_its_lines() -> None:
+    code, out, err = run("--to", "ehpa", text=HPA.replace("maxReplicas: 5", "maxReplicas: five"))
+    assert (code, out) == (2, "")
+    assert "-:7: error: spec.maxReplicas: 'five': write a whole number" in err

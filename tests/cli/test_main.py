@@ -1,0 +1,63 @@
+"""The command line itself: help without imports, errors as sentences, exit codes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import click
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from trimtab import cli
+from trimtab.cli import COMMANDS, main
+from trimtab.errors import InvalidInput
+
+
+def test_help_lists_every_command_and_imports_none() -> None:
+    code = (
+        "import sys; from trimtab.cli import main\n"
+        "try: main(['--help'])\n"
+        "finally: assert not {'pydantic', 'numpy', 'aiohttp', 'yaml'} & set(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert all(name in done.stdout for name in COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_its_module_and_help(name: str) -> None:
+    result = CliRunner().invoke(main, [name, "--help"])
+    assert result.exit_code == 0, result.output
+    assert "Usage:" in result.stdout
+
+
+def test_crds_prints_all_or_the_named_ones() -> None:
+    everything = list(yaml.safe_load_all(CliRunner().invoke(main, ["crds"]).stdout))
+    assert len(everything) == 5
+    (ehpa,) = yaml.safe_load_all(CliRunner().invoke(main, ["crds", "ehpa"]).stdout)
+    assert ehpa["spec"]["names"]["shortNames"] == ["ehpa"]
+    wrong = CliRunner().invoke(main, ["crds", "ehap"])
+    assert (wrong.exit_code, wrong.stdout) == (2, "")
+    assert "did you mean ehpa?" in wrong.stderr
+
+
+def _command_that(error: Exception) -> click.Command:
+    @click.command()
+    def command() -> None:
+        raise error
+
+    return command
+
+
+@pytest.mark.parametrize(
+    "error, said",
+    [(InvalidInput("a.b", 1, "write 2"), "trimtab: a.b: 1: write 2"), (ValueError("odd"), "this is a bug")],
+)
+def test_errors_are_sentences(error: Exception, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli.Lazy, "get_command", lambda *_: _command_that(error))
+    result = CliRunner().invoke(main, ["lint"])
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert "Traceback" not in result.output
