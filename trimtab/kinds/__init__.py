@@ -59,7 +59,7 @@ def kind_of(manifest: Mapping[str, Any]) -> type[Kind]:
 
 def without_nulls(value: Any) -> Any:
     """`field:` with nothing behind it means that the field is not there, as it does to the API server."""
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return {name: without_nulls(inner) for name, inner in value.items() if inner is not None}
     return [without_nulls(inner) for inner in value] if isinstance(value, list) else value
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
+from pydantic.alias_generators import to_snake
 
 from trimtab.kinds.amounts import Count, Target, Text
 from trimtab.kinds.meta import ObjectRef
@@ -127,9 +128,10 @@ def _one_member(members: tuple[str, ...]) -> Rule:
     names = {member: member[0].upper() + member[1:] for member in members}
     cel = " && ".join(f"has(self.{member}) == (self.type == '{name}')" for member, name in names.items())
 
+    attributes = [(to_snake(member), name) for member, name in names.items()]
+
     def holds(spec: Any) -> bool:
-        written = spec.model_dump(by_alias=True, exclude_none=True)
-        return all((member in written) == (spec.type == name) for member, name in names.items())
+        return all((getattr(spec, member) is not None) == (spec.type == name) for member, name in attributes)
 
     return Rule(holds, at="type", fix="fill in the member that type names, and no other", cel=cel)
 

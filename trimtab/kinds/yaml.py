@@ -202,6 +202,8 @@ class _Builder:
         raise self._refuse(node, node.tag, "manifests have no tags of their own")
 
     def _int(self, text: str) -> int | str:
+        if text.isdecimal() and (text[0] != "0" or text == "0"):
+            return int(text)
         if not _INT.match(text):
             return text  # 12:30, which YAML 1.1 would read in base sixty
         plain = text.replace("_", "")
