@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from typing import get_args
 
 import click
 from rich.console import Console
 
+from trimtab.cli.output import dump, output_option, to_yaml
 from trimtab.cli.recommend_ask import Ask, Gathered, gather
 from trimtab.cli.recommend_table import explained, table
 from trimtab.core.advise import Recommendation
@@ -20,7 +22,6 @@ from trimtab.live.advisor.worth import Prices, Ranked, Severity, rank, total_sav
 from trimtab.policy import Advice, Inspection
 from trimtab.web.recommend_report import page
 
-FORMATS = ("table", "json", "yaml", "html")
 TYPES = {"hpa": Advice.HPA, "resource": Advice.RESOURCE, "replicas": Advice.REPLICAS}
 PIPED = 160  # columns where nobody looks: lines are not cut for a terminal
 EXPLAINED = 3  # up to so many workloads are explained without being asked to
@@ -56,7 +57,7 @@ EXPLAINED = 3  # up to so many workloads are explained without being asked to
 )
 @click.option("--set", "config", multiple=True, metavar="KEY=VALUE", help="A setting of document 000; may be repeated.")
 @click.option("--timezone", default="", help="In which hours of the day are counted, such as Europe/Berlin.")
-@click.option("-o", "--output", type=click.Choice(FORMATS), default="table", show_default=True)
+@output_option("table", "json", "yaml", "html")
 @click.option("--as", "shape", type=click.Choice(get_args(Shape)), help="Write manifests to apply or commit.")
 @click.option("--explain", is_flag=True, help="A plot and the reasons for every workload.")
 @click.option("--cpu-price", type=click.FloatRange(0), default=0.0, help="Of one core for an hour.")
@@ -146,7 +147,7 @@ def show(
     ranked: list[Ranked], rules: Inspection, found: Gathered, output: str, shape: Shape | None, explain: bool
 ) -> None:
     if shape is not None:
-        click.echo(_documents(_manifests(ranked, rules, shape)), nl=False)
+        dump(_manifests(ranked, rules, shape), "json" if output == "json" else "yaml")
     elif output == "table":
         console = Console() if sys.stdout.isatty() else Console(width=PIPED)
         console.print(table(ranked, rules))
@@ -166,27 +167,7 @@ def _manifests(ranked: list[Ranked], rules: Inspection, shape: Shape) -> list[Ma
     ]
 
 
-def _documents(manifests: list[Manifest]) -> str:
-    return "".join(f"---\n{_yaml(one)}" for one in manifests)
-
-
 def _written(reports: list[Manifest], rules: Inspection, found: Gathered, output: str) -> str:
     if output == "html":
         return page(reports, f"Advice of type {rules.advice}", found.where)
-    if output == "yaml":
-        return _yaml(reports)
-    import json
-
-    return json.dumps(reports, indent=2) + "\n"
-
-
-def _yaml(value: object) -> str:
-    """Without anchors: the same dict may stand in several manifests."""
-    import yaml
-
-    class Plain(yaml.SafeDumper):
-        def ignore_aliases(self, data: object) -> bool:
-            return True
-
-    text: str = yaml.dump(value, Dumper=Plain, sort_keys=False, default_flow_style=False)
-    return text
+    return to_yaml(reports) if output == "yaml" else json.dumps(reports, indent=2) + "\n"

@@ -21,7 +21,7 @@ _RECOMMEND = {
 def advise(inspection: Inspection, workload: Workload, at: float) -> Recommendation | Findings:
     """The recommendation, or everything that speaks against one."""
     against = inspect_pods(inspection, workload, at)
-    if inspection.advice is Advice.HPA:
+    if inspection.advice is Advice.HPA and workload.kind != "DaemonSet":  # nothing could follow from its usage
         against += inspect_usage(inspection, workload)
     if against:
         return Findings(reasons=tuple(against))

@@ -17,7 +17,7 @@ LEAST_CORES = 0.01
 class Severity(enum.IntEnum):
     """In the order of the table."""
 
-    RISK = 0  # it has less than its load needs
+    RISK = 0  # it has less than advised, or its load is more than it requests at all
     SAVING = 1
     FINE = 2
     FAILED = 3
@@ -66,7 +66,7 @@ def severity(outcome: Outcome, result: Recommendation) -> Severity:
     cores = outcome.target.replicas * sum(size.cpu_cores or 0.0 for size in sizes)
     memory = outcome.target.replicas * sum(size.memory_bytes or 0.0 for size in sizes)
     shares = [result.saved_cores / max(cores, LEAST_CORES), result.saved_bytes / max(memory, 1.0)]
-    if min(shares) < -LEAST_SHARE:
+    if min(shares) < -LEAST_SHARE or (result.evidence.p95_cores or 0.0) > cores:
         return Severity.RISK
     return Severity.SAVING if max(shares) > LEAST_SHARE else Severity.FINE
 

@@ -1,0 +1,164 @@
+"""`trimtab recommend` without a cluster: usage from a file, requests from a manifest or from options."""
+
+from __future__ import annotations
+
+import json
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from trimtab.cli import main
+from trimtab.kinds import read
+
+START = 1_700_006_400  # a midnight
+REQUESTS = ("--replicas", "10", "--cpu-request", "2")
+WEB = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: shop}
+spec:
+  replicas: 10
+  template:
+    spec:
+      containers:
+      - {name: app, resources: {requests: {cpu: "2", memory: 1Gi}}}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+"""
+
+
+def rows(name: str, night: float, day: float) -> str:
+    """Seven days of ten-minute samples, busy from 8 to 20 o'clock."""
+    times = np.arange(START, START + 7 * 86400, 600)
+    hours = times % 86400 // 3600
+    values = np.where((hours >= 8) & (hours < 20), day, night)
+    return "".join(f"{at},{value},{name}\n" for at, value in zip(times.tolist(), values.tolist(), strict=True))
+
+
+@pytest.fixture
+def usage(tmp_path: Path) -> str:
+    """A shop with a day and a night, a flat one, and a small one."""
+    path = tmp_path / "usage.csv"
+    text = rows("shop/Deployment/web", 4.0, 16.0) + rows("shop/Deployment/flat", 11.0, 11.0)
+    path.write_text("timestamp,value,series\n" + text + rows("shop/StatefulSet/web-db", 0.5, 1.0))
+    return str(path)
+
+
+def run(*args: str) -> Result:
+    return CliRunner().invoke(main, ["recommend", *args])
+
+
+def test_a_table_sorted_by_what_matters(usage: str) -> None:
+    done = run("--history", usage, *REQUESTS, "--cpu-price", "0.1")
+    assert done.exit_code == 0, done.output
+    lines = [line.split() for line in done.stdout.splitlines()[:4]]
+    assert lines[0][:7] == ["NAMESPACE", "KIND", "NAME", "REPLICAS", "MIN", "MAX", "TARGET"]
+    # 16 cores over ten pods are 1.6 of 2 requested: 80 %, capped at 75; 4 / 1.5 = 2.67; 16 x 3 / 1.5 = 32, 1 % above
+    assert lines[1][:7] == ["shop", "Deployment", "web", "10", "3", "33", "75%"]
+    assert [line[-1] for line in lines[2:]] == ["LowFluctuation", "LowUsage"]
+    assert "the busiest hour is 1.00 times the quietest, 1.5 is needed" in done.stdout
+    assert "the quietest hour needs 4 cores" in done.stdout
+
+
+def test_json_carries_evidence_and_reasons(usage: str) -> None:
+    found = {one["name"]: one for one in json.loads(run("--history", usage, *REQUESTS, "-o", "json").stdout)}
+    web = found["web"]
+    assert web["recommendation"]["minReplicas"] == 3 and web["severity"] == "Saving" and web["against"] == []
+    # By night 3 pods, by day ceil(16 / 1.5) = 11: a mean of 7 pods of 2 cores instead of 10
+    assert web["saved"]["cores"] == pytest.approx(6.0)
+    assert web["evidence"]["hourlyMedians"] == [16.0 if 8 <= hour < 20 else 4.0 for hour in range(24)]
+    assert len(web["evidence"]["usage"]) == len(web["evidence"]["forecast"]) == 168
+    assert web["evidence"]["thresholds"]["minCpuUsageCores"] == 10.0
+    assert [one["reason"] for one in found["web-db"]["against"]] == ["LowUsage"]
+    assert yaml.safe_load(run("--history", usage, *REQUESTS, "-o", "yaml").stdout) == list(found.values())
+
+
+def test_requests_come_from_a_manifest(usage: str, tmp_path: Path) -> None:
+    manifest = tmp_path / "web.yaml"
+    manifest.write_text(WEB)
+    done = run("deploy/web", "--history", usage, "-f", str(manifest), "-o", "json")
+    (found,) = json.loads(done.stdout)
+    assert found["replicas"] == 10 and found["evidence"]["podRequestCores"] == 2.0
+
+
+@pytest.mark.parametrize("shape", ["hpa", "ehpa", "autoscaler"])
+def test_manifests_can_be_applied(usage: str, shape: str) -> None:
+    documents = list(yaml.safe_load_all(run("--history", usage, *REQUESTS, "--as", shape).stdout))
+    assert [read(one).name for one in documents] == ["web"]  # type: ignore[arg-type]
+
+
+def test_a_patch_for_replicas(usage: str) -> None:
+    done = run("web", "--history", usage, *REQUESTS, "--type", "replicas", "--as", "patch")
+    assert yaml.safe_load(done.stdout)["spec"] == {"replicas": 16}  # P95 of 16 cores at half of 2 each
+
+
+def test_the_page_is_self_contained(usage: str) -> None:
+    text = run("--history", usage, *REQUESTS, "-o", "html").stdout
+    tags: list[str] = []
+    links: list[str] = []
+
+    class Reader(HTMLParser):
+        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+            tags.append(tag)
+            links.extend(value or "" for name, value in attrs if name in ("src", "href"))
+
+    Reader().feed(text)
+    assert tags.count("article") == 3 and tags.count("svg") == 4  # a week each; hours for the one with advice
+    assert "script" not in tags and all(link.startswith("#") for link in links)
+    assert "min-cpu-usage-threshold" in text and "LowFluctuation" in text
+
+
+def test_names_in_the_page_are_escaped(tmp_path: Path) -> None:
+    path = tmp_path / "usage.csv"
+    path.write_text("timestamp,value,series\n" + rows("<b>x</b>", 11.0, 22.0))
+    assert "<b>x</b>" not in run("--history", str(path), *REQUESTS, "-o", "html").stdout
+
+
+def test_exit_codes_for_ci(usage: str) -> None:
+    assert run("--history", usage, *REQUESTS, "--replicas", "40", "--fail-over", "10").exit_code == 1
+    assert run("--history", usage, *REQUESTS, "--replicas", "40", "--fail-over", "1000").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "args, said",
+    [
+        pytest.param(("--history", "no.csv"), "no.csv", id="no such file"),
+        pytest.param(("--replicas", "1"), "its replicas and requests are not known", id="no request"),
+        pytest.param((*REQUESTS, "--set", "fluctuation-treshold=1"), "did you mean", id="a misspelt setting"),
+        pytest.param((*REQUESTS, "--set", "fluctuation-threshold"), "write NAME=VALUE", id="a setting without value"),
+        pytest.param((*REQUESTS, "--timezone", "Mars/Olympus"), "Europe/Berlin", id="no such zone"),
+        pytest.param((*REQUESTS, "deploy/nobody"), "there is no such workload", id="no such workload"),
+        pytest.param((*REQUESTS, "--as", "patch"), "--as hpa, ehpa or autoscaler", id="a shape that does not fit"),
+        pytest.param(("--replicas", "1", "--cpu-request", "two"), "--cpu-request", id="no quantity"),
+        pytest.param(("-f", "no.yaml"), "no.yaml", id="no manifest"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_sentence(usage: str, args: tuple[str, ...], said: str) -> None:
+    given = args if "--history" in args else ("--history", usage, *args)
+    done = run(*given)
+    assert done.exit_code == 2 and said in done.stderr, done.stderr
+    assert "Traceback" not in done.stderr and "bug" not in done.stderr
+
+
+def test_without_a_cluster_the_remedy_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    done = run()
+    assert done.exit_code == 2 and "kubeconfig" in done.stderr
+
+
+def test_parquet_is_read_like_csv(usage: str, tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import csv, parquet
+
+    path = tmp_path / "usage.parquet"
+    parquet.write_table(csv.read_csv(usage), path)
+    assert pyarrow is not None
+    same = [run("--history", file, *REQUESTS, "-o", "json").stdout for file in (usage, str(path))]
+    assert same[0] == same[1]
