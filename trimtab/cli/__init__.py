@@ -16,8 +16,10 @@ from trimtab import __version__
 from trimtab.errors import TrimtabError
 
 COMMANDS = {
+    "bench": "Run the benchmark protocol over a folder of traces.",
     "convert": "Turn HPA, VPA, KEDA, EHPA, Hvpa and custom-hpa manifests into one another.",
     "crds": "Print the CustomResourceDefinitions, ready for kubectl apply.",
+    "custom-hpa": "Scale one Deployment by one Prometheus query (document 002).",
     "lint": "Find what would hurt in manifests, before it does.",
     "recommend": "Say which workloads should be autoscaled, and with which settings.",
     "run": "Run the operator.",

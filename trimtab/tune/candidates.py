@@ -1,0 +1,102 @@
+"""The family of reactive settings that tuning chooses from: target, tolerance and stabilisation, 135 of them.
+
+A target is a share of what one pod carries at 100 %. Everything else of the policy stays as its owner wrote it.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from trimtab.errors import InvalidPolicy
+from trimtab.policy import (
+    PodAverage,
+    Policy,
+    Rule,
+    Signal,
+    Stabilise,
+    StabiliseMax,
+    Tolerance,
+    TotalAverage,
+    Utilization,
+)
+
+TOLERANCES = (0.0, 0.05, 0.1)
+WINDOWS_S = (0.0, 60.0, 300.0, 900.0, 1800.0)
+TARGETS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.65, 0.7, 0.75, 0.8)
+
+Tunable = Utilization | PodAverage | TotalAverage
+
+
+class Setting(NamedTuple):
+    """Three knobs; `target` is the share of a pod's capacity."""
+
+    target: float
+    tolerance: float
+    stabilise_s: float
+
+
+def settings() -> list[Setting]:
+    """All of them, in the order that breaks ties."""
+    return [Setting(target, *others) for *others, target in product(TOLERANCES, WINDOWS_S, TARGETS)]
+
+
+def setting_of(policy: Policy, pod_capacity: float) -> Setting:
+    """What a policy has now."""
+    signal = tunable(policy)
+    tolerance = max(signal.tolerance.up, signal.tolerance.down)
+    return Setting(target_share(signal, pod_capacity), tolerance, _window_s(policy.settle))
+
+
+def tunable(policy: Policy) -> Tunable:
+    """The one signal that can be tuned, or why there is none."""
+    if len(policy.signals) != 1 or not isinstance(policy.signals[0], Utilization | PodAverage | TotalAverage):
+        kinds = ", ".join(type(signal).__name__ for signal in policy.signals) or "none"
+        raise InvalidPolicy("metrics", kinds, "tuning needs exactly one metric with a target for each pod")
+    return policy.signals[0]
+
+
+def target_share(signal: Tunable, pod_capacity: float) -> float:
+    return signal.percent / 100.0 if isinstance(signal, Utilization) else signal.target / pod_capacity
+
+
+def with_setting(policy: Policy, setting: Setting, pod_capacity: float) -> Policy:
+    """The policy with these three knobs; a stabilisation window is added where it had none."""
+    signal = _retargeted(tunable(policy), setting, pod_capacity)
+    rules = tuple(_restabilised(rule, setting.stabilise_s) for rule in policy.settle)
+    if not any(isinstance(rule, Stabilise | StabiliseMax) for rule in rules):
+        rules = (Stabilise(down_s=setting.stabilise_s), *rules)
+    return replace(policy, signals=(signal,), settle=rules)
+
+
+def on_demand(policy: Policy, pod_capacity: float) -> Policy:
+    """The same policy on the total of the load instead of what each pod reports: the compiled lane's form of it.
+
+    The two differ where pods are unready or saturated; a total shows the whole demand at once.
+    """
+    signal = tunable(policy)
+    target = target_share(signal, pod_capacity) * pod_capacity
+    total = TotalAverage(metric=signal.metric, target=target, tolerance=signal.tolerance)
+    return replace(policy, signals=(total,))
+
+
+def _retargeted(signal: Tunable, setting: Setting, pod_capacity: float) -> Signal:
+    tolerance = Tolerance(up=setting.tolerance, down=setting.tolerance)
+    if isinstance(signal, Utilization):
+        return replace(signal, percent=round(setting.target * 100), tolerance=tolerance)
+    return replace(signal, target=setting.target * pod_capacity, tolerance=tolerance)
+
+
+def _restabilised(rule: Rule, window_s: float) -> Rule:
+    if isinstance(rule, Stabilise):
+        return replace(rule, down_s=window_s)
+    # HPA without `behavior` counts a wish exactly as old as its window; with it, as every candidate has, it does not.
+    return Stabilise(down_s=window_s) if isinstance(rule, StabiliseMax) else rule
+
+
+def _window_s(rules: tuple[Rule, ...]) -> float:
+    windows = [rule.down_s for rule in rules if isinstance(rule, Stabilise)]
+    windows += [rule.window_s for rule in rules if isinstance(rule, StabiliseMax)]
+    return max(windows, default=0.0)

@@ -1,0 +1,42 @@
+"""The rolling backtest: every candidate is simulated on every day, and each morning the best of the past may take over.
+
+score = score x 0.5^(1 / 7) + J of the day; the best candidate takes over if its score is below 0.98 of the present
+one's. A day is only ever judged by the days before it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trimtab.series import Floats
+
+HALF_LIFE_DAYS = 7.0
+GAIN = 0.02  # a smaller gain is not worth a change
+
+Choices = NDArray[np.intp]
+
+
+def choose(j: Floats, first_day: int, incumbent: int) -> Choices:
+    """Which candidate runs on each day, from j[candidate, day]; before `first_day` it is the incumbent."""
+    chosen = np.full(j.shape[1], incumbent)
+    scores = np.zeros(j.shape[0])
+    current = incumbent
+    for day in range(j.shape[1]):
+        if day >= first_day:
+            current = takeover(scores, current)
+        chosen[day] = current
+        scores = fade(scores, j[:, day])
+    return chosen
+
+
+def fade(scores: Floats, j: Floats) -> Floats:
+    """Scores after one more day."""
+    faded: Floats = scores * 0.5 ** (1.0 / HALF_LIFE_DAYS) + j
+    return faded
+
+
+def takeover(scores: Floats, current: int) -> int:
+    """The best candidate if it is better by enough, else the present one."""
+    best = int(np.argmin(scores))
+    return best if scores[best] < (1.0 - GAIN) * scores[current] else current
