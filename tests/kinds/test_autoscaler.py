@@ -199,7 +199,7 @@ def test_forecast_horizons(horizon: Any, horizon_s: float | None) -> None:
 
 def test_every_model_that_can_be_written_exists() -> None:
     models = get_args(Forecast.model_fields["model"].annotation)
-    assert set(models) <= set(FORECASTERS)
+    assert set(models) == set(FORECASTERS)
 
 
 @pytest.mark.parametrize(

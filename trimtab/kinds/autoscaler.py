@@ -53,7 +53,7 @@ Horizon = Annotated[
 class Forecast(Part):
     """Which model looks ahead, and how far; what it expects may only add to what the load needs now."""
 
-    model: Literal["linear", "dsp", "percentile"]
+    model: Literal["linear", "seasonal", "spectral", "holtWinters", "dsp", "percentile"]
     horizon: Horizon = STARTUP
 
     def outlook(self) -> OutlookChoice:
