@@ -65,7 +65,8 @@ def test_every_generation_s_spelling_is_one_key(prefix: str) -> None:
 
 
 def test_crane_s_numbers_are_a_setting() -> None:
-    assert inspection(with_config({"trimtab.dev/algorithm": "crane"})).crane
+    found = inspection(with_config({"trimtab.dev/algorithm": "crane", "trimtab.dev/timezone": "Asia/Shanghai"}))
+    assert (found.crane, found.timezone) == (True, "Asia/Shanghai")
 
 
 def test_keys_of_requests() -> None:
@@ -94,6 +95,7 @@ def test_ladders() -> None:
         ("ehpa.min-cpu-usage-threshold", "500m", "number of cores"),
         ("ehpa.reference-hpa", "True", '"true" or "false"'),
         ("trimtab.dev/algorithm", "fast", "exact"),
+        ("trimtab.dev/timezone", "Mars", "IANA name"),
     ],
 )
 def test_typos_and_wrong_units_are_refused_with_the_nearest_key(key: str, value: str, fix: str) -> None:
