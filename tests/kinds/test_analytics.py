@@ -95,7 +95,7 @@ def test_ladders() -> None:
         ("ehpa.min-cpu-usage-threshold", "500m", "number of cores"),
         ("ehpa.reference-hpa", "True", '"true" or "false"'),
         ("trimtab.dev/algorithm", "fast", "exact"),
-        ("trimtab.dev/timezone", "Mars", "IANA name"),
+        ("trimtab.dev/timezone", "Mars", "time zone such as"),
     ],
 )
 def test_typos_and_wrong_units_are_refused_with_the_nearest_key(key: str, value: str, fix: str) -> None:

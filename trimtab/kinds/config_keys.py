@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from trimtab.errors import InvalidInput
-from trimtab.kinds import cron
 from trimtab.kinds.problems import nearest
 from trimtab.policy import Advice, Algorithm, Inspection
 from trimtab.quantity import GIB, parse_duration
@@ -75,14 +74,6 @@ def _zone(text: str) -> str:
         return ZoneInfo(text).key
     except (ZoneInfoNotFoundError, ValueError, OSError):
         raise ValueError('write a time zone such as "Europe/Berlin" or "UTC"') from None
-
-
-def _zone(text: str) -> str:
-    try:
-        cron.zone_of(text)
-    except InvalidInput as problem:
-        raise ValueError(problem.fix) from None
-    return text
 
 
 def _ladder(text: str) -> tuple[tuple[float, float], ...]:
@@ -160,7 +151,7 @@ IGNORED_KEYS = frozenset(
 
 def known_keys(advice: Advice) -> dict[str, Key]:
     """Every spelling that is understood for this kind of advice."""
-    keys = {ALGORITHM: Key("algorithm", _algorithm), TIMEZONE: Key("timezone", _zone), TIMEZONE: Key("timezone", _zone)}
+    keys = {ALGORITHM: Key("algorithm", _algorithm), TIMEZONE: Key("timezone", _zone)}
     keys |= {LADDER: Key("size_ladder", _ladder), SPECIFICATION: Key("", _flag)}
     keys |= {f"{_RESOURCE}{name}": key for name, key in _RESOURCE_KEYS.items()}
     keys |= {f"{_RESOURCE}{name}": keys[name] for name in (SPECIFICATION, LADDER)}
