@@ -18,7 +18,7 @@ from tests.bed import Bed, eventually
 from trimtab.kinds.crd import CRDS, definitions
 
 ROOT = Path(__file__).parents[2]
-TRIMTAB = [sys.executable, "-c", "from trimtab.cli.run import command; import sys; sys.argv.pop(1); command()"]
+TRIMTAB = [sys.executable, "-c", "from trimtab.cli import main; main()"]
 
 
 def trimtab(*args: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:

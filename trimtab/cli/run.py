@@ -7,8 +7,10 @@ import logging
 
 import click
 
+from trimtab.core.usage.settings import Settings as UsageSettings
 from trimtab.errors import InvalidInput
 from trimtab.live.operator import Operator, Settings
+from trimtab.live.subject import Patience
 from trimtab.quantity import parse_duration
 from trimtab.wire.access import Access, prometheus_access
 from trimtab.wire.kubeconfig import connect
@@ -34,6 +36,11 @@ from trimtab.wire.kubeconfig import connect
 @click.option("--lease-namespace", default="", help="Where the leader's Lease lives; default: our own namespace.")
 @click.option("--lease", default="15s/10s/2s", show_default=True, help="Lease duration/renew deadline/retry.")
 @click.option("--breaker-window", default="300s", show_default=True, help="How long the fleet breaker holds.")
+@click.option("--usage-every", default="60s", show_default=True, help="How often usage is sampled for requests.")
+@click.option("--usage-half-life", default="24h", show_default=True, help="After this long a sample counts half.")
+@click.option("--memory-window", default="24h", show_default=True, help="One memory peak is kept for each of these.")
+@click.option("--grow-after", default="10m", show_default=True, help="Usage to see before requests may grow.")
+@click.option("--shrink-after", default="24h", show_default=True, help="Usage to see before requests may shrink.")
 @click.option("--api-qps", default=50.0, show_default=True, help="Requests a second to the API server.")
 @click.option("--api-burst", default=100.0, show_default=True, help="Requests to it at once.")
 @click.option(
@@ -57,6 +64,11 @@ def command(
     lease_namespace: str,
     lease: str,
     breaker_window: str,
+    usage_every: str,
+    usage_half_life: str,
+    memory_window: str,
+    grow_after: str,
+    shrink_after: str,
     api_qps: float,
     api_burst: float,
     log_level: str,
@@ -75,6 +87,12 @@ def command(
         api_burst=api_burst,
         scrape_s=parse_duration(scrape_interval, "--scrape-interval"),
         breaker_s=parse_duration(breaker_window, "--breaker-window"),
+        usage_every_s=parse_duration(usage_every, "--usage-every"),
+        usage=UsageSettings(
+            half_life_s=parse_duration(usage_half_life, "--usage-half-life"),
+            memory_window_s=parse_duration(memory_window, "--memory-window"),
+        ),
+        patience=Patience(parse_duration(grow_after, "--grow-after"), parse_duration(shrink_after, "--shrink-after")),
     )
     prometheus = None
     if prometheus_url:

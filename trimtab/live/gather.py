@@ -105,7 +105,7 @@ class Gather:
 
     async def _usage(self, question: Question) -> Answer:
         listing = await self.kube.list(PodMetrics, POD_METRICS, question.namespace)
-        return {f"{one.metadata.namespace}/{one.metadata.name}": _pod_usage(one) for one in listing.items}
+        return {f"{one.metadata.namespace}/{one.metadata.name}": pod_usage(one) for one in listing.items}
 
     async def _of_pods(self, question: Question) -> Answer:
         items = await self._custom(f"/namespaces/{question.namespace}/pods/*/{question.name}", question.selector)
@@ -198,7 +198,7 @@ def _not_one(count: int) -> Missing:
     return Missing(reason=Reason.AMBIGUOUS, detail=f"{count} series: wrap the query in sum() or max()")
 
 
-def _pod_usage(one: PodMetrics) -> Usage:
+def pod_usage(one: PodMetrics) -> Usage:
     containers = {
         each.name: (_amount(each.usage.get("cpu")), _amount(each.usage.get("memory"))) for each in one.containers
     }

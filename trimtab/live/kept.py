@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from trimtab.core.model import Memory
+from trimtab.core.model import ContainerSize, Memory
 from trimtab.core.remember import first_sight
 from trimtab.policy import Record
 
@@ -33,6 +33,8 @@ class Kept(Record, frozen=True):
     version: int = VERSION
     core: Memory = Memory()
     wrote: Wrote | None = None
+    sizes: dict[str, ContainerSize] = {}  # in force on the pods, where they are not the template's
+    template: dict[str, ContainerSize] = {}  # what the template said then; an edit of it ends `sizes`
     reverts: int = 0
     reverted_by: str = ""
     rest_until: float | None = None

@@ -14,14 +14,16 @@ from dataclasses import dataclass, field
 
 from aiohttp import web
 
+from trimtab.core.usage.settings import Settings as UsageSettings
 from trimtab.errors import InvalidInput, TrimtabError
 from trimtab.journal import Journal
 from trimtab.live.breaker import Breaker
 from trimtab.live.gather import Gather
 from trimtab.live.pen import Pen
-from trimtab.live.subject import Compiler
+from trimtab.live.subject import Compiler, Patience
 from trimtab.live.telemetry import Line, Telemetry, listen
 from trimtab.live.tick import Ticker
+from trimtab.live.usage import UsageWatch
 from trimtab.live.world import World
 from trimtab.wire.access import Access
 from trimtab.wire.budget import Budget
@@ -51,6 +53,9 @@ class Settings:
     api_burst: float = 100.0
     scrape_s: float = 60.0
     breaker_s: float = 300.0
+    usage: UsageSettings = field(default_factory=UsageSettings)
+    usage_every_s: float = 60.0
+    patience: Patience = field(default_factory=Patience)
 
 
 class Operator:
@@ -78,9 +83,10 @@ class Operator:
             self.world,
             gather,
             Pen(self.kube, self.leadership.may_write),
-            Compiler(settings.shadow),
+            Compiler(settings.shadow, settings.patience),
             self.breaker,
             self.telemetry,
+            UsageWatch(self.world, settings.usage, settings.usage_every_s),
             self.journal,
         )
         self.telemetry.extra.append(self._numbers)

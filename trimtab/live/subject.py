@@ -29,6 +29,20 @@ class Subject(NamedTuple):
         return self.object.metadata.uid
 
 
+class Patience(NamedTuple):
+    """How long usage is watched before requests move; None: what the core's own rules say."""
+
+    up_after_s: float | None = None
+    down_after_s: float | None = None
+    oom_rest_s: float | None = None
+
+    def of(self, policy: Policy) -> Policy:
+        given = {name: value for name, value in self._asdict().items() if value is not None}
+        if policy.vertical is None or not given:
+            return policy
+        return replace(policy, vertical=replace(policy.vertical, **given))
+
+
 class Compiled(NamedTuple):
     """What a policy was made from, to know when to make it again."""
 
@@ -42,8 +56,9 @@ class Compiled(NamedTuple):
 class Compiler:
     """Objects to subjects; what cannot be meant raises InvalidInput with a path, each time anew."""
 
-    def __init__(self, shadow: bool = False) -> None:
+    def __init__(self, shadow: bool = False, patience: Patience = Patience()) -> None:  # noqa: B008  (frozen)
         self.shadow = shadow  # decide everything, write nothing
+        self.patience = patience
         self._known: dict[str, Compiled] = {}
 
     def subject(self, resource: Resource, found: Custom, enabled: bool, at: float) -> Subject:
@@ -69,7 +84,7 @@ class Compiler:
             return known
         kind = read(manifest(resource, found))
         assert isinstance(kind, Scaler)
-        made = Compiled(meta.generation, annotations, hour, kind.target, kind.to_policy(at))
+        made = Compiled(meta.generation, annotations, hour, kind.target, self.patience.of(kind.to_policy(at)))
         self._known[meta.uid] = made
         return made
 

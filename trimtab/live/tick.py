@@ -16,12 +16,12 @@ from msgspec.structs import replace
 
 from trimtab.core.admit import paused, pinned
 from trimtab.core.decide import decide
-from trimtab.core.explain import Condition, conditions, sentence
+from trimtab.core.explain import Condition, sentence
 from trimtab.core.model import Change, Decision, Missing, Observation, Pod, Samples, Veto
 from trimtab.core.remember import remember
-from trimtab.errors import InvalidInput, Refused, TrimtabError
+from trimtab.errors import Refused, TrimtabError
 from trimtab.journal import Act, Journal, Tick
-from trimtab.live import apply, conflict, kept, revert
+from trimtab.live import apply, conditions, conflict, kept, resize, revert, sizes
 from trimtab.live.breaker import Breaker
 from trimtab.live.events import Happening, tell
 from trimtab.live.gather import Gather, Wanted
@@ -31,6 +31,7 @@ from trimtab.live.scribe import Scribe
 from trimtab.live.status import STATUS, Said
 from trimtab.live.subject import Compiler, Subject, name_of
 from trimtab.live.telemetry import Telemetry
+from trimtab.live.usage import UsageWatch
 from trimtab.live.world import Target, World
 from trimtab.policy import Axis, Mode
 from trimtab.wire.objects import Custom
@@ -73,9 +74,10 @@ class Ticker:
         compiler: Compiler,
         breaker: Breaker,
         telemetry: Telemetry,
+        usage: UsageWatch,
         journal: Journal | None = None,
     ) -> None:
-        self.world, self.gather, self.pen, self.compiler = world, gather, pen, compiler
+        self.world, self.gather, self.pen, self.compiler, self.usage = world, gather, pen, compiler, usage
         self.breaker, self.telemetry, self.journal = breaker, telemetry, journal
         self.scribe = Scribe(pen)
         self._kept: dict[str, Kept] = {}
@@ -94,6 +96,7 @@ class Ticker:
         claims = conflict.Claims(self.world, subjects, at)
         views = await self._each(lambda one: self._look(one, claims, at), subjects, _of_subject)
         samples = await self.gather.gather([_wanted(view, at) for view in views])
+        await self.usage.look([view.target for view in views if view.subject.policy.vertical], at)
         pairs = list(zip(views, samples, strict=True))
         cases = await self._each(
             lambda pair: self._decide(pair[0], pair[1]), pairs, lambda p: _of_subject(p[0].subject)
@@ -111,7 +114,9 @@ class Ticker:
         target = await self.world.target(namespace, ref.api_version, ref.kind, ref.name)
         memory = self._kept.get(subject.uid) or kept.read(subject.object.status, at, target.replicas)
         memory = await revert.noticed(self.world, target, memory, subject.object.metadata.generation, at)
+        memory = sizes.overloaded(self.world, target, memory, subject.policy)
         self._kept[subject.uid] = memory
+        subject = sizes.with_images(subject, target)
         return View(subject, target, self.world.pods_of(target), memory, claims.against(subject, at))
 
     async def _decide(self, view: View, samples: tuple[Samples | Missing, ...]) -> Case:
@@ -122,6 +127,8 @@ class Ticker:
             status_replicas=view.target.status_replicas,
             pods=view.pods,
             samples=samples,
+            sizes=sizes.now(view.subject, view.target, view.kept),
+            usage=self.usage.of(view.target),
             vetoes=self._vetoes(view, at),
         )
         return Case(view, seen, decide(view.subject.policy, seen, view.kept.core))
@@ -152,22 +159,30 @@ class Ticker:
                 outcome = "written"
             except Refused as refusal:
                 outcome, trouble = f"refused: {refusal}", refusal
+        elif _writes(view.subject, case.seen.at):
+            memory = await sizes.keep(self.pen, self.world, view.subject, view.target, memory, case.seen.at)
         self._kept[view.subject.uid] = memory
         done = case._replace(outcome=outcome, kept=memory)
         await self._say(done, trouble)
         return done
 
     async def _write(self, view: View, change: Change, memory: Kept, at: float) -> Kept:
+        """Replicas first: more pods help at once, and fewer pods may need their new size to carry the load."""
+        grows = change.replicas is not None and change.replicas > change.was
+        if change.sizes and not grows:
+            memory = await sizes.write(self.pen, self.world, view.subject, view.target, memory, change.sizes, at)
         if change.replicas is not None:
             await apply.scale(self.pen, view.target, change)
             memory = replace(memory, wrote=Wrote(was=change.was, replicas=change.replicas, at=at))
+        if change.sizes and grows:
+            memory = await sizes.write(self.pen, self.world, view.subject, view.target, memory, change.sizes, at)
         return replace(memory, core=remember(view.subject.policy, memory.core, change, at))
 
     async def _say(self, case: Case, trouble: Refused | None) -> None:
         view, decision, after = case.view, case.decision, case.kept
         assert after is not None
         subject, about = view.subject, view.subject.object
-        found = _conditions(case, trouble)
+        found = self._conditions(case, trouble)
         said = Said(subject, case.seen, view.kept.core, decision, after, found)
         if case.outcome == "written" and decision.change is not None and decision.change.replicas is not None:
             text = sentence(subject.policy, case.seen, view.kept.core, decision)
@@ -178,6 +193,15 @@ class Ticker:
                 Happening("SuccessfulRescale", f"New size: {decision.change.replicas}; reason: {text}"),
             )
         await self.scribe.say(subject.resource, about, STATUS[subject.name.kind](said), found, case.seen.at)
+
+    def _conditions(self, case: Case, trouble: Refused | None) -> tuple[Condition, ...]:
+        view, after, at = case.view, case.kept or case.view.kept, case.seen.at
+        found = conditions.of_decision(view.subject, case.seen, view.kept, case.decision, case.outcome, trouble)
+        found["Conflict"] = conditions.of_rivals(view.claims)
+        found["Reverted"] = conditions.of_revert(after, at)
+        if view.subject.policy.vertical is not None:
+            found["ResizePending"] = conditions.of_stuck(resize.stuck(self.world.members.pods(view.target.uid)))
+        return tuple(found.values())
 
     def _record(self, cases: Sequence[Case]) -> None:
         self.telemetry.saw(
@@ -235,7 +259,7 @@ class Ticker:
             log.exception("%s: this is a bug of trimtab; the object keeps its size", name, exc_info=error)
         try:
             # A field that is not applied again would be removed: the rest of the status stays as it was.
-            await self.scribe.say(resource, about, self.scribe.before(about), _trouble(error), time.time())
+            await self.scribe.say(resource, about, self.scribe.before(about), conditions.of_trouble(error), time.time())
         except (TrimtabError, OSError) as second:
             log.warning("%s: its status cannot be written: %s", name, second)
 
@@ -250,48 +274,6 @@ def _wanted(view: View, at: float) -> Wanted:
     policy = view.subject.policy
     signals = () if paused(policy.admit, at) else policy.signals
     return Wanted(view.subject.name.namespace, signals, view.pods)
-
-
-def _conditions(case: Case, trouble: Refused | None) -> tuple[Condition, ...]:
-    """The core's, with the operator's own; a refused write is not a success."""
-    view = case.view
-    found = {one.type: one for one in conditions(view.subject.policy, case.seen, view.kept.core, case.decision)}
-    found["Ready"] = Condition(
-        type="Ready", status=True, reason="Running", message="the object is understood and served"
-    )
-    if trouble is not None:
-        found["AbleToScale"] = Condition(
-            type="AbleToScale", status=False, reason="FailedUpdateScale", message=str(trouble)
-        )
-    elif case.outcome == "shadow":
-        text = f"Shadow: nothing is written; it would be {case.decision.plan.replicas} replicas"
-        found["AbleToScale"] = Condition(type="AbleToScale", status=True, reason="Shadow", message=text)
-    found["Conflict"] = _conflict(view)
-    resting = case.kept is not None and revert.resting(case.kept, case.seen.at)
-    message = revert.text(case.kept) if case.kept and resting else "nobody undoes our changes"
-    found["Reverted"] = Condition(
-        type="Reverted", status=resting, reason="Reverted" if resting else "NotReverted", message=message
-    )
-    return tuple(found.values())
-
-
-def _conflict(view: View) -> Condition:
-    if not view.claims:
-        return Condition(type="Conflict", status=False, reason="NoConflict", message="nobody else moves the target")
-    said = dict.fromkeys(conflict.text(axis, claim) for axis, claim in view.claims.items())
-    return Condition(type="Conflict", status=True, reason="Conflict", message="; ".join(said))
-
-
-def _trouble(error: Exception) -> tuple[Condition, ...]:
-    """An object that could not be served: why, in HPA's words where it has them."""
-    if isinstance(error, InvalidInput):
-        return (Condition(type="Ready", status=False, reason="InvalidSpec", message=str(error)),)
-    reason = "FailedGetScale" if isinstance(error, TrimtabError) else "InternalError"
-    message = str(error) if isinstance(error, TrimtabError) else f"a bug of trimtab: {error!r}"
-    return (
-        Condition(type="Ready", status=False, reason=reason, message=message),
-        Condition(type="AbleToScale", status=False, reason=reason, message=message),
-    )
 
 
 def _of_object(item: tuple[Resource, Custom]) -> tuple[Resource, Custom]:

@@ -1,0 +1,140 @@
+"""Requests on a real control plane: in place with constant pods, the template where that is asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.bed import Bed, always, eventually
+from tests.bed.manifests import deployment
+from tests.e2e.test_bed import ready_pods
+from tests.live.running import Running, autoscaler, conditions, install_crds, replicas
+
+pytestmark = pytest.mark.e2e
+QUICK = ("--usage-every", "2s", "--grow-after", "5s", "--shrink-after", "20s", "--memory-window", "20s")
+SIZED_WITHIN_S = 90
+
+
+def vertical_only(namespace: str, **vertical: Any) -> dict[str, Any]:
+    made = autoscaler(namespace, vertical=vertical)
+    for field in ("maxReplicas", "metrics"):
+        del made["spec"][field]
+    return made
+
+
+def cpus(bed: Bed, namespace: str) -> dict[str, str]:
+    """The CPU request of each pod, by uid."""
+    pods = bed.get("pods", "-n", namespace)["items"]
+    return {one["metadata"]["uid"]: one["spec"]["containers"][0]["resources"]["requests"]["cpu"] for one in pods}
+
+
+def milli(text: str) -> int:
+    return int(text[:-1]) if text.endswith("m") else int(float(text) * 1000)
+
+
+def template_cpu(bed: Bed, namespace: str) -> str:
+    spec = bed.get("deployment", "web", "-n", namespace)["spec"]["template"]["spec"]
+    cpu: str = spec["containers"][0]["resources"]["requests"]["cpu"]
+    return cpu
+
+
+def test_pods_grow_in_place_and_later_ones_too(bed: Bed, namespace: str, tmp_path: Path) -> None:
+    install_crds(bed)
+    bed.load(namespace, "web", cores=0.8, memory_bytes=2 * 200 * 2**20)
+    bed.apply(deployment(namespace, "web", replicas=2, cpu="100m"), vertical_only(namespace))
+    before = {one["metadata"]["uid"] for one in ready_pods(bed, namespace, 2)}
+    with Running(bed, namespace, tmp_path, *QUICK):
+        grown = eventually(lambda: {milli(cpu) for cpu in cpus(bed, namespace).values()} - {100}, SIZED_WITHIN_S)
+        eventually(lambda: all(milli(cpu) > 400 for cpu in cpus(bed, namespace).values()), SIZED_WITHIN_S)
+        assert set(cpus(bed, namespace)) == before, "the pods are the same ones"
+        assert all(400 < size < 700 for size in grown), "400m used, 15 % above, in the histogram's buckets"
+        assert template_cpu(bed, namespace) == "100m"
+        bed.kubectl("scale", "deployment", "web", "-n", namespace, "--replicas=3")
+        eventually(lambda: len(cpus(bed, namespace)) == 3, 20)
+        eventually(lambda: all(milli(cpu) > 400 for cpu in cpus(bed, namespace).values()), 20, "the new pod as well")
+        sizes = bed.get("autoscaler", "web", "-n", namespace)["status"]["sizes"]
+        assert sizes[0]["container"] == "app" and milli(sizes[0]["cpu"]) > 400
+        assert replicas(bed, namespace) == 3
+
+
+@pytest.mark.parametrize(
+    ("apply", "reason", "falls_back"),
+    [
+        pytest.param("InPlace", "Infeasible", False, id="InPlace waits"),
+        pytest.param("InPlaceOrRecreate", "Infeasible", True, id="InPlaceOrRecreate rolls out what is infeasible"),
+        pytest.param("InPlaceOrRecreate", "Deferred", False, id="InPlaceOrRecreate gives a deferred one time"),
+    ],
+)
+def test_a_resize_that_the_node_refuses(
+    bed: Bed, namespace: str, tmp_path: Path, apply: str, reason: str, falls_back: bool
+) -> None:
+    install_crds(bed)
+    bed.load(namespace, "web", cores=0.4)
+    fate = {"resize": reason}
+    bed.apply(deployment(namespace, "web", cpu="100m", annotations=fate), vertical_only(namespace, apply=apply))
+    ready_pods(bed, namespace, 1)
+    with Running(bed, namespace, tmp_path, *QUICK):
+        if falls_back:
+            eventually(lambda: milli(template_cpu(bed, namespace)) > 400, SIZED_WITHIN_S, "the template was patched")
+            return
+        said = lambda: conditions(bed, namespace)["ResizePending"]  # noqa: E731
+        eventually(lambda: (said()["status"], said()["reason"]) == ("True", reason), SIZED_WITHIN_S)
+        always(lambda: template_cpu(bed, namespace) == "100m", 5)
+
+
+def test_recreate_patches_the_template_of_what_is_in_it(bed: Bed, namespace: str, tmp_path: Path) -> None:
+    install_crds(bed)
+    bed.load(namespace, "web", cores=0.4)
+    bed.apply(deployment(namespace, "web", cpu="100m"), vertical_only(namespace, apply="Recreate"))
+    ready_pods(bed, namespace, 1)
+    with Running(bed, namespace, tmp_path, *QUICK):
+        eventually(lambda: milli(template_cpu(bed, namespace)) > 400, SIZED_WITHIN_S)
+        eventually(lambda: all(milli(cpu) > 400 for cpu in cpus(bed, namespace).values()), 30, "rolled out")
+
+
+def hvpa(namespace: str, **spec: Any) -> dict[str, Any]:
+    """Document 001, flat: first horizontally up to two replicas, then only vertically."""
+    cpu = {"type": "Resource", "resource": {"name": "cpu", "targetAverageUtilization": 70}}
+    return {
+        "apiVersion": "autoscaling.k8s.io/v1alpha1",
+        "kind": "Hvpa",
+        "metadata": {"name": "web", "namespace": namespace},
+        "spec": {
+            "targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+            "scaleUpStabilizationWindow": "1s",
+            "scaleDownStabilizationWindow": "1s",
+            "minCpuChange": {"value": "10m", "percentage": 5},
+            "minMemChange": {"value": "10M", "percentage": 5},
+            "hpaTemplate": {"minReplicas": 1, "maxReplicas": 3, "metrics": [cpu]},
+            "vpaTemplate": {
+                "resourcePolicy": {"containerPolicies": [{"containerName": "*", "maxAllowed": {"cpu": "600m"}}]}
+            },
+            "weightBasedScalingIntervals": [
+                {"vpaWeight": 0, "startReplicaCount": 1, "lastReplicaCount": 2},
+                {"vpaWeight": 1, "startReplicaCount": 3, "lastReplicaCount": 3},
+            ],
+        }
+        | spec,
+    }
+
+
+def test_document_001_walks_both_axes(bed: Bed, namespace: str, tmp_path: Path) -> None:
+    install_crds(bed)
+    bed.load(namespace, "web", cores=0.3)
+    bed.apply(deployment(namespace, "web", cpu="200m"), hvpa(namespace))
+    first = {one["metadata"]["uid"] for one in ready_pods(bed, namespace, 1)}
+    with Running(bed, namespace, tmp_path, *QUICK):
+        eventually(lambda: replicas(bed, namespace) == 3, SIZED_WITHIN_S, "first it scales out")
+        before = set(cpus(bed, namespace))
+        assert first <= before
+        bed.load(namespace, "web", cores=1.2)
+        eventually(
+            lambda: all(milli(cpu) > 400 for cpu in cpus(bed, namespace).values()), SIZED_WITHIN_S, "then it grows"
+        )
+        assert set(cpus(bed, namespace)) == before, "in place"
+        assert all(milli(cpu) <= 600 for cpu in cpus(bed, namespace).values()), "maxAllowed"
+        assert replicas(bed, namespace) == 3
+        status = bed.get("hvpa", "web", "-n", namespace)["status"]
+        assert status["lastScaling"]["vpaStatus"]["containerResources"][0]["container"] == "app"

@@ -1,0 +1,59 @@
+"""conditions: what an object's status says beyond the core's own words: conflicts, reverts, refusals, Shadow."""
+
+from __future__ import annotations
+
+from trimtab.core.explain import Condition, conditions
+from trimtab.core.model import Decision, Observation
+from trimtab.errors import InvalidInput, Refused, TrimtabError
+from trimtab.live import conflict, revert
+from trimtab.live.kept import Kept
+from trimtab.live.resize import Stuck
+from trimtab.live.subject import Subject
+from trimtab.policy import Axis
+
+
+def of_decision(
+    subject: Subject, seen: Observation, before: Kept, decision: Decision, outcome: str, trouble: Refused | None
+) -> dict[str, Condition]:
+    """The core's, by type; a refused write is not a success, and Shadow is not a rescale."""
+    found = {one.type: one for one in conditions(subject.policy, seen, before.core, decision)}
+    found["Ready"] = _of("Ready", True, "Running", "the object is understood and served")
+    if trouble is not None:
+        found["AbleToScale"] = _of("AbleToScale", False, "FailedUpdateScale", str(trouble))
+    elif outcome == "shadow":
+        text = f"Shadow: nothing is written; it would be {decision.plan.replicas} replicas"
+        found["AbleToScale"] = _of("AbleToScale", True, "Shadow", text)
+    return found
+
+
+def of_rivals(claims: dict[Axis, conflict.Claim]) -> Condition:
+    if not claims:
+        return _of("Conflict", False, "NoConflict", "nobody else moves the target")
+    said = dict.fromkeys(conflict.text(axis, claim) for axis, claim in claims.items())
+    return _of("Conflict", True, "Conflict", "; ".join(said))
+
+
+def of_revert(kept: Kept, at: float) -> Condition:
+    if not revert.resting(kept, at):
+        return _of("Reverted", False, "NotReverted", "nobody undoes our changes")
+    return _of("Reverted", True, "Reverted", revert.text(kept))
+
+
+def of_stuck(waiting: list[Stuck]) -> Condition:
+    if not waiting:
+        return _of("ResizePending", False, "NothingPending", "every pod has its size, or soon will")
+    first = waiting[0]
+    return _of("ResizePending", True, first.reason, f"pod {first.pod}: {first.message or first.reason}")
+
+
+def of_trouble(error: Exception) -> tuple[Condition, ...]:
+    """An object that could not be served: why, in HPA's words where it has them."""
+    if isinstance(error, InvalidInput):
+        return (_of("Ready", False, "InvalidSpec", str(error)),)
+    reason = "FailedGetScale" if isinstance(error, TrimtabError) else "InternalError"
+    message = str(error) if isinstance(error, TrimtabError) else f"a bug of trimtab: {error!r}"
+    return (_of("Ready", False, reason, message), _of("AbleToScale", False, reason, message))
+
+
+def _of(kind: str, status: bool, reason: str, message: str) -> Condition:
+    return Condition(type=kind, status=status, reason=reason, message=message)

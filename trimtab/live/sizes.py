@@ -1,0 +1,86 @@
+"""sizes: the vertical half of an object: what size is in force, how a new one is written, and that it stays.
+
+In place the template stays as it is: pods that come later are resized when first seen, and an edit of the template's
+own requests is the user's new word.
+"""
+
+from __future__ import annotations
+
+import re
+
+from msgspec.structs import replace
+
+from trimtab.core.model import ContainerSize
+from trimtab.live import resize
+from trimtab.live.facts import template_sizes
+from trimtab.live.kept import Kept
+from trimtab.live.pen import Pen
+from trimtab.live.subject import Subject
+from trimtab.live.usage import newest_overload
+from trimtab.live.world import Target, World
+from trimtab.policy import Apply, Policy
+
+JVM = re.compile(
+    r"(^|[/_.-])(java|jdk|jre|jvm|openjdk|temurin|corretto|tomcat|jetty|wildfly|kafka|elasticsearch)", re.I
+)
+IN_PLACE = (Apply.IN_PLACE, Apply.IN_PLACE_OR_RECREATE)
+
+
+def now(subject: Subject, target: Target, kept: Kept) -> dict[str, ContainerSize]:
+    """What each container of the template has; nothing for kinds of which only the scale is known."""
+    if subject.policy.vertical is None or target.workload is None:
+        return {}
+    template = template_sizes(target.workload)
+    return kept.sizes if kept.sizes and kept.template == template else template
+
+
+def with_images(subject: Subject, target: Target) -> Subject:
+    """JVM images: memory is never lowered by itself, because the heap does not give it back."""
+    vertical, workload = subject.policy.vertical, target.workload
+    if vertical is None or workload is None:
+        return subject
+    if not any(JVM.search(one.image) for one in workload.spec.template.spec.containers):
+        return subject
+    return subject._replace(policy=replace(subject.policy, vertical=replace(vertical, keep_memory=True)))
+
+
+def overloaded(world: World, target: Target, kept: Kept, policy: Policy) -> Kept:
+    """A kill or an eviction after the last scaling: nothing that helps should wait."""
+    if policy.vertical is None or kept.core.overloaded:
+        return kept
+    at = newest_overload(world.members.pods(target.uid))
+    if at is None or at <= (kept.core.scaled_at or 0.0):
+        return kept
+    return replace(kept, core=replace(kept.core, overloaded=True))
+
+
+async def write(
+    pen: Pen, world: World, subject: Subject, target: Target, kept: Kept, changed: dict[str, ContainerSize], at: float
+) -> Kept:
+    """New sizes, by the way the policy names."""
+    vertical = subject.policy.vertical
+    assert vertical is not None and target.workload is not None
+    wanted = now(subject, target, kept) | changed
+    if vertical.apply is Apply.NEVER:
+        return kept
+    if vertical.apply is Apply.RECREATE:
+        await resize.template(pen, target, wanted)
+        return replace(kept, sizes={}, template={})
+    await resize.in_place(pen, world.members.pods(target.uid), wanted)
+    return replace(kept, sizes=wanted, template=template_sizes(target.workload))
+
+
+async def keep(pen: Pen, world: World, subject: Subject, target: Target, kept: Kept, at: float) -> Kept:
+    """Pods that came since get the size too; what cannot be done in place becomes a rollout where that is allowed."""
+    vertical = subject.policy.vertical
+    if vertical is None or vertical.apply not in IN_PLACE or target.workload is None:
+        return kept
+    wanted = now(subject, target, kept)
+    if not kept.sizes or wanted is not kept.sizes:
+        return kept
+    pods = world.members.pods(target.uid)
+    if resize.gives_up(vertical.apply, resize.stuck(pods), at) and not resize.rollout_blocker(target.workload):
+        await resize.template(pen, target, wanted)
+        return replace(kept, sizes={}, template={})
+    await resize.in_place(pen, pods, wanted)
+    return kept
