@@ -624,5 +624,5 @@ ADAPTERS: dict[str, Callable[[Case], None]] = {
 EXCUSED: dict[str, Excuse] = {
     "ty-humanize": Excuse.INTERNALS,  # how VPA prints with a flag of its own; trimtab.quantity prints here
     "upd-gates": Excuse.INTERNALS,  # VPA's evictions; pods are resized, and the gates of a policy decide when
-    "pp-name": Excuse.LATER,  # the annotation is read where kinds compile to ContainerRule.whole_cores
+    "pp-name": Excuse.INTERNALS,  # how it cuts the name out of an annotation
 }
