@@ -197,3 +197,8 @@ def test_a_missing_file_is_unreadable() -> None:
     code, _, err = run("/nowhere.yaml")
     assert code == 2
     assert "no such file" in err
+
+
+def test_every_rule_is_documented() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "lint.md").read_text()
+    assert [rule for rule, _, _ in CASES if f"| `{rule}` |" not in text] == []

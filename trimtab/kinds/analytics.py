@@ -46,9 +46,11 @@ class ResourceSelector(Part):
 
 class AnalyticsSpec(Part):
     type: AdviceType
+    """HPA: should it be autoscaled, and how. Resource: its requests. Replicas: their number."""
     resource_selectors: Annotated[list[ResourceSelector], Field(min_length=1, max_length=100)]
     completion_strategy: CompletionStrategy = CompletionStrategy()
     config: dict[str, str] = {}
+    """The keys of document 000, such as ehpa.default-min-replicas."""
 
     def problems(self) -> Iterator[InvalidInput]:
         yield from super().problems()

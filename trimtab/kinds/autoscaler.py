@@ -55,6 +55,7 @@ class Forecast(Part):
 
     model: Literal["linear", "seasonal", "spectral", "holtWinters", "dsp", "percentile"]
     horizon: Horizon = STARTUP
+    """startup: the measured start-up time of a pod; else seconds or a duration."""
 
     def outlook(self) -> OutlookChoice:
         horizon_s = None if self.horizon == STARTUP else parse_duration(self.horizon)
@@ -72,7 +73,9 @@ class MetricFailure(Part):
     """First hold, then fall back."""
 
     hold_seconds: Annotated[int, Field(ge=0, le=86400)] = 300
+    """Keep the size for so long."""
     then: Fallback | None = None
+    """Afterwards at least so many replicas."""
 
     def absence(self) -> Absence:
         hold_s = float(self.hold_seconds)
@@ -83,16 +86,27 @@ class MetricFailure(Part):
 
 class AutoscalerSpec(Part):
     scale_target_ref: TargetRef
+    """The workload: anything with a scale subresource."""
     min_replicas: CountOrZero = 1
+    """The floor; zero needs a metric that has a value without pods."""
     max_replicas: Count | None = None
+    """The ceiling; may only be left out with vertical, which then acts alone."""
     metrics: Annotated[list[Metrics], Field(max_length=50)] | None = None
+    """As in autoscaling/v2, or a Prometheus query; the metric that needs most replicas counts. None: CPU at 80 %."""
     behavior: OurBehavior | None = None
+    """As in autoscaling/v2, with cooldownSeconds, minFactor and maxFactor beside it."""
     mode: Literal["Auto", "Shadow", "Paused"] = "Auto"
+    """Auto acts. Shadow decides and records but writes only status. Paused does nothing."""
     forecast: Forecast | None = None
+    """A look ahead that may only add replicas."""
     vertical: VerticalSpec | None = None
+    """Sizes of containers."""
     blend: BlendSpec | None = None
+    """How both axes become one plan: weights, buckets or capacity."""
     schedules: Annotated[list[Schedule], Field(max_length=30)] | None = None
+    """Floors and ceilings by the clock."""
     on_metric_failure: MetricFailure | None = None
+    """What happens while no metric can be read."""
 
     rules: ClassVar = (
         MIN_AT_MOST_MAX,

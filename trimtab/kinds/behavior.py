@@ -43,9 +43,12 @@ class ScalingRules(Part):
     """One direction, as autoscaling/v2 has it."""
 
     stabilization_window_seconds: Annotated[int, Field(ge=0, le=3600)] | None = None
+    """The calmest wish of the last so many seconds counts."""
     select_policy: Literal["Max", "Min", "Disabled"] | None = None
+    """Which policy counts where several are given; Disabled switches the direction off."""
     policies: Annotated[list[ScalingPolicy], Field(min_length=1, max_length=20)] | None = None
     tolerance: ToleranceText | None = None
+    """How far a metric may be from its target before anything happens; 0.1 by default."""
 
     def rates(self, default: Rates) -> Rates:
         if self.policies is None:
@@ -62,8 +65,11 @@ class OurScalingRules(ScalingRules):
     """One direction of an Autoscaler: a rest after a step, the smallest step worth it, the largest allowed."""
 
     cooldown_seconds: Annotated[int, Field(ge=0, le=86400)] | None = None
+    """Rest so long after a step in this direction (document 002)."""
     min_factor: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)] | None = None
+    """Steps up to this share of the replicas are not worth it (document 002)."""
     max_factor: Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)] | None = None
+    """No step is larger than this share of the replicas (document 002)."""
 
 
 class OurDownRules(OurScalingRules):

@@ -136,11 +136,15 @@ class EffectiveHpaSpec(Part):
     min_replicas: CountOrZero = 1
     max_replicas: Count
     scale_strategy: Literal["Auto", "Preview"] = "Auto"
+    """Auto acts; Preview only says what it would do."""
     specific_replicas: CountOrZero | None = None
+    """With Preview: the replicas to set."""
     metrics: Annotated[list[MetricSpec], Field(max_length=50)] | None = None
     behavior: Behavior | None = None
     crons: Annotated[list[CronSpec], Field(max_length=30)] | None = None
+    """Floors by the clock."""
     prediction: Prediction | None = None
+    """A look ahead that may only add replicas."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
         MIN_AT_MOST_MAX,

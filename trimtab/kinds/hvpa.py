@@ -117,17 +117,23 @@ def _modes(spec: HvpaSpec) -> list[UpdateMode]:
 class HvpaSpec(Part):
     target_ref: TargetRef
     replicas: CountOrZero | None = None
+    """For the scale subresource; decides nothing."""
     scale_up_stabilization_window: Duration | None = None
     scale_down_stabilization_window: Duration | None = None
     min_cpu_change: ChangeParams | None = None
     min_mem_change: ChangeParams | None = None
     hpa_template: HpaTemplate | None = None
+    """The flat form of document 001; weights are then fractions."""
     vpa_template: VpaTemplate | None = None
     maintenance_time_window: WindowSpec | None = None
+    """When updateMode: MaintenanceWindow lets changes through."""
     hpa: NestedHpa | None = None
+    """The nested form; weights are then percent."""
     vpa: NestedVpa | None = None
     weight_based_scaling_intervals: Annotated[list[HvpaInterval], Field(max_length=50)] | None = None
+    """Document 001: how much of each change is vertical, by the number of replicas."""
     buckets: Annotated[list[BucketSpec], Field(min_length=1, max_length=50)] | None = None
+    """Document 004: ranges of replicas and of the size of each."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(

@@ -56,11 +56,13 @@ class ContainerPolicy(Part):
     """Bounds and mode of one container; "*" is every container without a policy of its own."""
 
     container_name: Text = "*"
+    """"*" is every container without a policy of its own."""
     mode: Literal["Auto", "Off"] = "Auto"
     min_allowed: Amounts | None = None
     max_allowed: Amounts | None = None
     controlled_resources: Annotated[list[Literal["cpu", "memory"]], Field(min_length=1, max_length=2)] | None = None
     controlled_values: Literal["RequestsAndLimits", "RequestsOnly"] = "RequestsAndLimits"
+    """RequestsOnly leaves limits as they are."""
 
     rules: ClassVar[tuple[Rule, ...]] = (min_max_rule(),)
 
@@ -107,6 +109,7 @@ class VerticalSpec(Part):
 
     resource_policy: ResourcePolicy | None = None
     apply: Literal["InPlace", "Recreate", "InPlaceOrRecreate", "Never"] = "InPlace"
+    """InPlace resizes running pods; Recreate changes the template; Never only recommends."""
 
     def vertical(self) -> Vertical:
         policies = self.resource_policy.container_policies if self.resource_policy else None
