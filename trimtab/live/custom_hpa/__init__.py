@@ -1,0 +1,1 @@
+"""custom-hpa (document 002): one Deployment, one query, one small process. Read `loop` first."""

@@ -1,0 +1,81 @@
+"""book: what one release remembers, in a ConfigMap of its name; a restart with an empty disk loses no cooldown.
+
+The chart makes the ConfigMap, so that the process needs no right to create any; without the chart it makes its own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from trimtab.errors import Refused
+from trimtab.live import kept
+from trimtab.live.kept import Kept
+from trimtab.wire.kube import Kube
+from trimtab.wire.objects import Meta
+from trimtab.wire.resources import CONFIG_MAPS
+
+KEY = "memory"
+ABSENT = 404
+
+
+class ConfigMap(msgspec.Struct, frozen=True):
+    metadata: Meta = Meta()
+    data: dict[str, str] = {}
+
+
+class Book:
+    """Read once, when it is first asked; written when what must outlive us has changed."""
+
+    def __init__(self, kube: Kube, namespace: str, name: str) -> None:
+        self.kube, self.namespace, self.name = kube, namespace, name
+        self._kept: Kept | None = None
+        self._stored: dict[str, Any] = {}
+
+    async def read(self, at: float, replicas: int) -> Kept:
+        """Raises while the ConfigMap cannot be read: acting without the memory could break a cooldown."""
+        if self._kept is None:
+            self._stored = await self._load()
+            self._kept = kept.read({KEY: self._stored}, at, replicas)
+        return self._kept
+
+    async def write(self, now: Kept) -> None:
+        """What is not stored yet is tried again each time, until it is."""
+        self._kept = now
+        lasting = _lasting(now)
+        if lasting != _lasting_of(self._stored):
+            await self._store(lasting)
+            self._stored = lasting
+
+    async def _load(self) -> dict[str, Any]:
+        try:
+            found = await self.kube.get(ConfigMap, CONFIG_MAPS, self.namespace, self.name)
+            stored = msgspec.json.decode(found.data.get(KEY) or "{}")
+        except Refused as refusal:
+            if refusal.status != ABSENT:
+                raise
+            return {}
+        except msgspec.DecodeError:  # somebody wrote into it: there is nothing to remember
+            return {}
+        return stored if isinstance(stored, dict) else {}
+
+    async def _store(self, lasting: dict[str, Any]) -> None:
+        data = {"data": {KEY: msgspec.json.encode(lasting).decode()}}
+        try:
+            await self.kube.patch(ConfigMap, CONFIG_MAPS, self.namespace, self.name, data)
+        except Refused as refusal:
+            if refusal.status != ABSENT:
+                raise
+            body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": self.name}} | data
+            await self.kube.create(ConfigMap, CONFIG_MAPS, self.namespace, body)
+
+
+def _lasting(now: Kept) -> dict[str, Any]:
+    return _lasting_of(kept.written(now))
+
+
+def _lasting_of(stored: dict[str, Any]) -> dict[str, Any]:
+    """Without since when metrics fail: no rule of document 002 asks for it, and it would be a write each time."""
+    core = {key: value for key, value in (stored.get("core") or {}).items() if key != "failing_since"}
+    return stored | {"core": core} if core else stored

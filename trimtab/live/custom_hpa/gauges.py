@@ -1,0 +1,77 @@
+"""gauges: the last period under the metric names that document 002's program has; the label deployment is on all."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from trimtab.core.model import Decision, Missing, RuleName
+from trimtab.kinds import CustomHpa
+from trimtab.live.telemetry import Line, render
+
+COUNTERS = ("custom_hpa_up", "custom_hpa_metric_requests")
+STATUSES = {
+    RuleName.COOLDOWN: "cooldown",
+    RuleName.MIN_FACTOR: "below-min-factor",
+    RuleName.MAX_FACTOR: "above-max-factor",
+}
+SCALED = "scaled"
+
+
+class Gauges:
+    def __init__(self, custom: CustomHpa) -> None:
+        self.custom = custom
+        self.periods = 0
+        self.requests: Counter[str] = Counter(success=0, failure=0)
+        self.statuses: set[tuple[str, str]] = set()  # what was true of the last period: (status, up or down)
+        self._values: dict[str, float] = {}  # by name; a number that was never known is not shown
+
+    def fetched(self, sample: float | None) -> None:
+        """One question to Prometheus; without a usable answer nothing is true of this period."""
+        self.requests["failure" if sample is None else "success"] += 1
+        if sample is None:
+            self.statuses = set()
+        else:
+            self._values["custom_hpa_metric_samples"] = sample
+
+    def decided(self, current: int, decision: Decision, scaled: bool) -> None:
+        self._values["custom_hpa_status_current_replicas"] = current
+        if decision.change is not None:
+            self._values["custom_hpa_status_desired_replicas"] = decision.plan.replicas
+        factor = scale_factor(decision)
+        if factor is None:
+            self.statuses = set()
+            return
+        self._values["custom_hpa_scale_factor"] = factor
+        way = "up" if factor > 1.0 else "down"
+        found = [STATUSES[step.rule] for step in decision.steps if step.rule in STATUSES] + [SCALED] * scaled
+        self.statuses = {(status, way) for status in found}
+
+    def render(self) -> str:
+        deployment = {"deployment": self.custom.target.deployment}
+        text = render((name, deployment | labels, value) for name, labels, value in self._lines())
+        for name in COUNTERS:  # named by the program, without the suffix that counters have today
+            text = text.replace(f"# TYPE {name} gauge", f"# TYPE {name} counter")
+        return text
+
+    def _lines(self) -> Iterable[Line]:
+        custom = self.custom
+        yield "custom_hpa_up", {}, self.periods
+        for status, count in self.requests.items():
+            yield "custom_hpa_metric_requests", {"status": status}, count
+        for status in (*STATUSES.values(), SCALED):
+            for way in ("up", "down"):
+                yield "custom_hpa_status", {"status": status, "scale": way}, float((status, way) in self.statuses)
+        for name, value in self._values.items():
+            yield name, {}, value
+        yield "custom_hpa_spec_min_replicas", {}, custom.min_replicas
+        yield "custom_hpa_spec_max_replicas", {}, custom.max_replicas
+        yield "custom_hpa_spec_target_value", {}, custom.target.value
+
+
+def scale_factor(decision: Decision) -> float | None:
+    """sample / target before any rule; None without a sample, or where none was asked for."""
+    for one in decision.proposals:
+        if not isinstance(one.replicas, Missing) and one.value is not None and one.target:
+            return one.value / one.target
+    return None

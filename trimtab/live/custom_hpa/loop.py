@@ -1,0 +1,138 @@
+"""loop: one period of document 002: fetch the sample, decide, scale, and remember what was done.
+
+Whatever goes wrong ends this period and is said; the Deployment keeps its size and the next period tries again.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+import zlib
+
+from msgspec.structs import replace
+
+from trimtab.core.decide import decide
+from trimtab.core.explain import sentence
+from trimtab.core.model import Decision, Missing, Observation, Samples, TotalSample, Veto
+from trimtab.core.remember import remember
+from trimtab.errors import Refused
+from trimtab.journal import Name
+from trimtab.kinds import CustomHpa
+from trimtab.live import apply, conflict, revert
+from trimtab.live.custom_hpa.book import Book
+from trimtab.live.custom_hpa.gauges import Gauges
+from trimtab.live.gather import Gather, Wanted
+from trimtab.live.kept import Kept, Wrote
+from trimtab.live.pen import Pen
+from trimtab.live.subject import Subject
+from trimtab.live.world import Target, World
+from trimtab.policy import Admit, Mode, Policy
+from trimtab.wire.kube import Kube
+from trimtab.wire.objects import Custom, Meta, Namespace, Scale
+from trimtab.wire.prometheus import Prometheus, Sample
+from trimtab.wire.resources import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES
+
+log = logging.getLogger(__name__)
+LOOKBACK_S = 300.0  # Prometheus' own: how old a sample may be
+
+
+class FirstSeries(Prometheus):
+    """Exact mode: of several series the first one counts."""
+
+    async def query(self, expression: str, at: float | None = None, *, lookback_s: float | None = None) -> list[Sample]:
+        return (await super().query(expression, at, lookback_s=lookback_s))[:1]
+
+
+class Loop:
+    """Holds what outlives a period; `world` is asked who else scales the Deployment (exact mode: nobody asks)."""
+
+    def __init__(self, custom: CustomHpa, kube: Kube, prometheus: Prometheus, book: Book, world: World) -> None:
+        self.custom, self.kube, self.book, self.world = custom, kube, book, world
+        self.gauges = Gauges(custom)
+        self.pen = Pen(kube, lambda: True)
+        self.gather = Gather(kube, prometheus, scrape_s=LOOKBACK_S / 2)
+        self.edition = zlib.crc32(custom.model_dump_json().encode())  # an edit of the settings ends a rest
+        self._said = ""
+
+    async def period(self) -> None:
+        self.gauges.periods += 1
+        policy = self.custom.to_policy(time.time())
+        sample = await self._fetch(policy)
+        target = await self._target()
+        at = time.time()
+        kept = await self._remembered(target, at)
+        policy = await self._admitted(policy)
+        seen = Observation(
+            at=at,
+            spec_replicas=target.replicas,
+            status_replicas=target.status_replicas,
+            samples=(sample,),
+            vetoes=self._vetoes(policy, kept, at),
+        )
+        decision = decide(policy, seen, kept.core)
+        self._say(sentence(policy, seen, kept.core, decision), decision.change is not None)
+        kept, scaled = await self._act(policy, target, decision, kept, at)
+        self.gauges.decided(target.replicas, decision, scaled)
+        await self.book.write(kept)
+
+    async def _fetch(self, policy: Policy) -> Samples | Missing:
+        wanted = Wanted(self.custom.target.namespace, policy.signals, ())
+        ((sample,),) = await self.gather.gather([wanted])
+        self.gauges.fetched(sample.value if isinstance(sample, TotalSample) else None)
+        return sample
+
+    async def _target(self) -> Target:
+        namespace, name = self.custom.target.namespace, self.custom.target.deployment
+        scale = await self.kube.get(Scale, DEPLOYMENTS, namespace, name, "scale")
+        meta = scale.metadata
+        replicas, status_replicas = scale.spec.replicas, scale.status.replicas
+        return Target(DEPLOYMENTS, namespace, name, meta.uid, meta.resource_version, replicas, status_replicas)
+
+    async def _remembered(self, target: Target, at: float) -> Kept:
+        kept = await self.book.read(at, target.replicas)
+        if self.custom.exact:
+            return kept
+        return await revert.noticed(self.world, target, kept, self.edition, at)
+
+    async def _admitted(self, policy: Policy) -> Policy:
+        """The opt-out of a whole namespace holds here too."""
+        if self.custom.exact:
+            return policy
+        found = await self.kube.get(Namespace, NAMESPACES, "", self.custom.target.namespace)
+        opted_out = (found.metadata.labels or {}).get("trimtab.dev/enabled") == "false"
+        return replace(policy, admit=Admit(mode=Mode.PAUSED)) if opted_out else policy
+
+    def _vetoes(self, policy: Policy, kept: Kept, at: float) -> tuple[Veto, ...]:
+        if self.custom.exact:
+            return ()
+        claims = conflict.Claims(self.world, (), at).against(self._subject(policy), at)
+        return conflict.vetoes(claims) + revert.veto(kept, at)
+
+    def _subject(self, policy: Policy) -> Subject:
+        """We, as the other autoscalers of a target are compared with: younger than any of them."""
+        namespace = self.custom.target.namespace
+        ourselves = Custom(metadata=Meta(name=self.custom.name, namespace=namespace))
+        name = Name("custom-hpa", namespace, self.custom.name)
+        return Subject(name, CONFIG_MAPS, ourselves, self.custom.workload, policy)
+
+    async def _act(
+        self, policy: Policy, target: Target, decision: Decision, kept: Kept, at: float
+    ) -> tuple[Kept, bool]:
+        """Memory of an act only after its write succeeded: a refusal or a dry run starts no cooldown."""
+        change, after = decision.change, replace(kept, core=decision.memory)
+        if change is None or change.replicas is None or policy.admit.mode is not Mode.AUTO:
+            return after, False
+        try:
+            await apply.scale(self.pen, target, change)
+        except Refused as refusal:
+            log.warning("%s keeps its size: %s", target.text, refusal)
+            return after, False
+        wrote = Wrote(was=change.was, replicas=change.replicas, at=at)
+        return replace(after, core=remember(policy, after.core, change, at), wrote=wrote), True
+
+    def _say(self, text: str, would_act: bool) -> None:
+        """News at info, what was said before only at debug."""
+        level = logging.DEBUG if text == self._said else logging.INFO
+        dry = " (dry run: nothing is written)" if would_act and self.custom.dry_run else ""
+        log.log(level, "%s/%s: %s%s", self.custom.target.namespace, self.custom.target.deployment, text, dry)
+        self._said = text
