@@ -11,6 +11,7 @@ Manifest = dict[str, Any]
 Strategy = st.SearchStrategy[Any]
 
 NAMES = st.sampled_from(["web", "api", "worker-1", "db.example"])
+CONTAINERS = st.sampled_from(["app", "proxy", "worker-1"])
 PERCENT = st.integers(1, 200)
 QUANTITY = st.sampled_from(["250m", "1.5", "512Mi", "2G", "1e3", "50", 7, "0.5", "3Ki"])
 ANY_NUMBER = st.one_of(QUANTITY, st.sampled_from([0.5, 12.25]))
@@ -69,7 +70,7 @@ _RESOURCE_METRIC = metric("Resource", "resource", part({"name": RESOURCE, "targe
 _CONTAINER_METRIC = metric(
     "ContainerResource",
     "containerResource",
-    part({"name": RESOURCE, "container": NAMES, "target": RESOURCE_TARGET}),
+    part({"name": RESOURCE, "container": CONTAINERS, "target": RESOURCE_TARGET}),
 )
 _AVERAGE = part({"type": st.just("AverageValue"), "averageValue": ANY_NUMBER})
 _OBJECT = part({"describedObject": OBJECT_REF, "metric": METRIC_NAME, "target": VALUE_TARGET})
@@ -141,7 +142,7 @@ _CONTAINER = {
     "controlledResources": st.sampled_from([["cpu"], ["cpu", "memory"]]),
     "controlledValues": st.sampled_from(["RequestsAndLimits", "RequestsOnly"]),
 }
-CONTAINER_POLICIES = unique("containerName", listed(part({"containerName": NAMES}, _CONTAINER)))
+CONTAINER_POLICIES = unique("containerName", listed(part({"containerName": CONTAINERS}, _CONTAINER)))
 RESOURCE_POLICY = part({}, {"containerPolicies": CONTAINER_POLICIES})
 VERTICAL = part(
     {},

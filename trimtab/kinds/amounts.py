@@ -22,6 +22,10 @@ _LONGEST = 32
 Count = Annotated[int, Field(ge=1, le=INT32, json_schema_extra={"format": "int32"})]
 CountOrZero = Annotated[int, Field(ge=0, le=INT32, json_schema_extra={"format": "int32"})]
 Text = Annotated[str, Field(min_length=1, max_length=1024)]
+Segment = Annotated[str, Field(min_length=1, max_length=1024, pattern=r"^[^/%]+$")]  # part of a URL
+_LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
+ContainerName = Annotated[str, Field(max_length=63, pattern=f"^{_LABEL}$")]
+ContainerNames = Annotated[str, Field(max_length=63, pattern=rf"^(\*|{_LABEL})$")]  # one, or "*" for all others
 Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
@@ -32,16 +36,11 @@ def _checker(pattern: str, fix: str, fractions: bool) -> Callable[[object], obje
         number = isinstance(value, int | float) and not isinstance(value, bool)
         if isinstance(value, float) and not fractions and not value.is_integer():
             raise PydanticCustomError("quantity", 'quote it: "{value}"', {"value": str(value)})
-        if (isinstance(value, str) or number) and len(str(value)) <= _LONGEST and compiled.match(_plain(value)):
+        if (isinstance(value, str) or number) and len(str(value)) <= _LONGEST and compiled.fullmatch(str(value)):
             return value
         raise PydanticCustomError("quantity", fix.replace("{", "{{"))
 
     return check
-
-
-def _plain(value: object) -> str:
-    """Numbers as a quantity would write them (1e-05 is fine, inf and -1 are not)."""
-    return str(value)
 
 
 _NON_NEGATIVE = 'write a quantity such as "250m", "1.5", "512Mi" or "2G"'
@@ -75,7 +74,7 @@ Tolerance = Annotated[
 
 
 def _check_duration(value: object) -> object:
-    if isinstance(value, str) and len(value) <= _LONGEST and re.match(DURATION, value):
+    if isinstance(value, str) and len(value) <= _LONGEST and re.fullmatch(DURATION, value):
         return value
     raise PydanticCustomError("duration", 'write a duration such as "30s", "5m" or "1h30m"')
 

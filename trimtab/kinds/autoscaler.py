@@ -27,7 +27,7 @@ _HORIZON = f"^({STARTUP}|{DURATION[1:-1]})$"
 
 def _check_horizon(value: object) -> object:
     whole = isinstance(value, int) and not isinstance(value, bool) and 0 < value <= 86400 * 7
-    if whole or (isinstance(value, str) and re.match(_HORIZON, value)):
+    if whole or (isinstance(value, str) and re.fullmatch(_HORIZON, value)):
         return value
     raise PydanticCustomError(
         "horizon", 'write "startup" (the measured start-up time), seconds, or a duration such as "5m"'

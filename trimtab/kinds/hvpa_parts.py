@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from trimtab.kinds.amounts import Count, Target, Text
+from trimtab.kinds.amounts import ContainerName, Count, Target, Text
 from trimtab.kinds.metric import MetricSpec, ResourceTarget
 from trimtab.kinds.part import Part, Rule
 from trimtab.kinds.vertical import Amounts, ContainerPolicy, at_most_cel, distinct_names, min_max_rule, ordered
@@ -47,7 +47,7 @@ class HvpaResource(Part):
 
 
 class HvpaContainer(HvpaResource):
-    container: Text
+    container: ContainerName
 
 
 class HvpaMetric(MetricSpec):

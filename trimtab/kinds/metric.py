@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 from pydantic.alias_generators import to_snake
 
-from trimtab.kinds.amounts import Count, Target, Text
+from trimtab.kinds.amounts import ContainerName, Count, Segment, Target, Text
 from trimtab.kinds.meta import ObjectRef
 from trimtab.kinds.part import Part, Rule
 from trimtab.kinds.selector import Selector
@@ -65,7 +65,7 @@ class ValueTarget(Part):
 
 
 class MetricName(Part):
-    name: Text
+    name: Segment
     selector: Selector | None = None
 
     @property
@@ -87,7 +87,7 @@ class ResourceMetric(Part):
 class ContainerMetric(ResourceMetric):
     """CPU or memory of one container."""
 
-    container: Text
+    container: ContainerName
 
 
 class PodsMetric(Part):

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from trimtab.kinds.amounts import Quantity, Text, amount
+from trimtab.kinds.amounts import ContainerNames, Quantity, amount
 from trimtab.kinds.part import Part, Rule
 from trimtab.policy import Apply, ContainerRule, Size, Vertical
 
@@ -55,7 +55,7 @@ def min_max_rule(low: str = "minAllowed", high: str = "maxAllowed") -> Rule:
 class ContainerPolicy(Part):
     """Bounds and mode of one container; "*" is every container without a policy of its own."""
 
-    container_name: Text = "*"
+    container_name: ContainerNames = "*"
     """"*" is every container without a policy of its own."""
     mode: Literal["Auto", "Off"] = "Auto"
     min_allowed: Amounts | None = None
