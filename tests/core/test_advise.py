@@ -160,7 +160,7 @@ def test_requests_of_each_container() -> None:
     assert found.sizes["app"].cpu_cores == pytest.approx(0.99 * 1.15, abs=0.001)
     killed = advise(rules, replace(one, oom_bytes={"app": 4 * 2**30}), NOW)
     assert isinstance(killed, Recommendation)
-    assert killed.sizes["app"].memory_bytes == int(4 * 2**30 * 1.2)
+    assert killed.sizes["app"].memory_bytes == 4916 * 2**20  # 4 GiB x 1.2 are 4915.2 MiB
     ladder = ((2.0, 4.0 * 2**30), (1.0, 2.0**30))
     stepped = advise(with_(rules, size_ladder=ladder), one, NOW)
     assert isinstance(stepped, Recommendation) and stepped.sizes["app"] == Size(cpu_cores=2.0, memory_bytes=4.0 * 2**30)

@@ -24,11 +24,13 @@ from tests.bed.waiting import eventually
 from tests.history.filled import Filled, fill, serve
 from trimtab.kinds.crd import definitions
 from trimtab.live.advisor.controller import Advisor
+from trimtab.live.advisor.run import server_time
 from trimtab.live.pen import Pen
 from trimtab.series import Floats
 from trimtab.wire.access import prometheus_access
 from trimtab.wire.kube import Kube
 from trimtab.wire.kubeconfig import connect
+from trimtab.wire.prometheus import Prometheus
 
 pytestmark = pytest.mark.e2e
 
@@ -85,15 +87,23 @@ class Scene:
         listed = self.bed.get("pods", "-n", self.namespace, "-l", f"app={name}")["items"]
         return [one["metadata"]["name"] for one in listed]
 
-    def remember(self, usage: dict[str, Floats], container: str = "app") -> None:
+    def remember(
+        self, usage: dict[str, Floats], memory: dict[str, Floats] | None = None, restarted: tuple[str, ...] = ()
+    ) -> None:
         """A Prometheus that has seen these pods use so many cores, a value a minute for a week until now."""
         end = int(time.time()) // 60 * 60
         times = np.arange(end - (WEEK_MINUTES - 1) * 60, end + 60, 60)
-        labels = f'namespace="{self.namespace}",container="{container}"'
-        name = "container_cpu_usage_seconds_total"
-        series = [
-            Filled(f'{name}{{{labels},pod="{pod}"}}', times, np.cumsum(cores * 60)) for pod, cores in usage.items()
-        ]
+
+        def named(metric: str, pod: str, values: Floats) -> Filled:
+            return Filled(f'{metric}{{namespace="{self.namespace}",container="app",pod="{pod}"}}', times, values)
+
+        series = []
+        for pod, cores in usage.items():
+            counter = np.cumsum(cores * 60)
+            if pod in restarted:  # in the middle of the week its counter begins again
+                counter[WEEK_MINUTES // 2 :] -= counter[WEEK_MINUTES // 2 - 1]
+            series.append(named("container_cpu_usage_seconds_total", pod, counter))
+        series += [named("container_memory_working_set_bytes", pod, size) for pod, size in (memory or {}).items()]
         fill(self.folder, series)
         self.url, _ = self.stack.enter_context(serve(self.folder))
 
@@ -231,9 +241,9 @@ def test_document_000_step_by_step(scene: Scene) -> None:
 
 
 def test_a_diurnal_workload_by_hand(scene: Scene) -> None:
-    """Four pods share 2 cores by night and 8 by day; each requests 2.5."""
+    """Four pods share 2 cores by night and 8 by day; each requests 2.5. Two of them have restarted meanwhile."""
     pods = scene.deploy("shop", 4, cpu="2500m")
-    scene.remember({pod: office_hours(0.5, 2.0) for pod in pods})
+    scene.remember({pod: office_hours(0.5, 2.0) for pod in pods}, restarted=tuple(pods[:2]))
     selectors = [{"kind": "Deployment", "apiVersion": "apps/v1", "name": "shop"}]
     scene.bed.apply(analytics(scene.namespace, "shop", resourceSelectors=selectors, config=OPEN))
     scene.tick(time.time() + SETTLED_S)
@@ -377,6 +387,7 @@ def test_selectors_and_the_operators_own_namespace(scene: Scene) -> None:
         scene.bed.apply(analytics(own, "everywhere", resourceSelectors=selectors, config=OPEN))
         nothing = [{"kind": "Deployment", "apiVersion": "apps/v1", "name": "green"}]
         scene.bed.apply(analytics(scene.namespace, "nothing", resourceSelectors=nothing))
+        scene.bed.apply(analytics(scene.namespace, "misspelt", config={"ehpa.fluctuation-treshold": "1"}))
         scene.tick(time.time() + SETTLED_S, own=own, namespace="")
         (found,) = scene.bed.get("recommend", "-n", own)["items"]
         assert found["spec"]["targetRef"]["namespace"] == scene.namespace
@@ -384,6 +395,9 @@ def test_selectors_and_the_operators_own_namespace(scene: Scene) -> None:
         (ready,) = scene.get("analytics", "nothing")["status"]["conditions"]
         assert (ready["status"], ready["reason"]) == ("False", "FailedSelectResource")
         assert "no workload" in ready["message"]
+        (ready,) = scene.get("analytics", "misspelt")["status"]["conditions"]
+        assert (ready["status"], ready["reason"]) == ("False", "InvalidSpec")
+        assert "did you mean ehpa.fluctuation-threshold" in ready["message"]
     finally:
         scene.bed.kubectl("delete", "namespace", own, "--wait=false")
 
@@ -401,6 +415,34 @@ def test_a_recommendation_by_itself(scene: Scene) -> None:
     assert yaml.safe_load(status["recommendedValue"]) == {"replicasRecommendation": {"replicas": 32}}  # 16 / 0.5
     annotations = scene.get("deployment", "web")["metadata"]["annotations"]
     assert not [key for key in annotations if key.startswith("analysis.crane.io")]
+
+
+def test_requests_of_each_container(scene: Scene) -> None:
+    pods = scene.deploy("web", 2, cpu="1")
+    memory = {pod: np.full(WEEK_MINUTES, 200.0 * 2**20) for pod in pods}
+    scene.remember({pod: np.full(WEEK_MINUTES, 0.2) for pod in pods}, memory)
+    selectors = [{"kind": "Deployment", "apiVersion": "apps/v1", "name": "web"}]
+    scene.bed.apply(analytics(scene.namespace, "web", type="Resource", resourceSelectors=selectors, config={}))
+    scene.tick(time.time() + SETTLED_S)
+    value = yaml.safe_load(scene.recommendations()[0]["status"]["recommendedValue"])
+    # P99 with 15 % on top
+    assert value == {"containers": [{"containerName": "app", "target": {"cpu": "230m", "memory": "230Mi"}}]}
+    notes = scene.get("deployment", "web")["metadata"]["annotations"]
+    assert yaml.safe_load(notes["analysis.crane.io/resource-recommendation"]) == value
+    patch = scene.recommend("--type", "resource", "--set", "pod-min-ready-seconds=0", "--as", "patch").stdout
+    scene.bed.kubectl("apply", "--server-side", "--force-conflicts", "--dry-run=server", "-f", "-", input=patch)
+    assert yaml.safe_load(patch)["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]["cpu"] == "230m"
+
+
+def test_the_clock_of_the_metrics_server_is_the_one_that_counts(bed: Bed) -> None:
+    async def asked(local: float) -> tuple[float, str]:
+        async with Prometheus(prometheus_access(bed.prometheus_url)) as prometheus:
+            return await server_time(prometheus, local)
+
+    now = time.time()
+    assert asyncio.run(asked(now)) == (now, "")
+    at, said = asyncio.run(asked(now - 3600))
+    assert at == pytest.approx(now, abs=30) and "ahead of this machine's" in said
 
 
 # --- from a laptop ---------------------------------------------------------------------------------------------------
@@ -440,7 +482,9 @@ def test_recommend_says_what_is_wrong(scene: Scene) -> None:
         "http://127.0.0.1:9": "127.0.0.1:9",
         scene.bed.load_url: "is this the address of Prometheus?",
         "ftp://x": "write an address such as",
+        scene.bed.prometheus_lane(scene.namespace): "an incomplete answer counts as none",
     }
+    scene.bed.fault(scene.namespace, "warnings")
     for url, said in cases.items():
         scene.url = url
         done = scene.recommend()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import ceil
+
 import numpy as np
 from msgspec.structs import replace
 
@@ -13,9 +15,11 @@ from trimtab.core.forecast.cleaning import clean
 from trimtab.core.model import Missing, Reason
 from trimtab.errors import InvalidInput, NotEnoughData
 from trimtab.policy import Inspection, Size
+from trimtab.quantity import MIB
 from trimtab.series import Floats, Frame, Series
 
 HOUR_S = 3600.0
+_NOISE = 1e-6  # of a millicore, of a MiB: 229.99999999999997m is 230m
 # Upstream's histograms; its memory buckets are 100 MiB wide.
 CRANE_CPU = percentile.Options(bucket_size=0.1, max_value=100.0, exact=True)
 CRANE_MEMORY = percentile.Options(bucket_size=104857600.0, max_value=104857600000.0, exact=True)
@@ -82,7 +86,9 @@ def _container_size(rules: Inspection, cpu: Floats, memory: Floats, oom_bytes: f
     if rules.oom_protection:
         size_bytes = after_oom(size_bytes, oom_bytes, rules.oom_bump_ratio)
     cores, size_bytes = on_ladder(cores, size_bytes, rules.size_ladder)
-    return Size(cpu_cores=int(cores * 1000) / 1000, memory_bytes=float(int(size_bytes)))
+    if rules.crane:
+        return Size(cpu_cores=int(cores * 1000) / 1000, memory_bytes=float(int(size_bytes)))
+    return Size(cpu_cores=ceil(cores * 1000 - _NOISE) / 1000, memory_bytes=ceil(size_bytes / MIB - _NOISE) * float(MIB))
 
 
 def recommend_replicas(rules: Inspection, workload: Workload) -> Recommendation | Findings:

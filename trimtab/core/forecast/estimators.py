@@ -52,20 +52,29 @@ def next_period(estimator: Estimator, signal: Floats, period: int, step_s: float
 
 def smoothed(estimator: Fft, signal: Floats, step_s: float, exact: bool) -> Floats:
     """The signal without its noise."""
-    spectrum = np.asarray(fft.fft(signal))
-    amplitudes = np.abs(spectrum) / len(signal)
-    bins = np.arange(len(signal))
-    mirrored = bins if exact else np.minimum(bins, len(signal) - bins)
-    frequencies = mirrored / (len(signal) * step_s)
-    noise = (amplitudes < amplitude_floor(estimator, amplitudes)) & (frequencies > estimator.high_frequency_hz)
-    clean: Floats = fft.ifft(np.where(noise, 0.0, spectrum)).real
+    count = len(signal)
+    spectrum = np.asarray(fft.fft(signal) if exact else fft.rfft(signal))
+    amplitudes = np.abs(spectrum) / count
+    frequencies = np.arange(len(spectrum)) / (count * step_s)
+    weak = amplitudes < _floor(estimator, amplitudes[1 : count // 2])
+    kept = np.where(weak & (frequencies > estimator.high_frequency_hz), 0.0, spectrum)
+    clean: Floats = fft.ifft(kept).real if exact else fft.irfft(kept, count)
     return clean
 
 
 def amplitude_floor(estimator: Fft, amplitudes: Floats) -> float:
-    """At least low_amplitude and the amplitude of item max_items, but never above that of item min_items."""
-    ranked = np.sort(amplitudes[1 : len(amplitudes) // 2])[::-1]
-    floor = max(float(ranked[min(estimator.max_items, len(ranked)) - 1]), estimator.low_amplitude)
-    if len(ranked) >= estimator.min_items:
-        floor = min(floor, float(ranked[estimator.min_items - 1]))
-    return floor
+    """At least low_amplitude and the amplitude of item max_items, but never above that of item min_items.
+
+    `amplitudes` are those of the whole spectrum; its items are the slower half without the mean.
+    """
+    return _floor(estimator, amplitudes[1 : len(amplitudes) // 2])
+
+
+def _floor(estimator: Fft, items: Floats) -> float:
+    floor = max(_ranked(items, min(estimator.max_items, len(items))), estimator.low_amplitude)
+    return min(floor, _ranked(items, estimator.min_items)) if len(items) >= estimator.min_items else floor
+
+
+def _ranked(values: Floats, rank: int) -> float:
+    """The largest value has rank 1."""
+    return float(np.partition(values, len(values) - rank)[len(values) - rank])

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from trimtab.errors import MetricsUnavailable, Refused, TrimtabError, Unavailable
+from trimtab.errors import InvalidInput, MetricsUnavailable, Refused, TrimtabError, Unavailable
 from trimtab.history.workloads import WorkloadHistory
 from trimtab.kinds import read
 from trimtab.kinds.analytics import Analytics, CompletionStrategy
@@ -54,9 +54,17 @@ class Advisor:
     """Call `run()` beside the operator's own loop; it writes only while the pen may."""
 
     def __init__(
-        self, pen: Pen, prometheus: Access | None, own_namespace: str, namespace: str = "", every_s: float = EVERY_S
+        self,
+        pen: Pen,
+        prometheus: Access | None,
+        own_namespace: str,
+        namespace: str = "",
+        *,
+        shadow: bool = False,
+        every_s: float = EVERY_S,
     ) -> None:
         self.pen, self.kube, self.every_s = pen, pen.kube, every_s
+        self.shadow = shadow  # recommend, but adopt nothing
         self.own_namespace, self.namespace = own_namespace, namespace  # namespace "": the whole cluster
         self.prometheus = Prometheus(prometheus, timeout_s=TIMEOUT_S) if prometheus else None
         self._retries: dict[str, Retry] = {}
@@ -84,7 +92,7 @@ class Advisor:
         for one in await self._list("Recommendation"):
             if records.UID_LABEL not in (one.metadata.labels or {}) and self._due(one, _strategy(one), at):
                 await self._guarded(self._alone(one, at), f"Recommendation {_title(one)}")
-        for one in await self._list("Recommendation"):
+        for one in [] if self.shadow else await self._list("Recommendation"):
             await self._guarded(self._adopt(one, at), f"adoption of {_title(one)}")
         alive = {one.metadata.uid for one in (*analytics, *kept)}
         self._retries = {uid: one for uid, one in self._retries.items() if uid in alive}
@@ -139,7 +147,8 @@ class Advisor:
             targets = await select(self.kube, analytics, everywhere, at)
         except TrimtabError as error:
             self._later(found, at)
-            failed = records.condition("Ready", False, "FailedSelectResource", str(error))
+            reason = "InvalidSpec" if isinstance(error, InvalidInput) else "FailedSelectResource"
+            failed = records.condition("Ready", False, reason, str(error))
             await self._write(found, "Analytics", {"conditions": records.conditions([failed], found.status, at)})
             return
         outcomes = await self._outcomes(rules, targets, at)
