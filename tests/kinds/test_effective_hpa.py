@@ -81,6 +81,13 @@ def test_preview_is_shadow_and_pins_what_is_asked() -> None:
     assert [one.path for one in warnings(read(ehpa(specificReplicas=5)))] == ["spec.specificReplicas"]
 
 
+def test_a_query_in_an_annotation_is_answered_with_a_warning() -> None:
+    manifest = ehpa()
+    manifest["metadata"]["annotations"] = {"metric-query.autoscaling.crane.io/resource.cpu": "sum(up)"}
+    (warned,) = warnings(read(manifest))
+    assert warned.path == 'metadata.annotations["metric-query.autoscaling.crane.io/resource.cpu"]'
+
+
 def test_prediction_becomes_an_outlook() -> None:
     dsp = {"algorithmType": "dsp", "dsp": {"sampleInterval": "60s", "historyLength": "7d"}}
     assert compiled(prediction={"predictionAlgorithm": dsp}).outlook == OutlookChoice(

@@ -16,6 +16,7 @@ from trimtab.policy import Advice
 
 _COMPUTED = "both recommendations are computed here; no HPA or VPA object is made"
 _CHOSEN = "the estimator with the smallest error on the last period is used"
+_QUERY = "metric-query.autoscaling.crane.io/"
 _NO_REPLICA_CHANGE = "upstream never reads it either"
 
 IGNORED: dict[str, dict[str, str]] = {
@@ -56,6 +57,9 @@ def warnings(obj: Kind) -> list[Warned]:
     found = [Warned(path, why) for pattern, why in table.items() for path in _paths(manifest, pattern.split("."))]
     if isinstance(obj, EffectiveHpa) and obj.spec.specific_replicas is not None and not obj.preview:
         found.append(Warned("spec.specificReplicas", "only counts with scaleStrategy: Preview"))
+    if isinstance(obj, EffectiveHpa):
+        queries = [key for key in obj.metadata.annotations if key.startswith(_QUERY)]
+        found += [Warned(f'metadata.annotations["{key}"]', "the history is asked for here") for key in queries]
     if isinstance(obj, Analytics):
         advice = Advice(obj.spec.type)
         keys = [name for name in obj.spec.config if ignored(name, advice)]
