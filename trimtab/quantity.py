@@ -45,13 +45,15 @@ def format_cpu(cores: float) -> str:
     return str(milli // 1000) if milli % 1000 == 0 else f"{milli}m"
 
 
+_MEMORY_UNITS = ((GIB, "Gi"), (MIB, "Mi"), (KIB, "Ki"), (10**9, "G"), (10**6, "M"), (10**3, "k"), (1, ""))
+
+
 def format_memory(size_bytes: float) -> str:
-    """The largest binary unit that divides the bytes, then the largest decimal one, else plain bytes."""
+    """In the unit that needs the smallest whole number: 2**30 is "1Gi", 2 * 10**9 is "2G"."""
     whole = round(size_bytes)
-    for scale, suffix in ((GIB, "Gi"), (MIB, "Mi"), (KIB, "Ki"), (10**9, "G"), (10**6, "M"), (10**3, "k")):
-        if whole and whole % scale == 0:
-            return f"{whole // scale}{suffix}"
-    return str(whole)
+    counts = [(whole // scale, suffix) for scale, suffix in _MEMORY_UNITS if whole % scale == 0]
+    count, suffix = min(counts, key=lambda one: abs(one[0])) if whole else (0, "")
+    return f"{count}{suffix}"
 
 
 def format_number(value: float) -> str:
