@@ -139,10 +139,8 @@ def _unmeasured(target: Target, measured: set[str], at: float) -> tuple[str, ...
 
 
 @lru_cache(maxsize=8)
-def hours_in(zone: str, start: float, step_s: float, count: int) -> Floats | None:
-    """The hour of the day of each sample on that zone's clock; None is UTC, which the core knows by itself."""
-    if zone == "UTC":
-        return None
+def hours_in(zone: str, start: float, step_s: float, count: int) -> Floats:
+    """The hour of the day of each sample on that zone's clock; worked out once for all workloads of a round."""
     times: Floats = start + step_s * np.arange(count, dtype=np.float64)
     quarters, which = np.unique(times // QUARTER_S, return_inverse=True)
     offsets = np.array([_offset_s(zone, float(quarter) * QUARTER_S) for quarter in quarters])
