@@ -1,0 +1,21 @@
+{{- define "trimtab.name" -}}
+{{- $name := .Release.Name -}}
+{{- if not (contains "trimtab" $name) }}{{ $name = printf "%s-trimtab" $name }}{{ end -}}
+{{ $name | trunc 63 | trimSuffix "-" }}
+{{- end -}}
+
+{{- define "trimtab.selector" -}}
+app.kubernetes.io/name: trimtab
+app.kubernetes.io/instance: {{ .Release.Name | trunc 63 | trimSuffix "-" }}
+{{- end -}}
+
+{{- define "trimtab.labels" -}}
+{{ include "trimtab.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end -}}
+
+{{/* Where the leader's lease is: with those who must not lead at the same time. */}}
+{{- define "trimtab.home" -}}
+{{ .Values.namespace | default .Release.Namespace }}
+{{- end -}}
