@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from html.parser import HTMLParser
 from pathlib import Path
@@ -9,8 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from aiohttp import web
 from click.testing import CliRunner, Result
 
+from tests.wire.fake import Fake, script
 from trimtab.cli import main
 from trimtab.kinds import read
 
@@ -151,6 +154,36 @@ def test_without_a_cluster_the_remedy_is_named(tmp_path: Path, monkeypatch: pyte
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     done = run()
     assert done.exit_code == 2 and "kubeconfig" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "answer, said",
+    [
+        pytest.param(web.Response(status=401, text="no"), "check the user, token or headers", id="401"),
+        pytest.param(web.Response(status=404, text="no"), "is this the address of Prometheus?", id="another server"),
+        pytest.param(web.Response(status=503, text="busy"), "503", id="busy"),
+        pytest.param(web.json_response({"status": "success", "data": 1}), '"data": 1', id="nonsense"),
+    ],
+)
+def test_a_metrics_server_that_says_no(tmp_path: Path, answer: web.Response, said: str) -> None:
+    cluster = {"name": "c", "cluster": {"server": "http://127.0.0.1:9"}}
+    context = {"name": "c", "context": {"cluster": "c", "user": "c"}}
+    config = {
+        "current-context": "c",
+        "clusters": [cluster],
+        "contexts": [context],
+        "users": [{"name": "c", "user": {}}],
+    }
+    path = tmp_path / "kubeconfig"
+    path.write_text(json.dumps(config))
+
+    async def ask() -> Result:
+        async with Fake(script(answer)) as server:
+            return await asyncio.to_thread(run, "--kubeconfig", str(path), "--prometheus", server.url)
+
+    done = asyncio.run(ask())
+    assert done.exit_code == 2 and said in done.stderr, done.stderr
+    assert "Traceback" not in done.stderr and "bug" not in done.stderr
 
 
 def test_parquet_is_read_like_csv(usage: str, tmp_path: Path) -> None:

@@ -372,6 +372,11 @@ def test_each_target_has_its_own_outcome(scene: Scene) -> None:
     peaks = {name: found[name]["evidence"]["peakCores"] for name in ("web", "web-api")}
     assert peaks == pytest.approx({"web": 0.2, "web-api": 0.4}, rel=0.01)  # neither has counted the other's pods
 
+    scene.bed.kubectl("delete", "deployment", "web", "-n", scene.namespace)
+    scene.tick(time.time() + 1700)
+    left = {one["spec"]["targetRef"]["name"] for one in scene.recommendations()}
+    assert left == {"web-api", "bare", "half"}  # what is gone needs no advice; what only failed keeps its own
+
 
 def test_selectors_and_the_operators_own_namespace(scene: Scene) -> None:
     pods = scene.deploy("red", 1, team="red") + scene.deploy("blue", 1, team="blue")
@@ -450,7 +455,7 @@ def test_the_clock_of_the_metrics_server_is_the_one_that_counts(bed: Bed) -> Non
 
 @pytest.mark.smoke
 def test_recommend_from_a_laptop(scene: Scene) -> None:
-    pods = scene.deploy("shop", 8, cpu="2500m")
+    pods = scene.deploy("shop", 8, cpu="2500m", team=scene.namespace)
     scene.remember({pod: office_hours(0.25, 1.0) for pod in pods})
     common = ("--set", "min-cpu-usage-threshold=1", "--set", "pod-min-ready-seconds=0", "--cpu-price", "0.1")
     listed = scene.recommend(*common, "-o", "json")
@@ -460,6 +465,9 @@ def test_recommend_from_a_laptop(scene: Scene) -> None:
     assert found["recommendation"]["metrics"][0]["resource"]["target"]["averageUtilization"] == 40  # 1 of 2.5
     assert found["saved"]["perMonth"] == pytest.approx(found["saved"]["cores"] * 0.1 * 730, rel=1e-3)
     assert len(found["evidence"]["usage"]) == 168 and len(found["evidence"]["hourlyMedians"]) == 24
+
+    everywhere = scene.recommend(*common, "-A", "-l", f"team={scene.namespace}", "-o", "json")
+    assert [one["name"] for one in json.loads(everywhere.stdout)] == ["shop"]
 
     table = scene.recommend(*common)
     assert table.returncode == 0 and "RunsTooMuch" in table.stdout and "quietest hour" in table.stdout

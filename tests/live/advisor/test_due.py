@@ -1,0 +1,69 @@
+"""When an Analytics is looked at again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from trimtab.kinds.analytics import CompletionStrategy
+from trimtab.live.advisor.controller import FIRST_RETRY_S, LAST_RETRY_S, Advisor, _strategy
+from trimtab.live.pen import Pen
+from trimtab.live.status import rfc3339
+from trimtab.wire.access import Access
+from trimtab.wire.kube import Kube
+from trimtab.wire.objects import Custom, Meta
+
+NOW = 1_700_000_000.0
+
+
+@pytest.fixture
+def advisor() -> Advisor:
+    return Advisor(Pen(Kube(Access("http://127.0.0.1:9")), lambda: True), None, "trimtab-system")
+
+
+def analytics(strategy: dict[str, Any] | None = None, updated: float | None = None, **spec: Any) -> Custom:
+    status = {} if updated is None else {"lastUpdateTime": rfc3339(updated)}
+    written = {"completionStrategy": strategy} if strategy is not None else {}
+    return Custom(metadata=Meta(name="a", uid="1"), spec=written | spec, status=status)
+
+
+@pytest.mark.parametrize(
+    "found, due",
+    [
+        pytest.param(analytics(), True, id="new"),
+        pytest.param(analytics(updated=NOW - 1e9), False, id="once is the default, and has happened"),
+        pytest.param(
+            analytics({"completionStrategyType": "Periodical", "periodSeconds": 600}, NOW - 599), False, id="early"
+        ),
+        pytest.param(
+            analytics({"completionStrategyType": "Periodical", "periodSeconds": 600}, NOW - 600), True, id="due"
+        ),
+        pytest.param(
+            analytics({"completionStrategyType": "Periodical"}, NOW - 86399), False, id="a day is the default"
+        ),
+        pytest.param(analytics({"completionStrategyType": "Periodical"}, NOW - 86400), True, id="a day has passed"),
+        pytest.param(
+            analytics({"completionStrategyType": "Sometimes"}, NOW - 1), True, id="unreadable: the round says so"
+        ),
+    ],
+)
+def test_due(advisor: Advisor, found: Custom, due: bool) -> None:
+    assert advisor._due(found, _strategy(found), NOW) is due
+
+
+def test_failed_rounds_come_again_ever_more_seldom(advisor: Advisor) -> None:
+    found, at, waits = analytics(), NOW, []
+    for _ in range(8):
+        advisor._later(found, at)
+        assert not advisor._due(found, CompletionStrategy(), at)
+        waits.append(advisor._retries["1"].at - at)
+        at = advisor._retries["1"].at
+        assert advisor._due(found, CompletionStrategy(), at)
+    assert waits[:3] == [FIRST_RETRY_S, 2 * FIRST_RETRY_S, 4 * FIRST_RETRY_S] and waits[-1] == LAST_RETRY_S
+
+
+def test_an_edit_is_looked_at_at_once(advisor: Advisor) -> None:
+    advisor._later(analytics(type="HPA"), NOW)
+    assert not advisor._due(analytics(type="HPA"), CompletionStrategy(), NOW + 1)
+    assert advisor._due(analytics(type="Resource"), CompletionStrategy(), NOW + 1)
