@@ -1,7 +1,7 @@
 """conflict: who else moves the same target on the same axis. The younger of ours holds still; others always win.
 
-Shadow and paused objects, VPAs in Off and HPAs that are only annotated never conflict; a ScaledObject counts once, not
-also as the HPA it makes.
+Shadow and paused objects and VPAs in Off never conflict, nor does an annotated HPA with the floor we put under it; a
+ScaledObject counts once, not also as the HPA it makes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 from trimtab.core.admit import paused
 from trimtab.core.model import Veto
-from trimtab.kinds.hpa import PREDICTIVE
 from trimtab.live.subject import Subject
 from trimtab.live.world import World
 from trimtab.policy import Apply, Axis, Mode, Policy
@@ -38,7 +37,7 @@ class Claims:
     def __init__(self, world: World, subjects: Iterable[Subject], at: float) -> None:
         self._by_place: dict[tuple[Place, Axis], list[Claim]] = defaultdict(list)
         for found in world.hpas.store:
-            if not _by_keda(found) and (found.metadata.annotations or {}).get(PREDICTIVE) != "true":
+            if not _by_keda(found):
                 self._add(found, "scaleTargetRef", Axis.REPLICAS, _foreign(found, "hpa", "delete hpa {name} -n {ns}"))
         for found in world.scaled_objects.store:
             remedy = "annotate scaledobject {name} -n {ns} autoscaling.keda.sh/paused=true"

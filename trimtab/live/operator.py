@@ -18,6 +18,7 @@ from trimtab.core.usage.settings import Settings as UsageSettings
 from trimtab.errors import InvalidInput, TrimtabError
 from trimtab.journal import Journal
 from trimtab.live.breaker import Breaker
+from trimtab.live.foresight import Foresight
 from trimtab.live.gather import Gather
 from trimtab.live.pen import Pen
 from trimtab.live.subject import Compiler, Patience
@@ -87,6 +88,7 @@ class Operator:
             self.breaker,
             self.telemetry,
             UsageWatch(self.world, settings.usage, settings.usage_every_s),
+            Foresight(self.prometheus),
             self.journal,
         )
         self.telemetry.extra.append(self._numbers)

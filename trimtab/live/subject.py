@@ -8,9 +8,10 @@ from msgspec.structs import replace
 
 from trimtab.journal import Name
 from trimtab.kinds import Scaler, TargetRef, read
+from trimtab.live import floor
 from trimtab.policy import Admit, Mode, Policy
 from trimtab.wire.objects import Custom
-from trimtab.wire.resources import Resource
+from trimtab.wire.resources import HPAS, Resource
 
 HOUR_S = 3600.0  # schedules are spans around the hour of compilation
 
@@ -46,7 +47,7 @@ class Patience(NamedTuple):
 class Compiled(NamedTuple):
     """What a policy was made from, to know when to make it again."""
 
-    generation: int
+    spec: dict[str, Any]  # not the generation: an HPA has none before Kubernetes 1.37
     annotations: dict[str, str]
     hour: int
     target: TargetRef
@@ -80,17 +81,19 @@ class Compiler:
     def _compiled(self, resource: Resource, found: Custom, at: float) -> Compiled:
         meta, hour = found.metadata, int(at // HOUR_S)
         known, annotations = self._known.get(meta.uid), meta.annotations or {}
-        if known and known[:3] == (meta.generation, annotations, hour):
+        if known and known[:3] == (found.spec, annotations, hour):
             return known
         kind = read(manifest(resource, found))
         assert isinstance(kind, Scaler)
-        made = Compiled(meta.generation, annotations, hour, kind.target, self.patience.of(kind.to_policy(at)))
+        made = Compiled(found.spec, annotations, hour, kind.target, self.patience.of(kind.to_policy(at)))
         self._known[meta.uid] = made
         return made
 
 
 def manifest(resource: Resource, found: Custom) -> dict[str, Any]:
-    meta = found.metadata
+    meta, spec = found.metadata, found.spec
+    if resource is HPAS:  # what the user wrote, not the floor we put under it
+        spec = spec | {"minReplicas": floor.read(found).original}
     return {
         "apiVersion": resource.api_version,
         "kind": resource.kind,
@@ -100,7 +103,7 @@ def manifest(resource: Resource, found: Custom) -> dict[str, Any]:
             "labels": meta.labels or {},
             "annotations": meta.annotations or {},
         },
-        "spec": found.spec,
+        "spec": spec,
     }
 
 

@@ -21,9 +21,10 @@ from trimtab.core.model import Change, Decision, Missing, Observation, Pod, Samp
 from trimtab.core.remember import remember
 from trimtab.errors import Refused, TrimtabError
 from trimtab.journal import Act, Journal, Tick
-from trimtab.live import apply, conditions, conflict, kept, resize, revert, sizes
+from trimtab.live import apply, conditions, conflict, floor, kept, resize, revert, sizes
 from trimtab.live.breaker import Breaker
 from trimtab.live.events import Happening, tell
+from trimtab.live.foresight import Foresight
 from trimtab.live.gather import Gather, Wanted
 from trimtab.live.kept import Kept, Wrote
 from trimtab.live.pen import NotLeading, Pen
@@ -35,7 +36,7 @@ from trimtab.live.usage import UsageWatch
 from trimtab.live.world import Target, World
 from trimtab.policy import Axis, Mode
 from trimtab.wire.objects import Custom
-from trimtab.wire.resources import Resource
+from trimtab.wire.resources import HPAS, Resource
 
 log = logging.getLogger(__name__)
 AT_ONCE = 16  # writes under way
@@ -75,13 +76,15 @@ class Ticker:
         breaker: Breaker,
         telemetry: Telemetry,
         usage: UsageWatch,
+        foresight: Foresight,
         journal: Journal | None = None,
     ) -> None:
         self.world, self.gather, self.pen, self.compiler, self.usage = world, gather, pen, compiler, usage
-        self.breaker, self.telemetry, self.journal = breaker, telemetry, journal
+        self.breaker, self.telemetry, self.journal, self.foresight = breaker, telemetry, journal, foresight
         self.scribe = Scribe(pen)
         self._kept: dict[str, Kept] = {}
         self._journaled: dict[str, Change | None] = {}
+        self._told: dict[str, str] = {}
 
     def take_over(self) -> None:
         """A new term: others may have acted meanwhile, so memories are read again and windows start anew."""
@@ -91,9 +94,10 @@ class Ticker:
     async def tick(self) -> None:
         at = time.time()
         found = [(feed.resource, one) for feed in self.world.ours.values() if feed.resource for one in feed.store]
+        found += [(HPAS, one) for one in self.world.hpas.store if floor.is_predictive(one)]
         subjects = await self._each(self._compile, found, _of_object)
         self._forget({one.metadata.uid for _, one in found})
-        claims = conflict.Claims(self.world, subjects, at)
+        claims = conflict.Claims(self.world, [one for one in subjects if one.resource is not HPAS], at)
         views = await self._each(lambda one: self._look(one, claims, at), subjects, _of_subject)
         samples = await self.gather.gather([_wanted(view, at) for view in views])
         await self.usage.look([view.target for view in views if view.subject.policy.vertical], at)
@@ -103,6 +107,8 @@ class Ticker:
         )
         cases = self._break(cases, at)
         done = await self._each(self._act, cases, lambda case: _of_subject(case.view.subject))
+        orphans = [(HPAS, one) for one in self.world.hpas.store if floor.is_ours(one) and not floor.is_predictive(one)]
+        await self._each(self._restore, orphans, _of_object)
         self._record(done)
 
     async def _compile(self, item: tuple[Resource, Custom]) -> Subject:
@@ -116,11 +122,12 @@ class Ticker:
         memory = await revert.noticed(self.world, target, memory, subject.object.metadata.generation, at)
         memory = sizes.overloaded(self.world, target, memory, subject.policy)
         self._kept[subject.uid] = memory
-        subject = sizes.with_images(subject, target)
-        return View(subject, target, self.world.pods_of(target), memory, claims.against(subject, at))
+        subject, pods = sizes.with_images(subject, target), self.world.pods_of(target)
+        self.foresight.note_pods(target.uid, pods)
+        return View(subject, target, pods, memory, claims.against(subject, at))
 
     async def _decide(self, view: View, samples: tuple[Samples | Missing, ...]) -> Case:
-        at = time.time()
+        at, started = time.time(), self.foresight.startup(view.target.uid, time.time())
         seen = Observation(
             at=at,
             spec_replicas=view.target.replicas,
@@ -129,8 +136,11 @@ class Ticker:
             samples=samples,
             sizes=sizes.now(view.subject, view.target, view.kept),
             usage=self.usage.of(view.target),
+            startup=started,
             vetoes=self._vetoes(view, at),
         )
+        await self.foresight.note_demand(view.subject, seen)
+        seen = replace(seen, outlooks=self.foresight.outlooks(view.subject, started, at))
         return Case(view, seen, decide(view.subject.policy, seen, view.kept.core))
 
     def _vetoes(self, view: View, at: float) -> tuple[Veto, ...]:
@@ -151,6 +161,8 @@ class Ticker:
     async def _act(self, case: Case) -> Case:
         """Write the change, if this object may; remember it only after the write succeeded; then say so."""
         view, decision = case.view, case.decision
+        if view.subject.resource is HPAS:
+            return await self._raise_floor(case)
         memory, trouble = replace(view.kept, core=decision.memory), None
         outcome = "idle" if decision.change is None else "shadow"
         if decision.change is not None and _writes(view.subject, case.seen.at):
@@ -165,6 +177,17 @@ class Ticker:
         done = case._replace(outcome=outcome, kept=memory)
         await self._say(done, trouble)
         return done
+
+    async def _raise_floor(self, case: Case) -> Case:
+        """Document 003: the HPA scales, we move its minReplicas. Its status is not ours: we speak by events."""
+        subject = case.view.subject
+        memory = self._kept[subject.uid] = replace(case.view.kept, core=case.decision.memory)
+        writes = _writes(subject, case.seen.at)
+        outcome = await floor.follow(self.pen, subject.object, subject.policy, case.seen, case.decision, writes)
+        return case._replace(outcome=outcome, kept=memory)
+
+    async def _restore(self, item: tuple[Resource, Custom]) -> None:
+        await floor.restore(self.pen, item[1])
 
     async def _write(self, view: View, change: Change, memory: Kept, at: float) -> Kept:
         """Replicas first: more pods help at once, and fewer pods may need their new size to carry the load."""
@@ -224,7 +247,8 @@ class Ticker:
     def _forget(self, uids: set[str]) -> None:
         self.compiler.forget(uids)
         self.scribe.forget(uids)
-        for table in (self._kept, self._journaled):
+        self.foresight.forget(uids)
+        for table in (self._kept, self._journaled, self._told):
             for gone in table.keys() - uids:
                 del table[gone]
 
@@ -250,6 +274,13 @@ class Ticker:
         done = await asyncio.gather(*(guarded(item) for item in items))
         return [result for fine, result in done if fine]
 
+    async def _tell_once(self, about: Custom, error: Exception) -> None:
+        """Others' objects hear of their trouble by an event, when it is news."""
+        uid, text = about.metadata.uid, str(error)
+        if self._told.get(uid) != text:
+            self._told[uid] = text
+            await tell(self.pen, HPAS, about, Happening("ForecastNotUsed", text, warning=True))
+
     async def _failed(self, resource: Resource, about: Custom, error: Exception) -> None:
         name = name_of(resource.kind, about)
         self.telemetry.failures[type(error).__name__] += 1
@@ -258,6 +289,9 @@ class Ticker:
         else:
             log.exception("%s: this is a bug of trimtab; the object keeps its size", name, exc_info=error)
         try:
+            if resource is HPAS:
+                await self._tell_once(about, error)
+                return
             # A field that is not applied again would be removed: the rest of the status stays as it was.
             await self.scribe.say(resource, about, self.scribe.before(about), conditions.of_trouble(error), time.time())
         except (TrimtabError, OSError) as second:
