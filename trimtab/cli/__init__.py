@@ -22,6 +22,9 @@ COMMANDS = {
     "custom-hpa": "Scale one Deployment by one Prometheus query (document 002).",
     "lint": "Find what would hurt in manifests, before it does.",
     "recommend": "Say which workloads should be autoscaled, and with which settings.",
+    "explain": "Explain the last decision for an object, from a journal.",
+    "replay": "Take every decision of a journal again and report differences.",
+    "restore": "Give HorizontalPodAutoscalers the floor their users wrote.",
     "run": "Run the operator.",
 }
 
