@@ -33,11 +33,15 @@ class Meter:
         self._width = max(1, round(world.mean_s / step_s))
         self.totals: list[float] = []  # load on all pods, by step
         self.shares: list[float] = []  # how busy a ready pod was, of its own size
+        self.cores: list[float] = []  # used by all of them
+        self.percent: list[float] = []  # the mean of the last minute of `shares`, in whole percent
         self.memory: list[float] = []  # bytes of a ready pod
 
-    def record(self, total: float, share: float, memory_bytes: float) -> None:
+    def record(self, total: float, share: float, cores: float, memory_bytes: float) -> None:
         self.totals.append(total)
         self.shares.append(share)
+        self.cores.append(cores)
+        self.percent.append(float(int(100.0 * self.mean(self.shares, len(self.shares) - 1))))
         self.memory.append(memory_bytes)
 
     def sample(self, signal: Signal, pods: Pods, trouble: Trouble = NO_TROUBLE) -> Samples | Missing:

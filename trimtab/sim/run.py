@@ -14,10 +14,11 @@ import msgspec
 import numpy as np
 
 from trimtab.core.decide import decide
-from trimtab.core.model import Change, Decision, Memory, Missing, Observation, Outlook
+from trimtab.core.model import Change, Decision, Memory, Observation
 from trimtab.core.remember import remember
 from trimtab.policy import Mode, PodAverage, Policy, Total, Utilization, Watermark
 from trimtab.series import Floats
+from trimtab.sim.foresight import Seer
 from trimtab.sim.meter import NO_TROUBLE, Meter, Trouble
 from trimtab.sim.pods import CONTAINER, Pods, SimPod
 from trimtab.sim.score import Counts, Days
@@ -29,7 +30,6 @@ _SLACK = 1e-6
 _METRIC_FAULTS = (FaultKind.MISSING, FaultKind.NAN, FaultKind.NEGATIVE, FaultKind.ZERO, FaultKind.STALE)
 
 Watch = Callable[[Observation, Memory, Decision], None]
-Foresee = Callable[[Meter, Policy, float], tuple[Outlook | Missing, ...]]
 
 
 @dataclass(frozen=True)
@@ -62,12 +62,11 @@ def run(
     seed: int = 0,
     start: float = 0.0,
     step_s: float = STEP_S,
-    foresee: Foresee | None = None,
     watch: Watch | None = None,
 ) -> Run:
     """Replay `load` (in its own unit, at `step_s`) under a policy; `watch` sees every decision with its inputs."""
     cluster = _Cluster(policy, world or World(), first_pods, seed, start, step_s)
-    cluster.foresee, cluster.watch = foresee, watch
+    cluster.watch = watch
     for step, value in enumerate(load.tolist()):
         cluster.step(step, value)
     return cluster.result()
@@ -90,10 +89,10 @@ class _Cluster:
         self.meter = Meter(world, start, step_s)
         self.memory = Memory()
         self.sizing = Sizing() if policy.vertical is not None else None
+        self.seer = Seer(policy.outlook, policy, world.startup_s, start, step_s) if policy.outlook else None
         self.replicas, self.backlog, self.retried = first_pods, 0.0, 0.0
         self.kills = self.refusals = self.starts = 0
         self.trail = _Trail()
-        self.foresee: Foresee | None = None
         self.watch: Watch | None = None
         self._shows_pods = policy.vertical is not None or any(
             isinstance(signal, Utilization | PodAverage | Total | Watermark) for signal in policy.signals
@@ -129,7 +128,8 @@ class _Cluster:
         trail.billed.append(sum(pod.cores for pod in pods.all) / world.pod_cores if self.sizing else len(pods.all))
         trail.violating.append(arriving if violates else 0.0)
         memory_bytes = self._remember_memory(step)
-        self.meter.record(arriving * world.pod_capacity, served / capacity if capacity else 0.0, memory_bytes)
+        share = served / capacity if capacity else 0.0
+        self.meter.record(arriving * world.pod_capacity, share, share * pods.ready_cores, memory_bytes)
 
     def _remember_memory(self, step: int) -> float:
         """What each pod keeps in memory; one that outgrows its limit is killed."""
@@ -172,7 +172,7 @@ class _Cluster:
             pods=pods.facts(self.start, self.step_s) if self._shows_pods else (),
             sizes=pods.sizes() if self.sizing else {},
             samples=samples,
-            outlooks=self.foresee(self.meter, policy, at) if self.foresee else (),
+            outlooks=self.seer(self.meter, at) if self.seer else (),
         )
         return self.sizing.complete(seen, self.meter, pods) if self.sizing else seen
 

@@ -1,0 +1,68 @@
+"""Outlooks in the simulated cluster: made from what was measured so far, as often as they expire."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from trimtab.core.forecast import look_ahead
+from trimtab.core.model import Missing, Outlook
+from trimtab.policy import OutlookChoice, Policy, Signal, Utilization
+from trimtab.series import Frame
+from trimtab.sim.meter import Meter
+
+SHORT_SIGHTED = ("linear",)  # they look at minutes, the others at weeks
+COARSE_S = 300.0
+REFRESH_S = 60.0  # of an outlook that could not be made
+SHORT_HISTORY_S, HISTORY_S = 3600.0, 15 * 86400.0
+
+
+class Seer:
+    """The outlooks of one policy's signals."""
+
+    def __init__(self, choice: OutlookChoice, policy: Policy, startup_s: float, start: float, step_s: float) -> None:
+        self._choice, self._signals = choice, policy.signals
+        self._horizon_s = startup_s if choice.horizon_s is None else choice.horizon_s
+        fine = choice.model in SHORT_SIGHTED
+        self._fold = 1 if fine else max(1, round(COARSE_S / step_s))
+        self._start, self._step_s = start, step_s * self._fold
+        self._rows: list[list[float]] = [[] for _ in policy.signals]
+        self._outlooks: tuple[Outlook | Missing, ...] = ()
+        self._due = float("-inf")
+
+    def __call__(self, meter: Meter, at: float) -> tuple[Outlook | Missing, ...]:
+        """What is expected at the end of the newest step; the same answer until it is about to expire."""
+        self._note(meter)
+        if at >= self._due and self._rows[0]:
+            self._outlooks = self._look(at)
+            self._due = min(self._expiry(one, at) for one in self._outlooks)
+        return self._outlooks
+
+    def _note(self, meter: Meter) -> None:
+        """Fold the newest steps into the history once a whole bin of them is there."""
+        steps = len(meter.totals)
+        if steps % self._fold:
+            return
+        for row, signal in zip(self._rows, self._signals, strict=True):
+            newest = self._series(meter, signal)[steps - self._fold :]
+            row.append(sum(newest) / self._fold)
+
+    def _series(self, meter: Meter, signal: Signal) -> list[float]:
+        if self._choice.exact and isinstance(signal, Utilization):
+            return meter.percent  # document 003's program looks at utilisation, which drops when pods are added
+        return meter.cores if isinstance(signal, Utilization) else meter.totals
+
+    def _look(self, at: float) -> tuple[Outlook | Missing, ...]:
+        keep = int((SHORT_HISTORY_S if self._fold == 1 else HISTORY_S) / self._step_s)
+        values = np.array([row[-keep:] for row in self._rows])
+        first = len(self._rows[0]) - values.shape[1]
+        names = tuple(signal.metric.label for signal in self._signals)
+        # A bin belongs to the moment it was complete: what is dated `at` is known at `at`.
+        frame = Frame(names, self._start + (first + 1) * self._step_s, self._step_s, values)
+        return tuple(look_ahead(self._choice, frame, self._horizon_s, at))
+
+    def _expiry(self, outlook: Outlook | Missing, at: float) -> float:
+        return (
+            at + REFRESH_S
+            if isinstance(outlook, Missing)
+            else max(at + self._step_s, outlook.expires_at - self._step_s)
+        )
