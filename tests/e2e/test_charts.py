@@ -1,0 +1,248 @@
+"""The charts: what Helm makes of them, and what is left when they go."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.bed import Bed, build
+from tests.live.running import autoscaler
+from trimtab.kinds import CustomHpa
+from trimtab.kinds.crd import CRDS
+from trimtab.kinds.custom_hpa import _ENV
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+OPERATOR, CUSTOM_HPA = DEPLOY / "trimtab", DEPLOY / "custom-hpa"
+EXAMPLE = CUSTOM_HPA / "ci" / "example-values.yaml"
+NO_CRDS = ("crds.trimtab=false", "crds.craneAutoscaling=false", "crds.craneAnalysis=false", "crds.hvpa=false")
+SWITCHES = {
+    "trimtab.dev": "trimtab",
+    "autoscaling.crane.io": "craneAutoscaling",
+    "analysis.crane.io": "craneAnalysis",
+    "autoscaling.k8s.io": "hvpa",
+}
+
+
+def values(*given: str) -> list[str]:
+    return [part for one in given for part in ("--set", one)]
+
+
+def rendered(bed: Bed, chart: Path, *args: str) -> list[dict[str, Any]]:
+    text = bed.helm("template", "made", str(chart), "--namespace", "home", *args)
+    return [one for one in yaml.safe_load_all(text) if one]
+
+
+def of_kind(manifests: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
+    return [one for one in manifests if one["kind"] == kind]
+
+
+def refusal(run: Callable[[], object]) -> str:
+    with pytest.raises(subprocess.CalledProcessError) as caught:
+        run()
+    return str(caught.value.stderr)
+
+
+# --- what needs no cluster -------------------------------------------------------------------------------------------
+
+
+def test_the_chart_s_definitions_are_those_of_the_kinds() -> None:
+    path = OPERATOR / "write_crds.py"
+    spec = importlib.util.spec_from_file_location("write_crds", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    present = {file.name: file.read_text() for file in module.FOLDER.glob("*")}
+    assert present == module.files(), f"the kinds have changed: run {path}"
+
+
+def test_custom_hpa_s_values_are_those_of_the_kind() -> None:
+    defaults = yaml.safe_load((CUSTOM_HPA / "values.yaml").read_text())
+    schema = json.loads((CUSTOM_HPA / "values.schema.json").read_text())["properties"]
+    parts = {"target": "target", "prometheus": "prometheus", "behavior": "behavior"}
+    known = {_camel(name) for name in CustomHpa.model_fields} - {"port"}  # in a pod of its own there is no other
+    assert set(schema) - {"global"} == set(defaults) == known
+    for name in parts:
+        inner = CustomHpa.model_fields[name].annotation
+        assert set(schema[name]["properties"]) == set(defaults[name]) == {_camel(one) for one in inner.model_fields}  # type: ignore[union-attr]
+    needed = yaml.safe_load(EXAMPLE.read_text())
+    assert CustomHpa.from_values(defaults | needed) == CustomHpa.from_values(needed).model_copy(
+        update={"tolerations": [], "affinity": {}, "image_tag": ""}
+    )
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(part.title() for part in rest)
+
+
+# --- what Helm makes of them -----------------------------------------------------------------------------------------
+
+e2e = pytest.mark.e2e
+
+
+@pytest.fixture(scope="module")
+def bare() -> Iterator[Bed]:
+    """An API server of our own: definitions belong to a whole cluster, and others' tests need theirs."""
+    with Bed.start(parts=("apiserver",)) as started:
+        started.binaries |= build.binaries(("helm",))
+        yield started
+
+
+@e2e
+@pytest.mark.smoke
+def test_helm_finds_nothing_to_complain_about(bed: Bed) -> None:
+    bed.helm("lint", "--strict", str(OPERATOR))
+    bed.helm("lint", "--strict", str(CUSTOM_HPA), "-f", str(EXAMPLE))
+
+
+@e2e
+@pytest.mark.parametrize(
+    "chart, given, path",
+    [
+        pytest.param(OPERATOR, "tick=soon", "/tick", id="a duration"),
+        pytest.param(OPERATOR, "crd.trimtab=false", "'crd'", id="a word nobody knows"),
+        pytest.param(OPERATOR, "prometheus.url=localhost", "/prometheus/url", id="an address"),
+        pytest.param(OPERATOR, "targets[0].group=argoproj.io", "/targets/0", id="half a target"),
+        pytest.param(CUSTOM_HPA, "minReplicas=some", "/minReplicas", id="a number"),
+        pytest.param(CUSTOM_HPA, "behavior.scaleUpMinFactor=tenth", "/behavior/scaleUpMinFactor", id="a factor"),
+        pytest.param(CUSTOM_HPA, "target.value=0", "/target/value", id="nothing"),
+        pytest.param(CUSTOM_HPA, "target.name=web", "'name'", id="a field nobody knows"),
+        pytest.param(CUSTOM_HPA, "minReplicas=60", "minReplicas: 60: must not be above", id="min above max"),
+    ],
+)
+def test_a_wrong_value_is_refused_with_its_path(bed: Bed, chart: Path, given: str, path: str) -> None:
+    example = ["-f", str(EXAMPLE)] if chart == CUSTOM_HPA else []
+    assert path in refusal(lambda: rendered(bed, chart, *example, "--set", given))
+
+
+@e2e
+def test_custom_hpa_says_everything_to_its_process(bed: Bed) -> None:
+    query = values("prometheus.query=sum(up) > $(X)", "behavior.scaleUpMaxFactor=0.5", "dryRun=true", "imageTag=r/t:1")
+    made = rendered(bed, CUSTOM_HPA, "-f", str(EXAMPLE), *query)
+    container = of_kind(made, "Deployment")[0]["spec"]["template"]["spec"]["containers"][0]
+    env = {one["name"]: one["value"] for one in container["env"]}
+    assert set(env) == {*_ENV, "RELEASE", "RELEASE_NAMESPACE"}
+    assert env["PROMETHEUS_QUERY"] == "sum(up) > $$(X)"  # the kubelet makes one $ of it again
+    assert container["image"] == "r/t:1"
+    custom = CustomHpa.from_env(env)
+    assert (custom.dry_run, custom.behavior.scale_up_max_factor, custom.target.value) == (True, 0.5, 100)
+
+
+@e2e
+@pytest.mark.parametrize("group, switch", SWITCHES.items())
+def test_each_group_of_definitions_has_a_switch(bed: Bed, group: str, switch: str) -> None:
+    expected = {crd.name for crd in CRDS}
+    made = of_kind(rendered(bed, OPERATOR), "CustomResourceDefinition")
+    assert {one["metadata"]["name"] for one in made} == expected
+    assert {one["metadata"]["annotations"]["helm.sh/resource-policy"] for one in made} == {"keep"}
+    without = of_kind(rendered(bed, OPERATOR, *values(f"crds.{switch}=false")), "CustomResourceDefinition")
+    assert {one["metadata"]["name"] for one in without} == {crd.name for crd in CRDS if crd.group != group}
+
+
+@e2e
+def test_in_one_namespace_it_is_content_with_roles(bed: Bed) -> None:
+    made = rendered(bed, OPERATOR, *values("namespace=shop", *NO_CRDS))
+    assert {one["kind"] for one in made} == {"ServiceAccount", "Role", "RoleBinding", "Deployment", "Service"}
+    assert {one["metadata"]["namespace"] for one in of_kind(made, "Role")} == {"shop"}
+    wide = rendered(bed, OPERATOR, *values(*NO_CRDS))
+    cluster = next(one for one in of_kind(wide, "ClusterRole") if one["metadata"]["name"] == "made-trimtab")
+    role = next(one for one in of_kind(made, "Role") if one["metadata"]["name"] == "made-trimtab")
+    assert cluster["rules"][: len(role["rules"])] == role["rules"]
+
+
+@e2e
+def test_further_kinds_of_targets_get_their_rules_and_no_more(bed: Bed) -> None:
+    one = values("targets[0].group=argoproj.io", "targets[0].resource=rollouts", "namespace=shop", *NO_CRDS)
+    rules = of_kind(rendered(bed, OPERATOR, *one), "Role")
+    found = [rule for role in rules for rule in role["rules"] if "argoproj.io" in rule["apiGroups"]]
+    assert found == [
+        {"apiGroups": ["argoproj.io"], "resources": ["rollouts"], "verbs": ["get", "list"]},
+        {"apiGroups": ["argoproj.io"], "resources": ["rollouts/scale"], "verbs": ["get", "patch"]},
+    ]
+
+
+@e2e
+def test_definitions_outlive_the_chart_and_are_taken_up_again(bare: Bed) -> None:
+    bare.kubectl("create", "namespace", "steady")
+    bare.helm("install", "trimtab", str(OPERATOR), "-n", "steady")
+    for crd in CRDS:
+        bare.kubectl("wait", "--for=condition=Established", f"crd/{crd.name}", "--timeout=30s")
+    before = {crd.name: bare.get("crd", crd.name)["metadata"]["uid"] for crd in CRDS}
+    bare.apply(autoscaler("steady"))
+    bare.helm("upgrade", "trimtab", str(OPERATOR), "-n", "steady", *values("shadow=true", "replicas=1"))
+    args = bare.get("deployment", "trimtab", "-n", "steady")["spec"]["template"]["spec"]["containers"][0]["args"]
+    assert "--shadow" in args
+    bare.helm("uninstall", "trimtab", "-n", "steady")
+    kinds = "deployment,serviceaccount,role,rolebinding,service,clusterrole,clusterrolebinding"
+    assert "trimtab" not in bare.kubectl("get", kinds, "-A", "-o", "name")
+    assert bare.get("autoscaler", "web", "-n", "steady")["spec"]["maxReplicas"] == 10
+    bare.helm("install", "trimtab", str(OPERATOR), "-n", "steady")
+    assert {crd.name: bare.get("crd", crd.name)["metadata"]["uid"] for crd in CRDS} == before
+    bare.helm("uninstall", "trimtab", "-n", "steady")
+    bare.kubectl("delete", "crd", *before)
+
+
+@e2e
+def test_somebody_else_s_definitions_are_named_and_left_alone(bare: Bed) -> None:
+    name = "hvpas.autoscaling.k8s.io"
+    foreign = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {
+            "name": name,
+            "annotations": {"api-approved.kubernetes.io": "unapproved", "meta.helm.sh/release-name": "their-hvpa"},
+        },
+        "spec": {
+            "group": "autoscaling.k8s.io",
+            "scope": "Namespaced",
+            "names": {"kind": "Hvpa", "plural": "hvpas", "singular": "hvpa", "listKind": "HvpaList"},
+            "versions": [
+                {
+                    "name": "v1alpha1",
+                    "served": True,
+                    "storage": True,
+                    "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+                }
+            ],
+        },
+    }
+    bare.apply(foreign)
+    try:
+        said = refusal(lambda: bare.helm("install", "trimtab", str(OPERATOR), "--take-ownership"))
+        assert f"{name} (of Helm release their-hvpa): keep it with --set crds.hvpa=false" in said
+        assert "autoscalers.trimtab.dev" not in said
+        bare.helm("install", "trimtab", str(OPERATOR), *values("crds.hvpa=false"))
+        schema = bare.get("crd", name)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+        assert schema == foreign["spec"]["versions"][0]["schema"]["openAPIV3Schema"]  # type: ignore[index]
+        bare.helm("uninstall", "trimtab")
+    finally:
+        bare.kubectl("delete", "crd", "--all")
+
+
+@e2e
+@pytest.mark.parametrize("chart", [OPERATOR, CUSTOM_HPA], ids=["trimtab", "custom-hpa"])
+def test_the_pod_keeps_the_restricted_standard(bare: Bed, chart: Path) -> None:
+    namespace = f"restricted-{chart.name}"
+    bare.kubectl("create", "namespace", namespace)
+    bare.kubectl("label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted")
+    args = values(f"target.namespace={namespace}") if chart == CUSTOM_HPA else values(*NO_CRDS)
+    example = ["-f", str(EXAMPLE)] if chart == CUSTOM_HPA else []
+    bare.helm("install", "made", str(chart), "-n", namespace, *example, *args)
+    (made,) = bare.get("deployment", "-n", namespace)["items"]
+    template = made["spec"]["template"]
+    template["spec"]["automountServiceAccountToken"] = True
+    assert template["spec"]["containers"][0]["securityContext"]["readOnlyRootFilesystem"] is True
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "one", "namespace": namespace}}
+    bare.kubectl("apply", "--dry-run=server", "-f", "-", input=json.dumps(pod | {"spec": template["spec"]}))
+    template["spec"]["containers"][0]["securityContext"].pop("capabilities")
+    spoilt = json.dumps(pod | {"spec": template["spec"]})
+    said = refusal(lambda: bare.kubectl("apply", "--dry-run=server", "-f", "-", input=spoilt))
+    assert "violates PodSecurity" in said
+    bare.helm("uninstall", "made", "-n", namespace)
