@@ -106,7 +106,8 @@ async def _place(ask: Ask, rules: Inspection) -> AsyncIterator[Place]:
             targets = named(await read_targets(kube, namespaces, time.time(), labels=ask.selector), ask.workloads)
             source = WorkloadHistory(prometheus, kube, ask.matchers)
             window = Window.before(at, rules.history_s)
-            yield Place(targets, source, window, time.time(), where, (skew,) if skew else ())
+            notes = (*(() if ask.url else (f"history from {where}",)), *((skew,) if skew else ()))
+            yield Place(targets, source, window, time.time(), where, notes)
 
 
 async def _prometheus(ask: Ask, kube: Kube) -> tuple[Access, str]:
