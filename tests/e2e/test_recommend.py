@@ -22,7 +22,7 @@ from tests.bed import Bed
 from tests.bed.manifests import deployment
 from tests.bed.waiting import eventually
 from tests.history.filled import Filled, fill, serve
-from trimtab.kinds.crd import definitions
+from tests.live.running import Running, install_crds
 from trimtab.live.advisor.controller import Advisor
 from trimtab.live.advisor.run import server_time
 from trimtab.live.pen import Pen
@@ -144,9 +144,7 @@ class Scene:
 
 @pytest.fixture
 def scene(bed: Bed, namespace: str, tmp_path: Path) -> Iterator[Scene]:
-    bed.apply(*definitions())
-    for name in ("analytics", "recommendations"):
-        bed.kubectl("wait", "--for=condition=Established", f"crd/{name}.analysis.crane.io", "--timeout=30s")
+    install_crds(bed)
     with ExitStack() as stack:
         yield Scene(bed, namespace, tmp_path, stack)
 
@@ -420,6 +418,33 @@ def test_a_recommendation_by_itself(scene: Scene) -> None:
     assert yaml.safe_load(status["recommendedValue"]) == {"replicasRecommendation": {"replicas": 32}}  # 16 / 0.5
     annotations = scene.get("deployment", "web")["metadata"]["annotations"]
     assert not [key for key in annotations if key.startswith("analysis.crane.io")]
+
+
+def test_the_operator_looks_after_analytics(scene: Scene) -> None:
+    """`trimtab run` does all of it by itself: a recommendation, adopted, and a second one after an edit."""
+    pods = scene.deploy("nginx-deployment", 1)
+    scene.remember({pods[0]: office_hours(0.1, 0.2)})
+    config = OPEN | {"ehpa.pod-min-ready-seconds": "0"}
+    strategy = {"completionStrategyType": "Periodical", "periodSeconds": 2}
+    with Running(scene.bed, scene.namespace, scene.folder, "--prometheus", scene.url):
+        scene.bed.apply(analytics(scene.namespace, "nginx-hpa", completionStrategy=strategy, config=config))
+
+        def least() -> int:
+            (record,) = scene.recommendations()
+            return int(yaml.safe_load(record["status"]["recommendedValue"])["minReplicas"])
+
+        eventually(lambda: least() == 2, within_s=60)
+        scene.bed.apply(
+            analytics(
+                scene.namespace,
+                "nginx-hpa",
+                completionStrategy=strategy,
+                config=config | {"ehpa.default-min-replicas": "5"},
+            )
+        )
+        eventually(lambda: least() == 5, within_s=60)
+        notes = scene.get("deployment", "nginx-deployment")["metadata"]["annotations"]
+        assert "minReplicas" in notes["analysis.crane.io/hpa-recommendation"]
 
 
 def test_requests_of_each_container(scene: Scene) -> None:

@@ -17,6 +17,7 @@ from aiohttp import web
 from trimtab.core.usage.settings import Settings as UsageSettings
 from trimtab.errors import InvalidInput, TrimtabError
 from trimtab.journal import Journal
+from trimtab.live.advisor.controller import Advisor
 from trimtab.live.breaker import Breaker
 from trimtab.live.foresight import Foresight
 from trimtab.live.gather import Gather
@@ -91,6 +92,10 @@ class Operator:
             Foresight(self.prometheus),
             self.journal,
         )
+        pen = Pen(self.kube, self.leadership.may_write)
+        self.advisor = Advisor(
+            pen, prometheus, namespace, settings.namespace, shadow=settings.shadow, every_s=settings.tick_s
+        )
         self.telemetry.extra.append(self._numbers)
         self._ticked_at = time.monotonic()
         self._waiting_for: list[str] = ["everything"]
@@ -101,7 +106,8 @@ class Operator:
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
         server = await self._listen()
-        tasks = [asyncio.create_task(one) for one in (self.world.run(), self.leadership.run(), self._loop())]
+        loops = (self.world.run(), self.leadership.run(), self._loop(), self.advisor.run())
+        tasks = [asyncio.create_task(one) for one in loops]
         ended = asyncio.create_task(stop.wait())
         try:
             await asyncio.wait([*tasks, ended], return_when=asyncio.FIRST_COMPLETED)

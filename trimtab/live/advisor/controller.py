@@ -11,6 +11,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -69,12 +70,14 @@ class Advisor:
         self.prometheus = Prometheus(prometheus, timeout_s=TIMEOUT_S) if prometheus else None
         self._retries: dict[str, Retry] = {}
         self._adopted: dict[str, tuple[str, str]] = {}  # uid -> what was carried out last
+        self._said: dict[str, str] = {}
 
     async def run(self) -> None:
         try:
             while True:
                 if self.pen.may_write():
-                    await self._guarded(self.tick(time.time()), "this round of advice")
+                    with suppress(NotLeading):  # the new leader goes on
+                        await self._guarded(self.tick(time.time()), "this round of advice")
                 await asyncio.sleep(self.every_s)
         finally:
             await self.close()
@@ -103,9 +106,13 @@ class Advisor:
         except NotLeading:
             raise
         except TrimtabError as error:
-            log.warning("%s: %s", what, error)
+            if self._said.get(what) != str(error):  # what stays wrong is said once, not every tick
+                log.warning("%s: %s", what, error)
+            self._said[what] = str(error)
         except Exception:
             log.exception("%s: a bug of trimtab", what)
+        else:
+            self._said.pop(what, None)
 
     async def _list(self, kind: str) -> list[Custom]:
         """All of them; none where the CRD is not installed."""
