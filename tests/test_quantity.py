@@ -39,7 +39,7 @@ def test_quantities(text: str | int, value: float) -> None:
 
 @pytest.mark.parametrize("text", ["", "abc", "1Qi", "1 Gi", "1GiB", "m", "1e", "--1"])
 def test_what_is_no_quantity_is_refused_with_its_path(text: str) -> None:
-    with pytest.raises(InvalidInput, match="spec.cpu") as caught:
+    with pytest.raises(InvalidInput, match=r"spec\.cpu") as caught:
         parse_quantity(text, "spec.cpu")
     assert caught.value.value == text
 

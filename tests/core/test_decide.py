@@ -31,8 +31,10 @@ from trimtab.policy import (
     RatePolicy,
     Rates,
     Select,
+    Size,
     Span,
     Stabilise,
+    Vertical,
 )
 
 
@@ -83,9 +85,7 @@ def test_a_silent_pod_counts_as_busy_when_shrinking_and_as_idle_when_growing() -
         samples = seen.samples[0]
         assert isinstance(samples, PodSamples)
         heard = dict(list(samples.values.items())[:2])
-        return decide(
-            hpa(50), replace(seen, samples=(replace(samples, values=heard),)), Memory()
-        ).plan.replicas
+        return decide(hpa(50), replace(seen, samples=(replace(samples, values=heard),)), Memory()).plan.replicas
 
     assert with_two_silent(0.1) == 4  # (0.1 x 2 + 1.0 x 2) / 4 = 55 %: no change
     assert with_two_silent(1.0) == 4  # (1.0 x 2 + 0 x 2) / 4 = 50 %: no change
@@ -178,9 +178,7 @@ def test_cooldown_rests_the_same_direction_only_and_ends_on_its_last_second() ->
 
 
 def test_float_noise_does_not_buy_a_pod() -> None:
-    assert (
-        decide(custom_hpa(up=FREE), total(10, 110), Memory()).plan.replicas == 11
-    )  # 10 x 1.1 = 11.000000000000002
+    assert decide(custom_hpa(up=FREE), total(10, 110), Memory()).plan.replicas == 11  # 10 x 1.1 = 11.000000000000002
 
 
 # --- absence ---------------------------------------------------------------------------------------------------------
@@ -235,10 +233,7 @@ def test_on_metric_failure(current: int, allow_decrease: bool, replicas: int) ->
     seen = replace(total(current, 0), samples=(Missing(reason=Reason.ABSENT),))
     fresh = decide(per_second(10, absence=absence), seen, Memory(failing_since=NOW - 299))
     assert fresh.change is None
-    assert (
-        decide(per_second(10, absence=absence), seen, Memory(failing_since=NOW - 300)).plan.replicas
-        == replicas
-    )
+    assert decide(per_second(10, absence=absence), seen, Memory(failing_since=NOW - 300)).plan.replicas == replicas
 
 
 def test_one_missing_signal_lets_the_other_grow_but_not_shrink() -> None:
@@ -270,9 +265,7 @@ def test_paused_touches_nothing_not_even_bounds() -> None:
 def test_a_pin_overrules_every_signal_until_it_ends() -> None:
     policy = hpa(50, admit=Admit(pin=7, pin_until=NOW + 60))
     assert decide(policy, busy(4, 0.5), Memory()).plan.replicas == 7
-    assert (
-        decide(policy, busy(0, 0.5), Memory()).plan.replicas == 7
-    )  # it may wake what was switched off by hand
+    assert decide(policy, busy(0, 0.5), Memory()).plan.replicas == 7  # it may wake what was switched off by hand
     assert decide(policy, busy(4, 0.5, at=NOW + 60), Memory()).plan.replicas == 4
 
 
@@ -299,9 +292,7 @@ def test_scheduled_floor_is_named_in_the_steps() -> None:
 
 
 def _outlook(demand: float, expires_at: float = NOW + 60, per_pod: bool = False) -> Outlook:
-    return Outlook(
-        made_at=NOW, expires_at=expires_at, demand=(Quantile(0.5, demand),), model="linear", per_pod=per_pod
-    )
+    return Outlook(made_at=NOW, expires_at=expires_at, demand=(Quantile(0.5, demand),), model="linear", per_pod=per_pod)
 
 
 @pytest.mark.parametrize(
@@ -340,3 +331,17 @@ def test_document_003_predicts_per_pod_utilisation(exact: bool, replicas: int) -
     policy = hpa(60, outlook=OutlookChoice(exact=exact), settle=())
     seen = replace(busy(4, 0.75), outlooks=(_outlook(40.0, per_pod=True),))
     assert decide(policy, seen, Memory()).plan.replicas == replicas
+
+
+# --- the scale point -------------------------------------------------------------------------------------------------
+
+
+def test_a_resize_does_not_move_the_point_at_which_a_pod_is_added() -> None:
+    """50 % was written for one core; after a resize to two cores a pod is still added above half a core."""
+    policy = hpa(50, vertical=Vertical())
+    grown = replace(busy(4, 0.25, request=2.0), written_for={"app": Size(cpu_cores=1.0)})
+    assert decide(policy, grown, Memory()).plan.replicas == 4  # half a core each: on target
+    assert decide(policy, replace(grown, written_for={}), Memory()).plan.replicas == 2  # 25 % of its own request
+    hot = replace(busy(4, 0.5, request=2.0), written_for={"app": Size(cpu_cores=1.0)})
+    assert decide(policy, hot, Memory()).plan.replicas == 8
+    assert decide(hpa(50), grown, Memory()).plan.replicas == 2  # without vertical scaling requests are the user's own

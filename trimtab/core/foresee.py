@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import ceil
 
 from trimtab.core.model import Missing, Observation, Outlook, Pod, Proposal, Reason
-from trimtab.core.propose import whole, within
+from trimtab.core.propose import scale_point, whole, within
 from trimtab.core.tally import running_and_ready
 from trimtab.policy import Factor, PodAverage, Policy, Signal, Total, TotalAverage, Utilization, Watermark
 
@@ -52,7 +52,7 @@ def _per_pod(signal: Signal, value: float, seen: Observation, source: str) -> Pr
 def capacity_of_one(policy: Policy, signal: Signal, seen: Observation) -> float | Missing:
     """How much demand one replica carries at its target."""
     if isinstance(signal, Utilization):
-        request = mean_request(seen.pods, signal)
+        request = scale_point(policy, signal, seen) or mean_request(seen.pods, signal)
         return request if isinstance(request, Missing) else request * signal.percent / 100.0
     if isinstance(signal, Total):
         # The target belongs to the whole: today's ready pods carry `value`, so each carries its share of the target.

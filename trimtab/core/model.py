@@ -140,6 +140,7 @@ class Observation(Record, frozen=True):
     status_replicas: int
     pods: tuple[Pod, ...] = ()
     sizes: dict[str, ContainerSize] = {}
+    written_for: dict[str, Size] = {}  # requests a utilisation target was written for, where ours are in force
     samples: tuple[Samples | Missing, ...] = ()
     outlooks: tuple[Outlook | Missing, ...] = ()
     usage: Usage | Missing = Missing(reason=Reason.NOT_CONFIGURED)

@@ -73,7 +73,8 @@ def _from_pods(policy: Policy, signal: Signal, seen: Observation, samples: PodSa
     if isinstance(signal, Watermark):
         return _from_serving(policy, signal, seen, samples)
     by_request = isinstance(signal, Utilization)
-    totals = tally(seen.pods, samples, signal.metric, policy.pods, seen.at, by_request)
+    fixed = scale_point(policy, signal, seen) if by_request else None
+    totals = tally(seen.pods, samples, signal.metric, policy.pods, seen.at, by_request, fixed)
     if isinstance(totals, Missing):
         return Proposal(source=signal.metric.label, replicas=totals)
     if totals.ready == 0 or (by_request and totals.request <= 0):
@@ -91,6 +92,17 @@ def _from_pods(policy: Policy, signal: Signal, seen: Observation, samples: PodSa
         value, target = average_value(totals.usage, totals.ready), signal.target
         replicas = by_average(totals, target, signal.tolerance.up, signal.tolerance.down, seen.spec_replicas)
     return Proposal(source=signal.metric.label, replicas=replicas, value=value, target=target)
+
+
+def scale_point(policy: Policy, signal: Signal, seen: Observation) -> float | None:
+    """The request that a percentage was written for. Where vertical scaling alone moves requests the target moves with
+    them, so that the usage at which a pod is added stays; a blend looks after that itself.
+    """
+    if policy.vertical is None or policy.blend is not None or not seen.written_for:
+        return None
+    cpu, container = signal.metric.name == "cpu", signal.metric.container
+    sizes = [size for name, size in seen.written_for.items() if container in ("", name)]
+    return sum((size.cpu_cores if cpu else size.memory_bytes) or 0.0 for size in sizes) or None
 
 
 def _from_serving(policy: Policy, signal: Watermark, seen: Observation, samples: PodSamples) -> Proposal:

@@ -41,6 +41,7 @@ def tally(
     rules: PodRules,
     at: float,
     needs_request: bool,
+    fixed_request: float | None = None,
 ) -> Tally | Missing:
     """Sum what counts. `metric` tells which request belongs to a pod and whether readiness matters (CPU)."""
     cpu = metric.name == "cpu" and metric.kind in (MetricKind.RESOURCE, MetricKind.CONTAINER)
@@ -50,7 +51,7 @@ def tally(
     for pod in pods:
         request = 0.0
         if needs_request:
-            found = _request(pod, container, cpu)
+            found = fixed_request or _request(pod, container, cpu)
             if found is None:
                 return Missing(reason=Reason.NO_REQUEST, detail=_culprit(pod, container))
             request = found

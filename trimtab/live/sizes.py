@@ -18,7 +18,7 @@ from trimtab.live.pen import Pen
 from trimtab.live.subject import Subject
 from trimtab.live.usage import newest_overload
 from trimtab.live.world import Target, World
-from trimtab.policy import Apply, Policy
+from trimtab.policy import Apply, Policy, Size
 
 JVM = re.compile(
     r"(^|[/_.-])(java|jdk|jre|jvm|openjdk|temurin|corretto|tomcat|jetty|wildfly|kafka|elasticsearch)", re.I
@@ -32,6 +32,13 @@ def now(subject: Subject, target: Target, kept: Kept) -> dict[str, ContainerSize
         return {}
     template = template_sizes(target.workload)
     return kept.sizes if kept.sizes and kept.template == template else template
+
+
+def written_for(subject: Subject, target: Target, kept: Kept) -> dict[str, Size]:
+    """The template's requests, which the user's percentages speak of, while pods have sizes of ours."""
+    if not now(subject, target, kept) or not kept.sizes:
+        return {}
+    return {name: size.requests for name, size in template_sizes(target.workload).items()}
 
 
 def with_images(subject: Subject, target: Target) -> Subject:

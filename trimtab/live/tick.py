@@ -135,6 +135,7 @@ class Ticker:
             pods=view.pods,
             samples=samples,
             sizes=sizes.now(view.subject, view.target, view.kept),
+            written_for=sizes.written_for(view.subject, view.target, view.kept),
             usage=self.usage.of(view.target),
             startup=started,
             vetoes=self._vetoes(view, at),
