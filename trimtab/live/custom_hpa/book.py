@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from trimtab.errors import Refused
 from trimtab.live import kept
@@ -31,21 +32,21 @@ class Book:
     def __init__(self, kube: Kube, namespace: str, name: str) -> None:
         self.kube, self.namespace, self.name = kube, namespace, name
         self._kept: Kept | None = None
-        self._stored: dict[str, Any] = {}
+        self._stored = Kept()
 
     async def read(self, at: float, replicas: int) -> Kept:
         """Raises while the ConfigMap cannot be read: acting without the memory could break a cooldown."""
         if self._kept is None:
-            self._stored = await self._load()
-            self._kept = kept.read({KEY: self._stored}, at, replicas)
+            self._kept = kept.read({KEY: await self._load()}, at, replicas)
+            self._stored = _lasting(self._kept)
         return self._kept
 
     async def write(self, now: Kept) -> None:
         """What is not stored yet is tried again each time, until it is."""
         self._kept = now
         lasting = _lasting(now)
-        if lasting != _lasting_of(self._stored):
-            await self._store(lasting)
+        if lasting != self._stored:
+            await self._store(kept.written(lasting))
             self._stored = lasting
 
     async def _load(self) -> dict[str, Any]:
@@ -71,11 +72,6 @@ class Book:
             await self.kube.create(ConfigMap, CONFIG_MAPS, self.namespace, body)
 
 
-def _lasting(now: Kept) -> dict[str, Any]:
-    return _lasting_of(kept.written(now))
-
-
-def _lasting_of(stored: dict[str, Any]) -> dict[str, Any]:
-    """Without since when metrics fail: no rule of document 002 asks for it, and it would be a write each time."""
-    core = {key: value for key, value in (stored.get("core") or {}).items() if key != "failing_since"}
-    return stored | {"core": core} if core else stored
+def _lasting(now: Kept) -> Kept:
+    """Without wishes and since when metrics fail: no rule of document 002 asks for them, and they always change."""
+    return replace(now, core=replace(now.core, wanted=(), failing_since=None))

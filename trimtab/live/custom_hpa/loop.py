@@ -15,7 +15,7 @@ from trimtab.core.decide import decide
 from trimtab.core.explain import sentence
 from trimtab.core.model import Decision, Missing, Observation, Samples, TotalSample, Veto
 from trimtab.core.remember import remember
-from trimtab.errors import Refused
+from trimtab.errors import Refused, TrimtabError
 from trimtab.journal import Name
 from trimtab.kinds import CustomHpa
 from trimtab.live import apply, conflict, revert
@@ -73,7 +73,7 @@ class Loop:
         self._say(sentence(policy, seen, kept.core, decision), decision.change is not None)
         kept, scaled = await self._act(policy, target, decision, kept, at)
         self.gauges.decided(target.replicas, decision, scaled)
-        await self.book.write(kept)
+        await self._store(kept)
 
     async def _fetch(self, policy: Policy) -> Samples | Missing:
         wanted = Wanted(self.custom.target.namespace, policy.signals, ())
@@ -129,6 +129,13 @@ class Loop:
             return after, False
         wrote = Wrote(was=change.was, replicas=change.replicas, at=at)
         return replace(after, core=remember(policy, after.core, change, at), wrote=wrote), True
+
+    async def _store(self, kept: Kept) -> None:
+        """What was done is done: a memory that cannot be stored now is kept here and stored later."""
+        try:
+            await self.book.write(kept)
+        except TrimtabError as error:
+            log.warning("ConfigMap %s/%s is not written yet: %s", self.book.namespace, self.book.name, error)
 
     def _say(self, text: str, would_act: bool) -> None:
         """News at info, what was said before only at debug."""
