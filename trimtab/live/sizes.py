@@ -36,7 +36,7 @@ def now(subject: Subject, target: Target, kept: Kept) -> dict[str, ContainerSize
 
 def written_for(subject: Subject, target: Target, kept: Kept) -> dict[str, Size]:
     """The template's requests, which the user's percentages speak of, while pods have sizes of ours."""
-    if not now(subject, target, kept) or not kept.sizes:
+    if subject.policy.vertical is None or target.workload is None or not kept.sizes:
         return {}
     return {name: size.requests for name, size in template_sizes(target.workload).items()}
 
