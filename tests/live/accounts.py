@@ -1,0 +1,18 @@
+"""Service accounts with exactly the permissions that the chart gives, so that a missing one shows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.bed import Bed
+
+CHART = Path(__file__).parents[2] / "deploy" / "trimtab"
+
+
+def chart_account(bed: Bed, namespace: str, release: str = "trimtab", everywhere: bool = False) -> Path:
+    """The kubeconfig of the service account of this release: Roles in its namespace, or a ClusterRole."""
+    served = () if everywhere else ("--set", f"namespace={namespace}")
+    words = ("template", release, str(CHART), "--namespace", namespace, "--show-only", "templates/rbac.yaml", *served)
+    bed.kubectl("apply", "-n", namespace, "-f", "-", input=bed.helm(*words))
+    name = release if "trimtab" in release else f"{release}-trimtab"
+    return bed.kubeconfig_for(namespace, name)
