@@ -78,7 +78,8 @@ async def _periods(loop: Loop, others: list[Feed[Custom]]) -> None:
         started = time.monotonic()
         unknown = [feed for feed in others if not feed.settled]
         if unknown:
-            log.info("who else scales the Deployment is not known yet: %s", "; ".join(map(_trouble, unknown)))
+            level = logging.WARNING if any(feed.store.trouble for feed in unknown) else logging.DEBUG
+            log.log(level, "who else scales the Deployment is not known yet: %s", "; ".join(map(_trouble, unknown)))
         else:
             await _guarded(loop)
         wait_s = min(period_s, LOOK_AGAIN_S) if unknown else period_s
