@@ -10,6 +10,7 @@ import socket
 import time
 import uuid
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from aiohttp import web
@@ -35,6 +36,7 @@ from trimtab.wire.prometheus import Prometheus
 
 log = logging.getLogger(__name__)
 PRUNE_EVERY_S = 600.0
+LAST_TICK_S = 2.0  # with the lease's release it ends within 5 s
 LATE_TICKS = 10  # after this many missed ticks the operator calls itself unhealthy
 
 
@@ -98,6 +100,7 @@ class Operator:
         )
         self.telemetry.extra.append(self._numbers)
         self._ticked_at = time.monotonic()
+        self._ticking = asyncio.Lock()
         self._waiting_for: list[str] = ["everything"]
 
     async def run(self) -> None:
@@ -113,9 +116,10 @@ class Operator:
             await asyncio.wait([*tasks, ended], return_when=asyncio.FIRST_COMPLETED)
         finally:
             failed = [task for task in tasks if task.done()]
+            await self._finish_tick()
             for task in (*tasks, ended):
                 task.cancel()
-            await asyncio.wait([*tasks, ended], timeout=4.0)  # releasing the lease is part of it
+            await asyncio.wait([*tasks, ended], timeout=2.5)  # releasing the lease is part of it
             if server is not None:
                 await server.cleanup()
             await self._close()
@@ -129,7 +133,8 @@ class Operator:
             started = time.monotonic()
             self._waiting_for = self.world.unsettled()
             if not self._waiting_for and self.leadership.may_write():
-                await self._tick()
+                async with self._ticking:
+                    await self._tick()
                 if self.journal and started - pruned_at > PRUNE_EVERY_S:
                     self.journal.prune(time.time())
                     pruned_at = started
@@ -147,6 +152,12 @@ class Operator:
             log.exception("this tick was given up: a bug of trimtab; the next one tries again")
             self.telemetry.failures["Tick"] += 1
         self.telemetry.ticked(time.monotonic() - started)
+
+    async def _finish_tick(self) -> None:
+        """What was written must be remembered and recorded: the tick under way gets a moment, and no other starts."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LAST_TICK_S):
+                await self._ticking.acquire()
 
     async def _close(self) -> None:
         await self.kube.close()
