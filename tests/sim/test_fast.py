@@ -119,7 +119,7 @@ def first_difference(policy: Policy, load: Floats, first_pods: int) -> str:
     return f"step {step}: lane {fast[step]}, decide() {slow[step]} (before: {slow[step - 1]}): {why}"
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(runs())
 def test_lane_and_decide_agree_in_every_step(drawn: tuple[Policy, Floats, int]) -> None:
     policy, load, first_pods = drawn

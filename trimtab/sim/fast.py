@@ -46,7 +46,7 @@ Ints = NDArray[np.int64]
 
 # Plain arrays, not records, and few calls in the loop: compiled code counts references to arrays at every call.
 TIMES, WISHES, ENDS = range(3)  # rows of a queue; its ends: front, back, window in steps (-1: nobody looks back)
-GROWN, SHRUNK = range(2)  # rows of the acts: pods added and removed since the beginning
+CHANGES, COUNT = 1, 2  # rows of the events of one direction beside their times: pods added or removed; how many
 
 
 def replay(signal: Floats, program: Program, first_pods: int) -> Counts:
@@ -84,7 +84,8 @@ def sweep(
 def replay_into(signal: Floats, head: Floats, rules: Floats, first_pods: int, replicas: Counts) -> None:
     """One demand under one program; times are whole steps. Rules that look back stand here, the others in `settle`."""
     least, most = int(head[4]), int(head[5])
-    highs, lows, acts = empty_past(rules)
+    highs, lows, grown, shrunk = empty_past(rules)
+    up_period, down_period = longest_period(rules, 1), longest_period(rules, 1 + RATE_WIDTH)
     looks_up, looks_down = lows[ENDS, 2] >= 0, highs[ENDS, 2] >= 0
     up_at = down_at = -1
     current = first_pods
@@ -104,9 +105,11 @@ def replay_into(signal: Floats, head: Floats, rules: Floats, first_pods: int, re
                         settled = into(float(current), front(lows, t, wish, False), wish)
                 elif code == RATE:
                     if wish > current:
-                        settled = min(wish, float(rate_end(rules, index, 1, current, t, acts, True)))
+                        settled = min(wish, float(rate_end(rules, index, 1, current, t, grown, shrunk, True)))
                     elif wish < current:
-                        settled = max(wish, float(rate_end(rules, index, 1 + RATE_WIDTH, current, t, acts, False)))
+                        settled = max(
+                            wish, float(rate_end(rules, index, 1 + RATE_WIDTH, current, t, grown, shrunk, False))
+                        )
                 elif code == HIGHEST:
                     settled = front(highs, t, wish, True)
                 elif code == COOLDOWN:
@@ -125,11 +128,12 @@ def replay_into(signal: Floats, head: Floats, rules: Floats, first_pods: int, re
             if looks_up:
                 push(lows, t, raw, False)
             wanted = clamp(ceil(wish - 1e-9), least, most)
-        remember(acts, t, wanted - current)
         if wanted > current:
             up_at = t
+            note(grown, t, wanted - current, up_period)
         elif wanted < current:
             down_at = t
+            note(shrunk, t, current - wanted, down_period)
         current = wanted
 
 
@@ -159,17 +163,16 @@ def settle(code: int, one: float, two: float, wish: float, ratio: float, current
 
 
 @compiled
-def rate_end(rules: Floats, index: int, first: int, current: int, t: int, acts: Ints, up: bool) -> int:
+def rate_end(rules: Floats, index: int, first: int, current: int, t: int, grown: Ints, shrunk: Ints, up: bool) -> int:
     """How far the policies of one direction let the replicas go now; `first` is where its numbers begin."""
     if rules[index, first] == DISABLED:
         return current
-    mask, best = acts.shape[1] - 1, current
+    best = current
     for number in range(int(rules[index, first + 1])):
         place = first + 2 + 3 * number
-        since = max(t - int(rules[index, place + 2]) + 1, 0)
-        added = acts[GROWN, t & mask] - acts[GROWN, since & mask]
-        removed = acts[SHRUNK, t & mask] - acts[SHRUNK, since & mask]
-        start, percent, value = current - added + removed, rules[index, place] != 0.0, int(rules[index, place + 1])
+        period = rules[index, place + 2]
+        start = current - changed(grown, t, period) + changed(shrunk, t, period)
+        percent, value = rules[index, place] != 0.0, int(rules[index, place + 1])
         end = end_up(percent, value, start) if up else end_down(percent, value, start)
         farther = end > best if up == (rules[index, first] == FARTHEST) else end < best
         best = end if farther or number == 0 else best
@@ -180,22 +183,29 @@ def rate_end(rules: Floats, index: int, first: int, current: int, t: int, acts: 
 
 
 @compiled
-def empty_past(rules: Floats) -> tuple[Ints, Ints, Ints]:
-    """Windows as long as the rules look back; a run begins without any wish remembered."""
+def empty_past(rules: Floats) -> tuple[Ints, Ints, Ints, Ints]:
+    """Windows as long as the rules look back; a run begins without any wish or act remembered."""
     window = up_window = -1
-    period = 0
     for rule in rules:
         if int(rule[0]) == HIGHEST:
             window = int(rule[1])
         elif int(rule[0]) == BETWEEN:
             window, up_window = int(rule[1]), int(rule[2])
-        elif int(rule[0]) == RATE:
-            for first in (1, 1 + RATE_WIDTH):
-                for number in range(int(rule[first + 1])):
-                    period = max(period, int(rule[first + 4 + 3 * number]))
-    highs, lows, acts = ring(window + 3), ring(up_window + 3), ring(period + 1)
+    highs, lows = ring(window + 3), ring(up_window + 3)
     highs[ENDS, 2], lows[ENDS, 2] = window, up_window
-    return highs, lows, acts
+    grown = ring(int(longest_period(rules, 1)) + 3)
+    return highs, lows, grown, ring(int(longest_period(rules, 1 + RATE_WIDTH)) + 3)
+
+
+@compiled
+def longest_period(rules: Floats, first: int) -> float:
+    """Of the rate policies of one direction, in steps; their events are remembered for so long."""
+    longest = 0.0
+    for rule in rules:
+        if int(rule[0]) == RATE:
+            for number in range(int(rule[first + 1])):
+                longest = max(longest, rule[first + 4 + 3 * number])
+    return longest
 
 
 @compiled
@@ -237,8 +247,22 @@ def front(queue: Ints, t: int, wish: float, highest: bool) -> float:
 
 
 @compiled
-def remember(acts: Ints, t: int, added: int) -> None:
-    """What the act of this step leaves behind for rates."""
-    mask = acts.shape[1] - 1
-    acts[GROWN, (t + 1) & mask] = acts[GROWN, t & mask] + max(added, 0)
-    acts[SHRUNK, (t + 1) & mask] = acts[SHRUNK, t & mask] + max(-added, 0)
+def note(events: Ints, t: int, change: int, period: float) -> None:
+    """Store a change as core does, in the last slot that its own direction cannot see any more, else in a new one."""
+    count = events[COUNT, 0]
+    place = count
+    for index in range(count):
+        if t - events[TIMES, index] > period:
+            place = index
+    events[TIMES, place], events[CHANGES, place] = t, change
+    events[COUNT, 0] = max(count, place + 1)
+
+
+@compiled
+def changed(events: Ints, t: int, period: float) -> int:
+    """Pods added (or removed) within the period."""
+    total = 0
+    for index in range(events[COUNT, 0]):
+        if t - events[TIMES, index] < period:
+            total += events[CHANGES, index]
+    return total

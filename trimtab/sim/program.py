@@ -70,6 +70,8 @@ def _uncovered_rule(rules: tuple[Rule, ...]) -> str:
         return f"its rule {type(odd).__name__} is not compiled"
     if sum(isinstance(rule, _WINDOWED) for rule in rules) > 1:
         return "it has two stabilisation windows"
+    if sum(isinstance(rule, Rate) for rule in rules) > 1:
+        return "it has two rate rules"
     rates = [side for rule in rules if isinstance(rule, Rate) for side in (rule.up, rule.down)]
     if any(len(side.policies) > RATE_POLICIES for side in rates):
         return f"it has more than {RATE_POLICIES} rate policies in one direction"
@@ -118,5 +120,5 @@ def _numbers(rule: Rule, step_s: float) -> list[float]:
 def _rates(rates: Rates, step_s: float) -> list[float]:
     numbers: list[float] = [SELECTS[rates.select], len(rates.policies)]
     for one in rates.policies:
-        numbers += [one.percent, one.value, ceil(one.period_s / step_s)]
+        numbers += [one.percent, one.value, one.period_s / step_s]
     return numbers + [0.0] * (RATE_WIDTH - len(numbers))

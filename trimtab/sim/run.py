@@ -21,12 +21,11 @@ from trimtab.series import Floats
 from trimtab.sim.foresight import Seer
 from trimtab.sim.meter import NO_TROUBLE, Meter, Trouble
 from trimtab.sim.pods import CONTAINER, Pods, SimPod
-from trimtab.sim.score import Counts, Days
+from trimtab.sim.score import Counts, Days, serve
 from trimtab.sim.sizing import Sizing
 from trimtab.sim.world import Fault, FaultKind, World
 
 STEP_S = 15.0
-_SLACK = 1e-6
 _METRIC_FAULTS = (FaultKind.MISSING, FaultKind.NAN, FaultKind.NEGATIVE, FaultKind.ZERO, FaultKind.STALE)
 
 Watch = Callable[[Observation, Memory, Decision], None]
@@ -117,10 +116,8 @@ class _Cluster:
         world, pods, trail = self.world, self.pods, self.trail
         arriving = load / world.pod_capacity + self.retried
         capacity = pods.ready_cores / world.pod_cores
-        work = arriving + self.backlog
-        served = min(work, capacity)
-        self.backlog = min(work - served, capacity)
-        violates = world.slo * capacity < arriving - _SLACK or self.backlog > 0.0
+        served = min(arriving + self.backlog, capacity)
+        self.backlog, violates = serve(arriving, self.backlog, capacity, world.slo)
         self.retried = arriving * world.retry_share if violates else 0.0
         trail.load.append(arriving)
         trail.replicas.append(len(pods.all))

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.series import Floats
-from trimtab.sim.compiled import compiled
+from trimtab.sim.compiled import compiled, shared
 from trimtab.sim.window import backward_min
 
 Counts = NDArray[np.int32]
@@ -68,6 +68,16 @@ def score(days: Days, optimum: float, lam: float) -> Score:
     )
 
 
+def serve(arriving: float, backlog: float, capacity: float, slo: float) -> tuple[float, bool]:
+    """One step of work: the backlog that is left, and whether the service level was violated."""
+    work = arriving + backlog
+    left = min(work - min(work, capacity), capacity)
+    return left, slo * capacity < arriving - _SLACK or left > 0.0
+
+
+shared(serve)
+
+
 def measure(load: Floats, replicas: Counts, delay_steps: int, day_steps: int, slo: float = SLO) -> Days:
     """What these replicas, billed step by step, did with this load (in units of one pod's capacity)."""
     table = np.zeros((5, -(-len(load) // day_steps)))
@@ -105,12 +115,27 @@ def measure_into(load: Floats, replicas: Counts, delay_steps: int, day_steps: in
             ready += arriving[t & mask]
             starting -= arriving[t & mask]
             arriving[t & mask] = 0
-        work = load[t] + backlog
-        backlog = min(work - min(work, float(ready)), float(ready))
+        backlog, violates = serve(load[t], backlog, float(ready), slo)
         table[0, day] += now
         table[4, day] += load[t]
-        if slo * ready < load[t] - _SLACK or backlog > 0.0:
+        if violates:
             table[1, day] += load[t]
+
+
+def violating_load(load: Floats, ready: Counts, slo: float = SLO) -> Floats:
+    """The load of each step that met a violated service level, else zero."""
+    violating = np.zeros(len(load))
+    violating_into(load, ready, slo, violating)
+    return violating
+
+
+@compiled
+def violating_into(load: Floats, ready: Counts, slo: float, violating: Floats) -> None:
+    backlog = 0.0
+    for t in range(len(load)):
+        backlog, violates = serve(load[t], backlog, float(ready[t]), slo)
+        if violates:
+            violating[t] = load[t]
 
 
 def ready_pods(replicas: Counts, delay_steps: int) -> Counts:

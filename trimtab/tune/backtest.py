@@ -1,0 +1,88 @@
+"""What a policy would have done with a workload's own history, with the optimum beside it."""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import NamedTuple
+
+import numpy as np
+
+from trimtab.policy import Policy
+from trimtab.sim.oracle import demand as pods_needed
+from trimtab.sim.oracle import optimum
+from trimtab.sim.protocol import DAY_STEPS, DEFAULT_TARGET, STEP_S, delay_steps
+from trimtab.sim.replay import replay, why_slow
+from trimtab.sim.run import Run
+from trimtab.sim.score import Counts, Provisioning, Score, provisioning, score
+from trimtab.sim.world import World
+from trimtab.tune.demand import Demand
+
+HOUR_STEPS = 3600 // STEP_S
+
+
+class Hour(NamedTuple):
+    """The hour in which most load was violated."""
+
+    start: float
+    violations: float  # percent of that hour's load
+
+
+class Outcome(NamedTuple):
+    """One policy on one demand."""
+
+    policy: str
+    score: Score
+    provisioning: Provisioning
+    worst: Hour
+    pod_hours: float
+    run: Run
+    best: Counts  # what the optimum bills, by step
+    why_slow: str
+
+    def figures(self) -> dict[str, float]:
+        """What a person may set a limit on; violations and provisioning in percent."""
+        return {
+            "cost": self.score.cost,
+            "violations": self.score.violations,
+            "churn": self.score.churn_per_day,
+            "j": self.score.j,
+            "regret": self.score.regret,
+            "worst": self.worst.violations,
+            "under": self.provisioning.under,
+            "over": self.provisioning.over,
+            "podHours": self.pod_hours,
+            "kills": float(self.run.kills),
+        }
+
+
+def backtest(name: str, policy: Policy, demand: Demand, world: World, lam: float, seed: int = 0) -> Outcome:
+    """Replay and score. Cost and J are in proportion to the optimum of the same load, bounds and start-up."""
+    first = first_pods(policy, float(demand.values[0]) / world.pod_capacity)
+    found = replay(policy, demand.values, world, first_pods=first, seed=seed, start=demand.start)
+    needed = pods_needed(found.load, max(1, policy.bounds.min_replicas), world.slo)
+    best = optimum(needed, delay_steps(world.startup_s))
+    days = found.days(DAY_STEPS)
+    return Outcome(
+        policy=name,
+        score=score(days, float(best.sum()), lam),
+        provisioning=provisioning(needed, found.ready),
+        worst=worst_hour(found, demand.start),
+        pod_hours=float(days.pods.sum()) / HOUR_STEPS,
+        run=found,
+        best=best,
+        why_slow=why_slow(policy, world),
+    )
+
+
+def first_pods(policy: Policy, load: float) -> int:
+    """A run begins with what the first load needs at 70 %, within the bounds."""
+    bounds = policy.bounds
+    return max(1, bounds.min_replicas, min(bounds.max_replicas, ceil(load / DEFAULT_TARGET)))
+
+
+def worst_hour(found: Run, start: float) -> Hour:
+    edges = np.arange(0, len(found.load), HOUR_STEPS)
+    load, violating = np.add.reduceat(found.load, edges), np.add.reduceat(found.violating, edges)
+    share = np.divide(violating, load, out=np.zeros_like(load), where=load > 0)
+    worst = int(np.argmax(violating))
+    return Hour(start + worst * 3600.0, 100.0 * float(share[worst]))

@@ -1,0 +1,97 @@
+"""A workload's own history as a demand to replay: on the 15 s grid, in the unit of the policy's target."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from trimtab.errors import InvalidInput, NotEnoughData
+from trimtab.policy import PodAverage, Policy, TotalAverage, Utilization
+from trimtab.quantity import format_duration
+from trimtab.series import Floats, Frame
+from trimtab.sim.protocol import DEFAULT_TARGET, STEP_S
+
+SHORTEST_S = 3600.0
+LEAST_PODS, MOST_PODS = 0.01, 100_000.0  # a peak beyond these is a mistake in the unit
+
+
+class Demand(NamedTuple):
+    """What was asked of the workload; `notes` say what was done to the data."""
+
+    name: str
+    values: Floats
+    start: float
+    notes: tuple[str, ...] = ()
+
+    @property
+    def days(self) -> float:
+        return len(self.values) * STEP_S / 86400
+
+
+def demand_of(frame: Frame, where: str, series: str = "", days: float | None = None) -> Demand:
+    """One series of a frame, held from sample to sample; holes repeat the last value and are told."""
+    row = _row(frame, where, series)
+    if days is not None:
+        frame = frame.tail(max(1, round(days * 86400 / frame.step_s)))
+    values = frame.values[row]
+    present = np.flatnonzero(np.isfinite(values))
+    if not len(present):
+        raise NotEnoughData(f"{where}: {frame.names[row]} has no value in the whole window; widen it, check the query")
+    values, start = values[present[0] : present[-1] + 1], frame.start + present[0] * frame.step_s
+    if len(values) * frame.step_s < SHORTEST_S:
+        span = format_duration(len(values) * frame.step_s)
+        raise NotEnoughData(f"{where}: {frame.names[row]} spans {span}; a backtest needs an hour, tuning some days")
+    held, notes = _hold(values, frame.step_s)
+    grid = np.arange(int(len(held) * frame.step_s // STEP_S)) * STEP_S
+    return Demand(frame.names[row], held[(grid / frame.step_s).astype(np.intp)], start, notes)
+
+
+def _row(frame: Frame, where: str, series: str) -> int:
+    if series:
+        if series not in frame.names:
+            raise InvalidInput("--series", series, f"{where} has {_some(frame.names)}")
+        return frame.names.index(series)
+    if len(frame.names) != 1:
+        raise InvalidInput(where, f"{len(frame.names)} series", f"choose one with --series: {_some(frame.names)}")
+    return 0
+
+
+def _some(names: tuple[str, ...]) -> str:
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+
+
+def _hold(values: Floats, step_s: float) -> tuple[Floats, tuple[str, ...]]:
+    present = np.isfinite(values)
+    if present.all():
+        return values, ()
+    last = np.maximum.accumulate(np.where(present, np.arange(len(values)), 0))
+    edges = np.flatnonzero(np.diff(present.astype(np.int8), prepend=1, append=1))
+    longest = int((edges[1::2] - edges[::2]).max())
+    count = int((~present).sum())
+    note = f"{count} samples are missing, {format_duration(longest * step_s)} at the longest; the last value was held"
+    return values[last], (note,)
+
+
+def pod_capacity(policy: Policy, given: float | None) -> tuple[float, str]:
+    """What one pod carries at 100 %, in the unit of the load, and a note where it is assumed."""
+    if given is not None:
+        return given, ""
+    signal = policy.signals[0] if policy.signals else None
+    if isinstance(signal, TotalAverage | PodAverage):
+        capacity = signal.target / DEFAULT_TARGET
+        return capacity, f"one pod is taken to carry {capacity:g} at 100 % (its target is 70 %); say --pod-capacity"
+    if isinstance(signal, Utilization):
+        fix = "say how many cores one pod requests, such as --pod-capacity 0.5, and give the load in cores"
+        raise InvalidInput("--pod-capacity", "missing", fix)
+    raise InvalidInput(
+        "--pod-capacity", "missing", "say how much load one pod carries at 100 %, in the unit of the load"
+    )
+
+
+def check_unit(demand: Demand, capacity: float, where: str) -> None:
+    """A load in the wrong unit shows: it needs no pod at all, or more than any cluster has."""
+    peak = float(demand.values.max()) / capacity
+    if peak < LEAST_PODS or peak > MOST_PODS:
+        value = f"its peak of {demand.values.max():g} would keep {peak:.2g} pods busy"
+        raise InvalidInput(where, value, f"is it in the unit of the target? One pod carries {capacity:g} at 100 %")
