@@ -114,10 +114,12 @@ class Scene:
             async with Kube(connect(kubeconfig=str(self.bed.kubeconfig))) as kube:
                 where = self.namespace if namespace is None else namespace
                 advisor = Advisor(Pen(kube, lambda: True), prometheus_access(url or self.url), own, where)
-                try:
+                async with advisor.following(), asyncio.timeout(60):
+                    while not all(feed.store.synced.is_set() for feed in advisor.feeds.values()):
+                        await asyncio.sleep(0.01)
                     await advisor.tick(at)
-                finally:
-                    await advisor.close()
+                    await asyncio.sleep(0.3)  # what was written comes back,
+                    await advisor.tick(at)  # and is adopted
 
         asyncio.run(run())
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from trimtab.kinds.analytics import CompletionStrategy
-from trimtab.live.advisor.controller import FIRST_RETRY_S, LAST_RETRY_S, Advisor, _strategy
+from trimtab.live.advisor.controller import FIRST_RETRY_S, LAST_RETRY_S, Advisor
 from trimtab.live.pen import Pen
 from trimtab.live.status import rfc3339
 from trimtab.wire.access import Access
@@ -49,21 +48,21 @@ def analytics(strategy: dict[str, Any] | None = None, updated: float | None = No
     ],
 )
 def test_due(advisor: Advisor, found: Custom, due: bool) -> None:
-    assert advisor._due(found, _strategy(found), NOW) is due
+    assert advisor._due(found, NOW) is due
 
 
 def test_failed_rounds_come_again_ever_more_seldom(advisor: Advisor) -> None:
     found, at, waits = analytics(), NOW, []
     for _ in range(8):
         advisor._later(found, at)
-        assert not advisor._due(found, CompletionStrategy(), at)
+        assert not advisor._due(found, at)
         waits.append(advisor._retries["1"].at - at)
         at = advisor._retries["1"].at
-        assert advisor._due(found, CompletionStrategy(), at)
+        assert advisor._due(found, at)
     assert waits[:3] == [FIRST_RETRY_S, 2 * FIRST_RETRY_S, 4 * FIRST_RETRY_S] and waits[-1] == LAST_RETRY_S
 
 
 def test_an_edit_is_looked_at_at_once(advisor: Advisor) -> None:
     advisor._later(analytics(type="HPA"), NOW)
-    assert not advisor._due(analytics(type="HPA"), CompletionStrategy(), NOW + 1)
-    assert advisor._due(analytics(type="Resource"), CompletionStrategy(), NOW + 1)
+    assert not advisor._due(analytics(type="HPA"), NOW + 1)
+    assert advisor._due(analytics(type="Resource"), NOW + 1)

@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -29,6 +29,7 @@ from trimtab.live.advisor.targets import Target
 from trimtab.live.advisor.workloads import Window
 from trimtab.live.pen import NotLeading, Pen
 from trimtab.live.status import rfc3339
+from trimtab.live.world import Feed
 from trimtab.policy import Advice, Inspection
 from trimtab.wire.access import Access
 from trimtab.wire.kube import Patch
@@ -36,6 +37,7 @@ from trimtab.wire.objects import Custom
 from trimtab.wire.prometheus import Prometheus
 from trimtab.wire.resources import Resource
 
+KINDS = ("Analytics", "Recommendation")
 EVERY_S = 15.0
 FIRST_RETRY_S, LAST_RETRY_S = 15.0, 600.0
 TIMEOUT_S = 120.0
@@ -68,37 +70,49 @@ class Advisor:
         self.shadow = shadow  # recommend, but adopt nothing
         self.own_namespace, self.namespace = own_namespace, namespace  # namespace "": the whole cluster
         self.prometheus = Prometheus(prometheus, timeout_s=TIMEOUT_S) if prometheus else None
+        self.feeds = {kind: Feed(self.kube, Custom, (records.API, kind), namespace) for kind in KINDS}
         self._retries: dict[str, Retry] = {}
         self._adopted: dict[str, tuple[str, str]] = {}  # uid -> what was carried out last
         self._said: dict[str, str] = {}
 
     async def run(self) -> None:
-        try:
+        async with self.following():
             while True:
-                if self.pen.may_write():
+                if self.pen.may_write() and all(feed.settled for feed in self.feeds.values()):
                     with suppress(NotLeading):  # the new leader goes on
                         await self._guarded(self.tick(time.time()), "this round of advice")
                 await asyncio.sleep(self.every_s)
-        finally:
-            await self.close()
 
-    async def close(self) -> None:
-        if self.prometheus:
-            await self.prometheus.close()
+    @asynccontextmanager
+    async def following(self) -> AsyncIterator[None]:
+        """Objects are watched, not listed: while nothing is due, nothing is asked."""
+        tasks = [asyncio.create_task(feed.run()) for feed in self.feeds.values()]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            if self.prometheus:
+                await self.prometheus.close()
 
     async def tick(self, at: float) -> None:
         """Everything that is due now, one object after the other; one that fails never stops the next."""
-        analytics, kept = await self._list("Analytics"), await self._list("Recommendation")
+        analytics, kept = list(self.feeds["Analytics"].store), list(self.feeds["Recommendation"].store)
         for one in analytics:
-            if self._due(one, _strategy(one), at):
-                await self._guarded(self._round(one, kept, at), f"Analytics {_title(one)}")
-        for one in await self._list("Recommendation"):
-            if records.UID_LABEL not in (one.metadata.labels or {}) and self._due(one, _strategy(one), at):
+            if self._due(one, at):
+                await self._guarded(self._round(one, at), f"Analytics {_title(one)}")
+        for one in kept:
+            if records.UID_LABEL not in (one.metadata.labels or {}) and self._due(one, at):
                 await self._guarded(self._alone(one, at), f"Recommendation {_title(one)}")
-        for one in [] if self.shadow else await self._list("Recommendation"):
-            await self._guarded(self._adopt(one, at), f"adoption of {_title(one)}")
-        alive = {one.metadata.uid for one in (*analytics, *kept)}
+        if not self.shadow:
+            for one in kept:
+                await self._guarded(self._adopt(one, at), f"adoption of {_title(one)}")
+        self._forget({one.metadata.uid for one in (*analytics, *kept)})
+
+    def _forget(self, alive: set[str]) -> None:
         self._retries = {uid: one for uid, one in self._retries.items() if uid in alive}
+        self._adopted = {uid: one for uid, one in self._adopted.items() if uid in alive}
 
     async def _guarded(self, work: Any, what: str) -> None:
         try:
@@ -114,25 +128,20 @@ class Advisor:
         else:
             self._said.pop(what, None)
 
-    async def _list(self, kind: str) -> list[Custom]:
-        """All of them; none where the CRD is not installed."""
-        try:
-            return (await self.kube.list(Custom, await self._resource(kind), self.namespace)).items
-        except Refused as refusal:
-            if refusal.status == 404:
-                return []
-            raise
-
     async def _resource(self, kind: str) -> Resource:
         return await self.kube.resource(records.API, kind)
 
+    async def _fresh(self, seen: Custom, kind: str) -> Custom:
+        """As it stands now: what is watched may lag behind our own last word, and Once means once."""
+        return await self.kube.get(Custom, await self._resource(kind), seen.metadata.namespace, seen.metadata.name)
+
     # --- when ---
 
-    def _due(self, found: Custom, strategy: CompletionStrategy | None, at: float) -> bool:
+    def _due(self, found: Custom, at: float) -> bool:
         retry = self._retries.get(found.metadata.uid)
         if retry and retry.spec == found.spec and at < retry.at:
             return False
-        updated = _seconds(found.status.get("lastUpdateTime"))
+        updated, strategy = _seconds(found.status.get("lastUpdateTime")), _strategy(found)
         if updated is None or strategy is None:
             return True
         period_s = strategy.period_s
@@ -145,7 +154,10 @@ class Advisor:
 
     # --- an Analytics ---
 
-    async def _round(self, found: Custom, kept: Sequence[Custom], at: float) -> None:
+    async def _round(self, seen: Custom, at: float) -> None:
+        found = await self._fresh(seen, "Analytics")
+        if not self._due(found, at):
+            return
         everywhere = found.metadata.namespace == self.own_namespace and not self.namespace
         try:
             analytics = read(_manifest(found, "Analytics"))
@@ -159,7 +171,9 @@ class Advisor:
             await self._write(found, "Analytics", {"conditions": records.conditions([failed], found.status, at)})
             return
         outcomes = await self._outcomes(rules, targets, at)
-        mine = [one for one in kept if (one.metadata.labels or {}).get(records.UID_LABEL) == found.metadata.uid]
+        label = f"{records.UID_LABEL}={found.metadata.uid}"
+        kept = await self._resource("Recommendation")
+        mine = (await self.kube.list(Custom, kept, found.metadata.namespace, labels=label)).items
         missions = [await self._mission(found, rules, outcome, mine, at) for outcome in outcomes]
         await self._prune(mine, targets)
         ready = records.analytics_ready(missions)
@@ -210,7 +224,10 @@ class Advisor:
 
     # --- a Recommendation by itself ---
 
-    async def _alone(self, found: Custom, at: float) -> None:
+    async def _alone(self, seen: Custom, at: float) -> None:
+        found = await self._fresh(seen, "Recommendation")
+        if not self._due(found, at):
+            return
         try:
             kind = read(_manifest(found, "Recommendation"))
             assert isinstance(kind, RecommendationKind)
