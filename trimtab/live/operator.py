@@ -17,7 +17,7 @@ from aiohttp import web
 
 from trimtab.core.usage.settings import Settings as UsageSettings
 from trimtab.errors import InvalidInput, TrimtabError
-from trimtab.journal import Journal
+from trimtab.journal import Journal, Keep
 from trimtab.live.advisor.controller import Advisor
 from trimtab.live.breaker import Breaker
 from trimtab.live.foresight import Foresight
@@ -28,6 +28,7 @@ from trimtab.live.telemetry import Line, Telemetry, listen
 from trimtab.live.tick import Ticker
 from trimtab.live.usage import UsageWatch
 from trimtab.live.world import World
+from trimtab.quantity import MIB
 from trimtab.wire.access import Access
 from trimtab.wire.budget import Budget
 from trimtab.wire.kube import Kube
@@ -37,6 +38,7 @@ from trimtab.wire.prometheus import Prometheus
 log = logging.getLogger(__name__)
 PRUNE_EVERY_S = 600.0
 LAST_TICK_S = 2.0  # with the lease's release it ends within 5 s
+KEEP = Keep(size_bytes=512 * MIB)  # half of the volume that the chart gives it
 LATE_TICKS = 10  # after this many missed ticks the operator calls itself unhealthy
 
 
@@ -80,7 +82,7 @@ class Operator:
             renew_deadline_s=renew_s,
             retry_s=retry_s,
         )
-        self.journal = Journal(settings.journal) if settings.journal else None
+        self.journal = Journal(settings.journal, KEEP) if settings.journal else None
         self.breaker = Breaker(settings.breaker_s)
         gather = Gather(self.kube, self.prometheus, everywhere=not settings.namespace, scrape_s=settings.scrape_s)
         self.ticker = Ticker(

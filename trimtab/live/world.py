@@ -24,6 +24,7 @@ from trimtab.wire.resources import (
 from trimtab.wire.watch import Informer, Store
 
 T = TypeVar("T", bound=HasMeta)
+FORBIDDEN = 403
 LOOK_AGAIN_S = 10.0  # for kinds whose CRD is not installed (yet)
 OURS = (
     ("trimtab.dev/v1alpha1", "Autoscaler"),
@@ -119,7 +120,19 @@ class World:
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
             for feed in self.feeds:
-                group.create_task(feed.run())
+                group.create_task(feed.run() if feed is not self.namespaces else self._follow_labels())
+
+    async def _follow_labels(self) -> None:
+        """With Roles only we may not see our namespace's labels: said once, and nobody can opt out."""
+        try:
+            await self.kube.list(Namespace, NAMESPACES, fields=self.namespaces.fields)
+        except Refused as refusal:
+            if refusal.status == FORBIDDEN and self.namespace:
+                log.info("the label trimtab.dev/enabled cannot be read with Roles only: it is not looked at")
+                return
+        except TrimtabError as trouble:
+            log.warning("namespaces: %s", trouble)
+        await self.namespaces.run()
 
     def enabled(self, namespace: str) -> bool:
         """The opt-out: a namespace labelled trimtab.dev/enabled: "false"."""
