@@ -11,13 +11,19 @@ from trimtab.wire.resources import DAEMON_SETS, Resource
 
 async def select(kube: Kube, analytics: Analytics, everywhere: bool, at: float) -> list[Target]:
     """Each target once, in the order of the selectors; Refused when nothing matches."""
-    chosen: dict[str, Target] = {}
+    wanted = [
+        (selector, await advisable(kube, selector.api_version, selector.kind))
+        for selector in analytics.spec.resource_selectors
+    ]
     namespace = "" if everywhere else analytics.namespace
-    for selector in analytics.spec.resource_selectors:
-        resource = await advisable(kube, selector.api_version, selector.kind)
-        for target in await read_targets(kube, (namespace,), at, resources=(resource,)):
-            if matches(selector, target):
-                chosen.setdefault(target.key, target)
+    resources = dict.fromkeys(resource for _, resource in wanted)
+    targets = await read_targets(kube, (namespace,), at, resources=resources)
+    chosen = {
+        target.key: target
+        for selector, resource in wanted
+        for target in targets
+        if (target.api_version, target.kind) == (resource.api_version, resource.kind) and matches(selector, target)
+    }
     if not chosen:
         where = "any namespace" if everywhere else f"namespace {analytics.namespace}"
         raise Refused(f"no workload in {where} matches spec.resourceSelectors", 404)
