@@ -12,6 +12,7 @@ from tests.core.build import NOW, pod
 from trimtab.core.advise import Findings, Recommendation, Workload, advise
 from trimtab.core.advise.facts import _TEXTS, Against
 from trimtab.core.advise.formulas import fluctuation, least_replicas, most_replicas, on_ladder, target_percent
+from trimtab.core.explain.advice import because
 from trimtab.policy import Advice, Algorithm, Inspection, Size
 
 DAY = 1440
@@ -142,6 +143,17 @@ def test_the_evidence_holds_what_charts_need() -> None:
     assert found.evidence.hourly_medians == tuple(8.0 if 8 <= hour < 20 else 2.0 for hour in range(24))
     assert len(found.evidence.forecast) == 7 * 24
     assert max(found.evidence.forecast) == pytest.approx(8.0, rel=0.05)
+
+
+def test_a_history_with_gaps_says_so() -> None:
+    torn = office_hours()
+    torn[: 3 * DAY] = np.nan
+    found = advise(OPEN, workload(torn, replicas=10), NOW)
+    assert isinstance(found, Recommendation)
+    assert found.evidence.coverage == pytest.approx(4 / 7)
+    assert "only 57% of 7 days have samples" in "; ".join(because(OPEN, found))
+    whole = advise(OPEN, workload(office_hours(), replicas=10), NOW)
+    assert isinstance(whole, Recommendation) and "samples" not in "; ".join(because(OPEN, whole))
 
 
 def test_hours_are_those_of_the_zone() -> None:

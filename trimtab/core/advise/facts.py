@@ -101,6 +101,7 @@ class Workload:
 class Evidence(Record, frozen=True):
     """The numbers behind a recommendation, for people and for charts."""
 
+    coverage: float | None = None  # the share of the history that has samples
     pod_request_cores: float | None = None
     pod_usage_cores: float | None = None  # the percentile that became the target
     hourly_medians: tuple[float, ...] = ()

@@ -50,6 +50,7 @@ def recommend_hpa(rules: Inspection, workload: Workload) -> Recommendation | Fin
         behavior=workload.behavior if rules.reference_hpa else None,
         predictable=isinstance(future, Series),
         evidence=Evidence(
+            coverage=min(1.0, int(np.isfinite(workload.cpu_cores).sum()) * workload.step_s / rules.history_s),
             pod_request_cores=request,
             pod_usage_cores=usage,
             hourly_medians=tuple(medians.tolist()),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from trimtab.core.advise.facts import Evidence, Recommendation
 from trimtab.policy import Inspection
 
+FULL = 0.95  # of the history; less is worth a word
+
 
 def because(rules: Inspection, found: Recommendation) -> list[str]:
     """The numbers of a recommendation, each with its reason; of advice on sizes only the percentile."""
@@ -23,6 +25,9 @@ def because(rules: Inspection, found: Recommendation) -> list[str]:
     if found.metrics or found.behavior:
         parts = [f"{len(found.metrics)} more metrics"] * bool(found.metrics) + ["the behavior"] * bool(found.behavior)
         said.append(f"{' and '.join(parts)} are inherited from the workload's HPA (reference-hpa)")
+    if evidence.coverage is not None and evidence.coverage < FULL:
+        days = rules.history_s / 86400
+        said.append(f"only {evidence.coverage:.0%} of {days:g} days have samples: advice will change as history grows")
     if evidence.replicas_after is not None and evidence.replicas_before is not None:
         before, after = evidence.replicas_before, evidence.replicas_after
         said.append(f"on average {after:.1f} replicas would have run instead of {before:g}")
