@@ -136,6 +136,24 @@ def test_custom_hpa_says_everything_to_its_process(bed: Bed) -> None:
 
 
 @e2e
+def test_custom_hpa_may_scale_in_one_namespace_and_remember_in_another(bed: Bed) -> None:
+    made = rendered(bed, CUSTOM_HPA, "-f", str(EXAMPLE), *values("target.namespace=shop", "appNameSuffix=b"))
+    for kind in ("Role", "RoleBinding"):
+        places = {one["metadata"]["name"]: one["metadata"]["namespace"] for one in of_kind(made, kind)}
+        assert places == {"web-custom-hpa-b": "shop", "web-custom-hpa-b-memory": "home"}
+    subjects = [one for binding in of_kind(made, "RoleBinding") for one in binding["subjects"]]
+    account = {"kind": "ServiceAccount", "name": "web-custom-hpa-b", "namespace": "home"}
+    assert subjects == [account, account]
+    memory = {"configmaps": ["made"]}
+    named = [rule for role in of_kind(made, "Role") for rule in role["rules"] if "resourceNames" in rule]
+    assert {rule["resources"][0]: rule["resourceNames"] for rule in named} == memory | {
+        "deployments/scale": ["web"],
+        "deployments": ["web"],
+        "namespaces": ["shop"],
+    }
+
+
+@e2e
 @pytest.mark.parametrize("group, switch", SWITCHES.items())
 def test_each_group_of_definitions_has_a_switch(bed: Bed, group: str, switch: str) -> None:
     expected = {crd.name for crd in CRDS}

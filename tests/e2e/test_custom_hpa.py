@@ -20,7 +20,7 @@ import pytest
 
 from tests.bed import Bed, always, eventually
 from tests.bed.manifests import deployment
-from tests.live.running import free_port, replicas
+from tests.live.running import autoscaler, free_port, install_crds, replicas
 
 pytestmark = pytest.mark.e2e
 CHART = Path(__file__).parents[2] / "deploy" / "custom-hpa"
@@ -149,7 +149,7 @@ def _sample(bed: Bed, namespace: str) -> float:
 def test_it_scales_by_the_document_s_examples_and_keeps_its_cooldown_over_a_restart(
     bed: Bed, namespace: str, install: Install
 ) -> None:
-    cooldown_s = 20
+    cooldown_s = 30
     up = {"behavior.scaleUpMaxFactor": 0.5, "behavior.scaleUpCooldown": cooldown_s}
     release = install(queue=160, **up)
     with release.running() as process:
@@ -250,7 +250,9 @@ def _allow_scale(bed: Bed, namespace: str, *verbs: str) -> None:
     bed.kubectl("patch", "role", "web-custom-hpa", "-n", namespace, "--type=json", "-p", change)
 
 
-@pytest.mark.parametrize("resource", ["deployments/scale", "horizontalpodautoscalers", "namespaces", "configmaps"])
+@pytest.mark.parametrize(
+    "resource", ["deployments/scale", "horizontalpodautoscalers", "autoscalers", "namespaces", "configmaps"]
+)
 def test_a_missing_permission_is_named_and_nothing_happens(
     bed: Bed, namespace: str, install: Install, resource: str
 ) -> None:
@@ -266,22 +268,20 @@ def test_a_missing_permission_is_named_and_nothing_happens(
         always(lambda: replicas(bed, namespace) == 10, 2)
 
 
+@pytest.mark.parametrize("kind", ["HorizontalPodAutoscaler", "Autoscaler"])
 def test_another_autoscaler_of_the_same_deployment_is_named_and_wins(
-    bed: Bed, namespace: str, install: Install
+    bed: Bed, namespace: str, install: Install, kind: str
 ) -> None:
-    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
-    hpa = {
-        "apiVersion": "autoscaling/v2",
-        "kind": "HorizontalPodAutoscaler",
-        "metadata": {"name": "other", "namespace": namespace},
-        "spec": {"scaleTargetRef": target, "minReplicas": 10, "maxReplicas": 10},
-    }
-    bed.apply(hpa)
+    install_crds(bed)
+    other = autoscaler(namespace, "web", minReplicas=10, maxReplicas=10)
+    if kind != "Autoscaler":
+        other |= {"apiVersion": "autoscaling/v2", "kind": kind}
+    bed.apply(other)
     release = install(queue=160)
     with release.running() as process:
-        eventually(lambda: process.said(f"HorizontalPodAutoscaler {namespace}/other moves the replicas"), 20)
+        eventually(lambda: process.said(f"{kind} {namespace}/web moves the replicas"), 20)
         always(lambda: replicas(bed, namespace) == 10, 2)
-        bed.kubectl("delete", "hpa", "other", "-n", namespace)
+        bed.kubectl("delete", kind.lower(), "web", "-n", namespace)
         eventually(lambda: replicas(bed, namespace) == 16, SCALED_WITHIN_S)
 
 

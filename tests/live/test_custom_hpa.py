@@ -174,6 +174,7 @@ def test_a_dry_run_says_what_it_would_do_and_starts_no_cooldown(exact: str) -> N
     [
         pytest.param(("NaN",), False, "NotFinite", id="not a number"),
         pytest.param(("+Inf",), False, "NotFinite", id="infinite"),
+        pytest.param(("-5",), False, "Negative", id="less than nothing"),
         pytest.param((), False, "Absent", id="an empty answer"),
         pytest.param(("160", "170"), False, "Ambiguous", id="two series"),
         pytest.param(("5",), True, "Partial", id="half an answer"),
@@ -190,12 +191,6 @@ def test_without_one_sound_value_the_size_is_kept_and_said(
     assert cluster.scalings == []
     assert loop.gauges.requests == {"success": 0, "failure": 1}
     assert f"metrics are missing ({why}), the size is kept" in caplog.text
-
-
-def test_a_negative_sample_is_no_value() -> None:
-    cluster = Cluster(replicas=20, memory="", samples=("-5",))
-    assert status(periods(cluster)) == set()
-    assert cluster.scalings == []
 
 
 def test_exact_mode_takes_the_first_of_several_series() -> None:

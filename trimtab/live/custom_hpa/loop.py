@@ -8,14 +8,17 @@ from __future__ import annotations
 import logging
 import time
 import zlib
+from contextlib import suppress
+from datetime import UTC, datetime
 
 from msgspec.structs import replace
 
 from trimtab.core.decide import decide
 from trimtab.core.explain import sentence
 from trimtab.core.model import Decision, Missing, Observation, Samples, TotalSample, Veto
+from trimtab.core.propose import judge
 from trimtab.core.remember import remember
-from trimtab.errors import Refused, TrimtabError
+from trimtab.errors import InvalidInput, Refused, TrimtabError
 from trimtab.journal import Name
 from trimtab.kinds import CustomHpa
 from trimtab.live import apply, conflict, revert
@@ -24,7 +27,7 @@ from trimtab.live.custom_hpa.gauges import Gauges
 from trimtab.live.gather import Gather, Wanted
 from trimtab.live.kept import Kept, Wrote
 from trimtab.live.pen import Pen
-from trimtab.live.subject import Subject
+from trimtab.live.subject import Compiler, Subject
 from trimtab.live.world import Target, World
 from trimtab.policy import Admit, Mode, Policy
 from trimtab.wire.kube import Kube
@@ -49,7 +52,7 @@ class Loop:
     def __init__(self, custom: CustomHpa, kube: Kube, prometheus: Prometheus, book: Book, world: World) -> None:
         self.custom, self.kube, self.book, self.world = custom, kube, book, world
         self.gauges = Gauges(custom)
-        self.pen = Pen(kube, lambda: True)
+        self.pen, self.compiler = Pen(kube, lambda: True), Compiler()
         self.gather = Gather(kube, prometheus, scrape_s=LOOKBACK_S / 2)
         self.edition = zlib.crc32(custom.model_dump_json().encode())  # an edit of the settings ends a rest
         self._said = ""
@@ -77,7 +80,8 @@ class Loop:
 
     async def _fetch(self, policy: Policy) -> Samples | Missing:
         wanted = Wanted(self.custom.target.namespace, policy.signals, ())
-        ((sample,),) = await self.gather.gather([wanted])
+        ((found,),) = await self.gather.gather([wanted])
+        sample = judge(found, policy.absence, time.time())
         self.gauges.fetched(sample.value if isinstance(sample, TotalSample) else None)
         return sample
 
@@ -105,13 +109,25 @@ class Loop:
     def _vetoes(self, policy: Policy, kept: Kept, at: float) -> tuple[Veto, ...]:
         if self.custom.exact:
             return ()
-        claims = conflict.Claims(self.world, (), at).against(self._subject(policy), at)
+        claims = conflict.Claims(self.world, self._operated(at), at).against(self._subject(policy), at)
         return conflict.vetoes(claims) + revert.veto(kept, at)
+
+    def _operated(self, at: float) -> list[Subject]:
+        """What an operator of ours steers in this namespace; what it cannot understand it does not steer."""
+        found: list[Subject] = []
+        seen = [(feed.resource, one) for feed in self.world.ours.values() if feed.resource for one in feed.store]
+        for resource, one in seen:
+            with suppress(InvalidInput):
+                found.append(self.compiler.subject(resource, one, True, at))
+        self.compiler.forget({one.metadata.uid for _, one in seen})
+        return found
 
     def _subject(self, policy: Policy) -> Subject:
         """We, as the other autoscalers of a target are compared with: younger than any of them."""
         namespace = self.custom.target.namespace
-        ourselves = Custom(metadata=Meta(name=self.custom.name, namespace=namespace))
+        ourselves = Custom(
+            metadata=Meta(name=self.custom.name, namespace=namespace, creation_timestamp=datetime.now(UTC))
+        )
         name = Name("custom-hpa", namespace, self.custom.name)
         return Subject(name, CONFIG_MAPS, ourselves, self.custom.workload, policy)
 

@@ -51,7 +51,7 @@ async def serve(custom: CustomHpa, access: Access, release: str, release_namespa
     ):
         world = World(kube, custom.target.namespace)
         loop = Loop(custom, kube, prometheus, Book(kube, release_namespace, release), world)
-        others = [] if custom.exact else [world.hpas, world.scaled_objects]
+        others = [] if custom.exact else [world.hpas, world.scaled_objects, *world.ours.values()]
         server = await _listen(loop)
         try:
             await _until(ended, loop, others)
