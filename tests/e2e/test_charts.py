@@ -255,7 +255,6 @@ def test_the_pod_keeps_the_restricted_standard(bare: Bed, chart: Path) -> None:
     bare.helm("install", "made", str(chart), "-n", namespace, *example, *args)
     (made,) = bare.get("deployment", "-n", namespace)["items"]
     template = made["spec"]["template"]
-    template["spec"]["automountServiceAccountToken"] = True
     assert template["spec"]["containers"][0]["securityContext"]["readOnlyRootFilesystem"] is True
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "one", "namespace": namespace}}
     bare.kubectl("apply", "--dry-run=server", "-f", "-", input=json.dumps(pod | {"spec": template["spec"]}))

@@ -194,13 +194,13 @@ def test_an_upgrade_leaves_the_memory_and_a_lower_load_scales_down(bed: Bed, nam
         assert eventually(process.metrics, 5)["custom_hpa_scale_factor"] == 0.4
 
 
-@pytest.mark.parametrize("fault", ["nan", "empty", "warnings", "error", "die"])
+@pytest.mark.parametrize("fault", ["nan", "empty", "warnings", "error", "die", "late"])
 def test_without_a_sound_answer_the_size_is_kept(bed: Bed, namespace: str, install: Install, fault: str) -> None:
     reasons = {"nan": "NotFinite", "empty": "Absent", "warnings": "Partial"}
     release = install(queue=100, start=20)
     with release.running() as process:
         eventually(lambda: process.metrics()["custom_hpa_metric_samples"] == 100, 20)
-        bed.fault(namespace, fault)
+        bed.fault(namespace, fault, seconds=3)
         bed.load(namespace, "web", queue=10)
         failed = 'custom_hpa_metric_requests{status="failure"}'
         eventually(lambda: process.metrics()[failed] >= 2, 20)
