@@ -13,7 +13,7 @@ from tests.live.advisor.world import END, OPEN, STEPS, WINDOW, Remembered, offic
 from trimtab.core.advise import Findings, Recommendation
 from trimtab.core.advise.facts import Against
 from trimtab.errors import MetricsUnavailable
-from trimtab.live.advisor.run import CHUNK, Failed, Outcome, advise_all, hourly
+from trimtab.live.advisor.run import CHUNK, Failed, Outcome, advise_all, chunked, hourly
 from trimtab.live.advisor.targets import Target
 from trimtab.live.advisor.workloads import hours_in
 from trimtab.policy import Advice, Inspection, Size
@@ -92,6 +92,16 @@ def test_a_chunk_that_cannot_be_fetched_costs_only_itself() -> None:
     assert {type(one.result) for one in found[:CHUNK]} == {Failed}
     assert {type(one.result) for one in found[CHUNK:]} == {Recommendation}
     assert len(source.asked) == 4  # two selections a chunk, whatever its number of containers
+
+
+def test_large_workloads_come_in_smaller_chunks() -> None:
+    """A chunk holds at most 1,000 rows of minutes: pods count a fifth for an HPA, twice for requests."""
+    large = [target(f"web-{index}", replicas=490) for index in range(30)]
+    assert {len(chunk) for chunk in chunked(large, OPEN)} == {10}
+    assert {len(chunk) for chunk in chunked(large, with_(OPEN, advice=Advice.RESOURCE))} == {1}
+    assert {len(chunk) for chunk in chunked(large * 10, with_(OPEN, advice=Advice.REPLICAS))} == {CHUNK}
+    assert sum(chunked(large, OPEN), []) == large
+    assert len(chunked([target("huge", replicas=9999)], OPEN)) == 1  # one alone is never divided
 
 
 def test_a_source_that_is_gone_is_one_error() -> None:

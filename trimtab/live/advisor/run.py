@@ -16,12 +16,13 @@ from trimtab.core.advise import Findings, Recommendation, advise
 from trimtab.errors import MetricsUnavailable, TrimtabError
 from trimtab.history.source import Source
 from trimtab.live.advisor.targets import Target
-from trimtab.live.advisor.workloads import Past, Window, assemble, fetch_past
+from trimtab.live.advisor.workloads import Past, Window, assemble, fetch_past, pod_share
 from trimtab.policy import Inspection
 from trimtab.series import Floats
 from trimtab.wire.prometheus import Prometheus
 
 CHUNK = 100
+ROWS = 1000.0  # of a week in minutes: 80 MB
 PATIENCE = 3  # chunks in a row that cannot be fetched: then the source is gone, not the chunk
 SKEW_S = 60.0
 HOUR_S = 3600.0
@@ -52,7 +53,7 @@ async def advise_all(
     rules: Inspection, targets: Sequence[Target], source: Source, window: Window, at: float
 ) -> AsyncIterator[list[Outcome]]:
     """Outcomes chunk by chunk, in the order of the targets; raises only when no chunk could be fetched at all."""
-    chunks = [targets[first : first + CHUNK] for first in range(0, len(targets), CHUNK)]
+    chunks = chunked(targets, rules)
     coming = asyncio.create_task(_fetch(source, chunks[0], rules, window)) if chunks else None
     lost = 0
     try:
@@ -69,6 +70,20 @@ async def advise_all(
     finally:
         if coming is not None and not coming.done():
             coming.cancel()
+
+
+def chunked(targets: Sequence[Target], rules: Inspection) -> list[list[Target]]:
+    """As many targets as one query should ask for, fewer where their pods would fill the memory."""
+    chunks: list[list[Target]] = []
+    room = 0.0
+    for target in targets:
+        rows = 1.0 + len(target.pods) * max(1, len(target.requests)) * pod_share(rules)
+        if not chunks or rows > room or len(chunks[-1]) == CHUNK:
+            chunks.append([])
+            room = ROWS
+        chunks[-1].append(target)
+        room -= rows
+    return chunks
 
 
 async def _fetch(source: Source, chunk: Sequence[Target], rules: Inspection, window: Window) -> Past | TrimtabError:

@@ -63,7 +63,7 @@ async def fetch_past(source: Source, targets: Sequence[Target], rules: Inspectio
     """Everything this kind of advice needs to know of these targets: two to four selections, whatever their number."""
     namespaces = tuple(sorted({one.namespace for one in targets}))
     wanted = frozenset(one.row for one in targets)
-    pod_step_s = max(window.step_s, STEP_S if rules.crane or rules.advice is Advice.RESOURCE else POD_STEP_S)
+    single_s = max(window.step_s, pod_step_s(rules))
 
     async def read(metric: Metric, level: Level, step_s: float, needed: bool = True) -> list[Frame]:
         if not needed or (metric, level) not in window.knows:
@@ -74,11 +74,21 @@ async def fetch_past(source: Source, targets: Sequence[Target], rules: Inspectio
     cpu, memory, pod_cpu, pod_memory = await asyncio.gather(
         read("cpu", "workload", window.step_s),
         read("memory", "workload", window.step_s, rules.advice is Advice.REPLICAS),
-        read("cpu", "pod", pod_step_s, rules.advice is not Advice.REPLICAS),
-        read("memory", "pod", pod_step_s, rules.advice is Advice.RESOURCE),
+        read("cpu", "pod", single_s, rules.advice is not Advice.REPLICAS),
+        read("memory", "pod", single_s, rules.advice is Advice.RESOURCE),
     )
     start = cpu[0].start if cpu else window.start
     return Past(start, window.step_s, _rows(cpu), _rows(memory), _pods(pod_cpu), _pods(pod_memory))
+
+
+def pod_step_s(rules: Inspection) -> float:
+    return STEP_S if rules.crane or rules.advice is Advice.RESOURCE else POD_STEP_S
+
+
+def pod_share(rules: Inspection) -> float:
+    """The room that one container of one pod takes, compared with a row of minutes."""
+    metrics = {Advice.HPA: 1, Advice.RESOURCE: 2, Advice.REPLICAS: 0}[rules.advice]
+    return metrics * STEP_S / pod_step_s(rules)
 
 
 def _rows(frames: Iterable[Frame]) -> dict[str, Floats]:
