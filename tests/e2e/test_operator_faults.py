@@ -87,7 +87,7 @@ def test_two_series_are_ambiguous_and_hold(lane: Lane) -> None:
     lane.bed.load(lane.namespace, "ambiguous", rate=20)
     lane.bed.apply(autoscaler(lane.namespace, "ambiguous", metrics=metrics, behavior=QUICK_DOWN))
     eventually(lambda: "more than one series" in lane.active("ambiguous")[2], SOON_S)
-    assert lane.active("ambiguous")[0] == "False"
+    assert lane.active("ambiguous")[:2] == ("False", "AmbiguousQuery")
 
 
 def test_the_fallback_is_a_floor_after_its_hold(lane: Lane) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trimtab.core.explain import Condition, conditions
-from trimtab.core.model import Decision, Observation
+from trimtab.core.model import Decision, Missing, Observation, Reason
 from trimtab.errors import InvalidInput, Refused, TrimtabError
 from trimtab.live import conflict, revert
 from trimtab.live.kept import Kept
@@ -17,6 +17,9 @@ def of_decision(
 ) -> dict[str, Condition]:
     """The core's, by type; a refused write is not a success, and Shadow is not a rescale."""
     found = {one.type: one for one in conditions(subject.policy, seen, before.core, decision)}
+    active = found.get("ScalingActive")
+    if active is not None and not active.status and _ambiguous(decision):
+        found["ScalingActive"] = _of("ScalingActive", False, "AmbiguousQuery", active.message)
     found["Ready"] = _of("Ready", True, "Running", "the object is understood and served")
     if trouble is not None:
         found["AbleToScale"] = _of("AbleToScale", False, "FailedUpdateScale", str(trouble))
@@ -24,6 +27,11 @@ def of_decision(
         text = f"Shadow: nothing is written; it would be {decision.plan.replicas} replicas"
         found["AbleToScale"] = _of("AbleToScale", True, "Shadow", text)
     return found
+
+
+def _ambiguous(decision: Decision) -> bool:
+    failed = [one.replicas for one in decision.proposals if isinstance(one.replicas, Missing) and not one.forecast]
+    return bool(failed) and failed[0].reason is Reason.AMBIGUOUS
 
 
 def of_rivals(claims: dict[Axis, conflict.Claim]) -> Condition:

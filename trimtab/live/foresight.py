@@ -45,6 +45,7 @@ class Foresight:
         self._started: dict[str, set[str]] = defaultdict(set)  # pods whose start-up is recorded, by workload
         self._made: dict[str, tuple[float, tuple[Outlook | Missing, ...]]] = {}
         self._read_back: set[str] = set()
+        self._keys: set[str] = set()
 
     def note_pods(self, workload: str, pods: Sequence[Pod]) -> None:
         """Record the start-up of each pod that is ready for the first time."""
@@ -65,6 +66,7 @@ class Foresight:
         for index, sample in enumerate(seen.samples):
             demand = demand_of(sample, seen.pods)
             if demand is not None:
+                self._keys.add(_key(subject, index))
                 self._ring(choice).append(seen.at, [_key(subject, index)], [demand])
 
     def outlooks(self, subject: Subject, started: Startup | Missing, at: float) -> tuple[Outlook | Missing, ...]:
@@ -79,11 +81,18 @@ class Foresight:
             self._made[subject.uid] = (at, made)
         return made
 
-    def forget(self, uids: set[str]) -> None:
-        """Keep only these objects."""
+    def forget(self, uids: set[str], workloads: set[str]) -> None:
+        """Keep only these objects and these workloads."""
+        gone = {key for key in self._keys if key.split("/")[0] not in uids}
         for ring in (self.fine, self.coarse):
-            ring.forget([key for key in ring.frame().names if key.split("/")[0] not in uids])
-        self._made = {uid: made for uid, made in self._made.items() if uid in uids}
+            ring.forget(gone)
+        self._keys -= gone
+        self._read_back &= uids
+        for uid in self._made.keys() - uids:
+            del self._made[uid]
+        for table in (self._startups, self._started):
+            for workload in table.keys() - workloads:
+                del table[workload]
 
     def _ring(self, choice: OutlookChoice) -> Ring:
         return self.fine if choice.model == "linear" else self.coarse
@@ -106,6 +115,7 @@ class Foresight:
         found = await prometheus.query_range(signal.metric.query, end - span_s, end, ring.step_s)
         if len(found) != 1:
             return
+        self._keys.add(key)
         values = np.full(round(span_s / ring.step_s) + 1, np.nan)
         for when, text in msgspec.json.decode(found[0].values, type=list[tuple[float, str]]):
             value = float(text)

@@ -19,7 +19,7 @@ from trimtab.core.decide import decide
 from trimtab.core.explain import Condition, sentence
 from trimtab.core.model import Change, Decision, Missing, Observation, Pod, Samples, Veto
 from trimtab.core.remember import remember
-from trimtab.errors import Refused, TrimtabError
+from trimtab.errors import ClusterUnavailable, Refused, TrimtabError
 from trimtab.journal import Act, Journal, Tick
 from trimtab.live import apply, conditions, conflict, floor, kept, resize, revert, sizes
 from trimtab.live.breaker import Breaker
@@ -28,6 +28,7 @@ from trimtab.live.foresight import Foresight
 from trimtab.live.gather import Gather, Wanted
 from trimtab.live.kept import Kept, Wrote
 from trimtab.live.pen import NotLeading, Pen
+from trimtab.live.recall import recalled
 from trimtab.live.scribe import Scribe
 from trimtab.live.status import STATUS, Said
 from trimtab.live.subject import Compiler, Subject, name_of
@@ -99,6 +100,7 @@ class Ticker:
         self._forget({one.metadata.uid for _, one in found})
         claims = conflict.Claims(self.world, [one for one in subjects if one.resource is not HPAS], at)
         views = await self._each(lambda one: self._look(one, claims, at), subjects, _of_subject)
+        self.foresight.forget({view.subject.uid for view in views}, {view.target.uid for view in views})
         samples = await self.gather.gather([_wanted(view, at) for view in views])
         await self.usage.look([view.target for view in views if view.subject.policy.vertical], at)
         pairs = list(zip(views, samples, strict=True))
@@ -118,7 +120,11 @@ class Ticker:
     async def _look(self, subject: Subject, claims: conflict.Claims, at: float) -> View:
         ref, namespace = subject.target, subject.name.namespace
         target = await self.world.target(namespace, ref.api_version, ref.kind, ref.name)
-        memory = self._kept.get(subject.uid) or kept.read(subject.object.status, at, target.replicas)
+        memory = self._kept.get(subject.uid)
+        if memory is None:
+            status = subject.object.status
+            memory = kept.read(status, at, target.replicas)
+            memory = await recalled(self.world, target, memory, subject.policy, status, at)
         memory = await revert.noticed(self.world, target, memory, subject.object.metadata.generation, at)
         memory = sizes.overloaded(self.world, target, memory, subject.policy)
         self._kept[subject.uid] = memory
@@ -172,6 +178,9 @@ class Ticker:
                 outcome = "written"
             except Refused as refusal:
                 outcome, trouble = f"refused: {refusal}", refusal
+            except ClusterUnavailable:
+                self._kept.pop(view.subject.uid, None)  # whether it was written is seen at the next look
+                raise
         elif _writes(view.subject, case.seen.at):
             memory = await sizes.keep(self.pen, self.world, view.subject, view.target, memory, case.seen.at)
         self._kept[view.subject.uid] = memory
@@ -248,7 +257,6 @@ class Ticker:
     def _forget(self, uids: set[str]) -> None:
         self.compiler.forget(uids)
         self.scribe.forget(uids)
-        self.foresight.forget(uids)
         for table in (self._kept, self._journaled, self._told):
             for gone in table.keys() - uids:
                 del table[gone]

@@ -69,18 +69,21 @@ class UsageWatch:
 
     def _note_kills(self, targets: Sequence[Target], at: float) -> bool:
         """OOM kills that are news; the first look at a pod counts only kills of the last window."""
-        news = False
+        news, here = False, {}
         for target in targets:
             for pod in self.world.members.pods(target.uid):
                 for container in pod.spec.containers:
                     killed = killed_at(pod, container.name)
-                    key = (pod.metadata.uid, container.name)
-                    if killed is None or killed <= self._killed.get(key, 0.0):
+                    if killed is None:
                         continue
-                    self._killed[key] = killed
+                    key = (pod.metadata.uid, container.name)
+                    here[key] = killed
+                    if killed <= self._killed.get(key, 0.0):
+                        continue
                     request = size_of(container.resources.requests).memory_bytes or 0.0
                     place = (target.uid, pod.metadata.name, container.name)
                     news = self.book.observe_oom(*place, max(killed, 1.0), request) or news
+        self._killed = here
         return news
 
 

@@ -1,0 +1,38 @@
+"""Small factories of API objects, for tests without a cluster."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from trimtab.live.subject import Compiler, Subject
+from trimtab.wire.objects import Custom
+from trimtab.wire.resources import HPAS, Resource
+
+AUTOSCALERS = Resource("trimtab.dev", "v1alpha1", "autoscalers", "Autoscaler")
+AT = 1_750_000_000.0
+
+
+def spec(name: str = "web", **more: Any) -> dict[str, Any]:
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": name}
+    return {"scaleTargetRef": target, "minReplicas": 1, "maxReplicas": 10} | more
+
+
+def custom(name: str = "web", created: str = "2026-01-01T00:00:00Z", **more: Any) -> Custom:
+    meta = {"name": name, "namespace": "shop", "uid": f"uid-{name}", "generation": 1, "creationTimestamp": created}
+    body = {"metadata": meta | more.pop("metadata", {}), "spec": more.pop("spec", spec()), "status": more}
+    return msgspec.convert(body, Custom)
+
+
+def subject(found: Custom, resource: Resource = AUTOSCALERS, compiler: Compiler | None = None) -> Subject:
+    return (compiler or Compiler()).subject(resource, found, True, AT)
+
+
+def hpa(minimum: int = 1, **annotations: str) -> Custom:
+    names = {key.replace("_", "-"): value for key, value in annotations.items()}
+    notes = {f"trimtab.dev/{key}" if key != "predictive" else key: value for key, value in names.items()}
+    return custom(spec=spec(minReplicas=minimum), metadata={"annotations": notes, "resourceVersion": "7"})
+
+
+__all__ = ["AT", "AUTOSCALERS", "HPAS", "custom", "hpa", "spec", "subject"]

@@ -1,0 +1,40 @@
+"""What is remembered in the status comes back; what cannot be read starts anew, and safely."""
+
+from __future__ import annotations
+
+import json
+
+from msgspec.structs import replace
+
+from trimtab.core.model import ContainerSize, Memory
+from trimtab.live import kept
+from trimtab.live.kept import Kept, Wrote
+from trimtab.policy import Size
+
+FULL = Kept(
+    core=Memory(wanted=((1.0, 3),), grown=((5.0, 2),), up_at=5.5, zeroed=True),
+    wrote=Wrote(was=1, replicas=3, at=5.5),
+    sizes={"app": ContainerSize(requests=Size(cpu_cores=0.25))},
+    reverts=1,
+    reverted_by="argocd",
+    rest_until=99.0,
+)
+
+
+def test_everything_but_the_wishes_comes_back_through_json() -> None:
+    status = {"memory": json.loads(json.dumps(kept.written(FULL)))}
+    found = kept.read(status, at=100.0, replicas=7)
+    assert found.core.wanted == ((100.0, 7),), "windows start again with the replicas in force"
+    assert (found.core.grown, found.core.up_at, found.core.zeroed) == (((5.0, 2),), 5.5, True)
+    assert (found.wrote, found.sizes, found.reverted_by) == (FULL.wrote, FULL.sizes, "argocd")
+
+
+def test_a_wish_alone_is_no_reason_to_write() -> None:
+    later = replace(FULL, core=replace(FULL.core, wanted=((2.0, 9),)))
+    assert kept.written(later) == kept.written(FULL)
+
+
+def test_what_is_of_another_version_or_spoiled_starts_anew() -> None:
+    for memory in ({"is": "Kept", "version": 99}, {"core": "nonsense"}, None):
+        found = kept.read({"memory": memory}, at=100.0, replicas=7)
+        assert found == Kept(core=Memory(wanted=((100.0, 7),)))

@@ -1,0 +1,114 @@
+"""Sizes onto pods: which are written, one at a time where they shrink, and when the template is left alone."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import msgspec
+import pytest
+from aiohttp import web
+
+from tests.wire.fake import Fake
+from trimtab.core.model import ContainerSize
+from trimtab.live import resize
+from trimtab.live.pen import NotLeading, Pen
+from trimtab.live.resize import Stuck
+from trimtab.policy import Apply, Size
+from trimtab.wire.objects import Pod, Workload
+
+BIG = {"app": ContainerSize(requests=Size(cpu_cores=0.5, memory_bytes=2**29))}
+
+
+def pod(name: str, cpu: str = "250m", memory: str = "512Mi", **status: Any) -> Pod:
+    container = {"name": "app", "resources": {"requests": {"cpu": cpu, "memory": memory}}}
+    meta = {"name": name, "namespace": "shop", "resourceVersion": "3"}
+    found = {"metadata": meta, "spec": {"containers": [container]}, "status": {"phase": "Running"} | status}
+    return msgspec.convert(found, Pod)
+
+
+def written(pods: list[Pod], sizes: dict[str, ContainerSize], answer: int = 200, leads: bool = True) -> list[Any]:
+    """The bodies that reach the API server, by path."""
+    bodies = []
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        bodies.append((request.path, json.loads(await request.read())))
+        return web.json_response({"message": "no"} if answer != 200 else {}, status=answer)
+
+    async def run() -> None:
+        async with Fake(handler) as fake:
+            kube = fake.kube()
+            try:
+                await resize.in_place(Pen(kube, lambda: leads), pods, sizes)
+            finally:
+                await kube.close()
+
+    asyncio.run(run())
+    return bodies
+
+
+def test_only_pods_that_differ_are_written_and_guarded() -> None:
+    found = written([pod("a"), pod("b", cpu="500m")], BIG)
+    assert [path for path, _ in found] == ["/api/v1/namespaces/shop/pods/a/resize"]
+    container = {"name": "app", "resources": {"requests": {"cpu": "500m", "memory": "512Mi"}}}
+    assert found[0][1] == {"metadata": {"resourceVersion": "3"}, "spec": {"containers": [container]}}
+
+
+def test_growing_pods_grow_at_once_and_shrinking_ones_one_at_a_time() -> None:
+    assert len(written([pod("a"), pod("b"), pod("c")], BIG)) == 3
+    assert len(written([pod("a", cpu="2"), pod("b", cpu="2"), pod("c", cpu="2")], BIG)) == 1
+    waits = {"conditions": [{"type": "PodResizeInProgress", "status": "True"}]}
+    assert written([pod("a", cpu="2"), pod("b", cpu="500m", **waits)], BIG) == []
+
+
+def test_finished_pods_and_containers_nobody_sizes_are_left_alone() -> None:
+    assert written([pod("a", phase="Succeeded")], BIG) == []
+    assert written([pod("a")], {"other": BIG["app"]}) == []
+
+
+def test_a_pod_that_changed_meanwhile_waits_for_the_next_tick() -> None:
+    assert len(written([pod("a"), pod("b")], BIG, answer=409)) == 2
+
+
+def test_who_does_not_lead_writes_nothing() -> None:
+    with pytest.raises(NotLeading):
+        written([pod("a")], BIG, leads=False)
+
+
+def workload(**status: Any) -> Workload:
+    body = {"metadata": {"generation": 2}, "spec": {"replicas": 3}}
+    full = {"observedGeneration": 2, "replicas": 3, "updatedReplicas": 3} | status
+    return msgspec.convert(body | {"status": full}, Workload)
+
+
+@pytest.mark.parametrize(
+    ("found", "says"),
+    [
+        pytest.param(workload(), "", id="at rest"),
+        pytest.param(workload(observedGeneration=1), "under way", id="not noticed yet"),
+        pytest.param(workload(updatedReplicas=1), "under way", id="old pods left"),
+        pytest.param(workload(replicas=4), "under way", id="a surge"),
+        pytest.param(
+            workload(conditions=[{"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"}]),
+            "has failed",
+            id="stuck",
+        ),
+    ],
+)
+def test_when_the_template_is_left_alone(found: Workload, says: str) -> None:
+    blocker = resize.rollout_blocker(found)
+    assert says in blocker and bool(blocker) == bool(says)
+
+
+@pytest.mark.parametrize(
+    ("apply", "waiting", "gives_up"),
+    [
+        (Apply.IN_PLACE_OR_RECREATE, Stuck("a", "Infeasible", 1000.0, ""), True),
+        (Apply.IN_PLACE_OR_RECREATE, Stuck("a", "Deferred", 1000.0 - 300, ""), True),
+        (Apply.IN_PLACE_OR_RECREATE, Stuck("a", "Deferred", 1000.0 - 299, ""), False),
+        (Apply.IN_PLACE, Stuck("a", "Infeasible", 0.0, ""), False),
+    ],
+)
+def test_when_in_place_is_given_up(apply: Apply, waiting: Stuck, gives_up: bool) -> None:
+    assert resize.gives_up(apply, [waiting], at=1000.0) is gives_up
