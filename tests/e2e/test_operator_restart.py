@@ -100,6 +100,24 @@ def test_a_cooldown_and_a_window_outlive_the_operator(bed: Bed, namespace: str, 
     assert down - started >= WINDOW_S, "a new leader watches for a whole window before it lowers anything"
 
 
+def test_a_scaling_is_known_even_if_nothing_was_said_of_it(bed: Bed, namespace: str, tmp_path: Path) -> None:
+    """Killed between the write of the scale and that of the status: here by another hand under the same manager."""
+    install_crds(bed)
+    bed.load(namespace, "web", queue=10)
+    spec = {"metrics": queue(), "behavior": {"scaleUp": {"cooldownSeconds": REST_S}}}
+    bed.apply(deployment(namespace, "web"), autoscaler(namespace, **spec))
+    with Running(bed, namespace, tmp_path, *QUICK, kubeconfig=chart_account(bed, namespace)) as running:
+        eventually(lambda: bed.get("autoscaler", "web", "-n", namespace)["status"]["currentReplicas"] == 1, 40)
+        running.kill()
+        words = ("patch", "deployment", "web", "-n", namespace, "--subresource=scale", "--field-manager=trimtab")
+        bed.kubectl(*words, "--type=merge", "-p", '{"spec":{"replicas":2}}')
+        bed.load(namespace, "web", queue=40)
+        running.start()
+        eventually(lambda: replicas(bed, namespace) == 4, 60)
+    (unsaid, _), (next_one, _) = scales(bed, namespace)
+    assert next_one - unsaid >= REST_S - LATE_S, "its cooldown holds all the same"
+
+
 @pytest.mark.disruptive
 def test_the_api_server_restarts_in_the_middle_of_a_scale_up(own_bed: Bed, tmp_path: Path) -> None:
     install_crds(own_bed)
