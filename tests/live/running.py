@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Any
 
 from tests.bed import Bed, eventually
+from trimtab.journal import replay
 from trimtab.kinds.crd import CRDS, definitions
 
 ROOT = Path(__file__).parents[2]
@@ -44,7 +45,7 @@ def free_port() -> int:
 
 
 class Running:
-    """`with Running(bed, namespace, tmp_path)`: started, ready, and ended with SIGTERM."""
+    """`with Running(bed, namespace, tmp_path)`: started, ready, ended with SIGTERM, and its journal replayed."""
 
     def __init__(self, bed: Bed, namespace: str, folder: Path, *options: str, kubeconfig: Path | None = None) -> None:
         self.port = free_port()
@@ -71,6 +72,8 @@ class Running:
         self.stop()
         if kind is not None:
             print(self.log.read_text()[-5000:])
+        else:
+            assert replay(self.journal).differences == (), "every run's journal replays clean"
 
     def _ready(self) -> bool:
         if self.process is not None and self.process.poll() is not None:

@@ -1,0 +1,70 @@
+"""Demand is remembered as a total, start-ups once; outlooks come from both."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tests.live.build import AT, custom, spec, subject
+from trimtab.core.model import Missing, Observation, Outlook, Pod, PodSamples, Reason, Startup, TotalSample
+from trimtab.live.foresight import Foresight, demand_of
+from trimtab.live.horizon import horizon_s
+from trimtab.policy import OutlookChoice
+
+WEB = subject(custom(spec=spec(forecast={"model": "linear", "horizon": "30s"})))
+
+
+def pod(name: str, ready: bool = True, took_s: float = 10.0, deleting: bool = False) -> Pod:
+    return Pod(name=name, ready=ready, created_at=AT, ready_since=AT + took_s, deleting=deleting)
+
+
+def seen(at: float, value: float, pods: int = 2) -> Observation:
+    facts = tuple(pod(f"p{index}") for index in range(pods))
+    samples = PodSamples(values={one.name: value / pods for one in facts}, at=at)
+    return Observation(at=at, spec_replicas=pods, status_replicas=pods, pods=facts, samples=(samples,))
+
+
+def test_a_rising_total_is_seen_ahead_whatever_the_replicas_do() -> None:
+    foresight = Foresight(None)
+    for step in range(10):
+        demand = 100.0 + 10 * step
+        asyncio.run(foresight.note_demand(WEB, seen(AT + 5 * step, demand, pods=2 + step % 3)))
+    (outlook,) = foresight.outlooks(WEB, Missing(reason=Reason.ABSENT), AT + 46)
+    assert isinstance(outlook, Outlook)
+    assert outlook.at_quantile(0.5) == pytest.approx(100 + 2 * (46 + 30), rel=0.05)
+
+
+def test_without_a_past_it_says_so() -> None:
+    (outlook,) = Foresight(None).outlooks(WEB, Missing(reason=Reason.ABSENT), AT)
+    assert isinstance(outlook, Missing)
+    assert Foresight(None).outlooks(subject(custom(spec=spec())), Missing(reason=Reason.ABSENT), AT) == ()
+
+
+def test_a_start_up_is_recorded_once_at_the_first_ready() -> None:
+    foresight = Foresight(None)
+    foresight.note_pods("w", [pod("a", ready=False), pod("b", took_s=10)])
+    foresight.note_pods("w", [pod("a", took_s=20), pod("b", took_s=500)])  # b flapped: its transition moved
+    found = foresight.startup("w", AT)
+    assert isinstance(found, Startup) and found.pods == 2
+    assert [q.value for q in found.quantiles] == [10.0, 20.0]
+    assert horizon_s(OutlookChoice(), found) == 20.0 and horizon_s(OutlookChoice(horizon_s=5.0), found) == 5.0
+    assert isinstance(foresight.startup("other", AT), Missing)
+
+
+def test_a_sum_with_a_silent_pod_in_it_is_no_sum() -> None:
+    samples = PodSamples(values={"a": 1.0, "b": 2.0}, at=AT)
+    assert demand_of(samples, [pod("a"), pod("b")]) == 3.0
+    assert demand_of(samples, [pod("a"), pod("b"), pod("c")]) is None
+    assert demand_of(samples, [pod("a"), pod("b"), pod("c", ready=False), pod("d", deleting=True)]) == 3.0
+    assert demand_of(TotalSample(value=7.0, at=AT), []) == 7.0
+    assert demand_of(Missing(reason=Reason.STALE), []) is None
+
+
+def test_what_is_gone_is_forgotten() -> None:
+    foresight = Foresight(None)
+    asyncio.run(foresight.note_demand(WEB, seen(AT, 100.0)))
+    foresight.note_pods("w", [pod("a")])
+    assert len(foresight.fine) == 1
+    foresight.forget(set(), set())
+    assert len(foresight.fine) == 0 and isinstance(foresight.startup("w", AT), Missing)
