@@ -33,6 +33,8 @@ def fill(series: Series, step_s: float) -> Series:
     if len(series) == 0:
         raise NotEnoughData("the series is empty: check the query and its time range")
     steps = np.diff(series.times) / step_s
+    if bool((steps == 1.0).all()):
+        return series
     odd = np.flatnonzero(steps != np.rint(steps))
     if len(odd):
         late = float(series.times[odd[0] + 1])

@@ -71,10 +71,8 @@ def amplitude_floor(estimator: Fft, amplitudes: Floats) -> float:
 
 
 def _floor(estimator: Fft, items: Floats) -> float:
-    floor = max(_ranked(items, min(estimator.max_items, len(items))), estimator.low_amplitude)
-    return min(floor, _ranked(items, estimator.min_items)) if len(items) >= estimator.min_items else floor
-
-
-def _ranked(values: Floats, rank: int) -> float:
-    """The largest value has rank 1."""
-    return float(np.partition(values, len(values) - rank)[len(values) - rank])
+    """By rank: the largest amplitude is item 1."""
+    most, least = (len(items) - min(rank, len(items)) for rank in (estimator.max_items, estimator.min_items))
+    ordered = np.partition(items, (most, least))
+    floor = max(float(ordered[most]), estimator.low_amplitude)
+    return min(floor, float(ordered[least])) if len(items) >= estimator.min_items else floor
