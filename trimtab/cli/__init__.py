@@ -16,6 +16,7 @@ from trimtab import __version__
 from trimtab.errors import TrimtabError
 
 COMMANDS = {
+    "backtest": "Replay a workload's own history under policies, the optimum beside them.",
     "bench": "Run the benchmark protocol over a folder of traces.",
     "convert": "Turn HPA, VPA, KEDA, EHPA, Hvpa and custom-hpa manifests into one another.",
     "crds": "Print the CustomResourceDefinitions, ready for kubectl apply.",
@@ -26,6 +27,7 @@ COMMANDS = {
     "replay": "Take every decision of a journal again and report differences.",
     "restore": "Give HorizontalPodAutoscalers the floor their users wrote.",
     "run": "Run the operator.",
+    "tune": "Find better settings for a policy in its workload's own history.",
 }
 
 

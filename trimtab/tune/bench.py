@@ -20,7 +20,7 @@ from trimtab.sim.program import program
 from trimtab.sim.protocol import DAY_STEPS, MIN_PODS, STEP_S, Load, delay_steps
 from trimtab.sim.score import Days, score
 from trimtab.tune.candidates import Setting, setting_of, settings, with_setting
-from trimtab.tune.rolling import choose
+from trimtab.tune.rolling import choose, picked
 
 DEFAULT = "hpa-default"
 Results = dict[float, list[Days]]  # of each price: the days under each start-up time
@@ -72,9 +72,7 @@ def rolling(load: Load, startups_s: Sequence[float], lambdas: Sequence[float]) -
 
 
 def _chosen_days(family: list[Days], lam: float, first_day: int, incumbent: int) -> Days:
-    chosen = choose(np.array([days.j(lam) for days in family]), first_day, incumbent)
-    each = np.arange(len(chosen))
-    return Days(*(np.array(column)[chosen, each] for column in zip(*family, strict=True)))
+    return picked(family, choose(np.array([days.j(lam) for days in family]), first_day, incumbent))
 
 
 def sweep_days(load: Load, policies: list[Policy], startups_s: Sequence[float]) -> list[list[Days]]:

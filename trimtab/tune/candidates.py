@@ -14,12 +14,14 @@ from trimtab.errors import InvalidPolicy
 from trimtab.policy import (
     PodAverage,
     Policy,
+    Rate,
     Rule,
     Signal,
     Stabilise,
     StabiliseMax,
     Tolerance,
     TotalAverage,
+    UpLimit,
     Utilization,
 )
 
@@ -90,10 +92,12 @@ def _retargeted(signal: Tunable, setting: Setting, pod_capacity: float) -> Signa
 
 
 def _restabilised(rule: Rule, window_s: float) -> Rule:
+    """Tuned settings are written as `behavior`, with which HPA follows other rules than without."""
     if isinstance(rule, Stabilise):
         return replace(rule, down_s=window_s)
-    # HPA without `behavior` counts a wish exactly as old as its window; with it, as every candidate has, it does not.
-    return Stabilise(down_s=window_s) if isinstance(rule, StabiliseMax) else rule
+    if isinstance(rule, StabiliseMax):
+        return Stabilise(down_s=window_s)
+    return Rate() if isinstance(rule, UpLimit) else rule
 
 
 def _window_s(rules: tuple[Rule, ...]) -> float:

@@ -6,10 +6,13 @@ one's. A day is only ever judged by the days before it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.series import Floats
+from trimtab.sim.score import Days
 
 HALF_LIFE_DAYS = 7.0
 GAIN = 0.02  # a smaller gain is not worth a change
@@ -40,3 +43,9 @@ def takeover(scores: Floats, current: int) -> int:
     """The best candidate if it is better by enough, else the present one."""
     best = int(np.argmin(scores))
     return best if scores[best] < (1.0 - GAIN) * scores[current] else current
+
+
+def picked(family: Sequence[Days], chosen: Choices) -> Days:
+    """The days of whoever was chosen for each; nothing else is carried over at a switch."""
+    each = np.arange(len(chosen))
+    return Days(*(np.array(column)[chosen, each] for column in zip(*family, strict=True)))

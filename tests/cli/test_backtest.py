@@ -1,0 +1,194 @@
+"""trimtab backtest, tune and bench from the command line: tables, files, limits and exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from trimtab.cli import main
+
+HPA = """
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {{name: {name}}}
+spec:
+  scaleTargetRef: {{apiVersion: apps/v1, kind: Deployment, name: web}}
+  minReplicas: 2
+  maxReplicas: 60
+  metrics:
+  - {{type: External, external: {{metric: {{name: rps}}, target: {{type: AverageValue, averageValue: "{target}"}}}}}}
+"""
+LOAD = "generate:bursty,days=3,peak=2000"
+
+
+@pytest.fixture
+def policies(tmp_path: Path) -> tuple[str, str]:
+    paths = tmp_path / "old.yaml", tmp_path / "new.yaml"
+    for path, target in zip(paths, ("50", "35"), strict=True):
+        path.write_text(HPA.format(name=path.stem, target=target))
+    return str(paths[0]), str(paths[1])
+
+
+def invoke(*arguments: str) -> Result:
+    return CliRunner().invoke(main, list(arguments))
+
+
+def test_a_table_with_the_optimum_and_a_plot(policies: tuple[str, str]) -> None:
+    done = invoke("backtest", "-f", policies[0], "--load", LOAD)
+    assert done.exit_code == 0, done.output
+    header, optimum, old = done.stdout.splitlines()[:3]
+    assert header.split()[:2] == ["POLICY", "POD"] and "WORST HOUR" in header
+    assert optimum.split()[0] == "optimum" and old.split()[0] == "old"
+    assert "⣿" in done.stdout, "a plot in braille"
+
+
+def test_figures_as_json_agree_with_the_library(policies: tuple[str, str], tmp_path: Path) -> None:
+    out = tmp_path / "out.json"
+    done = invoke("backtest", "-f", policies[0], "--load", LOAD, "--pod-capacity", "70", "--json", str(out))
+    assert done.exit_code == 0, done.output
+    (found,) = json.loads(out.read_text())["policies"]
+    assert found["regret"] == pytest.approx(found["j"] - 1)
+    assert found["podHours"] == pytest.approx(found["cost"] * found["optimum"])
+    assert 0 < found["violations"] < 10
+
+
+def test_json_to_standard_output_is_nothing_but_json(policies: tuple[str, str]) -> None:
+    done = invoke("backtest", "-f", policies[0], "--load", LOAD, "--json", "-")
+    assert len(json.loads(done.stdout)["policies"]) == 1
+
+
+@pytest.mark.parametrize(
+    "limit, code",
+    [("violations > 50%", 0), ("violations > 0.01%", 1), ("cost > +1%", 1), ("violations > -1%", 0), ("j < 1", 0)],
+)
+def test_limits_make_it_a_check_of_a_change(policies: tuple[str, str], limit: str, code: int) -> None:
+    done = invoke("backtest", "--compare", *policies, "--load", LOAD, "--fail-if", limit)
+    assert done.exit_code == code, done.output
+    assert ("over the limit: new" in done.stderr) == (code == 1)
+
+
+def test_a_limit_that_means_nothing_is_refused(policies: tuple[str, str]) -> None:
+    done = invoke("backtest", "-f", policies[0], "--load", LOAD, "--fail-if", "speed > 3")
+    assert done.exit_code == 2
+    assert "figures are cost, violations" in done.stderr
+
+
+def test_the_page_is_self_contained(policies: tuple[str, str], tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    done = invoke("backtest", "--compare", *policies, "--load", LOAD, "--html", str(page))
+    assert done.exit_code == 0, done.output
+    text = page.read_text()
+    assert "uPlot=function" in text
+    assert 'src="' not in text and "<link" not in text, "nothing is loaded"
+    data = json.loads(text.split('<script type="application/json">')[1].split("</script>")[0])
+    assert [line["name"] for line in data["lines"]] == ["load, in pods at 100 %", "optimum", "old", "new"]
+    assert len({len(line["values"]) for line in data["lines"]}) == 1
+
+
+def test_a_history_from_csv(policies: tuple[str, str], tmp_path: Path) -> None:
+    path = tmp_path / "rps.csv"
+    values = 500 + 400 * np.sin(np.arange(2000) / 100)
+    rows = "".join(f"{1_700_000_000 + 60 * step},{value:.2f}\n" for step, value in enumerate(values))
+    path.write_text("timestamp,value\n" + rows)
+    done = invoke("backtest", "-f", policies[0], "--load", str(path))
+    assert done.exit_code == 0, done.output
+    assert "2023-11-1" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        (["--load", "sum(rate(x[2m]))"], "say --prometheus URL"),
+        (["--load", "nowhere.csv"], "nowhere.csv"),
+        (["--load", "generate:wild"], "known shapes"),
+        (["--load", "generate:flat,days=1,peak=0.001"], "in the unit of the target"),
+        (["--load", LOAD, "--startup", "soon"], "write a duration"),
+        (["--load", LOAD, "--objective", "happiness"], "not a number"),
+    ],
+)
+def test_what_cannot_be_done_is_a_sentence(policies: tuple[str, str], arguments: list[str], said: str) -> None:
+    done = invoke("backtest", "-f", policies[0], *arguments)
+    assert done.exit_code == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.output
+
+
+def test_no_policy_at_all(tmp_path: Path) -> None:
+    assert "name policies with -f" in invoke("backtest", "--load", LOAD).stderr
+    broken = tmp_path / "broken.yaml"
+    broken.write_text("kind: [")
+    done = invoke("backtest", "-f", str(broken), "--load", LOAD)
+    assert done.exit_code == 2 and "broken.yaml:2" in done.stderr
+
+
+def test_what_the_lane_does_not_cover_is_run_and_said(policies: tuple[str, str], tmp_path: Path) -> None:
+    night = tmp_path / "night.yaml"
+    text = HPA.format(name="night", target="50").replace("autoscaling/v2", "trimtab.dev/v1alpha1")
+    text = text.replace("HorizontalPodAutoscaler", "Autoscaler")
+    night.write_text(text + '  schedules: [{name: day, start: "0 8 * * *", end: "0 18 * * *", minReplicas: 55}]\n')
+    done = invoke("backtest", "-f", str(night), "--load", "generate:diurnal,days=10,peak=2000", "--json", "-")
+    assert "night: run step by step, because its bounds change with time" in done.stderr
+    (found,) = json.loads(done.stdout)["policies"]
+    assert found["podHours"] > 10 * 10 * 55, "every day of the ten, although a kind lays out eight days only"
+
+
+def test_tune_prints_the_manifest_with_the_evidence(policies: tuple[str, str]) -> None:
+    done = invoke("tune", "-f", policies[0], "--load", "generate:bursty,days=7,peak=2000", "--objective", "reliability")
+    assert done.exit_code == 0, done.output
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("# Tuned by trimtab on 7 days")
+    assert any("of 7 days would have been better" in line for line in lines)
+    manifest = yaml.safe_load(done.stdout)
+    assert manifest["metadata"]["name"] == "old"
+    assert manifest["spec"]["behavior"]["scaleDown"]["stabilizationWindowSeconds"] in (0, 60, 300, 900, 1800)
+    tuned = Path(policies[0]).with_name("tuned.yaml")
+    tuned.write_text(done.stdout)
+    again = invoke(
+        "backtest",
+        "--compare",
+        policies[0],
+        str(tuned),
+        "--load",
+        "generate:bursty,days=7,peak=2000",
+        "--objective",
+        "reliability",
+        "--fail-if",
+        "j > -10%",
+    )
+    assert again.exit_code == 0, again.output
+
+
+def test_tune_as_json(policies: tuple[str, str]) -> None:
+    done = invoke("tune", "-f", policies[0], "--load", "generate:bursty,days=3,peak=2000", "-o", "json")
+    found = json.loads(done.stdout)
+    assert found["days"] == 3 and found["changed"]
+    assert found["now"]["j"] < found["was"]["j"]
+    assert found["manifest"]["kind"] == "HorizontalPodAutoscaler"
+
+
+def test_bench_writes_a_row_for_each_trace_start_up_and_price(tmp_path: Path) -> None:
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    times = np.arange(0, 8 * 86400, 300)
+    for name in ("one_5min", "two_5min"):
+        values = 50 + 40 * np.sin(times / 9000 + len(name))
+        parquet.write_table(pa.table({"timestamp": times, "value": values}), tmp_path / f"{name}.parquet")
+    out = tmp_path / "out.json"
+    done = invoke("bench", "--traces", str(tmp_path), "--init", "30s,2m", "--lambda", "8,32", "--json", str(out))
+    assert done.exit_code == 0, done.output
+    rows = json.loads(out.read_text())["rows"]
+    keys = {(row["trace"], row["init_s"], row["lambda"], row["policy"]) for row in rows}
+    assert len(keys) == len(rows) == 2 * 2 * 2 * 2
+    assert {"cost", "violations", "churn_per_day", "j", "j_oracle", "regret"} <= set(rows[0])
+    assert "hpa-rolling" in done.stdout
+
+
+def test_bench_needs_a_folder_and_known_policies(tmp_path: Path) -> None:
+    assert "--traces is missing" in invoke("bench").stderr
+    assert "hpa-rolling" in invoke("bench", "--list").stdout
+    done = invoke("bench", "--traces", str(tmp_path), "--policies", "best")
+    assert done.exit_code == 2 and "known are hpa-default" in done.stderr

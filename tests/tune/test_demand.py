@@ -1,0 +1,115 @@
+"""Histories become demands; what cannot be meant is refused with a sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.sim.policies import on_cpu, on_load
+from trimtab.errors import InvalidInput, NotEnoughData, TrimtabError
+from trimtab.history.csv import read_csv
+from trimtab.series import Frame
+from trimtab.sim.generate import generate, parse_shape
+from trimtab.tune.demand import Demand, check_unit, demand_of, pod_capacity
+
+
+def frame(values: list[float], step_s: float = 60.0, names: tuple[str, ...] = ("x",)) -> Frame:
+    return Frame(names, 1000.0, step_s, np.tile(np.array(values), (len(names), 1)))
+
+
+def test_samples_are_held_onto_the_grid() -> None:
+    found = demand_of(frame([1.0, 2.0] * 40), "file")
+    assert found.values[:8].tolist() == [1, 1, 1, 1, 2, 2, 2, 2]
+    assert len(found.values) == 320
+    assert (found.start, found.notes) == (1000.0, ())
+
+
+def test_holes_repeat_the_last_value_and_are_told() -> None:
+    nan = float("nan")
+    found = demand_of(frame([nan, 5.0, nan, nan, 7.0] + [8.0] * 100), "file")
+    assert found.start == 1060.0
+    assert found.values[:16].tolist() == [5.0] * 12 + [7.0] * 4
+    assert found.notes == ("2 samples are missing, 2m at the longest; the last value was held",)
+
+
+def test_one_of_many_series_has_to_be_named() -> None:
+    many = frame([1.0] * 100, names=("a", "b"))
+    assert demand_of(many, "file", series="b").name == "b"
+    with pytest.raises(InvalidInput, match=r"2 series.*--series: a, b"):
+        demand_of(many, "file")
+    with pytest.raises(InvalidInput, match="--series: 'c': file has a, b"):
+        demand_of(many, "file", series="c")
+
+
+def test_an_empty_or_short_window_is_refused() -> None:
+    with pytest.raises(NotEnoughData, match="no value in the whole window"):
+        demand_of(frame([float("nan")] * 100), "file")
+    with pytest.raises(NotEnoughData, match="spans 30m; a backtest needs an hour"):
+        demand_of(frame([1.0] * 30), "file")
+
+
+def test_the_last_days_only() -> None:
+    found = demand_of(frame(list(np.arange(3000.0))), "file", days=1)
+    assert found.values[0] == 3000 - 1440
+
+
+@pytest.mark.parametrize("peak, said", [(0.001, "0.001 pods"), (1e7, r"1e\+07 pods")])
+def test_a_load_in_the_wrong_unit_is_noticed(peak: float, said: str) -> None:
+    with pytest.raises(InvalidInput, match=f"{said} busy'.*in the unit of the target"):
+        check_unit(Demand("x", np.full(300, peak), 0.0), 1.0, "file")
+    check_unit(Demand("x", np.full(300, 5.0), 0.0), 1.0, "file")
+
+
+def test_capacity_is_given_assumed_or_asked_for() -> None:
+    assert pod_capacity(on_load(target=35), 10.0) == (10.0, "")
+    capacity, note = pod_capacity(on_load(target=35), None)
+    assert capacity == pytest.approx(50) and "--pod-capacity" in note
+    with pytest.raises(InvalidInput, match="how many cores one pod requests"):
+        pod_capacity(on_cpu(), None)
+
+
+@pytest.mark.parametrize(
+    "rows, said",
+    [
+        ("0,1\n60,2\n60,3\n", "bad.csv row 4.*twice"),
+        ("0,1\n120,2\n60,3\n", "bad.csv row 4.*sort"),
+        ("0,1\n60,-2\n", "bad.csv row 3.*never negative"),
+        ("0,1\n60,inf\n", "bad.csv row 3"),
+        ("0,1\n60,many\n", "bad.csv row 3.*number"),
+        ("", "bad.csv: the file holds no samples"),
+    ],
+    ids=["duplicate", "unordered", "negative", "infinite", "text", "empty"],
+)
+def test_bad_files_name_file_and_row(tmp_path: Path, rows: str, said: str) -> None:
+    path = tmp_path / "bad.csv"
+    path.write_text("timestamp,value\n" + rows)
+    with pytest.raises(TrimtabError, match=said):
+        demand_of(read_csv(path), str(path))
+
+
+def test_generated_loads_repeat_and_differ_by_seed() -> None:
+    same = [generate(parse_shape("bursty,days=2,seed=5")) for _ in range(2)]
+    other = generate(parse_shape("bursty,days=2,seed=6"))
+    assert (same[0] == same[1]).all()
+    assert (same[0] != other).any()
+    assert len(other) == 2 * 5760 and other.min() >= 0
+
+
+def test_shapes_do_what_they_say() -> None:
+    shifted = generate(parse_shape("shift,days=4"))
+    half = len(shifted) // 2
+    assert shifted[half:].mean() == pytest.approx(2.5 * shifted[:half].mean(), rel=0.02)
+    weekly = generate(parse_shape("diurnal,days=7,noise=0"))
+    assert weekly[5 * 5760 :].mean() == pytest.approx(0.7 * weekly[: 5 * 5760].mean(), rel=0.01)
+    assert (
+        generate(parse_shape("bursty,days=3,noise=0")).max()
+        > generate(parse_shape("bursty,days=3,noise=0,burst=0")).max()
+    )
+
+
+@pytest.mark.parametrize("text", ["nothing", "flat,peek=3", "flat,days=many", "flat,days=0"])
+def test_an_unknown_shape_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInput, match="generate"):
+        parse_shape(text)

@@ -1,0 +1,93 @@
+"""Tuning: it finds what a load needs, keeps what is good enough, writes it back, and says when it cannot."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+from tests.sim.policies import on_cpu, on_load
+from trimtab.errors import InvalidInput, InvalidPolicy, NotEnoughData
+from trimtab.policy import Rate, Stabilise, StabiliseMax, UpLimit, Utilization
+from trimtab.sim.generate import SHAPES, Shape, generate
+from trimtab.sim.world import World
+from trimtab.tune.candidates import Setting, on_demand, setting_of, with_setting
+from trimtab.tune.demand import Demand
+from trimtab.tune.manifest import with_new_settings
+from trimtab.tune.tuner import tune
+
+WORLD = World(startup_s=120)
+
+
+def demand(name: str = "bursty", days: int = 8) -> Demand:
+    shape = SHAPES[name]
+    return Demand(name, generate(Shape(**{**shape.__dict__, "days": days})), 0.0)
+
+
+def test_a_costly_violation_lowers_the_target_and_the_evidence_agrees() -> None:
+    cheap, dear = (tune(on_load(), demand(), WORLD, lam) for lam in (1.0, 128.0))
+    assert dear.changed
+    assert dear.setting.target < cheap.setting.target
+    assert dear.after.j < 0.98 * dear.before.j
+    assert dear.after.violations < dear.before.violations
+    assert dear.rolling is not None and dear.held is not None
+    assert dear.rolling.j < dear.held.j
+    assert len(dear.days_won) > 4
+
+
+def test_a_load_that_never_moves_keeps_a_good_setting() -> None:
+    flat = Demand("flat", np.full(4 * 5760, 15.8), 0.0)
+    found = tune(on_load(target=0.79, tolerance=0.0), flat, WORLD, 32.0)
+    assert not found.changed
+    assert found.setting == Setting(0.79, 0.0, 300.0)
+    assert found.before == found.after
+
+
+def test_cpu_is_tuned_on_the_total_and_says_so() -> None:
+    found = tune(on_cpu(), demand(), WORLD, 128.0)
+    (signal,) = found.policy.signals
+    assert isinstance(signal, Utilization) and signal.percent == round(100 * found.setting.target)
+    assert "total load" in found.notes[0]
+
+
+def test_only_the_three_knobs_move() -> None:
+    policy = on_load(settle=(StabiliseMax(), UpLimit()), most=77)
+    new = with_setting(policy, Setting(0.5, 0.05, 60.0), 10.0)
+    assert new.settle == (Stabilise(down_s=60.0), Rate())
+    assert new.bounds == policy.bounds
+    assert setting_of(new, 10.0) == (0.5, 0.05, 60.0)
+    assert setting_of(on_demand(on_cpu(60), 2.0), 2.0).target == 0.6
+
+
+def test_too_little_history_and_nothing_to_tune() -> None:
+    with pytest.raises(NotEnoughData, match=r"1\.0 days of history; tuning needs 2"):
+        tune(on_load(), demand(days=1), WORLD, 32.0)
+    with pytest.raises(InvalidPolicy, match="exactly one metric"):
+        tune(replace(on_load(), signals=()), demand(), WORLD, 32.0)
+
+
+MANIFEST = {
+    "kind": "HorizontalPodAutoscaler",
+    "metadata": {"name": "web", "labels": {"team": "a"}},
+    "spec": {
+        "maxReplicas": 9,
+        "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": {"averageUtilization": 70}}}],
+        "behavior": {"scaleUp": {"stabilizationWindowSeconds": 30}},
+    },
+}
+
+
+def test_the_manifest_keeps_everything_else() -> None:
+    new = with_new_settings(MANIFEST, Setting(0.5, 0.05, 900.0), 1.0)
+    assert new["metadata"] == MANIFEST["metadata"]
+    assert new["spec"]["metrics"][0]["resource"]["target"] == {"averageUtilization": 50}
+    assert new["spec"]["behavior"] == {
+        "scaleUp": {"stabilizationWindowSeconds": 30, "tolerance": "50m"},
+        "scaleDown": {"stabilizationWindowSeconds": 900, "tolerance": "50m"},
+    }
+    assert MANIFEST["spec"]["behavior"] == {"scaleUp": {"stabilizationWindowSeconds": 30}}, "the original is untouched"
+
+
+def test_a_manifest_of_another_shape_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="exactly one metric"):
+        with_new_settings({"kind": "Hvpa", "spec": {}}, Setting(0.5, 0.05, 900.0), 1.0)

@@ -1,0 +1,209 @@
+"""trimtab backtest: what policies would have done with a workload's own history, the optimum beside them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import numpy as np
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from trimtab.cli.load_source import Where, load_options, read_load, read_subjects
+from trimtab.cli.options import duration, objective
+from trimtab.quantity import format_duration
+
+if TYPE_CHECKING:
+    from trimtab.tune.backtest import Outcome
+    from trimtab.tune.demand import Demand
+    from trimtab.web.report import Section
+
+COLOURS = ("cyan", "magenta", "yellow", "green")
+PIPED = 140
+HOUR_STEPS = 240
+HEADINGS = (
+    "policy",
+    "pod hours",
+    "cost",
+    "violations",
+    "churn/day",
+    "J",
+    "regret",
+    "under",
+    "over",
+    "worst hour",
+)
+
+
+@click.command(name="backtest")
+@click.option("-f", "--filename", "files", multiple=True, help="Manifests of policies; may be repeated.")
+@click.option("--compare", nargs=2, metavar="A B", help="Two manifests: how B differs from A.")
+@load_options
+@click.option("--startup", type=duration, default="2m", show_default=True, help="From a pod's creation to serving.")
+@click.option("--jitter", is_flag=True, help="Start-ups vary by 0.7 to 1.6 of that.")
+@click.option("--pod-capacity", type=click.FloatRange(0, min_open=True), help="Load one pod carries at 100 %.")
+@click.option("--objective", "lam", type=objective, default="balanced", show_default=True, help=objective.__doc__)
+@click.option("--fail-if", "limits", multiple=True, metavar="LIMIT", help="Exit with 1, such as 'violations > 1%'.")
+@click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Write a page with charts to zoom.")
+@click.option("--json", "out", type=click.Path(dir_okay=False, allow_dash=True, path_type=Path), help="Write figures.")
+def command(
+    files: tuple[str, ...],
+    compare: tuple[str, str] | None,
+    startup: float,
+    jitter: bool,
+    pod_capacity: float | None,
+    lam: float,
+    limits: tuple[str, ...],
+    html: Path | None,
+    out: Path | None,
+    **where: Any,
+) -> None:
+    """Replay a workload's own history under policies, with the code that runs in the cluster.
+
+    \b
+    trimtab backtest -f web.yaml --load history.csv --startup 90s
+    trimtab backtest --compare old.yaml new.yaml --load history.csv --fail-if 'violations > 1%' --fail-if 'cost > +5%'
+
+    Exit code 0: done, 1: a limit of --fail-if is broken, 2: it could not be done.
+    """
+    from trimtab.sim.world import World
+    from trimtab.tune.backtest import backtest
+    from trimtab.tune.demand import check_unit
+    from trimtab.tune.demand import pod_capacity as capacity_of
+    from trimtab.tune.limits import broken, parse_limit
+
+    parsed = [parse_limit(limit) for limit in limits]
+    chosen = (*files, *(compare or ()))
+    if not chosen:
+        raise click.UsageError("name policies with -f FILE or --compare A B")
+    demand = read_load(Where(**where))
+    subjects = read_subjects(chosen, demand.start, demand.days * 86400)
+    capacity, note = capacity_of(subjects[0].policy, pod_capacity)
+    check_unit(demand, capacity, where["source"])
+    world = World(
+        startup_s=startup,
+        startup_jitter=(0.7, 1.6) if jitter else (1.0, 1.0),
+        pod_capacity=capacity,
+        pod_cores=capacity,
+    )
+    console = Console(stderr=True)
+    outcomes = [
+        backtest(one.name, one.policy, demand, world, lam)
+        for one in track(subjects, "Policies", console=console, transient=True, disable=not console.is_terminal)
+    ]
+    notes = [text for text in (*demand.notes, note) if text]
+    _print(outcomes, demand, notes, quiet=str(out) == "-")
+    _write(outcomes, demand, notes, lam, startup, html, out)
+    judged = outcomes[1:] if compare else outcomes  # the first of a comparison is what there is already
+    failures = [text for limit in parsed for one in judged if (text := broken(limit, one, outcomes[0]))]
+    for text in failures:
+        click.echo(f"over the limit: {text}", err=True)
+    raise SystemExit(1 if failures else 0)
+
+
+def _print(outcomes: list[Outcome], demand: Demand, notes: list[str], quiet: bool) -> None:
+    from trimtab.cli.plot import Line, plot
+
+    console = Console(stderr=quiet, width=None if sys.stdout.isatty() else PIPED, highlight=False)
+    console.print(table(outcomes))
+    lines = [Line("optimum", outcomes[0].best.astype(float), "bright_black")]
+    lines += [
+        Line(one.policy, one.run.replicas.astype(float), COLOURS[number % len(COLOURS)])
+        for number, one in enumerate(outcomes[: len(COLOURS)])
+    ]
+    console.print()
+    console.print(plot(lines, when(demand.start), when(demand.start + demand.days * 86400)))
+    for one in outcomes:
+        if one.why_slow:
+            notes.append(f"{one.policy}: run step by step, because {one.why_slow}")
+    for note in notes:
+        console.print(f"note: {note}", style="dim")
+
+
+def table(outcomes: list[Outcome]) -> Table:
+    """One line a policy, the optimum first."""
+    found = Table(box=None, pad_edge=False)
+    for number, heading in enumerate(HEADINGS):
+        found.add_column(heading.upper(), justify="left" if number in (0, len(HEADINGS) - 1) else "right")
+    for number, row in enumerate(rows(outcomes)):
+        found.add_row(*row, style="" if number else "dim")
+    return found
+
+
+def rows(outcomes: list[Outcome]) -> list[tuple[str, ...]]:
+    best = f"{float(outcomes[0].best.sum()) / HOUR_STEPS:,.0f}"
+    return [("optimum", best, "1.00", "0.00%", "", "1.00", "+0%", "", "", ""), *map(_row, outcomes)]
+
+
+def _row(one: Outcome) -> tuple[str, ...]:
+    return (
+        one.policy,
+        f"{one.pod_hours:,.0f}",
+        f"{one.score.cost:.2f}",
+        f"{one.score.violations:.2f}%",
+        f"{one.score.churn_per_day:.0f}",
+        f"{one.score.j:.2f}",
+        f"{100 * one.score.regret:+.0f}%",
+        f"{one.provisioning.under:.2f}%",
+        f"{one.provisioning.over:.0f}%",
+        f"{when(one.worst.start)} {one.worst.violations:.0f}%" if one.worst.violations else "none",
+    )
+
+
+def when(at: float) -> str:
+    """A moment as people read it; a made-up load begins at day 0."""
+    if at < 400 * 86400:
+        return f"day {int(at // 86400)} {int(at % 86400 // 3600):02d}:00"
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def _write(
+    outcomes: list[Outcome],
+    demand: Demand,
+    notes: list[str],
+    lam: float,
+    startup_s: float,
+    html: Path | None,
+    out: Path | None,
+) -> None:
+    if out is not None:
+        content = json.dumps(_plain(outcomes, demand, notes, lam, startup_s), indent=1)
+        click.echo(content) if str(out) == "-" else out.write_text(content + "\n")
+    if html is not None:
+        from trimtab.web.report import page
+
+        about = f"{demand.days:.1f} days, start-up {format_duration(startup_s)}, violations priced at {lam:g}."
+        html.write_text(page(f"Backtest of {demand.name}", about, [section(demand, outcomes, notes)]))
+        click.echo(f"report: {html}", err=True)
+
+
+def section(demand: Demand, outcomes: list[Outcome], notes: list[str]) -> Section:
+    """A workload's part of the page."""
+    from trimtab.web.report import ChartLine, Section
+
+    lines = [ChartLine("load, in pods at 100 %", outcomes[0].run.load)]
+    lines += [ChartLine("optimum", outcomes[0].best.astype(np.float64))]
+    lines += [ChartLine(one.policy, one.run.replicas.astype(np.float64)) for one in outcomes]
+    return Section(demand.name, HEADINGS, rows(outcomes), demand.start, 15.0, lines, notes)
+
+
+def _plain(outcomes: list[Outcome], demand: Demand, notes: list[str], lam: float, startup_s: float) -> dict[str, Any]:
+    return {
+        "load": {"name": demand.name, "start": demand.start, "days": demand.days, "notes": notes},
+        "lambda": lam,
+        "startupSeconds": startup_s,
+        "policies": [
+            {
+                "name": one.policy,
+                **one.figures(),
+                "worstHour": when(one.worst.start),
+                "optimum": one.score.j_oracle / 240,
+            }
+            for one in outcomes
+        ],
+    }

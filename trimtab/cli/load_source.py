@@ -1,0 +1,149 @@
+"""`--load SRC`: past load from a CSV or Parquet file, a Prometheus query, or a generator; and the policies of `-f`."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import click
+from msgspec.structs import replace
+
+from trimtab.errors import InvalidInput, NotEnoughData
+from trimtab.policy import Policy
+from trimtab.series import Frame
+from trimtab.tune.demand import Demand, demand_of
+
+GENERATE = "generate:"
+PROMETHEUS_STEP_S, PROMETHEUS_DAYS = 60.0, 14.0
+WEEK_S = 7 * 86400.0
+
+
+def load_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options by which several commands say where past load comes from."""
+    options = (
+        click.option(
+            "--load",
+            "source",
+            required=True,
+            metavar="SRC",
+            help="FILE.csv, FILE.parquet, a Prometheus query, or generate:SHAPE[,days=14,peak=30,seed=1].",
+        ),
+        click.option("--series", default="", help="Which series of the file or query."),
+        click.option("--days", type=click.FloatRange(0.05), help="Only the last so many days."),
+        click.option("--prometheus", "url", envvar="PROMETHEUS_URL", help="Where queries are asked."),
+        click.option("--prometheus-token-file", "token_file", envvar="PROMETHEUS_TOKEN_FILE", default=""),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+class Where(NamedTuple):
+    """The values of `load_options`."""
+
+    source: str
+    series: str = ""
+    days: float | None = None
+    url: str | None = None
+    token_file: str = ""
+
+
+def read_load(where: Where) -> Demand:
+    """The demand, or a sentence about what is wrong with it."""
+    source = where.source
+    if source.startswith(GENERATE):
+        from trimtab.sim.generate import generate, parse_shape
+
+        shape = parse_shape(source.removeprefix(GENERATE))
+        return Demand(source, generate(shape), 0.0)
+    if source.endswith(".csv"):
+        from trimtab.history.csv import read_csv
+
+        return demand_of(read_csv(source), source, where.series, where.days)
+    if source.endswith(".parquet"):
+        from trimtab.history.parquet import read_parquet
+
+        return demand_of(read_parquet(source), source, where.series, where.days)
+    if not where.url:
+        fix = "name a .csv or .parquet file, write generate:diurnal, or say --prometheus URL to ask this query"
+        raise InvalidInput("--load", source, fix)
+    return demand_of(asyncio.run(_query(where)), f"query {source}", where.series, None)
+
+
+async def _query(where: Where) -> Frame:
+    from trimtab.history.prometheus import Page, read, total
+    from trimtab.history.source import span
+    from trimtab.wire.access import prometheus_access
+    from trimtab.wire.prometheus import Prometheus
+
+    assert where.url is not None
+    end = time.time()
+    wanted = span(end - (where.days or PROMETHEUS_DAYS) * 86400, end, PROMETHEUS_STEP_S)
+    access = prometheus_access(where.url, token_file=where.token_file)
+    async with Prometheus(access, timeout_s=120.0) as prometheus:
+        frame = await read(prometheus, Page(where.source, _name, total), wanted)
+    if not frame.names:
+        raise NotEnoughData(f"query {where.source}: it has no samples in that time; check it and --days")
+    return frame
+
+
+def _name(labels: Mapping[str, str]) -> str:
+    named = ",".join(f'{key}="{value}"' for key, value in sorted(labels.items()) if key != "__name__")
+    return labels.get("__name__", "") + (f"{{{named}}}" if named else "") or "value"
+
+
+class Subject(NamedTuple):
+    """One policy of a file, with the manifest it came from."""
+
+    name: str
+    policy: Policy
+    manifest: dict[str, Any]
+
+
+def read_subjects(paths: tuple[str, ...], start: float, seconds: float) -> list[Subject]:
+    """Every policy of these files, schedules laid out over the whole time."""
+    from trimtab.kinds.yaml import load
+
+    found = []
+    for path in paths:
+        for document in load(path):
+            if document.error is not None:
+                error = document.error
+                raise InvalidInput(
+                    f"{document.file}:{document.line}: {error.path}".rstrip(": "), error.value, error.fix
+                )
+            found.append(_subject(document.value, document.file, start, seconds))
+    if not found:
+        raise InvalidInput("-f", ", ".join(paths), "there is no policy in it")
+    names = [one.name for one in found]
+    return [
+        one if names.count(one.name) == 1 else one._replace(name=f"{one.name} ({number})")
+        for number, one in enumerate(found, start=1)
+    ]
+
+
+def _subject(manifest: dict[str, Any], file: str, start: float, seconds: float) -> Subject:
+    from trimtab.kinds import CustomHpa, Scaler, read
+
+    kind: Scaler | CustomHpa
+    if "kind" not in manifest and "prometheus" in manifest:
+        kind, name = CustomHpa.from_values(manifest), f"custom-hpa {file}"
+    else:
+        checked = read(manifest)
+        if not isinstance(checked, Scaler):
+            raise InvalidInput(file, manifest.get("kind"), "this kind decides nothing; give an Autoscaler or an HPA")
+        kind, name = checked, str(manifest["metadata"]["name"])
+    return Subject(name, _over_all_time(kind.to_policy, start, seconds), manifest)
+
+
+def _over_all_time(to_policy: Callable[[float], Policy], start: float, seconds: float) -> Policy:
+    """A kind lays its schedules out around one moment; a backtest needs those of its whole time."""
+    policy = to_policy(start)
+    if not policy.bounds.spans:
+        return policy
+    moments = [start + week * WEEK_S for week in range(int(seconds // WEEK_S) + 1)]
+    spans = {span for at in moments for span in to_policy(at).bounds.spans}
+    ordered = tuple(sorted(spans, key=lambda span: (span.start, span.end, span.name)))
+    return replace(policy, bounds=replace(policy.bounds, spans=ordered))

@@ -1,0 +1,113 @@
+"""trimtab tune: better settings for a policy from the workload's own days, with the evidence."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Console
+from rich.progress import Progress
+
+from trimtab.cli.load_source import Where, load_options, read_load, read_subjects
+from trimtab.cli.options import duration, objective
+from trimtab.cli.output import output_option, to_yaml
+
+if TYPE_CHECKING:
+    from trimtab.sim.score import Score
+    from trimtab.tune.tuner import Tuned
+
+
+@click.command(name="tune")
+@click.option("-f", "--filename", required=True, help="The manifest of one policy.")
+@load_options
+@click.option("--startup", type=duration, default="2m", show_default=True, help="From a pod's creation to serving.")
+@click.option("--pod-capacity", type=click.FloatRange(0, min_open=True), help="Load one pod carries at 100 %.")
+@click.option("--objective", "lam", type=objective, default="balanced", show_default=True, help=objective.__doc__)
+@output_option("yaml", "json")
+def command(filename: str, startup: float, pod_capacity: float | None, lam: float, output: str, **where: Any) -> None:
+    """Retune a policy by backtest: target, tolerance and stabilisation, 135 settings on every day of its history.
+
+    The present settings stay unless others are 2 % better, newer days weighing more. Prints the manifest to apply.
+
+    \b
+    trimtab tune -f web.yaml --load history.csv --objective reliability > tuned.yaml
+    """
+    from trimtab.sim.world import World
+    from trimtab.tune.candidates import settings
+    from trimtab.tune.demand import check_unit
+    from trimtab.tune.demand import pod_capacity as capacity_of
+    from trimtab.tune.manifest import with_new_settings
+    from trimtab.tune.tuner import tune
+
+    demand = read_load(Where(**where))
+    subjects = read_subjects((filename,), demand.start, demand.days * 86400)
+    if len(subjects) != 1:
+        raise click.UsageError(f"{filename} holds {len(subjects)} policies; give one")
+    (subject,) = subjects
+    capacity, note = capacity_of(subject.policy, pod_capacity)
+    check_unit(demand, capacity, where["source"])
+    world = World(startup_s=startup, pod_capacity=capacity, pod_cores=capacity)
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("Candidates", total=len(settings()))
+        found = tune(subject.policy, demand, world, lam, lambda: progress.advance(task))
+    manifest = subject.manifest
+    if found.changed:
+        manifest = with_new_settings(manifest, found.setting, capacity)
+    notes = [text for text in (*demand.notes, note, *found.notes) if text]
+    if output == "json":
+        click.echo(json.dumps(_plain(found, manifest, notes, lam), indent=1))
+    else:
+        sys.stdout.write("".join(f"# {line}\n" for line in evidence(found, demand.name, notes, lam)))
+        click.echo(to_yaml(manifest), nl=False)
+
+
+def evidence(found: Tuned, name: str, notes: list[str], lam: float) -> list[str]:
+    """Why, in lines that fit above a manifest."""
+    from trimtab.quantity import format_duration
+
+    def words(setting: Any) -> str:
+        window = format_duration(setting.stabilise_s)
+        return f"target {setting.target:.0%}, tolerance {setting.tolerance:g}, stabilisation {window}"
+
+    lines = [f"Tuned by trimtab on {found.days} days of {name}; violations priced at {lam:g}."]
+    if found.changed:
+        lines += [f"was: {words(found.before_setting)}", f"now: {words(found.setting)}"]
+        lines += _figures(("was", found.before), ("now", found.after))
+        won = f"{len(found.days_won)} of {found.days} days would have been better"
+        lost = [str(day + 1) for day in range(found.days) if day not in found.days_won]
+        lines += [won + (f"; not day {', '.join(lost[:10])}" if lost else "") + "."]
+    else:
+        lines += [f"No other settings are 2 % better: stay with {words(found.setting)}."]
+        lines += _figures(("as it is", found.before))
+    if found.rolling is not None and found.held is not None:
+        gain = found.rolling.j / found.held.j - 1
+        lines += [f"Retuned every night, judged only by earlier days, J would have changed by {gain:+.1%}."]
+    return lines + [f"note: {note}" for note in notes]
+
+
+def _figures(*pairs: tuple[str, Score]) -> list[str]:
+    head = f"{'':9}{'J':>7}{'cost':>7}{'violations':>12}{'churn/day':>11}"
+    return [
+        head,
+        *(
+            f"{name:9}{one.j:>7.3f}{one.cost:>7.3f}{one.violations:>11.2f}%{one.churn_per_day:>11.0f}"
+            for name, one in pairs
+        ),
+    ]
+
+
+def _plain(found: Tuned, manifest: dict[str, Any], notes: list[str], lam: float) -> dict[str, Any]:
+    return {
+        "changed": found.changed,
+        "lambda": lam,
+        "days": found.days,
+        "daysWon": [day + 1 for day in found.days_won],
+        "was": {**found.before_setting._asdict(), **found.before._asdict()},
+        "now": {**found.setting._asdict(), **found.after._asdict()},
+        "rolling": found.rolling._asdict() if found.rolling else None,
+        "notes": notes,
+        "manifest": manifest,
+    }
