@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from math import isfinite
 
+import numpy as np
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from trimtab.cli.plot import Line, plot
 from trimtab.core.advise import Findings, Recommendation
 from trimtab.core.explain.advice import because
 from trimtab.live.advisor.manifests import amounts
@@ -22,8 +24,7 @@ COLOURS = {
     Severity.FAILED: "magenta",
     Severity.REJECTED: "bright_black",
 }
-BARS = " ▁▂▃▄▅▆▇█"
-WIDE = 84
+HIGH = 6
 MIB = 1024**2
 
 
@@ -87,8 +88,8 @@ def explained(one: Ranked, rules: Inspection) -> RenderableType:
     """The plot of a week with what was concluded from it."""
     target, result = one.outcome.target, one.outcome.result
     parts: list[RenderableType] = [Text(f"\n{target.kind} {target.namespace}/{target.name}", style="bold")]
-    if one.outcome.usage:
-        parts.append(Text(_plot(one)))
+    if any(map(isfinite, one.outcome.usage)):
+        parts.append(_plot(one))
     if isinstance(result, Recommendation):
         parts += [Text(f"  · {said}") for said in because(rules, result)]
     elif isinstance(result, Findings):
@@ -98,28 +99,17 @@ def explained(one: Ranked, rules: Inspection) -> RenderableType:
     return Group(*parts)
 
 
-def _plot(one: Ranked) -> str:
-    """Cores used, an hour a step, and the forecast behind the bar."""
-    usage = list(one.outcome.usage)
+def _plot(one: Ranked) -> Text:
+    """The past week, the forecast of the coming one over it, and what minReplicas carry at the target."""
+    usage = np.array(one.outcome.usage)
+    known = np.isfinite(usage)
+    hours = np.arange(len(usage))
+    lines = [Line("cores used", np.interp(hours, hours[known], usage[known]), "blue")]
     found = one.outcome.result
-    ahead = list(found.evidence.forecast)[: len(usage)] if isinstance(found, Recommendation) else []
-    known = [value for value in usage + ahead if isfinite(value)]
-    top = max(known, default=0.0)
-    room = WIDE - bool(ahead)
-    width = room * len(usage) // (len(usage) + len(ahead))
-    drawn = _bars(usage, width, top) + (f"│{_bars(ahead, room - width, top)}" if ahead else "")
-    label = "the past week │ the forecast" if ahead else "the past week"
-    return f"  {drawn}\n  up to {top:.3g} cores; {label}"
-
-
-def _bars(values: list[float], width: int, top: float) -> str:
-    """The largest value of each column; a column without samples is a dot."""
-    width = min(width, len(values))
-    columns = [values[index * len(values) // width : (index + 1) * len(values) // width] for index in range(width)]
-    return "".join(_bar([value for value in column if isfinite(value)], top) for column in columns)
-
-
-def _bar(values: list[float], top: float) -> str:
-    if not values:
-        return "·"
-    return BARS[round(max(values) / top * (len(BARS) - 1))] if top > 0 else BARS[0]
+    if isinstance(found, Recommendation) and found.evidence.forecast:
+        lines.append(Line("forecast of the coming days", np.array(found.evidence.forecast), "yellow"))
+    if isinstance(found, Recommendation) and found.min_replicas and found.target_percent:
+        each = (found.evidence.pod_request_cores or 0.0) * found.target_percent / 100
+        lines.append(Line("minReplicas at target", np.full(len(usage), found.min_replicas * each), "green"))
+    days = f"{len(usage) / 24:.0f} days"
+    return plot(lines, f"{days} ago", "now", height=HIGH)
