@@ -68,7 +68,7 @@ def journal(bed: Bed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path
     target = {"type": "AverageValue", "averageValue": "10"}
     metrics = [{"type": "External", "external": {"metric": metric, "target": target}}]
     bed.load(namespace, "web", queue=90)
-    spec = {"metrics": metrics, "maxReplicas": 6, "behavior": BEHAVIOR}
+    spec: dict[str, Any] = {"metrics": metrics, "maxReplicas": 6, "behavior": BEHAVIOR}
     bed.apply(deployment(namespace, "web"), autoscaler(namespace, **spec))
     options = ("--tick", "2s", "--lease", "4s/3s/1s")
     with Running(bed, namespace, folder, *options, kubeconfig=chart_account(bed, namespace)) as running:

@@ -104,7 +104,7 @@ def test_a_scaling_is_known_even_if_nothing_was_said_of_it(bed: Bed, namespace: 
     """Killed between the write of the scale and that of the status: here by another hand under the same manager."""
     install_crds(bed)
     bed.load(namespace, "web", queue=10)
-    spec = {"metrics": queue(), "behavior": {"scaleUp": {"cooldownSeconds": REST_S}}}
+    spec: dict[str, Any] = {"metrics": queue(), "behavior": {"scaleUp": {"cooldownSeconds": REST_S}}}
     bed.apply(deployment(namespace, "web"), autoscaler(namespace, **spec))
     with Running(bed, namespace, tmp_path, *QUICK, kubeconfig=chart_account(bed, namespace)) as running:
         eventually(lambda: bed.get("autoscaler", "web", "-n", namespace)["status"]["currentReplicas"] == 1, 40)
