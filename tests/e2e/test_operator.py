@@ -9,7 +9,7 @@ import pytest
 
 from tests.bed import Bed, always, eventually
 from tests.bed.manifests import deployment
-from tests.live.running import Running, autoscaler, conditions, install_crds, replicas
+from tests.live.running import Running, autoscaler, conditions, install_crds, replicas, trimtab
 from trimtab.journal import replay
 
 pytestmark = pytest.mark.e2e
@@ -52,3 +52,16 @@ def test_nothing_is_written_when_nothing_changes(bed: Bed, namespace: str, opera
     always(lambda: replicas(bed, namespace) == 4, 8)
     after = bed.get("autoscaler", "web", "-n", namespace)["metadata"]["resourceVersion"]
     assert after == before
+
+
+def test_kubectl_shows_it_as_hpa_users_know_it(bed: Bed, namespace: str, operator: Running) -> None:
+    bed.apply(deployment(namespace, "web", replicas=4, cpu="250m"), autoscaler(namespace))
+    bed.load(namespace, "web", cores=0.5)
+    eventually(lambda: "cpu: 50%/50%" in bed.kubectl("get", "autoscaler", "-n", namespace), SCALED_WITHIN_S)
+    header, row = bed.kubectl("get", "asc", "-n", namespace).splitlines()
+    assert header.split()[:4] == ["NAME", "REFERENCE", "TARGETS", "MINPODS"] and row.split()[0] == "web"
+    described = bed.kubectl("describe", "autoscaler", "web", "-n", namespace)
+    assert "ValidMetricFound" in described and "Current Replicas" in described
+    assert "scaleTargetRef" in bed.kubectl("explain", "autoscaler.spec")
+    found = trimtab("explain", f"{namespace}/web", "--journal", str(operator.journal))
+    assert found.returncode == 2 and "nothing to explain" in found.stderr, "it has not moved"

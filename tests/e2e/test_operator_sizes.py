@@ -11,6 +11,7 @@ from tests.bed import Bed, always, eventually
 from tests.bed.manifests import deployment
 from tests.e2e.test_bed import ready_pods
 from tests.live.running import Running, autoscaler, conditions, install_crds, replicas
+from trimtab.quantity import parse_quantity
 
 pytestmark = pytest.mark.e2e
 QUICK = ("--usage-every", "2s", "--grow-after", "5s", "--shrink-after", "20s", "--memory-window", "20s")
@@ -138,3 +139,57 @@ def test_document_001_walks_both_axes(bed: Bed, namespace: str, tmp_path: Path) 
         assert replicas(bed, namespace) == 3
         status = bed.get("hvpa", "web", "-n", namespace)["status"]
         assert status["lastScaling"]["vpaStatus"]["containerResources"][0]["container"] == "app"
+
+
+def buckets(namespace: str) -> dict[str, Any]:
+    """Document 004: one or two replicas up to 300m each, then up to four of 600m each."""
+    made = hvpa(namespace)
+    del made["spec"]["weightBasedScalingIntervals"]
+    made["spec"]["hpaTemplate"]["maxReplicas"] = 4
+    made["spec"]["buckets"] = [
+        {
+            "replicas": {"min": 1, "max": 2},
+            "cpu": {"min": "100m", "max": "300m"},
+            "memory": {"min": "64Mi", "max": "1Gi"},
+        },
+        {
+            "replicas": {"min": 3, "max": 4},
+            "cpu": {"min": "300m", "max": "600m"},
+            "memory": {"min": "64Mi", "max": "1Gi"},
+        },
+    ]
+    return made
+
+
+def test_document_004_climbs_its_buckets(bed: Bed, namespace: str, tmp_path: Path) -> None:
+    install_crds(bed)
+    bed.load(namespace, "web", cores=0.1)
+    bed.apply(deployment(namespace, "web", cpu="150m"), buckets(namespace))
+    ready_pods(bed, namespace, 1)
+    with Running(bed, namespace, tmp_path, *QUICK):
+        eventually(lambda: conditions(bed, namespace, kind="hvpa")["Ready"]["status"] == "True", 30)
+        bed.load(namespace, "web", cores=1.6)
+        eventually(lambda: replicas(bed, namespace) >= 3, SIZED_WITHIN_S, "the second bucket")
+        eventually(
+            lambda: all(milli(cpu) > 300 for cpu in cpus(bed, namespace).values()), SIZED_WITHIN_S, "each larger"
+        )
+        assert all(milli(cpu) <= 600 for cpu in cpus(bed, namespace).values())
+        assert replicas(bed, namespace) <= 4
+
+
+def test_an_oom_kill_grows_memory_at_once(bed: Bed, namespace: str, tmp_path: Path) -> None:
+    install_crds(bed)
+    bed.load(namespace, "web", cores=0.05, memory_bytes=100 * 2**20)
+    made = deployment(namespace, "web", cpu="100m", memory="128Mi")
+    bed.apply(made, vertical_only(namespace))
+    pod = ready_pods(bed, namespace, 1)[0]["metadata"]["name"]
+    with Running(bed, namespace, tmp_path, "--usage-every", "2s"):  # ten minutes of patience otherwise
+        eventually(lambda: conditions(bed, namespace)["Ready"]["status"] == "True", 30)
+        bed.kubectl("annotate", "pod", pod, "-n", namespace, "bed.trimtab.dev/fate=OOMKilled")
+        eventually(lambda: memory_mib(bed, namespace, pod) > 128, SIZED_WITHIN_S, "more memory")
+        assert replicas(bed, namespace) == 1
+
+
+def memory_mib(bed: Bed, namespace: str, pod: str) -> float:
+    found = bed.get("pod", pod, "-n", namespace)["spec"]["containers"][0]["resources"]["requests"]["memory"]
+    return parse_quantity(found) / 2**20

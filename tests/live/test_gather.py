@@ -97,6 +97,11 @@ def test_a_silent_container_makes_its_pod_unknown_and_an_old_sample_is_none() ->
     assert isinstance(found, Missing) and found.reason is Reason.ABSENT
 
 
+def test_thousandths_are_rounded_up_as_kubernetes_does() -> None:
+    found = one({LIST: {"items": [usage("a", app=("124999001n", "1")), usage("b", app=("1u", "1"))]}}, CPU)
+    assert found.values == {"a": 0.125, "b": 0.001}  # type: ignore[union-attr]
+
+
 def test_pods_nobody_knows_are_left_out() -> None:
     items = [usage("a", app=("1", "1")), usage("stranger", app=("9", "1"))]
     assert one({LIST: {"items": items}}, CPU).values == {"a": 1.0}  # type: ignore[union-attr]

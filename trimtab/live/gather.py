@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from math import isfinite
+from math import ceil, isfinite
 from typing import NamedTuple
 
 from trimtab.core.model import Missing, Pod, PodSamples, Reason, Samples, TotalSample
@@ -139,7 +139,7 @@ class Gather:
         items = self.kube.decode(body, Page[ExternalMetric]).items
         if not items:
             return Missing(reason=Reason.ABSENT, detail=question.name)
-        return Reading(sum(parse_quantity(one.value) for one in items), _at(items[0]))
+        return Reading(sum(thousandths_up(parse_quantity(one.value)) for one in items), _at(items[0]))
 
     async def _prometheus(self, question: Question) -> Answer:
         if self.prometheus is None:
@@ -209,8 +209,13 @@ def _amount(text: str | None) -> float | None:
     if text is None:
         return None
     if text.endswith("n") and text[:-1].isdecimal():  # what metrics-server writes; 20 times faster
-        return int(text[:-1]) / 1e9
-    return parse_quantity(text)
+        return -(-int(text[:-1]) // 1_000_000) / 1000
+    return thousandths_up(parse_quantity(text))
+
+
+def thousandths_up(value: float) -> float:
+    """Whole thousandths, rounded up: in these Kubernetes' own controller counts."""
+    return ceil(value * 1000 - 1e-6) / 1000
 
 
 def _of_usage(usage: Usage, metric: Metric) -> Reading | None:
@@ -227,7 +232,7 @@ def _of_usage(usage: Usage, metric: Metric) -> Reading | None:
 
 
 def _reading(one: CustomMetric) -> Reading:
-    return Reading(parse_quantity(one.value), _at(one))
+    return Reading(thousandths_up(parse_quantity(one.value)), _at(one))
 
 
 def _at(one: CustomMetric | ExternalMetric | PodMetrics) -> float:
