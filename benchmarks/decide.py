@@ -42,8 +42,7 @@ def _case(draw: random.Random, index: int, pods: int) -> tuple[Policy, Observati
     load = draw.uniform(0.6, 0.9) if index % 10 < 3 else draw.uniform(0.46, 0.54)
     names = [f"pod-{index}-{one}" for one in range(pods)]
     members = tuple(
-        Pod(name=name, started_at=NOW - 4000, ready_since=NOW - 3900, requests=Size(cpu_cores=1.0))
-        for name in names
+        Pod(name=name, started_at=NOW - 4000, ready_since=NOW - 3900, requests=Size(cpu_cores=1.0)) for name in names
     )
     cpu = PodSamples(values=dict.fromkeys(names, load), at=NOW - 10)
     qps = PodSamples(values=dict.fromkeys(names, 100 * load / 0.5), at=NOW - 10)

@@ -50,9 +50,7 @@ def test_a_cooldown_is_named_with_its_end() -> None:
             "4 replicas: cpu wants 1, stabilisation until 22:17 allows 4",
             id="stabilised",
         ),
-        pytest.param(
-            hpa(50, admit=Admit(mode=Mode.PAUSED)), busy(1, 0.9), Memory(), "1 replica: paused", id="paused"
-        ),
+        pytest.param(hpa(50, admit=Admit(mode=Mode.PAUSED)), busy(1, 0.9), Memory(), "1 replica: paused", id="paused"),
         pytest.param(
             per_second(10),
             replace(total(3, 0), samples=(Missing(reason=Reason.UNREACHABLE, detail="http://prometheus"),)),

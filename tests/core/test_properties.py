@@ -54,9 +54,7 @@ settings.load_profile("house")
 
 fractions = st.floats(0, 3, allow_nan=False)
 seconds = st.sampled_from([0.0, 15.0, 60.0, 300.0])
-tolerances = st.builds(
-    Tolerance, up=st.sampled_from([0.0, 0.05, 0.1]), down=st.sampled_from([0.0, 0.05, 0.1])
-)
+tolerances = st.builds(Tolerance, up=st.sampled_from([0.0, 0.05, 0.1]), down=st.sampled_from([0.0, 0.05, 0.1]))
 rate_policies = st.builds(
     RatePolicy, percent=st.booleans(), value=st.integers(1, 200), period_s=st.sampled_from([15.0, 60.0])
 )
@@ -79,9 +77,7 @@ totals = st.one_of(
     st.builds(TotalAverage, metric=st.just(RPS), target=st.floats(1, 50), tolerance=tolerances),
     st.builds(Total, metric=st.just(RPS), target=st.floats(1, 50), tolerance=tolerances),
     st.builds(Factor, metric=st.just(QUERY), target=st.floats(1, 50)),
-    st.builds(
-        lambda low, gap: Watermark(metric=RPS, low=low, high=low + gap), st.floats(1, 50), st.floats(0.5, 50)
-    ),
+    st.builds(lambda low, gap: Watermark(metric=RPS, low=low, high=low + gap), st.floats(1, 50), st.floats(0.5, 50)),
 )
 spans = st.builds(
     lambda least, most: Span(name="s", start=NOW - 60, end=NOW + 60, min_replicas=least, max_replicas=most),
@@ -111,9 +107,7 @@ memories = st.builds(
 )
 bad_samples = st.one_of(
     st.sampled_from(list(Reason)).map(lambda reason: Missing(reason=reason)),
-    st.sampled_from([math.nan, math.inf, -math.inf, -1.0]).map(
-        lambda value: TotalSample(value=value, at=NOW)
-    ),
+    st.sampled_from([math.nan, math.inf, -math.inf, -1.0]).map(lambda value: TotalSample(value=value, at=NOW)),
     st.just(TotalSample(value=0.001, at=NOW - 10_000)),
 )
 
@@ -143,22 +137,16 @@ def _messy(current: int, load: float, unready: int, silent: int) -> Observation:
 
 
 @given(totals, settles, bounds(), memories, st.integers(1, 60), bad_samples)
-def test_no_answer_never_lowers_except_to_maxreplicas(
-    signal, settle, limits, memory, current, sample
-) -> None:  # type: ignore[no-untyped-def]
+def test_no_answer_never_lowers_except_to_maxreplicas(signal, settle, limits, memory, current, sample) -> None:  # type: ignore[no-untyped-def]
     policy = Policy(signals=(signal,), settle=settle, bounds=limits, absence=Absence(stale_after_s=120))
     plan = decide(policy, replace(total(current, 0), samples=(sample,)), memory).plan
-    ceiling = min(
-        [limits.max_replicas] + [s.max_replicas for s in limits.spans if s.max_replicas is not None]
-    )
+    ceiling = min([limits.max_replicas] + [s.max_replicas for s in limits.spans if s.max_replicas is not None])
     assert plan.replicas >= min(current, max(ceiling, limits.min_replicas))
 
 
 @given(st.sampled_from([math.nan, math.inf, -5.0]), st.integers(1, 20), fractions, st.integers(0, 19))
 def test_a_broken_pod_sample_never_lowers_more_than_a_silent_one(value, current, load, index) -> None:  # type: ignore[no-untyped-def]
-    policy = Policy(
-        signals=(Utilization(metric=CPU, percent=50),), settle=(), bounds=Bounds(max_replicas=100)
-    )
+    policy = Policy(signals=(Utilization(metric=CPU, percent=50),), settle=(), bounds=Bounds(max_replicas=100))
     seen = busy(current, load)
     samples = seen.samples[0]
     assert isinstance(samples, PodSamples)

@@ -42,9 +42,7 @@ def condition(pod: dict[str, Any], kind: str) -> dict[str, Any]:
 
 
 def pod_cpu_milli(bed: Bed, namespace: str) -> list[int]:
-    usage = json.loads(
-        bed.kubectl("get", "--raw", f"/apis/metrics.k8s.io/v1beta1/namespaces/{namespace}/pods")
-    )
+    usage = json.loads(bed.kubectl("get", "--raw", f"/apis/metrics.k8s.io/v1beta1/namespaces/{namespace}/pods"))
     texts = [pod["containers"][0]["usage"]["cpu"] for pod in usage["items"]]
     return [round(int(text.removesuffix("n")) / 1e6) for text in texts]
 
@@ -209,9 +207,7 @@ def test_a_resize_may_wait(pod: PodUnderTest, reason: str) -> None:
         ),
     ],
 )
-def test_a_pod_meets_its_fate(
-    pod: PodUnderTest, fate: str, path: tuple[str | int, ...], value: object
-) -> None:
+def test_a_pod_meets_its_fate(pod: PodUnderTest, fate: str, path: tuple[str | int, ...], value: object) -> None:
     def seen() -> Any:
         found: Any = pod.seen()["status"]
         for step in path:

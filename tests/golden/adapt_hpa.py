@@ -67,9 +67,7 @@ def _pod(data: dict[str, Any], resource: str = "cpu") -> Pod:
         ready_since=_ago(since),
         deleting=data.get("deleted", False),
         requests=_size(total, resource),
-        containers={
-            name: _size(None if milli is None else milli / 1000, resource) for name, milli in requests.items()
-        },
+        containers={name: _size(None if milli is None else milli / 1000, resource) for name, milli in requests.items()},
     )
 
 
@@ -90,9 +88,7 @@ def _pod_rules(given: dict[str, Any]) -> PodRules:
 
 def _samples(metrics: list[dict[str, Any]], key: str, container: str = "") -> PodSamples:
     return PodSamples(
-        values={
-            one["pod"]: _usage(one[key], container) / 1000 for one in metrics if _speaks(one[key], container)
-        },
+        values={one["pod"]: _usage(one[key], container) / 1000 for one in metrics if _speaks(one[key], container)},
         at=NOW,
         times={one["pod"]: NOW - (one.get("sampleSecondsAgo") or 0) for one in metrics},
         window_s=(metrics[0].get("windowSeconds") if metrics else None) or 0,
@@ -109,9 +105,7 @@ def _usage(given: float | dict[str, float], container: str) -> float:
     return given[container] if container else sum(given.values())
 
 
-def _propose(
-    signal: Signal, sample: PodSamples | TotalSample, given: dict[str, Any], resource: str = "cpu"
-) -> Any:
+def _propose(signal: Signal, sample: PodSamples | TotalSample, given: dict[str, Any], resource: str = "cpu") -> Any:
     current = given["currentReplicas"]
     seen = Observation(
         at=NOW,
@@ -150,9 +144,7 @@ def utilization(case: Case) -> None:
 def pods_metric(case: Case) -> None:
     given = case["input"]
     metric = Metric(kind=MetricKind.PODS, name="qps")
-    signal = PodAverage(
-        metric=metric, target=given["targetMilli"] / 1000, tolerance=_tolerance(given["tolerance"])
-    )
+    signal = PodAverage(metric=metric, target=given["targetMilli"] / 1000, tolerance=_tolerance(given["tolerance"]))
     _check(case, _propose(signal, _samples(given["metrics"], "valueMilli"), given), "usageMilli")
 
 
@@ -164,18 +156,14 @@ def _total(given: dict[str, Any]) -> TotalSample:
 def value(case: Case) -> None:
     given = case["input"]
     metric = Metric(kind=MetricKind.EXTERNAL, name="qps")
-    signal = Total(
-        metric=metric, target=given["targetMilli"] / 1000, tolerance=_tolerance(given["tolerance"])
-    )
+    signal = Total(metric=metric, target=given["targetMilli"] / 1000, tolerance=_tolerance(given["tolerance"]))
     _check(case, _propose(signal, _total(given), given), "usageMilli")
 
 
 def average(case: Case) -> None:
     given = case["input"]
     metric = Metric(kind=MetricKind.EXTERNAL, name="qps")
-    signal = TotalAverage(
-        metric=metric, target=given["targetMilli"] / 1000, tolerance=_tolerance(given["tolerance"])
-    )
+    signal = TotalAverage(metric=metric, target=given["targetMilli"] / 1000, tolerance=_tolerance(given["tolerance"]))
     _check(case, _propose(signal, _total(given), given), "usageMilli")
 
 
@@ -216,9 +204,7 @@ def utilization_ratio(case: Case) -> None:
     assert (totals.usage, totals.request) == (pytest.approx(usage), pytest.approx(request))
     percent = propose.utilization_percent(totals.usage, totals.request)
     assert percent == expected["utilizationPercent"]
-    assert percent / given["targetUtilizationPercent"] == pytest.approx(
-        expected["ratio"], abs=expected["ratioEpsilon"]
-    )
+    assert percent / given["targetUtilizationPercent"] == pytest.approx(expected["ratio"], abs=expected["ratioEpsilon"])
     assert int(propose.average_value(totals.usage, totals.ready) * 1000) == expected["rawAverageMilli"]
 
 
@@ -227,9 +213,7 @@ def usage_ratio(case: Case) -> None:
     values = given["metricsMilli"].values()
     mean = propose.average_value(sum(values) / 1000, len(values))
     assert round(mean * 1000) == expected["usageMilli"]
-    assert mean / (given["targetMilli"] / 1000) == pytest.approx(
-        expected["ratio"], abs=expected["ratioEpsilon"]
-    )
+    assert mean / (given["targetMilli"] / 1000) == pytest.approx(expected["ratio"], abs=expected["ratioEpsilon"])
 
 
 # --- normalisation ---------------------------------------------------------------------------------------------------
@@ -278,9 +262,7 @@ def clamp_no_behavior(case: Case) -> None:
 def behavior_rate(case: Case) -> None:
     given = case["input"]
     rule = Rate(up=_rates(given["scaleUp"], Rate().up), down=_rates(given["scaleDown"], Rate().down))
-    _settled(
-        case, (rule,), Memory(grown=_events(given["scaleUpEvents"]), shrunk=_events(given["scaleDownEvents"]))
-    )
+    _settled(case, (rule,), Memory(grown=_events(given["scaleUpEvents"]), shrunk=_events(given["scaleDownEvents"])))
 
 
 def scale_up_limit(case: Case) -> None:
@@ -379,9 +361,7 @@ def _merged(before: list[dict[str, str]], now: tuple[explain.Condition, ...]) ->
 
 
 def _memory(given: dict[str, Any]) -> Memory:
-    zeroed = any(
-        one["type"] == "ScaledToZero" and one["status"] == "True" for one in given["initialConditions"]
-    )
+    zeroed = any(one["type"] == "ScaledToZero" and one["status"] == "True" for one in given["initialConditions"])
     if given["recommendations"] is None:
         memory = remember.first_sight(NOW, given["specReplicas"])
     else:
@@ -430,9 +410,7 @@ _KINDS = {"Resource": MetricKind.RESOURCE, "ContainerResource": MetricKind.CONTA
 
 def _signal(one: dict[str, Any], tolerance: Tolerance) -> Signal:
     kind = _KINDS.get(one["type"], MetricKind.EXTERNAL)
-    metric = Metric(
-        kind=kind, name=one.get("name") or one.get("metric", ""), container=one.get("container", "")
-    )
+    metric = Metric(kind=kind, name=one.get("name") or one.get("metric", ""), container=one.get("container", ""))
     target = one.get("target", {"type": "Value", "valueMilli": 1})
     if target["type"] == "Utilization":
         return Utilization(metric=metric, percent=target["averageUtilization"], tolerance=tolerance)
@@ -470,9 +448,7 @@ def pod_requests(case: Case) -> None:
         containers = [_container(one, given["resource"]) for one in pod["containers"]]
         containers += [_container(one, given["resource"], init=True) for one in pod["initContainers"]]
         level = (
-            _size(_cores(pod.get("podLevelRequestMilli")), given["resource"])
-            if given["podLevelResources"]
-            else None
+            _size(_cores(pod.get("podLevelRequestMilli")), given["resource"]) if given["podLevelResources"] else None
         )
         if "not found" in expected.get("error", ""):
             with pytest.raises(InvalidInput, match=given["container"]):

@@ -107,9 +107,7 @@ def period(case: Case) -> None:
     assert decision.plan.replicas == expected["replicas"]
     assert events == expected["events"]
     assert decision.proposals[0].value is not None
-    assert decision.proposals[0].value / given["config"]["targetValue"] == pytest.approx(
-        expected["scaleFactorGauge"]
-    )
+    assert decision.proposals[0].value / given["config"]["targetValue"] == pytest.approx(expected["scaleFactorGauge"])
 
 
 ADAPTERS: dict[str, Callable[[Case], None]] = {

@@ -48,9 +48,7 @@ def predict(case: Case) -> None:
     given = case["input"]
     times = np.array([-10.0, 0.0])
     values = given["intercept"] + given["slope"] * (given["now"] + times)
-    predicted = linear.predict(
-        times, values[None, :], given["podInitSeconds"], linear.Options(both_ways=True)
-    )
+    predicted = linear.predict(times, values[None, :], given["podInitSeconds"], linear.Options(both_ways=True))
     assert predicted[0] == pytest.approx(case["expected"]["predicted"])
 
 

@@ -119,11 +119,7 @@ def _widened(policy: Policy, bounds: Bounds) -> Policy:
     from msgspec.structs import replace
 
     # Without bounds of its own upstream clamps the estimate of converging to zero: the signal keeps zero bounds.
-    return (
-        policy
-        if any(getattr(one, "converge", None) for one in policy.signals)
-        else replace(policy, bounds=bounds)
-    )
+    return policy if any(getattr(one, "converge", None) for one in policy.signals) else replace(policy, bounds=bounds)
 
 
 def ready_pods(case: Case) -> None:
@@ -159,9 +155,7 @@ def normalize(case: Case) -> None:
     settled, _ = velocity.limit(rule, before, scene)
     steps = []
     if settled.replicas != before.replicas:
-        steps.append(
-            Step(rule=RuleName.VELOCITY, axis=Axis.REPLICAS, before=before.replicas, after=settled.replicas)
-        )
+        steps.append(Step(rule=RuleName.VELOCITY, axis=Axis.REPLICAS, before=before.replicas, after=settled.replicas))
     assert bound(int(settled.replicas), limits, steps) == expected["replicas"]
     limited = bool(steps)
     assert limited == (expected["limitReason"] != "DesiredWithinRange")
@@ -170,11 +164,7 @@ def normalize(case: Case) -> None:
 def should_scale(case: Case) -> None:
     given, expected = case["input"], case["expected"]
     current, since = given["currentReplicas"], given["secondsSinceLastScale"]
-    marks = {
-        one["type"]: NOW - one["transitionSecondsAgo"]
-        for one in given["conditions"]
-        if one["status"] == "True"
-    }
+    marks = {one["type"]: NOW - one["transitionSecondsAgo"] for one in given["conditions"] if one["status"] == "True"}
     memory = Memory(
         up_at=None if since is None else NOW - since,
         above_since=marks.get("AboveHighWatermark"),

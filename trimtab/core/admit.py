@@ -40,9 +40,7 @@ def _from_zero(policy: Policy, memory: Memory, limits: Limits) -> Verdict | None
         return Verdict(RuleName.SWITCHED_OFF, 0)
     if sees_without_pods(policy):
         return None
-    return (
-        Verdict(RuleName.BELOW_MIN, limits.least) if limits.least > 0 else Verdict(RuleName.SWITCHED_OFF, 0)
-    )
+    return Verdict(RuleName.BELOW_MIN, limits.least) if limits.least > 0 else Verdict(RuleName.SWITCHED_OFF, 0)
 
 
 def paused(rules: Admit, at: float) -> bool:

@@ -118,12 +118,7 @@ def _settle(
 def _first_wish(policy: Policy, chosen: Proposal, current: int) -> Wish:
     """Document 002's factor is kept as it was divided: its edges are inclusive to the last bit."""
     assert not isinstance(chosen.replicas, Missing)
-    if (
-        isinstance(policy.signals[0], Factor)
-        and not chosen.forecast
-        and chosen.value is not None
-        and chosen.target
-    ):
+    if isinstance(policy.signals[0], Factor) and not chosen.forecast and chosen.value is not None and chosen.target:
         return Wish(chosen.replicas, chosen.value / chosen.target)
     return wish_of(chosen.replicas, current)
 
@@ -194,15 +189,11 @@ def _number(proposal: Proposal) -> float:
 def _change(policy: Policy, seen: Observation, plan: Plan, insists: bool = False) -> Change | None:
     """What differs from now; `insists` repeats the same number, as document 002's program does."""
     replicas = plan.replicas if plan.replicas != seen.spec_replicas or insists else None
-    sizes: dict[str, ContainerSize] = {
-        name: size for name, size in plan.sizes.items() if size != seen.sizes.get(name)
-    }
+    sizes: dict[str, ContainerSize] = {name: size for name, size in plan.sizes.items() if size != seen.sizes.get(name)}
     if replicas is None and not sizes:
         return None
     return Change(was=seen.spec_replicas, replicas=replicas, sizes=sizes or None)
 
 
-def _replicas_step(
-    rule: RuleName, before: float, after: float, until: float | None = None, detail: str = ""
-) -> Step:
+def _replicas_step(rule: RuleName, before: float, after: float, until: float | None = None, detail: str = "") -> Step:
     return Step(rule=rule, axis=Axis.REPLICAS, before=before, after=after, until=until, detail=detail)

@@ -41,9 +41,7 @@ def _per_pod(signal: Signal, value: float, seen: Observation, source: str) -> Pr
     """Document 003: the predicted utilisation takes the place of the present one in HPA's formula."""
     target = float(signal.percent) if isinstance(signal, Utilization) else _target(signal)
     ratio = value / target
-    tolerance = (
-        signal.tolerance if isinstance(signal, Utilization | PodAverage | TotalAverage | Total) else None
-    )
+    tolerance = signal.tolerance if isinstance(signal, Utilization | PodAverage | TotalAverage | Total) else None
     calm = tolerance is not None and within(ratio, tolerance.up, tolerance.down)
     replicas = seen.spec_replicas if calm else max(0, ceil(ratio * seen.spec_replicas))
     return Proposal(source=source, replicas=replicas, value=value, target=target, forecast=True)

@@ -82,13 +82,9 @@ def _from_pods(policy: Policy, signal: Signal, seen: Observation, samples: PodSa
         return Proposal(source=signal.metric.label, replicas=Missing(reason=reason))
     if isinstance(signal, Utilization):
         value, target = utilization_percent(totals.usage, totals.request), float(signal.percent)
-        replicas = by_utilization(
-            totals, target, signal.tolerance.up, signal.tolerance.down, seen.spec_replicas
-        )
+        replicas = by_utilization(totals, target, signal.tolerance.up, signal.tolerance.down, seen.spec_replicas)
     else:
-        assert isinstance(signal, PodAverage), (
-            f"{type(signal).__name__} needs one total, not a value for each pod"
-        )
+        assert isinstance(signal, PodAverage), f"{type(signal).__name__} needs one total, not a value for each pod"
         value, target = average_value(totals.usage, totals.ready), signal.target
         replicas = by_average(totals, target, signal.tolerance.up, signal.tolerance.down, seen.spec_replicas)
     return Proposal(source=signal.metric.label, replicas=replicas, value=value, target=target)
@@ -111,11 +107,7 @@ def _from_serving(policy: Policy, signal: Watermark, seen: Observation, samples:
     good = [value for value in known if value is not None and isfinite(value) and value >= 0]
     proposal = _from_total(policy, signal, seen, sum(good))
     lowers = not isinstance(proposal.replicas, Missing) and proposal.replicas < seen.spec_replicas
-    return (
-        replace(proposal, replicas=Missing(reason=Reason.PARTIAL))
-        if lowers and len(good) < len(known)
-        else proposal
-    )
+    return replace(proposal, replicas=Missing(reason=Reason.PARTIAL)) if lowers and len(good) < len(known) else proposal
 
 
 def _from_total(policy: Policy, signal: Signal, seen: Observation, value: float) -> Proposal:
@@ -138,9 +130,7 @@ def _from_total(policy: Policy, signal: Signal, seen: Observation, value: float)
         return watermark_replicas(signal, value, ready, seen, policy.bounds)
     assert isinstance(signal, Total), f"{type(signal).__name__} needs a value for each pod, not one total"
     ready = running_and_ready(seen.pods)
-    replicas = by_value(
-        value, signal.target, signal.tolerance.up, signal.tolerance.down, seen.spec_replicas, ready
-    )
+    replicas = by_value(value, signal.target, signal.tolerance.up, signal.tolerance.down, seen.spec_replicas, ready)
     return Proposal(source=name, replicas=replicas, value=value, target=signal.target)
 
 

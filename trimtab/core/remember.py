@@ -27,12 +27,8 @@ def remember(policy: Policy, memory: Memory, change: Change, at: float) -> Memor
     memory = replace(memory, zeroed=change.replicas == 0 and sees_without_pods(policy), overloaded=False)
     # A scaling to the same number is a scaling down: document 002's program counts it so.
     if change.replicas > change.was:
-        return replace(
-            memory, up_at=at, grown=_event(policy, memory.grown, at, change.replicas - change.was, True)
-        )
-    return replace(
-        memory, down_at=at, shrunk=_event(policy, memory.shrunk, at, change.was - change.replicas, False)
-    )
+        return replace(memory, up_at=at, grown=_event(policy, memory.grown, at, change.replicas - change.was, True))
+    return replace(memory, down_at=at, shrunk=_event(policy, memory.shrunk, at, change.was - change.replicas, False))
 
 
 def _event(

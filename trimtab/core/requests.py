@@ -25,9 +25,7 @@ class ContainerRequest(Record, frozen=True):
     restartable: bool = False
 
 
-def pod_request(
-    containers: Sequence[ContainerRequest], pod_level: Size | None = None, container: str = ""
-) -> Size:
+def pod_request(containers: Sequence[ContainerRequest], pod_level: Size | None = None, container: str = "") -> Size:
     """The request of the pod, or of one named container; None where a container that counts has none."""
     counted = [one for one in containers if counts(one) and container in ("", one.name)]
     if container:

@@ -73,9 +73,7 @@ def tally(
             ready += 1
             usage += value
             request_sum += request
-    return Tally(
-        ready, usage, request_sum, unready, unready_request, missing, missing_request, len(values) - known
-    )
+    return Tally(ready, usage, request_sum, unready, unready_request, missing, missing_request, len(values) - known)
 
 
 def counts_for_cpu(pod: Pod, samples: PodSamples, rules: PodRules, at: float) -> bool:

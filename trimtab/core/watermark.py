@@ -11,15 +11,11 @@ from trimtab.core.model import Missing, Observation, Proposal, Reason
 from trimtab.policy import Bounds, Converge, Watermark
 
 
-def watermark_replicas(
-    signal: Watermark, total: float, ready: int, seen: Observation, bounds: Bounds
-) -> Proposal:
+def watermark_replicas(signal: Watermark, total: float, ready: int, seen: Observation, bounds: Bounds) -> Proposal:
     """A proposal that never crosses the current replicas in the wrong direction."""
     name = signal.metric.label
     if ready == 0 or ready * 100 < signal.min_available_percent * seen.status_replicas:
-        return Proposal(
-            source=name, replicas=Missing(reason=Reason.NO_READY_PODS, detail=f"{ready} pods are ready")
-        )
+        return Proposal(source=name, replicas=Missing(reason=Reason.NO_READY_PODS, detail=f"{ready} pods are ready"))
     usage = total / ready if signal.average else total
     current = seen.spec_replicas
     side = crossed(signal, usage)
@@ -29,9 +25,7 @@ def watermark_replicas(
         replicas = min(current, to_modulo(estimate_down(ready, usage, signal.low), signal.modulo))
     else:
         replicas = _converged(signal, usage, ready, current, bounds)
-    return Proposal(
-        source=name, replicas=replicas, value=usage, target=signal.high if side >= 0 else signal.low
-    )
+    return Proposal(source=name, replicas=replicas, value=usage, target=signal.high if side >= 0 else signal.low)
 
 
 def crossed(signal: Watermark, usage: float) -> int:

@@ -26,9 +26,7 @@ _FAILED_GET = {
 }
 
 
-def conditions(
-    policy: Policy, seen: Observation, memory: Memory, decision: Decision
-) -> tuple[Condition, ...]:
+def conditions(policy: Policy, seen: Observation, memory: Memory, decision: Decision) -> tuple[Condition, ...]:
     """The conditions that this decision sets, assuming its change was written; others keep what they had."""
     rules = {step.rule for step in decision.steps}
     text = sentence(policy, seen, memory, decision)
@@ -93,9 +91,7 @@ def limited(steps: tuple[Step, ...], policy: Policy) -> Condition:
             if step.rule in (RuleName.UP_LIMIT, RuleName.RATE, RuleName.VELOCITY):
                 reason = _limit_reason(step, policy)
             return _of("ScalingLimited", True, reason, rule_text(step))
-    return _of(
-        "ScalingLimited", False, "DesiredWithinRange", "the desired count is within the acceptable range"
-    )
+    return _of("ScalingLimited", False, "DesiredWithinRange", "the desired count is within the acceptable range")
 
 
 def _limit_reason(step: Step, policy: Policy) -> str:
@@ -115,9 +111,7 @@ def action(decision: Decision) -> str:
 def error(decision: Decision) -> str:
     """The `error` label of HPA's own controller metrics: whose fault a missing signal is."""
     reasons = [
-        one.replicas.reason
-        for one in decision.proposals
-        if isinstance(one.replicas, Missing) and not one.forecast
+        one.replicas.reason for one in decision.proposals if isinstance(one.replicas, Missing) and not one.forecast
     ]
     if not reasons:
         return "none"

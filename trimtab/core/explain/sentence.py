@@ -82,9 +82,7 @@ def sentence(policy: Policy, seen: Observation, memory: Memory, decision: Decisi
     """One sentence a person can act on: "4 replicas: cpu wants 6, cooldown until 12:03 allows 4"."""
     clauses = [_loudest(decision)] if _loudest(decision) else []
     clauses += [
-        rule_text(step)
-        for step in decision.steps
-        if step.axis is Axis.REPLICAS and step.rule is not RuleName.ROUND_UP
+        rule_text(step) for step in decision.steps if step.axis is Axis.REPLICAS and step.rule is not RuleName.ROUND_UP
     ]
     vertical = _resizes(seen, decision)
     count = decision.plan.replicas
@@ -112,9 +110,7 @@ def _resizes(seen: Observation, decision: Decision) -> str:
     for name, size in (decision.change.sizes or {}).items() if decision.change else ():
         old = seen.sizes[name].requests
         if size.requests.cpu_cores is not None and size.requests.cpu_cores != old.cpu_cores:
-            parts.append(
-                f"{name} cpu {format_cpu(old.cpu_cores or 0)} to {format_cpu(size.requests.cpu_cores)}"
-            )
+            parts.append(f"{name} cpu {format_cpu(old.cpu_cores or 0)} to {format_cpu(size.requests.cpu_cores)}")
         if size.requests.memory_bytes is not None and size.requests.memory_bytes != old.memory_bytes:
             new = format_memory(size.requests.memory_bytes)
             parts.append(f"{name} memory {format_memory(old.memory_bytes or 0)} to {new}")
@@ -124,9 +120,7 @@ def _resizes(seen: Observation, decision: Decision) -> str:
 def rule_text(step: Step) -> str:
     """What one rule did, with its date where it has one."""
     until = f" until {clock(step.until)}" if step.until is not None else ""
-    return _RULES[step.rule].format(
-        after=_amount(step, step.after), until=until, detail=step.detail or "unknown"
-    )
+    return _RULES[step.rule].format(after=_amount(step, step.after), until=until, detail=step.detail or "unknown")
 
 
 def missing_text(missing: object) -> str:

@@ -24,28 +24,20 @@ def limit(rule: Rate, wish: Wish, scene: Scene) -> tuple[Wish, float | None]:
     return wish, None
 
 
-def up_limit(
-    rates: Rates, current: int, grown: tuple[Event, ...], shrunk: tuple[Event, ...], at: float
-) -> int:
+def up_limit(rates: Rates, current: int, grown: tuple[Event, ...], shrunk: tuple[Event, ...], at: float) -> int:
     """The most replicas the policies allow now; never below the current ones."""
     if rates.select is Select.DISABLED:
         return current
-    ends = [
-        end_up(one.percent, one.value, _start(current, grown, shrunk, at - one.period_s))
-        for one in rates.policies
-    ]
+    ends = [end_up(one.percent, one.value, _start(current, grown, shrunk, at - one.period_s)) for one in rates.policies]
     return max(current, min(ends) if rates.select is Select.MIN else max(ends))
 
 
-def down_limit(
-    rates: Rates, current: int, grown: tuple[Event, ...], shrunk: tuple[Event, ...], at: float
-) -> int:
+def down_limit(rates: Rates, current: int, grown: tuple[Event, ...], shrunk: tuple[Event, ...], at: float) -> int:
     """The fewest replicas the policies allow now; never above the current ones."""
     if rates.select is Select.DISABLED:
         return current
     ends = [
-        end_down(one.percent, one.value, _start(current, grown, shrunk, at - one.period_s))
-        for one in rates.policies
+        end_down(one.percent, one.value, _start(current, grown, shrunk, at - one.period_s)) for one in rates.policies
     ]
     return min(current, max(ends) if rates.select is Select.MIN else min(ends))
 

@@ -29,9 +29,7 @@ def between(rule: Stabilise, wish: Wish, scene: Scene) -> tuple[Wish, float | No
     return wish_of(settled, scene.current), until
 
 
-def window_edges(
-    wish: float, wanted: tuple[Event, ...], up_cutoff: float, down_cutoff: float
-) -> tuple[float, float]:
+def window_edges(wish: float, wanted: tuple[Event, ...], up_cutoff: float, down_cutoff: float) -> tuple[float, float]:
     """The lowest wish of the up window and the highest of the down window, the new one included."""
     low = high = wish
     for at, replicas in wanted:
