@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -193,3 +194,18 @@ def test_an_oom_kill_grows_memory_at_once(bed: Bed, namespace: str, tmp_path: Pa
 def memory_mib(bed: Bed, namespace: str, pod: str) -> float:
     found = bed.get("pod", pod, "-n", namespace)["spec"]["containers"][0]["resources"]["requests"]["memory"]
     return parse_quantity(found) / 2**20
+
+
+def test_usage_seen_outlives_the_operator(bed: Bed, namespace: str, tmp_path: Path) -> None:
+    install_crds(bed)
+    bed.load(namespace, "web", cores=0.4)
+    bed.apply(deployment(namespace, "web", cpu="100m"), vertical_only(namespace))
+    ready_pods(bed, namespace, 1)
+    patient = ("--usage-every", "2s", "--usage-checkpoint", "2s", "--grow-after", "40s")
+    saved = ("configmap", "trimtab-usage-autoscaler-web", "-n", namespace)
+    with Running(bed, namespace, tmp_path, *patient):
+        first = eventually(lambda: json.loads(bed.get(*saved)["data"]["app"])["firstSampleStart"], SIZED_WITHIN_S)
+        assert bed.get(*saved)["metadata"]["ownerReferences"][0]["kind"] == "Autoscaler"
+    with Running(bed, namespace, tmp_path, *patient):
+        eventually(lambda: all(milli(cpu) > 400 for cpu in cpus(bed, namespace).values()), SIZED_WITHIN_S)
+        assert json.loads(bed.get(*saved)["data"]["app"])["firstSampleStart"] == first, "not a new history"

@@ -37,6 +37,7 @@ from trimtab.wire.kubeconfig import connect
 @click.option("--lease", default="15s/10s/2s", show_default=True, help="Lease duration/renew deadline/retry.")
 @click.option("--breaker-window", default="300s", show_default=True, help="How long the fleet breaker holds.")
 @click.option("--usage-every", default="60s", show_default=True, help="How often usage is sampled for requests.")
+@click.option("--usage-checkpoint", default="10m", show_default=True, help="How often usage seen so far is saved.")
 @click.option("--usage-half-life", default="24h", show_default=True, help="After this long a sample counts half.")
 @click.option("--memory-window", default="24h", show_default=True, help="One memory peak is kept for each of these.")
 @click.option("--grow-after", default="10m", show_default=True, help="Usage to see before requests may grow.")
@@ -65,6 +66,7 @@ def command(
     lease: str,
     breaker_window: str,
     usage_every: str,
+    usage_checkpoint: str,
     usage_half_life: str,
     memory_window: str,
     grow_after: str,
@@ -88,6 +90,7 @@ def command(
         scrape_s=parse_duration(scrape_interval, "--scrape-interval"),
         breaker_s=parse_duration(breaker_window, "--breaker-window"),
         usage_every_s=parse_duration(usage_every, "--usage-every"),
+        checkpoint_s=parse_duration(usage_checkpoint, "--usage-checkpoint"),
         usage=UsageSettings(
             half_life_s=parse_duration(usage_half_life, "--usage-half-life"),
             memory_window_s=parse_duration(memory_window, "--memory-window"),

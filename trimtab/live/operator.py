@@ -61,6 +61,7 @@ class Settings:
     breaker_s: float = 300.0
     usage: UsageSettings = field(default_factory=UsageSettings)
     usage_every_s: float = 60.0
+    checkpoint_s: float = 600.0
     patience: Patience = field(default_factory=Patience)
 
 
@@ -92,7 +93,7 @@ class Operator:
             Compiler(settings.shadow, settings.patience),
             self.breaker,
             self.telemetry,
-            UsageWatch(self.world, settings.usage, settings.usage_every_s),
+            UsageWatch(self.world, settings.usage, settings.usage_every_s, settings.checkpoint_s),
             Foresight(self.prometheus),
             self.journal,
         )

@@ -23,6 +23,7 @@ from trimtab.errors import ClusterUnavailable, Refused, TrimtabError
 from trimtab.journal import Act, Journal, Tick
 from trimtab.live import apply, conditions, conflict, floor, kept, resize, revert, sizes
 from trimtab.live.breaker import Breaker
+from trimtab.live.checkpoint import Checkpoints, Watched
 from trimtab.live.events import Happening, tell
 from trimtab.live.foresight import Foresight
 from trimtab.live.gather import Gather, Wanted
@@ -83,6 +84,7 @@ class Ticker:
         self.world, self.gather, self.pen, self.compiler, self.usage = world, gather, pen, compiler, usage
         self.breaker, self.telemetry, self.journal, self.foresight = breaker, telemetry, journal, foresight
         self.scribe = Scribe(pen)
+        self.checkpoints = Checkpoints(pen, usage.book, usage.checkpoint_s)
         self._kept: dict[str, Kept] = {}
         self._journaled: dict[str, Change | None] = {}
         self._told: dict[str, str] = {}
@@ -102,7 +104,7 @@ class Ticker:
         views = await self._each(lambda one: self._look(one, claims, at), subjects, _of_subject)
         self.foresight.forget({view.subject.uid for view in views}, {view.target.uid for view in views})
         samples = await self.gather.gather([_wanted(view, at) for view in views])
-        await self.usage.look([view.target for view in views if view.subject.policy.vertical], at)
+        await self._watch_usage([view for view in views if view.subject.policy.vertical], at)
         pairs = list(zip(views, samples, strict=True))
         cases = await self._each(
             lambda pair: self._decide(pair[0], pair[1]), pairs, lambda p: _of_subject(p[0].subject)
@@ -112,6 +114,12 @@ class Ticker:
         orphans = [(HPAS, one) for one in self.world.hpas.store if floor.is_ours(one) and not floor.is_predictive(one)]
         await self._each(self._restore, orphans, _of_object)
         self._record(done)
+
+    async def _watch_usage(self, views: list[View], at: float) -> None:
+        watched = [Watched(view.subject, view.target.uid) for view in views]
+        await self.checkpoints.read(watched, at)
+        await self.usage.look([view.target for view in views], at)
+        await self.checkpoints.write(watched, at)
 
     async def _compile(self, item: tuple[Resource, Custom]) -> Subject:
         resource, found = item

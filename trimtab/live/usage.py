@@ -21,7 +21,7 @@ from trimtab.wire.objects import Pod as WirePod
 from trimtab.wire.objects import PodMetrics
 from trimtab.wire.resources import POD_METRICS
 
-EVERY_S = 60.0
+EVERY_S, CHECKPOINT_S = 60.0, 600.0
 NO_SAMPLES = Missing(reason=Reason.NOT_ENOUGH_HISTORY, detail="no usage of this workload has been seen yet")
 log = logging.getLogger(__name__)
 
@@ -29,8 +29,10 @@ log = logging.getLogger(__name__)
 class UsageWatch:
     """Looks at the usage of the given workloads when it is time to; `of` answers at any time."""
 
-    def __init__(self, world: World, settings: Settings, every_s: float = EVERY_S) -> None:
-        self.world, self.every_s = world, every_s
+    def __init__(
+        self, world: World, settings: Settings, every_s: float = EVERY_S, checkpoint_s: float = CHECKPOINT_S
+    ) -> None:
+        self.world, self.every_s, self.checkpoint_s = world, every_s, checkpoint_s
         self.book = Book(settings)
         self._looked_at = float("-inf")
         self._usages: dict[str, Usage] = {}
