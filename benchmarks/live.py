@@ -218,7 +218,7 @@ def _idle(bed: Bed, running: DefaultRun, count: int) -> dict[str, Any]:
 def theirs(bed: Bed, count: int, seconds: float) -> dict[str, Any]:
     """The built-in controller, by default every 15 s; what the manager costs without any HPA is taken off."""
     set_load(bed, tenth(count), CORES)
-    bed.kubectl("scale", "deployment", "--all", "--replicas=1", "-n", NAMESPACE)
+    bed.kubectl("scale", "deployment", *tenth(count), "--replicas=1", "-n", NAMESPACE)
     eventually(lambda: ready(bed) == count, 300, "one pod each again", every_s=2)
     pid = controller_manager(bed, "--horizontal-pod-autoscaler-sync-period=15s")
     _cpu_during(pid, 2 * TICK_S)  # its start is not counted
