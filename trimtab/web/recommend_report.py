@@ -40,14 +40,21 @@ def page(reports: Sequence[Plain], title: str, where: str) -> str:
 
 
 def overview(reports: Sequence[Plain]) -> str:
+    """One row a workload; money only where prices were given."""
+    priced = any(one["saved"] and one["saved"]["perMonth"] for one in reports)
     rows = "".join(
         f'<tr><td><a href="#w{number}">{escape(_name(one))}</a></td><td class="{escape(one["severity"])}">'
         f'{escape(one["severity"])}</td><td class="n">{one["replicas"]}</td><td>{escape(_short(one))}</td>'
-        f'<td class="n">{_saved(one, "cores")}</td><td class="n">{_saved(one, "perMonth")}</td></tr>'
+        f'<td class="n">{_saved(one, "cores")}</td>{_money(one) if priced else ""}</tr>'
         for number, one in enumerate(reports)
     )
     head = '<th>workload</th><th></th><th class="n">replicas</th><th>advice</th>'
-    return f'<table><tr>{head}<th class="n">cores saved</th><th class="n">a month</th></tr>{rows}</table>'
+    month = '<th class="n">a month</th>' if priced else ""
+    return f'<table><tr>{head}<th class="n">cores saved</th>{month}</tr>{rows}</table>'
+
+
+def _money(one: Plain) -> str:
+    return f'<td class="n">{_saved(one, "perMonth")}</td>'
 
 
 def _name(one: Plain) -> str:
@@ -93,7 +100,9 @@ def week_chart(one: Plain) -> str:
         return '<p class="soft">no usage history</p>'
     top = 1.1 * max([*known, *(value for value, _ in lines if value < 4 * max(known))], default=1.0) or 1.0
     count = len(usage) + len(ahead)
-    marks = "".join(_level(value, label, top) for value, label in lines if value <= top)
+    marks = "".join(
+        _level(value, label, top, index % 2 == 0) for index, (value, label) in enumerate(lines) if value <= top
+    )
     past = _line(usage, 0, count, top, "var(--past)")
     future = _line(ahead, len(usage), count, top, "var(--next)", dashed=True)
     words = "usage of the past days" + (", forecast of the coming ones" if ahead else "")
@@ -143,11 +152,12 @@ def _line(
     return f'<path d="{"".join(path)}" fill="none" stroke="{colour}" stroke-width="1.5"{dash}/>' if path else ""
 
 
-def _level(value: float, label: str, top: float) -> str:
-    y = _y(value, top)
+def _level(value: float, label: str, top: float, right: bool) -> str:
+    """A dashed line; its label stands alternately right and left, so that neighbours stay readable."""
+    y, x, anchor = _y(value, top), WIDTH - PAD if right else PAD, "end" if right else "start"
     return (
         f'<line x1="{PAD}" x2="{WIDTH - PAD}" y1="{y:.1f}" y2="{y:.1f}" stroke="var(--soft)" stroke-dasharray="2 4"/>'
-        f'<text x="{WIDTH - PAD}" y="{y - 3:.1f}" text-anchor="end">{escape(label)} {value:.3g}</text>'
+        f'<text x="{x}" y="{y - 3:.1f}" text-anchor="{anchor}">{escape(label)} {value:.3g}</text>'
     )
 
 
