@@ -65,3 +65,13 @@ def test_kubectl_shows_it_as_hpa_users_know_it(bed: Bed, namespace: str, operato
     assert "scaleTargetRef" in bed.kubectl("explain", "autoscaler.spec")
     found = trimtab("explain", f"{namespace}/web", "--journal", str(operator.journal))
     assert found.returncode == 2 and "nothing to explain" in found.stderr, "it has not moved"
+
+
+@pytest.mark.smoke
+def test_it_ends_within_five_seconds_and_gives_the_lease_back(bed: Bed, namespace: str, tmp_path: Path) -> None:
+    install_crds(bed)
+    with Running(bed, namespace, tmp_path) as running:
+        eventually(lambda: "leading" in running.get("/readyz"), 20)
+        assert "trimtab_leader 1" in running.get("/metrics") and running.get("/healthz") == "ok\n"
+        assert running.stop(within_s=5) == 0
+    assert bed.get("lease", "trimtab", "-n", namespace)["spec"]["holderIdentity"] == ""

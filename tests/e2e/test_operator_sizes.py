@@ -209,3 +209,32 @@ def test_usage_seen_outlives_the_operator(bed: Bed, namespace: str, tmp_path: Pa
     with Running(bed, namespace, tmp_path, *patient):
         eventually(lambda: all(milli(cpu) > 400 for cpu in cpus(bed, namespace).values()), SIZED_WITHIN_S)
         assert json.loads(bed.get(*saved)["data"]["app"])["firstSampleStart"] == first, "not a new history"
+
+
+def test_a_quota_in_the_way_is_named(bed: Bed, namespace: str, tmp_path: Path) -> None:
+    install_crds(bed)
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "team", "namespace": namespace}}
+    bed.apply(quota | {"spec": {"hard": {"requests.cpu": "150m"}}})
+    bed.load(namespace, "web", cores=0.4)
+    bed.apply(deployment(namespace, "web", cpu="100m"), vertical_only(namespace))
+    ready_pods(bed, namespace, 1)
+    with Running(bed, namespace, tmp_path, *QUICK):
+        said = lambda: conditions(bed, namespace)["AbleToScale"]  # noqa: E731
+        eventually(lambda: said()["reason"] == "FailedUpdateScale", SIZED_WITHIN_S)
+        assert "exceeded quota: team" in said()["message"]
+        assert set(cpus(bed, namespace).values()) == {"100m"}
+        memory = bed.get("autoscaler", "web", "-n", namespace)["status"]["memory"]
+        assert memory["core"]["resized_at"] is None, "a refused write starts no rest"
+
+
+def test_never_is_only_advice(bed: Bed, namespace: str, tmp_path: Path) -> None:
+    install_crds(bed)
+    bed.load(namespace, "web", cores=0.4)
+    bed.apply(deployment(namespace, "web", cpu="100m"), vertical_only(namespace, apply="Never"))
+    ready_pods(bed, namespace, 1)
+    with Running(bed, namespace, tmp_path, *QUICK) as running:
+        advice = lambda: bed.get("autoscaler", "web", "-n", namespace)["status"]["sizes"][0]["cpu"]  # noqa: E731
+        eventually(lambda: milli(advice()) > 400, SIZED_WITHIN_S)
+        always(lambda: set(cpus(bed, namespace).values()) == {"100m"}, 5)
+        assert template_cpu(bed, namespace) == "100m"
+        assert 'trimtab_acts_total{outcome="written"}' not in running.get("/metrics")

@@ -10,7 +10,7 @@ import re
 
 from msgspec.structs import replace
 
-from trimtab.core.model import ContainerSize
+from trimtab.core.model import Change, ContainerSize
 from trimtab.live import resize
 from trimtab.live.facts import template_sizes
 from trimtab.live.kept import Kept
@@ -61,15 +61,21 @@ def overloaded(world: World, target: Target, kept: Kept, policy: Policy) -> Kept
     return replace(kept, core=replace(kept.core, overloaded=True))
 
 
+def writable(subject: Subject, change: Change | None) -> Change | None:
+    """Without the sizes that are only advice; None when nothing else is left."""
+    vertical = subject.policy.vertical
+    if change is None or vertical is None or vertical.apply is not Apply.NEVER:
+        return change
+    return None if change.replicas is None else replace(change, sizes=None)
+
+
 async def write(
-    pen: Pen, world: World, subject: Subject, target: Target, kept: Kept, changed: dict[str, ContainerSize], at: float
+    pen: Pen, world: World, subject: Subject, target: Target, kept: Kept, changed: dict[str, ContainerSize]
 ) -> Kept:
     """New sizes, by the way the policy names."""
     vertical = subject.policy.vertical
     assert vertical is not None and target.workload is not None
     wanted = now(subject, target, kept) | changed
-    if vertical.apply is Apply.NEVER:
-        return kept
     if vertical.apply is Apply.RECREATE:
         await resize.template(pen, target, wanted)
         return replace(kept, sizes={}, template={})

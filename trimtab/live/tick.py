@@ -18,7 +18,6 @@ from trimtab.core.admit import paused, pinned
 from trimtab.core.decide import decide
 from trimtab.core.explain import Condition, sentence
 from trimtab.core.model import Change, Decision, Missing, Observation, Pod, Samples, Veto
-from trimtab.core.remember import remember
 from trimtab.errors import ClusterUnavailable, Refused, TrimtabError
 from trimtab.journal import Act, Journal, Tick
 from trimtab.live import apply, conditions, conflict, floor, kept, resize, revert, sizes
@@ -27,7 +26,7 @@ from trimtab.live.checkpoint import Checkpoints, Watched
 from trimtab.live.events import Happening, tell
 from trimtab.live.foresight import Foresight
 from trimtab.live.gather import Gather, Wanted
-from trimtab.live.kept import Kept, Wrote
+from trimtab.live.kept import Kept
 from trimtab.live.pen import NotLeading, Pen
 from trimtab.live.recall import recalled
 from trimtab.live.scribe import Scribe
@@ -178,19 +177,18 @@ class Ticker:
         view, decision = case.view, case.decision
         if view.subject.resource is HPAS:
             return await self._raise_floor(case)
-        memory, trouble = replace(view.kept, core=decision.memory), None
-        outcome = "idle" if decision.change is None else "shadow"
-        if decision.change is not None and _writes(view.subject, case.seen.at):
+        memory, change = replace(view.kept, core=decision.memory), sizes.writable(view.subject, decision.change)
+        outcome, trouble = "idle" if decision.change is None else "shadow", None
+        if _writes(view.subject, case.seen.at):
             try:
-                memory = await self._write(view, decision.change, memory, case.seen.at)
-                outcome = "written"
-            except Refused as refusal:
-                outcome, trouble = f"refused: {refusal}", refusal
+                memory, trouble = await apply.apply(
+                    self.pen, self.world, view.subject, view.target, change, memory, case.seen.at
+                )
             except ClusterUnavailable:
                 self._kept.pop(view.subject.uid, None)  # whether it was written is seen at the next look
                 raise
-        elif _writes(view.subject, case.seen.at):
-            memory = await sizes.keep(self.pen, self.world, view.subject, view.target, memory, case.seen.at)
+            if change is not None:
+                outcome = f"refused: {trouble}" if trouble else "written"
         self._kept[view.subject.uid] = memory
         done = case._replace(outcome=outcome, kept=memory)
         await self._say(done, trouble)
@@ -206,18 +204,6 @@ class Ticker:
 
     async def _restore(self, item: tuple[Resource, Custom]) -> None:
         await floor.restore(self.pen, item[1])
-
-    async def _write(self, view: View, change: Change, memory: Kept, at: float) -> Kept:
-        """Replicas first: more pods help at once, and fewer pods may need their new size to carry the load."""
-        grows = change.replicas is not None and change.replicas > change.was
-        if change.sizes and not grows:
-            memory = await sizes.write(self.pen, self.world, view.subject, view.target, memory, change.sizes, at)
-        if change.replicas is not None:
-            await apply.scale(self.pen, view.target, change)
-            memory = replace(memory, wrote=Wrote(was=change.was, replicas=change.replicas, at=at))
-        if change.sizes and grows:
-            memory = await sizes.write(self.pen, self.world, view.subject, view.target, memory, change.sizes, at)
-        return replace(memory, core=remember(view.subject.policy, memory.core, change, at))
 
     async def _say(self, case: Case, trouble: Refused | None) -> None:
         view, decision, after = case.view, case.decision, case.kept
