@@ -39,8 +39,8 @@ class DefaultRun(Running):
     """The operator as the chart starts it: cluster-wide, with default settings."""
 
     def __init__(self, bed: Bed, folder: Path) -> None:
-        super().__init__(bed, "", folder)
         account = chart_account(bed, NAMESPACE, everywhere=True)
+        super().__init__(bed, "", folder, kubeconfig=account)
         words = ("--kubeconfig", account, "--journal", self.journal, "--listen", f"127.0.0.1:{self.port}")
         lease = ("--lease-namespace", NAMESPACE)
         self.command = [*TRIMTAB, "run", *map(str, words), *lease, "--log-level", "warning"]

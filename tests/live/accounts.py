@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tests.bed import Bed
 
+INSTANCE = "app.kubernetes.io/instance"  # the label that names the release
 CHART = Path(__file__).parents[2] / "deploy" / "trimtab"
 
 

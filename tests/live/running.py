@@ -1,4 +1,4 @@
-"""An operator as a process of its own, under a service account, serving one namespace of the bed."""
+"""An operator as a process of its own, under the chart's service account, serving one namespace of the bed."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Any
 
 from tests.bed import Bed, eventually
+from tests.live.accounts import INSTANCE, chart_account
 from trimtab.journal import replay
 from trimtab.kinds.crd import CRDS, definitions
 
@@ -51,7 +52,9 @@ class Running:
         self.port = free_port()
         self.journal = folder / "journal.db"
         self.log = folder / f"operator-{self.port}.log"
-        words = {"--kubeconfig": kubeconfig or bed.kubeconfig, "--namespace": namespace, "--tick": "1s"}
+        self.bed, self.release = bed, "" if kubeconfig else f"trimtab-{namespace}-{self.port}"
+        account = kubeconfig or chart_account(bed, namespace, self.release, everywhere=True)
+        words = {"--kubeconfig": account, "--namespace": namespace, "--tick": "1s"}
         words |= {"--journal": self.journal, "--listen": f"127.0.0.1:{self.port}", "--prometheus": bed.prometheus_url}
         words |= {"--scrape-interval": "30s"}
         self.command = [*TRIMTAB, "run", *(str(part) for pair in words.items() for part in pair), *options]
@@ -70,6 +73,8 @@ class Running:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
+        if self.release:
+            self.bed.kubectl("delete", "clusterrole,clusterrolebinding", "-l", f"{INSTANCE}={self.release}")
         if kind is not None:
             print(self.log.read_text()[-5000:])
         else:
