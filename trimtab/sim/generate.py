@@ -22,6 +22,7 @@ class Shape:
 
     peak: float = 30.0
     valley: float = 0.3  # the load at the quietest hour
+    steep: float = 1.0  # how suddenly the day begins and ends; 1 is a plain wave
     weekend: float = 1.0  # times the load of a weekday
     noise: float = 0.03
     bursts_a_day: float = 0.0
@@ -36,6 +37,7 @@ class Shape:
 SHAPES: dict[str, Shape] = {
     "flat": Shape(valley=1.0),
     "diurnal": Shape(weekend=0.7),
+    "office": Shape(weekend=0.4, steep=4.0),
     "bursty": Shape(valley=0.6, bursts_a_day=8, burst=0.7, noise=0.1),
     "shift": Shape(shift=2.5, peak=15.0),
     "noisy": Shape(noise=0.25),
@@ -47,7 +49,8 @@ def generate(shape: Shape) -> Floats:
     draw = np.random.default_rng(shape.seed)
     steps = np.arange(shape.days * DAY_STEPS)
     day = steps / DAY_STEPS
-    swing = (1 - np.cos(2 * np.pi * (day - 4 / 24))) / 2  # quietest at four in the morning
+    wave = (1 - np.cos(2 * np.pi * (day - 4 / 24))) / 2  # quietest at four in the morning
+    swing = wave**shape.steep / (wave**shape.steep + (1 - wave) ** shape.steep)
     season = (shape.valley + (1 - shape.valley) * swing) * np.where(day.astype(int) % 7 >= 5, shape.weekend, 1.0)
     level = np.where(steps >= shape.shift_after * len(steps), shape.shift, 1.0)
     values = season * level * (1 + shape.noise * draw.standard_normal(len(steps)))

@@ -7,7 +7,7 @@ next step on. The same policy, load, world and seed give the same run, bit for b
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil
 
 import msgspec
@@ -40,9 +40,24 @@ class Run:
     ready: Counts
     billed: Floats  # pods of the first size
     violating: Floats  # load that met a violated service level
-    kills: int = 0  # for memory
+    killed: Counts  # pods that ran out of memory
     refusals: int = 0  # writes that the API server refused
     starts: int = 0
+
+    @property
+    def kills(self) -> int:
+        return int(self.killed.sum())
+
+    def since(self, step: int) -> Run:
+        """The later part of a run; refusals and starts stay those of the whole."""
+        return self._part(slice(step, None))
+
+    def until(self, step: int) -> Run:
+        return self._part(slice(step))
+
+    def _part(self, part: slice) -> Run:
+        arrays = ("load", "replicas", "ready", "billed", "violating", "killed")
+        return replace(self, **{name: getattr(self, name)[part] for name in arrays})
 
     def days(self, day_steps: int) -> Days:
         """The same sums as `score.measure`."""
@@ -78,6 +93,7 @@ class _Trail:
     ready: list[int] = field(default_factory=list)
     billed: list[float] = field(default_factory=list)
     violating: list[float] = field(default_factory=list)
+    killed: list[int] = field(default_factory=list)
 
 
 class _Cluster:
@@ -90,7 +106,7 @@ class _Cluster:
         self.sizing = Sizing() if policy.vertical is not None else None
         self.seer = Seer(policy.outlook, policy, world.startup_s, start, step_s) if policy.outlook else None
         self.replicas, self.backlog, self.retried = first_pods, 0.0, 0.0
-        self.kills = self.refusals = self.starts = 0
+        self.refusals = self.starts = 0
         self.trail = _Trail()
         self.watch: Watch | None = None
         self._shows_pods = policy.vertical is not None or any(
@@ -122,24 +138,30 @@ class _Cluster:
         trail.load.append(arriving)
         trail.replicas.append(len(pods.all))
         trail.ready.append(pods.ready)
-        trail.billed.append(sum(pod.cores for pod in pods.all) / world.pod_cores if self.sizing else len(pods.all))
+        trail.billed.append(self._billed() if self.sizing else len(pods.all))
         trail.violating.append(arriving if violates else 0.0)
+        trail.killed.append(0)
         memory_bytes = self._remember_memory(step)
         share = served / capacity if capacity else 0.0
         self.meter.record(arriving * world.pod_capacity, share, share * pods.ready_cores, memory_bytes)
+
+    def _billed(self) -> float:
+        """Pods of the first size; half of a node's price is taken to be its cores, half its memory."""
+        cores, memory_bytes = self.world.pod_cores, self.world.pod_memory_bytes
+        return sum(pod.cores / cores + pod.memory_bytes / memory_bytes for pod in self.pods.all) / 2
 
     def _remember_memory(self, step: int) -> float:
         """What each pod keeps in memory; one that outgrows its limit is killed."""
         world, pods = self.world, self.pods
         if world.memory_load is None:
             return world.base_memory_bytes
-        share = world.base_memory_bytes + float(world.memory_load[step]) / max(1, pods.ready)
+        share = world.base_memory_bytes + float(world.memory_load[step]) / max(1, len(pods.all))
         for pod in [pod for pod in pods.all if pod.ready and share > pod.memory_bytes]:
             self._kill(pod, step)
         return share
 
     def _kill(self, pod: SimPod, step: int) -> None:
-        self.kills += 1
+        self.trail.killed[-1] += 1
         self.memory = msgspec.structs.replace(self.memory, overloaded=True)
         if self.sizing:
             self.sizing.note_kill(pod, self.start + (step + 1) * self.step_s)
@@ -219,7 +241,7 @@ class _Cluster:
             ready=np.array(trail.ready, dtype=np.int32),
             billed=np.array(trail.billed, dtype=np.float64),
             violating=np.array(trail.violating),
-            kills=self.kills,
+            killed=np.array(trail.killed, dtype=np.int32),
             refusals=self.refusals,
             starts=self.starts,
         )

@@ -20,24 +20,29 @@ class Sizing:
     def __init__(self) -> None:
         self._book = Book()
         self._usage: Usage | Missing = Missing(reason=Reason.NOT_ENOUGH_HISTORY)
+        self._waiting: list[Sample] = []
         self._sampled_at = self._estimated_at = float("-inf")
 
     def complete(self, seen: Observation, meter: Meter, pods: Pods) -> Observation:
         """The observation with what is known about usage."""
         if seen.at - self._sampled_at >= SAMPLE_S:
-            self._sampled_at = seen.at
-            self._book.observe([_sample(pod, meter, seen.at) for pod in _some_ready(pods)])
+            self._waiting: list[Sample] = []
+        self._sampled_at = seen.at
+            self._waiting += [_sample(pod, meter, seen.at) for pod in _some_ready(pods)]
         if seen.at - self._estimated_at >= ESTIMATE_S:
             self._estimate(seen.at)
         return replace(seen, usage=self._usage)
 
     def note_kill(self, pod: SimPod, at: float) -> None:
         """An OOM kill is known at once."""
+        self._estimate(at)
         self._book.observe_oom(WORKLOAD, pod.name, CONTAINER, at, pod.memory_bytes)
         self._estimate(at)
 
     def _estimate(self, at: float) -> None:
         self._estimated_at = at
+        self._book.observe(self._waiting)  # all at once: nobody asks before
+        self._waiting = []
         self._usage = usages(self._book, at).get(WORKLOAD, self._usage)
 
 

@@ -46,7 +46,7 @@ class World:
     pod_cores: float = 1.0  # request and limit of a pod before any resize: it cannot use more
     pod_memory_bytes: float = 1.0 * GIB
     base_memory_bytes: float = 0.25 * GIB  # what a pod uses without doing any work
-    memory_load: Floats | None = None  # bytes that all pods share, step by step
+    memory_load: Floats | None = None  # bytes that all pods share, started or not, step by step
     mean_s: float = 60.0  # metrics are means of the last minute ...
     scrape_delay_s: float = 0.0  # ... seen this much later
     retry_share: float = 0.0  # of violating load that comes again in the next step

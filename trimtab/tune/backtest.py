@@ -59,16 +59,23 @@ def backtest(name: str, policy: Policy, demand: Demand, world: World, lam: float
     """Replay and score. Cost and J are in proportion to the optimum of the same load, bounds and start-up."""
     first = first_pods(policy, float(demand.values[0]) / world.pod_capacity)
     found = replay(policy, demand.values, world, first_pods=first, seed=seed, start=demand.start)
+    return judged(name, policy, found, demand.start, world, lam)
+
+
+def judged(
+    name: str, policy: Policy, found: Run, start: float, world: World, lam: float, from_step: int = 0
+) -> Outcome:
+    """The outcome of a run that began at `start`, or of its part from a step on."""
     needed = pods_needed(found.load, max(1, policy.bounds.min_replicas), world.slo)
-    best = optimum(needed, delay_steps(world.startup_s))
-    days = found.days(DAY_STEPS)
+    best, part = optimum(needed, delay_steps(world.startup_s))[from_step:], found.since(from_step)
+    days = part.days(DAY_STEPS)
     return Outcome(
         policy=name,
         score=score(days, float(best.sum()), lam),
-        provisioning=provisioning(needed, found.ready),
-        worst=worst_hour(found, demand.start),
+        provisioning=provisioning(needed[from_step:], part.ready),
+        worst=worst_hour(part, start + from_step * STEP_S),
         pod_hours=float(days.pods.sum()) / HOUR_STEPS,
-        run=found,
+        run=part,
         best=best,
         why_slow=why_slow(policy, world),
     )

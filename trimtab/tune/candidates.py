@@ -74,14 +74,15 @@ def with_setting(policy: Policy, setting: Setting, pod_capacity: float) -> Polic
 
 
 def on_demand(policy: Policy, pod_capacity: float) -> Policy:
-    """The same policy on the total of the load instead of what each pod reports: the compiled lane's form of it.
+    """The reactive part of a policy on the total of the load: the compiled lane's form of it.
 
-    The two differ where pods are unready or saturated; a total shows the whole demand at once.
+    It differs where pods are unready or saturated, for a total shows the whole demand at once. A forecast or sizes that
+    come on top do not change which reactive settings are good.
     """
     signal = tunable(policy)
     target = target_share(signal, pod_capacity) * pod_capacity
     total = TotalAverage(metric=signal.metric, target=target, tolerance=signal.tolerance)
-    return replace(policy, signals=(total,))
+    return replace(policy, signals=(total,), outlook=None, vertical=policy.vertical if policy.blend else None)
 
 
 def _retargeted(signal: Tunable, setting: Setting, pod_capacity: float) -> Signal:

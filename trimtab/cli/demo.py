@@ -1,0 +1,138 @@
+"""trimtab demo: a small simulated shop, scaled by default HPA and by trimtab; no cluster, no files, one minute."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from trimtab.cli.backtest import COLOURS, PIPED, section
+
+if TYPE_CHECKING:
+    from trimtab.tune.backtest import Outcome
+    from trimtab.tune.shop import Result
+
+HEADINGS = ("workload", "scaled by", "pod hours", "cost", "violations", "churn/day", "J", "how")
+EXPLAINED = 3
+SHOWN_DAYS = 3
+
+
+@click.command(name="demo")
+@click.option(
+    "--html",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=Path("trimtab-demo.html"),
+    show_default=True,
+    help="Where the report is written.",
+)
+def command(html: Path) -> None:
+    """See what trimtab does: four simulated workloads over two weeks, tuned on the first, scored on the second."""
+    from trimtab.web.report import page
+
+    began, console = time.time(), Console(width=None if sys.stdout.isatty() else PIPED, highlight=False)
+    console.print("A simulated shop: four workloads, two weeks. trimtab is tuned on the first week; both are scored")
+    console.print("on the second. 1.00 is the clairvoyant optimum of replicas; a violated pod-minute costs 32.\n")
+    results = _play_all()
+    console.print(_table(results))
+    console.print(f"\n{_headline(results)}\n")
+    _plot(console, results)
+    console.print("\nWhy, in its own words:")
+    for line in _told(results):
+        console.print(f"  {line}", soft_wrap=True)
+    html.parent.mkdir(parents=True, exist_ok=True)
+    sections = [
+        section(one.workload.demand._replace(name=f"{one.workload.name}: {one.workload.about}"), _both(one), [one.how])
+        for one in results
+    ]
+    html.write_text(page("trimtab demo", "The second week of a simulated shop.", sections))
+    console.print(f"\nreport: {html.resolve()}  ({time.time() - began:.0f} s)")
+
+
+def _play_all() -> list[Result]:
+    from trimtab.tune.shop import play, shop
+
+    workloads = shop()
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    console = Console(stderr=True)
+    found: dict[str, Result] = {}
+    with (
+        ProcessPoolExecutor(min(os.cpu_count() or 1, len(workloads))) as pool,
+        Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress,
+    ):
+        task = progress.add_task("Simulating", total=len(workloads))
+        # The slowest first, so that no core waits for it at the end.
+        for future in as_completed([pool.submit(play, one) for one in reversed(workloads)]):
+            found[future.result().workload.name] = future.result()
+            progress.advance(task)
+    return [found[one.name] for one in workloads]
+
+
+def _both(one: Result) -> list[Outcome]:
+    return [one.default, one.ours]
+
+
+def _table(results: list[Result]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for number, heading in enumerate(HEADINGS):
+        table.add_column(heading.upper(), justify="left" if number in (0, 1, len(HEADINGS) - 1) else "right")
+    for one in results:
+        table.add_row(one.workload.name, *_cells(one.default), one.workload.about, style="dim")
+        table.add_row("", *_cells(one.ours), one.how)
+    return table
+
+
+def _cells(one: Outcome) -> tuple[str, ...]:
+    figures = one.score
+    return (
+        one.policy,
+        f"{one.pod_hours:,.0f}",
+        f"{figures.cost:.2f}",
+        f"{figures.violations:.2f}%",
+        f"{figures.churn_per_day:.0f}",
+        f"{figures.j:.2f}",
+    )
+
+
+def _headline(results: list[Result]) -> str:
+    change = float(np.exp(np.mean([np.log(one.ours.score.j / one.default.score.j) for one in results]))) - 1
+    before, after = (
+        np.mean([outcome.score.violations for outcome in each]) for each in zip(*map(_both, results), strict=True)
+    )
+    hours = [sum(outcome.pod_hours for outcome in each) for each in zip(*map(_both, results), strict=True)]
+    return (
+        f"All costs together (J) {change:+.0%}; violations {before:.2f}% to {after:.2f}% of the load; "
+        f"pod hours {hours[1] / hours[0] - 1:+.0%}."
+    )
+
+
+def _plot(console: Console, results: list[Result]) -> None:
+    """The workload that gained most, for a few days."""
+    from trimtab.cli.plot import Line, plot
+    from trimtab.sim.protocol import DAY_STEPS
+
+    most = min(results, key=lambda one: one.ours.score.j / one.default.score.j)
+    shown = slice(SHOWN_DAYS * DAY_STEPS)
+    lines = [Line("optimum", most.ours.best[shown].astype(np.float64), "bright_black")]
+    lines += [
+        Line(one.policy, one.run.replicas[shown].astype(np.float64), colour)
+        for one, colour in zip(_both(most), COLOURS, strict=False)
+    ]
+    console.print(f"{most.workload.name}, replicas over {SHOWN_DAYS} days:")
+    console.print(plot(lines, "day 8", f"day {7 + SHOWN_DAYS}"))
+
+
+def _told(results: list[Result]) -> list[str]:
+    """The first story of each workload, until there are enough; forecasts and resizes are the rarest."""
+    stories = [(one.workload.name, story) for one in results for story in one.decisions]
+    rare = [pair for pair in stories if "forecast" in pair[1] or "memory" in pair[1]]
+    ordered = rare[:2] + [pair for pair in stories if pair not in rare]
+    return [f"{name:7} {story}" for name, story in ordered[:EXPLAINED]]
