@@ -26,8 +26,7 @@ class Sizing:
     def complete(self, seen: Observation, meter: Meter, pods: Pods) -> Observation:
         """The observation with what is known about usage."""
         if seen.at - self._sampled_at >= SAMPLE_S:
-            self._waiting: list[Sample] = []
-        self._sampled_at = seen.at
+            self._sampled_at = seen.at
             self._waiting += [_sample(pod, meter, seen.at) for pod in _some_ready(pods)]
         if seen.at - self._estimated_at >= ESTIMATE_S:
             self._estimate(seen.at)
