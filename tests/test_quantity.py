@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from trimtab.errors import InvalidInput
 from trimtab.quantity import (
+    describe_memory,
     format_cpu,
     format_duration,
     format_memory,
@@ -62,6 +63,11 @@ def test_what_is_no_duration_is_refused(text: str) -> None:
 )
 def test_memory_in_its_plainest_unit(size: float, text: str) -> None:
     assert format_memory(size) == text
+
+
+def test_memory_for_people_is_short() -> None:
+    assert (describe_memory(2**30), describe_memory(2_048_374_000), describe_memory(2e9)) == ("1Gi", "1.91Gi", "2G")
+    assert describe_memory(1_234_567) == "1.18Mi"
 
 
 def test_other_formats() -> None:

@@ -56,6 +56,15 @@ def format_memory(size_bytes: float) -> str:
     return f"{count}{suffix}"
 
 
+def describe_memory(size_bytes: float) -> str:
+    """For people: exact where that is short, else three digits, such as "1.91Gi"."""
+    exact = format_memory(size_bytes)
+    if len(exact) <= 6:
+        return exact
+    scale, suffix = next((unit for unit in _MEMORY_UNITS[:3] if abs(size_bytes) >= unit[0]), (1, ""))
+    return f"{size_bytes / scale:.3g}{suffix}"
+
+
 def format_number(value: float) -> str:
     """A metric value as HPA prints it: whole numbers bare, others in milli."""
     milli = round(value * 1000)

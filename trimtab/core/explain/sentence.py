@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from trimtab.core.model import Decision, Memory, Missing, Observation, Proposal, Reason, RuleName, Step
 from trimtab.policy import Axis, Policy, Record
-from trimtab.quantity import format_cpu, format_memory, format_number
+from trimtab.quantity import describe_memory, format_cpu, format_number
 
 
 class Row(Record, frozen=True):
@@ -112,8 +112,8 @@ def _resizes(seen: Observation, decision: Decision) -> str:
         if size.requests.cpu_cores is not None and size.requests.cpu_cores != old.cpu_cores:
             parts.append(f"{name} cpu {format_cpu(old.cpu_cores or 0)} to {format_cpu(size.requests.cpu_cores)}")
         if size.requests.memory_bytes is not None and size.requests.memory_bytes != old.memory_bytes:
-            new = format_memory(size.requests.memory_bytes)
-            parts.append(f"{name} memory {format_memory(old.memory_bytes or 0)} to {new}")
+            new = describe_memory(size.requests.memory_bytes)
+            parts.append(f"{name} memory {describe_memory(old.memory_bytes or 0)} to {new}")
     return ", ".join(parts)
 
 
@@ -165,7 +165,7 @@ def _proposal_row(one: Proposal) -> Row:
 def _amount(step: Step, amount: float) -> str:
     if step.axis is Axis.CPU:
         return format_cpu(amount)
-    return format_memory(amount) if step.axis is Axis.MEMORY else _count(amount)
+    return describe_memory(amount) if step.axis is Axis.MEMORY else _count(amount)
 
 
 def _count(replicas: float) -> str:
