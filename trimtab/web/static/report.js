@@ -1,3 +1,6 @@
+// Ticks of an undated chart: whole fractions of a day, so that "day 2" stands where day 2 begins.
+const STEPS = [1 / 96, 1 / 24, 1 / 8, 1 / 4, 1 / 2, 1, 2, 7, 14, 28].map((days) => days * 86400);
+
 // One zoomable chart for each element of class "chart"; its data stands in the JSON below it.
 const COLOURS = ["#8b95a5", "#94a3b8", "#0891b2", "#c026d3", "#d97706", "#15803d"];
 const style = getComputedStyle(document.body);
@@ -21,7 +24,7 @@ function draw(place) {
     tzDate: (at) => uPlot.tzDate(new Date(at * 1000), "Etc/UTC"),
     scales: { x: { time: chart.start > 4e8 }, y: { range: (_, low, high) => [0, Math.max(1, high * 1.05)] } },
     axes: [
-      chart.start > 4e8 ? axis : { ...axis, values: (_, at) => at.map((s) => "day " + (s / 86400).toFixed(2)) },
+      chart.start > 4e8 ? axis : { ...axis, incrs: STEPS, values: (_, at) => at.map((s) => "day " + +(s / 86400).toFixed(3)) },
       axis,
     ],
     series: [chart.start > 4e8 ? {} : { value: (_, s) => (s === null ? "" : "day " + (s / 86400).toFixed(3)) }, ...lines],
