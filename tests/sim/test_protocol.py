@@ -16,7 +16,7 @@ from trimtab.errors import InvalidInput, NotEnoughData, TrimtabError
 from trimtab.series import Series
 from trimtab.sim.protocol import DAY_STEPS, delay_steps, hold, load_of
 from trimtab.sim.traces import traces_in
-from trimtab.tune.bench import CONTENDERS, rows_of
+from trimtab.tune.bench import rows_of
 
 DAY_S = 86400
 SHARED = Path(os.environ.get("TRIMTAB_SHARED", Path(__file__).parents[3] / "shared"))
@@ -111,8 +111,7 @@ def test_default_and_retuned_agree_with_the_independent_figures() -> None:
         family, _, member = name.partition("/")
         tunes = load.days <= LONG and not (member and any(one.startswith(family) for one in seen))
         names = ("hpa-default", "hpa-rolling") if tunes else ("hpa-default",)
-        chosen = {key: CONTENDERS[key] for key in names}
-        for row in rows_of(load, chosen, [30.0, 120.0, 600.0], [8.0, 32.0, 128.0]):
+        for row in rows_of(load, names, [30.0, 120.0, 600.0], [8.0, 32.0, 128.0]):
             expected = figures[name, row.init_s, row.lam]
             seen.add(name)
             column = row.policy.replace("-", "_")

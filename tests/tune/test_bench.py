@@ -8,7 +8,7 @@ import pytest
 from trimtab.errors import InvalidInput
 from trimtab.sim.protocol import DAY_STEPS, Load
 from trimtab.sim.window import trailing_mean
-from trimtab.tune.bench import CONTENDERS, Row, contenders, geometric_mean, interval, rows_of, summarise
+from trimtab.tune.bench import Row, check_names, geometric_mean, interval, rows_of, summarise
 from trimtab.tune.candidates import settings
 
 
@@ -25,7 +25,7 @@ def test_the_family_has_135_members_and_hpa_is_one() -> None:
 
 
 def test_retuning_beats_the_default_and_never_the_optimum() -> None:
-    rows = {row.policy: row for row in rows_of(made(), dict(CONTENDERS), [120.0], [32.0])}
+    rows = {row.policy: row for row in rows_of(made(), ["hpa-default", "hpa-rolling"], [120.0], [32.0])}
     default, retuned = rows["hpa-default"], rows["hpa-rolling"]
     assert 1.0 < retuned.j < 0.98 * default.j
     assert retuned.regret == pytest.approx(retuned.j - 1)
@@ -56,4 +56,4 @@ def test_the_interval_holds_the_mean_and_shrinks_with_traces() -> None:
 
 def test_an_unknown_contender_is_named() -> None:
     with pytest.raises(InvalidInput, match=r"hpa-magic.*hpa-default, hpa-rolling"):
-        contenders(["hpa-default", "hpa-magic"])
+        check_names(["hpa-default", "hpa-magic"])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +18,8 @@ from trimtab.cli.options import durations, prices, words
 from trimtab.quantity import format_duration
 
 if TYPE_CHECKING:
-    from trimtab.tune.bench import Summary
+    from trimtab.series import Series
+    from trimtab.tune.bench import Row, Summary
 
 
 @click.command(name="bench")
@@ -64,24 +67,33 @@ def command(
 
     J is pod-steps + LAMBDA x violating load + 8 x starts, over the clairvoyant optimum: 1 cannot be beaten by much.
     """
-    from trimtab.sim.protocol import load_of
     from trimtab.sim.traces import traces_in
-    from trimtab.tune.bench import CONTENDERS, Row, contenders, rows_of, summarise
+    from trimtab.tune.bench import CONTENDERS, Row, check_names, summarise
 
     if lists:
-        click.echo("\n".join(CONTENDERS))
+        click.echo("\n".join(sorted(CONTENDERS)))
         return
     if traces is None:
         raise click.UsageError("--traces is missing: name a folder of Parquet files with timestamp and value")
-    chosen, rows = contenders(names), list[Row]()
-    errors = Console(stderr=True)
-    for name, trace in track(traces_in(traces), "Traces", console=errors, disable=not sys.stderr.isatty()):
-        rows += rows_of(load_of(name, trace), chosen, startups_s, lambdas)
+    check_names(names)
+    found_traces, console, rows = traces_in(traces), Console(stderr=True), list[Row]()
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        jobs = [pool.submit(_one, name, trace, names, startups_s, lambdas) for name, trace in found_traces]
+        for job in track(jobs, "Traces", console=console, transient=True, disable=not console.is_terminal):
+            rows += job.result()
     found = summarise(rows)
     if out is not None:
         content = {"summary": [one.plain() for one in found], "rows": [row.plain() for row in rows]}
         out.write_text(json.dumps(content, indent=1))
     Console(width=None if sys.stdout.isatty() else 140).print(_table(found))
+
+
+def _one(name: str, trace: Series, names: list[str], startups_s: list[float], lambdas: list[float]) -> list[Row]:
+    """One trace, in a process of its own."""
+    from trimtab.sim.protocol import load_of
+    from trimtab.tune.bench import rows_of
+
+    return rows_of(load_of(name, trace), names, startups_s, lambdas)
 
 
 def _table(found: list[Summary]) -> Table:

@@ -119,7 +119,7 @@ class Pods:
             )
         return pod.facts
 
-    def sizes(self) -> dict[str, ContainerSize]:
-        """The size of the template: requests equal limits."""
+    def sizes(self, limited: bool) -> dict[str, ContainerSize]:
+        """The size of the template: limits equal requests, or there are none."""
         size = Size(cpu_cores=self.cores, memory_bytes=self.memory_bytes)
-        return {CONTAINER: ContainerSize(requests=size, limits=size)}
+        return {CONTAINER: ContainerSize(requests=size, limits=size if limited else Size())}

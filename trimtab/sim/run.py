@@ -131,7 +131,7 @@ class _Cluster:
         """One step of work: what is served, what is left, and how busy that makes the pods."""
         world, pods, trail = self.world, self.pods, self.trail
         arriving = load / world.pod_capacity + self.retried
-        capacity = pods.ready_cores / world.pod_cores
+        capacity = pods.ready_cores * world.burst / world.pod_cores
         served = min(arriving + self.backlog, capacity)
         self.backlog, violates = serve(arriving, self.backlog, capacity, world.slo)
         self.retried = arriving * world.retry_share if violates else 0.0
@@ -142,8 +142,9 @@ class _Cluster:
         trail.violating.append(arriving if violates else 0.0)
         trail.killed.append(0)
         memory_bytes = self._remember_memory(step)
-        share = served / capacity if capacity else 0.0
-        self.meter.record(arriving * world.pod_capacity, share, share * pods.ready_cores, memory_bytes)
+        cores = served * world.pod_cores
+        share = cores / pods.ready_cores if pods.ready_cores else 0.0
+        self.meter.record(arriving * world.pod_capacity, share, cores, memory_bytes)
 
     def _billed(self) -> float:
         """Pods of the first size; half of a node's price is taken to be its cores, half its memory."""
@@ -189,7 +190,7 @@ class _Cluster:
             spec_replicas=self.replicas,
             status_replicas=len(pods.all),
             pods=pods.facts(self.start, self.step_s) if self._shows_pods else (),
-            sizes=pods.sizes() if self.sizing else {},
+            sizes=pods.sizes(limited=self.world.burst == 1.0) if self.sizing else {},
             samples=samples,
             outlooks=self.seer(self.meter, at) if self.seer else (),
         )

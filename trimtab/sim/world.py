@@ -43,7 +43,8 @@ class World:
     startup_jitter: tuple[float, float] = (1.0, 1.0)  # each start-up is multiplied by a draw from this range
     slo: float = SLO
     pod_capacity: float = 1.0
-    pod_cores: float = 1.0  # request and limit of a pod before any resize: it cannot use more
+    pod_cores: float = 1.0  # request of a pod before any resize
+    burst: float = 1.0  # limit over request: how far a pod may use more than it asked for
     pod_memory_bytes: float = 1.0 * GIB
     base_memory_bytes: float = 0.25 * GIB  # what a pod uses without doing any work
     memory_load: Floats | None = None  # bytes that all pods share, started or not, step by step

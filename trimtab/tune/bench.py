@@ -13,12 +13,14 @@ import numpy as np
 from trimtab.errors import InvalidInput
 from trimtab.policy import Policy
 from trimtab.series import Floats
-from trimtab.sim import baselines
+from trimtab.sim.baselines import BASELINES, Baseline, hpa
 from trimtab.sim.fast import sweep
 from trimtab.sim.oracle import demand, optimum
-from trimtab.sim.program import program
+from trimtab.sim.program import program, uncovered
 from trimtab.sim.protocol import DAY_STEPS, MIN_PODS, STEP_S, Load, delay_steps
+from trimtab.sim.run import run
 from trimtab.sim.score import Days, score
+from trimtab.sim.world import World
 from trimtab.tune.candidates import Setting, setting_of, settings, with_setting
 from trimtab.tune.rolling import choose, picked
 
@@ -46,20 +48,29 @@ class Row(NamedTuple):
         return _plain(self._asdict())
 
 
-def fixed(policy: Policy) -> Contender:
+def fixed(baseline: Baseline) -> Contender:
     """A policy that stays as it is."""
 
     def days(load: Load, startups_s: Sequence[float], lambdas: Sequence[float]) -> Results:
-        (found,) = sweep_days(load, [policy], startups_s)
+        policy = baseline(load)
+        if uncovered(policy):
+            found = [_simulated(policy, load, startup_s) for startup_s in startups_s]
+        else:
+            (found,) = sweep_days(load, [policy], startups_s)
         return dict.fromkeys(lambdas, found)
 
     return days
 
 
+def _simulated(policy: Policy, load: Load, startup_s: float) -> Days:
+    world = World(startup_s=startup_s)
+    return run(policy, load.values, world, first_pods=load.first_pods, start=load.start).days(DAY_STEPS)
+
+
 def rolling(load: Load, startups_s: Sequence[float], lambdas: Sequence[float]) -> Results:
     """Default HPA, retuned every night by a backtest of the workload's own past."""
     family = settings()
-    default = baselines.hpa()
+    default = hpa()
     found = sweep_days(load, [with_setting(default, one, 1.0) for one in family], startups_s)
     incumbent = family.index(Setting(*setting_of(default, 1.0)))
     return {
@@ -81,25 +92,24 @@ def sweep_days(load: Load, policies: list[Policy], startups_s: Sequence[float]) 
     return sweep(load.values, load.signal, programs, load.first_pods, delays, DAY_STEPS)
 
 
-CONTENDERS: dict[str, Contender] = {DEFAULT: fixed(baselines.hpa()), "hpa-rolling": rolling}
+CONTENDERS: dict[str, Contender] = {"hpa-rolling": rolling} | {
+    name: fixed(baseline) for name, baseline in BASELINES.items()
+}
 
 
-def contenders(names: Sequence[str]) -> dict[str, Contender]:
+def check_names(names: Sequence[str]) -> None:
     unknown = [name for name in names if name not in CONTENDERS]
     if unknown:
-        raise InvalidInput("--policies", unknown[0], f"known are {', '.join(CONTENDERS)}")
-    return {name: CONTENDERS[name] for name in names}
+        raise InvalidInput("--policies", unknown[0], f"known are {', '.join(sorted(CONTENDERS))}")
 
 
-def rows_of(
-    load: Load, chosen: dict[str, Contender], startups_s: Sequence[float], lambdas: Sequence[float]
-) -> list[Row]:
+def rows_of(load: Load, names: Sequence[str], startups_s: Sequence[float], lambdas: Sequence[float]) -> list[Row]:
     """Every contender on one trace."""
     first, needed = load.warmup_days, demand(load.values, MIN_PODS)
     best = [float(optimum(needed, delay_steps(one))[first * DAY_STEPS :].sum()) for one in startups_s]
     rows = []
-    for name, contender in chosen.items():
-        results = contender(load, startups_s, lambdas)
+    for name in names:
+        results = CONTENDERS[name](load, startups_s, lambdas)
         rows += [
             _row(load.name, startup_s, lam, name, results[lam][index].since(first), best[index])
             for index, startup_s in enumerate(startups_s)

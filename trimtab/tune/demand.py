@@ -95,3 +95,11 @@ def check_unit(demand: Demand, capacity: float, where: str) -> None:
     if peak < LEAST_PODS or peak > MOST_PODS:
         value = f"its peak of {demand.values.max():g} would keep {peak:.2g} pods busy"
         raise InvalidInput(where, value, f"is it in the unit of the target? One pod carries {capacity:g} at 100 %")
+
+
+def idle_note(demand: Demand, capacity: float, min_replicas: int) -> str:
+    """A load that never needs more than the floor compares nothing; most often its unit is not the target's."""
+    peak = float(demand.values.max())
+    if peak > min_replicas * capacity:
+        return ""
+    return f"the load peaks at {peak:g}, which minReplicas ({min_replicas}) carries: is it in the unit of the target?"
