@@ -73,7 +73,7 @@ def command(
     """
     from trimtab.sim.world import World
     from trimtab.tune.backtest import backtest
-    from trimtab.tune.demand import check_unit
+    from trimtab.tune.demand import check_unit, idle_note
     from trimtab.tune.demand import pod_capacity as capacity_of
     from trimtab.tune.limits import broken, parse_limit
 
@@ -96,7 +96,8 @@ def command(
         backtest(one.name, one.policy, demand, world, lam)
         for one in track(subjects, "Policies", console=console, transient=True, disable=not console.is_terminal)
     ]
-    notes = [text for text in (*demand.notes, note) if text]
+    idle = idle_note(demand, capacity, subjects[0].policy.bounds.min_replicas)
+    notes = [text for text in (*demand.notes, note, idle) if text]
     _print(outcomes, demand, notes, quiet=str(out) == "-")
     _write(outcomes, demand, notes, lam, startup, html, out)
     judged = outcomes[1:] if compare else outcomes  # the first of a comparison is what there is already
