@@ -55,6 +55,8 @@ if TYPE_CHECKING:
 )
 @click.option("--json", "out", type=click.Path(dir_okay=False, path_type=Path), help="Write every row to this file.")
 @click.option("--list", "lists", is_flag=True, help="Print the contenders that are known.")
+@click.option("--thesis", is_flag=True, help="Replay the evaluation of document 003 instead.")
+@click.option("--seeds", type=click.IntRange(2, 1000), default=30, show_default=True, help="Runs of --thesis.")
 def command(
     traces: Path | None,
     startups_s: list[float],
@@ -62,6 +64,8 @@ def command(
     names: list[str],
     out: Path | None,
     lists: bool,
+    thesis: bool,
+    seeds: int,
 ) -> None:
     """Run the benchmark protocol over every trace of a folder.
 
@@ -72,6 +76,9 @@ def command(
 
     if lists:
         click.echo("\n".join(sorted(CONTENDERS)))
+        return
+    if thesis:
+        _thesis(seeds, out)
         return
     if traces is None:
         raise click.UsageError("--traces is missing: name a folder of Parquet files with timestamp and value")
@@ -86,6 +93,25 @@ def command(
         content = {"summary": [one.plain() for one in found], "rows": [row.plain() for row in rows]}
         out.write_text(json.dumps(content, indent=1))
     Console(width=None if sys.stdout.isatty() else 140).print(_table(found))
+
+
+def _thesis(seeds: int, out: Path | None) -> None:
+    from trimtab.sim.thesis_replay import PUBLISHED, replay
+
+    found = [replay(*key, seeds) for key in PUBLISHED]
+    if out is not None:
+        rows = [one._asdict() | {"published": one.published and one.published._asdict()} for one in found]
+        out.write_text(json.dumps({"thesis": rows}, indent=1))
+    table = Table(box=None, pad_edge=False, title="Document 003: predictive against reactive, above zero is better")
+    for heading in ("PATTERN", "WINDOWS"):
+        table.add_column(heading)
+    for heading in ("MEAN", "STD", "Z", "P", "PUBLISHED MEAN", "STD", "Z", "P", f"PAIRED T, {seeds} SEEDS", "P"):
+        table.add_column(heading, justify="right")
+    for one in found:
+        ours = (f"{value:+.3f}" for value in (one.mean, one.std, one.z, one.p))
+        theirs = (f"{value:+.3f}" for value in one.published) if one.published else ("", "", "", "")
+        table.add_row(one.pattern, one.version, *ours, *theirs, f"{one.paired_t:+.2f}", f"{one.paired_p:.3f}")
+    Console(width=None if sys.stdout.isatty() else 140).print(table)
 
 
 def _one(name: str, trace: Series, names: list[str], startups_s: list[float], lambdas: list[float]) -> list[Row]:

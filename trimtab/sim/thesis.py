@@ -91,9 +91,9 @@ def compare(ours: Floats, theirs: Floats) -> Trial:
     n, mean, std = len(difference), float(difference.mean()), float(difference.std())
     z = mean / std if std else 0.0
     paired_t = mean / (float(difference.std(ddof=1)) / sqrt(n)) if std and n > 1 else 0.0
-    return Trial(n, mean, std, z, _upper_tail(z), paired_t, _upper_tail(paired_t))
+    return Trial(n, mean, std, z, upper_tail(z), paired_t, upper_tail(paired_t))
 
 
-def _upper_tail(z: float) -> float:
+def upper_tail(z: float) -> float:
     """1 - Phi(z)."""
     return erfc(z / sqrt(2.0)) / 2.0
