@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: help test check demo bench lock clean
+.PHONY: help test check demo bench bench-docs lock clean
 
 help: ## Show this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -31,6 +31,16 @@ demo: $(READY) ## See what trimtab does, on this machine, without a cluster
 
 bench: $(READY) ## Run every benchmark; each ends with one line of JSON
 	@set -e; for file in benchmarks/[a-z]*.py; do echo "== $$file"; $(BIN)/python $$file; done
+
+EVERYBODY := hpa-default,hpa-rolling,hpa-cpu,keda,custom-hpa,watermark,schedule,predictive-hpa,ehpa,hpa-seasonal
+
+bench-docs: $(READY) ## Write docs/benchmark.md from a run over TRACES=FOLDER of Parquet traces (an hour)
+	@test -n "$(TRACES)" || { echo "say which traces: make bench-docs TRACES=FOLDER"; exit 2; }
+	@mkdir -p out
+	@$(BIN)/trimtab bench --traces $(TRACES) --json out/bench.json
+	@$(BIN)/trimtab bench --traces $(TRACES) --init 2m --lambda 32 --policies $(EVERYBODY) --json out/bench-everybody.json
+	@$(BIN)/trimtab bench --thesis --seeds 100 --json out/bench-thesis.json
+	@$(BIN)/python benchmarks/pages/benchmark.py out docs/benchmark.md
 
 lock: $(READY) ## Resolve the dependencies again into requirements/
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
