@@ -100,8 +100,8 @@ time. [docs/backtest.md](backtest.md) says how to do the same with a load of you
 
 ## Default HPA and HPA retuned every night
 
-`hpa-default` has a target of 70 % on the rate of requests, 10 % tolerance and five minutes of stabilisation. `hpa-
-rolling` is what `trimtab tune` does: the best of 135 such settings on the workload's own days so far, changed only
+`hpa-default` has a target of 70 % on the rate of requests, 10 % tolerance and five minutes of stabilisation.
+`hpa-rolling` is what `trimtab tune` does: the best of 135 such settings on the workload's own days so far, changed only
 for a gain of 2 %.
 
 {headline}

@@ -157,9 +157,9 @@ def _row(one: Outcome) -> tuple[str, ...]:
 
 
 def when(at: float) -> str:
-    """A moment as people read it; a made-up load begins at day 0."""
+    """A moment as people read it; a made-up load begins on day 1."""
     if at < 400 * 86400:
-        return f"day {int(at // 86400)} {int(at % 86400 // 3600):02d}:00"
+        return f"day {int(at // 86400) + 1} {int(at % 86400 // 3600):02d}:00"
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M")
 
 

@@ -19,6 +19,7 @@ from trimtab.cli.backtest import COLOURS, PIPED, section
 
 if TYPE_CHECKING:
     from trimtab.tune.backtest import Outcome
+    from trimtab.tune.demand import Demand
     from trimtab.tune.shop import Result
 
 HEADINGS = ("workload", "scaled by", "pod hours", "cost", "violations", "churn/day", "J", "how")
@@ -49,10 +50,7 @@ def command(html: Path) -> None:
     for line in _told(results):
         console.print(f"  {line}", soft_wrap=True)
     html.parent.mkdir(parents=True, exist_ok=True)
-    sections = [
-        section(one.workload.demand._replace(name=f"{one.workload.name}: {one.workload.about}"), _both(one), [one.how])
-        for one in results
-    ]
+    sections = [section(_second_week(one), _both(one), [one.how, *one.decisions]) for one in results]
     html.write_text(page("trimtab demo", "The second week of a simulated shop.", sections))
     console.print(f"\nreport: {html.resolve()}  ({time.time() - began:.0f} s)")
 
@@ -74,6 +72,13 @@ def _play_all() -> list[Result]:
             found[future.result().workload.name] = future.result()
             progress.advance(task)
     return [found[one.name] for one in workloads]
+
+
+def _second_week(one: Result) -> Demand:
+    from trimtab.tune.shop import WEEK
+
+    demand, title = one.workload.demand, f"{one.workload.name}: {one.workload.about}"
+    return demand._replace(name=title, values=demand.values[WEEK:], start=WEEK * 15.0)
 
 
 def _both(one: Result) -> list[Outcome]:

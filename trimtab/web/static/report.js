@@ -6,6 +6,12 @@ const COLOURS = ["#8b95a5", "#94a3b8", "#0891b2", "#c026d3", "#d97706", "#15803d
 const style = getComputedStyle(document.body);
 const ink = style.getPropertyValue("--soft"), grid = style.getPropertyValue("--line");
 
+// A made-up load begins on day 1 of nowhere; a recorded one has a calendar.
+function day(second) {
+  const clock = new Date(second * 1000).toISOString().slice(11, 16);
+  return "day " + (Math.floor(second / 86400) + 1) + (clock === "00:00" ? "" : " " + clock);
+}
+
 function draw(place) {
   const chart = JSON.parse(place.querySelector("script").textContent);
   const times = chart.lines[0].values.map((_, step) => chart.start + step * chart.step_s);
@@ -24,10 +30,10 @@ function draw(place) {
     tzDate: (at) => uPlot.tzDate(new Date(at * 1000), "Etc/UTC"),
     scales: { x: { time: chart.start > 4e8 }, y: { range: (_, low, high) => [0, Math.max(1, high * 1.05)] } },
     axes: [
-      chart.start > 4e8 ? axis : { ...axis, incrs: STEPS, values: (_, at) => at.map((s) => "day " + +(s / 86400).toFixed(3)) },
+      chart.start > 4e8 ? axis : { ...axis, space: 90, incrs: STEPS, values: (_, at) => at.map(day) },
       axis,
     ],
-    series: [chart.start > 4e8 ? {} : { value: (_, s) => (s === null ? "" : "day " + (s / 86400).toFixed(3)) }, ...lines],
+    series: [chart.start > 4e8 ? {} : { label: "Time", value: (_, s) => (s === null ? "" : day(s)) }, ...lines],
     cursor: { sync: { key: "all" } },
   };
   const drawn = new uPlot(options, [times, ...chart.lines.map((line) => line.values)], place);
