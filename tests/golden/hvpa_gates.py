@@ -98,6 +98,24 @@ def window_contains(case: Case) -> None:
     assert found == case["expected"]["contains"]
 
 
+def window_lengths(case: Case) -> None:
+    """From its begin, a window lasts until the clock next shows its end."""
+    hours = []
+    for begin, end in ((int(first) * 3600, int(last) * 3600) for first, last in case["input"]["windows"]):
+        until = maintenance_window.next_begin(Window(begin_s=end, end_s=begin), float(begin))
+        assert until is not None
+        hours.append((until - begin) / 3600)
+    assert hours == case["expected"]["hours"]
+
+
+def window_wraps(case: Case) -> None:
+    """So much later the clock shows the expected second, and no other."""
+    later = float(_second(case["input"]["time"]) + _second(case["input"]["add"]))
+    second = _second(case["expected"]["time"])
+    assert maintenance_window.contains(Window(begin_s=second, end_s=second), later)
+    assert not maintenance_window.contains(Window(begin_s=second + 1, end_s=second + 1), later)
+
+
 def window_clock(case: Case) -> None:
     assert clock_s(case["input"]["value"]) == _second(case["expected"]["utc"])
 
@@ -182,10 +200,10 @@ AS_WRITTEN: dict[str, Callable[[Axis], Gate]] = {
 
 
 def precedence(case: Case) -> None:
-    """The gates in the order of their precedence: the first of those left is always the reason. Weights come before
-    all of them, because a stage of weight 0 leaves no move to hold."""
-    order = [reason for reason in case["expected"]["order"] if reason != "Weight"]
-    axis = Axis.CPU if case["id"] == "prec-vpa" else Axis.REPLICAS
+    """The gates in the order of their precedence: the first of those left is always the reason. Weights and the paradox
+    belong to the blend, which leaves no move to hold."""
+    order = [reason for reason in case["expected"]["order"] if reason not in ("Weight", "ParadoxicalScaling")]
+    axis = Axis.REPLICAS if case["id"] == "prec-hpa" else Axis.CPU
     gates = [AS_WRITTEN[reason](axis) for reason in order]
     for index, reason in enumerate(order):
         step = _held(tuple(gates[index:]), axis, 2.0, 3.0, Memory(up_at=AT))
