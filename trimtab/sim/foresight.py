@@ -13,7 +13,8 @@ from trimtab.sim.meter import Meter
 SHORT_SIGHTED = ("linear",)  # they look at minutes, the others at weeks
 COARSE_S = 300.0
 REFRESH_S = 60.0  # of an outlook that could not be made
-SHORT_HISTORY_S, HISTORY_S = 3600.0, 15 * 86400.0
+HISTORY_S = {"linear": 3600.0, "holtWinters": 4 * 86400.0}  # PHPA keeps four seasons
+LONGEST_S = 15 * 86400.0
 
 
 class Seer:
@@ -52,7 +53,7 @@ class Seer:
         return meter.cores if isinstance(signal, Utilization) else meter.totals
 
     def _look(self, at: float) -> tuple[Outlook | Missing, ...]:
-        keep = int((SHORT_HISTORY_S if self._fold == 1 else HISTORY_S) / self._step_s)
+        keep = int(HISTORY_S.get(self._choice.model, LONGEST_S) / self._step_s)
         values = np.array([row[-keep:] for row in self._rows])
         first = len(self._rows[0]) - values.shape[1]
         names = tuple(signal.metric.label for signal in self._signals)
