@@ -8,7 +8,7 @@ import pytest
 from trimtab.errors import InvalidInput
 from trimtab.sim.protocol import DAY_STEPS, Load
 from trimtab.sim.window import trailing_mean
-from trimtab.tune.bench import Row, check_names, geometric_mean, interval, rows_of, summarise
+from trimtab.tune.bench import Row, check_names, geometric_mean, interval, rolling, rows_of, summarise
 from trimtab.tune.candidates import settings
 
 
@@ -57,3 +57,14 @@ def test_the_interval_holds_the_mean_and_shrinks_with_traces() -> None:
 def test_an_unknown_contender_is_named() -> None:
     with pytest.raises(InvalidInput, match=r"hpa-magic.*hpa-default, hpa-rolling"):
         check_names(["hpa-default", "hpa-magic"])
+
+
+def test_the_retuned_policy_looks_at_earlier_days_only() -> None:
+    load, day = made(), 4
+    values = load.values.copy()
+    values[day * DAY_STEPS :] = np.random.default_rng(7).uniform(0, 60, len(values) - day * DAY_STEPS)
+    changed = Load(load.name, values, trailing_mean(values, 4))
+    before, after = (rolling(one, [120.0], [32.0])[32.0][0] for one in (load, changed))
+    for column, other in zip(before, after, strict=True):
+        assert (column[:day] == other[:day]).all()
+    assert (before.pods[day:] != after.pods[day:]).any()

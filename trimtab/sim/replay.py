@@ -40,6 +40,7 @@ def replay(policy: Policy, load: Floats, world: World, *, first_pods: int, seed:
         replicas=replicas,
         ready=ready,
         billed=replicas.astype(np.float64),
+        requested=replicas.astype(np.float64),
         violating=violating_load(pods, ready, world.slo),
         killed=np.zeros(len(pods), dtype=np.int32),
         starts=int(np.maximum(np.diff(replicas), 0).sum()),

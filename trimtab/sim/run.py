@@ -39,6 +39,7 @@ class Run:
     replicas: Counts
     ready: Counts
     billed: Floats  # pods of the first size
+    requested: Floats  # cores, in pods of the first size
     violating: Floats  # load that met a violated service level
     killed: Counts  # pods that ran out of memory
     refusals: int = 0  # writes that the API server refused
@@ -56,7 +57,7 @@ class Run:
         return self._part(slice(step))
 
     def _part(self, part: slice) -> Run:
-        arrays = ("load", "replicas", "ready", "billed", "violating", "killed")
+        arrays = ("load", "replicas", "ready", "billed", "requested", "violating", "killed")
         return replace(self, **{name: getattr(self, name)[part] for name in arrays})
 
     def days(self, day_steps: int) -> Days:
@@ -92,6 +93,7 @@ class _Trail:
     replicas: list[int] = field(default_factory=list)
     ready: list[int] = field(default_factory=list)
     billed: list[float] = field(default_factory=list)
+    requested: list[float] = field(default_factory=list)
     violating: list[float] = field(default_factory=list)
     killed: list[int] = field(default_factory=list)
 
@@ -139,6 +141,7 @@ class _Cluster:
         trail.replicas.append(len(pods.all))
         trail.ready.append(pods.ready)
         trail.billed.append(self._billed() if self.sizing else len(pods.all))
+        trail.requested.append(self._requested() if self.sizing else len(pods.all))
         trail.violating.append(arriving if violates else 0.0)
         trail.killed.append(0)
         memory_bytes = self._remember_memory(step)
@@ -150,6 +153,9 @@ class _Cluster:
         """Pods of the first size; half of a node's price is taken to be its cores, half its memory."""
         cores, memory_bytes = self.world.pod_cores, self.world.pod_memory_bytes
         return sum(pod.cores / cores + pod.memory_bytes / memory_bytes for pod in self.pods.all) / 2
+
+    def _requested(self) -> float:
+        return sum(pod.cores for pod in self.pods.all) / self.world.pod_cores
 
     def _remember_memory(self, step: int) -> float:
         """What each pod keeps in memory; one that outgrows its limit is killed."""
@@ -241,6 +247,7 @@ class _Cluster:
             replicas=np.array(trail.replicas, dtype=np.int32),
             ready=np.array(trail.ready, dtype=np.int32),
             billed=np.array(trail.billed, dtype=np.float64),
+            requested=np.array(trail.requested, dtype=np.float64),
             violating=np.array(trail.violating),
             killed=np.array(trail.killed, dtype=np.int32),
             refusals=self.refusals,

@@ -13,7 +13,7 @@ from trimtab.sim.oracle import optimum
 from trimtab.sim.protocol import DAY_STEPS, DEFAULT_TARGET, STEP_S, delay_steps
 from trimtab.sim.replay import replay, why_slow
 from trimtab.sim.run import Run
-from trimtab.sim.score import Counts, Provisioning, Score, provisioning, score
+from trimtab.sim.score import Counts, Provisioning, Score, oom_share, provisioning, score, slack
 from trimtab.sim.world import World
 from trimtab.tune.demand import Demand
 
@@ -35,6 +35,8 @@ class Outcome(NamedTuple):
     provisioning: Provisioning
     worst: Hour
     pod_hours: float
+    slack: float  # percent of the requested cores that nobody used
+    oom: float  # pods killed for memory, in percent of those that ran
     run: Run
     best: Counts  # what the optimum bills, by step
     why_slow: str
@@ -51,7 +53,8 @@ class Outcome(NamedTuple):
             "under": self.provisioning.under,
             "over": self.provisioning.over,
             "podHours": self.pod_hours,
-            "kills": float(self.run.kills),
+            "slack": self.slack,
+            "oom": self.oom,
         }
 
 
@@ -75,6 +78,8 @@ def judged(
         provisioning=provisioning(needed[from_step:], part.ready),
         worst=worst_hour(part, start + from_step * STEP_S),
         pod_hours=float(days.pods.sum()) / HOUR_STEPS,
+        slack=slack(np.minimum(part.load, part.requested), part.requested),
+        oom=oom_share(part.kills, int(part.replicas[0]) + int(np.maximum(np.diff(part.replicas), 0).sum())),
         run=part,
         best=best,
         why_slow=why_slow(policy, world),

@@ -13,8 +13,8 @@ from typing import NamedTuple
 from trimtab.errors import InvalidInput
 from trimtab.tune.backtest import Outcome
 
-FIGURES = ("cost", "violations", "churn", "j", "regret", "worst", "under", "over", "podHours", "kills")
-PERCENT = ("violations", "worst", "under", "over")  # these are percent already
+FIGURES = ("cost", "violations", "churn", "j", "regret", "worst", "under", "over", "slack", "oom", "podHours")
+PERCENT = ("violations", "worst", "under", "over", "slack", "oom")  # these are percent already
 _LIMIT = re.compile(r"\s*(\w+)\s*(>=|<=|>|<)\s*([+-]?)(\d+\.?\d*|\.\d+)\s*(%?)\s*")
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
     ">": operator.gt,
