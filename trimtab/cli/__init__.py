@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import warnings
 from typing import Any
 
 import click
@@ -32,6 +33,11 @@ COMMANDS = {
 }
 
 
+def _note(message: Warning | str, *where: object, **more: object) -> None:
+    """A warning is for the person at the terminal, who does not care which line it comes from."""
+    click.echo(f"note: {message}", err=True)
+
+
 class Lazy(click.Group):
     """A group that imports a command's module when it is called, so that `--help` takes no time."""
 
@@ -51,7 +57,9 @@ class Lazy(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            with warnings.catch_warnings():
+                warnings.showwarning = _note
+                return super().invoke(ctx)
         except TrimtabError as error:
             click.echo(f"trimtab: {error}", err=True)
             ctx.exit(error.exit_code)
