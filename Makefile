@@ -32,13 +32,13 @@ demo: $(READY) ## See what trimtab does, on this machine, without a cluster
 bench: $(READY) ## Run every benchmark; each ends with one line of JSON
 	@set -e; for file in benchmarks/[a-z]*.py; do echo "== $$file"; $(BIN)/python $$file; done
 
-EVERYBODY := hpa-default,hpa-rolling,hpa-cpu,keda,custom-hpa,watermark,schedule,predictive-hpa,ehpa,hpa-seasonal
+EVERYBODY := hpa-default,hpa-rolling,hpa-cpu,keda,custom-hpa,watermark,schedule,predictive-hpa,predictive-hpa-exact,ehpa,holt-winters,hpa-seasonal
 
-bench-docs: $(READY) ## Write docs/benchmark.md from a run over TRACES=FOLDER of Parquet traces (an hour)
+bench-docs: $(READY) ## Write docs/benchmark.md from a run over TRACES=FOLDER of Parquet traces (half an hour)
 	@test -n "$(TRACES)" || { echo "say which traces: make bench-docs TRACES=FOLDER"; exit 2; }
 	@mkdir -p out
 	@$(BIN)/trimtab bench --traces $(TRACES) --json out/bench.json
-	@$(BIN)/trimtab bench --traces $(TRACES) --init 2m --lambda 32 --policies $(EVERYBODY) --json out/bench-everybody.json
+	@$(BIN)/trimtab bench --traces $(TRACES) --match '*_1min' --init 2m --lambda 32 --policies $(EVERYBODY) --json out/bench-everybody.json
 	@$(BIN)/trimtab bench --thesis --seeds 100 --json out/bench-thesis.json
 	@$(BIN)/python benchmarks/pages/benchmark.py out docs/benchmark.md
 

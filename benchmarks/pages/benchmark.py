@@ -26,6 +26,7 @@ def main(folder: str, page: str) -> None:
         fine_traces=len({row.trace for row in fine}),
         fine=markdown([one for one in summarise(fine) if one.lam == 32]),
         everybody=markdown(sorted(summarise(everybody), key=lambda one: one.j)),
+        everybody_traces=len({row.trace for row in everybody}),
         thesis=thesis_table(thesis),
         seeds=thesis[0]["seeds"],
     )
@@ -112,8 +113,8 @@ The {fine_traces} traces recorded every minute or faster, where nothing is held 
 
 ## Everybody's policies
 
-As they are out of the box, at a start-up of two minutes: the policies of others are policies of ours here, run by
-the same code.
+As they are out of the box, at a start-up of two minutes, on the {everybody_traces} traces recorded every minute: the
+policies of others are policies of ours here, run by the same code.
 
 {everybody}
 

@@ -75,6 +75,9 @@ def test_which_traces_of_a_folder_count(tmp_path: Path) -> None:
     write(tmp_path / "fleet_x_mem_5min.parquet", weeks * 3, values, names)
     found = [name for name, _ in traces_in(tmp_path)]
     assert found == ["fleet_x_cpu_5min/b", "fleet_x_cpu_5min/c", "good_5min"]
+    assert [name for name, _ in traces_in(tmp_path, "fleet_*/c")] == ["fleet_x_cpu_5min/c"]
+    with pytest.raises(InvalidInput, match=r"--match: 'web_.': .*good_5min"):
+        traces_in(tmp_path, "web_*")
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 @click.option(
     "--traces", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Folder of Parquet traces."
 )
+@click.option("--match", default="*", show_default=True, help="Only traces whose name matches, such as '*_1min'.")
 @click.option(
     "--init",
     "startups_s",
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
 @click.option("--seeds", type=click.IntRange(2, 1000), default=30, show_default=True, help="Runs of --thesis.")
 def command(
     traces: Path | None,
+    match: str,
     startups_s: list[float],
     lambdas: list[float],
     names: list[str],
@@ -83,7 +85,7 @@ def command(
     if traces is None:
         raise click.UsageError("--traces is missing: name a folder of Parquet files with timestamp and value")
     check_names(names)
-    found_traces, console, rows = traces_in(traces), Console(stderr=True), list[Row]()
+    found_traces, console, rows = traces_in(traces, match), Console(stderr=True), list[Row]()
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         jobs = [pool.submit(_one, name, trace, names, startups_s, lambdas) for name, trace in found_traces]
         for job in track(jobs, "Traces", console=console, transient=True, disable=not console.is_terminal):

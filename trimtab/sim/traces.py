@@ -7,6 +7,7 @@ at most 5 minutes and 7 whole days, and of each fleet of CPU the first 8 series 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +22,17 @@ FLEET_SERIES = 8
 _DAY_S = 86400
 
 
-def traces_in(folder: Path) -> list[tuple[str, Series]]:
-    """Every trace of the protocol with its name, files in order of their names."""
+def traces_in(folder: Path, match: str = "*") -> list[tuple[str, Series]]:
+    """Every trace of the protocol with its name, files in order of their names; a pattern leaves others out."""
     files = sorted(folder.glob("*.parquet"))
     if not files:
         raise InvalidInput("--traces", str(folder), "name a folder with Parquet files of timestamp and value")
     found = [trace for file in files for trace in _traces_of(file)]
     if not found:
         raise NotEnoughData(f"{folder}: no trace has steps of at most 5 minutes and 7 whole days")
-    return found
+    if chosen := [(name, trace) for name, trace in found if fnmatch(name, match)]:
+        return chosen
+    raise InvalidInput("--match", match, f"{folder} has {', '.join(name for name, _ in found[:5])} and others")
 
 
 def _traces_of(file: Path) -> Iterator[tuple[str, Series]]:
