@@ -333,6 +333,13 @@ def test_document_003_predicts_per_pod_utilisation(exact: bool, replicas: int) -
     assert decide(policy, seen, Memory()).plan.replicas == replicas
 
 
+def test_only_document_003s_program_may_replace_the_present() -> None:
+    """Crane's exact DSP is another program: its prediction is one more metric, and the highest wins."""
+    policy = hpa(60, outlook=OutlookChoice(model="dsp", exact=True), settle=())
+    seen = replace(busy(4, 0.75), outlooks=(_outlook(1.0),))
+    assert decide(policy, seen, Memory()).plan.replicas == 5
+
+
 # --- the scale point -------------------------------------------------------------------------------------------------
 
 

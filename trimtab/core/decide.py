@@ -69,8 +69,8 @@ def _without_metrics(policy: Policy, seen: Observation, memory: Memory, verdict:
 
 
 def _heard(policy: Policy, proposals: list[Proposal]) -> list[Proposal]:
-    """In a forecast's exact mode its prediction replaces the present value, as its source does; else it only adds."""
-    if policy.outlook is None or not policy.outlook.exact:
+    """A forecast only adds; but document 003's program, in its exact mode, puts its line in the place of the present."""
+    if policy.outlook is None or not policy.outlook.exact or policy.outlook.model != "linear":
         return proposals
     usable = [one for one in proposals if one.forecast and not isinstance(one.replicas, Missing)]
     return [replace(one, forecast=False) for one in usable] or proposals
