@@ -113,7 +113,7 @@ The {fine_traces} traces recorded every minute or faster, where nothing is held 
 
 ## Everybody's policies
 
-As they are out of the box, at a start-up of two minutes, on the {everybody_traces} traces recorded every minute: the
+As they are out of the box, at a start-up of two minutes, on {everybody_traces} traces recorded every minute or faster: the
 policies of others are policies of ours here, run by the same code.
 
 {everybody}

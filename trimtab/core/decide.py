@@ -69,7 +69,7 @@ def _without_metrics(policy: Policy, seen: Observation, memory: Memory, verdict:
 
 
 def _heard(policy: Policy, proposals: list[Proposal]) -> list[Proposal]:
-    """A forecast only adds; but document 003's program, in its exact mode, puts its line in the place of the present."""
+    """A forecast only adds; only document 003's program, in exact mode, puts its line in the place of the present."""
     if policy.outlook is None or not policy.outlook.exact or policy.outlook.model != "linear":
         return proposals
     usable = [one for one in proposals if one.forecast and not isinstance(one.replicas, Missing)]
