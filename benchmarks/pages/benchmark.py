@@ -113,8 +113,8 @@ The {fine_traces} traces recorded every minute or faster, where nothing is held 
 
 ## Everybody's policies
 
-As they are out of the box, at a start-up of two minutes, on {everybody_traces} traces recorded every minute or faster: the
-policies of others are policies of ours here, run by the same code.
+As they are out of the box, at a start-up of two minutes, on {everybody_traces} traces recorded every minute or
+faster: the policies of others are policies of ours here, run by the same code.
 
 {everybody}
 
