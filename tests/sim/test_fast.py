@@ -36,12 +36,15 @@ from trimtab.policy import (
     TotalAverage,
     UpLimit,
     Velocity,
+    Vertical,
 )
 from trimtab.series import Floats
-from trimtab.sim.fast import replay, sweep
+from trimtab.sim.fast import sweep
 from trimtab.sim.program import program, uncovered
+from trimtab.sim.replay import replay as replay_any
+from trimtab.sim.replay import why_slow
 from trimtab.sim.run import run
-from trimtab.sim.score import measure
+from trimtab.sim.score import Counts, measure
 from trimtab.sim.window import trailing_mean
 from trimtab.sim.world import World
 
@@ -90,7 +93,14 @@ def policies(draw: st.DrawFn) -> Policy:
     settle = draw(windows) + draw(st.lists(rules, max_size=4, unique_by=type))
     least = draw(st.integers(1, 3))
     bounds = Bounds(min_replicas=least, max_replicas=least + draw(st.sampled_from([0, 5, 40])))
-    return Policy(signals=(signal,), settle=tuple(draw(st.permutations(settle))), bounds=bounds)
+    ahead = OutlookChoice(model="linear", horizon_s=draw(st.sampled_from([15.0, 60.0, 600.0])))
+    looks = isinstance(signal, TotalAverage) and draw(st.integers(0, 3)) == 0
+    return Policy(
+        signals=(signal,),
+        settle=tuple(draw(st.permutations(settle))),
+        bounds=bounds,
+        outlook=ahead if looks else None,
+    )
 
 
 @st.composite
@@ -106,11 +116,17 @@ def runs(draw: st.DrawFn) -> tuple[Policy, Floats, int]:
     return policy, np.repeat(np.array(load), held), draw(st.integers(1, 50))
 
 
+def replay(load: Floats, policy: Policy, first_pods: int) -> Counts:
+    """The lane, by the same door as everybody's."""
+    assert not why_slow(policy, World())
+    return replay_any(policy, load, World(), first_pods=first_pods).replicas
+
+
 def first_difference(policy: Policy, load: Floats, first_pods: int) -> str:
     """Where lane and decide() part, with decide()'s explanation; empty when they never do."""
     seen: list[tuple[Observation, Memory, Decision]] = []
     slow = run(policy, load, first_pods=first_pods, watch=lambda *one: seen.append(one)).replicas
-    fast = replay(trailing_mean(load, 4), program(policy, STEP_S), first_pods)
+    fast = replay(load, policy, first_pods)
     different = np.flatnonzero(slow != fast)
     if not len(different):
         return ""
@@ -130,7 +146,7 @@ def test_lane_and_decide_agree_in_every_step(drawn: tuple[Policy, Floats, int]) 
 def test_a_difference_is_shown_with_its_explanation(monkeypatch: pytest.MonkeyPatch) -> None:
     import tests.sim.test_fast as here
 
-    monkeypatch.setattr(here, "replay", lambda signal, program, first: np.full(len(signal), first, dtype=np.int32))
+    monkeypatch.setattr(here, "replay", lambda load, policy, first: np.full(len(load), first, dtype=np.int32))
     shown = first_difference(on_load(), np.array([1.0, 9.0, 9.0]), 2)
     assert shown.startswith("step 2: lane 2, decide() 6")
 
@@ -146,6 +162,14 @@ def test_a_long_run_agrees_and_is_scored_alike() -> None:
     assert measure(load, slow.replicas, 8, 5760).violating == pytest.approx(slow.days(5760).violating)
 
 
+def test_a_seasonal_forecast_agrees_too() -> None:
+    steps = np.arange(4 * 5760)
+    load = 20 + 15 * np.sin(steps * 2 * np.pi / 5760)
+    policy = replace(on_load(), outlook=OutlookChoice(model="seasonal", horizon_s=600.0, quantile=0.9))
+    assert first_difference(policy, load, 30) == ""
+    assert (replay(load, policy, 30) != replay(load, on_load(), 30)).any(), "the forecast says something"
+
+
 two_windows = (Stabilise(), StabiliseMax())
 span = Span(name="night", start=0, end=9, max_replicas=3)
 
@@ -155,7 +179,8 @@ span = Span(name="night", start=0, end=9, max_replicas=3)
     [
         pytest.param(on_cpu(), "one signal", id="per-pod signal"),
         pytest.param(replace(on_load(), signals=()), "one signal", id="no signal"),
-        pytest.param(replace(on_load(), outlook=OutlookChoice()), "forecast", id="forecast"),
+        pytest.param(replace(on_load(), outlook=OutlookChoice(exact=True)), "forecast is of each pod", id="forecast"),
+        pytest.param(replace(on_load(), vertical=Vertical()), "vertical", id="vertical"),
         pytest.param(replace(on_load(), admit=Admit(pin=3)), "pinned", id="pin"),
         pytest.param(replace(on_load(), bounds=Bounds(spans=(span,))), "bounds", id="schedule"),
         pytest.param(replace(on_load(), bounds=Bounds(min_replicas=0)), "zero", id="to zero"),

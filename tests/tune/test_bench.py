@@ -6,9 +6,20 @@ import numpy as np
 import pytest
 
 from trimtab.errors import InvalidInput
+from trimtab.sim.generate import Shape, generate
 from trimtab.sim.protocol import DAY_STEPS, Load
 from trimtab.sim.window import trailing_mean
-from trimtab.tune.bench import Row, check_names, geometric_mean, interval, rolling, rows_of, summarise
+from trimtab.tune.bench import (
+    Contender,
+    Row,
+    check_names,
+    geometric_mean,
+    interval,
+    portfolio,
+    rolling,
+    rows_of,
+    summarise,
+)
 from trimtab.tune.candidates import settings
 
 
@@ -30,6 +41,13 @@ def test_retuning_beats_the_default_and_never_the_optimum() -> None:
     assert 1.0 < retuned.j < 0.98 * default.j
     assert retuned.regret == pytest.approx(retuned.j - 1)
     assert retuned.j_oracle == default.j_oracle > 0
+
+
+def test_a_forecast_in_the_portfolio_helps_where_start_up_is_slow() -> None:
+    values = generate(Shape(peak=24, valley=0.15, steep=3.5, noise=0.05, days=8))
+    load = Load("office", values, trailing_mean(values, 4))
+    rows = {row.policy: row for row in rows_of(load, ["hpa-rolling", "trimtab"], [600.0], [32.0])}
+    assert rows["trimtab"].j < 0.98 * rows["hpa-rolling"].j
 
 
 def row(policy: str, trace: str, j: float) -> Row:
@@ -59,12 +77,13 @@ def test_an_unknown_contender_is_named() -> None:
         check_names(["hpa-default", "hpa-magic"])
 
 
-def test_the_retuned_policy_looks_at_earlier_days_only() -> None:
+@pytest.mark.parametrize("contender", [rolling, portfolio])
+def test_the_retuned_policy_looks_at_earlier_days_only(contender: Contender) -> None:
     load, day = made(), 4
     values = load.values.copy()
     values[day * DAY_STEPS :] = np.random.default_rng(7).uniform(0, 60, len(values) - day * DAY_STEPS)
     changed = Load(load.name, values, trailing_mean(values, 4))
-    before, after = (rolling(one, [120.0], [32.0])[32.0][0] for one in (load, changed))
+    before, after = (contender(one, [120.0], [32.0])[32.0][0] for one in (load, changed))
     for column, other in zip(before, after, strict=True):
         assert (column[:day] == other[:day]).all()
     assert (before.pods[day:] != after.pods[day:]).any()

@@ -52,7 +52,7 @@ CHANGES, COUNT = 1, 2  # rows of the events of one direction beside their times:
 def replay(signal: Floats, program: Program, first_pods: int) -> Counts:
     """The billed pods of every step: what is decided at the end of one is billed in the next."""
     replicas = np.empty(len(signal), dtype=np.int32)
-    replay_into(signal, program.signal, program.rules, first_pods, replicas)
+    replay_into(signal, program.ahead, program.signal, program.rules, first_pods, replicas)
     return replicas
 
 
@@ -81,7 +81,7 @@ def sweep(
 
 
 @compiled
-def replay_into(signal: Floats, head: Floats, rules: Floats, first_pods: int, replicas: Counts) -> None:
+def replay_into(signal: Floats, ahead: Floats, head: Floats, rules: Floats, first_pods: int, replicas: Counts) -> None:
     """One demand under one program; times are whole steps. Rules that look back stand here, the others in `settle`."""
     least, most = int(head[4]), int(head[5])
     highs, lows, grown, shrunk = empty_past(rules)
@@ -95,6 +95,10 @@ def replay_into(signal: Floats, head: Floats, rules: Floats, first_pods: int, re
             wanted = clamp(current, least, most)
         else:
             wish, ratio = first_wish(int(head[0]), head[1], head[2], head[3], signal[t], current)
+            if len(ahead) > 0:  # a forecast may only add
+                coming = float(whole(ahead[t] / head[1] - 1e-9))
+                if coming > wish:
+                    wish, ratio = coming, coming / current
             raw = ceil(wish - 1e-9)
             for index in range(len(rules)):
                 code, settled = int(rules[index, 0]), wish

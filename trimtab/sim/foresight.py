@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from trimtab.core.forecast import look_ahead
 from trimtab.core.model import Missing, Outlook
-from trimtab.policy import OutlookChoice, Policy, Signal, Utilization
-from trimtab.series import Frame
+from trimtab.policy import Metric, MetricKind, OutlookChoice, Signal, TotalAverage, Utilization
+from trimtab.series import Floats, Frame
 from trimtab.sim.meter import Meter
+from trimtab.sim.world import World
 
 SHORT_SIGHTED = ("linear",)  # they look at minutes, the others at weeks
 COARSE_S = 300.0
@@ -20,13 +23,15 @@ LONGEST_S = 15 * 86400.0
 class Seer:
     """The outlooks of one policy's signals."""
 
-    def __init__(self, choice: OutlookChoice, policy: Policy, startup_s: float, start: float, step_s: float) -> None:
-        self._choice, self._signals = choice, policy.signals
+    def __init__(
+        self, choice: OutlookChoice, signals: tuple[Signal, ...], startup_s: float, start: float, step_s: float
+    ) -> None:
+        self._choice, self._signals = choice, signals
         self._horizon_s = startup_s if choice.horizon_s is None else choice.horizon_s
         fine = choice.model in SHORT_SIGHTED
         self._fold = 1 if fine else max(1, round(COARSE_S / step_s))
         self._start, self._step_s = start, step_s * self._fold
-        self._rows: list[list[float]] = [[] for _ in policy.signals]
+        self._rows: list[list[float]] = [[] for _ in signals]
         self._outlooks: tuple[Outlook | Missing, ...] = ()
         self._due = float("-inf")
 
@@ -62,8 +67,25 @@ class Seer:
         return tuple(look_ahead(self._choice, frame, self._horizon_s, at))
 
     def _expiry(self, outlook: Outlook | Missing, at: float) -> float:
-        return (
-            at + REFRESH_S
-            if isinstance(outlook, Missing)
-            else max(at + self._step_s, outlook.expires_at - self._step_s)
-        )
+        if isinstance(outlook, Missing):
+            return at + REFRESH_S
+        return max(at + self._step_s, outlook.expires_at - self._step_s)
+
+
+def foreseen(
+    choice: OutlookChoice, quantiles: Sequence[float], load: Floats, startup_s: float, start: float, step_s: float
+) -> list[Floats]:
+    """The demand that is foreseen at the end of each step, for each quantile; 0 where nothing is said.
+
+    Demand does not depend on how it is served, so one look ahead serves every policy with this choice.
+    """
+    total = TotalAverage(metric=Metric(kind=MetricKind.EXTERNAL, name="load"), target=1.0)
+    seer, meter = Seer(choice, (total,), startup_s, start, step_s), Meter(World(), start, step_s)
+    found = np.zeros((len(quantiles), len(load)))
+    for step, value in enumerate(load.tolist()):
+        meter.totals.append(value)
+        at = start + (step + 1) * step_s
+        for outlook in seer(meter, at):
+            if not isinstance(outlook, Missing) and at < outlook.expires_at:
+                found[:, step] = [max(0.0, outlook.at_quantile(quantile)) for quantile in quantiles]
+    return list(found)

@@ -1,7 +1,8 @@
 """A policy as numbers for the compiled lane: one row for the signal and one for each rule, in their order.
 
 What the lane covers: one total demand (or document 002's factor of it), tolerance, stabilisation, up-limit, rates,
-factors, cooldown and fixed bounds. `uncovered` names the first thing it does not, and then decide() itself is run.
+factors, cooldown, fixed bounds, and a forecast of the total. `uncovered` names the first thing it does not, and then
+decide() itself is run.
 """
 
 from __future__ import annotations
@@ -43,11 +44,18 @@ _WINDOWED = (Stabilise, StabiliseMax)
 _COVERED = (*_WINDOWED, UpLimit, Rate, MaxFactor, MinFactor, Cooldown, RoundUp)
 
 
+NOTHING_AHEAD: Floats = np.empty(0)
+
+
 class Program(NamedTuple):
-    """`signal`: kind, target, tolerance up and down, fewest and most replicas. `rules`: code and arguments of each."""
+    """`signal`: kind, target, tolerance up and down, fewest and most replicas. `rules`: code and arguments of each.
+
+    `ahead`: the demand that is foreseen at each step, 0 where nothing is; empty without a forecast.
+    """
 
     signal: Floats
     rules: Floats
+    ahead: Floats = NOTHING_AHEAD
 
 
 def uncovered(policy: Policy) -> str:
@@ -56,8 +64,10 @@ def uncovered(policy: Policy) -> str:
         return "it needs exactly one signal on total demand"
     if policy.admit not in (Admit(), Admit(mode=Mode.SHADOW)):
         return "it is paused or pinned"
-    if policy.outlook is not None or policy.vertical is not None or policy.gates:
-        return "it has a forecast, a vertical part or gates"
+    if policy.vertical is not None or policy.gates:
+        return "it has a vertical part or gates"
+    if policy.outlook is not None and (policy.outlook.exact or isinstance(policy.signals[0], Factor)):
+        return "its forecast is of each pod, not of the total"
     if policy.bounds.spans or policy.bounds.min_replicas < 1:
         return "its bounds change with time, or reach zero"
     if policy.replays_noop or policy.absence.zero_is_missing:
@@ -78,9 +88,9 @@ def _uncovered_rule(rules: tuple[Rule, ...]) -> str:
     return ""
 
 
-def program(policy: Policy, step_s: float) -> Program:
+def program(policy: Policy, step_s: float, ahead: Floats = NOTHING_AHEAD) -> Program:
     """The numbers of a policy that `uncovered` has nothing against; times become whole steps."""
-    assert not uncovered(policy)
+    assert not uncovered(policy) and (policy.outlook is None) == (len(ahead) == 0)
     (signal,), bounds = policy.signals, policy.bounds
     if isinstance(signal, TotalAverage):
         head = [BY_TOTAL, signal.target, signal.tolerance.up, signal.tolerance.down]
@@ -91,7 +101,7 @@ def program(policy: Policy, step_s: float) -> Program:
     for row, rule in zip(rows, policy.settle, strict=True):
         numbers = _numbers(rule, step_s)
         row[: len(numbers)] = numbers
-    return Program(np.array([*head, bounds.min_replicas, bounds.max_replicas], dtype=np.float64), rows)
+    return Program(np.array([*head, bounds.min_replicas, bounds.max_replicas], dtype=np.float64), rows, ahead)
 
 
 def _numbers(rule: Rule, step_s: float) -> list[float]:

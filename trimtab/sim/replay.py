@@ -7,7 +7,8 @@ import numpy as np
 from trimtab.policy import Policy
 from trimtab.series import Floats
 from trimtab.sim import fast
-from trimtab.sim.program import program, uncovered
+from trimtab.sim.foresight import foreseen
+from trimtab.sim.program import NOTHING_AHEAD, program, uncovered
 from trimtab.sim.protocol import MEAN_STEPS, STEP_S, delay_steps
 from trimtab.sim.run import Run, run
 from trimtab.sim.score import ready_pods, violating_load
@@ -31,8 +32,10 @@ def replay(policy: Policy, load: Floats, world: World, *, first_pods: int, seed:
     """The run of a load in its own unit; see `run`."""
     if why_slow(policy, world):
         return run(policy, load, world, first_pods=first_pods, seed=seed, start=start)
-    signal = trailing_mean(load, MEAN_STEPS)
-    replicas = fast.replay(signal, program(policy, STEP_S), first_pods)
+    signal, ahead = trailing_mean(load, MEAN_STEPS), NOTHING_AHEAD
+    if policy.outlook is not None:
+        (ahead,) = foreseen(policy.outlook, [policy.outlook.quantile], load, world.startup_s, start, STEP_S)
+    replicas = fast.replay(signal, program(policy, STEP_S, ahead), first_pods)
     ready = ready_pods(replicas, delay_steps(world.startup_s))
     pods = load / world.pod_capacity
     return Run(

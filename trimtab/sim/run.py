@@ -106,7 +106,7 @@ class _Cluster:
         self.meter = Meter(world, start, step_s)
         self.memory = Memory()
         self.sizing = Sizing() if policy.vertical is not None else None
-        self.seer = Seer(policy.outlook, policy, world.startup_s, start, step_s) if policy.outlook else None
+        self.seer = Seer(policy.outlook, policy.signals, world.startup_s, start, step_s) if policy.outlook else None
         self.replicas, self.backlog, self.retried = first_pods, 0.0, 0.0
         self.refusals = self.starts = 0
         self.trail = _Trail()
@@ -132,11 +132,12 @@ class _Cluster:
     def _serve(self, step: int, load: float) -> None:
         """One step of work: what is served, what is left, and how busy that makes the pods."""
         world, pods, trail = self.world, self.pods, self.trail
-        arriving = load / world.pod_capacity + self.retried
+        total = load + self.retried
+        arriving = total / world.pod_capacity
         capacity = pods.ready_cores * world.burst / world.pod_cores
         served = min(arriving + self.backlog, capacity)
         self.backlog, violates = serve(arriving, self.backlog, capacity, world.slo)
-        self.retried = arriving * world.retry_share if violates else 0.0
+        self.retried = total * world.retry_share if violates else 0.0
         trail.load.append(arriving)
         trail.replicas.append(len(pods.all))
         trail.ready.append(pods.ready)
@@ -147,7 +148,7 @@ class _Cluster:
         memory_bytes = self._remember_memory(step)
         cores = served * world.pod_cores
         share = cores / pods.ready_cores if pods.ready_cores else 0.0
-        self.meter.record(arriving * world.pod_capacity, share, cores, memory_bytes)
+        self.meter.record(total, share, cores, memory_bytes)
 
     def _billed(self) -> float:
         """Pods of the first size; half of a node's price is taken to be its cores, half its memory."""

@@ -9,12 +9,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
 from trimtab.errors import InvalidInput
-from trimtab.policy import Policy
+from trimtab.policy import OutlookChoice, Policy
 from trimtab.series import Floats
 from trimtab.sim.baselines import BASELINES, Baseline, hpa
 from trimtab.sim.fast import sweep
+from trimtab.sim.foresight import foreseen
 from trimtab.sim.oracle import demand, optimum
 from trimtab.sim.program import program, uncovered
 from trimtab.sim.protocol import DAY_STEPS, MIN_PODS, STEP_S, Load, delay_steps
@@ -25,6 +27,7 @@ from trimtab.tune.candidates import Setting, setting_of, settings, with_setting
 from trimtab.tune.rolling import choose, picked
 
 DEFAULT = "hpa-default"
+FORECAST, QUANTILES = "seasonal", (0.5, 0.9, 0.97)
 Results = dict[float, list[Days]]  # of each price: the days under each start-up time
 Contender = Callable[[Load, Sequence[float], Sequence[float]], Results]
 
@@ -86,13 +89,30 @@ def _chosen_days(family: list[Days], lam: float, first_day: int, incumbent: int)
     return picked(family, choose(np.array([days.j(lam) for days in family]), first_day, incumbent))
 
 
+def portfolio(load: Load, startups_s: Sequence[float], lambdas: Sequence[float]) -> Results:
+    """The same, with a seasonal forecast on top as three more choices for each setting: how sure it has to be."""
+    found = [_portfolio_days(load, startup_s) for startup_s in startups_s]
+    incumbent = settings().index(Setting(*setting_of(hpa(), 1.0)))
+    return {lam: [_chosen_days(family, lam, load.warmup_days, incumbent) for family in found] for lam in lambdas}
+
+
+def _portfolio_days(load: Load, startup_s: float) -> list[Days]:
+    reactive = [with_setting(hpa(), one, 1.0) for one in settings()]
+    programs = [program(one, STEP_S) for one in reactive]
+    choice = OutlookChoice(model=FORECAST)
+    for ahead in foreseen(choice, QUANTILES, load.values, startup_s, load.start, STEP_S):
+        programs += [program(replace(one, outlook=choice), STEP_S, ahead) for one in reactive]
+    days = sweep(load.values, load.signal, programs, load.first_pods, [delay_steps(startup_s)], DAY_STEPS)
+    return [one for (one,) in days]
+
+
 def sweep_days(load: Load, policies: list[Policy], startups_s: Sequence[float]) -> list[list[Days]]:
     programs = [program(one, STEP_S) for one in policies]
     delays = [delay_steps(startup_s) for startup_s in startups_s]
     return sweep(load.values, load.signal, programs, load.first_pods, delays, DAY_STEPS)
 
 
-CONTENDERS: dict[str, Contender] = {"hpa-rolling": rolling} | {
+CONTENDERS: dict[str, Contender] = {"hpa-rolling": rolling, "trimtab": portfolio} | {
     name: fixed(baseline) for name, baseline in BASELINES.items()
 }
 
