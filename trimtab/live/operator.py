@@ -131,7 +131,7 @@ class Operator:
 
     async def _loop(self) -> None:
         self.leadership.on_change(lambda leads: self.ticker.take_over() if leads else None)
-        pruned_at = 0.0
+        pruned_at, due = 0.0, time.monotonic()
         while True:
             started = time.monotonic()
             self._waiting_for = self.world.unsettled()
@@ -143,7 +143,8 @@ class Operator:
                     pruned_at = started
             self._ticked_at = time.monotonic()
             period_s = self.settings.tick_s if not self._waiting_for else min(self.settings.tick_s, 0.2)
-            await asyncio.sleep(max(0.0, started + period_s - time.monotonic()))
+            due = next_due(due, period_s, self._ticked_at)
+            await asyncio.sleep(due - self._ticked_at)
 
     async def _tick(self) -> None:
         started = time.monotonic()
@@ -202,3 +203,8 @@ class Operator:
         if self.prometheus:
             for (_, what, status), count in self.prometheus.counts.items():
                 yield "trimtab_queries_total", {"what": what, "code": str(status)}, float(count)
+
+
+def next_due(due: float, period_s: float, now: float) -> float:
+    """A period after the last one was due, so that waking late does not add up; a tick that was missed stays missed."""
+    return max(due + period_s, now)
