@@ -9,9 +9,9 @@ from tests.core.build import NOW, busy, custom_hpa, hpa, per_second, total
 from trimtab.core.decide import decide
 from trimtab.core.explain import action, conditions, error, sentence, table
 from trimtab.core.explain.sentence import _REASONS, _RULES
-from trimtab.core.model import Change, Memory, Missing, Reason, RuleName
+from trimtab.core.model import Change, Memory, Missing, Reason, RuleName, Veto
 from trimtab.core.remember import first_sight, remember
-from trimtab.policy import Admit, Mode
+from trimtab.policy import Admit, Axis, Mode
 
 MINUTE = NOW - NOW % 60
 
@@ -82,6 +82,15 @@ def test_conditions_of_a_rescale() -> None:
         "ScaledToZero": (False, "NotScaledToZero"),
     }
     assert (action(decision), error(decision)) == ("scale_up", "none")
+
+
+def test_a_veto_is_named_by_its_own_reason() -> None:
+    veto = Veto(axis=Axis.REPLICAS, direction=None, reason="Conflict", detail="an HPA moves it too")
+    seen = replace(busy(4, 2.0), vetoes=(veto,))
+    decision = decide(hpa(50), seen, Memory())
+    found = {one.type: one for one in conditions(hpa(50), seen, Memory(), decision)}
+    able = found["AbleToScale"]
+    assert (able.status, able.reason, able.message) == (False, "Conflict", "an HPA moves it too")
 
 
 def test_conditions_of_a_failure_name_the_metric() -> None:

@@ -214,7 +214,7 @@ def test_veto(veto: Veto, held: bool) -> None:
     steps = run((off(Axis.CPU),), planned(3), now=seen(vetoes=(veto,)))
     assert [step.rule for step in steps] == ([RuleName.VETO] if held else [])
     if held:
-        assert steps[0].detail == (f"{veto.reason}: {veto.detail}" if veto.detail else veto.reason)
+        assert (steps[0].reason, steps[0].detail) == (veto.reason, veto.detail or veto.reason)
 
 
 def test_may_grow() -> None:

@@ -124,7 +124,8 @@ def test_the_fleet_breaker_holds_decreases_only_and_says_so(shop: Shop) -> None:
     shop.load(names[0], rate=100)
     shop.becomes(names[0], 5)
     assert {shop.replicas(name) for name in names[1:]} == {3}
-    assert "FleetBreaker" in shop.says(names[1], "AbleToScale", "False", "Veto")
-    assert any("FleetBreaker" in said for said in shop.warnings(names[1], "Veto"))
+    assert "metrics are doubted" in shop.says(names[1], "AbleToScale", "False", "FleetBreaker")
+    assert shop.warnings(names[1], "FleetBreaker")
+    assert f'name="{names[1]}",reason="FleetBreaker"}} 1' in shop.operator.get("/metrics")
     for name in names[1:]:
         shop.becomes(name, 1)

@@ -235,6 +235,11 @@ class Step(Record, frozen=True):
     until: float | None = None
     container: str = ""
     detail: str = ""
+    veto: str = ""  # of a veto: which one, by the reason that users filter for
+
+    @property
+    def reason(self) -> str:
+        return self.veto or str(self.rule)
 
 
 class Plan(Record, frozen=True):

@@ -60,7 +60,7 @@ def _of_object(name: Name, policy: Policy, seen: Observation, decision: Decision
     for one in decision.proposals:
         if not isinstance(one.replicas, Missing):
             yield "trimtab_proposal_replicas", {**labels, "source": one.source}, one.replicas
-    for rule in dict.fromkeys(str(step.rule) for step in decision.steps if step.axis is Axis.REPLICAS):
+    for rule in dict.fromkeys(step.reason for step in decision.steps if step.axis is Axis.REPLICAS):
         yield "trimtab_restricted", {**labels, "reason": rule}, 1
     for signal, outlook in zip(policy.signals, seen.outlooks, strict=False):
         if isinstance(outlook, Outlook) and policy.outlook is not None:

@@ -71,7 +71,7 @@ def _able(decision: Decision) -> Condition:
             reason = "ScaleDownStabilized" if step.after > step.before else "ScaleUpStabilized"
             return _of("AbleToScale", True, reason, rule_text(step))
         if step.rule in (RuleName.COOLDOWN, RuleName.DELAY, RuleName.VETO, RuleName.REST):
-            return _of("AbleToScale", False, str(step.rule), rule_text(step))
+            return _of("AbleToScale", False, step.reason, rule_text(step))
     return _of("AbleToScale", True, "ReadyForNewScale", "the recommended size matches the current size")
 
 

@@ -81,6 +81,7 @@ def _step(move: Move, hold: Hold) -> Step:
         until=hold.until,
         container=move.container,
         detail=hold.detail,
+        veto=hold.veto,
     )
 
 

@@ -23,6 +23,7 @@ class Hold(NamedTuple):
     rule: RuleName
     until: float | None = None
     detail: str = ""
+    veto: str = ""
 
 
 class Scene(NamedTuple):

@@ -10,5 +10,5 @@ def check(move: Move, scene: Scene) -> Hold | None:
     for veto in scene.seen.vetoes:
         expired = veto.until is not None and veto.until <= scene.seen.at
         if veto.axis is move.axis and veto.direction in (None, move.direction) and not expired:
-            return Hold(RuleName.VETO, veto.until, f"{veto.reason}: {veto.detail}" if veto.detail else veto.reason)
+            return Hold(RuleName.VETO, veto.until, veto.detail or veto.reason, veto.reason)
     return None
