@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.core.build import NOW, busy, custom_hpa, hpa, per_second, pod, total
+from trimtab.core.admit import writes
 from trimtab.core.decide import decide
 from trimtab.core.model import (
     Change,
@@ -267,6 +268,25 @@ def test_a_pin_overrules_every_signal_until_it_ends() -> None:
     assert decide(policy, busy(4, 0.5), Memory()).plan.replicas == 7
     assert decide(policy, busy(0, 0.5), Memory()).plan.replicas == 7  # it may wake what was switched off by hand
     assert decide(policy, busy(4, 0.5, at=NOW + 60), Memory()).plan.replicas == 4
+
+
+@pytest.mark.parametrize(
+    "rules, may",
+    [
+        pytest.param(Admit(), True, id="Auto"),
+        pytest.param(Admit(pin=3, pin_until=NOW + 1), True, id="Auto, pinned"),
+        pytest.param(Admit(mode=Mode.SHADOW), False, id="Shadow"),
+        pytest.param(Admit(mode=Mode.SHADOW, pin=3), True, id="Shadow with a pin: the pin"),
+        pytest.param(Admit(mode=Mode.SHADOW, pin=3, pin_until=NOW), False, id="Shadow, its pin is over"),
+        pytest.param(Admit(mode=Mode.PAUSED), False, id="Paused"),
+        pytest.param(Admit(mode=Mode.PAUSED, pin=3), False, id="Paused, pinned"),
+        pytest.param(Admit(paused_until=NOW + 1), False, id="paused for a while"),
+        pytest.param(Admit(paused_until=NOW + 1, pin=3), False, id="paused for a while, pinned"),
+        pytest.param(Admit(paused_until=NOW), True, id="the pause is over"),
+    ],
+)
+def test_what_may_be_written(rules: Admit, may: bool) -> None:
+    assert writes(rules, NOW) is may
 
 
 def test_schedules_are_floors_and_ceilings_inside_the_usual_bounds() -> None:

@@ -323,12 +323,17 @@ def test_a_namespace_may_opt_out(bed: Bed, namespace: str, tmp_path: Path) -> No
 
 def test_the_shadow_flag_writes_nothing_on_any_target(bed: Bed, namespace: str, tmp_path: Path) -> None:
     install_crds(bed)
+    raised = hpa(namespace, "raised")
+    raised["metadata"]["annotations"] = {"trimtab.dev/min-replicas": "1", "trimtab.dev/floor": "3"}
+    raised["spec"]["minReplicas"] = 3
+    bed.apply(raised)
     with Running(bed, namespace, tmp_path, "--shadow") as running:
         shop = Shop(bed, namespace, running)
         shop.open("web", queue=40)
         shop.kubectl("annotate", "autoscaler", "web", "trimtab.dev/pin=6")
         eventually(lambda: shop.status("web")["desiredReplicas"] == 4, SOON_S)
         shop.stays("web", 1)
+        assert bed.get("hpa", "raised", "-n", namespace)["spec"]["minReplicas"] == 3, "not even a floor put back"
 
 
 def test_the_fleet_breaker_doubts_a_fall_of_everybody_for_one_window(bed: Bed, namespace: str, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 import msgspec
@@ -15,23 +16,30 @@ from trimtab.errors import Refused
 from trimtab.live.apply import apply
 from trimtab.live.kept import Kept
 from trimtab.live.pen import Pen
+from trimtab.live.subject import Subject
 from trimtab.live.world import Target, World
 from trimtab.policy import Size
 from trimtab.wire.objects import Pod, Workload
 from trimtab.wire.resources import DEPLOYMENTS
 
 BOTH = subject(custom(spec=spec(vertical={"apply": "InPlace"})))
+NOTHING = Kept()
 BIGGER = {"app": ContainerSize(requests=Size(cpu_cores=0.5))}
 CONTAINER = {"name": "app", "resources": {"requests": {"cpu": "250m"}}}
 
 
-def applied(change: Change | None, **answers: list[tuple[int, Any]]) -> tuple[Kept, Refused | None, list[str]]:
+def applied(
+    change: Change | None, to: Subject = BOTH, kept: Kept = NOTHING, **answers: list[tuple[int, Any]]
+) -> tuple[Kept, Refused | None, list[str]]:
     """What becomes of a change when the server answers each kind of request so, in order; the last one stays."""
     asked: list[str] = []
 
     async def handler(request: web.Request) -> web.StreamResponse:
         what = f"{request.method.lower()}_{request.path.rsplit('/', 1)[-1]}"
         asked.append(what)
+        if request.method == "PATCH":
+            guarded = json.loads(await request.read())["metadata"]
+            assert "resourceVersion" in guarded, f"{what} may overwrite somebody's newer word"
         left = answers.get(what, [(200, {})])
         status, body = left.pop(0) if len(left) > 1 else left[0]
         return web.json_response(body, status=status)
@@ -46,7 +54,7 @@ def applied(change: Change | None, **answers: list[tuple[int, Any]]) -> tuple[Ke
             world.pods.store.put(msgspec.convert(pod | {"spec": {"containers": [CONTAINER]}}, Pod))
             made = {"metadata": {"uid": "d"}, "spec": {"template": {"spec": {"containers": [CONTAINER]}}}}
             target = Target(DEPLOYMENTS, "shop", "web", "d", "7", 2, 2, msgspec.convert(made, Workload))
-            done = await apply(Pen(kube, lambda: True), world, BOTH, target, change, Kept(), AT)
+            done = await apply(Pen(kube, lambda: True), world, to, target, change, kept, AT)
             await kube.close()
             return done
 
@@ -85,3 +93,11 @@ def test_a_conflict_of_versions_is_tried_again_and_somebodys_number_is_not_overw
 
 def test_nothing_to_do_asks_nothing() -> None:
     assert applied(None) == (Kept(), None, [])
+
+
+def test_pods_that_came_later_get_their_size_unless_only_a_pin_may_be_written() -> None:
+    known = Kept(sizes=BIGGER, template={"app": ContainerSize(requests=Size(cpu_cores=0.25))})
+    assert applied(None, kept=known)[2] == ["patch_resize"]
+    notes = {"annotations": {"trimtab.dev/pin": "4"}}
+    pinned = subject(custom(metadata=notes, spec=spec(vertical={"apply": "InPlace"})))
+    assert applied(Change(was=2, replicas=4), pinned, known)[2] == ["patch_scale"]

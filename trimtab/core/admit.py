@@ -49,3 +49,8 @@ def paused(rules: Admit, at: float) -> bool:
 
 def pinned(rules: Admit, at: float) -> bool:
     return rules.pin is not None and (rules.pin_until is None or at < rules.pin_until)
+
+
+def writes(rules: Admit, at: float) -> bool:
+    """Whether a decision may be carried out: Auto is, Shadow only its pin, and nothing while it is paused."""
+    return not paused(rules, at) and (rules.mode is Mode.AUTO or pinned(rules, at))

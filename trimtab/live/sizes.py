@@ -10,6 +10,7 @@ import re
 
 from msgspec.structs import replace
 
+from trimtab.core.admit import pinned
 from trimtab.core.model import Change, ContainerSize
 from trimtab.live import resize
 from trimtab.live.facts import template_sizes
@@ -87,6 +88,8 @@ async def keep(pen: Pen, world: World, subject: Subject, target: Target, kept: K
     """Pods that came since get the size too; what cannot be done in place becomes a rollout where that is allowed."""
     vertical = subject.policy.vertical
     if vertical is None or vertical.apply not in IN_PLACE or target.workload is None:
+        return kept
+    if pinned(subject.policy.admit, at):  # only the pin is written
         return kept
     wanted = now(subject, target, kept)
     if not kept.sizes or wanted is not kept.sizes:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
-from trimtab.core.admit import paused, pinned
+from trimtab.core.admit import paused, writes
 from trimtab.core.decide import decide
 from trimtab.core.explain import Condition, sentence
 from trimtab.core.model import Change, Decision, Missing, Observation, Pod, Samples, Veto
@@ -35,7 +35,7 @@ from trimtab.live.subject import Compiler, Subject, name_of
 from trimtab.live.telemetry import Telemetry
 from trimtab.live.usage import UsageWatch
 from trimtab.live.world import Target, World
-from trimtab.policy import Axis, Mode
+from trimtab.policy import Axis
 from trimtab.wire.objects import Custom
 from trimtab.wire.resources import HPAS, Resource
 
@@ -110,8 +110,7 @@ class Ticker:
         )
         cases = self._break(cases, at)
         done = await self._each(self._act, cases, lambda case: _of_subject(case.view.subject))
-        orphans = [(HPAS, one) for one in self.world.hpas.store if floor.is_ours(one) and not floor.is_predictive(one)]
-        await self._each(self._restore, orphans, _of_object)
+        await self._each(self._restore, self._orphans(), _of_object)
         self._record(done)
 
     async def _watch_usage(self, views: list[View], at: float) -> None:
@@ -179,7 +178,7 @@ class Ticker:
             return await self._raise_floor(case)
         memory, change = replace(view.kept, core=decision.memory), sizes.writable(view.subject, decision.change)
         outcome, trouble = "idle" if decision.change is None else "shadow", None
-        if _writes(view.subject, case.seen.at):
+        if writes(view.subject.policy.admit, case.seen.at):
             try:
                 memory, trouble = await apply.apply(
                     self.pen, self.world, view.subject, view.target, change, memory, case.seen.at
@@ -198,9 +197,20 @@ class Ticker:
         """Document 003: the HPA scales, we move its minReplicas. Its status is not ours: we speak by events."""
         subject = case.view.subject
         memory = self._kept[subject.uid] = replace(case.view.kept, core=case.decision.memory)
-        writes = _writes(subject, case.seen.at)
-        outcome = await floor.follow(self.pen, subject.object, subject.policy, case.seen, case.decision, writes)
+        may = writes(subject.policy.admit, case.seen.at)
+        outcome = await floor.follow(self.pen, subject.object, subject.policy, case.seen, case.decision, may)
         return case._replace(outcome=outcome, kept=memory)
+
+    def _orphans(self) -> list[tuple[Resource, Custom]]:
+        """HPAs with a floor of ours that do not ask for one any more, where anything may be written at all."""
+        return [
+            (HPAS, one)
+            for one in self.world.hpas.store
+            if floor.is_ours(one)
+            and not floor.is_predictive(one)
+            and not self.compiler.shadow
+            and self.world.enabled(one.metadata.namespace)
+        ]
 
     async def _restore(self, item: tuple[Resource, Custom]) -> None:
         await floor.restore(self.pen, item[1])
@@ -299,12 +309,6 @@ class Ticker:
             await self.scribe.say(resource, about, self.scribe.before(about), conditions.of_trouble(error), time.time())
         except (TrimtabError, OSError) as second:
             log.warning("%s: its status cannot be written: %s", name, second)
-
-
-def _writes(subject: Subject, at: float) -> bool:
-    """Auto writes; Shadow only its pin."""
-    admit = subject.policy.admit
-    return admit.mode is Mode.AUTO or (admit.mode is Mode.SHADOW and pinned(admit, at))
 
 
 def _wanted(view: View, at: float) -> Wanted:
