@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -58,6 +59,44 @@ def test_a_scaled_object_counts_once(world: World) -> None:
     claims = Claims(world, [found], AT).against(found, AT)
     assert claims[Axis.REPLICAS].title == "ScaledObject shop/keda"
     assert "paused=true" in vetoes(claims)[0].detail
+
+
+def test_the_remedy_for_a_scaled_object_ends_the_conflict(world: World) -> None:
+    notes = {"annotations": {"autoscaling.keda.sh/paused": "true"}}
+    world.scaled_objects.store.put(custom("keda", spec={"scaleTargetRef": {"name": "web"}}, metadata=notes))
+    assert axes(world, custom(spec=spec())) == set()
+
+
+def test_an_hpa_that_crane_left_behind_is_named_with_its_command(world: World) -> None:
+    owner = [{"kind": "EffectiveHorizontalPodAutoscaler", "name": "web", "uid": "uid-web", "controller": True}]
+    world.hpas.store.put(custom("ehpa-web", spec=target(), metadata={"ownerReferences": owner}))
+    found = subject(custom(spec=spec(), metadata={"name": "web", "uid": "uid-web"}))
+    (veto,) = vetoes(Claims(world, [found], AT).against(found, AT))
+    assert "kubectl delete hpa ehpa-web -n shop" in veto.detail
+
+
+def test_what_a_vpa_can_be_told_ends_the_conflict(world: World) -> None:
+    world.vpas.store.put(custom("vpa", spec=target(field="targetRef")))
+    found = subject(custom(spec=BOTH))
+    remedy = Claims(world, [found], AT).against(found, AT)[Axis.CPU].remedy
+    patch = json.loads(remedy.partition("-p '")[2].rstrip("'"))
+    world.vpas.store.put(custom("vpa", spec=target(field="targetRef") | patch["spec"]))
+    assert axes(world, custom(spec=BOTH)) == set()
+
+
+def test_a_pin_is_a_write_in_shadow_too(world: World) -> None:
+    world.hpas.store.put(custom("other", spec=target()))
+    notes = {"annotations": {"trimtab.dev/pin": "3", "trimtab.dev/pin-until": "2040-01-01T00:00:00Z"}}
+    assert axes(world, custom(spec=spec(mode="Shadow"), metadata=notes)) == {Axis.REPLICAS}
+    past = {"annotations": notes["annotations"] | {"trimtab.dev/pin-until": "2020-01-01T00:00:00Z"}}
+    assert axes(world, custom(spec=spec(mode="Shadow"), metadata=past)) == set()
+
+
+def test_vertical_alone_moves_replicas_only_where_it_has_a_floor_for_them(world: World) -> None:
+    world.hpas.store.put(custom("other", spec=target()))
+    alone = {key: value for key, value in BOTH.items() if key != "maxReplicas"}
+    assert axes(world, custom(spec=alone)) == set()
+    assert axes(world, custom(spec=alone | {"minReplicas": 3})) == {Axis.REPLICAS}
 
 
 def test_the_older_of_ours_wins_on_each_axis_they_share(world: World) -> None:

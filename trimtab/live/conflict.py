@@ -1,7 +1,7 @@
 """conflict: who else moves the same target on the same axis. The younger of ours holds still; others always win.
 
-Shadow and paused objects and VPAs in Off never conflict, nor does an annotated HPA with the floor we put under it; a
-ScaledObject counts once, not also as the HPA it makes.
+Shadow and paused objects, VPAs in Off and paused ScaledObjects never conflict, nor does an annotated HPA with the floor
+we put under it; a ScaledObject counts once, not also as the HPA it makes. A pin is a write, in Shadow too.
 """
 
 from __future__ import annotations
@@ -10,15 +10,16 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from trimtab.core.admit import paused
+from trimtab.core.admit import pinned, writes
 from trimtab.core.model import Veto
 from trimtab.live.subject import Subject
 from trimtab.live.world import World
-from trimtab.policy import Apply, Axis, Mode, Policy
+from trimtab.policy import Apply, Axis, Policy
 from trimtab.wire.objects import Custom
 
 Place = tuple[str, str, str]  # namespace, kind and name of a target
 SIZES = (Axis.CPU, Axis.MEMORY)
+KEDA_PAUSED = "autoscaling.keda.sh/paused"
 VPA_OFF = """patch vpa {name} -n {ns} --type merge -p '{{"spec":{{"updatePolicy":{{"updateMode":"Off"}}}}}}'"""
 
 
@@ -40,8 +41,9 @@ class Claims:
             if not _by_keda(found):
                 self._add(found, "scaleTargetRef", Axis.REPLICAS, _foreign(found, "hpa", "delete hpa {name} -n {ns}"))
         for found in world.scaled_objects.store:
-            remedy = "annotate scaledobject {name} -n {ns} autoscaling.keda.sh/paused=true"
-            self._add(found, "scaleTargetRef", Axis.REPLICAS, _foreign(found, "scaledobject", remedy))
+            if (found.metadata.annotations or {}).get(KEDA_PAUSED) != "true":
+                remedy = f"annotate scaledobject {{name}} -n {{ns}} {KEDA_PAUSED}=true"
+                self._add(found, "scaleTargetRef", Axis.REPLICAS, _foreign(found, "scaledobject", remedy))
         for found in world.vpas.store:
             mode = (found.spec.get("updatePolicy") or {}).get("updateMode", "Auto")
             if mode != "Off":
@@ -82,10 +84,13 @@ def text(axis: Axis, claim: Claim) -> str:
 
 
 def _axes(policy: Policy, at: float) -> tuple[Axis, ...]:
-    """What this object would write."""
-    if policy.admit.mode is not Mode.AUTO or paused(policy.admit, at):
+    """What this object would write. One that is vertical only still has a floor under its replicas."""
+    if not writes(policy.admit, at):
         return ()
-    replicas = (Axis.REPLICAS,) if policy.signals or policy.blend else ()
+    if pinned(policy.admit, at):
+        return (Axis.REPLICAS,)
+    floor = policy.bounds.min_replicas > 1 or bool(policy.bounds.spans)
+    replicas = (Axis.REPLICAS,) if policy.signals or policy.blend or floor else ()
     return replicas + (SIZES if policy.vertical and policy.vertical.apply is not Apply.NEVER else ())
 
 
