@@ -299,7 +299,7 @@ def test_who_undoes_a_scaling_is_named_and_left_alone(bed: Bed, namespace: str, 
         eventually(lambda: replicas(bed, namespace) == 16, SCALED_WITHIN_S)
         eventually(lambda: release.memory()["wrote"], 5)
         bed.kubectl("scale", "deployment", "web", "-n", namespace, "--replicas=10", "--current-replicas=16")
-        eventually(lambda: release.memory()["reverts"] == 1, 20)
+        eventually(lambda: release.memory()["undone"]["replicas"]["by"] == "kubectl", 20)
         bed.load(namespace, "web", queue=10)
         bed.kubectl("scale", "deployment", "web", "-n", namespace, "--replicas=30")
         eventually(lambda: process.said("undid our last change"), 20)

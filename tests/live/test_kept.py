@@ -8,16 +8,14 @@ from msgspec.structs import replace
 
 from trimtab.core.model import ContainerSize, Memory
 from trimtab.live import kept
-from trimtab.live.kept import Kept, Wrote
+from trimtab.live.kept import Kept, Undone, Wrote
 from trimtab.policy import Size
 
 FULL = Kept(
     core=Memory(wanted=((1.0, 3),), grown=((5.0, 2),), up_at=5.5, zeroed=True),
     wrote=Wrote(was=1, replicas=3, at=5.5),
     sizes={"app": ContainerSize(requests=Size(cpu_cores=0.25))},
-    reverts=1,
-    reverted_by="argocd",
-    rest_until=99.0,
+    undone={"replicas": Undone(by="argocd", until=99.0, generation=1)},
 )
 
 
@@ -26,7 +24,7 @@ def test_everything_but_the_wishes_comes_back_through_json() -> None:
     found = kept.read(status, at=100.0, replicas=7)
     assert found.core.wanted == ((100.0, 7),), "windows start again with the replicas in force"
     assert (found.core.grown, found.core.up_at, found.core.zeroed) == (((5.0, 2),), 5.5, True)
-    assert (found.wrote, found.sizes, found.reverted_by) == (FULL.wrote, FULL.sizes, "argocd")
+    assert (found.wrote, found.sizes, found.undone) == (FULL.wrote, FULL.sizes, FULL.undone)
 
 
 def test_a_wish_alone_is_no_reason_to_write() -> None:

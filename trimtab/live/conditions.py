@@ -42,9 +42,10 @@ def of_rivals(claims: dict[Axis, conflict.Claim]) -> Condition:
 
 
 def of_revert(kept: Kept, at: float) -> Condition:
-    if not revert.resting(kept, at):
+    rests = revert.resting(kept, at)
+    if not rests:
         return _of("Reverted", False, "NotReverted", "nobody undoes our changes")
-    return _of("Reverted", True, "Reverted", revert.text(kept))
+    return _of("Reverted", True, "Reverted", "; ".join(revert.text(what, one) for what, one in rests.items()))
 
 
 def of_stuck(waiting: list[Stuck]) -> Condition:

@@ -27,18 +27,32 @@ class Wrote(Record, frozen=True):
     at: float
 
 
+class Patched(Record, frozen=True):
+    """Our last word on the template's sizes."""
+
+    was: dict[str, ContainerSize]
+    sizes: dict[str, ContainerSize]
+    at: float
+
+
+class Undone(Record, frozen=True):
+    """Somebody undid our last word on an axis, so it rests."""
+
+    by: str  # the field manager
+    until: float | None  # None: the second time, until the object is edited
+    generation: int  # of the object when it happened
+
+
 class Kept(Record, frozen=True):
-    """The core's memory and the operator's own: its last write, and how often somebody undid it."""
+    """The core's memory and the operator's own: its last writes, and who undid them."""
 
     version: int = VERSION
     core: Memory = Memory()
     wrote: Wrote | None = None
     sizes: dict[str, ContainerSize] = {}  # in force on the pods, where they are not the template's
     template: dict[str, ContainerSize] = {}  # what the template said then; an edit of it ends `sizes`
-    reverts: int = 0
-    reverted_by: str = ""
-    rest_until: float | None = None
-    rest_generation: int = 0  # an edit of the object ends the rest
+    patched: Patched | None = None
+    undone: dict[str, Undone] = {}  # by axis: "replicas", "sizes"
 
 
 def read(status: dict[str, Any], at: float, replicas: int) -> Kept:
