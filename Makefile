@@ -32,7 +32,7 @@ demo: $(READY) ## See what trimtab does, on this machine, without a cluster
 bench: $(READY) ## Run every benchmark; each ends with one line of JSON
 	@set -e; for file in benchmarks/[a-z]*.py; do echo "== $$file"; $(BIN)/python $$file; done
 
-EVERYBODY := hpa-default,hpa-rolling,hpa-cpu,keda,custom-hpa,watermark,schedule,predictive-hpa,predictive-hpa-exact,ehpa,holt-winters,hpa-seasonal
+EVERYBODY := hpa-default,hpa-rolling,trimtab,hpa-cpu,keda,custom-hpa,watermark,schedule,predictive-hpa,predictive-hpa-exact,ehpa,holt-winters,hpa-seasonal
 
 bench-docs: $(READY) ## Write docs/benchmark.md from a run over TRACES=FOLDER of Parquet traces (half an hour)
 	@test -n "$(TRACES)" || { echo "say which traces: make bench-docs TRACES=FOLDER"; exit 2; }

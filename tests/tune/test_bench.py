@@ -10,6 +10,7 @@ from trimtab.sim.generate import Shape, generate
 from trimtab.sim.protocol import DAY_STEPS, Load
 from trimtab.sim.window import trailing_mean
 from trimtab.tune.bench import (
+    CONTENDERS,
     Contender,
     Row,
     check_names,
@@ -33,6 +34,13 @@ def made(days: int = 6, seed: int = 1, name: str = "made") -> Load:
 def test_the_family_has_135_members_and_hpa_is_one() -> None:
     assert len(settings()) == len(set(settings())) == 135
     assert (0.7, 0.1, 300.0) in settings()
+
+
+@pytest.mark.parametrize("name", CONTENDERS)
+def test_every_contender_runs(name: str) -> None:
+    (row,) = rows_of(made(days=4), [name], [120.0], [32.0])
+    assert row.policy == name
+    assert row.j > 1.0
 
 
 def test_retuning_beats_the_default_and_never_the_optimum() -> None:

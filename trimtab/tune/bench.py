@@ -18,9 +18,9 @@ from trimtab.sim.baselines import BASELINES, Baseline, hpa
 from trimtab.sim.fast import sweep
 from trimtab.sim.foresight import foreseen
 from trimtab.sim.oracle import demand, optimum
-from trimtab.sim.program import program, uncovered
+from trimtab.sim.program import program
 from trimtab.sim.protocol import DAY_STEPS, MIN_PODS, STEP_S, Load, delay_steps
-from trimtab.sim.run import run
+from trimtab.sim.replay import replay
 from trimtab.sim.score import Days, score
 from trimtab.sim.world import World
 from trimtab.tune.candidates import Setting, setting_of, settings, with_setting
@@ -56,18 +56,15 @@ def fixed(baseline: Baseline) -> Contender:
 
     def days(load: Load, startups_s: Sequence[float], lambdas: Sequence[float]) -> Results:
         policy = baseline(load)
-        if uncovered(policy):
-            found = [_simulated(policy, load, startup_s) for startup_s in startups_s]
-        else:
-            (found,) = sweep_days(load, [policy], startups_s)
+        found = [_days(policy, load, startup_s) for startup_s in startups_s]
         return dict.fromkeys(lambdas, found)
 
     return days
 
 
-def _simulated(policy: Policy, load: Load, startup_s: float) -> Days:
+def _days(policy: Policy, load: Load, startup_s: float) -> Days:
     world = World(startup_s=startup_s)
-    return run(policy, load.values, world, first_pods=load.first_pods, start=load.start).days(DAY_STEPS)
+    return replay(policy, load.values, world, first_pods=load.first_pods, start=load.start).days(DAY_STEPS)
 
 
 def rolling(load: Load, startups_s: Sequence[float], lambdas: Sequence[float]) -> Results:
