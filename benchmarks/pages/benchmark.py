@@ -114,7 +114,8 @@ The {fine_traces} traces recorded every minute or faster, where nothing is held 
 ## Everybody's policies
 
 As they are out of the box, at a start-up of two minutes, on {everybody_traces} traces recorded every minute or
-faster: the policies of others are policies of ours here, run by the same code.
+faster: the policies of others are policies of ours here, run by the same code. `trimtab` is `hpa-rolling` that may also
+choose a seasonal forecast on top, and how sure that has to be.
 
 {everybody}
 
