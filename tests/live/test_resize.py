@@ -16,7 +16,7 @@ from trimtab.live import resize
 from trimtab.live.pen import NotLeading, Pen
 from trimtab.live.resize import Stuck
 from trimtab.policy import Apply, Size
-from trimtab.wire.objects import Pod, Workload
+from trimtab.wire.objects import Pod
 
 BIG = {"app": ContainerSize(requests=Size(cpu_cores=0.5, memory_bytes=2**29))}
 
@@ -74,31 +74,6 @@ def test_a_pod_that_changed_meanwhile_waits_for_the_next_tick() -> None:
 def test_who_does_not_lead_writes_nothing() -> None:
     with pytest.raises(NotLeading):
         written([pod("a")], BIG, leads=False)
-
-
-def workload(**status: Any) -> Workload:
-    body = {"metadata": {"generation": 2}, "spec": {"replicas": 3}}
-    full = {"observedGeneration": 2, "replicas": 3, "updatedReplicas": 3} | status
-    return msgspec.convert(body | {"status": full}, Workload)
-
-
-@pytest.mark.parametrize(
-    ("found", "says"),
-    [
-        pytest.param(workload(), "", id="at rest"),
-        pytest.param(workload(observedGeneration=1), "under way", id="not noticed yet"),
-        pytest.param(workload(updatedReplicas=1), "under way", id="old pods left"),
-        pytest.param(workload(replicas=4), "under way", id="a surge"),
-        pytest.param(
-            workload(conditions=[{"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"}]),
-            "has failed",
-            id="stuck",
-        ),
-    ],
-)
-def test_when_the_template_is_left_alone(found: Workload, says: str) -> None:
-    blocker = resize.rollout_blocker(found)
-    assert says in blocker and bool(blocker) == bool(says)
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,8 @@ async def apply(
                 kept = await sizes.keep(pen, world, subject, target, kept, at)
         except Refused as refusal:
             trouble = refusal
-            break
+            if wanted.sizes:  # one may need the other; pods that only keep their size hold up nobody
+                break
     if done.replicas is None and not done.sizes:
         return kept, trouble
     return replace(kept, core=remember(subject.policy, kept.core, done, at)), trouble

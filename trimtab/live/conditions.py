@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from trimtab.core.explain import Condition, conditions
-from trimtab.core.model import Decision, Missing, Observation, Reason
+from trimtab.core.model import Decision, Missing, Observation, Reason, Veto
 from trimtab.errors import InvalidInput, Refused, TrimtabError
-from trimtab.live import conflict, revert
+from trimtab.live import conflict, revert, room
 from trimtab.live.kept import Kept
 from trimtab.live.resize import Stuck
 from trimtab.live.subject import Subject
@@ -46,6 +46,14 @@ def of_revert(kept: Kept, at: float) -> Condition:
     if not rests:
         return _of("Reverted", False, "NotReverted", "nobody undoes our changes")
     return _of("Reverted", True, "Reverted", "; ".join(revert.text(what, one) for what, one in rests.items()))
+
+
+def of_blockers(vetoes: tuple[Veto, ...]) -> Condition:
+    """What keeps requests from their new size; each said once, though it may hold both axes."""
+    blockers = [one for one in vetoes if one.reason in room.REASONS]
+    if not blockers:
+        return _of("ResizeBlocked", False, "NothingInTheWay", "nothing stands in the way of new sizes")
+    return _of("ResizeBlocked", True, blockers[0].reason, "; ".join(dict.fromkeys(one.detail for one in blockers)))
 
 
 def of_stuck(waiting: list[Stuck]) -> Condition:

@@ -53,8 +53,6 @@ async def in_place(pen: Pen, pods: Sequence[WirePod], sizes: Sizes) -> int:
 async def template(pen: Pen, target: Target, sizes: Sizes) -> None:
     """Patch the template's containers; injected sidecars are not in it, so they are never touched."""
     assert target.workload is not None
-    if blocker := rollout_blocker(target.workload):
-        raise Refused(f"{target.text}: {blocker}", CONFLICT)
     known = {one.name for one in target.workload.spec.template.spec.containers}
     containers = [_container(name, size) for name, size in sizes.items() if name in known]
     body = {
@@ -62,18 +60,6 @@ async def template(pen: Pen, target: Target, sizes: Sizes) -> None:
         "spec": {"template": {"spec": {"containers": containers}}},
     }
     await pen.patch(Workload, target.resource, target.namespace, target.name, body, Patch.STRATEGIC)
-
-
-def rollout_blocker(workload: Workload) -> str:
-    """Why the template must not be touched now; "" when nothing speaks against it."""
-    meta, status = workload.metadata, workload.status
-    progressing = condition(status.conditions, "Progressing")
-    if progressing is not None and progressing.reason == "ProgressDeadlineExceeded":
-        return "its last rollout has failed (ProgressDeadlineExceeded): mend it first"
-    wanted = 1 if workload.spec.replicas is None else workload.spec.replicas
-    if status.observed_generation < meta.generation or status.updated_replicas < wanted or status.replicas > wanted:
-        return "a rollout is under way"
-    return ""
 
 
 def stuck(pods: Sequence[WirePod]) -> list[Stuck]:

@@ -13,7 +13,8 @@ from trimtab.wire.objects import Custom
 from trimtab.wire.resources import Resource
 
 MEASURED_EVERY_S = 30.0  # measurements alone are written this often at most
-GOOD = ("Conflict", "Reverted", "ScalingLimited", "ScaledToZero")  # True of these is news, but False is the usual
+BAD = ("Conflict", "Reverted", "ResizeBlocked", "ResizePending")  # where True is the trouble
+NEUTRAL = ("ScalingLimited", "ScaledToZero")
 
 
 class Scribe:
@@ -49,6 +50,6 @@ class Scribe:
 
 
 def _turned_bad(one: Condition, before: dict[str, Any]) -> bool:
-    bad = one.status if one.type in ("Conflict", "Reverted") else (not one.status and one.type not in GOOD)
+    bad = one.status if one.type in BAD else (not one.status and one.type not in NEUTRAL)
     reasons = {old["type"]: (old["status"] == "True", old.get("reason")) for old in before.get("conditions") or []}
     return bad and reasons.get(one.type) != (one.status, one.reason)

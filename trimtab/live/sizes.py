@@ -12,10 +12,12 @@ from msgspec.structs import replace
 
 from trimtab.core.admit import pinned
 from trimtab.core.model import Change, ContainerSize
+from trimtab.errors import Refused
 from trimtab.live import resize
 from trimtab.live.facts import template_sizes
 from trimtab.live.kept import Kept
 from trimtab.live.pen import Pen
+from trimtab.live.room.rollout import blocker as blocker_of
 from trimtab.live.subject import Subject
 from trimtab.live.usage import newest_overload
 from trimtab.live.world import Target, World
@@ -78,8 +80,7 @@ async def write(
     assert vertical is not None and target.workload is not None
     wanted = now(subject, target, kept) | changed
     if vertical.apply is Apply.RECREATE:
-        await resize.template(pen, target, wanted)
-        return replace(kept, sizes={}, template={})
+        return await _roll_out(pen, target, kept, wanted)
     await resize.in_place(pen, world.members.pods(target.uid), wanted)
     return replace(kept, sizes=wanted, template=template_sizes(target.workload))
 
@@ -95,8 +96,16 @@ async def keep(pen: Pen, world: World, subject: Subject, target: Target, kept: K
     if not kept.sizes or wanted is not kept.sizes:
         return kept
     pods = world.members.pods(target.uid)
-    if resize.gives_up(vertical.apply, resize.stuck(pods), at) and not resize.rollout_blocker(target.workload):
-        await resize.template(pen, target, wanted)
-        return replace(kept, sizes={}, template={})
+    gives_up = resize.gives_up(vertical.apply, resize.stuck(pods), at)
+    blocker = blocker_of(world, target) if gives_up else None
+    if gives_up and blocker is None:
+        return await _roll_out(pen, target, kept, wanted)
     await resize.in_place(pen, pods, wanted)
+    if blocker is not None:
+        raise Refused(f"what cannot be done in place waits for a rollout: {blocker.detail}", resize.CONFLICT)
     return kept
+
+
+async def _roll_out(pen: Pen, target: Target, kept: Kept, wanted: dict[str, ContainerSize]) -> Kept:
+    await resize.template(pen, target, wanted)
+    return replace(kept, sizes={}, template={})

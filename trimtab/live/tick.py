@@ -29,6 +29,7 @@ from trimtab.live.gather import Gather, Wanted
 from trimtab.live.kept import Kept
 from trimtab.live.pen import NotLeading, Pen
 from trimtab.live.recall import recalled
+from trimtab.live.room import Room
 from trimtab.live.scribe import Scribe
 from trimtab.live.status import STATUS, Said
 from trimtab.live.subject import Compiler, Subject, name_of
@@ -104,9 +105,9 @@ class Ticker:
         self.foresight.forget({view.subject.uid for view in views}, {view.target.uid for view in views})
         samples = await self.gather.gather([_wanted(view, at) for view in views])
         await self._watch_usage([view for view in views if view.subject.policy.vertical], at)
-        pairs = list(zip(views, samples, strict=True))
+        pairs, room = list(zip(views, samples, strict=True)), Room(self.world)
         cases = await self._each(
-            lambda pair: self._decide(pair[0], pair[1]), pairs, lambda p: _of_subject(p[0].subject)
+            lambda pair: self._decide(pair[0], pair[1], room), pairs, lambda p: _of_subject(p[0].subject)
         )
         cases = self._break(cases, at)
         done = await self._each(self._act, cases, lambda case: _of_subject(case.view.subject))
@@ -138,7 +139,7 @@ class Ticker:
         self.foresight.note_pods(target.uid, pods)
         return View(subject, target, pods, memory, claims.against(subject, at))
 
-    async def _decide(self, view: View, samples: tuple[Samples | Missing, ...]) -> Case:
+    async def _decide(self, view: View, samples: tuple[Samples | Missing, ...], room: Room) -> Case:
         at, started = time.time(), self.foresight.startup(view.target.uid, time.time())
         seen = Observation(
             at=at,
@@ -154,7 +155,12 @@ class Ticker:
         )
         await self.foresight.note_demand(view.subject, seen)
         seen = replace(seen, outlooks=self.foresight.outlooks(view.subject, started, at))
-        return Case(view, seen, decide(view.subject.policy, seen, view.kept.core))
+        decision = decide(view.subject.policy, seen, view.kept.core)
+        blocked = room.vetoes(view.subject, view.target, seen.sizes, decision.change)
+        if blocked:  # decided again, so that what stands in the way is part of what was seen
+            seen = replace(seen, vetoes=seen.vetoes + blocked)
+            decision = decide(view.subject.policy, seen, view.kept.core)
+        return Case(view, seen, decision)
 
     def _vetoes(self, view: View, at: float) -> tuple[Veto, ...]:
         return conflict.vetoes(view.claims) + revert.veto(view.kept, at) + self.breaker.vetoes(at)
@@ -237,6 +243,7 @@ class Ticker:
         found["Conflict"] = conditions.of_rivals(view.claims)
         found["Reverted"] = conditions.of_revert(after, at)
         if view.subject.policy.vertical is not None:
+            found["ResizeBlocked"] = conditions.of_blockers(case.seen.vetoes)
             found["ResizePending"] = conditions.of_stuck(resize.stuck(self.world.members.pods(view.target.uid)))
         return tuple(found.values())
 

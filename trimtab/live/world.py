@@ -10,14 +10,18 @@ from trimtab.core.model import Pod
 from trimtab.errors import InvalidInput, Refused, TrimtabError
 from trimtab.live.facts import Members
 from trimtab.wire.kube import Kube
-from trimtab.wire.objects import Custom, HasMeta, Namespace, Scale, Workload
+from trimtab.wire.objects import Custom, HasMeta, Namespace, Node, Scale, Workload
 from trimtab.wire.objects import Pod as WirePod
 from trimtab.wire.resources import (
     DEPLOYMENTS,
+    DISRUPTION_BUDGETS,
     HPAS,
+    LIMIT_RANGES,
     NAMESPACES,
+    NODES,
     PODS,
     REPLICA_SETS,
+    RESOURCE_QUOTAS,
     STATEFUL_SETS,
     Resource,
 )
@@ -45,6 +49,7 @@ class Feed(Generic[T]):
         self.kube, self.kind, self.where, self.namespace, self.fields = kube, kind, where, namespace, fields
         self.store: Store[T] = Store()
         self.resource = where if isinstance(where, Resource) else None
+        self.given_up = False  # we may not see it, and do without
 
     @property
     def name(self) -> str:
@@ -52,8 +57,9 @@ class Feed(Generic[T]):
 
     @property
     def settled(self) -> bool:
-        """Its content is known, or it is known that there is none."""
-        return self.store.synced.is_set() or (self.resource is None and self.store.trouble is not None)
+        """Its content is known, or it is known that there is none for us."""
+        absent = self.resource is None and self.store.trouble is not None
+        return self.store.synced.is_set() or absent or self.given_up
 
     async def run(self) -> None:
         resource = self.resource = await self._find()
@@ -106,33 +112,48 @@ class World:
         self.pods = Feed(kube, WirePod, PODS, namespace)
         fields = f"metadata.name={namespace}" if namespace else ""
         self.namespaces = Feed(kube, Namespace, NAMESPACES, fields=fields)
+        self.nodes = Feed(kube, Node, NODES)
+        self.quotas = Feed(kube, Custom, RESOURCE_QUOTAS, namespace)
+        self.limit_ranges = Feed(kube, Custom, LIMIT_RANGES, namespace)
+        self.disruption_budgets = Feed(kube, Custom, DISRUPTION_BUDGETS, namespace)
         self.members = Members(self.pods.store, self.workloads["ReplicaSet"].store)
 
     @property
     def feeds(self) -> list[Feed[Any]]:
-        others: list[Feed[Any]] = [self.hpas, self.scaled_objects, self.vpas, self.pods, self.namespaces]
-        return [*self.ours.values(), *self.workloads.values(), *others]
+        others: list[Feed[Any]] = [self.hpas, self.scaled_objects, self.vpas, self.pods]
+        blockers: list[Feed[Any]] = [self.quotas, self.limit_ranges, self.disruption_budgets]
+        return [*self.ours.values(), *self.workloads.values(), *others, *blockers, self.namespaces, self.nodes]
 
     def unsettled(self) -> list[str]:
-        """What is not known yet; without namespaces' labels we can do, where a Role does not let us see them."""
-        return [feed.name for feed in self.feeds if feed is not self.namespaces and not feed.settled]
+        """What is not known yet."""
+        return [feed.name for feed in self.feeds if not feed.settled]
 
     async def run(self) -> None:
+        lost = {
+            "namespaces": "the label trimtab.dev/enabled is not looked at",
+            "nodes": "requests may grow beyond the largest of them",
+        }
         async with asyncio.TaskGroup() as group:
             for feed in self.feeds:
-                group.create_task(feed.run() if feed is not self.namespaces else self._follow_labels())
+                limited = self.namespace and feed.name in lost
+                group.create_task(self._follow_if_seen(feed, lost[feed.name]) if limited else feed.run())
 
-    async def _follow_labels(self) -> None:
-        """With Roles only we may not see our namespace's labels: said once, and nobody can opt out."""
-        try:
-            await self.kube.list(Namespace, NAMESPACES, fields=self.namespaces.fields)
-        except Refused as refusal:
-            if refusal.status == FORBIDDEN and self.namespace:
-                log.info("the label trimtab.dev/enabled cannot be read with Roles only: it is not looked at")
-                return
-        except TrimtabError as trouble:
-            log.warning("namespaces: %s", trouble)
-        await self.namespaces.run()
+    async def _follow_if_seen(self, feed: Feed[Any], lost: str) -> None:
+        """Roles alone show nothing that has no namespace: said once, and done without."""
+        assert feed.resource is not None
+        while True:
+            try:
+                await self.kube.raw(feed.resource.path(), {"limit": "1", "fieldSelector": feed.fields})
+                break
+            except Refused as refusal:
+                if refusal.status == FORBIDDEN:
+                    log.info("%s cannot be read with Roles only: %s", feed.name, lost)
+                    feed.given_up = True
+                    return
+            except TrimtabError as trouble:
+                log.warning("%s: %s", feed.name, trouble)
+            await asyncio.sleep(LOOK_AGAIN_S)
+        await feed.run()
 
     def enabled(self, namespace: str) -> bool:
         """The opt-out: a namespace labelled trimtab.dev/enabled: "false"."""

@@ -121,14 +121,38 @@ class Selector(Partial, frozen=True):
     match_expressions: tuple[LabelRequirement, ...] = ()
 
 
+class Toleration(Partial, frozen=True):
+    key: str = ""  # "": every taint
+    operator: str = ""
+    value: str = ""
+    effect: str = ""  # "": every effect
+
+
+class TemplateSpec(PodSpec, frozen=True):
+    """A template also says where its pods may run; of living pods that is never asked."""
+
+    node_selector: dict[str, str] | None = None
+    tolerations: tuple[Toleration, ...] = ()
+
+
 class PodTemplate(Partial, frozen=True):
-    spec: PodSpec = PodSpec()
+    spec: TemplateSpec = TemplateSpec()
+
+
+class RollingUpdate(Partial, frozen=True):
+    max_unavailable: int | str | None = None
+
+
+class Strategy(Partial, frozen=True):
+    type: str = ""
+    rolling_update: RollingUpdate | None = None
 
 
 class WorkloadSpec(Partial, frozen=True):
     replicas: int | None = None
     selector: Selector = Selector()
     template: PodTemplate = PodTemplate()
+    strategy: Strategy = Strategy()  # of a Deployment
 
 
 class WorkloadStatus(Partial, frozen=True):
@@ -190,8 +214,15 @@ class NodeStatus(Partial, frozen=True):
     conditions: tuple[Condition, ...] = ()
 
 
+class Taint(Partial, frozen=True):
+    key: str = ""
+    value: str = ""
+    effect: str = ""
+
+
 class NodeSpec(Partial, frozen=True):
     unschedulable: bool = False
+    taints: tuple[Taint, ...] = ()
 
 
 class Node(Partial, frozen=True):

@@ -57,6 +57,13 @@
 - apiGroups: [""]
   resources: [pods/resize]
   verbs: [patch]
+# What may stand in the way of larger requests, and of a rollout.
+- apiGroups: [""]
+  resources: [resourcequotas, limitranges]
+  verbs: [get, list, watch]
+- apiGroups: [policy]
+  resources: [poddisruptionbudgets]
+  verbs: [get, list, watch]
 - apiGroups: [""]
   resources: [events]
   verbs: [create]
