@@ -270,6 +270,16 @@ def test_a_pin_overrules_every_signal_until_it_ends() -> None:
     assert decide(policy, busy(4, 0.5, at=NOW + 60), Memory()).plan.replicas == 4
 
 
+def test_a_pin_to_zero_ends_at_the_floor_and_a_hand_at_zero_does_not() -> None:
+    policy = hpa(50, least=2, admit=Admit(pin=0, pin_until=NOW + 60))
+    asleep = decide(policy, busy(4, 0.5), Memory())
+    assert asleep.change is not None and asleep.change.replicas == 0
+    memory = remember(policy, asleep.memory, asleep.change, NOW)
+    assert decide(policy, busy(0, 0.0, at=NOW + 59), memory).change is None
+    assert decide(policy, busy(0, 0.0, at=NOW + 60), memory).plan.replicas == 2
+    assert decide(policy, busy(0, 0.0, at=NOW + 60), Memory()).plan.replicas == 0
+
+
 @pytest.mark.parametrize(
     "rules, may",
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from trimtab.core.admit import pinned
 from trimtab.core.model import Change, Memory
 from trimtab.core.settle import rate
 from trimtab.policy import Buckets, Capacity, Policy, Rate, sees_without_pods
@@ -24,11 +25,16 @@ def remember(policy: Policy, memory: Memory, change: Change, at: float) -> Memor
             memory = replace(memory, wanted=((at, replicas),))
     if change.replicas is None:
         return memory
-    memory = replace(memory, zeroed=change.replicas == 0 and sees_without_pods(policy), overloaded=False)
+    memory = replace(memory, zeroed=is_our_zero(policy, change.replicas, at), overloaded=False)
     # A scaling to the same number is a scaling down: document 002's program counts it so.
     if change.replicas > change.was:
         return replace(memory, up_at=at, grown=_event(policy, memory.grown, at, change.replicas - change.was, True))
     return replace(memory, down_at=at, shrunk=_event(policy, memory.shrunk, at, change.was - change.replicas, False))
+
+
+def is_our_zero(policy: Policy, replicas: int, at: float) -> bool:
+    """Whether we went to zero and know the way back: by a signal that needs no pods, or because a pin ends."""
+    return replicas == 0 and (sees_without_pods(policy) or pinned(policy.admit, at))
 
 
 def _event(

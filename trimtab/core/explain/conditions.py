@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from trimtab.core.explain.sentence import rule_text, sentence
 from trimtab.core.model import Decision, Memory, Missing, Observation, Reason, RuleName, Step
-from trimtab.policy import Axis, MetricKind, Policy, Record, sees_without_pods
+from trimtab.core.remember import is_our_zero
+from trimtab.policy import Axis, MetricKind, Policy, Record
 
 
 class Condition(Record, frozen=True):
@@ -41,7 +42,7 @@ def conditions(policy: Policy, seen: Observation, memory: Memory, decision: Deci
         found.append(_of("ScalingActive", True, "ValidMetricFound", text))
         found.append(limited(decision.steps, policy))
     if decision.change is not None and decision.change.replicas is not None:
-        zero = decision.change.replicas == 0 and sees_without_pods(policy)
+        zero = is_our_zero(policy, decision.change.replicas, seen.at)
         found.append(_of("ScaledToZero", zero, "ScaledToZero" if zero else "NotScaledToZero", text))
     return tuple(found)
 
