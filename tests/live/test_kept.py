@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from msgspec.structs import replace
 
 from trimtab.core.model import ContainerSize, Memory
@@ -36,3 +37,14 @@ def test_what_is_of_another_version_or_spoiled_starts_anew() -> None:
     for memory in ({"is": "Kept", "version": 99}, {"core": "nonsense"}, None):
         found = kept.read({"memory": memory}, at=100.0, replicas=7)
         assert found == Kept(core=Memory(wanted=((100.0, 7),)))
+
+
+@pytest.mark.parametrize("memory", [{"is": "Kept", "version": 99, "core": []}, "nonsense", None])
+def test_of_a_memory_we_cannot_read_the_rest_of_the_status_tells(memory: object) -> None:
+    asleep = {"type": "ScaledToZero", "status": "True"}
+    status = {"memory": memory, "lastScaleTime": "2026-01-01T00:00:00Z", "conditions": [asleep]}
+    found = kept.read(status, at=2e9, replicas=0).core
+    assert (found.up_at, found.down_at, found.resized_at) == (1767225600.0,) * 3, "no cooldown is cut short"
+    assert found.zeroed and not kept.read(status, at=2e9, replicas=3).core.zeroed
+    of_an_hvpa = {"memory": memory, "lastScaling": {"lastScaleTime": "2026-01-01T00:00:00Z"}}
+    assert kept.read(of_an_hvpa, at=2e9, replicas=0).core.up_at == 1767225600.0

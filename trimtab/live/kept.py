@@ -6,6 +6,7 @@ before a window has passed.
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -56,15 +57,34 @@ class Kept(Record, frozen=True):
 
 
 def read(status: dict[str, Any], at: float, replicas: int) -> Kept:
-    """From the object's status; one of another version, or unreadable, starts anew."""
+    """From the object's status; of a memory that we cannot read, what the rest of the status tells."""
     seed = first_sight(at, replicas)
     try:
         kept = msgspec.convert(status.get("memory") or {"is": "Kept", "version": 0}, Kept)
     except msgspec.ValidationError:
         kept = Kept(version=0)
     if kept.version != VERSION:
-        return Kept(core=seed)
+        return Kept(core=_from_the_rest(status, seed, replicas))
     return replace(kept, core=replace(kept.core, wanted=seed.wanted))
+
+
+def _from_the_rest(status: dict[str, Any], seed: Memory, replicas: int) -> Memory:
+    """Another version of trimtab wrote it: no cooldown is cut short, and a zero of ours is still ours."""
+    scaled_at = _seconds(status.get("lastScaleTime") or (status.get("lastScaling") or {}).get("lastScaleTime"))
+    ours = any(one.get("type") == "ScaledToZero" and one.get("status") == "True" for one in _conditions(status))
+    zeroed = replicas == 0 and ours
+    return replace(seed, up_at=scaled_at, down_at=scaled_at, resized_at=scaled_at, zeroed=zeroed)
+
+
+def _conditions(status: dict[str, Any]) -> list[dict[str, Any]]:
+    return [one for one in status.get("conditions") or [] if isinstance(one, dict)]
+
+
+def _seconds(text: object) -> float | None:
+    try:
+        return datetime.fromisoformat(str(text)).timestamp()
+    except ValueError:
+        return None
 
 
 def written(kept: Kept) -> dict[str, Any]:
