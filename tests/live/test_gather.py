@@ -93,8 +93,17 @@ def test_a_silent_container_makes_its_pod_unknown_and_an_old_sample_is_none() ->
     old = usage("b", age_s=121, app=("1", "1"))
     assert one({LIST: {"items": [silent, usage("b", app=("1", "1"))]}}, CPU).values == {"b": 1.0}  # type: ignore[union-attr]
     assert one({LIST: {"items": [usage("a", app=("1", "1")), old]}}, CPU).values == {"a": 1.0}  # type: ignore[union-attr]
-    found = one({LIST: {"items": [old]}}, CPU)
-    assert isinstance(found, Missing) and found.reason is Reason.ABSENT
+
+
+def test_what_is_wrong_with_every_pod_is_the_reason() -> None:
+    old = usage("b", age_s=121, app=("1", "1"))
+    for items, reason in (
+        ([], Reason.ABSENT),
+        ([old], Reason.STALE),
+        ([usage("a", app=("-1", "1")), usage("b", app=("-5m", "1"))], Reason.NEGATIVE),
+    ):
+        found = one({LIST: {"items": items}}, CPU)
+        assert isinstance(found, Missing) and found.reason is reason
 
 
 def test_thousandths_are_rounded_up_as_kubernetes_does() -> None:
@@ -126,6 +135,8 @@ def test_external_metrics_are_summed() -> None:
     assert isinstance(found, TotalSample) and found.value == 7.5
     nothing = one({path: {"items": []}}, QUEUE)
     assert isinstance(nothing, Missing) and nothing.reason is Reason.ABSENT
+    half = one({path: {"items": [*items, items[0] | {"timestamp": stamp(age_s=121)}]}}, QUEUE)
+    assert isinstance(half, Missing) and half.reason is Reason.STALE, "a sum with an old part is an old sum"
 
 
 def vector(*values: str, **more: Any) -> dict[str, Any]:
@@ -140,6 +151,7 @@ def vector(*values: str, **more: Any) -> dict[str, Any]:
         pytest.param(vector("1", "2"), Reason.AMBIGUOUS, id="two series"),
         pytest.param(vector("NaN"), Reason.NOT_FINITE, id="not a number"),
         pytest.param(vector("+Inf"), Reason.NOT_FINITE, id="infinite"),
+        pytest.param(vector("-1"), Reason.NEGATIVE, id="negative"),
         pytest.param(vector("1", warnings=["some shards are down"]), Reason.PARTIAL, id="warnings"),
         pytest.param(vector("1", isPartial=True), Reason.PARTIAL, id="partial"),
         pytest.param(403, Reason.UNREACHABLE, id="forbidden"),

@@ -12,6 +12,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from math import ceil, isfinite
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from trimtab.core.model import Missing, Pod, PodSamples, Reason, Samples, TotalSample
 from trimtab.errors import InvalidInput, Refused, TrimtabError
 from trimtab.policy import Metric, MetricKind, Signal
@@ -139,7 +141,7 @@ class Gather:
         items = self.kube.decode(body, Page[ExternalMetric]).items
         if not items:
             return Missing(reason=Reason.ABSENT, detail=question.name)
-        return Reading(sum(thousandths_up(parse_quantity(one.value)) for one in items), _at(items[0]))
+        return Reading(sum(thousandths_up(parse_quantity(one.value)) for one in items), min(_at(one) for one in items))
 
     async def _prometheus(self, question: Question) -> Answer:
         if self.prometheus is None:
@@ -152,21 +154,27 @@ class Gather:
         if isinstance(answer, Missing):
             return answer
         if isinstance(answer, Reading):
-            return self._total(answer, at)
+            return self._refused(answer, at) or TotalSample(value=answer.value, at=answer.at)
         values: dict[str, Reading] = {}
+        why = Missing(reason=Reason.ABSENT, detail=f"no pod has {metric.label}")
         for pod in wanted.pods:
             found = answer.get(f"{wanted.namespace}/{pod.name}" if metric.kind in _BY_USAGE else pod.name)
             one = _of_usage(found, metric) if isinstance(found, Usage) else found
-            if one is not None and isfinite(one.value) and at - one.at <= self.stale_after_s:
+            if one is None:
+                continue
+            if refused := self._refused(one, at):
+                why = replace(refused, detail=f"pod {pod.name}")
+            else:
                 values[pod.name] = one
-        return _samples(values, at) if values else Missing(reason=Reason.ABSENT, detail=f"no pod has {metric.label}")
+        return _samples(values, at) if values else why
 
-    def _total(self, one: Reading, at: float) -> Samples | Missing:
+    def _refused(self, one: Reading, at: float) -> Missing | None:
+        """Why this is no value, where it is none."""
         if not isfinite(one.value):
             return Missing(reason=Reason.NOT_FINITE)
-        if at - one.at > self.stale_after_s:
-            return Missing(reason=Reason.STALE, since=one.at)
-        return TotalSample(value=one.value, at=one.at)
+        if one.value < 0:
+            return Missing(reason=Reason.NEGATIVE)
+        return Missing(reason=Reason.STALE, since=one.at) if at - one.at > self.stale_after_s else None
 
 
 _BY_USAGE = (MetricKind.RESOURCE, MetricKind.CONTAINER)
