@@ -28,6 +28,14 @@ def test_everything_but_the_wishes_comes_back_through_json() -> None:
     assert (found.wrote, found.sizes, found.undone) == (FULL.wrote, FULL.sizes, FULL.undone)
 
 
+def test_what_is_empty_is_not_shown() -> None:
+    assert kept.written(Kept(core=Memory(up_at=5.5))) == {
+        "is": "Kept",
+        "version": 1,
+        "core": {"is": "Memory", "version": 1, "up_at": 5.5, "overloaded": False, "zeroed": False},
+    }
+
+
 def test_a_wish_alone_is_no_reason_to_write() -> None:
     later = replace(FULL, core=replace(FULL.core, wanted=((2.0, 9),)))
     assert kept.written(later) == kept.written(FULL)

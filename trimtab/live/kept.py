@@ -88,7 +88,13 @@ def _seconds(text: object) -> float | None:
 
 
 def written(kept: Kept) -> dict[str, Any]:
-    """What goes into the status."""
+    """What goes into the status, without what is empty: people read it there, too."""
     slim = replace(kept, core=replace(kept.core, wanted=()))
-    plain: dict[str, Any] = msgspec.to_builtins(slim)
+    plain: dict[str, Any] = _bare(msgspec.to_builtins(slim))
     return plain
+
+
+def _bare(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    return {name: _bare(each) for name, each in value.items() if each is not None and each not in ({}, (), [])}
