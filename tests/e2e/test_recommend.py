@@ -294,6 +294,15 @@ def test_once_runs_once_and_periodical_again_after_its_period(scene: Scene) -> N
     assert second["once"] == first["once"] and second["again"] > first["again"]
     assert len(scene.recommendations()) == 2  # the second round wrote into the first one's object
 
+    scene.bed.apply(once | {"spec": once["spec"] | {"config": OPEN | {"ehpa.default-min-replicas": "3"}}})
+    scene.tick(now + 610)
+    third = updated()
+    assert third["once"] > second["once"] and third["again"] == second["again"], "an edit is a new question"
+    values = {one["metadata"]["generateName"]: one["status"]["recommendedValue"] for one in scene.recommendations()}
+    assert "minReplicas: 3" in values["once-hpa-"]
+    scene.tick(now + 620)
+    assert updated() == third
+
 
 def test_a_failed_second_run_leaves_the_first_result_in_place(scene: Scene) -> None:
     pods = scene.deploy("nginx-deployment", 1)
@@ -445,8 +454,12 @@ def test_the_operator_looks_after_analytics(scene: Scene) -> None:
             )
         )
         eventually(lambda: least() == 5, within_s=60)
-        notes = scene.get("deployment", "nginx-deployment")["metadata"]["annotations"]
-        assert "minReplicas" in notes["analysis.crane.io/hpa-recommendation"]
+
+        def noted() -> bool:
+            notes = scene.get("deployment", "nginx-deployment")["metadata"]["annotations"]
+            return "minReplicas: 5" in notes["analysis.crane.io/hpa-recommendation"]
+
+        eventually(noted, within_s=20)
 
 
 def test_requests_of_each_container(scene: Scene) -> None:

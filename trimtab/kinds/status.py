@@ -116,6 +116,8 @@ class AnalyticsStatus(Part):
     recommendations: list[Mission] | None = None
     config: dict[str, str] | None = None
     """The configuration in force, defaults included."""
+    observed_spec: str | None = None
+    """A digest of the spec of the last round; another one asks for a new round."""
 
 
 class RecommendationStatus(Part):
@@ -128,5 +130,7 @@ class RecommendationStatus(Part):
     target_ref: ObjectRef | None = None
     last_update_time: Time | None = None
     conditions: Conditions | None = None
+    observed_spec: str | None = None
+    """A digest of the spec of the last round; another one asks for a new round."""
     evidence: Open | None = None
     """The numbers the recommendation rests on."""

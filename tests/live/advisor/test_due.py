@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from trimtab.live.advisor import records
 from trimtab.live.advisor.controller import FIRST_RETRY_S, LAST_RETRY_S, Advisor
 from trimtab.live.pen import Pen
 from trimtab.live.status import rfc3339
@@ -66,3 +67,11 @@ def test_an_edit_is_looked_at_at_once(advisor: Advisor) -> None:
     advisor._later(analytics(type="HPA"), NOW)
     assert not advisor._due(analytics(type="HPA"), NOW + 1)
     assert advisor._due(analytics(type="Resource"), NOW + 1)
+
+
+def test_once_runs_again_when_its_spec_is_edited(advisor: Advisor) -> None:
+    first = analytics(type="HPA")
+    done = Custom(metadata=first.metadata, spec=first.spec, status=records.round_done(first, NOW))
+    assert not advisor._due(done, NOW + 1e9)
+    assert advisor._due(Custom(metadata=done.metadata, spec={"type": "Resource"}, status=done.status), NOW + 1)
+    assert not advisor._due(analytics(type="Resource", updated=NOW), NOW + 1e9), "upstream's status says nothing of it"

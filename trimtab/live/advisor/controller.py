@@ -1,8 +1,8 @@
 """The controllers of Analytics and Recommendation: when to advise, on what, and what to write about it.
 
-An Analytics gets a round when it is new, and a Periodical one again after its period; a Recommendation that belongs to
-none is advised on by itself. A round that could not read any history is tried again soon; what was recommended before
-stays.
+An Analytics gets a round when it is new or edited, and a Periodical one again after its period; a Recommendation that
+belongs to none is advised on by itself. A round that could not read any history is tried again soon; what was
+recommended before stays.
 """
 
 from __future__ import annotations
@@ -28,11 +28,9 @@ from trimtab.live.advisor.select import find, select
 from trimtab.live.advisor.targets import Target
 from trimtab.live.advisor.workloads import Window
 from trimtab.live.pen import NotLeading, Pen
-from trimtab.live.status import rfc3339
 from trimtab.live.world import Feed
 from trimtab.policy import Advice, Inspection
 from trimtab.wire.access import Access
-from trimtab.wire.kube import Patch
 from trimtab.wire.objects import Custom
 from trimtab.wire.prometheus import Prometheus
 from trimtab.wire.resources import Resource
@@ -142,7 +140,7 @@ class Advisor:
         if retry and retry.spec == found.spec and at < retry.at:
             return False
         updated, strategy = _seconds(found.status.get("lastUpdateTime")), _strategy(found)
-        if updated is None or strategy is None:
+        if updated is None or strategy is None or records.edited(found):
             return True
         period_s = strategy.period_s
         return period_s is not None and at >= updated + period_s
@@ -183,7 +181,7 @@ class Advisor:
             self._later(found, at)
         else:
             self._retries.pop(found.metadata.uid, None)
-            status |= {"lastUpdateTime": rfc3339(at), "config": effective(rules)}
+            status |= records.round_done(found, at) | {"config": effective(rules)}
         await self._write(found, "Analytics", status)
 
     async def _outcomes(self, rules: Inspection, targets: Sequence[Target], at: float) -> list[Outcome]:
@@ -245,16 +243,20 @@ class Advisor:
             self._later(found, at)
         else:
             self._retries.pop(found.metadata.uid, None)
-            status |= {"lastUpdateTime": rfc3339(at)}
+            status |= records.round_done(found, at)
         await self._write(found, "Recommendation", status)
 
     # --- writing ---
 
-    async def _write(self, found: Custom, kind: str, status: dict[str, Any]) -> None:
-        """These kinds have no status subresource: the status is a part of the object like any other."""
-        meta, resource = found.metadata, await self._resource(kind)
-        if any(found.status.get(key) != value for key, value in status.items()):
-            await self.pen.patch(Custom, resource, meta.namespace, meta.name, {"status": status}, Patch.MERGE)
+    async def _write(self, found: Custom, kind: str, changes: dict[str, Any]) -> None:
+        """These kinds have no status subresource: the status is a part of the object like any other.
+
+        What is not applied again would be removed, so all of it is, guarded against a newer one.
+        """
+        status = found.status | changes
+        if status != found.status:
+            body = records.status_body(found, kind, status)
+            await self.pen.apply(Custom, await self._resource(kind), body)
 
     async def _adopt(self, record: Custom, at: float) -> None:
         wanted = (str(record.spec.get("adoptionType")), str(record.status.get("recommendedValue")))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Any
+
+import msgspec
 
 from trimtab.core.advise import Recommendation
 from trimtab.core.explain.advice import because
@@ -51,6 +54,28 @@ def new_recommendation(analytics: Custom, target: Target, advice: Advice) -> Pla
             "type": str(advice),
         },
     }
+
+
+def status_body(found: Custom, kind: str, status: Plain) -> Plain:
+    meta = found.metadata
+    guard = {"uid": meta.uid, "resourceVersion": meta.resource_version}
+    named = {"name": meta.name, "namespace": meta.namespace}
+    return {"apiVersion": API, "kind": kind, "metadata": named | guard, "status": status}
+
+
+def round_done(found: Custom, at: float) -> Plain:
+    """When, and with which spec: status writes move the generation of these kinds, so it cannot tell of an edit."""
+    return {"lastUpdateTime": rfc3339(at), "observedSpec": _print_of(found.spec)}
+
+
+def edited(found: Custom) -> bool:
+    """Whether the spec is another one than that of the last round."""
+    seen = found.status.get("observedSpec")
+    return seen is not None and seen != _print_of(found.spec)
+
+
+def _print_of(spec: Plain) -> str:
+    return hashlib.sha256(msgspec.json.encode(spec, order="deterministic")).hexdigest()[:16]
 
 
 def same_target(ref: Mapping[str, Any], target: Target, namespace: str) -> bool:
