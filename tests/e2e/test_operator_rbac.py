@@ -82,6 +82,9 @@ def test_the_role_of_the_chart_is_enough(bed: Bed, namespace: str, install: Inst
         ("autoscalers", "trimtab.dev"),
         ("hvpas", "autoscaling.k8s.io"),
         ("horizontalpodautoscalers", "autoscaling"),
+        ("resourcequotas", ""),
+        ("limitranges", ""),
+        ("poddisruptionbudgets", "policy"),
     ],
 )
 def test_what_cannot_be_watched_is_named_by_readyz(
