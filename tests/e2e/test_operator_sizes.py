@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.bed import Bed, always, eventually
-from tests.bed.manifests import deployment
+from tests.bed.manifests import deployment, node
 from tests.e2e.test_bed import ready_pods
+from tests.e2e.test_charts_operator import install_foreign_kinds
 from tests.live.running import Running, autoscaler, conditions, install_crds, replicas
 from trimtab.quantity import parse_quantity
 
@@ -211,7 +213,23 @@ def test_usage_seen_outlives_the_operator(bed: Bed, namespace: str, tmp_path: Pa
         assert json.loads(bed.get(*saved)["data"]["app"])["firstSampleStart"] == first, "not a new history"
 
 
-def test_a_quota_in_the_way_is_named(bed: Bed, namespace: str, tmp_path: Path) -> None:
+def blocked(bed: Bed, namespace: str, reason: str) -> str:
+    """What the condition says, once it names this reason."""
+    found = lambda: conditions(bed, namespace)["ResizeBlocked"]  # noqa: E731
+    eventually(lambda: (found()["status"], found()["reason"]) == ("True", reason), SIZED_WITHIN_S, reason)
+    message: str = found()["message"]
+    return message
+
+
+def sizes_written(bed: Bed, namespace: str) -> int:
+    """How often somebody tried to resize a pod of this namespace, allowed or not."""
+    paths = [
+        (one["verb"], one["requestURI"]) for one in bed.audit() if f"/namespaces/{namespace}/" in one["requestURI"]
+    ]
+    return sum(1 for verb, path in paths if verb == "patch" and "/resize" in path)
+
+
+def test_a_quota_in_the_way_is_named_and_not_run_into(bed: Bed, namespace: str, tmp_path: Path) -> None:
     install_crds(bed)
     quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "team", "namespace": namespace}}
     bed.apply(quota | {"spec": {"hard": {"requests.cpu": "150m"}}})
@@ -219,12 +237,121 @@ def test_a_quota_in_the_way_is_named(bed: Bed, namespace: str, tmp_path: Path) -
     bed.apply(deployment(namespace, "web", cpu="100m"), vertical_only(namespace))
     ready_pods(bed, namespace, 1)
     with Running(bed, namespace, tmp_path, *QUICK):
-        said = lambda: conditions(bed, namespace)["AbleToScale"]  # noqa: E731
-        eventually(lambda: said()["reason"] == "FailedUpdateScale", SIZED_WITHIN_S)
-        assert "exceeded quota: team" in said()["message"]
-        assert set(cpus(bed, namespace).values()) == {"100m"}
+        said = blocked(bed, namespace, "ExceedsQuota")
+        assert f"ResourceQuota {namespace}/team has 50m of requests.cpu left of 150m" in said
+        assert set(cpus(bed, namespace).values()) == {"100m"} and sizes_written(bed, namespace) == 0
+        assert conditions(bed, namespace)["AbleToScale"]["reason"] == "ExceedsQuota"
         memory = bed.get("autoscaler", "web", "-n", namespace)["status"]["memory"]
-        assert memory["core"]["resized_at"] is None, "a refused write starts no rest"
+        assert memory["core"]["resized_at"] is None, "what was held starts no rest"
+        assert "ExceedsQuota" in bed.kubectl("get", "events", "-n", namespace)
+        bed.apply(quota | {"spec": {"hard": {"requests.cpu": "2"}}})
+        eventually(lambda: all(milli(cpu) > 400 for cpu in cpus(bed, namespace).values()), 30, "room was made")
+        eventually(lambda: conditions(bed, namespace)["ResizeBlocked"]["status"] == "False", 10)
+
+
+def both_axes(namespace: str) -> dict[str, Any]:
+    """Replicas by the queue, sizes by usage."""
+    metric = {"name": "queue_length", "selector": {"matchLabels": {"app": "web"}}}
+    queue = {"metric": metric, "target": {"type": "AverageValue", "averageValue": "10"}}
+    return autoscaler(namespace, metrics=[{"type": "External", "external": queue}], vertical={})
+
+
+def test_a_limit_range_holds_the_size_and_not_the_replicas(bed: Bed, namespace: str, tmp_path: Path) -> None:
+    install_crds(bed)
+    bounds = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "bounds", "namespace": namespace}}
+    bed.apply(bounds | {"spec": {"limits": [{"type": "Pod", "max": {"cpu": "300m"}}]}})
+    bed.load(namespace, "web", cores=0.8, queue=10)
+    made = deployment(namespace, "web", replicas=2, cpu="100m")
+    made["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"] = {"cpu": "250m"}
+    bed.apply(made, both_axes(namespace))
+    ready_pods(bed, namespace, 2)
+    with Running(bed, namespace, tmp_path, *QUICK):
+        said = blocked(bed, namespace, "ExceedsLimitRange")
+        assert f"LimitRange {namespace}/bounds gives the pod at most 300m of cpu" in said
+        assert set(cpus(bed, namespace).values()) == {"100m"}
+        bed.load(namespace, "web", cores=0.8, queue=40)
+        eventually(lambda: replicas(bed, namespace) == 4, 40, "the horizontal axis goes on")
+        assert set(cpus(bed, namespace).values()) == {"100m"}
+
+
+@pytest.fixture
+def small_node(bed: Bed, namespace: str) -> Iterator[str]:
+    """A node of half a core for this test alone, on which a DaemonSet takes 200m."""
+    name, only = f"small-{namespace}", {"key": "only", "value": namespace, "effect": "NoSchedule"}
+    made = node(name, bed.site.ports["load-tls"])
+    made["metadata"]["labels"]["only"] = namespace
+    made["spec"] = {"taints": [only]}
+    made["status"]["allocatable"] = made["status"]["capacity"] = {"cpu": "500m", "memory": "4Gi", "pods": "10"}
+    agent = deployment(namespace, "agent", cpu="200m")
+    agent["kind"] = "DaemonSet"
+    del agent["spec"]["replicas"]
+    agent["spec"]["template"]["spec"] |= on_node(namespace)
+    bed.apply(made, agent)
+    yield name
+    bed.kubectl("delete", "node", name)
+
+
+def on_node(namespace: str) -> dict[str, Any]:
+    only = {"key": "only", "operator": "Equal", "value": namespace, "effect": "NoSchedule"}
+    return {"nodeSelector": {"only": namespace}, "tolerations": [only]}
+
+
+def test_the_largest_node_holds_what_no_node_could_run(
+    bed: Bed, namespace: str, tmp_path: Path, small_node: str
+) -> None:
+    install_crds(bed)
+    bed.load(namespace, "web", cores=0.4)
+    made = deployment(namespace, "web", cpu="100m")
+    made["spec"]["template"]["spec"] |= on_node(namespace)
+    bed.apply(made, vertical_only(namespace))
+    ready_pods(bed, namespace, 2)
+    with Running(bed, namespace, tmp_path, *QUICK):
+        said = blocked(bed, namespace, "ExceedsNode")
+        assert f"Node {small_node}, the largest it may run on, has 300m for it beside its DaemonSets" in said
+        assert sizes_written(bed, namespace) == 0
+
+
+def test_a_budget_that_forbids_disruption_holds_the_template(bed: Bed, namespace: str, tmp_path: Path) -> None:
+    install_crds(bed)
+    budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget"}
+    budget |= {"metadata": {"name": "steady", "namespace": namespace}}
+    budget |= {"spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}}}
+    bed.load(namespace, "web", cores=0.4)
+    bed.apply(deployment(namespace, "web", cpu="100m"), budget, vertical_only(namespace, apply="Recreate"))
+    ready_pods(bed, namespace, 1)
+    with Running(bed, namespace, tmp_path, *QUICK):
+        said = blocked(bed, namespace, "DisruptionForbidden")
+        assert f"PodDisruptionBudget {namespace}/steady allows no disruption of Deployment {namespace}/web" in said
+        always(lambda: template_cpu(bed, namespace) == "100m", 5)
+        bed.kubectl("delete", "poddisruptionbudget", "steady", "-n", namespace)
+        eventually(lambda: milli(template_cpu(bed, namespace)) > 400, 30, "then it rolls out")
+
+
+def vpa(namespace: str, mode: str) -> dict[str, Any]:
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    made = {"apiVersion": "autoscaling.k8s.io/v1", "kind": "VerticalPodAutoscaler"}
+    made |= {"metadata": {"name": "theirs", "namespace": namespace}}
+    return made | {"spec": {"targetRef": target, "updatePolicy": {"updateMode": mode}}}
+
+
+def test_a_vpa_holds_the_sizes_until_it_is_off_and_never_the_replicas(bed: Bed, namespace: str, tmp_path: Path) -> None:
+    install_crds(bed)
+    install_foreign_kinds(bed)
+    bed.load(namespace, "web", cores=1.2, queue=10)
+    bed.apply(deployment(namespace, "web", cpu="100m"), vpa(namespace, "Recreate"), both_axes(namespace))
+    ready_pods(bed, namespace, 1)
+    with Running(bed, namespace, tmp_path, *QUICK):
+        eventually(lambda: conditions(bed, namespace)["Conflict"]["status"] == "True", 30)
+        said = conditions(bed, namespace)["Conflict"]["message"]
+        assert f"VerticalPodAutoscaler {namespace}/theirs moves the requests" in said and "kubectl patch vpa" in said
+        bed.load(namespace, "web", cores=1.2, queue=30)
+        eventually(lambda: replicas(bed, namespace) == 3, 40, "the horizontal axis goes on")
+        wants = lambda: conditions(bed, namespace)["AbleToScale"]["reason"] == "Conflict"  # noqa: E731
+        eventually(wants, SIZED_WITHIN_S, "enough was seen to want other sizes")
+        always(lambda: set(cpus(bed, namespace).values()) == {"100m"}, 5)
+        bed.apply(vpa(namespace, "Off"))
+        eventually(lambda: all(milli(cpu) > 300 for cpu in cpus(bed, namespace).values()), 30, "sized when it is off")
+        assert conditions(bed, namespace)["Conflict"]["status"] == "False"
 
 
 def test_never_is_only_advice(bed: Bed, namespace: str, tmp_path: Path) -> None:
