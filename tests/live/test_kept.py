@@ -16,7 +16,10 @@ FULL = Kept(
     core=Memory(wanted=((1.0, 3),), grown=((5.0, 2),), up_at=5.5, zeroed=True),
     wrote=Wrote(was=1, replicas=3, at=5.5),
     sizes={"app": ContainerSize(requests=Size(cpu_cores=0.25))},
-    undone={"replicas": Undone(by="argocd", until=99.0, generation=1)},
+    undone={
+        "replicas": Undone(by="argocd", until=99.0, generation=1),
+        "sizes": Undone(by="flux", until=None, generation=2),
+    },
 )
 
 

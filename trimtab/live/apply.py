@@ -37,7 +37,7 @@ async def apply(
                 done = replace(done, replicas=wanted.replicas)
                 kept = replace(kept, wrote=Wrote(was=wanted.was, replicas=wanted.replicas, at=at))
             elif axis is not Axis.REPLICAS and wanted.sizes:
-                kept = await sizes.write(pen, world, subject, target, kept, wanted.sizes)
+                kept = await sizes.write(pen, world, subject, target, kept, wanted.sizes, at)
                 done = replace(done, sizes=wanted.sizes)
             elif axis is not Axis.REPLICAS:
                 kept = await sizes.keep(pen, world, subject, target, kept, at)

@@ -40,8 +40,8 @@ class Undone(Record, frozen=True):
     """Somebody undid our last word on an axis, so it rests."""
 
     by: str  # the field manager
-    until: float | None  # None: the second time, until the object is edited
     generation: int  # of the object when it happened
+    until: float | None = None  # None: the second time, until the object is edited
 
 
 class Kept(Record, frozen=True):

@@ -15,7 +15,7 @@ from trimtab.core.model import Change, ContainerSize
 from trimtab.errors import Refused
 from trimtab.live import resize
 from trimtab.live.facts import template_sizes
-from trimtab.live.kept import Kept
+from trimtab.live.kept import Kept, Patched
 from trimtab.live.pen import Pen
 from trimtab.live.room.rollout import blocker as blocker_of
 from trimtab.live.subject import Subject
@@ -73,14 +73,14 @@ def writable(subject: Subject, change: Change | None) -> Change | None:
 
 
 async def write(
-    pen: Pen, world: World, subject: Subject, target: Target, kept: Kept, changed: dict[str, ContainerSize]
+    pen: Pen, world: World, subject: Subject, target: Target, kept: Kept, changed: dict[str, ContainerSize], at: float
 ) -> Kept:
     """New sizes, by the way the policy names."""
     vertical = subject.policy.vertical
     assert vertical is not None and target.workload is not None
     wanted = now(subject, target, kept) | changed
     if vertical.apply is Apply.RECREATE:
-        return await _roll_out(pen, target, kept, wanted)
+        return await _roll_out(pen, target, kept, wanted, at)
     await resize.in_place(pen, world.members.pods(target.uid), wanted)
     return replace(kept, sizes=wanted, template=template_sizes(target.workload))
 
@@ -99,13 +99,16 @@ async def keep(pen: Pen, world: World, subject: Subject, target: Target, kept: K
     gives_up = resize.gives_up(vertical.apply, resize.stuck(pods), at)
     blocker = blocker_of(world, target) if gives_up else None
     if gives_up and blocker is None:
-        return await _roll_out(pen, target, kept, wanted)
+        return await _roll_out(pen, target, kept, wanted, at)
     await resize.in_place(pen, pods, wanted)
     if blocker is not None:
         raise Refused(f"what cannot be done in place waits for a rollout: {blocker.detail}", resize.CONFLICT)
     return kept
 
 
-async def _roll_out(pen: Pen, target: Target, kept: Kept, wanted: dict[str, ContainerSize]) -> Kept:
+async def _roll_out(pen: Pen, target: Target, kept: Kept, wanted: dict[str, ContainerSize], at: float) -> Kept:
+    """Into the template: from now on its sizes are those in force, unless somebody puts the old ones back."""
+    assert target.workload is not None
     await resize.template(pen, target, wanted)
-    return replace(kept, sizes={}, template={})
+    patched = Patched(was=template_sizes(target.workload), sizes=wanted, at=at)
+    return replace(kept, sizes={}, template={}, patched=patched)
