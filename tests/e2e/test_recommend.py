@@ -20,7 +20,7 @@ import yaml
 
 from tests.bed import Bed
 from tests.bed.manifests import deployment
-from tests.bed.waiting import eventually
+from tests.bed.waiting import always, eventually
 from tests.history.filled import Filled, fill, serve
 from tests.live.running import Running, install_crds
 from trimtab.live.advisor.controller import Advisor
@@ -437,8 +437,12 @@ def test_the_operator_looks_after_analytics(scene: Scene) -> None:
     scene.remember({pods[0]: office_hours(0.1, 0.2)})
     config = OPEN | {"ehpa.pod-min-ready-seconds": "0"}
     strategy = {"completionStrategyType": "Periodical", "periodSeconds": 2}
-    with Running(scene.bed, scene.namespace, scene.folder, "--prometheus", scene.url):
-        scene.bed.apply(analytics(scene.namespace, "nginx-hpa", completionStrategy=strategy, config=config))
+    scene.bed.kubectl("label", "namespace", scene.namespace, "trimtab.dev/enabled=false")
+    scene.bed.apply(analytics(scene.namespace, "nginx-hpa", completionStrategy=strategy, config=config))
+    with Running(scene.bed, scene.namespace, scene.folder, "--prometheus", scene.url) as operator:
+        eventually(lambda: "leading" in operator.get("/readyz"), within_s=20)
+        always(lambda: scene.recommendations() == [], for_s=4)
+        scene.bed.kubectl("label", "namespace", scene.namespace, "trimtab.dev/enabled-")
 
         def least() -> int:
             (record,) = scene.recommendations()

@@ -99,7 +99,13 @@ class Operator:
         )
         pen = Pen(self.kube, self.leadership.may_write)
         self.advisor = Advisor(
-            pen, prometheus, namespace, settings.namespace, shadow=settings.shadow, every_s=settings.tick_s
+            pen,
+            prometheus,
+            namespace,
+            settings.namespace,
+            shadow=settings.shadow,
+            every_s=settings.tick_s,
+            enabled=self.world.enabled,
         )
         self.telemetry.extra.append(self._numbers)
         self._ticked_at = time.monotonic()

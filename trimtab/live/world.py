@@ -156,8 +156,10 @@ class World:
         await feed.run()
 
     def enabled(self, namespace: str) -> bool:
-        """The opt-out: a namespace labelled trimtab.dev/enabled: "false"."""
+        """The opt-out: a namespace labelled trimtab.dev/enabled: "false"; nobody is in before that is known."""
         found = self.namespaces.store.get("", namespace)
+        if not self.namespaces.settled:
+            return False
         return found is None or (found.metadata.labels or {}).get("trimtab.dev/enabled") != "false"
 
     def pods_of(self, target: Target) -> tuple[Pod, ...]:

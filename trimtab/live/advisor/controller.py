@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -63,9 +63,11 @@ class Advisor:
         *,
         shadow: bool = False,
         every_s: float = EVERY_S,
+        enabled: Callable[[str], bool] = lambda namespace: True,
     ) -> None:
         self.pen, self.kube, self.every_s = pen, pen.kube, every_s
         self.shadow = shadow  # recommend, but adopt nothing
+        self.enabled = enabled  # a namespace may opt out
         self.own_namespace, self.namespace = own_namespace, namespace  # namespace "": the whole cluster
         self.prometheus = Prometheus(prometheus, timeout_s=TIMEOUT_S) if prometheus else None
         self.feeds = {kind: Feed(self.kube, Custom, (records.API, kind), namespace) for kind in KINDS}
@@ -96,7 +98,7 @@ class Advisor:
 
     async def tick(self, at: float) -> None:
         """Everything that is due now, one object after the other; one that fails never stops the next."""
-        analytics, kept = list(self.feeds["Analytics"].store), list(self.feeds["Recommendation"].store)
+        analytics, kept = self._served("Analytics"), self._served("Recommendation")
         for one in analytics:
             if self._due(one, at):
                 await self._guarded(self._round(one, at), f"Analytics {_title(one)}")
@@ -107,6 +109,9 @@ class Advisor:
             for one in kept:
                 await self._guarded(self._adopt(one, at), f"adoption of {_title(one)}")
         self._forget({one.metadata.uid for one in (*analytics, *kept)})
+
+    def _served(self, kind: str) -> list[Custom]:
+        return [one for one in self.feeds[kind].store if self.enabled(one.metadata.namespace)]
 
     def _forget(self, alive: set[str]) -> None:
         self._retries = {uid: one for uid, one in self._retries.items() if uid in alive}
@@ -161,7 +166,8 @@ class Advisor:
             analytics = read(_manifest(found, "Analytics"))
             assert isinstance(analytics, Analytics)
             rules = analytics.to_inspection()
-            targets = await select(self.kube, analytics, everywhere, at)
+            selected = await select(self.kube, analytics, everywhere, at)
+            targets = [one for one in selected if self.enabled(one.namespace)]
         except TrimtabError as error:
             self._later(found, at)
             reason = "InvalidSpec" if isinstance(error, InvalidInput) else "FailedSelectResource"
@@ -260,7 +266,8 @@ class Advisor:
 
     async def _adopt(self, record: Custom, at: float) -> None:
         wanted = (str(record.spec.get("adoptionType")), str(record.status.get("recommendedValue")))
-        if self._adopted.get(record.metadata.uid) == wanted:
+        namespace = (record.spec.get("targetRef") or {}).get("namespace") or record.metadata.namespace
+        if self._adopted.get(record.metadata.uid) == wanted or not self.enabled(namespace):
             return
         try:
             await adopt(self.pen, record)
