@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import socket
+import struct
 import subprocess
 import time
 import urllib.request
@@ -15,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tests.bed.build import binaries
+from tests.history.chunks import field, number, snappy
 from trimtab.series import Floats
 
 
@@ -43,9 +46,27 @@ def fill(directory: Path, series: Iterable[Filled]) -> None:
         raise RuntimeError(f"promtool: {done.stderr[-2000:]}")
 
 
+def push(url: str, series: Iterable[Filled]) -> None:
+    """By remote write (times in milliseconds), which takes what a text file cannot hold: marks of staleness.
+
+    All in one request: what comes later must not be older than an hour.
+    """
+    body = snappy(b"".join(field(1, _written(one)) for one in series))
+    headers = {"Content-Type": "application/x-protobuf", "Content-Encoding": "snappy"}
+    urllib.request.urlopen(urllib.request.Request(f"{url}/api/v1/write", body, headers), timeout=30).close()
+
+
+def _written(one: Filled) -> bytes:
+    labels = {"__name__": one.name.partition("{")[0], **dict(re.findall(r'(\w+)="([^"]*)"', one.name))}
+    named = (field(1, field(1, key.encode()) + field(2, value.encode())) for key, value in sorted(labels.items()))
+    stamped = zip(one.values.tolist(), one.times.tolist(), strict=True)
+    held = (field(2, b"\x09" + struct.pack("<d", value) + number(2, at)) for value, at in stamped)
+    return b"".join((*named, *held))
+
+
 @contextmanager
-def serve(directory: Path) -> Iterator[tuple[str, int]]:
-    """Its address and process id, while it runs."""
+def serve(directory: Path, *more: str) -> Iterator[tuple[str, int]]:
+    """Its address and process id, while it runs; `more` are flags of its command line."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{probe.getsockname()[1]}"
@@ -60,7 +81,7 @@ def serve(directory: Path) -> Iterator[tuple[str, int]]:
     }
     program = str(binaries(("prometheus",))["prometheus"])
     with (directory / "prometheus.log").open("w") as log:
-        process = subprocess.Popen([program, *(f"--{k}={v}" for k, v in flags.items())], stderr=log, stdout=log)
+        process = subprocess.Popen([program, *(f"--{k}={v}" for k, v in flags.items()), *more], stderr=log, stdout=log)
     try:
         _await(f"http://{address}/-/ready", process, directory / "prometheus.log")
         yield f"http://{address}", process.pid

@@ -6,7 +6,7 @@ One query of everything drives Prometheus to gigabytes; ten pages, two at a time
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import NamedTuple
 
@@ -36,22 +36,37 @@ def largest(one: Floats, other: Floats) -> Floats:
     return both
 
 
+class Stored(NamedTuple):
+    """The samples a query would look at: its matchers, over how long it takes rate() of them, its label_replace()."""
+
+    matchers: str
+    rate_s: float | None
+    relabel: Callable[[Mapping[str, str]], Mapping[str, str]]
+
+
 class Page(NamedTuple):
-    """One query: how its series are named (None: not wanted), and what becomes of two with the same name."""
+    """One query: how its series are named (None: not wanted), and what becomes of two with the same name.
+
+    `stored` is there where the answer can be worked out from samples as well.
+    """
 
     expression: str
     name: Callable[[Mapping[str, str]], str | None]
     fold: Fold = total
+    stored: Stored | None = None
 
 
-async def read_pages(prometheus: Prometheus, pages: Iterable[Page], span: Span) -> AsyncIterator[Frame]:
+Read = Callable[[Page, Span], Awaitable[Frame]]
+
+
+async def read_pages(read: Read, pages: Iterable[Page], span: Span) -> AsyncIterator[Frame]:
     """The answers in order, with the next one already on its way; pages without data are left out."""
     waiting = iter(pages)
-    running = [asyncio.create_task(read(prometheus, page, span)) for page in _first(waiting, PAGES_IN_FLIGHT)]
+    running = [asyncio.ensure_future(read(page, span)) for page in _first(waiting, PAGES_IN_FLIGHT)]
     try:
         while running:
             frame = await running.pop(0)
-            running += [asyncio.create_task(read(prometheus, page, span)) for page in _first(waiting, 1)]
+            running += [asyncio.ensure_future(read(page, span)) for page in _first(waiting, 1)]
             if frame.names:
                 yield frame
             del frame  # it is the caller's now; holding it here would keep a third page in memory

@@ -1,16 +1,22 @@
 """Usage of workloads from cAdvisor's metrics: a few queries a namespace, whatever the number of containers.
 
 cpu = rate(container_cpu_usage_seconds_total[3m]), memory = container_memory_working_set_bytes; without the pod's
-own cgroup (container="") and its pause container (container="POD"), which would count everything twice.
+own cgroup (container="") and its pause container (container="POD"), which would count everything twice. Worked out
+from stored samples where the server hands them over (remote read), else by the server.
 """
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from typing import NamedTuple
 
-from trimtab.history.owners import Member, find_members
-from trimtab.history.prometheus import SERIES_A_PAGE, Fold, Page, largest, read_pages, total
-from trimtab.history.source import Level, Metric, Selection, span
+from trimtab.errors import TrimtabError
+from trimtab.history.owners import Member, find_members, stem
+from trimtab.history.prometheus import SERIES_A_PAGE, Fold, Page, Stored, largest, read, read_pages, total
+from trimtab.history.source import Level, Metric, Selection, Span, span
+from trimtab.history.stored import TooManySamples, read_stored
 from trimtab.series import Frame
 from trimtab.wire.kube import Kube
 from trimtab.wire.prometheus import Prometheus
@@ -22,6 +28,22 @@ FOLDS: dict[Level, tuple[str, Fold]] = {
     "container": ("max", largest),
     "pod": ("max", largest),
 }
+Owners = Mapping[tuple[str, str], str]  # namespace and mark of a pod: the workload's key
+Kind = tuple[Metric, Level, float]  # of pages: with their step
+log = logging.getLogger(__name__)
+
+
+class Mark(NamedTuple):
+    """What of a pod's name says whose it is, for PromQL and for us."""
+
+    pattern: str
+    of: Callable[[str], str]
+
+    def put(self, labels: Mapping[str, str]) -> Mapping[str, str]:
+        return {**labels, "stem": self.of(labels.get("pod", ""))}
+
+
+STEM, WHOLE = Mark("(.+)-[^-]+", stem), Mark("(.+)", str)
 
 
 class WorkloadHistory:
@@ -31,21 +53,45 @@ class WorkloadHistory:
         self.prometheus, self.kube = prometheus, kube
         self.matchers = f",{matchers}" if matchers else ""
         self._known: tuple[object, list[Member]] = (None, [])
+        self._finding = asyncio.Lock()
+        self._stored = True  # until the server does not hand over its samples
+        self._crowded: set[Kind] = set()
 
     async def pages(self, selection: Selection, start: float, end: float, step_s: float) -> AsyncIterator[Frame]:
         whole = span(start, end, step_s)
         members = await self._members(selection.namespaces, whole.start, whole.end)
         pages = list(plan(members, selection, self.matchers, step_s))
-        async for frame in read_pages(self.prometheus, pages, whole):
+        kind = (selection.metric, selection.level, step_s)
+
+        async def read_page(page: Page, whole: Span) -> Frame:
+            if self._stored and kind not in self._crowded:
+                try:
+                    frame = await read_stored(self.prometheus, page, whole)
+                    if frame.names:  # some proxies answer everything with nothing
+                        return frame
+                except TrimtabError as error:  # whatever it was: a query gives the answer, or says what is wrong
+                    self._give_up(kind, error)
+            return await read(self.prometheus, page, whole)
+
+        async for frame in read_pages(read_page, pages, whole):
             yield frame
+
+    def _give_up(self, kind: Kind, error: TrimtabError) -> None:
+        """Not tried again: with that many samples for this kind of page, after anything else for no page."""
+        log.debug("%s %s every %g s is queried: %s", *kind, error)
+        if isinstance(error, TooManySamples):
+            self._crowded.add(kind)
+        else:
+            self._stored = False
 
     async def _members(self, namespaces: tuple[str, ...], start: float, end: float) -> list[Member]:
         """Found once for all metrics and levels of one time range."""
         asked = (namespaces, start, end)
-        if self._known[0] != asked:
-            matchers = self.matchers + _in_namespaces(namespaces)
-            self._known = (asked, await find_members(self.prometheus, self.kube, namespaces, matchers, start, end))
-        return self._known[1]
+        async with self._finding:  # metrics and levels are asked for at the same time
+            if self._known[0] != asked:
+                matchers = self.matchers + _in_namespaces(namespaces)
+                self._known = (asked, await find_members(self.prometheus, self.kube, namespaces, matchers, start, end))
+            return self._known[1]
 
 
 def plan(members: list[Member], selection: Selection, matchers: str, step_s: float) -> Iterator[Page]:
@@ -60,12 +106,12 @@ def plan(members: list[Member], selection: Selection, matchers: str, step_s: flo
         stems = {(one.namespace, name): one.key for one in batch for name in one.stems}
         names = sorted({name for _, name in stems})
         chooser = f'{_in_namespaces(one.namespace for one in batch)},pod=~"(?:{_either(names)})-[^-]+"'
-        yield _page(selection, matchers + chooser, step_s, "(.+)-[^-]+", stems)
+        yield _page(selection, matchers + chooser, step_s, STEM, stems)
     for batch in _batches([one for one in chosen if not one.stems], selection.level):
         pods = {(one.namespace, name): one.key for one in batch for name in one.pods}
         names = sorted({name for _, name in pods})
         chooser = f'{_in_namespaces(one.namespace for one in batch)},pod=~"{_either(names)}"'
-        yield _page(selection, matchers + chooser, step_s, "(.+)", pods)
+        yield _page(selection, matchers + chooser, step_s, WHOLE, pods)
 
 
 def _batches(members: list[Member], level: Level) -> Iterator[list[Member]]:
@@ -82,21 +128,28 @@ def _batches(members: list[Member], level: Level) -> Iterator[list[Member]]:
         yield batch
 
 
-def _page(selection: Selection, matchers: str, step_s: float, stem: str, owners: Mapping[tuple[str, str], str]) -> Page:
+def _page(
+    selection: Selection, matchers: str, step_s: float, mark: Mark, owners: Mapping[tuple[str, str], str]
+) -> Page:
     operator, fold = FOLDS[selection.level]
-    usage = _usage(selection.metric, 'container!="",container!="POD"' + matchers, step_s)
-    labelled = f'label_replace({usage},"stem","$1","pod","{stem}")'
-    return Page(f"{operator} by ({BY[selection.level]})({labelled})", _namer(owners, selection.level), fold)
+    matchers = 'container!="",container!="POD"' + matchers
+    metric, rate_s = _usage(selection.metric, step_s)
+    usage = f"rate({metric}{{{matchers}}}[{rate_s:.0f}s])" if rate_s else f"{metric}{{{matchers}}}"
+    labelled = f'label_replace({usage},"stem","$1","pod","{mark.pattern}")'
+    expression = f"{operator} by ({BY[selection.level]})({labelled})"
+    stored = Stored(f'__name__="{metric}",{matchers}', rate_s, mark.put)
+    return Page(expression, _namer(owners, selection.level), fold, stored)
 
 
-def _usage(metric: Metric, matchers: str, step_s: float) -> str:
+def _usage(metric: Metric, step_s: float) -> tuple[str, float | None]:
+    """The series, and for counters the window of their rate."""
     if metric == "memory":
-        return f"container_memory_working_set_bytes{{{matchers}}}"
-    window_s = max(RATE_WINDOW_S, step_s)  # a coarse grid looks at all that happened between its points
-    return f"rate(container_cpu_usage_seconds_total{{{matchers}}}[{window_s:.0f}s])"
+        return "container_memory_working_set_bytes", None
+    # A coarse grid looks at all that happened between its points.
+    return "container_cpu_usage_seconds_total", max(RATE_WINDOW_S, step_s)
 
 
-def _namer(owners: Mapping[tuple[str, str], str], level: Level) -> Callable[[Mapping[str, str]], str | None]:
+def _namer(owners: Owners, level: Level) -> Callable[[Mapping[str, str]], str | None]:
     """The row a series belongs to; a pod of the same stem in a namespace that was not asked for belongs to none."""
 
     def name(labels: Mapping[str, str]) -> str | None:

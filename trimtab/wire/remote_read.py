@@ -1,0 +1,180 @@
+"""Remote read: Prometheus' chunks as they are stored, without PromQL and JSON, which are most of a long answer's cost.
+
+Asked: a ReadRequest (protobuf) in a snappy block. Answered: frames of uvarint length, CRC-32C, ChunkedReadResponse.
+Source: prompb/remote.proto, prompb/types.proto, storage/remote/chunked.go of Prometheus; snappy's block format.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple
+
+from trimtab.errors import InvalidInput, MetricsUnavailable
+
+STREAMED_XOR_CHUNKS, XOR = 1, 1
+OPERATORS = ("=", "!=", "=~", "!~")
+MATCHER = re.compile(r'\s*([a-zA-Z_]\w*)\s*(=~|!~|!=|=)\s*"([^"\\]*)"\s*(?:,|$)', re.ASCII)
+SHORT = 128  # bytes: a text that a server writes into a stream that fails begins like a frame shorter than this
+
+
+class Matcher(NamedTuple):
+    label: str
+    operator: Literal["=", "!=", "=~", "!~"]
+    value: str
+
+
+class Part(NamedTuple):
+    """Chunks of one series, in the order of time; a long series comes in several parts, one after the other."""
+
+    labels: dict[str, str]
+    chunks: list[bytes]
+
+
+def parse_matchers(text: str) -> list[Matcher]:
+    """Matchers as PromQL writes them; unusual spellings (escapes, other quotes) are left to PromQL."""
+    found, at = [], 0
+    while at < len(text):
+        one = MATCHER.match(text, at)
+        if one is None:
+            raise InvalidInput("matchers", text[at:], 'write them as label="value",label=~"a|b"')
+        found.append(Matcher(*one.groups()))  # type: ignore[arg-type]
+        at = one.end()
+    return found
+
+
+def read_request(matchers: Sequence[Matcher], start_ms: int, end_ms: int) -> bytes:
+    """The body of a request for all samples from start to end, both inclusive."""
+    chosen = (
+        _number(1, OPERATORS.index(one.operator)) + _bytes(2, one.label.encode()) + _bytes(3, one.value.encode())
+        for one in matchers
+    )
+    query = _number(1, start_ms) + _number(2, end_ms) + b"".join(_bytes(3, one) for one in chosen)
+    return _snappy(_bytes(1, query) + _number(2, STREAMED_XOR_CHUNKS))
+
+
+def _snappy(data: bytes) -> bytes:
+    """A valid block of one literal: requests are too small for more."""
+    return _varint(len(data)) + b"\xfc" + (len(data) - 1).to_bytes(4, "little") + data
+
+
+def _number(field: int, value: int) -> bytes:
+    return _varint(field << 3) + _varint(value)
+
+
+def _bytes(field: int, value: bytes) -> bytes:
+    return _varint(field << 3 | 2) + _varint(len(value)) + value
+
+
+def _varint(value: int) -> bytes:
+    value &= (1 << 64) - 1
+    low = bytes([value & 127 | (128 if value > 127 else 0)])
+    return low + _varint(value >> 7) if value > 127 else low
+
+
+class Frames:
+    """Cuts what comes in into frames; call `end` when nothing more comes."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, data: bytes) -> Iterator[Part]:
+        self._rest += data
+        begin = 0
+        while (frame := _frame(self._rest, begin)) is not None:
+            begin, message = frame
+            yield from _parts(message)
+        self._rest = self._rest[begin:]
+
+    def end(self) -> None:
+        if self._rest:
+            raise _unreadable(f"the end of a frame is missing: {self._rest[:200]!r}")
+
+
+def _frame(data: bytes, begin: int) -> tuple[int, bytes] | None:
+    """The frame that begins here, with where the next one does; None while it is not whole.
+
+    A checksum in Python would take longer than all the rest, and TCP has its own; but it tells a failing server's
+    words from a frame, so short frames are checked.
+    """
+    try:
+        size, at = _read_varint(data, begin)
+    except IndexError:
+        return None
+    end = at + 4 + size
+    if end > len(data):
+        return None
+    message = data[at + 4 : end]
+    if size < SHORT and _crc32c(message) != int.from_bytes(data[at : at + 4], "big"):
+        raise _unreadable(f"{data[begin : begin + 200]!r} is not a frame")
+    return end, message
+
+
+def _crc32c(data: bytes) -> int:
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
+
+
+def _parts(message: bytes) -> Iterator[Part]:
+    for field, series in _fields(message):
+        if field == 1 and isinstance(series, bytes):
+            part = Part({}, [])
+            for kind, item in _fields(series):
+                if kind == 1 and isinstance(item, bytes):
+                    label = {key: value for key, value in _fields(item) if isinstance(value, bytes)}
+                    part.labels[label.get(1, b"").decode()] = label.get(2, b"").decode()
+                elif kind == 2 and isinstance(item, bytes):
+                    part.chunks.append(_chunk(item))
+            yield part
+
+
+def _chunk(message: bytes) -> bytes:
+    encoding, data = 0, b""
+    for field, value in _fields(message):
+        if field == 3 and isinstance(value, int):
+            encoding = value
+        elif field == 4 and isinstance(value, bytes):
+            data = value
+    if encoding != XOR:
+        raise _unreadable(f"chunks of encoding {encoding} instead of floats ({XOR})")
+    return data
+
+
+def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """Numbers and byte strings: the messages of remote read have nothing else."""
+    at = 0
+    while at < len(message):
+        try:
+            key, at = _read_varint(message, at)
+            value, at = _read_varint(message, at)
+        except IndexError:
+            raise _unreadable("a message that ends early") from None
+        if key & 7 == 0:
+            yield key >> 3, value
+        elif key & 7 == 2 and at + value <= len(message):
+            yield key >> 3, message[at : at + value]
+            at += value
+        else:
+            raise _unreadable("a message of another kind")
+
+
+def _read_varint(data: bytes, at: int) -> tuple[int, int]:
+    byte = data[at]
+    if byte < 128:
+        return byte, at + 1
+    value, shift = byte & 127, 7
+    while True:
+        at += 1
+        byte = data[at]
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return value, at + 1
+        shift += 7
+
+
+def _unreadable(what: str) -> MetricsUnavailable:
+    return MetricsUnavailable(f"the answer to a remote read cannot be read: {what}")
