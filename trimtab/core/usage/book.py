@@ -57,16 +57,29 @@ class Book:
         """The same, made if need be."""
         return self._rows([(workload, container)], at)[0]
 
+    def ensure_sources(self, keys: Sequence[tuple[str, str, str]], at: float) -> Indices:
+        """Where containers of pods are (workload, pod, container), made if need be."""
+        new = [key for key in dict.fromkeys(keys) if key not in self._source_of]
+        if new:
+            rows = np.array(self._rows([(workload, container) for workload, _, container in new], at))
+            self._source_of |= {key: len(self.sources) + place for place, key in enumerate(new)}
+            self.sources = np.concatenate([self.sources, peaks.blank(rows)])
+        return np.array([self._source_of[key] for key in keys], dtype=np.intp)
+
     def keys(self) -> list[tuple[str, str]]:
         """(workload, container) of each row, in order."""
         return list(self._row_of)
+
+    def source_keys(self) -> list[tuple[str, str, str]]:
+        """(workload, pod, container) of each source, in order."""
+        return list(self._source_of)
 
     def observe(self, samples: Sequence[Sample]) -> None:
         """Samples of any number of containers, in any order."""
         if not samples:
             return
         keys = [one[:3] for one in samples]
-        which = self._sources(keys, min(one.at for one in samples))
+        which = self.ensure_sources(keys, min(one.at for one in samples))
         numbers = np.array([one[3:] for one in samples])
         for turn in _turns(which, numbers[:, 0]):
             times, cores, sizes = numbers[turn].T
@@ -75,7 +88,7 @@ class Book:
 
     def observe_oom(self, workload: str, pod: str, container: str, at: float, request_bytes: float) -> bool:
         """Note an OOM kill; False when it is too old to count."""
-        which = self._sources([(workload, pod, container)], at)
+        which = self.ensure_sources([(workload, pod, container)], at)
         source = self.sources[which[0]]
         if peaks.oom_too_old(source, at, self.settings.memory_window_s):
             return False
@@ -140,14 +153,6 @@ class Book:
         holes = ~(times - last <= self.settings.fresh_s)
         self.rows["watched_since"][rows[holes]] = times[holes]
         np.fmax.at(self.rows["memory_last"], rows, times)
-
-    def _sources(self, keys: Sequence[tuple[str, str, str]], at: float) -> Indices:
-        new = [key for key in dict.fromkeys(keys) if key not in self._source_of]
-        if new:
-            rows = np.array(self._rows([(workload, container) for workload, _, container in new], at))
-            self._source_of |= {key: len(self.sources) + place for place, key in enumerate(new)}
-            self.sources = np.concatenate([self.sources, peaks.blank(rows)])
-        return np.array([self._source_of[key] for key in keys], dtype=np.intp)
 
     def _rows(self, keys: Sequence[tuple[str, str]], at: float) -> list[int]:
         new = [key for key in dict.fromkeys(keys) if key not in self._row_of]
