@@ -52,6 +52,10 @@ def test_documents_lists_and_lines() -> None:
     assert found[3].line_of("b.missing.deeper") == 12
 
 
+def test_items_merged_in_from_an_anchor_are_objects_too() -> None:
+    assert values("base: &b {items: [{kind: A}, {kind: B}]}\n<<: *b\nkind: List\n") == [{"kind": "A"}, {"kind": "B"}]
+
+
 def test_a_broken_document_names_its_line_and_does_not_stop_the_others() -> None:
     text = "a: 1\n---\nb:\n\tc: 2\n---\nd: 3\n"
     found = list(documents(text))
@@ -67,6 +71,11 @@ def test_a_broken_document_names_its_line_and_does_not_stop_the_others() -> None
         pytest.param("start: * * * * *\n", "quote this value", id="an unquoted star"),
         pytest.param("a: b: c\n", "quote this value: it has a colon", id="an unquoted colon"),
         pytest.param("a: {{ .Values.x }}\nb: ]\n", "Helm template", id="a template"),
+        pytest.param("a:\n  b: {{ .Values.x }}\n", "line 2: '{{': this looks like a Helm", id="a short template"),
+        pytest.param("a: !!float x\n", "line 1: 'x': this cannot be read as a number", id="a tag that lies: float"),
+        pytest.param("a: !!bool maybe\n", "'maybe': this cannot be read as true or false", id="a tag that lies: bool"),
+        pytest.param("a: 0x_\n", "'0x_': this cannot be read as a whole number", id="no digit at all"),
+        pytest.param("a: " + "9" * 5000, "'99999999999999999999...': this cannot be read", id="five thousand digits"),
         pytest.param("a: .inf\n", "write a finite number", id="infinity"),
         pytest.param("a: !!python/object:os.system x\n", "no tags", id="a tag"),
         pytest.param("? [a]\n: b\n", "keys are plain words", id="a list as key"),

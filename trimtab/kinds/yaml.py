@@ -23,8 +23,11 @@ MAX_DEPTH = 100
 _SUSPICIOUS = 500  # brackets or columns; fewer cannot nest deeper than libyaml's recursion can bear
 
 _SEPARATOR = re.compile(r"^---(?=\s|$)", re.MULTILINE)
+_WORDS = {"int": "a whole number", "float": "a number", "bool": "true or false"}
 _BOOLS = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
 _INT = re.compile(r"[+-]?(0[bB][01_]+|0[xX][0-9a-fA-F_]+|0o?[0-7_]+|[0-9][0-9_]*)$")
+_LONGEST_NUMBER = 1000  # characters; Python refuses to print, and to read, numbers of a few thousand digits
+_TEMPLATE = "this looks like a Helm template: render it first (helm template CHART | trimtab lint -)"
 
 if not yaml.__with_libyaml__:  # pragma: no cover
     raise ImportError("PyYAML was built without libyaml: install a wheel, or libyaml's headers and build again")
@@ -137,7 +140,7 @@ def _hint(text: str, error: yaml.MarkedYAMLError) -> str:
     lines = text.split("\n")
     line = lines[mark.line] if mark and mark.line < len(lines) else ""
     if "{{" in text:
-        return "this looks like a Helm template: render it first (helm template CHART | trimtab lint -)"
+        return _TEMPLATE
     if "\t" in line[: len(line) - len(line.lstrip())] or "'\\t'" in str(error.problem):
         return "YAML indents with spaces, never with tabs"
     if re.search(r":\s+[*&%@`]", line):
@@ -174,6 +177,8 @@ class _Builder:
                 continue
             name = key.value if isinstance(key, yaml.ScalarNode) else None
             if name is None:
+                if isinstance(key, yaml.MappingNode):  # {{ .Values.x }} is a mapping for a key
+                    raise self._refuse(key, "{{", _TEMPLATE)
                 raise self._refuse(key, "a key", "keys are plain words")
             if name in made:
                 raise self._refuse(key, name, "this key stands here twice; the second would win in silence")
@@ -191,15 +196,22 @@ class _Builder:
         tag, text = node.tag.rpartition(":")[2], node.value
         if tag in ("str", "timestamp", "value"):
             return text
-        if tag == "int":
-            return self._int(text)
-        if tag == "bool":
-            return _BOOLS[text.lower()]
         if tag == "null":
             return None
-        if tag == "float":
-            return self._float(node)
-        raise self._refuse(node, node.tag, "manifests have no tags of their own")
+        if tag not in ("int", "bool", "float"):
+            raise self._refuse(node, node.tag, "manifests have no tags of their own")
+        try:
+            return self._plain(tag, node)
+        except (KeyError, ValueError):
+            value = text if len(text) <= 40 else f"{text[:20]}..."
+            raise self._refuse(node, value, f"this cannot be read as {_WORDS[tag]}") from None
+
+    def _plain(self, tag: str, node: yaml.ScalarNode) -> Any:
+        if len(node.value) > _LONGEST_NUMBER:
+            raise ValueError("too long")
+        if tag == "bool":
+            return _BOOLS[node.value.lower()]
+        return self._int(node.value) if tag == "int" else self._float(node)
 
     def _int(self, text: str) -> int | str:
         if text.isdecimal() and (text[0] != "0" or text == "0"):
@@ -229,8 +241,11 @@ def _unlisted(document: Document) -> Iterator[Document]:
     if not listed or not isinstance(value["items"], list):
         yield document
         return
-    nodes = next(node for key, node in document.root.value if key.value == "items") if document.root else None
-    for item, node in zip(value["items"], nodes.value if nodes else [], strict=True):
+    nodes = _child(document.root, ("", "", "items"))
+    if nodes is None:  # merged in from an anchor: they have no place of their own
+        yield from (document._replace(value=item) for item in value["items"])
+        return
+    for item, node in zip(value["items"], nodes.value, strict=True):
         yield document._replace(line=document.base + node.start_mark.line, value=item, root=node)
 
 
