@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from trimtab.core.explain import Condition, conditions
-from trimtab.core.model import Decision, Missing, Observation, Reason, Veto
+from trimtab.core.explain.sentence import missing_text
+from trimtab.core.model import Decision, Missing, Observation, Outlook, Reason, Veto
 from trimtab.errors import InvalidInput, Refused, TrimtabError
 from trimtab.live import conflict, revert, room
 from trimtab.live.kept import Kept
@@ -20,6 +21,10 @@ def of_decision(
     active = found.get("ScalingActive")
     if active is not None and not active.status and _ambiguous(decision):
         found["ScalingActive"] = _of("ScalingActive", False, "AmbiguousQuery", active.message)
+    if outcome != "written":
+        found.pop("ScaledToZero", None)  # it says what was done, not what is wished for
+    if subject.policy.outlook is not None:
+        found["PredictionReady"] = _of_outlooks(seen.outlooks)
     found["Ready"] = _of("Ready", True, "Running", "the object is understood and served")
     if trouble is not None:
         found["AbleToScale"] = _of("AbleToScale", False, "FailedUpdateScale", str(trouble))
@@ -32,6 +37,16 @@ def of_decision(
 def _ambiguous(decision: Decision) -> bool:
     failed = [one.replicas for one in decision.proposals if isinstance(one.replicas, Missing) and not one.forecast]
     return bool(failed) and failed[0].reason is Reason.AMBIGUOUS
+
+
+def _of_outlooks(outlooks: tuple[Outlook | Missing, ...]) -> Condition:
+    """Crane's words; a forecast that is silent says why, and the present load alone decides."""
+    silent = [missing_text(one) for one in outlooks if isinstance(one, Missing)]
+    if not silent:
+        return _of("PredictionReady", True, "PredictSucceed", "every metric is looked ahead for")
+    if len(silent) < len(outlooks):
+        return _of("PredictionReady", False, "PredictPartial", f"not every metric is predicted: {silent[0]}")
+    return _of("PredictionReady", False, "PredictFailed", silent[0])
 
 
 def of_rivals(claims: dict[Axis, conflict.Claim]) -> Condition:

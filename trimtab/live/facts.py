@@ -6,8 +6,11 @@ from collections import defaultdict
 from collections.abc import Mapping
 from datetime import datetime
 
+import msgspec
+
 from trimtab.core.model import ContainerSize, Pod
 from trimtab.core.requests import ContainerRequest, with_requests
+from trimtab.kinds.selector import Selector
 from trimtab.policy import Size
 from trimtab.quantity import parse_quantity
 from trimtab.wire.objects import Condition, Container, Meta, Resources, Workload
@@ -73,6 +76,11 @@ def container_size(resources: Resources) -> ContainerSize:
 def template_sizes(workload: Workload) -> dict[str, ContainerSize]:
     """Requests and limits of the pod template's containers: injected sidecars are not among them."""
     return {one.name: container_size(one.resources) for one in workload.spec.template.spec.containers}
+
+
+def selector_of(workload: Workload) -> str:
+    """Which pods are the workload's own, as `kubectl -l` takes it."""
+    return Selector.model_validate_json(msgspec.json.encode(workload.spec.selector)).text
 
 
 def overloaded(pod: WirePod, since: float) -> bool:

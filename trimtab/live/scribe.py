@@ -14,7 +14,7 @@ from trimtab.wire.resources import Resource
 
 MEASURED_EVERY_S = 30.0  # measurements alone are written this often at most
 BAD = ("Conflict", "Reverted", "ResizeBlocked", "ResizePending")  # where True is the trouble
-NEUTRAL = ("ScalingLimited", "ScaledToZero")
+NEUTRAL = ("ScalingLimited", "ScaledToZero", "PredictionReady")
 
 
 class Scribe:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from trimtab.core.blend.weights import share_at
 from trimtab.core.explain import Condition, sentence
 from trimtab.core.model import (
     ContainerSize,
@@ -15,12 +16,16 @@ from trimtab.core.model import (
     Observation,
     PodSamples,
     Proposal,
+    RuleName,
     Samples,
     Startup,
+    Step,
 )
+from trimtab.live.facts import selector_of
 from trimtab.live.kept import Kept, written
 from trimtab.live.subject import Subject
-from trimtab.policy import MetricKind, PodAverage, Policy, Signal, Utilization
+from trimtab.live.world import Target
+from trimtab.policy import Axis, MetricKind, PodAverage, Policy, Signal, Utilization, Weights
 from trimtab.quantity import format_cpu, format_memory, format_number
 
 
@@ -33,6 +38,7 @@ class Said(NamedTuple):
     decision: Decision
     kept: Kept
     conditions: tuple[Condition, ...]
+    target: Target
 
 
 def rfc3339(at: float) -> str:
@@ -76,22 +82,54 @@ def effective_hpa(said: Said) -> dict[str, Any]:
 
 
 def hvpa(said: Said) -> dict[str, Any]:
-    """HVPA's field names: the last scaling and what blocked the last one that was not done."""
-    decision, kept = said.decision, said.kept
-    status = _every(said) | {"replicas": said.seen.spec_replicas}
-    blocked = [step for step in decision.steps if str(step.rule) in BLOCKING]
-    if blocked:
-        status["lastBlockedScaling"] = [{"reason": reason} for reason in dict.fromkeys(str(s.rule) for s in blocked)]
+    """HVPA's field names: the weights in force, the last scaling, and what is blocked now and why."""
+    seen, kept = said.seen, said.kept
+    status = _every(said) | {"replicas": seen.spec_replicas, "overrideScaleUpStabilization": kept.core.overloaded}
+    if said.target.workload is not None:
+        status["targetSelector"] = selector_of(said.target.workload)
+    if isinstance(said.subject.policy.blend, Weights):
+        share = round(100 * share_at(said.subject.policy.blend.stages, seen.spec_replicas, seen.spec_replicas))
+        status |= {"hpaWeight": 100 - share, "vpaWeight": share}
     if kept.core.scaled_at is not None:
-        replicas = {"currentReplicas": said.seen.spec_replicas, "desiredReplicas": decision.plan.replicas}
-        sizes = [_size(name, size) for name, size in sorted(decision.plan.sizes.items())]
-        status["lastScaling"] = {
-            "lastScaleTime": rfc3339(kept.core.scaled_at),
-            "hpaStatus": replicas,
-            "vpaStatus": {"containerResources": sizes},
-        }
-    status["overrideScaleUpStabilization"] = kept.core.overloaded
+        status["lastScaling"] = {"lastScaleTime": rfc3339(kept.core.scaled_at)} | _last_scaling(kept)
+    if blocked := _blocked(said.decision.steps, seen):
+        status["lastBlockedScaling"] = blocked
     return status
+
+
+def _last_scaling(kept: Kept) -> dict[str, Any]:
+    """What our last word on each axis was, where it is still known."""
+    found: dict[str, Any] = {}
+    if kept.wrote is not None:
+        found["hpaStatus"] = {"currentReplicas": kept.wrote.was, "desiredReplicas": kept.wrote.replicas}
+    if sizes := kept.sizes or (kept.patched.sizes if kept.patched else {}):
+        found["vpaStatus"] = {"containerResources": [_size(name, size) for name, size in sorted(sizes.items())]}
+    return found
+
+
+def _blocked(steps: Sequence[Step], seen: Observation) -> list[dict[str, Any]]:
+    """One entry a reason, with what was wanted on each axis: the rules that left a number as it is."""
+    found: dict[str, dict[str, Any]] = {}
+    for step in steps:
+        if step.rule not in BLOCKING or step.after != _present(seen, step):
+            continue
+        wanted = found.setdefault(BLOCKING[step.rule], {})
+        if step.axis is Axis.REPLICAS:
+            wanted["hpaStatus"] = {"currentReplicas": seen.spec_replicas, "desiredReplicas": int(step.before)}
+            continue
+        one = wanted.setdefault("vpaStatus", {}).setdefault(step.container, {"container": step.container})
+        one[str(step.axis)] = format_cpu(step.before) if step.axis is Axis.CPU else format_memory(step.before)
+    for wanted in found.values():
+        if "vpaStatus" in wanted:
+            wanted["vpaStatus"] = {"containerResources": list(wanted["vpaStatus"].values())}
+    return [{"reason": reason, "scalingStatus": wanted} for reason, wanted in found.items()]
+
+
+def _present(seen: Observation, step: Step) -> float:
+    if step.axis is Axis.REPLICAS:
+        return seen.spec_replicas
+    size = seen.sizes[step.container].requests
+    return (size.cpu_cores if step.axis is Axis.CPU else size.memory_bytes) or 0.0
 
 
 STATUS: dict[str, Callable[[Said], dict[str, Any]]] = {
@@ -99,7 +137,14 @@ STATUS: dict[str, Callable[[Said], dict[str, Any]]] = {
     "EffectiveHorizontalPodAutoscaler": effective_hpa,
     "Hvpa": hvpa,
 }
-BLOCKING = ("StabilizationWindow", "MaintenanceWindow", "UpdatePolicy", "Weight", "MinChange", "ParadoxicalScaling")
+BLOCKING = {
+    RuleName.REST: "StabilizationWindow",
+    RuleName.MAINTENANCE_WINDOW: "MaintenanceWindow",
+    RuleName.UPDATE_MODE: "UpdatePolicy",
+    RuleName.WEIGHTS: "Weight",
+    RuleName.MIN_CHANGE: "MinChange",
+    RuleName.PARADOX: "ParadoxicalScaling",
+}
 
 
 def _size(name: str, size: ContainerSize) -> dict[str, str]:

@@ -226,7 +226,7 @@ class Ticker:
         assert after is not None
         subject, about = view.subject, view.subject.object
         found = self._conditions(case, trouble)
-        said = Said(subject, case.seen, view.kept.core, decision, after, found)
+        said = Said(subject, case.seen, view.kept.core, decision, after, found, view.target)
         if case.outcome == "written" and decision.change is not None and decision.change.replicas is not None:
             text = sentence(subject.policy, case.seen, view.kept.core, decision)
             await tell(
