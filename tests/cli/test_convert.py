@@ -81,6 +81,7 @@ def test_what_an_autoscaler_says_is_either_kept_or_reported(manifest: Manifest) 
                 convert(manifest, name)
             continue
         made, lost = convert(manifest, name)
+        policy(made)  # what comes out can run
         spoken = set(manifest["spec"]) - {"scaleTargetRef", "minReplicas", "maxReplicas", "metrics"}
         kept = json.dumps(made)
         for field in spoken:
@@ -210,6 +211,17 @@ def test_vpa(mode: str, apply: str) -> None:
     assert {one.path for one in lost} == expected | ({"spec.updatePolicy.updateMode"} if mode == "Initial" else set())
 
 
+def test_an_hvpa_made_of_something_that_blends_nothing_is_all_horizontal() -> None:
+    spec = {
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+        "minReplicas": 2,
+        "maxReplicas": 9,
+    }
+    hpa = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "web"}, "spec": spec}
+    (stage,) = policy(convert(hpa, "hvpa").manifest).blend.stages  # type: ignore[union-attr]
+    assert (stage.vertical_share, stage.first, stage.last) == (0.0, 2, 9)
+
+
 def test_vertical_alone_cannot_be_an_hpa() -> None:
     with pytest.raises(InvalidInput, match="vertical alone has no equivalent"):
         convert(yaml.safe_load(VPA % "Auto"), "hpa")
@@ -280,3 +292,23 @@ def test_an_invalid_object_is_refused_with_its_lines() -> None:
     code, out, err = run("--to", "ehpa", text=HPA.replace("maxReplicas: 5", "maxReplicas: five"))
     assert (code, out) == (2, "")
     assert "-:7: error: spec.maxReplicas: 'five': write a whole number" in err
+
+
+@pytest.mark.parametrize("to", ["autoscaler", "hpa", "ehpa", "hvpa"])
+@pytest.mark.parametrize(
+    "change, path",
+    [
+        pytest.param(
+            {"spec": {"advanced": {"horizontalPodAutoscalerConfig": {"behavior": {"scaleDown": "x"}}}}},
+            "spec.behavior.scaleDown",
+            id="behavior",
+        ),
+        pytest.param({"metadata": {"name": "web", "annotations": ["x"]}}, "metadata.annotations", id="annotations"),
+    ],
+)
+def test_what_another_system_would_refuse_is_refused_here_with_its_path(change: Manifest, path: str, to: str) -> None:
+    base: Manifest = {"scaleTargetRef": {"name": "web"}, "triggers": [{"type": "cpu", "metadata": {"value": "50"}}]}
+    scaled = {"kind": "ScaledObject", "metadata": {"name": "web"}, **change, "spec": base | change.get("spec", {})}
+    with pytest.raises(InvalidInput) as caught:
+        convert(scaled, to)
+    assert caught.value.path == path

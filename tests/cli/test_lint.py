@@ -202,3 +202,41 @@ def test_a_missing_file_is_unreadable() -> None:
 def test_every_rule_is_documented() -> None:
     text = (Path(__file__).parents[2] / "docs" / "lint.md").read_text()
     assert [rule for rule, _, _ in CASES if f"| `{rule}` |" not in text] == []
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        pytest.param("apiVersion: [a]\nkind: {b: c}\nmetadata: 3\n", "0 error", id="a list for a version"),
+        pytest.param(
+            HVPA % ("", ""),
+            "spec.weightBasedScalingIntervals [invalid]\n    it is missing\n    fix: give at least one stage",
+            id="nothing to blend by",
+        ),
+        pytest.param(
+            (HPA % (1, "cpu", 50)).replace("PodAutoscaler", "PodAutoScaler"),
+            "fix: did you mean HorizontalPodAutoscaler?",
+            id="a kind nobody has",
+        ),
+        pytest.param(
+            "apiVersion: analysis.crane.io/v1alpha1\nkind: RecommendationRule\n", "0 error", id="a neighbour's kind"
+        ),
+        pytest.param(
+            "target: {deployment: web, namespace: shop, value: null}\nminReplicas: 1\nmaxReplicas: 2\nprometheus: {}\n",
+            "target.value [invalid]\n    it is missing\n    fix: add it",
+            id="a value that is left open",
+        ),
+    ],
+)
+def test_odd_documents_are_answered_and_do_not_stop_the_others(text: str, said: str) -> None:
+    code, out, err = run("-", text=text + "---\n" + HPA % (10, "cpu", 50))
+    assert code == 1
+    assert said in out + err
+    assert "min-equals-max" in out
+
+
+def test_the_way_out_of_a_rivalry_can_be_pasted() -> None:
+    _, out, _ = run("-", text=HPA % (1, "cpu", 50) + "---\n" + EHPA % "")
+    assert "fix: keep one of them: kubectl delete effectivehorizontalpodautoscaler web -n default" in out
+    _, out, _ = run("-", text=HPA % (1, "cpu", 50) + "---\n" + custom())
+    assert "fix: keep one of them: helm uninstall the release of these values" in out

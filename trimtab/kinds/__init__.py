@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Any
 
 from pydantic import ValidationError
@@ -18,6 +19,7 @@ from trimtab.kinds.effective_hpa import EffectiveHpa
 from trimtab.kinds.hpa import Hpa, HpaV1
 from trimtab.kinds.hvpa import Hvpa
 from trimtab.kinds.meta import Kind, TargetRef
+from trimtab.kinds.part import without_nulls
 from trimtab.kinds.problems import invalid_object, nearest
 
 Scaler = Autoscaler | EffectiveHpa | Hvpa | Hpa | HpaV1
@@ -57,11 +59,11 @@ def kind_of(manifest: Mapping[str, Any]) -> type[Kind]:
     raise InvalidInput("kind", name, f"did you mean {near}?" if near else "this kind is not ours to read")
 
 
-def without_nulls(value: Any) -> Any:
-    """`field:` with nothing behind it means that the field is not there, as it does to the API server."""
-    if isinstance(value, dict):
-        return {name: without_nulls(inner) for name, inner in value.items() if inner is not None}
-    return [without_nulls(inner) for inner in value] if isinstance(value, list) else value
+def misspelt(manifest: Mapping[str, Any]) -> bool:
+    """A kind nobody has, a letter or two from one of ours, in that one's group; `kind_of` says which was meant."""
+    group, name = str(manifest.get("apiVersion")).partition("/")[0], str(manifest.get("kind"))
+    known = {kind.lower() for version, kind in KINDS if version.partition("/")[0] == group}
+    return not any(kind == name for _, kind in KINDS) and bool(get_close_matches(name.lower(), known, 1, cutoff=0.9))
 
 
 __all__ = [
@@ -71,6 +73,8 @@ __all__ = [
     "TargetRef",
     "read",
     "kind_of",
+    "misspelt",
+    "without_nulls",
     "Autoscaler",
     "EffectiveHpa",
     "Hvpa",

@@ -15,7 +15,7 @@ from trimtab.errors import InvalidInput, InvalidObject
 from trimtab.kinds.amounts import Count, CountOrZero, Text
 from trimtab.kinds.horizontal import MIN_AT_MOST_MAX
 from trimtab.kinds.meta import TargetRef
-from trimtab.kinds.part import Part
+from trimtab.kinds.part import Part, without_nulls
 from trimtab.kinds.problems import invalid_object
 from trimtab.policy import (
     Admit,
@@ -79,7 +79,7 @@ class CustomHpa(Part):
     @classmethod
     def from_values(cls, values: Mapping[str, Any]) -> CustomHpa:
         try:
-            return cls.model_validate(dict(values))
+            return cls.model_validate(without_nulls(dict(values)))
         except ValidationError as error:
             raise invalid_object("custom-hpa values", cls, error) from None
 

@@ -170,6 +170,13 @@ class HvpaSpec(Part):
             cel=f"has(self.maintenanceTimeWindow) || {_MODES_CEL}.all(m, m.orValue('Auto') != 'MaintenanceWindow')",
         ),
         *bucket_rules("buckets"),
+        Rule(
+            lambda s: bool(s.weight_based_scaling_intervals or s.buckets),
+            at="weightBasedScalingIntervals",
+            fix="give at least one stage, or buckets",
+            cel="has(self.buckets)"
+            " || (has(self.weightBasedScalingIntervals) && self.weightBasedScalingIntervals.size() > 0)",
+        ),
     )
 
     @property

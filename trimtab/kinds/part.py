@@ -110,3 +110,10 @@ class Cut(str):
 
     def __repr__(self) -> str:
         return str(self)
+
+
+def without_nulls(value: Any) -> Any:
+    """`field:` with nothing behind it means that the field is not there, as it does to the API server."""
+    if isinstance(value, dict):
+        return {name: without_nulls(inner) for name, inner in value.items() if inner is not None}
+    return [without_nulls(inner) for inner in value] if isinstance(value, list) else value

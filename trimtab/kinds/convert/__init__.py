@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from trimtab.errors import InvalidInput
-from trimtab.kinds import CustomHpa, read, without_nulls
+from trimtab.kinds import CustomHpa, misspelt, read, without_nulls
 from trimtab.kinds.convert import foreign, ours, targets
 from trimtab.kinds.convert.source import Lost, Source, metadata_of
 
@@ -48,7 +48,7 @@ class Converted(NamedTuple):
 
 
 def convertible(manifest: Manifest) -> bool:
-    return manifest.get("kind") in (*_FROM, "Autoscaler") or _is_custom(manifest)
+    return manifest.get("kind") in (*_FROM, "Autoscaler") or _is_custom(manifest) or misspelt(manifest)
 
 
 def convert(manifest: Manifest, to: str) -> Converted:
@@ -59,9 +59,9 @@ def convert(manifest: Manifest, to: str) -> Converted:
         read(manifest)
     if (manifest.get("apiVersion"), manifest.get("kind")) == target[:2]:
         return Converted(copy.deepcopy(manifest), lost)
-    autoscaler = _autoscaler(manifest, lost)
+    autoscaler = _checked(_autoscaler(manifest, lost))
     if target.step is None:
-        return Converted(_checked(autoscaler), lost)
+        return Converted(autoscaler, lost)
     metadata = copy.deepcopy(autoscaler["metadata"])
     spec = target.step(Source(autoscaler["spec"], "spec", lost), metadata)
     return Converted(_checked(_whole(target, metadata, spec)), lost)

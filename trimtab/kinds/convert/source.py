@@ -79,11 +79,11 @@ def metadata_of(manifest: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(written, dict):
         raise InvalidInput("metadata", written, "write a mapping with a name")
     kept = {name: copy.deepcopy(value) for name, value in written.items() if name not in _SERVER_FIELDS}
-    if isinstance(notes := kept.get("annotations"), dict):
-        notes.pop(_LAST_APPLIED, None)
-        if not notes:
-            del kept["annotations"]
-    return kept
+    notes = kept.pop("annotations", None) or {}
+    if not isinstance(notes, dict):
+        raise InvalidInput("metadata.annotations", notes, "write a mapping (name: value)")
+    notes.pop(_LAST_APPLIED, None)
+    return kept | ({"annotations": notes} if notes else {})
 
 
 def annotate(metadata: dict[str, Any], key: str, value: str) -> None:

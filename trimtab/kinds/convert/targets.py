@@ -50,12 +50,16 @@ def to_hvpa(spec: Source, metadata: dict[str, Any]) -> dict[str, Any]:
     if made.pop("behavior", None) is not None:
         spec.note("Hvpa follows HPA's rules without behavior", "behavior")
     target = made.pop("scaleTargetRef")
-    vertical = spec.part("vertical")
+    sized, vertical = spec.has("vertical"), spec.part("vertical")
     policy = vertical.take("resourcePolicy", dict)
     if vertical.take("apply", str, "InPlace") != "InPlaceOrRecreate":
         vertical.note("Hvpa resizes in place where it can and else recreates", "apply")
     template = {"template": {"spec": {"resourcePolicy": policy}}} if policy else {}
     blend = _percent_blend(spec.part("blend"))
+    if not blend:
+        blend = _all_horizontal(made)
+        if sized:
+            spec.note("an Hvpa shares every change out: without weights or buckets all of it is horizontal", "vertical")
     mode = spec.take("mode", str, "Auto")
     if mode == "Paused":
         annotate(metadata, PAUSED, "true")
@@ -129,6 +133,12 @@ def _percent_blend(blend: Source) -> dict[str, Any]:
         buckets.lose(name, "has no equivalent")
     blend.lose("capacity", "an Hvpa blends by weights or buckets")
     return {"buckets": found} if found else {}
+
+
+def _all_horizontal(made: dict[str, Any]) -> dict[str, Any]:
+    """An Hvpa needs something to blend by; one stage without a vertical share leaves sizes alone."""
+    stage = {"vpaWeight": 0, "startReplicaCount": max(1, made.get("minReplicas", 1))}
+    return {"weightBasedScalingIntervals": [stage | {"lastReplicaCount": made["maxReplicas"]}]}
 
 
 def _percent(interval: Source) -> dict[str, Any]:

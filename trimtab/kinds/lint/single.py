@@ -8,6 +8,7 @@ from trimtab.kinds import Autoscaler, CustomHpa, EffectiveHpa, Hpa, Hvpa, Kind
 from trimtab.kinds.ignored import warnings
 from trimtab.kinds.lint.finding import Found, Severity
 from trimtab.kinds.lint.world import Entry, World
+from trimtab.kinds.part import ABSENT
 from trimtab.policy import MaxFactor, MinFactor, Rate, Select, Utilization
 
 _REMOVED = {"autoscaling/v2beta1": "1.25", "autoscaling/v2beta2": "1.26"}
@@ -16,7 +17,7 @@ _HIGH_PERCENT = 90
 
 def refused(entry: Entry, world: World) -> Iterator[Found]:
     for problem in entry.problems:
-        why = f"{problem.value!r} cannot be meant"
+        why = "it is missing" if problem.value is ABSENT else f"{problem.value!r} cannot be meant"
         yield Found(Severity.ERROR, "invalid", problem.path, why, problem.fix)
 
 
@@ -27,7 +28,7 @@ def ignored_fields(entry: Entry, world: World) -> Iterator[Found]:
 
 
 def removed_version(entry: Entry, world: World) -> Iterator[Found]:
-    version = entry.manifest.get("apiVersion")
+    version = str(entry.manifest.get("apiVersion"))
     if version in _REMOVED:
         why = f"{version} is gone from Kubernetes {_REMOVED[version]} on"
         yield Found(

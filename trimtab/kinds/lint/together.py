@@ -16,8 +16,14 @@ def rivals(entry: Entry, world: World) -> Iterator[Found]:
     for acts, others in (("replicas", world.scaling(entry.target)), ("requests", world.resizing(entry.target))):
         if entry in others and others[0] is not entry and entry.target:
             why = f"{others[0].title} also sets the {acts} of {entry.target.kind}/{entry.target.name}"
-            fix = f"keep one of them: kubectl delete {entry.kind.lower() or 'deployment'} ..."
+            fix = f"keep one of them: {_removal(entry)}"
             yield Found(Severity.ERROR, "two-autoscalers", "spec", why, fix)
+
+
+def _removal(entry: Entry) -> str:
+    if entry.is_custom_hpa:
+        return "helm uninstall the release of these values"
+    return f"kubectl delete {entry.kind.lower()} {entry.itself.name} -n {entry.namespace}"
 
 
 def same_resource(entry: Entry, world: World) -> Iterator[Found]:

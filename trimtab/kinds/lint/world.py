@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from trimtab.errors import InvalidInput, InvalidObject
-from trimtab.kinds import KINDS, Autoscaler, CustomHpa, Hvpa, Kind, Scaler, read
+from trimtab.kinds import KINDS, Autoscaler, CustomHpa, Hvpa, Kind, Scaler, misspelt, read
 from trimtab.kinds.yaml import Document
 from trimtab.policy import Mode, Policy
 
@@ -44,7 +44,7 @@ class Entry:
     def _read(self) -> Kind | CustomHpa | None:
         if self.is_custom_hpa:
             return CustomHpa.from_values(self.manifest)
-        ours = self.kind in {kind for _, kind in KINDS}
+        ours = self.kind in {kind for _, kind in KINDS} or misspelt(self.manifest)
         return read(self.manifest) if ours else None
 
     @property
