@@ -210,8 +210,18 @@ AUTOSCALERS = whole(
     ),
 )
 
-_DSP = part({}, {"sampleInterval": st.just("60s"), "historyLength": st.sampled_from(["7d", "360h"])})
-_PERCENTILE = part({}, {"percentile": st.just("0.95"), "marginFraction": st.just("0.15")})
+_FFT = part({}, {"marginFraction": st.just("0.1"), "minNumOfSpectrumItems": st.integers(1, 99)})
+_ESTIMATORS = part({}, {"fft": listed(_FFT), "maxValue": listed(part({}, {"marginFraction": st.just("0.1")}))})
+_DSP = part(
+    {},
+    {
+        "sampleInterval": st.just("60s"),
+        "historyLength": st.sampled_from(["7d", "360h"]),
+        "estimators": _ESTIMATORS,
+    },
+)
+_HISTOGRAM = part({}, {"maxValue": st.just("100"), "halfLife": st.just("24h"), "epsilon": st.just("0.001")})
+_PERCENTILE = part({}, {"percentile": st.just("0.95"), "marginFraction": st.just("0.15"), "histogram": _HISTOGRAM})
 _ALGORITHM = st.one_of(
     part({"algorithmType": st.just("dsp")}, {"dsp": _DSP}),
     part({"algorithmType": st.just("percentile")}, {"percentile": _PERCENTILE}),

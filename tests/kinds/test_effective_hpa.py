@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 
 from tests.kinds import generate
 from trimtab.core.bound import limits_at
+from trimtab.core.forecast import look_ahead, options_of
+from trimtab.core.forecast.estimators import Fft, MaxValue
+from trimtab.core.model import Outlook
+from trimtab.core.percentile import Options as PercentileOptions
 from trimtab.errors import InvalidObject
 from trimtab.kinds import EffectiveHpa, read
 from trimtab.kinds.ignored import warnings
 from trimtab.policy import Admit, Mode, OutlookChoice, Policy
+from trimtab.series import Frame
 
 NOON = 1_700_049_600.0  # 2023-11-15 12:00 UTC
 
@@ -98,6 +104,46 @@ def test_prediction_becomes_an_outlook() -> None:
     assert compiled(prediction=prediction).outlook == OutlookChoice(
         model="percentile", horizon_s=600, options={"percentile": 0.95, "margin": 0.15}
     )
+
+
+def test_estimators_and_histograms_are_what_the_models_are_given() -> None:
+    """Each setting arrives in the model's own options, and changes what it says."""
+    estimators = {
+        "maxValue": [{"marginFraction": "0.5"}],
+        "fft": [{"lowAmplitudeThreshold": "0.05", "highFrequencyThreshold": "0.01", "minNumOfSpectrumItems": 9}],
+    }
+    outlook = compiled(prediction=_prediction("dsp", {"estimators": estimators})).outlook
+    assert outlook is not None
+    assert options_of(outlook).estimators == (
+        MaxValue(margin=0.5),
+        Fft(low_amplitude=0.05, high_frequency_hz=0.01, min_items=9),
+    )
+    histogram = {"maxValue": "10", "bucketSize": "0.5", "halfLife": "7d", "epsilon": "0.001"}
+    outlook = compiled(prediction=_prediction("percentile", {"histogram": histogram})).outlook
+    assert outlook is not None
+    assert options_of(outlook) == PercentileOptions(max_value=10, bucket_size=0.5, half_life_s=7 * 86400, epsilon=0.001)
+    load = Frame(("web",), 0.0, 60.0, np.full((1, 1440), 1.2))
+    (found,) = look_ahead(outlook, load, 60.0, 1440 * 60.0)
+    assert isinstance(found, Outlook) and found.at_quantile(0.5) == 1.5, "the end of the bucket from 1.0 to 1.5"
+
+
+def _prediction(algorithm: str, settings: dict[str, Any]) -> dict[str, Any]:
+    return {"predictionAlgorithm": {"algorithmType": algorithm, algorithm: settings}}
+
+
+@pytest.mark.parametrize(
+    "histogram, path",
+    [
+        pytest.param({"bucketSize": "0"}, "bucketSize", id="no size at all"),
+        pytest.param({"bucketSize": "0.1"}, "maxValue", id="endless"),
+        pytest.param({"bucketSize": "0.001", "maxValue": "1000000"}, "bucketSize", id="a billion buckets"),
+        pytest.param({"halfLife": "0s"}, "halfLife", id="nothing is remembered"),
+    ],
+)
+def test_histograms_that_cannot_work_are_refused(histogram: dict[str, str], path: str) -> None:
+    with pytest.raises(InvalidObject) as caught:
+        read(ehpa(prediction=_prediction("percentile", {"histogram": histogram})))
+    assert caught.value.path == f"spec.prediction.predictionAlgorithm.percentile.histogram.{path}"
 
 
 @pytest.mark.parametrize(

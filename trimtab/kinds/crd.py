@@ -169,6 +169,7 @@ BEYOND_CEL = (
     Beyond("spec.prediction.predictionAlgorithm.dsp.sampleInterval", "at most an hour"),
     Beyond("spec.prediction.predictionAlgorithm.dsp.historyLength", "at least two days"),
     Beyond("spec.prediction.predictionAlgorithm.percentile.percentile", "a ratio"),
+    Beyond("spec.prediction.predictionAlgorithm.percentile.histogram", "sizes that go together"),
     Beyond("spec.prediction.predictionAlgorithm.percentile.targetUtilization", "a ratio"),
     Beyond("spec.config", "keys and units of document 000"),
     Beyond("spec.metrics[].*.averageValue", "a flag, a list or a mapping where a quantity belongs"),

@@ -7,25 +7,21 @@ but specificReplicas.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from msgspec.structs import replace
 from pydantic import Field
 
 from trimtab.errors import InvalidInput
-from trimtab.kinds.amounts import Count, CountOrZero, Duration
+from trimtab.kinds.amounts import Count, CountOrZero
 from trimtab.kinds.behavior import Behavior
 from trimtab.kinds.horizontal import MIN_AT_MOST_MAX, ZERO_NEEDS_EYES, horizontal
 from trimtab.kinds.meta import Kind, TargetRef
 from trimtab.kinds.metric import MetricSpec
 from trimtab.kinds.part import Part, Rule
+from trimtab.kinds.prediction import Prediction
 from trimtab.kinds.schedule import schedule_problems, spans_of
-from trimtab.policy import Mode, OutlookChoice, Policy, Span
-from trimtab.quantity import parse_duration
-
-_NUMBER = r"^[0-9]+(\.[0-9]+)?$"
-NumberText = Annotated[str, Field(pattern=_NUMBER, max_length=32)]
-LEAST_HISTORY_S, LONGEST_SAMPLE_S = 48 * 3600.0, 3600.0
+from trimtab.policy import Mode, Policy, Span
 
 
 class CronSpec(Part):
@@ -43,87 +39,6 @@ class CronSpec(Part):
 
     def spans(self, at: float) -> list[Span]:
         return spans_of(self.name, self.start, self.end, self.timezone, at, least=self.target_replicas)
-
-
-class Dsp(Part):
-    """Periodic load from its spectrum; the estimator is chosen by its error on the last period."""
-
-    sample_interval: Duration | None = None
-    history_length: Duration | None = None
-    estimators: dict[str, Any] | None = None
-
-    def problems(self) -> Iterator[InvalidInput]:
-        if self.sample_interval and parse_duration(self.sample_interval) > LONGEST_SAMPLE_S:
-            yield InvalidInput("sampleInterval", self.sample_interval, "must not be longer than 1h")
-        if self.history_length and parse_duration(self.history_length) < LEAST_HISTORY_S:
-            yield InvalidInput(
-                "historyLength", self.history_length, "must not be shorter than 48h: two days show a daily cycle"
-            )
-
-    def options(self) -> dict[str, float]:
-        return {"history_s": parse_duration(self.history_length)} if self.history_length else {}
-
-
-class Percentile(Part):
-    """A percentile of the past, with a margin."""
-
-    aggregated: bool | None = None
-    sample_interval: Duration | None = None
-    history_length: Duration | None = None
-    min_sample_weight: NumberText | None = None
-    margin_fraction: NumberText | None = None
-    percentile: NumberText | None = None
-    target_utilization: NumberText | None = None
-    histogram: dict[str, Any] | None = None
-
-    def problems(self) -> Iterator[InvalidInput]:
-        for name, value in (("percentile", self.percentile), ("targetUtilization", self.target_utilization)):
-            if value is not None and not 0 < float(value) <= 1:
-                yield InvalidInput(name, value, 'write a ratio above 0 and up to 1, such as "0.99"')
-
-    def options(self) -> dict[str, float]:
-        written = {
-            "percentile": self.percentile,
-            "margin": self.margin_fraction,
-            "target_utilization": self.target_utilization,
-            "least_weight": self.min_sample_weight,
-        }
-        return {name: float(value) for name, value in written.items() if value is not None}
-
-
-class Algorithm(Part):
-    algorithm_type: Literal["dsp", "percentile"]
-    dsp: Dsp | None = None
-    percentile: Percentile | None = None
-
-    rules: ClassVar = (
-        Rule(
-            lambda a: (
-                (a.dsp is None or a.algorithm_type == "dsp")
-                and (a.percentile is None or a.algorithm_type == "percentile")
-            ),
-            at="algorithmType",
-            fix="the settings given are of the other algorithm",
-            cel="(!has(self.dsp) || self.algorithmType == 'dsp')"
-            " && (!has(self.percentile) || self.algorithmType == 'percentile')",
-        ),
-    )
-
-
-class Prediction(Part):
-    """The largest load expected within the window counts as well as the present one."""
-
-    prediction_window_seconds: Annotated[int, Field(ge=1, le=86400 * 14)] = 3600
-    prediction_algorithm: Algorithm
-
-    def outlook(self) -> OutlookChoice:
-        chosen = self.prediction_algorithm
-        settings = chosen.dsp or chosen.percentile
-        return OutlookChoice(
-            model=chosen.algorithm_type,
-            horizon_s=float(self.prediction_window_seconds),
-            options=settings.options() if settings else {},
-        )
 
 
 def _names(crons: list[CronSpec] | None) -> list[str]:

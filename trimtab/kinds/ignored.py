@@ -15,7 +15,6 @@ from trimtab.kinds.meta import Kind
 from trimtab.policy import Advice
 
 _COMPUTED = "both recommendations are computed here; no HPA or VPA object is made"
-_CHOSEN = "the estimator with the smallest error on the last period is used"
 _QUERY = "metric-query.autoscaling.crane.io/"
 _NO_REPLICA_CHANGE = "upstream never reads it either"
 
@@ -35,12 +34,10 @@ IGNORED: dict[str, dict[str, str]] = {
         "spec.vpa.limitsRequestsGapScaleParams.replicas": _NO_REPLICA_CHANGE,
     },
     "EffectiveHorizontalPodAutoscaler": {
-        "spec.prediction.predictionAlgorithm.dsp.estimators": _CHOSEN,
         "spec.prediction.predictionAlgorithm.dsp.sampleInterval": "the source of the history decides",
         "spec.prediction.predictionAlgorithm.percentile.sampleInterval": "the source of the history decides",
         "spec.prediction.predictionAlgorithm.percentile.historyLength": "all history that is kept counts, decayed",
         "spec.prediction.predictionAlgorithm.percentile.aggregated": "demand is always that of the whole workload",
-        "spec.prediction.predictionAlgorithm.percentile.histogram": "its buckets are chosen here",
     },
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from typing import Any
 
 from trimtab.policy.record import Record, require
 
@@ -55,7 +56,7 @@ class OutlookChoice(Record, frozen=True):
     horizon_s: float | None = None  # None: the measured start-up time
     quantile: float = 0.5
     exact: bool = False
-    options: dict[str, float] = {}  # of the model, by the names of its `Options`
+    options: dict[str, Any] = {}  # of the model, by the names of its `Options`
 
     def __post_init__(self) -> None:
         require(0 < self.quantile < 1, "quantile", self.quantile, "give a probability between 0 and 1")

@@ -1,0 +1,202 @@
+"""What an EffectiveHPA may say of its prediction (document 000's program): `dsp` or `percentile`, with their settings.
+
+Numbers are texts, as upstream has them. What is left out is the model's own default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import ceil
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from trimtab.errors import InvalidInput
+from trimtab.kinds.amounts import Count, Duration
+from trimtab.kinds.part import Part, Rule
+from trimtab.policy import OutlookChoice
+from trimtab.quantity import parse_duration
+
+NumberText = Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)?$", max_length=32)]
+LEAST_HISTORY_S, LONGEST_SAMPLE_S = 48 * 3600.0, 3600.0
+MOST_BUCKETS = 100_000
+
+Options = dict[str, Any]
+
+
+class MaxValueEstimator(Part):
+    """The largest value of each time of the day (or week)."""
+
+    margin_fraction: NumberText | None = None
+
+    def options(self) -> Options:
+        return {"is": "MaxValue"} | _numbers(margin=self.margin_fraction)
+
+
+class FftEstimator(Part):
+    """The load without its weak, fast tones."""
+
+    margin_fraction: NumberText | None = None
+    low_amplitude_threshold: NumberText | None = None
+    """Tones weaker than this are noise, if they are fast."""
+    high_frequency_threshold: NumberText | None = None
+    """In hertz: slower tones always count."""
+    min_num_of_spectrum_items: Count | None = None
+    max_num_of_spectrum_items: Count | None = None
+
+    def options(self) -> Options:
+        return {"is": "Fft"} | _numbers(
+            margin=self.margin_fraction,
+            low_amplitude=self.low_amplitude_threshold,
+            high_frequency_hz=self.high_frequency_threshold,
+            min_items=self.min_num_of_spectrum_items,
+            max_items=self.max_num_of_spectrum_items,
+        )
+
+
+class Estimators(Part):
+    """Those to choose among; without any, eight of the second kind."""
+
+    max_value: Annotated[list[MaxValueEstimator], Field(max_length=20)] | None = None
+    fft: Annotated[list[FftEstimator], Field(max_length=20)] | None = None
+
+    def options(self) -> list[Options]:
+        largest = [one.options() for one in self.max_value or []]
+        return largest + [one.options() for one in self.fft or []]
+
+
+class Dsp(Part):
+    """Periodic load from its spectrum; the estimator is chosen by its error on the last period."""
+
+    sample_interval: Duration | None = None
+    history_length: Duration | None = None
+    estimators: Estimators | None = None
+
+    def problems(self) -> Iterator[InvalidInput]:
+        yield from super().problems()
+        if self.sample_interval and parse_duration(self.sample_interval) > LONGEST_SAMPLE_S:
+            yield InvalidInput("sampleInterval", self.sample_interval, "must not be longer than 1h")
+        if self.history_length and parse_duration(self.history_length) < LEAST_HISTORY_S:
+            yield InvalidInput(
+                "historyLength", self.history_length, "must not be shorter than 48h: two days show a daily cycle"
+            )
+
+    def options(self) -> Options:
+        given: Options = {"history_s": parse_duration(self.history_length)} if self.history_length else {}
+        chosen = self.estimators.options() if self.estimators else []
+        return given | ({"estimators": chosen} if chosen else {})
+
+
+class Histogram(Part):
+    """Where samples are counted: buckets of one size up to maxValue, or growing ones from the first."""
+
+    max_value: NumberText | None = None
+    epsilon: NumberText | None = None
+    half_life: Duration | None = None
+    """After this long a sample counts half."""
+    bucket_size: NumberText | None = None
+    first_bucket_size: NumberText | None = None
+    bucket_size_growth_ratio: NumberText | None = None
+
+    def problems(self) -> Iterator[InvalidInput]:
+        yield from super().problems()
+        sizes = {
+            "maxValue": self.max_value,
+            "bucketSize": self.bucket_size,
+            "firstBucketSize": self.first_bucket_size,
+            "bucketSizeGrowthRatio": self.bucket_size_growth_ratio,
+        }
+        for name, value in sizes.items():
+            if value is not None and float(value) <= 0:
+                yield InvalidInput(name, value, "write a number above zero")
+                return
+        if self.half_life is not None and parse_duration(self.half_life) <= 0:
+            yield InvalidInput("halfLife", self.half_life, "write a duration above zero")
+        yield from self._counted()
+
+    def _counted(self) -> Iterator[InvalidInput]:
+        if self.bucket_size is None:
+            return
+        if self.max_value is None:
+            yield InvalidInput("maxValue", None, "set it: buckets of one size must end somewhere")
+        elif not 1 <= ceil(float(self.max_value) / float(self.bucket_size)) <= MOST_BUCKETS:
+            yield InvalidInput("bucketSize", self.bucket_size, f"choose one that gives 1 to {MOST_BUCKETS} buckets")
+
+    def options(self) -> Options:
+        decay = {} if self.half_life is None else {"half_life_s": parse_duration(self.half_life)}
+        return decay | _numbers(
+            max_value=self.max_value,
+            epsilon=self.epsilon,
+            bucket_size=self.bucket_size,
+            first_bucket_size=self.first_bucket_size,
+            growth=self.bucket_size_growth_ratio,
+        )
+
+
+class Percentile(Part):
+    """A percentile of the past, with a margin."""
+
+    aggregated: bool | None = None
+    sample_interval: Duration | None = None
+    history_length: Duration | None = None
+    min_sample_weight: NumberText | None = None
+    margin_fraction: NumberText | None = None
+    percentile: NumberText | None = None
+    target_utilization: NumberText | None = None
+    histogram: Histogram | None = None
+
+    def problems(self) -> Iterator[InvalidInput]:
+        yield from super().problems()
+        for name, value in (("percentile", self.percentile), ("targetUtilization", self.target_utilization)):
+            if value is not None and not 0 < float(value) <= 1:
+                yield InvalidInput(name, value, 'write a ratio above 0 and up to 1, such as "0.99"')
+
+    def options(self) -> Options:
+        given = _numbers(
+            percentile=self.percentile,
+            margin=self.margin_fraction,
+            target_utilization=self.target_utilization,
+            least_weight=self.min_sample_weight,
+        )
+        return given | (self.histogram.options() if self.histogram else {})
+
+
+class Algorithm(Part):
+    algorithm_type: Literal["dsp", "percentile"]
+    dsp: Dsp | None = None
+    percentile: Percentile | None = None
+
+    rules: ClassVar = (
+        Rule(
+            lambda a: (
+                (a.dsp is None or a.algorithm_type == "dsp")
+                and (a.percentile is None or a.algorithm_type == "percentile")
+            ),
+            at="algorithmType",
+            fix="the settings given are of the other algorithm",
+            cel="(!has(self.dsp) || self.algorithmType == 'dsp')"
+            " && (!has(self.percentile) || self.algorithmType == 'percentile')",
+        ),
+    )
+
+
+class Prediction(Part):
+    """The largest load expected within the window counts as well as the present one."""
+
+    prediction_window_seconds: Annotated[int, Field(ge=1, le=86400 * 14)] = 3600
+    prediction_algorithm: Algorithm
+
+    def outlook(self) -> OutlookChoice:
+        chosen = self.prediction_algorithm
+        settings = chosen.dsp or chosen.percentile
+        return OutlookChoice(
+            model=chosen.algorithm_type,
+            horizon_s=float(self.prediction_window_seconds),
+            options=settings.options() if settings else {},
+        )
+
+
+def _numbers(**given: str | int | None) -> Options:
+    return {
+        name: float(value) if isinstance(value, str) else value for name, value in given.items() if value is not None
+    }
