@@ -117,6 +117,43 @@ def test_the_page_is_self_contained(usage: str) -> None:
     assert "min-cpu-usage-threshold" in text and "LowFluctuation" in text
 
 
+def both_files(tmp_path: Path, pods: tuple[str, ...]) -> tuple[str, ...]:
+    """A workload of two pods that use 0.25 and 0.4 cores, 100 and 200 MiB, and one of last week's."""
+    header, each = "timestamp,value,series\n", "shop/Deployment/web/app/"
+    old = f"{START - 600},9.0,{each}web-1-old\n{START},9.0,{each}web-1-old\n"
+    cpu = "".join(rows(each + pod, cores, cores) for pod, cores in zip(pods, (0.25, 0.4), strict=False))
+    memory = "".join(rows(each + pod, mib * 2**20, mib * 2**20) for pod, mib in zip(pods, (100, 200), strict=False))
+    (tmp_path / "cpu.csv").write_text(header + old + cpu + rows("shop/Deployment/web", 11.0, 33.0))
+    (tmp_path / "memory.csv").write_text(header + memory)
+    return "--history", str(tmp_path / "cpu.csv"), "--memory-history", str(tmp_path / "memory.csv")
+
+
+def test_requests_from_two_files(tmp_path: Path) -> None:
+    """P99 of all pods' samples is that of the larger one; 15 % on top."""
+    files = both_files(tmp_path, ("web-1-a", "web-1-b"))
+    requests = ("--replicas", "2", "--cpu-request", "2", "--memory-request", "1Gi")
+    done = run(*files, "--type", "resource", *requests, "-o", "json")
+    assert done.exit_code == 0, done.output
+    (web,) = json.loads(done.stdout)
+    assert web["recommendation"]["containers"] == [
+        {"containerName": "app", "target": {"cpu": "460m", "memory": "230Mi"}}
+    ]
+
+
+def test_a_file_without_some_of_the_pods_is_half_a_history(tmp_path: Path) -> None:
+    files = both_files(tmp_path, ("web-1-a",))
+    done = run(*files, "--replicas", "2", "--cpu-request", "2", "-o", "json")
+    (web,) = json.loads(done.stdout)
+    assert [one["reason"] for one in web["against"]] == ["PartialHistory"]
+    assert json.loads(run(*files, "--replicas", "1", "--cpu-request", "20", "-o", "json").stdout)[0]["against"] == []
+
+
+def test_requests_need_memory(usage: str) -> None:
+    done = run("--history", usage, *REQUESTS, "--type", "resource")
+    assert done.exit_code == 2
+    assert "--memory-history FILE" in done.stderr
+
+
 def test_names_in_the_page_are_escaped(tmp_path: Path) -> None:
     path = tmp_path / "usage.csv"
     path.write_text("timestamp,value,series\n" + rows("<b>x</b>", 11.0, 22.0))

@@ -48,6 +48,7 @@ EXPLAINED = 3  # up to so many workloads are explained without being asked to
 @click.option(
     "--history", "file", help="CSV or Parquet (timestamp,value[,series]) of cores used, instead of a cluster."
 )
+@click.option("--memory-history", "memory_file", help="With --history: the same of bytes used, for requests.")
 @click.option("-f", "--filename", help="With --history: the workloads' manifests, for replicas and requests.")
 @click.option("--replicas", type=click.IntRange(0), help="With --history and no manifest: how many run.")
 @click.option("--cpu-request", help="With --history and no manifest: cores each pod requests, such as 500m.")
@@ -78,6 +79,7 @@ def command(
     headers: tuple[str, ...],
     matchers: str,
     file: str | None,
+    memory_file: str | None,
     filename: str | None,
     replicas: int | None,
     cpu_request: str | None,
@@ -112,6 +114,7 @@ def command(
         headers=dict(_pair(one, "--prometheus-header") for one in headers),
         matchers=matchers,
         file=file,
+        memory_file=memory_file,
         manifests=filename,
         replicas=replicas,
         cpu_request=cpu_request,

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import msgspec
+import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -23,7 +24,7 @@ from trimtab.kinds.yaml import load
 from trimtab.live.advisor.run import Outcome, advise_all, server_time
 from trimtab.live.advisor.targets import Target, read_targets, target_of
 from trimtab.live.advisor.workloads import STEP_S, Window
-from trimtab.policy import Inspection, Size
+from trimtab.policy import Advice, Inspection, Size
 from trimtab.quantity import parse_quantity
 from trimtab.series import Frame
 from trimtab.wire.access import Access, prometheus_access
@@ -54,6 +55,7 @@ class Ask(NamedTuple):
     headers: dict[str, str] = {}  # never changed
     matchers: str = ""
     file: str | None = None
+    memory_file: str | None = None
     manifests: str | None = None
     replicas: int | None = None
     cpu_request: str | None = None
@@ -159,44 +161,72 @@ def _is(target: Target, text: str) -> bool:
 
 def _from_file(ask: Ask, rules: Inspection) -> Place:
     assert ask.file
-    frame = read_parquet(ask.file) if ask.file.endswith(".parquet") else read_csv(ask.file)
-    knows: frozenset[tuple[Metric, Level]] = frozenset({("cpu", "workload")})
-    if any(name.count("/") == 4 for name in frame.names):
-        knows |= {("cpu", "pod")}
+    frames = _read_files(ask, rules)
+    frame = frames["cpu"]
+    levels: dict[int, Level] = {0: "workload", 2: "workload", 4: "pod"}
+    knows = {
+        (metric, levels[name.count("/")])
+        for metric, held in frames.items()
+        for name in held.names
+        if name.count("/") in levels
+    }
     at = frame.end
     start = max(frame.start, at - rules.history_s)
-    window = Window(start, at, max(STEP_S, frame.step_s), knows)
+    window = Window(start, at, max(STEP_S, *(held.step_s for held in frames.values())), frozenset(knows))
     targets = named(_described(ask, frame, at), ask.workloads)
-    return Place(targets, Files({"cpu": frame}), window, at, ask.file)
+    return Place(targets, Files(frames), window, at, ask.file)
+
+
+def _read_files(ask: Ask, rules: Inspection) -> dict[Metric, Frame]:
+    files: dict[Metric, str | None] = {"cpu": ask.file, "memory": ask.memory_file}
+    if rules.advice is Advice.RESOURCE and not ask.memory_file:
+        fix = "requests need the memory of each pod as well: give it with --memory-history FILE"
+        raise InvalidInput("--type", "resource", fix)
+    return {
+        metric: read_parquet(path) if path.endswith(".parquet") else read_csv(path)
+        for metric, path in files.items()
+        if path
+    }
 
 
 def _described(ask: Ask, frame: Frame, at: float) -> list[Target]:
     """Replicas and requests of each row: from a manifest of that name, else from the options."""
     rows = [name for name in frame.names if name.count("/") in (0, 2)]
     rows = [row for row in rows if not ask.workloads or any(row.split("/")[-1] == _name(one) for one in ask.workloads)]
-    known = {one.key: one for one in _manifests(ask.manifests, at)} if ask.manifests else {}
+    known = {one.key: one for one in _manifests(ask.manifests)} if ask.manifests else {}
     targets = []
     for row in rows:
         found = [one for key, one in known.items() if row in (key, one.name)]
         if not found and (ask.replicas is None or ask.cpu_request is None):
             fix = "give a manifest of it with -f, or --replicas and --cpu-request for all"
             raise InvalidInput(f"{ask.file} series", row, f"its replicas and requests are not known: {fix}")
-        targets.append(replace(found[0], row=row) if found else _assumed(ask, row, at))
+        target = found[0] if found else _assumed(ask, row)
+        targets.append(replace(target, row=row, pods=_running(target, frame, row, at)))
     return targets
 
 
-def _assumed(ask: Ask, row: str, at: float) -> Target:
+def _assumed(ask: Ask, row: str) -> Target:
     namespace, kind, name = row.split("/") if "/" in row else ("default", "Deployment", row)
     memory = parse_quantity(ask.memory_request, "--memory-request") if ask.memory_request else None
     size = Size(cpu_cores=parse_quantity(ask.cpu_request or 0, "--cpu-request"), memory_bytes=memory)
     resource = next((one for one in KNOWN.values() if one.kind == kind), DEPLOYMENTS)
-    replicas = ask.replicas or 0
-    pods = _running(name, replicas, at)
-    return Target(resource.api_version, kind, namespace, name, replicas, {"app": size}, pods, row=row)
+    return Target(resource.api_version, kind, namespace, name, ask.replicas or 0, {"app": size}, ())
 
 
-def _manifests(path: str, at: float) -> list[Target]:
-    """Deployments and the like of a YAML file; their pods are taken to run."""
+def _running(target: Target, frame: Frame, row: str, at: float) -> tuple[Pod, ...]:
+    """As many as it has replicas: the pods at the end of the file, then some without a history."""
+    last = (
+        name.rpartition("/")[2]
+        for name, values in zip(frame.names, frame.values, strict=True)
+        if name.startswith(f"{row}/") and name.count("/") == 4 and np.isfinite(values[-2:]).any()
+    )
+    names = dict.fromkeys([*last, *(f"{target.name}-{index}" for index in range(target.replicas))])
+    since = at - 86400.0
+    return tuple(Pod(name=name, started_at=since, ready_since=since) for name in list(names)[: target.replicas])
+
+
+def _manifests(path: str) -> list[Target]:
+    """Deployments and the like of a YAML file."""
     found = []
     for one in load(path):
         if one.error is not None:
@@ -204,22 +234,16 @@ def _manifests(path: str, at: float) -> list[Target]:
         document = one.value if isinstance(one.value, dict) else {}
         resource = KNOWN.get((str(document.get("apiVersion")), str(document.get("kind"))))
         if resource is not None and document.get("kind") in ("Deployment", "StatefulSet", "DaemonSet"):
-            found.append(_target(resource, document, path, at))
+            found.append(_target(resource, document, path))
     if not found:
         raise InvalidInput("--filename", path, "it holds no Deployment, StatefulSet or DaemonSet")
     return found
 
 
-def _target(resource: Resource, document: dict[str, Any], path: str, at: float) -> Target:
+def _target(resource: Resource, document: dict[str, Any], path: str) -> Target:
     try:
         item = msgspec.convert(document, Workload, strict=False)
     except msgspec.ValidationError as error:
         raise InvalidInput(path, document.get("metadata", {}).get("name"), str(error)) from None
-    target = target_of(resource, item, (), (), at)
-    namespace = target.namespace or "default"
-    return replace(target, namespace=namespace, row="", pods=_running(target.name, target.replicas, at))
-
-
-def _running(name: str, replicas: int, at: float) -> tuple[Pod, ...]:
-    since = at - 86400.0
-    return tuple(Pod(name=f"{name}-{index}", started_at=since, ready_since=since) for index in range(replicas))
+    target = target_of(resource, item, (), (), 0.0)
+    return replace(target, namespace=target.namespace or "default")
