@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from tests.bed import Bed, always, eventually
 from tests.bed.manifests import deployment, node
 from tests.e2e.test_bed import ready_pods
 from tests.e2e.test_charts_operator import install_foreign_kinds
+from tests.history.filled import Filled, fill, serve
 from tests.live.running import Running, autoscaler, conditions, install_crds, replicas
 from trimtab.quantity import parse_quantity
 
 pytestmark = pytest.mark.e2e
 QUICK = ("--usage-every", "2s", "--grow-after", "5s", "--shrink-after", "20s", "--memory-window", "20s")
 SIZED_WITHIN_S = 90
+BLANK = json.dumps({"status": {"sizes": None, "memory": None}})
 
 
 def vertical_only(namespace: str, **vertical: Any) -> dict[str, Any]:
@@ -203,7 +208,7 @@ def test_usage_seen_outlives_the_operator(bed: Bed, namespace: str, tmp_path: Pa
     bed.load(namespace, "web", cores=0.4)
     bed.apply(deployment(namespace, "web", cpu="100m"), vertical_only(namespace))
     ready_pods(bed, namespace, 1)
-    patient = ("--usage-every", "2s", "--usage-checkpoint", "2s", "--grow-after", "40s")
+    patient = ("--usage-every", "2s", "--usage-checkpoint", "2s", "--grow-after", "40s", "--prometheus", "")
     saved = ("configmap", "trimtab-usage-autoscaler-web", "-n", namespace)
     with Running(bed, namespace, tmp_path, *patient):
         first = eventually(lambda: json.loads(bed.get(*saved)["data"]["app"])["firstSampleStart"], SIZED_WITHIN_S)
@@ -211,6 +216,41 @@ def test_usage_seen_outlives_the_operator(bed: Bed, namespace: str, tmp_path: Pa
     with Running(bed, namespace, tmp_path, *patient):
         eventually(lambda: all(milli(cpu) > 400 for cpu in cpus(bed, namespace).values()), SIZED_WITHIN_S)
         assert json.loads(bed.get(*saved)["data"]["app"])["firstSampleStart"] == first, "not a new history"
+
+
+def used(namespace: str, pod: str, cores: float, times: NDArray[np.int64]) -> Iterator[Filled]:
+    labels = f'{{namespace="{namespace}",pod="{pod}",container="app"}}'
+    yield Filled(f"container_cpu_usage_seconds_total{labels}", times, cores * (times - times[0]).astype(float))
+    yield Filled(f"container_memory_working_set_bytes{labels}", times, np.full(len(times), 300.0 * 2**20))
+
+
+def test_usage_of_before_comes_from_prometheus_or_else_from_the_checkpoint(
+    bed: Bed, namespace: str, tmp_path: Path
+) -> None:
+    """An hour of a pod that is gone, at a whole core, and an hour of the one that is here."""
+    install_crds(bed)
+    bed.load(namespace, "web", cores=0.4, memory_bytes=200 * 2**20)
+    bed.apply(deployment(namespace, "web", cpu="100m"), vertical_only(namespace, apply="Never"))
+    pod = ready_pods(bed, namespace, 1)[0]["metadata"]["name"]
+    hour, gone = np.arange(int(time.time()) - 3600, int(time.time()), 15), pod.rpartition("-")[0] + "-gone1"
+    fill(tmp_path, [*used(namespace, gone, 1.0, hour - 3600), *used(namespace, pod, 0.4, hour)])
+    patient = ("--usage-every", "5s", "--usage-checkpoint", "2s", "--memory-window", "15m", "--grow-after", "30m")
+    saved = ("configmap", "trimtab-usage-autoscaler-web", "-n", namespace)
+    advice = lambda: bed.get("autoscaler", "web", "-n", namespace)["status"]["sizes"][0]  # noqa: E731
+    with serve(tmp_path) as (url, _):
+        with Running(bed, namespace, tmp_path, *patient, "--prometheus", url):
+            eventually(lambda: 1000 < milli(advice()["cpu"]) < 1300, 40, "what has not been seen live for a second")
+            eventually(lambda: json.loads(bed.get(*saved)["data"]["app"])["totalSamplesCount"] > 1000, 20)
+        before = advice()
+        bed.kubectl("delete", *saved)
+        bed.kubectl("patch", "autoscaler", "web", "-n", namespace, "--subresource=status", "--type=merge", "-p", BLANK)
+        with Running(bed, namespace, tmp_path, *patient, "--prometheus", url):
+            eventually(lambda: advice() == before, 40, "the same again without the checkpoint")
+            eventually(lambda: bed.get(*saved)["data"]["app"], 20)
+    bed.kubectl("patch", "autoscaler", "web", "-n", namespace, "--subresource=status", "--type=merge", "-p", BLANK)
+    with Running(bed, namespace, tmp_path, *patient, "--prometheus", url) as running:
+        eventually(lambda: advice() == before, 40, "and from the checkpoint without Prometheus")
+        eventually(lambda: "usage before now cannot be read back" in running.log.read_text(), 20)
 
 
 def blocked(bed: Bed, namespace: str, reason: str) -> str:

@@ -23,6 +23,7 @@ from trimtab.live.breaker import Breaker
 from trimtab.live.foresight import Foresight
 from trimtab.live.gather import Gather
 from trimtab.live.pen import Pen
+from trimtab.live.rebuild import Rebuild
 from trimtab.live.subject import Compiler, Patience
 from trimtab.live.telemetry import Line, Telemetry, listen
 from trimtab.live.tick import Ticker
@@ -86,6 +87,7 @@ class Operator:
         self.journal = Journal(settings.journal, KEEP) if settings.journal else None
         self.breaker = Breaker(settings.breaker_s)
         gather = Gather(self.kube, self.prometheus, everywhere=not settings.namespace, scrape_s=settings.scrape_s)
+        rebuild = Rebuild(prometheus, self.kube, settings.usage, settings.usage_every_s) if prometheus else None
         self.ticker = Ticker(
             self.world,
             gather,
@@ -93,7 +95,7 @@ class Operator:
             Compiler(settings.shadow, settings.patience),
             self.breaker,
             self.telemetry,
-            UsageWatch(self.world, settings.usage, settings.usage_every_s, settings.checkpoint_s),
+            UsageWatch(self.world, settings.usage, settings.usage_every_s, settings.checkpoint_s, rebuild),
             Foresight(self.prometheus),
             self.journal,
         )

@@ -1,6 +1,7 @@
 """usage: samples of every container that may be resized, kept in the core's book; estimates for each workload.
 
-Samples come from metrics.k8s.io every minute; OOM kills from the pods' own status, at once.
+Samples come from metrics.k8s.io every minute; OOM kills from the pods' own status, at once; what was before the first
+look from Prometheus, where there is one.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ from math import nan
 from trimtab.core.model import Missing, Reason, Usage
 from trimtab.core.usage.book import Book, Sample
 from trimtab.core.usage.estimate import usages
+from trimtab.core.usage.past import adopt
 from trimtab.core.usage.settings import Settings
 from trimtab.errors import TrimtabError
 from trimtab.live.facts import killed_at, size_of
 from trimtab.live.gather import pod_usage
+from trimtab.live.rebuild import Rebuild
 from trimtab.live.world import Target, World
 from trimtab.wire.objects import Pod as WirePod
 from trimtab.wire.objects import PodMetrics
@@ -30,9 +33,14 @@ class UsageWatch:
     """Looks at the usage of the given workloads when it is time to; `of` answers at any time."""
 
     def __init__(
-        self, world: World, settings: Settings, every_s: float = EVERY_S, checkpoint_s: float = CHECKPOINT_S
+        self,
+        world: World,
+        settings: Settings,
+        every_s: float = EVERY_S,
+        checkpoint_s: float = CHECKPOINT_S,
+        rebuild: Rebuild | None = None,
     ) -> None:
-        self.world, self.every_s, self.checkpoint_s = world, every_s, checkpoint_s
+        self.world, self.every_s, self.checkpoint_s, self.rebuild = world, every_s, checkpoint_s, rebuild
         self.book = Book(settings)
         self._looked_at = float("-inf")
         self._usages: dict[str, Usage] = {}
@@ -42,13 +50,14 @@ class UsageWatch:
         return self._usages.get(target.uid, NO_SAMPLES)
 
     async def look(self, targets: Sequence[Target], at: float) -> None:
-        killed = self._note_kills(targets, at)
+        news = self._take_past(targets, at)
+        news = self._note_kills(targets, at) or news
         if at - self._looked_at >= self.every_s and targets:
             self._looked_at = at
             for namespace in sorted({target.namespace for target in targets}):
                 await self._sample(namespace, [one for one in targets if one.namespace == namespace])
             self.book.forget(at)
-        elif not killed:
+        elif not news:
             return
         self._usages = usages(self.book, at)
 
@@ -68,6 +77,18 @@ class UsageWatch:
                     amounts = (nan if cores is None else cores, nan if size is None else size)
                     samples.append(Sample(target.uid, pod.name, name, usage.at, *amounts))
         self.book.observe(samples)
+
+    def _take_past(self, targets: Sequence[Target], at: float) -> bool:
+        """What Prometheus remembers; kills, which it does not, are noted again."""
+        found = self.rebuild.look(targets, at) if self.rebuild else None
+        if found is None:
+            return False
+        taken = adopt(self.book, found.book, found.since)
+        for target in targets:
+            for pod in self.world.members.pods(target.uid) if target.uid in taken else ():
+                for container in pod.spec.containers:
+                    self._killed.pop((pod.metadata.uid, container.name), None)
+        return bool(taken)
 
     def _note_kills(self, targets: Sequence[Target], at: float) -> bool:
         """OOM kills that are news; the first look at a pod counts only kills of the last window."""

@@ -1,0 +1,114 @@
+"""The past of workloads: asked for once at first sight, never waited for, tried again where it could not be had."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from aiohttp import web
+
+from tests.live.build import AT
+from tests.wire.fake import Fake
+from trimtab.core.usage import Settings, usages
+from trimtab.live.rebuild import TRY_AGAIN_S, Found, Rebuild
+from trimtab.live.world import Target
+from trimtab.wire.access import Access
+from trimtab.wire.resources import DEPLOYMENTS
+
+QUICK = Settings(memory_window_s=900.0)  # a past of two hours
+WEB = Target(DEPLOYMENTS, "shop", "web", "uid-web", "7", 1, 1)
+POD = {"namespace": "shop", "pod": "web-abc-1", "container": "app"}
+OWNED = {"namespace": "shop", "pod": "web-abc-1", "owner_kind": "ReplicaSet", "owner_name": "web-abc"}
+SET = {"namespace": "shop", "replicaset": "web-abc", "owner_kind": "Deployment", "owner_name": "web"}
+
+
+async def prometheus(request: web.Request) -> web.StreamResponse:
+    """A server that knows one pod, which always used half a core and 300 MB; it hands over no stored samples."""
+    asked: Any = await request.post()
+    if request.path.endswith("/read"):
+        return web.Response(status=404)
+    if request.path.endswith("/series"):
+        owners = [OWNED] if "kube_pod_owner" in asked["match[]"] else [SET]
+        return web.json_response({"status": "success", "data": owners})
+    start, end, step = float(asked["start"]), float(asked["end"]), float(asked["step"])
+    value = "0.5" if "cpu" in asked["query"] else "3e8"
+    values = [[start + step * n, value] for n in range(round((end - start) / step) + 1)]
+    found = [{"metric": POD | {"stem": "web-abc"}, "values": values}]
+    return web.json_response({"status": "success", "data": {"resultType": "matrix", "result": found}})
+
+
+async def silent(request: web.Request) -> web.StreamResponse:
+    return web.Response(status=503)
+
+
+def looked(answer: Any, check: Callable[[Rebuild, Fake], Any]) -> Any:
+    async def run() -> Any:
+        async with Fake(answer) as fake:
+            kube = fake.kube()
+            try:
+                return await check(Rebuild(Access(fake.url), kube, QUICK, every_s=60.0), fake)
+            finally:
+                await kube.close()
+
+    return asyncio.run(run())
+
+
+async def until_found(rebuild: Rebuild, at: float) -> Found:
+    for _ in range(500):
+        if found := rebuild.look([WEB], at):
+            return found
+        await asyncio.sleep(0.01)
+    raise TimeoutError
+
+
+def test_the_past_comes_later_and_once() -> None:
+    async def check(rebuild: Rebuild, fake: Fake) -> None:
+        assert rebuild.look([WEB], AT) is None, "nobody waits"
+        found = await until_found(rebuild, AT)
+        assert found.since == AT - 8 * 900
+        estimate = usages(found.book, AT)["uid-web"].containers["app"]
+        assert estimate.observed_s >= 7200 - 120 and 0.5 < (estimate.target.cpu_cores or 0) < 0.7
+        assert estimate.memory_peak_bytes == 3e8
+        asked = len(fake.requests)
+        assert rebuild.look([WEB], AT + 60) is None and rebuild.look([WEB], AT + 6000) is None
+        await asyncio.sleep(0.05)
+        assert len(fake.requests) == asked, "it is known now"
+
+    looked(prometheus, check)
+
+
+def test_a_workload_that_was_made_anew_has_a_past_of_its_own() -> None:
+    async def check(rebuild: Rebuild, fake: Fake) -> None:
+        await until_found(rebuild, AT)
+        rebuild.look([WEB._replace(uid="another")], AT)
+        for _ in range(500):
+            if found := rebuild.look([WEB._replace(uid="another")], AT):
+                assert found.book.keys() == [("another", "app")]
+                return
+            await asyncio.sleep(0.01)
+        raise TimeoutError
+
+    looked(prometheus, check)
+
+
+def test_what_could_not_be_read_is_tried_again_after_a_while() -> None:
+    async def check(rebuild: Rebuild, fake: Fake) -> None:
+        rebuild.look([WEB], AT)
+        while rebuild._rest_until < AT:
+            assert rebuild.look([WEB], AT) is None
+            await asyncio.sleep(0.01)
+        failed = len(fake.requests)
+        rebuild.look([WEB], AT + TRY_AGAIN_S - 1)
+        await asyncio.sleep(0.05)
+        assert len(fake.requests) == failed, "not in every tick"
+        rebuild.look([WEB], AT + TRY_AGAIN_S)
+        await asyncio.sleep(0.2)
+        assert len(fake.requests) > failed
+
+    looked(silent, check)
+
+
+def test_a_page_is_one_question() -> None:
+    days = Rebuild(Access("http://127.0.0.1:1"), None, Settings(), every_s=60.0)  # type: ignore[arg-type]
+    assert days.history_s == 8 * 86400 and 60 < days.step_s < 63
