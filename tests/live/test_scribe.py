@@ -76,6 +76,12 @@ def test_a_conflict_is_bad_news_and_its_absence_is_not() -> None:
     assert [path for path, _ in told(({}, condition("Conflict", True, "Conflict"), AT))] == ["status", "events"]
 
 
+def test_ignored_fields_are_warned_of_once() -> None:
+    served = condition("Ready", True, "FieldsIgnored", "spec.hpa.selector: nothing is selected by it")
+    found = told(({}, served, AT), ({"desiredReplicas": 2}, served, AT + 1))
+    assert [body["type"] for path, body in found if path == "events"] == ["Warning"]
+
+
 def test_a_status_that_stays_keeps_its_time_and_foreign_conditions_stay() -> None:
     before = {"conditions": [{"type": "Theirs", "status": "True"}]}
     first = with_conditions({}, [condition()], before, AT)

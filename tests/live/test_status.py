@@ -124,3 +124,13 @@ def test_only_a_zero_that_was_written_is_said_to_be_ours(outcome: str, said: boo
     assert decision.change is not None and decision.change.replicas == 0
     found = conditions.of_decision(one, seen, Kept(), decision, outcome, None)
     assert (found["ScaledToZero"].status if "ScaledToZero" in found else None) is said
+
+
+def test_fields_that_mean_nothing_here_are_named() -> None:
+    named = an_hvpa(replicas=3)
+    seen = Observation(at=AT, spec_replicas=2, status_replicas=2)
+    found = conditions.of_decision(named, seen, Kept(), decide(named.policy, seen, Memory()), "idle", None)["Ready"]
+    assert (found.status, found.reason) == (True, "FieldsIgnored") and "spec.replicas: " in found.message
+    plain = an_hvpa()
+    found = conditions.of_decision(plain, seen, Kept(), decide(plain.policy, seen, Memory()), "idle", None)["Ready"]
+    assert (found.status, found.reason) == (True, "Running")

@@ -6,11 +6,14 @@ from trimtab.core.explain import Condition, conditions
 from trimtab.core.explain.sentence import missing_text
 from trimtab.core.model import Decision, Missing, Observation, Outlook, Reason, Veto
 from trimtab.errors import InvalidInput, Refused, TrimtabError
+from trimtab.kinds.ignored import Warned
 from trimtab.live import conflict, revert, room
 from trimtab.live.kept import Kept
 from trimtab.live.resize import Stuck
 from trimtab.live.subject import Subject
 from trimtab.policy import Axis
+
+FIELDS_IGNORED = "FieldsIgnored"
 
 
 def of_decision(
@@ -25,7 +28,7 @@ def of_decision(
         found.pop("ScaledToZero", None)  # it says what was done, not what is wished for
     if subject.policy.outlook is not None:
         found["PredictionReady"] = _of_outlooks(seen.outlooks)
-    found["Ready"] = _of("Ready", True, "Running", "the object is understood and served")
+    found["Ready"] = _of_ignored(subject.ignored)
     if trouble is not None:
         found["AbleToScale"] = _of("AbleToScale", False, "FailedUpdateScale", str(trouble))
     elif outcome == "shadow":
@@ -37,6 +40,14 @@ def of_decision(
 def _ambiguous(decision: Decision) -> bool:
     failed = [one.replicas for one in decision.proposals if isinstance(one.replicas, Missing) and not one.forecast]
     return bool(failed) and failed[0].reason is Reason.AMBIGUOUS
+
+
+def _of_ignored(ignored: tuple[Warned, ...]) -> Condition:
+    """Served; fields of other programs that mean nothing here are named, so that nobody relies on them."""
+    if not ignored:
+        return _of("Ready", True, "Running", "the object is understood and served")
+    said = "; ".join(f"{one.path}: {one.why}" for one in ignored)
+    return _of("Ready", True, FIELDS_IGNORED, f"the object is served; what changes nothing here: {said}")
 
 
 def _of_outlooks(outlooks: tuple[Outlook | Missing, ...]) -> Condition:

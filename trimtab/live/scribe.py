@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from trimtab.core.explain import Condition
+from trimtab.live.conditions import FIELDS_IGNORED
 from trimtab.live.events import Happening, tell
 from trimtab.live.pen import Pen
 from trimtab.live.status import loud, with_conditions
@@ -51,5 +52,6 @@ class Scribe:
 
 def _turned_bad(one: Condition, before: dict[str, Any]) -> bool:
     bad = one.status if one.type in BAD else (not one.status and one.type not in NEUTRAL)
+    bad = bad or one.reason == FIELDS_IGNORED  # served, but not as its author may think
     reasons = {old["type"]: (old["status"] == "True", old.get("reason")) for old in before.get("conditions") or []}
     return bad and reasons.get(one.type) != (one.status, one.reason)

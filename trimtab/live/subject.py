@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from trimtab.journal import Name
 from trimtab.kinds import Scaler, TargetRef, read
+from trimtab.kinds.ignored import Warned, warnings
 from trimtab.live import floor
 from trimtab.policy import Admit, Mode, Policy
 from trimtab.wire.objects import Custom
@@ -24,6 +25,7 @@ class Subject(NamedTuple):
     object: Custom
     target: TargetRef
     policy: Policy
+    ignored: tuple[Warned, ...] = ()  # fields that mean nothing here
 
     @property
     def uid(self) -> str:
@@ -52,6 +54,7 @@ class Compiled(NamedTuple):
     hour: int
     target: TargetRef
     policy: Policy
+    ignored: tuple[Warned, ...]
 
 
 class Compiler:
@@ -65,7 +68,7 @@ class Compiler:
     def subject(self, resource: Resource, found: Custom, enabled: bool, at: float) -> Subject:
         compiled = self._compiled(resource, found, at)
         policy = replace(compiled.policy, admit=self._admit(compiled.policy.admit, enabled))
-        return Subject(name_of(resource.kind, found), resource, found, compiled.target, policy)
+        return Subject(name_of(resource.kind, found), resource, found, compiled.target, policy, compiled.ignored)
 
     def forget(self, uids: set[str]) -> None:
         """Keep only these."""
@@ -85,8 +88,8 @@ class Compiler:
             return known
         kind = read(manifest(resource, found))
         assert isinstance(kind, Scaler)
-        made = Compiled(found.spec, annotations, hour, kind.target, self.patience.of(kind.to_policy(at)))
-        self._known[meta.uid] = made
+        policy, ignored = self.patience.of(kind.to_policy(at)), tuple(warnings(kind))
+        made = self._known[meta.uid] = Compiled(found.spec, annotations, hour, kind.target, policy, ignored)
         return made
 
 
