@@ -101,3 +101,11 @@ def test_pods_that_came_later_get_their_size_unless_only_a_pin_may_be_written() 
     notes = {"annotations": {"trimtab.dev/pin": "4"}}
     pinned = subject(custom(metadata=notes, spec=spec(vertical={"apply": "InPlace"})))
     assert applied(Change(was=2, replicas=4), pinned, known)[2] == ["patch_scale"]
+
+
+def test_a_pod_that_may_not_have_its_size_holds_up_no_replicas() -> None:
+    known = Kept(sizes=BIGGER, template={"app": ContainerSize(requests=Size(cpu_cores=0.25))})
+    no = {"message": "exceeded quota: team"}
+    kept, trouble, asked = applied(Change(was=2, replicas=1), kept=known, patch_resize=[(403, no)])
+    assert asked == ["patch_resize", "patch_scale"] and kept.core.down_at == AT
+    assert trouble is not None and "exceeded quota: team" in str(trouble)

@@ -82,6 +82,12 @@ def test_ignored_fields_are_warned_of_once() -> None:
     assert [body["type"] for path, body in found if path == "events"] == ["Warning"]
 
 
+def test_a_size_that_is_held_is_bad_news_and_its_absence_is_not() -> None:
+    for kind in ("ResizeBlocked", "ResizePending"):
+        assert [path for path, _ in told(({}, condition(kind, False, "NothingInTheWay"), AT))] == ["status"]
+        assert [path for path, _ in told(({}, condition(kind, True, "ExceedsQuota"), AT))] == ["status", "events"]
+
+
 def test_a_status_that_stays_keeps_its_time_and_foreign_conditions_stay() -> None:
     before = {"conditions": [{"type": "Theirs", "status": "True"}]}
     first = with_conditions({}, [condition()], before, AT)
