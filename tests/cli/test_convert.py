@@ -211,6 +211,16 @@ def test_vpa(mode: str, apply: str) -> None:
     assert {one.path for one in lost} == expected | ({"spec.updatePolicy.updateMode"} if mode == "Initial" else set())
 
 
+def test_whole_cores_of_a_vpa() -> None:
+    vpa = yaml.safe_load(VPA % "Auto")
+    prefix = "vpa-post-processor.kubernetes.io/"
+    vpa["metadata"]["annotations"] = {f"{prefix}app_integerCPU": "true", f"{prefix}db_integerCPU": "true", "team": "a"}
+    made, _ = convert(vpa, "autoscaler")
+    rules = policy(made).vertical.containers  # type: ignore[union-attr]
+    assert {rule.name: rule.whole_cores for rule in rules} == {"app": True, "db": True, "*": False}
+    assert made["metadata"]["annotations"] == {"team": "a"}
+
+
 def test_an_hvpa_made_of_something_that_blends_nothing_is_all_horizontal() -> None:
     spec = {
         "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},

@@ -141,6 +141,7 @@ _CONTAINER = {
     "maxAllowed": MORE,
     "controlledResources": st.sampled_from([["cpu"], ["cpu", "memory"]]),
     "controlledValues": st.sampled_from(["RequestsAndLimits", "RequestsOnly"]),
+    "wholeCores": st.booleans(),
 }
 CONTAINER_POLICIES = unique("containerName", listed(part({"containerName": CONTAINERS}, _CONTAINER)))
 RESOURCE_POLICY = part({}, {"containerPolicies": CONTAINER_POLICIES})
@@ -176,10 +177,12 @@ def buckets(draw: st.DrawFn) -> list[Manifest]:
     return found
 
 
+_MARGIN = part({}, {"value": st.sampled_from(["50m", "10M"]), "percentage": st.integers(0, 100)})
+BASE = part({}, {"cpu": _MARGIN, "memory": _MARGIN})
 FRACTIONS = st.sampled_from([0, 0.4, 0.6, 1])
 _BUCKET_BLEND = part(
     {"buckets": buckets()},
-    {"sizing": st.sampled_from(["Guarded", "Share"]), "overlapPercent": st.sampled_from([0, 25.5])},
+    {"sizing": st.sampled_from(["Guarded", "Share"]), "overlapPercent": st.sampled_from([0, 25.5]), "base": BASE},
 )
 BLEND = st.one_of(
     part({"weights": part({"intervals": intervals(FRACTIONS)})}),
@@ -262,7 +265,10 @@ _FLAT = merged(
             "minMemChange": _CHANGE,
         },
     ),
-    st.one_of(part({"weightBasedScalingIntervals": intervals(FRACTIONS)}), part({"buckets": buckets()})),
+    st.one_of(
+        part({"weightBasedScalingIntervals": intervals(FRACTIONS)}),
+        part({"buckets": buckets()}, {"baseResourcesPerReplica": BASE}),
+    ),
 )
 _SIDE = part(
     {},
@@ -283,7 +289,10 @@ _NESTED = merged(
         },
         {"maintenanceTimeWindow": _WINDOW},
     ),
-    st.one_of(part({"weightBasedScalingIntervals": intervals(st.integers(0, 100))}), part({"buckets": buckets()})),
+    st.one_of(
+        part({"weightBasedScalingIntervals": intervals(st.integers(0, 100))}),
+        part({"buckets": buckets()}, {"baseResourcesPerReplica": BASE}),
+    ),
 )
 HVPAS = whole("Hvpa", "autoscaling.k8s.io/v1alpha1", st.one_of(_FLAT, _NESTED))
 

@@ -20,6 +20,8 @@ from trimtab.policy import (
     Direction,
     Gap,
     Limits,
+    Margin,
+    Margins,
     MinChange,
     Policy,
     Rest,
@@ -150,6 +152,33 @@ def test_buckets_of_document_004_story_2() -> None:
             ),
         )
     )
+
+
+def test_base_usage_belongs_to_buckets() -> None:
+    bucket = {"replicas": {"min": 1, "max": 3}, "cpu": {"min": "1", "max": "2"}}
+    base = {"cpu": {"value": "100m", "percentage": 5}, "memory": {"value": "1G"}}
+    found = compiled(nested(buckets=[bucket], baseResourcesPerReplica=base)).blend
+    assert isinstance(found, Buckets)
+    assert found.base == Margins(cpu=Margin(percent=5, value=0.1), memory=Margin(value=1e9))
+    with pytest.raises(InvalidObject, match="it belongs to buckets"):
+        read(nested(weightBasedScalingIntervals=[{"vpaWeight": 50}], baseResourcesPerReplica=base))
+
+
+def test_the_released_program_can_be_asked_for() -> None:
+    manifest = nested(weightBasedScalingIntervals=[{"vpaWeight": 50}])
+    assert not compiled(manifest).blend.exact  # type: ignore[union-attr]
+    manifest["metadata"]["annotations"] = {"trimtab.dev/exact": "true"}
+    assert compiled(manifest).blend.exact  # type: ignore[union-attr]
+    manifest["metadata"]["annotations"] = {"trimtab.dev/exact": "yes"}
+    with pytest.raises(InvalidObject, match='write "true" or "false"'):
+        read(manifest)
+
+
+def test_a_misspelt_annotation_of_ours_is_answered_with_a_warning() -> None:
+    manifest = nested(weightBasedScalingIntervals=[{"vpaWeight": 50}])
+    manifest["metadata"]["annotations"] = {"trimtab.dev/exact": "true", "trimtab.dev/pause": "true", "team": "a"}
+    (warned,) = warnings(read(manifest))
+    assert warned.path == 'metadata.annotations["trimtab.dev/pause"]' and "trimtab.dev/paused" in warned.why
 
 
 def test_metrics_of_v2beta1_are_read() -> None:

@@ -138,12 +138,37 @@ class WeightsSpec(Part):
     intervals: Annotated[list[Interval], Field(min_length=1, max_length=50)]
 
 
+class MarginSpec(Part):
+    """An amount, a percentage of the replica's size, or both: then the larger one counts."""
+
+    value: Quantity | None = None
+    percentage: Annotated[int, Field(ge=0, le=100)] | None = None
+
+    def margin(self) -> Margin:
+        return Margin(percent=float(self.percentage or 0), value=amount(self.value) or 0.0)
+
+
+class BaseSpec(Part):
+    """What a replica uses without doing any work; each new one brings it along."""
+
+    cpu: MarginSpec | None = None
+    memory: MarginSpec | None = None
+
+    def margins(self) -> Margins:
+        return Margins(cpu=(self.cpu or _NONE).margin(), memory=(self.memory or _NONE).margin())
+
+
+_NONE = MarginSpec()
+
+
 class BucketsSpec(Part):
     """Document 004, with how shares become sizes and how much later replicas are removed than added."""
 
     buckets: Annotated[list[BucketSpec], Field(min_length=1, max_length=50)]
     sizing: Literal["Guarded", "Share", "MaxOfVpaAndShare", "NeverShrink"] = "Guarded"
     overlap_percent: Annotated[float, Field(ge=0, lt=100, allow_inf_nan=False)] = 10
+    base: BaseSpec | None = None
+    """What a replica uses without doing any work."""
 
     rules: ClassVar = bucket_rules("buckets")
 
@@ -153,6 +178,7 @@ class BucketsSpec(Part):
             buckets=tuple(one.bucket() for one in self.buckets),
             sizing=Sizing(self.sizing),
             overlap=Margins(cpu=margin, memory=margin),
+            base=self.base.margins() if self.base else Margins(),
         )
 
 

@@ -5,17 +5,19 @@ Flat: weights are fractions 0..1. Nested: whole percent 0..100. Weights or bucke
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec.structs import replace
 from pydantic import Field
 
+from trimtab.errors import InvalidInput
 from trimtab.kinds.amounts import INT32, Count, CountOrZero, Duration
-from trimtab.kinds.blend import BucketSpec, Interval, bucket_rules
+from trimtab.kinds.blend import BaseSpec, BucketSpec, Interval, bucket_rules
 from trimtab.kinds.horizontal import MIN_AT_MOST_MAX, horizontal
 from trimtab.kinds.hvpa_gates import ChangeParams, ScaleType, Side, WindowSpec, gates, seconds
 from trimtab.kinds.hvpa_parts import HvpaMetric, HvpaResourcePolicy
-from trimtab.kinds.meta import Kind, TargetRef
+from trimtab.kinds.meta import EXACT, Kind, TargetRef, annotation_problems, flag
 from trimtab.kinds.part import Part, Rule
 from trimtab.kinds.vertical import container_rules
 from trimtab.policy import (
@@ -27,6 +29,7 @@ from trimtab.policy import (
     Gap,
     Gate,
     Limits,
+    Margins,
     Policy,
     UpdateMode,
     Vertical,
@@ -134,6 +137,8 @@ class HvpaSpec(Part):
     """Document 001: how much of each change is vertical, by the number of replicas."""
     buckets: Annotated[list[BucketSpec], Field(min_length=1, max_length=50)] | None = None
     """Document 004: ranges of replicas and of the size of each."""
+    base_resources_per_replica: BaseSpec | None = None
+    """With buckets: what a replica uses without doing any work."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
@@ -170,6 +175,12 @@ class HvpaSpec(Part):
             cel=f"has(self.maintenanceTimeWindow) || {_MODES_CEL}.all(m, m.orValue('Auto') != 'MaintenanceWindow')",
         ),
         *bucket_rules("buckets"),
+        Rule(
+            lambda s: s.base_resources_per_replica is None or s.buckets is not None,
+            at="baseResourcesPerReplica",
+            fix="it belongs to buckets; weights know no base usage",
+            cel="!has(self.baseResourcesPerReplica) || has(self.buckets)",
+        ),
         Rule(
             lambda s: bool(s.weight_based_scaling_intervals or s.buckets),
             at="weightBasedScalingIntervals",
@@ -211,6 +222,10 @@ class Hvpa(Kind):
     kind: Literal["Hvpa"]
     spec: HvpaSpec
 
+    def problems(self) -> Iterator[InvalidInput]:
+        yield from super().problems()
+        yield from annotation_problems(self.metadata.annotations, {EXACT: flag})
+
     @property
     def target(self) -> TargetRef:
         return self.spec.target_ref
@@ -221,7 +236,7 @@ class Hvpa(Kind):
             _pods(spec),
             bounds=spec.bounds,
             vertical=_vertical(spec),
-            blend=_blend(spec),
+            blend=_blend(spec, exact=flag(self.metadata.annotations.get(EXACT), "")),
             gates=_gates(spec),
             admit=self.admit(),
         )
@@ -235,13 +250,14 @@ def _pods(spec: HvpaSpec) -> Policy:
     return horizontal(template.min_replicas, template.max_replicas, template.metrics, None)
 
 
-def _blend(spec: HvpaSpec) -> Blend:
+def _blend(spec: HvpaSpec, exact: bool) -> Blend:
     if spec.buckets:
-        return Buckets(buckets=tuple(one.bucket() for one in spec.buckets))
+        base = spec.base_resources_per_replica
+        return Buckets(buckets=tuple(one.bucket() for one in spec.buckets), base=base.margins() if base else Margins())
     scale = 1.0 if spec.flat else 100.0
     least, most = spec.bounds.min_replicas, spec.bounds.max_replicas
     intervals = spec.weight_based_scaling_intervals or []
-    return Weights(stages=tuple(one.stage(one.vpa_weight / scale, least, most) for one in intervals))
+    return Weights(stages=tuple(one.stage(one.vpa_weight / scale, least, most) for one in intervals), exact=exact)
 
 
 def _vertical(spec: HvpaSpec) -> Vertical:

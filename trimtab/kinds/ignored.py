@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from trimtab.kinds.analytics import Analytics
 from trimtab.kinds.config_keys import ignored
 from trimtab.kinds.effective_hpa import EffectiveHpa
-from trimtab.kinds.meta import Kind
+from trimtab.kinds.meta import EXACT, FLOOR_NOTES, OUR_NOTES, PAUSED, PAUSED_UNTIL, PIN, PIN_UNTIL, Kind
 from trimtab.policy import Advice
 
 _COMPUTED = "both recommendations are computed here; no HPA or VPA object is made"
@@ -57,6 +57,10 @@ def warnings(obj: Kind) -> list[Warned]:
     if isinstance(obj, EffectiveHpa):
         queries = [key for key in obj.metadata.annotations if key.startswith(_QUERY)]
         found += [Warned(f'metadata.annotations["{key}"]', "the history is asked for here") for key in queries]
+    known = (PAUSED, PAUSED_UNTIL, PIN, PIN_UNTIL, *((EXACT,) if obj.kind == "Hvpa" else ()), *FLOOR_NOTES)
+    for key in obj.metadata.annotations:
+        if key.startswith(OUR_NOTES) and key not in known:
+            found.append(Warned(f'metadata.annotations["{key}"]', f"not read here; known: {', '.join(known[:4])}"))
     if isinstance(obj, Analytics):
         advice = Advice(obj.spec.type)
         keys = [name for name in obj.spec.config if ignored(name, advice)]

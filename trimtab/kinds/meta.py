@@ -1,11 +1,12 @@
 """What every object has: metadata, the workload it points at, and the annotations by which people steer it.
 
 trimtab.dev/paused: "true" | trimtab.dev/paused-until: TIME | trimtab.dev/pin: "6" | trimtab.dev/pin-until: TIME
+trimtab.dev/exact: "true" on an Hvpa: the released program of document 001, where ours differs from it
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Annotated, Any, ClassVar
 
@@ -20,6 +21,9 @@ from trimtab.policy import Admit, Mode
 
 PAUSED, PAUSED_UNTIL = "trimtab.dev/paused", "trimtab.dev/paused-until"
 PIN, PIN_UNTIL = "trimtab.dev/pin", "trimtab.dev/pin-until"
+EXACT = "trimtab.dev/exact"
+OUR_NOTES = "trimtab.dev/"
+FLOOR_NOTES = ("trimtab.dev/min-replicas", "trimtab.dev/floor", "trimtab.dev/floor-until")  # of a predictive HPA
 
 DNS_NAME = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"
 
@@ -90,21 +94,29 @@ class Kind(Part):
 
     def problems(self) -> Iterator[InvalidInput]:
         yield from super().problems()
-        for key, read in ((PAUSED_UNTIL, when), (PIN_UNTIL, when), (PIN, _pin), (PAUSED, _flag)):
-            try:
-                read(self.metadata.annotations.get(key), "")
-            except InvalidInput as problem:
-                yield InvalidInput(f'metadata.annotations["{key}"]', problem.value, problem.fix)
+        readers = {PAUSED_UNTIL: when, PIN_UNTIL: when, PIN: _pin, PAUSED: flag}
+        yield from annotation_problems(self.metadata.annotations, readers)
 
     def admit(self, mode: Mode = Mode.AUTO) -> Admit:
         """The mode of the spec, overruled by the annotations."""
         notes = self.metadata.annotations
         return replace(
-            Admit(mode=Mode.PAUSED if _flag(notes.get(PAUSED), "") else mode),
+            Admit(mode=Mode.PAUSED if flag(notes.get(PAUSED), "") else mode),
             paused_until=when(notes.get(PAUSED_UNTIL), ""),
             pin=_pin(notes.get(PIN), ""),
             pin_until=when(notes.get(PIN_UNTIL), ""),
         )
+
+
+def annotation_problems(
+    notes: Mapping[str, str], readers: Mapping[str, Callable[[str | None, str], object]]
+) -> Iterator[InvalidInput]:
+    """What is wrong with annotations that are read."""
+    for key, read in readers.items():
+        try:
+            read(notes.get(key), "")
+        except InvalidInput as problem:
+            yield InvalidInput(f'metadata.annotations["{key}"]', problem.value, problem.fix)
 
 
 def when(text: str | None, path: str) -> float | None:
@@ -128,7 +140,7 @@ def _pin(text: str | None, path: str) -> int | None:
     return int(text)
 
 
-def _flag(text: str | None, path: str) -> bool:
+def flag(text: str | None, path: str) -> bool:
     if text not in (None, "true", "false"):
         raise InvalidInput(path, text, 'write "true" or "false"')
     return text == "true"

@@ -63,6 +63,8 @@ class ContainerPolicy(Part):
     controlled_resources: Annotated[list[Literal["cpu", "memory"]], Field(min_length=1, max_length=2)] | None = None
     controlled_values: Literal["RequestsAndLimits", "RequestsOnly"] = "RequestsAndLimits"
     """RequestsOnly leaves limits as they are."""
+    whole_cores: bool = False
+    """CPU is rounded up to whole cores, for containers with CPUs of their own."""
 
     rules: ClassVar[tuple[Rule, ...]] = (min_max_rule(),)
 
@@ -79,6 +81,7 @@ class ContainerPolicy(Part):
             cpu="cpu" in controlled,
             memory="memory" in controlled,
             requests_only=self.controlled_values == "RequestsOnly",
+            whole_cores=self.whole_cores,
         )
 
 

@@ -10,6 +10,7 @@ from trimtab.kinds.meta import PAUSED, PIN
 
 _OPERATOR = "is the operator's setting, not the object's"
 _KEDA = "autoscaling.keda.sh"
+_INTEGER_CPU = ("vpa-post-processor.kubernetes.io/", "_integerCPU")
 _POLL_S = 30
 _APPLY = {"Auto": "InPlaceOrRecreate", "InPlaceOrRecreate": "InPlaceOrRecreate", "Recreate": "Recreate", "Off": "Never"}
 
@@ -23,7 +24,7 @@ def from_vpa(spec: Source, metadata: dict[str, Any]) -> dict[str, Any]:
     update.lose("minReplicas", "disruption budgets are respected instead")
     update.close()
     policy = spec.part("resourcePolicy")
-    policies = [_container_policy(one) for one in policy.items("containerPolicies")]
+    policies = _whole_cores([_container_policy(one) for one in policy.items("containerPolicies")], metadata)
     policy.close()
     vertical: dict[str, Any] = {"apply": _APPLY.get(mode, "InPlace")}
     if policies:
@@ -39,6 +40,16 @@ def _container_policy(policy: Source) -> dict[str, Any]:
     taken = {name: policy.take(name, object) for name in names}
     policy.close()
     return {name: value for name, value in taken.items() if value is not None}
+
+
+def _whole_cores(policies: list[dict[str, Any]], metadata: dict[str, Any]) -> list[dict[str, Any]]:
+    """VPA says it in an annotation for each container."""
+    named = {str(policy.get("containerName", "*")): policy for policy in policies}
+    for key in list(metadata.get("annotations", {})):
+        container = key.removeprefix(_INTEGER_CPU[0]).removesuffix(_INTEGER_CPU[1])
+        if key == f"{_INTEGER_CPU[0]}{container}{_INTEGER_CPU[1]}" and unannotate(metadata, key) == "true":
+            named.setdefault(container, {"containerName": container})["wholeCores"] = True
+    return list(named.values())
 
 
 def from_keda(spec: Source, metadata: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from trimtab.kinds.convert.source import Source, annotate, unannotate
 from trimtab.kinds.hpa import PREDICTIVE
-from trimtab.kinds.meta import PIN
+from trimtab.kinds.meta import EXACT, PIN
 
 _NO_GATES = "has no equivalent: an Autoscaler settles by behavior"
 
@@ -83,7 +83,7 @@ def from_hvpa(spec: Source, metadata: dict[str, Any]) -> dict[str, Any]:
     if hpa.take("deploy", bool) is False:
         hpa.note("the metrics of an Autoscaler always count", "deploy")
     made["vertical"] = _vertical(vertical, deployed=bool(vpa.take("deploy", bool, has_vpa)))
-    _blend(spec, made, 100.0 if nested else 1.0)
+    _blend(spec, metadata, made, 100.0 if nested else 1.0)
     for part in (horizontal, vertical, *templates):
         part.close("no object is made from a template")
     for part in (hpa, vpa, spec):
@@ -116,11 +116,14 @@ def _vertical(template: Source, deployed: bool) -> dict[str, Any]:
     return {"apply": "InPlaceOrRecreate"} | ({"resourcePolicy": policy} if policy else {})
 
 
-def _blend(spec: Source, made: dict[str, Any], whole: float) -> None:
+def _blend(spec: Source, metadata: dict[str, Any], made: dict[str, Any], whole: float) -> None:
     buckets = spec.take("buckets", list)
+    if unannotate(metadata, EXACT) == "true":
+        spec.note("an Autoscaler follows the document where its program differs", EXACT)
     intervals = spec.take("weightBasedScalingIntervals", list)
+    base = spec.take("baseResourcesPerReplica", dict)
     if buckets:
-        made["blend"] = {"buckets": {"buckets": buckets}}
+        made["blend"] = {"buckets": {"buckets": buckets} | ({"base": base} if base else {})}
     elif intervals:
         stages = [one | {"vpaWeight": one["vpaWeight"] / whole} for one in intervals]
         made["blend"] = {"weights": {"intervals": stages}}

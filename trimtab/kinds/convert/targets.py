@@ -128,11 +128,11 @@ def _percent_blend(blend: Source) -> dict[str, Any]:
     if intervals:
         return {"weightBasedScalingIntervals": [_percent(one) for one in intervals]}
     buckets = blend.part("buckets")
-    found = buckets.take("buckets", list)
+    found, base = buckets.take("buckets", list), buckets.take("base", dict)
     for name in ("sizing", "overlapPercent"):
         buckets.lose(name, "has no equivalent")
     blend.lose("capacity", "an Hvpa blends by weights or buckets")
-    return {"buckets": found} if found else {}
+    return {"buckets": found} | ({"baseResourcesPerReplica": base} if base else {}) if found else {}
 
 
 def _all_horizontal(made: dict[str, Any]) -> dict[str, Any]:
