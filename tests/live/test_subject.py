@@ -6,8 +6,8 @@ import pytest
 
 from tests.live.build import AT, AUTOSCALERS, custom, spec
 from trimtab.errors import InvalidInput
-from trimtab.live.subject import Compiler, Patience
-from trimtab.policy import Admit, Mode
+from trimtab.live.subject import Compiler, Prudence
+from trimtab.policy import Admit, Mode, Size
 
 PINNED = {"annotations": {"trimtab.dev/pin": "6"}}
 
@@ -49,8 +49,12 @@ def test_a_bad_object_says_where_each_time() -> None:
             compiler.subject(AUTOSCALERS, custom(spec=spec(minReplicas=99)), True, AT)
 
 
-def test_patience_is_the_operators_and_only_for_requests() -> None:
-    compiler = Compiler(patience=Patience(up_after_s=5.0))
+def test_prudence_is_the_operators_and_only_for_requests() -> None:
+    least = Size(cpu_cores=0.025, memory_bytes=250 * 2.0**20)
+    compiler = Compiler(prudence=Prudence(up_after_s=5.0, floor=least))
     vertical = compiler.subject(AUTOSCALERS, custom(spec=spec(vertical={})), True, AT).policy.vertical
     assert vertical is not None and vertical.up_after_s == 5.0 and vertical.down_after_s == 86400.0
+    assert vertical.floor == least
+    usual = Compiler().subject(AUTOSCALERS, custom(spec=spec(vertical={})), True, AT).policy.vertical
+    assert usual is not None and usual.floor == Size(cpu_cores=0.010, memory_bytes=32 * 2**20)
     assert compiler.subject(AUTOSCALERS, custom("b", spec=spec()), True, AT).policy.vertical is None

@@ -10,8 +10,9 @@ import click
 from trimtab.core.usage.settings import Settings as UsageSettings
 from trimtab.errors import InvalidInput
 from trimtab.live.operator import Operator, Settings
-from trimtab.live.subject import Patience
-from trimtab.quantity import parse_duration
+from trimtab.live.subject import Prudence
+from trimtab.policy import Size
+from trimtab.quantity import parse_duration, parse_quantity
 from trimtab.wire.access import Access, prometheus_access
 from trimtab.wire.kubeconfig import connect
 
@@ -42,6 +43,11 @@ from trimtab.wire.kubeconfig import connect
 @click.option("--memory-window", default="24h", show_default=True, help="One memory peak is kept for each of these.")
 @click.option("--grow-after", default="10m", show_default=True, help="Usage to see before requests may grow.")
 @click.option("--shrink-after", default="24h", show_default=True, help="Usage to see before requests may shrink.")
+@click.option(
+    "--oom-rest", default="24h", show_default=True, help="Memory does not shrink this long after an OOM kill."
+)
+@click.option("--least-cpu", default="10m", show_default=True, help="The least CPU that a pod is sized to.")
+@click.option("--least-memory", default="32Mi", show_default=True, help="The least memory; VPA has 25m and 250Mi.")
 @click.option("--api-qps", default=50.0, show_default=True, help="Requests a second to the API server.")
 @click.option("--api-burst", default=100.0, show_default=True, help="Requests to it at once.")
 @click.option(
@@ -71,6 +77,9 @@ def command(
     memory_window: str,
     grow_after: str,
     shrink_after: str,
+    oom_rest: str,
+    least_cpu: str,
+    least_memory: str,
     api_qps: float,
     api_burst: float,
     log_level: str,
@@ -95,7 +104,15 @@ def command(
             half_life_s=parse_duration(usage_half_life, "--usage-half-life"),
             memory_window_s=parse_duration(memory_window, "--memory-window"),
         ),
-        patience=Patience(parse_duration(grow_after, "--grow-after"), parse_duration(shrink_after, "--shrink-after")),
+        prudence=Prudence(
+            parse_duration(grow_after, "--grow-after"),
+            parse_duration(shrink_after, "--shrink-after"),
+            parse_duration(oom_rest, "--oom-rest"),
+            floor=Size(
+                cpu_cores=parse_quantity(least_cpu, "--least-cpu"),
+                memory_bytes=parse_quantity(least_memory, "--least-memory"),
+            ),
+        ),
     )
     prometheus = None
     if prometheus_url:

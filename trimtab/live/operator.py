@@ -24,7 +24,7 @@ from trimtab.live.foresight import Foresight
 from trimtab.live.gather import Gather
 from trimtab.live.pen import Pen
 from trimtab.live.rebuild import Rebuild
-from trimtab.live.subject import Compiler, Patience
+from trimtab.live.subject import Compiler, Prudence
 from trimtab.live.telemetry import Line, Telemetry, listen
 from trimtab.live.tick import Ticker
 from trimtab.live.usage import UsageWatch
@@ -63,7 +63,7 @@ class Settings:
     usage: UsageSettings = field(default_factory=UsageSettings)
     usage_every_s: float = 60.0
     checkpoint_s: float = 600.0
-    patience: Patience = field(default_factory=Patience)
+    prudence: Prudence = field(default_factory=Prudence)
 
 
 class Operator:
@@ -92,7 +92,7 @@ class Operator:
             self.world,
             gather,
             Pen(self.kube, self.leadership.may_write),
-            Compiler(settings.shadow, settings.patience),
+            Compiler(settings.shadow, settings.prudence),
             self.breaker,
             self.telemetry,
             UsageWatch(self.world, settings.usage, settings.usage_every_s, settings.checkpoint_s, rebuild),

@@ -10,7 +10,7 @@ from trimtab.journal import Name
 from trimtab.kinds import Scaler, TargetRef, read
 from trimtab.kinds.ignored import Warned, warnings
 from trimtab.live import floor
-from trimtab.policy import Admit, Mode, Policy
+from trimtab.policy import Admit, Mode, Policy, Size
 from trimtab.wire.objects import Custom
 from trimtab.wire.resources import HPAS, Resource
 
@@ -32,12 +32,13 @@ class Subject(NamedTuple):
         return self.object.metadata.uid
 
 
-class Patience(NamedTuple):
-    """How long usage is watched before requests move; None: what the core's own rules say."""
+class Prudence(NamedTuple):
+    """How long usage is watched before requests move, and the least a pod may ask for; None: the core's own rules."""
 
     up_after_s: float | None = None
     down_after_s: float | None = None
     oom_rest_s: float | None = None
+    floor: Size | None = None
 
     def of(self, policy: Policy) -> Policy:
         given = {name: value for name, value in self._asdict().items() if value is not None}
@@ -60,9 +61,9 @@ class Compiled(NamedTuple):
 class Compiler:
     """Objects to subjects; what cannot be meant raises InvalidInput with a path, each time anew."""
 
-    def __init__(self, shadow: bool = False, patience: Patience = Patience()) -> None:  # noqa: B008  (frozen)
+    def __init__(self, shadow: bool = False, prudence: Prudence = Prudence()) -> None:  # noqa: B008  (frozen)
         self.shadow = shadow  # decide everything, write nothing
-        self.patience = patience
+        self.prudence = prudence
         self._known: dict[str, Compiled] = {}
 
     def subject(self, resource: Resource, found: Custom, enabled: bool, at: float) -> Subject:
@@ -88,7 +89,7 @@ class Compiler:
             return known
         kind = read(manifest(resource, found))
         assert isinstance(kind, Scaler)
-        policy, ignored = self.patience.of(kind.to_policy(at)), tuple(warnings(kind))
+        policy, ignored = self.prudence.of(kind.to_policy(at)), tuple(warnings(kind))
         made = self._known[meta.uid] = Compiled(found.spec, annotations, hour, kind.target, policy, ignored)
         return made
 
