@@ -22,6 +22,7 @@ from trimtab.live.advisor.controller import Advisor
 from trimtab.live.breaker import Breaker
 from trimtab.live.foresight import Foresight
 from trimtab.live.gather import Gather
+from trimtab.live.hindsight import Hindsight
 from trimtab.live.pen import Pen
 from trimtab.live.rebuild import Rebuild
 from trimtab.live.subject import Compiler, Prudence
@@ -110,6 +111,9 @@ class Operator:
             enabled=self.world.enabled,
         )
         self.telemetry.extra.append(self._numbers)
+        hindsight = Hindsight()
+        self.telemetry.watchers.append(hindsight.saw)
+        self.telemetry.extra.append(hindsight.lines)
         self._ticked_at = time.monotonic()
         self._ticking = asyncio.Lock()
         self._waiting_for: list[str] = ["everything"]

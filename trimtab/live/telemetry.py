@@ -16,7 +16,7 @@ Saw = tuple[Name, Policy, Observation, Decision, str]
 
 
 class Telemetry:
-    """Counters and the last tick's gauges; `extra` adds what others count (API requests, leadership)."""
+    """Counters and the last tick's gauges; `watchers` see each tick too, `extra` adds what others count."""
 
     def __init__(self) -> None:
         self.failures: Counter[str] = Counter()
@@ -24,11 +24,14 @@ class Telemetry:
         self.ticks = 0
         self.tick_s = 0.0
         self.tick_total_s = 0.0
+        self.watchers: list[Callable[[Sequence[Saw]], None]] = []
         self.extra: list[Callable[[], Iterable[Line]]] = []
         self._objects: Sequence[Saw] = ()
 
     def saw(self, cases: Sequence[Saw]) -> None:
         self._objects = cases
+        for watcher in self.watchers:
+            watcher(cases)
         for *_, outcome in cases:
             if outcome != "idle":
                 self.acts[outcome.split(":")[0]] += 1
@@ -53,8 +56,12 @@ class Telemetry:
             yield from _of_object(name, policy, seen, decision)
 
 
+def labels_of(name: Name) -> dict[str, str]:
+    return {"kind": name.kind, "namespace": name.namespace, "name": name.name}
+
+
 def _of_object(name: Name, policy: Policy, seen: Observation, decision: Decision) -> Iterable[Line]:
-    labels = {"kind": name.kind, "namespace": name.namespace, "name": name.name}
+    labels = labels_of(name)
     yield "trimtab_current_replicas", labels, seen.spec_replicas
     yield "trimtab_desired_replicas", labels, decision.plan.replicas
     for one in decision.proposals:
