@@ -75,7 +75,7 @@ class Rebuild:
             log.exception("usage before now cannot be read back: a bug of trimtab; the checkpoint has to do")
             return None
         self._done |= set(self._asked.values())
-        log.info("usage of %d workloads was read back, %d containers", len(self._asked), len(found.book.rows))
+        log.info("usage before now was read back: workloads %d, containers %d", len(self._asked), len(found.book.rows))
         return found
 
     async def _read(self, uids: Mapping[str, str], at: float) -> Found:
