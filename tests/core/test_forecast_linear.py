@@ -48,6 +48,28 @@ def test_predict(values: np.ndarray, ahead_s: float, options: Options, wanted: f
     assert linear.predict(TIMES, values, ahead_s, options)[0] == pytest.approx(wanted)
 
 
+def step(of: int, at: int) -> np.ndarray:
+    return np.array([[100.0] * at + [400.0] * (of - at)])
+
+
+@pytest.mark.parametrize("at", range(1, 36))
+def test_a_jump_is_no_slope_for_the_cautious_line_whenever_it_was(at: int) -> None:
+    times = np.arange(36) * 5.0 - 175.0
+    assert linear.predict(times, step(36, at), 60.0, Options(slope_quantile=0.4))[0] == 400.0
+
+
+def test_a_jump_is_a_slope_for_least_squares() -> None:
+    assert linear.predict(np.arange(36) * 5.0 - 175.0, step(36, 18), 60.0)[0] > 600.0
+
+
+def test_the_cautious_line_goes_on_like_any_other_and_leaves_holes_out() -> None:
+    hole, options = float("nan"), Options(slope_quantile=0.4)
+    values = np.array([[10.0, 20.0, 30.0, 40.0], [10.0, hole, 30.0, 40.0], [hole, hole, 30.0, 40.0], [hole] * 4])
+    times = np.array([-45.0, -30.0, -15.0, 0.0])
+    assert linear.predict(times, values, 30.0, options)[:3].tolist() == pytest.approx([60.0, 60.0, 60.0])
+    assert np.isnan(linear.predict(times, values, 30.0, options)[3])
+
+
 def test_one_sample_is_no_line_but_it_is_a_replica_count() -> None:
     once = np.array([[7.0]])
     assert np.isnan(linear.predict(np.zeros(1), once, 10.0)[0])
@@ -89,6 +111,27 @@ def test_forecast_says_why_it_is_silent() -> None:
     assert isinstance(alone, Missing)
     assert (alone.reason, alone.detail) == (Reason.NOT_ENOUGH_HISTORY, "1 observation, a line needs 2")
     assert isinstance(fine, Outlook)
+
+
+@pytest.mark.parametrize(
+    "observed, horizon_s, options, speaks",
+    [
+        pytest.param(2, 60.0, Options(), False, id="half a minute says nothing about the next minute"),
+        pytest.param(4, 60.0, Options(), True, id="a minute does"),
+        pytest.param(11, 600.0, Options(), False, id="longer than the window: the whole window"),
+        pytest.param(12, 600.0, Options(), True, id="which is 3 minutes"),
+        pytest.param(2, 60.0, Options(exact=True), True, id="the program asks for two observations"),
+        pytest.param(2, 60.0, Options(both_ways=True, history_size=6), True, id="so does PHPA"),
+    ],
+)
+def test_a_line_needs_as_much_past_as_it_looks_ahead(
+    observed: int, horizon_s: float, options: Options, speaks: bool
+) -> None:
+    values = [float("nan")] * (13 - observed) + [100.0 + index for index in range(observed)]
+    (answer,) = linear.forecast(frame(values), horizon_s, 1000.0 + 12 * 15.0, options)
+    assert isinstance(answer, Outlook) == speaks, answer
+    if isinstance(answer, Missing):
+        assert (answer.reason, "needed" in answer.detail) == (Reason.NOT_ENOUGH_HISTORY, True)
 
 
 def test_dense_samples_are_thinned_to_the_spacing() -> None:

@@ -6,12 +6,14 @@ from typing import Any, get_args
 
 import pytest
 from hypothesis import given, settings
+from msgspec.structs import replace
 
 from tests.kinds import generate
 from trimtab.core.forecast import FORECASTERS
 from trimtab.errors import InvalidObject
 from trimtab.kinds import Autoscaler, read
 from trimtab.kinds.autoscaler import Forecast
+from trimtab.kinds.horizontal import LINE
 from trimtab.policy import (
     Absence,
     Admit,
@@ -27,7 +29,6 @@ from trimtab.policy import (
     MaxFactor,
     MinFactor,
     Mode,
-    OutlookChoice,
     Policy,
     Rate,
     Size,
@@ -194,7 +195,7 @@ def test_blends() -> None:
 )
 def test_forecast_horizons(horizon: Any, horizon_s: float | None) -> None:
     policy = compiled(forecast={"model": "linear", "horizon": horizon})
-    assert policy.outlook == OutlookChoice(model="linear", horizon_s=horizon_s)
+    assert policy.outlook == replace(LINE, horizon_s=horizon_s)
 
 
 def test_every_model_that_can_be_written_exists() -> None:

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from tests.kinds import generate
 from trimtab.errors import InvalidObject
 from trimtab.kinds import Hpa, Scaler, read
+from trimtab.kinds.horizontal import LINE
 from trimtab.policy import (
     Metric,
     MetricKind,
-    OutlookChoice,
     PodAverage,
     Policy,
     Rate,
@@ -178,7 +178,7 @@ def test_document_003_is_switched_on_by_exactly_true(value: str, predictive: boo
     obj = read(hpa(annotations={"predictive": value}))
     assert isinstance(obj, Hpa)
     assert obj.predictive is predictive
-    assert obj.to_policy(NOW).outlook == (OutlookChoice(model="linear") if predictive else None)
+    assert obj.to_policy(NOW).outlook == (LINE if predictive else None)
 
 
 def test_an_unquoted_annotation_gets_the_hint() -> None:

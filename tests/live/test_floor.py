@@ -51,6 +51,7 @@ LOST = Missing(reason=Reason.UNREACHABLE)
         pytest.param(Floor(2, 6, AT - 1), decision(3, 3, 3), 2, id="back to the user's"),
         pytest.param(Floor(2, 6, AT + 60), decision(3, 9, 9), 9, id="further up at once"),
         pytest.param(Floor(4, None, 0), decision(1, 2, 2), 4, id="never below the user's"),
+        pytest.param(Floor(2, 9, AT - 1), decision(3, 5, 9), 5, id="an old peak that the window holds is no reason"),
     ],
 )
 def test_where_it_goes(held: Floor, decided: Decision, wanted: int) -> None:

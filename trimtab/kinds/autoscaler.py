@@ -12,7 +12,7 @@ from pydantic_core import PydanticCustomError
 from trimtab.kinds.amounts import DURATION, INT32, Count, CountOrZero
 from trimtab.kinds.behavior import OurBehavior
 from trimtab.kinds.blend import BlendSpec
-from trimtab.kinds.horizontal import MIN_AT_MOST_MAX, ZERO_NEEDS_EYES, horizontal
+from trimtab.kinds.horizontal import LINE, MIN_AT_MOST_MAX, ZERO_NEEDS_EYES, horizontal
 from trimtab.kinds.meta import Kind, TargetRef
 from trimtab.kinds.metric import Metrics
 from trimtab.kinds.part import Part, Rule
@@ -59,7 +59,8 @@ class Forecast(Part):
 
     def outlook(self) -> OutlookChoice:
         horizon_s = None if self.horizon == STARTUP else parse_duration(self.horizon)
-        return OutlookChoice(model=self.model, horizon_s=horizon_s)
+        options = LINE.options if self.model == LINE.model else {}
+        return OutlookChoice(model=self.model, horizon_s=horizon_s, options=options)
 
 
 class Fallback(Part):

@@ -11,11 +11,11 @@ from pydantic import Field
 from trimtab.errors import InvalidInput
 from trimtab.kinds.amounts import Count, CountOrZero
 from trimtab.kinds.behavior import Behavior
-from trimtab.kinds.horizontal import MIN_AT_MOST_MAX, ZERO_NEEDS_EYES, horizontal
+from trimtab.kinds.horizontal import LINE, MIN_AT_MOST_MAX, ZERO_NEEDS_EYES, horizontal
 from trimtab.kinds.meta import Kind, TargetRef
 from trimtab.kinds.metric import DEFAULT_CPU_PERCENT, MetricSpec, cpu_of_request
 from trimtab.kinds.part import Part, Rule
-from trimtab.policy import OutlookChoice, Policy
+from trimtab.policy import Policy
 
 PREDICTIVE = "predictive"
 _V1_ANNOTATIONS = ("autoscaling.alpha.kubernetes.io/metrics", "autoscaling.alpha.kubernetes.io/behavior")
@@ -47,7 +47,7 @@ class AnyHpa(Kind):
 
     def _foreseeing(self, policy: Policy) -> Policy:
         """The forecast only adds: the HPA keeps scaling, its floor is what we raise."""
-        outlook = OutlookChoice(model="linear") if self.predictive else None
+        outlook = LINE if self.predictive else None
         return replace(policy, admit=self.admit(), outlook=outlook)
 
 

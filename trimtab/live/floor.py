@@ -7,6 +7,7 @@ by the user is the new original.
 
 from __future__ import annotations
 
+from math import ceil
 from typing import Any, NamedTuple
 
 from trimtab.core.model import Decision, Missing, Observation
@@ -58,12 +59,15 @@ def owner(found: Custom) -> str:
 
 
 def wanted(floor: Floor, decision: Decision, at: float) -> int:
-    """The floor from now on: the plan where a forecast asks for more than the present load, else the user's."""
+    """The floor from now on: what a forecast asks for beyond the present load, as far as the HPA's rules let it grow.
+
+    Not the plan itself: that holds the highest wish of the window, which for pods in being is the HPA's own business.
+    """
     ahead = [_number(one) for one in decision.proposals if one.forecast and not isinstance(one.replicas, Missing)]
     present = [_number(one) for one in decision.proposals if not one.forecast and not isinstance(one.replicas, Missing)]
     raised = floor.original
     if ahead and present and max(ahead) > max(present):
-        raised = max(floor.original, decision.plan.replicas)
+        raised = max(floor.original, min(ceil(max(ahead)), decision.plan.replicas))
     if floor.ours is not None and raised < floor.ours and at < floor.until:
         return floor.ours
     return raised
@@ -80,8 +84,9 @@ async def follow(pen: Pen, found: Custom, policy: Policy, seen: Observation, dec
     if not writes:
         return "shadow"
     assert policy.outlook is not None
-    await write(pen, found, floor, value, seen.at, horizon_s(policy.outlook, seen.startup))
-    await tell(pen, HPAS, found, Happening("ForecastFloor", text(floor, value)))
+    ahead_s = horizon_s(policy.outlook, seen.startup)
+    await write(pen, found, floor, value, seen.at, ahead_s)
+    await tell(pen, HPAS, found, Happening("ForecastFloor", text(floor, value, ahead_s)))
     return "written"
 
 
@@ -102,10 +107,11 @@ async def write(pen: Pen, found: Custom, floor: Floor, value: int, at: float, la
     await pen.patch(Custom, HPAS, found.metadata.namespace, found.metadata.name, body, Patch.MERGE)
 
 
-def text(floor: Floor, value: int) -> str:
+def text(floor: Floor, value: int, ahead_s: float) -> str:
     if value <= floor.original:
         return f"minReplicas is {floor.original} again, as written"
-    return f"minReplicas raised from {floor.original} to {value}: the load will need it"
+    when = f"in {ahead_s:.0f} s, when pods started now are ready"
+    return f"minReplicas raised from {floor.original} to {value}: the load will need it {when}"
 
 
 def _number(proposal: Any) -> float:

@@ -1,13 +1,12 @@
 """foresight: total demand remembered, start-up times measured, and outlooks made from them off the decision.
 
 Demand is the sum over all pods, which does not jump when replicas change. It is kept in memory; where Prometheus is
-configured the past of its own queries is read back at first sight. A start-up is recorded once, at a pod's first Ready.
+configured the past of its own queries is read back at first sight. Start-ups are those that `core.startup` counts.
 """
 
 from __future__ import annotations
 
 import logging
-from collections import defaultdict, deque
 from collections.abc import Sequence
 from math import isfinite
 
@@ -16,7 +15,7 @@ import numpy as np
 
 from trimtab.core.forecast import look_ahead
 from trimtab.core.model import Missing, Observation, Outlook, Pod, PodSamples, Samples, Startup
-from trimtab.core.startup import startup
+from trimtab.core.startup import StartupLog, startup_of, watch
 from trimtab.errors import TrimtabError
 from trimtab.history.ring import Ring
 from trimtab.live.horizon import horizon_s
@@ -29,7 +28,6 @@ DAY_S = 86400.0
 FINE_STEP_S, FINE_STEPS = 5.0, 720  # for lines: an hour
 COARSE_STEP_S, COARSE_STEPS = 60.0, 15 * 1440  # for cycles: fifteen days
 READ_BACK_S = 7 * DAY_S  # Prometheus answers with 11,000 points at most
-STARTUPS = 100  # the newest ones of a workload
 REFRESH_S = {"linear": 0.0}  # others cost more and change less
 SLOW_REFRESH_S = 120.0
 log = logging.getLogger(__name__)
@@ -41,21 +39,17 @@ class Foresight:
     def __init__(self, prometheus: Prometheus | None) -> None:
         self.prometheus = prometheus
         self.fine, self.coarse = Ring(FINE_STEP_S, FINE_STEPS), Ring(COARSE_STEP_S, COARSE_STEPS)
-        self._startups: dict[str, deque[float]] = defaultdict(lambda: deque(maxlen=STARTUPS))
-        self._started: dict[str, set[str]] = defaultdict(set)  # pods whose start-up is recorded, by workload
+        self._startups: dict[str, StartupLog] = {}  # by workload
         self._made: dict[str, tuple[float, tuple[Outlook | Missing, ...]]] = {}
         self._read_back: set[str] = set()
         self._keys: set[str] = set()
 
     def note_pods(self, workload: str, pods: Sequence[Pod]) -> None:
         """Record the start-up of each pod that is ready for the first time."""
-        for pod in pods:
-            if pod.ready and pod.name not in self._started[workload] and pod.created_at and pod.ready_since:
-                self._startups[workload].append(max(0.0, pod.ready_since - pod.created_at))
-        self._started[workload] = {pod.name for pod in pods if pod.ready or pod.name in self._started[workload]}
+        self._startups[workload] = watch(self._startups.get(workload, StartupLog()), pods)
 
     def startup(self, workload: str, at: float) -> Startup | Missing:
-        return startup(list(self._startups.get(workload, ())), at)
+        return startup_of(self._startups.get(workload, StartupLog()), at)
 
     async def note_demand(self, subject: Subject, seen: Observation) -> None:
         """Remember what each signal measured; a sum with a silent pod in it is no sum."""
@@ -90,9 +84,8 @@ class Foresight:
         self._read_back &= uids
         for uid in self._made.keys() - uids:
             del self._made[uid]
-        for table in (self._startups, self._started):
-            for workload in table.keys() - workloads:
-                del table[workload]
+        for workload in self._startups.keys() - workloads:
+            del self._startups[workload]
 
     def _ring(self, choice: OutlookChoice) -> Ring:
         return self.fine if choice.model == "linear" else self.coarse

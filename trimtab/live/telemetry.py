@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from aiohttp import web
 
-from trimtab.core.model import Decision, Missing, Observation, Outlook
+from trimtab.core.model import Decision, Missing, Observation, Outlook, Startup
 from trimtab.journal import Name
 from trimtab.policy import Axis, Policy
 
@@ -69,6 +69,9 @@ def _of_object(name: Name, policy: Policy, seen: Observation, decision: Decision
             yield "trimtab_proposal_replicas", {**labels, "source": one.source}, one.replicas
     for rule in dict.fromkeys(step.reason for step in decision.steps if step.axis is Axis.REPLICAS):
         yield "trimtab_restricted", {**labels, "reason": rule}, 1
+    if isinstance(seen.startup, Startup):
+        for quantile in seen.startup.quantiles:
+            yield "trimtab_startup_seconds", {**labels, "quantile": f"{quantile.probability:g}"}, quantile.value
     for signal, outlook in zip(policy.signals, seen.outlooks, strict=False):
         if isinstance(outlook, Outlook) and policy.outlook is not None:
             value = outlook.at_quantile(policy.outlook.quantile)

@@ -3,7 +3,8 @@
 slope = cov(t, y) / var(t); predicted = mean(y) + slope * (now + startup - mean(t)). The document lets the
 line only raise: max(predicted, current). `exact` is its program: slope < 0 keeps the current value, else
 the line counts even where it lies below it. `both_ways` is PHPA: the plain line through the newest replica
-counts.
+counts. Our own line stays silent until it has seen as much of the past as it looks ahead: two noisy observations
+five seconds apart say nothing about the next minute.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from math import ceil
 
 import numpy as np
 
-from trimtab.core.forecast.dated import Dates, certain, outdated, past
+from trimtab.core.forecast.dated import Dates, certain, outdated, past, too_short
 from trimtab.core.model import Missing, Outlook, Reason
 from trimtab.policy import Record
 from trimtab.series import Floats, Frame
@@ -27,6 +28,7 @@ class Options(Record, frozen=True):
     cap_s: float = 180.0  # ... but not longer than this
     spacing_s: float = 5.0  # observations closer than this to the one before are refused
     history_size: int | None = None  # PHPA: so many of the newest observations instead of a window
+    slope_quantile: float | None = None  # of the slopes between all pairs, instead of least squares: see cautious_lines
     per_pod: bool = False
     exact: bool = False
     both_ways: bool = False
@@ -41,17 +43,37 @@ def forecast(frame: Frame, horizon_s: float, at: float, options: Options = DEFAU
     recent = recent_of(past(frame, at), at, horizon_s, options)
     values = predict(recent.times - at, recent.values, horizon_s, options)
     seen = np.isfinite(recent.values).sum(axis=1)
-    dates = Dates(at, at + options.valid_s)
-    return [
-        certain("linear", dates, value, options.per_pod) if np.isfinite(value) else _silent(count, at)
-        for value, count in zip(values.tolist(), seen.tolist(), strict=True)
-    ]
+    dates, needs_s = Dates(at, at + options.valid_s), _needs_s(horizon_s, options)
+
+    def say(value: float, count: int, span_s: float) -> Outlook | Missing:
+        if not np.isfinite(value):
+            return _silent(count, at)
+        return too_short(span_s, needs_s) if span_s < needs_s else certain("linear", dates, value, options.per_pod)
+
+    return [say(*one) for one in zip(values.tolist(), seen.tolist(), _spans_s(recent), strict=True)]
 
 
 def _silent(count: int, at: float) -> Missing:
     if count == 0:
         return outdated(at, "no observation inside the window")
     return Missing(reason=Reason.NOT_ENOUGH_HISTORY, detail=f"{count} observation, a line needs 2")
+
+
+def _needs_s(horizon_s: float, options: Options) -> float:
+    """How much of the past a line must have seen; the programs of others ask for none."""
+    if options.exact or options.both_ways or options.history_size is not None:
+        return 0.0
+    return min(horizon_s, window_s(horizon_s, options))
+
+
+def _spans_s(recent: Frame) -> list[float]:
+    """What each row covers from its first to its last observation, each of which stands for one step."""
+    present = np.isfinite(recent.values)
+    if present.shape[1] == 0:
+        return [0.0] * len(present)
+    first, last = np.argmax(present, axis=1), present.shape[1] - 1 - np.argmax(present[:, ::-1], axis=1)
+    spans: list[float] = ((last - first + 1) * recent.step_s).tolist()
+    return spans
 
 
 def recent_of(frame: Frame, at: float, horizon_s: float, options: Options) -> Frame:
@@ -95,11 +117,31 @@ def fit_lines(times: Floats, values: Floats) -> tuple[Floats, Floats]:
     return slope, mean[:, 0] - slope * middle[:, 0]
 
 
+def cautious_lines(times: Floats, values: Floats, quantile: float) -> tuple[Floats, Floats]:
+    """Slope: a quantile of the slopes between all pairs (Theil, Sen: the median); intercept: the median of the rest.
+
+    A single jump lies between at most half of the pairs, so below the median it is no slope, however high it is.
+    """
+    first, last = np.triu_indices(len(times), 1)
+    slope = _ranked((values[:, last] - values[:, first]) / (times[last] - times[first]), quantile)
+    return slope, _ranked(values - slope[:, None] * times, 0.5)
+
+
+def _ranked(values: Floats, quantile: float) -> Floats:
+    """The quantile of each row by rank, holes left out; NaN where there is nothing."""
+    count = np.isfinite(values).sum(axis=1)
+    rank = np.floor(quantile * np.maximum(count - 1, 0)).astype(int)
+    padded = np.column_stack([np.sort(values, axis=1), np.full(len(values), np.nan)])  # holes are sorted last
+    ranked: Floats = np.take_along_axis(padded, rank[:, None], axis=1)[:, 0]
+    return ranked
+
+
 def predict(times: Floats, values: Floats, ahead_s: float, options: Options = DEFAULT) -> Floats:
     """Each row's value at `ahead_s`; times count from now, for unix seconds squared would eat the digits."""
     if values.shape[1] == 0:
         return np.full(len(values), np.nan)
-    slope, intercept = fit_lines(times, values)
+    quantile = options.slope_quantile
+    slope, intercept = fit_lines(times, values) if quantile is None else cautious_lines(times, values, quantile)
     line = intercept + slope * ahead_s
     current = _newest(values)
     if options.both_ways:
