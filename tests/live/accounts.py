@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from tests.bed import Bed
 
 INSTANCE = "app.kubernetes.io/instance"  # the label that names the release
+OTHER = {"group": "", "resource": "replicationcontrollers"}  # a target beyond the usual ones, as users may add
 CHART = Path(__file__).parents[2] / "deploy" / "trimtab"
 
 
 def chart_account(bed: Bed, namespace: str, release: str = "trimtab", everywhere: bool = False) -> Path:
     """The kubeconfig of the service account of this release: Roles in its namespace, or a ClusterRole."""
     served = () if everywhere else ("--set", f"namespace={namespace}")
-    words = ("template", release, str(CHART), "--namespace", namespace, "--show-only", "templates/rbac.yaml", *served)
+    other = ("--set-json", f"targets={json.dumps([OTHER])}")
+    show = ("--namespace", namespace, "--show-only", "templates/rbac.yaml")
+    words = ("template", release, str(CHART), *show, *served, *other)
     bed.kubectl("apply", "-n", namespace, "-f", "-", input=bed.helm(*words))
     name = release if "trimtab" in release else f"{release}-trimtab"
     return bed.kubeconfig_for(namespace, name)
