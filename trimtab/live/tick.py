@@ -1,69 +1,45 @@
 """tick: one look at everything. Read the program in `tick`; every verb is a function or another module.
 
-compile -> look -> gather -> decide -> break -> act -> say -> record. What fails for one object is caught in `_each`,
-becomes a condition and an event on that object, and the rest goes on.
+compile -> look -> gather -> decide -> break -> act -> say -> record. What fails for one object is caught by the
+guard, becomes a condition and an event on that object, and the rest goes on.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
 from trimtab.core.admit import paused, writes
 from trimtab.core.decide import decide
 from trimtab.core.explain import Condition, sentence
-from trimtab.core.model import Change, Decision, Missing, Observation, Pod, Samples, Veto
-from trimtab.errors import ClusterUnavailable, Refused, TrimtabError
-from trimtab.journal import Act, Journal, Tick
+from trimtab.core.model import Missing, Observation, Samples, Veto
+from trimtab.errors import ClusterUnavailable, Refused
+from trimtab.journal import Journal
 from trimtab.live import apply, conditions, conflict, floor, kept, resize, revert, sizes
 from trimtab.live.breaker import Breaker
 from trimtab.live.checkpoint import Checkpoints, Watched
 from trimtab.live.events import Happening, tell
 from trimtab.live.foresight import Foresight
 from trimtab.live.gather import Gather, Wanted
+from trimtab.live.guard import Guard
 from trimtab.live.kept import Kept
-from trimtab.live.pen import NotLeading, Pen
+from trimtab.live.pen import Pen
 from trimtab.live.recall import recalled
+from trimtab.live.record import Recorder
 from trimtab.live.room import Room
 from trimtab.live.scribe import Scribe
 from trimtab.live.status import STATUS, Said
-from trimtab.live.subject import Compiler, Subject, name_of
+from trimtab.live.subject import Compiler, Subject
 from trimtab.live.telemetry import Telemetry
 from trimtab.live.usage import UsageWatch
-from trimtab.live.world import Target, World
-from trimtab.policy import Axis
+from trimtab.live.view import Case, View
+from trimtab.live.world import World
 from trimtab.wire.objects import Custom
 from trimtab.wire.resources import HPAS, Resource
 
 log = logging.getLogger(__name__)
-AT_ONCE = 16  # writes under way
-Item = TypeVar("Item")
-Result = TypeVar("Result")
-
-
-class View(NamedTuple):
-    """One object and its target as they stand now."""
-
-    subject: Subject
-    target: Target
-    pods: tuple[Pod, ...]
-    kept: Kept
-    claims: dict[Axis, conflict.Claim]
-
-
-class Case(NamedTuple):
-    """A view, what was seen and decided, and after acting what became of it."""
-
-    view: View
-    seen: Observation
-    decision: Decision
-    outcome: str = ""
-    kept: Kept | None = None  # after the act
 
 
 class Ticker:
@@ -82,37 +58,37 @@ class Ticker:
         journal: Journal | None = None,
     ) -> None:
         self.world, self.gather, self.pen, self.compiler, self.usage = world, gather, pen, compiler, usage
-        self.breaker, self.telemetry, self.journal, self.foresight = breaker, telemetry, journal, foresight
+        self.breaker, self.foresight = breaker, foresight
         self.scribe = Scribe(pen)
+        self.guard = Guard(pen, self.scribe, telemetry)
+        self.recorder = Recorder(telemetry, journal)
         self.checkpoints = Checkpoints(pen, usage.book, usage.checkpoint_s)
         self._kept: dict[str, Kept] = {}
-        self._journaled: dict[str, Change | None] = {}
-        self._told: dict[str, str] = {}
 
     def take_over(self) -> None:
         """A new term: others may have acted meanwhile, so memories are read again and windows start anew."""
         self._kept.clear()
         self.scribe.forget(set())
 
-    async def tick(self) -> None:
-        at = time.time()
+    async def tick(self, at: float) -> None:
+        """`at` is now for everything that is decided in this tick."""
         found = [(feed.resource, one) for feed in self.world.ours.values() if feed.resource for one in feed.store]
         found += [(HPAS, one) for one in self.world.hpas.store if floor.is_predictive(one)]
-        subjects = await self._each(self._compile, found, _of_object)
+        subjects = await self.guard.each(self._compile, found, _of_object)
         self._forget({one.metadata.uid for _, one in found})
         claims = conflict.Claims(self.world, [one for one in subjects if one.resource is not HPAS], at)
-        views = await self._each(lambda one: self._look(one, claims, at), subjects, _of_subject)
+        views = await self.guard.each(lambda one: self._look(one, claims, at), subjects, _of_subject)
         self.foresight.forget({view.subject.uid for view in views}, {view.target.uid for view in views})
         samples = await self.gather.gather([_wanted(view, at) for view in views])
         await self._watch_usage([view for view in views if view.subject.policy.vertical], at)
         pairs, room = list(zip(views, samples, strict=True)), Room(self.world)
-        cases = await self._each(
+        cases = await self.guard.each(
             lambda pair: self._decide(pair[0], pair[1], room), pairs, lambda p: _of_subject(p[0].subject)
         )
         cases = self._break(cases, at)
-        done = await self._each(self._act, cases, lambda case: _of_subject(case.view.subject))
-        await self._each(self._restore, self._orphans(), _of_object)
-        self._record(done)
+        done = await self.guard.each(self._act, cases, lambda case: _of_subject(case.view.subject))
+        await self.guard.each(self._restore, self._orphans(), _of_object)
+        self.recorder.record(done)
 
     async def _watch_usage(self, views: list[View], at: float) -> None:
         watched = [Watched(view.subject, view.target.uid) for view in views]
@@ -247,75 +223,11 @@ class Ticker:
             found["ResizePending"] = conditions.of_stuck(resize.stuck(self.world.members.pods(view.target.uid)))
         return tuple(found.values())
 
-    def _record(self, cases: Sequence[Case]) -> None:
-        self.telemetry.saw(
-            [
-                (case.view.subject.name, case.view.subject.policy, case.seen, case.decision, case.outcome)
-                for case in cases
-            ]
-        )
-        if self.journal is None:
-            return
-        acts = [case for case in cases if self._is_news(case)]
-        self.journal.write([_act(case) for case in acts], [_slim(case) for case in cases])
-
-    def _is_news(self, case: Case) -> bool:
-        """An act, or a wish that cannot be written (Shadow, refused) when it is not the one of last time."""
-        uid, change = case.view.subject.uid, case.decision.change
-        known, self._journaled[uid] = self._journaled.get(uid), change
-        return change is not None and (case.outcome == "written" or change != known)
-
     def _forget(self, uids: set[str]) -> None:
-        self.compiler.forget(uids)
-        self.scribe.forget(uids)
-        for table in (self._kept, self._journaled, self._told):
-            for gone in table.keys() - uids:
-                del table[gone]
-
-    async def _each(
-        self,
-        verb: Callable[[Item], Awaitable[Result]],
-        items: Sequence[Item],
-        whose: Callable[[Item], tuple[Resource, Custom]],
-    ) -> list[Result]:
-        """Do it for each, several at once; the one place where an object's failure is caught."""
-        gate = asyncio.Semaphore(AT_ONCE)
-
-        async def guarded(item: Item) -> tuple[bool, Any]:
-            async with gate:
-                try:
-                    return True, await verb(item)
-                except NotLeading:
-                    return False, None
-                except Exception as error:
-                    await self._failed(*whose(item), error)
-                    return False, None
-
-        done = await asyncio.gather(*(guarded(item) for item in items))
-        return [result for fine, result in done if fine]
-
-    async def _tell_once(self, about: Custom, error: Exception) -> None:
-        """Others' objects hear of their trouble by an event, when it is news."""
-        uid, text = about.metadata.uid, str(error)
-        if self._told.get(uid) != text:
-            self._told[uid] = text
-            await tell(self.pen, HPAS, about, Happening("ForecastNotUsed", text, warning=True))
-
-    async def _failed(self, resource: Resource, about: Custom, error: Exception) -> None:
-        name = name_of(resource.kind, about)
-        self.telemetry.failures[type(error).__name__] += 1
-        if isinstance(error, TrimtabError):
-            log.warning("%s: %s", name, error)
-        else:
-            log.exception("%s: this is a bug of trimtab; the object keeps its size", name, exc_info=error)
-        try:
-            if resource is HPAS:
-                await self._tell_once(about, error)
-                return
-            # A field that is not applied again would be removed: the rest of the status stays as it was.
-            await self.scribe.say(resource, about, self.scribe.before(about), conditions.of_trouble(error), time.time())
-        except (TrimtabError, OSError) as second:
-            log.warning("%s: its status cannot be written: %s", name, second)
+        """All but these are gone."""
+        for part in (self.compiler, self.scribe, self.guard, self.recorder):
+            part.forget(uids)
+        self._kept = {uid: one for uid, one in self._kept.items() if uid in uids}
 
 
 def _wanted(view: View, at: float) -> Wanted:
@@ -330,16 +242,3 @@ def _of_object(item: tuple[Resource, Custom]) -> tuple[Resource, Custom]:
 
 def _of_subject(subject: Subject) -> tuple[Resource, Custom]:
     return subject.resource, subject.object
-
-
-def _act(case: Case) -> Act:
-    view = case.view
-    return Act(view.subject.name, view.subject.policy, case.seen, view.kept.core, case.decision, case.outcome)
-
-
-def _slim(case: Case) -> Tick:
-    seen, plan = case.seen, case.decision.plan
-    values = [one.value for one in case.decision.proposals if not one.forecast]
-    ready = sum(1 for pod in seen.pods if pod.ready and not pod.deleting)
-    value = values[0] if values else None
-    return Tick(case.view.subject.name, seen.at, seen.spec_replicas, plan.replicas, ready, value)
