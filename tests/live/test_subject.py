@@ -7,7 +7,7 @@ import pytest
 from tests.live.build import AT, AUTOSCALERS, custom, spec
 from trimtab.errors import InvalidInput
 from trimtab.live.subject import Compiler, Prudence
-from trimtab.policy import Admit, Mode, Size
+from trimtab.policy import Admit, Mode, Size, Stabilise, StabiliseMax
 
 PINNED = {"annotations": {"trimtab.dev/pin": "6"}}
 
@@ -58,3 +58,11 @@ def test_prudence_is_the_operators_and_only_for_requests() -> None:
     usual = Compiler().subject(AUTOSCALERS, custom(spec=spec(vertical={})), True, AT).policy.vertical
     assert usual is not None and usual.floor == Size(cpu_cores=0.010, memory_bytes=32 * 2**20)
     assert compiler.subject(AUTOSCALERS, custom("b", spec=spec()), True, AT).policy.vertical is None
+
+
+def test_the_window_of_the_operator_holds_where_no_behavior_says_so() -> None:
+    compiler = Compiler(prudence=Prudence(downscale_s=60.0))
+    bare = compiler.subject(AUTOSCALERS, custom(spec=spec()), True, AT).policy
+    assert bare.settle[0] == StabiliseMax(window_s=60.0)
+    own = compiler.subject(AUTOSCALERS, custom("b", spec=spec(behavior={})), True, AT).policy
+    assert Stabilise(up_s=0.0, down_s=300.0) in own.settle

@@ -36,6 +36,9 @@ from trimtab.wire.kubeconfig import connect
 @click.option("--listen", default="", help="[ADDRESS]:PORT of /metrics, /healthz and /readyz, such as :8080.")
 @click.option("--lease-namespace", default="", help="Where the leader's Lease lives; default: our own namespace.")
 @click.option("--lease", default="15s/10s/2s", show_default=True, help="Lease duration/renew deadline/retry.")
+@click.option(
+    "--downscale-window", default="300s", show_default=True, help="Without `behavior`: how long a lower wish must last."
+)
 @click.option("--breaker-window", default="300s", show_default=True, help="How long the fleet breaker holds.")
 @click.option("--usage-every", default="60s", show_default=True, help="How often usage is sampled for requests.")
 @click.option("--usage-checkpoint", default="10m", show_default=True, help="How often usage seen so far is saved.")
@@ -70,6 +73,7 @@ def command(
     listen: str,
     lease_namespace: str,
     lease: str,
+    downscale_window: str,
     breaker_window: str,
     usage_every: str,
     usage_checkpoint: str,
@@ -112,6 +116,7 @@ def command(
                 cpu_cores=parse_quantity(least_cpu, "--least-cpu"),
                 memory_bytes=parse_quantity(least_memory, "--least-memory"),
             ),
+            downscale_s=parse_duration(downscale_window, "--downscale-window"),
         ),
     )
     prometheus = None

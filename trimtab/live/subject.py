@@ -10,7 +10,7 @@ from trimtab.journal import Name
 from trimtab.kinds import Scaler, TargetRef, read
 from trimtab.kinds.ignored import Warned, warnings
 from trimtab.live import floor
-from trimtab.policy import Admit, Mode, Policy, Size
+from trimtab.policy import Admit, Mode, Policy, Size, StabiliseMax
 from trimtab.wire.objects import Custom
 from trimtab.wire.resources import HPAS, Resource
 
@@ -33,15 +33,29 @@ class Subject(NamedTuple):
 
 
 class Prudence(NamedTuple):
-    """How long usage is watched before requests move, and the least a pod may ask for; None: the core's own rules."""
+    """What the operator asks of every change; None: the core's own rules.
+
+    How long usage is watched before requests move, the least a pod may ask for, and, where no `behavior` says so, how
+    long a lower wish must last (kube-controller-manager's --horizontal-pod-autoscaler-downscale-stabilization).
+    """
 
     up_after_s: float | None = None
     down_after_s: float | None = None
     oom_rest_s: float | None = None
     floor: Size | None = None
+    downscale_s: float | None = None
 
     def of(self, policy: Policy) -> Policy:
-        given = {name: value for name, value in self._asdict().items() if value is not None}
+        return self._of_sizes(self._of_replicas(policy))
+
+    def _of_replicas(self, policy: Policy) -> Policy:
+        if self.downscale_s is None:
+            return policy
+        own = StabiliseMax(window_s=self.downscale_s)
+        return replace(policy, settle=tuple(own if isinstance(one, StabiliseMax) else one for one in policy.settle))
+
+    def _of_sizes(self, policy: Policy) -> Policy:
+        given = {name: value for name, value in self._asdict().items() if value is not None and name != "downscale_s"}
         if policy.vertical is None or not given:
             return policy
         return replace(policy, vertical=replace(policy.vertical, **given))
