@@ -7,7 +7,7 @@ import math
 import pytest
 from msgspec.structs import replace
 
-from tests.core.build import NOW, busy, custom_hpa, hpa, per_second, pod, total
+from tests.core.build import CPU, NOW, busy, custom_hpa, hpa, per_second, pod, total
 from trimtab.core.admit import writes
 from trimtab.core.decide import decide
 from trimtab.core.model import (
@@ -22,12 +22,14 @@ from trimtab.core.model import (
     TotalSample,
 )
 from trimtab.core.remember import first_sight, remember
+from trimtab.core.tally import Tally, tally
 from trimtab.policy import (
     Absence,
     Admit,
     Bounds,
     Mode,
     OutlookChoice,
+    PodRules,
     Rate,
     RatePolicy,
     Rates,
@@ -69,6 +71,14 @@ def test_a_first_sight_never_shrinks_before_the_window_has_passed() -> None:
     assert held.steps[0].until == NOW + 300
     later = decide(policy, busy(4, 0.1, at=NOW + 301), memory)
     assert later.plan.replicas == 1
+
+
+def test_a_pods_own_window_decides_whether_its_sample_counts() -> None:
+    """Scrapes are never quite as far apart: one pod's hair must not make another's sample one of its start-up."""
+    young = tuple(pod(index, started_at=NOW - 20, ready_since=NOW - 10) for index in range(2))
+    samples = PodSamples(values={one.name: 1.0 for one in young}, at=NOW, window_s=10.003, windows_s={"pod-1": 9.998})
+    found = tally(young, samples, CPU, PodRules(), NOW, needs_request=True)
+    assert isinstance(found, Tally) and (found.ready, found.unready) == (1, 1)
 
 
 def test_unready_pods_damp_a_scale_up_and_never_brake_a_scale_down() -> None:

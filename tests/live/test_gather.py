@@ -68,6 +68,12 @@ LIST = f"{METRICS}/namespaces/shop/pods"
 TWO = {"items": [usage("a", app=("250000000n", "64Mi"), proxy=("5m", "1Ki")), usage("b", app=("1", "1Gi"))]}
 
 
+def test_a_sample_keeps_the_window_of_its_own_scrape() -> None:
+    odd = usage("b", app=("1", "1Gi")) | {"window": "9.998s"}
+    found = one({LIST: {"items": [TWO["items"][0], odd]}}, CPU)
+    assert isinstance(found, PodSamples) and (found.window_s, found.windows_s) == (10.5, {"b": 9.998})
+
+
 def test_one_list_answers_every_resource_metric_of_a_namespace() -> None:
     wanted = [Wanted("shop", (CPU, MEMORY, PROXY), PODS), Wanted("shop", (CPU,), PODS[1:])]
     gathered, paths = asyncio.run(ask({LIST: TWO}, *wanted))

@@ -11,6 +11,7 @@ from trimtab.live.operator import next_due
     ("now", "due"),
     [
         pytest.param(101.0, 115.0, id="woken and finished late: the next tick keeps its place"),
+        pytest.param(20.0, 35.0, id="the clock was set back: nobody waits for it"),
         pytest.param(160.0, 160.0, id="three periods missed: one tick now, none to make up for them"),
     ],
 )

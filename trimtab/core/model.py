@@ -55,12 +55,13 @@ class Pod(Record, frozen=True):
 
 
 class PodSamples(Record, frozen=True):
-    """One value for each pod; `at` holds the time of each sample, or one time for all."""
+    """One value for each pod; `times` and `windows_s` of single pods where they are not those of all."""
 
     values: dict[str, float]
     at: float
     times: dict[str, float] = {}
     window_s: float = 60.0
+    windows_s: dict[str, float] = {}
 
 
 class TotalSample(Record, frozen=True):

@@ -83,7 +83,7 @@ def counts_for_cpu(pod: Pod, samples: PodSamples, rules: PodRules, at: float) ->
     since = pod.ready_since if pod.ready_since is not None else -inf
     if pod.started_at + rules.cpu_init_s > at:
         sampled = samples.times.get(pod.name, samples.at)
-        return pod.ready and sampled >= since + samples.window_s
+        return pod.ready and sampled >= since + samples.windows_s.get(pod.name, samples.window_s)
     return pod.ready or pod.started_at + rules.readiness_delay_s <= since
 
 

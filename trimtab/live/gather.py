@@ -248,9 +248,12 @@ def _at(one: CustomMetric | ExternalMetric | PodMetrics) -> float:
 
 
 def _samples(values: dict[str, Reading], at: float) -> PodSamples:
+    """Windows pod by pod: scrapes are never quite as far apart, and a hair decides whose sample is of its start-up."""
+    window_s = max(one.window_s for one in values.values())
     return PodSamples(
         values={name: one.value for name, one in values.items()},
         at=at,
         times={name: one.at for name, one in values.items()},
-        window_s=max(one.window_s for one in values.values()),
+        window_s=window_s,
+        windows_s={name: one.window_s for name, one in values.items() if one.window_s != window_s},
     )

@@ -143,25 +143,26 @@ class Operator:
 
     async def _loop(self) -> None:
         self.leadership.on_change(lambda leads: self.ticker.take_over() if leads else None)
-        pruned_at, due = 0.0, time.monotonic()
+        pruned_at, due = 0.0, time.time()
         while True:
             started = time.monotonic()
             self._waiting_for = self.world.unsettled()
             if not self._waiting_for and self.leadership.may_write():
                 async with self._ticking:
-                    await self._tick()
+                    await self._tick(due)
                 if self.journal and started - pruned_at > PRUNE_EVERY_S:
                     self.journal.prune(time.time())
                     pruned_at = started
             self._ticked_at = time.monotonic()
             period_s = self.settings.tick_s if not self._waiting_for else min(self.settings.tick_s, 0.2)
-            due = next_due(due, period_s, self._ticked_at)
-            await asyncio.sleep(due - self._ticked_at)
+            now = time.time()
+            due = next_due(due, period_s, now)
+            await asyncio.sleep(due - now)
 
-    async def _tick(self) -> None:
+    async def _tick(self, at: float) -> None:
         started = time.monotonic()
         try:
-            await self.ticker.tick()
+            await self.ticker.tick(at)
         except TrimtabError as error:
             log.warning("this tick was given up: %s", error)
         except Exception:
@@ -218,5 +219,9 @@ class Operator:
 
 
 def next_due(due: float, period_s: float, now: float) -> float:
-    """A period after the last one was due, so that waking late does not add up; a tick that was missed stays missed."""
-    return max(due + period_s, now)
+    """A period after the last one was due, so that waking late does not add up; a tick that was missed stays missed.
+
+    Ticks bear the time at which they were due, not at which they woke: a rate or a window of one period ends with the
+    next tick, as in HPA, and not by chance a tick later. A clock that was set back makes nobody wait for it.
+    """
+    return min(max(due + period_s, now), now + period_s)
