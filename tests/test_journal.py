@@ -131,3 +131,28 @@ def test_what_is_no_journal_of_ours_is_refused(tmp_path: Path, content: bytes | 
             db.execute(content)
     with pytest.raises(InvalidInput, match=says):
         Journal.read(path)
+
+
+def test_a_damaged_file_and_rows_of_another_version_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "odd?name#1%.db"
+    journal = Journal(path)
+    journal.write(many_acts())
+    journal.db.execute("UPDATE decisions SET seen = '{\"unknown\": 1}'")
+    journal.db.commit()
+    journal.close()
+    assert path.exists()
+    with pytest.raises(InvalidInput, match="read it with the trimtab that wrote it"):
+        replay(path)
+    damaged = tmp_path / "damaged.db"
+    damaged.write_bytes(path.read_bytes()[:100] + b"x" * 8000)
+    with pytest.raises(InvalidInput, match="damaged"):
+        replay(damaged)
+
+
+def test_another_program_s_database_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "other.db"
+    with sqlite3.connect(path) as other:
+        other.execute("CREATE TABLE accounts (name TEXT)")
+    with pytest.raises(InvalidInput, match="another program's database"):
+        Journal(path)
+    assert [row[0] for row in sqlite3.connect(path).execute("SELECT name FROM sqlite_master")] == ["accounts"]

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import quote
 
 import msgspec
 
@@ -89,9 +91,10 @@ class Journal:
 
     def __init__(self, path: str | Path, keep: Keep = Keep()) -> None:  # noqa: B008  (frozen)
         self.path, self.keep = Path(path), keep
-        self.db = _connect(f"file:{self.path}", self.path)
+        self.db = _connect(_uri(self.path), self.path)
         self._ids: dict[Name, int] = {}
-        self._prepare()
+        with self._reading():
+            self._prepare()
 
     @classmethod
     def read(cls, path: str | Path) -> Journal:
@@ -101,7 +104,7 @@ class Journal:
             raise InvalidInput("journal", str(path), "there is no such file; `trimtab run --journal PATH` writes one")
         reader = cls.__new__(cls)
         reader.path, reader.keep, reader._ids = found, Keep(), {}
-        reader.db = _connect(f"file:{found}?mode=ro", found)
+        reader.db = _connect(f"{_uri(found)}?mode=ro", found)
         reader._check_version()
         return reader
 
@@ -145,8 +148,10 @@ class Journal:
             "SELECT kind, namespace, name, outcome, policy, seen, memory, decision"
             f" FROM decisions d JOIN objects o ON o.id = d.object {where} {order}"
         )
-        rows = self.db.execute(query, values)
-        return map(_act, rows if last is None else reversed(rows.fetchall()))
+        with self._reading():
+            rows = self.db.execute(query, values)
+            for row in rows if last is None else reversed(rows.fetchall()):
+                yield _act(row)
 
     def ticks(
         self, namespace: str | None = None, name: str | None = None, until: float | None = None
@@ -156,15 +161,30 @@ class Journal:
             "SELECT kind, namespace, name, at, replicas, planned, ready, value"
             f" FROM ticks d JOIN objects o ON o.id = d.object {where} ORDER BY at"
         )
-        for row in self.db.execute(query, values):
-            yield Tick(Name(*row[:3]), *row[3:])
+        with self._reading():
+            for row in self.db.execute(query, values):
+                yield Tick(Name(*row[:3]), *row[3:])
 
     def names(self) -> list[Name]:
-        rows = self.db.execute("SELECT kind, namespace, name FROM objects ORDER BY namespace, name, kind")
-        return [Name(*row) for row in rows]
+        with self._reading():
+            rows = self.db.execute("SELECT kind, namespace, name FROM objects ORDER BY namespace, name, kind")
+            return [Name(*row) for row in rows]
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """What a damaged file, or rows of another version, come to."""
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            raise InvalidInput("journal", str(self.path), f"this is no journal, or a damaged one: {error}") from error
+        except msgspec.MsgspecError as error:
+            fix = f"it holds what this version does not understand ({error}): read it with the trimtab that wrote it"
+            raise InvalidInput("journal", str(self.path), fix) from error
 
     def _prepare(self) -> None:
         if self._pragma("user_version") == 0:
+            if self.db.execute("SELECT name FROM sqlite_master").fetchone():
+                raise InvalidInput("journal", str(self.path), "this is another program's database: name a new file")
             self.db.execute("PRAGMA auto_vacuum = INCREMENTAL")
             self.db.execute("PRAGMA journal_mode = WAL").fetchall()
             with self.db:
@@ -183,10 +203,8 @@ class Journal:
             )
 
     def _pragma(self, name: str) -> int:
-        try:
+        with self._reading():
             value: int = self.db.execute(f"PRAGMA {name}").fetchone()[0]
-        except sqlite3.DatabaseError as error:
-            raise InvalidInput("journal", str(self.path), f"this is no journal: {error}") from error
         return value
 
     def _row(self, act: Act) -> tuple[object, ...]:
@@ -226,6 +244,10 @@ def replay(path: str | Path) -> Replay:
             differences.append(Difference(act, now))
     journal.close()
     return Replay(checked, tuple(differences))
+
+
+def _uri(path: Path) -> str:
+    return f"file:{quote(str(path))}"
 
 
 def _connect(uri: str, path: Path) -> sqlite3.Connection:
