@@ -78,6 +78,9 @@ def test_which_traces_of_a_folder_count(tmp_path: Path) -> None:
     assert [name for name, _ in traces_in(tmp_path, "fleet_*/c")] == ["fleet_x_cpu_5min/c"]
     with pytest.raises(InvalidInput, match=r"--match: 'web_.': .*good_5min"):
         traces_in(tmp_path, "web_*")
+    (tmp_path / "broken.parquet").write_bytes(b"no table")
+    with pytest.raises(InvalidInput, match=r"broken\.parquet: 'no Parquet'"):
+        traces_in(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,10 @@ def _read(file: Path) -> Any:
         import pyarrow.parquet as parquet
     except ImportError:
         raise TrimtabError("reading Parquet needs pyarrow: pip install 'trimtab[parquet]'") from None
-    table = parquet.read_table(file)
+    try:
+        table = parquet.read_table(file)
+    except (OSError, ValueError) as error:  # pyarrow's own are kinds of these
+        raise InvalidInput(str(file), "no Parquet", f"{error}; move it out of the folder") from None
     if missing := {"timestamp", "value"} - set(table.column_names):
         raise InvalidInput(str(file), ", ".join(sorted(missing)), "the file needs the columns timestamp and value")
     return table
