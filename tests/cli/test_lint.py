@@ -240,3 +240,9 @@ def test_the_way_out_of_a_rivalry_can_be_pasted() -> None:
     assert "fix: keep one of them: kubectl delete effectivehorizontalpodautoscaler web -n default" in out
     _, out, _ = run("-", text=HPA % (1, "cpu", 50) + "---\n" + custom())
     assert "fix: keep one of them: helm uninstall the release of these values" in out
+
+
+def test_a_folder_without_manifests_is_a_mistake(tmp_path: Path) -> None:
+    code, _, err = run(str(tmp_path))
+    assert code == 2
+    assert "this folder holds no manifest (.yaml, .yml, .json)" in err

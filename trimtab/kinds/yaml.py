@@ -259,6 +259,9 @@ def load(path: str) -> Iterator[Document]:
         yield Document(path, 1, error=InvalidInput(path, "no such file", "check the path"))
         return
     names = sorted(found for found in place.rglob("*") if found.suffix in SUFFIXES) if place.is_dir() else [place]
+    if not names:
+        said = InvalidInput(path, "empty", f"this folder holds no manifest ({', '.join(SUFFIXES)})")
+        yield Document(path, 1, error=said)
     for name in names:
         yield from _file(name)
 
