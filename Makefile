@@ -27,7 +27,7 @@ check: $(READY) ## Lint, types and the layering of the rooms
 	$(BIN)/lint-imports
 
 demo: $(READY) ## See what trimtab does, on this machine, without a cluster
-	@$(BIN)/trimtab demo --html out/demo.html
+	@mkdir -p out && $(BIN)/trimtab demo --html out/demo.html
 
 bench: $(READY) ## Run every benchmark; each ends with one line of JSON
 	@set -e; for file in benchmarks/[a-z]*.py; do echo "== $$file"; $(BIN)/python $$file; done

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,8 @@ import yaml
 from click.testing import CliRunner, Result
 
 from trimtab.cli import main
+from trimtab.cli.output import write_file
+from trimtab.errors import InvalidInput
 
 HPA = """
 apiVersion: autoscaling/v2
@@ -210,3 +213,103 @@ def test_without_numba_a_person_reads_one_plain_note(policies: tuple[str, str]) 
     assert done.returncode == 0, done.stderr
     assert done.stderr.startswith("note: numba is not installed") and done.stderr.count("numba") == 1
     assert "compiled.py" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "option, said",
+    [
+        pytest.param("--pod-capacity=nan", "'nan' is not a number to count with", id="capacity"),
+        pytest.param("--days=inf", "'inf' is not a number to count with", id="days"),
+        pytest.param("--objective=cheap", "write savings, balanced, reliability or a number", id="objective"),
+        pytest.param("--objective=1e308", "is more than 1e+06", id="price"),
+        pytest.param("--html=/no/such/folder/x.html", "may be written to", id="page"),
+        pytest.param("--json=/no/such/folder/x.json", "may be written to", id="figures"),
+        pytest.param("--html=-", "name a file", id="page on the standard output"),
+        pytest.param("--fail-if=cost > +5%", "needs a second policy", id="a limit that could not fail"),
+    ],
+)
+def test_what_cannot_be_meant_is_said_before_the_work(policies: tuple[str, str], option: str, said: str) -> None:
+    done = invoke("backtest", "-f", policies[0], "--load", LOAD, option)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert said in done.stderr
+
+
+@pytest.mark.parametrize("limit", ["J > 0.1", "churn/day > 1", "Pod Hours > 1", "worst hour > 0"])
+def test_limits_know_the_words_of_the_table(policies: tuple[str, str], limit: str) -> None:
+    done = invoke("backtest", "-f", policies[0], "--load", LOAD, "--fail-if", limit)
+    assert done.exit_code == 1, done.output
+
+
+@pytest.mark.parametrize(
+    "change, said",
+    [
+        ("days=0.5", "write a whole number from 0 on"),
+        ("seed=-1", "write a whole number from 0 on"),
+        ("peak=nan", "write a number from 0 on"),
+        ("noise=inf", "write a number from 0 on"),
+        ("steep=-3", "write a number from 0 on"),
+    ],
+)
+def test_a_shape_that_cannot_be_drawn_is_refused(policies: tuple[str, str], change: str, said: str) -> None:
+    done = invoke("backtest", "-f", policies[0], "--load", f"generate:office,{change}")
+    assert done.exit_code == 2
+    assert f"'{change}': {said}" in done.stderr
+
+
+def test_only_the_last_days_of_a_made_up_load_where_that_is_asked(policies: tuple[str, str]) -> None:
+    done = invoke("backtest", "-f", policies[0], "--load", LOAD, "--days", "1", "--json", "-")
+    load = json.loads(done.stdout)["load"]
+    assert (load["days"], load["start"]) == (1.0, 2 * 86400.0)
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        pytest.param("- a\n", "app.yaml:1: document: ['a']: write a manifest", id="a list"),
+        pytest.param("just text\n", "app.yaml:1: document: 'just text': write a manifest", id="a sentence"),
+        pytest.param(
+            HPA.format(name="web", target="x"),
+            "app.yaml:9: HorizontalPodAutoscaler/web\n  spec.metrics[0]",
+            id="a value",
+        ),
+        pytest.param(
+            HPA.format(name="web", target="5").replace("Autoscaler", "AutoScaler"), "did you mean", id="a kind"
+        ),
+        pytest.param("apiVersion: v1\nkind: Service\n", "there is no autoscaler in it", id="no autoscaler"),
+    ],
+)
+def test_what_is_wrong_in_a_file_has_its_place(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "app.yaml"
+    file.write_text(text.lstrip("\n"))
+    for command in ("backtest", "tune"):
+        done = invoke(command, "-f", str(file), "--load", LOAD)
+        assert done.exit_code == 2
+        assert said in done.stderr
+
+
+def test_the_objects_beside_a_policy_are_left_out_and_twins_named_by_their_files(tmp_path: Path) -> None:
+    files = [tmp_path / "old.yaml", tmp_path / "new.yaml"]
+    for file in files:
+        file.write_text(
+            "apiVersion: v1\nkind: Service\nmetadata: {name: web}\n---" + HPA.format(name="web", target="50")
+        )
+    done = invoke("backtest", "--compare", *map(str, files), "--load", LOAD, "--json", "-")
+    assert [one["name"] for one in json.loads(done.stdout)["policies"]] == ["web (old)", "web (new)"]
+
+
+def test_two_files_to_tune_are_one_too_many(policies: tuple[str, str]) -> None:
+    done = invoke("tune", "-f", policies[0], "-f", policies[1], "--load", LOAD)
+    assert done.exit_code == 2
+    assert "holds 2 policies; give one" in done.stderr
+
+
+def test_a_file_is_replaced_as_a_whole_and_a_device_is_written_to(tmp_path: Path) -> None:
+    file = tmp_path / "x.json"
+    write_file(file, "old")
+    file.chmod(0o600)
+    write_file(file, "new")
+    write_file(Path(os.devnull), "nothing")
+    assert (file.read_text(), [one.name for one in tmp_path.iterdir()]) == ("new", ["x.json"])
+    assert not Path(os.devnull).is_file()
+    with pytest.raises(InvalidInput, match="No such file or directory"):
+        write_file(tmp_path / "none" / "x", "text")

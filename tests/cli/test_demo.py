@@ -14,7 +14,7 @@ from trimtab.cli import main
 
 def test_a_workload_of_the_shop_from_table_to_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shop, "shop", lambda: [shop._worker()])
-    page = tmp_path / "out" / "demo.html"
+    page = tmp_path / "demo.html"
     done = CliRunner().invoke(main, ["demo", "--html", str(page)])
     assert done.exit_code == 0, done.output
     lines = done.stdout.splitlines()

@@ -232,3 +232,46 @@ def test_parquet_is_read_like_csv(usage: str, tmp_path: Path) -> None:
     assert pyarrow is not None
     same = [run("--history", file, *REQUESTS, "-o", "json").stdout for file in (usage, str(path))]
     assert same[0] == same[1]
+
+
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        (("--replicas", "10", "--cpu-request", "-1"), "--cpu-request: '-1': write a quantity above zero"),
+        (("--replicas", "10", "--cpu-request", "0"), "--cpu-request: '0': write a quantity above zero"),
+        (("--replicas", "100000000", "--cpu-request", "1"), "not in the range"),
+        ((*REQUESTS, "--cpu-price", "nan"), "'nan' is not a number to count with"),
+        ((*REQUESTS, "--fail-over", "inf"), "'inf' is not a number to count with"),
+    ],
+)
+def test_numbers_that_cannot_be_meant(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
+    history = tmp_path / "usage.csv"
+    history.write_text("timestamp,value,series\n" + rows("web", 5, 20))
+    done = CliRunner().invoke(main, ["recommend", "--history", str(history), *arguments])
+    assert done.exit_code == 2
+    assert said in done.stderr
+
+
+@pytest.mark.parametrize(
+    "old, new, said",
+    [
+        ("{name: web, namespace: shop}", "web", "deployment.yaml:1: 'Deployment': Expected `object`, got `str`"),
+        ("replicas: 10", "replicas: -3", "deployment.yaml:1 spec.replicas: -3: write a number from 0"),
+        ('cpu: "2"', "cpu: 2Foo", "deployment.yaml:1: '2Foo': write a quantity"),
+    ],
+)
+def test_a_manifest_that_cannot_be_meant_is_named_with_its_line(tmp_path: Path, old: str, new: str, said: str) -> None:
+    history, manifest = tmp_path / "usage.csv", tmp_path / "deployment.yaml"
+    history.write_text("timestamp,value,series\n" + rows("web", 5, 20))
+    manifest.write_text(WEB.replace(old, new, 1))
+    done = CliRunner().invoke(main, ["recommend", "--history", str(history), "-f", str(manifest)])
+    assert done.exit_code == 2
+    assert said in done.stderr
+
+
+def test_nothing_to_apply_is_said(tmp_path: Path) -> None:
+    history = tmp_path / "usage.csv"
+    history.write_text("timestamp,value,series\n" + rows("web", 1, 1))
+    done = CliRunner().invoke(main, ["recommend", "--history", str(history), *REQUESTS, "--as", "hpa"])
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert "nothing is recommended" in done.stderr

@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from trimtab import __version__
+from trimtab.cli import streams
 from trimtab.errors import TrimtabError
 
 COMMANDS = {
@@ -56,21 +57,38 @@ class Lazy(click.Group):
             formatter.write_dl(sorted(COMMANDS.items()))
 
     def invoke(self, ctx: click.Context) -> Any:
+        streams.prepare()
         try:
             with warnings.catch_warnings():
                 warnings.showwarning = _note
-                return super().invoke(ctx)
+                return self._invoke(ctx)
         except TrimtabError as error:
             click.echo(f"trimtab: {error}", err=True)
             ctx.exit(error.exit_code)
-        except (click.exceptions.Exit, click.ClickException, click.Abort):
+        except (click.exceptions.Exit, click.ClickException):
             raise
+        except (KeyboardInterrupt, click.Abort):
+            click.echo("trimtab: interrupted", err=True)
+            ctx.exit(2)
+        except BrokenPipeError:  # whoever read our output has seen enough
+            streams.drop_output()
+            ctx.exit(2)
+        except OSError as error:
+            streams.drop_output()
+            click.echo(f"trimtab: {error.filename or 'output'}: {error.strerror or error}", err=True)
+            ctx.exit(2)
         except Exception as error:
             if os.environ.get("TRIMTAB_DEBUG"):
                 raise
             click.echo(f"trimtab: this is a bug: {type(error).__name__}: {error}", err=True)
             click.echo("Please report it; TRIMTAB_DEBUG=1 shows where it happened.", err=True)
             ctx.exit(2)
+
+    def _invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        finally:
+            streams.flush()
 
 
 @click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"]})

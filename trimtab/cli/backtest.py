@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 import numpy as np
-from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
 from trimtab.cli.load_source import Where, load_options, read_load, read_subjects
-from trimtab.cli.options import duration, objective
+from trimtab.cli.options import OUT_FILE, OUT_FILE_OR_DASH, Finite, duration, objective
+from trimtab.cli.output import write_file
+from trimtab.cli.screen import screen
+from trimtab.errors import InvalidInput
 from trimtab.quantity import format_duration
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from trimtab.web.report import Section
 
 COLOURS = ("cyan", "magenta", "yellow", "green")
-PIPED = 140
 HOUR_STEPS = 240
 HEADINGS = (
     "policy",
@@ -38,6 +38,7 @@ HEADINGS = (
     "over",
     "worst hour",
 )
+SPARE = ("REGRET", "OVER", "UNDER", "POD HOURS", "WORST HOUR")  # what a narrow terminal does without, in this order
 
 
 @click.command(name="backtest")
@@ -46,11 +47,11 @@ HEADINGS = (
 @load_options
 @click.option("--startup", type=duration, default="2m", show_default=True, help="From a pod's creation to serving.")
 @click.option("--jitter", is_flag=True, help="Start-ups vary by 0.7 to 1.6 of that.")
-@click.option("--pod-capacity", type=click.FloatRange(0, min_open=True), help="Load one pod carries at 100 %.")
+@click.option("--pod-capacity", type=Finite(0, min_open=True), help="Load one pod carries at 100 %.")
 @click.option("--objective", "lam", type=objective, default="balanced", show_default=True, help=objective.__doc__)
 @click.option("--fail-if", "limits", multiple=True, metavar="LIMIT", help="Exit with 1, such as 'violations > 1%'.")
-@click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Write a page with charts to zoom.")
-@click.option("--json", "out", type=click.Path(dir_okay=False, allow_dash=True, path_type=Path), help="Write figures.")
+@click.option("--html", type=OUT_FILE, help="Write a page with charts to zoom.")
+@click.option("--json", "out", type=OUT_FILE_OR_DASH, help="Write figures; - is the standard output.")
 def command(
     files: tuple[str, ...],
     compare: tuple[str, str] | None,
@@ -83,6 +84,8 @@ def command(
         raise click.UsageError("name policies with -f FILE or --compare A B")
     demand = read_load(Where(**where))
     subjects = read_subjects(chosen, demand.start, demand.days * 86400)
+    if len(subjects) == 1 and (lonely := next((one for one in parsed if one.relative), None)):
+        raise InvalidInput("--fail-if", lonely.text, "a value with a sign needs a second policy: use --compare")
     capacity, note = capacity_of(subjects[0].policy, pod_capacity)
     check_unit(demand, capacity, where["source"])
     world = World(
@@ -91,7 +94,7 @@ def command(
         pod_capacity=capacity,
         pod_cores=capacity,
     )
-    console = Console(stderr=True)
+    console = screen(stderr=True)
     outcomes = [
         backtest(one.name, one.policy, demand, world, lam)
         for one in track(subjects, "Policies", console=console, transient=True, disable=not console.is_terminal)
@@ -110,15 +113,15 @@ def command(
 def _print(outcomes: list[Outcome], demand: Demand, notes: list[str], quiet: bool) -> None:
     from trimtab.cli.plot import Line, plot
 
-    console = Console(stderr=quiet, width=None if sys.stdout.isatty() else PIPED, highlight=False)
-    console.print(table(outcomes))
+    console = screen(stderr=quiet)
+    console.show(table(outcomes), SPARE)
     lines = [Line("optimum", outcomes[0].best.astype(float), "bright_black")]
     lines += [
         Line(one.policy, one.run.replicas.astype(float), COLOURS[number % len(COLOURS)])
         for number, one in enumerate(outcomes[: len(COLOURS)])
     ]
     console.print()
-    console.print(plot(lines, when(demand.start), when(demand.start + demand.days * 86400)))
+    console.print(plot(lines, when(demand.start), when(demand.start + demand.days * 86400), console.plot_width))
     for one in outcomes:
         if one.why_slow:
             notes.append(f"{one.policy}: run step by step, because {one.why_slow}")
@@ -130,7 +133,8 @@ def table(outcomes: list[Outcome]) -> Table:
     """One line a policy, the optimum first."""
     found = Table(box=None, pad_edge=False)
     for number, heading in enumerate(HEADINGS):
-        found.add_column(heading.upper(), justify="left" if number in (0, len(HEADINGS) - 1) else "right")
+        side: Literal["left", "right"] = "left" if number in (0, len(HEADINGS) - 1) else "right"
+        found.add_column(heading.upper(), justify=side, no_wrap=True)
     for number, row in enumerate(rows(outcomes)):
         found.add_row(*row, style="" if number else "dim")
     return found
@@ -174,12 +178,12 @@ def _write(
 ) -> None:
     if out is not None:
         content = json.dumps(_plain(outcomes, demand, notes, lam, startup_s), indent=1)
-        click.echo(content) if str(out) == "-" else out.write_text(content + "\n")
+        click.echo(content) if str(out) == "-" else write_file(out, content + "\n")
     if html is not None:
         from trimtab.web.report import page
 
         about = f"{demand.days:.1f} days, start-up {format_duration(startup_s)}, violations priced at {lam:g}."
-        html.write_text(page(f"Backtest of {demand.name}", about, [section(demand, outcomes, notes)]))
+        write_file(html, page(f"Backtest of {demand.name}", about, [section(demand, outcomes, notes)]))
         click.echo(f"report: {html}", err=True)
 
 

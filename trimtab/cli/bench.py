@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from trimtab.cli.options import durations, prices, words
+from trimtab.cli.options import OUT_FILE, durations, prices, words
+from trimtab.cli.output import write_file
+from trimtab.cli.screen import screen
+from trimtab.cli.workers import workers
 from trimtab.quantity import format_duration
 
 if TYPE_CHECKING:
     from trimtab.series import Series
     from trimtab.tune.bench import Row, Summary
+
+
+SPARE = ("WORST TRACE", "CHURN", "WORST", "WINS")  # what a narrow terminal does without, in this order
 
 
 @click.command(name="bench")
@@ -54,7 +56,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Contenders.",
 )
-@click.option("--json", "out", type=click.Path(dir_okay=False, path_type=Path), help="Write every row to this file.")
+@click.option("--json", "out", type=OUT_FILE, help="Write every row to this file.")
 @click.option("--list", "lists", is_flag=True, help="Print the contenders that are known.")
 @click.option("--thesis", is_flag=True, help="Replay the evaluation of document 003 instead.")
 @click.option("--seeds", type=click.IntRange(2, 1000), default=30, show_default=True, help="Runs of --thesis.")
@@ -85,16 +87,16 @@ def command(
     if traces is None:
         raise click.UsageError("--traces is missing: name a folder of Parquet files with timestamp and value")
     check_names(names)
-    found_traces, console, rows = traces_in(traces, match), Console(stderr=True), list[Row]()
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
+    found_traces, console, rows = traces_in(traces, match), screen(stderr=True), list[Row]()
+    with workers(len(found_traces)) as pool:
         jobs = [pool.submit(_one, name, trace, names, startups_s, lambdas) for name, trace in found_traces]
         for job in track(jobs, "Traces", console=console, transient=True, disable=not console.is_terminal):
             rows += job.result()
     found = summarise(rows)
     if out is not None:
         content = {"summary": [one.plain() for one in found], "rows": [row.plain() for row in rows]}
-        out.write_text(json.dumps(content, indent=1))
-    Console(width=None if sys.stdout.isatty() else 140).print(_table(found))
+        write_file(out, json.dumps(content, indent=1) + "\n")
+    screen().show(_table(found), SPARE)
 
 
 def _thesis(seeds: int, out: Path | None) -> None:
@@ -103,7 +105,7 @@ def _thesis(seeds: int, out: Path | None) -> None:
     found = [replay(*key, seeds) for key in PUBLISHED]
     if out is not None:
         rows = [one._asdict() | {"published": one.published and one.published._asdict()} for one in found]
-        out.write_text(json.dumps({"thesis": rows}, indent=1))
+        write_file(out, json.dumps({"thesis": rows}, indent=1) + "\n")
     table = Table(box=None, pad_edge=False, title="Document 003: predictive against reactive, above zero is better")
     for heading in ("PATTERN", "WINDOWS"):
         table.add_column(heading)
@@ -113,7 +115,7 @@ def _thesis(seeds: int, out: Path | None) -> None:
         ours = (f"{value:+.3f}" for value in (one.mean, one.std, one.z, one.p))
         theirs = (f"{value:+.3f}" for value in one.published) if one.published else ("", "", "", "")
         table.add_row(one.pattern, one.version, *ours, *theirs, f"{one.paired_t:+.2f}", f"{one.paired_p:.3f}")
-    Console(width=None if sys.stdout.isatty() else 140).print(table)
+    screen().show(table)
 
 
 def _one(name: str, trace: Series, names: list[str], startups_s: list[float], lambdas: list[float]) -> list[Row]:
@@ -127,10 +129,10 @@ def _one(name: str, trace: Series, names: list[str], startups_s: list[float], la
 def _table(found: list[Summary]) -> Table:
     table = Table(box=None, pad_edge=False)
     for heading in ("INIT", "LAMBDA", "POLICY"):
-        table.add_column(heading)
+        table.add_column(heading, no_wrap=True)
     for heading in ("J", "95 %", "COST", "VIOLATIONS", "TO DEFAULT", "WINS", "WORST", "CHURN"):
-        table.add_column(heading, justify="right")
-    table.add_column("WORST TRACE")
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("WORST TRACE", no_wrap=True)
     for one in sorted(found, key=lambda one: (one.lam, one.init_s)):
         table.add_row(
             format_duration(one.init_s),

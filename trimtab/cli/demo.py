@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import os
-import sys
 import time
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 import numpy as np
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from trimtab.cli.backtest import COLOURS, PIPED, section
+from trimtab.cli.backtest import COLOURS, section
+from trimtab.cli.options import OUT_FILE
+from trimtab.cli.output import write_file
+from trimtab.cli.screen import Screen, screen
+from trimtab.cli.workers import workers
 
 if TYPE_CHECKING:
     from trimtab.tune.backtest import Outcome
@@ -30,7 +31,7 @@ SHOWN_DAYS = 3
 @click.command(name="demo")
 @click.option(
     "--html",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=OUT_FILE,
     default=Path("trimtab-demo.html"),
     show_default=True,
     help="Where the report is written.",
@@ -39,19 +40,18 @@ def command(html: Path) -> None:
     """See what trimtab does: four simulated workloads over two weeks, tuned on the first, scored on the second."""
     from trimtab.web.report import page
 
-    began, console = time.time(), Console(width=None if sys.stdout.isatty() else PIPED, highlight=False)
+    began, console = time.time(), screen()
     console.print("A simulated shop: four workloads, two weeks. trimtab is tuned on the first week; both are scored")
     console.print("on the second. 1.00 is the clairvoyant optimum of replicas; a violated pod-minute costs 32.\n")
     results = _play_all()
-    console.print(_table(results))
+    console.show(_table(results), ("HOW", "POD HOURS", "CHURN/DAY"))
     console.print(f"\n{_headline(results)}\n")
     _plot(console, results)
     console.print("\nWhy, in its own words:")
     for line in _told(results):
         console.print(f"  {line}", soft_wrap=True)
-    html.parent.mkdir(parents=True, exist_ok=True)
     sections = [section(_second_week(one), _both(one), [one.how, *one.decisions]) for one in results]
-    html.write_text(page("trimtab demo", "The second week of a simulated shop.", sections))
+    write_file(html, page("trimtab demo", "The second week of a simulated shop.", sections))
     console.print(f"\nreport: {html.resolve()}  ({time.time() - began:.0f} s)")
 
 
@@ -60,10 +60,10 @@ def _play_all() -> list[Result]:
 
     workloads = shop()
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    console = Console(stderr=True)
+    console = screen(stderr=True)
     found: dict[str, Result] = {}
     with (
-        ProcessPoolExecutor(min(os.cpu_count() or 1, len(workloads))) as pool,
+        workers(len(workloads)) as pool,
         Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress,
     ):
         task = progress.add_task("Simulating", total=len(workloads))
@@ -88,7 +88,9 @@ def _both(one: Result) -> list[Outcome]:
 def _table(results: list[Result]) -> Table:
     table = Table(box=None, pad_edge=False)
     for number, heading in enumerate(HEADINGS):
-        table.add_column(heading.upper(), justify="left" if number in (0, 1, len(HEADINGS) - 1) else "right")
+        table.add_column(
+            heading.upper(), justify="left" if number in (0, 1, len(HEADINGS) - 1) else "right", no_wrap=True
+        )
     for one in results:
         table.add_row(one.workload.name, *_cells(one.default), one.workload.about, style="dim")
         table.add_row("", *_cells(one.ours), one.how)
@@ -119,7 +121,7 @@ def _headline(results: list[Result]) -> str:
     )
 
 
-def _plot(console: Console, results: list[Result]) -> None:
+def _plot(console: Screen, results: list[Result]) -> None:
     """The workload that gained most, for a few days."""
     from trimtab.cli.plot import Line, plot
     from trimtab.sim.protocol import DAY_STEPS
@@ -132,7 +134,7 @@ def _plot(console: Console, results: list[Result]) -> None:
         for one, colour in zip(_both(most), COLOURS, strict=False)
     ]
     console.print(f"{most.workload.name}, replicas over {SHOWN_DAYS} days:")
-    console.print(plot(lines, "day 8", f"day {7 + SHOWN_DAYS}"))
+    console.print(plot(lines, "day 8", f"day {7 + SHOWN_DAYS}", console.plot_width))
 
 
 def _told(results: list[Result]) -> list[str]:

@@ -6,9 +6,10 @@ from datetime import UTC, datetime
 
 import click
 import msgspec
-from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
+from trimtab.cli.screen import screen
 from trimtab.core.explain import missing_text, sentence, table
 from trimtab.core.model import Missing, PodSamples, Samples
 from trimtab.errors import InvalidInput, NotEnoughData
@@ -49,9 +50,9 @@ def _find(journal: Journal, namespace: str, name: str, until: float | None) -> A
 
 
 def _print(act: Act) -> None:
-    console = Console()
+    console = screen()
     at = datetime.fromtimestamp(act.seen.at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    console.print(f"[bold]{act.name}[/bold] at {at}: {act.outcome}")
+    console.print(Text.assemble((str(act.name), "bold"), f" at {at}: {act.outcome}"))
     console.print(sentence(act.policy, act.seen, act.memory, act.decision))
     console.print(f"\nSeen: {act.seen.spec_replicas} replicas, {len(act.seen.pods)} pods")
     for signal, sample in zip(act.policy.signals, act.seen.samples, strict=False):

@@ -5,15 +5,20 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 from msgspec.structs import replace
 
-from trimtab.errors import InvalidInput, NotEnoughData
+from trimtab.cli.options import Finite
+from trimtab.errors import InvalidInput, InvalidObject, NotEnoughData
 from trimtab.policy import Policy
 from trimtab.series import Frame
 from trimtab.tune.demand import Demand, demand_of
+
+if TYPE_CHECKING:
+    from trimtab.kinds.yaml import Document
 
 GENERATE = "generate:"
 PROMETHEUS_STEP_S, PROMETHEUS_DAYS = 60.0, 14.0
@@ -31,7 +36,7 @@ def load_options(command: Callable[..., Any]) -> Callable[..., Any]:
             help="FILE.csv, FILE.parquet, a Prometheus query, or generate:SHAPE[,days=14,peak=30,seed=1].",
         ),
         click.option("--series", default="", help="Which series of the file or query."),
-        click.option("--days", type=click.FloatRange(0.05), help="Only the last so many days."),
+        click.option("--days", type=Finite(0.05), help="Only the last so many days."),
         click.option("--prometheus", "url", envvar="PROMETHEUS_URL", help="Where queries are asked."),
         click.option("--prometheus-token-file", "token_file", envvar="PROMETHEUS_TOKEN_FILE", default=""),
     )
@@ -57,7 +62,7 @@ def read_load(where: Where) -> Demand:
         from trimtab.sim.generate import generate, parse_shape
 
         shape = parse_shape(source.removeprefix(GENERATE))
-        return Demand(source, generate(shape), 0.0)
+        return Demand(source, generate(shape), 0.0).last(where.days)
     if source.endswith(".csv"):
         from trimtab.history.csv import read_csv
 
@@ -103,37 +108,54 @@ class Subject(NamedTuple):
 
 
 def read_subjects(paths: tuple[str, ...], start: float, seconds: float) -> list[Subject]:
-    """Every policy of these files, schedules laid out over the whole time."""
+    """Every policy of these files, schedules laid out over the whole time; other objects are left out."""
     from trimtab.kinds.yaml import load
 
-    found = []
-    for path in paths:
-        for document in load(path):
-            if document.error is not None:
-                error = document.error
-                raise InvalidInput(
-                    f"{document.file}:{document.line}: {error.path}".rstrip(": "), error.value, error.fix
-                )
-            found.append(_subject(document.value, document.file, start, seconds))
+    found = [
+        (document, subject)
+        for path in paths
+        for document in load(path)
+        if (subject := _subject_of(document, start, seconds)) is not None
+    ]
     if not found:
-        raise InvalidInput("-f", ", ".join(paths), "there is no policy in it")
-    names = [one.name for one in found]
+        raise InvalidInput("-f", ", ".join(paths), "there is no autoscaler in it")
+    names, files = [one.name for _, one in found], [Path(document.file).stem for document, _ in found]
+    marks = files if len(set(files)) == len(files) else [str(number) for number in range(1, len(files) + 1)]
     return [
-        one if names.count(one.name) == 1 else one._replace(name=f"{one.name} ({number})")
-        for number, one in enumerate(found, start=1)
+        one if names.count(one.name) == 1 else one._replace(name=f"{one.name} ({mark})")
+        for (_, one), mark in zip(found, marks, strict=True)
     ]
 
 
-def _subject(manifest: dict[str, Any], file: str, start: float, seconds: float) -> Subject:
-    from trimtab.kinds import CustomHpa, Scaler, read
+def _subject_of(document: Document, start: float, seconds: float) -> Subject | None:
+    """The policy of a document, or nothing where it is another object; what is wrong is said with file and line."""
+    try:
+        if document.error is not None:
+            raise document.error
+        if not isinstance(document.value, dict):
+            raise InvalidInput("document", document.value, "write a manifest: apiVersion, kind, metadata, spec")
+        return _subject(document.value, document.file, start, seconds)
+    except InvalidInput as error:
+        first = error.problems[0] if isinstance(error, InvalidObject) else error
+        line = document.line if document.error else document.line_of(first.path)
+        where = f"{document.file}:{line}"
+        if isinstance(error, InvalidObject):
+            raise InvalidObject(f"{where}: {error.what}", error.problems) from None
+        raise InvalidInput(f"{where}: {error.path}".rstrip(": "), error.value, error.fix) from None
+
+
+def _subject(manifest: dict[str, Any], file: str, start: float, seconds: float) -> Subject | None:
+    from trimtab.kinds import KINDS, CustomHpa, Scaler, misspelt, read
 
     kind: Scaler | CustomHpa
     if "kind" not in manifest and "prometheus" in manifest:
         kind, name = CustomHpa.from_values(manifest), f"custom-hpa {file}"
+    elif "kind" in manifest and not misspelt(manifest) and manifest["kind"] not in {known for _, known in KINDS}:
+        return None
     else:
         checked = read(manifest)
         if not isinstance(checked, Scaler):
-            raise InvalidInput(file, manifest.get("kind"), "this kind decides nothing; give an Autoscaler or an HPA")
+            raise InvalidInput("kind", manifest.get("kind"), "this kind decides nothing; give an Autoscaler or an HPA")
         kind, name = checked, str(manifest["metadata"]["name"])
     return Subject(name, _over_all_time(kind.to_policy, start, seconds), manifest)
 

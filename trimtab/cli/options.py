@@ -1,8 +1,11 @@
-"""Option types that several commands share: lists separated by commas, durations, the price of violations."""
+"""Option types that several commands share: numbers, lists, durations, the price of violations, files to write."""
 
 from __future__ import annotations
 
+import os
 from math import isfinite
+from pathlib import Path
+from typing import Any
 
 import click
 
@@ -10,6 +13,33 @@ from trimtab.errors import InvalidInput
 from trimtab.quantity import parse_duration
 
 OBJECTIVES = {"savings": 8.0, "balanced": 32.0, "reliability": 128.0}
+
+
+HIGHEST_PRICE = 1e6  # a violated pod-minute worth two years of a pod: more cannot be meant
+
+
+class Finite(click.FloatRange):
+    """A number in a range; `nan` and `inf` compare with nothing and would slip through."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number: float = super().convert(value, param, ctx)
+        return number if isfinite(number) else self.fail(f"{value!r} is not a number to count with.", param, ctx)
+
+
+class OutFile(click.Path):
+    """A file that will be written: what cannot be is said before the work, not after it."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        path = Path(str(super().convert(value, param, ctx)))
+        if str(path) == "-" and not self.allow_dash:
+            self.fail("the standard output is taken; name a file.", param, ctx)
+        if str(path) != "-" and not os.access(path if path.exists() else path.parent, os.W_OK):
+            self.fail(f"{str(path)!r}: name a file in a folder that is there and may be written to.", param, ctx)
+        return path
+
+
+OUT_FILE = OutFile(dir_okay=False)
+OUT_FILE_OR_DASH = OutFile(dir_okay=False, allow_dash=True)
 
 
 def words(text: str) -> list[str]:
@@ -41,6 +71,8 @@ def price(text: str) -> float:
         raise click.BadParameter(f"{text!r} is not a number") from None
     if not (isfinite(number) and number > 0):
         raise click.BadParameter(f"{text!r} must be positive")
+    if number > HIGHEST_PRICE:
+        raise click.BadParameter(f"{text!r} is more than {HIGHEST_PRICE:g}")
     return number
 
 
@@ -51,4 +83,7 @@ def prices(text: str) -> list[float]:
 
 def objective(text: str) -> float:
     """savings, balanced, reliability, or what one violated pod-minute of load is worth in pod-minutes"""
-    return OBJECTIVES[text] if text in OBJECTIVES else price(text)
+    try:
+        return OBJECTIVES[text] if text in OBJECTIVES else price(text)
+    except click.BadParameter as error:
+        raise click.BadParameter(f"{error.message}; write {', '.join(OBJECTIVES)} or a number") from None

@@ -1,13 +1,34 @@
-"""How commands print: `-o`, YAML without anchors, JSON as one value."""
+"""How commands print: `-o`, YAML without anchors, JSON as one value, files whole or not at all."""
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
 import yaml
+
+from trimtab.errors import InvalidInput
+
+
+def write_file(path: Path, text: str) -> None:
+    """The whole text or nothing: a reader never finds half a file, and a run that fails leaves the old one."""
+    try:
+        if path.exists() and not path.is_file():  # a pipe or a device cannot be replaced
+            path.write_text(text, encoding="utf-8")
+            return
+        draft = path.with_name(f".{path.name}.{os.getpid()}")
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(path.resolve())
+    except OSError as error:
+        raise unwritable(path, error.strerror or str(error)) from None
+
+
+def unwritable(path: Path, why: str) -> InvalidInput:
+    return InvalidInput(str(path), why, "name a file in a folder that is there and may be written to")
 
 
 class Plain(yaml.CSafeDumper):

@@ -8,11 +8,12 @@ import sys
 from typing import get_args
 
 import click
-from rich.console import Console
 
+from trimtab.cli.options import Finite
 from trimtab.cli.output import dump, output_option, to_yaml
-from trimtab.cli.recommend_ask import Ask, Gathered, gather
+from trimtab.cli.recommend_ask import MOST_REPLICAS, Ask, Gathered, gather
 from trimtab.cli.recommend_table import explained, table
+from trimtab.cli.screen import screen
 from trimtab.core.advise import Recommendation
 from trimtab.errors import InvalidInput, InvalidObject
 from trimtab.kinds.config_keys import TIMEZONE, config_problems, settings_of
@@ -23,7 +24,6 @@ from trimtab.policy import Advice, Inspection
 from trimtab.web.recommend_report import page
 
 TYPES = {"hpa": Advice.HPA, "resource": Advice.RESOURCE, "replicas": Advice.REPLICAS}
-PIPED = 160  # columns where nobody looks: lines are not cut for a terminal
 EXPLAINED = 3  # up to so many workloads are explained without being asked to
 
 
@@ -50,7 +50,7 @@ EXPLAINED = 3  # up to so many workloads are explained without being asked to
 )
 @click.option("--memory-history", "memory_file", help="With --history: the same of bytes used, for requests.")
 @click.option("-f", "--filename", help="With --history: the workloads' manifests, for replicas and requests.")
-@click.option("--replicas", type=click.IntRange(0), help="With --history and no manifest: how many run.")
+@click.option("--replicas", type=click.IntRange(0, MOST_REPLICAS), help="With --history and no manifest: how many run.")
 @click.option("--cpu-request", help="With --history and no manifest: cores each pod requests, such as 500m.")
 @click.option("--memory-request", help="With --history and no manifest: memory each pod requests.")
 @click.option(
@@ -61,9 +61,9 @@ EXPLAINED = 3  # up to so many workloads are explained without being asked to
 @output_option("table", "json", "yaml", "html")
 @click.option("--as", "shape", type=click.Choice(get_args(Shape)), help="Write manifests to apply or commit.")
 @click.option("--explain", is_flag=True, help="A plot and the reasons for every workload.")
-@click.option("--cpu-price", type=click.FloatRange(0), default=0.0, help="Of one core for an hour.")
-@click.option("--memory-price", type=click.FloatRange(0), default=0.0, help="Of one GiB for an hour.")
-@click.option("--fail-over", type=click.FloatRange(0), metavar="CORES", help="Exit with 1 when more could be saved.")
+@click.option("--cpu-price", type=Finite(0), default=0.0, help="Of one core for an hour.")
+@click.option("--memory-price", type=Finite(0), default=0.0, help="Of one GiB for an hour.")
+@click.option("--fail-over", type=Finite(0), metavar="CORES", help="Exit with 1 when more could be saved.")
 def command(
     workloads: tuple[str, ...],
     namespaces: tuple[str, ...],
@@ -120,10 +120,10 @@ def command(
         cpu_request=cpu_request,
         memory_request=memory_request,
     )
-    quiet = Console(stderr=True)
+    quiet = screen(stderr=True)
     found = asyncio.run(gather(ask, rules, quiet))
     for note in found.notes:
-        quiet.print(note, style="yellow", highlight=False, markup=False)
+        quiet.print(note, style="yellow")
     ranked = rank(found.outcomes, Prices(cpu_price, memory_price))
     show(ranked, rules, found, output, shape, explain or len(ranked) <= EXPLAINED)
     if fail_over is not None and total_saved_cores(ranked) > fail_over:
@@ -150,13 +150,16 @@ def show(
     ranked: list[Ranked], rules: Inspection, found: Gathered, output: str, shape: Shape | None, explain: bool
 ) -> None:
     if shape is not None:
-        dump(_manifests(ranked, rules, shape), "json" if output == "json" else "yaml")
+        made = _manifests(ranked, rules, shape)
+        if not made:
+            click.echo("no manifest: nothing is recommended; -o table says why", err=True)
+        dump(made, "json" if output == "json" else "yaml")
     elif output == "table":
-        console = Console() if sys.stdout.isatty() else Console(width=PIPED)
-        console.print(table(ranked, rules))
+        console = screen()
+        console.show(table(ranked, rules), ("NAMESPACE", "KIND"))
         if explain:
             for one in ranked:
-                console.print(explained(one, rules), highlight=False, soft_wrap=True)
+                console.print(explained(one, rules, console.plot_width), soft_wrap=True)
     else:
         reports = [plain(rules, one) for one in ranked]
         click.echo(_written(reports, rules, found, output), nl=False)

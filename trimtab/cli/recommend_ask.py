@@ -36,6 +36,7 @@ from trimtab.wire.prometheus import Prometheus
 from trimtab.wire.resources import DEPLOYMENTS, KNOWN, Resource
 
 TIMEOUT_S = 120.0  # a page of a week is a lot of work for a small Prometheus
+MOST_REPLICAS = 100_000  # more pods than a cluster of Kubernetes holds
 FULL = {"deploy": "deployment", "sts": "statefulset", "ds": "daemonset"}
 
 
@@ -207,10 +208,17 @@ def _described(ask: Ask, frame: Frame, at: float) -> list[Target]:
 
 def _assumed(ask: Ask, row: str) -> Target:
     namespace, kind, name = row.split("/") if "/" in row else ("default", "Deployment", row)
-    memory = parse_quantity(ask.memory_request, "--memory-request") if ask.memory_request else None
-    size = Size(cpu_cores=parse_quantity(ask.cpu_request or 0, "--cpu-request"), memory_bytes=memory)
+    memory = _above_zero(ask.memory_request, "--memory-request") if ask.memory_request else None
+    size = Size(cpu_cores=_above_zero(ask.cpu_request or "", "--cpu-request"), memory_bytes=memory)
     resource = next((one for one in KNOWN.values() if one.kind == kind), DEPLOYMENTS)
     return Target(resource.api_version, kind, namespace, name, ask.replicas or 0, {"app": size}, ())
+
+
+def _above_zero(text: str, option: str) -> float:
+    value = parse_quantity(text, option)
+    if value <= 0:
+        raise InvalidInput(option, text, "write a quantity above zero")
+    return value
 
 
 def _running(target: Target, frame: Frame, row: str, at: float) -> tuple[Pod, ...]:
@@ -234,16 +242,19 @@ def _manifests(path: str) -> list[Target]:
         document = one.value if isinstance(one.value, dict) else {}
         resource = KNOWN.get((str(document.get("apiVersion")), str(document.get("kind"))))
         if resource is not None and document.get("kind") in ("Deployment", "StatefulSet", "DaemonSet"):
-            found.append(_target(resource, document, path))
+            found.append(_target(resource, document, f"{one.file}:{one.line}"))
     if not found:
         raise InvalidInput("--filename", path, "it holds no Deployment, StatefulSet or DaemonSet")
     return found
 
 
-def _target(resource: Resource, document: dict[str, Any], path: str) -> Target:
+def _target(resource: Resource, document: dict[str, Any], where: str) -> Target:
     try:
-        item = msgspec.convert(document, Workload, strict=False)
+        target = target_of(resource, msgspec.convert(document, Workload, strict=False), (), (), 0.0)
     except msgspec.ValidationError as error:
-        raise InvalidInput(path, document.get("metadata", {}).get("name"), str(error)) from None
-    target = target_of(resource, item, (), (), 0.0)
+        raise InvalidInput(where, document["kind"], str(error)) from None
+    except InvalidInput as error:  # a quantity, which does not know where it stands
+        raise InvalidInput(f"{where} {error.path}".strip(), error.value, error.fix) from None
+    if not 0 <= target.replicas <= MOST_REPLICAS:
+        raise InvalidInput(f"{where} spec.replicas", target.replicas, f"write a number from 0 to {MOST_REPLICAS}")
     return replace(target, namespace=target.namespace or "default")

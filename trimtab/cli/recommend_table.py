@@ -84,12 +84,12 @@ def _why(one: Ranked) -> str:
     return f"{said}, Predictable" if found.predictable else said
 
 
-def explained(one: Ranked, rules: Inspection) -> RenderableType:
+def explained(one: Ranked, rules: Inspection, width: int) -> RenderableType:
     """The plot of a week with what was concluded from it."""
     target, result = one.outcome.target, one.outcome.result
     parts: list[RenderableType] = [Text(f"\n{target.kind} {target.namespace}/{target.name}", style="bold")]
     if any(map(isfinite, one.outcome.usage)):
-        parts.append(_plot(one))
+        parts.append(_plot(one, width))
     if isinstance(result, Recommendation):
         parts += [Text(f"  · {said}") for said in because(rules, result)]
     elif isinstance(result, Findings):
@@ -99,7 +99,7 @@ def explained(one: Ranked, rules: Inspection) -> RenderableType:
     return Group(*parts)
 
 
-def _plot(one: Ranked) -> Text:
+def _plot(one: Ranked, width: int) -> Text:
     """The past week, the forecast of the coming one over it, and what minReplicas carry at the target."""
     usage = np.array(one.outcome.usage)
     known = np.isfinite(usage)
@@ -112,4 +112,4 @@ def _plot(one: Ranked) -> Text:
         each = (found.evidence.pod_request_cores or 0.0) * found.target_percent / 100
         lines.append(Line("minReplicas at target", np.full(len(usage), found.min_replicas * each), "green"))
     days = f"{len(usage) / 24:.0f} days"
-    return plot(lines, f"{days} ago", "now", height=HIGH)
+    return plot(lines, f"{days} ago", "now", width, height=HIGH)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
 from rich.progress import Progress
 
 from trimtab.cli.load_source import Where, load_options, read_load, read_subjects
-from trimtab.cli.options import duration, objective
+from trimtab.cli.options import Finite, duration, objective
 from trimtab.cli.output import output_option, to_yaml
+from trimtab.cli.screen import screen
 
 if TYPE_CHECKING:
     from trimtab.sim.score import Score
@@ -20,13 +19,15 @@ if TYPE_CHECKING:
 
 
 @click.command(name="tune")
-@click.option("-f", "--filename", required=True, help="The manifest of one policy.")
+@click.option("-f", "--filename", "files", required=True, multiple=True, help="The manifest of one policy.")
 @load_options
 @click.option("--startup", type=duration, default="2m", show_default=True, help="From a pod's creation to serving.")
-@click.option("--pod-capacity", type=click.FloatRange(0, min_open=True), help="Load one pod carries at 100 %.")
+@click.option("--pod-capacity", type=Finite(0, min_open=True), help="Load one pod carries at 100 %.")
 @click.option("--objective", "lam", type=objective, default="balanced", show_default=True, help=objective.__doc__)
 @output_option("yaml", "json")
-def command(filename: str, startup: float, pod_capacity: float | None, lam: float, output: str, **where: Any) -> None:
+def command(
+    files: tuple[str, ...], startup: float, pod_capacity: float | None, lam: float, output: str, **where: Any
+) -> None:
     """Retune a policy by backtest: target, tolerance and stabilisation, 135 settings on every day of its history.
 
     The present settings stay unless others are 2 % better, newer days weighing more. Prints the manifest to apply.
@@ -42,14 +43,14 @@ def command(filename: str, startup: float, pod_capacity: float | None, lam: floa
     from trimtab.tune.tuner import tune
 
     demand = read_load(Where(**where))
-    subjects = read_subjects((filename,), demand.start, demand.days * 86400)
+    subjects = read_subjects(files, demand.start, demand.days * 86400)
     if len(subjects) != 1:
-        raise click.UsageError(f"{filename} holds {len(subjects)} policies; give one")
+        raise click.UsageError(f"{', '.join(files)} holds {len(subjects)} policies; give one")
     (subject,) = subjects
     capacity, note = capacity_of(subject.policy, pod_capacity)
     check_unit(demand, capacity, where["source"])
     world = World(startup_s=startup, pod_capacity=capacity, pod_cores=capacity)
-    console = Console(stderr=True)
+    console = screen(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("Candidates", total=len(settings()))
         found = tune(subject.policy, demand, world, lam, lambda: progress.advance(task))
@@ -60,8 +61,8 @@ def command(filename: str, startup: float, pod_capacity: float | None, lam: floa
     if output == "json":
         click.echo(json.dumps(_plain(found, manifest, notes, lam), indent=1))
     else:
-        sys.stdout.write("".join(f"# {line}\n" for line in evidence(found, demand.name, notes, lam)))
-        click.echo(to_yaml(manifest), nl=False)
+        comments = "".join(f"# {line}\n" for line in evidence(found, demand.name, notes, lam))
+        click.echo(comments + to_yaml(manifest), nl=False)
 
 
 def evidence(found: Tuned, name: str, notes: list[str], lam: float) -> list[str]:

@@ -6,6 +6,7 @@ load(t) = peak x season(t) x level(t) x (1 + noise) + bursts, never below zero.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from math import isfinite
 
 import numpy as np
 
@@ -78,11 +79,18 @@ def parse_shape(text: str) -> Shape:
         key, _, value = change.partition("=")
         if key not in kinds:
             raise InvalidInput("generate", change, f"known are {', '.join(f'{one}=' for one in kinds)}")
-        try:
-            changed[key] = kinds[key](value)
-        except ValueError:
-            raise InvalidInput("generate", change, "write a number after the =") from None
+        changed[key] = _number(change, value, kinds[key])
     shape = replace(SHAPES[name], **changed)  # type: ignore[arg-type]
     if not 1 <= shape.days <= 400 or shape.peak <= 0:
         raise InvalidInput("generate", text, "give 1 to 400 days and a peak above zero")
     return shape
+
+
+def _number(change: str, value: str, kind: type[float]) -> float:
+    try:
+        number = kind(value)
+    except ValueError:
+        number = -1
+    if not (isfinite(number) and number >= 0):
+        raise InvalidInput("generate", change, f"write a {'whole ' * (kind is int)}number from 0 on after the =")
+    return number

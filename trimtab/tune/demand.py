@@ -28,6 +28,11 @@ class Demand(NamedTuple):
     def days(self) -> float:
         return len(self.values) * STEP_S / 86400
 
+    def last(self, days: float | None) -> Demand:
+        """Its end, where so many days are wanted."""
+        first = max(0, len(self.values) - round(days * 86400 / STEP_S)) if days is not None else 0
+        return self._replace(values=self.values[first:], start=self.start + first * STEP_S)
+
 
 def demand_of(frame: Frame, where: str, series: str = "", days: float | None = None) -> Demand:
     """One series of a frame, held from sample to sample; holes repeat the last value and are told."""

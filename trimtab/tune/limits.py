@@ -15,7 +15,9 @@ from trimtab.tune.backtest import Outcome
 
 FIGURES = ("cost", "violations", "churn", "j", "regret", "worst", "under", "over", "slack", "oom", "podHours")
 PERCENT = ("violations", "worst", "under", "over", "slack", "oom")  # these are percent already
-_LIMIT = re.compile(r"\s*(\w+)\s*(>=|<=|>|<)\s*([+-]?)(\d+\.?\d*|\.\d+)\s*(%?)\s*")
+_ALSO = {"churn/day": "churn", "pod hours": "podHours", "worst hour": "worst"}  # as the table heads them
+_KNOWN = {name.lower(): name for name in FIGURES} | _ALSO
+_LIMIT = re.compile(r"\s*([\w/ ]*\w)\s*(>=|<=|>|<)\s*([+-]?)(\d+\.?\d*|\.\d+)\s*(%?)\s*")
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
     ">": operator.gt,
     ">=": operator.ge,
@@ -34,10 +36,11 @@ class Limit(NamedTuple):
 
 def parse_limit(text: str) -> Limit:
     match = _LIMIT.fullmatch(text)
-    if match is None or match[1] not in FIGURES:
+    if match is None or match[1].lower() not in _KNOWN:
         known = ", ".join(FIGURES)
         raise InvalidInput("--fail-if", text, f"write FIGURE > VALUE, such as 'violations > 1%'; figures are {known}")
-    figure, compare, sign, number, percent = match.groups()
+    word, compare, sign, number, percent = match.groups()
+    figure = _KNOWN[word.lower()]
     value = float(f"{sign}{number}")
     if sign and not percent:
         raise InvalidInput("--fail-if", text, "a value with a sign is a difference to the first policy: write it in %")
