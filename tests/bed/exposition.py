@@ -22,7 +22,7 @@ def kubelet(world: World, node: str) -> str:
         f"node_memory_working_set_bytes {sum(pod.memory_bytes for pod in pods) or 1:.0f} {at_ms}",
     ]
     for pod in pods:
-        if world.script(pod.workload).fault != "unmeasured":
+        if pod.measured and world.script(pod.workload).fault != "unmeasured":
             lines += [f"{name}{labels} {value} {at_ms}" for name, labels, value in _containers(pod)]
     return "\n".join(lines) + "\n"
 
@@ -85,7 +85,7 @@ def custom_pods(world: World, namespace: str, metric: str, selector: dict[str, s
         _custom_value(world, "Pod", namespace, pod.name, metric, pod.rate)
         for pod in world.pods.values()
         if pod.namespace == namespace and pod.running and selector.items() <= pod.labels.items()
-        if world.script(pod.workload).fault is None
+        if pod.measured and world.script(pod.workload).fault is None
     ]
     return {"kind": "MetricValueList", "apiVersion": CUSTOM, "metadata": {}, "items": items}
 

@@ -11,7 +11,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
-ANNOTATION = "bed.trimtab.dev/load"
+ANNOTATION, FATE = "bed.trimtab.dev/load", "bed.trimtab.dev/fate"
 IDLE_MEMORY_BYTES = 16 * 2**20  # metrics-server drops a container whose memory or CPU counter is zero
 FAULTS = (None, "nan", "silent", "unmeasured")
 
@@ -82,6 +82,7 @@ class Pod:
     ready: bool
     started_at: float
     cpu_limit: float
+    measured: bool = True  # it works unseen with the fate Unmeasured
     cpu_seconds: float = 0.001
     cores: float = 0.0
     memory_bytes: float = IDLE_MEMORY_BYTES
@@ -163,6 +164,7 @@ def _pod(raw: dict[str, Any], started_at: float) -> Pod:
         ready=conditions.get("Ready") == "True",
         started_at=started_at,
         cpu_limit=_cpu_limit(status),
+        measured=meta.get("annotations", {}).get(FATE) != "Unmeasured",
     )
 
 

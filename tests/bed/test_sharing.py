@@ -103,6 +103,13 @@ def test_faults_hide_what_they_should() -> None:
     assert "container_cpu" not in unmeasured and "node_cpu" in unmeasured
 
 
+def test_a_single_pod_can_be_unmeasured_and_works_on() -> None:
+    world = world_of(raw_pod("a"), raw_pod("b", fate="Unmeasured"), cores=1, rate=10)
+    kubelet, adapter = exposition.kubelet(world, "node-0"), exposition.custom_pods(world, "shop", "rate", {})
+    assert 'pod="a"' in kubelet and 'pod="b"' not in kubelet
+    assert [(one["describedObject"]["name"], one["value"]) for one in adapter["items"]] == [("a", "5000m")]
+
+
 def test_the_first_container_works_and_the_others_idle() -> None:
     text = exposition.kubelet(world_of(raw_pod("a"), memory_bytes=2**30), "node-0")
     memory = [line for line in text.splitlines() if line.startswith("container_memory")]
