@@ -61,3 +61,22 @@ def test_errors_are_sentences(error: Exception, said: str, monkeypatch: pytest.M
     assert result.exit_code == 2
     assert said in result.stderr
     assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize(
+    "option, said",
+    [
+        ("--tick=0s", "--tick: '0s': write a duration above zero"),
+        ("--scrape-interval=0s", "--scrape-interval: '0s': write a duration above zero"),
+        ("--usage-half-life=0s", "--usage-half-life: '0s': write a duration above zero"),
+        ("--lease=15s/10s/0s", "--lease: '0s': write a duration above zero"),
+        ("--api-qps=nan", "'nan' is not a number to count with"),
+        ("--api-qps=-1", "not in the range"),
+        ("--api-burst=0", "not in the range"),
+        ("--prometheus=prom:9090", "prometheus: 'prom:9090': write its whole address: http://prom:9090"),
+    ],
+)
+def test_an_operator_that_could_never_work_does_not_start(option: str, said: str) -> None:
+    result = CliRunner().invoke(main, ["run", "--kubeconfig", "/no/such/file", option])
+    assert result.exit_code == 2
+    assert said in result.stderr

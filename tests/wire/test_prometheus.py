@@ -100,7 +100,12 @@ def error(status: int, kind: str, text: str) -> web.Response:
             "address of",
             id="login redirect",
         ),
-        pytest.param(web.Response(text="<html>Grafana</html>"), MetricsUnavailable, "Grafana", id="HTML with 200"),
+        pytest.param(
+            web.Response(text="<html>Grafana</html>"),
+            MetricsUnavailable,
+            "Grafana</html>: is this the address",
+            id="HTML with 200",
+        ),
         pytest.param(web.Response(status=502, body=b""), MetricsUnavailable, "502", id="502"),
     ],
 )

@@ -7,6 +7,7 @@ import logging
 
 import click
 
+from trimtab.cli.options import Finite
 from trimtab.core.usage.settings import Settings as UsageSettings
 from trimtab.errors import InvalidInput
 from trimtab.live.operator import Operator, Settings
@@ -51,8 +52,14 @@ from trimtab.wire.kubeconfig import connect
 )
 @click.option("--least-cpu", default="10m", show_default=True, help="The least CPU that a pod is sized to.")
 @click.option("--least-memory", default="32Mi", show_default=True, help="The least memory; VPA has 25m and 250Mi.")
-@click.option("--api-qps", default=50.0, show_default=True, help="Requests a second to the API server.")
-@click.option("--api-burst", default=100.0, show_default=True, help="Requests to it at once.")
+@click.option(
+    "--api-qps",
+    type=Finite(0, min_open=True),
+    default=50.0,
+    show_default=True,
+    help="Requests a second to the API server.",
+)
+@click.option("--api-burst", type=Finite(1), default=100.0, show_default=True, help="Requests to it at once.")
 @click.option(
     "--log-level", default="info", type=click.Choice(["debug", "info", "warning", "error"]), show_default=True
 )
@@ -91,7 +98,7 @@ def command(
     """Keep every Autoscaler, EffectiveHorizontalPodAutoscaler, Hvpa and predictive HPA at its right size."""
     logging.basicConfig(level=log_level.upper(), format="%(asctime)s %(levelname)-7s %(name)s: %(message)s")
     settings = Settings(
-        tick_s=parse_duration(tick, "--tick"),
+        tick_s=_above_zero(tick, "--tick"),
         namespace=namespace,
         shadow=shadow,
         journal=journal,
@@ -100,13 +107,13 @@ def command(
         lease_s=_lease(lease),
         api_per_s=api_qps,
         api_burst=api_burst,
-        scrape_s=parse_duration(scrape_interval, "--scrape-interval"),
+        scrape_s=_above_zero(scrape_interval, "--scrape-interval"),
         breaker_s=parse_duration(breaker_window, "--breaker-window"),
-        usage_every_s=parse_duration(usage_every, "--usage-every"),
-        checkpoint_s=parse_duration(usage_checkpoint, "--usage-checkpoint"),
+        usage_every_s=_above_zero(usage_every, "--usage-every"),
+        checkpoint_s=_above_zero(usage_checkpoint, "--usage-checkpoint"),
         usage=UsageSettings(
-            half_life_s=parse_duration(usage_half_life, "--usage-half-life"),
-            memory_window_s=parse_duration(memory_window, "--memory-window"),
+            half_life_s=_above_zero(usage_half_life, "--usage-half-life"),
+            memory_window_s=_above_zero(memory_window, "--memory-window"),
         ),
         prudence=Prudence(
             parse_duration(grow_after, "--grow-after"),
@@ -136,11 +143,18 @@ async def _run(kubeconfig: str | None, context: str | None, prometheus: Access |
     await Operator(connect(context, kubeconfig), prometheus, settings).run()
 
 
+def _above_zero(text: str, option: str) -> float:
+    """Nothing can be done every 0 seconds."""
+    if (found := parse_duration(text, option)) <= 0:
+        raise InvalidInput(option, text, "write a duration above zero")
+    return found
+
+
 def _lease(text: str) -> tuple[float, float, float]:
     parts = text.split("/")
     if len(parts) != 3:
         raise InvalidInput("--lease", text, "write duration/renew deadline/retry, such as 15s/10s/2s")
-    duration, renew, retry = (parse_duration(part, "--lease") for part in parts)
+    duration, renew, retry = (_above_zero(part, "--lease") for part in parts)
     return duration, renew, retry
 
 

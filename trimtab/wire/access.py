@@ -144,6 +144,8 @@ def prometheus_access(
         identity = Fixed(Credential(bearer(token)))
     elif username:
         identity = Fixed(Credential(basic(username, password)))
+    if "://" not in url:
+        raise InvalidInput("prometheus", url, f"write its whole address: http://{url} or https://{url}")
     trust = Trust(ca_pem=_read(ca_file, "prometheus CA file") if ca_file else "", insecure=insecure)
     return Access(url.rstrip("/"), identity, trust, headers=headers or {})
 

@@ -157,9 +157,10 @@ class Prometheus:
         here = f"{self.access.url}: {answer.status} {said or answer.reason}"
         if answer.status in (401, 403):
             return Refused(f"{here}: check the user, token or headers configured for Prometheus", answer.status)
+        whose = "is this the address of Prometheus? (Mimir's ends with /prometheus)"
         if answer.status in (301, 302, 303, 307, 308, 404):
-            return Refused(f"{here}: is this the address of Prometheus? (Mimir's ends with /prometheus)", answer.status)
-        return MetricsUnavailable(here)
+            return Refused(f"{here}: {whose}", answer.status)
+        return MetricsUnavailable(f"{here}: {whose}" if answer.status == 200 else here)
 
     def _sample(self, item: VectorItem, expression: str) -> Sample:
         if item.value is None:
