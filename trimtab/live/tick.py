@@ -83,7 +83,7 @@ class Ticker:
         await self._watch_usage([view for view in views if view.subject.policy.vertical], at)
         pairs, room = list(zip(views, samples, strict=True)), Room(self.world)
         cases = await self.guard.each(
-            lambda pair: self._decide(pair[0], pair[1], room), pairs, lambda p: _of_subject(p[0].subject)
+            lambda pair: self._decide(pair[0], pair[1], room, at), pairs, lambda p: _of_subject(p[0].subject)
         )
         cases = self._break(cases, at)
         done = await self.guard.each(self._act, cases, lambda case: _of_subject(case.view.subject))
@@ -115,8 +115,8 @@ class Ticker:
         self.foresight.note_pods(target.uid, pods)
         return View(subject, target, pods, memory, claims.against(subject, at))
 
-    async def _decide(self, view: View, samples: tuple[Samples | Missing, ...], room: Room) -> Case:
-        at, started = time.time(), self.foresight.startup(view.target.uid, time.time())
+    async def _decide(self, view: View, samples: tuple[Samples | Missing, ...], room: Room, at: float) -> Case:
+        started = self.foresight.startup(view.target.uid, at)
         seen = Observation(
             at=at,
             spec_replicas=view.target.replicas,
