@@ -121,5 +121,5 @@ def test_the_service_account_of_a_pod(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_an_address_without_a_scheme_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="https://host"):
+    with pytest.raises(InvalidInput, match="http://prometheus:9090 or https://prometheus:9090"):
         prometheus_access("prometheus:9090")
