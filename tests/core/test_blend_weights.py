@@ -93,6 +93,12 @@ def test_at_maxreplicas_growth_is_vertical_whatever_the_stage(share: float) -> N
     assert exact.sizes["app"].requests.cpu_cores == pytest.approx(1.0 + share)
 
 
+def test_the_horizontal_recommendation_is_within_its_bounds_before_it_is_weighed() -> None:
+    """6 + (10 - 6) * 0.4 = 7.6: that 12 would be nice does not make it 9."""
+    rule = Weights(stages=stages((0.6, 1, 10)))
+    assert blend(rule, FREE, ask(6, 12, size(1), size(1)), []).replicas == 8
+
+
 def test_at_maxreplicas_shrinking_keeps_to_the_stage() -> None:
     plan = blend(Weights(stages=stages((0, 1, 10))), FREE, ask(10, 10, size(2.0), size(1.0)), [])
     assert plan.sizes["app"].requests.cpu_cores == 2.0

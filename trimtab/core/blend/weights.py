@@ -21,10 +21,11 @@ _WHOLE = {Axis.CPU: 1000.0, Axis.MEMORY: 1.0}  # parts that an amount is counted
 
 
 def plan(rule: Weights, vertical: Vertical, ask: Ask, steps: list[Step]) -> Plan:
-    share = share_at(rule.stages, ask.current, ask.wanted)
-    replicas = weighted_replicas(ask.current, ask.wanted, share)
-    if replicas != ask.wanted:
-        steps.append(_step(RuleName.WEIGHTS, Axis.REPLICAS, ask.wanted, replicas))
+    wanted = clamped(ask.wanted, ask, steps)  # HPA never recommends more than its maximum
+    share = share_at(rule.stages, ask.current, wanted)
+    replicas = weighted_replicas(ask.current, wanted, share)
+    if replicas != wanted:
+        steps.append(_step(RuleName.WEIGHTS, Axis.REPLICAS, wanted, replicas))
     split = {axis: _requests(rule, vertical, ask, share, axis, steps) for axis in RESOURCES}
     sizes = written(vertical, ask, split, RuleName.WEIGHTS, steps)
     return Plan(replicas=clamped(replicas, ask, steps), sizes=sizes)
