@@ -322,3 +322,14 @@ def test_what_another_system_would_refuse_is_refused_here_with_its_path(change: 
     with pytest.raises(InvalidInput) as caught:
         convert(scaled, to)
     assert caught.value.path == path
+
+
+def test_a_metric_that_is_lost_leaves_cpu_and_that_is_said() -> None:
+    query = {"query": "sum(rate(requests[2m]))", "target": {"type": "AverageValue", "averageValue": "50"}}
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    spec: Manifest = {"scaleTargetRef": target, "maxReplicas": 9}
+    spec |= {"metrics": [{"type": "Prometheus", "prometheus": query}]}
+    manifest = {"apiVersion": "trimtab.dev/v1alpha1", "kind": "Autoscaler", "metadata": {"name": "web"}, "spec": spec}
+    made, lost = convert(manifest, "hpa")
+    assert "metrics" not in made["spec"]
+    assert any(one.path == "spec.metrics" and "CPU at 80 %" in one.why for one in lost), lost

@@ -168,11 +168,16 @@ def test_exit_codes_for_ci(usage: str) -> None:
 @pytest.mark.parametrize(
     "args, said",
     [
-        pytest.param(("--history", "no.csv"), "no.csv", id="no such file"),
+        pytest.param(("--history", "no.csv"), "'no.csv': cannot be read: No such file", id="no such file"),
+        pytest.param(
+            ("--history", "no.parquet", *REQUESTS), "'no.parquet': there is no such file", id="nor as Parquet"
+        ),
+        pytest.param((*REQUESTS, "-A"), "leave them out", id="a cluster's words with a file"),
+        pytest.param((*REQUESTS, "--as", "hpa", "-o", "html"), "as yaml or json", id="no page of manifests"),
         pytest.param(("--replicas", "1"), "its replicas and requests are not known", id="no request"),
         pytest.param((*REQUESTS, "--set", "fluctuation-treshold=1"), "did you mean", id="a misspelt setting"),
         pytest.param((*REQUESTS, "--set", "fluctuation-threshold"), "write NAME=VALUE", id="a setting without value"),
-        pytest.param((*REQUESTS, "--timezone", "Mars/Olympus"), "Europe/Berlin", id="no such zone"),
+        pytest.param((*REQUESTS, "--timezone", "Mars/Olympus"), "--timezone", id="no such zone"),
         pytest.param((*REQUESTS, "deploy/nobody"), "there is no such workload", id="no such workload"),
         pytest.param((*REQUESTS, "--as", "patch"), "--as hpa, ehpa or autoscaler", id="a shape that does not fit"),
         pytest.param(("--replicas", "1", "--cpu-request", "two"), "--cpu-request", id="no quantity"),
@@ -275,3 +280,9 @@ def test_nothing_to_apply_is_said(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ["recommend", "--history", str(history), *REQUESTS, "--as", "hpa"])
     assert (done.exit_code, done.stdout) == (0, "")
     assert "nothing is recommended" in done.stderr
+
+
+def test_a_reason_is_listed_once(usage: str) -> None:
+    done = run("--history", usage, "--replicas", "0", "--cpu-request", "1", "-o", "table")
+    line = next(line for line in done.stdout.splitlines() if "flat" in line)
+    assert line.count("LowReplicas") == 1, line

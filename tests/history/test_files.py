@@ -65,7 +65,7 @@ def test_iso_times_with_and_without_a_zone(tmp_path: Path) -> None:
         pytest.param("timestamp,value\n60\n", "row 2", "columns timestamp,value", id="too few columns"),
         pytest.param("timestamp,value\n60,1\n\n120,1\n", "row 3", "columns timestamp,value", id="empty line inside"),
         pytest.param("timestamp,value\nyesterday,1\n", "row 2", "ISO 8601", id="no time"),
-        pytest.param("timestamp,value\n1700000000000,1\n", "row 2", "milliseconds", id="milliseconds"),
+        pytest.param("timestamp,value\n1700000000000,1\n", "row 2", "a smaller unit", id="milliseconds"),
         pytest.param(
             "timestamp,value\n60,1\n120,1\n180,1\n99999,1\n", "row 5", "99819 s without a sample", id="mostly missing"
         ),

@@ -73,7 +73,8 @@ def command(
 ) -> None:
     """Run the benchmark protocol over every trace of a folder.
 
-    J is pod-steps + LAMBDA x violating load + 8 x starts, over the clairvoyant optimum: 1 cannot be beaten by much.
+    J is pod-steps + LAMBDA x violating load + 8 x starts, over the clairvoyant optimum of replicas: below 1 is only who
+    also changes the size of pods.
     """
     from trimtab.sim.traces import traces_in
     from trimtab.tune.bench import CONTENDERS, Row, check_names, summarise

@@ -100,6 +100,12 @@ def command(
     --fail-over cores could be saved; 2 when something is wrong.
     """
     rules = inspection(TYPES[kind], config, timezone)
+    if shape and output == "html":
+        raise InvalidInput("-o", output, f"--as {shape} writes manifests, as yaml or json")
+    if file and (namespaces or all_namespaces or selector or context or kubeconfig):
+        raise InvalidInput(
+            "--history", file, "-n, -A, -l, --context and --kubeconfig speak of a cluster: leave them out"
+        )
     ask = Ask(
         workloads=workloads,
         namespaces=("",) if all_namespaces else namespaces,
@@ -132,11 +138,14 @@ def command(
 
 def inspection(advice: Advice, config: tuple[str, ...], timezone: str) -> Inspection:
     """Document 000's settings, checked all at once."""
-    pairs = dict(_pair(one, "--set") for one in config) | ({TIMEZONE: timezone} if timezone else {})
-    problems = list(config_problems(pairs, advice))
-    if problems:
-        raise InvalidObject("--set", problems)
-    return Inspection(advice=advice, **settings_of(pairs, advice))
+    said = {
+        "--set": dict(_pair(one, "--set") for one in config),
+        "--timezone": {TIMEZONE: timezone} if timezone else {},
+    }
+    for option, pairs in said.items():
+        if problems := list(config_problems(pairs, advice)):
+            raise InvalidObject(option, problems)
+    return Inspection(advice=advice, **settings_of(said["--set"] | said["--timezone"], advice))
 
 
 def _pair(text: str, option: str) -> tuple[str, str]:

@@ -65,7 +65,9 @@ def _cells(one: Ranked, rules: Inspection, priced: bool) -> list[str]:
 
 def _reasons(result: Findings | Failed) -> list[str]:
     """Their names; the sentences come with --explain."""
-    return [str(one.reason) for one in result.reasons] if isinstance(result, Findings) else [result.reason]
+    if isinstance(result, Failed):
+        return [result.reason]
+    return list(dict.fromkeys(str(one.reason) for one in result.reasons))
 
 
 def _advised(advice: Advice, found: Recommendation) -> list[str]:

@@ -102,7 +102,7 @@ def command(
         namespace=namespace,
         shadow=shadow,
         journal=journal,
-        listen=listen,
+        listen=_address(listen),
         lease_namespace=lease_namespace,
         lease_s=_lease(lease),
         api_per_s=api_qps,
@@ -148,6 +148,14 @@ def _above_zero(text: str, option: str) -> float:
     if (found := parse_duration(text, option)) <= 0:
         raise InvalidInput(option, text, "write a duration above zero")
     return found
+
+
+def _address(text: str) -> tuple[str, int] | None:
+    """ADDRESS:PORT; an address left out is every one of this machine's."""
+    address, _, port = text.rpartition(":")
+    if text and not (port.isdecimal() and int(port) < 65536):
+        raise InvalidInput("--listen", text, "write [ADDRESS]:PORT, such as :8080")
+    return (address, int(port)) if text else None
 
 
 def _lease(text: str) -> tuple[float, float, float]:

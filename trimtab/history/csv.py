@@ -22,7 +22,9 @@ def read_csv(path: str | Path, step_s: float | None = None) -> Frame:
     try:
         with Path(path).open(newline="", encoding="utf-8-sig") as file:
             table = list(csv.reader(file))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+    except OSError as error:
+        raise InvalidInput("file", str(path), f"cannot be read: {error.strerror}") from error
+    except (UnicodeDecodeError, csv.Error) as error:
         raise InvalidInput("file", str(path), f"cannot be read as CSV: {error}") from error
     header = check_columns(str(path), [name.strip() for name in table[0]] if table else [])
     return lay(str(path), _rows(str(path), header, table[1:]), step_s)

@@ -26,6 +26,8 @@ def read_parquet(path: str | Path, step_s: float | None = None) -> Frame:
         file = parquet.ParquetFile(path)
         names = check_columns(str(path), file.schema_arrow.names)
         table = file.read([name for name in (*COLUMNS, SERIES) if name in names])
+    except FileNotFoundError as error:
+        raise InvalidInput("file", str(path), "there is no such file") from error
     except (OSError, pyarrow.ArrowException) as error:
         raise InvalidInput("file", str(path), f"cannot be read as Parquet: {error}") from error
     series = table[SERIES].to_pylist() if SERIES in names else [Path(path).stem] * table.num_rows

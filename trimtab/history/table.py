@@ -16,7 +16,7 @@ from trimtab.errors import InvalidInput, NotEnoughData
 from trimtab.history.source import Metric, Selection, span
 from trimtab.series import Floats, Frame
 
-LATEST_S = 1e11  # the year 5138: a larger number is in milliseconds or smaller units
+LATEST_S = 1e11  # the year 5138: a larger number is in a smaller unit
 FIRST_ROW = 2
 
 
@@ -35,7 +35,7 @@ def lay(path: str, rows: Rows, step_s: float | None = None) -> Frame:
     _refuse(path, rows.values, ~np.isfinite(rows.values), "leave the row out where there is no value")
     _refuse(path, rows.values, rows.values < 0, "usage and load are never negative")
     unreal = ~((rows.times >= 0) & (rows.times < LATEST_S))
-    _refuse(path, rows.times, unreal, "write times as unix seconds or as ISO 8601; these look like milliseconds")
+    _refuse(path, rows.times, unreal, "write times as unix seconds or as ISO 8601; these look like a smaller unit")
     names, member, counts = np.unique(rows.series, return_inverse=True, return_counts=True)
     lines = np.split(np.argsort(member, kind="stable"), np.cumsum(counts)[:-1])
     for of_one in lines:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from aiohttp import web
 
 from trimtab.core.usage.settings import Settings as UsageSettings
-from trimtab.errors import InvalidInput, TrimtabError
+from trimtab.errors import TrimtabError
 from trimtab.journal import Journal, Keep
 from trimtab.live.advisor.controller import Advisor
 from trimtab.live.breaker import Breaker
@@ -52,7 +52,7 @@ class Settings:
     namespace: str = ""  # "": the whole cluster
     shadow: bool = False
     journal: str = ""
-    listen: str = ""  # ADDRESS:PORT, "" for none
+    listen: tuple[str, int] | None = None  # address and port
     lease_namespace: str = ""
     lease_name: str = "trimtab"
     lease_s: tuple[float, float, float] = (15.0, 10.0, 2.0)  # duration, renew deadline, retry
@@ -184,13 +184,10 @@ class Operator:
             self.journal.close()
 
     async def _listen(self) -> web.AppRunner | None:
-        if not self.settings.listen:
+        if self.settings.listen is None:
             return None
-        address, _, port = self.settings.listen.rpartition(":")
-        if not port.isdecimal():
-            raise InvalidInput("--listen", self.settings.listen, "write [ADDRESS]:PORT, such as :8080")
         routes = {"/metrics": lambda: (200, self.telemetry.render()), "/healthz": self._health, "/readyz": self._ready}
-        return await listen(address, int(port), routes)
+        return await listen(*self.settings.listen, routes)
 
     def _health(self) -> tuple[int, str]:
         late_s = time.monotonic() - self._ticked_at

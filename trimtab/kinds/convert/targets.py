@@ -77,9 +77,12 @@ def _horizontal(spec: Source) -> dict[str, Any]:
     least = spec.take("minReplicas", int)
     if least is not None:
         made["minReplicas"] = least
-    metrics = [metric for one in spec.items("metrics") if (metric := _metric(one))]
+    written = spec.items("metrics")
+    metrics = [metric for one in written if (metric := _metric(one))]
     if metrics:
         made["metrics"] = metrics
+    elif written:
+        spec.note("none is left, and without one the workload is scaled by CPU at 80 % of its requests", "metrics")
     behavior = spec.take("behavior", dict)
     if behavior is not None:
         made["behavior"] = _behavior(behavior, spec)
