@@ -169,9 +169,7 @@ def test_exit_codes_for_ci(usage: str) -> None:
     "args, said",
     [
         pytest.param(("--history", "no.csv"), "'no.csv': cannot be read: No such file", id="no such file"),
-        pytest.param(
-            ("--history", "no.parquet", *REQUESTS), "'no.parquet': there is no such file", id="nor as Parquet"
-        ),
+        pytest.param(("--history", "no.parquet", *REQUESTS), "'no.parquet': there is no such file", id="nor one"),
         pytest.param((*REQUESTS, "-A"), "leave them out", id="a cluster's words with a file"),
         pytest.param((*REQUESTS, "--as", "hpa", "-o", "html"), "as yaml or json", id="no page of manifests"),
         pytest.param(("--replicas", "1"), "its replicas and requests are not known", id="no request"),
