@@ -106,6 +106,14 @@ def test_each_reason_against(change: dict[str, object], reason: Against) -> None
     assert against(OPEN, workload(office_hours(), **change)) == [reason]
 
 
+def test_of_a_daemon_set_only_the_requests_are_advised_on() -> None:
+    samples = {"container_cpu": {"app": np.full(99, 0.5)}, "container_memory": {"app": np.full(99, 2.0**28)}}
+    daemon = workload(office_hours(), kind="DaemonSet", **samples)
+    assert against(with_(OPEN, advice=Advice.REPLICAS), daemon) == [Against.UNSUPPORTED_KIND]
+    found = advise(with_(OPEN, advice=Advice.RESOURCE), daemon, NOW)
+    assert isinstance(found, Recommendation) and found.sizes["app"].cpu_cores == pytest.approx(0.575)
+
+
 def test_every_reason_has_its_sentence() -> None:
     assert set(_TEXTS) == set(Against)
     found = advise(OPEN, workload(office_hours(), requests={"proxy": Size()}), NOW)

@@ -8,14 +8,18 @@ from pathlib import Path
 from tests.bed import Bed
 
 INSTANCE = "app.kubernetes.io/instance"  # the label that names the release
-OTHER = {"group": "", "resource": "replicationcontrollers"}  # a target beyond the usual ones, as users may add
+# Targets beyond the usual ones, as users may add.
+OTHERS = [
+    {"group": "", "resource": "replicationcontrollers"},
+    {"group": "argoproj.io", "resource": "rollouts"},
+]
 CHART = Path(__file__).parents[2] / "deploy" / "trimtab"
 
 
 def chart_account(bed: Bed, namespace: str, release: str = "trimtab", everywhere: bool = False) -> Path:
     """The kubeconfig of the service account of this release: Roles in its namespace, or a ClusterRole."""
     served = () if everywhere else ("--set", f"namespace={namespace}")
-    other = ("--set-json", f"targets={json.dumps([OTHER])}")
+    other = ("--set-json", f"targets={json.dumps(OTHERS)}")
     show = ("--namespace", namespace, "--show-only", "templates/rbac.yaml")
     words = ("template", release, str(CHART), *show, *served, *other)
     bed.kubectl("apply", "-n", namespace, "-f", "-", input=bed.helm(*words))

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from trimtab.core.admit import pinned
 from trimtab.core.model import Change, ContainerSize
-from trimtab.errors import Refused
+from trimtab.errors import InvalidInput, Refused
 from trimtab.live import resize
 from trimtab.live.facts import template_sizes
 from trimtab.live.kept import Kept, Patched
@@ -22,6 +22,7 @@ from trimtab.live.subject import Subject
 from trimtab.live.usage import newest_overload
 from trimtab.live.world import Target, World
 from trimtab.policy import Apply, Policy, Size
+from trimtab.wire.resources import DAEMON_SETS
 
 JVM = re.compile(
     r"(^|[/_.-])(java|jdk|jre|jvm|openjdk|temurin|corretto|tomcat|jetty|wildfly|kafka|elasticsearch)", re.I
@@ -44,7 +45,23 @@ def written_for(subject: Subject, target: Target, kept: Kept) -> dict[str, Size]
     return {name: size.requests for name, size in template_sizes(target.workload).items()}
 
 
-def with_images(subject: Subject, target: Target) -> Subject:
+def fitted(subject: Subject, target: Target) -> Subject:
+    """The policy as its target allows."""
+    return _with_images(_only_advised(subject, target), target)
+
+
+def _only_advised(subject: Subject, target: Target) -> Subject:
+    """A DaemonSet has one pod a node: there are no replicas to move, and a new size is advice."""
+    policy = subject.policy
+    if target.resource != DAEMON_SETS:
+        return subject
+    if policy.signals or policy.blend or policy.bounds.min_replicas > 1 or policy.vertical is None:
+        fix = "it has one pod a node: leave out everything but `vertical`, which advises on its requests"
+        raise InvalidInput("scaleTargetRef.kind", "DaemonSet", fix)
+    return subject._replace(policy=replace(policy, vertical=replace(policy.vertical, apply=Apply.NEVER)))
+
+
+def _with_images(subject: Subject, target: Target) -> Subject:
     """JVM images: memory is never lowered by itself, because the heap does not give it back."""
     vertical, workload = subject.policy.vertical, target.workload
     if vertical is None or workload is None:

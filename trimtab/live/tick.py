@@ -111,7 +111,7 @@ class Ticker:
         memory = await revert.noticed(self.world, target, memory, subject.object.metadata.generation, at)
         memory = sizes.overloaded(self.world, target, memory, subject.policy)
         self._kept[subject.uid] = memory
-        subject, pods = sizes.with_images(subject, target), self.world.pods_of(target)
+        subject, pods = sizes.fitted(subject, target), self.world.pods_of(target)
         self.foresight.note_pods(target.uid, pods)
         return View(subject, target, pods, memory, claims.against(subject, at))
 

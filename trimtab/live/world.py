@@ -13,6 +13,7 @@ from trimtab.wire.kube import Kube
 from trimtab.wire.objects import Custom, HasMeta, Namespace, Node, Scale, Workload
 from trimtab.wire.objects import Pod as WirePod
 from trimtab.wire.resources import (
+    DAEMON_SETS,
     DEPLOYMENTS,
     DISRUPTION_BUDGETS,
     HPAS,
@@ -107,7 +108,8 @@ class World:
         self.scaled_objects = Feed(kube, Custom, SCALED_OBJECT, namespace)
         self.vpas = Feed(kube, Custom, VPA, namespace)
         self.workloads = {
-            one.kind: Feed(kube, Workload, one, namespace) for one in (DEPLOYMENTS, STATEFUL_SETS, REPLICA_SETS)
+            one.kind: Feed(kube, Workload, one, namespace)
+            for one in (DEPLOYMENTS, STATEFUL_SETS, REPLICA_SETS, DAEMON_SETS)
         }
         self.pods = Feed(kube, WirePod, PODS, namespace)
         fields = f"metadata.name={namespace}" if namespace else ""

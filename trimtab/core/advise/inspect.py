@@ -6,14 +6,16 @@ import numpy as np
 
 from trimtab.core.advise.facts import Against, Finding, Workload
 from trimtab.core.advise.formulas import available, fluctuation
-from trimtab.policy import Inspection
+from trimtab.policy import Advice, Inspection
 
 
 def inspect_pods(rules: Inspection, workload: Workload, at: float) -> list[Finding]:
     """Kind, replicas and availability; all of them are looked at, none hides another."""
-    if workload.kind == "DaemonSet":
+    if workload.kind != "DaemonSet":
+        return _replicas(rules, workload) + _availability(rules, workload, at)
+    if rules.advice is not Advice.RESOURCE:  # one pod a node: only their size can be advised on
         return [Finding(reason=Against.UNSUPPORTED_KIND, detail="a DaemonSet")]
-    return _replicas(rules, workload) + _availability(rules, workload, at)
+    return _availability(rules, workload, at)
 
 
 def _replicas(rules: Inspection, workload: Workload) -> list[Finding]:

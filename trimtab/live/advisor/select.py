@@ -51,7 +51,7 @@ async def find(kube: Kube, ref: ObjectReference, namespace: str, everywhere: boo
 
 
 async def advisable(kube: Kube, api_version: str, kind: str) -> Resource:
-    """DaemonSets pass, to be told why they get no advice; what has no replicas at all is a mistake."""
+    """DaemonSets pass: their requests are advised on; what has no replicas at all is a mistake."""
     resource = await kube.resource(api_version, kind)
     if not resource.scalable and resource != DAEMON_SETS:
         raise InvalidInput("kind", kind, "it has no scale subresource; choose Deployments, StatefulSets or the like")

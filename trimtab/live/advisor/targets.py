@@ -88,7 +88,7 @@ def target_of(resource: Resource, item: Workload, pods: Sequence[WirePod], hpas:
         kind=resource.kind,
         namespace=meta.namespace,
         name=meta.name,
-        replicas=1 if spec.replicas is None else spec.replicas,
+        replicas=_replicas(resource, spec.replicas, len(pods)),
         requests={one.name: size_of(one.resources.requests) for one in spec.template.spec.containers},
         pods=tuple(fact(pod) for pod in pods),
         uid=meta.uid,
@@ -99,6 +99,13 @@ def target_of(resource: Resource, item: Workload, pods: Sequence[WirePod], hpas:
         metrics=metrics,
         behavior=behavior,
     )
+
+
+def _replicas(resource: Resource, written: int | None, pods: int) -> int:
+    """A DaemonSet writes none: it has as many as there are nodes for it."""
+    if resource == DAEMON_SETS:
+        return pods
+    return 1 if written is None else written
 
 
 def inherited(
