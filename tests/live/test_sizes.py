@@ -1,50 +1,86 @@
-"""The vertical half of an object: what its target allows."""
+"""Sizes that cannot be had in place: a rollout where that is allowed and nothing forbids it."""
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import msgspec
 import pytest
+from aiohttp import web
 
-from tests.live.build import custom, spec, subject
-from trimtab.errors import InvalidInput
+from tests.live.build import AT, custom, spec, subject
+from tests.wire.fake import Fake
+from trimtab.core.model import ContainerSize
+from trimtab.errors import Refused
 from trimtab.live import sizes
-from trimtab.live.world import Target
-from trimtab.policy import Apply
-from trimtab.wire.objects import Workload
-from trimtab.wire.resources import DAEMON_SETS, DEPLOYMENTS, Resource
+from trimtab.live.kept import Kept
+from trimtab.live.pen import Pen
+from trimtab.live.world import Target, World
+from trimtab.policy import Size
+from trimtab.wire.objects import Pod, Workload
+from trimtab.wire.resources import DEPLOYMENTS
 
-VERTICAL = {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent"}, "vertical": {}}
-
-
-def target(resource: Resource, image: str = "agent:1") -> Target:
-    made = {"spec": {"template": {"spec": {"containers": [{"name": "app", "image": image}]}}}}
-    return Target(resource, "shop", "agent", "d", "7", 1, 1, msgspec.convert(made, Workload))
-
-
-def test_a_daemon_set_is_only_advised() -> None:
-    one = subject(custom(spec=VERTICAL))
-    on_nodes = sizes.fitted(one, target(DAEMON_SETS)).policy.vertical
-    elsewhere = sizes.fitted(one, target(DEPLOYMENTS)).policy.vertical
-    assert on_nodes is not None and on_nodes.apply is Apply.NEVER
-    assert elsewhere is not None and elsewhere.apply is Apply.IN_PLACE
-
-
-@pytest.mark.parametrize(
-    "written",
-    [
-        pytest.param(spec(), id="replicas"),
-        pytest.param(VERTICAL | {"minReplicas": 3}, id="a floor"),
-        pytest.param(spec(vertical={}), id="both axes"),
-    ],
+SMALL = {"requests": {"cpu": "250m"}}
+KNOWN = Kept(
+    sizes={"app": ContainerSize(requests=Size(cpu_cores=0.5))},
+    template={"app": ContainerSize(requests=Size(cpu_cores=0.25))},
 )
-def test_a_daemon_set_has_no_replicas_to_move(written: dict[str, Any]) -> None:
-    with pytest.raises(InvalidInput, match="one pod a node"):
-        sizes.fitted(subject(custom(spec=written)), target(DAEMON_SETS))
 
 
-@pytest.mark.parametrize("image, kept", [("eclipse-temurin:21", True), ("shop/java-api:3", True), ("nginx", False)])
-def test_memory_of_a_jvm_image_is_not_lowered(image: str, kept: bool) -> None:
-    found = sizes.fitted(subject(custom(spec=VERTICAL)), target(DEPLOYMENTS, image)).policy.vertical
-    assert found is not None and found.keep_memory is kept
+def kept_with(pending: str, allowed: int | None, apply: str = "InPlaceOrRecreate") -> tuple[Kept | Refused, list[str]]:
+    """What keeping the sizes does for a pod whose resize is `pending`, and a budget that allows so many disruptions."""
+    asked: list[str] = []
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        asked.append(request.path.rsplit("/", 1)[-1])
+        return web.json_response({})
+
+    async def run() -> Kept | Refused:
+        async with Fake(handler) as fake:
+            kube = fake.kube()
+            try:
+                target, about = _target(), subject(custom(spec=spec(vertical={"apply": apply})))
+                return await sizes.keep(Pen(kube, lambda: True), _world(World(kube)), about, target, KNOWN, AT)
+            except Refused as refusal:
+                return refusal
+            finally:
+                await kube.close()
+
+    def _world(world: World) -> World:
+        meta = {"name": "a", "namespace": "shop", "labels": {"app": "web"}}
+        meta |= {"ownerReferences": [{"uid": "d", "controller": True}]}
+        status: dict[str, Any] = {"conditions": [{"type": "PodResizePending", "status": "True", "reason": pending}]}
+        body = {"metadata": meta, "spec": {"containers": [{"name": "app", "resources": SMALL}]}, "status": status}
+        world.pods.store.put(msgspec.convert(body, Pod))
+        if allowed is not None:
+            selector = {"selector": {"matchLabels": {"app": "web"}}}
+            counted = {"disruptionsAllowed": allowed, "observedGeneration": 1}
+            world.disruption_budgets.store.put(custom("steady", spec=selector, **counted))
+        return world
+
+    return asyncio.run(run()), asked
+
+
+def _target() -> Target:
+    template = {"spec": {"containers": [{"name": "app", "resources": SMALL}]}}
+    body = {"metadata": {"uid": "d"}, "spec": {"replicas": 1, "template": template}}
+    body |= {"status": {"replicas": 1, "updatedReplicas": 1}}
+    return Target(DEPLOYMENTS, "shop", "web", "d", "7", 1, 1, msgspec.convert(body, Workload))
+
+
+@pytest.mark.parametrize("allowed", [None, 1])
+def test_what_is_infeasible_is_rolled_out(allowed: int | None) -> None:
+    kept, asked = kept_with("Infeasible", allowed)
+    assert asked == ["web"] and isinstance(kept, Kept) and kept.sizes == {}
+
+
+def test_a_budget_that_forbids_it_is_named_and_pods_go_on_being_sized_in_place() -> None:
+    refusal, asked = kept_with("Infeasible", allowed=0)
+    assert asked == ["resize"], "the template stays"
+    assert isinstance(refusal, Refused) and "PodDisruptionBudget shop/steady" in str(refusal)
+
+
+def test_in_place_alone_never_rolls_out() -> None:
+    kept, asked = kept_with("Infeasible", allowed=0, apply="InPlace")
+    assert asked == ["resize"] and kept == KNOWN

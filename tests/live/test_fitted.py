@@ -1,0 +1,50 @@
+"""What the target of an object allows: DaemonSets are only advised, a JVM keeps its memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.live.build import custom, spec, subject
+from trimtab.errors import InvalidInput
+from trimtab.live import sizes
+from trimtab.live.world import Target
+from trimtab.policy import Apply
+from trimtab.wire.objects import Workload
+from trimtab.wire.resources import DAEMON_SETS, DEPLOYMENTS, Resource
+
+VERTICAL = {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent"}, "vertical": {}}
+
+
+def target(resource: Resource, image: str = "agent:1") -> Target:
+    made = {"spec": {"template": {"spec": {"containers": [{"name": "app", "image": image}]}}}}
+    return Target(resource, "shop", "agent", "d", "7", 1, 1, msgspec.convert(made, Workload))
+
+
+def test_a_daemon_set_is_only_advised() -> None:
+    one = subject(custom(spec=VERTICAL))
+    on_nodes = sizes.fitted(one, target(DAEMON_SETS)).policy.vertical
+    elsewhere = sizes.fitted(one, target(DEPLOYMENTS)).policy.vertical
+    assert on_nodes is not None and on_nodes.apply is Apply.NEVER
+    assert elsewhere is not None and elsewhere.apply is Apply.IN_PLACE
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        pytest.param(spec(), id="replicas"),
+        pytest.param(VERTICAL | {"minReplicas": 3}, id="a floor"),
+        pytest.param(spec(vertical={}), id="both axes"),
+    ],
+)
+def test_a_daemon_set_has_no_replicas_to_move(written: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput, match="one pod a node"):
+        sizes.fitted(subject(custom(spec=written)), target(DAEMON_SETS))
+
+
+@pytest.mark.parametrize("image, kept", [("eclipse-temurin:21", True), ("shop/java-api:3", True), ("nginx", False)])
+def test_memory_of_a_jvm_image_is_not_lowered(image: str, kept: bool) -> None:
+    found = sizes.fitted(subject(custom(spec=VERTICAL)), target(DEPLOYMENTS, image)).policy.vertical
+    assert found is not None and found.keep_memory is kept
