@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import time
@@ -169,3 +170,17 @@ def test_watch(desk: Desk, kind: str, tmp_path: Path) -> None:
         watching.terminate()
         watching.wait(10)
         desk.bed.load(desk.namespace, WATCHED[kind], cores=0.5)
+
+
+@pytest.mark.parametrize("kind", ["autoscaler", "ehpa", "hvpa", "analytics"])
+def test_what_we_leave_on_an_object(desk: Desk, kind: str) -> None:
+    """Its status, by server-side apply under our name; no finalizer keeps anybody from deleting it."""
+
+    def ours() -> list[dict[str, Any]]:
+        words = ("get", kind, "web", "--show-managed-fields", "-o", "json")
+        entries = json.loads(desk.kubectl(*words))["metadata"]["managedFields"]
+        return [one for one in entries if one["manager"] == "trimtab"]
+
+    (entry,) = eventually(ours, WITHIN_S)
+    assert entry["operation"] == "Apply" and set(entry["fieldsV1"]) == {"f:status"}
+    assert "finalizers" not in desk.bed.get(kind, "web", "-n", desk.namespace)["metadata"]

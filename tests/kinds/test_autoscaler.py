@@ -68,6 +68,14 @@ def test_it_comes_back_as_written_and_always_compiles(written: dict[str, Any]) -
     assert obj.to_policy(NOW) == obj.to_policy(NOW)
 
 
+@pytest.mark.parametrize("field", ["serverAddress", "url", "headers", "authSecret"])
+def test_where_prometheus_is_and_how_to_get_in_is_never_the_objects_business(field: str) -> None:
+    query = {"query": "up", "target": {"type": "Value", "value": "1"}, field: "http://elsewhere"}
+    with pytest.raises(InvalidObject) as caught:
+        compiled(metrics=[{"type": "Prometheus", "prometheus": query}])
+    assert caught.value.path == f"spec.metrics[0].prometheus.{field}"
+
+
 def test_a_prometheus_query_is_shared_by_the_replicas() -> None:
     query = {"query": "sum(rps)", "target": {"type": "AverageValue", "averageValue": "50"}}
     (signal,) = compiled(metrics=[{"type": "Prometheus", "prometheus": query}]).signals

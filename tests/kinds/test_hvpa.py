@@ -13,6 +13,7 @@ from trimtab.errors import InvalidInput, InvalidObject
 from trimtab.kinds import Hvpa, read
 from trimtab.kinds.hvpa_gates import clock_s
 from trimtab.kinds.ignored import warnings
+from trimtab.kinds.yaml import documents
 from trimtab.policy import (
     Axis,
     Bucket,
@@ -29,6 +30,7 @@ from trimtab.policy import (
     Stage,
     Update,
     UpdateMode,
+    Utilization,
     Weights,
     Window,
 )
@@ -255,6 +257,41 @@ def test_what_cannot_be_meant_is_refused_with_its_path(manifest: dict[str, Any],
     with pytest.raises(InvalidObject) as caught:
         read(manifest)
     assert caught.value.path == path
+
+
+ELIDED = """
+apiVersion: autoscaling.k8s.io/v1alpha1
+kind: Hvpa
+metadata: {{name: web}}
+spec:
+  weightBasedScalingIntervals:
+    - vpaWeight: 1
+      startReplicaCount: 1
+      lastReplicaCount: 1
+  hpaTemplate:{first}
+    .
+    .
+    .
+"""
+
+
+def test_dots_where_document_001_leaves_something_out_are_refused_with_their_place() -> None:
+    (document,) = documents(ELIDED.format(first=""))
+    with pytest.raises(InvalidObject) as caught:
+        read(document.value)
+    assert "spec.hpaTemplate" in [problem.path for problem in caught.value.problems]
+    (document,) = documents(ELIDED.format(first="\n    minReplicas: 1\n    maxReplicas: 10"))
+    assert document.error is not None and str(document.error).startswith("line 14: ")
+
+
+def test_a_target_above_100_percent_is_the_remedy_against_hpa_domination() -> None:
+    cpu = {
+        "type": "Resource",
+        "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 150}},
+    }
+    template = {"template": {"spec": {"maxReplicas": 4, "metrics": [cpu]}}}
+    (signal,) = compiled(nested(hpa=template, buckets=_ONE)).signals
+    assert isinstance(signal, Utilization) and signal.percent == 150
 
 
 def test_unquoted_off_gets_the_hint() -> None:

@@ -16,6 +16,7 @@ from trimtab.policy import Advice
 
 _COMPUTED = "both recommendations are computed here; no HPA or VPA object is made"
 _QUERY = "metric-query.autoscaling.crane.io/"
+_BY_NAME = "a workload is found by its kind and name"
 _NO_REPLICA_CHANGE = "upstream never reads it either"
 
 IGNORED: dict[str, dict[str, str]] = {
@@ -33,6 +34,7 @@ IGNORED: dict[str, dict[str, str]] = {
         "spec.vpa.scaleDown.minChange.replicas": _NO_REPLICA_CHANGE,
         "spec.vpa.limitsRequestsGapScaleParams.replicas": _NO_REPLICA_CHANGE,
     },
+    "Recommendation": {f"spec.targetRef.{name}": _BY_NAME for name in ("uid", "resourceVersion", "fieldPath")},
     "EffectiveHorizontalPodAutoscaler": {
         "spec.prediction.predictionAlgorithm.dsp.sampleInterval": "the source of the history decides",
         "spec.prediction.predictionAlgorithm.percentile.sampleInterval": "the source of the history decides",
