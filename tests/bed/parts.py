@@ -147,6 +147,8 @@ def _controller_manager(site: Site) -> list[str]:
         f"--root-ca-file={site.pki('ca.crt')}",
         "--leader-elect=false",
         f"--horizontal-pod-autoscaler-sync-period={HPA_SYNC_PERIOD_S}s",
+        "--kube-api-qps=200",  # its 20 a second make pods wait for seconds where several tests scale at once
+        "--kube-api-burst=400",
         "--node-monitor-grace-period=10m",  # a busy machine must not look like a lost node
     ]
 
