@@ -103,6 +103,7 @@ def test_a_daemon_set_is_advised_and_left_alone(shop: Shop) -> None:
         return cpu
 
     eventually(lambda: int(advice().removesuffix("m")) > 400, SOON_S, "more is advised")
+    shop.says("agent", "AbleToScale", "True", "ReadyForNewScale")
     before = shop.bed.get("ds", "agent", "-n", shop.namespace)["metadata"]["generation"]
     always(lambda: shop.bed.get("ds", "agent", "-n", shop.namespace)["metadata"]["generation"] == before, 4)
     shop.scaler("agent", scaleTargetRef=target, metrics=queue_metric("agent"))

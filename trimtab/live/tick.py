@@ -170,6 +170,8 @@ class Ticker:
                 raise
             if change is not None:
                 outcome = f"refused: {trouble}" if trouble else "written"
+            elif decision.change is not None:
+                outcome = "advised"
         self._kept[view.subject.uid] = memory
         done = case._replace(outcome=outcome, kept=memory)
         await self._say(done, trouble)
