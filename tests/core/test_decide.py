@@ -21,6 +21,7 @@ from trimtab.core.model import (
     RuleName,
     TotalSample,
 )
+from trimtab.core.propose import by_average, by_total_average, by_value
 from trimtab.core.remember import first_sight, remember
 from trimtab.core.tally import Tally, tally
 from trimtab.policy import (
@@ -79,6 +80,27 @@ def test_a_pods_own_window_decides_whether_its_sample_counts() -> None:
     samples = PodSamples(values={one.name: 1.0 for one in young}, at=NOW, window_s=10.003, windows_s={"pod-1": 9.998})
     found = tally(young, samples, CPU, PodRules(), NOW, needs_request=True)
     assert isinstance(found, Tally) and (found.ready, found.unready) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    "target, usage, ready, replicas",
+    [
+        pytest.param(0.1, 0.09 * 12, 12, 12, id="90m of 100m is nine tenths"),
+        pytest.param(0.07, 0.063 * 10, 10, 10, id="63m of 70m too"),
+        pytest.param(0.1, 0.089 * 12, 12, 11, id="89m is less"),
+        pytest.param(0.1, 0.11 * 10, 10, 10, id="110m is the most that is tolerated"),
+        pytest.param(0.1, 0.111 * 10, 10, 12, id="111m is more"),
+    ],
+)
+def test_averages_are_compared_in_whole_thousandths(target: float, usage: float, ready: int, replicas: int) -> None:
+    totals = Tally(ready, usage, 0.0, 0, 0.0, 0, 0.0, 0)
+    assert by_average(totals, target, 0.1, 0.1, ready) == replicas
+
+
+@pytest.mark.parametrize("tenths", range(1, 60))
+def test_totals_are_divided_in_whole_thousandths(tenths: int) -> None:
+    assert by_total_average(tenths / 10, 0.1, 0.0, 0.0, 1) == tenths
+    assert by_value(tenths / 10, 0.1, 0.0, 0.0, 1, 1) == tenths
 
 
 def test_unready_pods_damp_a_scale_up_and_never_brake_a_scale_down() -> None:

@@ -155,6 +155,16 @@ def average_value(total: float, count: int) -> float:
     return trunc(total * 1000.0 / count + 1e-6) / 1000.0
 
 
+def in_thousandths(value: float) -> float:
+    """As Kubernetes counts, without the noise of tenths: 70, not 70.00000000000001."""
+    return round(value * 1000.0, 6)
+
+
+def ratio_of(value: float, target: float) -> float:
+    """0.09 / 0.1 is 0.9 and just inside the tolerance, 1.1 / 0.1 is 11; as plain floats they are neither."""
+    return in_thousandths(value) / in_thousandths(target)
+
+
 def by_utilization(t: Tally, percent: float, up: float, down: float, current: int) -> int:
     ratio = utilization_percent(t.usage, t.request) / percent
     if t.missing == 0 and not (t.unready > 0 and ratio > 1.0):
@@ -171,7 +181,7 @@ def by_utilization(t: Tally, percent: float, up: float, down: float, current: in
 
 
 def by_average(t: Tally, target: float, up: float, down: float, current: int) -> int:
-    ratio = average_value(t.usage, t.ready) / target
+    ratio = ratio_of(average_value(t.usage, t.ready), target)
     if t.missing == 0 and not (t.unready > 0 and ratio > 1.0):
         return current if within(ratio, up, down) else whole(ratio * t.ready)
     usage, count = t.usage, t.ready + t.strangers
@@ -180,7 +190,7 @@ def by_average(t: Tally, target: float, up: float, down: float, current: int) ->
         count += t.missing
     if ratio > 1.0:
         count += t.unready
-    again = average_value(usage, count) / target
+    again = ratio_of(average_value(usage, count), target)
     return _rebalanced(ratio, again, count, up, down, current)
 
 
@@ -194,12 +204,12 @@ def _rebalanced(ratio: float, again: float, count: int, up: float, down: float, 
 
 
 def by_value(value: float, target: float, up: float, down: float, current: int, ready: int) -> int:
-    ratio = value / target
+    ratio = ratio_of(value, target)
     if current == 0:
         return whole(ratio)
     return current if within(ratio, up, down) else whole(ratio * ready)
 
 
 def by_total_average(total: float, target: float, up: float, down: float, replicas: int) -> int:
-    ratio = total / (target * replicas) if replicas else inf
-    return replicas if within(ratio, up, down) else whole(total / target)
+    ratio = in_thousandths(total) / (in_thousandths(target) * replicas) if replicas else inf
+    return replicas if within(ratio, up, down) else whole(ratio_of(total, target))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.core.bound import clamp
-from trimtab.core.propose import by_total_average, whole, within
+from trimtab.core.propose import by_total_average, in_thousandths, ratio_of, whole, within
 from trimtab.core.settle.factor import capped_factor, large_enough
 from trimtab.core.settle.limit import up_limit
 from trimtab.core.settle.rate import end_down, end_up
@@ -39,7 +39,20 @@ from trimtab.sim.program import (
 )
 from trimtab.sim.score import SLO, Counts, Days, measure_into
 
-shared(within, whole, by_total_average, clamp, into, up_limit, end_up, end_down, capped_factor, large_enough)
+shared(
+    within,
+    whole,
+    in_thousandths,
+    ratio_of,
+    by_total_average,
+    clamp,
+    into,
+    up_limit,
+    end_up,
+    end_down,
+    capped_factor,
+    large_enough,
+)
 
 Ints = NDArray[np.int64]
 
