@@ -97,12 +97,13 @@ def twin(dice: random.Random, name: str, fresh: bool) -> Twin:
 
 
 def behavior(dice: random.Random) -> dict[str, Any]:
-    down: dict[str, Any] = {"stabilizationWindowSeconds": dice.choice([0, 10, 20])}
+    """No period ends with a sync: whether the built-in controller then waits for another is a matter of chance."""
+    down: dict[str, Any] = {"stabilizationWindowSeconds": dice.choice([0, 8, 18])}
     if dice.random() < 0.5:
-        down |= {"policies": [{"type": "Pods", "value": dice.choice([2, 3]), "periodSeconds": 15}]}
-    up: dict[str, Any] = {"stabilizationWindowSeconds": dice.choice([0, 0, 5])}
+        down |= {"policies": [{"type": "Pods", "value": dice.choice([3, 5]), "periodSeconds": 13}]}
+    up: dict[str, Any] = {"stabilizationWindowSeconds": dice.choice([0, 0, 7])}
     if dice.random() < 0.5:
-        up |= {"policies": [{"type": "Percent", "value": 100, "periodSeconds": 15}]}
+        up |= {"policies": [{"type": "Percent", "value": 100, "periodSeconds": 13}]}
     return {"scaleUp": up, "scaleDown": down}
 
 
