@@ -7,7 +7,8 @@ moment, whichever of the two is looked at, the other one was within 1 pod of it 
 - 1 sync, where metrics are read when they are asked for (Pods, Object, External), though the two sync half a period
   apart;
 - 1 sync and 1 scrape, where they come from metrics-server: a pod counts when two scrapes have seen it, so one that is
-  ready a moment later may count a scrape later. 1 sync alone is enough at 99 of 100 moments of all.
+  ready a moment later may count a scrape later, and a step becomes two; sizes between two that the other one had count
+  as its own. At 98 of 100 moments of all 20, 1 sync alone is enough, and no size is lent.
 
 One second is added for a busy machine. Who syncs before a scrape where the other one syncs after it is a scrape late in
 every round anew, as a second built-in controller would be; so both are made to sync after the same scrapes.
@@ -43,7 +44,7 @@ LEAST, MOST = 2, 12
 UP_S, HURT_S, DOWN_S, HEAL_S, LASTS_S = 5.0, 75.0, 100.0, 140.0, 180.0  # hurt when the way up is over
 FATES = ("Failed", "Unready", "Unmeasured")
 SYNC_S = HPA_SYNC_PERIOD_S + 1.0  # the built-in controller waits for its period after a sync is done
-APART = 0.01  # of all moments, for one sync
+APART = 0.02  # of all moments, for one sync
 AFTER_SCRAPE_S = 0.5  # it can be read by then, and there is time for pods to be ready before the next one
 APPLY_S = 0.8  # until kubectl has created an HPA
 LOOK_EVERY_S = 0.1
@@ -264,19 +265,25 @@ def near(steps: list[Step], at: float, slack_s: float) -> set[int]:
     return {count for _, count in steps[first:last]}
 
 
-def apart(one: list[Step], other: list[Step], slack_s: float) -> list[float]:
+def apart(one: list[Step], other: list[Step], slack_s: float, between: bool) -> list[float]:
     """The moments at which one was further than 1 pod from everything that the other was within the slack."""
-    return [at for at in MOMENTS if min(abs(near(one, at, 0).pop() - each) for each in near(other, at, slack_s)) > 1]
+
+    def away(at: float) -> int:
+        sizes = near(other, at, slack_s)
+        sizes = set(range(min(sizes), max(sizes) + 1)) if between else sizes
+        return min(abs(near(one, at, 0).pop() - size) for size in sizes)
+
+    return [at for at in MOMENTS if away(at) > 1]
 
 
-def strays(them: list[Step], us: list[Step], slack_s: float) -> list[float]:
+def strays(them: list[Step], us: list[Step], slack_s: float = SYNC_S, between: bool = False) -> list[float]:
     """Both ways: neither has a turn of its own."""
-    return sorted({*apart(them, us, slack_s), *apart(us, them, slack_s)})
+    return sorted({*apart(them, us, slack_s, between), *apart(us, them, slack_s, between)})
 
 
 def told(one: Twin, them: list[Step], us: list[Step]) -> str:
     lines = [" ".join(f"{at:.1f}:{count}" for at, count in steps) for steps in (them, us)]
-    away_s = LOOK_EVERY_S * len(strays(them, us, SYNC_S))
+    away_s = LOOK_EVERY_S * len(strays(them, us))
     return f"{one.name} ({one.fate}), {away_s:.1f} s beyond one sync\n  HPA  {lines[0]}\n  ours {lines[1]}"
 
 
@@ -303,6 +310,9 @@ def test_twenty_specs_follow_the_built_in_controller(bed: Bed, pair: tuple[str, 
     said = "\n".join(told(one, *paths[one]) for one in twins)
     print(said)
     assert all(max(count for _, count in steps) >= MOST / 2 for steps in them.values()), f"the load moves all\n{said}"
-    slack_s = {one: SYNC_S if one.fresh else SYNC_S + METRICS_RESOLUTION_S for one in twins}
-    assert {one.name: away for one in twins if (away := strays(*paths[one], slack_s[one]))} == {}, said
-    assert sum(len(strays(*path, SYNC_S)) for path in paths.values()) <= APART * len(MOMENTS) * len(twins), said
+    beyond = {
+        one.name: strays(*path, SYNC_S if one.fresh else SYNC_S + METRICS_RESOLUTION_S, between=not one.fresh)
+        for one, path in paths.items()
+    }
+    assert not any(beyond.values()), f"{beyond}\n{said}"
+    assert sum(len(strays(*path)) for path in paths.values()) <= APART * len(MOMENTS) * len(twins), said
