@@ -63,7 +63,7 @@ cluster-down: $(READY) ## End the control plane that `make cluster` started
 	@$(BIN)/python -m tests.bed down
 
 e2e: $(READY) ## Run every end-to-end test on a real control plane
-	@$(E2E) '$(BIN)/pytest tests/e2e -q -n 4 -m "e2e and not disruptive" && $(BIN)/pytest tests/e2e -q -m "e2e and disruptive" || test $$? -eq 5'
+	@$(E2E) '$(BIN)/pytest tests/e2e -q -n 4 --dist loadgroup -m "e2e and not disruptive" && $(BIN)/pytest tests/e2e -q -m "e2e and disruptive" || test $$? -eq 5'
 
 e2e-smoke: $(READY) ## Run the end-to-end tests that are fast and never flaky
 	@$(E2E) '$(BIN)/pytest tests/e2e -q -n 4 -m "e2e and smoke"'

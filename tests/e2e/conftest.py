@@ -17,6 +17,16 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         build.binaries()
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Those that may take longest begin first, so that nobody waits for them alone in the end."""
+    items.sort(key=_limit_s, reverse=True)
+
+
+def _limit_s(item: pytest.Item) -> float:
+    limit = item.get_closest_marker("timeout")
+    return float(limit.args[0]) if limit else 0.0
+
+
 @pytest.fixture(scope="session")
 def bed() -> Iterator[Bed]:
     """The control plane of `make cluster` if it runs, else one for this session."""

@@ -23,7 +23,7 @@ from trimtab.core.model import Missing, RuleName
 from trimtab.journal import Act, Journal
 from trimtab.policy import Axis
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600), pytest.mark.xdist_group("curves")]  # one walk serves them all
 RISE_S, FALL_S, WITHIN_S = 25, 30, 150
 QUICK = (
     *("--usage-every", "2s", "--grow-after", "6s", "--shrink-after", "10s", "--memory-window", "10s"),
