@@ -12,9 +12,9 @@ from rich.text import Text
 from trimtab.cli.plot import Line, plot
 from trimtab.core.advise import Findings, Recommendation
 from trimtab.core.explain.advice import because
-from trimtab.live.advisor.manifests import amounts
 from trimtab.live.advisor.run import Failed
 from trimtab.live.advisor.worth import Ranked, Severity
+from trimtab.live.facts import amounts
 from trimtab.policy import Advice, Inspection
 
 COLOURS = {

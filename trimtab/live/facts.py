@@ -12,7 +12,7 @@ from trimtab.core.model import ContainerSize, Pod
 from trimtab.core.requests import ContainerRequest, with_requests
 from trimtab.kinds.selector import Selector
 from trimtab.policy import Size
-from trimtab.quantity import parse_quantity
+from trimtab.quantity import format_cpu, format_memory, parse_quantity
 from trimtab.wire.objects import Condition, Container, Meta, Resources, Workload
 from trimtab.wire.objects import Pod as WirePod
 from trimtab.wire.watch import Key, Store
@@ -25,14 +25,24 @@ def seconds(moment: datetime | None) -> float | None:
     return None if moment is None else moment.timestamp()
 
 
-def size_of(amounts: Mapping[str, str | int | float] | None) -> Size:
+def size_of(written: Mapping[str, str | int | float] | None) -> Size:
     """Requests or limits; what is not set stays None, which is not zero."""
-    given = amounts or {}
+    given = written or {}
     cpu, memory = given.get("cpu"), given.get("memory")
     return Size(
         cpu_cores=None if cpu is None else parse_quantity(cpu),
         memory_bytes=None if memory is None else parse_quantity(memory),
     )
+
+
+def amounts(size: Size) -> dict[str, str]:
+    """The other way round: what is None is left out."""
+    written = {}
+    if size.cpu_cores is not None:
+        written["cpu"] = format_cpu(size.cpu_cores)
+    if size.memory_bytes is not None:
+        written["memory"] = format_memory(size.memory_bytes)
+    return written
 
 
 def fact(pod: WirePod) -> Pod:

@@ -11,11 +11,10 @@ from typing import Any, NamedTuple
 
 from trimtab.core.model import ContainerSize
 from trimtab.errors import Refused
-from trimtab.live.facts import FINISHED, condition, container_size, seconds
+from trimtab.live.facts import FINISHED, amounts, condition, container_size, seconds
 from trimtab.live.pen import Pen
 from trimtab.live.world import Target
 from trimtab.policy import Apply, Size
-from trimtab.quantity import format_cpu, format_memory
 from trimtab.wire.kube import Patch
 from trimtab.wire.objects import Pod as WirePod
 from trimtab.wire.objects import Workload
@@ -127,14 +126,5 @@ def _pending(pod: WirePod) -> bool:
 
 
 def _container(name: str, size: ContainerSize) -> dict[str, Any]:
-    resources = {"requests": _amounts(size.requests), "limits": _amounts(size.limits)}
+    resources = {"requests": amounts(size.requests), "limits": amounts(size.limits)}
     return {"name": name, "resources": {key: value for key, value in resources.items() if value}}
-
-
-def _amounts(size: Size) -> dict[str, str]:
-    found = {}
-    if size.cpu_cores is not None:
-        found["cpu"] = format_cpu(size.cpu_cores)
-    if size.memory_bytes is not None:
-        found["memory"] = format_memory(size.memory_bytes)
-    return found

@@ -21,7 +21,7 @@ from trimtab.core.model import (
     Startup,
     Step,
 )
-from trimtab.live.facts import selector_of
+from trimtab.live.facts import amounts, selector_of
 from trimtab.live.kept import Kept, written
 from trimtab.live.subject import Subject
 from trimtab.live.world import Target
@@ -148,12 +148,7 @@ BLOCKING = {
 
 
 def _size(name: str, size: ContainerSize) -> dict[str, str]:
-    found = {"container": name}
-    if size.requests.cpu_cores is not None:
-        found["cpu"] = format_cpu(size.requests.cpu_cores)
-    if size.requests.memory_bytes is not None:
-        found["memory"] = format_memory(size.requests.memory_bytes)
-    return found
+    return {"container": name} | amounts(size.requests)
 
 
 # --- metrics as HPA shows them ---------------------------------------------------------------------------------------

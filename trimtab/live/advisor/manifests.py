@@ -10,8 +10,8 @@ import yaml
 from trimtab.core.advise import Recommendation
 from trimtab.errors import InvalidInput
 from trimtab.live.advisor.targets import Target
-from trimtab.policy import Advice, Size
-from trimtab.quantity import format_cpu, format_memory
+from trimtab.live.facts import amounts
+from trimtab.policy import Advice
 
 Shape = Literal["hpa", "ehpa", "autoscaler", "patch"]
 Manifest = dict[str, Any]
@@ -47,15 +47,6 @@ def horizontal(found: Recommendation) -> Manifest:
         "metrics": [{"type": "Resource", "resource": cpu}, *found.metrics],
     }
     return spec | ({"behavior": found.behavior} if found.behavior else {})
-
-
-def amounts(size: Size) -> dict[str, str]:
-    written = {}
-    if size.cpu_cores is not None:
-        written["cpu"] = format_cpu(size.cpu_cores)
-    if size.memory_bytes is not None:
-        written["memory"] = format_memory(size.memory_bytes)
-    return written
 
 
 def manifest(shape: Shape, advice: Advice, target: Target, found: Recommendation) -> Manifest:
