@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -40,9 +41,18 @@ def bed() -> Iterator[Bed]:
         yield started
 
 
+@contextmanager
+def namespaces(bed: Bed, *prefixes: str) -> Iterator[list[str]]:
+    """One for each prefix, that nobody else has; they go when the test is over."""
+    names = [f"{prefix}-{uuid.uuid4().hex[:8]}" for prefix in prefixes]
+    for name in names:
+        bed.kubectl("create", "namespace", name)
+    yield names
+    for name in names:
+        bed.kubectl("delete", "namespace", name, "--wait=false")
+
+
 @pytest.fixture
 def namespace(bed: Bed) -> Iterator[str]:
-    name = f"test-{uuid.uuid4().hex[:8]}"
-    bed.kubectl("create", "namespace", name)
-    yield name
-    bed.kubectl("delete", "namespace", name, "--wait=false")
+    with namespaces(bed, "test") as (name,):
+        yield name

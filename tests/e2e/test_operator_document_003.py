@@ -25,6 +25,7 @@ import pytest
 from tests.bed import Bed, eventually
 from tests.bed.manifests import deployment
 from tests.bed.parts import HPA_SYNC_PERIOD_S
+from tests.e2e.conftest import namespaces
 from tests.live.running import Running, autoscaler, install_crds
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
@@ -41,12 +42,8 @@ Workload = tuple[str, str]  # namespace, name
 
 @pytest.fixture
 def pair(bed: Bed) -> Iterator[tuple[str, str]]:
-    names = tuple(f"doc3-{which}-{uuid.uuid4().hex[:6]}" for which in ("reactive", "ahead"))
-    for name in names:
-        bed.kubectl("create", "namespace", name)
-    yield names[0], names[1]
-    for name in names:
-        bed.kubectl("delete", "namespace", name, "--wait=false")
+    with namespaces(bed, "doc3-reactive", "doc3-ahead") as (theirs, ours):
+        yield theirs, ours
 
 
 def hpa(namespace: str, name: str, predictive: bool) -> dict[str, Any]:

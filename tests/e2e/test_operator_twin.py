@@ -21,7 +21,6 @@ import random
 import signal
 import subprocess
 import time
-import uuid
 from bisect import bisect_right
 from collections.abc import Iterator
 from contextlib import suppress
@@ -36,6 +35,7 @@ import pytest
 from tests.bed import Bed, eventually
 from tests.bed.manifests import deployment
 from tests.bed.parts import HPA_SYNC_PERIOD_S, METRICS_RESOLUTION_S
+from tests.e2e.conftest import namespaces
 from tests.live.running import Running, autoscaler, install_crds
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -73,12 +73,8 @@ class Twin:
 
 @pytest.fixture
 def pair(bed: Bed) -> Iterator[tuple[str, str]]:
-    names = tuple(f"twin-{which}-{uuid.uuid4().hex[:6]}" for which in ("hpa", "ours"))
-    for name in names:
-        bed.kubectl("create", "namespace", name)
-    yield names[0], names[1]
-    for name in names:
-        bed.kubectl("delete", "namespace", name, "--wait=false")
+    with namespaces(bed, "twin-hpa", "twin-ours") as (theirs, ours):
+        yield theirs, ours
 
 
 # Cases.

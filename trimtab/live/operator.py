@@ -41,6 +41,7 @@ log = logging.getLogger(__name__)
 PRUNE_EVERY_S = 600.0
 LAST_TICK_S = 2.0  # with the lease's release it ends within 5 s
 KEEP = Keep(size_bytes=512 * MIB)  # half of the volume that the chart gives it
+LEASE = "trimtab"
 LATE_TICKS = 10  # after this many missed ticks the operator calls itself unhealthy
 
 
@@ -54,7 +55,6 @@ class Settings:
     journal: str = ""
     listen: tuple[str, int] | None = None  # address and port
     lease_namespace: str = ""
-    lease_name: str = "trimtab"
     lease_s: tuple[float, float, float] = (15.0, 10.0, 2.0)  # duration, renew deadline, retry
     identity: str = field(default_factory=lambda: f"{socket.gethostname()}_{uuid.uuid4().hex[:8]}")
     api_per_s: float = 50.0
@@ -79,7 +79,7 @@ class Operator:
         self.leadership = Leadership(
             access,
             namespace,
-            settings.lease_name,
+            LEASE,
             settings.identity,
             duration_s=duration_s,
             renew_deadline_s=renew_s,
