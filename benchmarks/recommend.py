@@ -23,12 +23,12 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from benchmarks.history import END, PeakWatch, series, server_mb
 from tests.history.filled import fill, serve
+from trimtab.advisor.run import CHUNK, advise_all, analyse
+from trimtab.advisor.targets import Target
+from trimtab.advisor.workloads import Past, Window
 from trimtab.core.advise import Recommendation
 from trimtab.core.model import Pod
 from trimtab.history.workloads import WorkloadHistory
-from trimtab.live.advisor.run import CHUNK, advise_all, analyse
-from trimtab.live.advisor.targets import Target
-from trimtab.live.advisor.workloads import Past, Window
 from trimtab.policy import Inspection, Size
 from trimtab.wire.access import prometheus_access
 from trimtab.wire.prometheus import Prometheus

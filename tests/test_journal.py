@@ -13,11 +13,11 @@ from msgspec.structs import replace
 from tests.core.build import NOW, busy, custom_hpa, hpa, per_second, total
 from trimtab import journal as module
 from trimtab.core.decide import decide
-from trimtab.core.model import Memory, Missing, Observation, Outlook, Quantile, Reason, Veto
+from trimtab.core.model import Forecast, Memory, Missing, Observation, Quantile, Reason, Veto
 from trimtab.core.remember import first_sight
 from trimtab.errors import InvalidInput
 from trimtab.journal import Act, Journal, Keep, Name, Tick, replay
-from trimtab.policy import Axis, Direction, OutlookChoice, Policy
+from trimtab.policy import Axis, Direction, ForecastChoice, Policy
 
 WEB = Name("Autoscaler", "shop", "web")
 
@@ -27,13 +27,13 @@ def act(policy: Policy, seen: Observation, memory: Memory = Memory(), name: Name
 
 
 def many_acts() -> list[Act]:
-    outlook = Outlook(made_at=NOW, expires_at=NOW + 60, demand=(Quantile(0.5, 7.25),), model="linear")
-    ahead = replace(busy(3, 0.9), outlooks=(outlook,))
+    forecast = Forecast(made_at=NOW, expires_at=NOW + 60, demand=(Quantile(0.5, 7.25),), model="linear")
+    ahead = replace(busy(3, 0.9), forecasts=(forecast,))
     lost = replace(total(3, 1.0), samples=(Missing(reason=Reason.STALE, since=NOW - 1.1),))
     veto = Veto(axis=Axis.REPLICAS, direction=Direction.DOWN, reason="Breaker", until=NOW + 0.1)
     return [
         act(hpa(), busy(3, 0.9)),
-        act(hpa(outlook=OutlookChoice()), ahead, first_sight(NOW - 0.3, 3)),
+        act(hpa(forecast=ForecastChoice()), ahead, first_sight(NOW - 0.3, 3)),
         act(per_second(), replace(total(3, 77.7), vetoes=(veto,))),
         act(per_second(), lost),
         act(custom_hpa(), total(3, 1 / 3)),

@@ -19,11 +19,11 @@ from trimtab.policy import (
     ContainerRule,
     Cooldown,
     Factor,
+    ForecastChoice,
     MaxFactor,
     Metric,
     MetricKind,
     MinChange,
-    OutlookChoice,
     Policy,
     Rate,
     RatePolicy,
@@ -73,8 +73,8 @@ REFUSED: list[tuple[str, Callable[[], object]]] = [
     ("minChange", lambda: MinChange(axis="cpu", direction="up", value=-1)),  # type: ignore[arg-type]
     ("schedules.night", lambda: Span(name="night", start=2.0, end=1.0)),
     ("pin", lambda: Admit(pin=-1)),
-    ("quantile", lambda: OutlookChoice(quantile=1.0)),
-    ("horizon", lambda: OutlookChoice(horizon_s=0)),
+    ("quantile", lambda: ForecastChoice(quantile=1.0)),
+    ("horizon", lambda: ForecastChoice(horizon_s=0)),
 ]
 
 

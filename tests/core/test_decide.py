@@ -12,9 +12,9 @@ from trimtab.core.admit import writes
 from trimtab.core.decide import decide
 from trimtab.core.model import (
     Change,
+    Forecast,
     Memory,
     Missing,
-    Outlook,
     PodSamples,
     Quantile,
     Reason,
@@ -28,8 +28,8 @@ from trimtab.policy import (
     Absence,
     Admit,
     Bounds,
+    ForecastChoice,
     Mode,
-    OutlookChoice,
     PodRules,
     Rate,
     RatePolicy,
@@ -353,8 +353,9 @@ def test_scheduled_floor_is_named_in_the_steps() -> None:
 # --- forecasts -------------------------------------------------------------------------------------------------------
 
 
-def _outlook(demand: float, expires_at: float = NOW + 60, per_pod: bool = False) -> Outlook:
-    return Outlook(made_at=NOW, expires_at=expires_at, demand=(Quantile(0.5, demand),), model="linear", per_pod=per_pod)
+def _forecast(demand: float, expires_at: float = NOW + 60, per_pod: bool = False) -> Forecast:
+    demanded = (Quantile(0.5, demand),)
+    return Forecast(made_at=NOW, expires_at=expires_at, demand=demanded, model="linear", per_pod=per_pod)
 
 
 @pytest.mark.parametrize(
@@ -366,18 +367,18 @@ def _outlook(demand: float, expires_at: float = NOW + 60, per_pod: bool = False)
     ],
 )
 def test_a_forecast_only_adds(demand: float, replicas: int) -> None:
-    policy = hpa(50, outlook=OutlookChoice())
-    seen = replace(busy(4, 0.5), outlooks=(_outlook(demand),))
+    policy = hpa(50, forecast=ForecastChoice())
+    seen = replace(busy(4, 0.5), forecasts=(_forecast(demand),))
     assert decide(policy, seen, Memory()).plan.replicas == replicas
 
 
 def test_an_expired_or_missing_outlook_is_silent_and_says_why() -> None:
-    policy = hpa(50, outlook=OutlookChoice())
-    for outlook, reason in (
-        (_outlook(40.0, expires_at=NOW), Reason.EXPIRED),
+    policy = hpa(50, forecast=ForecastChoice())
+    for forecast, reason in (
+        (_forecast(40.0, expires_at=NOW), Reason.EXPIRED),
         (Missing(reason=Reason.NOT_PREDICTABLE), Reason.NOT_PREDICTABLE),
     ):
-        decision = decide(policy, replace(busy(4, 0.5), outlooks=(outlook,)), Memory())
+        decision = decide(policy, replace(busy(4, 0.5), forecasts=(forecast,)), Memory())
         missing = decision.proposals[1].replicas
         assert decision.change is None and isinstance(missing, Missing) and missing.reason is reason
 
@@ -390,15 +391,15 @@ def test_an_expired_or_missing_outlook_is_silent_and_says_why() -> None:
     ],
 )
 def test_document_003_predicts_per_pod_utilisation(exact: bool, replicas: int) -> None:
-    policy = hpa(60, outlook=OutlookChoice(exact=exact), settle=())
-    seen = replace(busy(4, 0.75), outlooks=(_outlook(40.0, per_pod=True),))
+    policy = hpa(60, forecast=ForecastChoice(exact=exact), settle=())
+    seen = replace(busy(4, 0.75), forecasts=(_forecast(40.0, per_pod=True),))
     assert decide(policy, seen, Memory()).plan.replicas == replicas
 
 
 def test_only_document_003s_program_may_replace_the_present() -> None:
     """Crane's exact DSP is another program: its prediction is one more metric, and the highest wins."""
-    policy = hpa(60, outlook=OutlookChoice(model="dsp", exact=True), settle=())
-    seen = replace(busy(4, 0.75), outlooks=(_outlook(1.0),))
+    policy = hpa(60, forecast=ForecastChoice(model="dsp", exact=True), settle=())
+    seen = replace(busy(4, 0.75), forecasts=(_forecast(1.0),))
     assert decide(policy, seen, Memory()).plan.replicas == 5
 
 

@@ -11,7 +11,7 @@ from trimtab.core.forecast import accuracy, cleaning, dsp
 from trimtab.core.forecast.dated import largest_between, spell
 from trimtab.core.forecast.estimators import Fft, MaxValue, next_period
 from trimtab.core.forecast.periods import autocorrelation, is_peak, noise_ceiling
-from trimtab.core.model import Missing, Outlook, Reason
+from trimtab.core.model import Forecast, Missing, Reason
 from trimtab.errors import InvalidInput, NotEnoughData
 from trimtab.series import Frame, Series
 
@@ -138,7 +138,7 @@ def test_forecast_is_the_largest_value_within_the_window() -> None:
     values = days(4)
     options = dsp.Options(estimators=(MaxValue(),))
     answer = dsp.forecast(one_row(values), 6 * 3600.0, 4 * 86400.0, options)[0]
-    assert isinstance(answer, Outlook)
+    assert isinstance(answer, Forecast)
     assert answer.at_quantile(0.5) == pytest.approx(values[: DAY // 4 + 1].max())
 
 

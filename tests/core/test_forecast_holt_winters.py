@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from trimtab.core.forecast import holt_winters
 from trimtab.core.forecast.holt_start import Known, Shape, Start, heuristic, least_samples, legacy, moving_average
 from trimtab.core.forecast.holt_winters import Options, keep_seasons, predict
-from trimtab.core.model import Missing, Outlook, Reason
+from trimtab.core.model import Forecast, Missing, Reason
 from trimtab.errors import InvalidInput, NotEnoughData
 from trimtab.series import Frame
 
@@ -120,7 +120,7 @@ def frame(*rows: np.ndarray) -> Frame:
 def test_forecast_of_a_day_with_quantiles() -> None:
     history = frame(day(5))
     answer = holt_winters.forecast(history, 1800.0, history.end)[0]
-    assert isinstance(answer, Outlook)
+    assert isinstance(answer, Forecast)
     assert answer.at_quantile(0.5) == pytest.approx(50 + 20 * np.sin(2 * np.pi / 96), abs=4.0)
     values = [quantile.value for quantile in answer.demand]
     assert values == sorted(values)
@@ -144,7 +144,7 @@ def test_forecast_says_why_it_is_silent() -> None:
 def test_exact_gives_the_one_number_of_its_program() -> None:
     history = frame(np.tile([1.0, 3.0, 1.0], 5))
     answer = holt_winters.forecast(history, 900.0, history.end, Options(season=3, exact=True))[0]
-    assert isinstance(answer, Outlook)
+    assert isinstance(answer, Forecast)
     assert [quantile.value for quantile in answer.demand] == pytest.approx([1.0])
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.core.build import pod
 from trimtab.core.forecast import linear
 from trimtab.core.forecast.linear import Options
-from trimtab.core.model import Missing, Outlook, Reason
+from trimtab.core.model import Forecast, Missing, Reason
 from trimtab.core.startup import mean_startup_s, startup
 from trimtab.series import Frame
 
@@ -98,7 +98,7 @@ def test_newest_points_in_order_of_time() -> None:
 
 def test_forecast_reads_the_line_at_the_horizon_and_dates_it() -> None:
     answer = linear.forecast(frame([10.0, 20.0, 30.0, 40.0]), 30.0, 1045.0, Options(per_pod=True))[0]
-    assert isinstance(answer, Outlook)
+    assert isinstance(answer, Forecast)
     assert answer.at_quantile(0.9) == pytest.approx(60.0)
     assert (answer.made_at, answer.expires_at, answer.per_pod, answer.model) == (1045.0, 1105.0, True, "linear")
 
@@ -110,7 +110,7 @@ def test_forecast_says_why_it_is_silent() -> None:
     assert (old.reason, old.detail) == (Reason.STALE, "no observation inside the window")
     assert isinstance(alone, Missing)
     assert (alone.reason, alone.detail) == (Reason.NOT_ENOUGH_HISTORY, "1 observation, a line needs 2")
-    assert isinstance(fine, Outlook)
+    assert isinstance(fine, Forecast)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_a_line_needs_as_much_past_as_it_looks_ahead(
 ) -> None:
     values = [float("nan")] * (13 - observed) + [100.0 + index for index in range(observed)]
     (answer,) = linear.forecast(frame(values), horizon_s, 1000.0 + 12 * 15.0, options)
-    assert isinstance(answer, Outlook) == speaks, answer
+    assert isinstance(answer, Forecast) == speaks, answer
     if isinstance(answer, Missing):
         assert (answer.reason, "needed" in answer.detail) == (Reason.NOT_ENOUGH_HISTORY, True)
 

@@ -19,14 +19,14 @@ from trimtab.core.forecast import (
     seasonal,
     spectral,
 )
-from trimtab.core.model import Missing, Outlook, Reason
+from trimtab.core.model import Forecast, Missing, Reason
 from trimtab.errors import InvalidPolicy
-from trimtab.policy import OutlookChoice
+from trimtab.policy import ForecastChoice
 from trimtab.series import Frame, Series, grid
 
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0
 RNG = np.random.default_rng(11)
-Model = Callable[[Frame, float, float], list[Outlook | Missing]]
+Model = Callable[[Frame, float, float], list[Forecast | Missing]]
 BOTH = pytest.mark.parametrize("model", [spectral.forecast, seasonal.forecast], ids=["spectral", "seasonal"])
 
 
@@ -48,12 +48,12 @@ def noise(size: float, count: int, seed: int = 5) -> np.ndarray:
     return np.random.default_rng(seed).normal(0, size, count)
 
 
-def expect(answer: Outlook | Missing) -> Outlook:
-    assert isinstance(answer, Outlook), answer
+def expect(answer: Forecast | Missing) -> Forecast:
+    assert isinstance(answer, Forecast), answer
     return answer
 
 
-def silent(answer: Outlook | Missing) -> Missing:
+def silent(answer: Forecast | Missing) -> Missing:
     assert isinstance(answer, Missing), answer
     return answer
 
@@ -264,7 +264,7 @@ def test_outlooks_are_finite_ordered_and_never_negative(seed: int, holes: float,
     load[rng.random(len(t)) < holes] = np.nan
     for model in (spectral.forecast, seasonal.forecast):
         for answer in model(frame(load), 600.0, 4 * DAY):
-            if isinstance(answer, Outlook):
+            if isinstance(answer, Forecast):
                 values = [quantile.value for quantile in answer.demand]
                 assert values == sorted(values)
                 assert np.isfinite(values).all() and min(values) >= 0
@@ -295,31 +295,31 @@ def test_every_forecaster_answers_every_row(name: str) -> None:
 def test_a_policy_chooses_model_and_settings() -> None:
     t = clock(3)
     history = frame(wave(t))
-    choice = OutlookChoice(model="percentile", options={"percentile": 0.5, "margin": 1.0})
+    choice = ForecastChoice(model="percentile", options={"percentile": 0.5, "margin": 1.0})
     answer = expect(look_ahead(choice, history, 600.0, history.end)[0])
     plain = expect(
-        look_ahead(OutlookChoice(model="percentile", options={"percentile": 0.5}), history, 600.0, 3 * DAY)[0]
+        look_ahead(ForecastChoice(model="percentile", options={"percentile": 0.5}), history, 600.0, 3 * DAY)[0]
     )
     assert answer.at_quantile(0.5) == pytest.approx(2 * plain.at_quantile(0.5))
 
 
 def test_exact_means_the_program_and_for_a_line_each_pods_utilisation() -> None:
-    exact = options_of(OutlookChoice(model="linear", exact=True))
+    exact = options_of(ForecastChoice(model="linear", exact=True))
     assert (exact.exact, exact.per_pod) == (True, True)
-    ours = options_of(OutlookChoice(model="linear"))
+    ours = options_of(ForecastChoice(model="linear"))
     assert (ours.exact, ours.per_pod) == (False, False)
-    assert options_of(OutlookChoice(model="holtWinters", options={"season": 12.0})).season == 12
-    assert options_of(OutlookChoice(model="spectral", exact=True)) == spectral.Options()  # there is no other
+    assert options_of(ForecastChoice(model="holtWinters", options={"season": 12.0})).season == 12
+    assert options_of(ForecastChoice(model="spectral", exact=True)) == spectral.Options()  # there is no other
 
 
 @pytest.mark.parametrize(
     "choice, word",
     [
-        (OutlookChoice(model="oracle"), "forecast.model: 'oracle': known models: linear"),
-        (OutlookChoice(model="dsp", options={"histroy_s": 1.0}), "forecast.options.histroy_s: 1.0: known: "),
-        (OutlookChoice(model="holtWinters", options={"season": 1.5}), "forecast.options: .*season"),
+        (ForecastChoice(model="oracle"), "forecast.model: 'oracle': known models: linear"),
+        (ForecastChoice(model="dsp", options={"histroy_s": 1.0}), "forecast.options.histroy_s: 1.0: known: "),
+        (ForecastChoice(model="holtWinters", options={"season": 1.5}), "forecast.options: .*season"),
     ],
 )
-def test_a_model_or_setting_nobody_knows_is_refused(choice: OutlookChoice, word: str) -> None:
+def test_a_model_or_setting_nobody_knows_is_refused(choice: ForecastChoice, word: str) -> None:
     with pytest.raises(InvalidPolicy, match=word):
         options_of(choice)

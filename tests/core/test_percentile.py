@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trimtab.core.forecast import percentile as model
-from trimtab.core.model import Missing, Outlook
+from trimtab.core.model import Forecast, Missing
 from trimtab.core.percentile import CRANE, Options, estimate, rank_percentile, weighted_percentiles
 from trimtab.errors import NotEnoughData
 from trimtab.series import Frame
@@ -46,7 +46,7 @@ def test_default_buckets_fit_any_unit() -> None:
 
 def test_forecast_is_constant_and_silent_without_samples() -> None:
     known, empty = model.forecast(frame([2.0, 2.0], [np.nan, np.nan]), 3600.0, 600.0)
-    assert isinstance(known, Outlook)
+    assert isinstance(known, Forecast)
     assert known.at_quantile(0.5) >= 2.0
     assert isinstance(empty, Missing)
     assert empty.detail == "no sample in the whole history"

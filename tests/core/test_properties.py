@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from tests.core.build import CPU, NOW, QUERY, RPS, busy, pod, total
 from trimtab.core.decide import decide
 from trimtab.core.model import (
+    Forecast,
     Memory,
     Missing,
     Observation,
-    Outlook,
     PodSamples,
     Quantile,
     Reason,
@@ -28,9 +28,9 @@ from trimtab.policy import (
     Cooldown,
     Delay,
     Factor,
+    ForecastChoice,
     MaxFactor,
     MinFactor,
-    OutlookChoice,
     Policy,
     Rate,
     RatePolicy,
@@ -202,10 +202,10 @@ def test_a_forecast_never_lowers(current: int, load: float, demand: float, how: 
         settle=(),
         combine=how,
     )
-    outlook = Outlook(made_at=NOW, expires_at=NOW + 60, demand=(Quantile(0.5, demand),), model="linear")
+    forecast = Forecast(made_at=NOW, expires_at=NOW + 60, demand=(Quantile(0.5, demand),), model="linear")
     without = decide(policy, busy(current, load), Memory()).plan.replicas
-    ahead = replace(policy, outlook=OutlookChoice())
-    assert decide(ahead, replace(busy(current, load), outlooks=(outlook,)), Memory()).plan.replicas >= without
+    ahead = replace(policy, forecast=ForecastChoice())
+    assert decide(ahead, replace(busy(current, load), forecasts=(forecast,)), Memory()).plan.replicas >= without
 
 
 @given(totals, settles, bounds(), memories, st.integers(1, 60), st.floats(0, 1e4))

@@ -23,9 +23,9 @@ from tests.bed.manifests import deployment
 from tests.bed.waiting import always, eventually
 from tests.history.filled import Filled, fill, serve
 from tests.live.running import Running, install_crds
-from trimtab.live.advisor.controller import Advisor
-from trimtab.live.advisor.run import server_time
-from trimtab.live.pen import Pen
+from trimtab.advisor.controller import Advisor
+from trimtab.advisor.run import server_time
+from trimtab.live.act.pen import Pen
 from trimtab.series import Floats
 from trimtab.wire.access import prometheus_access
 from trimtab.wire.kube import Kube

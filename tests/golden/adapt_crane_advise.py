@@ -22,13 +22,13 @@ from trimtab.core.advise.formulas import (
     target_percent,
 )
 from trimtab.core.advise.inspect import availability, inspect_pods, low_fluctuation, low_usage
-from trimtab.core.foresee import capacity_of_one, foresee
-from trimtab.core.model import Observation, Outlook, Pod, Quantile
+from trimtab.core.model import Forecast, Observation, Pod, Quantile
+from trimtab.core.propose_ahead import capacity_of_one, propose_ahead
 from trimtab.core.requests import ContainerRequest, pod_request
 from trimtab.errors import InvalidInput
 from trimtab.kinds.config_keys import DEFAULT_LADDER, known_keys, match_level, resolve, settings_of
 from trimtab.kinds.selector import Selector
-from trimtab.policy import Advice, Algorithm, Inspection, Metric, MetricKind, OutlookChoice, Policy, Size, TotalAverage
+from trimtab.policy import Advice, Algorithm, ForecastChoice, Inspection, Metric, MetricKind, Policy, Size, TotalAverage
 from trimtab.policy import Utilization as UtilizationSignal
 from trimtab.quantity import GIB, format_cpu, format_memory, parse_duration, parse_quantity
 
@@ -266,10 +266,10 @@ def predicted_value(case: Case) -> None:
     """Upstream serves a prediction truncated to a whole number, or rounded to milli; ours loses nothing."""
     value = case["input"]["max_predicted"]
     metric = Metric(kind=MetricKind.EXTERNAL, name="cores")
-    policy = Policy(signals=(TotalAverage(metric=metric, target=0.001),), outlook=OutlookChoice())
-    outlook = Outlook(made_at=NOW, expires_at=NOW + 60, demand=(Quantile(0.5, value),), model="dsp")
-    seen = Observation(at=NOW, spec_replicas=1, status_replicas=1, outlooks=(outlook,))
-    proposal = foresee(policy, seen)[0]
+    policy = Policy(signals=(TotalAverage(metric=metric, target=0.001),), forecast=ForecastChoice())
+    forecast = Forecast(made_at=NOW, expires_at=NOW + 60, demand=(Quantile(0.5, value),), model="dsp")
+    seen = Observation(at=NOW, spec_replicas=1, status_replicas=1, forecasts=(forecast,))
+    proposal = propose_ahead(policy, seen)[0]
     assert proposal.value == value and proposal.replicas == round(value * 1000)
 
 

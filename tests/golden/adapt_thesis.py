@@ -10,9 +10,9 @@ import pytest
 from tests.golden.harness import Case, Excuse
 from trimtab.core.decide import decide
 from trimtab.core.forecast import linear
-from trimtab.core.model import Memory, Missing, Observation, Outlook, Pod, PodSamples
+from trimtab.core.model import Forecast, Memory, Missing, Observation, Pod, PodSamples
 from trimtab.core.startup import mean_startup_s
-from trimtab.policy import Bounds, Metric, MetricKind, OutlookChoice, Policy, Size, Tolerance, Utilization
+from trimtab.policy import Bounds, ForecastChoice, Metric, MetricKind, Policy, Size, Tolerance, Utilization
 from trimtab.series import Frame
 from trimtab.sim import thesis
 
@@ -97,16 +97,16 @@ def _replicas(given: Case, predicted: float | None, exact: bool) -> int:
         signals=(Utilization(metric=metric, percent=given["targetUtilization"], tolerance=tolerance),),
         settle=(),
         bounds=Bounds(min_replicas=1, max_replicas=100),
-        outlook=OutlookChoice(model="linear", exact=exact),
+        forecast=ForecastChoice(model="linear", exact=exact),
     )
     at = 10_000.0
     usage = PodSamples(values={pod.name: float(given["currentUtilization"]) for pod in pods}, at=at)
-    outlooks: tuple[Outlook | Missing, ...] = ()
+    forecasts: tuple[Forecast | Missing, ...] = ()
     if predicted is not None and np.isfinite(predicted):
         frame = Frame(("cpu",), at - 30.0, 30.0, np.array([[predicted, predicted]]))
-        outlooks = tuple(linear.forecast(frame, 10.0, at, linear.Options(per_pod=True)))
+        forecasts = tuple(linear.forecast(frame, 10.0, at, linear.Options(per_pod=True)))
     seen = Observation(
-        at=at, spec_replicas=count, status_replicas=count, pods=pods, samples=(usage,), outlooks=outlooks
+        at=at, spec_replicas=count, status_replicas=count, pods=pods, samples=(usage,), forecasts=forecasts
     )
     return decide(policy, seen, Memory()).plan.replicas
 

@@ -12,7 +12,7 @@ from tests.kinds import generate
 from trimtab.core.forecast import FORECASTERS
 from trimtab.errors import InvalidObject
 from trimtab.kinds import Autoscaler, read
-from trimtab.kinds.autoscaler import Forecast
+from trimtab.kinds.autoscaler import ForecastSpec
 from trimtab.kinds.horizontal import LINE
 from trimtab.policy import (
     Absence,
@@ -203,11 +203,11 @@ def test_blends() -> None:
 )
 def test_forecast_horizons(horizon: Any, horizon_s: float | None) -> None:
     policy = compiled(forecast={"model": "linear", "horizon": horizon})
-    assert policy.outlook == replace(LINE, horizon_s=horizon_s)
+    assert policy.forecast == replace(LINE, horizon_s=horizon_s)
 
 
 def test_every_model_that_can_be_written_exists() -> None:
-    models = get_args(Forecast.model_fields["model"].annotation)
+    models = get_args(ForecastSpec.model_fields["model"].annotation)
     assert set(models) == set(FORECASTERS)
 
 

@@ -12,12 +12,12 @@ from tests.kinds import generate
 from trimtab.core.bound import limits_at
 from trimtab.core.forecast import look_ahead, options_of
 from trimtab.core.forecast.estimators import Fft, MaxValue
-from trimtab.core.model import Outlook
+from trimtab.core.model import Forecast
 from trimtab.core.percentile import Options as PercentileOptions
 from trimtab.errors import InvalidObject
 from trimtab.kinds import EffectiveHpa, read
 from trimtab.kinds.ignored import warnings
-from trimtab.policy import Admit, Mode, OutlookChoice, Policy
+from trimtab.policy import Admit, ForecastChoice, Mode, Policy
 from trimtab.series import Frame
 
 NOON = 1_700_049_600.0  # 2023-11-15 12:00 UTC
@@ -94,14 +94,14 @@ def test_a_query_in_an_annotation_is_answered_with_a_warning() -> None:
     assert warned.path == 'metadata.annotations["metric-query.autoscaling.crane.io/resource.cpu"]'
 
 
-def test_prediction_becomes_an_outlook() -> None:
+def test_prediction_becomes_an_forecast() -> None:
     dsp = {"algorithmType": "dsp", "dsp": {"sampleInterval": "60s", "historyLength": "7d"}}
-    assert compiled(prediction={"predictionAlgorithm": dsp}).outlook == OutlookChoice(
+    assert compiled(prediction={"predictionAlgorithm": dsp}).forecast == ForecastChoice(
         model="dsp", horizon_s=3600, options={"history_s": 7 * 86400.0}
     )
     percentile = {"algorithmType": "percentile", "percentile": {"percentile": "0.95", "marginFraction": "0.15"}}
     prediction = {"predictionWindowSeconds": 600, "predictionAlgorithm": percentile}
-    assert compiled(prediction=prediction).outlook == OutlookChoice(
+    assert compiled(prediction=prediction).forecast == ForecastChoice(
         model="percentile", horizon_s=600, options={"percentile": 0.95, "margin": 0.15}
     )
 
@@ -112,19 +112,20 @@ def test_estimators_and_histograms_are_what_the_models_are_given() -> None:
         "maxValue": [{"marginFraction": "0.5"}],
         "fft": [{"lowAmplitudeThreshold": "0.05", "highFrequencyThreshold": "0.01", "minNumOfSpectrumItems": 9}],
     }
-    outlook = compiled(prediction=_prediction("dsp", {"estimators": estimators})).outlook
-    assert outlook is not None
-    assert options_of(outlook).estimators == (
+    forecast = compiled(prediction=_prediction("dsp", {"estimators": estimators})).forecast
+    assert forecast is not None
+    assert options_of(forecast).estimators == (
         MaxValue(margin=0.5),
         Fft(low_amplitude=0.05, high_frequency_hz=0.01, min_items=9),
     )
     histogram = {"maxValue": "10", "bucketSize": "0.5", "halfLife": "7d", "epsilon": "0.001"}
-    outlook = compiled(prediction=_prediction("percentile", {"histogram": histogram})).outlook
-    assert outlook is not None
-    assert options_of(outlook) == PercentileOptions(max_value=10, bucket_size=0.5, half_life_s=7 * 86400, epsilon=0.001)
+    forecast = compiled(prediction=_prediction("percentile", {"histogram": histogram})).forecast
+    assert forecast is not None
+    wanted = PercentileOptions(max_value=10, bucket_size=0.5, half_life_s=7 * 86400, epsilon=0.001)
+    assert options_of(forecast) == wanted
     load = Frame(("web",), 0.0, 60.0, np.full((1, 1440), 1.2))
-    (found,) = look_ahead(outlook, load, 60.0, 1440 * 60.0)
-    assert isinstance(found, Outlook) and found.at_quantile(0.5) == 1.5, "the end of the bucket from 1.0 to 1.5"
+    (found,) = look_ahead(forecast, load, 60.0, 1440 * 60.0)
+    assert isinstance(found, Forecast) and found.at_quantile(0.5) == 1.5, "the end of the bucket from 1.0 to 1.5"
 
 
 def _prediction(algorithm: str, settings: dict[str, Any]) -> dict[str, Any]:

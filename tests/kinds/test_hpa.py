@@ -69,7 +69,7 @@ def test_without_behavior_the_older_rules_hold_and_cpu_at_80_percent_is_the_metr
         Utilization(metric=Metric(kind=MetricKind.RESOURCE, name="cpu"), percent=80, tolerance=Tolerance()),
     )
     assert (policy.bounds.min_replicas, policy.bounds.max_replicas) == (1, 10)
-    assert policy.outlook is None
+    assert policy.forecast is None
 
 
 def test_an_empty_behavior_is_not_the_same_as_none() -> None:
@@ -178,7 +178,7 @@ def test_document_003_is_switched_on_by_exactly_true(value: str, predictive: boo
     obj = read(hpa(annotations={"predictive": value}))
     assert isinstance(obj, Hpa)
     assert obj.predictive is predictive
-    assert obj.to_policy(NOW).outlook == (LINE if predictive else None)
+    assert obj.to_policy(NOW).forecast == (LINE if predictive else None)
 
 
 def test_an_unquoted_annotation_gets_the_hint() -> None:

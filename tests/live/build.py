@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from trimtab.live.subject import Compiler, Subject
+from trimtab.live.look.subject import Compiler, Subject
 from trimtab.wire.objects import Custom
 from trimtab.wire.resources import HPAS, Resource
 

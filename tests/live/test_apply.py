@@ -13,11 +13,11 @@ from tests.live.build import AT, custom, spec, subject
 from tests.wire.fake import Fake
 from trimtab.core.model import Change, ContainerSize
 from trimtab.errors import Refused
-from trimtab.live.apply import apply
-from trimtab.live.kept import Kept
-from trimtab.live.pen import Pen
-from trimtab.live.subject import Subject
-from trimtab.live.world import Target, World
+from trimtab.live.act.apply import apply
+from trimtab.live.act.pen import Pen
+from trimtab.live.look.kept import Kept
+from trimtab.live.look.subject import Subject
+from trimtab.live.look.world import Target, World
 from trimtab.policy import Size
 from trimtab.wire.objects import Pod, Workload
 from trimtab.wire.resources import DEPLOYMENTS

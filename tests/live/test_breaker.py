@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from trimtab.core.model import Change, Decision, Plan
-from trimtab.live.breaker import Breaker
+from trimtab.live.act.breaker import Breaker
 from trimtab.policy import Axis, Direction
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.live.build import AT, custom, spec, subject
-from trimtab.live.conflict import Claims, vetoes
-from trimtab.live.world import World
+from trimtab.live.look.conflict import Claims, vetoes
+from trimtab.live.look.world import World
 from trimtab.policy import Axis
 from trimtab.wire.access import Access
 from trimtab.wire.kube import Kube

@@ -22,7 +22,7 @@ from trimtab.kinds import CustomHpa
 from trimtab.live.custom_hpa.book import Book
 from trimtab.live.custom_hpa.loop import FirstSeries, Loop
 from trimtab.live.custom_hpa.serve import prometheus_url, serve
-from trimtab.live.world import World
+from trimtab.live.look.world import World
 from trimtab.wire.access import Access, prometheus_access
 from trimtab.wire.prometheus import Prometheus
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from trimtab.live.facts import Members, fact, killed_at, overloaded
+from trimtab.live.look.facts import Members, fact, killed_at, overloaded
 from trimtab.policy import Size
 from trimtab.wire.objects import Pod, Workload
 from trimtab.wire.watch import Store

@@ -9,8 +9,8 @@ import pytest
 
 from tests.live.build import custom, spec, subject
 from trimtab.errors import InvalidInput
-from trimtab.live import sizes
-from trimtab.live.world import Target
+from trimtab.live.act import sizes
+from trimtab.live.look.world import Target
 from trimtab.policy import Apply
 from trimtab.wire.objects import Workload
 from trimtab.wire.resources import DAEMON_SETS, DEPLOYMENTS, Resource

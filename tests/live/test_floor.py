@@ -6,8 +6,8 @@ import pytest
 
 from tests.live.build import AT, HPAS, hpa, subject
 from trimtab.core.model import Decision, Missing, Plan, Proposal, Reason
-from trimtab.live import floor
-from trimtab.live.floor import Floor
+from trimtab.live.act import floor
+from trimtab.live.act.floor import Floor
 
 LATER, EARLIER = str(int(AT) + 60), str(int(AT) - 60)
 
@@ -34,7 +34,7 @@ def test_whose_word_it_is(found: object, is_: Floor) -> None:
 def test_the_policy_has_the_users_own_minimum() -> None:
     found = hpa(6, predictive="true", min_replicas="3", floor="6", floor_until=LATER)
     assert subject(found, HPAS).policy.bounds.min_replicas == 3
-    assert subject(found, HPAS).policy.outlook is not None
+    assert subject(found, HPAS).policy.forecast is not None
 
 
 LOST = Missing(reason=Reason.UNREACHABLE)

@@ -1,4 +1,4 @@
-"""Demand is remembered as a total, start-ups once; outlooks come from both."""
+"""Demand is remembered as a total, start-ups once; forecasts come from both."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import asyncio
 import pytest
 
 from tests.live.build import AT, custom, spec, subject
-from trimtab.core.model import Missing, Observation, Outlook, Pod, PodSamples, Reason, Startup, TotalSample
-from trimtab.live.foresight import Foresight, demand_of
-from trimtab.live.horizon import horizon_s
-from trimtab.policy import OutlookChoice
+from trimtab.core.model import Forecast, Missing, Observation, Pod, PodSamples, Reason, Startup, TotalSample
+from trimtab.live.measure.foresight import Foresight, demand_of
+from trimtab.live.measure.horizon import horizon_s
+from trimtab.policy import ForecastChoice
 
 WEB = subject(custom(spec=spec(forecast={"model": "linear", "horizon": "30s"})))
 
@@ -30,27 +30,27 @@ def test_a_rising_total_is_seen_ahead_whatever_the_replicas_do() -> None:
     for step in range(10):
         demand = 100.0 + 10 * step
         asyncio.run(foresight.note_demand(WEB, seen(AT + 5 * step, demand, pods=2 + step % 3)))
-    (outlook,) = foresight.outlooks(WEB, Missing(reason=Reason.ABSENT), AT + 46)
-    assert isinstance(outlook, Outlook)
-    assert outlook.at_quantile(0.5) == pytest.approx(100 + 2 * (46 + 30), rel=0.05)
+    (forecast,) = foresight.forecasts(WEB, Missing(reason=Reason.ABSENT), AT + 46)
+    assert isinstance(forecast, Forecast)
+    assert forecast.at_quantile(0.5) == pytest.approx(100 + 2 * (46 + 30), rel=0.05)
 
 
 def test_without_a_past_it_says_so() -> None:
-    (outlook,) = Foresight(None).outlooks(WEB, Missing(reason=Reason.ABSENT), AT)
-    assert isinstance(outlook, Missing)
-    assert Foresight(None).outlooks(subject(custom(spec=spec())), Missing(reason=Reason.ABSENT), AT) == ()
+    (forecast,) = Foresight(None).forecasts(WEB, Missing(reason=Reason.ABSENT), AT)
+    assert isinstance(forecast, Missing)
+    assert Foresight(None).forecasts(subject(custom(spec=spec())), Missing(reason=Reason.ABSENT), AT) == ()
 
 
 def test_a_start_up_is_recorded_once_at_the_first_ready() -> None:
     foresight = Foresight(None)
     foresight.note_pods("w", [pod("a", ready=False), pod("b", took_s=7000)])  # b may have flapped before we looked
-    assert horizon_s(OutlookChoice(), foresight.startup("w", AT)) == 7000.0, "better than nothing"
+    assert horizon_s(ForecastChoice(), foresight.startup("w", AT)) == 7000.0, "better than nothing"
     foresight.note_pods("w", [pod("a", took_s=20), pod("b", took_s=9000)])
     foresight.note_pods("w", [pod("a", took_s=500), pod("b", took_s=9000)])  # a flapped: its transition moved
     found = foresight.startup("w", AT)
     assert isinstance(found, Startup) and found.pods == 1
     assert [q.value for q in found.quantiles] == [20.0, 20.0]
-    assert horizon_s(OutlookChoice(), found) == 20.0 and horizon_s(OutlookChoice(horizon_s=5.0), found) == 5.0
+    assert horizon_s(ForecastChoice(), found) == 20.0 and horizon_s(ForecastChoice(horizon_s=5.0), found) == 5.0
     assert isinstance(foresight.startup("other", AT), Missing)
 
 

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from tests.wire.fake import Fake
 from trimtab.core.model import Missing, Pod, PodSamples, Reason, Samples, TotalSample
-from trimtab.live.gather import Gather, Wanted
+from trimtab.live.measure.gather import Gather, Wanted
 from trimtab.policy import Metric, MetricKind, PodAverage, Signal, Total, TotalAverage, Utilization
 from trimtab.wire.access import Access
 from trimtab.wire.prometheus import Prometheus

@@ -6,10 +6,10 @@ import pytest
 
 from tests.live.build import AT, custom, spec, subject
 from trimtab.core.decide import decide
-from trimtab.core.model import Memory, Missing, Observation, Outlook, Quantile, Reason, TotalSample
+from trimtab.core.model import Forecast, Memory, Missing, Observation, Quantile, Reason, TotalSample
 from trimtab.journal import Name
-from trimtab.live.hindsight import CHECKS, Hindsight, Source
-from trimtab.live.telemetry import Telemetry
+from trimtab.live.measure.hindsight import CHECKS, Hindsight, Source
+from trimtab.live.tell.telemetry import Telemetry
 
 WEB = Source(Name("Autoscaler", "shop", "web"), 0, "query")
 
@@ -47,11 +47,11 @@ def test_the_error_is_a_metric() -> None:
     one, told, book = subject(custom(spec=written)), Telemetry(), Hindsight()
     told.watchers.append(book.saw)
     told.extra.append(book.lines)
-    soon = Outlook(made_at=AT, expires_at=AT + 60, demand=(Quantile(0.5, 30.0),), model="linear")
+    soon = Forecast(made_at=AT, expires_at=AT + 60, demand=(Quantile(0.5, 30.0),), model="linear")
     silent = Missing(reason=Reason.EXPIRED)
-    for at, load, outlook in ((AT, 20.0, soon), (AT + 60, 40.0, silent)):
+    for at, load, forecast in ((AT, 20.0, soon), (AT + 60, 40.0, silent)):
         sample = TotalSample(value=load, at=at)
-        seen = Observation(at=at, spec_replicas=2, status_replicas=2, samples=(sample,), outlooks=(outlook,))
+        seen = Observation(at=at, spec_replicas=2, status_replicas=2, samples=(sample,), forecasts=(forecast,))
         told.saw([(one.name, one.policy, seen, decide(one.policy, seen, Memory()), "idle")])
     labels = 'kind="Autoscaler",namespace="shop",name="web",source="query"'
     assert f"trimtab_forecast_error{{{labels}}} -0.25\n" in told.render()

@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from trimtab.core.model import ContainerSize, Memory
-from trimtab.live import kept
-from trimtab.live.kept import Kept, Undone, Wrote
+from trimtab.live.look import kept
+from trimtab.live.look.kept import Kept, Undone, Wrote
 from trimtab.policy import Size
 
 FULL = Kept(

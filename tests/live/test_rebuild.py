@@ -11,8 +11,8 @@ from aiohttp import web
 from tests.live.build import AT
 from tests.wire.fake import Fake
 from trimtab.core.usage import Settings, usages
-from trimtab.live.rebuild import TRY_AGAIN_S, Found, Rebuild
-from trimtab.live.world import Target
+from trimtab.live.look.world import Target
+from trimtab.live.measure.rebuild import TRY_AGAIN_S, Found, Rebuild
 from trimtab.wire.access import Access
 from trimtab.wire.resources import DEPLOYMENTS
 

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from trimtab.live.recall import is_ours
-from trimtab.live.revert import Owned
+from trimtab.live.look.recall import is_ours
+from trimtab.live.look.revert import Owned
 
 REPLICAS = {"f:spec": {"f:replicas": {}}}
 

@@ -12,9 +12,9 @@ from aiohttp import web
 
 from tests.wire.fake import Fake
 from trimtab.core.model import ContainerSize
-from trimtab.live import resize
-from trimtab.live.pen import NotLeading, Pen
-from trimtab.live.resize import Stuck
+from trimtab.live.act import resize
+from trimtab.live.act.pen import NotLeading, Pen
+from trimtab.live.act.resize import Stuck
 from trimtab.policy import Apply, Size
 from trimtab.wire.objects import Pod
 

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from tests.wire.fake import Fake
 from trimtab.core.model import ContainerSize, Memory
-from trimtab.live.kept import Kept, Patched, Undone, Wrote
-from trimtab.live.revert import noticed, resting, text, veto
-from trimtab.live.world import Target, World
+from trimtab.live.look.kept import Kept, Patched, Undone, Wrote
+from trimtab.live.look.revert import noticed, resting, text, veto
+from trimtab.live.look.world import Target, World
 from trimtab.policy import Axis, Size
 from trimtab.wire.objects import Workload
 from trimtab.wire.resources import DEPLOYMENTS

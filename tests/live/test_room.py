@@ -9,8 +9,8 @@ import pytest
 
 from tests.live.build import custom, spec, subject
 from trimtab.core.model import Change, ContainerSize, Veto
-from trimtab.live.room import Room, rollout
-from trimtab.live.world import Target, World
+from trimtab.live.headroom import Room, rollout
+from trimtab.live.look.world import Target, World
 from trimtab.policy import Axis, Direction, Size
 from trimtab.wire.access import Access
 from trimtab.wire.kube import Kube

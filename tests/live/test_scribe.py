@@ -11,9 +11,9 @@ from aiohttp import web
 from tests.live.build import AT, AUTOSCALERS, custom
 from tests.wire.fake import Fake
 from trimtab.core.explain import Condition
-from trimtab.live.pen import Pen
-from trimtab.live.scribe import MEASURED_EVERY_S, Scribe
-from trimtab.live.status import with_conditions
+from trimtab.live.act.pen import Pen
+from trimtab.live.tell.scribe import MEASURED_EVERY_S, Scribe
+from trimtab.live.tell.status import with_conditions
 
 
 def condition(kind: str = "ScalingActive", status: bool = True, reason: str = "Fine", message: str = "") -> Condition:

@@ -12,20 +12,20 @@ from trimtab.core.decide import decide
 from trimtab.core.model import (
     ContainerSize,
     Estimate,
+    Forecast,
     Memory,
     Missing,
     Observation,
-    Outlook,
     Quantile,
     Reason,
     TotalSample,
     Usage,
 )
-from trimtab.live import conditions
-from trimtab.live.kept import Kept, Wrote
-from trimtab.live.status import Said, hvpa, rfc3339
-from trimtab.live.subject import Subject
-from trimtab.live.world import Target
+from trimtab.live.look.kept import Kept, Wrote
+from trimtab.live.look.subject import Subject
+from trimtab.live.look.world import Target
+from trimtab.live.tell import conditions
+from trimtab.live.tell.status import Said, hvpa, rfc3339
 from trimtab.policy import Size
 from trimtab.wire.objects import Workload
 from trimtab.wire.resources import DEPLOYMENTS, Resource
@@ -90,22 +90,22 @@ def test_an_hvpa_says_what_its_last_scaling_was() -> None:
     }
 
 
-GOOD = Outlook(made_at=AT, expires_at=AT + 60, demand=(Quantile(0.5, 1.0),), model="dsp")
+GOOD = Forecast(made_at=AT, expires_at=AT + 60, demand=(Quantile(0.5, 1.0),), model="dsp")
 SILENT = Missing(reason=Reason.NOT_PREDICTABLE, detail="no period")
 
 
 @pytest.mark.parametrize(
-    "outlooks, status, reason",
+    "forecasts, status, reason",
     [
         pytest.param((GOOD, GOOD), True, "PredictSucceed", id="all"),
         pytest.param((GOOD, SILENT), False, "PredictPartial", id="some"),
         pytest.param((SILENT,), False, "PredictFailed", id="none"),
     ],
 )
-def test_whether_a_prediction_can_be_used(outlooks: Any, status: bool, reason: str) -> None:
+def test_whether_a_prediction_can_be_used(forecasts: Any, status: bool, reason: str) -> None:
     prediction = {"predictionAlgorithm": {"algorithmType": "dsp"}}
     one = subject(custom(spec=spec(prediction=prediction)), EHPAS)
-    seen = Observation(at=AT, spec_replicas=2, status_replicas=2, outlooks=outlooks)
+    seen = Observation(at=AT, spec_replicas=2, status_replicas=2, forecasts=forecasts)
     decision = decide(one.policy, seen, Memory())
     found = conditions.of_decision(one, seen, Kept(), decision, "idle", None)["PredictionReady"]
     assert (found.status, found.reason) == (status, reason)

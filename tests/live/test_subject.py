@@ -6,7 +6,7 @@ import pytest
 
 from tests.live.build import AT, AUTOSCALERS, custom, spec
 from trimtab.errors import InvalidInput
-from trimtab.live.subject import Compiler, Prudence
+from trimtab.live.look.subject import Compiler, Prudence
 from trimtab.policy import Admit, Mode, Size, Stabilise, StabiliseMax
 
 PINNED = {"annotations": {"trimtab.dev/pin": "6"}}

@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 
 from tests.wire.fake import Fake
-from trimtab.live.world import World
+from trimtab.live.look.world import World
 
 
 def settled(namespace: str, forbidden: tuple[str, ...]) -> tuple[set[str], set[str]]:

@@ -19,9 +19,9 @@ from trimtab.policy import (
     Bounds,
     Cooldown,
     Factor,
+    ForecastChoice,
     MaxFactor,
     MinFactor,
-    OutlookChoice,
     Policy,
     Rate,
     RatePolicy,
@@ -93,13 +93,13 @@ def policies(draw: st.DrawFn) -> Policy:
     settle = draw(windows) + draw(st.lists(rules, max_size=4, unique_by=type))
     least = draw(st.integers(1, 3))
     bounds = Bounds(min_replicas=least, max_replicas=least + draw(st.sampled_from([0, 5, 40])))
-    ahead = OutlookChoice(model="linear", horizon_s=draw(st.sampled_from([15.0, 60.0, 600.0])))
+    ahead = ForecastChoice(model="linear", horizon_s=draw(st.sampled_from([15.0, 60.0, 600.0])))
     looks = isinstance(signal, TotalAverage) and draw(st.integers(0, 3)) == 0
     return Policy(
         signals=(signal,),
         settle=tuple(draw(st.permutations(settle))),
         bounds=bounds,
-        outlook=ahead if looks else None,
+        forecast=ahead if looks else None,
     )
 
 
@@ -165,7 +165,7 @@ def test_a_long_run_agrees_and_is_scored_alike() -> None:
 def test_a_seasonal_forecast_agrees_too() -> None:
     steps = np.arange(4 * 5760)
     load = 20 + 15 * np.sin(steps * 2 * np.pi / 5760)
-    policy = replace(on_load(), outlook=OutlookChoice(model="seasonal", horizon_s=600.0, quantile=0.9))
+    policy = replace(on_load(), forecast=ForecastChoice(model="seasonal", horizon_s=600.0, quantile=0.9))
     assert first_difference(policy, load, 30) == ""
     assert (replay(load, policy, 30) != replay(load, on_load(), 30)).any(), "the forecast says something"
 
@@ -179,7 +179,7 @@ span = Span(name="night", start=0, end=9, max_replicas=3)
     [
         pytest.param(on_cpu(), "one signal", id="per-pod signal"),
         pytest.param(replace(on_load(), signals=()), "one signal", id="no signal"),
-        pytest.param(replace(on_load(), outlook=OutlookChoice(exact=True)), "forecast is of each pod", id="forecast"),
+        pytest.param(replace(on_load(), forecast=ForecastChoice(exact=True)), "forecast is of each pod", id="forecast"),
         pytest.param(replace(on_load(), vertical=Vertical()), "vertical", id="vertical"),
         pytest.param(replace(on_load(), admit=Admit(pin=3)), "pinned", id="pin"),
         pytest.param(replace(on_load(), bounds=Bounds(spans=(span,))), "bounds", id="schedule"),

@@ -9,6 +9,9 @@ from typing import get_args
 
 import click
 
+from trimtab.advisor.manifests import Manifest, Shape, manifest
+from trimtab.advisor.report import plain
+from trimtab.advisor.worth import Prices, Ranked, Severity, rank, total_saved_cores
 from trimtab.cli.options import Finite
 from trimtab.cli.output import dump, output_option, to_yaml
 from trimtab.cli.recommend_ask import MOST_REPLICAS, Ask, Gathered, gather
@@ -17,9 +20,6 @@ from trimtab.cli.screen import screen
 from trimtab.core.advise import Recommendation
 from trimtab.errors import InvalidInput, InvalidObject
 from trimtab.kinds.config_keys import TIMEZONE, config_problems, settings_of
-from trimtab.live.advisor.manifests import Manifest, Shape, manifest
-from trimtab.live.advisor.report import plain
-from trimtab.live.advisor.worth import Prices, Ranked, Severity, rank, total_saved_cores
 from trimtab.policy import Advice, Inspection
 from trimtab.web.recommend_report import page
 

@@ -13,6 +13,9 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from trimtab.advisor.run import Outcome, advise_all, server_time
+from trimtab.advisor.targets import Target, read_targets, target_of
+from trimtab.advisor.workloads import STEP_S, Window
 from trimtab.core.model import Pod
 from trimtab.errors import InvalidInput, MetricsUnavailable, NotEnoughData, Refused
 from trimtab.history.csv import read_csv
@@ -21,9 +24,6 @@ from trimtab.history.source import Level, Metric, Source
 from trimtab.history.table import Files
 from trimtab.history.workloads import WorkloadHistory
 from trimtab.kinds.yaml import load
-from trimtab.live.advisor.run import Outcome, advise_all, server_time
-from trimtab.live.advisor.targets import Target, read_targets, target_of
-from trimtab.live.advisor.workloads import STEP_S, Window
 from trimtab.policy import Advice, Inspection, Size
 from trimtab.quantity import parse_quantity
 from trimtab.series import Frame

@@ -9,12 +9,12 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from trimtab.advisor.run import Failed
+from trimtab.advisor.worth import Ranked, Severity
 from trimtab.cli.plot import Line, plot
 from trimtab.core.advise import Findings, Recommendation
 from trimtab.core.explain.advice import because
-from trimtab.live.advisor.run import Failed
-from trimtab.live.advisor.worth import Ranked, Severity
-from trimtab.live.facts import amounts
+from trimtab.live.look.facts import amounts
 from trimtab.policy import Advice, Inspection
 
 COLOURS = {

@@ -6,8 +6,8 @@ import asyncio
 
 import click
 
-from trimtab.live import floor
-from trimtab.live.pen import Pen
+from trimtab.live.act import floor
+from trimtab.live.act.pen import Pen
 from trimtab.wire.kube import Kube
 from trimtab.wire.kubeconfig import connect
 from trimtab.wire.objects import Custom

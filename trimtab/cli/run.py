@@ -10,8 +10,8 @@ import click
 from trimtab.cli.options import Finite
 from trimtab.core.usage.settings import Settings as UsageSettings
 from trimtab.errors import InvalidInput
+from trimtab.live.look.subject import Prudence
 from trimtab.live.operator import Operator, Settings
-from trimtab.live.subject import Prudence
 from trimtab.policy import Size
 from trimtab.quantity import parse_duration, parse_quantity
 from trimtab.wire.access import Access, prometheus_access

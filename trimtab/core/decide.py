@@ -1,6 +1,6 @@
 """decide(policy, seen, memory) -> Decision: the stages in order. Read this first.
 
-admit -> propose (tally) + foresee -> combine -> settle -> resize -> blend -> bound -> gate -> change
+admit -> propose (tally) + propose_ahead -> combine -> settle -> resize -> blend -> bound -> gate -> change
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from trimtab.core.admit import Verdict, admit
 from trimtab.core.blend import Ask, blend, speaks_for
 from trimtab.core.bound import Limits, bound, limits_at
 from trimtab.core.combine import combine
-from trimtab.core.foresee import foresee
 from trimtab.core.gate import gate, may_grow
 from trimtab.core.model import (
     Change,
@@ -28,6 +27,7 @@ from trimtab.core.model import (
     Step,
 )
 from trimtab.core.propose import propose
+from trimtab.core.propose_ahead import propose_ahead
 from trimtab.core.resize import resize
 from trimtab.core.settle import RULES, Scene, Wish, stabilise
 from trimtab.core.settle.scene import wish_of
@@ -43,7 +43,7 @@ def decide(policy: Policy, seen: Observation, memory: Memory) -> Decision:
     if verdict is not None:
         return _without_metrics(policy, seen, memory, verdict)
     steps: list[Step] = []
-    proposals = propose(policy, seen, memory) + foresee(policy, seen)
+    proposals = propose(policy, seen, memory) + propose_ahead(policy, seen)
     memory = _note_marks(policy, seen, memory, proposals)
     chosen = combine(policy.combine, _heard(policy, proposals), seen.spec_replicas)
     if isinstance(chosen, Missing):
@@ -70,7 +70,7 @@ def _without_metrics(policy: Policy, seen: Observation, memory: Memory, verdict:
 
 def _heard(policy: Policy, proposals: list[Proposal]) -> list[Proposal]:
     """A forecast only adds; only document 003's program, in exact mode, puts its line in the place of the present."""
-    if policy.outlook is None or not policy.outlook.exact or policy.outlook.model != "linear":
+    if policy.forecast is None or not policy.forecast.exact or policy.forecast.model != "linear":
         return proposals
     usable = [one for one in proposals if one.forecast and not isinstance(one.replicas, Missing)]
     return [replace(one, forecast=False) for one in usable] or proposals

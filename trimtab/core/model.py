@@ -77,7 +77,7 @@ class Quantile(NamedTuple):
     value: float
 
 
-class Outlook(Record, frozen=True):
+class Forecast(Record, frozen=True):
     """What one signal is expected to need at its horizon; total demand, or per-pod utilisation for document 003."""
 
     made_at: float
@@ -134,7 +134,7 @@ class Veto(Record, frozen=True):
 
 
 class Observation(Record, frozen=True):
-    """What is seen at `at`, which is now. `samples` and `outlooks` are aligned with policy.signals."""
+    """What is seen at `at`, which is now. `samples` and `forecasts` are aligned with policy.signals."""
 
     at: float
     spec_replicas: int
@@ -143,7 +143,7 @@ class Observation(Record, frozen=True):
     sizes: dict[str, ContainerSize] = {}
     written_for: dict[str, Size] = {}  # requests a utilisation target was written for, where ours are in force
     samples: tuple[Samples | Missing, ...] = ()
-    outlooks: tuple[Outlook | Missing, ...] = ()
+    forecasts: tuple[Forecast | Missing, ...] = ()
     usage: Usage | Missing = Missing(reason=Reason.NOT_CONFIGURED)
     startup: Startup | Missing = Missing(reason=Reason.NOT_CONFIGURED)
     vetoes: tuple[Veto, ...] = ()

@@ -35,7 +35,7 @@ class Options(Record, frozen=True):
     half_life_s: float = DAY_S
     epsilon: float = 1e-10
     exact: bool = False
-    valid_s: float = 3600.0  # as an outlook
+    valid_s: float = 3600.0  # as a forecast
 
 
 DEFAULT = Options()

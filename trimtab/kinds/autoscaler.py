@@ -18,7 +18,7 @@ from trimtab.kinds.metric import Metrics
 from trimtab.kinds.part import Part, Rule
 from trimtab.kinds.schedule import Schedule
 from trimtab.kinds.vertical import VerticalSpec
-from trimtab.policy import Absence, Bounds, Mode, OutlookChoice, Policy
+from trimtab.policy import Absence, Bounds, ForecastChoice, Mode, Policy
 from trimtab.quantity import parse_duration
 
 STARTUP = "startup"
@@ -50,17 +50,17 @@ Horizon = Annotated[
 ]
 
 
-class Forecast(Part):
+class ForecastSpec(Part):
     """Which model looks ahead, and how far; what it expects may only add to what the load needs now."""
 
     model: Literal["linear", "seasonal", "spectral", "holtWinters", "dsp", "percentile"]
     horizon: Horizon = STARTUP
     """startup: the measured start-up time of a pod; else seconds or a duration."""
 
-    def outlook(self) -> OutlookChoice:
+    def choice(self) -> ForecastChoice:
         horizon_s = None if self.horizon == STARTUP else parse_duration(self.horizon)
         options = LINE.options if self.model == LINE.model else {}
-        return OutlookChoice(model=self.model, horizon_s=horizon_s, options=options)
+        return ForecastChoice(model=self.model, horizon_s=horizon_s, options=options)
 
 
 class Fallback(Part):
@@ -98,7 +98,7 @@ class AutoscalerSpec(Part):
     """As in autoscaling/v2, with cooldownSeconds, minFactor and maxFactor beside it."""
     mode: Literal["Auto", "Shadow", "Paused"] = "Auto"
     """Auto acts. Shadow decides and records but writes only status. Paused does nothing."""
-    forecast: Forecast | None = None
+    forecast: ForecastSpec | None = None
     """A look ahead that may only add replicas."""
     vertical: VerticalSpec | None = None
     """Sizes of containers."""
@@ -154,7 +154,7 @@ class Autoscaler(Kind):
     def to_policy(self, at: float) -> Policy:
         policy, spec = self._replicas(at), self.spec
         if spec.forecast:
-            policy = replace(policy, outlook=spec.forecast.outlook())
+            policy = replace(policy, forecast=spec.forecast.choice())
         if spec.vertical:
             policy = replace(policy, vertical=spec.vertical.vertical())
         if spec.blend:

@@ -96,5 +96,5 @@ class EffectiveHpa(Kind):
         admit = self.admit(Mode.SHADOW if self.preview else Mode.AUTO)
         if self.preview and spec.specific_replicas is not None:
             admit = replace(admit, pin=spec.specific_replicas, pin_until=None)
-        outlook = spec.prediction.outlook() if spec.prediction else None
-        return replace(policy, bounds=replace(policy.bounds, spans=spans), admit=admit, outlook=outlook)
+        forecast = spec.prediction.forecast() if spec.prediction else None
+        return replace(policy, bounds=replace(policy.bounds, spans=spans), admit=admit, forecast=forecast)

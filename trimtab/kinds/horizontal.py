@@ -7,10 +7,10 @@ from typing import Any
 from trimtab.kinds.behavior import Behavior, settle_of, tolerance_of
 from trimtab.kinds.metric import signals_of
 from trimtab.kinds.part import Rule
-from trimtab.policy import Bounds, OutlookChoice, Policy
+from trimtab.policy import Bounds, ForecastChoice, Policy
 
 # The line of document 003, as we draw it: one jump is no slope, so that a flash crowd is met and not extrapolated.
-LINE = OutlookChoice(model="linear", options={"slope_quantile": 0.4})
+LINE = ForecastChoice(model="linear", options={"slope_quantile": 0.4})
 
 _ZERO_TYPES = "['Object', 'External', 'Prometheus']"
 

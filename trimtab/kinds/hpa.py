@@ -45,10 +45,10 @@ class AnyHpa(Kind):
         """Document 003's switch."""
         return self.metadata.annotations.get(PREDICTIVE) == "true"
 
-    def _foreseeing(self, policy: Policy) -> Policy:
+    def _with_forecast(self, policy: Policy) -> Policy:
         """The forecast only adds: the HPA keeps scaling, its floor is what we raise."""
-        outlook = LINE if self.predictive else None
-        return replace(policy, admit=self.admit(), outlook=outlook)
+        forecast = LINE if self.predictive else None
+        return replace(policy, admit=self.admit(), forecast=forecast)
 
 
 class Hpa(AnyHpa):
@@ -61,7 +61,7 @@ class Hpa(AnyHpa):
 
     def to_policy(self, at: float) -> Policy:
         spec = self.spec
-        return self._foreseeing(horizontal(spec.min_replicas, spec.max_replicas, spec.metrics, spec.behavior))
+        return self._with_forecast(horizontal(spec.min_replicas, spec.max_replicas, spec.metrics, spec.behavior))
 
 
 class HpaV1Spec(Part):
@@ -94,4 +94,4 @@ class HpaV1(AnyHpa):
         spec = self.spec
         signals = (cpu_of_request(spec.target_cpu or DEFAULT_CPU_PERCENT),)
         policy = horizontal(spec.min_replicas, spec.max_replicas, None, None)
-        return self._foreseeing(replace(policy, signals=signals))
+        return self._with_forecast(replace(policy, signals=signals))

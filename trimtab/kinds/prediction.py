@@ -14,7 +14,7 @@ from pydantic import Field
 from trimtab.errors import InvalidInput
 from trimtab.kinds.amounts import Count, Duration
 from trimtab.kinds.part import Part, Rule
-from trimtab.policy import OutlookChoice
+from trimtab.policy import ForecastChoice
 from trimtab.quantity import parse_duration
 
 NumberText = Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)?$", max_length=32)]
@@ -186,10 +186,10 @@ class Prediction(Part):
     prediction_window_seconds: Annotated[int, Field(ge=1, le=86400 * 14)] = 3600
     prediction_algorithm: Algorithm
 
-    def outlook(self) -> OutlookChoice:
+    def forecast(self) -> ForecastChoice:
         chosen = self.prediction_algorithm
         settings = chosen.dsp or chosen.percentile
-        return OutlookChoice(
+        return ForecastChoice(
             model=chosen.algorithm_type,
             horizon_s=float(self.prediction_window_seconds),
             options=settings.options() if settings else {},

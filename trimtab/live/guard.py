@@ -9,12 +9,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
 from trimtab.errors import TrimtabError
-from trimtab.live import conditions
-from trimtab.live.events import Happening, tell
-from trimtab.live.pen import NotLeading, Pen
-from trimtab.live.scribe import Scribe
-from trimtab.live.subject import name_of
-from trimtab.live.telemetry import Telemetry
+from trimtab.live.act.pen import NotLeading, Pen
+from trimtab.live.look.subject import name_of
+from trimtab.live.tell import conditions
+from trimtab.live.tell.events import Happening, tell
+from trimtab.live.tell.scribe import Scribe
+from trimtab.live.tell.telemetry import Telemetry
 from trimtab.wire.objects import Custom
 from trimtab.wire.resources import HPAS, Resource
 

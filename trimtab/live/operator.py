@@ -15,21 +15,21 @@ from dataclasses import dataclass, field
 
 from aiohttp import web
 
+from trimtab.advisor.controller import Advisor
 from trimtab.core.usage.settings import Settings as UsageSettings
 from trimtab.errors import TrimtabError
 from trimtab.journal import Journal, Keep
-from trimtab.live.advisor.controller import Advisor
-from trimtab.live.breaker import Breaker
-from trimtab.live.foresight import Foresight
-from trimtab.live.gather import Gather
-from trimtab.live.hindsight import Hindsight
-from trimtab.live.pen import Pen
-from trimtab.live.rebuild import Rebuild
-from trimtab.live.subject import Compiler, Prudence
-from trimtab.live.telemetry import Line, Telemetry, listen
+from trimtab.live.act.breaker import Breaker
+from trimtab.live.act.pen import Pen
+from trimtab.live.look.subject import Compiler, Prudence
+from trimtab.live.look.world import World
+from trimtab.live.measure.foresight import Foresight
+from trimtab.live.measure.gather import Gather
+from trimtab.live.measure.hindsight import Hindsight
+from trimtab.live.measure.rebuild import Rebuild
+from trimtab.live.measure.usage import UsageWatch
+from trimtab.live.tell.telemetry import Line, Telemetry, listen
 from trimtab.live.tick import Ticker
-from trimtab.live.usage import UsageWatch
-from trimtab.live.world import World
 from trimtab.quantity import MIB
 from trimtab.wire.access import Access
 from trimtab.wire.budget import Budget

@@ -17,25 +17,27 @@ from trimtab.core.explain import Condition, sentence
 from trimtab.core.model import Missing, Observation, Samples, Veto
 from trimtab.errors import ClusterUnavailable, Refused
 from trimtab.journal import Journal
-from trimtab.live import apply, conditions, conflict, floor, kept, resize, revert, sizes
-from trimtab.live.breaker import Breaker
-from trimtab.live.checkpoint import Checkpoints, Watched
-from trimtab.live.events import Happening, tell
-from trimtab.live.foresight import Foresight
-from trimtab.live.gather import Gather, Wanted
+from trimtab.live.act import apply, floor, resize, sizes
+from trimtab.live.act.breaker import Breaker
+from trimtab.live.act.pen import Pen
 from trimtab.live.guard import Guard
-from trimtab.live.kept import Kept
-from trimtab.live.pen import Pen
-from trimtab.live.recall import recalled
-from trimtab.live.record import Recorder
-from trimtab.live.room import Room
-from trimtab.live.scribe import Scribe
-from trimtab.live.status import STATUS, Said
-from trimtab.live.subject import Compiler, Subject
-from trimtab.live.telemetry import Telemetry
-from trimtab.live.usage import UsageWatch
+from trimtab.live.headroom import Room
+from trimtab.live.look import conflict, kept, revert
+from trimtab.live.look.kept import Kept
+from trimtab.live.look.recall import recalled
+from trimtab.live.look.subject import Compiler, Subject
+from trimtab.live.look.world import World
+from trimtab.live.measure.checkpoint import Checkpoints, Watched
+from trimtab.live.measure.foresight import Foresight
+from trimtab.live.measure.gather import Gather, Wanted
+from trimtab.live.measure.usage import UsageWatch
+from trimtab.live.tell import conditions
+from trimtab.live.tell.events import Happening, tell
+from trimtab.live.tell.record import Recorder
+from trimtab.live.tell.scribe import Scribe
+from trimtab.live.tell.status import STATUS, Said
+from trimtab.live.tell.telemetry import Telemetry
 from trimtab.live.view import Case, View
-from trimtab.live.world import World
 from trimtab.wire.objects import Custom
 from trimtab.wire.resources import HPAS, Resource
 
@@ -130,7 +132,7 @@ class Ticker:
             vetoes=self._vetoes(view, at),
         )
         await self.foresight.note_demand(view.subject, seen)
-        seen = replace(seen, outlooks=self.foresight.outlooks(view.subject, started, at))
+        seen = replace(seen, forecasts=self.foresight.forecasts(view.subject, started, at))
         decision = decide(view.subject.policy, seen, view.kept.core)
         blocked = room.vetoes(view.subject, view.target, seen.sizes, decision.change)
         if blocked:  # decided again, so that what stands in the way is part of what was seen

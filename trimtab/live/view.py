@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from trimtab.core.model import Decision, Observation, Pod
-from trimtab.live import conflict
-from trimtab.live.kept import Kept
-from trimtab.live.subject import Subject
-from trimtab.live.world import Target
+from trimtab.live.look import conflict
+from trimtab.live.look.kept import Kept
+from trimtab.live.look.subject import Subject
+from trimtab.live.look.world import Target
 from trimtab.policy import Axis
 
 

@@ -6,7 +6,7 @@ A record that contradicts itself cannot be made: it is refused with the field, t
 from __future__ import annotations
 
 from trimtab.policy.blend import Blend, Bucket, Buckets, Capacity, Margin, Margins, Sizing, Stage, Weights
-from trimtab.policy.bounds import Admit, Bounds, Mode, OutlookChoice, Span
+from trimtab.policy.bounds import Admit, Bounds, ForecastChoice, Mode, Span
 from trimtab.policy.gates import Axis, Direction, Gate, MinChange, Rest, Update, UpdateMode, Window
 from trimtab.policy.inspection import Advice, Algorithm, Inspection
 from trimtab.policy.record import Record
@@ -58,7 +58,7 @@ class Policy(Record, frozen=True):
     gates: tuple[Gate, ...] = ()
     bounds: Bounds = Bounds()
     admit: Admit = Admit()
-    outlook: OutlookChoice | None = None
+    forecast: ForecastChoice | None = None
     replays_noop: bool = False  # document 002's program: a scaling to the same number is still a scaling
 
 
@@ -98,7 +98,7 @@ __all__ = [
     "MinChange",
     "MinFactor",
     "Mode",
-    "OutlookChoice",
+    "ForecastChoice",
     "PodAverage",
     "PodRules",
     "Policy",

@@ -49,7 +49,7 @@ class Admit(Record, frozen=True):
         require((self.pin or 0) >= 0, "pin", self.pin, "give a number of replicas")
 
 
-class OutlookChoice(Record, frozen=True):
+class ForecastChoice(Record, frozen=True):
     """Which model looks ahead, and how far; `exact` is the program of its source, quirks included."""
 
     model: str = "linear"

@@ -20,11 +20,11 @@ from trimtab.policy import (
     Cooldown,
     Delay,
     Factor,
+    ForecastChoice,
     MaxFactor,
     Metric,
     MetricKind,
     MinFactor,
-    OutlookChoice,
     PodAverage,
     Policy,
     Rate,
@@ -99,11 +99,11 @@ def custom_hpa() -> Policy:
 def predictive(exact: bool) -> Policy:
     """Document 003: the line of best fit over CPU utilisation, with the forbidden windows of its time."""
     rules = (Cooldown(up_s=180.0, down_s=300.0, any_direction=True),)
-    return replace(on_cpu(rules), outlook=OutlookChoice(model="linear", exact=exact))
+    return replace(on_cpu(rules), forecast=ForecastChoice(model="linear", exact=exact))
 
 
 def looking_ahead(model: str, horizon_s: float | None = None, exact: bool = False, quantile: float = 0.5) -> Policy:
-    return replace(hpa(), outlook=OutlookChoice(model=model, horizon_s=horizon_s, exact=exact, quantile=quantile))
+    return replace(hpa(), forecast=ForecastChoice(model=model, horizon_s=horizon_s, exact=exact, quantile=quantile))
 
 
 def watermarks() -> Policy:

@@ -1,4 +1,4 @@
-"""Outlooks in the simulated cluster: made from what was measured so far, as often as they expire."""
+"""Forecasts in the simulated cluster: made from what was measured so far, as often as they expire."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from collections.abc import Sequence
 import numpy as np
 
 from trimtab.core.forecast import look_ahead
-from trimtab.core.model import Missing, Outlook
-from trimtab.policy import Metric, MetricKind, OutlookChoice, Signal, TotalAverage, Utilization
+from trimtab.core.model import Forecast, Missing
+from trimtab.policy import ForecastChoice, Metric, MetricKind, Signal, TotalAverage, Utilization
 from trimtab.series import Floats, Frame
 from trimtab.sim.meter import Meter
 from trimtab.sim.world import World
 
 SHORT_SIGHTED = ("linear",)  # they look at minutes, the others at weeks
 COARSE_S = 300.0
-REFRESH_S = 60.0  # of an outlook that could not be made
+REFRESH_S = 60.0  # of a forecast that could not be made
 HISTORY_S = {"linear": 3600.0, "holtWinters": 4 * 86400.0}  # PHPA keeps four seasons
 LONGEST_S = 15 * 86400.0
 
 
 class Seer:
-    """The outlooks of one policy's signals."""
+    """The forecasts of one policy's signals."""
 
     def __init__(
-        self, choice: OutlookChoice, signals: tuple[Signal, ...], startup_s: float, start: float, step_s: float
+        self, choice: ForecastChoice, signals: tuple[Signal, ...], startup_s: float, start: float, step_s: float
     ) -> None:
         self._choice, self._signals = choice, signals
         self._horizon_s = startup_s if choice.horizon_s is None else choice.horizon_s
@@ -32,16 +32,16 @@ class Seer:
         self._fold = 1 if fine else max(1, round(COARSE_S / step_s))
         self._start, self._step_s = start, step_s * self._fold
         self._rows: list[list[float]] = [[] for _ in signals]
-        self._outlooks: tuple[Outlook | Missing, ...] = ()
+        self._forecasts: tuple[Forecast | Missing, ...] = ()
         self._due = float("-inf")
 
-    def __call__(self, meter: Meter, at: float) -> tuple[Outlook | Missing, ...]:
+    def __call__(self, meter: Meter, at: float) -> tuple[Forecast | Missing, ...]:
         """What is expected at the end of the newest step; the same answer until it is about to expire."""
         self._note(meter)
         if at >= self._due and self._rows[0]:
-            self._outlooks = self._look(at)
-            self._due = min(self._expiry(one, at) for one in self._outlooks)
-        return self._outlooks
+            self._forecasts = self._look(at)
+            self._due = min(self._expiry(one, at) for one in self._forecasts)
+        return self._forecasts
 
     def _note(self, meter: Meter) -> None:
         """Fold the newest steps into the history once a whole bin of them is there."""
@@ -57,7 +57,7 @@ class Seer:
             return meter.percent  # document 003's program looks at utilisation, which drops when pods are added
         return meter.cores if isinstance(signal, Utilization) else meter.totals
 
-    def _look(self, at: float) -> tuple[Outlook | Missing, ...]:
+    def _look(self, at: float) -> tuple[Forecast | Missing, ...]:
         keep = int(HISTORY_S.get(self._choice.model, LONGEST_S) / self._step_s)
         values = np.array([row[-keep:] for row in self._rows])
         first = len(self._rows[0]) - values.shape[1]
@@ -66,14 +66,14 @@ class Seer:
         frame = Frame(names, self._start + (first + 1) * self._step_s, self._step_s, values)
         return tuple(look_ahead(self._choice, frame, self._horizon_s, at))
 
-    def _expiry(self, outlook: Outlook | Missing, at: float) -> float:
-        if isinstance(outlook, Missing):
+    def _expiry(self, forecast: Forecast | Missing, at: float) -> float:
+        if isinstance(forecast, Missing):
             return at + REFRESH_S
-        return max(at + self._step_s, outlook.expires_at - self._step_s)
+        return max(at + self._step_s, forecast.expires_at - self._step_s)
 
 
 def foreseen(
-    choice: OutlookChoice, quantiles: Sequence[float], load: Floats, startup_s: float, start: float, step_s: float
+    choice: ForecastChoice, quantiles: Sequence[float], load: Floats, startup_s: float, start: float, step_s: float
 ) -> list[Floats]:
     """The demand that is foreseen at the end of each step, for each quantile; 0 where nothing is said.
 
@@ -85,7 +85,7 @@ def foreseen(
     for step, value in enumerate(load.tolist()):
         meter.totals.append(value)
         at = start + (step + 1) * step_s
-        for outlook in seer(meter, at):
-            if not isinstance(outlook, Missing) and at < outlook.expires_at:
-                found[:, step] = [max(0.0, outlook.at_quantile(quantile)) for quantile in quantiles]
+        for forecast in seer(meter, at):
+            if not isinstance(forecast, Missing) and at < forecast.expires_at:
+                found[:, step] = [max(0.0, forecast.at_quantile(quantile)) for quantile in quantiles]
     return list(found)

@@ -66,7 +66,7 @@ def uncovered(policy: Policy) -> str:
         return "it is paused or pinned"
     if policy.vertical is not None or policy.gates:
         return "it has a vertical part or gates"
-    if policy.outlook is not None and (policy.outlook.exact or isinstance(policy.signals[0], Factor)):
+    if policy.forecast is not None and (policy.forecast.exact or isinstance(policy.signals[0], Factor)):
         return "its forecast is of each pod, not of the total"
     if policy.bounds.spans or policy.bounds.min_replicas < 1:
         return "its bounds change with time, or reach zero"
@@ -90,7 +90,7 @@ def _uncovered_rule(rules: tuple[Rule, ...]) -> str:
 
 def program(policy: Policy, step_s: float, ahead: Floats = NOTHING_AHEAD) -> Program:
     """The numbers of a policy that `uncovered` has nothing against; times become whole steps."""
-    assert not uncovered(policy) and (policy.outlook is None) == (len(ahead) == 0)
+    assert not uncovered(policy) and (policy.forecast is None) == (len(ahead) == 0)
     (signal,), bounds = policy.signals, policy.bounds
     if isinstance(signal, TotalAverage):
         head = [BY_TOTAL, signal.target, signal.tolerance.up, signal.tolerance.down]

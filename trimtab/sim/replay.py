@@ -33,8 +33,8 @@ def replay(policy: Policy, load: Floats, world: World, *, first_pods: int, seed:
     if why_slow(policy, world):
         return run(policy, load, world, first_pods=first_pods, seed=seed, start=start)
     signal, ahead = trailing_mean(load, MEAN_STEPS), NOTHING_AHEAD
-    if policy.outlook is not None:
-        (ahead,) = foreseen(policy.outlook, [policy.outlook.quantile], load, world.startup_s, start, STEP_S)
+    if policy.forecast is not None:
+        (ahead,) = foreseen(policy.forecast, [policy.forecast.quantile], load, world.startup_s, start, STEP_S)
     replicas = fast.replay(signal, program(policy, STEP_S, ahead), first_pods)
     ready = ready_pods(replicas, delay_steps(world.startup_s))
     pods = load / world.pod_capacity

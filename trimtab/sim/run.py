@@ -106,7 +106,7 @@ class _Cluster:
         self.meter = Meter(world, start, step_s)
         self.memory = Memory()
         self.sizing = Sizing() if policy.vertical is not None else None
-        self.seer = Seer(policy.outlook, policy.signals, world.startup_s, start, step_s) if policy.outlook else None
+        self.seer = Seer(policy.forecast, policy.signals, world.startup_s, start, step_s) if policy.forecast else None
         self.replicas, self.backlog, self.retried = first_pods, 0.0, 0.0
         self.refusals = self.starts = 0
         self.trail = _Trail()
@@ -199,7 +199,7 @@ class _Cluster:
             pods=pods.facts(self.start, self.step_s) if self._shows_pods else (),
             sizes=pods.sizes(limited=self.world.burst == 1.0) if self.sizing else {},
             samples=samples,
-            outlooks=self.seer(self.meter, at) if self.seer else (),
+            forecasts=self.seer(self.meter, at) if self.seer else (),
         )
         return self.sizing.complete(seen, self.meter, pods) if self.sizing else seen
 

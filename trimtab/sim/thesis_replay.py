@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
-from trimtab.policy import Bounds, Cooldown, Metric, MetricKind, OutlookChoice, Policy, Utilization
+from trimtab.policy import Bounds, Cooldown, ForecastChoice, Metric, MetricKind, Policy, Utilization
 from trimtab.series import Floats
 from trimtab.sim.run import Run, run
 from trimtab.sim.score import SLO, serve
@@ -105,7 +105,7 @@ def _pair(version: str) -> tuple[Policy, Policy]:
         settle=(Cooldown(up_s=up_s, down_s=down_s, any_direction=True),),
         bounds=Bounds(min_replicas=1, max_replicas=30),
     )
-    return replace(reactive, outlook=OutlookChoice(model="linear", exact=True)), reactive
+    return replace(reactive, forecast=ForecastChoice(model="linear", exact=True)), reactive
 
 
 def _load(pattern: str, seed: int) -> Floats:

@@ -12,7 +12,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from trimtab.errors import InvalidInput
-from trimtab.policy import OutlookChoice, Policy
+from trimtab.policy import ForecastChoice, Policy
 from trimtab.series import Floats
 from trimtab.sim.baselines import BASELINES, Baseline, hpa
 from trimtab.sim.fast import sweep
@@ -96,9 +96,9 @@ def portfolio(load: Load, startups_s: Sequence[float], lambdas: Sequence[float])
 def _portfolio_days(load: Load, startup_s: float) -> list[Days]:
     reactive = [with_setting(hpa(), one, 1.0) for one in settings()]
     programs = [program(one, STEP_S) for one in reactive]
-    choice = OutlookChoice(model=FORECAST)
+    choice = ForecastChoice(model=FORECAST)
     for ahead in foreseen(choice, QUANTILES, load.values, startup_s, load.start, STEP_S):
-        programs += [program(replace(one, outlook=choice), STEP_S, ahead) for one in reactive]
+        programs += [program(replace(one, forecast=choice), STEP_S, ahead) for one in reactive]
     days = sweep(load.values, load.signal, programs, load.first_pods, [delay_steps(startup_s)], DAY_STEPS)
     return [one for (one,) in days]
 

@@ -82,7 +82,7 @@ def on_demand(policy: Policy, pod_capacity: float) -> Policy:
     signal = tunable(policy)
     target = target_share(signal, pod_capacity) * pod_capacity
     total = TotalAverage(metric=signal.metric, target=target, tolerance=signal.tolerance)
-    return replace(policy, signals=(total,), outlook=None, vertical=policy.vertical if policy.blend else None)
+    return replace(policy, signals=(total,), forecast=None, vertical=policy.vertical if policy.blend else None)
 
 
 def _retargeted(signal: Tunable, setting: Setting, pod_capacity: float) -> Signal:

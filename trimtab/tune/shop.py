@@ -15,9 +15,9 @@ from trimtab.core.model import ContainerSize, Decision, Memory, Observation
 from trimtab.policy import (
     Bounds,
     ContainerRule,
+    ForecastChoice,
     Metric,
     MetricKind,
-    OutlookChoice,
     Policy,
     Rate,
     Stabilise,
@@ -79,7 +79,7 @@ def play(workload: Workload) -> Result:
     if workload.world.startup_s >= SLOW_S:
         fuller = tuned.setting._replace(target=_next_target(tuned.setting.target))
         ahead = with_setting(workload.better, fuller, workload.world.pod_capacity)
-        ahead = structs.replace(ahead, outlook=OutlookChoice(model="seasonal", quantile=0.9))
+        ahead = structs.replace(ahead, forecast=ForecastChoice(model="seasonal", quantile=0.9))
         foreseen, told = _watched(ahead, workload)
         if _j_of_first_week(ahead, foreseen, workload) < (1 - GAIN) * _j_of_first_week(ours, found, workload):
             ours, found, said = ahead, foreseen, told

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trimtab.live.advisor.adopt import Entry, Managed, ManagedMeta, changed
+from trimtab.advisor.adopt import Entry, Managed, ManagedMeta, changed
 
 VALUE = {"minReplicas": 4, "maxReplicas": 9, "metrics": [{"type": "Resource", "resource": {"name": "cpu"}}]}
 

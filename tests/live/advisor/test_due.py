@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from trimtab.live.advisor import records
-from trimtab.live.advisor.controller import FIRST_RETRY_S, LAST_RETRY_S, Advisor
-from trimtab.live.pen import Pen
-from trimtab.live.status import rfc3339
+from trimtab.advisor import records
+from trimtab.advisor.controller import FIRST_RETRY_S, LAST_RETRY_S, Advisor
+from trimtab.live.act.pen import Pen
+from trimtab.live.tell.status import rfc3339
 from trimtab.wire.access import Access
 from trimtab.wire.kube import Kube
 from trimtab.wire.objects import Custom, Meta

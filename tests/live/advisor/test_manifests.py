@@ -8,10 +8,10 @@ import pytest
 import yaml
 
 from tests.live.advisor.world import END, target
+from trimtab.advisor.manifests import Shape, manifest, recommended_value
 from trimtab.core.advise import Recommendation
 from trimtab.errors import InvalidInput
 from trimtab.kinds import Autoscaler, EffectiveHpa, Hpa, read
-from trimtab.live.advisor.manifests import Shape, manifest, recommended_value
 from trimtab.policy import Advice, Size
 
 PRINTED = """maxReplicas: 2
@@ -55,7 +55,7 @@ def test_manifests_are_what_the_kinds_read(shape: Shape, kind: type) -> None:
     policy = found.to_policy(END)  # type: ignore[attr-defined]
     assert (policy.bounds.min_replicas, policy.bounds.max_replicas) == (3, 33)
     assert len(policy.signals) == 2 and policy.signals[0].percent == 60
-    assert (policy.outlook is not None) == (shape != "hpa")
+    assert (policy.forecast is not None) == (shape != "hpa")
     assert found.target.name == "web"  # type: ignore[attr-defined]
 
 

@@ -10,12 +10,12 @@ import pytest
 from msgspec.structs import replace as with_
 
 from tests.live.advisor.world import END, OPEN, STEPS, WINDOW, Remembered, office_hours, target
+from trimtab.advisor.run import CHUNK, Failed, Outcome, advise_all, chunked, hourly
+from trimtab.advisor.targets import Target
+from trimtab.advisor.workloads import hours_in
 from trimtab.core.advise import Findings, Recommendation
 from trimtab.core.advise.facts import Against
 from trimtab.errors import MetricsUnavailable
-from trimtab.live.advisor.run import CHUNK, Failed, Outcome, advise_all, chunked, hourly
-from trimtab.live.advisor.targets import Target
-from trimtab.live.advisor.workloads import hours_in
 from trimtab.policy import Advice, Inspection, Size
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from trimtab.live.advisor.targets import by_owner, inherited, oom_bytes, target_of
+from trimtab.advisor.targets import by_owner, inherited, oom_bytes, target_of
 from trimtab.policy import Size
 from trimtab.wire.objects import Custom, Pod, Workload
 from trimtab.wire.resources import DEPLOYMENTS

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.live.advisor.world import target
+from trimtab.advisor.run import Failed, Outcome
+from trimtab.advisor.worth import Prices, Severity, rank, total_saved_cores
 from trimtab.core.advise import Findings, Recommendation
 from trimtab.core.advise.facts import Evidence
-from trimtab.live.advisor.run import Failed, Outcome
-from trimtab.live.advisor.worth import Prices, Severity, rank, total_saved_cores
 
 
 def outcome(name: str, cores: float, memory: float = 0.0) -> Outcome:

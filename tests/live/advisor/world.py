@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator
 
 import numpy as np
 
+from trimtab.advisor.targets import Target
+from trimtab.advisor.workloads import Window
 from trimtab.core.model import Pod
 from trimtab.errors import MetricsUnavailable
 from trimtab.history.source import Selection
-from trimtab.live.advisor.targets import Target
-from trimtab.live.advisor.workloads import Window
 from trimtab.policy import Inspection, Size
 from trimtab.series import Floats, Frame
 

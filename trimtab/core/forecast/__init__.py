@@ -1,4 +1,4 @@
-"""Forecasters: one module a model, batched over a Frame, giving dated outlooks or the reason for having none.
+"""Forecasters: one module a model, batched over a Frame, giving dated forecasts or the reason for having none.
 
 To add one: its module with `Options` and `forecast(frame, horizon_s, at, options)`, a line in FORECASTERS, a test that
 flat, noisy, trending and gappy series get the right answer, a line in the documentation.
@@ -13,14 +13,14 @@ import msgspec
 
 from trimtab.core import percentile as percentiles
 from trimtab.core.forecast import dsp, holt_winters, linear, percentile, seasonal, spectral
-from trimtab.core.model import Missing, Outlook
+from trimtab.core.model import Forecast, Missing
 from trimtab.errors import InvalidPolicy
-from trimtab.policy import OutlookChoice, Record
+from trimtab.policy import ForecastChoice, Record
 from trimtab.series import Frame
 
-Forecast = Callable[..., list[Outlook | Missing]]  # (frame, horizon_s, at, options of the model)
+Forecaster = Callable[..., list[Forecast | Missing]]  # (frame, horizon_s, at, options of the model)
 
-FORECASTERS: dict[str, Forecast] = {
+FORECASTERS: dict[str, Forecaster] = {
     "linear": linear.forecast,
     "seasonal": seasonal.forecast,
     "spectral": spectral.forecast,
@@ -38,12 +38,12 @@ OPTIONS: dict[str, type[Record]] = {
 }
 
 
-def look_ahead(choice: OutlookChoice, frame: Frame, horizon_s: float, at: float) -> list[Outlook | Missing]:
+def look_ahead(choice: ForecastChoice, frame: Frame, horizon_s: float, at: float) -> list[Forecast | Missing]:
     """What a policy asks for. Rows are total demand; for document 003's exact line they are each pod's utilisation."""
     return FORECASTERS[choice.model](frame, horizon_s, at, options_of(choice))
 
 
-def options_of(choice: OutlookChoice) -> Any:
+def options_of(choice: ForecastChoice) -> Any:
     """A policy's plain settings as the model's own; a name or value that makes no sense is refused with its path."""
     kind = OPTIONS.get(choice.model)
     if kind is None:

@@ -1,4 +1,4 @@
-"""Predicted values become dated outlooks; what cannot be predicted becomes Missing and says why."""
+"""Predicted values become dated forecasts; what cannot be predicted becomes Missing and says why."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trimtab.core.model import Missing, Outlook, Quantile, Reason
+from trimtab.core.model import Forecast, Missing, Quantile, Reason
 from trimtab.series import Floats, Frame
 
 
@@ -27,13 +27,13 @@ def past(frame: Frame, at: float) -> Frame:
     )
 
 
-def outlook(model: str, dates: Dates, demand: tuple[Quantile, ...], per_pod: bool = False) -> Outlook:
-    return Outlook(made_at=dates.made_at, expires_at=dates.expires_at, demand=demand, model=model, per_pod=per_pod)
+def dated(model: str, dates: Dates, demand: tuple[Quantile, ...], per_pod: bool = False) -> Forecast:
+    return Forecast(made_at=dates.made_at, expires_at=dates.expires_at, demand=demand, model=model, per_pod=per_pod)
 
 
-def certain(model: str, dates: Dates, value: float, per_pod: bool = False) -> Outlook:
+def certain(model: str, dates: Dates, value: float, per_pod: bool = False) -> Forecast:
     """A model that knows one number only: it answers every quantile with it."""
-    return outlook(model, dates, (Quantile(0.5, value),), per_pod)
+    return dated(model, dates, (Quantile(0.5, value),), per_pod)
 
 
 def too_short(has_s: float, needs_s: float) -> Missing:

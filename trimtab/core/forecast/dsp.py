@@ -18,7 +18,7 @@ from trimtab.core.forecast.cleaning import clean
 from trimtab.core.forecast.dated import Dates, certain, largest_between, outdated, past, too_short, unpredictable
 from trimtab.core.forecast.estimators import DEFAULT_ESTIMATORS, Estimator, next_period
 from trimtab.core.forecast.periods import autocorrelation, is_peak, noise_ceiling
-from trimtab.core.model import Missing, Outlook
+from trimtab.core.model import Forecast, Missing
 from trimtab.errors import InvalidInput, NotEnoughData
 from trimtab.policy import Record
 from trimtab.series import Floats, Frame, Series
@@ -51,7 +51,7 @@ class Model(NamedTuple):
     error: float
 
 
-def forecast(frame: Frame, horizon_s: float, at: float, options: Options = DEFAULT) -> list[Outlook | Missing]:
+def forecast(frame: Frame, horizon_s: float, at: float, options: Options = DEFAULT) -> list[Forecast | Missing]:
     """The largest value predicted for [at, at + horizon_s], as the metric of an EffectiveHPA serves it."""
     check(frame.step_s, options.history_s)
     recent = past(frame, at).tail(int((options.history_s + HOUR_S) / frame.step_s))
@@ -65,7 +65,7 @@ def check(step_s: float, history_s: float) -> None:
         raise InvalidInput("historyLength", history_s, "the history is too short: at least 48h")
 
 
-def _forecast_row(series: Series, step_s: float, horizon_s: float, at: float, options: Options) -> Outlook | Missing:
+def _forecast_row(series: Series, step_s: float, horizon_s: float, at: float, options: Options) -> Forecast | Missing:
     try:
         history = clean(series, step_s, HOUR_S)
     except (NotEnoughData, InvalidInput) as error:

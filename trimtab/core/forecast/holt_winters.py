@@ -15,10 +15,10 @@ from typing import NamedTuple
 import numpy as np
 
 from trimtab.core.forecast.batches import filled
-from trimtab.core.forecast.dated import Dates, certain, outlook, past, too_short, unpredictable
+from trimtab.core.forecast.dated import Dates, certain, dated, past, too_short, unpredictable
 from trimtab.core.forecast.holt_start import Known, Shape, Start, least_samples, start_state
 from trimtab.core.forecast.rolling import Gate, losing, quantiles
-from trimtab.core.model import Missing, Outlook, Quantile
+from trimtab.core.model import Forecast, Missing, Quantile
 from trimtab.errors import InvalidInput, NotEnoughData
 from trimtab.policy import Record
 from trimtab.series import Floats, Frame
@@ -56,7 +56,7 @@ class Path(NamedTuple):
     seasons: Floats
 
 
-def forecast(frame: Frame, horizon_s: float, at: float, options: Options = DEFAULT) -> list[Outlook | Missing]:
+def forecast(frame: Frame, horizon_s: float, at: float, options: Options = DEFAULT) -> list[Forecast | Missing]:
     """The value at `at + horizon_s`, counted in whole steps of the frame; holes are bridged by straight lines."""
     known = past(frame, at)
     season = options.season or max(2, round(DAY_S / frame.step_s))
@@ -64,15 +64,15 @@ def forecast(frame: Frame, horizon_s: float, at: float, options: Options = DEFAU
     if length < needed:
         return [too_short(length * frame.step_s, needed * frame.step_s)] * len(frame.names)
     steps = max(1, ceil((at + horizon_s - known.end) / frame.step_s))
-    answers: list[Outlook | Missing] = []
+    answers: list[Forecast | Missing] = []
     for first in range(0, len(frame.names), _CHUNK):
         answers += _forecast_rows(known.values[first : first + _CHUNK], season, steps, at, options)
     return answers
 
 
-def _forecast_rows(values: Floats, season: int, steps: int, at: float, options: Options) -> list[Outlook | Missing]:
+def _forecast_rows(values: Floats, season: int, steps: int, at: float, options: Options) -> list[Forecast | Missing]:
     dates = Dates(at, at + options.valid_s)
-    answers: list[Outlook | Missing] = [unpredictable(_refusal(row, options)) for row in values]
+    answers: list[Forecast | Missing] = [unpredictable(_refusal(row, options)) for row in values]
     good = [index for index, row in enumerate(values) if not _refusal(row, options)]
     if not good:
         return answers
@@ -80,7 +80,7 @@ def _forecast_rows(values: Floats, season: int, steps: int, at: float, options: 
     path = smooth(series, season, options)
     last = ahead(path, slice(-1, None), steps, season, options)[:, 0]
     if options.exact:
-        answers_good: list[Outlook | Missing] = [certain("holtWinters", dates, value) for value in last.tolist()]
+        answers_good: list[Forecast | Missing] = [certain("holtWinters", dates, value) for value in last.tolist()]
     else:
         answers_good = _gated(series, path, last, season, steps, dates, options)
     for index, answer in zip(good, answers_good, strict=True):
@@ -99,7 +99,7 @@ def _refusal(row: Floats, options: Options) -> str:
 
 def _gated(
     series: Floats, path: Path, last: Floats, season: int, steps: int, dates: Dates, options: Options
-) -> list[Outlook | Missing]:
+) -> list[Forecast | Missing]:
     """Every step of the newer half was a forecast of unseen data: its errors are the uncertainty."""
     middle, end = series.shape[1] // 2, series.shape[1] - steps
     predicted = ahead(path, slice(middle, end + 1), steps, season, options)
@@ -109,7 +109,7 @@ def _gated(
         ratios = np.abs(errors).sum(axis=1) / np.abs(later - now).sum(axis=1)
     demand = np.maximum(0.0, last[:, None] + quantiles(errors, options.gate.probabilities))
     return [
-        outlook("holtWinters", dates, tuple(map(Quantile, options.gate.probabilities, row)))
+        dated("holtWinters", dates, tuple(map(Quantile, options.gate.probabilities, row)))
         if ratio <= options.gate.acceptable
         else unpredictable(losing(ratio, options.gate))
         for row, ratio in zip(demand.tolist(), ratios.tolist(), strict=True)

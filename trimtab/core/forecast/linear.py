@@ -14,7 +14,7 @@ from math import ceil
 import numpy as np
 
 from trimtab.core.forecast.dated import Dates, certain, outdated, past, too_short
-from trimtab.core.model import Missing, Outlook, Reason
+from trimtab.core.model import Forecast, Missing, Reason
 from trimtab.policy import Record
 from trimtab.series import Floats, Frame
 
@@ -38,14 +38,14 @@ class Options(Record, frozen=True):
 DEFAULT = Options()
 
 
-def forecast(frame: Frame, horizon_s: float, at: float, options: Options = DEFAULT) -> list[Outlook | Missing]:
+def forecast(frame: Frame, horizon_s: float, at: float, options: Options = DEFAULT) -> list[Forecast | Missing]:
     """One line for each row over the observations before `at`, read at `at + horizon_s`."""
     recent = recent_of(past(frame, at), at, horizon_s, options)
     values = predict(recent.times - at, recent.values, horizon_s, options)
     seen = np.isfinite(recent.values).sum(axis=1)
     dates, needs_s = Dates(at, at + options.valid_s), _needs_s(horizon_s, options)
 
-    def say(value: float, count: int, span_s: float) -> Outlook | Missing:
+    def say(value: float, count: int, span_s: float) -> Forecast | Missing:
         if not np.isfinite(value):
             return _silent(count, at)
         return too_short(span_s, needs_s) if span_s < needs_s else certain("linear", dates, value, options.per_pod)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from trimtab.core.forecast.dated import Dates, certain, past
-from trimtab.core.model import Missing, Outlook, Reason
+from trimtab.core.model import Forecast, Missing, Reason
 from trimtab.core.percentile import DEFAULT, Options, estimate
 from trimtab.series import Frame
 
 _SILENT = Missing(reason=Reason.NOT_ENOUGH_HISTORY, detail="no sample in the whole history")
 
 
-def forecast(frame: Frame, horizon_s: float, at: float, options: Options = DEFAULT) -> list[Outlook | Missing]:
+def forecast(frame: Frame, horizon_s: float, at: float, options: Options = DEFAULT) -> list[Forecast | Missing]:
     """One constant for each row, whatever the horizon."""
     known_then = past(frame, at)
     values = estimate(known_then, options).tolist()

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from trimtab.core.forecast.batches import Batch
-from trimtab.core.forecast.dated import Dates, outlook, unpredictable
-from trimtab.core.model import Missing, Outlook, Quantile
+from trimtab.core.forecast.dated import Dates, dated, unpredictable
+from trimtab.core.model import Forecast, Missing, Quantile
 from trimtab.policy import Record
 from trimtab.series import Floats
 
@@ -34,7 +34,7 @@ class Gate(Record, frozen=True):
 
 
 class Reach(NamedTuple):
-    """From how many columns after the last one, to how many, an outlook counts."""
+    """From how many columns after the last one, to how many, a forecast counts."""
 
     first: int
     last: int
@@ -97,7 +97,7 @@ def _memory(missed: Floats, carried: Floats) -> Floats:
     return share
 
 
-def outlooks(
+def forecasts(
     model: str,
     batch: Batch,
     drawn: Floats,
@@ -106,7 +106,7 @@ def outlooks(
     gate: Gate,
     dates: Dates,
     proportional: bool,
-) -> list[Outlook | Missing]:
+) -> list[Forecast | Missing]:
     """The largest expectation within reach plus the quantiles of past errors, or why the model is silent.
 
     `drawn` is the baseline that was fitted on everything.
@@ -118,15 +118,15 @@ def outlooks(
     shifts = quantiles(verdict.errors, gate.probabilities)
     demand = np.maximum(0.0, expected[:, None] + shifts)
     return [
-        _outlook(model, row, ratio, gate, dates)
+        _forecast(model, row, ratio, gate, dates)
         for row, ratio in zip(demand.tolist(), verdict.ratio.tolist(), strict=True)
     ]
 
 
-def _outlook(model: str, demand: list[float], ratio: float, gate: Gate, dates: Dates) -> Outlook | Missing:
+def _forecast(model: str, demand: list[float], ratio: float, gate: Gate, dates: Dates) -> Forecast | Missing:
     if not ratio <= gate.acceptable:
         return unpredictable(losing(ratio, gate))
-    return outlook(model, dates, tuple(map(Quantile, gate.probabilities, demand)))
+    return dated(model, dates, tuple(map(Quantile, gate.probabilities, demand)))
 
 
 def losing(ratio: float, gate: Gate) -> str:

@@ -13,8 +13,8 @@ import numpy as np
 
 from trimtab.core.forecast.batches import Batch, batches, binned, unusable
 from trimtab.core.forecast.dated import Dates, past
-from trimtab.core.forecast.rolling import Gate, Reach, judge, outlooks, reach_of
-from trimtab.core.model import Missing, Outlook
+from trimtab.core.forecast.rolling import Gate, Reach, forecasts, judge, reach_of
+from trimtab.core.model import Forecast, Missing
 from trimtab.policy import Record
 from trimtab.series import Floats, Frame
 
@@ -31,11 +31,11 @@ class Options(Record, frozen=True):
 DEFAULT = Options()
 
 
-def forecast(frame: Frame, horizon_s: float, at: float, options: Options = DEFAULT) -> list[Outlook | Missing]:
+def forecast(frame: Frame, horizon_s: float, at: float, options: Options = DEFAULT) -> list[Forecast | Missing]:
     """The demand from at + horizon_s until it expires, with quantiles; or the reason why nobody can know."""
     grid = binned(past(frame, at))
     skip = unusable(grid, at, 2 * min(options.periods_s))
-    answers: dict[int, Outlook | Missing] = dict(skip)
+    answers: dict[int, Forecast | Missing] = dict(skip)
     reach = reach_of(horizon_s, max(0.0, at - grid.end), options.valid_s, grid.step_s)
     dates = Dates(at, at + options.valid_s)
     for batch in batches(grid, skip):
@@ -43,10 +43,10 @@ def forecast(frame: Frame, horizon_s: float, at: float, options: Options = DEFAU
     return [answers[row] for row in range(len(frame.names))]
 
 
-def _best_of(batch: Batch, reach: Reach, dates: Dates, options: Options) -> list[Outlook | Missing]:
+def _best_of(batch: Batch, reach: Reach, dates: Dates, options: Options) -> list[Forecast | Missing]:
     """Every period that fits twice into the history; the smaller error wins, row by row."""
     columns = batch.values.shape[1]
-    best: list[Outlook | Missing] = []
+    best: list[Forecast | Missing] = []
     ratios = np.full(len(batch.rows), np.inf)
     for period_s in options.periods_s:
         period = round(period_s / batch.step_s)
@@ -54,7 +54,7 @@ def _best_of(batch: Batch, reach: Reach, dates: Dates, options: Options) -> list
             continue
         baseline = profile_baseline(batch.values, period, reach.last, options.fading)
         verdict = judge(batch, baseline, reach.first, proportional=True)
-        found = outlooks("seasonal", batch, baseline(columns), verdict, reach, options.gate, dates, proportional=True)
+        found = forecasts("seasonal", batch, baseline(columns), verdict, reach, options.gate, dates, proportional=True)
         better = np.nan_to_num(verdict.ratio, nan=np.inf) < ratios
         best = [new if take else old for new, old, take in zip(found, best or found, better, strict=True)]
         ratios = np.where(better, verdict.ratio, ratios)

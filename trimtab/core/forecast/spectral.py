@@ -14,8 +14,8 @@ import numpy as np
 from trimtab.core.forecast.batches import Batch, batches, binned, unusable
 from trimtab.core.forecast.cycles import SHORTEST_S, Cycle, find_cycles
 from trimtab.core.forecast.dated import Dates, past, spell, unpredictable
-from trimtab.core.forecast.rolling import Gate, Reach, judge, outlooks, reach_of
-from trimtab.core.model import Missing, Outlook
+from trimtab.core.forecast.rolling import Gate, Reach, forecasts, judge, reach_of
+from trimtab.core.model import Forecast, Missing
 from trimtab.policy import Record
 from trimtab.series import Floats, Frame
 
@@ -33,11 +33,11 @@ class Options(Record, frozen=True):
 DEFAULT = Options()
 
 
-def forecast(frame: Frame, horizon_s: float, at: float, options: Options = DEFAULT) -> list[Outlook | Missing]:
+def forecast(frame: Frame, horizon_s: float, at: float, options: Options = DEFAULT) -> list[Forecast | Missing]:
     """The demand from at + horizon_s until it expires, with quantiles; or the reason why nobody can know."""
     grid = binned(past(frame, at))
     skip = unusable(grid, at, 4 * SHORTEST_S)
-    answers: dict[int, Outlook | Missing] = dict(skip)
+    answers: dict[int, Forecast | Missing] = dict(skip)
     reach = reach_of(horizon_s, max(0.0, at - grid.end), options.valid_s, grid.step_s)
     dates = Dates(at, at + options.valid_s)
     for batch in batches(grid, skip):
@@ -53,14 +53,14 @@ def forecast(frame: Frame, horizon_s: float, at: float, options: Options = DEFAU
 
 def _forecast_cycle(
     batch: Batch, cycles: list[Cycle], lag: float, reach: Reach, dates: Dates, options: Options
-) -> list[Outlook | Missing]:
+) -> list[Forecast | Missing]:
     if lag == 0.0:
         return [_aperiodic(batch, index, cycle) for index, cycle in enumerate(cycles)]
     baseline = harmonic_baseline(batch.values, lag, reach.last, batch.step_s, options.weakest_tone)
     verdict = judge(batch, baseline, reach.first, proportional=False)
     columns = batch.values.shape[1]
     drawn = baseline(columns)
-    found = outlooks("spectral", batch, drawn, verdict, reach, options.gate, dates, proportional=False)
+    found = forecasts("spectral", batch, drawn, verdict, reach, options.gate, dates, proportional=False)
     season = drawn[:, :columns].std(axis=1)
     weak = season < options.weakest_season * np.abs(batch.values).mean(axis=1)
     period = spell(lag * batch.step_s)

@@ -11,8 +11,8 @@ import msgspec
 from msgspec.structs import replace
 
 from trimtab.errors import Refused
-from trimtab.live import kept
-from trimtab.live.kept import Kept
+from trimtab.live.look import kept
+from trimtab.live.look.kept import Kept
 from trimtab.wire.kube import Kube
 from trimtab.wire.objects import Meta
 from trimtab.wire.resources import CONFIG_MAPS

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from trimtab.core.model import Decision, Missing, RuleName
 from trimtab.kinds import CustomHpa
-from trimtab.live.telemetry import Line, render
+from trimtab.live.tell.telemetry import Line, render
 
 COUNTERS = ("custom_hpa_up", "custom_hpa_metric_requests")
 STATUSES = {

@@ -21,14 +21,15 @@ from trimtab.core.remember import remember
 from trimtab.errors import InvalidInput, Refused, TrimtabError
 from trimtab.journal import Name
 from trimtab.kinds import CustomHpa
-from trimtab.live import apply, conflict, revert
+from trimtab.live.act import apply
+from trimtab.live.act.pen import Pen
 from trimtab.live.custom_hpa.book import Book
 from trimtab.live.custom_hpa.gauges import Gauges
-from trimtab.live.gather import Gather, Wanted
-from trimtab.live.kept import Kept, Wrote
-from trimtab.live.pen import Pen
-from trimtab.live.subject import Compiler, Subject
-from trimtab.live.world import Target, World
+from trimtab.live.look import conflict, revert
+from trimtab.live.look.kept import Kept, Wrote
+from trimtab.live.look.subject import Compiler, Subject
+from trimtab.live.look.world import Target, World
+from trimtab.live.measure.gather import Gather, Wanted
 from trimtab.policy import Admit, Mode, Policy
 from trimtab.wire.kube import Kube
 from trimtab.wire.objects import Custom, Meta, Namespace, Scale

@@ -14,8 +14,8 @@ from trimtab.errors import InvalidInput, TrimtabError
 from trimtab.kinds import CustomHpa
 from trimtab.live.custom_hpa.book import Book
 from trimtab.live.custom_hpa.loop import FirstSeries, Loop
-from trimtab.live.telemetry import listen
-from trimtab.live.world import Feed, World
+from trimtab.live.look.world import Feed, World
+from trimtab.live.tell.telemetry import listen
 from trimtab.wire.access import Access, prometheus_access
 from trimtab.wire.kube import Kube
 from trimtab.wire.objects import Custom

@@ -1,0 +1,98 @@
+"""manifests: advice as what people apply (HPA, EffectiveHPA, Autoscaler, a patch), and as document 000 prints it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import yaml
+
+from trimtab.advisor.targets import Target
+from trimtab.core.advise import Recommendation
+from trimtab.errors import InvalidInput
+from trimtab.live.look.facts import amounts
+from trimtab.policy import Advice
+
+Shape = Literal["hpa", "ehpa", "autoscaler", "patch"]
+Manifest = dict[str, Any]
+
+# A window of an hour, a sample a minute, the week that was looked at.
+PREDICTION = {
+    "predictionWindowSeconds": 3600,
+    "predictionAlgorithm": {"algorithmType": "dsp", "dsp": {"sampleInterval": "1m", "historyLength": "168h"}},
+}
+
+
+def recommended_value(advice: Advice, found: Recommendation) -> str:
+    """`status.recommendedValue` as document 000 prints it: YAML with sorted keys."""
+    text: str = yaml.safe_dump(value_of(advice, found), sort_keys=True, default_flow_style=False)
+    return text
+
+
+def value_of(advice: Advice, found: Recommendation) -> Manifest:
+    if advice is Advice.RESOURCE:
+        return {"containers": [{"containerName": name, "target": amounts(size)} for name, size in found.sizes.items()]}
+    if advice is Advice.REPLICAS:
+        return {"replicasRecommendation": {"replicas": found.replicas}}
+    prediction = {"prediction": PREDICTION} if found.predictable else {}
+    return horizontal(found) | prediction
+
+
+def horizontal(found: Recommendation) -> Manifest:
+    """The fields that HPA, EffectiveHPA and Autoscaler share."""
+    cpu = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": found.target_percent}}
+    spec: Manifest = {
+        "minReplicas": found.min_replicas,
+        "maxReplicas": found.max_replicas,
+        "metrics": [{"type": "Resource", "resource": cpu}, *found.metrics],
+    }
+    return spec | ({"behavior": found.behavior} if found.behavior else {})
+
+
+def manifest(shape: Shape, advice: Advice, target: Target, found: Recommendation) -> Manifest:
+    """What to apply or commit for one target."""
+    if shape == "patch":
+        return patch(advice, target, found)
+    if advice is not Advice.HPA:
+        raise InvalidInput("--as", shape, f"advice of type {advice} is written with --as patch")
+    ref = reference(target)
+    if shape == "ehpa":
+        return effective_hpa_of(ref, value_of(advice, found))
+    if shape == "hpa":
+        return _object("autoscaling/v2", "HorizontalPodAutoscaler", ref, horizontal(found))
+    forecast = {"forecast": {"model": "dsp", "horizon": 3600}} if found.predictable else {}
+    return _object("trimtab.dev/v1alpha1", "Autoscaler", ref, horizontal(found) | forecast)
+
+
+def reference(target: Target) -> dict[str, str]:
+    return {
+        "apiVersion": target.api_version,
+        "kind": target.kind,
+        "name": target.name,
+        "namespace": target.namespace,
+    }
+
+
+def effective_hpa_of(ref: Mapping[str, str], value: Manifest) -> Manifest:
+    """In Preview: it decides and shows, and touches nothing until its owner says Auto."""
+    spec = {"scaleStrategy": "Preview"} | value
+    return _object("autoscaling.crane.io/v1alpha1", "EffectiveHorizontalPodAutoscaler", ref, spec)
+
+
+def _object(api_version: str, kind: str, ref: Mapping[str, str], spec: Manifest) -> Manifest:
+    target = {"apiVersion": ref.get("apiVersion") or "apps/v1", "kind": ref["kind"], "name": ref["name"]}
+    metadata = {"name": ref["name"], "namespace": ref["namespace"]}
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": {"scaleTargetRef": target} | spec}
+
+
+def patch(advice: Advice, target: Target, found: Recommendation) -> Manifest:
+    """Only what changes, with the names by which `kubectl apply --server-side` and kustomize find the rest."""
+    if advice is Advice.HPA:
+        raise InvalidInput("--as", "patch", "advice of type HPA is written with --as hpa, ehpa or autoscaler")
+    if advice is Advice.REPLICAS:
+        spec: Manifest = {"replicas": found.replicas}
+    else:
+        containers = [{"name": name, "resources": {"requests": amounts(size)}} for name, size in found.sizes.items()]
+        spec = {"template": {"spec": {"containers": containers}}}
+    metadata = {"name": target.name, "namespace": target.namespace}
+    return {"apiVersion": target.api_version, "kind": target.kind, "metadata": metadata, "spec": spec}

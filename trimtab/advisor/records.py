@@ -1,0 +1,149 @@
+"""records: what is written about advice, in document 000's words: Recommendations, their status, the Analytics'."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from trimtab.advisor.manifests import recommended_value, reference
+from trimtab.advisor.report import against, evidence_of
+from trimtab.advisor.run import Outcome
+from trimtab.advisor.targets import Target
+from trimtab.core.advise import Recommendation
+from trimtab.core.explain.advice import because
+from trimtab.live.tell.status import rfc3339
+from trimtab.policy import Advice, Inspection
+from trimtab.wire.objects import Custom
+
+API = "analysis.crane.io/v1alpha1"
+NAME_LABEL, UID_LABEL, TYPE_LABEL = (f"analysis.crane.io/analytics-{what}" for what in ("name", "uid", "type"))
+# Labels by which GitOps tools know what they manage: on our object they would make it theirs, to be pruned.
+TRACKING = ("app.kubernetes.io/instance", "argocd.argoproj.io/", "kustomize.toolkit.fluxcd.io/", "helm.sh/")
+LONGEST_LABEL = 63
+SUCCESS = "Success"
+Plain = dict[str, Any]
+
+
+def annotation(advice: Advice) -> str:
+    """Where a target is told its value."""
+    return f"analysis.crane.io/{advice.lower()}-recommendation"
+
+
+def new_recommendation(analytics: Custom, target: Target, advice: Advice) -> Plain:
+    """One for each target, owned by its Analytics; its name ends with five letters of the API server's choice."""
+    meta = analytics.metadata
+    labels = {key: value for key, value in target.labels.items() if not key.startswith(TRACKING)}
+    labels |= {NAME_LABEL: meta.name[:LONGEST_LABEL].rstrip("-."), UID_LABEL: meta.uid, TYPE_LABEL: str(advice)}
+    owner = {"apiVersion": API, "kind": "Analytics", "name": meta.name, "uid": meta.uid}
+    return {
+        "apiVersion": API,
+        "kind": "Recommendation",
+        "metadata": {
+            "generateName": f"{meta.name}-{advice.lower()}-",
+            "namespace": meta.namespace,
+            "labels": labels,
+            "ownerReferences": [owner | {"controller": False, "blockOwnerDeletion": False}],
+        },
+        "spec": {
+            "adoptionType": "StatusAndAnnotation",
+            "completionStrategy": {"completionStrategyType": "Once"},
+            "targetRef": reference(target),
+            "type": str(advice),
+        },
+    }
+
+
+def status_body(found: Custom, kind: str, status: Plain) -> Plain:
+    meta = found.metadata
+    guard = {"uid": meta.uid, "resourceVersion": meta.resource_version}
+    named = {"name": meta.name, "namespace": meta.namespace}
+    return {"apiVersion": API, "kind": kind, "metadata": named | guard, "status": status}
+
+
+def round_done(found: Custom, at: float) -> Plain:
+    """When, and with which spec: status writes move the generation of these kinds, so it cannot tell of an edit."""
+    return {"lastUpdateTime": rfc3339(at), "observedSpec": _print_of(found.spec)}
+
+
+def edited(found: Custom) -> bool:
+    """Whether the spec is another one than that of the last round."""
+    seen = found.status.get("observedSpec")
+    return seen is not None and seen != _print_of(found.spec)
+
+
+def _print_of(spec: Plain) -> str:
+    return hashlib.sha256(msgspec.json.encode(spec, order="deterministic")).hexdigest()[:16]
+
+
+def same_target(ref: Mapping[str, Any], target: Target, namespace: str) -> bool:
+    named = (ref.get("namespace") or namespace, ref.get("kind"), ref.get("name"))
+    return named == (target.namespace, target.kind, target.name)
+
+
+def status_of(rules: Inspection, outcome: Outcome, before: Plain, at: float) -> Plain:
+    """What changes in a Recommendation's status; a run that gave nothing keeps the last value and says why."""
+    result = outcome.result
+    if isinstance(result, Recommendation):
+        ready = condition("Ready", True, "RecommendationReady", "Recommendation is ready")
+        return {
+            "conditions": conditions([ready], before, at),
+            "lastUpdateTime": rfc3339(at),
+            "recommendedValue": recommended_value(rules.advice, result),
+            "description": "; ".join(because(rules, result)),
+            "evidence": evidence_of(rules, result),
+        }
+    return without_value(reason_of(outcome), message_of(outcome), before, at)
+
+
+def without_value(reason: str, message: str, before: Plain, at: float) -> Plain:
+    failed = condition("LastRunSucceeded", False, reason, message)
+    if before.get("recommendedValue"):
+        kept = [one for one in before.get("conditions") or [] if one["type"] == "Ready"]
+        return {"conditions": conditions([*kept, failed], before, at)}
+    return {"conditions": conditions([condition("Ready", False, reason, message), failed], before, at)}
+
+
+def reason_of(outcome: Outcome) -> str:
+    """The first reason, as a condition can have only one; the message has them all."""
+    return next((str(one["reason"]) for one in against(outcome.result)), "RecommendationReady")
+
+
+def message_of(outcome: Outcome) -> str:
+    said = "; ".join(one["message"] for one in against(outcome.result))
+    return said or SUCCESS
+
+
+def condition(kind: str, status: bool, reason: str, message: str) -> Plain:
+    return {"type": kind, "status": "True" if status else "False", "reason": reason, "message": message[:32000]}
+
+
+def conditions(new: Iterable[Plain], before: Plain, at: float) -> list[Plain]:
+    """These and no others; one whose status stays keeps its time."""
+    old = {one["type"]: one for one in before.get("conditions") or []}
+    return [one | {"lastTransitionTime": _since(one, old.get(one["type"]), at)} for one in new]
+
+
+def _since(new: Plain, old: Plain | None, at: float) -> str:
+    if old and old.get("status") == new["status"] and old.get("lastTransitionTime"):
+        return str(old["lastTransitionTime"])
+    return rfc3339(at)
+
+
+def mission(outcome: Outcome, record: Custom | None, message: str, at: float) -> Plain:
+    """One line of the Analytics' status."""
+    meta = record.metadata if record else None
+    named = {"name": meta.name, "namespace": meta.namespace, "uid": meta.uid} if meta else {}
+    return {"lastStartTime": rfc3339(at), "message": message, "targetRef": reference(outcome.target)} | named
+
+
+def analytics_ready(missions: list[Plain]) -> Plain:
+    """Ready while at least one target has got what was asked for."""
+    good = sum(one["message"] == SUCCESS for one in missions)
+    if good == len(missions):
+        return condition("Ready", True, "AnalyticsReady", "Analytics is ready")
+    message = f"{len(missions) - good} of {len(missions)} targets got no recommendation in the last run; first: "
+    message += next(f"{one['targetRef']['name']}: {one['message']}" for one in missions if one["message"] != SUCCESS)
+    return condition("Ready", good > 0, "AnalyticsReady" if good else "NoRecommendation", message)

@@ -1,0 +1,90 @@
+"""report: outcomes as plain data, the same for json, yaml, the html page and the status of a Recommendation."""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import Any
+
+import msgspec
+
+from trimtab.advisor.manifests import value_of
+from trimtab.advisor.run import Failed, Outcome
+from trimtab.advisor.worth import Ranked
+from trimtab.core.advise import Findings, Recommendation
+from trimtab.core.explain.advice import because
+from trimtab.live.tell.status import rfc3339
+from trimtab.policy import Inspection
+
+Plain = dict[str, Any]
+
+
+def plain(rules: Inspection, ranked: Ranked) -> Plain:
+    """One workload: what is advised, what it is worth, why, and the curves behind it."""
+    outcome, target = ranked.outcome, ranked.outcome.target
+    result = outcome.result
+    said: Plain = {
+        "namespace": target.namespace,
+        "kind": target.kind,
+        "name": target.name,
+        "apiVersion": target.api_version,
+        "type": str(rules.advice),
+        "severity": ranked.severity.name.capitalize(),
+        "replicas": target.replicas,
+        "recommendation": value_of(rules.advice, result) if isinstance(result, Recommendation) else None,
+        "because": because(rules, result) if isinstance(result, Recommendation) else [],
+        "against": against(result),
+        "saved": _saved(ranked) if isinstance(result, Recommendation) else None,
+        "evidence": evidence_of(rules, result) | _curve(outcome),
+    }
+    return said
+
+
+def against(result: Recommendation | Findings | Failed) -> list[Plain]:
+    """Typed reasons with their sentences."""
+    if isinstance(result, Findings):
+        return [{"reason": str(one.reason), "message": one.text} for one in result.reasons]
+    return [{"reason": result.reason, "message": result.text}] if isinstance(result, Failed) else []
+
+
+def evidence_of(rules: Inspection, result: Recommendation | Findings | Failed) -> Plain:
+    """The numbers, and the thresholds they were held against."""
+    thresholds = {
+        "minCpuUsageCores": rules.min_cpu_usage_cores,
+        "fluctuation": rules.fluctuation_threshold,
+        "minTargetPercent": rules.min_cpu_target_percent,
+        "maxTargetPercent": rules.max_cpu_target_percent,
+    }
+    if not isinstance(result, Recommendation):
+        return {"thresholds": thresholds}
+    found = msgspec.to_builtins(result.evidence)
+    named = {
+        _camel(key): _rounded(value) for key, value in found.items() if key != "is" and value not in (None, (), [])
+    }
+    return named | {"thresholds": thresholds}
+
+
+def _curve(outcome: Outcome) -> Plain:
+    if not outcome.usage:
+        return {}
+    usage = [_rounded(value) if isfinite(value) else None for value in outcome.usage]
+    return {"usageStart": rfc3339(outcome.start), "usageStepSeconds": 3600, "usage": usage}
+
+
+def _saved(ranked: Ranked) -> Plain:
+    return {
+        "cores": _rounded(ranked.saved_cores),
+        "memoryBytes": round(ranked.saved_bytes),
+        "perMonth": round(ranked.saved_a_month, 2),
+    }
+
+
+def _rounded(value: Any) -> Any:
+    """Six digits: nobody's load is known better, and statuses stay small."""
+    if isinstance(value, list | tuple):
+        return [_rounded(one) for one in value]
+    return float(f"{value:.6g}") if isinstance(value, float) else value
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(part.capitalize() for part in rest)

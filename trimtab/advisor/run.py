@@ -1,0 +1,133 @@
+"""run: one round of advice over many workloads, in chunks, so that memory does not grow with their number.
+
+While one chunk is analysed the next one is on its way. What goes wrong with one workload is that workload's outcome.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from trimtab.advisor.targets import Target
+from trimtab.advisor.workloads import Past, Window, assemble, fetch_past, pod_share
+from trimtab.core.advise import Findings, Recommendation, advise
+from trimtab.errors import MetricsUnavailable, TrimtabError
+from trimtab.history.source import Source
+from trimtab.policy import Inspection
+from trimtab.series import Floats
+from trimtab.wire.prometheus import Prometheus
+
+CHUNK = 100
+ROWS = 1000.0  # of a week in minutes: 80 MB
+PATIENCE = 3  # chunks in a row that cannot be fetched: then the source is gone, not the chunk
+SKEW_S = 60.0
+HOUR_S = 3600.0
+log = logging.getLogger(__name__)
+
+
+class Failed(NamedTuple):
+    """No advice because something broke; `error` says what to do about it."""
+
+    error: TrimtabError | None
+    text: str
+
+    @property
+    def reason(self) -> str:
+        return type(self.error).__name__ if self.error else "InternalError"
+
+
+class Outcome(NamedTuple):
+    """What came of one target, with its hourly usage for charts."""
+
+    target: Target
+    result: Recommendation | Findings | Failed
+    start: float = 0.0
+    usage: tuple[float, ...] = ()  # NaN where there was no sample
+
+
+async def advise_all(
+    rules: Inspection, targets: Sequence[Target], source: Source, window: Window, at: float
+) -> AsyncIterator[list[Outcome]]:
+    """Outcomes chunk by chunk, in the order of the targets; raises only when no chunk could be fetched at all."""
+    chunks = chunked(targets, rules)
+    coming = asyncio.create_task(_fetch(source, chunks[0], rules, window)) if chunks else None
+    lost = 0
+    try:
+        for number, chunk in enumerate(chunks):
+            assert coming is not None
+            past = await coming
+            if isinstance(past, TrimtabError):
+                lost += 1
+                if lost == number + 1 and (lost == PATIENCE or lost == len(chunks)):
+                    raise past
+            if number + 1 < len(chunks):
+                coming = asyncio.create_task(_fetch(source, chunks[number + 1], rules, window))
+            yield await asyncio.to_thread(analyse, rules, chunk, past, at)
+    finally:
+        if coming is not None and not coming.done():
+            coming.cancel()
+
+
+def chunked(targets: Sequence[Target], rules: Inspection) -> list[list[Target]]:
+    """As many targets as one query should ask for, fewer where their pods would fill the memory."""
+    chunks: list[list[Target]] = []
+    room = 0.0
+    for target in targets:
+        rows = 1.0 + len(target.pods) * max(1, len(target.requests)) * pod_share(rules)
+        if not chunks or rows > room or len(chunks[-1]) == CHUNK:
+            chunks.append([])
+            room = ROWS
+        chunks[-1].append(target)
+        room -= rows
+    return chunks
+
+
+async def _fetch(source: Source, chunk: Sequence[Target], rules: Inspection, window: Window) -> Past | TrimtabError:
+    try:
+        return await fetch_past(source, chunk, rules, window)
+    except TrimtabError as error:
+        return error
+
+
+def analyse(rules: Inspection, chunk: Sequence[Target], past: Past | TrimtabError, at: float) -> list[Outcome]:
+    if isinstance(past, TrimtabError):
+        return [Outcome(one, Failed(past, str(past))) for one in chunk]
+    return [_advise(rules, one, past, at) for one in chunk]
+
+
+def _advise(rules: Inspection, target: Target, past: Past, at: float) -> Outcome:
+    usage = hourly(past.cpu.get(target.row, np.empty(0)), past.step_s)
+    try:
+        result: Recommendation | Findings | Failed = advise(rules, assemble(target, past, rules, at), at)
+    except TrimtabError as error:
+        result = Failed(error, str(error))
+    except Exception as error:  # the one place: a workload that breaks us must not cost the others
+        log.exception("advice on %s", target.key)
+        result = Failed(None, f"this is a mistake in trimtab, please report it: {error!r}")
+    return Outcome(target, result, past.start, usage)
+
+
+def hourly(values: Floats, step_s: float) -> tuple[float, ...]:
+    """Means of the hours from the first sample on; an hour without samples is NaN."""
+    width = max(1, round(HOUR_S / step_s))
+    whole = values[: len(values) // width * width].reshape(-1, width)
+    present = np.isfinite(whole)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = np.where(present, whole, 0.0).sum(axis=1) / present.sum(axis=1)
+    return tuple(means.tolist())
+
+
+async def server_time(prometheus: Prometheus, local: float) -> tuple[float, str]:
+    """Now on the clock that stamped the samples, and a warning where it is not ours."""
+    answer = await prometheus.query("time()")
+    if len(answer) != 1:
+        raise MetricsUnavailable(f"{prometheus.access.url} does not know the time: is this Prometheus?")
+    ahead = answer[0].value - local
+    if abs(ahead) <= SKEW_S:
+        return local, ""
+    word = "ahead of" if ahead > 0 else "behind"
+    return answer[0].value, f"Prometheus' clock is {abs(ahead):.0f} s {word} this machine's: its own time is used"

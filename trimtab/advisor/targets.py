@@ -1,0 +1,137 @@
+"""targets: the workloads to advise on, as the cluster (or a manifest) describes them; pods by owner, never by name."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from trimtab.core.model import Pod
+from trimtab.live.look.facts import FINISHED, fact, killed_at, size_of
+from trimtab.policy import Size
+from trimtab.wire.kube import Kube
+from trimtab.wire.objects import Custom, Meta, Workload
+from trimtab.wire.objects import Pod as WirePod
+from trimtab.wire.resources import DAEMON_SETS, DEPLOYMENTS, HPAS, PODS, REPLICA_SETS, STATEFUL_SETS, Resource
+
+USUAL = (DEPLOYMENTS, STATEFUL_SETS, DAEMON_SETS)
+MANAGED_BY = "app.kubernetes.io/managed-by"
+OOM_S = 604800.0  # a kill counts for a week
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """One workload; `row` is its name in the history, `requests` are those of its pod template."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    replicas: int
+    requests: dict[str, Size]
+    pods: tuple[Pod, ...]
+    row: str = ""
+    uid: str = ""
+    labels: dict[str, str] = field(default_factory=dict)
+    matched: dict[str, str] = field(default_factory=dict)  # the labels that selectors are compared with
+    annotations: dict[str, str] = field(default_factory=dict)
+    oom_bytes: dict[str, float] = field(default_factory=dict)
+    metrics: tuple[dict[str, Any], ...] = ()
+    behavior: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "row", self.row or self.key)
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.kind}/{self.name}"
+
+
+async def read_targets(
+    kube: Kube, namespaces: Sequence[str], at: float, *, resources: Iterable[Resource] = USUAL, labels: str = ""
+) -> list[Target]:
+    """Every workload of these kinds ("" is every namespace), each once, ReplicaSets of Deployments left out."""
+    found: list[Target] = []
+    for namespace in namespaces:
+        pods = (await kube.list(WirePod, PODS, namespace)).items
+        sets = (await kube.list(Workload, REPLICA_SETS, namespace)).items
+        hpas = (await kube.list(Custom, HPAS, namespace)).items
+        members = by_owner(pods, sets)
+        for resource in resources:
+            for item in (await kube.list(Workload, resource, namespace, labels=labels)).items:
+                if resource != REPLICA_SETS or item.metadata.controller is None:
+                    found.append(target_of(resource, item, members.get(item.metadata.uid, []), hpas, at))
+    return found
+
+
+def by_owner(pods: Iterable[WirePod], sets: Iterable[Workload]) -> dict[str, list[WirePod]]:
+    """Unfinished pods by the uid of their controller, and through a ReplicaSet by that of its controller."""
+    above = {one.metadata.uid: _owner(one.metadata) or one.metadata.uid for one in sets}
+    members: dict[str, list[WirePod]] = defaultdict(list)
+    for pod in pods:
+        owner = _owner(pod.metadata)
+        if owner and pod.status.phase not in FINISHED:
+            members[above.get(owner, owner)].append(pod)
+    return members
+
+
+def _owner(meta: Meta) -> str:
+    return meta.controller.uid if meta.controller else ""
+
+
+def target_of(resource: Resource, item: Workload, pods: Sequence[WirePod], hpas: Sequence[Custom], at: float) -> Target:
+    meta, spec = item.metadata, item.spec
+    metrics, behavior = inherited(hpas, meta.namespace, resource.kind, meta.name)
+    return Target(
+        api_version=resource.api_version,
+        kind=resource.kind,
+        namespace=meta.namespace,
+        name=meta.name,
+        replicas=_replicas(resource, spec.replicas, len(pods)),
+        requests={one.name: size_of(one.resources.requests) for one in spec.template.spec.containers},
+        pods=tuple(fact(pod) for pod in pods),
+        uid=meta.uid,
+        labels=meta.labels or {},
+        matched=(spec.selector.match_labels or {}) | (meta.labels or {}),
+        annotations=meta.annotations or {},
+        oom_bytes=oom_bytes(pods, at - OOM_S),
+        metrics=metrics,
+        behavior=behavior,
+    )
+
+
+def _replicas(resource: Resource, written: int | None, pods: int) -> int:
+    """A DaemonSet writes none: it has as many as there are nodes for it."""
+    if resource == DAEMON_SETS:
+        return pods
+    return 1 if written is None else written
+
+
+def inherited(
+    hpas: Iterable[Custom], namespace: str, kind: str, name: str
+) -> tuple[tuple[dict[str, Any], ...], dict[str, Any] | None]:
+    """What document 000 takes over from the workload's own HPA: every metric but CPU utilisation, and the behaviour."""
+    for hpa in hpas:
+        ref: Mapping[str, Any] = hpa.spec.get("scaleTargetRef") or {}
+        ours = (hpa.metadata.labels or {}).get(MANAGED_BY) == "effective-hpa-controller"
+        if not ours and (hpa.metadata.namespace, ref.get("kind"), ref.get("name")) == (namespace, kind, name):
+            metrics = tuple(one for one in hpa.spec.get("metrics") or [] if not _is_cpu(one))
+            return metrics, hpa.spec.get("behavior")
+    return (), None
+
+
+def _is_cpu(metric: Mapping[str, Any]) -> bool:
+    return metric.get("type") == "Resource" and (metric.get("resource") or {}).get("name") == "cpu"
+
+
+def oom_bytes(pods: Iterable[WirePod], since: float) -> dict[str, float]:
+    """The memory each container had when it was last killed for it: its limit, else its request."""
+    found: dict[str, float] = {}
+    for pod in pods:
+        for container in pod.spec.containers:
+            at = killed_at(pod, container.name)
+            had = size_of(container.resources.limits).memory_bytes or size_of(container.resources.requests).memory_bytes
+            if at is not None and at > since and had:
+                found[container.name] = max(had, found.get(container.name, 0.0))
+    return found

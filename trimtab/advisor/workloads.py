@@ -1,0 +1,163 @@
+"""workloads: targets and their past usage become what the core advises on.
+
+The whole workload's usage is on a grid of a minute, that of single pods of five minutes: their percentile needs the
+shape of a week, not its minutes, and there are many more of them. Upstream's numbers (`crane`) and advice on requests
+look at every minute of every pod.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import NamedTuple
+from zoneinfo import ZoneInfo
+
+import numpy as np
+
+from trimtab.advisor.targets import Target
+from trimtab.core.advise import Workload
+from trimtab.core.model import RUNNING
+from trimtab.history.source import Level, Metric, Selection, Source
+from trimtab.policy import Advice, Inspection
+from trimtab.series import Floats, Frame
+
+STEP_S, POD_STEP_S = 60.0, 300.0
+QUARTER_S = 900.0  # no zone's offset changes within a quarter of an hour
+YOUNG_S = 900.0  # a pod that runs for less need not have samples yet
+
+
+EVERYTHING: frozenset[tuple[Metric, Level]] = frozenset(
+    [("cpu", "workload"), ("memory", "workload"), ("cpu", "pod"), ("memory", "pod")]
+)
+
+
+class Window(NamedTuple):
+    """Which past is looked at, and what the source knows of it."""
+
+    start: float
+    end: float
+    step_s: float = STEP_S
+    knows: frozenset[tuple[Metric, Level]] = EVERYTHING
+
+    @staticmethod
+    def before(at: float, history_s: float) -> Window:
+        """Whole steps, so that all levels of one history begin and end together."""
+        end = at - at % POD_STEP_S
+        return Window(end - history_s, end)
+
+
+class Past(NamedTuple):
+    """Rows of frames, by their names; single pods as (container, pod) of their workload's row."""
+
+    start: float
+    step_s: float
+    cpu: dict[str, Floats]
+    memory: dict[str, Floats]
+    pod_cpu: dict[str, dict[tuple[str, str], Floats]]
+    pod_memory: dict[str, dict[tuple[str, str], Floats]]
+
+
+async def fetch_past(source: Source, targets: Sequence[Target], rules: Inspection, window: Window) -> Past:
+    """Everything this kind of advice needs to know of these targets: two to four selections, whatever their number."""
+    namespaces = tuple(sorted({one.namespace for one in targets}))
+    wanted = frozenset(one.row for one in targets)
+    single_s = max(window.step_s, pod_step_s(rules))
+
+    async def read(metric: Metric, level: Level, step_s: float, needed: bool = True) -> list[Frame]:
+        if not needed or (metric, level) not in window.knows:
+            return []
+        selection = Selection(metric, level, namespaces, wanted)
+        return [frame async for frame in source.pages(selection, window.start, window.end, step_s)]
+
+    cpu, memory, pod_cpu, pod_memory = await asyncio.gather(
+        read("cpu", "workload", window.step_s),
+        read("memory", "workload", window.step_s, rules.advice is Advice.REPLICAS),
+        read("cpu", "pod", single_s, rules.advice is not Advice.REPLICAS),
+        read("memory", "pod", single_s, rules.advice is Advice.RESOURCE),
+    )
+    start = cpu[0].start if cpu else window.start
+    return Past(start, window.step_s, _rows(cpu), _rows(memory), _pods(pod_cpu), _pods(pod_memory))
+
+
+def pod_step_s(rules: Inspection) -> float:
+    return STEP_S if rules.crane or rules.advice is Advice.RESOURCE else POD_STEP_S
+
+
+def pod_share(rules: Inspection) -> float:
+    """The room that one container of one pod takes, compared with a row of minutes."""
+    metrics = {Advice.HPA: 1, Advice.RESOURCE: 2, Advice.REPLICAS: 0}[rules.advice]
+    return metrics * STEP_S / pod_step_s(rules)
+
+
+def _rows(frames: Iterable[Frame]) -> dict[str, Floats]:
+    return {name: frame.values[row] for frame in frames for row, name in enumerate(frame.names)}
+
+
+def _pods(frames: Iterable[Frame]) -> dict[str, dict[tuple[str, str], Floats]]:
+    found: dict[str, dict[tuple[str, str], Floats]] = {}
+    for name, values in _rows(frames).items():
+        workload, container, pod = name.rsplit("/", 2)
+        found.setdefault(workload, {})[container, pod] = values
+    return found
+
+
+def assemble(target: Target, past: Past, rules: Inspection, at: float) -> Workload:
+    """One workload as the core knows it."""
+    cpu = past.cpu.get(target.row, np.empty(0))
+    single = past.pod_cpu.get(target.row, {})
+    return Workload(
+        kind=target.kind,
+        namespace=target.namespace,
+        name=target.name,
+        replicas=target.replicas,
+        pods=target.pods,
+        requests=target.requests,
+        start=past.start,
+        step_s=past.step_s,
+        cpu_cores=cpu,
+        memory_bytes=past.memory.get(target.row),
+        container_cpu=_pooled(single, target.requests),
+        container_memory=_pooled(past.pod_memory.get(target.row, {}), target.requests),
+        hours=hours_in(rules.timezone, past.start, past.step_s, len(cpu)),
+        oom_bytes=target.oom_bytes,
+        metrics=target.metrics,
+        behavior=target.behavior,
+        unmeasured=_unmeasured(target, {pod for _, pod in single}, at),
+    )
+
+
+def _pooled(single: dict[tuple[str, str], Floats], requests: Iterable[str]) -> dict[str, Floats]:
+    """The samples of all pods for each container of the template; injected sidecars have no request to compare with."""
+    parts: dict[str, list[Floats]] = {name: [] for name in requests}
+    for (container, _), values in single.items():
+        if container in parts:
+            parts[container].append(values[np.isfinite(values)])
+    return {name: np.concatenate(some) for name, some in parts.items() if some}
+
+
+def _unmeasured(target: Target, measured: set[str], at: float) -> tuple[str, ...]:
+    if not measured:
+        return ()
+    grown = (
+        pod
+        for pod in target.pods
+        if pod.phase == RUNNING and pod.ready and not pod.deleting and at - (pod.ready_since or at) > YOUNG_S
+    )
+    return tuple(pod.name for pod in grown if pod.name not in measured)
+
+
+@lru_cache(maxsize=8)
+def hours_in(zone: str, start: float, step_s: float, count: int) -> Floats:
+    """The hour of the day of each sample on that zone's clock; worked out once for all workloads of a round."""
+    times: Floats = start + step_s * np.arange(count, dtype=np.float64)
+    quarters, which = np.unique(times // QUARTER_S, return_inverse=True)
+    offsets = np.array([_offset_s(zone, float(quarter) * QUARTER_S) for quarter in quarters])
+    hours: Floats = (times + offsets[which]) // 3600 % 24 if count else times
+    return hours
+
+
+def _offset_s(zone: str, at: float) -> float:
+    offset = datetime.fromtimestamp(at, UTC).astimezone(ZoneInfo(zone)).utcoffset()
+    return offset.total_seconds() if offset else 0.0

@@ -1,0 +1,76 @@
+"""worth: what advice is worth and which comes first: risks, then savings by money and cores, then the rest."""
+
+from __future__ import annotations
+
+import enum
+from typing import NamedTuple
+
+from trimtab.advisor.run import Failed, Outcome
+from trimtab.core.advise import Findings, Recommendation
+from trimtab.quantity import GIB
+
+HOURS_A_MONTH = 730.0
+LEAST_SHARE = 0.05  # of the cores requested now: less is not worth a change
+LEAST_CORES = 0.01
+
+
+class Severity(enum.IntEnum):
+    """In the order of the table."""
+
+    RISK = 0  # it has less than advised, or its load is more than it requests at all
+    SAVING = 1
+    FINE = 2
+    FAILED = 3
+    REJECTED = 4
+
+
+class Prices(NamedTuple):
+    """Of one core, and of one GiB, for an hour."""
+
+    cpu: float = 0.0
+    memory: float = 0.0
+
+    def a_month(self, cores: float, size_bytes: float) -> float:
+        return (cores * self.cpu + size_bytes / GIB * self.memory) * HOURS_A_MONTH
+
+
+class Ranked(NamedTuple):
+    outcome: Outcome
+    severity: Severity
+    saved_cores: float
+    saved_bytes: float
+    saved_a_month: float
+
+
+def rank(outcomes: list[Outcome], prices: Prices) -> list[Ranked]:
+    """What matters most first; ties by name, so that two runs print the same."""
+    ranked = [_ranked(one, prices) for one in outcomes]
+    return sorted(
+        ranked,
+        key=lambda one: (one.severity, -abs(one.saved_a_month), -abs(one.saved_cores), one.outcome.target.key),
+    )
+
+
+def _ranked(outcome: Outcome, prices: Prices) -> Ranked:
+    result = outcome.result
+    if isinstance(result, Findings):
+        return Ranked(outcome, Severity.REJECTED, 0.0, 0.0, 0.0)
+    if isinstance(result, Failed):
+        return Ranked(outcome, Severity.FAILED, 0.0, 0.0, 0.0)
+    cores, size_bytes = result.saved_cores, result.saved_bytes
+    return Ranked(outcome, severity(outcome, result), cores, size_bytes, prices.a_month(cores, size_bytes))
+
+
+def severity(outcome: Outcome, result: Recommendation) -> Severity:
+    sizes = outcome.target.requests.values()
+    cores = outcome.target.replicas * sum(size.cpu_cores or 0.0 for size in sizes)
+    memory = outcome.target.replicas * sum(size.memory_bytes or 0.0 for size in sizes)
+    shares = [result.saved_cores / max(cores, LEAST_CORES), result.saved_bytes / max(memory, 1.0)]
+    if min(shares) < -LEAST_SHARE or (result.evidence.p95_cores or 0.0) > cores:
+        return Severity.RISK
+    return Severity.SAVING if max(shares) > LEAST_SHARE else Severity.FINE
+
+
+def total_saved_cores(ranked: list[Ranked]) -> float:
+    """What could be given back; workloads that need more are no argument against it."""
+    return sum(one.saved_cores for one in ranked if one.severity is Severity.SAVING and one.saved_cores > 0)

@@ -1,0 +1,75 @@
+"""propose_ahead: a forecast becomes a proposal: the replicas that the demand to come needs, by the signal's formula."""
+
+from __future__ import annotations
+
+from math import ceil
+
+from trimtab.core.model import Forecast, Missing, Observation, Pod, Proposal, Reason
+from trimtab.core.propose import scale_point, whole, within
+from trimtab.core.tally import running_and_ready
+from trimtab.policy import Factor, PodAverage, Policy, Signal, Total, TotalAverage, Utilization, Watermark
+
+
+def propose_ahead(policy: Policy, seen: Observation) -> list[Proposal]:
+    """One proposal for each forecast; expired and missing ones say so and ask for nothing."""
+    if policy.forecast is None:
+        return []
+    pairs = zip(policy.signals, seen.forecasts, strict=False)
+    return [_from_forecast(policy, signal, forecast, seen) for signal, forecast in pairs]
+
+
+def _from_forecast(policy: Policy, signal: Signal, forecast: Forecast | Missing, seen: Observation) -> Proposal:
+    assert policy.forecast is not None
+    source = f"{signal.metric.label} forecast"
+    if isinstance(forecast, Missing):
+        return Proposal(source=source, replicas=forecast, forecast=True)
+    if seen.at >= forecast.expires_at:
+        expired = Missing(reason=Reason.EXPIRED, since=forecast.expires_at)
+        return Proposal(source=source, replicas=expired, forecast=True)
+    value = forecast.at_quantile(policy.forecast.quantile)
+    if forecast.per_pod:
+        return _per_pod(signal, value, seen, source)
+    share = capacity_of_one(policy, signal, seen)
+    if isinstance(share, Missing):
+        return Proposal(source=source, replicas=share, value=value, forecast=True)
+    # Forecasts carry float noise; a hair above a whole number is that number.
+    replicas = whole(max(0.0, value) / share - 1e-9)
+    return Proposal(source=source, replicas=replicas, value=value, target=share, forecast=True)
+
+
+def _per_pod(signal: Signal, value: float, seen: Observation, source: str) -> Proposal:
+    """Document 003: the predicted utilisation takes the place of the present one in HPA's formula."""
+    target = float(signal.percent) if isinstance(signal, Utilization) else _target(signal)
+    ratio = value / target
+    tolerance = signal.tolerance if isinstance(signal, Utilization | PodAverage | TotalAverage | Total) else None
+    calm = tolerance is not None and within(ratio, tolerance.up, tolerance.down)
+    replicas = seen.spec_replicas if calm else max(0, ceil(ratio * seen.spec_replicas))
+    return Proposal(source=source, replicas=replicas, value=value, target=target, forecast=True)
+
+
+def capacity_of_one(policy: Policy, signal: Signal, seen: Observation) -> float | Missing:
+    """How much demand one replica carries at its target."""
+    if isinstance(signal, Utilization):
+        request = scale_point(policy, signal, seen) or mean_request(seen.pods, signal)
+        return request if isinstance(request, Missing) else request * signal.percent / 100.0
+    if isinstance(signal, Total):
+        # The target belongs to the whole: today's ready pods carry `value`, so each carries its share of the target.
+        ready = running_and_ready(seen.pods)
+        return signal.target / ready if ready else Missing(reason=Reason.NO_READY_PODS)
+    return _target(signal)
+
+
+def _target(signal: Signal) -> float:
+    if isinstance(signal, Watermark):
+        return signal.high
+    assert isinstance(signal, PodAverage | TotalAverage | Total | Factor)
+    return signal.target
+
+
+def mean_request(pods: tuple[Pod, ...], signal: Utilization) -> float | Missing:
+    """The mean request of the pods that are not on their way out, in the unit of the signal's resource."""
+    cpu, container = signal.metric.name == "cpu", signal.metric.container
+    sizes = [pod.containers.get(container) if container else pod.requests for pod in pods if not pod.deleting]
+    amounts = [size.cpu_cores if cpu else size.memory_bytes for size in sizes if size is not None]
+    known = [amount for amount in amounts if amount]
+    return sum(known) / len(known) if known else Missing(reason=Reason.NO_REQUEST)

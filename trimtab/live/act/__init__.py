@@ -1,0 +1,1 @@
+"""act: patches, each guarded; only a leader's pen writes."""

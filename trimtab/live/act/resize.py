@@ -1,0 +1,130 @@
+"""resize: requests and limits onto pods in place, or into the template, which is a rollout and obeys its rules.
+
+In place: strategic merge of pods/resize, growing pods at once, shrinking ones one at a time. Pods that come later have
+the template's size and are resized when first seen. Deferred and Infeasible come back as a pod condition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from trimtab.core.model import ContainerSize
+from trimtab.errors import Refused
+from trimtab.live.act.pen import Pen
+from trimtab.live.look.facts import FINISHED, amounts, condition, container_size, seconds
+from trimtab.live.look.world import Target
+from trimtab.policy import Apply, Size
+from trimtab.wire.kube import Patch
+from trimtab.wire.objects import Pod as WirePod
+from trimtab.wire.objects import Workload
+from trimtab.wire.resources import PODS
+
+Sizes = Mapping[str, ContainerSize]
+DEFERRED_S = 300.0
+CONFLICT, GONE = 409, 404
+
+
+class Stuck(NamedTuple):
+    """A pod that cannot be resized where it is."""
+
+    pod: str
+    reason: str  # Deferred or Infeasible
+    since: float
+    message: str
+
+
+async def in_place(pen: Pen, pods: Sequence[WirePod], sizes: Sizes) -> int:
+    """Bring pods to their sizes; how many were written. A pod that changed meanwhile waits for the next tick."""
+    written, shrunk = 0, any(_pending(pod) for pod in pods)
+    for pod in pods:
+        wanted = _differs(pod, sizes)
+        if not wanted or pod.metadata.deletion_timestamp is not None or pod.status.phase in FINISHED:
+            continue
+        shrinks = _shrinks(pod, wanted)
+        if shrinks and shrunk:
+            continue
+        if await _patch(pen, pod, wanted):
+            written, shrunk = written + 1, shrunk or shrinks
+    return written
+
+
+async def template(pen: Pen, target: Target, sizes: Sizes) -> None:
+    """Patch the template's containers; injected sidecars are not in it, so they are never touched."""
+    assert target.workload is not None
+    known = {one.name for one in target.workload.spec.template.spec.containers}
+    containers = [_container(name, size) for name, size in sizes.items() if name in known]
+    body = {
+        "metadata": {"resourceVersion": target.version},
+        "spec": {"template": {"spec": {"containers": containers}}},
+    }
+    await pen.patch(Workload, target.resource, target.namespace, target.name, body, Patch.STRATEGIC)
+
+
+def stuck(pods: Sequence[WirePod]) -> list[Stuck]:
+    """Pods whose resize the kubelet has put off or ruled out."""
+    found = []
+    for pod in pods:
+        one = condition(pod.status.conditions, "PodResizePending")
+        if one is not None and one.status == "True":
+            since = seconds(one.last_transition_time) or 0.0
+            found.append(Stuck(pod.metadata.name, one.reason, since, one.message))
+    return found
+
+
+def gives_up(apply: Apply, waiting: Sequence[Stuck], at: float) -> bool:
+    """InPlaceOrRecreate falls back after Infeasible, or Deferred for five minutes."""
+    return apply is Apply.IN_PLACE_OR_RECREATE and any(
+        one.reason == "Infeasible" or at - one.since >= DEFERRED_S for one in waiting
+    )
+
+
+async def _patch(pen: Pen, pod: WirePod, wanted: Sizes) -> bool:
+    meta = pod.metadata
+    containers = [_container(name, size) for name, size in wanted.items()]
+    body = {"metadata": {"resourceVersion": meta.resource_version}, "spec": {"containers": containers}}
+    try:
+        await pen.patch(WirePod, PODS, meta.namespace, meta.name, body, Patch.STRATEGIC, "resize")
+    except Refused as refusal:
+        if refusal.status not in (CONFLICT, GONE):
+            raise
+        return False
+    return True
+
+
+def _differs(pod: WirePod, sizes: Sizes) -> dict[str, ContainerSize]:
+    now = {one.name: container_size(one.resources) for one in pod.spec.containers}
+    return {name: size for name, size in sizes.items() if name in now and not same(now[name], size)}
+
+
+def same(now: ContainerSize, wanted: ContainerSize) -> bool:
+    """Equal as far as they are set, in whole millicores and bytes."""
+    pairs = [(now.requests, wanted.requests), (now.limits, wanted.limits)]
+    return all(_same_size(left, right) for left, right in pairs)
+
+
+def _same_size(now: Size, wanted: Size) -> bool:
+    cpu = wanted.cpu_cores is None or (now.cpu_cores is not None and abs(now.cpu_cores - wanted.cpu_cores) < 5e-4)
+    memory = wanted.memory_bytes is None or (
+        now.memory_bytes is not None and abs(now.memory_bytes - wanted.memory_bytes) < 1
+    )
+    return cpu and memory
+
+
+def _shrinks(pod: WirePod, wanted: Sizes) -> bool:
+    now = {one.name: container_size(one.resources).requests for one in pod.spec.containers}
+    return any(
+        (size.requests.cpu_cores or 0) < (now[name].cpu_cores or 0) - 5e-4
+        or (size.requests.memory_bytes or 0) < (now[name].memory_bytes or 0) - 1
+        for name, size in wanted.items()
+    )
+
+
+def _pending(pod: WirePod) -> bool:
+    kinds = ("PodResizePending", "PodResizeInProgress")
+    return any((one := condition(pod.status.conditions, kind)) and one.status == "True" for kind in kinds)
+
+
+def _container(name: str, size: ContainerSize) -> dict[str, Any]:
+    resources = {"requests": amounts(size.requests), "limits": amounts(size.limits)}
+    return {"name": name, "resources": {key: value for key, value in resources.items() if value}}

@@ -1,0 +1,1 @@
+"""look: what an object says, what its target is like now, who else moves it."""

@@ -1,0 +1,117 @@
+"""conflict: who else moves the same target on the same axis. The younger of ours holds still; others always win.
+
+Shadow and paused objects, VPAs in Off and paused ScaledObjects never conflict, nor does an annotated HPA with the floor
+we put under it; a ScaledObject counts once, not also as the HPA it makes. A pin is a write, in Shadow too.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from trimtab.core.admit import pinned, writes
+from trimtab.core.model import Veto
+from trimtab.live.look.subject import Subject
+from trimtab.live.look.world import World
+from trimtab.policy import Apply, Axis, Policy
+from trimtab.wire.objects import Custom
+
+Place = tuple[str, str, str]  # namespace, kind and name of a target
+SIZES = (Axis.CPU, Axis.MEMORY)
+KEDA_PAUSED = "autoscaling.keda.sh/paused"
+VPA_OFF = """patch vpa {name} -n {ns} --type merge -p '{{"spec":{{"updatePolicy":{{"updateMode":"Off"}}}}}}'"""
+
+
+class Claim(NamedTuple):
+    """Somebody moves an axis of a target; others' objects are older than any of ours."""
+
+    age: tuple[float, str]  # creation, then name: the smaller one was there first
+    uid: str
+    title: str
+    remedy: str
+
+
+class Claims:
+    """Every claim of one tick, by target and axis."""
+
+    def __init__(self, world: World, subjects: Iterable[Subject], at: float) -> None:
+        self._by_place: dict[tuple[Place, Axis], list[Claim]] = defaultdict(list)
+        for found in world.hpas.store:
+            if not _by_keda(found):
+                self._add(found, "scaleTargetRef", Axis.REPLICAS, _foreign(found, "hpa", "delete hpa {name} -n {ns}"))
+        for found in world.scaled_objects.store:
+            if (found.metadata.annotations or {}).get(KEDA_PAUSED) != "true":
+                remedy = f"annotate scaledobject {{name}} -n {{ns}} {KEDA_PAUSED}=true"
+                self._add(found, "scaleTargetRef", Axis.REPLICAS, _foreign(found, "scaledobject", remedy))
+        for found in world.vpas.store:
+            mode = (found.spec.get("updatePolicy") or {}).get("updateMode", "Auto")
+            if mode != "Off":
+                for axis in SIZES:
+                    self._add(found, "targetRef", axis, _foreign(found, "vpa", VPA_OFF))
+        for subject in subjects:
+            for axis in _axes(subject.policy, at):
+                self._by_place[_place(subject), axis].append(_ours(subject))
+
+    def against(self, subject: Subject, at: float) -> dict[Axis, Claim]:
+        """The older claim on each axis that this object would move."""
+        found = {}
+        for axis in _axes(subject.policy, at):
+            older = [
+                claim
+                for claim in self._by_place.get((_place(subject), axis), [])
+                if claim.uid != subject.uid and claim.age < _ours(subject).age
+            ]
+            if older:
+                found[axis] = min(older, key=lambda claim: claim.age)
+        return found
+
+    def _add(self, found: Custom, field: str, axis: Axis, claim: Claim) -> None:
+        ref: dict[str, Any] = found.spec.get(field) or {}
+        place = (found.metadata.namespace, str(ref.get("kind") or "Deployment"), str(ref.get("name") or ""))
+        self._by_place[place, axis].append(claim)
+
+
+def vetoes(claims: dict[Axis, Claim]) -> tuple[Veto, ...]:
+    return tuple(
+        Veto(axis=axis, direction=None, reason="Conflict", detail=text(axis, claim)) for axis, claim in claims.items()
+    )
+
+
+def text(axis: Axis, claim: Claim) -> str:
+    what = "the replicas" if axis is Axis.REPLICAS else "the requests"
+    return f"{claim.title} moves {what} of the same target; to let trimtab do it: {claim.remedy}"
+
+
+def _axes(policy: Policy, at: float) -> tuple[Axis, ...]:
+    """What this object would write. One that is vertical only still has a floor under its replicas."""
+    if not writes(policy.admit, at):
+        return ()
+    if pinned(policy.admit, at):
+        return (Axis.REPLICAS,)
+    floor = policy.bounds.min_replicas > 1 or bool(policy.bounds.spans)
+    replicas = (Axis.REPLICAS,) if policy.signals or policy.blend or floor else ()
+    return replicas + (SIZES if policy.vertical and policy.vertical.apply is not Apply.NEVER else ())
+
+
+def _place(subject: Subject) -> Place:
+    return subject.name.namespace, subject.target.kind, subject.target.name
+
+
+def _ours(subject: Subject) -> Claim:
+    meta, name = subject.object.metadata, subject.name
+    age = (meta.creation_timestamp.timestamp() if meta.creation_timestamp else 0.0, f"{name.kind}/{name.name}")
+    remedy = f"kubectl delete {name.kind.lower()} {name.name} -n {name.namespace}"
+    return Claim(age, subject.uid, str(name), remedy)
+
+
+def _foreign(found: Custom, kind: str, remedy: str) -> Claim:
+    meta = found.metadata
+    title = {"hpa": "HorizontalPodAutoscaler", "scaledobject": "ScaledObject", "vpa": "VerticalPodAutoscaler"}[kind]
+    command = remedy.format(name=meta.name, ns=meta.namespace)
+    return Claim((-1.0, kind), meta.uid, f"{title} {meta.namespace}/{meta.name}", f"kubectl {command}")
+
+
+def _by_keda(found: Custom) -> bool:
+    owner = found.metadata.controller
+    return owner is not None and owner.kind == "ScaledObject"

@@ -1,0 +1,129 @@
+"""subject: one object of ours, compiled to its policy; compiled again when it is edited, and every hour."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
+
+from trimtab.journal import Name
+from trimtab.kinds import Scaler, TargetRef, read
+from trimtab.kinds.ignored import Warned, warnings
+from trimtab.live.act import floor
+from trimtab.policy import Admit, Mode, Policy, Size, StabiliseMax
+from trimtab.wire.objects import Custom
+from trimtab.wire.resources import HPAS, Resource
+
+HOUR_S = 3600.0  # schedules are spans around the hour of compilation
+
+
+class Subject(NamedTuple):
+    """What one object asks for."""
+
+    name: Name
+    resource: Resource
+    object: Custom
+    target: TargetRef
+    policy: Policy
+    ignored: tuple[Warned, ...] = ()  # fields that mean nothing here
+
+    @property
+    def uid(self) -> str:
+        return self.object.metadata.uid
+
+
+class Prudence(NamedTuple):
+    """What the operator asks of every change; None: the core's own rules.
+
+    How long usage is watched before requests move, the least a pod may ask for, and, where no `behavior` says so, how
+    long a lower wish must last (kube-controller-manager's --horizontal-pod-autoscaler-downscale-stabilization).
+    """
+
+    up_after_s: float | None = None
+    down_after_s: float | None = None
+    oom_rest_s: float | None = None
+    floor: Size | None = None
+    downscale_s: float | None = None
+
+    def of(self, policy: Policy) -> Policy:
+        return self._of_sizes(self._of_replicas(policy))
+
+    def _of_replicas(self, policy: Policy) -> Policy:
+        if self.downscale_s is None:
+            return policy
+        own = StabiliseMax(window_s=self.downscale_s)
+        return replace(policy, settle=tuple(own if isinstance(one, StabiliseMax) else one for one in policy.settle))
+
+    def _of_sizes(self, policy: Policy) -> Policy:
+        given = {name: value for name, value in self._asdict().items() if value is not None and name != "downscale_s"}
+        if policy.vertical is None or not given:
+            return policy
+        return replace(policy, vertical=replace(policy.vertical, **given))
+
+
+class Compiled(NamedTuple):
+    """What a policy was made from, to know when to make it again."""
+
+    spec: dict[str, Any]  # not the generation: an HPA has none before Kubernetes 1.37
+    annotations: dict[str, str]
+    hour: int
+    target: TargetRef
+    policy: Policy
+    ignored: tuple[Warned, ...]
+
+
+class Compiler:
+    """Objects to subjects; what cannot be meant raises InvalidInput with a path, each time anew."""
+
+    def __init__(self, shadow: bool = False, prudence: Prudence = Prudence()) -> None:  # noqa: B008  (frozen)
+        self.shadow = shadow  # decide everything, write nothing
+        self.prudence = prudence
+        self._known: dict[str, Compiled] = {}
+
+    def subject(self, resource: Resource, found: Custom, enabled: bool, at: float) -> Subject:
+        compiled = self._compiled(resource, found, at)
+        policy = replace(compiled.policy, admit=self._admit(compiled.policy.admit, enabled))
+        return Subject(name_of(resource.kind, found), resource, found, compiled.target, policy, compiled.ignored)
+
+    def forget(self, uids: set[str]) -> None:
+        """Keep only these."""
+        self._known = {uid: one for uid, one in self._known.items() if uid in uids}
+
+    def _admit(self, admit: Admit, enabled: bool) -> Admit:
+        if not enabled:
+            return Admit(mode=Mode.PAUSED)
+        if self.shadow and admit.mode is not Mode.PAUSED:  # a pin is a write too
+            return Admit(mode=Mode.SHADOW, paused_until=admit.paused_until)
+        return admit
+
+    def _compiled(self, resource: Resource, found: Custom, at: float) -> Compiled:
+        meta, hour = found.metadata, int(at // HOUR_S)
+        known, annotations = self._known.get(meta.uid), meta.annotations or {}
+        if known and known[:3] == (found.spec, annotations, hour):
+            return known
+        kind = read(manifest(resource, found))
+        assert isinstance(kind, Scaler)
+        policy, ignored = self.prudence.of(kind.to_policy(at)), tuple(warnings(kind))
+        made = self._known[meta.uid] = Compiled(found.spec, annotations, hour, kind.target, policy, ignored)
+        return made
+
+
+def manifest(resource: Resource, found: Custom) -> dict[str, Any]:
+    meta, spec = found.metadata, found.spec
+    if resource is HPAS:  # what the user wrote, not the floor we put under it
+        spec = spec | {"minReplicas": floor.read(found).original}
+    return {
+        "apiVersion": resource.api_version,
+        "kind": resource.kind,
+        "metadata": {
+            "name": meta.name,
+            "namespace": meta.namespace,
+            "labels": meta.labels or {},
+            "annotations": meta.annotations or {},
+        },
+        "spec": spec,
+    }
+
+
+def name_of(kind: str, found: Custom) -> Name:
+    return Name(kind, found.metadata.namespace, found.metadata.name)

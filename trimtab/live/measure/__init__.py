@@ -1,0 +1,1 @@
+"""measure: samples, usage, start-up times and forecasts."""

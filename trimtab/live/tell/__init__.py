@@ -1,0 +1,1 @@
+"""tell: status, conditions, events, metrics and the journal."""

@@ -1,0 +1,103 @@
+"""conditions: what an object's status says beyond the core's own words: conflicts, reverts, refusals, Shadow."""
+
+from __future__ import annotations
+
+from trimtab.core.explain import Condition, conditions
+from trimtab.core.explain.sentence import missing_text
+from trimtab.core.model import Decision, Forecast, Missing, Observation, Reason, Veto
+from trimtab.errors import InvalidInput, Refused, TrimtabError
+from trimtab.kinds.ignored import Warned
+from trimtab.live import headroom
+from trimtab.live.act.resize import Stuck
+from trimtab.live.look import conflict, revert
+from trimtab.live.look.kept import Kept
+from trimtab.live.look.subject import Subject
+from trimtab.policy import Axis
+
+FIELDS_IGNORED = "FieldsIgnored"
+
+
+def of_decision(
+    subject: Subject, seen: Observation, before: Kept, decision: Decision, outcome: str, trouble: Refused | None
+) -> dict[str, Condition]:
+    """The core's, by type; a refused write is not a success, and Shadow is not a rescale."""
+    found = {one.type: one for one in conditions(subject.policy, seen, before.core, decision)}
+    active = found.get("ScalingActive")
+    if active is not None and not active.status and _ambiguous(decision):
+        found["ScalingActive"] = _of("ScalingActive", False, "AmbiguousQuery", active.message)
+    if outcome != "written":
+        found.pop("ScaledToZero", None)  # it says what was done, not what is wished for
+    if subject.policy.forecast is not None:
+        found["PredictionReady"] = _of_forecasts(seen.forecasts)
+    found["Ready"] = _of_ignored(subject.ignored)
+    if trouble is not None:
+        found["AbleToScale"] = _of("AbleToScale", False, "FailedUpdateScale", str(trouble))
+    elif outcome == "shadow":
+        text = f"Shadow: nothing is written; it would be {decision.plan.replicas} replicas"
+        found["AbleToScale"] = _of("AbleToScale", True, "Shadow", text)
+    return found
+
+
+def _ambiguous(decision: Decision) -> bool:
+    failed = [one.replicas for one in decision.proposals if isinstance(one.replicas, Missing) and not one.forecast]
+    return bool(failed) and failed[0].reason is Reason.AMBIGUOUS
+
+
+def _of_ignored(ignored: tuple[Warned, ...]) -> Condition:
+    """Served; fields of other programs that mean nothing here are named, so that nobody relies on them."""
+    if not ignored:
+        return _of("Ready", True, "Running", "the object is understood and served")
+    said = "; ".join(f"{one.path}: {one.why}" for one in ignored)
+    return _of("Ready", True, FIELDS_IGNORED, f"the object is served; what changes nothing here: {said}")
+
+
+def _of_forecasts(forecasts: tuple[Forecast | Missing, ...]) -> Condition:
+    """Crane's words; a forecast that is silent says why, and the present load alone decides."""
+    silent = [missing_text(one) for one in forecasts if isinstance(one, Missing)]
+    if not silent:
+        return _of("PredictionReady", True, "PredictSucceed", "every metric is looked ahead for")
+    if len(silent) < len(forecasts):
+        return _of("PredictionReady", False, "PredictPartial", f"not every metric is predicted: {silent[0]}")
+    return _of("PredictionReady", False, "PredictFailed", silent[0])
+
+
+def of_rivals(claims: dict[Axis, conflict.Claim]) -> Condition:
+    if not claims:
+        return _of("Conflict", False, "NoConflict", "nobody else moves the target")
+    said = dict.fromkeys(conflict.text(axis, claim) for axis, claim in claims.items())
+    return _of("Conflict", True, "Conflict", "; ".join(said))
+
+
+def of_revert(kept: Kept, at: float) -> Condition:
+    rests = revert.resting(kept, at)
+    if not rests:
+        return _of("Reverted", False, "NotReverted", "nobody undoes our changes")
+    return _of("Reverted", True, "Reverted", "; ".join(revert.text(what, one) for what, one in rests.items()))
+
+
+def of_blockers(vetoes: tuple[Veto, ...]) -> Condition:
+    """What keeps requests from their new size; each said once, though it may hold both axes."""
+    blockers = [one for one in vetoes if one.reason in headroom.REASONS]
+    if not blockers:
+        return _of("ResizeBlocked", False, "NothingInTheWay", "nothing stands in the way of new sizes")
+    return _of("ResizeBlocked", True, blockers[0].reason, "; ".join(dict.fromkeys(one.detail for one in blockers)))
+
+
+def of_stuck(waiting: list[Stuck]) -> Condition:
+    if not waiting:
+        return _of("ResizePending", False, "NothingPending", "every pod has its size, or soon will")
+    first = waiting[0]
+    return _of("ResizePending", True, first.reason, f"pod {first.pod}: {first.message or first.reason}")
+
+
+def of_trouble(error: Exception) -> tuple[Condition, ...]:
+    """An object that could not be served: why, in HPA's words where it has them."""
+    if isinstance(error, InvalidInput):
+        return (_of("Ready", False, "InvalidSpec", str(error)),)
+    reason = "FailedGetScale" if isinstance(error, TrimtabError) else "InternalError"
+    message = str(error) if isinstance(error, TrimtabError) else f"a bug of trimtab: {error!r}"
+    return (_of("Ready", False, reason, message), _of("AbleToScale", False, reason, message))
+
+
+def _of(kind: str, status: bool, reason: str, message: str) -> Condition:
+    return Condition(type=kind, status=status, reason=reason, message=message)

@@ -1,0 +1,233 @@
+"""status: what an object says about itself; one function a kind, HPA's words where HPA has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from trimtab.core.blend.weights import share_at
+from trimtab.core.explain import Condition, sentence
+from trimtab.core.model import (
+    ContainerSize,
+    Decision,
+    Memory,
+    Missing,
+    Observation,
+    PodSamples,
+    Proposal,
+    RuleName,
+    Samples,
+    Startup,
+    Step,
+)
+from trimtab.live.look.facts import amounts, selector_of
+from trimtab.live.look.kept import Kept, written
+from trimtab.live.look.subject import Subject
+from trimtab.live.look.world import Target
+from trimtab.policy import Axis, MetricKind, PodAverage, Policy, Signal, Utilization, Weights
+from trimtab.quantity import format_cpu, format_memory, format_number
+
+
+class Said(NamedTuple):
+    """One decision and what became of it."""
+
+    subject: Subject
+    seen: Observation
+    memory: Memory  # that the decision was made with
+    decision: Decision
+    kept: Kept
+    conditions: tuple[Condition, ...]
+    target: Target
+
+
+def rfc3339(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _every(said: Said) -> dict[str, Any]:
+    """What every kind of ours remembers and explains."""
+    return {
+        "observedGeneration": said.subject.object.metadata.generation,
+        "lastDecision": sentence(said.subject.policy, said.seen, said.memory, said.decision),
+        "memory": written(said.kept),
+    }
+
+
+def _last_scale(kept: Kept) -> dict[str, Any]:
+    return {} if kept.core.scaled_at is None else {"lastScaleTime": rfc3339(kept.core.scaled_at)}
+
+
+def autoscaler(said: Said) -> dict[str, Any]:
+    """HPA's field names, and ours."""
+    policy, seen, decision = said.subject.policy, said.seen, said.decision
+    status = _every(said) | _last_scale(said.kept)
+    status |= {
+        "currentReplicas": seen.spec_replicas,
+        "desiredReplicas": decision.plan.replicas,
+        "currentMetrics": current_metrics(policy, seen, decision),
+        "targets": targets(policy, decision),
+    }
+    if policy.vertical is not None:
+        status["sizes"] = [_size(name, size) for name, size in sorted(decision.plan.sizes.items())]
+    if isinstance(seen.startup, Startup):
+        status["startupSeconds"] = round(seen.startup.quantiles[-1].value, 1)
+    return status
+
+
+def effective_hpa(said: Said) -> dict[str, Any]:
+    """Crane's field names."""
+    replicas = {"expectReplicas": said.decision.plan.replicas, "currentReplicas": said.seen.spec_replicas}
+    return _every(said) | _last_scale(said.kept) | replicas
+
+
+def hvpa(said: Said) -> dict[str, Any]:
+    """HVPA's field names: the weights in force, the last scaling, and what is blocked now and why."""
+    seen, kept = said.seen, said.kept
+    status = _every(said) | {"replicas": seen.spec_replicas, "overrideScaleUpStabilization": kept.core.overloaded}
+    if said.target.workload is not None:
+        status["targetSelector"] = selector_of(said.target.workload)
+    if isinstance(said.subject.policy.blend, Weights):
+        share = round(100 * share_at(said.subject.policy.blend.stages, seen.spec_replicas, seen.spec_replicas))
+        status |= {"hpaWeight": 100 - share, "vpaWeight": share}
+    if kept.core.scaled_at is not None:
+        status["lastScaling"] = {"lastScaleTime": rfc3339(kept.core.scaled_at)} | _last_scaling(kept)
+    if blocked := _blocked(said.decision.steps, seen):
+        status["lastBlockedScaling"] = blocked
+    return status
+
+
+def _last_scaling(kept: Kept) -> dict[str, Any]:
+    """What our last word on each axis was, where it is still known."""
+    found: dict[str, Any] = {}
+    if kept.wrote is not None:
+        found["hpaStatus"] = {"currentReplicas": kept.wrote.was, "desiredReplicas": kept.wrote.replicas}
+    if sizes := kept.sizes or (kept.patched.sizes if kept.patched else {}):
+        found["vpaStatus"] = {"containerResources": [_size(name, size) for name, size in sorted(sizes.items())]}
+    return found
+
+
+def _blocked(steps: Sequence[Step], seen: Observation) -> list[dict[str, Any]]:
+    """One entry a reason, with what was wanted on each axis: the rules that left a number as it is."""
+    found: dict[str, dict[str, Any]] = {}
+    for step in steps:
+        if step.rule not in BLOCKING or step.after != _present(seen, step):
+            continue
+        wanted = found.setdefault(BLOCKING[step.rule], {})
+        if step.axis is Axis.REPLICAS:
+            wanted["hpaStatus"] = {"currentReplicas": seen.spec_replicas, "desiredReplicas": int(step.before)}
+            continue
+        one = wanted.setdefault("vpaStatus", {}).setdefault(step.container, {"container": step.container})
+        one[str(step.axis)] = format_cpu(step.before) if step.axis is Axis.CPU else format_memory(step.before)
+    for wanted in found.values():
+        if "vpaStatus" in wanted:
+            wanted["vpaStatus"] = {"containerResources": list(wanted["vpaStatus"].values())}
+    return [{"reason": reason, "scalingStatus": wanted} for reason, wanted in found.items()]
+
+
+def _present(seen: Observation, step: Step) -> float:
+    if step.axis is Axis.REPLICAS:
+        return seen.spec_replicas
+    size = seen.sizes[step.container].requests
+    return (size.cpu_cores if step.axis is Axis.CPU else size.memory_bytes) or 0.0
+
+
+STATUS: dict[str, Callable[[Said], dict[str, Any]]] = {
+    "Autoscaler": autoscaler,
+    "EffectiveHorizontalPodAutoscaler": effective_hpa,
+    "Hvpa": hvpa,
+}
+BLOCKING = {
+    RuleName.REST: "StabilizationWindow",
+    RuleName.MAINTENANCE_WINDOW: "MaintenanceWindow",
+    RuleName.UPDATE_MODE: "UpdatePolicy",
+    RuleName.WEIGHTS: "Weight",
+    RuleName.MIN_CHANGE: "MinChange",
+    RuleName.PARADOX: "ParadoxicalScaling",
+}
+
+
+def _size(name: str, size: ContainerSize) -> dict[str, str]:
+    return {"container": name} | amounts(size.requests)
+
+
+# --- metrics as HPA shows them ---------------------------------------------------------------------------------------
+
+
+def current_metrics(policy: Policy, seen: Observation, decision: Decision) -> list[dict[str, Any]]:
+    """autoscaling/v2 MetricStatus of each signal that has a value."""
+    found = []
+    for signal, sample, proposal in zip(policy.signals, seen.samples, decision.proposals, strict=False):
+        if not isinstance(sample, Missing) and proposal.value is not None:
+            found.append(_metric_status(signal, sample, proposal))
+    return found
+
+
+def _metric_status(signal: Signal, sample: Samples, proposal: Proposal) -> dict[str, Any]:
+    metric, value = signal.metric, proposal.value or 0.0
+    current = {"averageValue" if isinstance(sample, PodSamples) else "value": format_number(value)}
+    if isinstance(signal, Utilization) and isinstance(sample, PodSamples):
+        mean = sum(sample.values.values()) / len(sample.values)
+        written_mean = format_cpu(mean) if metric.name == "cpu" else format_memory(mean)
+        current = {"averageUtilization": int(value), "averageValue": written_mean}  # type: ignore[dict-item]
+    if metric.kind is MetricKind.RESOURCE:
+        return {"type": "Resource", "resource": {"name": metric.name, "current": current}}
+    if metric.kind is MetricKind.CONTAINER:
+        one = {"name": metric.name, "container": metric.container, "current": current}
+        return {"type": "ContainerResource", "containerResource": one}
+    if metric.kind is MetricKind.OBJECT:
+        api_version, kind, name = metric.object.rsplit("/", 2)
+        described = {"apiVersion": api_version, "kind": kind, "name": name}
+        one = {"metric": {"name": metric.name}, "describedObject": described, "current": current}
+        return {"type": "Object", "object": one}
+    if metric.kind is MetricKind.PROMETHEUS:
+        return {"type": "Prometheus", "prometheus": {"name": metric.label, "current": current}}
+    key = metric.kind.lower()
+    return {"type": str(metric.kind), key: {"metric": {"name": metric.name}, "current": current}}
+
+
+def targets(policy: Policy, decision: Decision) -> str:
+    """ "cpu: 62%/80%, 12/50", as `kubectl get hpa` prints it."""
+    parts = []
+    for signal, proposal in zip(policy.signals, decision.proposals, strict=False):
+        percent = "%" if isinstance(signal, Utilization) else ""
+        now = "<unknown>" if proposal.value is None else f"{format_number(proposal.value)}{percent}"
+        wanted = signal.percent if isinstance(signal, Utilization) else getattr(signal, "target", 0.0)
+        average = " (avg)" if isinstance(signal, PodAverage) else ""
+        parts.append(f"{signal.metric.label}: {now}/{format_number(wanted)}{percent}{average}")
+    return ", ".join(parts)
+
+
+# --- conditions and change -------------------------------------------------------------------------------------------
+
+QUIET = ("currentMetrics", "targets", "lastDecision", "startupSeconds")  # measured: they change with every look
+
+
+def with_conditions(
+    status: dict[str, Any], conditions: Sequence[Condition], before: dict[str, Any], at: float
+) -> dict[str, Any]:
+    """The status with these conditions; those of other types stay, a status that stays keeps its time."""
+    old = {one["type"]: one for one in before.get("conditions") or []}
+    new = {one.type: _condition(one, old.get(one.type), at) for one in conditions}
+    return status | {"conditions": list((old | new).values())}
+
+
+def _condition(one: Condition, old: dict[str, Any] | None, at: float) -> dict[str, Any]:
+    status = "True" if one.status else "False"
+    since = (
+        old["lastTransitionTime"] if old and old["status"] == status and "lastTransitionTime" in old else rfc3339(at)
+    )
+    return {
+        "type": one.type,
+        "status": status,
+        "reason": one.reason,
+        "message": one.message[:32000],
+        "lastTransitionTime": since,
+    }
+
+
+def loud(status: dict[str, Any]) -> dict[str, Any]:
+    """What is worth a write by itself: not measurements, not the wording of a message."""
+    kept = {key: value for key, value in status.items() if key not in (*QUIET, "conditions")}
+    reasons = {one["type"]: (one["status"], one.get("reason")) for one in status.get("conditions") or []}
+    return kept | {"conditions": reasons}

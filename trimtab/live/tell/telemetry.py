@@ -1,0 +1,113 @@
+"""telemetry: the operator's own numbers in Prometheus' text format, and whether it is alive and ready."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+
+from aiohttp import web
+
+from trimtab.core.model import Decision, Forecast, Missing, Observation, Startup
+from trimtab.journal import Name
+from trimtab.policy import Axis, Policy
+
+Line = tuple[str, dict[str, str], float]
+Saw = tuple[Name, Policy, Observation, Decision, str]
+
+
+class Telemetry:
+    """Counters and the last tick's gauges; `watchers` see each tick too, `extra` adds what others count."""
+
+    def __init__(self) -> None:
+        self.failures: Counter[str] = Counter()
+        self.acts: Counter[str] = Counter()
+        self.ticks = 0
+        self.tick_s = 0.0
+        self.tick_total_s = 0.0
+        self.watchers: list[Callable[[Sequence[Saw]], None]] = []
+        self.extra: list[Callable[[], Iterable[Line]]] = []
+        self._objects: Sequence[Saw] = ()
+
+    def saw(self, cases: Sequence[Saw]) -> None:
+        self._objects = cases
+        for watcher in self.watchers:
+            watcher(cases)
+        for *_, outcome in cases:
+            if outcome != "idle":
+                self.acts[outcome.split(":")[0]] += 1
+
+    def ticked(self, duration_s: float) -> None:
+        self.ticks += 1
+        self.tick_s, self.tick_total_s = duration_s, self.tick_total_s + duration_s
+
+    def render(self) -> str:
+        return render([*self._own(), *(line for more in self.extra for line in more())])
+
+    def _own(self) -> Iterable[Line]:
+        yield "trimtab_ticks_total", {}, self.ticks
+        yield "trimtab_tick_duration_seconds", {}, self.tick_s
+        yield "trimtab_tick_seconds_total", {}, self.tick_total_s
+        yield "trimtab_objects", {}, len(self._objects)
+        for outcome, count in self.acts.items():
+            yield "trimtab_acts_total", {"outcome": outcome}, count
+        for kind, count in self.failures.items():
+            yield "trimtab_object_failures_total", {"error": kind}, count
+        for name, policy, seen, decision, _ in self._objects:
+            yield from _of_object(name, policy, seen, decision)
+
+
+def labels_of(name: Name) -> dict[str, str]:
+    return {"kind": name.kind, "namespace": name.namespace, "name": name.name}
+
+
+def _of_object(name: Name, policy: Policy, seen: Observation, decision: Decision) -> Iterable[Line]:
+    labels = labels_of(name)
+    yield "trimtab_current_replicas", labels, seen.spec_replicas
+    yield "trimtab_desired_replicas", labels, decision.plan.replicas
+    for one in decision.proposals:
+        if not isinstance(one.replicas, Missing):
+            yield "trimtab_proposal_replicas", {**labels, "source": one.source}, one.replicas
+    for rule in dict.fromkeys(step.reason for step in decision.steps if step.axis is Axis.REPLICAS):
+        yield "trimtab_restricted", {**labels, "reason": rule}, 1
+    if isinstance(seen.startup, Startup):
+        for quantile in seen.startup.quantiles:
+            yield "trimtab_startup_seconds", {**labels, "quantile": f"{quantile.probability:g}"}, quantile.value
+    for signal, forecast in zip(policy.signals, seen.forecasts, strict=False):
+        if isinstance(forecast, Forecast) and policy.forecast is not None:
+            value = forecast.at_quantile(policy.forecast.quantile)
+            yield "trimtab_forecast", {**labels, "source": signal.metric.label, "model": forecast.model}, value
+
+
+def render(lines: Iterable[Line]) -> str:
+    """Families together, each with its type: *_total counts, the rest is measured."""
+    families: dict[str, list[str]] = {}
+    for name, labels, value in lines:
+        inside = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels.items())
+        families.setdefault(name, []).append(f"{name}{{{inside}}} {value:g}" if inside else f"{name} {value:g}")
+    out = []
+    for name, rows in families.items():
+        out += [f"# TYPE {name} {'counter' if name.endswith('_total') else 'gauge'}", *rows]
+    return "\n".join(out) + "\n"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+
+
+async def listen(address: str, port: int, routes: dict[str, Callable[[], tuple[int, str]]]) -> web.AppRunner:
+    """Serve plain text at these paths; stop it with `cleanup()`."""
+    app = web.Application()
+    for path, answer in routes.items():
+        app.router.add_get(path, _plain(answer))
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5)
+    await runner.setup()
+    await web.TCPSite(runner, address or None, port).start()
+    return runner
+
+
+def _plain(answer: Callable[[], tuple[int, str]]) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+    async def handler(_: web.Request) -> web.StreamResponse:
+        status, text = answer()
+        return web.Response(status=status, text=text)
+
+    return handler
