@@ -21,7 +21,7 @@ from trimtab.core.model import (
     Reason,
     RuleName,
     Step,
-    Usage,
+    UsageEstimates,
 )
 from trimtab.core.resize import floor_share, resize
 from trimtab.core.urgency import Urgency, by_urgency, urgency
@@ -43,7 +43,7 @@ def seen(
         spec_replicas=1,
         status_replicas=1,
         sizes={name: ContainerSize(requests=requests) for name in containers},
-        usage=Usage(made_at=NOW, expires_at=expires_at, containers=containers),
+        usage=UsageEstimates(made_at=NOW, expires_at=expires_at, containers=containers),
     )
 
 

@@ -11,12 +11,12 @@ from msgspec.structs import replace
 
 from tests.golden.harness import Case, Excuse
 from trimtab.core import explain, propose, remember
-from trimtab.core.bound import Limits, bound
+from trimtab.core.bound import BoundsInForce, bound
 from trimtab.core.decide import decide
 from trimtab.core.model import Memory, Missing, Observation, Pod, PodSamples, Reason, Step, TotalSample
 from trimtab.core.requests import ContainerRequest, pod_request
-from trimtab.core.settle import RULES, Scene, rate, stabilise
-from trimtab.core.settle.scene import wish_of
+from trimtab.core.settle import RULES, SettleContext, rate, stabilise
+from trimtab.core.settle.context import wish_of
 from trimtab.core.tally import group, tally
 from trimtab.errors import InvalidInput
 from trimtab.policy import (
@@ -237,8 +237,8 @@ def _settled(case: Case, rules: tuple[Any, ...], memory: Memory) -> None:
     """Through the rules and the bounds, as decide() does it; the reason through the conditions."""
     given, expected = case["input"], case["expected"]
     current = given["currentReplicas"]
-    limits = Limits(given["minReplicas"], given["maxReplicas"])
-    scene = Scene(NOW, current, current, limits.least, limits.most, memory)
+    limits = BoundsInForce(given["minReplicas"], given["maxReplicas"])
+    scene = SettleContext(NOW, current, current, limits.least, limits.most, memory)
     wish, steps = wish_of(given["desiredReplicas"], current), []
     for rule in rules:
         name, apply = RULES[type(rule)]
@@ -287,7 +287,7 @@ def stabilise_no_behavior(case: Case) -> None:
     given, expected = case["input"], case["expected"]
     wanted, wish = _wanted(given["recommendations"]), given["desiredReplicas"]
     window = given["downscaleStabilizationSeconds"]
-    scene = Scene(NOW, wish, wish, 0, 10**6, Memory(wanted=wanted))
+    scene = SettleContext(NOW, wish, wish, 0, 10**6, Memory(wanted=wanted))
     settled, _ = stabilise.highest(StabiliseMax(window_s=window), wish_of(wish, wish), scene)
     assert settled.replicas == expected["replicas"]
     assert len(stabilise.remember(wanted, NOW, wish, window)) == expected["storedCount"]
@@ -297,7 +297,7 @@ def stabilise_behavior(case: Case) -> None:
     given, expected = case["input"], case["expected"]
     wanted, current = _wanted(given["recommendations"]), given["currentReplicas"]
     rule = Stabilise(up_s=given["upWindowSeconds"], down_s=given["downWindowSeconds"])
-    scene = Scene(NOW, current, current, 0, 10**6, Memory(wanted=wanted))
+    scene = SettleContext(NOW, current, current, 0, 10**6, Memory(wanted=wanted))
     settled, _ = stabilise.between(rule, wish_of(given["desiredReplicas"], current), scene)
     assert settled.replicas == expected["replicas"]
     if "storedRecommendations" in expected:
@@ -352,7 +352,7 @@ def _resource(given: dict[str, Any]) -> str:
     return next((one["name"] for one in given["metrics"] if one["type"] == "Resource"), "cpu")
 
 
-def _merged(before: list[dict[str, str]], now: tuple[explain.Condition, ...]) -> list[tuple[str, str, str]]:
+def _merged(before: list[dict[str, str]], now: tuple[explain.DecisionCondition, ...]) -> list[tuple[str, str, str]]:
     """As a status is written: a condition keeps its place, a new one goes to the end."""
     merged = {one["type"]: (one["type"], one["status"], one["reason"]) for one in before}
     for one in now:

@@ -17,13 +17,12 @@ from trimtab.core.limits import (
     within,
     within_pod_range,
 )
-from trimtab.core.model import ContainerSize, Estimate, Memory, Observation, Usage
+from trimtab.core.model import ContainerSize, Estimate, Memory, Observation, UsageEstimates
 from trimtab.core.resize import resize
 from trimtab.core.urgency import Urgency, by_urgency, urgency
-from trimtab.core.usage import VPA_FLOOR, Book, Sample, Settings, usages
-from trimtab.core.usage import buckets as shapes
+from trimtab.core.usage import VPA_FLOOR, ContainerSample, HistogramSettings, UsageHistograms, usages
+from trimtab.core.usage import bucket_edges as shapes
 from trimtab.core.usage.bank import Bank
-from trimtab.core.usage.checkpoint import load_row, save_row
 from trimtab.core.usage.estimate import (
     CPU_GRAIN,
     LOWER,
@@ -34,6 +33,7 @@ from trimtab.core.usage.estimate import (
     with_confidence,
     with_margin,
 )
+from trimtab.core.usage.histogram_checkpoint import load_row, save_row
 from trimtab.errors import InvalidInput
 from trimtab.policy import ContainerRule, Limits, Size, Vertical
 from trimtab.quantity import MIB
@@ -256,7 +256,7 @@ def ordered(case: Case) -> None:
 
 
 def defaults(case: Case) -> None:
-    wanted, ours = case["expected"], Settings()
+    wanted, ours = case["expected"], HistogramSettings()
     lower, target, upper = ours.cpu_percentiles
     assert (lower, target, upper) == tuple(wanted[f"{name}CPUPercentile"] for name in ("lower", "target", "upper"))
     lower, target, upper = ours.memory_percentiles
@@ -274,11 +274,11 @@ def defaults(case: Case) -> None:
 
 def constant_usage(case: Case) -> None:
     given, wanted = case["input"], case["expected"]
-    book = Book()
+    book = UsageHistograms()
     minutes = round(given["days"] * 1440)
     book.observe(
         [
-            Sample("web", "pod", "app", START + 60.0 * minute, given["cores"], given["bytes"])
+            ContainerSample("web", "pod", "app", START + 60.0 * minute, given["cores"], given["bytes"])
             for minute in range(minutes)
         ]
     )
@@ -300,7 +300,7 @@ def truncated(case: Case) -> None:
 def observed(case: Case) -> None:
     """The book after the samples equals banks that were given upstream's operations one by one."""
     given, wanted = case["input"], case["expected"]
-    book = Book()
+    book = UsageHistograms()
     for hours, cores in given["cpu"]:
         book.observe([sample(hours, cpu=cores)])
     for hours, size in given["memory"]:
@@ -320,7 +320,7 @@ def observed(case: Case) -> None:
 
 def windows(case: Case) -> None:
     given, wanted = case["input"], case["expected"]
-    book = Book(Settings(memory_window_s=given["interval_h"] * HOUR))
+    book = UsageHistograms(HistogramSettings(memory_window_s=given["interval_h"] * HOUR))
     for hours, size in given["samples"]:
         book.observe([sample(hours, memory=size)])
     memory = Bank(shapes.MEMORY, 1, DAY)
@@ -330,7 +330,7 @@ def windows(case: Case) -> None:
 
 def oom_sample(case: Case) -> None:
     given = case["input"]
-    book = Book()
+    book = UsageHistograms()
     if given["memoryPeak_MiB"]:
         book.observe([sample(0, memory=given["memoryPeak_MiB"] * MIB)])
     assert book.observe_oom("web", "pod", "app", START, given["request_MiB"] * MIB)
@@ -338,7 +338,7 @@ def oom_sample(case: Case) -> None:
 
 
 def oom_again(case: Case) -> None:
-    book, seen = Book(), []
+    book, seen = UsageHistograms(), []
     for second, request in enumerate(case["input"]["oom_requests_MiB"]):
         book.observe_oom("web", "pod", "app", START + second, request * MIB)
         seen.append(round(peak_mib(book)))
@@ -347,14 +347,14 @@ def oom_again(case: Case) -> None:
 
 def oom_old(case: Case) -> None:
     given = case["input"]
-    book = Book(Settings(memory_window_s=given["interval_h"] * HOUR))
+    book = UsageHistograms(HistogramSettings(memory_window_s=given["interval_h"] * HOUR))
     book.observe([sample(given["oom_age_h"], memory=1000 * MIB)])
     assert book.observe_oom("web", "pod", "app", START, 1000 * MIB) is case["expected"]["accepted"]
 
 
 def oom_new_window(case: Case) -> None:
     given = case["input"]
-    book = Book(Settings(memory_window_s=given.get("interval_h", 24) * HOUR))
+    book = UsageHistograms(HistogramSettings(memory_window_s=given.get("interval_h", 24) * HOUR))
     hours, size = given.get("sample") or given["sample_MiB"]
     book.observe([sample(hours, memory=size * MIB)])
     book.observe_oom("web", "pod", "app", START + given["oom"][0] * HOUR, given["oom"][1] * MIB)
@@ -365,7 +365,7 @@ def oom_new_window(case: Case) -> None:
 
 def oom_at_boundary(case: Case) -> None:
     given, wanted = case["input"], case["expected"]
-    book = Book()
+    book = UsageHistograms()
     for hours, size in given["samples_MiB"]:
         book.observe([sample(hours, memory=size * MIB)])
     oom = given["oom"]
@@ -376,17 +376,17 @@ def oom_at_boundary(case: Case) -> None:
 
 
 def by_name(case: Case) -> None:
-    book = Book()
+    book = UsageHistograms()
     for source, cores in case["input"]["cpu"].items():
         pod, container = source.split("/")
-        book.observe([Sample("web", pod, container, START, cores)])
+        book.observe([ContainerSample("web", pod, container, START, cores)])
     found = {name: int(count) for (_, name), count in zip(book.keys(), book.rows["count"], strict=True)}
     assert found == case["expected"]["samples"]
 
 
 def expires(case: Case) -> None:
     given, wanted = case["input"], case["expected"]
-    full, empty, short = Book(), Book(), Book(Settings(memory_windows=4))
+    full, empty, short = UsageHistograms(), UsageHistograms(), UsageHistograms(HistogramSettings(memory_windows=4))
     full.observe([sample(0, cpu=1.0)])
     short.observe([sample(0, cpu=1.0)])
     empty.ensure_row("web", "app", START)
@@ -396,8 +396,8 @@ def expires(case: Case) -> None:
     assert [bool(short.expired(START + hour * HOUR)[0]) for hour in hours] == wanted["expired_custom"]
 
 
-def sample(hours: float, cpu: float = np.nan, memory: float = np.nan) -> Sample:
-    return Sample("web", "pod", "app", START + hours * HOUR, cpu, memory)
+def sample(hours: float, cpu: float = np.nan, memory: float = np.nan) -> ContainerSample:
+    return ContainerSample("web", "pod", "app", START + hours * HOUR, cpu, memory)
 
 
 def play(bank: Bank, operations: list[list[Any]]) -> None:
@@ -410,7 +410,7 @@ def same(ours: Bank, theirs: Bank) -> bool:
     return np.array_equal(ours.weights, theirs.weights) and np.array_equal(ours.references, theirs.references)
 
 
-def peak_mib(book: Book) -> float:
+def peak_mib(book: UsageHistograms) -> float:
     return float(max(book.sources["peak"][0], book.sources["oom_peak"][0])) / MIB
 
 
@@ -550,7 +550,7 @@ def moved(rule: ContainerRule) -> list[str]:
 def recommend(targets: dict[str, Size], vertical: Vertical | None = None) -> dict[str, Size]:
     """resize() with so much history and so small a request that no safety rule holds anything back."""
     tiny = ContainerSize(requests=Size(cpu_cores=1e-9, memory_bytes=1e-9))
-    usage = Usage(
+    usage = UsageEstimates(
         made_at=0.0,
         expires_at=1.0,
         containers={name: Estimate(target=target, observed_s=30 * DAY) for name, target in targets.items()},

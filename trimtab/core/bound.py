@@ -8,7 +8,7 @@ from trimtab.core.model import RuleName, Step
 from trimtab.policy import Axis, Bounds
 
 
-class Limits(NamedTuple):
+class BoundsInForce(NamedTuple):
     """The bounds in force at one moment, and the schedules they come from ("" : the usual bounds)."""
 
     least: int
@@ -17,10 +17,10 @@ class Limits(NamedTuple):
     most_from: str = ""
 
 
-def limits_at(bounds: Bounds, at: float) -> Limits:
+def bounds_at(bounds: Bounds, at: float) -> BoundsInForce:
     """Schedules only tighten, and the usual ceiling wins over a scheduled floor."""
     if not bounds.spans:
-        return Limits(bounds.min_replicas, bounds.max_replicas)
+        return BoundsInForce(bounds.min_replicas, bounds.max_replicas)
     least, most, least_from, most_from = bounds.min_replicas, bounds.max_replicas, "", ""
     for span in bounds.spans:
         if not span.start <= at < span.end:
@@ -30,10 +30,10 @@ def limits_at(bounds: Bounds, at: float) -> Limits:
         if span.min_replicas is not None and span.min_replicas > least:
             least, least_from = span.min_replicas, span.name
     most = max(most, bounds.min_replicas)
-    return Limits(min(least, most), most, least_from, most_from)
+    return BoundsInForce(min(least, most), most, least_from, most_from)
 
 
-def bound(replicas: int, limits: Limits, steps: list[Step]) -> int:
+def bound(replicas: int, limits: BoundsInForce, steps: list[Step]) -> int:
     """Clamp, and say which bound did it."""
     bounded = clamp(replicas, limits.least, limits.most)
     if bounded > replicas:

@@ -9,9 +9,9 @@ from math import ceil
 
 from msgspec.structs import replace
 
-from trimtab.core.admit import Verdict, admit
-from trimtab.core.blend import Ask, blend, speaks_for
-from trimtab.core.bound import Limits, bound, limits_at
+from trimtab.core.admit import AdmitVerdict, admit
+from trimtab.core.blend import AxisWishes, blend, speaks_for
+from trimtab.core.bound import BoundsInForce, bound, bounds_at
 from trimtab.core.combine import combine
 from trimtab.core.gate import gate, may_grow
 from trimtab.core.model import (
@@ -29,8 +29,8 @@ from trimtab.core.model import (
 from trimtab.core.propose import propose
 from trimtab.core.propose_ahead import propose_ahead
 from trimtab.core.resize import resize
-from trimtab.core.settle import RULES, Scene, Wish, stabilise
-from trimtab.core.settle.scene import wish_of
+from trimtab.core.settle import RULES, SettleContext, Wish, stabilise
+from trimtab.core.settle.context import wish_of
 from trimtab.core.tally import serves
 from trimtab.core.watermark import crossed
 from trimtab.policy import Axis, Factor, Policy, Watermark
@@ -38,7 +38,7 @@ from trimtab.policy import Axis, Factor, Policy, Watermark
 
 def decide(policy: Policy, seen: Observation, memory: Memory) -> Decision:
     """What the workload should become, and why. Pure: the same three values give the same decision, for ever."""
-    limits = limits_at(policy.bounds, seen.at)
+    limits = bounds_at(policy.bounds, seen.at)
     verdict = admit(policy, seen, memory, limits)
     if verdict is not None:
         return _without_metrics(policy, seen, memory, verdict)
@@ -55,7 +55,7 @@ def decide(policy: Policy, seen: Observation, memory: Memory) -> Decision:
     return Decision(plan=plan, change=change, proposals=tuple(proposals), steps=tuple(steps), memory=memory)
 
 
-def _without_metrics(policy: Policy, seen: Observation, memory: Memory, verdict: Verdict) -> Decision:
+def _without_metrics(policy: Policy, seen: Observation, memory: Memory, verdict: AdmitVerdict) -> Decision:
     step = Step(
         rule=verdict.rule,
         axis=Axis.REPLICAS,
@@ -95,7 +95,7 @@ def _without_signal(
 
 
 def _settle(
-    policy: Policy, seen: Observation, memory: Memory, chosen: Proposal, limits: Limits, steps: list[Step]
+    policy: Policy, seen: Observation, memory: Memory, chosen: Proposal, limits: BoundsInForce, steps: list[Step]
 ) -> tuple[int, Wish, Memory]:
     """Fold the wish through the ordered rules; remember the raw wish for the next time."""
     assert not isinstance(chosen.replicas, Missing)
@@ -123,11 +123,11 @@ def _first_wish(policy: Policy, chosen: Proposal, current: int) -> Wish:
     return wish_of(chosen.replicas, current)
 
 
-def _scene(policy: Policy, seen: Observation, memory: Memory, limits: Limits) -> Scene:
+def _scene(policy: Policy, seen: Observation, memory: Memory, limits: BoundsInForce) -> SettleContext:
     marks = any(isinstance(signal, Watermark) for signal in policy.signals)
     ready = sum(1 for pod in seen.pods if serves(pod, policy.pods, seen.at)) if marks else seen.spec_replicas
     calm = marks and memory.above_since is None and memory.below_since is None
-    return Scene(seen.at, seen.spec_replicas, ready, limits.least, limits.most, memory, calm)
+    return SettleContext(seen.at, seen.spec_replicas, ready, limits.least, limits.most, memory, calm)
 
 
 def _note_marks(policy: Policy, seen: Observation, memory: Memory, proposals: list[Proposal]) -> Memory:
@@ -150,14 +150,14 @@ def _plan(
     memory: Memory,
     chosen: Proposal | Missing,
     wanted: int,
-    limits: Limits,
+    limits: BoundsInForce,
     steps: list[Step],
 ) -> Plan:
     """Both axes in one plan; without a vertical policy it is the replicas alone."""
     if policy.vertical is None:
         plan = Plan(replicas=bound(wanted, limits, steps), sizes=seen.sizes)
     else:
-        ask = Ask(
+        ask = AxisWishes(
             current=seen.spec_replicas,
             wanted=wanted,
             sizes=seen.sizes,
@@ -174,7 +174,7 @@ def _plan(
     return gate(policy.gates, seen, memory, plan, steps) if policy.gates or seen.vetoes else plan
 
 
-def _stuck(policy: Policy, seen: Observation, chosen: Proposal | Missing, limits: Limits) -> bool:
+def _stuck(policy: Policy, seen: Observation, chosen: Proposal | Missing, limits: BoundsInForce) -> bool:
     """Replicas cannot grow: there is no signal, the update mode forbids it, or more than maxReplicas are wanted."""
     if not policy.signals or not may_grow(policy.gates, seen.at):
         return True

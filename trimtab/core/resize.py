@@ -15,7 +15,7 @@ from trimtab.core.model import ContainerSize, Estimate, Memory, Missing, Observa
 from trimtab.policy import Axis, ContainerRule, Size, Vertical
 
 
-class Case(NamedTuple):
+class ResizeContext(NamedTuple):
     """One resource of one container, with everything its rules look at."""
 
     vertical: Vertical
@@ -69,20 +69,20 @@ def _cases(
     rule: ContainerRule,
     at: float,
     overloaded: bool,
-) -> list[Case]:
+) -> list[ResizeContext]:
     """The controlled resources; a missing request counts as 0."""
     both = (
         (Axis.CPU, rule.cpu, now.requests.cpu_cores, floor.cpu_cores),
         (Axis.MEMORY, rule.memory, now.requests.memory_bytes, floor.memory_bytes),
     )
     return [
-        Case(vertical, estimate, axis, rule.whole_cores, current or 0.0, least or 0.0, at, overloaded)
+        ResizeContext(vertical, estimate, axis, rule.whole_cores, current or 0.0, least or 0.0, at, overloaded)
         for axis, controlled, current, least in both
         if controlled
     ]
 
 
-def _size(name: str, rule: ContainerRule, now: ContainerSize, cases: list[Case], steps: list[Step]) -> Size:
+def _size(name: str, rule: ContainerRule, now: ContainerSize, cases: list[ResizeContext], steps: list[Step]) -> Size:
     amounts: dict[Axis, float] = {}
     for case in cases:
         wish = case.estimate.target.memory_bytes if case.is_memory else case.estimate.target.cpu_cores
@@ -97,7 +97,7 @@ def _size(name: str, rule: ContainerRule, now: ContainerSize, cases: list[Case],
     return _bounded(name, rule, amounts, steps)
 
 
-def _settle(name: str, case: Case, wish: float, steps: list[Step]) -> float:
+def _settle(name: str, case: ResizeContext, wish: float, steps: list[Step]) -> float:
     for rule, apply in RULES:
         settled, until = apply(case, wish)
         if settled != wish:
@@ -117,15 +117,15 @@ def _bounded(name: str, rule: ContainerRule, amounts: dict[Axis, float], steps: 
 # --- the rules, in order; each takes the wish and says what is left of it --------------------------------------------
 
 
-def _floor(case: Case, wish: float) -> Settled:
+def _floor(case: ResizeContext, wish: float) -> Settled:
     return max(wish, case.floor), None
 
 
-def _whole_cores(case: Case, wish: float) -> Settled:
+def _whole_cores(case: ResizeContext, wish: float) -> Settled:
     return (float(ceil(wish)) if case.whole_cores and not case.is_memory else wish), None
 
 
-def _warm_up(case: Case, wish: float) -> Settled:
+def _warm_up(case: ResizeContext, wish: float) -> Settled:
     observed_s, vertical = case.estimate.observed_s, case.vertical
     if wish > case.current:
         needed_s = vertical.up_after_s
@@ -140,7 +140,7 @@ def _warm_up(case: Case, wish: float) -> Settled:
     return case.current, case.at + needed_s - observed_s if isfinite(observed_s) else None
 
 
-def _oom_rest(case: Case, wish: float) -> Settled:
+def _oom_rest(case: ResizeContext, wish: float) -> Settled:
     if wish >= case.current:
         return wish, None
     if case.estimate.oom_at is not None:
@@ -150,12 +150,12 @@ def _oom_rest(case: Case, wish: float) -> Settled:
     return (case.current if case.overloaded else wish), None
 
 
-def _keep_memory(case: Case, wish: float) -> Settled:
+def _keep_memory(case: ResizeContext, wish: float) -> Settled:
     keeps = case.is_memory and case.vertical.keep_memory
     return (max(wish, case.current) if keeps else wish), None
 
 
-def _peak(case: Case, wish: float) -> Settled:
+def _peak(case: ResizeContext, wish: float) -> Settled:
     """An unknown peak may be any peak, so nothing is lowered."""
     if not case.is_memory or wish >= case.current:
         return wish, None
@@ -165,7 +165,7 @@ def _peak(case: Case, wish: float) -> Settled:
     return max(wish, min(case.current, peak * case.vertical.peak_margin)), None
 
 
-RULES: tuple[tuple[RuleName, Callable[[Case, float], Settled]], ...] = (
+RULES: tuple[tuple[RuleName, Callable[[ResizeContext, float], Settled]], ...] = (
     (RuleName.FLOOR, _floor),
     (RuleName.WHOLE_CORES, _whole_cores),
     (RuleName.WARM_UP, _warm_up),

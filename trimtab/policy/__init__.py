@@ -5,10 +5,10 @@ A record that contradicts itself cannot be made: it is refused with the field, t
 
 from __future__ import annotations
 
-from trimtab.policy.blend import Blend, Bucket, Buckets, Capacity, Margin, Margins, Sizing, Stage, Weights
-from trimtab.policy.bounds import Admit, Bounds, ForecastChoice, Mode, Span
-from trimtab.policy.gates import Axis, Direction, Gate, MinChange, Rest, Update, UpdateMode, Window
-from trimtab.policy.inspection import Advice, Algorithm, Inspection
+from trimtab.policy.blend import Blend, Bucket, Buckets, BucketSizing, Capacity, Margin, Margins, Stage, Weights
+from trimtab.policy.bounds import Admit, Bounds, ForecastChoice, Mode, ScheduledBounds
+from trimtab.policy.gates import Axis, Direction, Gate, MaintenanceWindow, MinChange, Rest, Update, UpdateMode
+from trimtab.policy.inspection import Advice, AdviceAlgorithm, Inspection
 from trimtab.policy.record import Record
 from trimtab.policy.settle import (
     Cooldown,
@@ -71,7 +71,7 @@ __all__ = [
     "Absence",
     "Admit",
     "Advice",
-    "Algorithm",
+    "AdviceAlgorithm",
     "Apply",
     "Axis",
     "Blend",
@@ -112,8 +112,8 @@ __all__ = [
     "Select",
     "Signal",
     "Size",
-    "Sizing",
-    "Span",
+    "BucketSizing",
+    "ScheduledBounds",
     "Stabilise",
     "StabiliseMax",
     "Stage",
@@ -128,6 +128,6 @@ __all__ = [
     "Vertical",
     "Watermark",
     "Weights",
-    "Window",
+    "MaintenanceWindow",
     "sees_without_pods",
 ]

@@ -32,7 +32,7 @@ class Weights(Record, frozen=True):
         require(bool(self.stages), "weightBasedScalingIntervals", [], "give at least one stage")
 
 
-class Sizing(enum.StrEnum):
+class BucketSizing(enum.StrEnum):
     """How large each of the new replicas becomes; the share is total / replicas."""
 
     GUARDED = "Guarded"  # the share; scaling out never takes away what vertical recommends
@@ -79,7 +79,7 @@ class Buckets(Record, frozen=True):
     buckets are divided linearly and nothing else. `base` is what a replica uses without doing any work."""
 
     buckets: tuple[Bucket, ...]
-    sizing: Sizing = Sizing.GUARDED
+    sizing: BucketSizing = BucketSizing.GUARDED
     overlap: Margins = Margins(cpu=Margin(percent=10.0), memory=Margin(percent=10.0))
     base: Margins = Margins()
 

@@ -24,7 +24,7 @@ class UpdateMode(enum.StrEnum):
     WINDOW = "MaintenanceWindow"
 
 
-class Window(Record, frozen=True):
+class MaintenanceWindow(Record, frozen=True, tag="Window"):  # the tag is in stored journals
     """Every day from begin to end in UTC seconds of the day, both included; may cross midnight."""
 
     begin_s: int
@@ -41,7 +41,7 @@ class Update(Record, frozen=True):
     axis: Axis
     direction: Direction
     mode: UpdateMode
-    window: Window | None = None
+    window: MaintenanceWindow | None = None
 
 
 class Rest(Record, frozen=True):

@@ -10,19 +10,19 @@ from collections.abc import Callable
 from typing import Any
 
 from trimtab.core.blend import buckets, capacity, weights
-from trimtab.core.blend.ask import RESOURCES, Ask, amount, speaks_for
-from trimtab.core.blend.pod import written
+from trimtab.core.blend.replica import written
+from trimtab.core.blend.wishes import RESOURCES, AxisWishes, amount, speaks_for
 from trimtab.core.model import Plan, RuleName, Step
 from trimtab.policy import Axis, Blend, Buckets, Capacity, Vertical, Weights
 
-BLENDS: dict[type, Callable[[Any, Vertical, Ask, list[Step]], Plan]] = {
+BLENDS: dict[type, Callable[[Any, Vertical, AxisWishes, list[Step]], Plan]] = {
     Weights: weights.plan,
     Buckets: buckets.plan,
     Capacity: capacity.plan,
 }
 
 
-def blend(rule: Blend | None, vertical: Vertical, ask: Ask, steps: list[Step]) -> Plan:
+def blend(rule: Blend | None, vertical: Vertical, ask: AxisWishes, steps: list[Step]) -> Plan:
     """Replicas and requests from the chosen rule, limits by the vertical policy; without one each axis has its way."""
     if rule is not None:
         return BLENDS[type(rule)](rule, vertical, ask, steps)
@@ -30,9 +30,9 @@ def blend(rule: Blend | None, vertical: Vertical, ask: Ask, steps: list[Step]) -
     return Plan(replicas=ask.wanted, sizes=written(vertical, ask, split, RuleName.ALLOWED, steps))
 
 
-def _targets(ask: Ask, axis: Axis) -> dict[str, float]:
+def _targets(ask: AxisWishes, axis: Axis) -> dict[str, float]:
     amounts = {name: amount(target, axis) for name, target in ask.targets.items()}
     return {name: found for name, found in amounts.items() if found is not None}
 
 
-__all__ = ["BLENDS", "Ask", "blend", "speaks_for"]
+__all__ = ["BLENDS", "AxisWishes", "blend", "speaks_for"]

@@ -10,17 +10,17 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from trimtab.core.blend.ask import Ask, clamped, horizontal_only
 from trimtab.core.blend.ladder import Rung, ladder, margin, replicas_for, rung_at
-from trimtab.core.blend.pod import Need, needs, write
+from trimtab.core.blend.replica import ReplicaNeed, replica_needs, write
+from trimtab.core.blend.wishes import AxisWishes, clamped, horizontal_only
 from trimtab.core.model import Plan, RuleName, Step
-from trimtab.policy import Axis, Buckets, Margin, Margins, Sizing, Vertical
+from trimtab.policy import Axis, Buckets, BucketSizing, Margin, Margins, Vertical
 
 GUARD = 1.25
 _NOISE = 1.0 + 1e-9
 
 
-class Scene(NamedTuple):
+class BucketContext(NamedTuple):
     """What the size of one resource depends on besides its ladder."""
 
     current: int
@@ -30,8 +30,8 @@ class Scene(NamedTuple):
     last: bool  # no more replicas can be had, so the size may outgrow the bucket
 
 
-def plan(rule: Buckets, vertical: Vertical, ask: Ask, steps: list[Step]) -> Plan:
-    found = needs(vertical, ask)
+def plan(rule: Buckets, vertical: Vertical, ask: AxisWishes, steps: list[Step]) -> Plan:
+    found = replica_needs(vertical, ask)
     ladders = {axis: ladder(rule, axis, need.least) for axis, need in found.items()}
     if not any(ladders.values()):
         return horizontal_only(ask, steps)
@@ -48,13 +48,13 @@ def plan(rule: Buckets, vertical: Vertical, ask: Ask, steps: list[Step]) -> Plan
     return Plan(replicas=replicas, sizes=write(vertical, ask, found, sizes, RuleName.BUCKETS, steps), joint=True)
 
 
-def total(need: Need, ask: Ask) -> float:
+def total(need: ReplicaNeed, ask: AxisWishes) -> float:
     """The higher recommendation counts; without horizontal signals there is only the vertical one."""
     vertical = need.target * ask.current
     return max(vertical, need.present * ask.wanted) if ask.speaks_for else vertical
 
 
-def shrinks(found: dict[Axis, Need], totals: dict[Axis, float], current: int) -> bool:
+def shrinks(found: dict[Axis, ReplicaNeed], totals: dict[Axis, float], current: int) -> bool:
     """Down only if no total grows."""
     return all(totals[axis] <= need.present * current * _NOISE for axis, need in found.items())
 
@@ -68,24 +68,32 @@ def share(total: float, now: float, base: Margin, current: int, replicas: int) -
     return work / replicas + margin(base, even)
 
 
-def sized(sizing: Sizing, even: float, need: Need, scene: Scene) -> float:
+def sized(sizing: BucketSizing, even: float, need: ReplicaNeed, scene: BucketContext) -> float:
     """The share, and what must not be taken away when replicas are added."""
-    if sizing is Sizing.MAX_OF_VPA_AND_SHARE or scene.overloaded:
+    if sizing is BucketSizing.MAX_OF_VPA_AND_SHARE or scene.overloaded:
         return max(even, need.target)
-    if scene.replicas <= scene.current or sizing is Sizing.SHARE:
+    if scene.replicas <= scene.current or sizing is BucketSizing.SHARE:
         return even
-    if sizing is Sizing.NEVER_SHRINK:
+    if sizing is BucketSizing.NEVER_SHRINK:
         return max(even, need.present) if scene.growing else even
     return max(even, min(need.target, GUARD * need.present))
 
 
-def _scene(ask: Ask, replicas: int, found: dict[Axis, Need], totals: dict[Axis, float], top: int) -> Scene:
+def _scene(
+    ask: AxisWishes, replicas: int, found: dict[Axis, ReplicaNeed], totals: dict[Axis, float], top: int
+) -> BucketContext:
     growing = all(totals[axis] * _NOISE >= need.present * ask.current for axis, need in found.items())
-    return Scene(ask.current, replicas, growing, ask.overloaded, replicas >= min(top, ask.max_replicas))
+    return BucketContext(ask.current, replicas, growing, ask.overloaded, replicas >= min(top, ask.max_replicas))
 
 
 def _size(
-    rule: Buckets, need: Need, total: float, rungs: list[Rung], scene: Scene, axis: Axis, steps: list[Step]
+    rule: Buckets,
+    need: ReplicaNeed,
+    total: float,
+    rungs: list[Rung],
+    scene: BucketContext,
+    axis: Axis,
+    steps: list[Step],
 ) -> float:
     base = _of(rule.base, axis)
     even = share(total, need.present, base, scene.current, scene.replicas)
@@ -108,9 +116,9 @@ def _capped(size: float, rung: Rung, last: bool) -> float:
 
 def _paradox(
     rule: Buckets,
-    ask: Ask,
-    scene: Scene,
-    found: dict[Axis, Need],
+    ask: AxisWishes,
+    scene: BucketContext,
+    found: dict[Axis, ReplicaNeed],
     totals: dict[Axis, float],
     sizes: dict[Axis, float],
 ) -> bool:

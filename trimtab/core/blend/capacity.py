@@ -16,16 +16,16 @@ from __future__ import annotations
 
 from math import ceil, inf
 
-from trimtab.core.blend.ask import Ask, amount, clamped, horizontal_only
-from trimtab.core.blend.pod import Need, needs, write
+from trimtab.core.blend.replica import ReplicaNeed, replica_needs, write
+from trimtab.core.blend.wishes import AxisWishes, amount, clamped, horizontal_only
 from trimtab.core.model import Plan, RuleName, Step
 from trimtab.policy import Axis, Capacity, Size, Vertical
 
 _NOISE = 1e-9
 
 
-def plan(rule: Capacity, vertical: Vertical, ask: Ask, steps: list[Step]) -> Plan:
-    found = needs(vertical, ask)
+def plan(rule: Capacity, vertical: Vertical, ask: AxisWishes, steps: list[Step]) -> Plan:
+    found = replica_needs(vertical, ask)
     if not found:
         return horizontal_only(ask, steps)
     totals = {axis: total(need, ask, axis) for axis, need in found.items()}
@@ -37,7 +37,7 @@ def plan(rule: Capacity, vertical: Vertical, ask: Ask, steps: list[Step]) -> Pla
     return Plan(replicas=replicas, sizes=write(vertical, ask, found, sizes, RuleName.CAPACITY, steps), joint=True)
 
 
-def total(need: Need, ask: Ask, axis: Axis) -> float:
+def total(need: ReplicaNeed, ask: AxisWishes, axis: Axis) -> float:
     vertical = need.target * ask.current
     return max(vertical, need.present * ask.wanted) if axis in ask.speaks_for else vertical
 
@@ -55,7 +55,7 @@ def size_for(total: float, base: float, current: int, replicas: int) -> float:
     return (total + max(0, replicas - current) * base) / replicas
 
 
-def _vote(rule: Capacity, need: Need, total: float, ask: Ask, axis: Axis) -> int | None:
+def _vote(rule: Capacity, need: ReplicaNeed, total: float, ask: AxisWishes, axis: Axis) -> int | None:
     """Without a largest size a resource follows the horizontal wish, or says nothing where there is none."""
     cap = _cap(rule, need, axis)
     if cap == inf:
@@ -64,7 +64,9 @@ def _vote(rule: Capacity, need: Need, total: float, ask: Ask, axis: Axis) -> int
     return int(min(replicas_for(total, cap, base, ask.current, rule.hysteresis), ask.max_replicas + 1))
 
 
-def _size(rule: Capacity, need: Need, total: float, ask: Ask, replicas: int, axis: Axis, steps: list[Step]) -> float:
+def _size(
+    rule: Capacity, need: ReplicaNeed, total: float, ask: AxisWishes, replicas: int, axis: Axis, steps: list[Step]
+) -> float:
     """What m replicas need of each; never less than both what it has and what vertical recommends."""
     size = size_for(total, _base(rule, total, ask, axis), ask.current, replicas)
     size = max(size, need.target if ask.overloaded else min(need.target, need.present))
@@ -76,12 +78,12 @@ def _size(rule: Capacity, need: Need, total: float, ask: Ask, replicas: int, axi
     return bounded
 
 
-def _cap(rule: Capacity, need: Need, axis: Axis) -> float:
+def _cap(rule: Capacity, need: ReplicaNeed, axis: Axis) -> float:
     preferred = amount(rule.preferred or Size(), axis)
     return need.most if preferred is None else min(preferred, need.most)
 
 
-def _base(rule: Capacity, total: float, ask: Ask, axis: Axis) -> float:
+def _base(rule: Capacity, total: float, ask: AxisWishes, axis: Axis) -> float:
     """Never more than a replica is recommended now, whatever was configured."""
     return min(amount(rule.base, axis) or 0.0, total / ask.current)
 

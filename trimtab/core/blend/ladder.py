@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from trimtab.core.blend.ask import amount
+from trimtab.core.blend.wishes import amount
 from trimtab.policy import Axis, Bucket, Buckets, Margin
 
 _EDGE = 1.0 + 1e-9  # edges are inclusive, whatever binary fractions say

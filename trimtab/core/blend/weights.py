@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from math import ceil, floor
 
-from trimtab.core.blend.ask import RESOURCES, Ask, clamped
-from trimtab.core.blend.pod import GRAIN, parts, written
+from trimtab.core.blend.replica import GRAIN, container_needs, written
+from trimtab.core.blend.wishes import RESOURCES, AxisWishes, clamped
 from trimtab.core.model import Plan, RuleName, Step
 from trimtab.policy import Axis, Stage, Vertical, Weights
 
@@ -20,7 +20,7 @@ _NOISE = 1e-9
 _WHOLE = {Axis.CPU: 1000.0, Axis.MEMORY: 1.0}  # parts that an amount is counted in: millicores, bytes
 
 
-def plan(rule: Weights, vertical: Vertical, ask: Ask, steps: list[Step]) -> Plan:
+def plan(rule: Weights, vertical: Vertical, ask: AxisWishes, steps: list[Step]) -> Plan:
     wanted = clamped(ask.wanted, ask, steps)  # HPA never recommends more than its maximum
     share = share_at(rule.stages, ask.current, wanted)
     replicas = weighted_replicas(ask.current, wanted, share)
@@ -56,16 +56,16 @@ def weighted_request(now: float, target: float, share: float, axis: Axis) -> flo
     """The change is truncated towards zero to whole millicores or bytes."""
     whole = _WHOLE[axis]
     diff = (target - now) * share * whole
-    parts = floor(diff + _NOISE * whole) if diff > 0 else ceil(diff - _NOISE * whole)
-    return round(now * whole + parts) / whole
+    moved = floor(diff + _NOISE * whole) if diff > 0 else ceil(diff - _NOISE * whole)
+    return round(now * whole + moved) / whole
 
 
 def _requests(
-    rule: Weights, vertical: Vertical, ask: Ask, share: float, axis: Axis, steps: list[Step]
+    rule: Weights, vertical: Vertical, ask: AxisWishes, share: float, axis: Axis, steps: list[Step]
 ) -> dict[str, float]:
     """The new requests of the containers that move, and a step for each that wants to and may not."""
     moved: dict[str, float] = {}
-    for name, present, target, least, most in parts(vertical, ask, axis):
+    for name, present, target, least, most in container_needs(vertical, ask, axis):
         part = _share_of(rule, ask, share, up=target > present)
         request = min(max(weighted_request(present, target, part, axis), least), most)
         if part == 0.0:
@@ -78,7 +78,7 @@ def _requests(
     return moved
 
 
-def _share_of(rule: Weights, ask: Ask, share: float, up: bool) -> float:
+def _share_of(rule: Weights, ask: AxisWishes, share: float, up: bool) -> float:
     """Upward only: in full at maxReplicas, and in full out of a horizontal stage after an OOM kill or eviction."""
     if up and ask.current >= ask.max_replicas and not rule.exact:
         return 1.0

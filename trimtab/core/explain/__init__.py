@@ -1,11 +1,11 @@
 """explain: the four values of a decision -> sentence, conditions, table. The only place that writes prose."""
 
-from trimtab.core.explain.conditions import Condition, action, conditions, error, limited
-from trimtab.core.explain.sentence import Row, clock, missing_text, rule_text, sentence, table
+from trimtab.core.explain.conditions import DecisionCondition, action, conditions, error, limited
+from trimtab.core.explain.sentence import ExplanationRow, clock, missing_text, rule_text, sentence, table
 
 __all__ = [
-    "Condition",
-    "Row",
+    "DecisionCondition",
+    "ExplanationRow",
     "action",
     "clock",
     "conditions",

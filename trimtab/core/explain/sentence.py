@@ -9,7 +9,7 @@ from trimtab.policy import Axis, Policy, Record
 from trimtab.quantity import describe_memory, format_cpu, format_number
 
 
-class Row(Record, frozen=True):
+class ExplanationRow(Record, frozen=True):
     """One line of the table: a proposal, or a rule that changed a number."""
 
     what: str
@@ -134,11 +134,11 @@ def clock(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).strftime("%H:%M")
 
 
-def table(decision: Decision) -> tuple[Row, ...]:
+def table(decision: Decision) -> tuple[ExplanationRow, ...]:
     """Every proposal, then every rule that changed something, in the order in which it happened."""
     proposals = tuple(_proposal_row(one) for one in decision.proposals)
     steps = tuple(
-        Row(
+        ExplanationRow(
             what=f"{step.container} {step.axis}".strip(),
             before=_amount(step, step.before),
             after=_amount(step, step.after),
@@ -149,12 +149,12 @@ def table(decision: Decision) -> tuple[Row, ...]:
     return proposals + steps
 
 
-def _proposal_row(one: Proposal) -> Row:
+def _proposal_row(one: Proposal) -> ExplanationRow:
     if isinstance(one.replicas, Missing):
-        return Row(what=one.source, before="", after="", why=missing_text(one.replicas))
+        return ExplanationRow(what=one.source, before="", after="", why=missing_text(one.replicas))
     value = "" if one.value is None else format_number(one.value)
     target = "" if one.target is None else format_number(one.target)
-    return Row(
+    return ExplanationRow(
         what=one.source,
         before=f"{value}/{target}",
         after=_count(one.replicas),

@@ -14,7 +14,7 @@ import numpy as np
 from trimtab.core.forecast.batches import Batch, batches, binned, unusable
 from trimtab.core.forecast.cycles import SHORTEST_S, Cycle, find_cycles
 from trimtab.core.forecast.dated import Dates, past, spell, unpredictable
-from trimtab.core.forecast.rolling import Gate, Reach, forecasts, judge, reach_of
+from trimtab.core.forecast.held_out import AccuracyGate, Reach, forecasts, judge, reach_of
 from trimtab.core.model import Forecast, Missing
 from trimtab.policy import Record
 from trimtab.series import Floats, Frame
@@ -23,17 +23,17 @@ DAY_S = 86400.0
 _HARMONICS_A_DAY = 12  # features of two hours
 
 
-class Options(Record, frozen=True):
+class SpectralOptions(Record, frozen=True):
     weakest_tone: float = 0.05  # share of the strongest
     weakest_season: float = 0.02  # its standard deviation as a share of the mean load
-    gate: Gate = Gate()
+    gate: AccuracyGate = AccuracyGate()
     valid_s: float = 300.0
 
 
-DEFAULT = Options()
+DEFAULT = SpectralOptions()
 
 
-def forecast(frame: Frame, horizon_s: float, at: float, options: Options = DEFAULT) -> list[Forecast | Missing]:
+def forecast(frame: Frame, horizon_s: float, at: float, options: SpectralOptions = DEFAULT) -> list[Forecast | Missing]:
     """The demand from at + horizon_s until it expires, with quantiles; or the reason why nobody can know."""
     grid = binned(past(frame, at))
     skip = unusable(grid, at, 4 * SHORTEST_S)
@@ -52,7 +52,7 @@ def forecast(frame: Frame, horizon_s: float, at: float, options: Options = DEFAU
 
 
 def _forecast_cycle(
-    batch: Batch, cycles: list[Cycle], lag: float, reach: Reach, dates: Dates, options: Options
+    batch: Batch, cycles: list[Cycle], lag: float, reach: Reach, dates: Dates, options: SpectralOptions
 ) -> list[Forecast | Missing]:
     if lag == 0.0:
         return [_aperiodic(batch, index, cycle) for index, cycle in enumerate(cycles)]

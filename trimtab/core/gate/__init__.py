@@ -12,12 +12,12 @@ from typing import Any
 from msgspec.structs import replace
 
 from trimtab.core.gate import min_change, rest, update_mode, veto
-from trimtab.core.gate.move import Hold, Move, Scene, moves
-from trimtab.core.gate.together import together
+from trimtab.core.gate.joint_plan import together
+from trimtab.core.gate.move import GateContext, Hold, Move, moves
 from trimtab.core.model import ContainerSize, Memory, Observation, Plan, Step
 from trimtab.policy import Axis, Direction, Gate, MinChange, Rest, Update
 
-GATES: dict[type, Callable[[Any, Move, Scene], Hold | None]] = {
+GATES: dict[type, Callable[[Any, Move, GateContext], Hold | None]] = {
     Update: update_mode.check,
     Rest: rest.check,
     MinChange: min_change.check,
@@ -26,7 +26,7 @@ GATES: dict[type, Callable[[Any, Move, Scene], Hold | None]] = {
 
 def gate(gates: tuple[Gate, ...], seen: Observation, memory: Memory, plan: Plan, steps: list[Step]) -> Plan:
     """The plan with every move that is held taken back to what is now."""
-    scene = Scene(seen, memory)
+    scene = GateContext(seen, memory)
     holds = {move: held(gates, move, scene) for move in moves(seen, plan)}
     if plan.joint:
         holds = together(plan, seen, holds)
@@ -37,7 +37,7 @@ def gate(gates: tuple[Gate, ...], seen: Observation, memory: Memory, plan: Plan,
     return plan
 
 
-def held(gates: tuple[Gate, ...], move: Move, scene: Scene) -> Hold | None:
+def held(gates: tuple[Gate, ...], move: Move, scene: GateContext) -> Hold | None:
     """The first reason why this move may not happen now."""
     found = veto.check(move, scene)
     for one in gates:

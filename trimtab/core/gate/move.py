@@ -26,7 +26,7 @@ class Hold(NamedTuple):
     veto: str = ""
 
 
-class Scene(NamedTuple):
+class GateContext(NamedTuple):
     seen: Observation
     memory: Memory
 

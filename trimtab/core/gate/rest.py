@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from trimtab.core.gate.move import Hold, Move, Scene
+from trimtab.core.gate.move import GateContext, Hold, Move
 from trimtab.core.model import RuleName
 from trimtab.policy import Rest
 
 
-def check(gate: Rest, move: Move, scene: Scene) -> Hold | None:
+def check(gate: Rest, move: Move, scene: GateContext) -> Hold | None:
     last = scene.memory.scaled_at
     if last is None or scene.lifted(move) or scene.seen.at >= last + gate.window_s:
         return None

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from trimtab.core.gate.move import Hold, Move, Scene
+from trimtab.core.gate.move import GateContext, Hold, Move
 from trimtab.core.model import RuleName
 
 
-def check(move: Move, scene: Scene) -> Hold | None:
+def check(move: Move, scene: GateContext) -> Hold | None:
     for veto in scene.seen.vetoes:
         expired = veto.until is not None and veto.until <= scene.seen.at
         if veto.axis is move.axis and veto.direction in (None, move.direction) and not expired:

@@ -11,7 +11,7 @@ from typing import Any
 
 from trimtab.core.model import RuleName
 from trimtab.core.settle import cooldown, delay, factor, limit, rate, round_up, stabilise, velocity
-from trimtab.core.settle.scene import Scene, Wish
+from trimtab.core.settle.context import SettleContext, Wish
 from trimtab.policy import (
     Cooldown,
     Delay,
@@ -27,7 +27,7 @@ from trimtab.policy import (
 
 Settled = tuple[Wish, float | None]
 
-RULES: dict[type, tuple[RuleName, Callable[[Any, Wish, Scene], Settled]]] = {
+RULES: dict[type, tuple[RuleName, Callable[[Any, Wish, SettleContext], Settled]]] = {
     StabiliseMax: (RuleName.STABILISE, stabilise.highest),
     Stabilise: (RuleName.STABILISE, stabilise.between),
     UpLimit: (RuleName.UP_LIMIT, limit.doubling),
@@ -40,4 +40,4 @@ RULES: dict[type, tuple[RuleName, Callable[[Any, Wish, Scene], Settled]]] = {
     RoundUp: (RuleName.ROUND_UP, round_up.whole),
 }
 
-__all__ = ["RULES", "Scene", "Settled", "Wish"]
+__all__ = ["RULES", "SettleContext", "Settled", "Wish"]

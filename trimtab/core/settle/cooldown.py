@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from trimtab.core.settle.scene import Scene, Wish
+from trimtab.core.settle.context import SettleContext, Wish
 from trimtab.policy import Cooldown
 
 
-def rest(rule: Cooldown, wish: Wish, scene: Scene) -> tuple[Wish, float | None]:
+def rest(rule: Cooldown, wish: Wish, scene: SettleContext) -> tuple[Wish, float | None]:
     up = wish.ratio > 1.0
     if wish.replicas == scene.current and wish.ratio == 1.0:
         return wish, None
@@ -17,7 +17,7 @@ def rest(rule: Cooldown, wish: Wish, scene: Scene) -> tuple[Wish, float | None]:
     return Wish(float(scene.current), 1.0), until
 
 
-def _last(rule: Cooldown, scene: Scene, up: bool) -> float | None:
+def _last(rule: Cooldown, scene: SettleContext, up: bool) -> float | None:
     if rule.any_direction:
         return max((at for at in (scene.memory.up_at, scene.memory.down_at) if at is not None), default=None)
     return scene.memory.up_at if up else scene.memory.down_at

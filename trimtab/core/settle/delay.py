@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from trimtab.core.settle.scene import Scene, Wish
+from trimtab.core.settle.context import SettleContext, Wish
 from trimtab.policy import Delay
 
 
-def patience(rule: Delay, wish: Wish, scene: Scene) -> tuple[Wish, float | None]:
+def patience(rule: Delay, wish: Wish, scene: SettleContext) -> tuple[Wish, float | None]:
     if wish.replicas == scene.current or scene.converging:
         return wish, None
     up = wish.replicas > scene.current

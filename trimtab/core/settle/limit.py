@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from trimtab.core.settle.scene import Scene, Wish, wish_of
+from trimtab.core.settle.context import SettleContext, Wish, wish_of
 from trimtab.policy import UpLimit
 
 
-def doubling(rule: UpLimit, wish: Wish, scene: Scene) -> tuple[Wish, float | None]:
+def doubling(rule: UpLimit, wish: Wish, scene: SettleContext) -> tuple[Wish, float | None]:
     most = up_limit(scene.current, rule.factor, rule.minimum)
     return (wish_of(most, scene.current) if wish.replicas > most else wish), None
 

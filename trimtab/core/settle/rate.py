@@ -9,11 +9,11 @@ from __future__ import annotations
 from math import ceil
 
 from trimtab.core.model import Event
-from trimtab.core.settle.scene import Scene, Wish, wish_of
+from trimtab.core.settle.context import SettleContext, Wish, wish_of
 from trimtab.policy import Rate, Rates, Select
 
 
-def limit(rule: Rate, wish: Wish, scene: Scene) -> tuple[Wish, float | None]:
+def limit(rule: Rate, wish: Wish, scene: SettleContext) -> tuple[Wish, float | None]:
     current, memory = scene.current, scene.memory
     if wish.replicas > current:
         most = up_limit(rule.up, current, memory.grown, memory.shrunk, scene.at)

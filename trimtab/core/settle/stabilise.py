@@ -7,11 +7,11 @@ Without `behavior`: max of the wishes not older than the window. With it: the cu
 from __future__ import annotations
 
 from trimtab.core.model import Event
-from trimtab.core.settle.scene import Scene, Wish, wish_of
+from trimtab.core.settle.context import SettleContext, Wish, wish_of
 from trimtab.policy import Rule, Stabilise, StabiliseMax
 
 
-def highest(rule: StabiliseMax, wish: Wish, scene: Scene) -> tuple[Wish, float | None]:
+def highest(rule: StabiliseMax, wish: Wish, scene: SettleContext) -> tuple[Wish, float | None]:
     cutoff = scene.at - rule.window_s
     top = max((w for at, w in scene.memory.wanted if at >= cutoff), default=wish.replicas)
     if top <= wish.replicas:
@@ -19,7 +19,7 @@ def highest(rule: StabiliseMax, wish: Wish, scene: Scene) -> tuple[Wish, float |
     return wish_of(top, scene.current), _last(scene.memory.wanted, wish.replicas, cutoff) + rule.window_s
 
 
-def between(rule: Stabilise, wish: Wish, scene: Scene) -> tuple[Wish, float | None]:
+def between(rule: Stabilise, wish: Wish, scene: SettleContext) -> tuple[Wish, float | None]:
     low, high = window_edges(wish.replicas, scene.memory.wanted, scene.at - rule.up_s, scene.at - rule.down_s)
     settled = into(scene.current, low, high)
     if settled == wish.replicas:

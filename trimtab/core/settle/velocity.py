@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from math import floor
 
-from trimtab.core.settle.scene import Scene, Wish, wish_of
+from trimtab.core.settle.context import SettleContext, Wish, wish_of
 from trimtab.policy import Velocity
 
 
-def limit(rule: Velocity, wish: Wish, scene: Scene) -> tuple[Wish, float | None]:
+def limit(rule: Velocity, wish: Wish, scene: SettleContext) -> tuple[Wish, float | None]:
     current = scene.current
     least, most = down_limit(current, rule.down_percent), up_limit(current, rule.up_percent)
     # Fewer pods ready than one step would leave: the workload is not settled enough to shrink further.

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trimtab.core.model import Estimate, Usage
+from trimtab.core.model import Estimate, UsageEstimates
 from trimtab.core.usage.bank import Bank
-from trimtab.core.usage.book import Book
+from trimtab.core.usage.histograms import UsageHistograms
 from trimtab.policy import Size
 from trimtab.series import Floats
 
@@ -33,7 +33,7 @@ class Bend(NamedTuple):
 LOWER, UPPER = Bend(0.001, -2.0), Bend(1.0, 1.0)
 
 
-def usages(book: Book, at: float) -> dict[str, Usage]:
+def usages(book: UsageHistograms, at: float) -> dict[str, UsageEstimates]:
     """A dated estimate for every workload; it expires with its samples, not with the clock of whoever asks."""
     last = np.fmax(np.fmax(book.rows["cpu_last"], book.rows["memory_last"]), book.rows["oom_at"]).tolist()
     found: dict[str, dict[str, Estimate]] = {}
@@ -42,12 +42,12 @@ def usages(book: Book, at: float) -> dict[str, Usage]:
         found.setdefault(workload, {})[container] = one
         newest[workload] = max(newest.get(workload, 0.0), _known(sampled_at) or 0.0)
     return {
-        name: Usage(made_at=at, expires_at=newest[name] + book.settings.fresh_s, containers=containers)
+        name: UsageEstimates(made_at=at, expires_at=newest[name] + book.settings.fresh_s, containers=containers)
         for name, containers in found.items()
     }
 
 
-def estimates(book: Book, at: float) -> list[Estimate]:
+def estimates(book: UsageHistograms, at: float) -> list[Estimate]:
     """One for each row; a resource that was never measured has no amount, which is not zero."""
     rows, settings = book.rows, book.settings
     trust = confidence(rows["cpu_first"], rows["cpu_last"], rows["count"], settings.confidence_s)

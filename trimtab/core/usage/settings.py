@@ -9,7 +9,7 @@ DAY_S = 86400.0
 VPA_FLOOR = Size(cpu_cores=0.025, memory_bytes=250.0 * MIB)  # upstream's Vertical.floor; ours is lower
 
 
-class Settings(Record, frozen=True):
+class HistogramSettings(Record, frozen=True):
     """Half-lives and windows of the histograms, and the percentiles (lower, target, upper) asked of them."""
 
     half_life_s: float = DAY_S

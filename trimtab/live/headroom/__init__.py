@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from trimtab.core.blend.ask import RESOURCES
+from trimtab.core.blend.wishes import RESOURCES
 from trimtab.core.model import Change, ContainerSize, Veto
 from trimtab.live.headroom import limit_range, quota, rollout
 from trimtab.live.headroom.limit_range import EXCEEDS_LIMIT_RANGE

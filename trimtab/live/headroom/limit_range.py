@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from trimtab.core.blend.ask import RESOURCES, amount
+from trimtab.core.blend.wishes import RESOURCES, amount
 from trimtab.core.model import ContainerSize, Veto
 from trimtab.live.headroom.pods import Sized, Sizes, text
 from trimtab.policy import Axis, Direction

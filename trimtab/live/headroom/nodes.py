@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from trimtab.core.blend.ask import RESOURCES
+from trimtab.core.blend.wishes import RESOURCES
 from trimtab.core.model import Veto
 from trimtab.live.headroom.pods import Sized, text
 from trimtab.live.look.facts import FINISHED, fact, size_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from trimtab.core.blend.ask import RESOURCES, amount
+from trimtab.core.blend.wishes import RESOURCES, amount
 from trimtab.core.limits import first_set
 from trimtab.core.model import ContainerSize
 from trimtab.live.look.facts import FINISHED, container_size, size_of

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from trimtab.core.usage.bank import Bank
-from trimtab.core.usage.book import Book
+from trimtab.core.usage.histograms import UsageHistograms
 from trimtab.errors import InvalidInput
 from trimtab.series import Floats
 
@@ -31,7 +31,7 @@ _TIMES = {
 }
 
 
-def save(book: Book, workload: str, container: str, at: float) -> dict[str, Any]:
+def save(book: UsageHistograms, workload: str, container: str, at: float) -> dict[str, Any]:
     """What to write for one container."""
     row = book.row(workload, container)
     assert row is not None, f"nothing is known of {workload}/{container}"
@@ -47,7 +47,7 @@ def save(book: Book, workload: str, container: str, at: float) -> dict[str, Any]
     return status | ({"memoryPeakBytes": peak} if isfinite(peak) else {})
 
 
-def load(book: Book, workload: str, container: str, status: Mapping[str, Any], path: str = "status") -> None:
+def load(book: UsageHistograms, workload: str, container: str, status: Mapping[str, Any], path: str = "status") -> None:
     """Take a container up where a checkpoint left it; a bad one is refused before anything changes."""
     if status.get("version") != VERSION:
         raise InvalidInput(f"{path}.version", status.get("version"), f"only {VERSION} can be read; start afresh")

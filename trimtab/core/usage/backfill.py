@@ -13,14 +13,14 @@ import numpy as np
 
 from trimtab.core.usage import peaks
 from trimtab.core.usage.bank import Bank
-from trimtab.core.usage.book import Book
-from trimtab.core.usage.buckets import Indices
+from trimtab.core.usage.bucket_edges import Indices
+from trimtab.core.usage.histograms import UsageHistograms
 from trimtab.series import Floats
 
 Key = tuple[str, str, str]  # workload, pod, container
 
 
-class Past(NamedTuple):
+class ContainerSeries(NamedTuple):
     """One resource of some containers on a common grid: values[i, t] of keys[i] at times[t]; NaN is a hole."""
 
     keys: Sequence[Key]
@@ -28,15 +28,15 @@ class Past(NamedTuple):
     values: Floats
 
 
-class Flat(NamedTuple):
-    """The samples of a Past in the order of time: which key, when, how much."""
+class FlatSamples(NamedTuple):
+    """The samples of a ContainerSeries in the order of time: which key, when, how much."""
 
     place: Indices
     times: Floats
     values: Floats
 
 
-def observe_cpu(book: Book, past: Past) -> None:
+def observe_cpu(book: UsageHistograms, past: ContainerSeries) -> None:
     """Series of containers of which the book has seen no CPU yet."""
     flat = _flat(past)
     which = book.ensure_sources(past.keys, float(past.times[0]))[flat.place]
@@ -48,7 +48,7 @@ def observe_cpu(book: Book, past: Past) -> None:
     np.add.at(book.rows["count"], rows, 1)
 
 
-def observe_memory(book: Book, past: Past) -> None:
+def observe_memory(book: UsageHistograms, past: ContainerSeries) -> None:
     """Series of containers of which the book has seen no memory yet."""
     flat, window_s = _flat(past), book.settings.memory_window_s
     if not len(flat.times):
@@ -69,7 +69,7 @@ def observe_memory(book: Book, past: Past) -> None:
     _watch(book, rows[flat.place], flat.times)
 
 
-def adopt(book: Book, other: Book, since: float) -> set[str]:
+def adopt(book: UsageHistograms, other: UsageHistograms, since: float) -> set[str]:
     """Take rows of another book in the place of ours, unless ours were watched longer; whose they are.
 
     `since` is where the other's past begins. OOM kills that we know of stay known.
@@ -83,10 +83,10 @@ def adopt(book: Book, other: Book, since: float) -> set[str]:
     return {workload for workload, _ in adopted}
 
 
-def _flat(past: Past) -> Flat:
+def _flat(past: ContainerSeries) -> FlatSamples:
     good = (np.isfinite(past.values) & (past.values >= 0)).T
     step, place = np.nonzero(good)
-    return Flat(place, past.times[step], past.values.T[good])
+    return FlatSamples(place, past.times[step], past.values.T[good])
 
 
 def _add(bank: Bank, rows: Indices, values: Floats, weight: float, times: Floats) -> None:
@@ -97,7 +97,7 @@ def _add(bank: Bank, rows: Indices, values: Floats, weight: float, times: Floats
         bank.add(rows[some], values[some], weight, times[some])
 
 
-def _leave_windows(book: Book, which: Indices, first: Floats, highest: Floats) -> None:
+def _leave_windows(book: UsageHistograms, which: Indices, first: Floats, highest: Floats) -> None:
     """Each source as its last sample leaves it, so that the next one goes on in the same window."""
     for source, start, found in zip(which.tolist(), first.tolist(), highest, strict=True):
         windows = np.flatnonzero(np.isfinite(found))
@@ -108,7 +108,7 @@ def _leave_windows(book: Book, which: Indices, first: Floats, highest: Floats) -
             one["high_before"] = found[windows[-2]] if len(windows) > 1 else 0.0
 
 
-def _watch(book: Book, rows: Indices, times: Floats) -> None:
+def _watch(book: UsageHistograms, rows: Indices, times: Floats) -> None:
     """Each row has been watched since the end of its last hole."""
     for row in np.unique(rows).tolist():
         seen = np.unique(times[rows == row])
@@ -118,14 +118,14 @@ def _watch(book: Book, rows: Indices, times: Floats) -> None:
         book.rows["memory_last"][row] = np.fmax(book.rows["memory_last"][row], seen[-1])
 
 
-def _watched_s(book: Book, row: int | None, since: float) -> float:
+def _watched_s(book: UsageHistograms, row: int | None, since: float) -> float:
     """How much of the time from `since` on was seen; -1 where there is no sample."""
     if row is None or np.isnan(book.rows["cpu_last"][row]):
         return -1.0
     return float(book.rows["cpu_last"][row] - np.fmax(book.rows["cpu_first"][row], since))
 
 
-def _take_row(book: Book, ours: int, other: Book, theirs: int) -> None:
+def _take_row(book: UsageHistograms, ours: int, other: UsageHistograms, theirs: int) -> None:
     for mine, bank in ((book.cpu, other.cpu), (book.memory, other.memory)):
         mine.put(ours, bank.weights[theirs], float(bank.totals[theirs]), float(bank.references[theirs]))
     killed_at = np.fmax(book.rows["oom_at"][ours], other.rows["oom_at"][theirs])
@@ -135,7 +135,7 @@ def _take_row(book: Book, ours: int, other: Book, theirs: int) -> None:
     book.sources[mine_too] = peaks.blank(np.full(len(mine_too), ours, dtype=np.intp))
 
 
-def _take_sources(book: Book, other: Book, keys: Sequence[Key]) -> None:
+def _take_sources(book: UsageHistograms, other: UsageHistograms, keys: Sequence[Key]) -> None:
     if not keys:
         return
     mine, theirs = book.ensure_sources(keys, 0.0), other.ensure_sources(keys, 0.0)

@@ -11,7 +11,7 @@ RESOURCES = (Axis.CPU, Axis.MEMORY)
 _OF_PODS = (MetricKind.RESOURCE, MetricKind.CONTAINER)
 
 
-class Ask(NamedTuple):
+class AxisWishes(NamedTuple):
     """What both axes want, in one place; replicas are HPA's normalised number."""
 
     current: int
@@ -36,7 +36,7 @@ def speaks_for(signals: tuple[Signal, ...]) -> frozenset[Axis]:
     return frozenset(axis for axis in RESOURCES if axis.value in names or names - {"cpu", "memory"})
 
 
-def clamped(replicas: int, ask: Ask, steps: list[Step]) -> int:
+def clamped(replicas: int, ask: AxisWishes, steps: list[Step]) -> int:
     """Within the bounds in force, before sizes are computed from it; says so, because a total may not fit."""
     if ask.blind and replicas < ask.wanted:
         steps.append(Step(rule=RuleName.METRICS_MISSING, axis=Axis.REPLICAS, before=replicas, after=ask.wanted))
@@ -48,6 +48,6 @@ def clamped(replicas: int, ask: Ask, steps: list[Step]) -> int:
     return bounded
 
 
-def horizontal_only(ask: Ask, steps: list[Step]) -> Plan:
+def horizontal_only(ask: AxisWishes, steps: list[Step]) -> Plan:
     """Nothing is known about sizes, so they stay."""
     return Plan(replicas=clamped(ask.wanted, ask, steps), sizes=ask.sizes)
