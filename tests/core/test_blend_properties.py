@@ -10,9 +10,9 @@ from trimtab.core.blend import AxisWishes, blend
 from trimtab.core.blend.buckets import total as bucket_total
 from trimtab.core.blend.capacity import total as capacity_total
 from trimtab.core.blend.replica import replica_needs
-from trimtab.core.blend.wishes import RESOURCES, amount
 from trimtab.core.model import ContainerSize, Plan, RuleName, Step
 from trimtab.policy import (
+    RESOURCES,
     Axis,
     Blend,
     Bucket,
@@ -99,7 +99,7 @@ blends = st.one_of(joint, weights, st.none())
 
 
 def capacity_of(plan: Plan, axis: Axis) -> float:
-    return plan.replicas * sum(amount(one.requests, axis) or 0.0 for one in plan.sizes.values())
+    return plan.replicas * sum(one.requests.amount(axis) or 0.0 for one in plan.sizes.values())
 
 
 def recommended(rule: Blend, vertical: Vertical, ask: AxisWishes) -> dict[Axis, float]:
@@ -117,8 +117,8 @@ def test_replicas_and_sizes_are_within_their_bounds(rule: Blend | None, vertical
     assert ask.min_replicas <= plan.replicas <= ask.max_replicas
     for name, size in plan.sizes.items():
         for axis in RESOURCES:
-            after, before = amount(size.requests, axis), amount(ask.sizes[name].requests, axis)
-            most = amount(vertical.containers[0].most, axis)
+            after, before = size.requests.amount(axis), ask.sizes[name].requests.amount(axis)
+            most = vertical.containers[0].most.amount(axis)
             assert after == before or most is None or (after or 0.0) <= most + 1e-9
 
 

@@ -21,8 +21,8 @@ from trimtab.core.model import (
     RuleName,
     TotalSample,
 )
-from trimtab.core.propose import by_average, by_total_average, by_value
 from trimtab.core.remember import first_sight, remember
+from trimtab.core.replica_calculator import by_average, by_total_average, by_value
 from trimtab.core.tally import Tally, tally
 from trimtab.policy import (
     Absence,

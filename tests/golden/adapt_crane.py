@@ -15,7 +15,8 @@ import pytest
 from tests.golden import adapt_crane_advise as advice
 from tests.golden import harness
 from tests.golden.harness import Case, Excuse
-from trimtab.core.bound import bound, bounds_at
+from trimtab.core.bound import bound
+from trimtab.core.bounds_in_force import bounds_at
 from trimtab.core.forecast import cleaning, dsp
 from trimtab.core.forecast.accuracy import amplified, mean_absolute, prediction_error
 from trimtab.core.forecast.dated import largest_between

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from tests.golden.harness import Case, Excuse
 from trimtab.core import explain, propose, remember
-from trimtab.core.bound import BoundsInForce, bound
+from trimtab.core.bound import bound
+from trimtab.core.bounds_in_force import BoundsInForce
 from trimtab.core.decide import decide
 from trimtab.core.model import Memory, Missing, Observation, Pod, PodSamples, Reason, Step, TotalSample
 from trimtab.core.requests import ContainerRequest, pod_request

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tests.golden.harness import Case, Excuse
-from trimtab.core.bound import BoundsInForce, bound
+from trimtab.core.bound import bound
+from trimtab.core.bounds_in_force import BoundsInForce
 from trimtab.core.decide import decide
 from trimtab.core.model import Memory, Missing, Observation, Pod, PodSamples, RuleName, Step, TotalSample
 from trimtab.core.settle import SettleContext, cooldown, delay, velocity

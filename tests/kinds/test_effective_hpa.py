@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from tests.kinds import generate
-from trimtab.core.bound import bounds_at
+from trimtab.core.bounds_in_force import bounds_at
 from trimtab.core.forecast import forecast_rows, options_of
 from trimtab.core.forecast.estimators import Fft, MaxValue
 from trimtab.core.model import Forecast

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from trimtab.core.bound import BoundsInForce
+from trimtab.core.bounds_in_force import BoundsInForce
 from trimtab.core.model import Memory, Observation, RuleName
 from trimtab.policy import Admit, Mode, Policy, sees_without_pods
 
@@ -17,7 +17,7 @@ class AdmitVerdict(NamedTuple):
     until: float | None = None
 
 
-def admit(policy: Policy, seen: Observation, memory: Memory, limits: BoundsInForce) -> AdmitVerdict | None:
+def admit(policy: Policy, seen: Observation, memory: Memory, bounds: BoundsInForce) -> AdmitVerdict | None:
     """The verdict, or None to go on to the metrics."""
     rules, current = policy.admit, seen.spec_replicas
     if paused(rules, seen.at):
@@ -26,22 +26,22 @@ def admit(policy: Policy, seen: Observation, memory: Memory, limits: BoundsInFor
         assert rules.pin is not None
         return AdmitVerdict(RuleName.PIN, rules.pin, rules.pin_until)
     if current == 0:
-        return _from_zero(policy, memory, limits)
-    if current > limits.most:
-        return AdmitVerdict(RuleName.ABOVE_MAX, limits.most)
-    if current < limits.least:
-        return AdmitVerdict(RuleName.BELOW_MIN, limits.least)
+        return _from_zero(policy, memory, bounds)
+    if current > bounds.most:
+        return AdmitVerdict(RuleName.ABOVE_MAX, bounds.most)
+    if current < bounds.least:
+        return AdmitVerdict(RuleName.BELOW_MIN, bounds.least)
     return None
 
 
-def _from_zero(policy: Policy, memory: Memory, limits: BoundsInForce) -> AdmitVerdict | None:
+def _from_zero(policy: Policy, memory: Memory, bounds: BoundsInForce) -> AdmitVerdict | None:
     """Zero means off, unless we went there ourselves: then go by the signals, or at least by a floor that has risen."""
     if not memory.zeroed:
         return AdmitVerdict(RuleName.SWITCHED_OFF, 0)
     if sees_without_pods(policy):
         return None
     return (
-        AdmitVerdict(RuleName.BELOW_MIN, limits.least) if limits.least > 0 else AdmitVerdict(RuleName.SWITCHED_OFF, 0)
+        AdmitVerdict(RuleName.BELOW_MIN, bounds.least) if bounds.least > 0 else AdmitVerdict(RuleName.SWITCHED_OFF, 0)
     )
 
 

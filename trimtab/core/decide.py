@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from trimtab.core.admit import AdmitVerdict, admit
 from trimtab.core.blend import AxisWishes, blend, speaks_for
-from trimtab.core.bound import BoundsInForce, bound, bounds_at
+from trimtab.core.bound import bound
+from trimtab.core.bounds_in_force import BoundsInForce, bounds_at
 from trimtab.core.combine import combine
 from trimtab.core.gate import gate, may_grow
 from trimtab.core.model import (
@@ -38,8 +39,8 @@ from trimtab.policy import Axis, Factor, Policy, Watermark
 
 def decide(policy: Policy, seen: Observation, memory: Memory) -> Decision:
     """What the workload should become, and why. Pure: the same three values give the same decision, for ever."""
-    limits = bounds_at(policy.bounds, seen.at)
-    verdict = admit(policy, seen, memory, limits)
+    bounds = bounds_at(policy.bounds, seen.at)
+    verdict = admit(policy, seen, memory, bounds)
     if verdict is not None:
         return _without_metrics(policy, seen, memory, verdict)
     steps: list[Step] = []
@@ -49,8 +50,8 @@ def decide(policy: Policy, seen: Observation, memory: Memory) -> Decision:
     if isinstance(chosen, Missing):
         wanted, wish, memory = _without_signal(policy, seen, memory, chosen, steps)
     else:
-        wanted, wish, memory = _settle(policy, seen, memory, chosen, limits, steps)
-    plan = _plan(policy, seen, memory, chosen, wanted, limits, steps)
+        wanted, wish, memory = _settle(policy, seen, memory, chosen, bounds, steps)
+    plan = _plan(policy, seen, memory, chosen, wanted, bounds, steps)
     change = _change(policy, seen, plan, insists=policy.replays_noop and wish.ratio != 1.0)
     return Decision(plan=plan, change=change, proposals=tuple(proposals), steps=tuple(steps), memory=memory)
 
@@ -95,16 +96,16 @@ def _without_signal(
 
 
 def _settle(
-    policy: Policy, seen: Observation, memory: Memory, chosen: Proposal, limits: BoundsInForce, steps: list[Step]
+    policy: Policy, seen: Observation, memory: Memory, chosen: Proposal, bounds: BoundsInForce, steps: list[Step]
 ) -> tuple[int, Wish, Memory]:
     """Fold the wish through the ordered rules; remember the raw wish for the next time."""
     assert not isinstance(chosen.replicas, Missing)
     wish = _first_wish(policy, chosen, seen.spec_replicas)
     raw = ceil(wish.replicas - 1e-9)
-    scene = _scene(policy, seen, memory, limits)
+    context = _settle_context(policy, seen, memory, bounds)
     for rule in policy.settle:
         name, apply = RULES[type(rule)]
-        settled, until = apply(rule, wish, scene)
+        settled, until = apply(rule, wish, context)
         if settled.replicas != wish.replicas:
             steps.append(_replicas_step(name, wish.replicas, settled.replicas, until))
         wish = settled
@@ -123,11 +124,11 @@ def _first_wish(policy: Policy, chosen: Proposal, current: int) -> Wish:
     return wish_of(chosen.replicas, current)
 
 
-def _scene(policy: Policy, seen: Observation, memory: Memory, limits: BoundsInForce) -> SettleContext:
+def _settle_context(policy: Policy, seen: Observation, memory: Memory, bounds: BoundsInForce) -> SettleContext:
     marks = any(isinstance(signal, Watermark) for signal in policy.signals)
     ready = sum(1 for pod in seen.pods if serves(pod, policy.pods, seen.at)) if marks else seen.spec_replicas
     calm = marks and memory.above_since is None and memory.below_since is None
-    return SettleContext(seen.at, seen.spec_replicas, ready, limits.least, limits.most, memory, calm)
+    return SettleContext(seen.at, seen.spec_replicas, ready, bounds.least, bounds.most, memory, calm)
 
 
 def _note_marks(policy: Policy, seen: Observation, memory: Memory, proposals: list[Proposal]) -> Memory:
@@ -150,35 +151,35 @@ def _plan(
     memory: Memory,
     chosen: Proposal | Missing,
     wanted: int,
-    limits: BoundsInForce,
+    bounds: BoundsInForce,
     steps: list[Step],
 ) -> Plan:
     """Both axes in one plan; without a vertical policy it is the replicas alone."""
     if policy.vertical is None:
-        plan = Plan(replicas=bound(wanted, limits, steps), sizes=seen.sizes)
+        plan = Plan(replicas=bound(wanted, bounds, steps), sizes=seen.sizes)
     else:
-        ask = AxisWishes(
+        wishes = AxisWishes(
             current=seen.spec_replicas,
             wanted=wanted,
             sizes=seen.sizes,
             targets=resize(policy.vertical, seen, memory, steps),
-            min_replicas=limits.least,
-            max_replicas=limits.most,
+            min_replicas=bounds.least,
+            max_replicas=bounds.most,
             overloaded=memory.overloaded,
             speaks_for=speaks_for(policy.signals),
-            stuck=_stuck(policy, seen, chosen, limits),
+            stuck=_stuck(policy, seen, chosen, bounds),
             blind=isinstance(chosen, Missing) and bool(policy.signals),
         )
-        plan = blend(policy.blend, policy.vertical, ask, steps)
-        plan = replace(plan, replicas=bound(plan.replicas, limits, steps))
+        plan = blend(policy.blend, policy.vertical, wishes, steps)
+        plan = replace(plan, replicas=bound(plan.replicas, bounds, steps))
     return gate(policy.gates, seen, memory, plan, steps) if policy.gates or seen.vetoes else plan
 
 
-def _stuck(policy: Policy, seen: Observation, chosen: Proposal | Missing, limits: BoundsInForce) -> bool:
+def _stuck(policy: Policy, seen: Observation, chosen: Proposal | Missing, bounds: BoundsInForce) -> bool:
     """Replicas cannot grow: there is no signal, the update mode forbids it, or more than maxReplicas are wanted."""
     if not policy.signals or not may_grow(policy.gates, seen.at):
         return True
-    return not isinstance(chosen, Missing) and _number(chosen) > limits.most
+    return not isinstance(chosen, Missing) and _number(chosen) > bounds.most
 
 
 def _number(proposal: Proposal) -> float:

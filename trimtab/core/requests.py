@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from trimtab.core.limits import first_set
-from trimtab.core.model import Pod
+from trimtab.core.model import Missing, Observation, Pod, Reason
 from trimtab.errors import InvalidInput
-from trimtab.policy import Record, Size
+from trimtab.policy import Policy, Record, Signal, Size, Utilization
 
 
 class ContainerRequest(Record, frozen=True):
@@ -49,6 +49,26 @@ def with_requests(pod: Pod, containers: Sequence[ContainerRequest], pod_level: S
         containers={one.name: one.request for one in containers if counts(one)},
         no_request=_culprit(containers, total),
     )
+
+
+def scale_point(policy: Policy, signal: Signal, seen: Observation) -> float | None:
+    """The request that a percentage was written for. Where vertical scaling alone moves requests the target moves with
+    them, so that the usage at which a pod is added stays; a blend looks after that itself.
+    """
+    if policy.vertical is None or policy.blend is not None or not seen.written_for:
+        return None
+    axis, container = signal.metric.axis, signal.metric.container
+    sizes = [size for name, size in seen.written_for.items() if container in ("", name)]
+    return sum(size.amount(axis) or 0.0 for size in sizes) or None
+
+
+def mean_request(pods: tuple[Pod, ...], signal: Utilization) -> float | Missing:
+    """The mean request of the pods that are not on their way out, in the unit of the signal's resource."""
+    axis, container = signal.metric.axis, signal.metric.container
+    sizes = [pod.containers.get(container) if container else pod.requests for pod in pods if not pod.deleting]
+    amounts = [size.amount(axis) for size in sizes if size is not None]
+    known = [amount for amount in amounts if amount]
+    return sum(known) / len(known) if known else Missing(reason=Reason.NO_REQUEST)
 
 
 def counts(container: ContainerRequest) -> bool:

@@ -9,7 +9,7 @@ from math import inf, isfinite
 from typing import NamedTuple
 
 from trimtab.core.model import FAILED, PENDING, RUNNING, Missing, Pod, PodSamples, Reason
-from trimtab.policy import Metric, MetricKind, PodRules
+from trimtab.policy import Axis, Metric, MetricKind, PodRules
 
 
 class Tally(NamedTuple):
@@ -44,14 +44,15 @@ def tally(
     fixed_request: float | None = None,
 ) -> Tally | Missing:
     """Sum what counts. `metric` tells which request belongs to a pod and whether readiness matters (CPU)."""
-    cpu = metric.name == "cpu" and metric.kind in (MetricKind.RESOURCE, MetricKind.CONTAINER)
+    axis = metric.axis
+    cpu = axis is Axis.CPU and metric.kind in (MetricKind.RESOURCE, MetricKind.CONTAINER)
     values, container = samples.values, metric.container
     ready = unready = missing = known = 0
     usage = request_sum = unready_request = missing_request = 0.0
     for pod in pods:
         request = 0.0
         if needs_request:
-            found = fixed_request or _request(pod, container, cpu)
+            found = fixed_request or _request(pod, container, axis)
             if found is None:
                 return Missing(reason=Reason.NO_REQUEST, detail=_culprit(pod, container))
             request = found
@@ -120,14 +121,14 @@ def serves(pod: Pod, rules: PodRules, at: float) -> bool:
     return pod.phase == PENDING and grace_s is not None and since is not None and at - since < grace_s
 
 
-def _request(pod: Pod, container: str, cpu: bool) -> float | None:
+def _request(pod: Pod, container: str, axis: Axis) -> float | None:
     if container:
         size = pod.containers.get(container)
         if size is None:
             return None
     else:
         size = pod.requests
-    return size.cpu_cores if cpu else size.memory_bytes
+    return size.amount(axis)
 
 
 def _culprit(pod: Pod, container: str) -> str:

@@ -5,9 +5,10 @@ A record that contradicts itself cannot be made: it is refused with the field, t
 
 from __future__ import annotations
 
+from trimtab.policy.axis import RESOURCES, Axis, Direction, Size
 from trimtab.policy.blend import Blend, Bucket, Buckets, BucketSizing, Capacity, Margin, Margins, Stage, Weights
 from trimtab.policy.bounds import Admit, Bounds, ForecastChoice, Mode, ScheduledBounds
-from trimtab.policy.gates import Axis, Direction, Gate, MaintenanceWindow, MinChange, Rest, Update, UpdateMode
+from trimtab.policy.gates import Gate, MaintenanceWindow, MinChange, Rest, Update, UpdateMode
 from trimtab.policy.inspection import Advice, AdviceAlgorithm, Inspection
 from trimtab.policy.record import Record
 from trimtab.policy.settle import (
@@ -42,7 +43,7 @@ from trimtab.policy.signals import (
     Utilization,
     Watermark,
 )
-from trimtab.policy.vertical import Apply, ContainerRule, Gap, Limits, Size, Vertical
+from trimtab.policy.vertical import Apply, ContainerRule, Gap, Limits, Vertical
 
 
 class Policy(Record, frozen=True):
@@ -105,6 +106,7 @@ __all__ = [
     "Rate",
     "RatePolicy",
     "Rates",
+    "RESOURCES",
     "Record",
     "Rest",
     "RoundUp",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import enum
 from itertools import pairwise
 
+from trimtab.policy.axis import Axis, Size, fits
 from trimtab.policy.record import Record, require
-from trimtab.policy.vertical import Size, fits
 
 
 class Stage(Record, frozen=True):
@@ -72,6 +72,9 @@ class Margin(Record, frozen=True):
 class Margins(Record, frozen=True):
     cpu: Margin = Margin()
     memory: Margin = Margin()
+
+    def of(self, axis: Axis) -> Margin:
+        return self.cpu if axis is Axis.CPU else self.memory
 
 
 class Buckets(Record, frozen=True):

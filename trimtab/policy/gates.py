@@ -4,18 +4,8 @@ from __future__ import annotations
 
 import enum
 
+from trimtab.policy.axis import Axis, Direction
 from trimtab.policy.record import Record, require
-
-
-class Axis(enum.StrEnum):
-    REPLICAS = "replicas"
-    CPU = "cpu"
-    MEMORY = "memory"
-
-
-class Direction(enum.StrEnum):
-    UP = "up"
-    DOWN = "down"
 
 
 class UpdateMode(enum.StrEnum):

@@ -10,10 +10,10 @@ from __future__ import annotations
 from math import ceil, floor, inf
 from typing import NamedTuple
 
-from trimtab.core.blend.wishes import RESOURCES, AxisWishes, amount
+from trimtab.core.blend.wishes import AxisWishes
 from trimtab.core.limits import CPU_GRAIN, MEMORY_STEP, resized, rule_for
 from trimtab.core.model import ContainerSize, RuleName, Step
-from trimtab.policy import Axis, ContainerRule, Size, Vertical
+from trimtab.policy import RESOURCES, Axis, ContainerRule, Size, Vertical
 
 GRAIN = {Axis.CPU: 1.0 / CPU_GRAIN, Axis.MEMORY: MEMORY_STEP}
 _NOISE = 1e-6  # of a grain
@@ -39,27 +39,27 @@ class ReplicaNeed(NamedTuple):
     parts: tuple[ContainerNeed, ...] = ()
 
 
-def replica_needs(vertical: Vertical, ask: AxisWishes) -> dict[Axis, ReplicaNeed]:
+def replica_needs(vertical: Vertical, wishes: AxisWishes) -> dict[Axis, ReplicaNeed]:
     """The resources that may move."""
-    found = {axis: container_needs(vertical, ask, axis) for axis in RESOURCES}
+    found = {axis: container_needs(vertical, wishes, axis) for axis in RESOURCES}
     return {axis: _need(vertical, axis, of) for axis, of in found.items() if of}
 
 
-def container_needs(vertical: Vertical, ask: AxisWishes, axis: Axis) -> list[ContainerNeed]:
+def container_needs(vertical: Vertical, wishes: AxisWishes, axis: Axis) -> list[ContainerNeed]:
     """Containers whose resource vertical has an opinion on and may write; a request that is not set is zero."""
     found = []
-    for name, recommended in ask.targets.items():
-        target, size = amount(recommended, axis), ask.sizes.get(name)
+    for name, recommended in wishes.targets.items():
+        target, size = recommended.amount(axis), wishes.sizes.get(name)
         rule = rule_for(vertical, name) if target is not None and size is not None else None
-        if target is None or size is None or rule is None or not (rule.cpu if axis is Axis.CPU else rule.memory):
+        if target is None or size is None or rule is None or not rule.controls(axis):
             continue
-        found.append(ContainerNeed(name, amount(size.requests, axis) or 0.0, target, *_allowed(rule, size, axis)))
+        found.append(ContainerNeed(name, size.requests.amount(axis) or 0.0, target, *_allowed(rule, size, axis)))
     return found
 
 
 def write(
     vertical: Vertical,
-    ask: AxisWishes,
+    wishes: AxisWishes,
     found: dict[Axis, ReplicaNeed],
     replica: dict[Axis, float],
     why: RuleName,
@@ -67,34 +67,34 @@ def write(
 ) -> dict[str, ContainerSize]:
     """The sizes of all containers when one replica gets this much; limits follow by the vertical policy."""
     split = {axis: _divide(found[axis].parts, size, GRAIN[axis]) for axis, size in replica.items()}
-    return written(vertical, ask, split, why, steps)
+    return written(vertical, wishes, split, why, steps)
 
 
 def written(
-    vertical: Vertical, ask: AxisWishes, split: dict[Axis, dict[str, float]], why: RuleName, steps: list[Step]
+    vertical: Vertical, wishes: AxisWishes, split: dict[Axis, dict[str, float]], why: RuleName, steps: list[Step]
 ) -> dict[str, ContainerSize]:
     """The sizes of all containers when each gets these requests; a step wherever that is not what vertical asked."""
     cpu, memory = split.get(Axis.CPU, {}), split.get(Axis.MEMORY, {})
-    sizes = dict(ask.sizes)
-    for name in ask.targets:
+    sizes = dict(wishes.sizes)
+    for name in wishes.targets:
         rule = rule_for(vertical, name)
-        if rule is None or name not in ask.sizes:
+        if rule is None or name not in wishes.sizes:
             continue
         request = Size(cpu_cores=_cpu(cpu.get(name), rule), memory_bytes=memory.get(name))
-        sizes[name] = resized(ask.sizes[name], request, rule, vertical.limits)
-        steps += _differences(name, ask.targets[name], sizes[name].requests, split, why)
+        sizes[name] = resized(wishes.sizes[name], request, rule, vertical.limits)
+        steps += _differences(name, wishes.targets[name], sizes[name].requests, split, why)
     return sizes
 
 
 def _allowed(rule: ContainerRule, size: ContainerSize, axis: Axis) -> tuple[float, float]:
     """The smallest and the largest request; a limit that may not move is a bound too."""
-    most = amount(rule.most, axis)
-    fixed = amount(size.limits, axis) if rule.requests_only else None
-    return amount(rule.least, axis) or 0.0, min(inf if most is None else most, fixed or inf)
+    most = rule.most.amount(axis)
+    fixed = size.limits.amount(axis) if rule.requests_only else None
+    return rule.least.amount(axis) or 0.0, min(inf if most is None else most, fixed or inf)
 
 
 def _need(vertical: Vertical, axis: Axis, of: list[ContainerNeed]) -> ReplicaNeed:
-    least = max(sum(part.least for part in of), amount(vertical.floor, axis) or 0.0)
+    least = max(sum(part.least for part in of), vertical.floor.amount(axis) or 0.0)
     sums = sum(part.present for part in of), sum(part.target for part in of)
     return ReplicaNeed(*sums, least, sum(part.most for part in of), tuple(of))
 
@@ -154,7 +154,7 @@ def _differences(
 ) -> list[Step]:
     found = []
     for axis in (axis for axis, requests in split.items() if name in requests):
-        before, now = amount(target, axis), amount(after, axis)
+        before, now = target.amount(axis), after.amount(axis)
         if before is not None and now is not None and abs(before - now) >= GRAIN[axis]:
             found.append(_step(why, axis, before, now, name))
     return found

@@ -15,7 +15,7 @@ from scipy import fft
 
 from trimtab.core.forecast.accuracy import prediction_error
 from trimtab.core.forecast.cleaning import clean
-from trimtab.core.forecast.dated import Dates, certain, largest_between, outdated, past, too_short, unpredictable
+from trimtab.core.forecast.dated import Dates, certain, known_at, largest_between, outdated, too_short, unpredictable
 from trimtab.core.forecast.estimators import DEFAULT_ESTIMATORS, Estimator, next_period
 from trimtab.core.forecast.periods import autocorrelation, is_peak, noise_ceiling
 from trimtab.core.model import Forecast, Missing
@@ -54,7 +54,7 @@ class Model(NamedTuple):
 def forecast(frame: Frame, horizon_s: float, at: float, options: DspOptions = DEFAULT) -> list[Forecast | Missing]:
     """The largest value predicted for [at, at + horizon_s], as the metric of an EffectiveHPA serves it."""
     check(frame.step_s, options.history_s)
-    recent = past(frame, at).tail(int((options.history_s + HOUR_S) / frame.step_s))
+    recent = known_at(frame, at).tail(int((options.history_s + HOUR_S) / frame.step_s))
     return [_forecast_row(recent.row(row), frame.step_s, horizon_s, at, options) for row in range(len(frame.names))]
 
 
@@ -134,12 +134,12 @@ def find_period(signal: Floats, step_s: float) -> Period | None:
 
 def best_estimator(signal: Floats, period: int, step_s: float, options: DspOptions = DEFAULT) -> Model:
     """Train on all periods but the last, compare with the last; the smallest error wins."""
-    past, actual = signal[:-period], signal[-period:]
+    earlier, actual = signal[:-period], signal[-period:]
     shapes: dict[Estimator, Floats] = {}  # most estimators differ in their margin only
     tried = []
     for one in options.estimators:
         bare = replace(one, margin=0.0)
         if bare not in shapes:
-            shapes[bare] = next_period(bare, past, period, step_s, options.exact)
+            shapes[bare] = next_period(bare, earlier, period, step_s, options.exact)
         tried.append(Model(one, prediction_error(actual, shapes[bare] * (1.0 + one.margin))))
     return min(tried, key=lambda model: model.error)

@@ -131,7 +131,7 @@ def _forecast(model: str, demand: list[float], ratio: float, gate: AccuracyGate,
 
 def losing(ratio: float, gate: AccuracyGate) -> str:
     if not np.isfinite(ratio):
-        return "the load is constant: there is nothing to foresee"
+        return "the load is constant: there is nothing to forecast"
     return f'{ratio:.3f} times the error of "the same as now" on held-out days; at most {gate.acceptable:g} is worth it'
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from trimtab.core.forecast.batches import filled
-from trimtab.core.forecast.dated import Dates, certain, dated, past, too_short, unpredictable
+from trimtab.core.forecast.dated import Dates, certain, dated, known_at, too_short, unpredictable
 from trimtab.core.forecast.held_out import AccuracyGate, losing, quantiles
 from trimtab.core.forecast.holt_start import ComponentType, Known, Start, least_samples, start_state
 from trimtab.core.model import Forecast, Missing, Quantile
@@ -60,7 +60,7 @@ def forecast(
     frame: Frame, horizon_s: float, at: float, options: HoltWintersOptions = DEFAULT
 ) -> list[Forecast | Missing]:
     """The value at `at + horizon_s`, counted in whole steps of the frame; holes are bridged by straight lines."""
-    known = past(frame, at)
+    known = known_at(frame, at)
     season = options.season or max(2, round(DAY_S / frame.step_s))
     needed, length = least_samples(season), known.values.shape[1]
     if length < needed:

@@ -13,7 +13,7 @@ from math import ceil
 
 import numpy as np
 
-from trimtab.core.forecast.dated import Dates, certain, outdated, past, too_short
+from trimtab.core.forecast.dated import Dates, certain, known_at, outdated, too_short
 from trimtab.core.model import Forecast, Missing, Reason
 from trimtab.policy import Record
 from trimtab.series import Floats, Frame
@@ -40,7 +40,7 @@ DEFAULT = LinearOptions()
 
 def forecast(frame: Frame, horizon_s: float, at: float, options: LinearOptions = DEFAULT) -> list[Forecast | Missing]:
     """One line for each row over the observations before `at`, read at `at + horizon_s`."""
-    recent = recent_of(past(frame, at), at, horizon_s, options)
+    recent = recent_of(known_at(frame, at), at, horizon_s, options)
     values = predict(recent.times - at, recent.values, horizon_s, options)
     seen = np.isfinite(recent.values).sum(axis=1)
     dates, needs_s = Dates(at, at + options.valid_s), _needs_s(horizon_s, options)

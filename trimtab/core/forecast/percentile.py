@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trimtab.core.forecast.dated import Dates, certain, past
+from trimtab.core.forecast.dated import Dates, certain, known_at
 from trimtab.core.model import Forecast, Missing, Reason
 from trimtab.core.weighted_percentile import DEFAULT, PercentileOptions, estimate
 from trimtab.series import Frame
@@ -16,7 +16,7 @@ def forecast(
     frame: Frame, horizon_s: float, at: float, options: PercentileOptions = DEFAULT
 ) -> list[Forecast | Missing]:
     """One constant for each row, whatever the horizon."""
-    known_then = past(frame, at)
+    known_then = known_at(frame, at)
     values = estimate(known_then, options).tolist()
     known = (np.isfinite(known_then.values).sum(axis=1) > 0).tolist()
     dates = Dates(at, at + options.valid_s)

@@ -13,7 +13,7 @@ import numpy as np
 
 from trimtab.core.forecast.batches import Batch, batches, binned, unusable
 from trimtab.core.forecast.cycles import SHORTEST_S, Cycle, find_cycles
-from trimtab.core.forecast.dated import Dates, past, spell, unpredictable
+from trimtab.core.forecast.dated import Dates, known_at, spell, unpredictable
 from trimtab.core.forecast.held_out import AccuracyGate, Reach, forecasts, judge, reach_of
 from trimtab.core.model import Forecast, Missing
 from trimtab.policy import Record
@@ -35,7 +35,7 @@ DEFAULT = SpectralOptions()
 
 def forecast(frame: Frame, horizon_s: float, at: float, options: SpectralOptions = DEFAULT) -> list[Forecast | Missing]:
     """The demand from at + horizon_s until it expires, with quantiles; or the reason why nobody can know."""
-    grid = binned(past(frame, at))
+    grid = binned(known_at(frame, at))
     skip = unusable(grid, at, 4 * SHORTEST_S)
     answers: dict[int, Forecast | Missing] = dict(skip)
     reach = reach_of(horizon_s, max(0.0, at - grid.end), options.valid_s, grid.step_s)
@@ -73,7 +73,7 @@ def _forecast_cycle(
 def _aperiodic(batch: Batch, index: int, cycle: Cycle) -> Missing:
     values = batch.values[index]
     if np.ptp(values) == 0:
-        return unpredictable("the load is constant: there is nothing to foresee")
+        return unpredictable("the load is constant: there is nothing to forecast")
     longest = spell(len(values) * batch.step_s / 2)
     return unpredictable(
         f"no period between {spell(SHORTEST_S)} and {longest} stands out of the noise "

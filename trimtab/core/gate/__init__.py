@@ -26,8 +26,8 @@ GATES: dict[type, Callable[[Any, Move, GateContext], Hold | None]] = {
 
 def gate(gates: tuple[Gate, ...], seen: Observation, memory: Memory, plan: Plan, steps: list[Step]) -> Plan:
     """The plan with every move that is held taken back to what is now."""
-    scene = GateContext(seen, memory)
-    holds = {move: held(gates, move, scene) for move in moves(seen, plan)}
+    context = GateContext(seen, memory)
+    holds = {move: held(gates, move, context) for move in moves(seen, plan)}
     if plan.joint:
         holds = together(plan, seen, holds)
     for move, hold in holds.items():
@@ -37,14 +37,14 @@ def gate(gates: tuple[Gate, ...], seen: Observation, memory: Memory, plan: Plan,
     return plan
 
 
-def held(gates: tuple[Gate, ...], move: Move, scene: GateContext) -> Hold | None:
+def held(gates: tuple[Gate, ...], move: Move, context: GateContext) -> Hold | None:
     """The first reason why this move may not happen now."""
-    found = veto.check(move, scene)
+    found = veto.check(move, context)
     for one in gates:
         if found is not None:
             break
         if one.axis is move.axis and one.direction is move.direction:
-            found = GATES[type(one)](one, move, scene)
+            found = GATES[type(one)](one, move, context)
     return found
 
 
@@ -63,11 +63,10 @@ def _taken_back(plan: Plan, seen: Observation, move: Move) -> Plan:
     if move.axis is Axis.REPLICAS:
         return replace(plan, replicas=seen.spec_replicas)
     now = seen.sizes.get(move.container, ContainerSize(requests=plan.sizes[move.container].requests))
-    field = "cpu_cores" if move.axis is Axis.CPU else "memory_bytes"
-    size = plan.sizes[move.container]
+    size, axis = plan.sizes[move.container], move.axis
     kept = ContainerSize(
-        requests=replace(size.requests, **{field: getattr(now.requests, field)}),
-        limits=replace(size.limits, **{field: getattr(now.limits, field)}),
+        requests=size.requests.with_amount(axis, now.requests.amount(axis)),
+        limits=size.limits.with_amount(axis, now.limits.amount(axis)),
     )
     return replace(plan, sizes=plan.sizes | {move.container: kept})
 

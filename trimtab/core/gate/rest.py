@@ -7,8 +7,8 @@ from trimtab.core.model import RuleName
 from trimtab.policy import Rest
 
 
-def check(gate: Rest, move: Move, scene: GateContext) -> Hold | None:
-    last = scene.memory.scaled_at
-    if last is None or scene.lifted(move) or scene.seen.at >= last + gate.window_s:
+def check(gate: Rest, move: Move, context: GateContext) -> Hold | None:
+    last = context.memory.scaled_at
+    if last is None or context.lifted(move) or context.seen.at >= last + gate.window_s:
         return None
     return Hold(RuleName.REST, last + gate.window_s)

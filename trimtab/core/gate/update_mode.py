@@ -8,8 +8,8 @@ from trimtab.core.model import RuleName
 from trimtab.policy import Update, UpdateMode
 
 
-def check(gate: Update, move: Move, scene: GateContext) -> Hold | None:
-    return closed(gate, scene.seen.at)
+def check(gate: Update, move: Move, context: GateContext) -> Hold | None:
+    return closed(gate, context.seen.at)
 
 
 def closed(gate: Update, at: float) -> Hold | None:

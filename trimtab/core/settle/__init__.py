@@ -1,6 +1,6 @@
 """settle: the ordered rules between a wish and a plan; one module a rule, every rule a function of the same shape.
 
-A rule takes its policy record, the wish and the scene, and returns the wish and until when it holds (None: no date).
+A rule takes its policy record, the wish and the context, and returns the wish and until when it holds (None: no date).
 To add one: its record in `policy.Rule`, its module here, a line in RULES, a sentence in `explain`.
 """
 

@@ -9,13 +9,13 @@ from trimtab.core.settle.context import SettleContext, Wish
 from trimtab.policy import MaxFactor, MinFactor
 
 
-def cap(rule: MaxFactor, wish: Wish, scene: SettleContext) -> tuple[Wish, float | None]:
+def cap(rule: MaxFactor, wish: Wish, context: SettleContext) -> tuple[Wish, float | None]:
     capped = capped_factor(wish.ratio, rule.up, rule.down)
-    return (wish if capped == wish.ratio else Wish(scene.current * capped, capped)), None
+    return (wish if capped == wish.ratio else Wish(context.current * capped, capped)), None
 
 
-def worth_it(rule: MinFactor, wish: Wish, scene: SettleContext) -> tuple[Wish, float | None]:
-    kept = Wish(float(scene.current), 1.0)
+def worth_it(rule: MinFactor, wish: Wish, context: SettleContext) -> tuple[Wish, float | None]:
+    kept = Wish(float(context.current), 1.0)
     return (wish if large_enough(wish.ratio, rule.up, rule.down) else kept), None
 
 

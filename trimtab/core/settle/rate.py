@@ -13,13 +13,13 @@ from trimtab.core.settle.context import SettleContext, Wish, wish_of
 from trimtab.policy import Rate, Rates, Select
 
 
-def limit(rule: Rate, wish: Wish, scene: SettleContext) -> tuple[Wish, float | None]:
-    current, memory = scene.current, scene.memory
+def limit(rule: Rate, wish: Wish, context: SettleContext) -> tuple[Wish, float | None]:
+    current, memory = context.current, context.memory
     if wish.replicas > current:
-        most = up_limit(rule.up, current, memory.grown, memory.shrunk, scene.at)
+        most = up_limit(rule.up, current, memory.grown, memory.shrunk, context.at)
         return (wish_of(most, current) if wish.replicas > most else wish), None
     if wish.replicas < current:
-        least = down_limit(rule.down, current, memory.grown, memory.shrunk, scene.at)
+        least = down_limit(rule.down, current, memory.grown, memory.shrunk, context.at)
         return (wish_of(least, current) if wish.replicas < least else wish), None
     return wish, None
 

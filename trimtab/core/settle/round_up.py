@@ -8,5 +8,5 @@ from trimtab.core.settle.context import SettleContext, Wish
 from trimtab.policy import RoundUp
 
 
-def whole(rule: RoundUp, wish: Wish, scene: SettleContext) -> tuple[Wish, float | None]:
+def whole(rule: RoundUp, wish: Wish, context: SettleContext) -> tuple[Wish, float | None]:
     return Wish(float(ceil(wish.replicas - rule.epsilon)), wish.ratio), None

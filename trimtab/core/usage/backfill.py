@@ -1,4 +1,4 @@
-"""The past of many containers at once: whole series into a new book, and a book in the place of another's rows.
+"""Backfill: whole series of many containers at once into new histograms, which then take the place of poorer rows.
 
 Equal to observing every sample in the order of time: a container of a pod has one memory peak for each window that
 starts a whole number of windows after its first sample, and the oldest sample of a row sets the reference of its decay.
@@ -36,24 +36,24 @@ class FlatSamples(NamedTuple):
     values: Floats
 
 
-def observe_cpu(book: UsageHistograms, past: ContainerSeries) -> None:
-    """Series of containers of which the book has seen no CPU yet."""
-    flat = _flat(past)
-    which = book.ensure_sources(past.keys, float(past.times[0]))[flat.place]
-    rows = book.sources["row"][which]
-    _add(book.cpu, rows, flat.values, book.settings.cpu_weight, flat.times)
-    np.fmax.at(book.sources["cpu_at"], which, flat.times)
-    np.fmin.at(book.rows["cpu_first"], rows, flat.times)
-    np.fmax.at(book.rows["cpu_last"], rows, flat.times)
-    np.add.at(book.rows["count"], rows, 1)
+def observe_cpu(histograms: UsageHistograms, series: ContainerSeries) -> None:
+    """Series of containers of which the histograms have seen no CPU yet."""
+    flat = _flat(series)
+    which = histograms.ensure_sources(series.keys, float(series.times[0]))[flat.place]
+    rows = histograms.sources["row"][which]
+    _add(histograms.cpu, rows, flat.values, histograms.settings.cpu_weight, flat.times)
+    np.fmax.at(histograms.sources["cpu_at"], which, flat.times)
+    np.fmin.at(histograms.rows["cpu_first"], rows, flat.times)
+    np.fmax.at(histograms.rows["cpu_last"], rows, flat.times)
+    np.add.at(histograms.rows["count"], rows, 1)
 
 
-def observe_memory(book: UsageHistograms, past: ContainerSeries) -> None:
-    """Series of containers of which the book has seen no memory yet."""
-    flat, window_s = _flat(past), book.settings.memory_window_s
+def observe_memory(histograms: UsageHistograms, series: ContainerSeries) -> None:
+    """Series of containers of which the histograms have seen no memory yet."""
+    flat, window_s = _flat(series), histograms.settings.memory_window_s
     if not len(flat.times):
         return
-    which = book.ensure_sources(past.keys, float(past.times[0]))
+    which = histograms.ensure_sources(series.keys, float(series.times[0]))
     first = np.full(len(which), np.inf)
     np.fmin.at(first, flat.place, flat.times)
     window = ((flat.times - first[flat.place]) // window_s).astype(np.intp)
@@ -62,31 +62,31 @@ def observe_memory(book: UsageHistograms, past: ContainerSeries) -> None:
     place, window = np.nonzero(np.isfinite(highest))
     ends = first[place] + (window + 1) * window_s
     order = np.argsort(ends, kind="stable")
-    rows = book.sources["row"][which]
-    _add(book.memory, rows[place][order], highest[place, window][order], 1.0, ends[order])
-    _leave_windows(book, which, first, highest)
-    np.fmax.at(book.sources["memory_at"], which[flat.place], flat.times)
-    _watch(book, rows[flat.place], flat.times)
+    rows = histograms.sources["row"][which]
+    _add(histograms.memory, rows[place][order], highest[place, window][order], 1.0, ends[order])
+    _leave_windows(histograms, which, first, highest)
+    np.fmax.at(histograms.sources["memory_at"], which[flat.place], flat.times)
+    _watch(histograms, rows[flat.place], flat.times)
 
 
-def adopt(book: UsageHistograms, other: UsageHistograms, since: float) -> set[str]:
-    """Take rows of another book in the place of ours, unless ours were watched longer; whose they are.
+def adopt(histograms: UsageHistograms, other: UsageHistograms, since: float) -> set[str]:
+    """Take rows of other histograms in the place of ours, unless ours were watched longer; whose they are.
 
     `since` is where the other's past begins. OOM kills that we know of stay known.
     """
     adopted: set[tuple[str, str]] = set()
     for theirs, (workload, container) in enumerate(other.keys()):
-        if _watched_s(other, theirs, since) > _watched_s(book, book.row(workload, container), since):
-            _take_row(book, book.ensure_row(workload, container, since), other, theirs)
+        if _watched_s(other, theirs, since) > _watched_s(histograms, histograms.row(workload, container), since):
+            _take_row(histograms, histograms.ensure_row(workload, container, since), other, theirs)
             adopted.add((workload, container))
-    _take_sources(book, other, [key for key in other.source_keys() if (key[0], key[2]) in adopted])
+    _take_sources(histograms, other, [key for key in other.source_keys() if (key[0], key[2]) in adopted])
     return {workload for workload, _ in adopted}
 
 
-def _flat(past: ContainerSeries) -> FlatSamples:
-    good = (np.isfinite(past.values) & (past.values >= 0)).T
+def _flat(series: ContainerSeries) -> FlatSamples:
+    good = (np.isfinite(series.values) & (series.values >= 0)).T
     step, place = np.nonzero(good)
-    return FlatSamples(place, past.times[step], past.values.T[good])
+    return FlatSamples(place, series.times[step], series.values.T[good])
 
 
 def _add(bank: Bank, rows: Indices, values: Floats, weight: float, times: Floats) -> None:
@@ -97,48 +97,48 @@ def _add(bank: Bank, rows: Indices, values: Floats, weight: float, times: Floats
         bank.add(rows[some], values[some], weight, times[some])
 
 
-def _leave_windows(book: UsageHistograms, which: Indices, first: Floats, highest: Floats) -> None:
+def _leave_windows(histograms: UsageHistograms, which: Indices, first: Floats, highest: Floats) -> None:
     """Each source as its last sample leaves it, so that the next one goes on in the same window."""
     for source, start, found in zip(which.tolist(), first.tolist(), highest, strict=True):
         windows = np.flatnonzero(np.isfinite(found))
         if len(windows):
-            one = book.sources[source]
-            one["window_end"] = start + (int(windows[-1]) + 1) * book.settings.memory_window_s
+            one = histograms.sources[source]
+            one["window_end"] = start + (int(windows[-1]) + 1) * histograms.settings.memory_window_s
             one["peak"] = one["high"] = found[windows[-1]]
             one["high_before"] = found[windows[-2]] if len(windows) > 1 else 0.0
 
 
-def _watch(book: UsageHistograms, rows: Indices, times: Floats) -> None:
+def _watch(histograms: UsageHistograms, rows: Indices, times: Floats) -> None:
     """Each row has been watched since the end of its last hole."""
     for row in np.unique(rows).tolist():
         seen = np.unique(times[rows == row])
-        holes = np.flatnonzero(np.diff(seen) > book.settings.fresh_s)
+        holes = np.flatnonzero(np.diff(seen) > histograms.settings.fresh_s)
         since = seen[holes[-1] + 1] if len(holes) else seen[0]
-        book.rows["watched_since"][row] = np.fmax(book.rows["watched_since"][row], since)
-        book.rows["memory_last"][row] = np.fmax(book.rows["memory_last"][row], seen[-1])
+        histograms.rows["watched_since"][row] = np.fmax(histograms.rows["watched_since"][row], since)
+        histograms.rows["memory_last"][row] = np.fmax(histograms.rows["memory_last"][row], seen[-1])
 
 
-def _watched_s(book: UsageHistograms, row: int | None, since: float) -> float:
+def _watched_s(histograms: UsageHistograms, row: int | None, since: float) -> float:
     """How much of the time from `since` on was seen; -1 where there is no sample."""
-    if row is None or np.isnan(book.rows["cpu_last"][row]):
+    if row is None or np.isnan(histograms.rows["cpu_last"][row]):
         return -1.0
-    return float(book.rows["cpu_last"][row] - np.fmax(book.rows["cpu_first"][row], since))
+    return float(histograms.rows["cpu_last"][row] - np.fmax(histograms.rows["cpu_first"][row], since))
 
 
-def _take_row(book: UsageHistograms, ours: int, other: UsageHistograms, theirs: int) -> None:
-    for mine, bank in ((book.cpu, other.cpu), (book.memory, other.memory)):
+def _take_row(histograms: UsageHistograms, ours: int, other: UsageHistograms, theirs: int) -> None:
+    for mine, bank in ((histograms.cpu, other.cpu), (histograms.memory, other.memory)):
         mine.put(ours, bank.weights[theirs], float(bank.totals[theirs]), float(bank.references[theirs]))
-    killed_at = np.fmax(book.rows["oom_at"][ours], other.rows["oom_at"][theirs])
-    book.rows[ours] = other.rows[theirs]
-    book.rows["oom_at"][ours] = killed_at
-    mine_too = np.flatnonzero(book.sources["row"] == ours)
-    book.sources[mine_too] = peaks.blank(np.full(len(mine_too), ours, dtype=np.intp))
+    killed_at = np.fmax(histograms.rows["oom_at"][ours], other.rows["oom_at"][theirs])
+    histograms.rows[ours] = other.rows[theirs]
+    histograms.rows["oom_at"][ours] = killed_at
+    mine_too = np.flatnonzero(histograms.sources["row"] == ours)
+    histograms.sources[mine_too] = peaks.blank(np.full(len(mine_too), ours, dtype=np.intp))
 
 
-def _take_sources(book: UsageHistograms, other: UsageHistograms, keys: Sequence[Key]) -> None:
+def _take_sources(histograms: UsageHistograms, other: UsageHistograms, keys: Sequence[Key]) -> None:
     if not keys:
         return
-    mine, theirs = book.ensure_sources(keys, 0.0), other.ensure_sources(keys, 0.0)
-    rows = book.sources["row"][mine]
-    book.sources[mine] = other.sources[theirs]
-    book.sources["row"][mine] = rows
+    mine, theirs = histograms.ensure_sources(keys, 0.0), other.ensure_sources(keys, 0.0)
+    rows = histograms.sources["row"][mine]
+    histograms.sources[mine] = other.sources[theirs]
+    histograms.sources["row"][mine] = rows

@@ -1,4 +1,4 @@
-"""The book of usage: samples of every container of every pod, kept by container of a workload, all batched.
+"""The histograms of usage: samples of every container of every pod, kept by container of a workload, all batched.
 
 Containers of one name in all pods of a workload share one row of each bank. Samples that are not newer than the last,
 negative or not finite are left out.
