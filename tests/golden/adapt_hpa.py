@@ -10,11 +10,13 @@ import pytest
 from msgspec.structs import replace
 
 from tests.golden.harness import Case, Excuse
-from trimtab.core import explain, propose, remember
+from trimtab.core import explain, remember
 from trimtab.core.bound import bound
 from trimtab.core.bounds_in_force import BoundsInForce
 from trimtab.core.decide import decide
 from trimtab.core.model import Memory, Missing, Observation, Pod, PodSamples, Reason, Step, TotalSample
+from trimtab.core.propose import propose
+from trimtab.core.replica_calculator import average_value, utilization_percent
 from trimtab.core.requests import ContainerRequest, pod_request
 from trimtab.core.settle import RULES, SettleContext, rate, stabilise
 from trimtab.core.settle.context import wish_of
@@ -116,7 +118,7 @@ def _propose(signal: Signal, sample: PodSamples | TotalSample, given: dict[str, 
         samples=(sample,),
     )
     policy = Policy(signals=(signal,), pods=_pod_rules(given))
-    return propose.propose(policy, seen, Memory())[0]
+    return propose(policy, seen)[0]
 
 
 def _check(case: Case, proposal: Any, value_key: str = "", scale: float = 1000) -> None:
@@ -203,16 +205,16 @@ def utilization_ratio(case: Case) -> None:
         assert totals.ready == 0
         return
     assert (totals.usage, totals.request) == (pytest.approx(usage), pytest.approx(request))
-    percent = propose.utilization_percent(totals.usage, totals.request)
+    percent = utilization_percent(totals.usage, totals.request)
     assert percent == expected["utilizationPercent"]
     assert percent / given["targetUtilizationPercent"] == pytest.approx(expected["ratio"], abs=expected["ratioEpsilon"])
-    assert int(propose.average_value(totals.usage, totals.ready) * 1000) == expected["rawAverageMilli"]
+    assert int(average_value(totals.usage, totals.ready) * 1000) == expected["rawAverageMilli"]
 
 
 def usage_ratio(case: Case) -> None:
     given, expected = case["input"], case["expected"]
     values = given["metricsMilli"].values()
-    mean = propose.average_value(sum(values) / 1000, len(values))
+    mean = average_value(sum(values) / 1000, len(values))
     assert round(mean * 1000) == expected["usageMilli"]
     assert mean / (given["targetMilli"] / 1000) == pytest.approx(expected["ratio"], abs=expected["ratioEpsilon"])
 

@@ -113,7 +113,7 @@ def watermark(case: Case) -> None:
 def _propose(policy: Policy, seen: Observation) -> Any:
     from trimtab.core.propose import propose
 
-    return propose(policy, seen, Memory())[0]
+    return propose(policy, seen)[0]
 
 
 def _widened(policy: Policy, bounds: Bounds) -> Policy:

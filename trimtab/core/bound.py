@@ -1,4 +1,4 @@
-"""bound: no stage after this one changes how many replicas are planned, except that a gate may keep the present ones."""
+"""bound: the last stage that chooses a number of replicas; after it a gate can only keep the ones there are."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def decide(policy: Policy, seen: Observation, memory: Memory) -> Decision:
     if verdict is not None:
         return _without_metrics(policy, seen, memory, verdict)
     steps: list[Step] = []
-    proposals = propose(policy, seen, memory) + propose_ahead(policy, seen)
+    proposals = propose(policy, seen) + propose_ahead(policy, seen)
     memory = _note_marks(policy, seen, memory, proposals)
     chosen = combine(policy.combine, _heard(policy, proposals), seen.spec_replicas)
     if isinstance(chosen, Missing):

@@ -9,7 +9,7 @@ from math import isfinite
 
 from msgspec.structs import replace
 
-from trimtab.core.model import Memory, Missing, Observation, PodSamples, Proposal, Reason, TotalSample
+from trimtab.core.model import Missing, Observation, PodSamples, Proposal, Reason, TotalSample
 from trimtab.core.replica_calculator import (
     average_value,
     by_average,
@@ -34,7 +34,7 @@ from trimtab.policy import (
 )
 
 
-def propose(policy: Policy, seen: Observation, memory: Memory) -> list[Proposal]:
+def propose(policy: Policy, seen: Observation) -> list[Proposal]:
     """One proposal for each signal, in order; a signal without a usable sample proposes Missing."""
     return [
         _propose_one(policy, signal, seen, seen.samples[index] if index < len(seen.samples) else _ABSENT)

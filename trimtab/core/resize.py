@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from trimtab.core.limits import CPU_GRAIN, MEMORY_GRAIN, round_down, rule_for, within
 from trimtab.core.model import ContainerSize, Estimate, Memory, Missing, Observation, RuleName, Step
-from trimtab.policy import Axis, ContainerRule, Size, Vertical
+from trimtab.policy import RESOURCES, Axis, ContainerRule, Size, Vertical
 
 
 class ResizeContext(NamedTuple):
@@ -45,10 +45,9 @@ def resize(vertical: Vertical, seen: Observation, memory: Memory, steps: list[St
     floor = floor_share(vertical.floor, len(movable))
     sizes = {}
     for name, rule in movable.items():
-        contexts = _contexts(
-            vertical, usage.containers[name], floor, seen.sizes[name], rule, seen.at, memory.overloaded
-        )
-        size = _size(name, rule, seen.sizes[name], contexts, steps)
+        now, estimate = seen.sizes[name], usage.containers[name]
+        contexts = _contexts(vertical, estimate, floor, now, rule, seen.at, memory.overloaded)
+        size = _size(name, rule, now, contexts, steps)
         if size != Size():
             sizes[name] = size
     return sizes
@@ -73,14 +72,19 @@ def _contexts(
     overloaded: bool,
 ) -> list[ResizeContext]:
     """The controlled resources; a missing request counts as 0."""
-    both = (
-        (Axis.CPU, rule.cpu, now.requests.cpu_cores, floor.cpu_cores),
-        (Axis.MEMORY, rule.memory, now.requests.memory_bytes, floor.memory_bytes),
-    )
     return [
-        ResizeContext(vertical, estimate, axis, rule.whole_cores, current or 0.0, least or 0.0, at, overloaded)
-        for axis, controlled, current, least in both
-        if controlled
+        ResizeContext(
+            vertical,
+            estimate,
+            axis,
+            rule.whole_cores,
+            now.requests.amount(axis) or 0.0,
+            floor.amount(axis) or 0.0,
+            at,
+            overloaded,
+        )
+        for axis in RESOURCES
+        if rule.controls(axis)
     ]
 
 
@@ -110,7 +114,8 @@ def _settle(name: str, context: ResizeContext, wish: float, steps: list[Step]) -
 
 def _bounded(name: str, rule: ContainerRule, amounts: dict[Axis, float], steps: list[Step]) -> Size:
     size = within(Size(cpu_cores=amounts.get(Axis.CPU), memory_bytes=amounts.get(Axis.MEMORY)), rule.least, rule.most)
-    for axis, after in ((Axis.CPU, size.cpu_cores), (Axis.MEMORY, size.memory_bytes)):
+    for axis in RESOURCES:
+        after = size.amount(axis)
         if after is not None and after != amounts[axis]:
             steps.append(Step(rule=RuleName.ALLOWED, axis=axis, before=amounts[axis], after=after, container=name))
     return size

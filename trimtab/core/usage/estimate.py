@@ -35,9 +35,8 @@ LOWER, UPPER = Bend(0.001, -2.0), Bend(1.0, 1.0)
 
 def usages(histograms: UsageHistograms, at: float) -> dict[str, UsageEstimates]:
     """A dated estimate for every workload; it expires with its samples, not with the clock of whoever asks."""
-    last = np.fmax(
-        np.fmax(histograms.rows["cpu_last"], histograms.rows["memory_last"]), histograms.rows["oom_at"]
-    ).tolist()
+    rows = histograms.rows
+    last = np.fmax(np.fmax(rows["cpu_last"], rows["memory_last"]), rows["oom_at"]).tolist()
     found: dict[str, dict[str, Estimate]] = {}
     newest: dict[str, float] = {}
     for (workload, container), one, sampled_at in zip(histograms.keys(), estimates(histograms, at), last, strict=True):

@@ -129,7 +129,7 @@ def _present(seen: Observation, step: Step) -> float:
     if step.axis is Axis.REPLICAS:
         return seen.spec_replicas
     size = seen.sizes[step.container].requests
-    return (size.cpu_cores if step.axis is Axis.CPU else size.memory_bytes) or 0.0
+    return size.amount(step.axis) or 0.0
 
 
 STATUS: dict[str, Callable[[Said], dict[str, Any]]] = {
