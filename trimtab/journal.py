@@ -209,7 +209,7 @@ class Journal:
 
     def _row(self, act: Act) -> tuple[object, ...]:
         seen, plan = act.seen, act.decision.plan
-        four = [msgspec.json.encode(one).decode() for one in (act.policy, seen, act.memory, act.decision)]
+        four = [msgspec.json.encode(record).decode() for record in (act.policy, seen, act.memory, act.decision)]
         return self._id(act.name), seen.at, seen.spec_replicas, plan.replicas, act.outcome, *four
 
     def _id(self, name: ObjectName) -> int:

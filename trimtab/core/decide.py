@@ -73,8 +73,8 @@ def _heard(policy: Policy, proposals: list[Proposal]) -> list[Proposal]:
     """A forecast only adds; only document 003's program, in exact mode, puts its line in the place of the present."""
     if policy.forecast is None or not policy.forecast.exact or policy.forecast.model != "linear":
         return proposals
-    usable = [one for one in proposals if one.forecast and not isinstance(one.replicas, Missing)]
-    return [replace(one, forecast=False) for one in usable] or proposals
+    usable = [proposal for proposal in proposals if proposal.forecast and not isinstance(proposal.replicas, Missing)]
+    return [replace(proposal, forecast=False) for proposal in usable] or proposals
 
 
 def _without_signal(
@@ -134,9 +134,9 @@ def _settle_context(policy: Policy, seen: Observation, memory: Memory, bounds: B
 def _note_marks(policy: Policy, seen: Observation, memory: Memory, proposals: list[Proposal]) -> Memory:
     """Since when a watermark has been crossed; with several signals, any of them."""
     sides = [
-        crossed(signal, one.value)
-        for signal, one in zip(policy.signals, proposals, strict=False)
-        if isinstance(signal, Watermark) and one.value is not None
+        crossed(signal, proposal.value)
+        for signal, proposal in zip(policy.signals, proposals, strict=False)
+        if isinstance(signal, Watermark) and proposal.value is not None
     ]
     if not sides:
         return memory

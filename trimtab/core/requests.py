@@ -27,15 +27,15 @@ class ContainerRequest(Record, frozen=True):
 
 def pod_request(containers: Sequence[ContainerRequest], pod_level: Size | None = None, container: str = "") -> Size:
     """The request of the pod, or of one named container; None where a container that counts has none."""
-    counted = [one for one in containers if counts(one) and container in ("", one.name)]
+    counted = [candidate for candidate in containers if counts(candidate) and container in ("", candidate.name)]
     if container:
         if not counted:
-            names = ", ".join(one.name for one in containers if counts(one)) or "none"
+            names = ", ".join(candidate.name for candidate in containers if counts(candidate)) or "none"
             raise InvalidInput("container", container, f"not found in the pod; it has: {names}")
         return counted[0].request
     total = Size(
-        cpu_cores=_sum([one.request.cpu_cores for one in counted]),
-        memory_bytes=_sum([one.request.memory_bytes for one in counted]),
+        cpu_cores=_sum([candidate.request.cpu_cores for candidate in counted]),
+        memory_bytes=_sum([candidate.request.memory_bytes for candidate in counted]),
     )
     return first_set(pod_level or Size(), total)
 
@@ -46,7 +46,7 @@ def with_requests(pod: Pod, containers: Sequence[ContainerRequest], pod_level: S
     return replace(
         pod,
         requests=total,
-        containers={one.name: one.request for one in containers if counts(one)},
+        containers={candidate.name: candidate.request for candidate in containers if counts(candidate)},
         no_request=_culprit(containers, total),
     )
 
@@ -77,10 +77,10 @@ def counts(container: ContainerRequest) -> bool:
 
 
 def _culprit(containers: Sequence[ContainerRequest], total: Size) -> str:
-    for one in filter(counts, containers):
-        lacks_cpu = total.cpu_cores is None and one.request.cpu_cores is None
-        if lacks_cpu or (total.memory_bytes is None and one.request.memory_bytes is None):
-            return one.name
+    for candidate in filter(counts, containers):
+        lacks_cpu = total.cpu_cores is None and candidate.request.cpu_cores is None
+        if lacks_cpu or (total.memory_bytes is None and candidate.request.memory_bytes is None):
+            return candidate.name
     return ""
 
 

@@ -95,10 +95,10 @@ def group(pods: tuple[Pod, ...], samples: PodSamples, metric: Metric, rules: Pod
     ignored: list[str] = []
     ready = 0
     for pod in pods:
-        one = tally((pod,), samples, metric, rules, at, needs_request=False)
-        assert isinstance(one, Tally)
-        names = unready if one.unready else missing if one.missing else ignored
-        if one.ready:
+        alone = tally((pod,), samples, metric, rules, at, needs_request=False)
+        assert isinstance(alone, Tally)
+        names = unready if alone.unready else missing if alone.missing else ignored
+        if alone.ready:
             ready += 1
         else:
             names.append(pod.name)

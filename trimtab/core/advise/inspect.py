@@ -66,8 +66,8 @@ def _measured(workload: MeasuredWorkload) -> list[Objection]:
     running, missing = len(workload.pods), len(workload.unmeasured)
     if not missing:
         return []
-    seen, one = running - missing, workload.unmeasured[0]
-    return [Objection(reason=Against.PARTIAL_HISTORY, value=seen, limit=running, detail=one)]
+    seen, unmeasured = running - missing, workload.unmeasured[0]
+    return [Objection(reason=Against.PARTIAL_HISTORY, value=seen, limit=running, detail=unmeasured)]
 
 
 def low_usage(peak_cores: float, limit: float) -> Objection | None:

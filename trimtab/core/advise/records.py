@@ -64,7 +64,7 @@ class Objections(Record, frozen=True):
 
     @property
     def text(self) -> str:
-        return "; ".join(one.text for one in self.reasons)
+        return "; ".join(objection.text for objection in self.reasons)
 
 
 @dataclass(frozen=True, eq=False)

@@ -48,8 +48,8 @@ def rung_at(rungs: list[Rung], replicas: int) -> Rung:
     return next((rung for rung in reversed(rungs) if rung.replicas <= replicas), rungs[0])
 
 
-def margin(one: Margin, of: float) -> float:
-    return max(one.percent / 100.0 * of, one.value)
+def margin(margin_rule: Margin, of: float) -> float:
+    return max(margin_rule.percent / 100.0 * of, margin_rule.value)
 
 
 def _divide(bucket: Bucket, axis: Axis, overlap: Margin, below: Rung | None, least: float) -> list[Rung]:

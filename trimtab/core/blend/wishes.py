@@ -27,7 +27,7 @@ class AxisWishes(NamedTuple):
 
 def speaks_for(signals: tuple[Signal, ...]) -> frozenset[Axis]:
     """A signal on a pod's CPU says nothing about memory; one on requests or a queue speaks for the whole replica."""
-    names = {one.metric.name if one.metric.kind in _OF_PODS else "" for one in signals}
+    names = {signal.metric.name if signal.metric.kind in _OF_PODS else "" for signal in signals}
     return frozenset(axis for axis in RESOURCES if axis.value in names or names - {"cpu", "memory"})
 
 

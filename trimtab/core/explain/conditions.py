@@ -57,9 +57,9 @@ def _got_scale() -> DecisionCondition:
 
 def _failure(policy: Policy, decision: Decision) -> str:
     """HPA's reason for the first signal that failed."""
-    for signal, one in zip(policy.signals, decision.proposals, strict=False):
-        if isinstance(one.replicas, Missing):
-            unknown = one.replicas.reason is Reason.UNSUPPORTED
+    for signal, proposal in zip(policy.signals, decision.proposals, strict=False):
+        if isinstance(proposal.replicas, Missing):
+            unknown = proposal.replicas.reason is Reason.UNSUPPORTED
             return "InvalidMetricSourceType" if unknown else _FAILED_GET[signal.metric.kind]
     return "FailedComputeMetricsReplicas"
 
@@ -112,7 +112,9 @@ def action(decision: Decision) -> str:
 def error(decision: Decision) -> str:
     """The `error` label of HPA's own controller metrics: whose fault a missing signal is."""
     reasons = [
-        one.replicas.reason for one in decision.proposals if isinstance(one.replicas, Missing) and not one.forecast
+        proposal.replicas.reason
+        for proposal in decision.proposals
+        if isinstance(proposal.replicas, Missing) and not proposal.forecast
     ]
     if not reasons:
         return "none"

@@ -92,11 +92,11 @@ def sentence(policy: Policy, seen: Observation, memory: Memory, decision: Decisi
 
 def _loudest(decision: Decision) -> str:
     """The proposal that asked for most; failures only when nothing else spoke."""
-    good = [one for one in decision.proposals if not isinstance(one.replicas, Missing)]
+    good = [proposal for proposal in decision.proposals if not isinstance(proposal.replicas, Missing)]
     if good:
         top = max(good, key=_replicas)
         return f"{top.source} wants {_count(_replicas(top))}"
-    failed = [one for one in decision.proposals if isinstance(one.replicas, Missing)]
+    failed = [proposal for proposal in decision.proposals if isinstance(proposal.replicas, Missing)]
     return f"{failed[0].source}: {missing_text(failed[0].replicas)}" if failed else ""
 
 
@@ -136,7 +136,7 @@ def clock(at: float) -> str:
 
 def table(decision: Decision) -> tuple[ExplanationRow, ...]:
     """Every proposal, then every rule that changed something, in the order in which it happened."""
-    proposals = tuple(_proposal_row(one) for one in decision.proposals)
+    proposals = tuple(_proposal_row(proposal) for proposal in decision.proposals)
     steps = tuple(
         ExplanationRow(
             what=f"{step.container} {step.axis}".strip(),
@@ -149,15 +149,15 @@ def table(decision: Decision) -> tuple[ExplanationRow, ...]:
     return proposals + steps
 
 
-def _proposal_row(one: Proposal) -> ExplanationRow:
-    if isinstance(one.replicas, Missing):
-        return ExplanationRow(what=one.source, before="", after="", why=missing_text(one.replicas))
-    value = "" if one.value is None else format_number(one.value)
-    target = "" if one.target is None else format_number(one.target)
+def _proposal_row(proposal: Proposal) -> ExplanationRow:
+    if isinstance(proposal.replicas, Missing):
+        return ExplanationRow(what=proposal.source, before="", after="", why=missing_text(proposal.replicas))
+    value = "" if proposal.value is None else format_number(proposal.value)
+    target = "" if proposal.target is None else format_number(proposal.target)
     return ExplanationRow(
-        what=one.source,
+        what=proposal.source,
         before=f"{value}/{target}",
-        after=_count(one.replicas),
+        after=_count(proposal.replicas),
         why="value/target asks for this",
     )
 

@@ -137,9 +137,9 @@ def best_estimator(signal: Floats, period: int, step_s: float, options: DspOptio
     earlier, actual = signal[:-period], signal[-period:]
     shapes: dict[Estimator, Floats] = {}  # most estimators differ in their margin only
     tried = []
-    for one in options.estimators:
-        bare = replace(one, margin=0.0)
+    for estimator in options.estimators:
+        bare = replace(estimator, margin=0.0)
         if bare not in shapes:
             shapes[bare] = next_period(bare, earlier, period, step_s, options.exact)
-        tried.append(Model(one, prediction_error(actual, shapes[bare] * (1.0 + one.margin))))
+        tried.append(Model(estimator, prediction_error(actual, shapes[bare] * (1.0 + estimator.margin))))
     return min(tried, key=lambda model: model.error)

@@ -50,7 +50,7 @@ def forecast(frame: Frame, horizon_s: float, at: float, options: LinearOptions =
             return _silent(count, at)
         return too_short(span_s, needs_s) if span_s < needs_s else certain("linear", dates, value, options.per_pod)
 
-    return [say(*one) for one in zip(values.tolist(), seen.tolist(), _spans_s(recent), strict=True)]
+    return [say(*row) for row in zip(values.tolist(), seen.tolist(), _spans_s(recent), strict=True)]
 
 
 def _silent(count: int, at: float) -> Missing:

@@ -65,8 +65,8 @@ def _forecast_cycle(
     weak = season < options.weakest_season * np.abs(batch.values).mean(axis=1)
     period = spell(lag * batch.step_s)
     return [
-        unpredictable(f"repeats every {period}, but too weakly to matter") if faint else one
-        for one, faint in zip(found, weak.tolist(), strict=True)
+        unpredictable(f"repeats every {period}, but too weakly to matter") if faint else forecast_of_row
+        for forecast_of_row, faint in zip(found, weak.tolist(), strict=True)
     ]
 
 

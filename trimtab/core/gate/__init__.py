@@ -40,22 +40,22 @@ def gate(gates: tuple[Gate, ...], seen: Observation, memory: Memory, plan: Plan,
 def held(gates: tuple[Gate, ...], move: Move, context: GateContext) -> Hold | None:
     """The first reason why this move may not happen now."""
     found = veto.check(move, context)
-    for one in gates:
+    for gate_rule in gates:
         if found is not None:
             break
-        if one.axis is move.axis and one.direction is move.direction:
-            found = GATES[type(one)](one, move, context)
+        if gate_rule.axis is move.axis and gate_rule.direction is move.direction:
+            found = GATES[type(gate_rule)](gate_rule, move, context)
     return found
 
 
 def may_grow(gates: tuple[Gate, ...], at: float) -> bool:
     """Whether the update modes let replicas grow at all now."""
     return not any(
-        isinstance(one, Update)
-        and one.axis is Axis.REPLICAS
-        and one.direction is Direction.UP
-        and update_mode.closed(one, at)
-        for one in gates
+        isinstance(gate_rule, Update)
+        and gate_rule.axis is Axis.REPLICAS
+        and gate_rule.direction is Direction.UP
+        and update_mode.closed(gate_rule, at)
+        for gate_rule in gates
     )
 
 

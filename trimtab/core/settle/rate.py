@@ -28,7 +28,9 @@ def up_limit(rates: Rates, current: int, grown: tuple[Event, ...], shrunk: tuple
     """The most replicas the policies allow now; never below the current ones."""
     if rates.select is Select.DISABLED:
         return current
-    ends = [end_up(one.percent, one.value, _start(current, grown, shrunk, at - one.period_s)) for one in rates.policies]
+    ends = [
+        end_up(rate.percent, rate.value, _start(current, grown, shrunk, at - rate.period_s)) for rate in rates.policies
+    ]
     return max(current, min(ends) if rates.select is Select.MIN else max(ends))
 
 
@@ -37,7 +39,8 @@ def down_limit(rates: Rates, current: int, grown: tuple[Event, ...], shrunk: tup
     if rates.select is Select.DISABLED:
         return current
     ends = [
-        end_down(one.percent, one.value, _start(current, grown, shrunk, at - one.period_s)) for one in rates.policies
+        end_down(rate.percent, rate.value, _start(current, grown, shrunk, at - rate.period_s))
+        for rate in rates.policies
     ]
     return min(current, max(ends) if rates.select is Select.MIN else min(ends))
 
@@ -59,7 +62,7 @@ def end_down(percent: bool, value: int, start: int) -> int:
 
 
 def longest_period(rates: Rates) -> float:
-    return max((one.period_s for one in rates.policies), default=0.0)
+    return max((rate.period_s for rate in rates.policies), default=0.0)
 
 
 def remember(events: tuple[Event, ...], at: float, change: int, period_s: float) -> tuple[Event, ...]:

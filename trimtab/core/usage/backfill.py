@@ -102,10 +102,10 @@ def _leave_windows(histograms: UsageHistograms, which: Indices, first: Floats, h
     for source, start, found in zip(which.tolist(), first.tolist(), highest, strict=True):
         windows = np.flatnonzero(np.isfinite(found))
         if len(windows):
-            one = histograms.sources[source]
-            one["window_end"] = start + (int(windows[-1]) + 1) * histograms.settings.memory_window_s
-            one["peak"] = one["high"] = found[windows[-1]]
-            one["high_before"] = found[windows[-2]] if len(windows) > 1 else 0.0
+            state = histograms.sources[source]
+            state["window_end"] = start + (int(windows[-1]) + 1) * histograms.settings.memory_window_s
+            state["peak"] = state["high"] = found[windows[-1]]
+            state["high_before"] = found[windows[-2]] if len(windows) > 1 else 0.0
 
 
 def _watch(histograms: UsageHistograms, rows: Indices, times: Floats) -> None:

@@ -39,8 +39,10 @@ def usages(histograms: UsageHistograms, at: float) -> dict[str, UsageEstimates]:
     last = np.fmax(np.fmax(rows["cpu_last"], rows["memory_last"]), rows["oom_at"]).tolist()
     found: dict[str, dict[str, Estimate]] = {}
     newest: dict[str, float] = {}
-    for (workload, container), one, sampled_at in zip(histograms.keys(), estimates(histograms, at), last, strict=True):
-        found.setdefault(workload, {})[container] = one
+    for (workload, container), estimate, sampled_at in zip(
+        histograms.keys(), estimates(histograms, at), last, strict=True
+    ):
+        found.setdefault(workload, {})[container] = estimate
         newest[workload] = max(newest.get(workload, 0.0), _known(sampled_at) or 0.0)
     return {
         name: UsageEstimates(made_at=at, expires_at=newest[name] + histograms.settings.fresh_s, containers=containers)
@@ -57,7 +59,7 @@ def estimates(histograms: UsageHistograms, at: float) -> list[Estimate]:
     observed_s = (rows["cpu_last"] - rows["cpu_first"]).tolist()
     peaks, ooms = histograms.memory_peaks(at).tolist(), rows["oom_at"].tolist()
     facts = zip(cpu.T.tolist(), memory.T.tolist(), observed_s, peaks, ooms, strict=True)
-    return [_estimate(*one, window_s=settings.memory_window_s) for one in facts]
+    return [_estimate(*estimate, window_s=settings.memory_window_s) for estimate in facts]
 
 
 def amounts(bank: Bank, probabilities: tuple[float, float, float], grain: int, margin: float, trust: Floats) -> Floats:

@@ -78,9 +78,9 @@ class UsageHistograms:
         """Samples of any number of containers, in any order."""
         if not samples:
             return
-        keys = [one[:3] for one in samples]
-        which = self.ensure_sources(keys, min(one.at for one in samples))
-        numbers = np.array([one[3:] for one in samples])
+        keys = [sample[:3] for sample in samples]
+        which = self.ensure_sources(keys, min(sample.at for sample in samples))
+        numbers = np.array([sample[3:] for sample in samples])
         for turn in _turns(which, numbers[:, 0]):
             times, cores, sizes = numbers[turn].T
             self._observe_cpu(SourceSamples(which[turn], cores, times))
