@@ -92,15 +92,6 @@ def test_a_hundred_half_lives_forget() -> None:
     assert bank.references[0] > bank.references[1]
 
 
-def test_merging_brings_the_older_to_the_younger() -> None:
-    bank = Bank(TENS, 2, DAY)
-    bank.add([0], 5.0, 1.0, NOW)
-    bank.add([1], 15.0, 1.0, NOW + 150 * DAY)
-    bank.add([0], 5.0, 1.0, NOW + 90 * DAY)
-    bank.merge(0, 1)
-    assert bank.weights[0, 1] / bank.weights[0, 0] == pytest.approx(2.0**60)
-
-
 SAMPLES = st.lists(
     st.tuples(st.integers(0, 2), st.floats(0, 120), st.floats(0.1, 10), st.floats(0, 300)),
     min_size=1,

@@ -24,7 +24,7 @@ from trimtab.core.forecast.estimators import DEFAULT_ESTIMATORS, Estimator, Fft,
 from trimtab.core.forecast.periods import autocorrelation
 from trimtab.core.usage.bank import Bank
 from trimtab.core.usage.bucket_edges import exponential, linear
-from trimtab.core.usage.histogram_checkpoint import load_row, save_row
+from trimtab.core.usage.histogram_checkpoint import read_row, save_row
 from trimtab.core.weighted_percentile import PercentileOptions, estimate, rank_percentile, weighted_percentiles
 from trimtab.errors import InvalidInput, TrimtabError
 from trimtab.kinds import cron
@@ -207,7 +207,7 @@ def checkpoint_saved(case: Case) -> None:
 
 def checkpoint_loaded(case: Case) -> None:
     given, bank = case["input"], _bank({}, 1, 10)
-    load_row(bank, 0, {"bucketWeights": given["weights"], "totalWeight": given["total"]})
+    bank.put(0, *read_row(bank, {"bucketWeights": given["weights"], "totalWeight": given["total"]}))
     assert list(bank.weights[0, :2]) == [case["expected"]["bucket0"], case["expected"]["bucket1"]]
 
 
@@ -271,7 +271,7 @@ def on_input0(case: Case) -> None:
     _check_shape(next_period(estimator, trained, size, 60, exact=True), case["expected"], actual)
     if isinstance(estimator, Fft):
         amplitudes = np.abs(np.fft.fft(trained)) / len(trained)
-        assert amplitude_floor(estimator, amplitudes) == case["expected"]["min_amplitude"]
+        assert amplitude_floor(estimator, amplitudes[1 : len(trained) // 2]) == case["expected"]["min_amplitude"]
 
 
 def default_estimator(case: Case) -> None:

@@ -25,15 +25,6 @@ class Tally(NamedTuple):
     strangers: int  # samples of pods nobody knows
 
 
-class Groups(NamedTuple):
-    """The same classes by name, for explanations."""
-
-    ready: int
-    unready: tuple[str, ...]
-    missing: tuple[str, ...]
-    ignored: tuple[str, ...]
-
-
 def tally(
     pods: tuple[Pod, ...],
     samples: PodSamples,
@@ -86,23 +77,6 @@ def counts_for_cpu(pod: Pod, samples: PodSamples, rules: PodRules, at: float) ->
         sampled = samples.times.get(pod.name, samples.at)
         return pod.ready and sampled >= since + samples.windows_s.get(pod.name, samples.window_s)
     return pod.ready or pod.started_at + rules.readiness_delay_s <= since
-
-
-def group(pods: tuple[Pod, ...], samples: PodSamples, metric: Metric, rules: PodRules, at: float) -> Groups:
-    """Who is in which class, by asking tally about one pod at a time, so that the two can never disagree."""
-    unready: list[str] = []
-    missing: list[str] = []
-    ignored: list[str] = []
-    ready = 0
-    for pod in pods:
-        alone = tally((pod,), samples, metric, rules, at, needs_request=False)
-        assert isinstance(alone, Tally)
-        names = unready if alone.unready else missing if alone.missing else ignored
-        if alone.ready:
-            ready += 1
-        else:
-            names.append(pod.name)
-    return Groups(ready, tuple(unready), tuple(missing), tuple(ignored))
 
 
 def running_and_ready(pods: tuple[Pod, ...]) -> int:

@@ -99,23 +99,3 @@ def _limit_reason(step: Step, policy: Policy) -> str:
     if step.after < step.before:
         return "TooManyReplicas" if step.after >= policy.bounds.max_replicas else "ScaleUpLimit"
     return "TooFewReplicas" if step.after <= policy.bounds.min_replicas else "ScaleDownLimit"
-
-
-def action(decision: Decision) -> str:
-    """The `action` label of HPA's own controller metrics."""
-    change = decision.change
-    if change is None or change.replicas is None or change.replicas == change.was:
-        return "none"
-    return "scale_up" if change.replicas > change.was else "scale_down"
-
-
-def error(decision: Decision) -> str:
-    """The `error` label of HPA's own controller metrics: whose fault a missing signal is."""
-    reasons = [
-        proposal.replicas.reason
-        for proposal in decision.proposals
-        if isinstance(proposal.replicas, Missing) and not proposal.forecast
-    ]
-    if not reasons:
-        return "none"
-    return "spec" if Reason.UNSUPPORTED in reasons else "internal"

@@ -47,13 +47,6 @@ class Bank:
             touched = amounts_left[where]
             amounts_left[where] = np.where(touched < self.epsilon, 0.0, touched)
 
-    def merge(self, into: int, row: int) -> None:
-        """Add one row to another; the older reference is brought to the younger one first."""
-        pair = np.array([into, row])
-        self._rescale(pair, np.full(2, self.references[pair].max()))
-        self.weights[into] += self.weights[row]
-        self.totals[into] += self.totals[row]
-
     def empty(self) -> NDArray[np.bool_]:
         """Rows in which no bucket reaches epsilon."""
         heaviest: Floats = self.weights.max(axis=1)

@@ -58,8 +58,8 @@ def load(
     facts["count"] = _amount(status, "totalSamplesCount", path)
     if status.get("memoryPeakBytes") is not None:
         facts |= {"carried_peak": _amount(status, "memoryPeakBytes", path), "carried_at": made_at}
-    cpu = _read(histograms.cpu, status.get("cpuHistogram"), f"{path}.cpuHistogram")
-    memory = _read(histograms.memory, status.get("memoryHistogram"), f"{path}.memoryHistogram")
+    cpu = read_row(histograms.cpu, status.get("cpuHistogram"), f"{path}.cpuHistogram")
+    memory = read_row(histograms.memory, status.get("memoryHistogram"), f"{path}.memoryHistogram")
     row = histograms.ensure_row(workload, container, made_at)
     histograms.cpu.put(row, *cpu)
     histograms.memory.put(row, *memory)
@@ -79,12 +79,7 @@ def save_row(bank: Bank, row: int) -> dict[str, Any]:
     return saved | ({"referenceTimestamp": _rfc3339(bank.references[row])} if bank.references[row] else {})
 
 
-def load_row(bank: Bank, row: int, saved: Any, path: str = "histogram") -> None:
-    """The same histogram back, to the precision of the weights."""
-    bank.put(row, *_read(bank, saved, path))
-
-
-def _read(bank: Bank, saved: Any, path: str) -> tuple[Floats, float, float]:
+def read_row(bank: Bank, saved: Any, path: str = "histogram") -> tuple[Floats, float, float]:
     """Weights, total and reference of a saved histogram."""
     if not isinstance(saved, Mapping):
         raise InvalidInput(path, saved, "a histogram is an object with bucketWeights and totalWeight")
