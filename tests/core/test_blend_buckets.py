@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from tests.core.asks import FREE, VERTICAL_ONLY, G, ask, bucket, container, size
+from tests.core.wishes import FREE, VERTICAL_ONLY, G, ask, bucket, container, size
 from trimtab.core.blend import blend
 from trimtab.core.blend.ladder import ladder, replicas_for
 from trimtab.core.blend.replica import proportional

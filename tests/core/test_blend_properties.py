@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.core.asks import G
+from tests.core.wishes import G
 from trimtab.core.blend import AxisWishes, blend
 from trimtab.core.blend.buckets import total as bucket_total
 from trimtab.core.blend.capacity import total as capacity_total

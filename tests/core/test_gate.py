@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from tests.core.asks import size
+from tests.core.wishes import size
 from trimtab.core.gate import gate, may_grow
 from trimtab.core.gate.maintenance_window import contains, next_begin
 from trimtab.core.gate.min_change import threshold

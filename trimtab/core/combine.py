@@ -19,24 +19,19 @@ def combine(how: Combine, proposals: list[Proposal], current: int) -> Proposal |
         return failed[0] if failed else _NOTHING
     chosen = _chosen(how, good)
     for proposal in proposals:
-        if proposal.forecast and not isinstance(proposal.replicas, Missing) and proposal.replicas > _number(chosen):
+        if proposal.forecast and not isinstance(proposal.replicas, Missing) and proposal.replicas > chosen.number():
             chosen = proposal
-    if failed and _number(chosen) < current:
+    if failed and chosen.number() < current:
         return failed[0]
     return chosen
 
 
-def _number(proposal: Proposal) -> float:
-    assert not isinstance(proposal.replicas, Missing)
-    return proposal.replicas
-
-
 def _chosen(how: Combine, good: list[Proposal]) -> Proposal:
     if how is Combine.MAXIMUM:
-        return max(good, key=_number)
+        return max(good, key=Proposal.number)
     if how is Combine.MINIMUM:
-        return min(good, key=_number)
-    replicas = combined([_number(proposal) for proposal in good], how)
+        return min(good, key=Proposal.number)
+    replicas = combined([proposal.number() for proposal in good], how)
     return Proposal(source=str(how), replicas=replicas)
 
 

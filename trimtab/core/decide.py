@@ -30,7 +30,7 @@ from trimtab.core.model import (
 from trimtab.core.propose import propose
 from trimtab.core.propose_ahead import propose_ahead
 from trimtab.core.resize import resize
-from trimtab.core.settle import RULES, SettleContext, Wish, stabilise
+from trimtab.core.settle import SettleContext, Wish, settle, stabilise
 from trimtab.core.settle.context import wish_of
 from trimtab.core.tally import serves
 from trimtab.core.watermark import crossed
@@ -46,30 +46,25 @@ def decide(policy: Policy, seen: Observation, memory: Memory) -> Decision:
     steps: list[Step] = []
     proposals = propose(policy, seen) + propose_ahead(policy, seen)
     memory = _note_marks(policy, seen, memory, proposals)
-    chosen = combine(policy.combine, _heard(policy, proposals), seen.spec_replicas)
+    chosen = combine(policy.combine, _candidates(policy, proposals), seen.spec_replicas)
     if isinstance(chosen, Missing):
         wanted, wish, memory = _without_signal(policy, seen, memory, chosen, steps)
     else:
-        wanted, wish, memory = _settle(policy, seen, memory, chosen, bounds, steps)
+        wanted, wish, memory = _with_signal(policy, seen, memory, chosen, bounds, steps)
     plan = _plan(policy, seen, memory, chosen, wanted, bounds, steps)
+    if policy.gates or seen.vetoes:
+        plan = gate(policy.gates, seen, memory, plan, steps)
     change = _change(policy, seen, plan, insists=policy.replays_noop and wish.ratio != 1.0)
     return Decision(plan=plan, change=change, proposals=tuple(proposals), steps=tuple(steps), memory=memory)
 
 
 def _without_metrics(policy: Policy, seen: Observation, memory: Memory, verdict: AdmitVerdict) -> Decision:
-    step = Step(
-        rule=verdict.rule,
-        axis=Axis.REPLICAS,
-        before=seen.spec_replicas,
-        after=verdict.replicas,
-        until=verdict.until,
-    )
-    steps = [step]
+    steps = [_replicas_step(verdict.rule, seen.spec_replicas, verdict.replicas, verdict.until)]
     plan = gate((), seen, memory, Plan(replicas=verdict.replicas, sizes=seen.sizes), steps)
     return Decision(plan=plan, change=_change(policy, seen, plan), steps=tuple(steps), memory=memory)
 
 
-def _heard(policy: Policy, proposals: list[Proposal]) -> list[Proposal]:
+def _candidates(policy: Policy, proposals: list[Proposal]) -> list[Proposal]:
     """A forecast only adds; only document 003's program, in exact mode, puts its line in the place of the present."""
     if policy.forecast is None or not policy.forecast.exact or policy.forecast.model != "linear":
         return proposals
@@ -95,33 +90,28 @@ def _without_signal(
     return wanted, wish_of(wanted, current), memory
 
 
-def _settle(
+def _with_signal(
     policy: Policy, seen: Observation, memory: Memory, chosen: Proposal, bounds: BoundsInForce, steps: list[Step]
 ) -> tuple[int, Wish, Memory]:
-    """Fold the wish through the ordered rules; remember the raw wish for the next time."""
-    assert not isinstance(chosen.replicas, Missing)
-    wish = _first_wish(policy, chosen, seen.spec_replicas)
-    raw = ceil(wish.replicas - 1e-9)
-    context = _settle_context(policy, seen, memory, bounds)
-    for rule in policy.settle:
-        name, apply = RULES[type(rule)]
-        settled, until = apply(rule, wish, context)
-        if settled.replicas != wish.replicas:
-            steps.append(_replicas_step(name, wish.replicas, settled.replicas, until))
-        wish = settled
+    """The wish after the ordered rules; the raw one is remembered for the next time."""
+    raw = _first_wish(policy, chosen, seen.spec_replicas)
+    wish = settle(policy.settle, raw, _settle_context(policy, seen, memory, bounds), steps)
     memory = replace(memory, failing_since=None)
     window_s = stabilise.window(policy.settle)
     if window_s is not None:
-        memory = replace(memory, wanted=stabilise.remember(memory.wanted, seen.at, raw, window_s))
-    return ceil(wish.replicas - 1e-9), wish, memory
+        memory = replace(memory, wanted=stabilise.remember(memory.wanted, seen.at, _whole(raw), window_s))
+    return _whole(wish), wish, memory
 
 
 def _first_wish(policy: Policy, chosen: Proposal, current: int) -> Wish:
     """Document 002's factor is kept as it was divided: its edges are inclusive to the last bit."""
-    assert not isinstance(chosen.replicas, Missing)
     if isinstance(policy.signals[0], Factor) and not chosen.forecast and chosen.value is not None and chosen.target:
-        return Wish(chosen.replicas, chosen.value / chosen.target)
-    return wish_of(chosen.replicas, current)
+        return Wish(chosen.number(), chosen.value / chosen.target)
+    return wish_of(chosen.number(), current)
+
+
+def _whole(wish: Wish) -> int:
+    return ceil(wish.replicas - 1e-9)
 
 
 def _settle_context(policy: Policy, seen: Observation, memory: Memory, bounds: BoundsInForce) -> SettleContext:
@@ -154,37 +144,30 @@ def _plan(
     bounds: BoundsInForce,
     steps: list[Step],
 ) -> Plan:
-    """Both axes in one plan; without a vertical policy it is the replicas alone."""
+    """resize, blend, bound: both axes in one plan; without a vertical policy it is the replicas alone."""
     if policy.vertical is None:
-        plan = Plan(replicas=bound(wanted, bounds, steps), sizes=seen.sizes)
-    else:
-        wishes = AxisWishes(
-            current=seen.spec_replicas,
-            wanted=wanted,
-            sizes=seen.sizes,
-            targets=resize(policy.vertical, seen, memory, steps),
-            min_replicas=bounds.least,
-            max_replicas=bounds.most,
-            overloaded=memory.overloaded,
-            speaks_for=speaks_for(policy.signals),
-            stuck=_stuck(policy, seen, chosen, bounds),
-            blind=isinstance(chosen, Missing) and bool(policy.signals),
-        )
-        plan = blend(policy.blend, policy.vertical, wishes, steps)
-        plan = replace(plan, replicas=bound(plan.replicas, bounds, steps))
-    return gate(policy.gates, seen, memory, plan, steps) if policy.gates or seen.vetoes else plan
+        return Plan(replicas=bound(wanted, bounds, steps), sizes=seen.sizes)
+    wishes = AxisWishes(
+        current=seen.spec_replicas,
+        wanted=wanted,
+        sizes=seen.sizes,
+        targets=resize(policy.vertical, seen, memory, steps),
+        min_replicas=bounds.least,
+        max_replicas=bounds.most,
+        overloaded=memory.overloaded,
+        speaks_for=speaks_for(policy.signals),
+        stuck=_stuck(policy, seen, chosen, bounds),
+        blind=isinstance(chosen, Missing) and bool(policy.signals),
+    )
+    plan = blend(policy.blend, policy.vertical, wishes, steps)
+    return replace(plan, replicas=bound(plan.replicas, bounds, steps))
 
 
 def _stuck(policy: Policy, seen: Observation, chosen: Proposal | Missing, bounds: BoundsInForce) -> bool:
     """Replicas cannot grow: there is no signal, the update mode forbids it, or more than maxReplicas are wanted."""
     if not policy.signals or not may_grow(policy.gates, seen.at):
         return True
-    return not isinstance(chosen, Missing) and _number(chosen) > bounds.most
-
-
-def _number(proposal: Proposal) -> float:
-    assert not isinstance(proposal.replicas, Missing)
-    return proposal.replicas
+    return not isinstance(chosen, Missing) and chosen.number() > bounds.most
 
 
 def _change(policy: Policy, seen: Observation, plan: Plan, insists: bool = False) -> Change | None:

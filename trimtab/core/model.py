@@ -185,6 +185,11 @@ class Proposal(Record, frozen=True):
     target: float | None = None
     forecast: bool = False
 
+    def number(self) -> float:
+        """The replicas of a proposal that is known to have some."""
+        assert not isinstance(self.replicas, Missing)
+        return self.replicas
+
 
 class RuleName(enum.StrEnum):
     """Everything that can change a wish; one sentence each in `explain`."""

@@ -9,7 +9,7 @@ from math import inf, isfinite
 from typing import NamedTuple
 
 from trimtab.core.model import FAILED, PENDING, RUNNING, Missing, Pod, PodSamples, Reason
-from trimtab.policy import Axis, Metric, MetricKind, PodRules
+from trimtab.policy import Metric, MetricKind, PodRules
 
 
 class Tally(NamedTuple):
@@ -35,15 +35,16 @@ def tally(
     fixed_request: float | None = None,
 ) -> Tally | Missing:
     """Sum what counts. `metric` tells which request belongs to a pod and whether readiness matters (CPU)."""
-    axis = metric.axis
-    cpu = axis is Axis.CPU and metric.kind in (MetricKind.RESOURCE, MetricKind.CONTAINER)
+    cpu = metric.name == "cpu" and metric.kind in (MetricKind.RESOURCE, MetricKind.CONTAINER)
     values, container = samples.values, metric.container
     ready = unready = missing = known = 0
     usage = request_sum = unready_request = missing_request = 0.0
     for pod in pods:
-        request = 0.0
-        if needs_request:
-            found = fixed_request or _request(pod, container, axis)
+        request = fixed_request or 0.0
+        if needs_request and not request:
+            size = pod.containers.get(container) if container else pod.requests
+            # Not size.amount(axis): a call per pod would show in every decision.
+            found = None if size is None else size.cpu_cores if cpu else size.memory_bytes
             if found is None:
                 return Missing(reason=Reason.NO_REQUEST, detail=_culprit(pod, container))
             request = found
@@ -93,16 +94,6 @@ def serves(pod: Pod, rules: PodRules, at: float) -> bool:
     since = pod.ready_since if pod.ready_since is not None else pod.started_at
     grace_s = rules.pending_grace_s
     return pod.phase == PENDING and grace_s is not None and since is not None and at - since < grace_s
-
-
-def _request(pod: Pod, container: str, axis: Axis) -> float | None:
-    if container:
-        size = pod.containers.get(container)
-        if size is None:
-            return None
-    else:
-        size = pod.requests
-    return size.amount(axis)
 
 
 def _culprit(pod: Pod, container: str) -> str:

@@ -56,7 +56,7 @@ class ForecastChoice(Record, frozen=True):
     horizon_s: float | None = None  # None: the measured start-up time
     quantile: float = 0.5
     exact: bool = False
-    options: dict[str, Any] = {}  # of the model, by the names of its `Options`
+    options: dict[str, Any] = {}  # of the model, by the names of its own options
 
     def __post_init__(self) -> None:
         require(0 < self.quantile < 1, "quantile", self.quantile, "give a probability between 0 and 1")

@@ -19,7 +19,7 @@ class AdviceAlgorithm(enum.StrEnum):
 
 
 class Inspection(Record, frozen=True):
-    """Document 000's configuration, one field a key, with its defaults; then the keys of its later versions."""
+    """Document 000's configuration, one field per key, with its defaults; then the keys of its later versions."""
 
     advice: Advice = Advice.HPA
     algorithm: AdviceAlgorithm = AdviceAlgorithm.EXACT

@@ -94,15 +94,10 @@ def _loudest(decision: Decision) -> str:
     """The proposal that asked for most; failures only when nothing else spoke."""
     good = [proposal for proposal in decision.proposals if not isinstance(proposal.replicas, Missing)]
     if good:
-        top = max(good, key=_replicas)
-        return f"{top.source} wants {_count(_replicas(top))}"
+        top = max(good, key=Proposal.number)
+        return f"{top.source} wants {_count(top.number())}"
     failed = [proposal for proposal in decision.proposals if isinstance(proposal.replicas, Missing)]
     return f"{failed[0].source}: {missing_text(failed[0].replicas)}" if failed else ""
-
-
-def _replicas(proposal: Proposal) -> float:
-    assert not isinstance(proposal.replicas, Missing)
-    return proposal.replicas
 
 
 def _resizes(seen: Observation, decision: Decision) -> str:

@@ -1,6 +1,6 @@
-"""Forecasters: one module a model, batched over a Frame, giving dated forecasts or the reason for having none.
+"""Forecasters: one module per model, batched over a Frame, giving dated forecasts or the reason for having none.
 
-To add one: its module with `Options` and `forecast(frame, horizon_s, at, options)`, a line in FORECASTERS, a test that
+To add one: its module with options and `forecast(frame, horizon_s, at, options)`, a line in FORECASTERS, a test that
 flat, noisy, trending and gappy series get the right answer, a line in the documentation.
 """
 

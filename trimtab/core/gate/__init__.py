@@ -1,4 +1,4 @@
-"""gate: may it happen now? One module a gate; the first that holds a move is the reason.
+"""gate: may it happen now? One module per gate; the first that holds a move is the reason.
 
 Vetoes come first, then the gates in the order of the policy. To add one: its record in `policy.Gate`, its module here,
 a line in GATES, a sentence in `explain`.
@@ -12,7 +12,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from trimtab.core.gate import min_change, rest, update_mode, veto
-from trimtab.core.gate.joint_plan import together
+from trimtab.core.gate.joint_plan import hold_jointly
 from trimtab.core.gate.move import GateContext, Hold, Move, moves
 from trimtab.core.model import ContainerSize, Memory, Observation, Plan, Step
 from trimtab.policy import Axis, Direction, Gate, MinChange, Rest, Update
@@ -29,7 +29,7 @@ def gate(gates: tuple[Gate, ...], seen: Observation, memory: Memory, plan: Plan,
     context = GateContext(seen, memory)
     holds = {move: held(gates, move, context) for move in moves(seen, plan)}
     if plan.joint:
-        holds = together(plan, seen, holds)
+        holds = hold_jointly(plan, seen, holds)
     for move, hold in holds.items():
         if hold is not None:
             steps.append(_step(move, hold))

@@ -1,4 +1,4 @@
-"""together: what happens to the rest of a joint plan when a part of it is held.
+"""joint plan: what happens to the rest of a joint plan when a part of it is held.
 
 More, smaller replicas or fewer, larger ones are a trade. When the half that adds is held, the half that gives up is
 held too, or the workload would get less than both now and planned. When the half that gives up is held, the half that
@@ -16,7 +16,7 @@ _PATIENCE = (RuleName.MIN_CHANGE, RuleName.REST)
 _NOISE = 1.0 + 1e-9
 
 
-def together(plan: Plan, seen: Observation, holds: dict[Move, Hold | None]) -> dict[Move, Hold | None]:
+def hold_jointly(plan: Plan, seen: Observation, holds: dict[Move, Hold | None]) -> dict[Move, Hold | None]:
     holds = _go_along(holds)
     out = next((move for move in holds if move.axis is Axis.REPLICAS), None)
     if out is None:

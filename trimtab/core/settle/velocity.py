@@ -1,4 +1,4 @@
-"""Watermarks' velocity: at most a percentage of the current replicas a step, at least one pod; 0 % disables."""
+"""Watermarks' velocity: at most a percentage of the current replicas per step, at least one pod; 0 % disables."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What the histograms say containers need: percentile, margin, then bounds that widen where there is little history.
 
 upper = p95 * (1 + 1 / confidence), lower = p50 * (1 + 0.001 / confidence) ** -2, target = p90, all after the margin;
-confidence = min(days of history, samples / one a minute). Amounts are truncated to whole millicores or bytes (VPA).
+confidence = min(days of history, samples / one per minute). Amounts are truncated to whole millicores or bytes (VPA).
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def amounts(bank: Bank, probabilities: tuple[float, float, float], grain: int, m
 
 
 def confidence(first: ArrayLike, last: ArrayLike, count: ArrayLike, interval_s: float) -> Floats:
-    """Intervals of history, but no more than the samples fill at one a minute; 0 without any."""
+    """Intervals of history, but no more than the samples fill at one per minute; 0 without any."""
     span = (np.asarray(last, dtype=float) - np.asarray(first, dtype=float)) / interval_s
     trust: Floats = np.nan_to_num(np.minimum(span, np.asarray(count) / (interval_s / 60.0)))
     return trust

@@ -21,5 +21,5 @@ class HistogramSettings(Record, frozen=True):
     cpu_percentiles: tuple[float, float, float] = (0.5, 0.9, 0.95)
     memory_percentiles: tuple[float, float, float] = (0.5, 0.9, 0.95)
     margin: float = 0.15
-    confidence_s: float = DAY_S  # this much history, at a sample a minute, is a confidence of 1
+    confidence_s: float = DAY_S  # this much history, at a sample per minute, is a confidence of 1
     fresh_s: float = 3600.0  # an estimate expires this long after the last sample; a longer hole restarts a watch
