@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.golden.harness import Case, Excuse
-from trimtab.core.advise import Recommendation, Workload, advise
+from trimtab.core.advise import MeasuredWorkload, WorkloadAdvice, advise
 from trimtab.core.advise.formulas import (
     after_oom,
     available,
@@ -28,7 +28,17 @@ from trimtab.core.requests import ContainerRequest, pod_request
 from trimtab.errors import InvalidInput
 from trimtab.kinds.config_keys import DEFAULT_LADDER, known_keys, match_level, resolve, settings_of
 from trimtab.kinds.selector import Selector
-from trimtab.policy import Advice, Algorithm, ForecastChoice, Inspection, Metric, MetricKind, Policy, Size, TotalAverage
+from trimtab.policy import (
+    Advice,
+    AdviceAlgorithm,
+    ForecastChoice,
+    Inspection,
+    Metric,
+    MetricKind,
+    Policy,
+    Size,
+    TotalAverage,
+)
 from trimtab.policy import Utilization as UtilizationSignal
 from trimtab.quantity import GIB, format_cpu, format_memory, parse_duration, parse_quantity
 
@@ -101,8 +111,8 @@ def target(case: Case) -> None:
 def nginx(case: Case) -> None:
     """The sample of document 000, through the program's numbers."""
     given, expected = case["input"], case["expected"]
-    rules = Inspection(algorithm=Algorithm.CRANE, **settings_of(given["config"], Advice.HPA))
-    idle = Workload(
+    rules = Inspection(algorithm=AdviceAlgorithm.CRANE, **settings_of(given["config"], Advice.HPA))
+    idle = MeasuredWorkload(
         kind="Deployment",
         namespace="default",
         name="nginx-deployment",
@@ -114,7 +124,7 @@ def nginx(case: Case) -> None:
         cpu_cores=np.full(7 * 1440, 0.001),
     )
     found = advise(rules, idle, NOW)
-    assert isinstance(found, Recommendation)
+    assert isinstance(found, WorkloadAdvice)
     assert (found.min_replicas, found.max_replicas) == (expected["minReplicas"], expected["maxReplicas"])
     assert found.target_percent == expected["averageUtilization"]
     assert found.predictable == (expected["prediction"] is not None)
@@ -127,7 +137,7 @@ def _available() -> Pod:
 def replicas_inspector(case: Case) -> None:
     given = case["input"]
     rules = Inspection(workload_min_replicas=given["workload_min_replicas"], deployment_min_replicas=0)
-    one = Workload(
+    one = MeasuredWorkload(
         kind="Deployment",
         namespace="",
         name="",

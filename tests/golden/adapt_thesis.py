@@ -48,13 +48,13 @@ def predict(case: Case) -> None:
     given = case["input"]
     times = np.array([-10.0, 0.0])
     values = given["intercept"] + given["slope"] * (given["now"] + times)
-    predicted = linear.predict(times, values[None, :], given["podInitSeconds"], linear.Options(both_ways=True))
+    predicted = linear.predict(times, values[None, :], given["podInitSeconds"], linear.LinearOptions(both_ways=True))
     assert predicted[0] == pytest.approx(case["expected"]["predicted"])
 
 
 def record_observation(case: Case) -> None:
     given = case["input"]
-    options = linear.Options(
+    options = linear.LinearOptions(
         multiplier=given["multiplier"], cap_s=given["capSeconds"], spacing_s=given["minSpacingSeconds"]
     )
     history = tuple((-float(age), 50.0) for age in given["previousAgesSeconds"])
@@ -78,7 +78,7 @@ def predictive_replicas(case: Case) -> None:
         assert linear.fit_lines(times, values)[0][0] == pytest.approx(wanted["slopePerSecond"], abs=1e-8)
     assert _replicas(given, None, False) == wanted["replicasReactive"]
     for exact, key in ((True, "replicasCode"), (False, "replicasSeedRule")):
-        predicted = linear.predict(times, values, given["podInitSeconds"], linear.Options(exact=exact))[0]
+        predicted = linear.predict(times, values, given["podInitSeconds"], linear.LinearOptions(exact=exact))[0]
         if exact and wanted["predicted"] is not None:
             assert predicted == pytest.approx(wanted["predicted"], abs=1e-6)
         assert np.isfinite(predicted) == (wanted["predicted"] is not None)
@@ -104,7 +104,7 @@ def _replicas(given: Case, predicted: float | None, exact: bool) -> int:
     forecasts: tuple[Forecast | Missing, ...] = ()
     if predicted is not None and np.isfinite(predicted):
         frame = Frame(("cpu",), at - 30.0, 30.0, np.array([[predicted, predicted]]))
-        forecasts = tuple(linear.forecast(frame, 10.0, at, linear.Options(per_pod=True)))
+        forecasts = tuple(linear.forecast(frame, 10.0, at, linear.LinearOptions(per_pod=True)))
     seen = Observation(
         at=at, spec_replicas=count, status_replicas=count, pods=pods, samples=(usage,), forecasts=forecasts
     )

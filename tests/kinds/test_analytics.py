@@ -10,7 +10,7 @@ from trimtab.errors import InvalidObject
 from trimtab.kinds import Analytics, Recommendation, read
 from trimtab.kinds.config_keys import match_level, resolve
 from trimtab.kinds.ignored import warnings
-from trimtab.policy import Advice, Algorithm, Inspection
+from trimtab.policy import Advice, AdviceAlgorithm, Inspection
 from trimtab.quantity import GIB
 
 
@@ -42,7 +42,7 @@ def inspection(manifest: dict[str, Any]) -> Inspection:
 def test_the_defaults_are_the_document_s_table() -> None:
     assert inspection(analytics()) == Inspection(
         advice=Advice.HPA,
-        algorithm=Algorithm.EXACT,
+        algorithm=AdviceAlgorithm.EXACT,
         deployment_min_replicas=1,
         statefulset_min_replicas=1,
         workload_min_replicas=1,

@@ -21,6 +21,7 @@ from trimtab.policy import (
     Direction,
     Gap,
     Limits,
+    MaintenanceWindow,
     Margin,
     Margins,
     MinChange,
@@ -32,7 +33,6 @@ from trimtab.policy import (
     UpdateMode,
     Utilization,
     Weights,
-    Window,
 )
 
 TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
@@ -113,7 +113,7 @@ def test_gates_stand_in_the_order_in_which_the_program_blames_them() -> None:
             weightBasedScalingIntervals=[{"vpaWeight": 50}],
         )
     )
-    window = Window(begin_s=21 * 3600, end_s=22 * 3600)
+    window = MaintenanceWindow(begin_s=21 * 3600, end_s=22 * 3600)
     up, down = Direction.UP, Direction.DOWN
     assert policy.gates[:2] == (
         Update(axis=Axis.REPLICAS, direction=up, mode=UpdateMode.WINDOW, window=window),

@@ -10,13 +10,13 @@ from aiohttp import web
 
 from tests.live.build import AT
 from tests.wire.fake import Fake
-from trimtab.core.usage import Settings, usages
+from trimtab.core.usage import HistogramSettings, usages
 from trimtab.live.look.world import Target
 from trimtab.live.measure.rebuild import TRY_AGAIN_S, Found, Rebuild
 from trimtab.wire.access import Access
 from trimtab.wire.resources import DEPLOYMENTS
 
-QUICK = Settings(memory_window_s=900.0)  # a past of two hours
+QUICK = HistogramSettings(memory_window_s=900.0)  # a past of two hours
 WEB = Target(DEPLOYMENTS, "shop", "web", "uid-web", "7", 1, 1)
 POD = {"namespace": "shop", "pod": "web-abc-1", "container": "app"}
 OWNED = {"namespace": "shop", "pod": "web-abc-1", "owner_kind": "ReplicaSet", "owner_name": "web-abc"}
@@ -110,5 +110,5 @@ def test_what_could_not_be_read_is_tried_again_after_a_while() -> None:
 
 
 def test_a_page_is_one_question() -> None:
-    days = Rebuild(Access("http://127.0.0.1:1"), None, Settings(), every_s=60.0)  # type: ignore[arg-type]
+    days = Rebuild(Access("http://127.0.0.1:1"), None, HistogramSettings(), every_s=60.0)  # type: ignore[arg-type]
     assert days.history_s == 8 * 86400 and 60 < days.step_s < 63

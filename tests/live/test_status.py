@@ -19,7 +19,7 @@ from trimtab.core.model import (
     Quantile,
     Reason,
     TotalSample,
-    Usage,
+    UsageEstimates,
 )
 from trimtab.live.look.kept import Kept, Wrote
 from trimtab.live.look.subject import Subject
@@ -36,7 +36,7 @@ EHPAS = Resource(
 )
 SMALL = {"app": ContainerSize(requests=Size(cpu_cores=0.1, memory_bytes=2.0**28))}
 LARGE = {"app": ContainerSize(requests=Size(cpu_cores=0.5, memory_bytes=2.0**28))}
-NEEDS = Usage(
+NEEDS = UsageEstimates(
     made_at=AT,
     expires_at=AT + 60,
     containers={"app": Estimate(target=LARGE["app"].requests, observed_s=1e6, memory_peak_bytes=2.0**27)},

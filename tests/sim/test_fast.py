@@ -28,8 +28,8 @@ from trimtab.policy import (
     Rates,
     RoundUp,
     Rule,
+    ScheduledBounds,
     Select,
-    Span,
     Stabilise,
     StabiliseMax,
     Tolerance,
@@ -171,7 +171,7 @@ def test_a_seasonal_forecast_agrees_too() -> None:
 
 
 two_windows = (Stabilise(), StabiliseMax())
-span = Span(name="night", start=0, end=9, max_replicas=3)
+span = ScheduledBounds(name="night", start=0, end=9, max_replicas=3)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from trimtab.advisor.manifests import recommended_value, reference
 from trimtab.advisor.report import against, evidence_of
 from trimtab.advisor.run import Outcome
 from trimtab.advisor.targets import Target
-from trimtab.core.advise import Recommendation
+from trimtab.core.advise import WorkloadAdvice
 from trimtab.core.explain.advice import because
 from trimtab.live.tell.status import rfc3339
 from trimtab.policy import Advice, Inspection
@@ -86,7 +86,7 @@ def same_target(ref: Mapping[str, Any], target: Target, namespace: str) -> bool:
 def status_of(rules: Inspection, outcome: Outcome, before: Plain, at: float) -> Plain:
     """What changes in a Recommendation's status; a run that gave nothing keeps the last value and says why."""
     result = outcome.result
-    if isinstance(result, Recommendation):
+    if isinstance(result, WorkloadAdvice):
         ready = condition("Ready", True, "RecommendationReady", "Recommendation is ready")
         return {
             "conditions": conditions([ready], before, at),

@@ -14,7 +14,7 @@ import numpy as np
 
 from trimtab.advisor.targets import Target
 from trimtab.advisor.workloads import Past, Window, assemble, fetch_past, pod_share
-from trimtab.core.advise import Findings, Recommendation, advise
+from trimtab.core.advise import Objections, WorkloadAdvice, advise
 from trimtab.errors import MetricsUnavailable, TrimtabError
 from trimtab.history.source import Source
 from trimtab.policy import Inspection
@@ -44,7 +44,7 @@ class Outcome(NamedTuple):
     """What came of one target, with its hourly usage for charts."""
 
     target: Target
-    result: Recommendation | Findings | Failed
+    result: WorkloadAdvice | Objections | Failed
     start: float = 0.0
     usage: tuple[float, ...] = ()  # NaN where there was no sample
 
@@ -102,7 +102,7 @@ def analyse(rules: Inspection, chunk: Sequence[Target], past: Past | TrimtabErro
 def _advise(rules: Inspection, target: Target, past: Past, at: float) -> Outcome:
     usage = hourly(past.cpu.get(target.row, np.empty(0)), past.step_s)
     try:
-        result: Recommendation | Findings | Failed = advise(rules, assemble(target, past, rules, at), at)
+        result: WorkloadAdvice | Objections | Failed = advise(rules, assemble(target, past, rules, at), at)
     except TrimtabError as error:
         result = Failed(error, str(error))
     except Exception as error:  # the one place: a workload that breaks us must not cost the others

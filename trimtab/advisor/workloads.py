@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from trimtab.advisor.targets import Target
-from trimtab.core.advise import Workload
+from trimtab.core.advise import MeasuredWorkload
 from trimtab.core.model import RUNNING
 from trimtab.history.source import Level, Metric, Selection, Source
 from trimtab.policy import Advice, Inspection
@@ -103,11 +103,11 @@ def _pods(frames: Iterable[Frame]) -> dict[str, dict[tuple[str, str], Floats]]:
     return found
 
 
-def assemble(target: Target, past: Past, rules: Inspection, at: float) -> Workload:
+def assemble(target: Target, past: Past, rules: Inspection, at: float) -> MeasuredWorkload:
     """One workload as the core knows it."""
     cpu = past.cpu.get(target.row, np.empty(0))
     single = past.pod_cpu.get(target.row, {})
-    return Workload(
+    return MeasuredWorkload(
         kind=target.kind,
         namespace=target.namespace,
         name=target.name,

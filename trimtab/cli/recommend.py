@@ -17,7 +17,7 @@ from trimtab.cli.output import dump, output_option, to_yaml
 from trimtab.cli.recommend_ask import MOST_REPLICAS, Ask, Gathered, gather
 from trimtab.cli.recommend_table import explained, table
 from trimtab.cli.screen import screen
-from trimtab.core.advise import Recommendation
+from trimtab.core.advise import WorkloadAdvice
 from trimtab.errors import InvalidInput, InvalidObject
 from trimtab.kinds.config_keys import TIMEZONE, config_problems, settings_of
 from trimtab.policy import Advice, Inspection
@@ -178,7 +178,7 @@ def _manifests(ranked: list[Ranked], rules: Inspection, shape: Shape) -> list[Ma
     return [
         manifest(shape, rules.advice, one.outcome.target, one.outcome.result)
         for one in ranked
-        if isinstance(one.outcome.result, Recommendation) and one.severity is not Severity.FAILED
+        if isinstance(one.outcome.result, WorkloadAdvice) and one.severity is not Severity.FAILED
     ]
 
 

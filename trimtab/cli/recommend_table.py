@@ -12,7 +12,7 @@ from rich.text import Text
 from trimtab.advisor.run import Failed
 from trimtab.advisor.worth import Ranked, Severity
 from trimtab.cli.plot import Line, plot
-from trimtab.core.advise import Findings, Recommendation
+from trimtab.core.advise import Objections, WorkloadAdvice
 from trimtab.core.explain.advice import because
 from trimtab.live.look.facts import amounts
 from trimtab.policy import Advice, Inspection
@@ -54,7 +54,7 @@ def _columns(advice: Advice) -> tuple[str, ...]:
 def _cells(one: Ranked, rules: Inspection, priced: bool) -> list[str]:
     target, result = one.outcome.target, one.outcome.result
     start = [target.namespace, target.kind, target.name, str(target.replicas)]
-    if not isinstance(result, Recommendation):
+    if not isinstance(result, WorkloadAdvice):
         gap = len(_columns(rules.advice)) + 1 + priced + (rules.advice is Advice.RESOURCE)
         return [*start, *["-"] * gap, ", ".join(_reasons(result))]
     saved = [f"{one.saved_cores:+.2f}"]
@@ -63,14 +63,14 @@ def _cells(one: Ranked, rules: Inspection, priced: bool) -> list[str]:
     return [*start, *_advised(rules.advice, result), *saved, *([f"{one.saved_a_month:+.2f}"] * priced), _why(one)]
 
 
-def _reasons(result: Findings | Failed) -> list[str]:
+def _reasons(result: Objections | Failed) -> list[str]:
     """Their names; the sentences come with --explain."""
     if isinstance(result, Failed):
         return [result.reason]
     return list(dict.fromkeys(str(one.reason) for one in result.reasons))
 
 
-def _advised(advice: Advice, found: Recommendation) -> list[str]:
+def _advised(advice: Advice, found: WorkloadAdvice) -> list[str]:
     if advice is Advice.HPA:
         return [str(found.min_replicas), str(found.max_replicas), f"{found.target_percent}%"]
     if advice is Advice.REPLICAS:
@@ -80,7 +80,7 @@ def _advised(advice: Advice, found: Recommendation) -> list[str]:
 
 def _why(one: Ranked) -> str:
     found = one.outcome.result
-    assert isinstance(found, Recommendation)
+    assert isinstance(found, WorkloadAdvice)
     words = {Severity.RISK: "NeedsMore", Severity.SAVING: "RunsTooMuch"}
     said = words.get(one.severity, "Fits")
     return f"{said}, Predictable" if found.predictable else said
@@ -92,9 +92,9 @@ def explained(one: Ranked, rules: Inspection, width: int) -> RenderableType:
     parts: list[RenderableType] = [Text(f"\n{target.kind} {target.namespace}/{target.name}", style="bold")]
     if any(map(isfinite, one.outcome.usage)):
         parts.append(_plot(one, width))
-    if isinstance(result, Recommendation):
+    if isinstance(result, WorkloadAdvice):
         parts += [Text(f"  · {said}") for said in because(rules, result)]
-    elif isinstance(result, Findings):
+    elif isinstance(result, Objections):
         parts += [Text(f"  ✗ {finding.text} [{finding.reason}]") for finding in result.reasons]
     elif isinstance(result, Failed):
         parts.append(Text(f"  ✗ {result.text} [{result.reason}]"))
@@ -108,9 +108,9 @@ def _plot(one: Ranked, width: int) -> Text:
     hours = np.arange(len(usage))
     lines = [Line("cores used", np.interp(hours, hours[known], usage[known]), "blue")]
     found = one.outcome.result
-    if isinstance(found, Recommendation) and found.evidence.forecast:
+    if isinstance(found, WorkloadAdvice) and found.evidence.forecast:
         lines.append(Line("forecast of the coming days", np.array(found.evidence.forecast), "yellow"))
-    if isinstance(found, Recommendation) and found.min_replicas and found.target_percent:
+    if isinstance(found, WorkloadAdvice) and found.min_replicas and found.target_percent:
         each = (found.evidence.pod_request_cores or 0.0) * found.target_percent / 100
         lines.append(Line("minReplicas at target", np.full(len(usage), found.min_replicas * each), "green"))
     days = f"{len(usage) / 24:.0f} days"

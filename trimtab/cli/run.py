@@ -8,7 +8,7 @@ import logging
 import click
 
 from trimtab.cli.options import Finite
-from trimtab.core.usage.settings import Settings as UsageSettings
+from trimtab.core.usage.settings import HistogramSettings as UsageSettings
 from trimtab.errors import InvalidInput
 from trimtab.live.look.subject import Prudence
 from trimtab.live.operator import Operator, Settings

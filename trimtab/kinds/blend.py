@@ -9,7 +9,7 @@ from pydantic import Field
 from trimtab.kinds.amounts import Count, Fraction, Quantity, amount
 from trimtab.kinds.part import Part, Rule
 from trimtab.kinds.vertical import Amounts, at_most_cel, size_of
-from trimtab.policy import Blend, Bucket, Buckets, Capacity, Margin, Margins, Size, Sizing, Stage, Weights
+from trimtab.policy import Blend, Bucket, Buckets, BucketSizing, Capacity, Margin, Margins, Size, Stage, Weights
 
 
 class Interval(Part):
@@ -176,7 +176,7 @@ class BucketsSpec(Part):
         margin = Margin(percent=float(self.overlap_percent))
         return Buckets(
             buckets=tuple(one.bucket() for one in self.buckets),
-            sizing=Sizing(self.sizing),
+            sizing=BucketSizing(self.sizing),
             overlap=Margins(cpu=margin, memory=margin),
             base=self.base.margins() if self.base else Margins(),
         )

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from trimtab.errors import InvalidInput
 from trimtab.kinds.problems import nearest
-from trimtab.policy import Advice, Algorithm, Inspection
+from trimtab.policy import Advice, AdviceAlgorithm, Inspection
 from trimtab.quantity import GIB, parse_duration
 
 ALGORITHM, TIMEZONE = "trimtab.dev/algorithm", "trimtab.dev/timezone"
@@ -63,10 +63,10 @@ def _flag(text: str) -> bool:
     return text == "true"
 
 
-def _algorithm(text: str) -> Algorithm:
-    if text not in tuple(Algorithm):
+def _algorithm(text: str) -> AdviceAlgorithm:
+    if text not in tuple(AdviceAlgorithm):
         raise ValueError('write "exact" (document 000 as written) or "crane" (its program\'s numbers)')
-    return Algorithm(text)
+    return AdviceAlgorithm(text)
 
 
 def _zone(text: str) -> str:

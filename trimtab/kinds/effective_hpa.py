@@ -21,7 +21,7 @@ from trimtab.kinds.metric import MetricSpec
 from trimtab.kinds.part import Part, Rule
 from trimtab.kinds.prediction import Prediction
 from trimtab.kinds.schedule import schedule_problems, spans_of
-from trimtab.policy import Mode, Policy, Span
+from trimtab.policy import Mode, Policy, ScheduledBounds
 
 
 class CronSpec(Part):
@@ -37,7 +37,7 @@ class CronSpec(Part):
     def problems(self) -> Iterator[InvalidInput]:
         yield from schedule_problems(self.start, self.end, self.timezone)
 
-    def spans(self, at: float) -> list[Span]:
+    def spans(self, at: float) -> list[ScheduledBounds]:
         return spans_of(self.name, self.start, self.end, self.timezone, at, least=self.target_replicas)
 
 

@@ -13,7 +13,7 @@ from pydantic import Field
 from trimtab.errors import InvalidInput
 from trimtab.kinds.amounts import Duration, Quantity, amount
 from trimtab.kinds.part import Part
-from trimtab.policy import Axis, Direction, Gate, MinChange, Rest, Update, UpdateMode, Window
+from trimtab.policy import Axis, Direction, Gate, MaintenanceWindow, MinChange, Rest, Update, UpdateMode
 from trimtab.quantity import parse_duration
 
 CLOCK = r"^([01][0-9]|2[0-3])[0-5][0-9][0-5][0-9][+-]([01][0-9]|2[0-3])[0-5][0-9]$"
@@ -61,8 +61,8 @@ class WindowSpec(Part):
 
     rules: ClassVar = ()
 
-    def window(self) -> Window:
-        return Window(begin_s=clock_s(self.begin), end_s=clock_s(self.end))
+    def window(self) -> MaintenanceWindow:
+        return MaintenanceWindow(begin_s=clock_s(self.begin), end_s=clock_s(self.end))
 
 
 class Side(NamedTuple):
@@ -90,7 +90,7 @@ def seconds(text: str | None) -> float:
     return 0.0 if text is None else parse_duration(text)
 
 
-def gates(replicas: tuple[Side, Side], sizes: tuple[Side, Side], window: Window | None) -> tuple[Gate, ...]:
+def gates(replicas: tuple[Side, Side], sizes: tuple[Side, Side], window: MaintenanceWindow | None) -> tuple[Gate, ...]:
     """The gates of both axes; each pair is (up, down)."""
     found: list[Gate] = []
     for direction, side in zip(Direction, replicas, strict=True):
@@ -106,7 +106,9 @@ def gates(replicas: tuple[Side, Side], sizes: tuple[Side, Side], window: Window 
     return tuple(found)
 
 
-def _modes(axis: Axis, direction: Direction, side: Side, mode: UpdateMode, window: Window | None) -> list[Gate]:
+def _modes(
+    axis: Axis, direction: Direction, side: Side, mode: UpdateMode, window: MaintenanceWindow | None
+) -> list[Gate]:
     if side.mode is not mode:
         return []
     open_in = window if mode is UpdateMode.WINDOW else None

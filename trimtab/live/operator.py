@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from aiohttp import web
 
 from trimtab.advisor.controller import Advisor
-from trimtab.core.usage.settings import Settings as UsageSettings
+from trimtab.core.usage.settings import HistogramSettings as UsageSettings
 from trimtab.errors import TrimtabError
-from trimtab.journal import Journal, Keep
+from trimtab.journal import Journal, Retention
 from trimtab.live.act.breaker import Breaker
 from trimtab.live.act.pen import Pen
 from trimtab.live.look.subject import Compiler, Prudence
@@ -40,7 +40,7 @@ from trimtab.wire.prometheus import Prometheus
 log = logging.getLogger(__name__)
 PRUNE_EVERY_S = 600.0
 LAST_TICK_S = 2.0  # with the lease's release it ends within 5 s
-KEEP = Keep(size_bytes=512 * MIB)  # half of the volume that the chart gives it
+KEEP = Retention(size_bytes=512 * MIB)  # half of the volume that the chart gives it
 LEASE = "trimtab"
 LATE_TICKS = 10  # after this many missed ticks the operator calls itself unhealthy
 

@@ -30,9 +30,9 @@ from trimtab.policy import (
     Rate,
     RoundUp,
     Rule,
+    ScheduledBounds,
     Signal,
     Size,
-    Span,
     Stabilise,
     StabiliseMax,
     Stage,
@@ -83,7 +83,7 @@ def scheduled(load: Load) -> Policy:
     by_hour = demand(warmup, MIN_PODS).reshape(load.warmup_days, 24, -1).max(axis=(0, 2)).tolist()
     hours = np.arange(load.days * 24) * HOUR_S + load.start
     spans = tuple(
-        Span(name=f"hour {number % 24}", start=at, end=at + HOUR_S, min_replicas=pods, max_replicas=pods)
+        ScheduledBounds(name=f"hour {number % 24}", start=at, end=at + HOUR_S, min_replicas=pods, max_replicas=pods)
         for number, at in enumerate(hours.tolist())
         if (pods := min(MAX_PODS, by_hour[number % 24]))
     )

@@ -14,8 +14,8 @@ from math import ceil
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.core.bound import clamp
-from trimtab.core.propose import by_total_average, in_thousandths, ratio_of, whole, within
+from trimtab.core.bounds_in_force import clamp
+from trimtab.core.replica_calculator import by_total_average, in_thousandths, ratio_of, whole, within
 from trimtab.core.settle.factor import capped_factor, large_enough
 from trimtab.core.settle.limit import up_limit
 from trimtab.core.settle.rate import end_down, end_up

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from trimtab.core.forecast import look_ahead
+from trimtab.core.forecast import forecast_rows
 from trimtab.core.model import Forecast, Missing
 from trimtab.policy import ForecastChoice, Metric, MetricKind, Signal, TotalAverage, Utilization
 from trimtab.series import Floats, Frame
@@ -64,7 +64,7 @@ class Seer:
         names = tuple(signal.metric.label for signal in self._signals)
         # A bin belongs to the moment it was complete: what is dated `at` is known at `at`.
         frame = Frame(names, self._start + (first + 1) * self._step_s, self._step_s, values)
-        return tuple(look_ahead(self._choice, frame, self._horizon_s, at))
+        return tuple(forecast_rows(self._choice, frame, self._horizon_s, at))
 
     def _expiry(self, forecast: Forecast | Missing, at: float) -> float:
         if isinstance(forecast, Missing):

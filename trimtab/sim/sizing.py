@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from trimtab.core.model import Missing, Observation, Reason, Usage
-from trimtab.core.usage import Book, Sample, usages
+from trimtab.core.model import Missing, Observation, Reason, UsageEstimates
+from trimtab.core.usage import ContainerSample, UsageHistograms, usages
 from trimtab.sim.meter import Meter
 from trimtab.sim.pods import CONTAINER, Pods, SimPod
 
@@ -18,9 +18,9 @@ class Sizing:
     """Usage by container, sampled as the metrics API would, estimated as the operator does."""
 
     def __init__(self) -> None:
-        self._book = Book()
-        self._usage: Usage | Missing = Missing(reason=Reason.NOT_ENOUGH_HISTORY)
-        self._waiting: list[Sample] = []
+        self._book = UsageHistograms()
+        self._usage: UsageEstimates | Missing = Missing(reason=Reason.NOT_ENOUGH_HISTORY)
+        self._waiting: list[ContainerSample] = []
         self._sampled_at = self._estimated_at = float("-inf")
 
     def complete(self, seen: Observation, meter: Meter, pods: Pods) -> Observation:
@@ -49,7 +49,7 @@ def _some_ready(pods: Pods) -> list[SimPod]:
     return [pod for pod in pods.all if pod.ready][:SAMPLED_PODS]
 
 
-def _sample(pod: SimPod, meter: Meter, at: float) -> Sample:
+def _sample(pod: SimPod, meter: Meter, at: float) -> ContainerSample:
     newest = len(meter.shares) - 1
     cores = meter.mean(meter.shares, newest) * pod.cores
-    return Sample(WORKLOAD, pod.name, CONTAINER, at, cores, meter.mean(meter.memory, newest))
+    return ContainerSample(WORKLOAD, pod.name, CONTAINER, at, cores, meter.mean(meter.memory, newest))

@@ -19,7 +19,7 @@ from trimtab.core.model import Decision, Missing, Observation, Samples, TotalSam
 from trimtab.core.propose import judge
 from trimtab.core.remember import remember
 from trimtab.errors import InvalidInput, Refused, TrimtabError
-from trimtab.journal import Name
+from trimtab.journal import ObjectName
 from trimtab.kinds import CustomHpa
 from trimtab.live.act import apply
 from trimtab.live.act.pen import Pen
@@ -129,7 +129,7 @@ class Loop:
         ourselves = Custom(
             metadata=Meta(name=self.custom.name, namespace=namespace, creation_timestamp=datetime.now(UTC))
         )
-        name = Name("custom-hpa", namespace, self.custom.name)
+        name = ObjectName("custom-hpa", namespace, self.custom.name)
         return Subject(name, CONFIG_MAPS, ourselves, self.custom.workload, policy)
 
     async def _act(

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from trimtab.core.usage import checkpoint
-from trimtab.core.usage.book import Book
+from trimtab.core.usage import histogram_checkpoint
+from trimtab.core.usage.histograms import UsageHistograms
 from trimtab.errors import InvalidInput, Refused, TrimtabError
 from trimtab.live.act.pen import NotLeading, Pen
 from trimtab.live.look.subject import Subject
@@ -39,7 +39,7 @@ class Watched(NamedTuple):
 class Checkpoints:
     """Reads each object's once, writes all of them every `every_s`."""
 
-    def __init__(self, pen: Pen, book: Book, every_s: float) -> None:
+    def __init__(self, pen: Pen, book: UsageHistograms, every_s: float) -> None:
         self.pen, self.book, self.every_s = pen, book, every_s
         self._read: set[str] = set()
         self._written_at = float("-inf")
@@ -76,12 +76,12 @@ class Checkpoints:
             return
         for container, text in found.data.items():
             try:
-                checkpoint.load(self.book, one.workload, container, msgspec.json.decode(text), container)
+                histogram_checkpoint.load(self.book, one.workload, container, msgspec.json.decode(text), container)
             except (InvalidInput, msgspec.DecodeError) as error:
                 log.warning("%s: the checkpoint of container %s starts afresh: %s", one.subject.name, container, error)
 
     async def _save(self, one: Watched, containers: list[str], at: float) -> None:
-        saved = {name: checkpoint.save(self.book, one.workload, name, at) for name in containers}
+        saved = {name: histogram_checkpoint.save(self.book, one.workload, name, at) for name in containers}
         meta = one.subject.object.metadata
         owner = {
             "apiVersion": one.subject.resource.api_version,

@@ -13,7 +13,7 @@ from math import isfinite
 import msgspec
 import numpy as np
 
-from trimtab.core.forecast import look_ahead
+from trimtab.core.forecast import forecast_rows
 from trimtab.core.model import Forecast, Missing, Observation, Pod, PodSamples, Samples, Startup
 from trimtab.core.startup import StartupLog, startup_of, watch
 from trimtab.errors import TrimtabError
@@ -71,7 +71,7 @@ class Foresight:
         made_at, made = self._made.get(subject.uid, (float("-inf"), ()))
         if at - made_at > REFRESH_S.get(choice.model, SLOW_REFRESH_S) or len(made) != len(subject.policy.signals):
             keys = [_key(subject, index) for index in range(len(subject.policy.signals))]
-            made = tuple(look_ahead(choice, self._ring(choice).frame(keys), horizon_s(choice, started), at))
+            made = tuple(forecast_rows(choice, self._ring(choice).frame(keys), horizon_s(choice, started), at))
             self._made[subject.uid] = (at, made)
         return made
 

@@ -1,4 +1,4 @@
-"""The book of usage: samples of every container of every pod, kept by container of a workload, all batched.
+"""The histograms of usage: samples of every container of every pod, kept by container of a workload, all batched.
 
 Containers of one name in all pods of a workload share one row of each bank. Samples that are not newer than the last,
 negative or not finite are left out.
@@ -13,15 +13,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.core.usage import buckets, peaks
+from trimtab.core.usage import bucket_edges, peaks
 from trimtab.core.usage.bank import Bank
-from trimtab.core.usage.buckets import Indices
-from trimtab.core.usage.peaks import Samples
-from trimtab.core.usage.settings import Settings
+from trimtab.core.usage.bucket_edges import Indices
+from trimtab.core.usage.peaks import SourceSamples
+from trimtab.core.usage.settings import HistogramSettings
 from trimtab.series import Floats
 
 
-class Sample(NamedTuple):
+class ContainerSample(NamedTuple):
     """What one container used; NaN where that resource was not measured."""
 
     workload: str
@@ -37,13 +37,13 @@ _TIMES = ("created_at", "cpu_first", "cpu_last", "memory_last", "watched_since",
 ROW = np.dtype([("count", np.int64), ("carried_peak", float)] + [(name, float) for name in _TIMES])
 
 
-class Book:
+class UsageHistograms:
     """Two banks, and what is known of each row and of each source (a container of a pod)."""
 
-    def __init__(self, settings: Settings | None = None) -> None:
-        self.settings = settings or Settings()
-        self.cpu = Bank(buckets.CPU, 0, self.settings.half_life_s)
-        self.memory = Bank(buckets.MEMORY, 0, self.settings.half_life_s)
+    def __init__(self, settings: HistogramSettings | None = None) -> None:
+        self.settings = settings or HistogramSettings()
+        self.cpu = Bank(bucket_edges.CPU, 0, self.settings.half_life_s)
+        self.memory = Bank(bucket_edges.MEMORY, 0, self.settings.half_life_s)
         self.rows: NDArray[np.void] = np.zeros(0, ROW)
         self.sources = peaks.blank(np.zeros(0, dtype=np.intp))
         self._row_of: dict[tuple[str, str], int] = {}
@@ -74,17 +74,17 @@ class Book:
         """(workload, pod, container) of each source, in order."""
         return list(self._source_of)
 
-    def observe(self, samples: Sequence[Sample]) -> None:
+    def observe(self, samples: Sequence[ContainerSample]) -> None:
         """Samples of any number of containers, in any order."""
         if not samples:
             return
-        keys = [one[:3] for one in samples]
-        which = self.ensure_sources(keys, min(one.at for one in samples))
-        numbers = np.array([one[3:] for one in samples])
+        keys = [sample[:3] for sample in samples]
+        which = self.ensure_sources(keys, min(sample.at for sample in samples))
+        numbers = np.array([sample[3:] for sample in samples])
         for turn in _turns(which, numbers[:, 0]):
             times, cores, sizes = numbers[turn].T
-            self._observe_cpu(Samples(which[turn], cores, times))
-            self._observe_memory(Samples(which[turn], sizes, times))
+            self._observe_cpu(SourceSamples(which[turn], cores, times))
+            self._observe_memory(SourceSamples(which[turn], sizes, times))
 
     def observe_oom(self, workload: str, pod: str, container: str, at: float, request_bytes: float) -> bool:
         """Note an OOM kill; False when it is too old to count."""
@@ -93,7 +93,7 @@ class Book:
         if peaks.oom_too_old(source, at, self.settings.memory_window_s):
             return False
         need = peaks.oom_need_bytes(source, request_bytes, self.settings)
-        self._observe_memory(Samples(which, np.array([need]), np.array([at])), oom=True)
+        self._observe_memory(SourceSamples(which, np.array([need]), np.array([at])), oom=True)
         self.rows["oom_at"][source["row"]] = np.fmax(self.rows["oom_at"][source["row"]], at)
         return True
 
@@ -130,7 +130,7 @@ class Book:
         self.sources = self.sources[alive]
         self.sources["row"] = renumbered[self.sources["row"]]
 
-    def _observe_cpu(self, new: Samples) -> None:
+    def _observe_cpu(self, new: SourceSamples) -> None:
         which, values, times = new.only(~(new.times <= self.sources["cpu_at"][new.which]))
         self.sources["cpu_at"][which] = times
         rows = self.sources["row"][which]
@@ -139,7 +139,7 @@ class Book:
         np.fmax.at(self.rows["cpu_last"], rows, times)
         np.add.at(self.rows["count"], rows, 1)
 
-    def _observe_memory(self, new: Samples, oom: bool = False) -> None:
+    def _observe_memory(self, new: SourceSamples, oom: bool = False) -> None:
         gone, come = peaks.record(self.sources, new, self.settings.memory_window_s, oom)
         self.memory.subtract(self.sources["row"][gone.which], gone.values, 1.0, gone.times)
         self.memory.add(self.sources["row"][come.which], come.values, 1.0, come.times)

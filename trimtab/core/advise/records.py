@@ -46,7 +46,7 @@ _TEXTS = {
 }
 
 
-class Finding(Record, frozen=True):
+class Objection(Record, frozen=True):
     """One reason against, with the number that was found and the one that was needed."""
 
     reason: Against
@@ -59,16 +59,16 @@ class Finding(Record, frozen=True):
         return _TEXTS[self.reason].format(value=self.value, limit=self.limit, detail=self.detail)
 
 
-class Findings(Record, frozen=True):
-    reasons: tuple[Finding, ...]
+class Objections(Record, frozen=True):
+    reasons: tuple[Objection, ...]
 
     @property
     def text(self) -> str:
-        return "; ".join(one.text for one in self.reasons)
+        return "; ".join(objection.text for objection in self.reasons)
 
 
 @dataclass(frozen=True, eq=False)
-class Workload:
+class MeasuredWorkload:
     """What is known of one workload. Usage is on one grid of `step_s`; holes are NaN."""
 
     kind: str
@@ -113,7 +113,7 @@ class Evidence(Record, frozen=True):
     replicas_after: float | None = None  # mean over the history with the recommended settings
 
 
-class Recommendation(Record, frozen=True):
+class WorkloadAdvice(Record, frozen=True):
     """What to write. Of type HPA: bounds, target, inherited parts; of the others: sizes or replicas."""
 
     min_replicas: int | None = None

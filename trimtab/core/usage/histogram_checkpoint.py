@@ -1,4 +1,4 @@
-"""A row of the book as the status of a VerticalPodAutoscalerCheckpoint (v3), so that a restart forgets nothing.
+"""A row of the histograms as the status of a VerticalPodAutoscalerCheckpoint (v3), so that a restart forgets nothing.
 
 Bucket weights are whole numbers scaled so that the largest is 10000; what rounds to 0 is dropped but stays in the
 total. VPA's own checkpoints load as they are; ours add the facts of the safety rules, which VPA does not keep.
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from trimtab.core.usage.bank import Bank
-from trimtab.core.usage.book import Book
+from trimtab.core.usage.histograms import UsageHistograms
 from trimtab.errors import InvalidInput
 from trimtab.series import Floats
 
@@ -31,23 +31,25 @@ _TIMES = {
 }
 
 
-def save(book: Book, workload: str, container: str, at: float) -> dict[str, Any]:
+def save(histograms: UsageHistograms, workload: str, container: str, at: float) -> dict[str, Any]:
     """What to write for one container."""
-    row = book.row(workload, container)
+    row = histograms.row(workload, container)
     assert row is not None, f"nothing is known of {workload}/{container}"
-    facts, peak = book.rows[row], float(book.memory_peaks(at)[row])
+    facts, peak = histograms.rows[row], float(histograms.memory_peaks(at)[row])
     status: dict[str, Any] = {
         "version": VERSION,
         "lastUpdateTime": _rfc3339(at),
-        "cpuHistogram": save_row(book.cpu, row),
-        "memoryHistogram": save_row(book.memory, row),
+        "cpuHistogram": save_row(histograms.cpu, row),
+        "memoryHistogram": save_row(histograms.memory, row),
         "totalSamplesCount": int(facts["count"]),
     }
     status |= {name: _rfc3339(facts[key]) for name, key in _TIMES.items() if isfinite(facts[key])}
     return status | ({"memoryPeakBytes": peak} if isfinite(peak) else {})
 
 
-def load(book: Book, workload: str, container: str, status: Mapping[str, Any], path: str = "status") -> None:
+def load(
+    histograms: UsageHistograms, workload: str, container: str, status: Mapping[str, Any], path: str = "status"
+) -> None:
     """Take a container up where a checkpoint left it; a bad one is refused before anything changes."""
     if status.get("version") != VERSION:
         raise InvalidInput(f"{path}.version", status.get("version"), f"only {VERSION} can be read; start afresh")
@@ -56,13 +58,13 @@ def load(book: Book, workload: str, container: str, status: Mapping[str, Any], p
     facts["count"] = _amount(status, "totalSamplesCount", path)
     if status.get("memoryPeakBytes") is not None:
         facts |= {"carried_peak": _amount(status, "memoryPeakBytes", path), "carried_at": made_at}
-    cpu = _read(book.cpu, status.get("cpuHistogram"), f"{path}.cpuHistogram")
-    memory = _read(book.memory, status.get("memoryHistogram"), f"{path}.memoryHistogram")
-    row = book.ensure_row(workload, container, made_at)
-    book.cpu.put(row, *cpu)
-    book.memory.put(row, *memory)
+    cpu = read_row(histograms.cpu, status.get("cpuHistogram"), f"{path}.cpuHistogram")
+    memory = read_row(histograms.memory, status.get("memoryHistogram"), f"{path}.memoryHistogram")
+    row = histograms.ensure_row(workload, container, made_at)
+    histograms.cpu.put(row, *cpu)
+    histograms.memory.put(row, *memory)
     for key, fact in facts.items():
-        book.rows[key][row] = fact
+        histograms.rows[key][row] = fact
 
 
 def save_row(bank: Bank, row: int) -> dict[str, Any]:
@@ -77,12 +79,7 @@ def save_row(bank: Bank, row: int) -> dict[str, Any]:
     return saved | ({"referenceTimestamp": _rfc3339(bank.references[row])} if bank.references[row] else {})
 
 
-def load_row(bank: Bank, row: int, saved: Any, path: str = "histogram") -> None:
-    """The same histogram back, to the precision of the weights."""
-    bank.put(row, *_read(bank, saved, path))
-
-
-def _read(bank: Bank, saved: Any, path: str) -> tuple[Floats, float, float]:
+def read_row(bank: Bank, saved: Any, path: str = "histogram") -> tuple[Floats, float, float]:
     """Weights, total and reference of a saved histogram."""
     if not isinstance(saved, Mapping):
         raise InvalidInput(path, saved, "a histogram is an object with bucketWeights and totalWeight")

@@ -1,17 +1,16 @@
-"""ask: what both axes want, in one place, and for which resources the horizontal signals speak."""
+"""wishes: what both axes want, in one place, and for which resources the horizontal signals speak."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 from trimtab.core.model import ContainerSize, Plan, RuleName, Step
-from trimtab.policy import Axis, MetricKind, Signal, Size
+from trimtab.policy import RESOURCES, Axis, MetricKind, Signal, Size
 
-RESOURCES = (Axis.CPU, Axis.MEMORY)
 _OF_PODS = (MetricKind.RESOURCE, MetricKind.CONTAINER)
 
 
-class Ask(NamedTuple):
+class AxisWishes(NamedTuple):
     """What both axes want, in one place; replicas are HPA's normalised number."""
 
     current: int
@@ -26,28 +25,24 @@ class Ask(NamedTuple):
     blind: bool = False  # the horizontal signal is missing: no fewer replicas than `wanted`, which is what is kept
 
 
-def amount(size: Size, axis: Axis) -> float | None:
-    return size.cpu_cores if axis is Axis.CPU else size.memory_bytes
-
-
 def speaks_for(signals: tuple[Signal, ...]) -> frozenset[Axis]:
     """A signal on a pod's CPU says nothing about memory; one on requests or a queue speaks for the whole replica."""
-    names = {one.metric.name if one.metric.kind in _OF_PODS else "" for one in signals}
+    names = {signal.metric.name if signal.metric.kind in _OF_PODS else "" for signal in signals}
     return frozenset(axis for axis in RESOURCES if axis.value in names or names - {"cpu", "memory"})
 
 
-def clamped(replicas: int, ask: Ask, steps: list[Step]) -> int:
+def clamped(replicas: int, wishes: AxisWishes, steps: list[Step]) -> int:
     """Within the bounds in force, before sizes are computed from it; says so, because a total may not fit."""
-    if ask.blind and replicas < ask.wanted:
-        steps.append(Step(rule=RuleName.METRICS_MISSING, axis=Axis.REPLICAS, before=replicas, after=ask.wanted))
-        replicas = ask.wanted
-    bounded = max(ask.min_replicas, min(ask.max_replicas, replicas))
+    if wishes.blind and replicas < wishes.wanted:
+        steps.append(Step(rule=RuleName.METRICS_MISSING, axis=Axis.REPLICAS, before=replicas, after=wishes.wanted))
+        replicas = wishes.wanted
+    bounded = max(wishes.min_replicas, min(wishes.max_replicas, replicas))
     if bounded != replicas:
         rule = RuleName.MIN_REPLICAS if bounded > replicas else RuleName.MAX_REPLICAS
         steps.append(Step(rule=rule, axis=Axis.REPLICAS, before=replicas, after=bounded))
     return bounded
 
 
-def horizontal_only(ask: Ask, steps: list[Step]) -> Plan:
+def horizontal_only(wishes: AxisWishes, steps: list[Step]) -> Plan:
     """Nothing is known about sizes, so they stay."""
-    return Plan(replicas=clamped(ask.wanted, ask, steps), sizes=ask.sizes)
+    return Plan(replicas=clamped(wishes.wanted, wishes, steps), sizes=wishes.sizes)

@@ -1,4 +1,4 @@
-"""together: what happens to the rest of a joint plan when a part of it is held.
+"""joint plan: what happens to the rest of a joint plan when a part of it is held.
 
 More, smaller replicas or fewer, larger ones are a trade. When the half that adds is held, the half that gives up is
 held too, or the workload would get less than both now and planned. When the half that gives up is held, the half that
@@ -8,15 +8,15 @@ they are too small a change or too soon after another go along with a plan that 
 
 from __future__ import annotations
 
-from trimtab.core.gate.move import Hold, Move, request
+from trimtab.core.gate.move import Hold, Move
 from trimtab.core.model import ContainerSize, Observation, Plan, RuleName
-from trimtab.policy import Axis, Direction
+from trimtab.policy import RESOURCES, Axis, Direction
 
 _PATIENCE = (RuleName.MIN_CHANGE, RuleName.REST)
 _NOISE = 1.0 + 1e-9
 
 
-def together(plan: Plan, seen: Observation, holds: dict[Move, Hold | None]) -> dict[Move, Hold | None]:
+def hold_jointly(plan: Plan, seen: Observation, holds: dict[Move, Hold | None]) -> dict[Move, Hold | None]:
     holds = _go_along(holds)
     out = next((move for move in holds if move.axis is Axis.REPLICAS), None)
     if out is None:
@@ -48,12 +48,9 @@ def _held_with_sizes(plan: Plan, seen: Observation, out: Move, holds: dict[Move,
     """A size that may not grow holds scaling in; one that may not shrink holds scaling out that nothing needs."""
     counter = Direction.DOWN if out.direction is Direction.UP else Direction.UP
     held = [hold for move, hold in holds.items() if hold and move.direction is counter]
-    if not held or (out.direction is Direction.UP and not all(_enough(plan, seen, axis) for axis in _SIZES)):
+    if not held or (out.direction is Direction.UP and not all(_enough(plan, seen, axis) for axis in RESOURCES)):
         return None
     return held[0]
-
-
-_SIZES = (Axis.CPU, Axis.MEMORY)
 
 
 def _enough(plan: Plan, seen: Observation, axis: Axis) -> bool:
@@ -63,4 +60,4 @@ def _enough(plan: Plan, seen: Observation, axis: Axis) -> bool:
 
 
 def _sum(sizes: dict[str, ContainerSize], axis: Axis) -> float:
-    return sum(request(size.requests, axis) for size in sizes.values())
+    return sum(size.requests.amount(axis) or 0.0 for size in sizes.values())

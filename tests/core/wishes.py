@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trimtab.core.blend import Ask
+from trimtab.core.blend import AxisWishes
 from trimtab.core.model import ContainerSize
 from trimtab.policy import Axis, Bucket, Size, Vertical
 
@@ -18,8 +18,10 @@ def container(cpu: float | None = None, gb: float | None = None) -> ContainerSiz
     return ContainerSize(requests=size(cpu, gb))
 
 
-def ask(current: int, wanted: int, now: Size, target: Size, most: int = 10, least: int = 1, **more: object) -> Ask:
-    return Ask(
+def ask(
+    current: int, wanted: int, now: Size, target: Size, most: int = 10, least: int = 1, **more: object
+) -> AxisWishes:
+    return AxisWishes(
         current=current,
         wanted=wanted,
         sizes={"app": ContainerSize(requests=now)},

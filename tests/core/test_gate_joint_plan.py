@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.core.asks import size
+from tests.core.wishes import size
 from trimtab.core.gate import gate
 from trimtab.core.model import ContainerSize, Memory, Observation, Plan, RuleName, Step
 from trimtab.policy import Axis, Direction, Gate, MinChange, Rest, Update, UpdateMode

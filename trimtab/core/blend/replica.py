@@ -10,16 +10,16 @@ from __future__ import annotations
 from math import ceil, floor, inf
 from typing import NamedTuple
 
-from trimtab.core.blend.ask import RESOURCES, Ask, amount
+from trimtab.core.blend.wishes import AxisWishes
 from trimtab.core.limits import CPU_GRAIN, MEMORY_STEP, resized, rule_for
 from trimtab.core.model import ContainerSize, RuleName, Step
-from trimtab.policy import Axis, ContainerRule, Size, Vertical
+from trimtab.policy import RESOURCES, Axis, ContainerRule, Size, Vertical
 
 GRAIN = {Axis.CPU: 1.0 / CPU_GRAIN, Axis.MEMORY: MEMORY_STEP}
 _NOISE = 1e-6  # of a grain
 
 
-class Part(NamedTuple):
+class ContainerNeed(NamedTuple):
     """One resource of one container: what it has, should have, and may have."""
 
     name: str
@@ -29,72 +29,77 @@ class Part(NamedTuple):
     most: float  # inf: nothing bounds it
 
 
-class Need(NamedTuple):
+class ReplicaNeed(NamedTuple):
     """The same of a whole replica: its containers added up."""
 
     present: float
     target: float
     least: float
     most: float
-    parts: tuple[Part, ...] = ()
+    parts: tuple[ContainerNeed, ...] = ()
 
 
-def needs(vertical: Vertical, ask: Ask) -> dict[Axis, Need]:
+def replica_needs(vertical: Vertical, wishes: AxisWishes) -> dict[Axis, ReplicaNeed]:
     """The resources that may move."""
-    found = {axis: parts(vertical, ask, axis) for axis in RESOURCES}
+    found = {axis: container_needs(vertical, wishes, axis) for axis in RESOURCES}
     return {axis: _need(vertical, axis, of) for axis, of in found.items() if of}
 
 
-def parts(vertical: Vertical, ask: Ask, axis: Axis) -> list[Part]:
+def container_needs(vertical: Vertical, wishes: AxisWishes, axis: Axis) -> list[ContainerNeed]:
     """Containers whose resource vertical has an opinion on and may write; a request that is not set is zero."""
     found = []
-    for name, recommended in ask.targets.items():
-        target, size = amount(recommended, axis), ask.sizes.get(name)
+    for name, recommended in wishes.targets.items():
+        target, size = recommended.amount(axis), wishes.sizes.get(name)
         rule = rule_for(vertical, name) if target is not None and size is not None else None
-        if target is None or size is None or rule is None or not (rule.cpu if axis is Axis.CPU else rule.memory):
+        if target is None or size is None or rule is None or not rule.controls(axis):
             continue
-        found.append(Part(name, amount(size.requests, axis) or 0.0, target, *_allowed(rule, size, axis)))
+        found.append(ContainerNeed(name, size.requests.amount(axis) or 0.0, target, *_allowed(rule, size, axis)))
     return found
 
 
 def write(
-    vertical: Vertical, ask: Ask, found: dict[Axis, Need], replica: dict[Axis, float], why: RuleName, steps: list[Step]
+    vertical: Vertical,
+    wishes: AxisWishes,
+    found: dict[Axis, ReplicaNeed],
+    replica: dict[Axis, float],
+    why: RuleName,
+    steps: list[Step],
 ) -> dict[str, ContainerSize]:
     """The sizes of all containers when one replica gets this much; limits follow by the vertical policy."""
     split = {axis: _divide(found[axis].parts, size, GRAIN[axis]) for axis, size in replica.items()}
-    return written(vertical, ask, split, why, steps)
+    return written(vertical, wishes, split, why, steps)
 
 
 def written(
-    vertical: Vertical, ask: Ask, split: dict[Axis, dict[str, float]], why: RuleName, steps: list[Step]
+    vertical: Vertical, wishes: AxisWishes, split: dict[Axis, dict[str, float]], why: RuleName, steps: list[Step]
 ) -> dict[str, ContainerSize]:
     """The sizes of all containers when each gets these requests; a step wherever that is not what vertical asked."""
     cpu, memory = split.get(Axis.CPU, {}), split.get(Axis.MEMORY, {})
-    sizes = dict(ask.sizes)
-    for name in ask.targets:
+    sizes = dict(wishes.sizes)
+    for name in wishes.targets:
         rule = rule_for(vertical, name)
-        if rule is None or name not in ask.sizes:
+        if rule is None or name not in wishes.sizes:
             continue
         request = Size(cpu_cores=_cpu(cpu.get(name), rule), memory_bytes=memory.get(name))
-        sizes[name] = resized(ask.sizes[name], request, rule, vertical.limits)
-        steps += _differences(name, ask.targets[name], sizes[name].requests, split, why)
+        sizes[name] = resized(wishes.sizes[name], request, rule, vertical.limits)
+        steps += _differences(name, wishes.targets[name], sizes[name].requests, split, why)
     return sizes
 
 
 def _allowed(rule: ContainerRule, size: ContainerSize, axis: Axis) -> tuple[float, float]:
     """The smallest and the largest request; a limit that may not move is a bound too."""
-    most = amount(rule.most, axis)
-    fixed = amount(size.limits, axis) if rule.requests_only else None
-    return amount(rule.least, axis) or 0.0, min(inf if most is None else most, fixed or inf)
+    most = rule.most.amount(axis)
+    fixed = size.limits.amount(axis) if rule.requests_only else None
+    return rule.least.amount(axis) or 0.0, min(inf if most is None else most, fixed or inf)
 
 
-def _need(vertical: Vertical, axis: Axis, of: list[Part]) -> Need:
-    least = max(sum(part.least for part in of), amount(vertical.floor, axis) or 0.0)
+def _need(vertical: Vertical, axis: Axis, of: list[ContainerNeed]) -> ReplicaNeed:
+    least = max(sum(part.least for part in of), vertical.floor.amount(axis) or 0.0)
     sums = sum(part.present for part in of), sum(part.target for part in of)
-    return Need(*sums, least, sum(part.most for part in of), tuple(of))
+    return ReplicaNeed(*sums, least, sum(part.most for part in of), tuple(of))
 
 
-def _divide(of: tuple[Part, ...], size: float, grain: float) -> dict[str, float]:
+def _divide(of: tuple[ContainerNeed, ...], size: float, grain: float) -> dict[str, float]:
     bounds = {part.name: (part.least, part.most) for part in of}
     shares = proportional(size, {part.name: part.target for part in of}, grain, bounds)
     close = all(abs(shares[part.name] - part.present) < 2 * grain for part in of)
@@ -148,8 +153,8 @@ def _differences(
     name: str, target: Size, after: Size, split: dict[Axis, dict[str, float]], why: RuleName
 ) -> list[Step]:
     found = []
-    for axis in (axis for axis, parts in split.items() if name in parts):
-        before, now = amount(target, axis), amount(after, axis)
+    for axis in (axis for axis, requests in split.items() if name in requests):
+        before, now = target.amount(axis), after.amount(axis)
         if before is not None and now is not None and abs(before - now) >= GRAIN[axis]:
             found.append(_step(why, axis, before, now, name))
     return found

@@ -14,7 +14,7 @@ class Wish(NamedTuple):
     ratio: float
 
 
-class Scene(NamedTuple):
+class SettleContext(NamedTuple):
     at: float
     current: int
     ready: int

@@ -18,7 +18,7 @@ Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
-class Buckets:
+class BucketEdges:
     """`starts` increase from 0; `ends` are the next starts, for the last bucket, which has none, its own."""
 
     starts: Floats
@@ -32,14 +32,14 @@ class Buckets:
         return np.maximum(np.searchsorted(self.starts, values, side="right") - 1, 0)
 
 
-def linear(most: float, size: float) -> Buckets:
+def linear(most: float, size: float) -> BucketEdges:
     """Buckets of one size up to a maximum."""
     if not most >= size > 0:
         raise InvalidInput("bucket size", size, f"write a positive size not above the maximum {most}")
     return _buckets(np.arange(ceil(most / size) + 1) * size)
 
 
-def exponential(most: float, first: float, ratio: float) -> Buckets:
+def exponential(most: float, first: float, ratio: float) -> BucketEdges:
     """Buckets that grow by a ratio, from the size of the first, up to a maximum."""
     if not (ratio > 1 and most >= first > 0):
         raise InvalidInput("bucket ratio", ratio, f"write a ratio above 1 and a first size {first} in (0, {most}]")
@@ -47,9 +47,9 @@ def exponential(most: float, first: float, ratio: float) -> Buckets:
     return _buckets(first * (ratio ** np.arange(count) - 1) / (ratio - 1))
 
 
-def _buckets(starts: ArrayLike) -> Buckets:
+def _buckets(starts: ArrayLike) -> BucketEdges:
     first = np.asarray(starts, dtype=np.float64)
-    return Buckets(first, np.append(first[1:], first[-1]))
+    return BucketEdges(first, np.append(first[1:], first[-1]))
 
 
 CPU = exponential(most=1000.0, first=0.01, ratio=1.05)  # cores

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from trimtab.core.forecast import percentile as model
 from trimtab.core.model import Forecast, Missing
-from trimtab.core.percentile import CRANE, Options, estimate, rank_percentile, weighted_percentiles
+from trimtab.core.weighted_percentile import CRANE, PercentileOptions, estimate, rank_percentile, weighted_percentiles
 from trimtab.errors import NotEnoughData
 from trimtab.series import Frame
 
@@ -23,18 +23,18 @@ def frame(*rows: list[float]) -> Frame:
 def test_a_percentile_is_of_the_load_not_of_the_time() -> None:
     """Nine tenths of the time at 0.1 core are less than half of the load."""
     assert weighted_percentiles(
-        frame([0.15] * 90 + [1.55] * 10), Options(bucket_size=0.1, max_value=100, percentile=0.5, exact=True)
+        frame([0.15] * 90 + [1.55] * 10), PercentileOptions(bucket_size=0.1, max_value=100, percentile=0.5, exact=True)
     )[0] == pytest.approx(1.6)
 
 
 def test_margin_and_target_utilisation() -> None:
-    options = Options(bucket_size=0.1, max_value=100, margin=0.15, target_utilization=0.5, exact=True)
+    options = PercentileOptions(bucket_size=0.1, max_value=100, margin=0.15, target_utilization=0.5, exact=True)
     assert estimate(frame([0.45] * 10), options)[0] == pytest.approx(0.5 * 1.15 / 0.5)
 
 
 def test_old_load_fades_unless_exact() -> None:
     busy_then_quiet = [5.05] * DAY + [1.05] * 6 * DAY
-    linear = Options(bucket_size=0.1, max_value=100, percentile=0.95)
+    linear = PercentileOptions(bucket_size=0.1, max_value=100, percentile=0.95)
     assert weighted_percentiles(frame(busy_then_quiet), linear)[0] == pytest.approx(1.1)
     assert weighted_percentiles(frame(busy_then_quiet), CRANE)[0] == pytest.approx(5.1)
 
@@ -84,6 +84,8 @@ def test_a_rank_that_does_not_exist(values: list[float], percent: float) -> None
 def test_percentiles_are_ordered_and_cover_the_largest(values: list[float], one: float, other: float) -> None:
     low, high = sorted((one, other))
     options = {"bucket_size": 0.1, "max_value": 100.0, "exact": True}
-    found = [weighted_percentiles(frame(values), Options(percentile=p, **options))[0] for p in (low, high, 1.0)]
+    found = [
+        weighted_percentiles(frame(values), PercentileOptions(percentile=p, **options))[0] for p in (low, high, 1.0)
+    ]
     assert found == sorted(found)
     assert found[-1] >= max(values) - 1e-9

@@ -9,31 +9,31 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trimtab.core.usage import Book, Sample, Settings, usages
-from trimtab.core.usage.past import Past, adopt, observe_cpu, observe_memory
+from trimtab.core.usage import ContainerSample, HistogramSettings, UsageHistograms, usages
+from trimtab.core.usage.backfill import ContainerSeries, adopt, observe_cpu, observe_memory
 from trimtab.series import Floats
 
 NOW, STEP_S = 1_700_000_000.0, 60.0
-QUICK = Settings(half_life_s=600.0, memory_window_s=900.0, fresh_s=300.0, confidence_s=600.0)
+QUICK = HistogramSettings(half_life_s=600.0, memory_window_s=900.0, fresh_s=300.0, confidence_s=600.0)
 KEYS = [("web", "a", "app"), ("web", "b", "app"), ("web", "b", "proxy"), ("db", "c", "app")]
 
 
-def past_of(values: Floats) -> Past:
-    return Past(KEYS, NOW + STEP_S * np.arange(values.shape[1], dtype=np.float64), values)
+def past_of(values: Floats) -> ContainerSeries:
+    return ContainerSeries(KEYS, NOW + STEP_S * np.arange(values.shape[1], dtype=np.float64), values)
 
 
-def whole(cpu: Floats, memory: Floats) -> Book:
-    book = Book(QUICK)
+def whole(cpu: Floats, memory: Floats) -> UsageHistograms:
+    book = UsageHistograms(QUICK)
     observe_cpu(book, past_of(cpu))
     observe_memory(book, past_of(memory))
     return book
 
 
-def one_by_one(cpu: Floats, memory: Floats) -> Book:
-    book = Book(QUICK)
+def one_by_one(cpu: Floats, memory: Floats) -> UsageHistograms:
+    book = UsageHistograms(QUICK)
     for step in range(cpu.shape[1]):
         at = NOW + STEP_S * step
-        book.observe([Sample(*key, at, cpu[i, step], memory[i, step]) for i, key in enumerate(KEYS)])
+        book.observe([ContainerSample(*key, at, cpu[i, step], memory[i, step]) for i, key in enumerate(KEYS)])
     return book
 
 
@@ -65,22 +65,22 @@ def steady(cores: float, steps: int = 60) -> Floats:
 
 
 def test_a_book_that_takes_over_goes_on_where_the_series_end() -> None:
-    book = Book(QUICK)
+    book = UsageHistograms(QUICK)
     adopt(book, whole(steady(0.5), steady(3e8)), NOW)
     straight = one_by_one(steady(0.5), steady(3e8))
     for target in (book, straight):
-        target.observe([Sample(*key, NOW + 3600 + 60 * n, 0.7, 4e8) for key in KEYS for n in range(30)])
+        target.observe([ContainerSample(*key, NOW + 3600 + 60 * n, 0.7, 4e8) for key in KEYS for n in range(30)])
     assert usages(book, NOW + 5400) == usages(straight, NOW + 5400)
 
 
 def test_what_was_known_is_replaced_and_not_added_to() -> None:
-    book = Book(QUICK)
-    book.observe([Sample("web", "a", "app", NOW + 3000 + 60 * n, 9.0, 9e9) for n in range(10)])
-    book.observe([Sample("web", "live-only", "app", NOW + 3540, 9.0, 9e9)])
+    book = UsageHistograms(QUICK)
+    book.observe([ContainerSample("web", "a", "app", NOW + 3000 + 60 * n, 9.0, 9e9) for n in range(10)])
+    book.observe([ContainerSample("web", "live-only", "app", NOW + 3540, 9.0, 9e9)])
     assert adopt(book, whole(steady(0.5), steady(3e8)), NOW) == {"web", "db"}
     fresh = whole(steady(0.5), steady(3e8))
     assert usages(book, NOW + 3600) == usages(fresh, NOW + 3600)
-    book.observe([Sample("web", "live-only", "app", NOW + 3600, 0.5, 3e8)])
+    book.observe([ContainerSample("web", "live-only", "app", NOW + 3600, 0.5, 3e8)])
     assert (book.memory.weights >= 0).all(), "nothing is taken back that is not there"
 
 
@@ -92,8 +92,8 @@ def test_what_was_known_is_replaced_and_not_added_to() -> None:
     ],
 )
 def test_the_longer_watch_wins(from_s: int, stays: bool) -> None:
-    book = Book(QUICK)
-    book.observe([Sample("web", "a", "app", NOW + at, 9.0, 9e9) for at in range(from_s, 3540, 60)])
+    book = UsageHistograms(QUICK)
+    book.observe([ContainerSample("web", "a", "app", NOW + at, 9.0, 9e9) for at in range(from_s, 3540, 60)])
     adopt(book, whole(steady(0.5), steady(3e8)), NOW - 3600)
     cores = usages(book, NOW + 3600)["web"].containers["app"].target.cpu_cores
     assert cores is not None and (cores > 9.0) is stays
@@ -101,13 +101,13 @@ def test_the_longer_watch_wins(from_s: int, stays: bool) -> None:
 
 def test_a_watch_longer_than_the_past_that_was_asked_for_is_no_longer() -> None:
     """A checkpoint knows when its first sample was, for ever; what has decayed since does not count."""
-    book = Book(QUICK)
-    book.observe([Sample("web", "a", "app", NOW + at, 9.0, 9e9) for at in range(-36000, 3000, 60)])
+    book = UsageHistograms(QUICK)
+    book.observe([ContainerSample("web", "a", "app", NOW + at, 9.0, 9e9) for at in range(-36000, 3000, 60)])
     assert "web" in adopt(book, whole(steady(0.5), steady(3e8)), NOW)
 
 
 def test_kills_stay_known() -> None:
-    book = Book(QUICK)
+    book = UsageHistograms(QUICK)
     book.observe_oom("web", "a", "app", NOW + 3500, 1e9)
     adopt(book, whole(steady(0.5), steady(3e8)), NOW)
     assert usages(book, NOW + 3600)["web"].containers["app"].oom_at == NOW + 3500
@@ -115,6 +115,6 @@ def test_kills_stay_known() -> None:
 
 def test_nothing_measured_is_nothing_known() -> None:
     empty = np.full((4, 5), nan)
-    book = Book(QUICK)
+    book = UsageHistograms(QUICK)
     assert adopt(book, whole(empty, empty), NOW) == set(), "rows without a sample take nobody's place"
     assert book.keys() == []

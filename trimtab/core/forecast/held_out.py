@@ -26,7 +26,7 @@ _LEAST_RATIO_BASE = 0.05  # of the mean: below it a proportional deviation means
 Baseline = Callable[[int], Floats]  # fitted on the columns before a cut; (rows, columns + beyond)
 
 
-class Gate(Record, frozen=True):
+class AccuracyGate(Record, frozen=True):
     """When a model may speak: its error at the horizon is at most this share of persistence's."""
 
     acceptable: float = 0.95
@@ -40,7 +40,7 @@ class Reach(NamedTuple):
     last: int
 
 
-class Verdict(NamedTuple):
+class HeldOutVerdict(NamedTuple):
     ratio: Floats  # error of the model / error of persistence, of each row
     memory: Floats  # how much of a deviation is left after the horizon
     errors: Floats  # held-out errors in ascending order, NaN last
@@ -52,7 +52,7 @@ def reach_of(horizon_s: float, behind_s: float, valid_s: float, step_s: float) -
     return Reach(first, first + ceil(valid_s / step_s))
 
 
-def judge(batch: Batch, baseline: Baseline, ahead: int, proportional: bool) -> Verdict:
+def judge(batch: Batch, baseline: Baseline, ahead: int, proportional: bool) -> HeldOutVerdict:
     """Every cut once: fit before it, predict after it from each origin."""
     columns = batch.values.shape[1]
     cuts = [int(columns * share) for share in _CUTS]
@@ -65,7 +65,7 @@ def judge(batch: Batch, baseline: Baseline, ahead: int, proportional: bool) -> V
     errors = later - (expected + memory[:, None] * carried)
     with np.errstate(invalid="ignore", divide="ignore"):
         ratio = np.nansum(np.abs(errors), axis=1) / np.nansum(np.abs(later - now), axis=1)
-    return Verdict(ratio, memory, np.sort(errors, axis=1))
+    return HeldOutVerdict(ratio, memory, np.sort(errors, axis=1))
 
 
 def _stretch(
@@ -101,9 +101,9 @@ def forecasts(
     model: str,
     batch: Batch,
     drawn: Floats,
-    verdict: Verdict,
+    verdict: HeldOutVerdict,
     reach: Reach,
-    gate: Gate,
+    gate: AccuracyGate,
     dates: Dates,
     proportional: bool,
 ) -> list[Forecast | Missing]:
@@ -123,15 +123,15 @@ def forecasts(
     ]
 
 
-def _forecast(model: str, demand: list[float], ratio: float, gate: Gate, dates: Dates) -> Forecast | Missing:
+def _forecast(model: str, demand: list[float], ratio: float, gate: AccuracyGate, dates: Dates) -> Forecast | Missing:
     if not ratio <= gate.acceptable:
         return unpredictable(losing(ratio, gate))
     return dated(model, dates, tuple(map(Quantile, gate.probabilities, demand)))
 
 
-def losing(ratio: float, gate: Gate) -> str:
+def losing(ratio: float, gate: AccuracyGate) -> str:
     if not np.isfinite(ratio):
-        return "the load is constant: there is nothing to foresee"
+        return "the load is constant: there is nothing to forecast"
     return f'{ratio:.3f} times the error of "the same as now" on held-out days; at most {gate.acceptable:g} is worth it'
 
 

@@ -12,7 +12,7 @@ from math import ceil, floor
 import numpy as np
 
 from trimtab.core.usage.bank import NO_DECAY, Bank
-from trimtab.core.usage.buckets import Buckets, exponential, linear
+from trimtab.core.usage.bucket_edges import BucketEdges, exponential, linear
 from trimtab.errors import NotEnoughData
 from trimtab.policy import Record
 from trimtab.series import Floats, Frame
@@ -21,7 +21,7 @@ DAY_S = 86400.0
 _CHUNK = 500  # rows at a time
 
 
-class Options(Record, frozen=True):
+class PercentileOptions(Record, frozen=True):
     """The histogram is linear when a bucket size is given, else exponential."""
 
     percentile: float = 0.99
@@ -38,24 +38,24 @@ class Options(Record, frozen=True):
     valid_s: float = 3600.0  # as a forecast
 
 
-DEFAULT = Options()
-CRANE = Options(bucket_size=0.1, max_value=100.0, exact=True)  # its CPU histogram, in cores
+DEFAULT = PercentileOptions()
+CRANE = PercentileOptions(bucket_size=0.1, max_value=100.0, exact=True)  # its CPU histogram, in cores
 
 
-def estimate(frame: Frame, options: Options = DEFAULT) -> Floats:
+def estimate(frame: Frame, options: PercentileOptions = DEFAULT) -> Floats:
     """Percentile, margin and target utilisation of each row; 0 where there is no sample."""
     raw = weighted_percentiles(frame, options)
     scaled: Floats = raw * (1.0 + options.margin) / options.target_utilization
     return scaled
 
 
-def weighted_percentiles(frame: Frame, options: Options = DEFAULT) -> Floats:
+def weighted_percentiles(frame: Frame, options: PercentileOptions = DEFAULT) -> Floats:
     """The end of the bucket in which the load-weighted percentile of each row lies."""
     parts = [frame.values[first : first + _CHUNK] for first in range(0, len(frame.names), _CHUNK)]
     return np.concatenate([_percentiles(part, frame.step_s, options) for part in parts] or [np.empty(0)])
 
 
-def _percentiles(values: Floats, step_s: float, options: Options) -> Floats:
+def _percentiles(values: Floats, step_s: float, options: PercentileOptions) -> Floats:
     half_life_s = NO_DECAY if options.exact else options.half_life_s
     bank = Bank(buckets_of(options), len(values), half_life_s, options.epsilon)
     rows, columns = np.nonzero(np.isfinite(values))
@@ -65,7 +65,7 @@ def _percentiles(values: Floats, step_s: float, options: Options) -> Floats:
     return ends
 
 
-def buckets_of(options: Options) -> Buckets:
+def buckets_of(options: PercentileOptions) -> BucketEdges:
     if options.bucket_size is not None:
         return linear(options.max_value, options.bucket_size)
     return exponential(options.max_value, options.first_bucket_size, 1.0 + options.growth)
