@@ -14,7 +14,7 @@ from trimtab.kinds.analytics import AnalyticsSpec, RecommendationSpec
 from trimtab.kinds.autoscaler import AutoscalerSpec
 from trimtab.kinds.effective_hpa import EffectiveHpaSpec
 from trimtab.kinds.hvpa import HvpaSpec
-from trimtab.kinds.part import Part
+from trimtab.kinds.manifest_part import ManifestPart
 from trimtab.kinds.schema import structural
 
 Schema = dict[str, Any]
@@ -37,8 +37,8 @@ class Crd(NamedTuple):
     singular: str
     short: tuple[str, ...]
     about: str
-    spec: type[Part]
-    status: type[Part]
+    spec: type[ManifestPart]
+    status: type[ManifestPart]
     columns: tuple[Column, ...]
     has_status: bool = True
     scale: tuple[str, str, str] | None = None

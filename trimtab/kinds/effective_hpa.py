@@ -16,15 +16,15 @@ from trimtab.errors import InvalidInput
 from trimtab.kinds.amounts import Count, CountOrZero
 from trimtab.kinds.behavior import Behavior
 from trimtab.kinds.horizontal import MIN_AT_MOST_MAX, ZERO_NEEDS_EYES, horizontal
+from trimtab.kinds.manifest_part import FieldRule, ManifestPart
 from trimtab.kinds.meta import Kind, TargetRef
 from trimtab.kinds.metric import MetricSpec
-from trimtab.kinds.part import Part, Rule
 from trimtab.kinds.prediction import Prediction
 from trimtab.kinds.schedule import schedule_problems, spans_of
 from trimtab.policy import Mode, Policy, Span
 
 
-class CronSpec(Part):
+class CronSpec(ManifestPart):
     """From start to end at least targetReplicas."""
 
     name: Annotated[str, Field(max_length=253)] = ""
@@ -46,7 +46,7 @@ def _names(crons: list[CronSpec] | None) -> list[str]:
     return [one.name.lower() for one in crons or []]
 
 
-class EffectiveHpaSpec(Part):
+class EffectiveHpaSpec(ManifestPart):
     scale_target_ref: TargetRef
     min_replicas: CountOrZero = 1
     max_replicas: Count
@@ -61,10 +61,10 @@ class EffectiveHpaSpec(Part):
     prediction: Prediction | None = None
     """A look ahead that may only add replicas."""
 
-    rules: ClassVar[tuple[Rule, ...]] = (
+    rules: ClassVar[tuple[FieldRule, ...]] = (
         MIN_AT_MOST_MAX,
         ZERO_NEEDS_EYES,
-        Rule(
+        FieldRule(
             lambda s: len(set(_names(s.crons))) == len(_names(s.crons)),
             at="crons",
             fix="each cron needs a name of its own, upper and lower case aside",

@@ -16,7 +16,7 @@ from pydantic.alias_generators import to_camel
 
 from trimtab.errors import InvalidInput
 from trimtab.kinds.amounts import INT32, Text
-from trimtab.kinds.part import Part, Rule
+from trimtab.kinds.manifest_part import FieldRule, ManifestPart
 from trimtab.policy import Admit, Mode
 
 PAUSED, PAUSED_UNTIL = "trimtab.dev/paused", "trimtab.dev/paused-until"
@@ -28,7 +28,7 @@ FLOOR_NOTES = ("trimtab.dev/min-replicas", "trimtab.dev/floor", "trimtab.dev/flo
 DNS_NAME = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"
 
 
-class Meta(Part):
+class Meta(ManifestPart):
     """Kubernetes' own metadata; what we do not read is kept as it is."""
 
     model_config = ConfigDict(extra="allow", strict=True, frozen=True, alias_generator=to_camel)
@@ -45,7 +45,7 @@ class Meta(Part):
             yield InvalidInput("name", None, "give the object a name")
 
 
-class ObjectRef(Part):
+class ObjectRef(ManifestPart):
     """Another object of the same namespace."""
 
     api_version: Annotated[str, Field(max_length=256)] | None = None
@@ -60,8 +60,8 @@ class ObjectRef(Part):
 class TargetRef(ObjectRef):
     """The workload to scale; as Kubernetes has it, the group must be named (only ReplicationControllers have none)."""
 
-    rules: ClassVar[tuple[Rule, ...]] = (
-        Rule(
+    rules: ClassVar[tuple[FieldRule, ...]] = (
+        FieldRule(
             lambda t: t.kind == "ReplicationController" or "/" in (t.api_version or ""),
             at="apiVersion",
             fix='write the group and version of the workload, such as "apps/v1"',
@@ -70,7 +70,7 @@ class TargetRef(ObjectRef):
     )
 
 
-class Kind(Part):
+class Kind(ManifestPart):
     """One object a user applies; each kind adds its spec, `target` and `to_policy(at)`."""
 
     api_version: str

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from trimtab.errors import InvalidInput, InvalidObject
-from trimtab.kinds.part import ABSENT, PROBLEMS, shown
+from trimtab.kinds.manifest_part import ABSENT, PROBLEMS, shown
 
 _FIXES = {
     "missing": "add it",

@@ -6,79 +6,83 @@ from collections.abc import Iterator
 
 from trimtab.kinds import Autoscaler, CustomHpa, EffectiveHpa, Hpa, Hvpa, Kind
 from trimtab.kinds.ignored import warnings
-from trimtab.kinds.lint.finding import Found, Severity
-from trimtab.kinds.lint.world import Entry, World
-from trimtab.kinds.part import ABSENT
+from trimtab.kinds.lint.finding import Complaint, LintSeverity
+from trimtab.kinds.lint.manifest_set import LintedManifest, ManifestSet
+from trimtab.kinds.manifest_part import ABSENT
 from trimtab.policy import MaxFactor, MinFactor, Rate, Select, Utilization
 
 _REMOVED = {"autoscaling/v2beta1": "1.25", "autoscaling/v2beta2": "1.26"}
 _HIGH_PERCENT = 90
 
 
-def refused(entry: Entry, world: World) -> Iterator[Found]:
-    for problem in entry.problems:
+def refused(linted: LintedManifest, among: ManifestSet) -> Iterator[Complaint]:
+    for problem in linted.problems:
         why = "it is missing" if problem.value is ABSENT else f"{problem.value!r} cannot be meant"
-        yield Found(Severity.ERROR, "invalid", problem.path, why, problem.fix)
+        yield Complaint(LintSeverity.ERROR, "invalid", problem.path, why, problem.fix)
 
 
-def ignored_fields(entry: Entry, world: World) -> Iterator[Found]:
-    if isinstance(entry.obj, Kind):
-        for path, why in warnings(entry.obj):
-            yield Found(Severity.INFO, "ignored-field", path, f"changes nothing: {why}", "leave it out")
+def ignored_fields(linted: LintedManifest, among: ManifestSet) -> Iterator[Complaint]:
+    if isinstance(linted.obj, Kind):
+        for path, why in warnings(linted.obj):
+            yield Complaint(LintSeverity.INFO, "ignored-field", path, f"changes nothing: {why}", "leave it out")
 
 
-def removed_version(entry: Entry, world: World) -> Iterator[Found]:
-    version = str(entry.manifest.get("apiVersion"))
+def removed_version(linted: LintedManifest, among: ManifestSet) -> Iterator[Complaint]:
+    version = str(linted.manifest.get("apiVersion"))
     if version in _REMOVED:
         why = f"{version} is gone from Kubernetes {_REMOVED[version]} on"
-        yield Found(
-            Severity.WARNING, "removed-version", "apiVersion", why, "write autoscaling/v2; the fields are the same"
+        yield Complaint(
+            LintSeverity.WARNING, "removed-version", "apiVersion", why, "write autoscaling/v2; the fields are the same"
         )
 
 
-def no_room(entry: Entry, world: World) -> Iterator[Found]:
-    policy = entry.policy
+def no_room(linted: LintedManifest, among: ManifestSet) -> Iterator[Complaint]:
+    policy = linted.policy
     if policy and policy.signals and policy.bounds.min_replicas == policy.bounds.max_replicas:
         why = f"minReplicas and maxReplicas are both {policy.bounds.min_replicas}: nothing can ever scale"
-        yield Found(
-            Severity.WARNING,
+        yield Complaint(
+            LintSeverity.WARNING,
             "min-equals-max",
-            entry.path("minReplicas"),
+            linted.path("minReplicas"),
             why,
             "lower minReplicas or raise maxReplicas",
         )
 
 
-def daemon_set(entry: Entry, world: World) -> Iterator[Found]:
-    if entry.target and entry.target.kind == "DaemonSet" and entry.moves_pods:
+def daemon_set(linted: LintedManifest, among: ManifestSet) -> Iterator[Complaint]:
+    if linted.target and linted.target.kind == "DaemonSet" and linted.moves_pods:
         why = "a DaemonSet has one pod a node; there is no number of replicas to change"
-        yield Found(
-            Severity.ERROR,
+        yield Complaint(
+            LintSeverity.ERROR,
             "daemonset-target",
-            entry.path("scaleTargetRef"),
+            linted.path("scaleTargetRef"),
             why,
             "scale a Deployment, or only its size",
         )
 
 
-def little_headroom(entry: Entry, world: World) -> Iterator[Found]:
-    if isinstance(entry.obj, Hvpa) or entry.policy is None:
+def little_headroom(linted: LintedManifest, among: ManifestSet) -> Iterator[Complaint]:
+    if isinstance(linted.obj, Hvpa) or linted.policy is None:
         return  # targets above 100 % are document 004's own remedy there
-    for index, signal in enumerate(entry.policy.signals):
+    for index, signal in enumerate(linted.policy.signals):
         if isinstance(signal, Utilization) and signal.percent > _HIGH_PERCENT:
-            path = entry.path(f"metrics[{index}]")
+            path = linted.path(f"metrics[{index}]")
             why = f"{signal.percent} % of the request leaves no room while new pods start"
-            yield Found(
-                Severity.WARNING, "high-target", path, why, "use 50 to 80 % unless pods burst well above their request"
+            yield Complaint(
+                LintSeverity.WARNING,
+                "high-target",
+                path,
+                why,
+                "use 50 to 80 % unless pods burst well above their request",
             )
 
 
-def never_down(entry: Entry, world: World) -> Iterator[Found]:
-    for rule in entry.policy.settle if entry.policy else ():
+def never_down(linted: LintedManifest, among: ManifestSet) -> Iterator[Complaint]:
+    for rule in linted.policy.settle if linted.policy else ():
         if isinstance(rule, Rate) and rule.down.select is Select.DISABLED:
-            path = entry.path("behavior.scaleDown.selectPolicy")
-            yield Found(
-                Severity.INFO,
+            path = linted.path("behavior.scaleDown.selectPolicy")
+            yield Complaint(
+                LintSeverity.INFO,
                 "never-down",
                 path,
                 "the workload only ever grows",
@@ -86,36 +90,38 @@ def never_down(entry: Entry, world: World) -> Iterator[Found]:
             )
 
 
-def dead_direction(entry: Entry, world: World) -> Iterator[Found]:
-    rules = entry.policy.settle if entry.policy else ()
+def dead_direction(linted: LintedManifest, among: ManifestSet) -> Iterator[Complaint]:
+    rules = linted.policy.settle if linted.policy else ()
     most = next((rule for rule in rules if isinstance(rule, MaxFactor)), None)
     least = next((rule for rule in rules if isinstance(rule, MinFactor)), None)
     if most is None or least is None:
         return
     for way, high, low in (("Up", most.up, least.up), ("Down", most.down, least.down)):
         if high <= low:
-            path = _factor_path(entry, way)
+            path = _factor_path(linted, way)
             why = f"steps are capped at {high:g} and only worth it above {low:g}: it never scales {way.lower()}"
-            yield Found(Severity.WARNING, "dead-direction", path, why, "raise the max factor above the min factor")
+            yield Complaint(
+                LintSeverity.WARNING, "dead-direction", path, why, "raise the max factor above the min factor"
+            )
 
 
-def fallback_lowers(entry: Entry, world: World) -> Iterator[Found]:
-    if entry.policy and entry.policy.absence.allow_decrease:
+def fallback_lowers(linted: LintedManifest, among: ManifestSet) -> Iterator[Complaint]:
+    if linted.policy and linted.policy.absence.allow_decrease:
         why = "missing metrics may shrink the workload: an outage of the metrics becomes one of the service"
         path = "spec.onMetricFailure.then.allowDecrease"
-        yield Found(Severity.WARNING, "fallback-lowers", path, why, "leave it out; replicas is then a floor")
+        yield Complaint(LintSeverity.WARNING, "fallback-lowers", path, why, "leave it out; replicas is then a floor")
 
 
-def _factor_path(entry: Entry, way: str) -> str:
-    custom = isinstance(entry.obj, CustomHpa)
+def _factor_path(linted: LintedManifest, way: str) -> str:
+    custom = isinstance(linted.obj, CustomHpa)
     return f"behavior.scale{way}MaxFactor" if custom else f"spec.behavior.scale{way}.maxFactor"
 
 
-def mismatched_type(entry: Entry, world: World) -> Iterator[Found]:
+def mismatched_type(linted: LintedManifest, among: ManifestSet) -> Iterator[Complaint]:
     """Kubernetes goes by the value that is set; `type` only misleads the reader."""
-    if not isinstance(entry.obj, Hpa | Autoscaler | EffectiveHpa):
+    if not isinstance(linted.obj, Hpa | Autoscaler | EffectiveHpa):
         return
-    for index, metric in enumerate(entry.obj.spec.metrics or []):
+    for index, metric in enumerate(linted.obj.spec.metrics or []):
         for member, inner in metric.manifest().items():
             target = inner.get("target", {}) if isinstance(inner, dict) else {}
             field = next((name for name in ("averageUtilization", "averageValue", "value") if name in target), "")
@@ -123,7 +129,7 @@ def mismatched_type(entry: Entry, world: World) -> Iterator[Found]:
             if meant and target.get("type") != meant:
                 path = f"spec.metrics[{index}].{member}.target.type"
                 why = f"says {target.get('type')}, but {field} is what is set and what counts"
-                yield Found(Severity.INFO, "type-mismatch", path, why, f"write {meant}")
+                yield Complaint(LintSeverity.INFO, "type-mismatch", path, why, f"write {meant}")
 
 
 CHECKS = (
