@@ -19,7 +19,8 @@ from trimtab.cli.recommend_table import explained, table
 from trimtab.cli.screen import screen
 from trimtab.core.advise import Recommendation
 from trimtab.errors import InvalidInput, InvalidObject
-from trimtab.kinds.config_keys import TIMEZONE, config_problems, settings_of
+from trimtab.kinds.annotations import TIMEZONE
+from trimtab.kinds.config_keys import config_problems, settings_of
 from trimtab.policy import Advice, Inspection
 from trimtab.web.recommend_report import page
 

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from trimtab.errors import InvalidInput
+from trimtab.kinds.annotations import ALGORITHM, TIMEZONE
 from trimtab.kinds.problems import nearest
 from trimtab.policy import Advice, Algorithm, Inspection
 from trimtab.quantity import GIB, parse_duration
 
-ALGORITHM, TIMEZONE = "trimtab.dev/algorithm", "trimtab.dev/timezone"
 SPECIFICATION, LADDER = "specification", "specification-config"
 _PREFIXES = ("ehpa.", "replicas.")
 _RESOURCE = "resource."

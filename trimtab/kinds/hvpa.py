@@ -13,12 +13,13 @@ from pydantic import Field
 
 from trimtab.errors import InvalidInput
 from trimtab.kinds.amounts import INT32, Count, CountOrZero, Duration
+from trimtab.kinds.annotations import EXACT
 from trimtab.kinds.blend import BaseSpec, BucketSpec, Interval, bucket_rules
 from trimtab.kinds.horizontal import MIN_AT_MOST_MAX, horizontal
 from trimtab.kinds.hvpa_gates import ChangeParams, ScaleType, Side, WindowSpec, gates, seconds
 from trimtab.kinds.hvpa_parts import HvpaMetric, HvpaResourcePolicy
 from trimtab.kinds.manifest_part import FieldRule, ManifestPart
-from trimtab.kinds.meta import EXACT, Kind, TargetRef, annotation_problems, flag
+from trimtab.kinds.meta import Kind, TargetRef, annotation_problems, flag
 from trimtab.kinds.vertical import container_rules
 from trimtab.policy import (
     Apply,

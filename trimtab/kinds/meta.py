@@ -1,8 +1,4 @@
-"""What every object has: metadata, the workload it points at, and the annotations by which people steer it.
-
-trimtab.dev/paused: "true" | trimtab.dev/paused-until: TIME | trimtab.dev/pin: "6" | trimtab.dev/pin-until: TIME
-trimtab.dev/exact: "true" on an Hvpa: the released program of document 001, where ours differs from it
-"""
+"""What every object has: metadata, the workload it points at, and the annotations by which people steer it."""
 
 from __future__ import annotations
 
@@ -16,14 +12,9 @@ from pydantic.alias_generators import to_camel
 
 from trimtab.errors import InvalidInput
 from trimtab.kinds.amounts import INT32, Text
+from trimtab.kinds.annotations import PAUSED, PAUSED_UNTIL, PIN, PIN_UNTIL
 from trimtab.kinds.manifest_part import FieldRule, ManifestPart
 from trimtab.policy import Admit, Mode
-
-PAUSED, PAUSED_UNTIL = "trimtab.dev/paused", "trimtab.dev/paused-until"
-PIN, PIN_UNTIL = "trimtab.dev/pin", "trimtab.dev/pin-until"
-EXACT = "trimtab.dev/exact"
-OUR_NOTES = "trimtab.dev/"
-FLOOR_NOTES = ("trimtab.dev/min-replicas", "trimtab.dev/floor", "trimtab.dev/floor-until")  # of a predictive HPA
 
 DNS_NAME = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"
 

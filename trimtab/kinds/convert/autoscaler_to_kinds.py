@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from trimtab.errors import InvalidInput
+from trimtab.kinds.annotations import PAUSED, PIN, PIN_UNTIL, PREDICTIVE
 from trimtab.kinds.autoscaler import STARTUP
 from trimtab.kinds.convert.source_fields import SourceFields, annotate, unannotate
-from trimtab.kinds.hpa import PREDICTIVE
-from trimtab.kinds.meta import PAUSED, PIN, PIN_UNTIL
 from trimtab.quantity import parse_duration
 
 _OURS = ("cooldownSeconds", "minFactor", "maxFactor")

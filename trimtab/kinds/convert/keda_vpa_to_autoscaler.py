@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from trimtab.errors import InvalidInput
+from trimtab.kinds.annotations import KEDA_PAUSED, KEDA_PAUSED_REPLICAS, PAUSED, PIN, VPA_INTEGER_CPU
 from trimtab.kinds.convert.source_fields import SourceFields, annotate, unannotate
-from trimtab.kinds.meta import PAUSED, PIN
 
 _OPERATOR = "is the operator's setting, not the object's"
-_KEDA = "autoscaling.keda.sh"
-_INTEGER_CPU = ("vpa-post-processor.kubernetes.io/", "_integerCPU")
 _POLL_S = 30
 _APPLY = {"Auto": "InPlaceOrRecreate", "InPlaceOrRecreate": "InPlaceOrRecreate", "Recreate": "Recreate", "Off": "Never"}
 
@@ -45,9 +43,10 @@ def _container_policy(policy: SourceFields) -> dict[str, Any]:
 def _whole_cores(policies: list[dict[str, Any]], metadata: dict[str, Any]) -> list[dict[str, Any]]:
     """VPA says it in an annotation for each container."""
     named = {str(policy.get("containerName", "*")): policy for policy in policies}
+    before, after = VPA_INTEGER_CPU
     for key in list(metadata.get("annotations", {})):
-        container = key.removeprefix(_INTEGER_CPU[0]).removesuffix(_INTEGER_CPU[1])
-        if key == f"{_INTEGER_CPU[0]}{container}{_INTEGER_CPU[1]}" and unannotate(metadata, key) == "true":
+        container = key.removeprefix(before).removesuffix(after)
+        if key == f"{before}{container}{after}" and unannotate(metadata, key) == "true":
             named.setdefault(container, {"containerName": container})["wholeCores"] = True
     return list(named.values())
 
@@ -174,8 +173,8 @@ def _advanced(spec: SourceFields, made: dict[str, Any]) -> None:
 
 
 def _keda_pauses(metadata: dict[str, Any]) -> None:
-    replicas = unannotate(metadata, f"{_KEDA}/paused-replicas")
-    paused = unannotate(metadata, f"{_KEDA}/paused")
+    replicas = unannotate(metadata, KEDA_PAUSED_REPLICAS)
+    paused = unannotate(metadata, KEDA_PAUSED)
     if replicas is not None:
         annotate(metadata, PIN, replicas)
     elif paused == "true":

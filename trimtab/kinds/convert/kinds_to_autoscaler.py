@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from trimtab.kinds.annotations import EXACT, PIN, PREDICTIVE
 from trimtab.kinds.convert.source_fields import SourceFields, annotate, unannotate
-from trimtab.kinds.hpa import PREDICTIVE
-from trimtab.kinds.meta import EXACT, PIN
 
 _NO_GATES = "has no equivalent: an Autoscaler settles by behavior"
 

@@ -6,13 +6,13 @@ import copy
 from typing import Any, NamedTuple, TypeVar
 
 from trimtab.errors import InvalidInput
+from trimtab.kinds.annotations import LAST_APPLIED
 
 T = TypeVar("T")
 
 _SERVER_FIELDS = frozenset(
     ["uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "ownerReferences"]
 )
-_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _WORDS: dict[type, str] = {str: "text", int: "a whole number", bool: "true or false", list: "a list", dict: "a mapping"}
 
 
@@ -82,7 +82,7 @@ def metadata_of(manifest: dict[str, Any]) -> dict[str, Any]:
     notes = kept.pop("annotations", None) or {}
     if not isinstance(notes, dict):
         raise InvalidInput("metadata.annotations", notes, "write a mapping (name: value)")
-    notes.pop(_LAST_APPLIED, None)
+    notes.pop(LAST_APPLIED, None)
     return kept | ({"annotations": notes} if notes else {})
 
 

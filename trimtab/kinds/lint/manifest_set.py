@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from trimtab.errors import InvalidInput, InvalidObject
 from trimtab.kinds import KINDS, Autoscaler, CustomHpa, Hvpa, Kind, Scaler, misspelt, read
+from trimtab.kinds.images import is_jvm
 from trimtab.kinds.yaml import Document
 from trimtab.policy import Mode, Policy
 
 WORKLOADS = ("Deployment", "StatefulSet", "ReplicaSet", "Rollout", "DaemonSet", "ReplicationController")
-_JVM = re.compile(
-    r"\b(java|jdk|jre|openjdk|temurin|corretto|zulu|graalvm|tomcat|jetty|wildfly|spring|kafka|elasticsearch)"
-)
 _JVM_VARIABLES = ("JAVA_OPTS", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "JVM_OPTS")
 
 
@@ -163,7 +160,7 @@ def containers(workload: dict[str, Any] | None) -> list[dict[str, Any]]:
 
 def runs_java(container: dict[str, Any]) -> bool:
     names = {str(one.get("name")) for one in container.get("env") or [] if isinstance(one, dict)}
-    return bool(_JVM.search(str(container.get("image", "")).lower())) or bool(names & set(_JVM_VARIABLES))
+    return is_jvm(str(container.get("image", ""))) or bool(names & set(_JVM_VARIABLES))
 
 
 def startup_s(workload: dict[str, Any] | None) -> float:
