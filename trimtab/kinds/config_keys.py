@@ -229,25 +229,3 @@ _SIZES = {
     64: (128, 256),
 }
 DEFAULT_LADDER = tuple((float(cores), gib * GIB) for cores, sizes in _SIZES.items() for gib in sizes)
-
-
-def resolve(
-    configs: list[Mapping[str, Any]], target: Mapping[str, str], overrides: Mapping[str, str]
-) -> dict[str, str]:
-    """The properties of a ConfigSet for one target: more specific entries overlay, the Analytics' own keys overlay all.
-
-    An entry without targets counts only while nothing more specific has matched, as upstream has it.
-    """
-    best, properties = -1, dict[str, str]()
-    for config in configs:
-        level = max((match_level(one, target) for one in config.get("targets") or []), default=0)
-        if level > best:
-            best = level
-            properties |= config.get("properties") or {}
-    return properties | dict(overrides)
-
-
-def match_level(selector: Mapping[str, str], target: Mapping[str, str]) -> int:
-    """How many fields of the target a selector names rightly; -1 when it names one wrongly."""
-    named = [(name, selector.get(name)) for name in ("namespace", "kind", "name") if selector.get(name)]
-    return len(named) if all(target.get(name) == value for name, value in named) else -1
