@@ -12,7 +12,8 @@ import numpy as np
 from rich.progress import track
 from rich.table import Table
 
-from trimtab.cli.load_source import Where, load_options, read_load, read_subjects
+from trimtab.cli.load_source import LoadOptions, load_options, query_options, read_load, read_policies
+from trimtab.cli.option_groups import PrometheusOptions
 from trimtab.cli.options import OUT_FILE, OUT_FILE_OR_DASH, Finite, duration, objective
 from trimtab.cli.output import write_file
 from trimtab.cli.screen import screen
@@ -45,6 +46,7 @@ SPARE = ("REGRET", "OVER", "UNDER", "POD HOURS", "WORST HOUR")  # what a narrow 
 @click.option("-f", "--filename", "files", multiple=True, help="Manifests of policies; may be repeated.")
 @click.option("--compare", nargs=2, metavar="A B", help="Two manifests: how B differs from A.")
 @load_options
+@query_options
 @click.option("--startup", type=duration, default="2m", show_default=True, help="From a pod's creation to serving.")
 @click.option("--jitter", is_flag=True, help="Start-ups vary by 0.7 to 1.6 of that.")
 @click.option("--pod-capacity", type=Finite(0, min_open=True), help="Load one pod carries at 100 %.")
@@ -62,7 +64,8 @@ def command(
     limits: tuple[str, ...],
     html: Path | None,
     out: Path | None,
-    **where: Any,
+    load: LoadOptions,
+    prometheus: PrometheusOptions,
 ) -> None:
     """Replay a workload's own history under policies, with the code that runs in the cluster.
 
@@ -82,12 +85,12 @@ def command(
     chosen = (*files, *(compare or ()))
     if not chosen:
         raise click.UsageError("name policies with -f FILE or --compare A B")
-    demand = read_load(Where(**where))
-    subjects = read_subjects(chosen, demand.start, demand.days * 86400)
-    if len(subjects) == 1 and (lonely := next((one for one in parsed if one.relative), None)):
+    demand = read_load(load, prometheus)
+    policies = read_policies(chosen, demand.start, demand.days * 86400)
+    if len(policies) == 1 and (lonely := next((one for one in parsed if one.relative), None)):
         raise InvalidInput("--fail-if", lonely.text, "a value with a sign needs a second policy: use --compare")
-    capacity, note = capacity_of(subjects[0].policy, pod_capacity)
-    check_unit(demand, capacity, where["source"])
+    capacity, note = capacity_of(policies[0].policy, pod_capacity)
+    check_unit(demand, capacity, load.source)
     world = World(
         startup_s=startup,
         startup_jitter=(0.7, 1.6) if jitter else (1.0, 1.0),
@@ -97,9 +100,9 @@ def command(
     console = screen(stderr=True)
     outcomes = [
         backtest(one.name, one.policy, demand, world, lam)
-        for one in track(subjects, "Policies", console=console, transient=True, disable=not console.is_terminal)
+        for one in track(policies, "Policies", console=console, transient=True, disable=not console.is_terminal)
     ]
-    idle = idle_note(demand, capacity, subjects[0].policy.bounds.min_replicas)
+    idle = idle_note(demand, capacity, policies[0].policy.bounds.min_replicas)
     notes = [text for text in (*demand.notes, note, idle) if text]
     _print(outcomes, demand, notes, quiet=str(out) == "-")
     _write(outcomes, demand, notes, lam, startup, html, out)
