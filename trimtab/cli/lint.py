@@ -36,7 +36,7 @@ def command(paths: tuple[str, ...], severity: str, output: str) -> None:
     documents = [document for path in paths for document in load(path)]
     broken = [document for document in documents if document.error is not None]
     worst = list(LintSeverity)[: list(LintSeverity).index(LintSeverity(severity)) + 1]
-    findings = [one for one in lint(documents, time.time()) if one.severity in worst]
+    findings = [finding for finding in lint(documents, time.time()) if finding.severity in worst]
     if output == "json":
         _print_json(findings, broken)
     else:
@@ -45,16 +45,18 @@ def command(paths: tuple[str, ...], severity: str, output: str) -> None:
 
 
 def _print_json(findings: list[Finding], broken: list[Document]) -> None:
-    unreadable = [{"file": one.file, "line": one.line, "why": str(one.error)} for one in broken]
-    click.echo(json.dumps({"findings": [one._asdict() for one in findings], "unreadable": unreadable}, indent=2))
+    unreadable = [{"file": document.file, "line": document.line, "why": str(document.error)} for document in broken]
+    click.echo(
+        json.dumps({"findings": [finding._asdict() for finding in findings], "unreadable": unreadable}, indent=2)
+    )
 
 
 def _print_text(findings: list[Finding], broken: list[Document], read: int) -> None:
     for document in broken:
         click.echo(f"{document.file}:{document.line}: cannot be read: {document.error}", err=True)
-    for one in findings:
-        severity = click.style(str(one.severity), fg=_COLOURS[one.severity])
-        click.echo(f"{one.file}:{one.line}: {severity} {one.object} {one.path} [{one.rule}]")
-        click.echo(f"    {one.why}\n    fix: {one.fix}")
-    counts = [f"{sum(one.severity is severity for one in findings)} {severity}" for severity in LintSeverity]
+    for finding in findings:
+        severity = click.style(str(finding.severity), fg=_COLOURS[finding.severity])
+        click.echo(f"{finding.file}:{finding.line}: {severity} {finding.object} {finding.path} [{finding.rule}]")
+        click.echo(f"    {finding.why}\n    fix: {finding.fix}")
+    counts = [f"{sum(finding.severity is severity for finding in findings)} {severity}" for severity in LintSeverity]
     click.echo(f"{read - len(broken)} documents: {', '.join(counts)}, {len(broken)} unreadable", err=True)

@@ -166,18 +166,18 @@ def show(
         console = screen()
         console.show(table(ranked, rules), ("NAMESPACE", "KIND"))
         if explain:
-            for one in ranked:
-                console.print(explained(one, rules, console.plot_width), soft_wrap=True)
+            for workload in ranked:
+                console.print(explained(workload, rules, console.plot_width), soft_wrap=True)
     else:
-        reports = [plain(rules, one) for one in ranked]
+        reports = [plain(rules, workload) for workload in ranked]
         click.echo(_written(reports, rules, found, output), nl=False)
 
 
 def _manifests(ranked: list[Ranked], rules: Inspection, shape: Shape) -> list[Manifest]:
     return [
-        manifest(shape, rules.advice, one.outcome.target, one.outcome.result)
-        for one in ranked
-        if isinstance(one.outcome.result, Recommendation) and one.severity is not Severity.FAILED
+        manifest(shape, rules.advice, workload.outcome.target, workload.outcome.result)
+        for workload in ranked
+        if isinstance(workload.outcome.result, Recommendation) and workload.severity is not Severity.FAILED
     ]
 
 

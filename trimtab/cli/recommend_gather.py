@@ -209,7 +209,7 @@ def _assumed(options: FileOptions, row: str) -> Target:
     namespace, kind, name = row.split("/") if "/" in row else ("default", "Deployment", row)
     memory = _above_zero(options.memory_request, "--memory-request") if options.memory_request else None
     size = Size(cpu_cores=_above_zero(options.cpu_request or "", "--cpu-request"), memory_bytes=memory)
-    resource = next((one for one in KNOWN.values() if one.kind == kind), DEPLOYMENTS)
+    resource = next((resource for resource in KNOWN.values() if resource.kind == kind), DEPLOYMENTS)
     return Target(resource.api_version, kind, namespace, name, options.replicas or 0, {"app": size}, ())
 
 

@@ -102,8 +102,8 @@ def _figures(*pairs: tuple[str, Score]) -> list[str]:
     return [
         head,
         *(
-            f"{name:9}{one.j:>7.3f}{one.cost:>7.3f}{one.violations:>11.2f}%{one.churn_per_day:>11.0f}"
-            for name, one in pairs
+            f"{name:9}{score.j:>7.3f}{score.cost:>7.3f}{score.violations:>11.2f}%{score.churn_per_day:>11.0f}"
+            for name, score in pairs
         ),
     ]
 

@@ -1,4 +1,4 @@
-"""What users write and read: one module a kind, each with fields, defaults, errors with a path, and to_policy().
+"""What users write and read: one module per kind, each with fields, defaults, errors with a path, and to_policy().
 
 `read(manifest)` gives the right kind; `obj.to_policy(at)` (an Analytics: `obj.to_inspection()`) what it means.
 """

@@ -132,7 +132,7 @@ class AutoscalerSpec(ManifestPart):
             cel="!has(self.blend) || has(self.vertical)",
         ),
         FieldRule(
-            lambda s: len({one.name for one in s.schedules or []}) == len(s.schedules or []),
+            lambda s: len({schedule.name for schedule in s.schedules or []}) == len(s.schedules or []),
             at="schedules",
             fix="each schedule needs a name of its own",
             cel="!has(self.schedules) || self.schedules.all(a, self.schedules.exists_one(b, a.name == b.name))",
@@ -169,5 +169,5 @@ class Autoscaler(Kind):
             policy = Policy(settle=(), bounds=Bounds(min_replicas=spec.min_replicas, max_replicas=INT32))
         else:
             policy = horizontal(spec.min_replicas, spec.max_replicas, spec.metrics, spec.behavior)
-        spans = tuple(span for one in spec.schedules or [] for span in one.spans(at))
+        spans = tuple(span for schedule in spec.schedules or [] for span in schedule.spans(at))
         return replace(policy, bounds=replace(policy.bounds, spans=spans)) if spans else policy

@@ -55,8 +55,8 @@ class ScalingRules(ManifestPart):
             policies = default.policies
         else:
             policies = tuple(
-                RatePolicy(percent=one.type == "Percent", value=one.value, period_s=one.period_seconds)
-                for one in self.policies
+                RatePolicy(percent=policy.type == "Percent", value=policy.value, period_s=policy.period_seconds)
+                for policy in self.policies
             )
         return Rates(select=Select(self.select_policy or "Max"), policies=policies)
 

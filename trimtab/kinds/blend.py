@@ -175,7 +175,7 @@ class BucketsSpec(ManifestPart):
     def rule(self) -> Buckets:
         margin = Margin(percent=float(self.overlap_percent))
         return Buckets(
-            buckets=tuple(one.bucket() for one in self.buckets),
+            buckets=tuple(bucket.bucket() for bucket in self.buckets),
             sizing=Sizing(self.sizing),
             overlap=Margins(cpu=margin, memory=margin),
             base=self.base.margins() if self.base else Margins(),
@@ -213,7 +213,9 @@ class BlendSpec(ManifestPart):
     def blend(self, least: int, most: int) -> Blend:
         if self.weights is not None:
             intervals = self.weights.intervals
-            return Weights(stages=tuple(one.stage(float(one.vpa_weight), least, most) for one in intervals))
+            return Weights(
+                stages=tuple(interval.stage(float(interval.vpa_weight), least, most) for interval in intervals)
+            )
         if self.buckets is not None:
             return self.buckets.rule()
         assert self.capacity is not None

@@ -79,7 +79,7 @@ def _zone(text: str) -> str:
 def _ladder(text: str) -> tuple[tuple[float, float], ...]:
     """Sizes such as "0.25c0.25g,1c2g": cores and GiB."""
     steps = []
-    for step in filter(None, (one.strip() for one in text.split(","))):
+    for step in filter(None, (part.strip() for part in text.split(","))):
         cores, mark, rest = step.partition("c")
         if not mark or not rest.endswith("g"):
             raise ValueError('write sizes such as "0.25c0.25g,1c2g" (cores and GiB)')

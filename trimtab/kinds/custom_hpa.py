@@ -90,7 +90,10 @@ class CustomHpa(ManifestPart):
             return cls.from_values(_values_of(env))
         except InvalidObject as error:
             by_path = {path: name for name, path in _ENV.items()}
-            named = [InvalidInput(by_path.get(one.path, one.path), one.value, one.fix) for one in error.problems]
+            named = [
+                InvalidInput(by_path.get(problem.path, problem.path), problem.value, problem.fix)
+                for problem in error.problems
+            ]
             raise InvalidObject("environment variables", named) from None
 
     @property

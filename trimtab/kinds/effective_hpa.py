@@ -43,7 +43,7 @@ class CronSpec(ManifestPart):
 
 def _names(crons: list[CronSpec] | None) -> list[str]:
     """Crane makes a metric name of each, in which case is lost."""
-    return [one.name.lower() for one in crons or []]
+    return [cron.name.lower() for cron in crons or []]
 
 
 class EffectiveHpaSpec(ManifestPart):
@@ -92,7 +92,7 @@ class EffectiveHpa(Kind):
     def to_policy(self, at: float) -> Policy:
         spec = self.spec
         policy = horizontal(spec.min_replicas, spec.max_replicas, spec.metrics, spec.behavior)
-        spans = tuple(span for one in spec.crons or [] for span in one.spans(at))
+        spans = tuple(span for cron in spec.crons or [] for span in cron.spans(at))
         admit = self.admit(Mode.SHADOW if self.preview else Mode.AUTO)
         if self.preview and spec.specific_replicas is not None:
             admit = replace(admit, pin=spec.specific_replicas, pin_until=None)

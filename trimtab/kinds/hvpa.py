@@ -194,7 +194,7 @@ class HvpaSpec(ManifestPart):
     @property
     def flat(self) -> bool:
         fields = (self.scale_up_stabilization_window, self.scale_down_stabilization_window, self.min_cpu_change)
-        return any(one is not None for one in (*fields, self.min_mem_change, self.hpa_template, self.vpa_template))
+        return any(field is not None for field in (*fields, self.min_mem_change, self.hpa_template, self.vpa_template))
 
     @property
     def nested(self) -> bool:
@@ -254,11 +254,15 @@ def _pods(spec: HvpaSpec) -> Policy:
 def _blend(spec: HvpaSpec, exact: bool) -> Blend:
     if spec.buckets:
         base = spec.base_resources_per_replica
-        return Buckets(buckets=tuple(one.bucket() for one in spec.buckets), base=base.margins() if base else Margins())
+        return Buckets(
+            buckets=tuple(bucket.bucket() for bucket in spec.buckets), base=base.margins() if base else Margins()
+        )
     scale = 1.0 if spec.flat else 100.0
     least, most = spec.bounds.min_replicas, spec.bounds.max_replicas
     intervals = spec.weight_based_scaling_intervals or []
-    return Weights(stages=tuple(one.stage(one.vpa_weight / scale, least, most) for one in intervals), exact=exact)
+    return Weights(
+        stages=tuple(interval.stage(interval.vpa_weight / scale, least, most) for interval in intervals), exact=exact
+    )
 
 
 def _vertical(spec: HvpaSpec) -> Vertical:

@@ -70,9 +70,11 @@ class HvpaContainerPolicy(ContainerPolicy):
             fix="must not be above maxAllowed",
             cel=" && ".join(
                 at_most_cel(
-                    f"self.MinAllowed.{one}", f"self.maxAllowed.{one}", "!has(self.MinAllowed) || !has(self.maxAllowed)"
+                    f"self.MinAllowed.{resource}",
+                    f"self.maxAllowed.{resource}",
+                    "!has(self.MinAllowed) || !has(self.maxAllowed)",
                 )
-                for one in ("cpu", "memory")
+                for resource in ("cpu", "memory")
             ),
         ),
         FieldRule(

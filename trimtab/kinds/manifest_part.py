@@ -99,7 +99,7 @@ def shown(value: object) -> object:
     if isinstance(value, ManifestPart):
         value = value.manifest()
     elif isinstance(value, list):
-        value = [one.manifest() if isinstance(one, ManifestPart) else one for one in value]
+        value = [item.manifest() if isinstance(item, ManifestPart) else item for item in value]
     return value if len(repr(value)) <= 120 else Cut(repr(value)[:117] + "...")
 
 

@@ -17,8 +17,8 @@ from trimtab.quantity import parse_quantity
 TargetType = Literal["Utilization", "AverageValue", "Value"]
 
 
-def _exactly_one(one: str, other: str, attributes: tuple[str, str], fix: str) -> FieldRule:
-    schema = {"oneOf": [{"required": [one]}, {"required": [other]}]}
+def _exactly_one(name: str, other: str, attributes: tuple[str, str], fix: str) -> FieldRule:
+    schema = {"oneOf": [{"required": [name]}, {"required": [other]}]}
     first, second = attributes
     return FieldRule(
         lambda t: (getattr(t, first) is None) != (getattr(t, second) is None), at="", fix=fix, schema=schema
@@ -155,9 +155,9 @@ class MetricSpec(ManifestPart):
             metric = Metric(kind=MetricKind.RESOURCE, name=self.resource.name)
             return _of_pods(metric, self.resource.goal, tolerance)
         if self.container_resource:
-            one = self.container_resource
-            metric = Metric(kind=MetricKind.CONTAINER, name=one.name, container=one.container)
-            return _of_pods(metric, one.goal, tolerance)
+            source = self.container_resource
+            metric = Metric(kind=MetricKind.CONTAINER, name=source.name, container=source.container)
+            return _of_pods(metric, source.goal, tolerance)
         if self.pods:
             metric = _named(MetricKind.PODS, self.pods.metric)
             target = parse_quantity(self.pods.target.average_value)

@@ -61,8 +61,8 @@ class Estimators(ManifestPart):
     fft: Annotated[list[FftEstimator], Field(max_length=20)] | None = None
 
     def options(self) -> list[Options]:
-        largest = [one.options() for one in self.max_value or []]
-        return largest + [one.options() for one in self.fft or []]
+        largest = [estimator.options() for estimator in self.max_value or []]
+        return largest + [estimator.options() for estimator in self.fft or []]
 
 
 class Dsp(ManifestPart):

@@ -58,4 +58,4 @@ class Selector(ManifestPart):
     def text(self) -> str:
         """As `kubectl -l` takes it, in a stable order."""
         equal = [f"{key}={value}" for key, value in (self.match_labels or {}).items()]
-        return ",".join(sorted(equal + [one.text for one in self.match_expressions or []]))
+        return ",".join(sorted(equal + [expression.text for expression in self.match_expressions or []]))

@@ -86,9 +86,9 @@ class ContainerPolicy(ManifestPart):
 
 
 def distinct_names(path: str = "containerPolicies") -> FieldRule:
-    """The CEL repeats only what the Python says: one policy a container."""
+    """The CEL repeats only what the Python says: one policy per container."""
     return FieldRule(
-        lambda p: _distinct([one.container_name for one in p.container_policies or []]),
+        lambda p: _distinct([policy.container_name for policy in p.container_policies or []]),
         at=path,
         fix="each containerName may appear once",
         cel=f"!has(self.{path}) || self.{path}.all(a, self.{path}.exists_one(b, b.containerName == a.containerName))",
@@ -100,7 +100,7 @@ def _distinct(names: list[str]) -> bool:
 
 
 class ResourcePolicy(ManifestPart):
-    """One policy a container."""
+    """One policy per container."""
 
     container_policies: Annotated[list[ContainerPolicy], Field(max_length=50)] | None = None
 

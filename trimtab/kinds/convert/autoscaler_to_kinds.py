@@ -29,7 +29,7 @@ def to_hpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
 
 def to_ehpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
     made = _horizontal(spec)
-    crons = [cron for one in spec.items("schedules") if (cron := _cron(one))]
+    crons = [cron for schedule in spec.items("schedules") if (cron := _cron(schedule))]
     if crons:
         made["crons"] = crons
     _prediction(spec.part("forecast"), made)
@@ -77,7 +77,7 @@ def _horizontal(spec: SourceFields) -> dict[str, Any]:
     if least is not None:
         made["minReplicas"] = least
     written = spec.items("metrics")
-    metrics = [metric for one in written if (metric := _metric(one))]
+    metrics = [metric for item in written if (metric := _metric(item))]
     if metrics:
         made["metrics"] = metrics
     elif written:
@@ -128,7 +128,7 @@ def _prediction(forecast: SourceFields, made: dict[str, Any]) -> None:
 def _percent_blend(blend: SourceFields) -> dict[str, Any]:
     intervals = blend.part("weights").items("intervals")
     if intervals:
-        return {"weightBasedScalingIntervals": [_percent(one) for one in intervals]}
+        return {"weightBasedScalingIntervals": [_percent(interval) for interval in intervals]}
     buckets = blend.part("buckets")
     found, base = buckets.take("buckets", list), buckets.take("base", dict)
     for name in ("sizing", "overlapPercent"):

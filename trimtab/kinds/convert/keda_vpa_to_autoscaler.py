@@ -22,7 +22,7 @@ def from_vpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
     update.lose("minReplicas", "disruption budgets are respected instead")
     update.close()
     policy = spec.part("resourcePolicy")
-    policies = _whole_cores([_container_policy(one) for one in policy.items("containerPolicies")], metadata)
+    policies = _whole_cores([_container_policy(container) for container in policy.items("containerPolicies")], metadata)
     policy.close()
     vertical: dict[str, Any] = {"apply": _APPLY.get(mode, "InPlace")}
     if policies:

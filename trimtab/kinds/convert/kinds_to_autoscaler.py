@@ -77,7 +77,7 @@ def from_hvpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
         scaleTargetRef=spec.take("targetRef", dict),
         minReplicas=horizontal.take("minReplicas", int),
         maxReplicas=horizontal.take("maxReplicas", int),
-        metrics=[_metric(one) for one in horizontal.items("metrics")] or None,
+        metrics=[_metric(metric) for metric in horizontal.items("metrics")] or None,
     )
     if hpa.take("deploy", bool) is False:
         hpa.note("the metrics of an Autoscaler always count", "deploy")
@@ -124,7 +124,7 @@ def _blend(spec: SourceFields, metadata: dict[str, Any], made: dict[str, Any], w
     if buckets:
         made["blend"] = {"buckets": {"buckets": buckets} | ({"base": base} if base else {})}
     elif intervals:
-        stages = [one | {"vpaWeight": one["vpaWeight"] / whole} for one in intervals]
+        stages = [interval | {"vpaWeight": interval["vpaWeight"] / whole} for interval in intervals]
         made["blend"] = {"weights": {"intervals": stages}}
     if "blend" in made and "maxReplicas" not in made:
         last = buckets[-1]["replicas"]["max"] if buckets else 1

@@ -17,13 +17,18 @@ _ORDER = {severity: rank for rank, severity in enumerate(LintSeverity)}
 def lint(documents: list[Document], at: float) -> list[Finding]:
     """Everything the checks say, the worst of each file first; broken documents are the caller's to report."""
     among = ManifestSet(documents, at)
-    found = [_placed(linted, one) for linted in among.manifests for check in CHECKS for one in check(linted, among)]
-    return sorted(found, key=lambda one: (one.file, one.line, _ORDER[one.severity]))
+    found = [
+        _placed(linted, complaint)
+        for linted in among.manifests
+        for check in CHECKS
+        for complaint in check(linted, among)
+    ]
+    return sorted(found, key=lambda finding: (finding.file, finding.line, _ORDER[finding.severity]))
 
 
-def _placed(linted: LintedManifest, one: Complaint) -> Finding:
+def _placed(linted: LintedManifest, complaint: Complaint) -> Finding:
     document = linted.document
-    return Finding(*one[:2], linted.title, *one[2:], document.file, document.line_of(one.path))
+    return Finding(*complaint[:2], linted.title, *complaint[2:], document.file, document.line_of(complaint.path))
 
 
 __all__ = ["CHECKS", "Finding", "LintSeverity", "lint"]

@@ -155,11 +155,11 @@ def get(value: Any, *steps: str) -> Any:
 
 def containers(workload: dict[str, Any] | None) -> list[dict[str, Any]]:
     found = get(workload, "spec", "template", "spec", "containers")
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    return [container for container in found if isinstance(container, dict)] if isinstance(found, list) else []
 
 
 def runs_java(container: dict[str, Any]) -> bool:
-    names = {str(one.get("name")) for one in container.get("env") or [] if isinstance(one, dict)}
+    names = {str(variable.get("name")) for variable in container.get("env") or [] if isinstance(variable, dict)}
     return is_jvm(str(container.get("image", ""))) or bool(names & set(_JVM_VARIABLES))
 
 

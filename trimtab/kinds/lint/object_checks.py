@@ -51,7 +51,7 @@ def no_room(linted: LintedManifest, among: ManifestSet) -> Iterator[Complaint]:
 
 def daemon_set(linted: LintedManifest, among: ManifestSet) -> Iterator[Complaint]:
     if linted.target and linted.target.kind == "DaemonSet" and linted.moves_pods:
-        why = "a DaemonSet has one pod a node; there is no number of replicas to change"
+        why = "a DaemonSet has one pod per node; there is no number of replicas to change"
         yield Complaint(
             LintSeverity.ERROR,
             "daemonset-target",

@@ -108,15 +108,15 @@ def bucket_gaps(linted: LintedManifest, among: ManifestSet) -> Iterator[Complain
 
 def _crons(linted: LintedManifest) -> list[tuple[str, str]]:
     if isinstance(linted.obj, Autoscaler):
-        return [(one.start, one.end) for one in linted.obj.spec.schedules or []]
+        return [(schedule.start, schedule.end) for schedule in linted.obj.spec.schedules or []]
     if isinstance(linted.obj, EffectiveHpa):
-        return [(one.start, one.end) for one in linted.obj.spec.crons or []]
+        return [(cron.start, cron.end) for cron in linted.obj.spec.crons or []]
     return []
 
 
-def _earlier_same_day(one: str, other: str) -> bool:
+def _earlier_same_day(cron: str, other: str) -> bool:
     """Whether two crons that differ in nothing but their time stand in this order."""
-    first, second = one.split(), other.split()
+    first, second = cron.split(), other.split()
     plain = len(first) == len(second) == 5 and first[2:] == second[2:]
     times = first[:2] + second[:2] if plain else ["*"]
     if not all(field.isdecimal() for field in times):

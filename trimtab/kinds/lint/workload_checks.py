@@ -47,10 +47,13 @@ def same_resource(linted: LintedManifest, among: ManifestSet) -> Iterator[Compla
 
 def _utilized(linted: LintedManifest) -> set[str]:
     if linted.policy:
-        return {one.metric.name for one in linted.policy.signals if isinstance(one, Utilization)}
+        return {signal.metric.name for signal in linted.policy.signals if isinstance(signal, Utilization)}
     triggers = get(linted.manifest, "spec", "triggers")
-    named = [one for one in triggers if isinstance(one, dict)] if isinstance(triggers, list) else []
-    return {str(one.get("type")) for one in named if _trigger_type(one) == "Utilization"} & {"cpu", "memory"}
+    named = [trigger for trigger in triggers if isinstance(trigger, dict)] if isinstance(triggers, list) else []
+    return {str(trigger.get("type")) for trigger in named if _trigger_type(trigger) == "Utilization"} & {
+        "cpu",
+        "memory",
+    }
 
 
 def _trigger_type(trigger: dict[str, Any]) -> str:
@@ -114,8 +117,8 @@ def _down_window(linted: LintedManifest) -> float | None:
 
 def memory_of_java(linted: LintedManifest, among: ManifestSet) -> Iterator[Complaint]:
     on_memory = any(
-        isinstance(one, Utilization | PodAverage) and one.metric.name == "memory"
-        for one in (linted.policy.signals if linted.policy else ())
+        isinstance(signal, Utilization | PodAverage) and signal.metric.name == "memory"
+        for signal in (linted.policy.signals if linted.policy else ())
     )
     if not on_memory:
         return
