@@ -25,7 +25,7 @@ from trimtab.cli.output import dump, output_option, to_yaml
 from trimtab.cli.recommend_gather import (
     MOST_REPLICAS,
     FileOptions,
-    Gathered,
+    GatheredAdvice,
     ScopeOptions,
     WorkloadQuestion,
     gather,
@@ -155,7 +155,7 @@ def command(
 
 
 def show(
-    ranked: list[Ranked], rules: Inspection, found: Gathered, output: str, shape: Shape | None, explain: bool
+    ranked: list[Ranked], rules: Inspection, found: GatheredAdvice, output: str, shape: Shape | None, explain: bool
 ) -> None:
     if shape is not None:
         made = _manifests(ranked, rules, shape)
@@ -181,7 +181,7 @@ def _manifests(ranked: list[Ranked], rules: Inspection, shape: Shape) -> list[Ma
     ]
 
 
-def _written(reports: list[Manifest], rules: Inspection, found: Gathered, output: str) -> str:
+def _written(reports: list[Manifest], rules: Inspection, found: GatheredAdvice, output: str) -> str:
     if output == "html":
         return page(reports, f"Advice of type {rules.advice}", found.where)
     return to_yaml(reports) if output == "yaml" else json.dumps(reports, indent=2) + "\n"

@@ -70,7 +70,7 @@ class WorkloadQuestion(NamedTuple):
     file: FileOptions
 
 
-class Gathered(NamedTuple):
+class GatheredAdvice(NamedTuple):
     outcomes: list[Outcome]
     where: str
     notes: tuple[str, ...] = ()
@@ -87,7 +87,7 @@ class Place(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-async def gather(question: WorkloadQuestion, rules: Inspection, console: Console) -> Gathered:
+async def gather(question: WorkloadQuestion, rules: Inspection, console: Console) -> GatheredAdvice:
     """All outcomes, with a progress bar while they come."""
     async with _place(question, rules) as place:
         if not place.targets:
@@ -99,7 +99,7 @@ async def gather(question: WorkloadQuestion, rules: Inspection, console: Console
             async for some in advise_all(rules, place.targets, place.source, place.window, place.at):
                 outcomes += some
                 progress.advance(task, len(some))
-        return Gathered(outcomes, place.where, place.notes)
+        return GatheredAdvice(outcomes, place.where, place.notes)
 
 
 @asynccontextmanager

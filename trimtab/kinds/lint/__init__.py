@@ -6,7 +6,7 @@ A check is a function (linted, among) -> findings; add it to the CHECKS of its m
 from __future__ import annotations
 
 from trimtab.kinds.lint import object_checks, schedule_and_blend_checks, workload_checks
-from trimtab.kinds.lint.finding import Complaint, Finding, LintSeverity
+from trimtab.kinds.lint.finding import Diagnostic, Finding, LintSeverity
 from trimtab.kinds.lint.manifest_set import LintedManifest, ManifestSet
 from trimtab.kinds.yaml import Document
 
@@ -18,17 +18,17 @@ def lint(documents: list[Document], at: float) -> list[Finding]:
     """Everything the checks say, the worst of each file first; broken documents are the caller's to report."""
     among = ManifestSet(documents, at)
     found = [
-        _placed(linted, complaint)
+        _placed(linted, diagnostic)
         for linted in among.manifests
         for check in CHECKS
-        for complaint in check(linted, among)
+        for diagnostic in check(linted, among)
     ]
     return sorted(found, key=lambda finding: (finding.file, finding.line, _ORDER[finding.severity]))
 
 
-def _placed(linted: LintedManifest, complaint: Complaint) -> Finding:
+def _placed(linted: LintedManifest, diagnostic: Diagnostic) -> Finding:
     document = linted.document
-    return Finding(*complaint[:2], linted.title, *complaint[2:], document.file, document.line_of(complaint.path))
+    return Finding(*diagnostic[:2], linted.title, *diagnostic[2:], document.file, document.line_of(diagnostic.path))
 
 
 __all__ = ["CHECKS", "Finding", "LintSeverity", "lint"]

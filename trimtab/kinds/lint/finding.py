@@ -12,7 +12,7 @@ class LintSeverity(enum.StrEnum):
     INFO = "info"  # it may not be what was meant
 
 
-class Complaint(NamedTuple):
+class Diagnostic(NamedTuple):
     """One check's word on one object."""
 
     severity: LintSeverity

@@ -6,20 +6,20 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from trimtab.kinds import Autoscaler, EffectiveHpa, Hvpa
-from trimtab.kinds.lint.finding import Complaint, LintSeverity
+from trimtab.kinds.lint.finding import Diagnostic, LintSeverity
 from trimtab.kinds.lint.manifest_set import LintedManifest, ManifestSet
 from trimtab.policy import Buckets, Policy, Weights
 from trimtab.quantity import format_cpu, format_memory
 
 
-def schedule_above_max(linted: LintedManifest, among: ManifestSet) -> Iterator[Complaint]:
+def schedule_above_max(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
     policy = linted.policy
     if policy is None:
         return
     high = {s.name: s.min_replicas for s in policy.bounds.spans if (s.min_replicas or 0) > policy.bounds.max_replicas}
     for name, replicas in high.items():
         why = f"{name!r} asks for {replicas} replicas; maxReplicas is {policy.bounds.max_replicas} and wins"
-        yield Complaint(
+        yield Diagnostic(
             LintSeverity.WARNING,
             "schedule-above-max",
             _schedules(linted),
@@ -28,18 +28,18 @@ def schedule_above_max(linted: LintedManifest, among: ManifestSet) -> Iterator[C
         )
 
 
-def schedule_order(linted: LintedManifest, among: ManifestSet) -> Iterator[Complaint]:
+def schedule_order(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
     for index, (start, end) in enumerate(_crons(linted)):
         path = f"{_schedules(linted)}[{index}].end"
         if start == end:
             why = "it starts and ends at the same moment, so it is either always on or never"
-            yield Complaint(LintSeverity.WARNING, "cron-order", path, why, "give it an end of its own")
+            yield Diagnostic(LintSeverity.WARNING, "cron-order", path, why, "give it an end of its own")
         elif _earlier_same_day(end, start):
             why = "it ends earlier in the day than it starts, so it runs over midnight"
-            yield Complaint(LintSeverity.INFO, "cron-order", path, why, "swap start and end if the day was meant")
+            yield Diagnostic(LintSeverity.INFO, "cron-order", path, why, "swap start and end if the day was meant")
 
 
-def stage_overlap(linted: LintedManifest, among: ManifestSet) -> Iterator[Complaint]:
+def stage_overlap(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
     blend = linted.policy.blend if linted.policy else None
     if not isinstance(blend, Weights) or linted.policy is None:
         return
@@ -49,15 +49,15 @@ def stage_overlap(linted: LintedManifest, among: ManifestSet) -> Iterator[Compla
             low, high = max(stage.first, earlier.first), min(stage.last, earlier.last)
             if low <= high and stage.vertical_share != earlier.vertical_share:
                 why = f"stages share {_span(low, high)}; the one written first counts there"
-                yield Complaint(
+                yield Diagnostic(
                     LintSeverity.WARNING, "stage-overlap", f"{path}[{index}]", why, f"start this stage at {high + 1}"
                 )
     yield from _stage_gaps(linted.policy, blend, path)
 
 
-def _stage_gaps(policy: Policy, blend: Weights, path: str) -> Iterator[Complaint]:
+def _stage_gaps(policy: Policy, blend: Weights, path: str) -> Iterator[Diagnostic]:
     if not blend.stages:
-        yield Complaint(
+        yield Diagnostic(
             LintSeverity.WARNING, "stage-gap", path, "without stages nothing is ever scaled vertically", "add one"
         )
         return
@@ -66,7 +66,7 @@ def _stage_gaps(policy: Policy, blend: Weights, path: str) -> Iterator[Complaint
     open_at = [n for n in counts if not any(stage.first <= n <= stage.last for stage in blend.stages)]
     if open_at:
         why = f"{_span(open_at[0], open_at[-1])} in no stage: scaled horizontally only"
-        yield Complaint(
+        yield Diagnostic(
             LintSeverity.INFO,
             "stage-gap",
             path,
@@ -75,12 +75,12 @@ def _stage_gaps(policy: Policy, blend: Weights, path: str) -> Iterator[Complaint
         )
 
 
-def percent_of_one(linted: LintedManifest, among: ManifestSet) -> Iterator[Complaint]:
+def percent_of_one(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
     if isinstance(linted.obj, Hvpa) and linted.obj.spec.nested:
         for index, stage in enumerate(linted.obj.spec.weight_based_scaling_intervals or []):
             if stage.vpa_weight == 1:
                 path = f"spec.weightBasedScalingIntervals[{index}].vpaWeight"
-                yield Complaint(
+                yield Diagnostic(
                     LintSeverity.WARNING,
                     "weight-of-one",
                     path,
@@ -89,7 +89,7 @@ def percent_of_one(linted: LintedManifest, among: ManifestSet) -> Iterator[Compl
                 )
 
 
-def bucket_gaps(linted: LintedManifest, among: ManifestSet) -> Iterator[Complaint]:
+def bucket_gaps(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
     blend = linted.policy.blend if linted.policy else None
     if not isinstance(blend, Buckets):
         return
@@ -103,7 +103,7 @@ def bucket_gaps(linted: LintedManifest, among: ManifestSet) -> Iterator[Complain
                 ends, begins = show(top * low.replicas_max), show(bottom * high.replicas_min)
                 why = f"{name} totals from {ends} to {begins} are in no bucket; the upper one is stretched to meet them"
                 fix = f"lower {name}.min to {show(top * low.replicas_max / high.replicas_min)}"
-                yield Complaint(LintSeverity.WARNING, "bucket-gap", f"{path}[{index}].{name}.min", why, fix)
+                yield Diagnostic(LintSeverity.WARNING, "bucket-gap", f"{path}[{index}].{name}.min", why, fix)
 
 
 def _crons(linted: LintedManifest) -> list[tuple[str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from trimtab.kinds.lint.finding import Complaint, LintSeverity
+from trimtab.kinds.lint.finding import Diagnostic, LintSeverity
 from trimtab.kinds.lint.manifest_set import (
     WORKLOADS,
     LintedManifest,
@@ -19,13 +19,13 @@ from trimtab.policy import MetricKind, PodAverage, Stabilise, StabiliseMax, Util
 from trimtab.quantity import format_duration
 
 
-def rivals(linted: LintedManifest, among: ManifestSet) -> Iterator[Complaint]:
+def rivals(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
     """Two that move the same pods, or the same requests: each undoes what the other does."""
     for acts, others in (("replicas", among.scaling(linted.target)), ("requests", among.resizing(linted.target))):
         if linted in others and others[0] is not linted and linted.target:
             why = f"{others[0].title} also sets the {acts} of {linted.target.kind}/{linted.target.name}"
             fix = f"keep one of them: {_removal(linted)}"
-            yield Complaint(LintSeverity.ERROR, "two-autoscalers", "spec", why, fix)
+            yield Diagnostic(LintSeverity.ERROR, "two-autoscalers", "spec", why, fix)
 
 
 def _removal(linted: LintedManifest) -> str:
@@ -34,7 +34,7 @@ def _removal(linted: LintedManifest) -> str:
     return f"kubectl delete {linted.kind.lower()} {linted.itself.name} -n {linted.namespace}"
 
 
-def same_resource(linted: LintedManifest, among: ManifestSet) -> Iterator[Complaint]:
+def same_resource(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
     """Utilisation is usage / request: who moves the request moves the other's target."""
     if not linted.moves_pods or linted.resizes:
         return  # one object for both axes moves the target with the request
@@ -42,7 +42,7 @@ def same_resource(linted: LintedManifest, among: ManifestSet) -> Iterator[Compla
         for resource in sorted(_utilized(linted) & other.resizes):
             why = f"{other.title} moves {resource} requests while this scales on a share of them: they chase each other"
             fix = f"use one Autoscaler with `vertical`, or averageValue for {resource}"
-            yield Complaint(LintSeverity.WARNING, "same-resource", "spec.metrics", why, fix)
+            yield Diagnostic(LintSeverity.WARNING, "same-resource", "spec.metrics", why, fix)
 
 
 def _utilized(linted: LintedManifest) -> set[str]:
@@ -60,7 +60,7 @@ def _trigger_type(trigger: dict[str, Any]) -> str:
     return str(trigger.get("metricType") or get(trigger, "metadata", "type") or "Utilization")
 
 
-def missing_requests(linted: LintedManifest, among: ManifestSet) -> Iterator[Complaint]:
+def missing_requests(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
     for signal in linted.policy.signals if linted.policy else ():
         if not isinstance(signal, Utilization):
             continue
@@ -73,7 +73,7 @@ def missing_requests(linted: LintedManifest, among: ManifestSet) -> Iterator[Com
             ):
                 name = signal.metric.name
                 why = f"container {container.get('name')} has no {name} request, so a percentage of it has no value"
-                yield Complaint(
+                yield Diagnostic(
                     LintSeverity.ERROR,
                     "missing-request",
                     "spec.metrics",
@@ -87,17 +87,17 @@ def _limited(container: dict[str, Any], signal: Utilization) -> bool:
     return get(container, "resources", "limits", signal.metric.name) is not None
 
 
-def replicas_written(linted: LintedManifest, among: ManifestSet) -> Iterator[Complaint]:
+def replicas_written(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
     if linted.kind not in WORKLOADS or get(linted.manifest, "spec", "replicas") is None:
         return
     for scaler in among.scaling(linted.itself)[:1]:
         why = f"{scaler.title} decides the number of replicas; every apply of this manifest sets it back"
-        yield Complaint(
+        yield Diagnostic(
             LintSeverity.WARNING, "replicas-in-manifest", "spec.replicas", why, "leave replicas out of the manifest"
         )
 
 
-def short_window(linted: LintedManifest, among: ManifestSet) -> Iterator[Complaint]:
+def short_window(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
     """Pods are removed and needed again before a new one could have started."""
     slow_s, window_s = startup_s(among.workload(linted.target)), _down_window(linted)
     if window_s is not None and window_s < slow_s:
@@ -105,7 +105,7 @@ def short_window(linted: LintedManifest, among: ManifestSet) -> Iterator[Complai
         why = f"pods need at least {slow} to start, but may be removed after {window}"
         fix = f"set stabilizationWindowSeconds of scaleDown to {slow_s:.0f} or more"
         path = "spec.behavior.scaleDown.stabilizationWindowSeconds"
-        yield Complaint(LintSeverity.WARNING, "short-window", path, why, fix)
+        yield Diagnostic(LintSeverity.WARNING, "short-window", path, why, fix)
 
 
 def _down_window(linted: LintedManifest) -> float | None:
@@ -115,7 +115,7 @@ def _down_window(linted: LintedManifest) -> float | None:
     return None
 
 
-def memory_of_java(linted: LintedManifest, among: ManifestSet) -> Iterator[Complaint]:
+def memory_of_java(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
     on_memory = any(
         isinstance(signal, Utilization | PodAverage) and signal.metric.name == "memory"
         for signal in (linted.policy.signals if linted.policy else ())
@@ -125,7 +125,7 @@ def memory_of_java(linted: LintedManifest, among: ManifestSet) -> Iterator[Compl
     for container in containers(among.workload(linted.target)):
         if runs_java(container):
             why = f"container {container.get('name')} runs a JVM, which keeps the memory it once took"
-            yield Complaint(
+            yield Diagnostic(
                 LintSeverity.WARNING,
                 "memory-of-java",
                 "spec.metrics",
