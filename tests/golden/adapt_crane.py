@@ -27,7 +27,7 @@ from trimtab.core.usage.bucket_edges import exponential, linear
 from trimtab.core.usage.histogram_checkpoint import read_row, save_row
 from trimtab.core.weighted_percentile import PercentileOptions, estimate, rank_percentile, weighted_percentiles
 from trimtab.errors import InvalidInput, TrimtabError
-from trimtab.kinds import cron
+from trimtab.kinds import cron, read
 from trimtab.policy import Bounds, ScheduledBounds
 from trimtab.quantity import parse_duration
 from trimtab.series import Floats, Frame, Series
@@ -438,14 +438,23 @@ def cron_zone(case: Case) -> None:
 
 
 def cron_admission(case: Case) -> None:
-    schedules = [cron.Schedule(*one) for one in case["input"]["crons"]]
+    names = ("name", "timezone", "start", "end")
+    crons = [dict(zip(names, texts, strict=True)) | {"targetReplicas": 1} for texts in case["input"]["crons"]]
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    manifest = {
+        "apiVersion": "autoscaling.crane.io/v1alpha1",
+        "kind": "EffectiveHorizontalPodAutoscaler",
+        "metadata": {"name": "ehpa"},
+        "spec": {"scaleTargetRef": target, "maxReplicas": 5, "crons": crons},
+    }
     error = case["expected"]["error"]
     if error is None:
-        cron.check(schedules)
+        read(manifest)
         return
-    word = next(word for word in ("timezone not valid", "must not be empty", "is duplicated") if word in error)
-    with pytest.raises(InvalidInput, match=word):
-        cron.check(schedules)
+    ours = {"timezone not valid": "timezone not valid", "must not be empty": "must not be empty"}
+    said = next((ours[word] for word in ours if word in error), "each cron needs a name of its own")
+    with pytest.raises(InvalidInput, match=said):
+        read(manifest)
 
 
 def cron_beats_tolerance(case: Case) -> None:

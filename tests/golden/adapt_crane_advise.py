@@ -26,7 +26,7 @@ from trimtab.core.model import Forecast, Observation, Pod, Quantile
 from trimtab.core.propose_ahead import capacity_of_one, propose_ahead
 from trimtab.core.requests import ContainerRequest, pod_request
 from trimtab.errors import InvalidInput
-from trimtab.kinds.config_keys import DEFAULT_LADDER, known_keys, match_level, resolve, settings_of
+from trimtab.kinds.config_keys import DEFAULT_LADDER, known_keys, settings_of
 from trimtab.kinds.selector import Selector
 from trimtab.policy import (
     Advice,
@@ -203,25 +203,6 @@ def pods_requests(case: Case) -> None:
     assert milli == case["expected"]["milli"]
 
 
-def config_set(case: Case) -> None:
-    configs, expected = case["input"]["configset"]["configs"], case["expected"]
-    assert len(configs) == expected["configs"]
-    first = {"namespace": "default", "kind": "Deployment", "name": "test"}
-    assert resolve(configs, first, {})["kx"] == expected["config0_kx"]
-    assert resolve(configs, {"namespace": "other"}, {})["k2"] == expected["config1_k2"]
-
-
-def properties(case: Case) -> None:
-    given = case["input"]
-    found = resolve(given["configset"]["configs"], given["target"], given["analytics_config"])
-    assert found == case["expected"]["properties"]
-
-
-def level(case: Case) -> None:
-    given = case["input"]
-    assert match_level(given["selector"], given["target"]) == case["expected"]["level"]
-
-
 def selector(case: Case) -> None:
     given = case["input"]
     data: dict[str, Any] = {"matchLabels": given["selector"].get("matchLabels")}
@@ -308,9 +289,6 @@ PLACES: dict[str, Callable[[Case], None]] = {
     "checkFluctuation": fluctuation_threshold,
     "CalculatePodTemplateRequests": template_requests,
     "TestCalculatePodRequests": pods_requests,
-    "TestLoadConfigSetFromFile": config_set,
-    "config.go:GetProperties": properties,
-    "config.go:targetsMatchLevel": level,
     "analytics_controller_test.go:TestMatch": selector,
     "TestGetResourceSpecifications": ladder,
     "TestGetNormalizedResource": on_default_ladder,
@@ -330,6 +308,9 @@ INTERNALS: dict[str, Excuse] = dict.fromkeys(
         "TestMetricSelector",
         "validating.go:ValidateCreate",  # TimeSeriesPrediction: no such kind here
         "container_policy_test.go",  # EffectiveVPA's estimators: no such kind here
+        "TestLoadConfigSetFromFile",  # defaults in a file of its server: a config belongs to each Analytics here
+        "config.go:GetProperties",
+        "config.go:targetsMatchLevel",
         "expression_prom_de",  # workloads are found by owner, not by a pattern of pod names
         "GetPodNameReg",
         "expression_test.go",  # rules of a metrics adapter

@@ -12,8 +12,8 @@ import msgspec
 import yaml
 
 from trimtab.advisor.manifests import effective_hpa_of
-from trimtab.advisor.records import annotation
 from trimtab.errors import Refused
+from trimtab.kinds.annotations import crane_recommendation
 from trimtab.live.act.pen import Pen
 from trimtab.policy import Advice
 from trimtab.wire.kube import FIELD_MANAGER, Patch
@@ -58,7 +58,7 @@ async def adopt(pen: Pen, record: Custom) -> None:
         return
     advice = Advice(record.spec["type"])
     ref = {"namespace": record.metadata.namespace} | record.spec["targetRef"]
-    await _annotate(pen, ref, annotation(advice), value)
+    await _annotate(pen, ref, crane_recommendation(advice), value)
     if how == "Auto" and advice is Advice.HPA:
         await _effective_hpa(pen, ref, yaml.safe_load(value))
 

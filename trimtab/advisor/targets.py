@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from trimtab.core.model import Pod
+from trimtab.kinds.annotations import MANAGED_BY
 from trimtab.live.look.facts import FINISHED, fact, killed_at, size_of
 from trimtab.policy import Size
 from trimtab.wire.kube import Kube
@@ -16,7 +17,6 @@ from trimtab.wire.objects import Pod as WirePod
 from trimtab.wire.resources import DAEMON_SETS, DEPLOYMENTS, HPAS, PODS, REPLICA_SETS, STATEFUL_SETS, Resource
 
 USUAL = (DEPLOYMENTS, STATEFUL_SETS, DAEMON_SETS)
-MANAGED_BY = "app.kubernetes.io/managed-by"
 OOM_S = 604800.0  # a kill counts for a week
 
 

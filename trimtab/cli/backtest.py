@@ -12,7 +12,8 @@ import numpy as np
 from rich.progress import track
 from rich.table import Table
 
-from trimtab.cli.load_source import Where, load_options, read_load, read_subjects
+from trimtab.cli.load_source import LoadOptions, load_options, query_options, read_load, read_policies
+from trimtab.cli.option_groups import PrometheusOptions
 from trimtab.cli.options import OUT_FILE, OUT_FILE_OR_DASH, Finite, duration, objective
 from trimtab.cli.output import write_file
 from trimtab.cli.screen import screen
@@ -45,6 +46,7 @@ SPARE = ("REGRET", "OVER", "UNDER", "POD HOURS", "WORST HOUR")  # what a narrow 
 @click.option("-f", "--filename", "files", multiple=True, help="Manifests of policies; may be repeated.")
 @click.option("--compare", nargs=2, metavar="A B", help="Two manifests: how B differs from A.")
 @load_options
+@query_options
 @click.option("--startup", type=duration, default="2m", show_default=True, help="From a pod's creation to serving.")
 @click.option("--jitter", is_flag=True, help="Start-ups vary by 0.7 to 1.6 of that.")
 @click.option("--pod-capacity", type=Finite(0, min_open=True), help="Load one pod carries at 100 %.")
@@ -62,7 +64,8 @@ def command(
     limits: tuple[str, ...],
     html: Path | None,
     out: Path | None,
-    **where: Any,
+    load: LoadOptions,
+    prometheus: PrometheusOptions,
 ) -> None:
     """Replay a workload's own history under policies, with the code that runs in the cluster.
 
@@ -82,12 +85,12 @@ def command(
     chosen = (*files, *(compare or ()))
     if not chosen:
         raise click.UsageError("name policies with -f FILE or --compare A B")
-    demand = read_load(Where(**where))
-    subjects = read_subjects(chosen, demand.start, demand.days * 86400)
-    if len(subjects) == 1 and (lonely := next((one for one in parsed if one.relative), None)):
+    demand = read_load(load, prometheus)
+    policies = read_policies(chosen, demand.start, demand.days * 86400)
+    if len(policies) == 1 and (lonely := next((limit for limit in parsed if limit.relative), None)):
         raise InvalidInput("--fail-if", lonely.text, "a value with a sign needs a second policy: use --compare")
-    capacity, note = capacity_of(subjects[0].policy, pod_capacity)
-    check_unit(demand, capacity, where["source"])
+    capacity, note = capacity_of(policies[0].policy, pod_capacity)
+    check_unit(demand, capacity, load.source)
     world = World(
         startup_s=startup,
         startup_jitter=(0.7, 1.6) if jitter else (1.0, 1.0),
@@ -96,15 +99,15 @@ def command(
     )
     console = screen(stderr=True)
     outcomes = [
-        backtest(one.name, one.policy, demand, world, lam)
-        for one in track(subjects, "Policies", console=console, transient=True, disable=not console.is_terminal)
+        backtest(named.name, named.policy, demand, world, lam)
+        for named in track(policies, "Policies", console=console, transient=True, disable=not console.is_terminal)
     ]
-    idle = idle_note(demand, capacity, subjects[0].policy.bounds.min_replicas)
+    idle = idle_note(demand, capacity, policies[0].policy.bounds.min_replicas)
     notes = [text for text in (*demand.notes, note, idle) if text]
     _print(outcomes, demand, notes, quiet=str(out) == "-")
     _write(outcomes, demand, notes, lam, startup, html, out)
     judged = outcomes[1:] if compare else outcomes  # the first of a comparison is what there is already
-    failures = [text for limit in parsed for one in judged if (text := broken(limit, one, outcomes[0]))]
+    failures = [text for limit in parsed for outcome in judged if (text := broken(limit, outcome, outcomes[0]))]
     for text in failures:
         click.echo(f"over the limit: {text}", err=True)
     raise SystemExit(1 if failures else 0)
@@ -117,20 +120,20 @@ def _print(outcomes: list[Outcome], demand: Demand, notes: list[str], quiet: boo
     console.show(table(outcomes), SPARE)
     lines = [Line("optimum", outcomes[0].best.astype(float), "bright_black")]
     lines += [
-        Line(one.policy, one.run.replicas.astype(float), COLOURS[number % len(COLOURS)])
-        for number, one in enumerate(outcomes[: len(COLOURS)])
+        Line(outcome.policy, outcome.run.replicas.astype(float), COLOURS[number % len(COLOURS)])
+        for number, outcome in enumerate(outcomes[: len(COLOURS)])
     ]
     console.print()
     console.print(plot(lines, when(demand.start), when(demand.start + demand.days * 86400), console.plot_width))
-    for one in outcomes:
-        if one.why_slow:
-            notes.append(f"{one.policy}: run step by step, because {one.why_slow}")
+    for outcome in outcomes:
+        if outcome.why_slow:
+            notes.append(f"{outcome.policy}: run step by step, because {outcome.why_slow}")
     for note in notes:
         console.print(f"note: {note}", style="dim")
 
 
 def table(outcomes: list[Outcome]) -> Table:
-    """One line a policy, the optimum first."""
+    """One line per policy, the optimum first."""
     found = Table(box=None, pad_edge=False)
     for number, heading in enumerate(HEADINGS):
         side: Literal["left", "right"] = "left" if number in (0, len(HEADINGS) - 1) else "right"
@@ -145,18 +148,18 @@ def rows(outcomes: list[Outcome]) -> list[tuple[str, ...]]:
     return [("optimum", best, "1.00", "0.00%", "", "1.00", "+0%", "", "", ""), *map(_row, outcomes)]
 
 
-def _row(one: Outcome) -> tuple[str, ...]:
+def _row(outcome: Outcome) -> tuple[str, ...]:
     return (
-        one.policy,
-        f"{one.pod_hours:,.0f}",
-        f"{one.score.cost:.2f}",
-        f"{one.score.violations:.2f}%",
-        f"{one.score.churn_per_day:.0f}",
-        f"{one.score.j:.2f}",
-        f"{100 * one.score.regret:+.0f}%",
-        f"{one.provisioning.under:.2f}%",
-        f"{one.provisioning.over:.0f}%",
-        f"{when(one.worst.start)} {one.worst.violations:.0f}%" if one.worst.violations else "none",
+        outcome.policy,
+        f"{outcome.pod_hours:,.0f}",
+        f"{outcome.score.cost:.2f}",
+        f"{outcome.score.violations:.2f}%",
+        f"{outcome.score.churn_per_day:.0f}",
+        f"{outcome.score.j:.2f}",
+        f"{100 * outcome.score.regret:+.0f}%",
+        f"{outcome.provisioning.under:.2f}%",
+        f"{outcome.provisioning.over:.0f}%",
+        f"{when(outcome.worst.start)} {outcome.worst.violations:.0f}%" if outcome.worst.violations else "none",
     )
 
 
@@ -193,7 +196,7 @@ def section(demand: Demand, outcomes: list[Outcome], notes: list[str]) -> Sectio
 
     lines = [ChartLine("load, in pods at 100 %", outcomes[0].run.load)]
     lines += [ChartLine("optimum", outcomes[0].best.astype(np.float64))]
-    lines += [ChartLine(one.policy, one.run.replicas.astype(np.float64)) for one in outcomes]
+    lines += [ChartLine(outcome.policy, outcome.run.replicas.astype(np.float64)) for outcome in outcomes]
     return Section(demand.name, HEADINGS, rows(outcomes), demand.start, 15.0, lines, notes)
 
 
@@ -204,11 +207,11 @@ def _plain(outcomes: list[Outcome], demand: Demand, notes: list[str], lam: float
         "startupSeconds": startup_s,
         "policies": [
             {
-                "name": one.policy,
-                **one.figures(),
-                "worstHour": when(one.worst.start),
-                "optimum": one.score.j_oracle / 240,
+                "name": outcome.policy,
+                **outcome.figures(),
+                "worstHour": when(outcome.worst.start),
+                "optimum": outcome.score.j_oracle / 240,
             }
-            for one in outcomes
+            for outcome in outcomes
         ],
     }

@@ -95,7 +95,7 @@ def command(
             rows += job.result()
     found = summarise(rows)
     if out is not None:
-        content = {"summary": [one.plain() for one in found], "rows": [row.plain() for row in rows]}
+        content = {"summary": [summary.plain() for summary in found], "rows": [row.plain() for row in rows]}
         write_file(out, json.dumps(content, indent=1) + "\n")
     screen().show(_table(found), SPARE)
 
@@ -105,17 +105,27 @@ def _thesis(seeds: int, out: Path | None) -> None:
 
     found = [replay(*key, seeds) for key in PUBLISHED]
     if out is not None:
-        rows = [one._asdict() | {"published": one.published and one.published._asdict()} for one in found]
+        rows = [
+            comparison._asdict() | {"published": comparison.published and comparison.published._asdict()}
+            for comparison in found
+        ]
         write_file(out, json.dumps({"thesis": rows}, indent=1) + "\n")
     table = Table(box=None, pad_edge=False, title="Document 003: predictive against reactive, above zero is better")
     for heading in ("PATTERN", "WINDOWS"):
         table.add_column(heading)
     for heading in ("MEAN", "STD", "Z", "P", "PUBLISHED MEAN", "STD", "Z", "P", f"PAIRED T, {seeds} SEEDS", "P"):
         table.add_column(heading, justify="right")
-    for one in found:
-        ours = (f"{value:+.3f}" for value in (one.mean, one.std, one.z, one.p))
-        theirs = (f"{value:+.3f}" for value in one.published) if one.published else ("", "", "", "")
-        table.add_row(one.pattern, one.version, *ours, *theirs, f"{one.paired_t:+.2f}", f"{one.paired_p:.3f}")
+    for comparison in found:
+        ours = (f"{value:+.3f}" for value in (comparison.mean, comparison.std, comparison.z, comparison.p))
+        theirs = (f"{value:+.3f}" for value in comparison.published) if comparison.published else ("", "", "", "")
+        table.add_row(
+            comparison.pattern,
+            comparison.version,
+            *ours,
+            *theirs,
+            f"{comparison.paired_t:+.2f}",
+            f"{comparison.paired_p:.3f}",
+        )
     screen().show(table)
 
 
@@ -134,19 +144,19 @@ def _table(found: list[Summary]) -> Table:
     for heading in ("J", "95 %", "COST", "VIOLATIONS", "TO DEFAULT", "WINS", "WORST", "CHURN"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("WORST TRACE", no_wrap=True)
-    for one in sorted(found, key=lambda one: (one.lam, one.init_s)):
+    for summary in sorted(found, key=lambda summary: (summary.lam, summary.init_s)):
         table.add_row(
-            format_duration(one.init_s),
-            f"{one.lam:g}",
-            one.policy,
-            f"{one.j:.3f}",
-            f"{one.low:.2f}-{one.high:.2f}",
-            f"{one.cost:.3f}",
-            f"{one.violations:.2f}%",
-            "" if one.change is None else f"{100 * one.change:+.1f}%",
-            "" if one.wins is None else f"{one.wins}/{one.traces}",
-            f"{one.worst:.2f}",
-            "" if one.churn is None else f"x{one.churn:.1f}",
-            one.worst_trace,
+            format_duration(summary.init_s),
+            f"{summary.lam:g}",
+            summary.policy,
+            f"{summary.j:.3f}",
+            f"{summary.low:.2f}-{summary.high:.2f}",
+            f"{summary.cost:.3f}",
+            f"{summary.violations:.2f}%",
+            "" if summary.change is None else f"{100 * summary.change:+.1f}%",
+            "" if summary.wins is None else f"{summary.wins}/{summary.traces}",
+            f"{summary.worst:.2f}",
+            "" if summary.churn is None else f"x{summary.churn:.1f}",
+            summary.worst_trace,
         )
     return table

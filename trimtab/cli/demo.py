@@ -50,7 +50,7 @@ def command(html: Path) -> None:
     console.print("\nWhy, in its own words:")
     for line in _told(results):
         console.print(f"  {line}", soft_wrap=True)
-    sections = [section(_second_week(one), _both(one), [one.how, *one.decisions]) for one in results]
+    sections = [section(_second_week(result), _both(result), [result.how, *result.decisions]) for result in results]
     write_file(html, page("trimtab demo", "The second week of a simulated shop.", sections))
     console.print(f"\nreport: {html.resolve()}  ({time.time() - began:.0f} s)")
 
@@ -68,21 +68,21 @@ def _play_all() -> list[Result]:
     ):
         task = progress.add_task("Simulating", total=len(workloads))
         # The slowest first, so that no core waits for it at the end.
-        for future in as_completed([pool.submit(play, one) for one in reversed(workloads)]):
+        for future in as_completed([pool.submit(play, workload) for workload in reversed(workloads)]):
             found[future.result().workload.name] = future.result()
             progress.advance(task)
-    return [found[one.name] for one in workloads]
+    return [found[workload.name] for workload in workloads]
 
 
-def _second_week(one: Result) -> Demand:
+def _second_week(result: Result) -> Demand:
     from trimtab.tune.shop import WEEK
 
-    demand, title = one.workload.demand, f"{one.workload.name}: {one.workload.about}"
+    demand, title = result.workload.demand, f"{result.workload.name}: {result.workload.about}"
     return demand._replace(name=title, values=demand.values[WEEK:], start=WEEK * 15.0)
 
 
-def _both(one: Result) -> list[Outcome]:
-    return [one.default, one.ours]
+def _both(result: Result) -> list[Outcome]:
+    return [result.default, result.ours]
 
 
 def _table(results: list[Result]) -> Table:
@@ -91,17 +91,17 @@ def _table(results: list[Result]) -> Table:
         table.add_column(
             heading.upper(), justify="left" if number in (0, 1, len(HEADINGS) - 1) else "right", no_wrap=True
         )
-    for one in results:
-        table.add_row(one.workload.name, *_cells(one.default), one.workload.about, style="dim")
-        table.add_row("", *_cells(one.ours), one.how)
+    for result in results:
+        table.add_row(result.workload.name, *_cells(result.default), result.workload.about, style="dim")
+        table.add_row("", *_cells(result.ours), result.how)
     return table
 
 
-def _cells(one: Outcome) -> tuple[str, ...]:
-    figures = one.score
+def _cells(outcome: Outcome) -> tuple[str, ...]:
+    figures = outcome.score
     return (
-        one.policy,
-        f"{one.pod_hours:,.0f}",
+        outcome.policy,
+        f"{outcome.pod_hours:,.0f}",
         f"{figures.cost:.2f}",
         f"{figures.violations:.2f}%",
         f"{figures.churn_per_day:.0f}",
@@ -110,7 +110,7 @@ def _cells(one: Outcome) -> tuple[str, ...]:
 
 
 def _headline(results: list[Result]) -> str:
-    change = float(np.exp(np.mean([np.log(one.ours.score.j / one.default.score.j) for one in results]))) - 1
+    change = float(np.exp(np.mean([np.log(result.ours.score.j / result.default.score.j) for result in results]))) - 1
     before, after = (
         np.mean([outcome.score.violations for outcome in each]) for each in zip(*map(_both, results), strict=True)
     )
@@ -126,12 +126,12 @@ def _plot(console: Screen, results: list[Result]) -> None:
     from trimtab.cli.plot import Line, plot
     from trimtab.sim.protocol import DAY_STEPS
 
-    most = min(results, key=lambda one: one.ours.score.j / one.default.score.j)
+    most = min(results, key=lambda result: result.ours.score.j / result.default.score.j)
     shown = slice(SHOWN_DAYS * DAY_STEPS)
     lines = [Line("optimum", most.ours.best[shown].astype(np.float64), "bright_black")]
     lines += [
-        Line(one.policy, one.run.replicas[shown].astype(np.float64), colour)
-        for one, colour in zip(_both(most), COLOURS, strict=False)
+        Line(outcome.policy, outcome.run.replicas[shown].astype(np.float64), colour)
+        for outcome, colour in zip(_both(most), COLOURS, strict=False)
     ]
     console.print(f"{most.workload.name}, replicas over {SHOWN_DAYS} days:")
     console.print(plot(lines, "day 8", f"day {7 + SHOWN_DAYS}", console.plot_width))
@@ -139,7 +139,7 @@ def _plot(console: Screen, results: list[Result]) -> None:
 
 def _told(results: list[Result]) -> list[str]:
     """The first story of each workload, until there are enough; forecasts and resizes are the rarest."""
-    stories = [(one.workload.name, story) for one in results for story in one.decisions]
+    stories = [(result.workload.name, story) for result in results for story in result.decisions]
     rare = [pair for pair in stories if "forecast" in pair[1] or "memory" in pair[1]]
     ordered = rare[:2] + [pair for pair in stories if pair not in rare]
     return [f"{name:7} {story}" for name, story in ordered[:EXPLAINED]]

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from trimtab.errors import InvalidInput
 from trimtab.kinds.amounts import Duration, Quantity, amount
-from trimtab.kinds.part import Part
+from trimtab.kinds.manifest_part import ManifestPart
 from trimtab.policy import Axis, Direction, Gate, MaintenanceWindow, MinChange, Rest, Update, UpdateMode
 from trimtab.quantity import parse_duration
 
@@ -23,24 +23,24 @@ _DEFAULT_CHANGE = {Axis.CPU: 0.2, Axis.MEMORY: 200e6}  # 200m and 200M, where do
 Clock = Annotated[str, Field(pattern=CLOCK, max_length=11)]
 
 
-class ChangeParams(Part):
+class ChangeParams(ManifestPart):
     """An amount, a percentage of the present request, or both: then the smaller one counts."""
 
     value: Quantity | None = None
     percentage: Annotated[int, Field(ge=0, le=10000)] | None = None
 
 
-class MinChangeSpec(Part):
+class MinChangeSpec(ManifestPart):
     cpu: ChangeParams | None = None
     memory: ChangeParams | None = None
     replicas: ChangeParams | None = None
 
 
-class UpdatePolicy(Part):
+class UpdatePolicy(ManifestPart):
     update_mode: Literal["Auto", "Off", "MaintenanceWindow"] = "Auto"
 
 
-class ScaleType(Part):
+class ScaleType(ManifestPart):
     """One axis and direction."""
 
     update_policy: UpdatePolicy | None = None
@@ -53,7 +53,7 @@ class ScaleType(Part):
         return Side(UpdateMode(mode), seconds(self.stabilization_duration), change.cpu, change.memory)
 
 
-class WindowSpec(Part):
+class WindowSpec(ManifestPart):
     """Every day from begin to end, "HHMMSS+ZZZZ", both ends included; may cross midnight."""
 
     begin: Clock

@@ -14,7 +14,7 @@ from pydantic import Field
 from trimtab.errors import InvalidInput
 from trimtab.kinds import cron
 from trimtab.kinds.amounts import CountOrZero, Text
-from trimtab.kinds.part import Part, Rule
+from trimtab.kinds.manifest_part import FieldRule, ManifestPart
 from trimtab.policy import ScheduledBounds
 
 HOUR_S, DAY_S = 3600.0, 86400.0
@@ -63,7 +63,7 @@ def schedule_problems(start: str, end: str, zone: str | None) -> Iterator[Invali
     yield from _wrong(start, end, zone)
 
 
-class Schedule(Part):
+class Schedule(ManifestPart):
     """While it runs its bounds hold beside the usual ones: a floor, a ceiling, or both."""
 
     name: Text
@@ -74,13 +74,13 @@ class Schedule(Part):
     max_replicas: CountOrZero | None = None
 
     rules: ClassVar = (
-        Rule(
+        FieldRule(
             lambda s: s.min_replicas is not None or s.max_replicas is not None,
             at="minReplicas",
             fix="set minReplicas, maxReplicas or both: without them the schedule does nothing",
             cel="has(self.minReplicas) || has(self.maxReplicas)",
         ),
-        Rule(
+        FieldRule(
             lambda s: s.min_replicas is None or s.max_replicas is None or s.min_replicas <= s.max_replicas,
             at="minReplicas",
             fix="must not be above maxReplicas",

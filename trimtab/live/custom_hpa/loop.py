@@ -21,6 +21,7 @@ from trimtab.core.remember import remember
 from trimtab.errors import InvalidInput, Refused, TrimtabError
 from trimtab.journal import ObjectName
 from trimtab.kinds import CustomHpa
+from trimtab.kinds.annotations import ENABLED
 from trimtab.live.act import apply
 from trimtab.live.act.pen import Pen
 from trimtab.live.custom_hpa.book import Book
@@ -104,7 +105,7 @@ class Loop:
         if self.custom.exact:
             return policy
         found = await self.kube.get(Namespace, NAMESPACES, "", self.custom.target.namespace)
-        opted_out = (found.metadata.labels or {}).get("trimtab.dev/enabled") == "false"
+        opted_out = (found.metadata.labels or {}).get(ENABLED) == "false"
         return replace(policy, admit=Admit(mode=Mode.PAUSED)) if opted_out else policy
 
     def _vetoes(self, policy: Policy, kept: Kept, at: float) -> tuple[Veto, ...]:

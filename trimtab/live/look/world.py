@@ -8,6 +8,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from trimtab.core.model import Pod
 from trimtab.errors import InvalidInput, Refused, TrimtabError
+from trimtab.kinds.annotations import ENABLED
 from trimtab.live.look.facts import Members
 from trimtab.wire.kube import Kube
 from trimtab.wire.objects import Custom, HasMeta, Namespace, Node, Scale, Workload
@@ -132,7 +133,7 @@ class World:
 
     async def run(self) -> None:
         lost = {
-            "namespaces": "the label trimtab.dev/enabled is not looked at",
+            "namespaces": f"the label {ENABLED} is not looked at",
             "nodes": "requests may grow beyond the largest of them",
         }
         async with asyncio.TaskGroup() as group:
@@ -162,7 +163,7 @@ class World:
         found = self.namespaces.store.get("", namespace)
         if not self.namespaces.settled:
             return False
-        return found is None or (found.metadata.labels or {}).get("trimtab.dev/enabled") != "false"
+        return found is None or (found.metadata.labels or {}).get(ENABLED) != "false"
 
     def pods_of(self, target: Target) -> tuple[Pod, ...]:
         return self.members.facts(target.uid)

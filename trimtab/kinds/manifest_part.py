@@ -1,4 +1,4 @@
-"""Part: the base of everything users write. Strict types, unknown fields refused, all problems at once.
+"""ManifestPart: the base of everything users write. Strict types, unknown fields refused, all problems at once.
 
 A rule that spans fields is written once, with its Python test and its CEL (or JSON schema) twin for the API server.
 """
@@ -17,7 +17,7 @@ from trimtab.errors import InvalidInput
 PROBLEMS = "problems"  # the pydantic error type that carries ours
 
 
-class Rule(NamedTuple):
+class FieldRule(NamedTuple):
     """What must hold between fields; `at` is the field to blame, relative to the part."""
 
     holds: Callable[[Any], bool]
@@ -27,7 +27,7 @@ class Rule(NamedTuple):
     schema: dict[str, Any] = {}  # never changed
 
 
-class Part(BaseModel):
+class ManifestPart(BaseModel):
     """A piece of a manifest; fields are spelled in camelCase outside and in snake_case here."""
 
     model_config = ConfigDict(
@@ -38,7 +38,7 @@ class Part(BaseModel):
         alias_generator=to_camel,
         hide_input_in_errors=True,
     )
-    rules: ClassVar[tuple[Rule, ...]] = ()
+    rules: ClassVar[tuple[FieldRule, ...]] = ()
 
     def problems(self) -> Iterator[InvalidInput]:
         """What is wrong beyond single fields, with paths relative to this part."""
@@ -67,7 +67,7 @@ class Part(BaseModel):
         return self.model_dump(by_alias=True, exclude_unset=True)
 
 
-def _message(rule: Rule) -> str:
+def _message(rule: FieldRule) -> str:
     return f"{rule.at}: {rule.fix}" if rule.at else rule.fix
 
 
@@ -81,7 +81,7 @@ class Absent:
 ABSENT = Absent()
 
 
-def value_at(part: Part, path: str) -> object:
+def value_at(part: ManifestPart, path: str) -> object:
     """The value of a dotted camelCase path, for messages."""
     value: object = part
     for name in path.split(".") if path else ():
@@ -96,10 +96,10 @@ def attribute(model: type[object], alias: str) -> str:
 
 def shown(value: object) -> object:
     """A value as a message may print it: parts as manifests, long ones cut."""
-    if isinstance(value, Part):
+    if isinstance(value, ManifestPart):
         value = value.manifest()
     elif isinstance(value, list):
-        value = [one.manifest() if isinstance(one, Part) else one for one in value]
+        value = [item.manifest() if isinstance(item, ManifestPart) else item for item in value]
     return value if len(repr(value)) <= 120 else Cut(repr(value)[:117] + "...")
 
 

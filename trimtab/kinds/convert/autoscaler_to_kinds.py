@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from trimtab.errors import InvalidInput
+from trimtab.kinds.annotations import PAUSED, PIN, PIN_UNTIL, PREDICTIVE
 from trimtab.kinds.autoscaler import STARTUP
-from trimtab.kinds.convert.source import Source, annotate, unannotate
-from trimtab.kinds.hpa import PREDICTIVE
-from trimtab.kinds.meta import PAUSED, PIN, PIN_UNTIL
+from trimtab.kinds.convert.source_fields import SourceFields, annotate, unannotate
 from trimtab.quantity import parse_duration
 
 _OURS = ("cooldownSeconds", "minFactor", "maxFactor")
 
 
-def to_hpa(spec: Source, metadata: dict[str, Any]) -> dict[str, Any]:
+def to_hpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
     made = _horizontal(spec)
     forecast = spec.part("forecast")
     model, horizon = forecast.take("model", str), forecast.take("horizon", object, STARTUP)
@@ -28,9 +27,9 @@ def to_hpa(spec: Source, metadata: dict[str, Any]) -> dict[str, Any]:
     return made
 
 
-def to_ehpa(spec: Source, metadata: dict[str, Any]) -> dict[str, Any]:
+def to_ehpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
     made = _horizontal(spec)
-    crons = [cron for one in spec.items("schedules") if (cron := _cron(one))]
+    crons = [cron for schedule in spec.items("schedules") if (cron := _cron(schedule))]
     if crons:
         made["crons"] = crons
     _prediction(spec.part("forecast"), made)
@@ -45,7 +44,7 @@ def to_ehpa(spec: Source, metadata: dict[str, Any]) -> dict[str, Any]:
     return made
 
 
-def to_hvpa(spec: Source, metadata: dict[str, Any]) -> dict[str, Any]:
+def to_hvpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
     made = _horizontal(spec)
     if made.pop("behavior", None) is not None:
         spec.note("Hvpa follows HPA's rules without behavior", "behavior")
@@ -69,7 +68,7 @@ def to_hvpa(spec: Source, metadata: dict[str, Any]) -> dict[str, Any]:
     return {"targetRef": target, "hpa": {"template": {"spec": made}}, "vpa": template} | blend
 
 
-def _horizontal(spec: Source) -> dict[str, Any]:
+def _horizontal(spec: SourceFields) -> dict[str, Any]:
     most = spec.take("maxReplicas", int)
     if most is None:
         raise InvalidInput(spec.at("maxReplicas"), None, "vertical alone has no equivalent here; set maxReplicas first")
@@ -78,7 +77,7 @@ def _horizontal(spec: Source) -> dict[str, Any]:
     if least is not None:
         made["minReplicas"] = least
     written = spec.items("metrics")
-    metrics = [metric for one in written if (metric := _metric(one))]
+    metrics = [metric for item in written if (metric := _metric(item))]
     if metrics:
         made["metrics"] = metrics
     elif written:
@@ -89,7 +88,7 @@ def _horizontal(spec: Source) -> dict[str, Any]:
     return made
 
 
-def _metric(metric: Source) -> dict[str, Any] | None:
+def _metric(metric: SourceFields) -> dict[str, Any] | None:
     made = metric.rest()
     if made.get("type") == "Prometheus":
         metric.note("a query needs a metrics adapter and an External metric there")
@@ -97,7 +96,7 @@ def _metric(metric: Source) -> dict[str, Any] | None:
     return made
 
 
-def _behavior(behavior: dict[str, Any], spec: Source) -> dict[str, Any]:
+def _behavior(behavior: dict[str, Any], spec: SourceFields) -> dict[str, Any]:
     for way, rules in behavior.items():
         for word in _OURS:
             if rules.pop(word, None) is not None:
@@ -105,7 +104,7 @@ def _behavior(behavior: dict[str, Any], spec: Source) -> dict[str, Any]:
     return behavior
 
 
-def _cron(schedule: Source) -> dict[str, Any] | None:
+def _cron(schedule: SourceFields) -> dict[str, Any] | None:
     floor = schedule.take("minReplicas", int)
     schedule.lose("maxReplicas", "a cron can only raise")
     if floor is None:
@@ -115,7 +114,7 @@ def _cron(schedule: Source) -> dict[str, Any] | None:
     return schedule.rest() | {"targetReplicas": floor}
 
 
-def _prediction(forecast: Source, made: dict[str, Any]) -> None:
+def _prediction(forecast: SourceFields, made: dict[str, Any]) -> None:
     model, horizon = forecast.take("model", str), forecast.take("horizon", object, STARTUP)
     if not model:
         return
@@ -126,10 +125,10 @@ def _prediction(forecast: Source, made: dict[str, Any]) -> None:
     made["prediction"] = {"predictionWindowSeconds": window_s, "predictionAlgorithm": {"algorithmType": model}}
 
 
-def _percent_blend(blend: Source) -> dict[str, Any]:
+def _percent_blend(blend: SourceFields) -> dict[str, Any]:
     intervals = blend.part("weights").items("intervals")
     if intervals:
-        return {"weightBasedScalingIntervals": [_percent(one) for one in intervals]}
+        return {"weightBasedScalingIntervals": [_percent(interval) for interval in intervals]}
     buckets = blend.part("buckets")
     found, base = buckets.take("buckets", list), buckets.take("base", dict)
     for name in ("sizing", "overlapPercent"):
@@ -144,7 +143,7 @@ def _all_horizontal(made: dict[str, Any]) -> dict[str, Any]:
     return {"weightBasedScalingIntervals": [stage | {"lastReplicaCount": made["maxReplicas"]}]}
 
 
-def _percent(interval: Source) -> dict[str, Any]:
+def _percent(interval: SourceFields) -> dict[str, Any]:
     made = interval.rest()
     percent = made["vpaWeight"] * 100
     made["vpaWeight"] = round(percent)

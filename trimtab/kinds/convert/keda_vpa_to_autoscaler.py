@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from trimtab.errors import InvalidInput
-from trimtab.kinds.convert.source import Source, annotate, unannotate
-from trimtab.kinds.meta import PAUSED, PIN
+from trimtab.kinds.annotations import KEDA_PAUSED, KEDA_PAUSED_REPLICAS, PAUSED, PIN, VPA_INTEGER_CPU
+from trimtab.kinds.convert.source_fields import SourceFields, annotate, unannotate
 
 _OPERATOR = "is the operator's setting, not the object's"
-_KEDA = "autoscaling.keda.sh"
-_INTEGER_CPU = ("vpa-post-processor.kubernetes.io/", "_integerCPU")
 _POLL_S = 30
 _APPLY = {"Auto": "InPlaceOrRecreate", "InPlaceOrRecreate": "InPlaceOrRecreate", "Recreate": "Recreate", "Off": "Never"}
 
 
-def from_vpa(spec: Source, metadata: dict[str, Any]) -> dict[str, Any]:
+def from_vpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
     """Vertical only: the number of pods stays with whoever sets it now."""
     update = spec.part("updatePolicy")
     mode = update.take("updateMode", str, "Auto") or "Auto"
@@ -24,7 +22,7 @@ def from_vpa(spec: Source, metadata: dict[str, Any]) -> dict[str, Any]:
     update.lose("minReplicas", "disruption budgets are respected instead")
     update.close()
     policy = spec.part("resourcePolicy")
-    policies = _whole_cores([_container_policy(one) for one in policy.items("containerPolicies")], metadata)
+    policies = _whole_cores([_container_policy(container) for container in policy.items("containerPolicies")], metadata)
     policy.close()
     vertical: dict[str, Any] = {"apply": _APPLY.get(mode, "InPlace")}
     if policies:
@@ -35,7 +33,7 @@ def from_vpa(spec: Source, metadata: dict[str, Any]) -> dict[str, Any]:
     return made
 
 
-def _container_policy(policy: Source) -> dict[str, Any]:
+def _container_policy(policy: SourceFields) -> dict[str, Any]:
     names = ("containerName", "mode", "minAllowed", "maxAllowed", "controlledResources", "controlledValues")
     taken = {name: policy.take(name, object) for name in names}
     policy.close()
@@ -45,14 +43,15 @@ def _container_policy(policy: Source) -> dict[str, Any]:
 def _whole_cores(policies: list[dict[str, Any]], metadata: dict[str, Any]) -> list[dict[str, Any]]:
     """VPA says it in an annotation for each container."""
     named = {str(policy.get("containerName", "*")): policy for policy in policies}
+    before, after = VPA_INTEGER_CPU
     for key in list(metadata.get("annotations", {})):
-        container = key.removeprefix(_INTEGER_CPU[0]).removesuffix(_INTEGER_CPU[1])
-        if key == f"{_INTEGER_CPU[0]}{container}{_INTEGER_CPU[1]}" and unannotate(metadata, key) == "true":
+        container = key.removeprefix(before).removesuffix(after)
+        if key == f"{before}{container}{after}" and unannotate(metadata, key) == "true":
             named.setdefault(container, {"containerName": container})["wholeCores"] = True
     return list(named.values())
 
 
-def from_keda(spec: Source, metadata: dict[str, Any]) -> dict[str, Any]:
+def from_keda(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
     """Triggers become metrics and schedules, the fallback a floor, the pause annotations ours."""
     target = spec.part("scaleTargetRef")
     reference = {
@@ -72,7 +71,7 @@ def from_keda(spec: Source, metadata: dict[str, Any]) -> dict[str, Any]:
     return made
 
 
-def _triggers(spec: Source, made: dict[str, Any]) -> None:
+def _triggers(spec: SourceFields, made: dict[str, Any]) -> None:
     metrics: list[dict[str, Any]] = []
     schedules: list[dict[str, Any]] = []
     for index, trigger in enumerate(spec.items("triggers")):
@@ -95,7 +94,7 @@ def _triggers(spec: Source, made: dict[str, Any]) -> None:
         spec.note("no metric is left: CPU at 80 % of the request is used, as in Kubernetes", "triggers")
 
 
-def _resource(name: str, settings: Source, metric_type: str | None) -> dict[str, Any]:
+def _resource(name: str, settings: SourceFields, metric_type: str | None) -> dict[str, Any]:
     value = str(settings.take("value", object) or "")
     if metric_type == "AverageValue":
         target: dict[str, Any] = {"type": "AverageValue", "averageValue": value}
@@ -110,7 +109,7 @@ def _resource(name: str, settings: Source, metric_type: str | None) -> dict[str,
     return {"type": "Resource", "resource": {"name": name, "target": target}}
 
 
-def _prometheus(settings: Source, metric_type: str | None, name: str | None) -> dict[str, Any]:
+def _prometheus(settings: SourceFields, metric_type: str | None, name: str | None) -> dict[str, Any]:
     query, threshold = settings.take("query", str, ""), str(settings.take("threshold", object) or "")
     field = "value" if metric_type == "Value" else "averageValue"
     target = {"type": metric_type or "AverageValue", field: threshold}
@@ -119,7 +118,7 @@ def _prometheus(settings: Source, metric_type: str | None, name: str | None) -> 
     return {"type": "Prometheus", "prometheus": inner}
 
 
-def _cron(settings: Source, name: str) -> dict[str, Any]:
+def _cron(settings: SourceFields, name: str) -> dict[str, Any]:
     replicas = str(settings.take("desiredReplicas", object) or "")
     if not replicas.isdecimal():
         raise InvalidInput(settings.at("desiredReplicas"), replicas, "write a whole number")
@@ -132,7 +131,7 @@ def _cron(settings: Source, name: str) -> dict[str, Any]:
     }
 
 
-def _keda_bounds(spec: Source, made: dict[str, Any]) -> None:
+def _keda_bounds(spec: SourceFields, made: dict[str, Any]) -> None:
     least = spec.take("minReplicaCount", int, 0) or 0
     eyes = any(metric["type"] == "Prometheus" for metric in made.get("metrics", []))
     if least == 0 and not eyes:
@@ -141,7 +140,7 @@ def _keda_bounds(spec: Source, made: dict[str, Any]) -> None:
     made |= {"minReplicas": least, "maxReplicas": spec.take("maxReplicaCount", int, 100)}
 
 
-def _fallback(spec: Source, made: dict[str, Any]) -> None:
+def _fallback(spec: SourceFields, made: dict[str, Any]) -> None:
     fallback = spec.part("fallback")
     threshold, replicas = fallback.take("failureThreshold", int), fallback.take("replicas", int)
     how = fallback.take("behavior", str, "static")
@@ -161,7 +160,7 @@ def _fallback(spec: Source, made: dict[str, Any]) -> None:
     made["onMetricFailure"] = failure
 
 
-def _advanced(spec: Source, made: dict[str, Any]) -> None:
+def _advanced(spec: SourceFields, made: dict[str, Any]) -> None:
     advanced = spec.part("advanced")
     config = advanced.part("horizontalPodAutoscalerConfig")
     behavior = config.take("behavior", dict)
@@ -174,8 +173,8 @@ def _advanced(spec: Source, made: dict[str, Any]) -> None:
 
 
 def _keda_pauses(metadata: dict[str, Any]) -> None:
-    replicas = unannotate(metadata, f"{_KEDA}/paused-replicas")
-    paused = unannotate(metadata, f"{_KEDA}/paused")
+    replicas = unannotate(metadata, KEDA_PAUSED_REPLICAS)
+    paused = unannotate(metadata, KEDA_PAUSED)
     if replicas is not None:
         annotate(metadata, PIN, replicas)
     elif paused == "true":

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from trimtab.errors import InvalidInput, InvalidObject
 from trimtab.kinds import KINDS, Autoscaler, CustomHpa, Hvpa, Kind, Scaler, misspelt, read
+from trimtab.kinds.images import is_jvm
 from trimtab.kinds.yaml import Document
 from trimtab.policy import Mode, Policy
 
 WORKLOADS = ("Deployment", "StatefulSet", "ReplicaSet", "Rollout", "DaemonSet", "ReplicationController")
-_JVM = re.compile(
-    r"\b(java|jdk|jre|openjdk|temurin|corretto|zulu|graalvm|tomcat|jetty|wildfly|spring|kafka|elasticsearch)"
-)
 _JVM_VARIABLES = ("JAVA_OPTS", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "JVM_OPTS")
 
 
-class Target(NamedTuple):
+class WorkloadKey(NamedTuple):
     """Which workload; versions and groups aside, since people mix them."""
 
     namespace: str
@@ -26,7 +23,7 @@ class Target(NamedTuple):
     name: str
 
 
-class Entry:
+class LintedManifest:
     """One document, read as far as we can read it."""
 
     def __init__(self, document: Document, at: float) -> None:
@@ -73,21 +70,21 @@ class Entry:
         return self.obj.to_policy(self._at) if isinstance(self.obj, Scaler | CustomHpa) else None
 
     @property
-    def target(self) -> Target | None:
+    def target(self) -> WorkloadKey | None:
         """What it scales, where it scales anything."""
         if isinstance(self.obj, CustomHpa):
-            return Target(self.obj.target.namespace, "Deployment", self.obj.target.deployment)
+            return WorkloadKey(self.obj.target.namespace, "Deployment", self.obj.target.deployment)
         if isinstance(self.obj, Scaler):
-            return Target(self.namespace, self.obj.target.kind, self.obj.target.name)
+            return WorkloadKey(self.namespace, self.obj.target.kind, self.obj.target.name)
         field = {"VerticalPodAutoscaler": "targetRef", "ScaledObject": "scaleTargetRef"}.get(self.kind)
         ref = get(self.manifest, "spec", field) if field else None
         if not isinstance(ref, dict):
             return None
-        return Target(self.namespace, str(ref.get("kind", "Deployment")), str(ref.get("name")))
+        return WorkloadKey(self.namespace, str(ref.get("kind", "Deployment")), str(ref.get("name")))
 
     @property
-    def itself(self) -> Target:
-        return Target(self.namespace, self.kind, str(get(self.manifest, "metadata", "name")))
+    def itself(self) -> WorkloadKey:
+        return WorkloadKey(self.namespace, self.kind, str(get(self.manifest, "metadata", "name")))
 
     @property
     def acts(self) -> bool:
@@ -126,27 +123,27 @@ class Entry:
         return f"spec.{field}"
 
 
-class World:
-    """All entries, by the workload they are or act on."""
+class ManifestSet:
+    """All manifests, by the workload they are or act on."""
 
     def __init__(self, documents: list[Document], at: float) -> None:
-        self.entries = [Entry(document, at) for document in documents if document.error is None]
-        self._workloads = {entry.itself: entry.manifest for entry in self.entries if entry.kind in WORKLOADS}
-        self._acting: dict[Target, list[Entry]] = {}
-        for entry in self.entries:
-            if entry.target and entry.acts:
-                self._acting.setdefault(entry.target, []).append(entry)
+        self.manifests = [LintedManifest(document, at) for document in documents if document.error is None]
+        self._workloads = {linted.itself: linted.manifest for linted in self.manifests if linted.kind in WORKLOADS}
+        self._acting: dict[WorkloadKey, list[LintedManifest]] = {}
+        for linted in self.manifests:
+            if linted.target and linted.acts:
+                self._acting.setdefault(linted.target, []).append(linted)
 
-    def workload(self, target: Target | None) -> dict[str, Any] | None:
+    def workload(self, target: WorkloadKey | None) -> dict[str, Any] | None:
         """The manifest of a workload, if it was handed in too."""
         return self._workloads.get(target) if target else None
 
-    def scaling(self, target: Target | None) -> list[Entry]:
+    def scaling(self, target: WorkloadKey | None) -> list[LintedManifest]:
         """Whoever moves the pods of this workload."""
-        return [entry for entry in self._acting.get(target, []) if entry.moves_pods] if target else []
+        return [linted for linted in self._acting.get(target, []) if linted.moves_pods] if target else []
 
-    def resizing(self, target: Target | None) -> list[Entry]:
-        return [entry for entry in self._acting.get(target, []) if entry.resizes] if target else []
+    def resizing(self, target: WorkloadKey | None) -> list[LintedManifest]:
+        return [linted for linted in self._acting.get(target, []) if linted.resizes] if target else []
 
 
 def get(value: Any, *steps: str) -> Any:
@@ -158,12 +155,12 @@ def get(value: Any, *steps: str) -> Any:
 
 def containers(workload: dict[str, Any] | None) -> list[dict[str, Any]]:
     found = get(workload, "spec", "template", "spec", "containers")
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    return [container for container in found if isinstance(container, dict)] if isinstance(found, list) else []
 
 
 def runs_java(container: dict[str, Any]) -> bool:
-    names = {str(one.get("name")) for one in container.get("env") or [] if isinstance(one, dict)}
-    return bool(_JVM.search(str(container.get("image", "")).lower())) or bool(names & set(_JVM_VARIABLES))
+    names = {str(variable.get("name")) for variable in container.get("env") or [] if isinstance(variable, dict)}
+    return is_jvm(str(container.get("image", ""))) or bool(names & set(_JVM_VARIABLES))
 
 
 def startup_s(workload: dict[str, Any] | None) -> float:

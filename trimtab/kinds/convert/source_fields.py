@@ -6,13 +6,13 @@ import copy
 from typing import Any, NamedTuple, TypeVar
 
 from trimtab.errors import InvalidInput
+from trimtab.kinds.annotations import LAST_APPLIED
 
 T = TypeVar("T")
 
 _SERVER_FIELDS = frozenset(
     ["uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "ownerReferences"]
 )
-_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _WORDS: dict[type, str] = {str: "text", int: "a whole number", bool: "true or false", list: "a list", dict: "a mapping"}
 
 
@@ -23,7 +23,7 @@ class Lost(NamedTuple):
     why: str
 
 
-class Source:
+class SourceFields:
     """One mapping of a manifest; `take` removes a field, `close` reports the rest."""
 
     def __init__(self, value: dict[str, Any], path: str, lost: list[Lost]) -> None:
@@ -40,17 +40,17 @@ class Source:
     def has(self, name: str) -> bool:
         return self._left.get(name) is not None
 
-    def part(self, name: str) -> Source:
+    def part(self, name: str) -> SourceFields:
         """A mapping inside; an absent one is empty."""
-        return Source(self.take(name, dict) or {}, self.at(name), self._lost)
+        return SourceFields(self.take(name, dict) or {}, self.at(name), self._lost)
 
-    def items(self, name: str) -> list[Source]:
+    def items(self, name: str) -> list[SourceFields]:
         """The mappings of a list."""
         found = self.take(name, list) or []
         for index, item in enumerate(found):
             if not isinstance(item, dict):
                 raise InvalidInput(f"{self.at(name)}[{index}]", item, "write a mapping")
-        return [Source(item, f"{self.at(name)}[{index}]", self._lost) for index, item in enumerate(found)]
+        return [SourceFields(item, f"{self.at(name)}[{index}]", self._lost) for index, item in enumerate(found)]
 
     def lose(self, name: str, why: str) -> None:
         """Takes a field that has no equivalent."""
@@ -82,7 +82,7 @@ def metadata_of(manifest: dict[str, Any]) -> dict[str, Any]:
     notes = kept.pop("annotations", None) or {}
     if not isinstance(notes, dict):
         raise InvalidInput("metadata.annotations", notes, "write a mapping (name: value)")
-    notes.pop(_LAST_APPLIED, None)
+    notes.pop(LAST_APPLIED, None)
     return kept | ({"annotations": notes} if notes else {})
 
 

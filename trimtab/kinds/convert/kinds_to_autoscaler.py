@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from trimtab.kinds.convert.source import Source, annotate, unannotate
-from trimtab.kinds.hpa import PREDICTIVE
-from trimtab.kinds.meta import EXACT, PIN
+from trimtab.kinds.annotations import EXACT, PIN, PREDICTIVE
+from trimtab.kinds.convert.source_fields import SourceFields, annotate, unannotate
 
 _NO_GATES = "has no equivalent: an Autoscaler settles by behavior"
 
 
-def from_hpa(spec: Source, metadata: dict[str, Any]) -> dict[str, Any]:
+def from_hpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
     """The same spec; document 003's annotation becomes a forecast."""
     made = _without_none(
         scaleTargetRef=spec.take("scaleTargetRef", dict),
@@ -28,7 +27,7 @@ def from_hpa(spec: Source, metadata: dict[str, Any]) -> dict[str, Any]:
     return made
 
 
-def from_ehpa(spec: Source, metadata: dict[str, Any]) -> dict[str, Any]:
+def from_ehpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
     """Crons are schedules, prediction is a forecast, Preview is Shadow."""
     made = from_hpa(spec, metadata)
     crons = [_schedule(cron, index) for index, cron in enumerate(spec.items("crons"))]
@@ -54,7 +53,7 @@ def from_ehpa(spec: Source, metadata: dict[str, Any]) -> dict[str, Any]:
     return made
 
 
-def _schedule(cron: Source, index: int) -> dict[str, Any]:
+def _schedule(cron: SourceFields, index: int) -> dict[str, Any]:
     made = _without_none(
         name=cron.take("name", str) or f"cron-{index}",
         timezone=cron.take("timezone", str),
@@ -66,7 +65,7 @@ def _schedule(cron: Source, index: int) -> dict[str, Any]:
     return made
 
 
-def from_hvpa(spec: Source, metadata: dict[str, Any]) -> dict[str, Any]:
+def from_hvpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
     """Both halves and their blend; what gates an Hvpa has no place in an Autoscaler."""
     nested = spec.has("hpa") or spec.has("vpa")
     has_vpa = spec.has("vpa") or not nested
@@ -78,7 +77,7 @@ def from_hvpa(spec: Source, metadata: dict[str, Any]) -> dict[str, Any]:
         scaleTargetRef=spec.take("targetRef", dict),
         minReplicas=horizontal.take("minReplicas", int),
         maxReplicas=horizontal.take("maxReplicas", int),
-        metrics=[_metric(one) for one in horizontal.items("metrics")] or None,
+        metrics=[_metric(metric) for metric in horizontal.items("metrics")] or None,
     )
     if hpa.take("deploy", bool) is False:
         hpa.note("the metrics of an Autoscaler always count", "deploy")
@@ -94,7 +93,7 @@ def from_hvpa(spec: Source, metadata: dict[str, Any]) -> dict[str, Any]:
     return made
 
 
-def _metric(metric: Source) -> dict[str, Any]:
+def _metric(metric: SourceFields) -> dict[str, Any]:
     """v2beta1's two fields are a target in v2."""
     made = metric.rest()
     for member in ("resource", "containerResource"):
@@ -106,7 +105,7 @@ def _metric(metric: Source) -> dict[str, Any]:
     return made
 
 
-def _vertical(template: Source, deployed: bool) -> dict[str, Any]:
+def _vertical(template: SourceFields, deployed: bool) -> dict[str, Any]:
     policy = template.take("resourcePolicy", dict) or {}
     for container in policy.get("containerPolicies", []):
         if "MinAllowed" in container:
@@ -116,7 +115,7 @@ def _vertical(template: Source, deployed: bool) -> dict[str, Any]:
     return {"apply": "InPlaceOrRecreate"} | ({"resourcePolicy": policy} if policy else {})
 
 
-def _blend(spec: Source, metadata: dict[str, Any], made: dict[str, Any], whole: float) -> None:
+def _blend(spec: SourceFields, metadata: dict[str, Any], made: dict[str, Any], whole: float) -> None:
     buckets = spec.take("buckets", list)
     if unannotate(metadata, EXACT) == "true":
         spec.note("an Autoscaler follows the document where its program differs", EXACT)
@@ -125,14 +124,14 @@ def _blend(spec: Source, metadata: dict[str, Any], made: dict[str, Any], whole: 
     if buckets:
         made["blend"] = {"buckets": {"buckets": buckets} | ({"base": base} if base else {})}
     elif intervals:
-        stages = [one | {"vpaWeight": one["vpaWeight"] / whole} for one in intervals]
+        stages = [interval | {"vpaWeight": interval["vpaWeight"] / whole} for interval in intervals]
         made["blend"] = {"weights": {"intervals": stages}}
     if "blend" in made and "maxReplicas" not in made:
         last = buckets[-1]["replicas"]["max"] if buckets else 1
         made["maxReplicas"] = last
 
 
-def from_custom(spec: Source, metadata: dict[str, Any]) -> dict[str, Any]:
+def from_custom(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
     """Document 002's program with HPA's rules around it; its own rhythm is the operator's."""
     target, prometheus, behavior = spec.part("target"), spec.part("prometheus"), spec.part("behavior")
     name = target.take("deployment", str)
@@ -154,7 +153,7 @@ def from_custom(spec: Source, metadata: dict[str, Any]) -> dict[str, Any]:
     return made
 
 
-def _side(behavior: Source, way: str) -> dict[str, Any]:
+def _side(behavior: SourceFields, way: str) -> dict[str, Any]:
     """The program's defaults, spelled out, with HPA's own damping switched off."""
     cooldown = behavior.take(f"scale{way}Cooldown", object)
     least, most = behavior.take(f"scale{way}MinFactor", object), behavior.take(f"scale{way}MaxFactor", object)

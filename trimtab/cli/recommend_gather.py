@@ -16,6 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from trimtab.advisor.run import Outcome, advise_all, server_time
 from trimtab.advisor.targets import Target, read_targets, target_of
 from trimtab.advisor.workloads import STEP_S, Window
+from trimtab.cli.option_groups import ClusterOptions, PrometheusOptions
 from trimtab.core.model import Pod
 from trimtab.errors import InvalidInput, MetricsUnavailable, NotEnoughData, Refused
 from trimtab.history.csv import read_csv
@@ -27,10 +28,9 @@ from trimtab.kinds.yaml import load
 from trimtab.policy import Advice, Inspection, Size
 from trimtab.quantity import parse_quantity
 from trimtab.series import Frame
-from trimtab.wire.access import Access, prometheus_access
+from trimtab.wire.access import Access
 from trimtab.wire.discover import find_prometheus
 from trimtab.wire.kube import Kube
-from trimtab.wire.kubeconfig import connect
 from trimtab.wire.objects import Workload
 from trimtab.wire.prometheus import Prometheus
 from trimtab.wire.resources import DEPLOYMENTS, KNOWN, Resource
@@ -40,21 +40,18 @@ MOST_REPLICAS = 100_000  # more pods than a cluster of Kubernetes holds
 FULL = {"deploy": "deployment", "sts": "statefulset", "ds": "daemonset"}
 
 
-class Ask(NamedTuple):
-    """The options, as they were given."""
+class ScopeOptions(NamedTuple):
+    """Which workloads of a cluster, and of its Prometheus."""
 
-    workloads: tuple[str, ...] = ()
     namespaces: tuple[str, ...] = ()
+    all_namespaces: bool = False
     selector: str = ""
-    context: str | None = None
-    kubeconfig: str | None = None
-    url: str = ""
-    user: str = ""
-    password: str = ""
-    token_file: str = ""
-    ca_file: str = ""
-    headers: dict[str, str] = {}  # never changed
     matchers: str = ""
+
+
+class FileOptions(NamedTuple):
+    """A file of usage in the place of a cluster, and what people say about its workloads."""
+
     file: str | None = None
     memory_file: str | None = None
     manifests: str | None = None
@@ -63,7 +60,17 @@ class Ask(NamedTuple):
     memory_request: str | None = None
 
 
-class Gathered(NamedTuple):
+class WorkloadQuestion(NamedTuple):
+    """Which workloads are asked about, and where to look for them."""
+
+    names: tuple[str, ...]
+    cluster: ClusterOptions
+    prometheus: PrometheusOptions
+    scope: ScopeOptions
+    file: FileOptions
+
+
+class GatheredAdvice(NamedTuple):
     outcomes: list[Outcome]
     where: str
     notes: tuple[str, ...] = ()
@@ -80,9 +87,9 @@ class Place(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-async def gather(ask: Ask, rules: Inspection, console: Console) -> Gathered:
+async def gather(question: WorkloadQuestion, rules: Inspection, console: Console) -> GatheredAdvice:
     """All outcomes, with a progress bar while they come."""
-    async with _place(ask, rules) as place:
+    async with _place(question, rules) as place:
         if not place.targets:
             raise NotEnoughData(f"no workload to advise on in {place.where}: check -n, -A, -l and the names")
         outcomes: list[Outcome] = []
@@ -92,38 +99,30 @@ async def gather(ask: Ask, rules: Inspection, console: Console) -> Gathered:
             async for some in advise_all(rules, place.targets, place.source, place.window, place.at):
                 outcomes += some
                 progress.advance(task, len(some))
-        return Gathered(outcomes, place.where, place.notes)
+        return GatheredAdvice(outcomes, place.where, place.notes)
 
 
 @asynccontextmanager
-async def _place(ask: Ask, rules: Inspection) -> AsyncIterator[Place]:
-    if ask.file:
-        yield _from_file(ask, rules)
+async def _place(question: WorkloadQuestion, rules: Inspection) -> AsyncIterator[Place]:
+    if question.file.file:
+        yield _from_file(question.file, question.names, rules)
         return
-    access = connect(ask.context, ask.kubeconfig)
+    access, scope = question.cluster.connect(), question.scope
     async with Kube(access, timeout_s=TIMEOUT_S) as kube:
-        found, where = await _prometheus(ask, kube)
+        found, where = await _prometheus(question.prometheus, kube)
         async with Prometheus(found, timeout_s=TIMEOUT_S) as prometheus:
             at, skew = await server_time(prometheus, time.time())
-            namespaces = ask.namespaces or (access.namespace,)
-            targets = named(await read_targets(kube, namespaces, time.time(), labels=ask.selector), ask.workloads)
-            source = WorkloadHistory(prometheus, kube, ask.matchers)
+            namespaces = ("",) if scope.all_namespaces else scope.namespaces or (access.namespace,)
+            targets = named(await read_targets(kube, namespaces, time.time(), labels=scope.selector), question.names)
+            source = WorkloadHistory(prometheus, kube, scope.matchers)
             window = Window.before(at, rules.history_s)
-            notes = (*(() if ask.url else (f"history from {where}",)), *((skew,) if skew else ()))
+            notes = (*(() if question.prometheus.url else (f"history from {where}",)), *((skew,) if skew else ()))
             yield Place(targets, source, window, time.time(), where, notes)
 
 
-async def _prometheus(ask: Ask, kube: Kube) -> tuple[Access, str]:
-    if ask.url:
-        access = prometheus_access(
-            ask.url,
-            username=ask.user,
-            password=ask.password,
-            token_file=ask.token_file,
-            ca_file=ask.ca_file,
-            headers=ask.headers,
-        )
-        return access, ask.url
+async def _prometheus(options: PrometheusOptions, kube: Kube) -> tuple[Access, str]:
+    if (access := options.access()) is not None:
+        return access, access.url
     try:
         found = await find_prometheus(kube)
     except Refused as refusal:
@@ -133,16 +132,16 @@ async def _prometheus(ask: Ask, kube: Kube) -> tuple[Access, str]:
             "no Prometheus, Thanos, Mimir or VictoriaMetrics was found among the Services: give --prometheus URL, "
             "or --history FILE with usage you have elsewhere"
         )
-    return replace(found[0].through(kube.access), headers=ask.headers), f"{found[0].product} {found[0].url}"
+    return replace(found[0].through(kube.access), headers=options.headers), f"{found[0].product} {found[0].url}"
 
 
 def named(targets: Sequence[Target], wanted: Sequence[str]) -> list[Target]:
     """Only NAME or KIND/NAME; a name nobody has is a mistake."""
     if not wanted:
         return list(targets)
-    chosen = [one for one in targets if any(_is(one, text) for text in wanted)]
+    chosen = [target for target in targets if any(_is(target, text) for text in wanted)]
     for text in wanted:
-        if not any(_is(one, text) for one in chosen):
+        if not any(_is(target, text) for target in chosen):
             raise InvalidInput("KIND/NAME", text, "there is no such workload; `kubectl get deploy,sts` lists them")
     return chosen
 
@@ -160,9 +159,9 @@ def _is(target: Target, text: str) -> bool:
 # --- from a file -----------------------------------------------------------------------------------------------------
 
 
-def _from_file(ask: Ask, rules: Inspection) -> Place:
-    assert ask.file
-    frames = _read_files(ask, rules)
+def _from_file(options: FileOptions, wanted: Sequence[str], rules: Inspection) -> Place:
+    assert options.file
+    frames = _read_files(options, rules)
     frame = frames["cpu"]
     levels: dict[int, Level] = {0: "workload", 2: "workload", 4: "pod"}
     knows = {
@@ -174,13 +173,13 @@ def _from_file(ask: Ask, rules: Inspection) -> Place:
     at = frame.end
     start = max(frame.start, at - rules.history_s)
     window = Window(start, at, max(STEP_S, *(held.step_s for held in frames.values())), frozenset(knows))
-    targets = named(_described(ask, frame, at), ask.workloads)
-    return Place(targets, Files(frames), window, at, ask.file)
+    targets = named(_described(options, wanted, frame, at), wanted)
+    return Place(targets, Files(frames), window, at, options.file)
 
 
-def _read_files(ask: Ask, rules: Inspection) -> dict[Metric, Frame]:
-    files: dict[Metric, str | None] = {"cpu": ask.file, "memory": ask.memory_file}
-    if rules.advice is Advice.RESOURCE and not ask.memory_file:
+def _read_files(options: FileOptions, rules: Inspection) -> dict[Metric, Frame]:
+    files: dict[Metric, str | None] = {"cpu": options.file, "memory": options.memory_file}
+    if rules.advice is Advice.RESOURCE and not options.memory_file:
         fix = "requests need the memory of each pod as well: give it with --memory-history FILE"
         raise InvalidInput("--type", "resource", fix)
     return {
@@ -190,28 +189,28 @@ def _read_files(ask: Ask, rules: Inspection) -> dict[Metric, Frame]:
     }
 
 
-def _described(ask: Ask, frame: Frame, at: float) -> list[Target]:
+def _described(options: FileOptions, wanted: Sequence[str], frame: Frame, at: float) -> list[Target]:
     """Replicas and requests of each row: from a manifest of that name, else from the options."""
     rows = [name for name in frame.names if name.count("/") in (0, 2)]
-    rows = [row for row in rows if not ask.workloads or any(row.split("/")[-1] == _name(one) for one in ask.workloads)]
-    known = {one.key: one for one in _manifests(ask.manifests)} if ask.manifests else {}
+    rows = [row for row in rows if not wanted or _name(row) in {_name(text) for text in wanted}]
+    known = {target.key: target for target in _manifests(options.manifests)} if options.manifests else {}
     targets = []
     for row in rows:
-        found = [one for key, one in known.items() if row in (key, one.name)]
-        if not found and (ask.replicas is None or ask.cpu_request is None):
+        found = [target for key, target in known.items() if row in (key, target.name)]
+        if not found and (options.replicas is None or options.cpu_request is None):
             fix = "give a manifest of it with -f, or --replicas and --cpu-request for all"
-            raise InvalidInput(f"{ask.file} series", row, f"its replicas and requests are not known: {fix}")
-        target = found[0] if found else _assumed(ask, row)
+            raise InvalidInput(f"{options.file} series", row, f"its replicas and requests are not known: {fix}")
+        target = found[0] if found else _assumed(options, row)
         targets.append(replace(target, row=row, pods=_running(target, frame, row, at)))
     return targets
 
 
-def _assumed(ask: Ask, row: str) -> Target:
+def _assumed(options: FileOptions, row: str) -> Target:
     namespace, kind, name = row.split("/") if "/" in row else ("default", "Deployment", row)
-    memory = _above_zero(ask.memory_request, "--memory-request") if ask.memory_request else None
-    size = Size(cpu_cores=_above_zero(ask.cpu_request or "", "--cpu-request"), memory_bytes=memory)
-    resource = next((one for one in KNOWN.values() if one.kind == kind), DEPLOYMENTS)
-    return Target(resource.api_version, kind, namespace, name, ask.replicas or 0, {"app": size}, ())
+    memory = _above_zero(options.memory_request, "--memory-request") if options.memory_request else None
+    size = Size(cpu_cores=_above_zero(options.cpu_request or "", "--cpu-request"), memory_bytes=memory)
+    resource = next((resource for resource in KNOWN.values() if resource.kind == kind), DEPLOYMENTS)
+    return Target(resource.api_version, kind, namespace, name, options.replicas or 0, {"app": size}, ())
 
 
 def _above_zero(text: str, option: str) -> float:
@@ -236,23 +235,23 @@ def _running(target: Target, frame: Frame, row: str, at: float) -> tuple[Pod, ..
 def _manifests(path: str) -> list[Target]:
     """Deployments and the like of a YAML file."""
     found = []
-    for one in load(path):
-        if one.error is not None:
-            raise one.error
-        document = one.value if isinstance(one.value, dict) else {}
-        resource = KNOWN.get((str(document.get("apiVersion")), str(document.get("kind"))))
-        if resource is not None and document.get("kind") in ("Deployment", "StatefulSet", "DaemonSet"):
-            found.append(_target(resource, document, f"{one.file}:{one.line}"))
+    for document in load(path):
+        if document.error is not None:
+            raise document.error
+        manifest = document.value if isinstance(document.value, dict) else {}
+        resource = KNOWN.get((str(manifest.get("apiVersion")), str(manifest.get("kind"))))
+        if resource is not None and manifest.get("kind") in ("Deployment", "StatefulSet", "DaemonSet"):
+            found.append(_target(resource, manifest, f"{document.file}:{document.line}"))
     if not found:
         raise InvalidInput("--filename", path, "it holds no Deployment, StatefulSet or DaemonSet")
     return found
 
 
-def _target(resource: Resource, document: dict[str, Any], where: str) -> Target:
+def _target(resource: Resource, manifest: dict[str, Any], where: str) -> Target:
     try:
-        target = target_of(resource, msgspec.convert(document, Workload, strict=False), (), (), 0.0)
+        target = target_of(resource, msgspec.convert(manifest, Workload, strict=False), (), (), 0.0)
     except msgspec.ValidationError as error:
-        raise InvalidInput(where, document["kind"], str(error)) from None
+        raise InvalidInput(where, manifest["kind"], str(error)) from None
     except InvalidInput as error:  # a quantity, which does not know where it stands
         raise InvalidInput(f"{where} {error.path}".strip(), error.value, error.fix) from None
     if not 0 <= target.replicas <= MOST_REPLICAS:
