@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from trimtab.bench.summary import BenchRow, BenchSummary, summarise
 from trimtab.quantity import format_duration
-from trimtab.tune.bench import Row, Summary, summarise
 
 FINE = ("_1min", "_30s")
 
@@ -33,12 +33,12 @@ def main(folder: str, page: str) -> None:
     Path(page).write_text(text)
 
 
-def rows(path: Path) -> list[Row]:
+def rows(path: Path) -> list[BenchRow]:
     plain = json.loads(path.read_text())["rows"]
-    return [Row(**{("lam" if name == "lambda" else name): value for name, value in row.items()}) for row in plain]
+    return [BenchRow(**{("lam" if name == "lambda" else name): value for name, value in row.items()}) for row in plain]
 
 
-def markdown(found: Iterable[Summary]) -> str:
+def markdown(found: Iterable[BenchSummary]) -> str:
     heads = (
         "lambda",
         "start-up",
@@ -55,7 +55,7 @@ def markdown(found: Iterable[Summary]) -> str:
     return table(heads, [cells(one) for one in found])
 
 
-def cells(one: Summary) -> list[str]:
+def cells(one: BenchSummary) -> list[str]:
     return [
         f"{one.lam:g}",
         format_duration(one.init_s),

@@ -19,9 +19,9 @@ from trimtab.cli.screen import Screen, screen
 from trimtab.cli.workers import workers
 
 if TYPE_CHECKING:
-    from trimtab.tune.backtest import Outcome
     from trimtab.tune.demand import Demand
-    from trimtab.tune.shop import Result
+    from trimtab.tune.demo_fleet import DemoResult
+    from trimtab.tune.policy_backtest import BacktestOutcome
 
 HEADINGS = ("workload", "scaled by", "pod hours", "cost", "violations", "churn/day", "J", "how")
 EXPLAINED = 3
@@ -55,13 +55,13 @@ def command(html: Path) -> None:
     console.print(f"\nreport: {html.resolve()}  ({time.time() - began:.0f} s)")
 
 
-def _play_all() -> list[Result]:
-    from trimtab.tune.shop import play, shop
+def _play_all() -> list[DemoResult]:
+    from trimtab.tune.demo_fleet import demo_fleet, play
 
-    workloads = shop()
+    workloads = demo_fleet()
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     console = screen(stderr=True)
-    found: dict[str, Result] = {}
+    found: dict[str, DemoResult] = {}
     with (
         workers(len(workloads)) as pool,
         Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress,
@@ -74,18 +74,19 @@ def _play_all() -> list[Result]:
     return [found[one.name] for one in workloads]
 
 
-def _second_week(one: Result) -> Demand:
-    from trimtab.tune.shop import WEEK
+def _second_week(one: DemoResult) -> Demand:
+    from trimtab.sim.grid import STEP_S
+    from trimtab.tune.demo_fleet import WEEK
 
     demand, title = one.workload.demand, f"{one.workload.name}: {one.workload.about}"
-    return demand._replace(name=title, values=demand.values[WEEK:], start=WEEK * 15.0)
+    return demand._replace(name=title, values=demand.values[WEEK:], start=float(WEEK * STEP_S))
 
 
-def _both(one: Result) -> list[Outcome]:
+def _both(one: DemoResult) -> list[BacktestOutcome]:
     return [one.default, one.ours]
 
 
-def _table(results: list[Result]) -> Table:
+def _table(results: list[DemoResult]) -> Table:
     table = Table(box=None, pad_edge=False)
     for number, heading in enumerate(HEADINGS):
         table.add_column(
@@ -97,7 +98,7 @@ def _table(results: list[Result]) -> Table:
     return table
 
 
-def _cells(one: Outcome) -> tuple[str, ...]:
+def _cells(one: BacktestOutcome) -> tuple[str, ...]:
     figures = one.score
     return (
         one.policy,
@@ -109,7 +110,7 @@ def _cells(one: Outcome) -> tuple[str, ...]:
     )
 
 
-def _headline(results: list[Result]) -> str:
+def _headline(results: list[DemoResult]) -> str:
     change = float(np.exp(np.mean([np.log(one.ours.score.j / one.default.score.j) for one in results]))) - 1
     before, after = (
         np.mean([outcome.score.violations for outcome in each]) for each in zip(*map(_both, results), strict=True)
@@ -121,10 +122,10 @@ def _headline(results: list[Result]) -> str:
     )
 
 
-def _plot(console: Screen, results: list[Result]) -> None:
+def _plot(console: Screen, results: list[DemoResult]) -> None:
     """The workload that gained most, for a few days."""
     from trimtab.cli.plot import Line, plot
-    from trimtab.sim.protocol import DAY_STEPS
+    from trimtab.sim.grid import DAY_STEPS
 
     most = min(results, key=lambda one: one.ours.score.j / one.default.score.j)
     shown = slice(SHOWN_DAYS * DAY_STEPS)
@@ -137,7 +138,7 @@ def _plot(console: Screen, results: list[Result]) -> None:
     console.print(plot(lines, "day 8", f"day {7 + SHOWN_DAYS}", console.plot_width))
 
 
-def _told(results: list[Result]) -> list[str]:
+def _told(results: list[DemoResult]) -> list[str]:
     """The first story of each workload, until there are enough; forecasts and resizes are the rarest."""
     stories = [(one.workload.name, story) for one in results for story in one.decisions]
     rare = [pair for pair in stories if "forecast" in pair[1] or "memory" in pair[1]]
