@@ -13,7 +13,7 @@ from rich.table import Table
 from trimtab.cli.options import OUT_FILE, durations, prices, words
 from trimtab.cli.output import write_file
 from trimtab.cli.screen import screen
-from trimtab.cli.workers import workers
+from trimtab.cli.workers import on_all_cores
 from trimtab.quantity import format_duration
 from trimtab.sim.prices import OBJECTIVES
 
@@ -91,8 +91,8 @@ def command(
         raise click.UsageError("--traces is missing: name a folder of Parquet files with timestamp and value")
     check_names(names)
     found_traces, console, rows = traces_in(traces, match), screen(stderr=True), list[BenchRow]()
-    with workers(len(found_traces)) as pool:
-        jobs = [pool.submit(_one, name, trace, names, startups_s, lambdas) for name, trace in found_traces]
+    calls = [(name, trace, names, startups_s, lambdas) for name, trace in found_traces]
+    with on_all_cores(_rows_of_trace, calls) as jobs:
         for job in track(jobs, "Traces", console=console, transient=True, disable=not console.is_terminal):
             rows += job.result()
     found = summarise(rows)
@@ -121,7 +121,9 @@ def _thesis(seeds: int, out: Path | None) -> None:
     screen().show(table)
 
 
-def _one(name: str, trace: Series, names: list[str], startups_s: list[float], lambdas: list[float]) -> list[BenchRow]:
+def _rows_of_trace(
+    name: str, trace: Series, names: list[str], startups_s: list[float], lambdas: list[float]
+) -> list[BenchRow]:
     """One trace, in a process of its own."""
     from trimtab.bench.contenders import rows_of
     from trimtab.bench.protocol import load_of

@@ -16,7 +16,7 @@ from trimtab.cli.backtest import COLOURS, section
 from trimtab.cli.options import OUT_FILE
 from trimtab.cli.output import write_file
 from trimtab.cli.screen import Screen, screen
-from trimtab.cli.workers import workers
+from trimtab.cli.workers import on_all_cores
 
 if TYPE_CHECKING:
     from trimtab.tune.demand import Demand
@@ -62,16 +62,16 @@ def _play_all() -> list[DemoResult]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     console = screen(stderr=True)
     found: dict[str, DemoResult] = {}
+    slowest_first = [(workload,) for workload in reversed(workloads)]  # so that no core waits for it at the end
     with (
-        workers(len(workloads)) as pool,
+        on_all_cores(play, slowest_first) as jobs,
         Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress,
     ):
         task = progress.add_task("Simulating", total=len(workloads))
-        # The slowest first, so that no core waits for it at the end.
-        for future in as_completed([pool.submit(play, one) for one in reversed(workloads)]):
-            found[future.result().workload.name] = future.result()
+        for job in as_completed(jobs):
+            found[job.result().workload.name] = job.result()
             progress.advance(task)
-    return [found[one.name] for one in workloads]
+    return [found[workload.name] for workload in workloads]
 
 
 def _second_week(one: DemoResult) -> Demand:
