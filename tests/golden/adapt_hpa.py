@@ -13,7 +13,7 @@ from tests.golden.harness import Case, Excuse
 from trimtab.core import explain, propose, remember
 from trimtab.core.bound import Limits, bound
 from trimtab.core.decide import decide
-from trimtab.core.model import Memory, Missing, Observation, Pod, PodSamples, Reason, Step, TotalSample
+from trimtab.core.model import Change, Memory, Missing, Observation, Pod, PodSamples, Reason, Step, TotalSample
 from trimtab.core.requests import ContainerRequest, pod_request
 from trimtab.core.settle import RULES, Scene, rate, stabilise
 from trimtab.core.settle.scene import wish_of
@@ -311,7 +311,7 @@ def store_scale_event(case: Case) -> None:
     period = rate.longest_period(rates)
     assert rate.changed(events, NOW - 60) == expected["changeInLast60s"]
     policy = Policy(settle=(Rate(up=rates),) if given["rules"] else ())
-    change = remember.Change(was=1, replicas=1 + given["replicaChange"])
+    change = Change(was=1, replicas=1 + given["replicaChange"])
     stored = remember.remember(policy, Memory(grown=events), change, NOW).grown
     fresh = [change for at, change in stored if at >= NOW - period or not given["rules"]]
     assert fresh == [one["change"] for one in expected["storedEvents"] if not one["outdated"]]

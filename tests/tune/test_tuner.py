@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from msgspec.structs import replace
@@ -66,7 +68,7 @@ def test_too_little_history_and_nothing_to_tune() -> None:
         tune(replace(on_load(), signals=()), demand(), CLUSTER, 32.0)
 
 
-MANIFEST = {
+MANIFEST: dict[str, Any] = {
     "kind": "HorizontalPodAutoscaler",
     "metadata": {"name": "web", "labels": {"team": "a"}},
     "spec": {
