@@ -10,6 +10,7 @@ from typing import Any
 
 from trimtab.bench.summary import BenchRow, BenchSummary, summarise
 from trimtab.quantity import format_duration
+from trimtab.sim.prices import OBJECTIVES
 
 FINE = ("_1min", "_30s")
 
@@ -24,7 +25,7 @@ def main(folder: str, page: str) -> None:
         traces=len(traces),
         headline=markdown(summarise(headline)),
         fine_traces=len({row.trace for row in fine}),
-        fine=markdown([summary for summary in summarise(fine) if summary.lam == 32]),
+        fine=markdown([summary for summary in summarise(fine) if summary.lam == OBJECTIVES["balanced"]]),
         everybody=markdown(sorted(summarise(everybody), key=lambda summary: summary.j)),
         everybody_traces=len({row.trace for row in everybody}),
         thesis=thesis_table(thesis),

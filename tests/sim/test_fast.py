@@ -42,12 +42,12 @@ from trimtab.series import Floats
 from trimtab.sim.cluster import run
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.fast import sweep
+from trimtab.sim.grid import STEP_S
 from trimtab.sim.program import program, uncovered
 from trimtab.sim.score import Counts, measure
 from trimtab.sim.simulate import simulate, why_slow
 from trimtab.sim.sliding_windows import trailing_mean
 
-STEP_S = 15.0
 shares = st.sampled_from([0.0, 0.05, 0.1, 0.25, 0.5, 1.0])
 seconds = st.sampled_from([0.0, 7.0, 15.0, 30.0, 40.0, 60.0, 300.0])
 rate_policies = st.builds(

@@ -196,7 +196,7 @@ def section(demand: Demand, outcomes: list[BacktestOutcome], notes: list[str]) -
     lines = [ChartLine("load, in pods at 100 %", outcomes[0].run.load)]
     lines += [ChartLine("optimum", outcomes[0].best.astype(np.float64))]
     lines += [ChartLine(one.policy, one.run.replicas.astype(np.float64)) for one in outcomes]
-    return Section(demand.name, HEADINGS, rows(outcomes), demand.start, STEP_S, lines, notes)
+    return Section(demand.name, HEADINGS, rows(outcomes), demand.start, float(STEP_S), lines, notes)
 
 
 def _plain(

@@ -17,6 +17,7 @@ from trimtab.cli.options import OUT_FILE
 from trimtab.cli.output import write_file
 from trimtab.cli.screen import Screen, screen
 from trimtab.cli.workers import on_all_cores
+from trimtab.sim.prices import OBJECTIVES
 
 if TYPE_CHECKING:
     from trimtab.tune.demand import Demand
@@ -42,7 +43,10 @@ def command(html: Path) -> None:
 
     began, console = time.time(), screen()
     console.print("A simulated shop: four workloads, two weeks. trimtab is tuned on the first week; both are scored")
-    console.print("on the second. 1.00 is the clairvoyant optimum of replicas; a violated pod-minute costs 32.\n")
+    price = OBJECTIVES["balanced"]
+    console.print(
+        f"on the second. 1.00 is the clairvoyant optimum of replicas; a violated pod-minute costs {price:g}.\n"
+    )
     results = _play_all()
     console.show(_table(results), ("HOW", "POD HOURS", "CHURN/DAY"))
     console.print(f"\n{_headline(results)}\n")
