@@ -37,7 +37,7 @@ from trimtab.sim.program import (
     UP_LIMIT,
     Program,
 )
-from trimtab.sim.score import SLO, Counts, Days, measure_into
+from trimtab.sim.score import SLO, Counts, Days, measure
 
 shared(
     within,
@@ -83,11 +83,9 @@ def sweep(
 
     def days_of(program: Program) -> list[Days]:
         replicas = run_compiled(signal, program, first_pods)
-        tables = [np.zeros((5, -(-len(load) // day_steps))) for _ in delays]
-        for table, delay in zip(tables, delays, strict=True):
-            measure_into(load, replicas, delay, day_steps, slo, table)
+        days = [measure(load, replicas, delay, day_steps, slo) for delay in delays]
         done()
-        return [Days(*table) for table in tables]
+        return days
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return list(pool.map(days_of, programs))
