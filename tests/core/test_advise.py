@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -104,12 +105,15 @@ def test_everything_that_speaks_against_is_said_at_once() -> None:
         ),
     ],
 )
-def test_each_reason_against(change: dict[str, object], reason: Against) -> None:
+def test_each_reason_against(change: dict[str, Any], reason: Against) -> None:
     assert against(OPEN, workload(office_hours(), **change)) == [reason]
 
 
 def test_of_a_daemon_set_only_the_requests_are_advised_on() -> None:
-    samples = {"container_cpu": {"app": np.full(99, 0.5)}, "container_memory": {"app": np.full(99, 2.0**28)}}
+    samples: dict[str, Any] = {
+        "container_cpu": {"app": np.full(99, 0.5)},
+        "container_memory": {"app": np.full(99, 2.0**28)},
+    }
     daemon = workload(office_hours(), kind="DaemonSet", **samples)
     assert against(with_(OPEN, advice=Advice.REPLICAS), daemon) == [Against.UNSUPPORTED_KIND]
     found = advise(with_(OPEN, advice=Advice.RESOURCE), daemon, NOW)

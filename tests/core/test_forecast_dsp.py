@@ -25,7 +25,7 @@ def days(count: int, noise: float = 0.0) -> np.ndarray:
 
 
 def series(values: np.ndarray) -> Series:
-    return Series(np.arange(len(values)) * STEP_S, values)
+    return Series(np.arange(float(len(values))) * STEP_S, values)
 
 
 def one_row(values: np.ndarray) -> Frame:

@@ -54,12 +54,12 @@ def step(of: int, at: int) -> np.ndarray:
 
 @pytest.mark.parametrize("at", range(1, 36))
 def test_a_jump_is_no_slope_for_the_cautious_line_whenever_it_was(at: int) -> None:
-    times = np.arange(36) * 5.0 - 175.0
+    times = np.arange(36.0) * 5.0 - 175.0
     assert linear.predict(times, step(36, at), 60.0, LinearOptions(slope_quantile=0.4))[0] == 400.0
 
 
 def test_a_jump_is_a_slope_for_least_squares() -> None:
-    assert linear.predict(np.arange(36) * 5.0 - 175.0, step(36, 18), 60.0)[0] > 600.0
+    assert linear.predict(np.arange(36.0) * 5.0 - 175.0, step(36, 18), 60.0)[0] > 600.0
 
 
 def test_the_cautious_line_goes_on_like_any_other_and_leaves_holes_out() -> None:
@@ -144,7 +144,7 @@ def test_dense_samples_are_thinned_to_the_spacing() -> None:
 @settings(max_examples=50)
 @given(st.lists(st.floats(0, 1e6), min_size=2, max_size=12), st.floats(0, 600))
 def test_the_documents_rule_never_lowers(values: list[float], ahead_s: float) -> None:
-    times = np.arange(len(values)) * 15.0 - 15.0 * (len(values) - 1)
+    times = np.arange(float(len(values))) * 15.0 - 15.0 * (len(values) - 1)
     predicted = linear.predict(times, np.array([values]), ahead_s)[0]
     assert predicted >= values[-1]
 

@@ -151,7 +151,7 @@ def test_an_overload_lifts_neither_modes_nor_windows() -> None:
     ],
 )
 def test_smallest_change(params: dict[str, float], now: float, least: float) -> None:
-    rule = MinChange(axis=Axis.CPU, direction=UP, **params)  # type: ignore[arg-type]
+    rule = MinChange(axis=Axis.CPU, direction=UP, **params)
     assert threshold(rule, now) == pytest.approx(least)
     at = seen(requests=size(now, 1.0))
     assert not run((rule,), planned(cpu=round(now + least, 6)), now=at)

@@ -163,7 +163,7 @@ def test_a_steady_container_needs_its_bucket_and_the_margin() -> None:
     assert found.target.cpu_cores == pytest.approx(1.15 * ends[0], abs=0.002)
     assert found.target.memory_bytes == pytest.approx(1.15 * ends[1], abs=2)
     assert found.observed_s == 2879 * 60.0 and found.memory_peak_bytes == 3e8 and found.oom_at is None
-    assert found.lower.cpu_cores is not None and found.upper.cpu_cores is not None
+    assert found.lower.cpu_cores and found.target.cpu_cores and found.upper.cpu_cores
     assert found.lower.cpu_cores < found.target.cpu_cores < found.upper.cpu_cores
 
 

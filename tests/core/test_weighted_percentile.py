@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -83,7 +85,7 @@ def test_a_rank_that_does_not_exist(values: list[float], percent: float) -> None
 @given(st.lists(st.floats(0, 99), min_size=1, max_size=50), st.floats(0.01, 1), st.floats(0.01, 1))
 def test_percentiles_are_ordered_and_cover_the_largest(values: list[float], one: float, other: float) -> None:
     low, high = sorted((one, other))
-    options = {"bucket_size": 0.1, "max_value": 100.0, "exact": True}
+    options: dict[str, Any] = {"bucket_size": 0.1, "max_value": 100.0, "exact": True}
     found = [
         weighted_percentiles(frame(values), PercentileOptions(percentile=p, **options))[0] for p in (low, high, 1.0)
     ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from trimtab.core.blend import AxisWishes
 from trimtab.core.model import ContainerSize
 from trimtab.policy import Axis, Bucket, Size, Vertical
@@ -18,9 +20,7 @@ def container(cpu: float | None = None, gb: float | None = None) -> ContainerSiz
     return ContainerSize(requests=size(cpu, gb))
 
 
-def ask(
-    current: int, wanted: int, now: Size, target: Size, most: int = 10, least: int = 1, **more: object
-) -> AxisWishes:
+def ask(current: int, wanted: int, now: Size, target: Size, most: int = 10, least: int = 1, **more: Any) -> AxisWishes:
     return AxisWishes(
         current=current,
         wanted=wanted,

@@ -223,7 +223,7 @@ def _values(name: str) -> Floats:
 
 
 def _whole(values: Floats, unit_s: int, step_s: float) -> Floats:
-    series = Series(np.arange(len(values)) * step_s, values)
+    series = Series(np.arange(float(len(values))) * step_s, values)
     return cleaning.newest_units(series, step_s, unit_s).values
 
 

@@ -14,7 +14,18 @@ from trimtab.core import explain, remember
 from trimtab.core.bound import bound
 from trimtab.core.bounds_in_force import BoundsInForce
 from trimtab.core.decide import decide
-from trimtab.core.model import Decision, Memory, Missing, Observation, Pod, PodSamples, Reason, Step, TotalSample
+from trimtab.core.model import (
+    Change,
+    Decision,
+    Memory,
+    Missing,
+    Observation,
+    Pod,
+    PodSamples,
+    Reason,
+    Step,
+    TotalSample,
+)
 from trimtab.core.propose import propose
 from trimtab.core.replica_calculator import average_value, utilization_percent
 from trimtab.core.requests import ContainerRequest, pod_request
@@ -319,7 +330,7 @@ def store_scale_event(case: Case) -> None:
     period = rate.longest_period(rates)
     assert rate.changed(events, NOW - 60) == expected["changeInLast60s"]
     policy = Policy(settle=(Rate(up=rates),) if given["rules"] else ())
-    change = remember.Change(was=1, replicas=1 + given["replicaChange"])
+    change = Change(was=1, replicas=1 + given["replicaChange"])
     stored = remember.remember(policy, Memory(grown=events), change, NOW).grown
     fresh = [change for at, change in stored if at >= NOW - period or not given["rules"]]
     assert fresh == [one["change"] for one in expected["storedEvents"] if not one["outdated"]]

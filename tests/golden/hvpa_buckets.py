@@ -35,7 +35,8 @@ RESOLVED_EDGES = [1, 2, 3, 8]
 
 
 def bucket(replicas: list[int], cpu_m: list[float] | None = None, memory: list[float] | None = None) -> Bucket:
-    cpu, mem = cpu_m or [None, None], memory or [None, None]
+    nothing: list[float | None] = [None, None]
+    cpu, mem = [*cpu_m] if cpu_m else nothing, [*memory] if memory else nothing
     return Bucket(
         replicas_min=replicas[0],
         replicas_max=replicas[1],

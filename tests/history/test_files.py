@@ -96,10 +96,8 @@ def pyarrow() -> Any:
 
 
 def parquet(tmp_path: Path, pyarrow: Any, **columns: Any) -> Path:
-    import pyarrow.parquet
-
     path = tmp_path / "load.parquet"
-    pyarrow.parquet.write_table(pyarrow.table(columns), path)
+    pytest.importorskip("pyarrow.parquet").write_table(pyarrow.table(columns), path)
     return path
 
 

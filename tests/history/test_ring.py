@@ -51,8 +51,8 @@ def test_a_forgotten_key_leaves_nothing_to_the_next_one() -> None:
 def test_it_grows_with_its_keys() -> None:
     ring = Ring(step_s=10, steps=2)
     keys = [f"key-{index}" for index in range(1000)]
-    ring.append(0, keys, np.arange(1000))
-    ring.append(10, keys[::-1], np.arange(1000))
+    ring.append(0, keys, np.arange(1000.0))
+    ring.append(10, keys[::-1], np.arange(1000.0))
     np.testing.assert_array_equal(ring.frame(["key-0", "key-999"]).values, [[0, 999], [999, 0]])
 
 

@@ -74,7 +74,7 @@ def test_weights_are_fractions_in_the_flat_form_and_percent_in_the_nested_one() 
 
 @pytest.mark.parametrize("weight, form", [(60, "flat"), (0.6, "nested"), (101, "nested"), (-1, "flat")])
 def test_a_weight_of_the_other_form_is_refused(weight: float, form: str) -> None:
-    intervals = {"weightBasedScalingIntervals": [{"vpaWeight": weight}]}
+    intervals: dict[str, Any] = {"weightBasedScalingIntervals": [{"vpaWeight": weight}]}
     manifest = hvpa(hpaTemplate={"maxReplicas": 4}, **intervals) if form == "flat" else nested(**intervals)
     with pytest.raises(InvalidObject, match=r"spec\.weightBasedScalingIntervals"):
         read(manifest)

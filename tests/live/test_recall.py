@@ -10,7 +10,7 @@ import pytest
 from trimtab.live.look.recall import is_ours
 from trimtab.live.look.revert import Owned
 
-REPLICAS = {"f:spec": {"f:replicas": {}}}
+REPLICAS: dict[str, Any] = {"f:spec": {"f:replicas": {}}}
 
 
 def entry(manager: str, fields: dict[str, Any] = REPLICAS, **more: str) -> dict[str, Any]:

@@ -58,7 +58,7 @@ def test_only_pods_that_differ_are_written_and_guarded() -> None:
 def test_growing_pods_grow_at_once_and_shrinking_ones_one_at_a_time() -> None:
     assert len(written([pod("a"), pod("b"), pod("c")], BIG)) == 3
     assert len(written([pod("a", cpu="2"), pod("b", cpu="2"), pod("c", cpu="2")], BIG)) == 1
-    waits = {"conditions": [{"type": "PodResizeInProgress", "status": "True"}]}
+    waits: dict[str, Any] = {"conditions": [{"type": "PodResizeInProgress", "status": "True"}]}
     assert written([pod("a", cpu="2"), pod("b", cpu="500m", **waits)], BIG) == []
 
 

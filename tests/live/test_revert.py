@@ -28,7 +28,7 @@ PATCHED = Kept(patched=Patched(was=SMALL, sizes=LARGE, at=AT))
 def workload(replicas: int, cpu: str = "100m") -> dict[str, Any]:
     """The Deployment as it is, and who wrote what when."""
     app = {"name": "app", "resources": {"requests": {"cpu": cpu}}}
-    template = {"f:template": {"f:spec": {"f:containers": {'k:{"name":"app"}': {"f:resources": {}}}}}}
+    template: dict[str, Any] = {"f:template": {"f:spec": {"f:containers": {'k:{"name":"app"}': {"f:resources": {}}}}}}
     writers = [
         {"manager": "helm", "time": "2026-01-01T00:00:00Z", "fieldsV1": {"f:spec": {"f:replicas": {}} | template}},
         {"manager": "argocd", "time": "2026-01-03T00:00:00Z", "fieldsV1": {"f:spec": template}},

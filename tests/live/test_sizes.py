@@ -48,14 +48,14 @@ def kept_with(pending: str, allowed: int | None, apply: str = "InPlaceOrRecreate
                 await kube.close()
 
     def _world(world: World) -> World:
-        meta = {"name": "a", "namespace": "shop", "labels": {"app": "web"}}
+        meta: dict[str, Any] = {"name": "a", "namespace": "shop", "labels": {"app": "web"}}
         meta |= {"ownerReferences": [{"uid": "d", "controller": True}]}
         status: dict[str, Any] = {"conditions": [{"type": "PodResizePending", "status": "True", "reason": pending}]}
         body = {"metadata": meta, "spec": {"containers": [{"name": "app", "resources": SMALL}]}, "status": status}
         world.pods.store.put(msgspec.convert(body, Pod))
         if allowed is not None:
             selector = {"selector": {"matchLabels": {"app": "web"}}}
-            counted = {"disruptionsAllowed": allowed, "observedGeneration": 1}
+            counted: dict[str, Any] = {"disruptionsAllowed": allowed, "observedGeneration": 1}
             world.disruption_budgets.store.put(custom("steady", spec=selector, **counted))
         return world
 

@@ -19,14 +19,14 @@ from trimtab.cli.output import write_file
 from trimtab.cli.screen import screen
 from trimtab.errors import InvalidInput
 from trimtab.quantity import format_duration
+from trimtab.sim.grid import HOUR_STEPS, STEP_S
 
 if TYPE_CHECKING:
-    from trimtab.tune.backtest import Outcome
     from trimtab.tune.demand import Demand
+    from trimtab.tune.policy_backtest import BacktestOutcome
     from trimtab.web.report import Section
 
 COLOURS = ("cyan", "magenta", "yellow", "green")
-HOUR_STEPS = 240
 HEADINGS = (
     "policy",
     "pod hours",
@@ -51,7 +51,9 @@ SPARE = ("REGRET", "OVER", "UNDER", "POD HOURS", "WORST HOUR")  # what a narrow 
 @click.option("--jitter", is_flag=True, help="Start-ups vary by 0.7 to 1.6 of that.")
 @click.option("--pod-capacity", type=Finite(0, min_open=True), help="Load one pod carries at 100 %.")
 @click.option("--objective", "lam", type=objective, default="balanced", show_default=True, help=objective.__doc__)
-@click.option("--fail-if", "limits", multiple=True, metavar="LIMIT", help="Exit with 1, such as 'violations > 1%'.")
+@click.option(
+    "--fail-if", "conditions", multiple=True, metavar="CONDITION", help="Exit with 1, such as 'violations > 1%'."
+)
 @click.option("--html", type=OUT_FILE, help="Write a page with charts to zoom.")
 @click.option("--json", "out", type=OUT_FILE_OR_DASH, help="Write figures; - is the standard output.")
 def command(
@@ -61,7 +63,7 @@ def command(
     jitter: bool,
     pod_capacity: float | None,
     lam: float,
-    limits: tuple[str, ...],
+    conditions: tuple[str, ...],
     html: Path | None,
     out: Path | None,
     load: LoadOptions,
@@ -73,15 +75,15 @@ def command(
     trimtab backtest -f web.yaml --load history.csv --startup 90s
     trimtab backtest --compare old.yaml new.yaml --load history.csv --fail-if 'violations > 1%' --fail-if 'cost > +5%'
 
-    Exit code 0: done, 1: a limit of --fail-if is broken, 2: it could not be done.
+    Exit code 0: done, 1: a condition of --fail-if holds, 2: it could not be done.
     """
-    from trimtab.sim.world import World
-    from trimtab.tune.backtest import backtest
+    from trimtab.sim.cluster_spec import ClusterSpec
     from trimtab.tune.demand import check_unit, idle_note
     from trimtab.tune.demand import pod_capacity as capacity_of
-    from trimtab.tune.limits import broken, parse_limit
+    from trimtab.tune.fail_if import failure, parse_fail_if
+    from trimtab.tune.policy_backtest import backtest
 
-    parsed = [parse_limit(limit) for limit in limits]
+    parsed = [parse_fail_if(text) for text in conditions]
     chosen = (*files, *(compare or ()))
     if not chosen:
         raise click.UsageError("name policies with -f FILE or --compare A B")
@@ -91,7 +93,7 @@ def command(
         raise InvalidInput("--fail-if", lonely.text, "a value with a sign needs a second policy: use --compare")
     capacity, note = capacity_of(policies[0].policy, pod_capacity)
     check_unit(demand, capacity, load.source)
-    world = World(
+    cluster = ClusterSpec(
         startup_s=startup,
         startup_jitter=(0.7, 1.6) if jitter else (1.0, 1.0),
         pod_capacity=capacity,
@@ -99,7 +101,7 @@ def command(
     )
     console = screen(stderr=True)
     outcomes = [
-        backtest(named.name, named.policy, demand, world, lam)
+        backtest(named.name, named.policy, demand, cluster, lam)
         for named in track(policies, "Policies", console=console, transient=True, disable=not console.is_terminal)
     ]
     idle = idle_note(demand, capacity, policies[0].policy.bounds.min_replicas)
@@ -107,13 +109,13 @@ def command(
     _print(outcomes, demand, notes, quiet=str(out) == "-")
     _write(outcomes, demand, notes, lam, startup, html, out)
     judged = outcomes[1:] if compare else outcomes  # the first of a comparison is what there is already
-    failures = [text for limit in parsed for outcome in judged if (text := broken(limit, outcome, outcomes[0]))]
+    failures = [text for fail_if in parsed for outcome in judged if (text := failure(fail_if, outcome, outcomes[0]))]
     for text in failures:
         click.echo(f"over the limit: {text}", err=True)
     raise SystemExit(1 if failures else 0)
 
 
-def _print(outcomes: list[Outcome], demand: Demand, notes: list[str], quiet: bool) -> None:
+def _print(outcomes: list[BacktestOutcome], demand: Demand, notes: list[str], quiet: bool) -> None:
     from trimtab.cli.plot import Line, plot
 
     console = screen(stderr=quiet)
@@ -132,7 +134,7 @@ def _print(outcomes: list[Outcome], demand: Demand, notes: list[str], quiet: boo
         console.print(f"note: {note}", style="dim")
 
 
-def table(outcomes: list[Outcome]) -> Table:
+def table(outcomes: list[BacktestOutcome]) -> Table:
     """One line per policy, the optimum first."""
     found = Table(box=None, pad_edge=False)
     for number, heading in enumerate(HEADINGS):
@@ -143,12 +145,12 @@ def table(outcomes: list[Outcome]) -> Table:
     return found
 
 
-def rows(outcomes: list[Outcome]) -> list[tuple[str, ...]]:
+def rows(outcomes: list[BacktestOutcome]) -> list[tuple[str, ...]]:
     best = f"{float(outcomes[0].best.sum()) / HOUR_STEPS:,.0f}"
     return [("optimum", best, "1.00", "0.00%", "", "1.00", "+0%", "", "", ""), *map(_row, outcomes)]
 
 
-def _row(outcome: Outcome) -> tuple[str, ...]:
+def _row(outcome: BacktestOutcome) -> tuple[str, ...]:
     return (
         outcome.policy,
         f"{outcome.pod_hours:,.0f}",
@@ -171,7 +173,7 @@ def when(at: float) -> str:
 
 
 def _write(
-    outcomes: list[Outcome],
+    outcomes: list[BacktestOutcome],
     demand: Demand,
     notes: list[str],
     lam: float,
@@ -190,17 +192,19 @@ def _write(
         click.echo(f"report: {html}", err=True)
 
 
-def section(demand: Demand, outcomes: list[Outcome], notes: list[str]) -> Section:
+def section(demand: Demand, outcomes: list[BacktestOutcome], notes: list[str]) -> Section:
     """A workload's part of the page."""
     from trimtab.web.report import ChartLine, Section
 
     lines = [ChartLine("load, in pods at 100 %", outcomes[0].run.load)]
     lines += [ChartLine("optimum", outcomes[0].best.astype(np.float64))]
     lines += [ChartLine(outcome.policy, outcome.run.replicas.astype(np.float64)) for outcome in outcomes]
-    return Section(demand.name, HEADINGS, rows(outcomes), demand.start, 15.0, lines, notes)
+    return Section(demand.name, HEADINGS, rows(outcomes), demand.start, float(STEP_S), lines, notes)
 
 
-def _plain(outcomes: list[Outcome], demand: Demand, notes: list[str], lam: float, startup_s: float) -> dict[str, Any]:
+def _plain(
+    outcomes: list[BacktestOutcome], demand: Demand, notes: list[str], lam: float, startup_s: float
+) -> dict[str, Any]:
     return {
         "load": {"name": demand.name, "start": demand.start, "days": demand.days, "notes": notes},
         "lambda": lam,
@@ -210,7 +214,7 @@ def _plain(outcomes: list[Outcome], demand: Demand, notes: list[str], lam: float
                 "name": outcome.policy,
                 **outcome.figures(),
                 "worstHour": when(outcome.worst.start),
-                "optimum": outcome.score.j_oracle / 240,
+                "optimum": outcome.score.j_oracle / HOUR_STEPS,
             }
             for outcome in outcomes
         ],

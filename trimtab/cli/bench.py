@@ -13,12 +13,13 @@ from rich.table import Table
 from trimtab.cli.options import OUT_FILE, durations, prices, words
 from trimtab.cli.output import write_file
 from trimtab.cli.screen import screen
-from trimtab.cli.workers import workers
+from trimtab.cli.workers import on_all_cores
 from trimtab.quantity import format_duration
+from trimtab.sim.prices import OBJECTIVES
 
 if TYPE_CHECKING:
+    from trimtab.bench.summary import BenchRow, BenchSummary
     from trimtab.series import Series
-    from trimtab.tune.bench import Row, Summary
 
 
 SPARE = ("WORST TRACE", "CHURN", "WORST", "WINS")  # what a narrow terminal does without, in this order
@@ -43,7 +44,7 @@ SPARE = ("WORST TRACE", "CHURN", "WORST", "WINS")  # what a narrow terminal does
     "lambdas",
     type=prices,
     metavar="NUMBERS",
-    default="8,32,128",
+    default=",".join(f"{price:g}" for price in OBJECTIVES.values()),
     show_default=True,
     help="Prices of violating load.",
 )
@@ -76,8 +77,9 @@ def command(
     J is pod-steps + LAMBDA x violating load + 8 x starts, over the clairvoyant optimum of replicas: below 1 is only who
     also changes the size of pods.
     """
-    from trimtab.sim.traces import traces_in
-    from trimtab.tune.bench import CONTENDERS, Row, check_names, summarise
+    from trimtab.bench.contenders import CONTENDERS, check_names
+    from trimtab.bench.summary import BenchRow, summarise
+    from trimtab.bench.traces import traces_in
 
     if lists:
         click.echo("\n".join(sorted(CONTENDERS)))
@@ -88,9 +90,9 @@ def command(
     if traces is None:
         raise click.UsageError("--traces is missing: name a folder of Parquet files with timestamp and value")
     check_names(names)
-    found_traces, console, rows = traces_in(traces, match), screen(stderr=True), list[Row]()
-    with workers(len(found_traces)) as pool:
-        jobs = [pool.submit(_one, name, trace, names, startups_s, lambdas) for name, trace in found_traces]
+    found_traces, console, rows = traces_in(traces, match), screen(stderr=True), list[BenchRow]()
+    calls = [(name, trace, names, startups_s, lambdas) for name, trace in found_traces]
+    with on_all_cores(_rows_of_trace, calls) as jobs:
         for job in track(jobs, "Traces", console=console, transient=True, disable=not console.is_terminal):
             rows += job.result()
     found = summarise(rows)
@@ -101,9 +103,9 @@ def command(
 
 
 def _thesis(seeds: int, out: Path | None) -> None:
-    from trimtab.sim.thesis_replay import PUBLISHED, replay
+    from trimtab.bench.thesis_replay import PUBLISHED, replay_pattern
 
-    found = [replay(*key, seeds) for key in PUBLISHED]
+    found = [replay_pattern(*key, seeds) for key in PUBLISHED]
     if out is not None:
         rows = [
             comparison._asdict() | {"published": comparison.published and comparison.published._asdict()}
@@ -129,15 +131,17 @@ def _thesis(seeds: int, out: Path | None) -> None:
     screen().show(table)
 
 
-def _one(name: str, trace: Series, names: list[str], startups_s: list[float], lambdas: list[float]) -> list[Row]:
+def _rows_of_trace(
+    name: str, trace: Series, names: list[str], startups_s: list[float], lambdas: list[float]
+) -> list[BenchRow]:
     """One trace, in a process of its own."""
-    from trimtab.sim.protocol import load_of
-    from trimtab.tune.bench import rows_of
+    from trimtab.bench.contenders import rows_of
+    from trimtab.bench.protocol import load_of
 
     return rows_of(load_of(name, trace), names, startups_s, lambdas)
 
 
-def _table(found: list[Summary]) -> Table:
+def _table(found: list[BenchSummary]) -> Table:
     table = Table(box=None, pad_edge=False)
     for heading in ("INIT", "LAMBDA", "POLICY"):
         table.add_column(heading, no_wrap=True)

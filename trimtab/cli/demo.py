@@ -16,12 +16,13 @@ from trimtab.cli.backtest import COLOURS, section
 from trimtab.cli.options import OUT_FILE
 from trimtab.cli.output import write_file
 from trimtab.cli.screen import Screen, screen
-from trimtab.cli.workers import workers
+from trimtab.cli.workers import on_all_cores
+from trimtab.sim.prices import OBJECTIVES
 
 if TYPE_CHECKING:
-    from trimtab.tune.backtest import Outcome
     from trimtab.tune.demand import Demand
-    from trimtab.tune.shop import Result
+    from trimtab.tune.demo_fleet import DemoResult
+    from trimtab.tune.policy_backtest import BacktestOutcome
 
 HEADINGS = ("workload", "scaled by", "pod hours", "cost", "violations", "churn/day", "J", "how")
 EXPLAINED = 3
@@ -42,7 +43,10 @@ def command(html: Path) -> None:
 
     began, console = time.time(), screen()
     console.print("A simulated shop: four workloads, two weeks. trimtab is tuned on the first week; both are scored")
-    console.print("on the second. 1.00 is the clairvoyant optimum of replicas; a violated pod-minute costs 32.\n")
+    price = OBJECTIVES["balanced"]
+    console.print(
+        f"on the second. 1.00 is the clairvoyant optimum of replicas; a violated pod-minute costs {price:g}.\n"
+    )
     results = _play_all()
     console.show(_table(results), ("HOW", "POD HOURS", "CHURN/DAY"))
     console.print(f"\n{_headline(results)}\n")
@@ -55,37 +59,38 @@ def command(html: Path) -> None:
     console.print(f"\nreport: {html.resolve()}  ({time.time() - began:.0f} s)")
 
 
-def _play_all() -> list[Result]:
-    from trimtab.tune.shop import play, shop
+def _play_all() -> list[DemoResult]:
+    from trimtab.tune.demo_fleet import demo_fleet, play
 
-    workloads = shop()
+    workloads = demo_fleet()
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     console = screen(stderr=True)
-    found: dict[str, Result] = {}
+    found: dict[str, DemoResult] = {}
+    slowest_first = [(workload,) for workload in reversed(workloads)]  # so that no core waits for it at the end
     with (
-        workers(len(workloads)) as pool,
+        on_all_cores(play, slowest_first) as jobs,
         Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress,
     ):
         task = progress.add_task("Simulating", total=len(workloads))
-        # The slowest first, so that no core waits for it at the end.
-        for future in as_completed([pool.submit(play, workload) for workload in reversed(workloads)]):
-            found[future.result().workload.name] = future.result()
+        for job in as_completed(jobs):
+            found[job.result().workload.name] = job.result()
             progress.advance(task)
     return [found[workload.name] for workload in workloads]
 
 
-def _second_week(result: Result) -> Demand:
-    from trimtab.tune.shop import WEEK
+def _second_week(result: DemoResult) -> Demand:
+    from trimtab.sim.grid import STEP_S
+    from trimtab.tune.demo_fleet import WEEK
 
     demand, title = result.workload.demand, f"{result.workload.name}: {result.workload.about}"
-    return demand._replace(name=title, values=demand.values[WEEK:], start=WEEK * 15.0)
+    return demand._replace(name=title, values=demand.values[WEEK:], start=float(WEEK * STEP_S))
 
 
-def _both(result: Result) -> list[Outcome]:
+def _both(result: DemoResult) -> list[BacktestOutcome]:
     return [result.default, result.ours]
 
 
-def _table(results: list[Result]) -> Table:
+def _table(results: list[DemoResult]) -> Table:
     table = Table(box=None, pad_edge=False)
     for number, heading in enumerate(HEADINGS):
         table.add_column(
@@ -97,7 +102,7 @@ def _table(results: list[Result]) -> Table:
     return table
 
 
-def _cells(outcome: Outcome) -> tuple[str, ...]:
+def _cells(outcome: BacktestOutcome) -> tuple[str, ...]:
     figures = outcome.score
     return (
         outcome.policy,
@@ -109,7 +114,7 @@ def _cells(outcome: Outcome) -> tuple[str, ...]:
     )
 
 
-def _headline(results: list[Result]) -> str:
+def _headline(results: list[DemoResult]) -> str:
     change = float(np.exp(np.mean([np.log(result.ours.score.j / result.default.score.j) for result in results]))) - 1
     before, after = (
         np.mean([outcome.score.violations for outcome in each]) for each in zip(*map(_both, results), strict=True)
@@ -121,10 +126,10 @@ def _headline(results: list[Result]) -> str:
     )
 
 
-def _plot(console: Screen, results: list[Result]) -> None:
+def _plot(console: Screen, results: list[DemoResult]) -> None:
     """The workload that gained most, for a few days."""
     from trimtab.cli.plot import Line, plot
-    from trimtab.sim.protocol import DAY_STEPS
+    from trimtab.sim.grid import DAY_STEPS
 
     most = min(results, key=lambda result: result.ours.score.j / result.default.score.j)
     shown = slice(SHOWN_DAYS * DAY_STEPS)
@@ -137,7 +142,7 @@ def _plot(console: Screen, results: list[Result]) -> None:
     console.print(plot(lines, "day 8", f"day {7 + SHOWN_DAYS}", console.plot_width))
 
 
-def _told(results: list[Result]) -> list[str]:
+def _told(results: list[DemoResult]) -> list[str]:
     """The first story of each workload, until there are enough; forecasts and resizes are the rarest."""
     stories = [(result.workload.name, story) for result in results for story in result.decisions]
     rare = [pair for pair in stories if "forecast" in pair[1] or "memory" in pair[1]]

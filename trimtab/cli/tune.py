@@ -43,7 +43,7 @@ def command(
     \b
     trimtab tune -f web.yaml --load history.csv --objective reliability > tuned.yaml
     """
-    from trimtab.sim.world import World
+    from trimtab.sim.cluster_spec import ClusterSpec
     from trimtab.tune.candidates import settings
     from trimtab.tune.demand import check_unit
     from trimtab.tune.demand import pod_capacity as capacity_of
@@ -57,11 +57,11 @@ def command(
     (named,) = policies
     capacity, note = capacity_of(named.policy, pod_capacity)
     check_unit(demand, capacity, load.source)
-    world = World(startup_s=startup, pod_capacity=capacity, pod_cores=capacity)
+    cluster = ClusterSpec(startup_s=startup, pod_capacity=capacity, pod_cores=capacity)
     console = screen(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("Candidates", total=len(settings()))
-        found = tune(named.policy, demand, world, lam, lambda: progress.advance(task))
+        found = tune(named.policy, demand, cluster, lam, lambda: progress.advance(task))
     manifest = named.manifest
     if found.changed:
         manifest = with_new_settings(manifest, found.setting, capacity)

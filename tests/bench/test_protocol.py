@@ -12,11 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
+from trimtab.bench.contenders import rows_of
+from trimtab.bench.protocol import hold, load_of
+from trimtab.bench.traces import traces_in
 from trimtab.errors import InvalidInput, NotEnoughData, TrimtabError
 from trimtab.series import Series
-from trimtab.sim.protocol import DAY_STEPS, delay_steps, hold, load_of
-from trimtab.sim.traces import traces_in
-from trimtab.tune.bench import rows_of
+from trimtab.sim.grid import DAY_STEPS, delay_steps
 
 DAY_S = 86400
 SHARED = Path(os.environ.get("TRIMTAB_SHARED", Path(__file__).parents[3] / "shared"))

@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from trimtab.bench.baselines import BASELINES
+from trimtab.bench.protocol import Load
 from trimtab.policy import (
     Blend,
     Bounds,
@@ -24,11 +26,10 @@ from trimtab.policy import (
     Weights,
 )
 from trimtab.series import Floats
-from trimtab.sim.baselines import BASELINES
-from trimtab.sim.protocol import DAY_STEPS, Load
-from trimtab.sim.run import run
-from trimtab.sim.window import trailing_mean
-from trimtab.sim.world import World
+from trimtab.sim.cluster import run
+from trimtab.sim.cluster_spec import ClusterSpec
+from trimtab.sim.grid import DAY_STEPS
+from trimtab.sim.sliding_windows import trailing_mean
 
 DAY_S = 86400
 
@@ -66,9 +67,9 @@ def test_no_policy_looks_ahead(name: str) -> None:
     values, known = waves(span), round(span.known_days * span.day)
     changed = values.copy()
     changed[known:] = np.random.default_rng(8).uniform(0.1, 60, len(values) - known)
-    world = World(startup_s=240)
+    cluster = ClusterSpec(startup_s=240)
     before, after = (
-        run(policy_of(name, load, span), load, world, first_pods=18, step_s=span.step_s) for load in (values, changed)
+        run(policy_of(name, load, span), load, cluster, first_pods=18, step_s=span.step_s) for load in (values, changed)
     )
     assert (before.replicas[: known + 1] == after.replicas[: known + 1]).all()
     assert (before.billed[: known + 1] == after.billed[: known + 1]).all()
@@ -81,7 +82,7 @@ def test_every_policy_serves_a_daily_wave(name: str) -> None:
     span = SPANS.get(name, Span(known_days=2.0))
     values = waves(span)
     policy = policy_of(name, values, span)
-    found = run(policy, values, World(startup_s=60), first_pods=18, step_s=span.step_s)
+    found = run(policy, values, ClusterSpec(startup_s=60), first_pods=18, step_s=span.step_s)
     found = found.since(round(span.known_days * span.day))
     assert found.replicas.min() >= policy.bounds.min_replicas and found.replicas.max() <= policy.bounds.max_replicas
     assert found.violating.sum() / found.load.sum() < 0.5
@@ -107,7 +108,7 @@ def both(blend: Blend) -> Policy:
 def cores_after_the_first_act(blend: Blend) -> float:
     """Replicas times size once something has changed; the pod may burst, so that its need shows."""
     load = np.concatenate((np.full(41, 1.0), np.full(160, 5.0)))
-    found = run(both(blend), load, World(startup_s=15, burst=10.0, mean_s=15.0), first_pods=1)
+    found = run(both(blend), load, ClusterSpec(startup_s=15, burst=10.0, mean_s=15.0), first_pods=1)
     size = 2 * found.billed / found.replicas - 1  # half of the bill is memory, which stays
     cores = found.replicas * size
     return float(cores[np.argmax(cores != cores[0])])

@@ -7,14 +7,14 @@ from msgspec.structs import replace
 from trimtab.core.model import Missing, Observation, Reason, UsageEstimates
 from trimtab.core.usage import ContainerSample, UsageHistograms, usages
 from trimtab.sim.meter import Meter
-from trimtab.sim.pods import CONTAINER, Pods, SimPod
+from trimtab.sim.simulated_pods import CONTAINER, Pods, SimPod
 
 WORKLOAD = "simulated"
 SAMPLE_S, ESTIMATE_S = 60.0, 600.0
 SAMPLED_PODS = 3  # all ready pods are equally busy, so a few speak for all
 
 
-class Sizing:
+class UsageSampler:
     """Usage by container, sampled as the metrics API would, estimated as the operator does."""
 
     def __init__(self) -> None:

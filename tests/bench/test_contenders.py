@@ -5,22 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from trimtab.errors import InvalidInput
-from trimtab.sim.generate import Shape, generate
-from trimtab.sim.protocol import DAY_STEPS, Load
-from trimtab.sim.window import trailing_mean
-from trimtab.tune.bench import (
+from trimtab.bench.contenders import (
     CONTENDERS,
     Contender,
-    Row,
     check_names,
-    geometric_mean,
-    interval,
     portfolio,
     rolling,
     rows_of,
-    summarise,
 )
+from trimtab.bench.protocol import Load
+from trimtab.bench.summary import BenchRow, geometric_mean, interval, summarise
+from trimtab.errors import InvalidInput
+from trimtab.sim.generate import LoadShape, generate
+from trimtab.sim.grid import DAY_STEPS
+from trimtab.sim.sliding_windows import trailing_mean
 from trimtab.tune.candidates import settings
 
 
@@ -52,14 +50,14 @@ def test_retuning_beats_the_default_and_never_the_optimum() -> None:
 
 
 def test_a_forecast_in_the_portfolio_helps_where_start_up_is_slow() -> None:
-    values = generate(Shape(peak=24, valley=0.15, steep=3.5, noise=0.05, days=8))
+    values = generate(LoadShape(peak=24, valley=0.15, steep=3.5, noise=0.05, days=8))
     load = Load("office", values, trailing_mean(values, 4))
     rows = {row.policy: row for row in rows_of(load, ["hpa-rolling", "trimtab"], [600.0], [32.0])}
     assert rows["trimtab"].j < 0.995 * rows["hpa-rolling"].j
 
 
-def row(policy: str, trace: str, j: float) -> Row:
-    return Row(trace, 120.0, 32.0, policy, 1.2, 3.0, 40.0, 20.0, j, 1000.0, j - 1)
+def row(policy: str, trace: str, j: float) -> BenchRow:
+    return BenchRow(trace, 120.0, 32.0, policy, 1.2, 3.0, 40.0, 20.0, j, 1000.0, j - 1)
 
 
 def test_a_summary_is_by_trace_and_against_the_default() -> None:
@@ -91,7 +89,7 @@ def test_the_retuned_policy_looks_at_earlier_days_only(contender: Contender) -> 
     values = load.values.copy()
     values[day * DAY_STEPS :] = np.random.default_rng(7).uniform(0, 60, len(values) - day * DAY_STEPS)
     changed = Load(load.name, values, trailing_mean(values, 4))
-    before, after = (contender(one, [120.0], [32.0])[32.0][0] for one in (load, changed))
+    before, after = (contender(seen, [120.0], [32.0])[32.0][0] for seen in (load, changed))
     for column, other in zip(before, after, strict=True):
         assert (column[:day] == other[:day]).all()
     assert (before.pods[day:] != after.pods[day:]).any()

@@ -8,16 +8,13 @@ from typing import NamedTuple
 import numpy as np
 
 from trimtab.policy import Policy
-from trimtab.sim.oracle import demand as pods_needed
-from trimtab.sim.oracle import optimum
-from trimtab.sim.protocol import DAY_STEPS, DEFAULT_TARGET, STEP_S, delay_steps
-from trimtab.sim.replay import replay, why_slow
-from trimtab.sim.run import Run
+from trimtab.sim.cluster import Run
+from trimtab.sim.cluster_spec import ClusterSpec
+from trimtab.sim.grid import DAY_STEPS, HOUR_STEPS, STEP_S, delay_steps
+from trimtab.sim.oracle import optimum, pods_needed
 from trimtab.sim.score import Counts, Provisioning, Score, oom_share, provisioning, score, slack
-from trimtab.sim.world import World
-from trimtab.tune.demand import Demand
-
-HOUR_STEPS = 3600 // STEP_S
+from trimtab.sim.simulate import simulate, why_slow
+from trimtab.tune.demand import DEFAULT_TARGET, Demand
 
 
 class Hour(NamedTuple):
@@ -27,7 +24,7 @@ class Hour(NamedTuple):
     violations: float  # percent of that hour's load
 
 
-class Outcome(NamedTuple):
+class BacktestOutcome(NamedTuple):
     """One policy on one demand."""
 
     policy: str
@@ -42,7 +39,7 @@ class Outcome(NamedTuple):
     why_slow: str
 
     def figures(self) -> dict[str, float]:
-        """What a person may set a limit on; violations and provisioning in percent."""
+        """What --fail-if may name; violations and provisioning in percent."""
         return {
             "cost": self.score.cost,
             "violations": self.score.violations,
@@ -58,21 +55,23 @@ class Outcome(NamedTuple):
         }
 
 
-def backtest(name: str, policy: Policy, demand: Demand, world: World, lam: float, seed: int = 0) -> Outcome:
+def backtest(
+    name: str, policy: Policy, demand: Demand, cluster: ClusterSpec, lam: float, seed: int = 0
+) -> BacktestOutcome:
     """Replay and score. Cost and J are in proportion to the optimum of the same load, bounds and start-up."""
-    first = first_pods(policy, float(demand.values[0]) / world.pod_capacity)
-    found = replay(policy, demand.values, world, first_pods=first, seed=seed, start=demand.start)
-    return judged(name, policy, found, demand.start, world, lam)
+    first = first_pods(policy, float(demand.values[0]) / cluster.pod_capacity)
+    found = simulate(policy, demand.values, cluster, first_pods=first, seed=seed, start=demand.start)
+    return judged(name, policy, found, demand.start, cluster, lam)
 
 
 def judged(
-    name: str, policy: Policy, found: Run, start: float, world: World, lam: float, from_step: int = 0
-) -> Outcome:
+    name: str, policy: Policy, found: Run, start: float, cluster: ClusterSpec, lam: float, from_step: int = 0
+) -> BacktestOutcome:
     """The outcome of a run that began at `start`, or of its part from a step on."""
-    needed = pods_needed(found.load, max(1, policy.bounds.min_replicas), world.slo)
-    best, part = optimum(needed, delay_steps(world.startup_s))[from_step:], found.since(from_step)
+    needed = pods_needed(found.load, max(1, policy.bounds.min_replicas), cluster.slo)
+    best, part = optimum(needed, delay_steps(cluster.startup_s))[from_step:], found.since(from_step)
     days = part.days(DAY_STEPS)
-    return Outcome(
+    return BacktestOutcome(
         policy=name,
         score=score(days, float(best.sum()), lam),
         provisioning=provisioning(needed[from_step:], part.ready),
@@ -82,7 +81,7 @@ def judged(
         oom=oom_share(part.kills, int(part.replicas[0]) + int(np.maximum(np.diff(part.replicas), 0).sum())),
         run=part,
         best=best,
-        why_slow=why_slow(policy, world),
+        why_slow=why_slow(policy, cluster),
     )
 
 

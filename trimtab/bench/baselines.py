@@ -10,6 +10,7 @@ from collections.abc import Callable
 import numpy as np
 from msgspec.structs import replace
 
+from trimtab.bench.protocol import MAX_PODS, MIN_PODS, Load
 from trimtab.policy import (
     Blend,
     Bounds,
@@ -45,8 +46,9 @@ from trimtab.policy import (
     Watermark,
     Weights,
 )
-from trimtab.sim.oracle import demand
-from trimtab.sim.protocol import DAY_STEPS, DEFAULT_TARGET, MAX_PODS, MIN_PODS, Load
+from trimtab.sim.grid import DAY_STEPS
+from trimtab.sim.oracle import pods_needed
+from trimtab.tune.demand import DEFAULT_TARGET
 
 Baseline = Callable[[Load], Policy]
 
@@ -80,7 +82,7 @@ def keda() -> Policy:
 def scheduled(load: Load) -> Policy:
     """No signal at all: each hour of the day has the pods that it needed at most on the warm-up days."""
     warmup = load.values[: load.warmup_days * DAY_STEPS]
-    by_hour = demand(warmup, MIN_PODS).reshape(load.warmup_days, 24, -1).max(axis=(0, 2)).tolist()
+    by_hour = pods_needed(warmup, MIN_PODS).reshape(load.warmup_days, 24, -1).max(axis=(0, 2)).tolist()
     hours = np.arange(load.days * 24) * HOUR_S + load.start
     spans = tuple(
         ScheduledBounds(name=f"hour {number % 24}", start=at, end=at + HOUR_S, min_replicas=pods, max_replicas=pods)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from trimtab.tune.rolling import choose, fade, takeover
+from trimtab.tune.rolling_choice import choose, fade, takeover
 
 
 def test_a_better_candidate_takes_over_from_the_first_scored_day_on() -> None:

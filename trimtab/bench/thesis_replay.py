@@ -12,16 +12,16 @@ from typing import NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
+from trimtab.bench.thesis import PROFILES, Trial, compare, duration_s, rate_at, scores, upper_tail
 from trimtab.policy import Bounds, Cooldown, ForecastChoice, Metric, MetricKind, Policy, Utilization
 from trimtab.series import Floats
-from trimtab.sim.run import Run, run
+from trimtab.sim.cluster import Run, run
+from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.score import SLO, serve
-from trimtab.sim.thesis import PROFILES, Trial, compare, duration_s, rate_at, scores, upper_tail
-from trimtab.sim.world import World
 
 SYNC_S, MINUTE = 30.0, 2  # steps of a minute
-CORE_S_A_REQUEST, NODE_CORES, UNLOADED_S = 0.083, 4.0, 0.0055
-WORLD = World(startup_s=135.0, pod_capacity=0.1, pod_cores=0.1)
+CORE_S_PER_REQUEST, NODE_CORES, UNLOADED_S = 0.083, 4.0, 0.0055
+CLUSTER = ClusterSpec(startup_s=135.0, pod_capacity=0.1, pod_cores=0.1)
 FIRST_PODS = 5
 
 
@@ -68,7 +68,7 @@ class Replayed(NamedTuple):
     paired_p: float
 
 
-def replay(pattern: str, version: str, seeds: int) -> Replayed:
+def replay_pattern(pattern: str, version: str, seeds: int) -> Replayed:
     """Both policies under the same requests, once for each seed."""
     trials = [_trial(pattern, version, seed) for seed in range(seeds)]
     means = np.array([trial.mean for trial in trials])
@@ -92,7 +92,7 @@ def replay(pattern: str, version: str, seeds: int) -> Replayed:
 def _trial(pattern: str, version: str, seed: int) -> Trial:
     load = _load(pattern, seed)
     predictive, reactive = (
-        _minutes(run(policy, load, WORLD, first_pods=FIRST_PODS, step_s=SYNC_S)) for policy in _pair(version)
+        _minutes(run(policy, load, CLUSTER, first_pods=FIRST_PODS, step_s=SYNC_S)) for policy in _pair(version)
     )
     return compare(*scores(predictive, reactive))
 
@@ -114,7 +114,7 @@ def _load(pattern: str, seed: int) -> Floats:
     seconds = np.arange(0.0, duration_s(profile), SYNC_S) + SYNC_S / 2
     rates = np.array([rate_at(profile, second) for second in seconds.tolist()])
     requests = np.random.default_rng(seed).poisson(rates * SYNC_S)
-    return requests / SYNC_S * CORE_S_A_REQUEST
+    return requests / SYNC_S * CORE_S_PER_REQUEST
 
 
 def _minutes(found: Run) -> Floats:
@@ -122,7 +122,7 @@ def _minutes(found: Run) -> Floats:
     backlog, rows = 0.0, []
     for arriving, ready in zip(found.load.tolist(), found.ready.tolist(), strict=True):
         work = arriving + backlog
-        used = min(work, float(ready)) * WORLD.pod_cores
+        used = min(work, float(ready)) * CLUSTER.pod_cores
         busy = work / ready if ready else 2.0
         backlog, _ = serve(arriving, backlog, float(ready), SLO)
         rows.append((100.0 * (1.0 - used / NODE_CORES), UNLOADED_S * max(1.0, busy)))

@@ -1,7 +1,7 @@
 """run(): the virtual cluster. Load meets pods, pods make metrics, decide() looks at them and the pods obey.
 
 Every step: pods become ready, serve what they can, are measured; then one decision, whose change is billed from the
-next step on. The same policy, load, world and seed give the same run, bit for bit.
+next step on. The same policy, load, cluster and seed give the same run, bit for bit.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from trimtab.core.model import Change, Decision, Memory, Observation
 from trimtab.core.remember import remember
 from trimtab.policy import Mode, PodAverage, Policy, Total, Utilization, Watermark
 from trimtab.series import Floats
-from trimtab.sim.foresight import Seer
+from trimtab.sim.cluster_spec import ClusterSpec, Fault, FaultKind
+from trimtab.sim.demand_forecast import SignalForecasts
+from trimtab.sim.grid import STEP_S
 from trimtab.sim.meter import NO_TROUBLE, Meter, Trouble
-from trimtab.sim.pods import CONTAINER, Pods, SimPod
 from trimtab.sim.score import Counts, Days, serve
-from trimtab.sim.sizing import Sizing
-from trimtab.sim.world import Fault, FaultKind, World
+from trimtab.sim.simulated_pods import CONTAINER, Pods, SimPod
+from trimtab.sim.usage_sampler import UsageSampler
 
-STEP_S = 15.0
 _METRIC_FAULTS = (FaultKind.MISSING, FaultKind.NAN, FaultKind.NEGATIVE, FaultKind.ZERO, FaultKind.STALE)
 
 Watch = Callable[[Observation, Memory, Decision], None]
@@ -71,7 +71,7 @@ class Run:
 def run(
     policy: Policy,
     load: Floats,
-    world: World | None = None,
+    spec: ClusterSpec | None = None,
     *,
     first_pods: int,
     seed: int = 0,
@@ -80,7 +80,7 @@ def run(
     watch: Watch | None = None,
 ) -> Run:
     """Replay `load` (in its own unit, at `step_s`) under a policy; `watch` sees every decision with its inputs."""
-    cluster = _Cluster(policy, world or World(), first_pods, seed, start, step_s)
+    cluster = _Cluster(policy, spec or ClusterSpec(), first_pods, seed, start, step_s)
     cluster.watch = watch
     for step, value in enumerate(load.tolist()):
         cluster.step(step, value)
@@ -99,14 +99,18 @@ class _Trail:
 
 
 class _Cluster:
-    def __init__(self, policy: Policy, world: World, first_pods: int, seed: int, start: float, step_s: float) -> None:
-        self.policy, self.world, self.start, self.step_s = policy, world, start, step_s
+    def __init__(
+        self, policy: Policy, spec: ClusterSpec, first_pods: int, seed: int, start: float, step_s: float
+    ) -> None:
+        self.policy, self.spec, self.start, self.step_s = policy, spec, start, step_s
         self.draw = np.random.default_rng(seed)
-        self.pods = Pods(first_pods, world.pod_cores, world.pod_memory_bytes, self._startup_steps)
-        self.meter = Meter(world, start, step_s)
+        self.pods = Pods(first_pods, spec.pod_cores, spec.pod_memory_bytes, self._startup_steps)
+        self.meter = Meter(spec, start, step_s)
         self.memory = Memory()
-        self.sizing = Sizing() if policy.vertical is not None else None
-        self.seer = Seer(policy.forecast, policy.signals, world.startup_s, start, step_s) if policy.forecast else None
+        self.usage = UsageSampler() if policy.vertical is not None else None
+        self.forecasts = (
+            SignalForecasts(policy.forecast, policy.signals, spec.startup_s, start, step_s) if policy.forecast else None
+        )
         self.replicas, self.backlog, self.retried = first_pods, 0.0, 0.0
         self.refusals = self.starts = 0
         self.trail = _Trail()
@@ -116,12 +120,12 @@ class _Cluster:
         )
 
     def _startup_steps(self) -> int:
-        low, high = self.world.startup_jitter
+        low, high = self.spec.startup_jitter
         factor = self.draw.uniform(low, high) if high > low else low
-        return ceil(self.world.startup_s * factor / self.step_s)
+        return ceil(self.spec.startup_s * factor / self.step_s)
 
     def step(self, step: int, load: float) -> None:
-        for fault in self.world.faults:
+        for fault in self.spec.faults:
             if fault.kind is FaultKind.NODE_LOSS and self._begins(fault, step):
                 self.starts += self.pods.lose(fault.amount, step)
         self.pods.tick(step)
@@ -131,39 +135,39 @@ class _Cluster:
 
     def _serve(self, step: int, load: float) -> None:
         """One step of work: what is served, what is left, and how busy that makes the pods."""
-        world, pods, trail = self.world, self.pods, self.trail
+        spec, pods, trail = self.spec, self.pods, self.trail
         total = load + self.retried
-        arriving = total / world.pod_capacity
-        capacity = pods.ready_cores * world.burst / world.pod_cores
+        arriving = total / spec.pod_capacity
+        capacity = pods.ready_cores * spec.burst / spec.pod_cores
         served = min(arriving + self.backlog, capacity)
-        self.backlog, violates = serve(arriving, self.backlog, capacity, world.slo)
-        self.retried = total * world.retry_share if violates else 0.0
+        self.backlog, violates = serve(arriving, self.backlog, capacity, spec.slo)
+        self.retried = total * spec.retry_share if violates else 0.0
         trail.load.append(arriving)
         trail.replicas.append(len(pods.all))
         trail.ready.append(pods.ready)
-        trail.billed.append(self._billed() if self.sizing else len(pods.all))
-        trail.requested.append(self._requested() if self.sizing else len(pods.all))
+        trail.billed.append(self._billed() if self.usage else len(pods.all))
+        trail.requested.append(self._requested() if self.usage else len(pods.all))
         trail.violating.append(arriving if violates else 0.0)
         trail.killed.append(0)
         memory_bytes = self._remember_memory(step)
-        cores = served * world.pod_cores
+        cores = served * spec.pod_cores
         share = cores / pods.ready_cores if pods.ready_cores else 0.0
         self.meter.record(total, share, cores, memory_bytes)
 
     def _billed(self) -> float:
         """Pods of the first size; half of a node's price is taken to be its cores, half its memory."""
-        cores, memory_bytes = self.world.pod_cores, self.world.pod_memory_bytes
+        cores, memory_bytes = self.spec.pod_cores, self.spec.pod_memory_bytes
         return sum(pod.cores / cores + pod.memory_bytes / memory_bytes for pod in self.pods.all) / 2
 
     def _requested(self) -> float:
-        return sum(pod.cores for pod in self.pods.all) / self.world.pod_cores
+        return sum(pod.cores for pod in self.pods.all) / self.spec.pod_cores
 
     def _remember_memory(self, step: int) -> float:
         """What each pod keeps in memory; one that outgrows its limit is killed."""
-        world, pods = self.world, self.pods
-        if world.memory_load is None:
-            return world.base_memory_bytes
-        share = world.base_memory_bytes + float(world.memory_load[step]) / max(1, len(pods.all))
+        spec, pods = self.spec, self.pods
+        if spec.memory_load is None:
+            return spec.base_memory_bytes
+        share = spec.base_memory_bytes + float(spec.memory_load[step]) / max(1, len(pods.all))
         for pod in [pod for pod in pods.all if pod.ready and share > pod.memory_bytes]:
             self._kill(pod, step)
         return share
@@ -171,8 +175,8 @@ class _Cluster:
     def _kill(self, pod: SimPod, step: int) -> None:
         self.trail.killed[-1] += 1
         self.memory = msgspec.structs.replace(self.memory, overloaded=True)
-        if self.sizing:
-            self.sizing.note_kill(pod, self.start + (step + 1) * self.step_s)
+        if self.usage:
+            self.usage.note_kill(pod, self.start + (step + 1) * self.step_s)
         self.pods.restart(pod, step + 1)
 
     def _operate(self, step: int) -> None:
@@ -190,21 +194,21 @@ class _Cluster:
 
     def _observe(self, step: int, at: float) -> Observation:
         pods, policy = self.pods, self.policy
-        trouble = self._trouble(step) if self.world.faults else NO_TROUBLE
+        trouble = self._trouble(step) if self.spec.faults else NO_TROUBLE
         samples = tuple(self.meter.sample(signal, pods, trouble) for signal in policy.signals)
         seen = Observation(
             at=at,
             spec_replicas=self.replicas,
             status_replicas=len(pods.all),
             pods=pods.facts(self.start, self.step_s) if self._shows_pods else (),
-            sizes=pods.sizes(limited=self.world.burst == 1.0) if self.sizing else {},
+            sizes=pods.sizes(limited=self.spec.burst == 1.0) if self.usage else {},
             samples=samples,
-            forecasts=self.seer(self.meter, at) if self.seer else (),
+            forecasts=self.forecasts(self.meter, at) if self.forecasts else (),
         )
-        return self.sizing.complete(seen, self.meter, pods) if self.sizing else seen
+        return self.usage.complete(seen, self.meter, pods) if self.usage else seen
 
     def _trouble(self, step: int) -> Trouble:
-        fault = next((one for kind in _METRIC_FAULTS if (one := self._fault(step, kind))), None)
+        fault = next((fault for kind in _METRIC_FAULTS if (fault := self._fault(step, kind))), None)
         late = self._fault(step, FaultKind.LATE)
         since = ceil(fault.start_s / self.step_s) if fault else 0
         return Trouble(fault.kind if fault else None, since, late.amount if late else 0.0)
@@ -229,14 +233,14 @@ class _Cluster:
         cores, memory_bytes = size.cpu_cores or self.pods.cores, size.memory_bytes or self.pods.memory_bytes
         self.pods.cores, self.pods.memory_bytes = cores, memory_bytes
         for pod in self.pods.all:
-            if self.world.resize_refusal == 0 or self.draw.uniform() >= self.world.resize_refusal:
+            if self.spec.resize_refusal == 0 or self.draw.uniform() >= self.spec.resize_refusal:
                 self.pods.resize(pod, cores, memory_bytes)
 
     def _fault(self, step: int, kind: FaultKind) -> Fault | None:
-        if not self.world.faults:
+        if not self.spec.faults:
             return None
         second = step * self.step_s
-        return next((one for one in self.world.faults if one.kind is kind and one.holds(second)), None)
+        return next((fault for fault in self.spec.faults if fault.kind is kind and fault.holds(second)), None)
 
     def _begins(self, fault: Fault, step: int) -> bool:
         return (step - 1) * self.step_s < fault.start_s <= step * self.step_s

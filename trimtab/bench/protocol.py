@@ -1,4 +1,4 @@
-"""The protocol of the benchmark: how a trace becomes a load, and what the default and the retuned policies are.
+"""The protocol of the benchmark: how a trace becomes a load.
 
 Zero-order hold onto 15 s from the first timestamp to the last plus one step; the 99.5th percentile becomes 32 pods at
 100 %; 3 % noise seeded by the trace's name; whole days. The signal is the mean of the last four steps.
@@ -14,15 +14,13 @@ import numpy as np
 
 from trimtab.errors import NotEnoughData
 from trimtab.series import Floats, Series
-from trimtab.sim.window import trailing_mean
+from trimtab.sim.grid import DAY_STEPS, MEAN_STEPS, STEP_S
+from trimtab.sim.sliding_windows import trailing_mean
+from trimtab.tune.demand import DEFAULT_TARGET
 
-STEP_S = 15
-DAY_STEPS = 86400 // STEP_S
-MEAN_STEPS = 4  # metrics are means of the last minute
 PEAK_PODS = 40 * 0.8  # what the 99.5th percentile is scaled to
 NOISE = 0.03
 MIN_PODS, MAX_PODS = 2, 200
-DEFAULT_TARGET = 0.7
 LONG_TRACE_DAYS = 28
 
 
@@ -66,8 +64,3 @@ def hold(trace: Series) -> Floats:
     first, last = float(trace.times[0]), float(trace.times[-1]) + step_s
     grid = first + STEP_S * np.arange(int((last - first) // STEP_S))
     return np.maximum(trace.values[np.searchsorted(trace.times, grid, side="right") - 1], 0.0)
-
-
-def delay_steps(startup_s: float) -> int:
-    """How many steps a new pod is billed before it serves."""
-    return ceil(startup_s / STEP_S)

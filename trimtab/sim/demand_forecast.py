@@ -10,17 +10,17 @@ from trimtab.core.forecast import forecast_rows
 from trimtab.core.model import Forecast, Missing
 from trimtab.policy import ForecastChoice, Metric, MetricKind, Signal, TotalAverage, Utilization
 from trimtab.series import Floats, Frame
+from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.meter import Meter
-from trimtab.sim.world import World
 
-SHORT_SIGHTED = ("linear",)  # they look at minutes, the others at weeks
+OF_MINUTES = ("linear",)  # they look at minutes of the past, the others at weeks
 COARSE_S = 300.0
 REFRESH_S = 60.0  # of a forecast that could not be made
 HISTORY_S = {"linear": 3600.0, "holtWinters": 4 * 86400.0}  # PHPA keeps four seasons
 LONGEST_S = 15 * 86400.0
 
 
-class Seer:
+class SignalForecasts:
     """The forecasts of one policy's signals."""
 
     def __init__(
@@ -28,7 +28,7 @@ class Seer:
     ) -> None:
         self._choice, self._signals = choice, signals
         self._horizon_s = startup_s if choice.horizon_s is None else choice.horizon_s
-        fine = choice.model in SHORT_SIGHTED
+        fine = choice.model in OF_MINUTES
         self._fold = 1 if fine else max(1, round(COARSE_S / step_s))
         self._start, self._step_s = start, step_s * self._fold
         self._rows: list[list[float]] = [[] for _ in signals]
@@ -40,7 +40,7 @@ class Seer:
         self._note(meter)
         if at >= self._due and self._rows[0]:
             self._forecasts = self._look(at)
-            self._due = min(self._expiry(one, at) for one in self._forecasts)
+            self._due = min(self._expiry(forecast, at) for forecast in self._forecasts)
         return self._forecasts
 
     def _note(self, meter: Meter) -> None:
@@ -72,20 +72,20 @@ class Seer:
         return max(at + self._step_s, forecast.expires_at - self._step_s)
 
 
-def foreseen(
+def forecast_demand(
     choice: ForecastChoice, quantiles: Sequence[float], load: Floats, startup_s: float, start: float, step_s: float
 ) -> list[Floats]:
-    """The demand that is foreseen at the end of each step, for each quantile; 0 where nothing is said.
+    """The demand that is forecast at the end of each step, for each quantile; 0 where nothing is said.
 
     Demand does not depend on how it is served, so one look ahead serves every policy with this choice.
     """
     total = TotalAverage(metric=Metric(kind=MetricKind.EXTERNAL, name="load"), target=1.0)
-    seer, meter = Seer(choice, (total,), startup_s, start, step_s), Meter(World(), start, step_s)
+    forecasts, meter = SignalForecasts(choice, (total,), startup_s, start, step_s), Meter(ClusterSpec(), start, step_s)
     found = np.zeros((len(quantiles), len(load)))
     for step, value in enumerate(load.tolist()):
         meter.totals.append(value)
         at = start + (step + 1) * step_s
-        for forecast in seer(meter, at):
+        for forecast in forecasts(meter, at):
             if not isinstance(forecast, Missing) and at < forecast.expires_at:
                 found[:, step] = [max(0.0, forecast.at_quantile(quantile)) for quantile in quantiles]
     return list(found)

@@ -1,4 +1,4 @@
-"""Outcomes: the figures of a backtest by hand, and the limits on them."""
+"""Outcomes: the figures of a backtest by hand, and the conditions of --fail-if on them."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import pytest
 
 from tests.sim.policies import on_cpu, on_load
 from trimtab.errors import InvalidInput
-from trimtab.sim.world import World
-from trimtab.tune.backtest import Outcome, backtest, first_pods, judged
+from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.tune.demand import Demand
-from trimtab.tune.limits import broken, parse_limit
+from trimtab.tune.fail_if import failure, parse_fail_if
+from trimtab.tune.policy_backtest import BacktestOutcome, backtest, first_pods, judged
 
 FLAT = Demand("flat", np.full(5760, 70.0), 0.0)
-WORLD = World(startup_s=60, pod_capacity=10.0, pod_cores=10.0)
+CLUSTER = ClusterSpec(startup_s=60, pod_capacity=10.0, pod_cores=10.0)
 
 
-def flat(target: float = 7.0) -> Outcome:
-    return backtest("flat", on_load(target=target), FLAT, WORLD, lam=32.0)
+def flat(target: float = 7.0) -> BacktestOutcome:
+    return backtest("flat", on_load(target=target), FLAT, CLUSTER, lam=32.0)
 
 
 def test_a_flat_load_by_hand() -> None:
@@ -33,15 +33,15 @@ def test_a_flat_load_by_hand() -> None:
 def test_the_worst_hour_is_found() -> None:
     values = np.full(5760, 70.0)
     values[240 * 5 + 10 : 240 * 5 + 20] = 300.0
-    found = backtest("x", on_load(target=7.0), Demand("x", values, 0.0), WORLD, lam=32.0)
+    found = backtest("x", on_load(target=7.0), Demand("x", values, 0.0), CLUSTER, lam=32.0)
     assert found.worst.start == 5 * 3600.0 and found.worst.violations > 5
 
 
 def test_the_lane_and_the_cluster_give_the_same_outcome() -> None:
     load = Demand("x", 70 + 60 * np.sin(np.arange(5760) / 300), 0.0)
-    fast = backtest("x", on_load(target=7.0), load, WORLD, lam=32.0)
+    fast = backtest("x", on_load(target=7.0), load, CLUSTER, lam=32.0)
     slow = backtest(
-        "x", on_load(target=7.0), load, World(startup_s=60, pod_capacity=10.0, mean_s=60.0 + 1e-9), lam=32.0
+        "x", on_load(target=7.0), load, ClusterSpec(startup_s=60, pod_capacity=10.0, mean_s=60.0 + 1e-9), lam=32.0
     )
     assert fast.why_slow == "" and slow.why_slow != ""
     assert fast.figures() == pytest.approx(slow.figures())
@@ -49,7 +49,7 @@ def test_the_lane_and_the_cluster_give_the_same_outcome() -> None:
 
 def test_a_part_of_a_run_is_judged_alone() -> None:
     whole = flat()
-    part = judged("x", on_load(target=7.0), whole.run, 0.0, WORLD, 32.0, from_step=2880)
+    part = judged("x", on_load(target=7.0), whole.run, 0.0, CLUSTER, 32.0, from_step=2880)
     assert part.pod_hours == whole.pod_hours / 2
     assert part.worst.start == 12 * 3600.0
 
@@ -72,11 +72,11 @@ def test_a_run_begins_within_its_bounds() -> None:
         ("cost > -20%", True),
     ],
 )
-def test_limits(text: str, over: bool) -> None:
-    assert bool(broken(parse_limit(text), flat(), flat())) == over
+def test_fail_if(text: str, over: bool) -> None:
+    assert bool(failure(parse_fail_if(text), flat(), flat())) == over
 
 
 @pytest.mark.parametrize("text", ["cost", "cost > lots", "beauty > 1", "j > +2", "1 < cost"])
-def test_a_limit_that_cannot_be_read_is_refused(text: str) -> None:
+def test_a_condition_that_cannot_be_read_is_refused(text: str) -> None:
     with pytest.raises(InvalidInput, match="--fail-if"):
-        parse_limit(text)
+        parse_fail_if(text)

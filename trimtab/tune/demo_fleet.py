@@ -1,4 +1,4 @@
-"""A small simulated shop: four workloads over two weeks, each scaled by default HPA and by trimtab.
+"""The demo's fleet, a small simulated shop: four workloads over two weeks, each scaled by default HPA and by trimtab.
 
 trimtab is tuned on the first week only; both are scored on the second.
 """
@@ -26,71 +26,71 @@ from trimtab.policy import (
     Vertical,
 )
 from trimtab.quantity import GIB
-from trimtab.sim.generate import Shape, generate
-from trimtab.sim.protocol import DAY_STEPS
-from trimtab.sim.run import Run, run
-from trimtab.sim.score import LAMBDAS
-from trimtab.sim.world import World
-from trimtab.tune.backtest import Outcome, first_pods, judged
+from trimtab.sim.cluster import Run, run
+from trimtab.sim.cluster_spec import ClusterSpec
+from trimtab.sim.generate import LoadShape, generate
+from trimtab.sim.grid import DAY_STEPS, STEP_S
+from trimtab.sim.prices import OBJECTIVES
 from trimtab.tune.candidates import TARGETS, with_setting
-from trimtab.tune.demand import Demand
-from trimtab.tune.rolling import GAIN
+from trimtab.tune.demand import DEFAULT_TARGET, Demand
+from trimtab.tune.policy_backtest import BacktestOutcome, first_pods, judged
+from trimtab.tune.rolling_choice import GAIN
 from trimtab.tune.tuner import tune
 
 WEEK = 7 * DAY_STEPS
-LAMBDA = LAMBDAS["balanced"]
+PRICE = OBJECTIVES["balanced"]
 BOUNDS = Bounds(min_replicas=2, max_replicas=100)
 RULES = (Stabilise(), Rate())
 SLOW_S = 300.0  # from here on it is worth to look ahead
-FORESEEN_AFTER = 3 * DAY_STEPS  # before that a daily forecast knows too little to be judged
+FORECAST_AFTER = 3 * DAY_STEPS  # before that a daily forecast knows too little to be judged
 
 
 @dataclass(frozen=True)
-class Workload:
+class DemoWorkload:
     name: str
     about: str
     demand: Demand
-    world: World
+    cluster: ClusterSpec
     default: Policy
     better: Policy  # what trimtab starts from before it tunes
 
 
-class Result(NamedTuple):
+class DemoResult(NamedTuple):
     """Both policies in the second week, and how trimtab's came about."""
 
-    workload: Workload
-    default: Outcome
-    ours: Outcome
+    workload: DemoWorkload
+    default: BacktestOutcome
+    ours: BacktestOutcome
     how: str
     decisions: tuple[str, ...]
 
 
-def shop() -> list[Workload]:
+def demo_fleet() -> list[DemoWorkload]:
     """The same four workloads every time."""
     return [_web(), _worker(), _search(), _cache()]
 
 
-def play(workload: Workload) -> Result:
+def play(workload: DemoWorkload) -> DemoResult:
     """Tune on the first week, then replay both weeks and score the second."""
     first_week = workload.demand._replace(values=workload.demand.values[:WEEK])
-    tuned = tune(workload.better, first_week, workload.world, LAMBDA)
+    tuned = tune(workload.better, first_week, workload.cluster, PRICE)
     how = [f"target {tuned.setting.target:.0%}, tolerance {tuned.setting.tolerance:g}"]
     ours, found, said = tuned.policy, *_watched(tuned.policy, workload)
-    if workload.world.startup_s >= SLOW_S:
+    if workload.cluster.startup_s >= SLOW_S:
         fuller = tuned.setting._replace(target=_next_target(tuned.setting.target))
-        ahead = with_setting(workload.better, fuller, workload.world.pod_capacity)
+        ahead = with_setting(workload.better, fuller, workload.cluster.pod_capacity)
         ahead = structs.replace(ahead, forecast=ForecastChoice(model="seasonal", quantile=0.9))
-        foreseen, told = _watched(ahead, workload)
-        if _j_of_first_week(ahead, foreseen, workload) < (1 - GAIN) * _j_of_first_week(ours, found, workload):
-            ours, found, said = ahead, foreseen, told
+        forecast_run, told = _watched(ahead, workload)
+        if _j_of_first_week(ahead, forecast_run, workload) < (1 - GAIN) * _j_of_first_week(ours, found, workload):
+            ours, found, said = ahead, forecast_run, told
             how = [f"target {fuller.target:.0%}, tolerance {fuller.tolerance:g}, a seasonal forecast"]
     if ours.vertical is not None:
         how.append("memory sized by use")
     before = _simulate(workload.default, workload)
-    return Result(
+    return DemoResult(
         workload,
-        judged("HPA", workload.default, before, 0.0, workload.world, LAMBDA, WEEK),
-        judged("trimtab", ours, found, 0.0, workload.world, LAMBDA, WEEK),
+        judged("HPA", workload.default, before, 0.0, workload.cluster, PRICE, WEEK),
+        judged("trimtab", ours, found, 0.0, workload.cluster, PRICE, WEEK),
         ", ".join(how),
         said,
     )
@@ -98,31 +98,31 @@ def play(workload: Workload) -> Result:
 
 def _next_target(target: float) -> float:
     """Who sees the load coming needs less in reserve."""
-    return next((one for one in TARGETS if one > target), target)
+    return next((higher for higher in TARGETS if higher > target), target)
 
 
-def _j_of_first_week(policy: Policy, found: Run, workload: Workload) -> float:
-    return judged("", policy, found.until(WEEK), 0.0, workload.world, LAMBDA, FORESEEN_AFTER).score.j
+def _j_of_first_week(policy: Policy, found: Run, workload: DemoWorkload) -> float:
+    return judged("", policy, found.until(WEEK), 0.0, workload.cluster, PRICE, FORECAST_AFTER).score.j
 
 
-def _simulate(policy: Policy, workload: Workload) -> Run:
+def _simulate(policy: Policy, workload: DemoWorkload) -> Run:
     first = first_pods(policy, float(workload.demand.values[0]))
-    return run(policy, workload.demand.values, workload.world, first_pods=first, seed=1)
+    return run(policy, workload.demand.values, workload.cluster, first_pods=first, seed=1)
 
 
-def _watched(policy: Policy, workload: Workload) -> tuple[Run, tuple[str, ...]]:
+def _watched(policy: Policy, workload: DemoWorkload) -> tuple[Run, tuple[str, ...]]:
     """A run with its two most telling decisions of the second week: the largest step up, and one that was held back."""
     best: dict[str, tuple[float, float, str]] = {}
 
     def watch(seen: Observation, memory: Memory, decision: Decision) -> None:
-        if seen.at < WEEK * 15.0:
+        if seen.at < WEEK * STEP_S:
             return
         for kind, weight in _telling(seen, decision):
             if weight > best.get(kind, (0.0, 0.0, ""))[0]:
                 best[kind] = (weight, seen.at, sentence(policy, seen, memory, decision))
 
     first = first_pods(policy, float(workload.demand.values[0]))
-    found = run(policy, workload.demand.values, workload.world, first_pods=first, seed=1, watch=watch)
+    found = run(policy, workload.demand.values, workload.cluster, first_pods=first, seed=1, watch=watch)
     return found, tuple(f"{_clock(at)}  {said}" for _, at, said in best.values())
 
 
@@ -148,35 +148,37 @@ def _clock(at: float) -> str:
 
 def _on_rate() -> Policy:
     metric = Metric(kind=MetricKind.EXTERNAL, name="requests")
-    return Policy(signals=(TotalAverage(metric=metric, target=0.7),), settle=RULES, bounds=BOUNDS)
+    return Policy(signals=(TotalAverage(metric=metric, target=DEFAULT_TARGET),), settle=RULES, bounds=BOUNDS)
 
 
-def _web() -> Workload:
-    shape = Shape(peak=30, valley=0.2, weekend=0.6, noise=0.06, bursts_a_day=1, burst=0.3, seed=11)
-    world = World(startup_s=60, startup_jitter=(0.7, 1.6))
+def _web() -> DemoWorkload:
+    shape = LoadShape(peak=30, valley=0.2, weekend=0.6, noise=0.06, bursts_a_day=1, burst=0.3, seed=11)
+    cluster = ClusterSpec(startup_s=60, startup_jitter=(0.7, 1.6))
     demand = Demand("web", generate(shape), 0.0)
-    return Workload("web", "a shop front: days and weekends", demand, world, _on_rate(), _on_rate())
+    return DemoWorkload("web", "a shop front: days and weekends", demand, cluster, _on_rate(), _on_rate())
 
 
-def _worker() -> Workload:
-    shape = Shape(peak=20, valley=0.5, noise=0.15, bursts_a_day=12, burst=0.8, burst_minutes=15, seed=12)
-    world = World(startup_s=30, startup_jitter=(0.7, 1.6))
+def _worker() -> DemoWorkload:
+    shape = LoadShape(peak=20, valley=0.5, noise=0.15, bursts_a_day=12, burst=0.8, burst_minutes=15, seed=12)
+    cluster = ClusterSpec(startup_s=30, startup_jitter=(0.7, 1.6))
     demand = Demand("worker", generate(shape), 0.0)
-    return Workload("worker", "a queue worker: bursts at any time", demand, world, _on_rate(), _on_rate())
+    return DemoWorkload("worker", "a queue worker: bursts at any time", demand, cluster, _on_rate(), _on_rate())
 
 
-def _search() -> Workload:
-    shape = Shape(peak=24, valley=0.15, weekend=0.8, steep=3.5, noise=0.05, seed=13)
-    world = World(startup_s=600, startup_jitter=(0.8, 1.3))
+def _search() -> DemoWorkload:
+    shape = LoadShape(peak=24, valley=0.15, weekend=0.8, steep=3.5, noise=0.05, seed=13)
+    cluster = ClusterSpec(startup_s=600, startup_jitter=(0.8, 1.3))
     demand = Demand("search", generate(shape), 0.0)
-    return Workload("search", "ten minutes to load its index", demand, world, _on_rate(), _on_rate())
+    return DemoWorkload("search", "ten minutes to load its index", demand, cluster, _on_rate(), _on_rate())
 
 
-def _cache() -> Workload:
-    """Somebody gave it four gibibytes a pod to be safe; it needs less, but not always equally much."""
-    load = generate(Shape(peak=9, valley=0.3, noise=0.05, seed=14))
-    content = generate(Shape(peak=5.6, valley=0.8, noise=0.01, bursts_a_day=3, burst=0.4, burst_minutes=20, seed=15))
-    world = World(
+def _cache() -> DemoWorkload:
+    """Somebody gave it four gibibytes per pod to be safe; it needs less, but not always equally much."""
+    load = generate(LoadShape(peak=9, valley=0.3, noise=0.05, seed=14))
+    content = generate(
+        LoadShape(peak=5.6, valley=0.8, noise=0.01, bursts_a_day=3, burst=0.4, burst_minutes=20, seed=15)
+    )
+    cluster = ClusterSpec(
         startup_s=60,
         startup_jitter=(0.7, 1.6),
         pod_memory_bytes=4.0 * GIB,
@@ -187,4 +189,6 @@ def _cache() -> Workload:
     policy = Policy(signals=(cpu,), settle=RULES, bounds=BOUNDS)
     memory_only = Vertical(containers=(ContainerRule(cpu=False),))
     better = structs.replace(policy, vertical=memory_only)
-    return Workload("cache", "more memory than it needs, to be safe", Demand("cache", load, 0.0), world, policy, better)
+    return DemoWorkload(
+        "cache", "more memory than it needs, to be safe", Demand("cache", load, 0.0), cluster, policy, better
+    )

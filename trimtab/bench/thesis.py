@@ -17,7 +17,7 @@ from trimtab.series import Floats
 
 
 class Segment(NamedTuple):
-    """Requests a second, from one rate to another in a straight line."""
+    """Requests per second, from one rate to another in a straight line."""
 
     start_rps: float
     end_rps: float
@@ -59,16 +59,8 @@ def duration_s(profile: Profile) -> float:
     return sum(segment.seconds for segment in profile)
 
 
-def requests(profile: Profile) -> float:
-    return sum((segment.start_rps + segment.end_rps) / 2 * segment.seconds for segment in profile)
-
-
-def peak_rps(profile: Profile) -> float:
-    return max(max(segment.start_rps, segment.end_rps) for segment in profile)
-
-
 def rate_at(profile: Profile, second: float) -> float:
-    """Requests a second at this moment; a jump between segments happens at the start of the later one."""
+    """Requests per second at this moment; a jump between segments happens at the start of the later one."""
     for segment in profile:
         if second < segment.seconds:
             share = second / segment.seconds

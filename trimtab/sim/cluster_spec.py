@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from trimtab.quantity import GIB
 from trimtab.series import Floats
+from trimtab.sim.grid import MEAN_S
 from trimtab.sim.score import SLO
 
 
@@ -36,7 +37,7 @@ class Fault:
 
 
 @dataclass(frozen=True)
-class World:
+class ClusterSpec:
     """One pod carries `pod_capacity` of load at 100 % of `pod_cores`, and of `memory_load` what fits its limit."""
 
     startup_s: float = 120.0
@@ -48,7 +49,7 @@ class World:
     pod_memory_bytes: float = 1.0 * GIB
     base_memory_bytes: float = 0.25 * GIB  # what a pod uses without doing any work
     memory_load: Floats | None = None  # bytes that all pods share, started or not, step by step
-    mean_s: float = 60.0  # metrics are means of the last minute ...
+    mean_s: float = MEAN_S  # metrics are means of the last minute ...
     scrape_delay_s: float = 0.0  # ... seen this much later
     retry_share: float = 0.0  # of violating load that comes again in the next step
     resize_refusal: float = 0.0  # probability that a pod cannot be resized in place
