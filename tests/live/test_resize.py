@@ -16,19 +16,19 @@ from trimtab.live.act import resize
 from trimtab.live.act.pen import NotLeading, Pen
 from trimtab.live.act.resize import Stuck
 from trimtab.policy import Apply, Size
-from trimtab.wire.objects import Pod
+from trimtab.wire.objects import WirePod
 
 BIG = {"app": ContainerSize(requests=Size(cpu_cores=0.5, memory_bytes=2**29))}
 
 
-def pod(name: str, cpu: str = "250m", memory: str = "512Mi", **status: Any) -> Pod:
+def pod(name: str, cpu: str = "250m", memory: str = "512Mi", **status: Any) -> WirePod:
     container = {"name": "app", "resources": {"requests": {"cpu": cpu, "memory": memory}}}
     meta = {"name": name, "namespace": "shop", "resourceVersion": "3"}
     found = {"metadata": meta, "spec": {"containers": [container]}, "status": {"phase": "Running"} | status}
-    return msgspec.convert(found, Pod)
+    return msgspec.convert(found, WirePod)
 
 
-def written(pods: list[Pod], sizes: dict[str, ContainerSize], answer: int = 200, leads: bool = True) -> list[Any]:
+def written(pods: list[WirePod], sizes: dict[str, ContainerSize], answer: int = 200, leads: bool = True) -> list[Any]:
     """The bodies that reach the API server, by path."""
     bodies = []
 

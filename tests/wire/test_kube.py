@@ -14,7 +14,7 @@ from trimtab.errors import ClusterUnavailable, Refused
 from trimtab.wire.access import Access
 from trimtab.wire.budget import Budget
 from trimtab.wire.kube import Kube, Patch
-from trimtab.wire.objects import Pod, Scale
+from trimtab.wire.objects import Scale, WirePod
 from trimtab.wire.resources import DEPLOYMENTS, PODS
 
 
@@ -34,7 +34,7 @@ def test_a_refusal_carries_its_status_and_sentence(code: int) -> None:
     async def run() -> None:
         async with Fake(script(status(code, "because"))) as fake, fake.kube() as kube:
             with pytest.raises(Refused, match="because") as caught:
-                await kube.get(Pod, PODS, "a", "b")
+                await kube.get(WirePod, PODS, "a", "b")
             assert caught.value.status == code
             assert kube.counts == {("get", "pods", code): 1}
 
@@ -46,7 +46,7 @@ def test_a_502_is_tried_again_for_a_read_but_not_for_a_write() -> None:
 
     async def run() -> None:
         async with Fake(script(bad, web.json_response(pod("b")))) as fake, fake.kube() as kube:
-            assert (await kube.get(Pod, PODS, "a", "b")).metadata.name == "b"
+            assert (await kube.get(WirePod, PODS, "a", "b")).metadata.name == "b"
         async with Fake(script(bad)) as fake, fake.kube() as kube:
             with pytest.raises(ClusterUnavailable, match="502"):
                 await kube.patch(Scale, DEPLOYMENTS, "a", "b", {}, subresource="scale")
@@ -66,7 +66,7 @@ def test_a_502_without_a_content_type_is_unavailable() -> None:
             port = server.sockets[0].getsockname()[1]
             async with Kube(Access(f"http://127.0.0.1:{port}")) as kube:
                 with pytest.raises(ClusterUnavailable, match="502"):
-                    await kube.get(Pod, PODS, "a", "b")
+                    await kube.get(WirePod, PODS, "a", "b")
 
     asyncio.run(run())
 
@@ -94,7 +94,7 @@ def test_a_retry_after_beyond_a_tick_is_not_waited_for() -> None:
             fake.kube() as kube,
         ):
             with pytest.raises(ClusterUnavailable, match="429"):
-                await kube.get(Pod, PODS, "a", "b")
+                await kube.get(WirePod, PODS, "a", "b")
             assert len(fake.requests) == 1
 
     asyncio.run(run())
@@ -104,10 +104,10 @@ def test_no_server_and_a_login_page_are_both_unavailable() -> None:
     async def run() -> None:
         async with Fake(script(web.Response(text="<html>sign in</html>"))) as fake, fake.kube() as kube:
             with pytest.raises(ClusterUnavailable, match="something else"):
-                await kube.get(Pod, PODS, "a", "b")
+                await kube.get(WirePod, PODS, "a", "b")
         async with Kube(Access(fake.url)) as kube:  # nobody listens there any more
             with pytest.raises(ClusterUnavailable, match="no answer"):
-                await kube.get(Pod, PODS, "a", "b")
+                await kube.get(WirePod, PODS, "a", "b")
             assert kube.counts[("get", "pods", 0)] == 4
 
     asyncio.run(run())
@@ -119,7 +119,7 @@ def test_a_list_is_paged_and_one_bad_object_costs_only_itself() -> None:
 
     async def run() -> None:
         async with Fake(script(first, second)) as fake, fake.kube() as kube:
-            listing = await kube.list(Pod, PODS, "a", labels="x=y", fields="spec.nodeName=n")
+            listing = await kube.list(WirePod, PODS, "a", labels="x=y", fields="spec.nodeName=n")
             assert [item.metadata.name for item in listing.items] == ["a", "c"]
             assert (listing.resource_version, listing.unreadable) == ("7", 1)
             queries = [dict(request.query) for request in fake.requests]
@@ -135,7 +135,7 @@ def test_an_expired_continue_token_falls_back_to_one_whole_list() -> None:
 
     async def run() -> None:
         async with Fake(script(first, status(410), whole)) as fake, fake.kube() as kube:
-            assert len((await kube.list(Pod, PODS)).items) == 2
+            assert len((await kube.list(WirePod, PODS)).items) == 2
             assert dict(fake.requests[-1].query) == {}
 
     asyncio.run(run())
@@ -145,8 +145,8 @@ def test_what_goes_over_the_wire() -> None:
     async def run() -> None:
         async with Fake(script(web.json_response({}))) as fake, fake.kube() as kube:
             body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "b", "namespace": "a"}}
-            await kube.patch(Pod, PODS, "a", "b", {}, Patch.STRATEGIC, subresource="resize")
-            await kube.apply(Pod, PODS, body, subresource="status")
+            await kube.patch(WirePod, PODS, "a", "b", {}, Patch.STRATEGIC, subresource="resize")
+            await kube.apply(WirePod, PODS, body, subresource="status")
             await kube.delete(PODS, "a", "b", uid="1-2")
             resize, applied, deleted = fake.requests
             assert resize.path == "/api/v1/namespaces/a/pods/b/resize"

@@ -22,7 +22,7 @@ from trimtab.advisor.select import find, select
 from trimtab.advisor.targets import Target
 from trimtab.advisor.workloads import Window
 from trimtab.errors import InvalidInput, MetricsUnavailable, Refused, TrimtabError, Unavailable
-from trimtab.history.workloads import WorkloadHistory
+from trimtab.history.workload_history import WorkloadHistory
 from trimtab.kinds import read
 from trimtab.kinds.analytics import Analytics, CompletionStrategy
 from trimtab.kinds.analytics import Recommendation as RecommendationKind

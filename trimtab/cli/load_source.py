@@ -78,17 +78,17 @@ def read_load(where: Where) -> Demand:
 
 
 async def _query(where: Where) -> Frame:
-    from trimtab.history.prometheus import Page, read, total
-    from trimtab.history.source import span
+    from trimtab.history.query_pages import QueryPage, query_page, total
+    from trimtab.history.source import time_grid
     from trimtab.wire.access import prometheus_access
     from trimtab.wire.prometheus import Prometheus
 
     assert where.url is not None
     end = time.time()
-    wanted = span(end - (where.days or PROMETHEUS_DAYS) * 86400, end, PROMETHEUS_STEP_S)
+    wanted = time_grid(end - (where.days or PROMETHEUS_DAYS) * 86400, end, PROMETHEUS_STEP_S)
     access = prometheus_access(where.url, token_file=where.token_file)
     async with Prometheus(access, timeout_s=120.0) as prometheus:
-        frame = await read(prometheus, Page(where.source, _name, total), wanted)
+        frame = await query_page(prometheus, QueryPage(where.source, _name, total), wanted)
     if not frame.names:
         raise NotEnoughData(f"query {where.source}: it has no samples in that time; check it and --days")
     return frame

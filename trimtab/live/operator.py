@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from http import HTTPStatus
 
 from aiohttp import web
 
@@ -192,15 +193,15 @@ class Operator:
     def _health(self) -> tuple[int, str]:
         late_s = time.monotonic() - self._ticked_at
         if late_s > LATE_TICKS * max(self.settings.tick_s, 3.0):
-            return 500, f"no tick for {late_s:.0f} s\n"
+            return HTTPStatus.INTERNAL_SERVER_ERROR, f"no tick for {late_s:.0f} s\n"
         return 200, "ok\n"
 
     def _ready(self) -> tuple[int, str]:
         """Ready when everything is followed; not leading is no fault."""
         if self._waiting_for:
             said = [f"{feed.name}: {feed.store.trouble}" for feed in self.world.feeds if feed.store.trouble]
-            return 503, "\n".join([f"waiting for {', '.join(self._waiting_for)}", *said, ""])
-        return 200, f"ok, {'leading' if self.leadership.may_write() else 'standing by'}\n"
+            return HTTPStatus.SERVICE_UNAVAILABLE, "\n".join([f"waiting for {', '.join(self._waiting_for)}", *said, ""])
+        return HTTPStatus.OK, f"ok, {'leading' if self.leadership.may_write() else 'standing by'}\n"
 
     def _numbers(self) -> Iterable[Line]:
         yield "trimtab_leader", {}, float(self.leadership.may_write())

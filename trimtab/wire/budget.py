@@ -8,7 +8,7 @@ import time
 
 
 class Budget:
-    """A token bucket: `per_s` requests a second in the long run, `burst` of them at once."""
+    """A token bucket: `per_s` requests per second in the long run, `burst` of them at once."""
 
     def __init__(self, per_s: float = 50.0, burst: float = 100.0) -> None:
         self.per_s, self.burst = per_s, burst

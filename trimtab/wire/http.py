@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from email.utils import parsedate_to_datetime
+from http import HTTPStatus
 from typing import Any, NamedTuple
 
 import aiohttp
@@ -48,6 +49,11 @@ class Answer(NamedTuple):
     wait_s: float  # what Retry-After asks for; 0 when it is absent
 
     @property
+    def is_refusal_to_work(self) -> bool:
+        """The server is in trouble or wants less of us, whatever was asked."""
+        return self.status >= HTTPStatus.INTERNAL_SERVER_ERROR or self.status == HTTPStatus.TOO_MANY_REQUESTS
+
+    @property
     def text(self) -> str:
         """The beginning of the body, for a message."""
         return self.body[:300].decode(errors="replace").strip()
@@ -80,9 +86,9 @@ class Http:
                 if last or not _repeatable(request, fault):
                     raise self._unreachable(fault) from fault
             else:
-                if answer.status < 500 and answer.status != 429:
+                if not answer.is_refusal_to_work:
                     return answer
-                again = request.reads or answer.status == 429
+                again = request.reads or answer.status == HTTPStatus.TOO_MANY_REQUESTS
                 if last or not again or answer.wait_s > LONGEST_WAIT_S:
                     raise self._unwilling(answer)
                 await asyncio.sleep(answer.wait_s)
@@ -94,8 +100,10 @@ class Http:
         """An answer without an end: its status (with the body, when it is an error), then its chunks."""
         try:
             async with self._open(request, aiohttp.ClientTimeout(sock_connect=10.0, sock_read=silence_s)) as response:
-                answer = await _read(response) if response.status != 200 else Answer(200, "", b"", 0.0)
-                if answer.status >= 500 or answer.status == 429:
+                answer = (
+                    await _read(response) if response.status != HTTPStatus.OK else Answer(HTTPStatus.OK, "", b"", 0.0)
+                )
+                if answer.is_refusal_to_work:
                     await asyncio.sleep(min(answer.wait_s, LONGEST_WAIT_S))
                     raise self._unwilling(answer)
                 yield answer, response.content.iter_any()
@@ -107,7 +115,7 @@ class Http:
         """One request, and a second one with a new credential when the first was met with 401."""
         for renewed in (False, True):
             async with await self._start(request, timeout) as response:
-                if renewed or response.status != 401 or not self.access.forget():
+                if renewed or response.status != HTTPStatus.UNAUTHORIZED or not self.access.forget():
                     yield response
                     return
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from enum import StrEnum
+from http import HTTPStatus
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
@@ -18,12 +19,12 @@ from trimtab.wire.access import Access
 from trimtab.wire.budget import Budget
 from trimtab.wire.decode import decoder
 from trimtab.wire.http import Answer, Http, Request
+from trimtab.wire.managed_fields import FIELD_MANAGER
 from trimtab.wire.resources import KNOWN, Resource, read_discovery
 
 T = TypeVar("T")
-PAGE = "500"
+PAGE_SIZE = "500"
 DISCOVERY_S = 300.0  # how long a list of kinds is believed; a missing kind is looked for again at once
-FIELD_MANAGER = "trimtab"
 
 
 class Patch(StrEnum):
@@ -48,7 +49,7 @@ class ListMeta(msgspec.Struct, frozen=True, rename="camel"):
     continue_: str = msgspec.field(default="", name="continue")
 
 
-class Page(msgspec.Struct, Generic[T], frozen=True):
+class ListPage(msgspec.Struct, Generic[T], frozen=True):
     metadata: ListMeta = ListMeta()
     items: list[T] = []
 
@@ -90,7 +91,7 @@ class Kube:
     ) -> Listing[T]:
         """All of them, in pages of 500; an expired continue token (410) falls back to one whole list."""
         params = (
-            {"limit": PAGE}
+            {"limit": PAGE_SIZE}
             | ({"labelSelector": labels} if labels else {})
             | ({"fieldSelector": fields} if fields else {})
         )
@@ -100,13 +101,14 @@ class Kube:
             try:
                 answer = await self._ask("list", resource, "GET", resource.path(namespace), params)
             except Refused as refusal:
-                if refusal.status != 410 or "limit" not in params:
+                if refusal.status != HTTPStatus.GONE or "limit" not in params:
                     raise
                 items, unreadable = [], 0
                 params = {key: value for key, value in params.items() if key not in ("limit", "continue")}
                 continue
             page, lost = self._page(answer.body, kind)
-            items, unreadable = items + page.items, unreadable + lost
+            items += page.items
+            unreadable += lost
             if not page.metadata.continue_:
                 return Listing(items, page.metadata.resource_version, unreadable)
             params["continue"] = page.metadata.continue_
@@ -177,7 +179,10 @@ class Kube:
         if kind not in kinds or time.monotonic() - read_at > DISCOVERY_S:
             kinds = await self._discover(api_version)
         if kind not in kinds:
-            raise Refused(f"this cluster has no {kind} in {api_version}: check the spelling, or install its CRD", 404)
+            raise Refused(
+                f"this cluster has no {kind} in {api_version}: check the spelling, or install its CRD",
+                HTTPStatus.NOT_FOUND,
+            )
         return kinds[kind]
 
     async def _discover(self, api_version: str) -> dict[str, Resource]:
@@ -185,7 +190,7 @@ class Kube:
         try:
             kinds = read_discovery(api_version, await self.raw(root))
         except Refused as refusal:
-            if refusal.status != 404:
+            if refusal.status != HTTPStatus.NOT_FOUND:
                 raise
             kinds = {}
         except msgspec.MsgspecError as error:
@@ -202,20 +207,20 @@ class Kube:
             ) from error
         return value
 
-    def _page(self, body: bytes, kind: type[T]) -> tuple[Page[T], int]:
+    def _page(self, body: bytes, kind: type[T]) -> tuple[ListPage[T], int]:
         """One unreadable object must not cost the other 499."""
         try:
-            page: Page[T] = decoder(Page[kind]).decode(body)  # type: ignore[valid-type]
+            page: ListPage[T] = decoder(ListPage[kind]).decode(body)  # type: ignore[valid-type]
             return page, 0
         except msgspec.ValidationError:
-            rough: Page[msgspec.Raw] = self.decode(body, Page[msgspec.Raw])
+            rough: ListPage[msgspec.Raw] = self.decode(body, ListPage[msgspec.Raw])
         items: list[T] = []
         for raw in rough.items:
             try:
                 items.append(decoder(kind).decode(raw))
             except msgspec.ValidationError:
                 continue
-        return Page(rough.metadata, items), len(rough.items) - len(items)
+        return ListPage(rough.metadata, items), len(rough.items) - len(items)
 
     async def _ask(
         self,

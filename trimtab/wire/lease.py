@@ -14,6 +14,7 @@ import random
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from http import HTTPStatus
 from typing import Any
 
 from trimtab.errors import InvalidInput, Refused, TrimtabError
@@ -97,7 +98,7 @@ class Leadership:
         try:
             lease = await self.kube.get(Lease, LEASES, self.namespace, self.name)
         except Refused as refusal:
-            if refusal.status != 404:
+            if refusal.status != HTTPStatus.NOT_FOUND:
                 raise
             return None
         self.holder = lease.spec.holder_identity or ""

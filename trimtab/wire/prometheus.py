@@ -6,6 +6,7 @@ An answer with warnings or marked as partial is no answer: the sum of half the p
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
+from http import HTTPStatus
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 from urllib.parse import urlencode
@@ -22,7 +23,7 @@ T = TypeVar("T")
 FORM = "application/x-www-form-urlencoded"
 
 
-class Sample(msgspec.Struct, frozen=True):
+class SeriesValue(msgspec.Struct, frozen=True):
     """One value of one series; NaN and infinities are passed on for the caller to judge."""
 
     labels: dict[str, str]
@@ -56,7 +57,7 @@ class Envelope(msgspec.Struct, Generic[T], frozen=True, rename="camel"):
     is_partial: bool = False  # VictoriaMetrics
 
 
-class Partial(MetricsUnavailable):
+class IncompleteAnswer(MetricsUnavailable):
     """An answer that says itself that something is missing."""
 
 
@@ -81,8 +82,10 @@ class Prometheus:
     async def close(self) -> None:
         await self.http.close()
 
-    async def query(self, expression: str, at: float | None = None, *, lookback_s: float | None = None) -> list[Sample]:
-        """The value of an expression now (or `at`), a sample a series; a scalar is one without labels.
+    async def query(
+        self, expression: str, at: float | None = None, *, lookback_s: float | None = None
+    ) -> list[SeriesValue]:
+        """The value of an expression now (or `at`), one sample per series; a scalar is one without labels.
 
         `lookback_s` is how old a sample may be; Prometheus itself would accept five minutes.
         """
@@ -91,10 +94,10 @@ class Prometheus:
         data = await self._ask("query", params, expression, Data[msgspec.Raw])
         if data.result_type == "scalar":
             when, text = self._decode(data.result, tuple[float, str])
-            return [Sample({}, when, float(text))]
+            return [SeriesValue({}, when, float(text))]
         if data.result_type != "vector":
             raise InvalidInput(
-                "query", expression, f"its answer is a {data.result_type}, but one value a series is needed"
+                "query", expression, f"its answer is a {data.result_type}, but one value per series is needed"
             )
         return [self._sample(item, expression) for item in self._decode(data.result, list[VectorItem])]
 
@@ -113,7 +116,7 @@ class Prometheus:
         """The answer to a remote read as it comes, in pieces of any size; many servers do not serve it."""
         asked = Request("get", "read", "POST", "/api/v1/read", None, request, "application/x-protobuf")
         async with self.http.stream(asked, self.timeout_s) as (answer, pieces):
-            if answer.status != 200:
+            if answer.status != HTTPStatus.OK:
                 raise self._refusal(answer, answer.text)
             async for piece in pieces:
                 yield piece
@@ -123,7 +126,7 @@ class Prometheus:
         envelope = self._envelope(answer, expression, kind)
         if envelope.warnings or envelope.is_partial:
             said = "; ".join(envelope.warnings or ["marked as partial"])[:300]
-            raise Partial(f"{self.access.url}: an incomplete answer counts as none: {said}")
+            raise IncompleteAnswer(f"{self.access.url}: an incomplete answer counts as none: {said}")
         if envelope.data is None:
             raise MetricsUnavailable(f"{self.access.url}: an answer without data")
         return envelope.data
@@ -134,10 +137,10 @@ class Prometheus:
         if self._post:
             body = urlencode(params).encode()
             answer = await self.http.send(Request("get", what, "POST", path, None, body, FORM))
-            if answer.status not in (403, 405):
+            if answer.status not in (HTTPStatus.FORBIDDEN, HTTPStatus.METHOD_NOT_ALLOWED):
                 return answer
         again = await self.http.send(Request("get", what, "GET", path, params))
-        if again.status == 200:
+        if again.status == HTTPStatus.OK:
             self._post = False
         return again
 
@@ -147,7 +150,7 @@ class Prometheus:
             envelope: Envelope[T] = decoder(Envelope[kind]).decode(answer.body)  # type: ignore[valid-type]
         except msgspec.MsgspecError as error:
             raise self._refusal(answer, answer.text) from error
-        if envelope.status == "success" and answer.status == 200:
+        if envelope.status == "success" and answer.status == HTTPStatus.OK:
             return envelope
         if envelope.error_type == "bad_data":
             raise InvalidInput("query", expression, f"{self.access.url} does not accept it: {envelope.error}")
@@ -155,21 +158,21 @@ class Prometheus:
 
     def _refusal(self, answer: Answer, said: str) -> Exception:
         here = f"{self.access.url}: {answer.status} {said or answer.reason}"
-        if answer.status in (401, 403):
+        if answer.status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
             return Refused(f"{here}: check the user, token or headers configured for Prometheus", answer.status)
         whose = "is this the address of Prometheus? (Mimir's ends with /prometheus)"
-        if answer.status in (301, 302, 303, 307, 308, 404):
+        if 300 <= answer.status < 400 or answer.status == HTTPStatus.NOT_FOUND:
             return Refused(f"{here}: {whose}", answer.status)
-        return MetricsUnavailable(f"{here}: {whose}" if answer.status == 200 else here)
+        return MetricsUnavailable(f"{here}: {whose}" if answer.status == HTTPStatus.OK else here)
 
-    def _sample(self, item: VectorItem, expression: str) -> Sample:
+    def _sample(self, item: VectorItem, expression: str) -> SeriesValue:
         if item.value is None:
             raise InvalidInput(
                 "query",
                 expression,
                 "its answer is a native histogram: wrap it in histogram_quantile() or the like",
             )
-        return Sample(item.metric, item.value[0], float(item.value[1]))
+        return SeriesValue(item.metric, item.value[0], float(item.value[1]))
 
     def _decode(self, body: msgspec.Raw, kind: Any) -> Any:
         try:

@@ -24,7 +24,7 @@ class Matcher(NamedTuple):
     value: str
 
 
-class Part(NamedTuple):
+class SeriesChunks(NamedTuple):
     """Chunks of one series, in the order of time; a long series comes in several parts, one after the other."""
 
     labels: dict[str, str]
@@ -35,21 +35,23 @@ def parse_matchers(text: str) -> list[Matcher]:
     """Matchers as PromQL writes them; unusual spellings (escapes, other quotes) are left to PromQL."""
     found, at = [], 0
     while at < len(text):
-        one = MATCHER.match(text, at)
-        if one is None:
+        matched = MATCHER.match(text, at)
+        if matched is None:
             raise InvalidInput("matchers", text[at:], 'write them as label="value",label=~"a|b"')
-        found.append(Matcher(*one.groups()))  # type: ignore[arg-type]
-        at = one.end()
+        found.append(Matcher(*matched.groups()))  # type: ignore[arg-type]
+        at = matched.end()
     return found
 
 
 def read_request(matchers: Sequence[Matcher], start_ms: int, end_ms: int) -> bytes:
     """The body of a request for all samples from start to end, both inclusive."""
     chosen = (
-        _number(1, OPERATORS.index(one.operator)) + _bytes(2, one.label.encode()) + _bytes(3, one.value.encode())
-        for one in matchers
+        _number(1, OPERATORS.index(matcher.operator))
+        + _bytes(2, matcher.label.encode())
+        + _bytes(3, matcher.value.encode())
+        for matcher in matchers
     )
-    query = _number(1, start_ms) + _number(2, end_ms) + b"".join(_bytes(3, one) for one in chosen)
+    query = _number(1, start_ms) + _number(2, end_ms) + b"".join(_bytes(3, matcher) for matcher in chosen)
     return _snappy(_bytes(1, query) + _number(2, STREAMED_XOR_CHUNKS))
 
 
@@ -78,7 +80,7 @@ class Frames:
     def __init__(self) -> None:
         self._rest = b""
 
-    def feed(self, data: bytes) -> Iterator[Part]:
+    def feed(self, data: bytes) -> Iterator[SeriesChunks]:
         self._rest += data
         begin = 0
         while (frame := _frame(self._rest, begin)) is not None:
@@ -119,10 +121,10 @@ def _crc32c(data: bytes) -> int:
     return crc ^ 0xFFFFFFFF
 
 
-def _parts(message: bytes) -> Iterator[Part]:
+def _parts(message: bytes) -> Iterator[SeriesChunks]:
     for field, series in _fields(message):
         if field == 1 and isinstance(series, bytes):
-            part = Part({}, [])
+            part = SeriesChunks({}, [])
             for kind, item in _fields(series):
                 if kind == 1 and isinstance(item, bytes):
                     label = {key: value for key, value in _fields(item) if isinstance(value, bytes)}

@@ -49,8 +49,8 @@ LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 POD_METRICS = Resource("metrics.k8s.io", "v1beta1", "pods", "PodMetrics")
 
 KNOWN = {
-    (one.api_version, one.kind): one
-    for one in (
+    (resource.api_version, resource.kind): resource
+    for resource in (
         PODS,
         NODES,
         NAMESPACES,
@@ -81,9 +81,9 @@ def read_discovery(api_version: str, body: bytes) -> dict[str, Resource]:
     """The kinds of one group version, from the API server's own list."""
     group, _, version = api_version.rpartition("/")
     listed = msgspec.json.decode(body, type=DiscoveryList).resources
-    names = {one.name for one in listed}
+    names = {found.name for found in listed}
     return {
-        one.kind: Resource(group, version, one.name, one.kind, one.namespaced, f"{one.name}/scale" in names)
-        for one in listed
-        if "/" not in one.name
+        found.kind: Resource(group, version, found.name, found.kind, found.namespaced, f"{found.name}/scale" in names)
+        for found in listed
+        if "/" not in found.name
     }

@@ -7,6 +7,7 @@ own requests is the user's new word.
 from __future__ import annotations
 
 import re
+from http import HTTPStatus
 
 from msgspec.structs import replace
 
@@ -119,7 +120,7 @@ async def keep(pen: Pen, world: World, subject: Subject, target: Target, kept: K
         return await _roll_out(pen, target, kept, wanted, at)
     await resize.in_place(pen, pods, wanted)
     if blocker is not None:
-        raise Refused(f"what cannot be done in place waits for a rollout: {blocker.detail}", resize.CONFLICT)
+        raise Refused(f"what cannot be done in place waits for a rollout: {blocker.detail}", HTTPStatus.CONFLICT)
     return kept
 
 

@@ -32,8 +32,8 @@ from trimtab.live.look.world import Target, World
 from trimtab.live.measure.gather import Gather, Wanted
 from trimtab.policy import Admit, Mode, Policy
 from trimtab.wire.kube import Kube
-from trimtab.wire.objects import Custom, Meta, Namespace, Scale
-from trimtab.wire.prometheus import Prometheus, Sample
+from trimtab.wire.objects import Custom, Namespace, ObjectMeta, Scale
+from trimtab.wire.prometheus import Prometheus, SeriesValue
 from trimtab.wire.resources import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES
 
 log = logging.getLogger(__name__)
@@ -43,7 +43,9 @@ LOOKBACK_S = 300.0  # Prometheus' own: how old a sample may be
 class FirstSeries(Prometheus):
     """Exact mode: of several series the first one counts."""
 
-    async def query(self, expression: str, at: float | None = None, *, lookback_s: float | None = None) -> list[Sample]:
+    async def query(
+        self, expression: str, at: float | None = None, *, lookback_s: float | None = None
+    ) -> list[SeriesValue]:
         return (await super().query(expression, at, lookback_s=lookback_s))[:1]
 
 
@@ -127,7 +129,7 @@ class Loop:
         """We, as the other autoscalers of a target are compared with: younger than any of them."""
         namespace = self.custom.target.namespace
         ourselves = Custom(
-            metadata=Meta(name=self.custom.name, namespace=namespace, creation_timestamp=datetime.now(UTC))
+            metadata=ObjectMeta(name=self.custom.name, namespace=namespace, creation_timestamp=datetime.now(UTC))
         )
         name = Name("custom-hpa", namespace, self.custom.name)
         return Subject(name, CONFIG_MAPS, ourselves, self.custom.workload, policy)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from http import HTTPStatus
 from math import ceil, isfinite
 from typing import NamedTuple
 
@@ -18,9 +19,9 @@ from trimtab.core.model import Missing, Pod, PodSamples, Reason, Samples, TotalS
 from trimtab.errors import InvalidInput, Refused, TrimtabError
 from trimtab.policy import Metric, MetricKind, Signal
 from trimtab.quantity import parse_duration, parse_quantity
-from trimtab.wire.kube import Kube, Page
-from trimtab.wire.objects import CustomMetric, ExternalMetric, PodMetrics
-from trimtab.wire.prometheus import Partial, Prometheus
+from trimtab.wire.kube import Kube, ListPage
+from trimtab.wire.objects import CustomMetricValue, ExternalMetricValue, PodMetrics
+from trimtab.wire.prometheus import IncompleteAnswer, Prometheus
 from trimtab.wire.resources import POD_METRICS
 
 CUSTOM = ("/apis/custom.metrics.k8s.io/v1beta2", "/apis/custom.metrics.k8s.io/v1beta1")
@@ -123,22 +124,22 @@ class Gather:
         items = await self._custom(path, question.selector)
         return _reading(items[0]) if len(items) == 1 else _not_one(len(items))
 
-    async def _custom(self, path: str, selector: str) -> list[CustomMetric]:
+    async def _custom(self, path: str, selector: str) -> list[CustomMetricValue]:
         params = {"metricLabelSelector": selector} if selector else None
         try:
             body = await self.kube.raw(self._custom_root + path, params)
         except Refused as refusal:
-            if refusal.status != 404 or self._custom_root == CUSTOM[1]:
+            if refusal.status != HTTPStatus.NOT_FOUND or self._custom_root == CUSTOM[1]:
                 raise
             body = await self.kube.raw(CUSTOM[1] + path, params)
             self._custom_root = CUSTOM[1]  # an adapter of the older version
-        return self.kube.decode(body, Page[CustomMetric]).items
+        return self.kube.decode(body, ListPage[CustomMetricValue]).items
 
     async def _external(self, question: Question) -> Answer:
         """The sum of all series, as HPA takes it."""
         params = {"labelSelector": question.selector} if question.selector else None
         body = await self.kube.raw(f"{EXTERNAL}/namespaces/{question.namespace}/{question.name}", params)
-        items = self.kube.decode(body, Page[ExternalMetric]).items
+        items = self.kube.decode(body, ListPage[ExternalMetricValue]).items
         if not items:
             return Missing(reason=Reason.ABSENT, detail=question.name)
         return Reading(sum(thousandths_up(parse_quantity(one.value)) for one in items), min(_at(one) for one in items))
@@ -193,11 +194,11 @@ def _usage_namespaces(wanted: Sequence[Wanted]) -> set[str]:
 
 
 def _reason(error: TrimtabError) -> Reason:
-    if isinstance(error, Partial):
+    if isinstance(error, IncompleteAnswer):
         return Reason.PARTIAL
     if isinstance(error, InvalidInput):
         return Reason.UNSUPPORTED
-    return Reason.ABSENT if isinstance(error, Refused) and error.status == 404 else Reason.UNREACHABLE
+    return Reason.ABSENT if isinstance(error, Refused) and error.status == HTTPStatus.NOT_FOUND else Reason.UNREACHABLE
 
 
 def _not_one(count: int) -> Missing:
@@ -239,11 +240,11 @@ def _of_usage(usage: Usage, metric: Metric) -> Reading | None:
     return Reading(sum(known), usage.at, usage.window_s)
 
 
-def _reading(one: CustomMetric) -> Reading:
+def _reading(one: CustomMetricValue) -> Reading:
     return Reading(thousandths_up(parse_quantity(one.value)), _at(one))
 
 
-def _at(one: CustomMetric | ExternalMetric | PodMetrics) -> float:
+def _at(one: CustomMetricValue | ExternalMetricValue | PodMetrics) -> float:
     return one.timestamp.timestamp() if one.timestamp else time.time()
 
 
