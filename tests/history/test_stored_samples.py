@@ -132,7 +132,7 @@ def test_unusual_matchers_are_for_promql() -> None:
 
 def test_where_samples_are_many_the_server_adds_them_up() -> None:
     """Only for this kind of page: others may have fewer."""
-    crowded = b"\xff\xff" + chunk(counter())[2:]  # it says it holds 65,535 samples, for a page of 100 x 10 points
+    crowded = b"\xff\xff" + chunk(counter())[2:] + bytes(20_000)  # 65,535 samples for a page of 100 x 10 points
     server = Server(answer(series(labels("web-1-a"), crowded)))
     frames = read(server, ("cpu", "workload"), ("cpu", "workload"), ("cpu", "pod"))
     assert all((frame.values == QUERIED).all() for frame in frames)

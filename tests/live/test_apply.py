@@ -54,7 +54,7 @@ def applied(
             world.pods.store.put(msgspec.convert(pod | {"spec": {"containers": [CONTAINER]}}, WirePod))
             made = {"metadata": {"uid": "d"}, "spec": {"template": {"spec": {"containers": [CONTAINER]}}}}
             target = Target(DEPLOYMENTS, "shop", "web", "d", "7", 2, 2, msgspec.convert(made, WireWorkload))
-            done = await apply(Pen(kube, lambda: True), world, to, target, change, kept, AT)
+            done = await apply(Pen(kube), world, to, target, change, kept, AT)
             await kube.close()
             return done
 

@@ -12,8 +12,9 @@ from aiohttp import web
 
 from tests.wire.fake import Fake
 from trimtab.core.model import ContainerSize
+from trimtab.errors import NotLeading
 from trimtab.live.act import resize
-from trimtab.live.act.pen import NotLeading, Pen
+from trimtab.live.act.pen import Pen
 from trimtab.live.act.resize import Stuck
 from trimtab.policy import Apply, Size
 from trimtab.wire.objects import WirePod
@@ -38,9 +39,9 @@ def written(pods: list[WirePod], sizes: dict[str, ContainerSize], answer: int = 
 
     async def run() -> None:
         async with Fake(handler) as fake:
-            kube = fake.kube()
+            kube = fake.kube(fence=lambda: 10.0 if leads else 0.0)
             try:
-                await resize.in_place(Pen(kube, lambda: leads), pods, sizes)
+                await resize.in_place(Pen(kube), pods, sizes)
             finally:
                 await kube.close()
 

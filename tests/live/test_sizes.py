@@ -41,7 +41,7 @@ def kept_with(pending: str, allowed: int | None, apply: str = "InPlaceOrRecreate
             kube = fake.kube()
             try:
                 target, about = _target(), subject(custom(spec=spec(vertical={"apply": apply})))
-                return await sizes.keep(Pen(kube, lambda: True), _world(World(kube)), about, target, KNOWN, AT)
+                return await sizes.keep(Pen(kube), _world(World(kube)), about, target, KNOWN, AT)
             except Refused as refusal:
                 return refusal
             finally:

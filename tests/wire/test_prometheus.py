@@ -103,7 +103,7 @@ def error(status: int, kind: str, text: str) -> web.Response:
         pytest.param(
             web.Response(text="<html>Grafana</html>"),
             MetricsUnavailable,
-            "Grafana</html>: is this the address",
+            "200 OK: is this the address",
             id="HTML with 200",
         ),
         pytest.param(web.Response(status=502, body=b""), MetricsUnavailable, "502", id="502"),

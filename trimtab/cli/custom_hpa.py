@@ -8,6 +8,7 @@ import os
 
 import click
 
+from trimtab.cli import log
 from trimtab.kinds import CustomHpa
 from trimtab.live.custom_hpa.serve import serve
 from trimtab.wire.kubeconfig import connect
@@ -30,7 +31,7 @@ def command(kubeconfig: str | None, context: str | None) -> None:
     """
     custom = CustomHpa.from_env(os.environ)
     level = LEVELS.get(custom.log_level, custom.log_level.upper())
-    logging.basicConfig(level=level, format="%(asctime)s %(levelname)-7s %(name)s: %(message)s")
+    log.set_up(level)
     release = os.environ.get("RELEASE") or custom.name
     release_namespace = os.environ.get("RELEASE_NAMESPACE") or custom.target.namespace
     asyncio.run(_serve(custom, kubeconfig, context, release, release_namespace))

@@ -26,7 +26,7 @@ def command(kubeconfig: str | None, context: str | None, namespace: str, dry_run
 
 async def _restore(kubeconfig: str | None, context: str | None, namespace: str, dry_run: bool) -> None:
     async with Kube(connect(context, kubeconfig)) as kube:
-        pen = Pen(kube, lambda: True)  # a person runs this, after the operator
+        pen = Pen(kube)  # a person runs this, after the operator
         found = [one for one in (await kube.list(Custom, HPAS, namespace)).items if floor.is_ours(one)]
         for one in found:
             before, after = one.spec.get("minReplicas", 1), floor.read(one).original

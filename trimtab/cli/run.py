@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 
 import click
 
+from trimtab.cli import log
 from trimtab.cli.options import Finite
 from trimtab.core.usage.settings import Settings as UsageSettings
 from trimtab.errors import InvalidInput
@@ -96,7 +96,7 @@ def command(
     log_level: str,
 ) -> None:
     """Keep every Autoscaler, EffectiveHorizontalPodAutoscaler, Hvpa and predictive HPA at its right size."""
-    logging.basicConfig(level=log_level.upper(), format="%(asctime)s %(levelname)-7s %(name)s: %(message)s")
+    log.set_up(log_level.upper())
     settings = Settings(
         tick_s=_above_zero(tick, "--tick"),
         namespace=namespace,

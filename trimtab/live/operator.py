@@ -71,10 +71,6 @@ class Settings:
 class Operator:
     def __init__(self, access: Access, prometheus: Access | None, settings: Settings) -> None:
         self.settings, self.telemetry = settings, Telemetry()
-        self.kube = Kube(access, Budget(settings.api_per_s, settings.api_burst))
-        self.prometheus = Prometheus(prometheus, timeout_s=max(1.0, min(10.0, settings.tick_s))) if prometheus else None
-        own = (access.namespace, os.environ.get("TRIMTAB_DEPLOYMENT", ""))
-        self.world = World(self.kube, settings.namespace, own)
         namespace = settings.lease_namespace or settings.namespace or access.namespace
         duration_s, renew_s, retry_s = settings.lease_s
         self.leadership = Leadership(
@@ -86,6 +82,10 @@ class Operator:
             renew_deadline_s=renew_s,
             retry_s=retry_s,
         )
+        self.kube = Kube(access, Budget(settings.api_per_s, settings.api_burst), fence=self.leadership.seconds_left)
+        self.prometheus = Prometheus(prometheus, timeout_s=max(1.0, min(10.0, settings.tick_s))) if prometheus else None
+        own = (access.namespace, os.environ.get("TRIMTAB_DEPLOYMENT", ""))
+        self.world = World(self.kube, settings.namespace, own)
         self.journal = Journal(settings.journal, KEEP) if settings.journal else None
         self.breaker = Breaker(settings.breaker_s)
         gather = Gather(self.kube, self.prometheus, everywhere=not settings.namespace, scrape_s=settings.scrape_s)
@@ -93,7 +93,7 @@ class Operator:
         self.ticker = Ticker(
             self.world,
             gather,
-            Pen(self.kube, self.leadership.may_write),
+            Pen(self.kube),
             Compiler(settings.shadow, settings.prudence),
             self.breaker,
             self.telemetry,
@@ -101,7 +101,7 @@ class Operator:
             Foresight(self.prometheus),
             self.journal,
         )
-        pen = Pen(self.kube, self.leadership.may_write)
+        pen = Pen(self.kube)
         self.advisor = Advisor(
             pen,
             prometheus,

@@ -47,7 +47,7 @@ class PrometheusService(msgspec.Struct, frozen=True):
 
     def through(self, cluster: Access) -> Access:
         """Its address from a laptop: through the API server's proxy, with the cluster's own credentials."""
-        return cluster.at(f"/api/v1/namespaces/{self.namespace}/services/{self.name}:{self.port}/proxy{self.path}")
+        return cluster.at(SERVICES.path(self.namespace, f"{self.name}:{self.port}", "proxy") + self.path)
 
 
 async def find_prometheus(kube: Kube, namespace: str = "") -> list[PrometheusService]:

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from trimtab.errors import InvalidInput, MetricsUnavailable, Refused
+from trimtab.errors import InvalidInput, MetricsUnavailable, Refused, quoted, without_credentials
 from trimtab.wire.access import Access
 from trimtab.wire.budget import Budget
 from trimtab.wire.decode import decoder
@@ -66,6 +66,7 @@ class Prometheus:
 
     def __init__(self, access: Access, budget: Budget | None = None, timeout_s: float = 30.0) -> None:
         self.access, self.timeout_s = access, timeout_s
+        self._here = without_credentials(access.url)
         # The server is told the same limit, so that it stops working for us when we have stopped waiting.
         self.http = Http(access, MetricsUnavailable, budget, timeout_s)
         self.counts, self.budget = self.http.counts, self.http.budget
@@ -117,7 +118,7 @@ class Prometheus:
         asked = Request("get", "read", "POST", "/api/v1/read", None, request, "application/x-protobuf")
         async with self.http.stream(asked, self.timeout_s) as (answer, pieces):
             if answer.status != HTTPStatus.OK:
-                raise self._refusal(answer, answer.text)
+                raise self._refusal(answer)
             async for piece in pieces:
                 yield piece
 
@@ -125,10 +126,10 @@ class Prometheus:
         answer = await self._send(what, {**params, "timeout": f"{self.timeout_s:g}s"})
         envelope = self._envelope(answer, expression, kind)
         if envelope.warnings or envelope.is_partial:
-            said = "; ".join(envelope.warnings or ["marked as partial"])[:300]
-            raise IncompleteAnswer(f"{self.access.url}: an incomplete answer counts as none: {said}")
+            said = quoted("; ".join(envelope.warnings or ["marked as partial"]))
+            raise IncompleteAnswer(f"{self._here}: an incomplete answer counts as none: {said}")
         if envelope.data is None:
-            raise MetricsUnavailable(f"{self.access.url}: an answer without data")
+            raise MetricsUnavailable(f"{self._here}: an answer without data")
         return envelope.data
 
     async def _send(self, what: str, params: Mapping[str, str]) -> Answer:
@@ -149,15 +150,15 @@ class Prometheus:
         try:
             envelope: Envelope[T] = decoder(Envelope[kind]).decode(answer.body)  # type: ignore[valid-type]
         except msgspec.MsgspecError as error:
-            raise self._refusal(answer, answer.text) from error
+            raise self._refusal(answer) from error
         if envelope.status == "success" and answer.status == HTTPStatus.OK:
             return envelope
         if envelope.error_type == "bad_data":
-            raise InvalidInput("query", expression, f"{self.access.url} does not accept it: {envelope.error}")
-        raise self._refusal(answer, envelope.error)
+            raise InvalidInput("query", expression, f"{self._here} does not accept it: {quoted(envelope.error)}")
+        raise self._refusal(answer)
 
-    def _refusal(self, answer: Answer, said: str) -> Exception:
-        here = f"{self.access.url}: {answer.status} {said or answer.reason}"
+    def _refusal(self, answer: Answer) -> Exception:
+        here = f"{self._here}: {answer.status} {answer.said}"
         if answer.status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
             return Refused(f"{here}: check the user, token or headers configured for Prometheus", answer.status)
         whose = "is this the address of Prometheus? (Mimir's ends with /prometheus)"
@@ -178,4 +179,4 @@ class Prometheus:
         try:
             return msgspec.json.decode(body, type=kind)
         except msgspec.MsgspecError as error:
-            raise MetricsUnavailable(f"{self.access.url}: an answer that cannot be read: {error}") from error
+            raise MetricsUnavailable(f"{self._here}: an answer that cannot be read: {error}") from error

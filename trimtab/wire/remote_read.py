@@ -15,6 +15,8 @@ from trimtab.errors import InvalidInput, MetricsUnavailable
 STREAMED_XOR_CHUNKS, XOR = 1, 1
 OPERATORS = ("=", "!=", "=~", "!~")
 MATCHER = re.compile(r'\s*([a-zA-Z_]\w*)\s*(=~|!~|!=|=)\s*"([^"\\]*)"\s*(?:,|$)', re.ASCII)
+FRAME_BYTES = 64 * 2**20  # Prometheus begins a new frame after one megabyte
+VARINT_BYTES = 10
 SHORT = 128  # bytes: a text that a server writes into a stream that fails begins like a frame shorter than this
 
 
@@ -78,7 +80,7 @@ class Frames:
     """Cuts what comes in into frames; call `end` when nothing more comes."""
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._rest = bytearray()  # grows and shrinks without being copied each time
 
     def feed(self, data: bytes) -> Iterator[SeriesChunks]:
         self._rest += data
@@ -86,14 +88,14 @@ class Frames:
         while (frame := _frame(self._rest, begin)) is not None:
             begin, message = frame
             yield from _parts(message)
-        self._rest = self._rest[begin:]
+        del self._rest[:begin]
 
     def end(self) -> None:
         if self._rest:
-            raise _unreadable(f"the end of a frame is missing: {self._rest[:200]!r}")
+            raise _unreadable(f"the end of a frame is missing after {len(self._rest)} bytes")
 
 
-def _frame(data: bytes, begin: int) -> tuple[int, bytes] | None:
+def _frame(data: bytearray, begin: int) -> tuple[int, bytes] | None:
     """The frame that begins here, with where the next one does; None while it is not whole.
 
     A checksum in Python would take longer than all the rest, and TCP has its own; but it tells a failing server's
@@ -104,11 +106,13 @@ def _frame(data: bytes, begin: int) -> tuple[int, bytes] | None:
     except IndexError:
         return None
     end = at + 4 + size
+    if size > FRAME_BYTES:
+        raise _unreadable(f"a frame of {size:,} bytes, where {FRAME_BYTES:,} are the most")
     if end > len(data):
         return None
-    message = data[at + 4 : end]
+    message = bytes(data[at + 4 : end])
     if size < SHORT and _crc32c(message) != int.from_bytes(data[at : at + 4], "big"):
-        raise _unreadable(f"{data[begin : begin + 200]!r} is not a frame")
+        raise _unreadable("what came is not a frame")
     return end, message
 
 
@@ -164,7 +168,7 @@ def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
             raise _unreadable("a message of another kind")
 
 
-def _read_varint(data: bytes, at: int) -> tuple[int, int]:
+def _read_varint(data: bytes | bytearray, at: int) -> tuple[int, int]:
     byte = data[at]
     if byte < 128:
         return byte, at + 1
@@ -176,6 +180,8 @@ def _read_varint(data: bytes, at: int) -> tuple[int, int]:
         if byte < 128:
             return value, at + 1
         shift += 7
+        if shift >= 7 * VARINT_BYTES:
+            raise _unreadable("a number of more than 64 bits")
 
 
 def _unreadable(what: str) -> MetricsUnavailable:

@@ -31,6 +31,7 @@ OnChange = Callable[[Key, "T | None", "T | None"], None]
 
 SILENCE_S = 90.0  # bookmarks come about once a minute: after this long the connection is taken for dead
 UNKNOWN_OPTION = (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY)  # how an older server says it
+LINE_BYTES = 16 * 2**20  # of one event; etcd itself holds no object of more than a tenth of it
 INITIAL_END = "k8s.io/initial-events-end"
 log = logging.getLogger(__name__)
 
@@ -156,7 +157,7 @@ class Informer(Generic[T]):
                 return
             if answer.status != HTTPStatus.OK:
                 raise refused(answer, f"watch {self.resource.plural}")
-            async for line in lines(chunks):
+            async for line in lines(chunks, LINE_BYTES):
                 fresh = self._take(line, fresh)
         if fresh is not None:  # it ended before it said that the list was whole: ask for a plain list
             self._streams_lists = False
@@ -252,13 +253,17 @@ def _decode(line: bytes, kind: type[Any]) -> Any:
         raise ClusterUnavailable(f"a watch event that cannot be read: {error}") from error
 
 
-async def lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def lines(chunks: AsyncIterator[bytes], most_bytes: int) -> AsyncIterator[bytes]:
     """Split on b"\\n" and nothing else: text splitting would also break at a U+0085 inside an annotation."""
     held: list[bytes] = []
+    size = 0
     async for chunk in chunks:
         first, *rest = chunk.split(b"\n")
         held.append(first)
+        size += len(first)
         for part in rest:
             if line := b"".join(held):
                 yield line
-            held = [part]
+            held, size = [part], len(part)
+        if size > most_bytes:
+            raise ClusterUnavailable(f"a watch sent an event of more than {most_bytes:,} bytes")

@@ -19,7 +19,7 @@ NOW = 1_700_000_000.0
 
 @pytest.fixture
 def advisor() -> Advisor:
-    return Advisor(Pen(Kube(Access("http://127.0.0.1:9")), lambda: True), None, "trimtab-system")
+    return Advisor(Pen(Kube(Access("http://127.0.0.1:9"))), None, "trimtab-system")
 
 
 def analytics(strategy: dict[str, Any] | None = None, updated: float | None = None, **spec: Any) -> Custom:

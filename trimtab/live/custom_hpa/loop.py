@@ -55,7 +55,7 @@ class Loop:
     def __init__(self, custom: CustomHpa, kube: Kube, prometheus: Prometheus, book: Book, world: World) -> None:
         self.custom, self.kube, self.book, self.world = custom, kube, book, world
         self.gauges = Gauges(custom)
-        self.pen, self.compiler = Pen(kube, lambda: True), Compiler()
+        self.pen, self.compiler = Pen(kube), Compiler()
         self.gather = Gather(kube, prometheus, scrape_s=LOOKBACK_S / 2)
         self.edition = zlib.crc32(custom.model_dump_json().encode())  # an edit of the settings ends a rest
         self._said = ""

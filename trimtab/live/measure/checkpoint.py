@@ -15,8 +15,8 @@ import msgspec
 
 from trimtab.core.usage import checkpoint
 from trimtab.core.usage.book import Book
-from trimtab.errors import InvalidInput, Refused, TrimtabError
-from trimtab.live.act.pen import NotLeading, Pen
+from trimtab.errors import InvalidInput, NotLeading, Refused, TrimtabError
+from trimtab.live.act.pen import Pen
 from trimtab.live.look.subject import Subject
 from trimtab.wire.objects import ConfigMap
 from trimtab.wire.resources import CONFIG_MAPS
