@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from tests.wire import virtual
 from tests.wire.fake import Fake, script
 from trimtab.errors import ClusterUnavailable, Refused
 from trimtab.wire.access import Access
-from trimtab.wire.budget import Budget
-from trimtab.wire.kube import Kube, Patch
+from trimtab.wire.budget import Budget, Priority
+from trimtab.wire.kube import Asked, Kube, Patch
 from trimtab.wire.objects import Scale, WirePod
-from trimtab.wire.resources import DEPLOYMENTS, PODS
+from trimtab.wire.resources import CONFIG_MAPS, DEPLOYMENTS, EVENTS, HPAS, PODS
 
 
 def status(code: int, message: str = "no") -> web.Response:
@@ -196,3 +197,41 @@ def test_the_budget_slows_down_and_counts() -> None:
             assert budget.waited_s > 0
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    "verb, asked, priority",
+    [
+        ("patch", Asked(DEPLOYMENTS, "a", "b", "scale"), Priority.SCALE),
+        ("list", Asked(DEPLOYMENTS, "a"), Priority.READ),
+        ("patch", Asked(PODS, "a", "b", "resize"), Priority.CHANGE),
+        ("patch", Asked(DEPLOYMENTS, "a", "b"), Priority.CHANGE),
+        ("patch", Asked(HPAS, "a", "b", "status"), Priority.STATUS),
+        ("patch", Asked(CONFIG_MAPS, "a", "b"), Priority.STATUS),
+        ("create", Asked(EVENTS, "a"), Priority.EVENT),
+    ],
+)
+def test_what_a_service_needs_goes_before_what_tells_of_it(verb: str, asked: Asked, priority: Priority) -> None:
+    assert asked.priority(verb) is priority
+
+
+def test_800_statuses_that_wait_do_not_delay_a_scaling() -> None:
+    order: list[str] = []
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        order.append(request.path.rpartition("/")[2])
+        return web.json_response({})
+
+    async def run() -> None:
+        budget = Budget(per_s=50.0, burst=1.0)
+        async with Fake(handler) as fake, Kube(Access(fake.url), budget) as kube:
+            statuses = [kube.patch(Scale, HPAS, "a", f"web-{n}", {}, subresource="status") for n in range(800)]
+            waiting = [asyncio.create_task(status) for status in statuses]
+            await asyncio.sleep(0.1)
+            await kube.patch(Scale, DEPLOYMENTS, "a", "web", {}, subresource="scale")
+            for task in waiting:
+                task.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
+
+    virtual.run(run(), virtual.SOCKETS_S)
+    assert order.index("scale") <= 0.1 * 50 + 4
