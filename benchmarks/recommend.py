@@ -28,7 +28,7 @@ from trimtab.advisor.targets import Target
 from trimtab.advisor.workloads import Past, Window
 from trimtab.core.advise import WorkloadAdvice
 from trimtab.core.model import Pod
-from trimtab.history.workloads import WorkloadHistory
+from trimtab.history.workload_history import WorkloadHistory
 from trimtab.policy import Inspection, Size
 from trimtab.wire.access import prometheus_access
 from trimtab.wire.prometheus import Prometheus

@@ -13,9 +13,9 @@ import pytest
 
 from trimtab.errors import InvalidInput, NotEnoughData
 from trimtab.history.csv import read_csv
+from trimtab.history.files import Files, regrid
 from trimtab.history.parquet import read_parquet
 from trimtab.history.source import Selection, fetch
-from trimtab.history.table import Files, regrid
 from trimtab.series import Frame
 
 NAN = np.nan

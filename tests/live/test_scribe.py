@@ -33,7 +33,7 @@ def told(*says: tuple[dict[str, Any], DecisionCondition, float], before: dict[st
     async def run() -> None:
         async with Fake(handler) as fake:
             kube = fake.kube()
-            scribe, about = Scribe(Pen(kube, lambda: True)), custom(**(before or {}))
+            scribe, about = Scribe(Pen(kube)), custom(**(before or {}))
             for status, one, at in says:
                 await scribe.say(AUTOSCALERS, about, status, [one], at)
             await kube.close()

@@ -27,7 +27,7 @@ from trimtab.live.look.world import Target
 from trimtab.live.tell import conditions
 from trimtab.live.tell.status import Said, hvpa, rfc3339
 from trimtab.policy import Size
-from trimtab.wire.objects import Workload
+from trimtab.wire.objects import WireWorkload
 from trimtab.wire.resources import DEPLOYMENTS, Resource
 
 HVPAS = Resource("autoscaling.k8s.io", "v1alpha1", "hvpas", "Hvpa")
@@ -60,7 +60,7 @@ def said_by(one: Subject, replicas: int, memory: Memory = Memory(), kept: Kept =
     made = {
         "spec": {"selector": {"matchLabels": {"app": "web"}, "matchExpressions": [{"key": "x", "operator": "Exists"}]}}
     }
-    target = Target(DEPLOYMENTS, "shop", "web", "d", "7", replicas, replicas, msgspec.convert(made, Workload))
+    target = Target(DEPLOYMENTS, "shop", "web", "d", "7", replicas, replicas, msgspec.convert(made, WireWorkload))
     return hvpa(Said(one, seen, memory, decide(one.policy, seen, memory), kept, (), target))
 
 

@@ -21,14 +21,14 @@ from trimtab.advisor.run import Failed, Outcome, advise_all, server_time
 from trimtab.advisor.select import find, select
 from trimtab.advisor.targets import Target
 from trimtab.advisor.workloads import Window
-from trimtab.errors import InvalidInput, MetricsUnavailable, Refused, TrimtabError, Unavailable
-from trimtab.history.workloads import WorkloadHistory
+from trimtab.errors import InvalidInput, MetricsUnavailable, NotLeading, Refused, TrimtabError, Unavailable
+from trimtab.history.workload_history import WorkloadHistory
 from trimtab.kinds import read
 from trimtab.kinds.analytics import Analytics, CompletionStrategy
 from trimtab.kinds.analytics import Recommendation as RecommendationKind
 from trimtab.kinds.annotations import ANALYTICS_UID
 from trimtab.kinds.config_keys import effective
-from trimtab.live.act.pen import NotLeading, Pen
+from trimtab.live.act.pen import Pen
 from trimtab.live.look.world import Feed
 from trimtab.policy import Advice, Inspection
 from trimtab.wire.access import Access

@@ -16,7 +16,7 @@ from trimtab.advisor.targets import Target
 from trimtab.advisor.workloads import Past, Window, assemble, fetch_past, pod_share
 from trimtab.core.advise import Objections, WorkloadAdvice, advise
 from trimtab.errors import MetricsUnavailable, TrimtabError
-from trimtab.history.source import Source
+from trimtab.history.source import HistorySource
 from trimtab.policy import Inspection
 from trimtab.series import Floats
 from trimtab.wire.prometheus import Prometheus
@@ -50,7 +50,7 @@ class Outcome(NamedTuple):
 
 
 async def advise_all(
-    rules: Inspection, targets: Sequence[Target], source: Source, window: Window, at: float
+    rules: Inspection, targets: Sequence[Target], source: HistorySource, window: Window, at: float
 ) -> AsyncIterator[list[Outcome]]:
     """Outcomes chunk by chunk, in the order of the targets; raises only when no chunk could be fetched at all."""
     chunks = chunked(targets, rules)
@@ -86,7 +86,9 @@ def chunked(targets: Sequence[Target], rules: Inspection) -> list[list[Target]]:
     return chunks
 
 
-async def _fetch(source: Source, chunk: Sequence[Target], rules: Inspection, window: Window) -> Past | TrimtabError:
+async def _fetch(
+    source: HistorySource, chunk: Sequence[Target], rules: Inspection, window: Window
+) -> Past | TrimtabError:
     try:
         return await fetch_past(source, chunk, rules, window)
     except TrimtabError as error:

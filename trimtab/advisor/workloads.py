@@ -19,7 +19,7 @@ import numpy as np
 from trimtab.advisor.targets import Target
 from trimtab.core.advise import MeasuredWorkload
 from trimtab.core.model import RUNNING
-from trimtab.history.source import Level, Metric, Selection, Source
+from trimtab.history.source import HistorySource, Level, Metric, Selection
 from trimtab.policy import Advice, Inspection
 from trimtab.series import Floats, Frame
 
@@ -59,7 +59,7 @@ class Past(NamedTuple):
     pod_memory: dict[str, dict[tuple[str, str], Floats]]
 
 
-async def fetch_past(source: Source, targets: Sequence[Target], rules: Inspection, window: Window) -> Past:
+async def fetch_past(source: HistorySource, targets: Sequence[Target], rules: Inspection, window: Window) -> Past:
     """Everything this kind of advice needs to know of these targets: two to four selections, whatever their number."""
     namespaces = tuple(sorted({one.namespace for one in targets}))
     wanted = frozenset(one.row for one in targets)

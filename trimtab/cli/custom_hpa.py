@@ -8,6 +8,7 @@ import os
 
 import click
 
+from trimtab.cli import log
 from trimtab.cli.option_groups import ClusterOptions, cluster_options
 from trimtab.kinds import CustomHpa
 from trimtab.live.custom_hpa.serve import serve
@@ -29,7 +30,7 @@ def command(cluster: ClusterOptions) -> None:
     """
     custom = CustomHpa.from_env(os.environ)
     level = LEVELS.get(custom.log_level, custom.log_level.upper())
-    logging.basicConfig(level=level, format="%(asctime)s %(levelname)-7s %(name)s: %(message)s")
+    log.set_up(level)
     release = os.environ.get("RELEASE") or custom.name
     release_namespace = os.environ.get("RELEASE_NAMESPACE") or custom.target.namespace
     asyncio.run(_serve(custom, cluster, release, release_namespace))

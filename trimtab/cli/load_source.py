@@ -75,14 +75,14 @@ def read_load(load: LoadOptions, prometheus: PrometheusOptions) -> Demand:
 
 
 async def _query(load: LoadOptions, access: Access) -> Frame:
-    from trimtab.history.prometheus import Page, read, total
-    from trimtab.history.source import span
+    from trimtab.history.query_pages import QueryPage, query_page, total
+    from trimtab.history.source import time_grid
     from trimtab.wire.prometheus import Prometheus
 
     end = time.time()
-    wanted = span(end - (load.days or PROMETHEUS_DAYS) * 86400, end, PROMETHEUS_STEP_S)
+    wanted = time_grid(end - (load.days or PROMETHEUS_DAYS) * 86400, end, PROMETHEUS_STEP_S)
     async with Prometheus(access, timeout_s=120.0) as prometheus:
-        frame = await read(prometheus, Page(load.source, _name, total), wanted)
+        frame = await query_page(prometheus, QueryPage(load.source, _name, total), wanted)
     if not frame.names:
         raise NotEnoughData(f"query {load.source}: it has no samples in that time; check it and --days")
     return frame

@@ -6,6 +6,7 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from http import HTTPStatus
 from typing import Any, NamedTuple
 
 import msgspec
@@ -20,10 +21,10 @@ from trimtab.cli.option_groups import ClusterOptions, PrometheusOptions
 from trimtab.core.model import Pod
 from trimtab.errors import InvalidInput, MetricsUnavailable, NotEnoughData, Refused
 from trimtab.history.csv import read_csv
+from trimtab.history.files import Files
 from trimtab.history.parquet import read_parquet
-from trimtab.history.source import Level, Metric, Source
-from trimtab.history.table import Files
-from trimtab.history.workloads import WorkloadHistory
+from trimtab.history.source import HistorySource, Level, Metric
+from trimtab.history.workload_history import WorkloadHistory
 from trimtab.kinds.yaml import load
 from trimtab.policy import Advice, Inspection, Size
 from trimtab.quantity import parse_quantity
@@ -31,7 +32,7 @@ from trimtab.series import Frame
 from trimtab.wire.access import Access
 from trimtab.wire.discover import find_prometheus
 from trimtab.wire.kube import Kube
-from trimtab.wire.objects import Workload
+from trimtab.wire.objects import WireWorkload
 from trimtab.wire.prometheus import Prometheus
 from trimtab.wire.resources import DEPLOYMENTS, KNOWN, Resource
 
@@ -80,7 +81,7 @@ class Place(NamedTuple):
     """What is advised on, and where its past comes from."""
 
     targets: list[Target]
-    source: Source
+    source: HistorySource
     window: Window
     at: float
     where: str
@@ -126,7 +127,9 @@ async def _prometheus(options: PrometheusOptions, kube: Kube) -> tuple[Access, s
     try:
         found = await find_prometheus(kube)
     except Refused as refusal:
-        raise Refused(f"Services cannot be listed to find Prometheus ({refusal}): give --prometheus URL", 403) from None
+        raise Refused(
+            f"Services cannot be listed to find Prometheus ({refusal}): give --prometheus URL", HTTPStatus.FORBIDDEN
+        ) from None
     if not found:
         raise MetricsUnavailable(
             "no Prometheus, Thanos, Mimir or VictoriaMetrics was found among the Services: give --prometheus URL, "
@@ -249,7 +252,7 @@ def _manifests(path: str) -> list[Target]:
 
 def _target(resource: Resource, manifest: dict[str, Any], where: str) -> Target:
     try:
-        target = target_of(resource, msgspec.convert(manifest, Workload, strict=False), (), (), 0.0)
+        target = target_of(resource, msgspec.convert(manifest, WireWorkload, strict=False), (), (), 0.0)
     except msgspec.ValidationError as error:
         raise InvalidInput(where, manifest["kind"], str(error)) from None
     except InvalidInput as error:  # a quantity, which does not know where it stands

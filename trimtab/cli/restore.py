@@ -25,7 +25,7 @@ def command(cluster: ClusterOptions, namespace: str, dry_run: bool) -> None:
 
 async def _restore(cluster: ClusterOptions, namespace: str, dry_run: bool) -> None:
     async with Kube(cluster.connect()) as kube:
-        pen = Pen(kube, lambda: True)  # a person runs this, after the operator
+        pen = Pen(kube)  # a person runs this, after the operator
         found = [hpa for hpa in (await kube.list(Custom, HPAS, namespace)).items if floor.is_ours(hpa)]
         for hpa in found:
             before, after = hpa.spec.get("minReplicas", 1), floor.read(hpa).original

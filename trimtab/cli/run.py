@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 
 import click
 
+from trimtab.cli import log
 from trimtab.cli.option_groups import ClusterOptions, PrometheusOptions, cluster_options, prometheus_options
 from trimtab.cli.run_options import (
     ApiServerOptions,
@@ -41,7 +41,7 @@ def command(
     log_level: str,
 ) -> None:
     """Keep every Autoscaler, EffectiveHorizontalPodAutoscaler, Hvpa and predictive HPA at its right size."""
-    logging.basicConfig(level=log_level.upper(), format="%(asctime)s %(levelname)-7s %(name)s: %(message)s")
+    log.set_up(log_level.upper())
     asyncio.run(_run(cluster, prometheus.access(), _settings(serving, api_server, sizing)))
 
 

@@ -6,6 +6,8 @@ own requests is the user's new word.
 
 from __future__ import annotations
 
+from http import HTTPStatus
+
 from msgspec.structs import replace
 
 from trimtab.core.admit import pinned
@@ -115,7 +117,7 @@ async def keep(pen: Pen, world: World, subject: Subject, target: Target, kept: K
         return await _roll_out(pen, target, kept, wanted, at)
     await resize.in_place(pen, pods, wanted)
     if blocker is not None:
-        raise Refused(f"what cannot be done in place waits for a rollout: {blocker.detail}", resize.CONFLICT)
+        raise Refused(f"what cannot be done in place waits for a rollout: {blocker.detail}", HTTPStatus.CONFLICT)
     return kept
 
 

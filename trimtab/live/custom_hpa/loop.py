@@ -33,8 +33,8 @@ from trimtab.live.look.world import Target, World
 from trimtab.live.measure.gather import Gather, Wanted
 from trimtab.policy import Admit, Mode, Policy
 from trimtab.wire.kube import Kube
-from trimtab.wire.objects import Custom, Meta, Namespace, Scale
-from trimtab.wire.prometheus import Prometheus, Sample
+from trimtab.wire.objects import Custom, Namespace, ObjectMeta, Scale
+from trimtab.wire.prometheus import Prometheus, SeriesValue
 from trimtab.wire.resources import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES
 
 log = logging.getLogger(__name__)
@@ -44,7 +44,9 @@ LOOKBACK_S = 300.0  # Prometheus' own: how old a sample may be
 class FirstSeries(Prometheus):
     """Exact mode: of several series the first one counts."""
 
-    async def query(self, expression: str, at: float | None = None, *, lookback_s: float | None = None) -> list[Sample]:
+    async def query(
+        self, expression: str, at: float | None = None, *, lookback_s: float | None = None
+    ) -> list[SeriesValue]:
         return (await super().query(expression, at, lookback_s=lookback_s))[:1]
 
 
@@ -54,7 +56,7 @@ class Loop:
     def __init__(self, custom: CustomHpa, kube: Kube, prometheus: Prometheus, book: Book, world: World) -> None:
         self.custom, self.kube, self.book, self.world = custom, kube, book, world
         self.gauges = Gauges(custom)
-        self.pen, self.compiler = Pen(kube, lambda: True), Compiler()
+        self.pen, self.compiler = Pen(kube), Compiler()
         self.gather = Gather(kube, prometheus, scrape_s=LOOKBACK_S / 2)
         self.edition = zlib.crc32(custom.model_dump_json().encode())  # an edit of the settings ends a rest
         self._said = ""
@@ -128,7 +130,7 @@ class Loop:
         """We, as the other autoscalers of a target are compared with: younger than any of them."""
         namespace = self.custom.target.namespace
         ourselves = Custom(
-            metadata=Meta(name=self.custom.name, namespace=namespace, creation_timestamp=datetime.now(UTC))
+            metadata=ObjectMeta(name=self.custom.name, namespace=namespace, creation_timestamp=datetime.now(UTC))
         )
         name = ObjectName("custom-hpa", namespace, self.custom.name)
         return Subject(name, CONFIG_MAPS, ourselves, self.custom.workload, policy)

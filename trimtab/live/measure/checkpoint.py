@@ -8,25 +8,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable
+from http import HTTPStatus
 from typing import NamedTuple
 
 import msgspec
 
 from trimtab.core.usage import histogram_checkpoint
 from trimtab.core.usage.histograms import UsageHistograms
-from trimtab.errors import InvalidInput, Refused, TrimtabError
-from trimtab.live.act.pen import NotLeading, Pen
+from trimtab.errors import InvalidInput, NotLeading, Refused, TrimtabError
+from trimtab.live.act.pen import Pen
 from trimtab.live.look.subject import Subject
-from trimtab.wire.objects import Meta
+from trimtab.wire.objects import ConfigMap
 from trimtab.wire.resources import CONFIG_MAPS
 
-ABSENT = 404
 log = logging.getLogger(__name__)
-
-
-class ConfigMap(msgspec.Struct, frozen=True):
-    metadata: Meta = Meta()
-    data: dict[str, str] = {}
 
 
 class Watched(NamedTuple):
@@ -71,7 +66,7 @@ class Checkpoints:
         try:
             found = await self.pen.kube.get(ConfigMap, CONFIG_MAPS, one.subject.name.namespace, name_of(one.subject))
         except Refused as refusal:
-            if refusal.status != ABSENT:
+            if refusal.status != HTTPStatus.NOT_FOUND:
                 raise
             return
         for container, text in found.data.items():

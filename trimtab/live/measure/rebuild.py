@@ -16,9 +16,9 @@ from trimtab.core.usage.backfill import ContainerSeries, observe_cpu, observe_me
 from trimtab.core.usage.histograms import UsageHistograms
 from trimtab.core.usage.settings import HistogramSettings
 from trimtab.errors import TrimtabError
-from trimtab.history.prometheus import POINTS_A_QUERY
+from trimtab.history.query_pages import POINTS_PER_QUERY
 from trimtab.history.source import Selection
-from trimtab.history.workloads import WorkloadHistory
+from trimtab.history.workload_history import WorkloadHistory
 from trimtab.live.look.world import Target
 from trimtab.series import Frame
 from trimtab.wire.access import Access
@@ -43,7 +43,7 @@ class Rebuild:
     def __init__(self, access: Access, kube: Kube, settings: HistogramSettings, every_s: float) -> None:
         self.access, self.kube, self.settings = access, kube, settings
         self.history_s = settings.memory_windows * settings.memory_window_s
-        self.step_s = max(every_s, self.history_s / POINTS_A_QUERY)
+        self.step_s = max(every_s, self.history_s / POINTS_PER_QUERY)
         self._done: set[str] = set()
         self._reading: asyncio.Task[Found] | None = None
         self._asked: dict[str, str] = {}

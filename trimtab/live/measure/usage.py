@@ -20,8 +20,7 @@ from trimtab.live.look.facts import killed_at, size_of
 from trimtab.live.look.world import Target, World
 from trimtab.live.measure.gather import pod_usage
 from trimtab.live.measure.rebuild import Rebuild
-from trimtab.wire.objects import Pod as WirePod
-from trimtab.wire.objects import PodMetrics
+from trimtab.wire.objects import PodMetrics, WirePod
 from trimtab.wire.resources import POD_METRICS
 
 EVERY_S, CHECKPOINT_S = 60.0, 600.0

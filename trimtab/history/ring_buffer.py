@@ -1,6 +1,6 @@
 """What the operator has seen itself: for each key a ring of the newest values on one time grid, in float32.
 
-Memory = keys x steps x 4 bytes: a day at 15 s is 23 KB a key. One append a tick writes one column for all keys.
+Memory = keys x steps x 4 bytes: a day at 15 s is 23 KB per key. One append per tick writes one column for all keys.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from trimtab.errors import InvalidInput
 from trimtab.series import Frame
 
-FIRST_ROOM = 64
+FIRST_ROWS = 64
 
 
-class Ring:
+class RingBuffer:
     """The newest `steps` values of every key; a step nobody wrote to is a hole, the last write in a step wins."""
 
     def __init__(self, step_s: float, steps: int) -> None:
@@ -26,7 +26,7 @@ class Ring:
         self.step_s, self.steps = step_s, steps
         self._rows: dict[str, int] = {}
         self._free: list[int] = []
-        self._values: NDArray[np.float32] = np.full((FIRST_ROOM, steps), np.nan, dtype=np.float32)
+        self._values: NDArray[np.float32] = np.full((FIRST_ROWS, steps), np.nan, dtype=np.float32)
         self._newest = -1  # the step (time // step_s) of the newest column; -1: nothing was written yet
 
     def __len__(self) -> int:

@@ -13,23 +13,23 @@ import numpy as np
 
 from trimtab.errors import MetricsUnavailable
 from trimtab.history import gorilla, promql
-from trimtab.history.prometheus import SERIES_A_PAGE, Page, Stored
-from trimtab.history.source import Span
+from trimtab.history.query_pages import SERIES_PER_PAGE, QueryPage, StoredQuery
+from trimtab.history.source import TimeGrid
 from trimtab.series import Floats, Frame
 from trimtab.wire.prometheus import Prometheus
-from trimtab.wire.remote_read import Frames, Part, parse_matchers, read_request
+from trimtab.wire.remote_read import Frames, SeriesChunks, parse_matchers, read_request
 
 PIECE_BYTES = 1 << 21  # enough for a thread to be worth its while
 BATCH = 1_000_000  # samples, or points of the grid
 BLOCK = 200_000  # points that are evaluated at once: what stays in a processor's cache takes half the time
-SAMPLES_A_POINT = 10  # of a full page: with more of them the server is faster, and sends far less
+SAMPLES_PER_POINT = 10  # of a full page: with more of them the server is faster, and sends far less
 
 
 class TooManySamples(MetricsUnavailable):
     """Pages like this one are for the server to add up."""
 
 
-async def read_stored(prometheus: Prometheus, page: Page, span: Span) -> Frame:
+async def read_stored(prometheus: Prometheus, page: QueryPage, span: TimeGrid) -> Frame:
     """The page as its query would give it; raises where it cannot be had this way, or should not be."""
     assert page.stored is not None
     reach_s = page.stored.rate_s or promql.LOOKBACK_MS / 1000
@@ -57,9 +57,9 @@ async def _joined(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 class _Reader:
     """One page on its way from bytes to rows."""
 
-    def __init__(self, page: Page, stored: Stored, span: Span) -> None:
+    def __init__(self, page: QueryPage, stored: StoredQuery, span: TimeGrid) -> None:
         self._page, self._stored, self._span, self._frames = page, stored, span, Frames()
-        self._waiting: list[tuple[str, Part]] = []  # with their rows' names
+        self._waiting: list[tuple[str, SeriesChunks]] = []  # with their rows' names
         self._samples = 0  # in those that wait
         self._points = 0  # in those before them: samples, or points of the grid where those are more
         self._rows: dict[str, Floats] = {}
@@ -76,7 +76,7 @@ class _Reader:
         values = np.stack(list(self._rows.values())) if self._rows else np.empty((0, self._span.steps))
         return Frame(tuple(self._rows), self._span.start, self._span.step_s, values)
 
-    def _add(self, part: Part) -> None:
+    def _add(self, part: SeriesChunks) -> None:
         name = self._page.name(self._stored.relabel(part.labels))
         if name is None:
             return
@@ -87,7 +87,7 @@ class _Reader:
                 self._lay()
             self._waiting.append((name, part))
         self._samples += sum(map(gorilla.count, part.chunks))
-        most = SAMPLES_A_POINT * SERIES_A_PAGE * self._span.steps
+        most = SAMPLES_PER_POINT * SERIES_PER_PAGE * self._span.steps
         if self._points + self._size() > most:
             raise TooManySamples(f"more than {most} samples for one page")
 
@@ -101,7 +101,7 @@ class _Reader:
             self._rows[name] = self._page.fold(self._rows[name], row) if name in self._rows else row
         self._waiting, self._samples = [], 0
 
-    def _evaluate(self, samples: promql.Samples) -> Iterator[Floats]:
+    def _evaluate(self, samples: promql.StoredSamples) -> Iterator[Floats]:
         rate_s, rows = self._stored.rate_s, max(1, BLOCK // self._span.steps)
         for first in range(0, len(samples.counts), rows):
             some = samples.some(first, first + rows)
@@ -110,8 +110,8 @@ class _Reader:
             yield from values
 
 
-def _decode(parts: list[Part]) -> promql.Samples:
+def _decode(parts: list[SeriesChunks]) -> promql.StoredSamples:
     decoded = gorilla.decode([chunk for part in parts for chunk in part.chunks])
     series = np.repeat(np.arange(len(parts)), [len(part.chunks) for part in parts])
     counts = np.bincount(series, weights=decoded.counts, minlength=len(parts)).astype(np.int64)
-    return promql.in_order(promql.Samples(decoded.times_ms, decoded.values, counts))
+    return promql.in_order(promql.StoredSamples(decoded.times_ms, decoded.values, counts))

@@ -1,4 +1,4 @@
-"""Usage of workloads from cAdvisor's metrics: a few queries a namespace, whatever the number of containers.
+"""Usage of workloads from cAdvisor's metrics: a few queries per namespace, whatever the number of containers.
 
 cpu = rate(container_cpu_usage_seconds_total[3m]), memory = container_memory_working_set_bytes; without the pod's
 own cgroup (container="") and its pause container (container="POD"), which would count everything twice. Worked out
@@ -13,10 +13,19 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from trimtab.errors import TrimtabError
-from trimtab.history.owners import Member, find_members, stem
-from trimtab.history.prometheus import SERIES_A_PAGE, Fold, Page, Stored, largest, read, read_pages, total
-from trimtab.history.source import Level, Metric, Selection, Span, span
-from trimtab.history.stored import TooManySamples, read_stored
+from trimtab.history.pod_owners import Member, find_members, stem
+from trimtab.history.query_pages import (
+    SERIES_PER_PAGE,
+    Fold,
+    QueryPage,
+    StoredQuery,
+    largest,
+    query_page,
+    read_pages,
+    total,
+)
+from trimtab.history.source import Level, Metric, Selection, TimeGrid, time_grid
+from trimtab.history.stored_samples import TooManySamples, read_stored
 from trimtab.series import Frame
 from trimtab.wire.kube import Kube
 from trimtab.wire.prometheus import Prometheus
@@ -47,7 +56,7 @@ STEM, WHOLE = Mark("(.+)-[^-]+", stem), Mark("(.+)", str)
 
 
 class WorkloadHistory:
-    """A Source over Prometheus. `matchers` narrows every selector, such as 'cluster="a",job="kubelet"'."""
+    """A HistorySource over Prometheus. `matchers` narrows every selector, such as 'cluster="a",job="kubelet"'."""
 
     def __init__(self, prometheus: Prometheus, kube: Kube | None = None, matchers: str = "") -> None:
         self.prometheus, self.kube = prometheus, kube
@@ -58,12 +67,12 @@ class WorkloadHistory:
         self._crowded: set[Kind] = set()
 
     async def pages(self, selection: Selection, start: float, end: float, step_s: float) -> AsyncIterator[Frame]:
-        whole = span(start, end, step_s)
+        whole = time_grid(start, end, step_s)
         members = await self._members(selection.namespaces, whole.start, whole.end)
         pages = list(plan(members, selection, self.matchers, step_s))
         kind = (selection.metric, selection.level, step_s)
 
-        async def read_page(page: Page, whole: Span) -> Frame:
+        async def read_page(page: QueryPage, whole: TimeGrid) -> Frame:
             if self._stored and kind not in self._crowded:
                 try:
                     frame = await read_stored(self.prometheus, page, whole)
@@ -71,7 +80,7 @@ class WorkloadHistory:
                         return frame
                 except TrimtabError as error:  # whatever it was: a query gives the answer, or says what is wrong
                     self._give_up(kind, error)
-            return await read(self.prometheus, page, whole)
+            return await query_page(self.prometheus, page, whole)
 
         async for frame in read_pages(read_page, pages, whole):
             yield frame
@@ -94,35 +103,35 @@ class WorkloadHistory:
             return self._known[1]
 
 
-def plan(members: list[Member], selection: Selection, matchers: str, step_s: float) -> Iterator[Page]:
-    """One query for about 100 series: several small namespaces together, a large one in parts."""
+def plan(members: list[Member], selection: Selection, matchers: str, step_s: float) -> Iterator[QueryPage]:
+    """One query for about 100 series: several small namespaces together, a large member in parts."""
     chosen = [
-        one
-        for one in members
-        if (not selection.namespaces or one.namespace in selection.namespaces)
-        and (not selection.workloads or one.key in selection.workloads)
+        member
+        for member in members
+        if (not selection.namespaces or member.namespace in selection.namespaces)
+        and (not selection.workloads or member.key in selection.workloads)
     ]
-    for batch in _batches([one for one in chosen if one.stems], selection.level):
-        stems = {(one.namespace, name): one.key for one in batch for name in one.stems}
+    for batch in _batches([member for member in chosen if member.stems], selection.level):
+        stems = {(member.namespace, name): member.key for member in batch for name in member.stems}
         names = sorted({name for _, name in stems})
-        chooser = f'{_in_namespaces(one.namespace for one in batch)},pod=~"(?:{_either(names)})-[^-]+"'
+        chooser = f'{_in_namespaces(member.namespace for member in batch)},pod=~"(?:{_either(names)})-[^-]+"'
         yield _page(selection, matchers + chooser, step_s, STEM, stems)
-    for batch in _batches([one for one in chosen if not one.stems], selection.level):
-        pods = {(one.namespace, name): one.key for one in batch for name in one.pods}
+    for batch in _batches([member for member in chosen if not member.stems], selection.level):
+        pods = {(member.namespace, name): member.key for member in batch for name in member.pods}
         names = sorted({name for _, name in pods})
-        chooser = f'{_in_namespaces(one.namespace for one in batch)},pod=~"{_either(names)}"'
+        chooser = f'{_in_namespaces(member.namespace for member in batch)},pod=~"{_either(names)}"'
         yield _page(selection, matchers + chooser, step_s, WHOLE, pods)
 
 
 def _batches(members: list[Member], level: Level) -> Iterator[list[Member]]:
     batch: list[Member] = []
     size = 0
-    for one in members:
-        weight = max(1, len(one.pods)) if level == "pod" else 1
-        if batch and size + weight > SERIES_A_PAGE:
+    for member in members:
+        weight = max(1, len(member.pods)) if level == "pod" else 1
+        if batch and size + weight > SERIES_PER_PAGE:
             yield batch
             batch, size = [], 0
-        batch.append(one)
+        batch.append(member)
         size += weight
     if batch:
         yield batch
@@ -130,15 +139,15 @@ def _batches(members: list[Member], level: Level) -> Iterator[list[Member]]:
 
 def _page(
     selection: Selection, matchers: str, step_s: float, mark: Mark, owners: Mapping[tuple[str, str], str]
-) -> Page:
+) -> QueryPage:
     operator, fold = FOLDS[selection.level]
     matchers = 'container!="",container!="POD"' + matchers
     metric, rate_s = _usage(selection.metric, step_s)
     usage = f"rate({metric}{{{matchers}}}[{rate_s:.0f}s])" if rate_s else f"{metric}{{{matchers}}}"
     labelled = f'label_replace({usage},"stem","$1","pod","{mark.pattern}")'
     expression = f"{operator} by ({BY[selection.level]})({labelled})"
-    stored = Stored(f'__name__="{metric}",{matchers}', rate_s, mark.put)
-    return Page(expression, _namer(owners, selection.level), fold, stored)
+    stored = StoredQuery(f'__name__="{metric}",{matchers}', rate_s, mark.put)
+    return QueryPage(expression, _namer(owners, selection.level), fold, stored)
 
 
 def _usage(metric: Metric, step_s: float) -> tuple[str, float | None]:

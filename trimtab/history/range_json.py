@@ -10,14 +10,14 @@ import msgspec
 import numpy as np
 
 from trimtab.errors import MetricsUnavailable
-from trimtab.history.source import Span
+from trimtab.history.source import TimeGrid
 from trimtab.series import Floats
 
 _flat = msgspec.json.Decoder(list[float])
 _pairs = msgspec.json.Decoder(list[tuple[float, float]], strict=False)  # slower, but it knows "NaN"
 
 
-def read_row(raw: bytes, span: Span, row: Floats) -> None:
+def read_row(raw: bytes, span: TimeGrid, row: Floats) -> None:
     """Put each sample into the step it is nearest to; what is not finite, or not on the grid, stays a hole."""
     pairs = _read(raw)
     index = np.rint((pairs[:, 0] - span.start) / span.step_s).astype(np.intp)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from trimtab.history.owners import Member, Owned, _owned, gather
+from trimtab.history.pod_owners import Member, OwnerLink, _owner_links, gather
 from trimtab.history.source import Selection
-from trimtab.history.workloads import plan
+from trimtab.history.workload_history import plan
 
 
 def by_key(members: list[Member]) -> dict[str, tuple[set[str], set[str]]]:
@@ -15,19 +15,19 @@ def by_key(members: list[Member]) -> dict[str, tuple[set[str], set[str]]]:
 
 def test_pods_belong_to_the_controller_of_their_replica_set() -> None:
     pods = [
-        Owned("a", "web-5d4-abcde", "ReplicaSet", "web-5d4"),
-        Owned("a", "web-77f-fghij", "ReplicaSet", "web-77f"),
-        Owned("a", "web-api-1a2-klmno", "ReplicaSet", "web-api-1a2"),
-        Owned("a", "db-0", "StatefulSet", "db"),
-        Owned("b", "solo-xxxxx", "ReplicaSet", "solo"),
-        Owned("b", "canary-9z-qqqqq", "ReplicaSet", "canary-9z"),
+        OwnerLink("a", "web-5d4-abcde", "ReplicaSet", "web-5d4"),
+        OwnerLink("a", "web-77f-fghij", "ReplicaSet", "web-77f"),
+        OwnerLink("a", "web-api-1a2-klmno", "ReplicaSet", "web-api-1a2"),
+        OwnerLink("a", "db-0", "StatefulSet", "db"),
+        OwnerLink("b", "solo-xxxxx", "ReplicaSet", "solo"),
+        OwnerLink("b", "canary-9z-qqqqq", "ReplicaSet", "canary-9z"),
     ]
     replica_sets = [
-        Owned("a", "web-5d4", "Deployment", "web"),
-        Owned("a", "web-77f", "Deployment", "web"),
-        Owned("a", "web-api-1a2", "Deployment", "web-api"),
-        Owned("b", "solo", "", ""),
-        Owned("b", "canary-9z", "Rollout", "canary"),
+        OwnerLink("a", "web-5d4", "Deployment", "web"),
+        OwnerLink("a", "web-77f", "Deployment", "web"),
+        OwnerLink("a", "web-api-1a2", "Deployment", "web-api"),
+        OwnerLink("b", "solo", "", ""),
+        OwnerLink("b", "canary-9z", "Rollout", "canary"),
     ]
     assert by_key(gather(pods, replica_sets)) == {
         "a/Deployment/web": ({"web-5d4", "web-77f"}, set()),
@@ -40,11 +40,11 @@ def test_pods_belong_to_the_controller_of_their_replica_set() -> None:
 
 def test_a_stem_that_others_have_too_is_not_trusted() -> None:
     pods = [
-        Owned("a", "db-0", "StatefulSet", "db"),
-        Owned("a", "db-backup", "", ""),  # a bare pod
-        Owned("a", "cache-1", "StatefulSet", "cache"),
-        Owned("a", "cache-zzzzz", "Job", "cache"),
-        Owned("b", "db-0", "StatefulSet", "db"),
+        OwnerLink("a", "db-0", "StatefulSet", "db"),
+        OwnerLink("a", "db-backup", "", ""),  # a bare pod
+        OwnerLink("a", "cache-1", "StatefulSet", "cache"),
+        OwnerLink("a", "cache-zzzzz", "Job", "cache"),
+        OwnerLink("b", "db-0", "StatefulSet", "db"),
     ]
     assert by_key(gather(pods, [])) == {
         "a/StatefulSet/db": (set(), {"db-0"}),
@@ -54,7 +54,7 @@ def test_a_stem_that_others_have_too_is_not_trusted() -> None:
 
 
 def test_pods_with_names_of_their_own_are_listed() -> None:
-    pods = [Owned("a", "broker-kafka-0", "StrimziPodSet", "broker"), Owned("a", "plain", "Custom", "thing")]
+    pods = [OwnerLink("a", "broker-kafka-0", "StrimziPodSet", "broker"), OwnerLink("a", "plain", "Custom", "thing")]
     assert by_key(gather(pods, [])) == {
         "a/StrimziPodSet/broker": (set(), {"broker-kafka-0"}),
         "a/Custom/thing": (set(), {"plain"}),
@@ -62,13 +62,13 @@ def test_pods_with_names_of_their_own_are_listed() -> None:
 
 
 def test_jobs_and_mirror_pods_are_no_workloads() -> None:
-    pods = [Owned("a", "backup-1-abcde", "Job", "backup-1"), Owned("a", "etcd-node1", "Node", "node1")]
+    pods = [OwnerLink("a", "backup-1-abcde", "Job", "backup-1"), OwnerLink("a", "etcd-node1", "Node", "node1")]
     assert gather(pods, []) == []
 
 
 def test_owners_known_without_pods() -> None:
-    stems = [Owned("a", "web-5d4", "ReplicaSet", "web-5d4")]
-    assert by_key(gather([], [Owned("a", "web-5d4", "Deployment", "web")], stems)) == {
+    stems = [OwnerLink("a", "web-5d4", "ReplicaSet", "web-5d4")]
+    assert by_key(gather([], [OwnerLink("a", "web-5d4", "Deployment", "web")], stems)) == {
         "a/Deployment/web": ({"web-5d4"}, set())
     }
 
@@ -131,5 +131,5 @@ def test_labels_as_kube_state_metrics_has_them() -> None:
     moved = {"namespace": "monitoring", "pod": "ksm-0", "exported_namespace": "a", "exported_pod": "web-1-x", **owner}
     twice = [{"namespace": "a", "pod": "web-1-x", "instance": one, **owner} for one in ("ksm-0", "ksm-1")]
     bare = {"namespace": "a", "pod": "solo", "owner_kind": "<none>", "owner_name": "<none>"}
-    expected = {Owned("a", "web-1-x", "ReplicaSet", "web-1"), Owned("a", "solo", "", "")}
-    assert _owned([moved, *twice, bare], "pod") == expected
+    expected = {OwnerLink("a", "web-1-x", "ReplicaSet", "web-1"), OwnerLink("a", "solo", "", "")}
+    assert _owner_links([moved, *twice, bare], "pod") == expected

@@ -11,10 +11,10 @@ from aiohttp import web
 
 from tests.history.chunks import Sample, chunk, frame, series
 from tests.wire.fake import Fake
-from trimtab.history import stored
-from trimtab.history.promql import Samples, in_order
+from trimtab.history import stored_samples
+from trimtab.history.promql import StoredSamples, in_order
 from trimtab.history.source import Level, Metric, Selection, fetch
-from trimtab.history.workloads import WorkloadHistory
+from trimtab.history.workload_history import WorkloadHistory
 from trimtab.series import Frame
 from trimtab.wire.access import prometheus_access
 from trimtab.wire.prometheus import Prometheus
@@ -89,7 +89,7 @@ def test_many_batches_are_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
     sent = [series(labels(f"web-1-{index}"), chunk(counter(cores=index))) for index in range(30)]
     (whole,) = read(Server(answer(*sent)), ("cpu", "pod"))
     for name, value in (("BATCH", 25), ("BLOCK", 1), ("PIECE_BYTES", 100)):
-        monkeypatch.setattr(stored, name, value)
+        monkeypatch.setattr(stored_samples, name, value)
     (parts,) = read(Server(answer(*sent)), ("cpu", "pod"))
     assert parts.names == whole.names and len(whole.names) == 30
     np.testing.assert_array_equal(parts.values, whole.values)
@@ -132,7 +132,7 @@ def test_unusual_matchers_are_for_promql() -> None:
 
 def test_where_samples_are_many_the_server_adds_them_up() -> None:
     """Only for this kind of page: others may have fewer."""
-    crowded = b"\xff\xff" + chunk(counter())[2:]  # it says it holds 65,535 samples, for a page of 100 x 10 points
+    crowded = b"\xff\xff" + chunk(counter())[2:] + bytes(20_000)  # 65,535 samples for a page of 100 x 10 points
     server = Server(answer(series(labels("web-1-a"), crowded)))
     frames = read(server, ("cpu", "workload"), ("cpu", "workload"), ("cpu", "pod"))
     assert all((frame.values == QUERIED).all() for frame in frames)
@@ -162,7 +162,7 @@ def test_owners_are_found_once_for_all_that_is_asked_at_once() -> None:
 def test_overlapping_chunks_are_put_in_order() -> None:
     """As several replicas of a store may send them: of two samples at one time the first is kept."""
     times, values = [10, 20, 30, 20, 40, 5, 5], [1.0, 2.0, 3.0, 9.0, 4.0, 7.0, 8.0]
-    sorted_ = in_order(Samples(np.array(times), np.array(values), np.array([5, 2])))
+    sorted_ = in_order(StoredSamples(np.array(times), np.array(values), np.array([5, 2])))
     assert sorted_.times_ms.tolist() == [10, 20, 30, 40, 5]
     assert sorted_.values.tolist() == [1.0, 2.0, 3.0, 4.0, 7.0]
     assert sorted_.counts.tolist() == [4, 1]

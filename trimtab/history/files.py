@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.errors import InvalidInput, NotEnoughData
-from trimtab.history.source import Metric, Selection, span
+from trimtab.history.source import Metric, Selection, time_grid
 from trimtab.series import Floats, Frame
 
 LATEST_S = 1e11  # the year 5138: a larger number is in a smaller unit
@@ -28,8 +28,8 @@ class Rows(NamedTuple):
     series: NDArray[np.str_]
 
 
-def lay(path: str, rows: Rows, step_s: float | None = None) -> Frame:
-    """One row a series on a common grid; without `step_s` its step is the usual distance of two samples."""
+def to_frame(path: str, rows: Rows, step_s: float | None = None) -> Frame:
+    """One row per series on a common grid; without `step_s` its step is the usual distance of two samples."""
     if not len(rows.times):
         raise NotEnoughData(f"{path}: the file holds no samples")
     _refuse(path, rows.values, ~np.isfinite(rows.values), "leave the row out where there is no value")
@@ -37,21 +37,21 @@ def lay(path: str, rows: Rows, step_s: float | None = None) -> Frame:
     unreal = ~((rows.times >= 0) & (rows.times < LATEST_S))
     _refuse(path, rows.times, unreal, "write times as unix seconds or as ISO 8601; these look like a smaller unit")
     names, member, counts = np.unique(rows.series, return_inverse=True, return_counts=True)
-    lines = np.split(np.argsort(member, kind="stable"), np.cumsum(counts)[:-1])
-    for of_one in lines:
-        _check_order(path, rows.times, of_one)
-    step = step_s or usual_step([rows.times[of_one] for of_one in lines])
-    for of_one in lines:  # before the grid is made: a step of a second over ten years would not fit anywhere
-        _check_gaps(path, rows.times, of_one, step)
+    rows_by_series = np.split(np.argsort(member, kind="stable"), np.cumsum(counts)[:-1])
+    for row_numbers in rows_by_series:
+        _check_order(path, rows.times, row_numbers)
+    step = step_s or usual_step([rows.times[row_numbers] for row_numbers in rows_by_series])
+    for row_numbers in rows_by_series:  # before the grid is made: seconds over ten years would not fit anywhere
+        _check_gaps(path, rows.times, row_numbers, step)
     start = np.floor(rows.times.min() / step) * step
     values = np.full((len(names), int((rows.times.max() - start) // step) + 1), np.nan)
-    for row, of_one in zip(values, lines, strict=True):
-        row[((rows.times[of_one] - start) // step).astype(np.intp)] = rows.values[of_one]
+    for row, row_numbers in zip(values, rows_by_series, strict=True):
+        row[((rows.times[row_numbers] - start) // step).astype(np.intp)] = rows.values[row_numbers]
     return Frame(tuple(map(str, names)), float(start), step, values)
 
 
 def usual_step(times: list[Floats]) -> float:
-    distances = np.concatenate([np.diff(one) for one in times])
+    distances = np.concatenate([np.diff(series_times) for series_times in times])
     return float(np.quantile(distances, 0.5, method="lower")) if len(distances) else 60.0
 
 
@@ -61,29 +61,29 @@ def _refuse(path: str, column: Floats, bad: NDArray[np.bool_], fix: str) -> None
         raise InvalidInput(f"{path} row {row + FIRST_ROW}", float(column[row]), fix)
 
 
-def _check_order(path: str, times: Floats, lines: NDArray[np.intp]) -> None:
-    distances = np.diff(times[lines])
+def _check_order(path: str, times: Floats, row_numbers: NDArray[np.intp]) -> None:
+    distances = np.diff(times[row_numbers])
     if (distances > 0).all():
         return
     first = int(np.argmax(distances <= 0)) + 1
-    row, at = int(lines[first]), float(times[lines[first]])
+    row, at = int(row_numbers[first]), float(times[row_numbers[first]])
     fix = "this time is there twice; keep one" if distances[first - 1] == 0 else "sort the rows of a series by time"
     raise InvalidInput(f"{path} row {row + FIRST_ROW}", at, fix)
 
 
-def _check_gaps(path: str, times: Floats, lines: NDArray[np.intp], step_s: float) -> None:
-    held = len(np.unique(times[lines] // step_s))
-    if held * 2 >= (times[lines[-1]] - times[lines[0]]) // step_s:
+def _check_gaps(path: str, times: Floats, row_numbers: NDArray[np.intp], step_s: float) -> None:
+    held = len(np.unique(times[row_numbers] // step_s))
+    if held * 2 >= (times[row_numbers[-1]] - times[row_numbers[0]]) // step_s:
         return
-    widest = int(np.argmax(np.diff(times[lines])))
-    where = int(lines[widest + 1]) + FIRST_ROW
-    gap_s = float(times[lines[widest + 1]] - times[lines[widest]])
+    widest = int(np.argmax(np.diff(times[row_numbers])))
+    where = int(row_numbers[widest + 1]) + FIRST_ROW
+    gap_s = float(times[row_numbers[widest + 1]] - times[row_numbers[widest]])
     fix = f"more than half of this series is missing at a step of {step_s:g} s; give the right step or a fuller file"
     raise InvalidInput(f"{path} row {where}", f"{gap_s:g} s without a sample", fix)
 
 
 class Files:
-    """A Source over Frames that were read from files, one for each metric."""
+    """A HistorySource over Frames that were read from files, one for each metric."""
 
     def __init__(self, frames: Mapping[Metric, Frame]) -> None:
         self.frames = frames
@@ -110,7 +110,7 @@ def regrid(frame: Frame, start: float, end: float, step_s: float) -> Frame:
     """The same series on another grid: the mean of what falls into each step; nothing is invented in between."""
     if step_s < frame.step_s:
         raise InvalidInput("step", step_s, f"the file has a sample every {frame.step_s:g} s: ask for that or more")
-    wanted = span(start, end, step_s)
+    wanted = time_grid(start, end, step_s)
     step = np.floor((frame.times - wanted.start) / step_s).astype(np.intp)
     inside = (step >= 0) & (step < wanted.steps)
     held = frame.values[:, inside]

@@ -15,14 +15,14 @@ import msgspec
 
 from trimtab.errors import MetricsUnavailable
 from trimtab.wire.kube import Kube
-from trimtab.wire.objects import Pod, Workload
+from trimtab.wire.objects import WirePod, WireWorkload
 from trimtab.wire.prometheus import Prometheus
 from trimtab.wire.resources import DAEMON_SETS, PODS, REPLICA_SETS, STATEFUL_SETS
 
 NOT_SCALED = ("Job", "Node", "")  # work that ends, pods that a node runs by itself, pods without an owner
 
 
-class Owned(NamedTuple):
+class OwnerLink(NamedTuple):
     """One owner reference: a pod or a ReplicaSet, and its controller (no kind: it has none)."""
 
     namespace: str
@@ -49,28 +49,30 @@ def stem(pod: str) -> str:
     return pod.rpartition("-")[0]
 
 
-def gather(pods: Iterable[Owned], replica_sets: Iterable[Owned], stems: Iterable[Owned] = ()) -> list[Member]:
+def gather(
+    pods: Iterable[OwnerLink], replica_sets: Iterable[OwnerLink], stems: Iterable[OwnerLink] = ()
+) -> list[Member]:
     """Workloads with their pods; `stems` are owners that are known without any pod of theirs."""
-    above = {(one.namespace, one.name): one for one in replica_sets if one.owner_kind}
+    above = {(link.namespace, link.name): link for link in replica_sets if link.owner_kind}
     members: dict[str, Member] = {}
     claims: dict[tuple[str, str], set[str]] = defaultdict(set)  # who has pods of this stem
     irregular: set[str] = set()
 
-    def member(one: Owned) -> Member:
-        if one.owner_kind == "ReplicaSet":
-            one = above.get((one.namespace, one.owner_name), one)
-        made = Member(one.namespace, one.owner_kind, one.owner_name or one.name)
+    def member(link: OwnerLink) -> Member:
+        if link.owner_kind == "ReplicaSet":
+            link = above.get((link.namespace, link.owner_name), link)
+        made = Member(link.namespace, link.owner_kind, link.owner_name or link.name)
         return members.setdefault(made.key, made)
 
-    for one in stems:
-        member(one).stems.add(one.owner_name)
-        claims[one.namespace, one.owner_name].add(member(one).key)
-    for one in pods:
-        mine = member(one)
-        mine.pods.add(one.name)
-        mine.stems.add(one.owner_name)
-        claims[one.namespace, stem(one.name)].add(mine.key)
-        if stem(one.name) != one.owner_name:
+    for link in stems:
+        member(link).stems.add(link.owner_name)
+        claims[link.namespace, link.owner_name].add(member(link).key)
+    for link in pods:
+        mine = member(link)
+        mine.pods.add(link.name)
+        mine.stems.add(link.owner_name)
+        claims[link.namespace, stem(link.name)].add(mine.key)
+        if stem(link.name) != link.owner_name:
             irregular.add(mine.key)
     for mine in members.values():
         shared = any(len(claims[mine.namespace, name]) > 1 for name in mine.stems)
@@ -85,13 +87,13 @@ async def from_metrics(prometheus: Prometheus, matchers: str, start: float, end:
     controllers = f'{{owner_is_controller!="false"{matchers}}}'
     pods = await prometheus.series(f"kube_pod_owner{controllers}", start, end)
     sets = await prometheus.series(f"kube_replicaset_owner{controllers}", start, end)
-    return gather(_owned(pods, "pod"), _owned(sets, "replicaset"))
+    return gather(_owner_links(pods, "pod"), _owner_links(sets, "replicaset"))
 
 
-def _owned(series: list[dict[str, str]], label: str) -> set[Owned]:
+def _owner_links(series: list[dict[str, str]], label: str) -> set[OwnerLink]:
     """A set: two replicas of kube-state-metrics say the same thing twice."""
     wanted = ("namespace", label, "owner_kind", "owner_name")
-    return {Owned(*(_label(labels, key) for key in wanted)) for labels in series}
+    return {OwnerLink(*(_label(labels, key) for key in wanted)) for labels in series}
 
 
 def _label(labels: dict[str, str], key: str) -> str:
@@ -101,22 +103,22 @@ def _label(labels: dict[str, str], key: str) -> str:
 
 async def from_api(kube: Kube, namespaces: tuple[str, ...]) -> list[Member]:
     """From the objects that exist: pods of today, and the ReplicaSets that Deployments keep of their past."""
-    pods: list[Owned] = []
-    replica_sets: list[Owned] = []
-    stems: list[Owned] = []
+    pods: list[OwnerLink] = []
+    replica_sets: list[OwnerLink] = []
+    stems: list[OwnerLink] = []
     for namespace in namespaces or ("",):
-        pods += [_controlled(pod) for pod in (await kube.list(Pod, PODS, namespace)).items]
+        pods += [_controlled(pod) for pod in (await kube.list(WirePod, PODS, namespace)).items]
         for resource in (REPLICA_SETS, STATEFUL_SETS, DAEMON_SETS):
-            for item in (await kube.list(Workload, resource, namespace)).items:
+            for item in (await kube.list(WireWorkload, resource, namespace)).items:
                 meta = item.metadata
-                stems.append(Owned(meta.namespace, meta.name, resource.kind, meta.name))
+                stems.append(OwnerLink(meta.namespace, meta.name, resource.kind, meta.name))
                 replica_sets += [_controlled(item)] if resource is REPLICA_SETS else []
     return gather(pods, replica_sets, stems)
 
 
-def _controlled(item: Pod | Workload) -> Owned:
+def _controlled(item: WirePod | WireWorkload) -> OwnerLink:
     meta, owner = item.metadata, item.metadata.controller
-    return Owned(meta.namespace, meta.name, owner.kind if owner else "", owner.name if owner else "")
+    return OwnerLink(meta.namespace, meta.name, owner.kind if owner else "", owner.name if owner else "")
 
 
 async def find_members(
