@@ -33,8 +33,6 @@ def test_whoever_owns_the_field_wrote_it(entries: list[dict[str, Any]], ours: bo
 RESOURCES = ("spec", "template", "spec", "containers", ANY, "resources")
 CONTAINER: dict[str, Any] = {'k:{"name":"app"}': {"f:resources": {}}}
 SIZES: dict[str, Any] = {"f:spec": {"f:template": {"f:spec": {"f:containers": CONTAINER}}}}
-    "f:spec": {"f:template": {"f:spec": {"f:containers": {'k:{"name":"app"}': {"f:resources": {}}}}}}
-}
 
 
 def managed(*entries: dict[str, Any]) -> ManagedMeta:
