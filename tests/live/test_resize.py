@@ -13,10 +13,10 @@ from aiohttp import web
 from tests.wire.fake import Fake
 from trimtab.core.model import ContainerSize
 from trimtab.live.act import resize
-from trimtab.live.act.pen import NotLeading, Pen
 from trimtab.live.act.resize import Stuck
 from trimtab.policy import Apply, Size
 from trimtab.wire.objects import Pod
+from trimtab.wire.writer import NotLeading, Writer
 
 BIG = {"app": ContainerSize(requests=Size(cpu_cores=0.5, memory_bytes=2**29))}
 
@@ -40,7 +40,7 @@ def written(pods: list[Pod], sizes: dict[str, ContainerSize], answer: int = 200,
         async with Fake(handler) as fake:
             kube = fake.kube()
             try:
-                await resize.in_place(Pen(kube, lambda: leads), pods, sizes)
+                await resize.in_place(Writer(kube, lambda: leads), pods, sizes)
             finally:
                 await kube.close()
 

@@ -11,7 +11,7 @@ import click
 
 from trimtab.advisor.manifests import Manifest, Shape, manifest
 from trimtab.advisor.report import plain
-from trimtab.advisor.worth import Prices, Ranked, Severity, rank, total_saved_cores
+from trimtab.advisor.worth import AdviceSeverity, Prices, Ranked, rank, total_saved_cores
 from trimtab.cli.options import Finite
 from trimtab.cli.output import dump, output_option, to_yaml
 from trimtab.cli.recommend_ask import MOST_REPLICAS, Ask, Gathered, gather
@@ -178,7 +178,7 @@ def _manifests(ranked: list[Ranked], rules: Inspection, shape: Shape) -> list[Ma
     return [
         manifest(shape, rules.advice, one.outcome.target, one.outcome.result)
         for one in ranked
-        if isinstance(one.outcome.result, Recommendation) and one.severity is not Severity.FAILED
+        if isinstance(one.outcome.result, Recommendation) and one.severity is not AdviceSeverity.FAILED
     ]
 
 

@@ -13,9 +13,9 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from trimtab.advisor.run import Outcome, advise_all, server_time
-from trimtab.advisor.targets import Target, read_targets, target_of
-from trimtab.advisor.workloads import STEP_S, Window
+from trimtab.advisor.run import Advised, advise_all, server_time
+from trimtab.advisor.targets import AdvisedTarget, read_targets, target_of
+from trimtab.advisor.workloads import STEP_S, HistoryWindow
 from trimtab.core.model import Pod
 from trimtab.errors import InvalidInput, MetricsUnavailable, NotEnoughData, Refused
 from trimtab.history.csv import read_csv
@@ -64,7 +64,7 @@ class Ask(NamedTuple):
 
 
 class Gathered(NamedTuple):
-    outcomes: list[Outcome]
+    outcomes: list[Advised]
     where: str
     notes: tuple[str, ...] = ()
 
@@ -72,9 +72,9 @@ class Gathered(NamedTuple):
 class Place(NamedTuple):
     """What is advised on, and where its past comes from."""
 
-    targets: list[Target]
+    targets: list[AdvisedTarget]
     source: Source
-    window: Window
+    window: HistoryWindow
     at: float
     where: str
     notes: tuple[str, ...] = ()
@@ -85,7 +85,7 @@ async def gather(ask: Ask, rules: Inspection, console: Console) -> Gathered:
     async with _place(ask, rules) as place:
         if not place.targets:
             raise NotEnoughData(f"no workload to advise on in {place.where}: check -n, -A, -l and the names")
-        outcomes: list[Outcome] = []
+        outcomes: list[Advised] = []
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
         with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
             task = progress.add_task(place.where, total=len(place.targets))
@@ -108,7 +108,7 @@ async def _place(ask: Ask, rules: Inspection) -> AsyncIterator[Place]:
             namespaces = ask.namespaces or (access.namespace,)
             targets = named(await read_targets(kube, namespaces, time.time(), labels=ask.selector), ask.workloads)
             source = WorkloadHistory(prometheus, kube, ask.matchers)
-            window = Window.before(at, rules.history_s)
+            window = HistoryWindow.before(at, rules.history_s)
             notes = (*(() if ask.url else (f"history from {where}",)), *((skew,) if skew else ()))
             yield Place(targets, source, window, time.time(), where, notes)
 
@@ -136,7 +136,7 @@ async def _prometheus(ask: Ask, kube: Kube) -> tuple[Access, str]:
     return replace(found[0].through(kube.access), headers=ask.headers), f"{found[0].product} {found[0].url}"
 
 
-def named(targets: Sequence[Target], wanted: Sequence[str]) -> list[Target]:
+def named(targets: Sequence[AdvisedTarget], wanted: Sequence[str]) -> list[AdvisedTarget]:
     """Only NAME or KIND/NAME; a name nobody has is a mistake."""
     if not wanted:
         return list(targets)
@@ -151,7 +151,7 @@ def _name(text: str) -> str:
     return text.rpartition("/")[2]
 
 
-def _is(target: Target, text: str) -> bool:
+def _is(target: AdvisedTarget, text: str) -> bool:
     kind, _, name = text.rpartition("/")
     kind = kind.lower().removesuffix("s") if kind.lower() not in FULL else FULL[kind.lower()]
     return name == target.name and kind in ("", target.kind.lower())
@@ -173,7 +173,7 @@ def _from_file(ask: Ask, rules: Inspection) -> Place:
     }
     at = frame.end
     start = max(frame.start, at - rules.history_s)
-    window = Window(start, at, max(STEP_S, *(held.step_s for held in frames.values())), frozenset(knows))
+    window = HistoryWindow(start, at, max(STEP_S, *(held.step_s for held in frames.values())), frozenset(knows))
     targets = named(_described(ask, frame, at), ask.workloads)
     return Place(targets, Files(frames), window, at, ask.file)
 
@@ -190,7 +190,7 @@ def _read_files(ask: Ask, rules: Inspection) -> dict[Metric, Frame]:
     }
 
 
-def _described(ask: Ask, frame: Frame, at: float) -> list[Target]:
+def _described(ask: Ask, frame: Frame, at: float) -> list[AdvisedTarget]:
     """Replicas and requests of each row: from a manifest of that name, else from the options."""
     rows = [name for name in frame.names if name.count("/") in (0, 2)]
     rows = [row for row in rows if not ask.workloads or any(row.split("/")[-1] == _name(one) for one in ask.workloads)]
@@ -206,12 +206,12 @@ def _described(ask: Ask, frame: Frame, at: float) -> list[Target]:
     return targets
 
 
-def _assumed(ask: Ask, row: str) -> Target:
+def _assumed(ask: Ask, row: str) -> AdvisedTarget:
     namespace, kind, name = row.split("/") if "/" in row else ("default", "Deployment", row)
     memory = _above_zero(ask.memory_request, "--memory-request") if ask.memory_request else None
     size = Size(cpu_cores=_above_zero(ask.cpu_request or "", "--cpu-request"), memory_bytes=memory)
     resource = next((one for one in KNOWN.values() if one.kind == kind), DEPLOYMENTS)
-    return Target(resource.api_version, kind, namespace, name, ask.replicas or 0, {"app": size}, ())
+    return AdvisedTarget(resource.api_version, kind, namespace, name, ask.replicas or 0, {"app": size}, ())
 
 
 def _above_zero(text: str, option: str) -> float:
@@ -221,7 +221,7 @@ def _above_zero(text: str, option: str) -> float:
     return value
 
 
-def _running(target: Target, frame: Frame, row: str, at: float) -> tuple[Pod, ...]:
+def _running(target: AdvisedTarget, frame: Frame, row: str, at: float) -> tuple[Pod, ...]:
     """As many as it has replicas: the pods at the end of the file, then some without a history."""
     last = (
         name.rpartition("/")[2]
@@ -233,7 +233,7 @@ def _running(target: Target, frame: Frame, row: str, at: float) -> tuple[Pod, ..
     return tuple(Pod(name=name, started_at=since, ready_since=since) for name in list(names)[: target.replicas])
 
 
-def _manifests(path: str) -> list[Target]:
+def _manifests(path: str) -> list[AdvisedTarget]:
     """Deployments and the like of a YAML file."""
     found = []
     for one in load(path):
@@ -248,7 +248,7 @@ def _manifests(path: str) -> list[Target]:
     return found
 
 
-def _target(resource: Resource, document: dict[str, Any], where: str) -> Target:
+def _target(resource: Resource, document: dict[str, Any], where: str) -> AdvisedTarget:
     try:
         target = target_of(resource, msgspec.convert(document, Workload, strict=False), (), (), 0.0)
     except msgspec.ValidationError as error:

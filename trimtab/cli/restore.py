@@ -6,12 +6,13 @@ import asyncio
 
 import click
 
-from trimtab.live.act import floor
-from trimtab.live.act.pen import Pen
+from trimtab.live.act.floor import restore
+from trimtab.live.look import floor
 from trimtab.wire.kube import Kube
 from trimtab.wire.kubeconfig import connect
 from trimtab.wire.objects import Custom
 from trimtab.wire.resources import HPAS
+from trimtab.wire.writer import Writer
 
 
 @click.command(name="restore")
@@ -26,11 +27,11 @@ def command(kubeconfig: str | None, context: str | None, namespace: str, dry_run
 
 async def _restore(kubeconfig: str | None, context: str | None, namespace: str, dry_run: bool) -> None:
     async with Kube(connect(context, kubeconfig)) as kube:
-        pen = Pen(kube, lambda: True)  # a person runs this, after the operator
-        found = [one for one in (await kube.list(Custom, HPAS, namespace)).items if floor.is_ours(one)]
-        for one in found:
-            before, after = one.spec.get("minReplicas", 1), floor.read(one).original
-            click.echo(f"hpa {one.metadata.namespace}/{one.metadata.name}: minReplicas {before} -> {after}")
+        writer = Writer(kube, lambda: True)  # a person runs this, after the operator
+        found = [hpa for hpa in (await kube.list(Custom, HPAS, namespace)).items if floor.is_ours(hpa)]
+        for hpa in found:
+            before, after = hpa.spec.get("minReplicas", 1), floor.read(hpa).original
+            click.echo(f"hpa {hpa.metadata.namespace}/{hpa.metadata.name}: minReplicas {before} -> {after}")
             if not dry_run:
-                await floor.restore(pen, one)
+                await restore(writer, hpa)
         click.echo(f"{len(found)} {'would be ' if dry_run else ''}restored")

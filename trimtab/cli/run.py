@@ -10,8 +10,8 @@ import click
 from trimtab.cli.options import Finite
 from trimtab.core.usage.settings import Settings as UsageSettings
 from trimtab.errors import InvalidInput
-from trimtab.live.look.subject import Prudence
-from trimtab.live.operator import Operator, Settings
+from trimtab.live.look.subject import ChangeRules
+from trimtab.live.operator import Operator, OperatorSettings
 from trimtab.policy import Size
 from trimtab.quantity import parse_duration, parse_quantity
 from trimtab.wire.access import Access, prometheus_access
@@ -97,7 +97,7 @@ def command(
 ) -> None:
     """Keep every Autoscaler, EffectiveHorizontalPodAutoscaler, Hvpa and predictive HPA at its right size."""
     logging.basicConfig(level=log_level.upper(), format="%(asctime)s %(levelname)-7s %(name)s: %(message)s")
-    settings = Settings(
+    settings = OperatorSettings(
         tick_s=_above_zero(tick, "--tick"),
         namespace=namespace,
         shadow=shadow,
@@ -115,7 +115,7 @@ def command(
             half_life_s=_above_zero(usage_half_life, "--usage-half-life"),
             memory_window_s=_above_zero(memory_window, "--memory-window"),
         ),
-        prudence=Prudence(
+        change_rules=ChangeRules(
             parse_duration(grow_after, "--grow-after"),
             parse_duration(shrink_after, "--shrink-after"),
             parse_duration(oom_rest, "--oom-rest"),
@@ -139,7 +139,9 @@ def command(
     asyncio.run(_run(kubeconfig, context, prometheus, settings))
 
 
-async def _run(kubeconfig: str | None, context: str | None, prometheus: Access | None, settings: Settings) -> None:
+async def _run(
+    kubeconfig: str | None, context: str | None, prometheus: Access | None, settings: OperatorSettings
+) -> None:
     await Operator(connect(context, kubeconfig), prometheus, settings).run()
 
 

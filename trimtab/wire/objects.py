@@ -1,4 +1,4 @@
-"""The parts of Kubernetes objects that we read; the rest, managedFields above all, is never decoded.
+"""The parts of Kubernetes objects that we read; the rest is never decoded (managedFields: only by `managed_fields`).
 
 Every field has a default, so an object that lacks one decodes too; gc=False: none of them can be in a cycle.
 """
@@ -233,6 +233,11 @@ class Node(Partial, frozen=True):
 
 class Namespace(Partial, frozen=True):
     metadata: Meta = Meta()
+
+
+class ConfigMap(Partial, frozen=True):
+    metadata: Meta = Meta()
+    data: dict[str, str] = {}
 
 
 class ServicePort(Partial, frozen=True):

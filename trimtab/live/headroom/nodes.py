@@ -13,8 +13,8 @@ from typing import NamedTuple
 from trimtab.core.blend.ask import RESOURCES
 from trimtab.core.model import Veto
 from trimtab.live.headroom.pods import Sized, text
-from trimtab.live.look.facts import FINISHED, fact, size_of
 from trimtab.policy import Axis, Direction
+from trimtab.wire.facts import FINISHED, fact, size_of
 from trimtab.wire.objects import Node, Pod, Taint, TemplateSpec, Toleration
 
 EXCEEDS_NODE = "ExceedsNode"

@@ -1,4 +1,4 @@
-"""pen: every write of the operator passes here; the lease is asked first, so a leader cut off stops by itself."""
+"""writer: every write of the operator passes here; the lease is asked first, so a leader cut off stops by itself."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ class NotLeading(TrimtabError):
     """Somebody else may be leader by now: nothing is written, and nobody needs to hear of it."""
 
 
-class Pen:
+class Writer:
+    """A Kube that writes only while `may_write` says so."""
+
     def __init__(self, kube: Kube, may_write: Callable[[], bool]) -> None:
         self.kube, self.may_write = kube, may_write
 

@@ -1,14 +1,16 @@
-"""world: the collections of the API server that the operator follows, and the workloads and pods found in them."""
+"""cluster: the collections of the API server that the operator follows, and the workloads and pods found in them."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from http import HTTPStatus
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from trimtab.core.model import Pod
 from trimtab.errors import InvalidInput, Refused, TrimtabError
-from trimtab.live.look.facts import Members
+from trimtab.live.annotations import ENABLED
+from trimtab.live.look.members import Members
 from trimtab.wire.kube import Kube
 from trimtab.wire.objects import Custom, HasMeta, Namespace, Node, Scale, Workload
 from trimtab.wire.objects import Pod as WirePod
@@ -29,7 +31,6 @@ from trimtab.wire.resources import (
 from trimtab.wire.watch import Informer, Store
 
 T = TypeVar("T", bound=HasMeta)
-FORBIDDEN = 403
 LOOK_AGAIN_S = 10.0  # for kinds whose CRD is not installed (yet)
 OURS = (
     ("trimtab.dev/v1alpha1", "Autoscaler"),
@@ -75,12 +76,12 @@ class Feed(Generic[T]):
                     return self.where
                 return await self.kube.resource(*self.where)
             except TrimtabError as trouble:
-                absent = isinstance(trouble, Refused) and trouble.status == 404
+                absent = isinstance(trouble, Refused) and trouble.status == HTTPStatus.NOT_FOUND
                 self.store.trouble = trouble if absent else None
             await asyncio.sleep(LOOK_AGAIN_S)
 
 
-class Target(NamedTuple):
+class ScaleTarget(NamedTuple):
     """The workload as last seen; `workload` is None for kinds of which only the scale is known."""
 
     resource: Resource
@@ -97,7 +98,7 @@ class Target(NamedTuple):
         return f"{self.resource.kind} {self.namespace}/{self.name}"
 
 
-class World:
+class WatchedCluster:
     """Everything followed; `namespace` limits it to one, "" means the whole cluster."""
 
     def __init__(self, kube: Kube, namespace: str = "", own: tuple[str, str] = ("", "")) -> None:
@@ -108,8 +109,8 @@ class World:
         self.scaled_objects = Feed(kube, Custom, SCALED_OBJECT, namespace)
         self.vpas = Feed(kube, Custom, VPA, namespace)
         self.workloads = {
-            one.kind: Feed(kube, Workload, one, namespace)
-            for one in (DEPLOYMENTS, STATEFUL_SETS, REPLICA_SETS, DAEMON_SETS)
+            resource.kind: Feed(kube, Workload, resource, namespace)
+            for resource in (DEPLOYMENTS, STATEFUL_SETS, REPLICA_SETS, DAEMON_SETS)
         }
         self.pods = Feed(kube, WirePod, PODS, namespace)
         fields = f"metadata.name={namespace}" if namespace else ""
@@ -132,7 +133,7 @@ class World:
 
     async def run(self) -> None:
         lost = {
-            "namespaces": "the label trimtab.dev/enabled is not looked at",
+            "namespaces": f"the label {ENABLED} is not looked at",
             "nodes": "requests may grow beyond the largest of them",
         }
         async with asyncio.TaskGroup() as group:
@@ -148,7 +149,7 @@ class World:
                 await self.kube.raw(feed.resource.path(), {"limit": "1", "fieldSelector": feed.fields})
                 break
             except Refused as refusal:
-                if refusal.status == FORBIDDEN:
+                if refusal.status == HTTPStatus.FORBIDDEN:
                     log.info("%s cannot be read with Roles only: %s", feed.name, lost)
                     feed.given_up = True
                     return
@@ -162,12 +163,12 @@ class World:
         found = self.namespaces.store.get("", namespace)
         if not self.namespaces.settled:
             return False
-        return found is None or (found.metadata.labels or {}).get("trimtab.dev/enabled") != "false"
+        return found is None or (found.metadata.labels or {}).get(ENABLED) != "false"
 
-    def pods_of(self, target: Target) -> tuple[Pod, ...]:
+    def pods_of(self, target: ScaleTarget) -> tuple[Pod, ...]:
         return self.members.facts(target.uid)
 
-    async def target(self, namespace: str, api_version: str | None, kind: str, name: str) -> Target:
+    async def target(self, namespace: str, api_version: str | None, kind: str, name: str) -> ScaleTarget:
         """The workload an object points at, from what is followed, else by asking for its scale."""
         if (namespace, name) == self.own and kind == "Deployment":
             raise InvalidInput("scaleTargetRef", name, "this is trimtab itself, which it never scales")
@@ -176,24 +177,24 @@ class World:
             return await self._by_scale(namespace, api_version or "apps/v1", kind, name)
         found = feed.store.get(namespace, name)
         if found is None:
-            raise Refused(f"{kind} {namespace}/{name} does not exist", 404)
+            raise Refused(f"{kind} {namespace}/{name} does not exist", HTTPStatus.NOT_FOUND)
         if kind == "ReplicaSet" and (owner := found.metadata.controller):
             fix = f"it belongs to {owner.kind}/{owner.name}: point at that"
             raise InvalidInput("scaleTargetRef", f"ReplicaSet/{name}", fix)
         return _target(feed.resource, found)
 
-    async def _by_scale(self, namespace: str, api_version: str, kind: str, name: str) -> Target:
+    async def _by_scale(self, namespace: str, api_version: str, kind: str, name: str) -> ScaleTarget:
         resource = await self.kube.resource(api_version, kind)
         if not resource.scalable:
             raise InvalidInput("scaleTargetRef", f"{kind}/{name}", "this kind has no scale subresource")
         scale = await self.kube.get(Scale, resource, namespace, name, "scale")
         meta, replicas = scale.metadata, scale.spec.replicas
-        return Target(resource, namespace, name, meta.uid, meta.resource_version, replicas, scale.status.replicas)
+        return ScaleTarget(resource, namespace, name, meta.uid, meta.resource_version, replicas, scale.status.replicas)
 
 
-def _target(resource: Resource, found: Workload) -> Target:
+def _target(resource: Resource, found: Workload) -> ScaleTarget:
     meta = found.metadata
     replicas = 1 if found.spec.replicas is None else found.spec.replicas
-    return Target(
+    return ScaleTarget(
         resource, meta.namespace, meta.name, meta.uid, meta.resource_version, replicas, found.status.replicas, found
     )

@@ -17,23 +17,23 @@ from typing import Any, NamedTuple
 
 from trimtab.advisor import records
 from trimtab.advisor.adopt import adopt, is_gone
-from trimtab.advisor.run import Failed, Outcome, advise_all, server_time
+from trimtab.advisor.run import Advised, Failed, advise_all, server_time
 from trimtab.advisor.select import find, select
-from trimtab.advisor.targets import Target
-from trimtab.advisor.workloads import Window
+from trimtab.advisor.targets import AdvisedTarget
+from trimtab.advisor.workloads import HistoryWindow
 from trimtab.errors import InvalidInput, MetricsUnavailable, Refused, TrimtabError, Unavailable
 from trimtab.history.workloads import WorkloadHistory
 from trimtab.kinds import read
 from trimtab.kinds.analytics import Analytics, CompletionStrategy
 from trimtab.kinds.analytics import Recommendation as RecommendationKind
 from trimtab.kinds.config_keys import effective
-from trimtab.live.act.pen import NotLeading, Pen
-from trimtab.live.look.world import Feed
+from trimtab.live.look.cluster import Feed
 from trimtab.policy import Advice, Inspection
 from trimtab.wire.access import Access
 from trimtab.wire.objects import Custom
 from trimtab.wire.prometheus import Prometheus
 from trimtab.wire.resources import Resource
+from trimtab.wire.writer import NotLeading, Writer
 
 KINDS = ("Analytics", "Recommendation")
 EVERY_S = 15.0
@@ -52,11 +52,11 @@ class Retry(NamedTuple):
 
 
 class Advisor:
-    """Call `run()` beside the operator's own loop; it writes only while the pen may."""
+    """Call `run()` beside the operator's own loop; it writes only while the writer may."""
 
     def __init__(
         self,
-        pen: Pen,
+        writer: Writer,
         prometheus: Access | None,
         own_namespace: str,
         namespace: str = "",
@@ -65,7 +65,7 @@ class Advisor:
         every_s: float = EVERY_S,
         enabled: Callable[[str], bool] = lambda namespace: True,
     ) -> None:
-        self.pen, self.kube, self.every_s = pen, pen.kube, every_s
+        self.writer, self.kube, self.every_s = writer, writer.kube, every_s
         self.shadow = shadow  # recommend, but adopt nothing
         self.enabled = enabled  # a namespace may opt out
         self.own_namespace, self.namespace = own_namespace, namespace  # namespace "": the whole cluster
@@ -78,7 +78,7 @@ class Advisor:
     async def run(self) -> None:
         async with self.following():
             while True:
-                if self.pen.may_write() and all(feed.settled for feed in self.feeds.values()):
+                if self.writer.may_write() and all(feed.settled for feed in self.feeds.values()):
                     with suppress(NotLeading):  # the new leader goes on
                         await self._guarded(self.tick(time.time()), "this round of advice")
                 await asyncio.sleep(self.every_s)
@@ -190,19 +190,19 @@ class Advisor:
             status |= records.round_done(found, at) | {"config": effective(rules)}
         await self._write(found, "Analytics", status)
 
-    async def _outcomes(self, rules: Inspection, targets: Sequence[Target], at: float) -> list[Outcome]:
+    async def _outcomes(self, rules: Inspection, targets: Sequence[AdvisedTarget], at: float) -> list[Advised]:
         """Of every target; where no history can be read at all, that is the outcome of each."""
         if self.prometheus is None:
-            return [Outcome(one, Failed(MetricsUnavailable(NO_PROMETHEUS), NO_PROMETHEUS)) for one in targets]
+            return [Advised(one, Failed(MetricsUnavailable(NO_PROMETHEUS), NO_PROMETHEUS)) for one in targets]
         try:
             now, _ = await server_time(self.prometheus, at)
-            source, window = WorkloadHistory(self.prometheus, self.kube), Window.before(now, rules.history_s)
+            source, window = WorkloadHistory(self.prometheus, self.kube), HistoryWindow.before(now, rules.history_s)
             return [one async for some in advise_all(rules, targets, source, window, at) for one in some]
         except TrimtabError as error:
-            return [Outcome(one, Failed(error, str(error))) for one in targets]
+            return [Advised(one, Failed(error, str(error))) for one in targets]
 
     async def _mission(
-        self, analytics: Custom, rules: Inspection, outcome: Outcome, mine: Sequence[Custom], at: float
+        self, analytics: Custom, rules: Inspection, outcome: Advised, mine: Sequence[Custom], at: float
     ) -> dict[str, Any]:
         """The Recommendation of one target, made or brought up to date."""
         record = next((one for one in mine if _is_of(one, outcome.target)), None)
@@ -211,7 +211,7 @@ class Advisor:
             if record is None:
                 body = records.new_recommendation(analytics, outcome.target, rules.advice)
                 namespace = analytics.metadata.namespace
-                record = await self.pen.create(Custom, await self._resource("Recommendation"), namespace, body)
+                record = await self.writer.create(Custom, await self._resource("Recommendation"), namespace, body)
             await self._write(record, "Recommendation", records.status_of(rules, outcome, record.status, at))
         except NotLeading:
             raise
@@ -219,10 +219,10 @@ class Advisor:
             message = f"the recommendation could not be written: {error}"
         return records.mission(outcome, record, message, at)
 
-    async def _prune(self, mine: Sequence[Custom], targets: Sequence[Target]) -> None:
+    async def _prune(self, mine: Sequence[Custom], targets: Sequence[AdvisedTarget]) -> None:
         """Of targets that are no longer selected; one whose run only failed is not among them."""
         for one in mine:
-            if not any(_is_of(one, target) for target in targets) and self.pen.may_write():
+            if not any(_is_of(one, target) for target in targets) and self.writer.may_write():
                 meta = one.metadata
                 await self.kube.delete(await self._resource("Recommendation"), meta.namespace, meta.name, uid=meta.uid)
 
@@ -262,7 +262,7 @@ class Advisor:
         status = found.status | changes
         if status != found.status:
             body = records.status_body(found, kind, status)
-            await self.pen.apply(Custom, await self._resource(kind), body)
+            await self.writer.apply(Custom, await self._resource(kind), body)
 
     async def _adopt(self, record: Custom, at: float) -> None:
         wanted = (str(record.spec.get("adoptionType")), str(record.status.get("recommendedValue")))
@@ -270,7 +270,7 @@ class Advisor:
         if self._adopted.get(record.metadata.uid) == wanted or not self.enabled(namespace):
             return
         try:
-            await adopt(self.pen, record)
+            await adopt(self.writer, record)
             self._adopted[record.metadata.uid] = wanted
             problem = None
         except Refused as refusal:
@@ -288,7 +288,7 @@ class Advisor:
             await self._write(record, "Recommendation", {"conditions": records.conditions(new, record.status, at)})
 
 
-def _unread(outcome: Outcome) -> bool:
+def _unread(outcome: Advised) -> bool:
     """Nobody knows the usage yet: this is no answer, so that Once has not happened."""
     return isinstance(outcome.result, Failed) and isinstance(outcome.result.error, Unavailable | Refused)
 
@@ -302,7 +302,7 @@ def _strategy(found: Custom) -> CompletionStrategy | None:
         return None
 
 
-def _is_of(record: Custom, target: Target) -> bool:
+def _is_of(record: Custom, target: AdvisedTarget) -> bool:
     return records.same_target(record.spec.get("targetRef") or {}, target, record.metadata.namespace)
 
 

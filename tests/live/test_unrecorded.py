@@ -7,8 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from trimtab.live.look.recall import is_ours
-from trimtab.live.look.revert import Owned
+from trimtab.wire.managed_fields import ManagedWorkload, is_ours, sets_replicas
 
 REPLICAS = {"f:spec": {"f:replicas": {}}}
 
@@ -27,4 +26,5 @@ def entry(manager: str, fields: dict[str, Any] = REPLICAS, **more: str) -> dict[
     ],
 )
 def test_whoever_owns_the_field_wrote_it(entries: list[dict[str, Any]], ours: bool) -> None:
-    assert is_ours(msgspec.convert({"metadata": {"managedFields": entries}}, Owned)) is ours
+    found = msgspec.convert({"metadata": {"managedFields": entries}}, ManagedWorkload)
+    assert is_ours(found.metadata, sets_replicas) is ours
