@@ -211,7 +211,8 @@ class Ticker:
 
     async def _say(self, tick: ObjectTick) -> None:
         subject, at = tick.subject, tick.seen.at
-        found = conditions.of_tick(tick, resize.stuck(self.cluster.members.pods(tick.target.uid)))
+        resized = self.cluster.members.pods(tick.target.uid) if subject.policy.vertical else ()
+        found = conditions.of_tick(tick, resize.stuck(resized))
         if tick.wrote("replicas"):
             text = sentence(subject.policy, tick.seen, tick.memory.core, tick.decision)
             news = Happening("SuccessfulRescale", f"New size: {tick.decision.plan.replicas}; reason: {text}")
