@@ -99,23 +99,23 @@ class Advisor:
     async def tick(self, at: float) -> None:
         """Everything that is due now, one object after the other; one that fails never stops the next."""
         analytics, kept = self._served("Analytics"), self._served("Recommendation")
-        for one in analytics:
-            if self._due(one, at):
-                await self._guarded(self._round(one, at), f"Analytics {_title(one)}")
-        for one in kept:
-            if records.UID_LABEL not in (one.metadata.labels or {}) and self._due(one, at):
-                await self._guarded(self._alone(one, at), f"Recommendation {_title(one)}")
+        for found in analytics:
+            if self._due(found, at):
+                await self._guarded(self._round(found, at), f"Analytics {_title(found)}")
+        for record in kept:
+            if records.UID_LABEL not in (record.metadata.labels or {}) and self._due(record, at):
+                await self._guarded(self._alone(record, at), f"Recommendation {_title(record)}")
         if not self.shadow:
-            for one in kept:
-                await self._guarded(self._adopt(one, at), f"adoption of {_title(one)}")
-        self._forget({one.metadata.uid for one in (*analytics, *kept)})
+            for record in kept:
+                await self._guarded(self._adopt(record, at), f"adoption of {_title(record)}")
+        self._forget({record.metadata.uid for record in (*analytics, *kept)})
 
     def _served(self, kind: str) -> list[Custom]:
         return [one for one in self.feeds[kind].store if self.enabled(one.metadata.namespace)]
 
     def _forget(self, alive: set[str]) -> None:
-        self._retries = {uid: one for uid, one in self._retries.items() if uid in alive}
-        self._adopted = {uid: one for uid, one in self._adopted.items() if uid in alive}
+        self._retries = {uid: retry for uid, retry in self._retries.items() if uid in alive}
+        self._adopted = {uid: adopted for uid, adopted in self._adopted.items() if uid in alive}
 
     async def _guarded(self, work: Any, what: str) -> None:
         try:
@@ -221,9 +221,9 @@ class Advisor:
 
     async def _prune(self, mine: Sequence[Custom], targets: Sequence[AdvisedTarget]) -> None:
         """Of targets that are no longer selected; one whose run only failed is not among them."""
-        for one in mine:
-            if not any(_is_of(one, target) for target in targets) and self.writer.may_write():
-                meta = one.metadata
+        for record in mine:
+            if not any(_is_of(record, target) for target in targets) and self.writer.may_write():
+                meta = record.metadata
                 await self.kube.delete(await self._resource("Recommendation"), meta.namespace, meta.name, uid=meta.uid)
 
     # --- a Recommendation by itself ---

@@ -65,17 +65,17 @@ def stuck(pods: Sequence[WirePod]) -> list[Stuck]:
     """Pods whose resize the kubelet has put off or ruled out."""
     found = []
     for pod in pods:
-        one = condition(pod.status.conditions, "PodResizePending")
-        if one is not None and one.status == "True":
-            since = seconds(one.last_transition_time) or 0.0
-            found.append(Stuck(pod.metadata.name, one.reason, since, one.message))
+        pending = condition(pod.status.conditions, "PodResizePending")
+        if pending is not None and pending.status == "True":
+            since = seconds(pending.last_transition_time) or 0.0
+            found.append(Stuck(pod.metadata.name, pending.reason, since, pending.message))
     return found
 
 
 def gives_up(apply: Apply, waiting: Sequence[Stuck], at: float) -> bool:
     """InPlaceOrRecreate falls back after Infeasible, or Deferred for five minutes."""
     return apply is Apply.IN_PLACE_OR_RECREATE and any(
-        one.reason == "Infeasible" or at - one.since >= DEFERRED_S for one in waiting
+        pod.reason == "Infeasible" or at - pod.since >= DEFERRED_S for pod in waiting
     )
 
 

@@ -83,10 +83,10 @@ def _welcomes(node: Node, template: TemplateSpec) -> bool:
 
 def _tolerated(taint: Taint, tolerations: tuple[Toleration, ...]) -> bool:
     return any(
-        one.effect in ("", taint.effect)
-        and one.key in ("", taint.key)
-        and (one.operator == "Exists" or one.value == taint.value)
-        for one in tolerations
+        toleration.effect in ("", taint.effect)
+        and toleration.key in ("", taint.key)
+        and (toleration.operator == "Exists" or toleration.value == taint.value)
+        for toleration in tolerations
     )
 
 

@@ -65,8 +65,8 @@ def _merged(now: ContainerSize, wanted: ContainerSize) -> ContainerSize:
     return ContainerSize(requests=first_set(wanted.requests, now.requests), limits=first_set(wanted.limits, now.limits))
 
 
-def _is_sidecar(one: Container) -> bool:
-    return one.restart_policy == "Always"
+def _is_sidecar(container: Container) -> bool:
+    return container.restart_policy == "Always"
 
 
 def _part(size: ContainerSize, axis: Axis, limits: bool) -> float | None:
