@@ -61,7 +61,8 @@ class MemoryApi:
         if status := self.refused.get((request.method, request.path)):
             return _answer(status, {"message": "not here"})
         body = json.loads(request.body) if request.body else {}
-        return getattr(self, f"_{request.method.lower()}")(request.path, body)
+        answer: Answer = getattr(self, f"_{request.method.lower()}")(request.path, body)
+        return answer
 
     def _get(self, path: str, _: Object) -> Answer:
         found = PATH.fullmatch(path)

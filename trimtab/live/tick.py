@@ -29,7 +29,7 @@ from trimtab.live.look.subject import Compiler, Subject
 from trimtab.live.look.unrecorded import with_unrecorded_scaling
 from trimtab.live.measure.checkpoint import Checkpoints
 from trimtab.live.measure.forecasts import Forecasts
-from trimtab.live.measure.gather import Gather, Gathered, Wanted
+from trimtab.live.measure.gather import Gather, Measured, Wanted
 from trimtab.live.measure.usage import UsageWatch
 from trimtab.live.object_tick import ObjectTick
 from trimtab.live.tell import conditions
@@ -124,7 +124,7 @@ class Ticker:
         known = await revert.noticed(self.cluster, target, known, subject.object.metadata.generation, at)
         return sizes.overloaded(self.cluster, target, known, subject.policy)
 
-    async def _measure(self, ticks: list[ObjectTick], at: float) -> Gathered:
+    async def _measure(self, ticks: list[ObjectTick], at: float) -> Measured:
         self.forecasts.forget({tick.subject.uid for tick in ticks}, {tick.target.uid for tick in ticks})
         sized = [tick for tick in ticks if tick.subject.policy.vertical]
         targets = [tick.target for tick in sized]

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from trimtab.core.model import Decision, Missing, Observation
 from trimtab.errors import Refused
-from trimtab.live.annotations import FLOOR, ORIGINAL_FLOOR, UNTIL
+from trimtab.live.annotations import ORIGINAL_FLOOR, RAISED_FLOOR, RAISED_FLOOR_UNTIL
 from trimtab.live.look.floor import Floor, owner, read
 from trimtab.live.measure.horizon import horizon_s
 from trimtab.policy import Policy
@@ -74,9 +74,13 @@ async def write(writer: Writer, found: Custom, moved: Moved, at: float) -> None:
     """Raise it, lower it, or put the user's own back and take our annotations away."""
     floor, value, lasts_s = moved
     back = value <= floor.original
-    notes: dict[str, Any] = {ORIGINAL_FLOOR: None, FLOOR: None, UNTIL: None}
+    notes: dict[str, Any] = {ORIGINAL_FLOOR: None, RAISED_FLOOR: None, RAISED_FLOOR_UNTIL: None}
     if not back:
-        notes = {ORIGINAL_FLOOR: str(floor.original), FLOOR: str(value), UNTIL: f"{at + max(LASTS_S, lasts_s):.0f}"}
+        notes = {
+            ORIGINAL_FLOOR: str(floor.original),
+            RAISED_FLOOR: str(value),
+            RAISED_FLOOR_UNTIL: f"{at + max(LASTS_S, lasts_s):.0f}",
+        }
     meta = {"resourceVersion": found.metadata.resource_version, "annotations": notes}
     body = {"metadata": meta, "spec": {"minReplicas": floor.original if back else value}}
     await writer.patch(Custom, HPAS, found.metadata.namespace, found.metadata.name, body, Patch.MERGE)

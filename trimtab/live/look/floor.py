@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from trimtab.kinds.hpa import PREDICTIVE
-from trimtab.live.annotations import FLOOR, ORIGINAL_FLOOR, UNTIL
+from trimtab.live.annotations import ORIGINAL_FLOOR, RAISED_FLOOR, RAISED_FLOOR_UNTIL
 from trimtab.wire.objects import Custom
 
 
@@ -20,10 +20,10 @@ class Floor(NamedTuple):
 def read(found: Custom) -> Floor:
     """From spec and annotations; a minReplicas that is not ours is the user's new word."""
     notes, now = found.metadata.annotations or {}, int(found.spec.get("minReplicas", 1))
-    ours = notes.get(FLOOR, "")
+    ours = notes.get(RAISED_FLOOR, "")
     if not ours.isdecimal() or int(ours) != now or not notes.get(ORIGINAL_FLOOR, "").isdecimal():
         return Floor(now, None, 0.0)
-    until = notes.get(UNTIL, "0")
+    until = notes.get(RAISED_FLOOR_UNTIL, "0")
     return Floor(int(notes[ORIGINAL_FLOOR]), int(ours), float(until) if until.replace(".", "").isdecimal() else 0.0)
 
 

@@ -66,7 +66,7 @@ class PodUsage(NamedTuple):
     window_s: float
 
 
-class Gathered(NamedTuple):
+class Measured(NamedTuple):
     """What one tick has measured."""
 
     samples: list[tuple[Samples | Missing, ...]]  # of each object, aligned with its signals
@@ -94,7 +94,7 @@ class Gather:
             MetricKind.PROMETHEUS: self._prometheus,
         }
 
-    async def gather(self, wanted: Sequence[Wanted], at: float, usage_of: Collection[str] = ()) -> Gathered:
+    async def gather(self, wanted: Sequence[Wanted], at: float, usage_of: Collection[str] = ()) -> Measured:
         """The samples that are wanted at `at`, and the usage of all pods in the namespaces `usage_of`."""
         spaces = _usage_namespaces(wanted) | set(usage_of)
         whole = self.everywhere and len(spaces) >= MANY_NAMESPACES
@@ -112,7 +112,7 @@ class Gather:
             )
             for each in wanted
         ]
-        return Gathered(samples, _usage_in([known[question] for question in of_usage]))
+        return Measured(samples, _usage_in([known[question] for question in of_usage]))
 
     async def _answer(self, question: Question, at: float) -> Answer:
         try:
