@@ -16,14 +16,15 @@ from trimtab.core.decide import decide
 from trimtab.core.model import Forecast, Memory, Missing, Observation, Quantile, Reason, Veto
 from trimtab.core.remember import first_sight
 from trimtab.errors import InvalidInput
-from trimtab.journal import Act, Journal, ObjectName, Retention, Tick, replay
+from trimtab.journal import Act, AxisOutcome, Fate, Journal, ObjectName, Retention, Tick, describe, replay
 from trimtab.policy import Axis, Direction, ForecastChoice, Policy
 
 WEB = ObjectName("Autoscaler", "shop", "web")
 
 
 def act(policy: Policy, seen: Observation, memory: Memory = Memory(), name: ObjectName = WEB) -> Act:  # noqa: B008
-    return Act(name, policy, seen, memory, decide(policy, seen, memory))
+    written = (AxisOutcome(axis="replicas", fate=Fate.WRITTEN),)
+    return Act(name, policy, seen, memory, decide(policy, seen, memory), written)
 
 
 def many_acts() -> list[Act]:
@@ -156,3 +157,27 @@ def test_another_program_s_database_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="another program's database"):
         Journal(path)
     assert [row[0] for row in sqlite3.connect(path).execute("SELECT name FROM sqlite_master")] == ["accounts"]
+
+
+def test_an_outcome_tells_of_each_part_of_a_change(tmp_path: Path) -> None:
+    refused = AxisOutcome(axis="sizes", fate=Fate.REFUSED, reason="exceeded quota: team")
+    both = many_acts()[0]
+    both = both._replace(outcome=(*both.outcome, refused))
+    journal = Journal(tmp_path / "j.db")
+    journal.write([both])
+    (found,) = journal.acts()
+    assert found.outcome == both.outcome
+    assert describe(found.outcome) == "replicas written, sizes refused: exceeded quota: team"
+
+
+@pytest.mark.parametrize(
+    ("text", "fate", "reason"),
+    [("written", Fate.WRITTEN, ""), ("refused: 403: no", Fate.REFUSED, "403: no"), ("advised", Fate.ADVISED, "")],
+)
+def test_rows_with_one_word_for_the_whole_change_are_read(tmp_path: Path, text: str, fate: Fate, reason: str) -> None:
+    journal = Journal(tmp_path / "j.db")
+    journal.write([many_acts()[0]])
+    with journal.db:
+        journal.db.execute("UPDATE decisions SET outcome = ?", (text,))
+    (found,) = journal.acts()
+    assert found.outcome == (AxisOutcome(axis="replicas", fate=fate, reason=reason),)

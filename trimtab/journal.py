@@ -5,19 +5,20 @@ A record, never the memory: losing it changes no decision. One process writes (W
 
 from __future__ import annotations
 
+import enum
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 from urllib.parse import quote
 
 import msgspec
 
 from trimtab.core.decide import decide
-from trimtab.core.model import Decision, Memory, Observation
+from trimtab.core.model import Change, Decision, Memory, Observation
 from trimtab.errors import InvalidInput
-from trimtab.policy import Policy
+from trimtab.policy import Policy, Record
 
 SCHEMA_VERSION = 1
 DAY_S = 86400.0
@@ -56,15 +57,33 @@ class Tick(NamedTuple):
     value: float | None
 
 
+class Fate(enum.StrEnum):
+    WRITTEN = "written"
+    REFUSED = "refused"  # by the API server, or because the other axis was
+    SHADOW = "shadow"  # decided, and not to be written
+    ADVISED = "advised"  # sizes with `apply: Never`
+
+
+class AxisOutcome(Record, frozen=True):
+    """What became of one part of a change; of a refusal, why."""
+
+    axis: Literal["replicas", "sizes", "floor"]
+    fate: Fate
+    reason: str = ""
+
+
+Outcome = tuple[AxisOutcome, ...]  # one for each part of a change; empty: there was nothing to do
+
+
 class Act(NamedTuple):
-    """A decision that changes something, all four values of it, and what became of the write."""
+    """A decision that changes something, all four values of it, and what became of each part of the change."""
 
     name: ObjectName
     policy: Policy
     seen: Observation
     memory: Memory
     decision: Decision
-    outcome: str = "written"
+    outcome: Outcome = ()
 
 
 class Retention(NamedTuple):
@@ -209,8 +228,9 @@ class Journal:
 
     def _row(self, act: Act) -> tuple[object, ...]:
         seen, plan = act.seen, act.decision.plan
-        four = [msgspec.json.encode(record).decode() for record in (act.policy, seen, act.memory, act.decision)]
-        return self._id(act.name), seen.at, seen.spec_replicas, plan.replicas, act.outcome, *four
+        values = (act.outcome, act.policy, seen, act.memory, act.decision)
+        texts = [msgspec.json.encode(value).decode() for value in values]
+        return self._id(act.name), seen.at, seen.spec_replicas, plan.replicas, *texts
 
     def _id(self, name: ObjectName) -> int:
         if name not in self._ids:
@@ -264,12 +284,35 @@ def _where(namespace: str | None, name: str | None, until: float | None) -> tupl
 
 
 def _act(row: tuple[str, ...]) -> Act:
-    kind, namespace, name, outcome, policy, seen, memory, decision = row
+    kind, namespace, name, outcome, policy, seen, memory, decision_text = row
+    decision = msgspec.json.decode(decision_text, type=Decision)
     return Act(
         ObjectName(kind, namespace, name),
         msgspec.json.decode(policy, type=Policy),
         msgspec.json.decode(seen, type=Observation),
         msgspec.json.decode(memory, type=Memory),
-        msgspec.json.decode(decision, type=Decision),
-        outcome,
+        decision,
+        _outcome(outcome, decision),
     )
+
+
+def _outcome(text: str, decision: Decision) -> Outcome:
+    """Rows of version 0.1 have one word for the whole change, and behind a colon why it was refused."""
+    if text.startswith("["):
+        return msgspec.json.decode(text, type=Outcome)
+    word, _, reason = text.partition(": ")
+    return tuple(AxisOutcome(axis=axis, fate=Fate(word), reason=reason) for axis in changed_axes(decision.change))
+
+
+def changed_axes(change: Change | None) -> tuple[Literal["replicas", "sizes"], ...]:
+    """Which parts a change has."""
+    if change is None:
+        return ()
+    replicas: tuple[Literal["replicas"], ...] = () if change.replicas is None else ("replicas",)
+    return (*replicas, "sizes") if change.sizes else replicas
+
+
+def describe(outcome: Outcome) -> str:
+    """ "replicas written, sizes refused: why"."""
+    said = [f"{part.axis} {part.fate}" + (f": {part.reason}" if part.reason else "") for part in outcome]
+    return ", ".join(said) or "nothing to do"

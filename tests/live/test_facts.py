@@ -6,8 +6,9 @@ from typing import Any
 
 import msgspec
 
-from trimtab.live.look.facts import Members, fact, killed_at, overloaded
+from trimtab.live.look.members import Members
 from trimtab.policy import Size
+from trimtab.wire.facts import fact, killed_at, newest_overload
 from trimtab.wire.objects import WirePod, WireWorkload
 from trimtab.wire.watch import Store
 
@@ -114,6 +115,6 @@ def test_oom_kills_and_evictions_are_seen_once_they_are_new() -> None:
     killed = pod("a", "x", status={"containerStatuses": [{"name": "app", "lastState": ended}]})
     at = killed_at(killed, "app")
     assert at is not None and killed_at(killed, "other") is None
-    assert overloaded(killed, at - 1) and not overloaded(killed, at)
+    assert newest_overload([pod("c", "x"), killed]) == at
     evicted = pod("b", "x", "Failed", status={"reason": "Evicted"}, metadata={"name": "b", "creationTimestamp": T0})
-    assert overloaded(evicted, 0.0) and not overloaded(evicted, at + 1)
+    assert newest_overload([evicted]) == at - 60 and newest_overload([evicted, killed]) == at

@@ -51,7 +51,9 @@ async def ask(
     async with Fake(handler) as fake:
         kube, prometheus = fake.kube(), Prometheus(Access(fake.url))
         try:
-            gathered = await Gather(kube, prometheus, everywhere=everywhere, scrape_s=scrape_s).gather(wanted)
+            gathered = (
+                await Gather(kube, prometheus, everywhere=everywhere, scrape_s=scrape_s).gather(wanted, time.time())
+            ).samples
         finally:
             await kube.close()
             await prometheus.close()
@@ -221,7 +223,7 @@ def test_without_prometheus_the_fix_is_named() -> None:
     async def alone() -> Missing:
         async with Fake(lambda _: web.Response()) as fake:  # type: ignore[arg-type,return-value]
             kube = fake.kube()
-            found = (await Gather(kube, None).gather([Wanted("shop", (QUERY,), PODS)]))[0][0]
+            found = (await Gather(kube, None).gather([Wanted("shop", (QUERY,), PODS)], time.time())).samples[0][0]
             await kube.close()
         assert isinstance(found, Missing)
         return found

@@ -11,13 +11,13 @@ from aiohttp import web
 from tests.live.build import AT
 from tests.wire.fake import Fake
 from trimtab.core.usage import HistogramSettings, usages
-from trimtab.live.look.world import Target
-from trimtab.live.measure.rebuild import TRY_AGAIN_S, Found, Rebuild
+from trimtab.live.look.cluster import ScaleTarget
+from trimtab.live.measure.rebuild import TRY_AGAIN_S, PastUsage, Rebuild
 from trimtab.wire.access import Access
 from trimtab.wire.resources import DEPLOYMENTS
 
 QUICK = HistogramSettings(memory_window_s=900.0)  # a past of two hours
-WEB = Target(DEPLOYMENTS, "shop", "web", "uid-web", "7", 1, 1)
+WEB = ScaleTarget(DEPLOYMENTS, "shop", "web", "uid-web", "7", 1, 1)
 POD = {"namespace": "shop", "pod": "web-abc-1", "container": "app"}
 OWNED = {"namespace": "shop", "pod": "web-abc-1", "owner_kind": "ReplicaSet", "owner_name": "web-abc"}
 SET = {"namespace": "shop", "replicaset": "web-abc", "owner_kind": "Deployment", "owner_name": "web"}
@@ -54,7 +54,7 @@ def looked(answer: Any, check: Callable[[Rebuild, Fake], Any]) -> Any:
     return asyncio.run(run())
 
 
-async def until_found(rebuild: Rebuild, at: float) -> Found:
+async def until_found(rebuild: Rebuild, at: float) -> PastUsage:
     for _ in range(500):
         if found := rebuild.look([WEB], at):
             return found

@@ -14,10 +14,10 @@ from tests.wire.fake import Fake
 from trimtab.core.model import ContainerSize
 from trimtab.errors import NotLeading
 from trimtab.live.act import resize
-from trimtab.live.act.pen import Pen
 from trimtab.live.act.resize import Stuck
 from trimtab.policy import Apply, Size
 from trimtab.wire.objects import WirePod
+from trimtab.wire.writer import Writer
 
 BIG = {"app": ContainerSize(requests=Size(cpu_cores=0.5, memory_bytes=2**29))}
 
@@ -41,7 +41,7 @@ def written(pods: list[WirePod], sizes: dict[str, ContainerSize], answer: int = 
         async with Fake(handler) as fake:
             kube = fake.kube(fence=lambda: 10.0 if leads else 0.0)
             try:
-                await resize.in_place(Pen(kube), pods, sizes)
+                await resize.in_place(Writer(kube), pods, sizes)
             finally:
                 await kube.close()
 

@@ -14,51 +14,48 @@ import yaml
 from trimtab.advisor.manifests import effective_hpa_of
 from trimtab.errors import Refused
 from trimtab.kinds.annotations import crane_recommendation
-from trimtab.live.act.pen import Pen
 from trimtab.policy import Advice
 from trimtab.wire.kube import Patch
 from trimtab.wire.managed_fields import ManagedObject
 from trimtab.wire.objects import Custom
+from trimtab.wire.writer import Writer
 
 EHPA = ("autoscaling.crane.io/v1alpha1", "EffectiveHorizontalPodAutoscaler")
 ADOPTED = ("minReplicas", "maxReplicas", "metrics", "behavior", "prediction")
 
 
-async def adopt(pen: Pen, record: Custom) -> None:
+async def adopt(writer: Writer, record: Custom) -> None:
     """Carry out `adoptionType` with the value in the status; what is there already is not written again."""
     how, value = record.spec.get("adoptionType", "StatusAndAnnotation"), record.status.get("recommendedValue")
     if how == "Status" or not value:
         return
     advice = Advice(record.spec["type"])
     ref = {"namespace": record.metadata.namespace} | record.spec["targetRef"]
-    await _annotate(pen, ref, crane_recommendation(advice), value)
+    await _annotate(writer, ref, crane_recommendation(advice), value)
     if how == "Auto" and advice is Advice.HPA:
-        await _effective_hpa(pen, ref, yaml.safe_load(value))
+        await _effective_hpa(writer, ref, yaml.safe_load(value))
 
 
-async def _annotate(pen: Pen, ref: dict[str, str], key: str, value: str) -> None:
-    resource = await pen.kube.resource(ref.get("apiVersion") or "apps/v1", ref["kind"])
-    target = await pen.kube.get(Custom, resource, ref["namespace"], ref["name"])
+async def _annotate(writer: Writer, ref: dict[str, str], key: str, value: str) -> None:
+    resource = await writer.kube.resource(ref.get("apiVersion") or "apps/v1", ref["kind"])
+    target = await writer.kube.get(Custom, resource, ref["namespace"], ref["name"])
     if (target.metadata.annotations or {}).get(key) != value:
         body = {"metadata": {"annotations": {key: value}}}
-        await pen.patch(Custom, resource, ref["namespace"], ref["name"], body, Patch.MERGE)
+        await writer.patch(Custom, resource, ref["namespace"], ref["name"], body, Patch.MERGE)
 
 
-async def _effective_hpa(pen: Pen, ref: dict[str, str], value: dict[str, Any]) -> None:
-    resource = await pen.kube.resource(*EHPA)
-    found = [
-        one
-        for one in (await pen.kube.list(ManagedObject, resource, ref["namespace"])).items
-        if _points_at(one.spec.get("scaleTargetRef") or {}, ref)
-    ]
+async def _effective_hpa(writer: Writer, ref: dict[str, str], value: dict[str, Any]) -> None:
+    resource = await writer.kube.resource(*EHPA)
+    existing = (await writer.kube.list(ManagedObject, resource, ref["namespace"])).items
+    found = [ehpa for ehpa in existing if _points_at(ehpa.spec.get("scaleTargetRef") or {}, ref)]
     if not found:
-        await pen.create(Custom, resource, ref["namespace"], effective_hpa_of(ref, value))
+        await writer.create(Custom, resource, ref["namespace"], effective_hpa_of(ref, value))
         return
     changes = changed(found[0], value)
     if changes:
         version = found[0].metadata.resource_version
         body = {"metadata": {"resourceVersion": version}, "spec": changes}
-        await pen.patch(Custom, resource, ref["namespace"], found[0].metadata.name, body, Patch.MERGE)
+        await writer.patch(Custom, resource, ref["namespace"], found[0].metadata.name, body, Patch.MERGE)
 
 
 def changed(existing: ManagedObject, value: dict[str, Any]) -> dict[str, Any]:

@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 
 from trimtab.advisor.manifests import value_of
-from trimtab.advisor.run import Failed, Outcome
+from trimtab.advisor.run import Advised, Failed
 from trimtab.advisor.worth import Ranked
 from trimtab.core.advise import Objections, WorkloadAdvice
 from trimtab.core.explain.advice import because
-from trimtab.live.tell.status import rfc3339
 from trimtab.policy import Inspection
+from trimtab.wire.facts import rfc3339
 
 Plain = dict[str, Any]
 
@@ -63,7 +63,7 @@ def evidence_of(rules: Inspection, result: WorkloadAdvice | Objections | Failed)
     return named | {"thresholds": thresholds}
 
 
-def _curve(outcome: Outcome) -> Plain:
+def _curve(outcome: Advised) -> Plain:
     if not outcome.usage:
         return {}
     usage = [_rounded(value) if isfinite(value) else None for value in outcome.usage]

@@ -11,7 +11,7 @@ import click
 
 from trimtab.advisor.manifests import Manifest, Shape, manifest
 from trimtab.advisor.report import plain
-from trimtab.advisor.worth import Prices, Ranked, Severity, rank, total_saved_cores
+from trimtab.advisor.worth import AdviceSeverity, Prices, Ranked, rank, total_saved_cores
 from trimtab.cli.option_groups import (
     ClusterOptions,
     PrometheusOptions,
@@ -177,7 +177,7 @@ def _manifests(ranked: list[Ranked], rules: Inspection, shape: Shape) -> list[Ma
     return [
         manifest(shape, rules.advice, workload.outcome.target, workload.outcome.result)
         for workload in ranked
-        if isinstance(workload.outcome.result, WorkloadAdvice) and workload.severity is not Severity.FAILED
+        if isinstance(workload.outcome.result, WorkloadAdvice) and workload.severity is not AdviceSeverity.FAILED
     ]
 
 

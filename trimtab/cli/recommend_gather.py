@@ -14,9 +14,9 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from trimtab.advisor.run import Outcome, advise_all, server_time
-from trimtab.advisor.targets import Target, read_targets, target_of
-from trimtab.advisor.workloads import STEP_S, Window
+from trimtab.advisor.run import Advised, advise_all, server_time
+from trimtab.advisor.targets import AdvisedTarget, read_targets, target_of
+from trimtab.advisor.workloads import STEP_S, HistoryWindow
 from trimtab.cli.option_groups import ClusterOptions, PrometheusOptions
 from trimtab.core.model import Pod
 from trimtab.errors import InvalidInput, MetricsUnavailable, NotEnoughData, Refused
@@ -72,7 +72,7 @@ class WorkloadQuestion(NamedTuple):
 
 
 class GatheredAdvice(NamedTuple):
-    outcomes: list[Outcome]
+    outcomes: list[Advised]
     where: str
     notes: tuple[str, ...] = ()
 
@@ -80,9 +80,9 @@ class GatheredAdvice(NamedTuple):
 class Place(NamedTuple):
     """What is advised on, and where its past comes from."""
 
-    targets: list[Target]
+    targets: list[AdvisedTarget]
     source: HistorySource
-    window: Window
+    window: HistoryWindow
     at: float
     where: str
     notes: tuple[str, ...] = ()
@@ -93,7 +93,7 @@ async def gather(question: WorkloadQuestion, rules: Inspection, console: Console
     async with _place(question, rules) as place:
         if not place.targets:
             raise NotEnoughData(f"no workload to advise on in {place.where}: check -n, -A, -l and the names")
-        outcomes: list[Outcome] = []
+        outcomes: list[Advised] = []
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
         with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
             task = progress.add_task(place.where, total=len(place.targets))
@@ -116,7 +116,7 @@ async def _place(question: WorkloadQuestion, rules: Inspection) -> AsyncIterator
             namespaces = ("",) if scope.all_namespaces else scope.namespaces or (access.namespace,)
             targets = named(await read_targets(kube, namespaces, time.time(), labels=scope.selector), question.names)
             source = WorkloadHistory(prometheus, kube, scope.matchers)
-            window = Window.before(at, rules.history_s)
+            window = HistoryWindow.before(at, rules.history_s)
             notes = (*(() if question.prometheus.url else (f"history from {where}",)), *((skew,) if skew else ()))
             yield Place(targets, source, window, time.time(), where, notes)
 
@@ -138,7 +138,7 @@ async def _prometheus(options: PrometheusOptions, kube: Kube) -> tuple[Access, s
     return replace(found[0].through(kube.access), headers=options.headers), f"{found[0].product} {found[0].url}"
 
 
-def named(targets: Sequence[Target], wanted: Sequence[str]) -> list[Target]:
+def named(targets: Sequence[AdvisedTarget], wanted: Sequence[str]) -> list[AdvisedTarget]:
     """Only NAME or KIND/NAME; a name nobody has is a mistake."""
     if not wanted:
         return list(targets)
@@ -153,7 +153,7 @@ def _name(text: str) -> str:
     return text.rpartition("/")[2]
 
 
-def _is(target: Target, text: str) -> bool:
+def _is(target: AdvisedTarget, text: str) -> bool:
     kind, _, name = text.rpartition("/")
     kind = kind.lower().removesuffix("s") if kind.lower() not in FULL else FULL[kind.lower()]
     return name == target.name and kind in ("", target.kind.lower())
@@ -175,7 +175,7 @@ def _from_file(options: FileOptions, wanted: Sequence[str], rules: Inspection) -
     }
     at = frame.end
     start = max(frame.start, at - rules.history_s)
-    window = Window(start, at, max(STEP_S, *(held.step_s for held in frames.values())), frozenset(knows))
+    window = HistoryWindow(start, at, max(STEP_S, *(held.step_s for held in frames.values())), frozenset(knows))
     targets = named(_described(options, wanted, frame, at), wanted)
     return Place(targets, Files(frames), window, at, options.file)
 
@@ -192,7 +192,7 @@ def _read_files(options: FileOptions, rules: Inspection) -> dict[Metric, Frame]:
     }
 
 
-def _described(options: FileOptions, wanted: Sequence[str], frame: Frame, at: float) -> list[Target]:
+def _described(options: FileOptions, wanted: Sequence[str], frame: Frame, at: float) -> list[AdvisedTarget]:
     """Replicas and requests of each row: from a manifest of that name, else from the options."""
     rows = [name for name in frame.names if name.count("/") in (0, 2)]
     rows = [row for row in rows if not wanted or _name(row) in {_name(text) for text in wanted}]
@@ -208,12 +208,12 @@ def _described(options: FileOptions, wanted: Sequence[str], frame: Frame, at: fl
     return targets
 
 
-def _assumed(options: FileOptions, row: str) -> Target:
+def _assumed(options: FileOptions, row: str) -> AdvisedTarget:
     namespace, kind, name = row.split("/") if "/" in row else ("default", "Deployment", row)
     memory = _above_zero(options.memory_request, "--memory-request") if options.memory_request else None
     size = Size(cpu_cores=_above_zero(options.cpu_request or "", "--cpu-request"), memory_bytes=memory)
     resource = next((resource for resource in KNOWN.values() if resource.kind == kind), DEPLOYMENTS)
-    return Target(resource.api_version, kind, namespace, name, options.replicas or 0, {"app": size}, ())
+    return AdvisedTarget(resource.api_version, kind, namespace, name, options.replicas or 0, {"app": size}, ())
 
 
 def _above_zero(text: str, option: str) -> float:
@@ -223,7 +223,7 @@ def _above_zero(text: str, option: str) -> float:
     return value
 
 
-def _running(target: Target, frame: Frame, row: str, at: float) -> tuple[Pod, ...]:
+def _running(target: AdvisedTarget, frame: Frame, row: str, at: float) -> tuple[Pod, ...]:
     """As many as it has replicas: the pods at the end of the file, then some without a history."""
     last = (
         name.rpartition("/")[2]
@@ -235,7 +235,7 @@ def _running(target: Target, frame: Frame, row: str, at: float) -> tuple[Pod, ..
     return tuple(Pod(name=name, started_at=since, ready_since=since) for name in list(names)[: target.replicas])
 
 
-def _manifests(path: str) -> list[Target]:
+def _manifests(path: str) -> list[AdvisedTarget]:
     """Deployments and the like of a YAML file."""
     found = []
     for document in load(path):
@@ -250,7 +250,7 @@ def _manifests(path: str) -> list[Target]:
     return found
 
 
-def _target(resource: Resource, manifest: dict[str, Any], where: str) -> Target:
+def _target(resource: Resource, manifest: dict[str, Any], where: str) -> AdvisedTarget:
     try:
         target = target_of(resource, msgspec.convert(manifest, WireWorkload, strict=False), (), (), 0.0)
     except msgspec.ValidationError as error:

@@ -10,19 +10,19 @@ from rich.table import Table
 from rich.text import Text
 
 from trimtab.advisor.run import Failed
-from trimtab.advisor.worth import Ranked, Severity
+from trimtab.advisor.worth import AdviceSeverity, Ranked
 from trimtab.cli.plot import Line, plot
 from trimtab.core.advise import Objections, WorkloadAdvice
 from trimtab.core.explain.advice import because
-from trimtab.live.look.facts import amounts
 from trimtab.policy import Advice, Inspection
+from trimtab.wire.facts import amounts
 
 COLOURS = {
-    Severity.RISK: "red",
-    Severity.SAVING: "green",
-    Severity.FINE: "default",
-    Severity.FAILED: "magenta",
-    Severity.REJECTED: "bright_black",
+    AdviceSeverity.RISK: "red",
+    AdviceSeverity.SAVING: "green",
+    AdviceSeverity.FINE: "default",
+    AdviceSeverity.FAILED: "magenta",
+    AdviceSeverity.REJECTED: "bright_black",
 }
 HIGH = 6
 MIB = 1024**2
@@ -87,7 +87,7 @@ def _advised(advice: Advice, found: WorkloadAdvice) -> list[str]:
 def _why(workload: Ranked) -> str:
     found = workload.outcome.result
     assert isinstance(found, WorkloadAdvice)
-    words = {Severity.RISK: "NeedsMore", Severity.SAVING: "RunsTooMuch"}
+    words = {AdviceSeverity.RISK: "NeedsMore", AdviceSeverity.SAVING: "RunsTooMuch"}
     said = words.get(workload.severity, "Fits")
     return f"{said}, Predictable" if found.predictable else said
 

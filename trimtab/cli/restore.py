@@ -7,11 +7,12 @@ import asyncio
 import click
 
 from trimtab.cli.option_groups import ClusterOptions, cluster_options
-from trimtab.live.act import floor
-from trimtab.live.act.pen import Pen
+from trimtab.live.act.floor import restore
+from trimtab.live.look import floor
 from trimtab.wire.kube import Kube
 from trimtab.wire.objects import Custom
 from trimtab.wire.resources import HPAS
+from trimtab.wire.writer import Writer
 
 
 @click.command(name="restore")
@@ -25,11 +26,11 @@ def command(cluster: ClusterOptions, namespace: str, dry_run: bool) -> None:
 
 async def _restore(cluster: ClusterOptions, namespace: str, dry_run: bool) -> None:
     async with Kube(cluster.connect()) as kube:
-        pen = Pen(kube)  # a person runs this, after the operator
+        writer = Writer(kube)  # a person runs this, after the operator
         found = [hpa for hpa in (await kube.list(Custom, HPAS, namespace)).items if floor.is_ours(hpa)]
         for hpa in found:
             before, after = hpa.spec.get("minReplicas", 1), floor.read(hpa).original
             click.echo(f"hpa {hpa.metadata.namespace}/{hpa.metadata.name}: minReplicas {before} -> {after}")
             if not dry_run:
-                await floor.restore(pen, hpa)
+                await restore(writer, hpa)
         click.echo(f"{len(found)} {'would be ' if dry_run else ''}restored")

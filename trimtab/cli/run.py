@@ -17,8 +17,8 @@ from trimtab.cli.run_options import (
     sizing_options,
 )
 from trimtab.core.usage.settings import HistogramSettings as UsageSettings
-from trimtab.live.look.subject import Prudence
-from trimtab.live.operator import Operator, Settings
+from trimtab.live.look.subject import ChangeRules
+from trimtab.live.operator import Operator, OperatorSettings
 from trimtab.policy import Size
 from trimtab.wire.access import Access
 
@@ -45,8 +45,8 @@ def command(
     asyncio.run(_run(cluster, prometheus.access(), _settings(serving, api_server, sizing)))
 
 
-def _settings(serving: ServingOptions, api_server: ApiServerOptions, sizing: SizingOptions) -> Settings:
-    return Settings(
+def _settings(serving: ServingOptions, api_server: ApiServerOptions, sizing: SizingOptions) -> OperatorSettings:
+    return OperatorSettings(
         tick_s=serving.tick_s,
         namespace=serving.namespace,
         shadow=serving.shadow,
@@ -61,7 +61,7 @@ def _settings(serving: ServingOptions, api_server: ApiServerOptions, sizing: Siz
         usage_every_s=sizing.usage_every_s,
         checkpoint_s=sizing.checkpoint_s,
         usage=UsageSettings(half_life_s=sizing.half_life_s, memory_window_s=sizing.memory_window_s),
-        prudence=Prudence(
+        change_rules=ChangeRules(
             sizing.grow_after_s,
             sizing.shrink_after_s,
             sizing.oom_rest_s,
@@ -71,5 +71,5 @@ def _settings(serving: ServingOptions, api_server: ApiServerOptions, sizing: Siz
     )
 
 
-async def _run(cluster: ClusterOptions, prometheus: Access | None, settings: Settings) -> None:
+async def _run(cluster: ClusterOptions, prometheus: Access | None, settings: OperatorSettings) -> None:
     await Operator(cluster.connect(), prometheus, settings).run()

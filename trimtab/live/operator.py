@@ -16,19 +16,19 @@ from http import HTTPStatus
 
 from aiohttp import web
 
-from trimtab.advisor.controller import Advisor
 from trimtab.core.usage.settings import HistogramSettings as UsageSettings
 from trimtab.errors import TrimtabError
 from trimtab.journal import Journal, Retention
 from trimtab.live.act.breaker import Breaker
-from trimtab.live.act.pen import Pen
-from trimtab.live.look.subject import Compiler, Prudence
-from trimtab.live.look.world import World
-from trimtab.live.measure.foresight import Foresight
+from trimtab.live.advice import Advisor
+from trimtab.live.look.cluster import WatchedCluster
+from trimtab.live.look.subject import ChangeRules, Compiler
+from trimtab.live.measure.checkpoint import Checkpoints
+from trimtab.live.measure.forecasts import Forecasts
 from trimtab.live.measure.gather import Gather
-from trimtab.live.measure.hindsight import Hindsight
 from trimtab.live.measure.rebuild import Rebuild
 from trimtab.live.measure.usage import UsageWatch
+from trimtab.live.tell.forecast_error import ForecastErrors
 from trimtab.live.tell.telemetry import Line, Telemetry, listen
 from trimtab.live.tick import Ticker
 from trimtab.quantity import MIB
@@ -37,6 +37,7 @@ from trimtab.wire.budget import Budget
 from trimtab.wire.kube import Kube
 from trimtab.wire.lease import Leadership
 from trimtab.wire.prometheus import Prometheus
+from trimtab.wire.writer import Writer
 
 log = logging.getLogger(__name__)
 PRUNE_EVERY_S = 600.0
@@ -47,7 +48,7 @@ LATE_TICKS = 10  # after this many missed ticks the operator calls itself unheal
 
 
 @dataclass(frozen=True)
-class Settings:
+class OperatorSettings:
     """What `trimtab run` may be told."""
 
     tick_s: float = 15.0
@@ -65,12 +66,16 @@ class Settings:
     usage: UsageSettings = field(default_factory=UsageSettings)
     usage_every_s: float = 60.0
     checkpoint_s: float = 600.0
-    prudence: Prudence = field(default_factory=Prudence)
+    change_rules: ChangeRules = field(default_factory=ChangeRules)
 
 
 class Operator:
-    def __init__(self, access: Access, prometheus: Access | None, settings: Settings) -> None:
+    def __init__(self, access: Access, prometheus: Access | None, settings: OperatorSettings) -> None:
         self.settings, self.telemetry = settings, Telemetry()
+        self.kube = Kube(access, Budget(settings.api_per_s, settings.api_burst))
+        self.prometheus = Prometheus(prometheus, timeout_s=max(1.0, min(10.0, settings.tick_s))) if prometheus else None
+        own = (access.namespace, os.environ.get("TRIMTAB_DEPLOYMENT", ""))
+        self.cluster = WatchedCluster(self.kube, settings.namespace, own)
         namespace = settings.lease_namespace or settings.namespace or access.namespace
         duration_s, renew_s, retry_s = settings.lease_s
         self.leadership = Leadership(
@@ -85,36 +90,39 @@ class Operator:
         self.kube = Kube(access, Budget(settings.api_per_s, settings.api_burst), fence=self.leadership.seconds_left)
         self.prometheus = Prometheus(prometheus, timeout_s=max(1.0, min(10.0, settings.tick_s))) if prometheus else None
         own = (access.namespace, os.environ.get("TRIMTAB_DEPLOYMENT", ""))
-        self.world = World(self.kube, settings.namespace, own)
+        self.cluster = WatchedCluster(self.kube, settings.namespace, own)
         self.journal = Journal(settings.journal, KEEP) if settings.journal else None
         self.breaker = Breaker(settings.breaker_s)
         gather = Gather(self.kube, self.prometheus, everywhere=not settings.namespace, scrape_s=settings.scrape_s)
         rebuild = Rebuild(prometheus, self.kube, settings.usage, settings.usage_every_s) if prometheus else None
+        usage = UsageWatch(self.cluster, settings.usage, settings.usage_every_s, rebuild)
+        writer = Writer(self.kube)
+        self.checkpoints = Checkpoints(writer, usage, settings.checkpoint_s)
         self.ticker = Ticker(
-            self.world,
+            self.cluster,
             gather,
-            Pen(self.kube),
-            Compiler(settings.shadow, settings.prudence),
+            writer,
+            Compiler(settings.shadow, settings.change_rules),
             self.breaker,
             self.telemetry,
-            UsageWatch(self.world, settings.usage, settings.usage_every_s, settings.checkpoint_s, rebuild),
-            Foresight(self.prometheus),
+            usage,
+            self.checkpoints,
+            Forecasts(self.prometheus),
             self.journal,
         )
-        pen = Pen(self.kube)
         self.advisor = Advisor(
-            pen,
+            writer,
             prometheus,
             namespace,
             settings.namespace,
             shadow=settings.shadow,
             every_s=settings.tick_s,
-            enabled=self.world.enabled,
+            enabled=self.cluster.enabled,
         )
         self.telemetry.extra.append(self._numbers)
-        hindsight = Hindsight()
-        self.telemetry.watchers.append(hindsight.saw)
-        self.telemetry.extra.append(hindsight.lines)
+        forecast_errors = ForecastErrors()
+        self.telemetry.watchers.append(forecast_errors.saw)
+        self.telemetry.extra.append(forecast_errors.lines)
         self._ticked_at = time.monotonic()
         self._ticking = asyncio.Lock()
         self._waiting_for: list[str] = ["everything"]
@@ -125,8 +133,8 @@ class Operator:
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
         server = await self._listen()
-        loops = (self.world.run(), self.leadership.run(), self._loop(), self.advisor.run())
-        tasks = [asyncio.create_task(one) for one in loops]
+        loops = (self.cluster.run(), self.leadership.run(), self._loop(), self.advisor.run())
+        tasks = [asyncio.create_task(loop) for loop in loops]
         ended = asyncio.create_task(stop.wait())
         try:
             await asyncio.wait([*tasks, ended], return_when=asyncio.FIRST_COMPLETED)
@@ -147,7 +155,7 @@ class Operator:
         pruned_at, due = 0.0, time.time()
         while True:
             started = time.monotonic()
-            self._waiting_for = self.world.unsettled()
+            self._waiting_for = self.cluster.unsettled()
             if not self._waiting_for and self.leadership.may_write():
                 async with self._ticking:
                     await self._tick(due)
@@ -178,6 +186,7 @@ class Operator:
                 await self._ticking.acquire()
 
     async def _close(self) -> None:
+        self.checkpoints.close()
         await self.kube.close()
         if self.prometheus:
             await self.prometheus.close()
@@ -199,9 +208,9 @@ class Operator:
     def _ready(self) -> tuple[int, str]:
         """Ready when everything is followed; not leading is no fault."""
         if self._waiting_for:
-            said = [f"{feed.name}: {feed.store.trouble}" for feed in self.world.feeds if feed.store.trouble]
-            return HTTPStatus.SERVICE_UNAVAILABLE, "\n".join([f"waiting for {', '.join(self._waiting_for)}", *said, ""])
-        return HTTPStatus.OK, f"ok, {'leading' if self.leadership.may_write() else 'standing by'}\n"
+            said = [f"{feed.name}: {feed.store.trouble}" for feed in self.cluster.feeds if feed.store.trouble]
+            return 503, "\n".join([f"waiting for {', '.join(self._waiting_for)}", *said, ""])
+        return 200, f"ok, {'leading' if self.leadership.may_write() else 'standing by'}\n"
 
     def _numbers(self) -> Iterable[Line]:
         yield "trimtab_leader", {}, float(self.leadership.may_write())

@@ -1,4 +1,4 @@
-"""The parts of Kubernetes objects that we read; the rest, managedFields above all, is never decoded.
+"""The parts of Kubernetes objects that we read; the rest is never decoded (managedFields: only by `managed_fields`).
 
 Every field has a default, so an object that lacks one decodes too; gc=False: none of them can be in a cycle.
 """

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from trimtab.core.limits import first_set
 from trimtab.core.model import ContainerSize
-from trimtab.live.look.facts import FINISHED, container_size, size_of
-from trimtab.live.look.world import Target, World
+from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
 from trimtab.policy import RESOURCES, Axis, Size
 from trimtab.quantity import describe_memory, format_cpu
+from trimtab.wire.facts import FINISHED, container_size, size_of
 from trimtab.wire.objects import Container, PodSpec
 
 Sizes = Mapping[str, ContainerSize]
@@ -41,12 +41,12 @@ class Sized(NamedTuple):
         return any(_both(size, axis) != _both(self.before[name], axis) for name, size in self.after.items())
 
 
-def sized(world: World, target: Target, wanted: Sizes) -> list[Sized]:
+def sized(cluster: WatchedCluster, target: ScaleTarget, wanted: Sizes) -> list[Sized]:
     """The workload's living pods, which may have sidecars and defaults of others; without any, its template."""
     assert target.workload is not None
     living = [
         pod.spec
-        for pod in world.members.pods(target.uid)
+        for pod in cluster.members.pods(target.uid)
         if pod.status.phase not in FINISHED and pod.metadata.deletion_timestamp is None
     ]
     return [_sized(spec, wanted) for spec in living or [target.workload.spec.template.spec]]
@@ -64,8 +64,8 @@ def _merged(now: ContainerSize, wanted: ContainerSize) -> ContainerSize:
     return ContainerSize(requests=first_set(wanted.requests, now.requests), limits=first_set(wanted.limits, now.limits))
 
 
-def _is_sidecar(one: Container) -> bool:
-    return one.restart_policy == "Always"
+def _is_sidecar(container: Container) -> bool:
+    return container.restart_policy == "Always"
 
 
 def _part(size: ContainerSize, axis: Axis, limits: bool) -> float | None:

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from msgspec.structs import replace as with_
 
-from tests.live.advisor.world import END, OPEN, STEPS, WINDOW, Remembered, office_hours, target
-from trimtab.advisor.run import CHUNK, Failed, Outcome, advise_all, chunked, hourly
-from trimtab.advisor.targets import Target
+from tests.advisor.workloads import END, OPEN, STEPS, WINDOW, Remembered, office_hours, target
+from trimtab.advisor.run import CHUNK, Advised, Failed, advise_all, chunked, hourly
+from trimtab.advisor.targets import AdvisedTarget
 from trimtab.advisor.workloads import hours_in
 from trimtab.core.advise import Objections, WorkloadAdvice
 from trimtab.core.advise.records import Against
@@ -19,14 +19,14 @@ from trimtab.errors import MetricsUnavailable
 from trimtab.policy import Advice, Inspection, Size
 
 
-def advise(rules: Inspection, targets: list[Target], source: Remembered) -> list[Outcome]:
-    async def run() -> list[Outcome]:
+def advise(rules: Inspection, targets: list[AdvisedTarget], source: Remembered) -> list[Advised]:
+    async def run() -> list[Advised]:
         return [one async for some in advise_all(rules, targets, source, WINDOW, END) for one in some]
 
     return asyncio.run(run())
 
 
-def reasons(outcome: Outcome) -> list[str]:
+def reasons(outcome: Advised) -> list[str]:
     assert isinstance(outcome.result, Objections), outcome.result
     return [str(one.reason) for one in outcome.result.reasons]
 

@@ -1,4 +1,4 @@
-"""world: the collections of the API server that the operator follows, and the workloads and pods found in them."""
+"""cluster: the collections of the API server that the operator follows, and the workloads and pods found in them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from trimtab.core.model import Pod
 from trimtab.errors import InvalidInput, Refused, TrimtabError
 from trimtab.kinds.annotations import ENABLED
-from trimtab.live.look.facts import Members
+from trimtab.live.look.members import Members
 from trimtab.wire.kube import Kube
 from trimtab.wire.objects import Custom, HasMeta, Namespace, Node, Scale, WirePod, WireWorkload
 from trimtab.wire.resources import (
@@ -80,7 +80,7 @@ class Feed(Generic[T]):
             await asyncio.sleep(LOOK_AGAIN_S)
 
 
-class Target(NamedTuple):
+class ScaleTarget(NamedTuple):
     """The workload as last seen; `workload` is None for kinds of which only the scale is known."""
 
     resource: Resource
@@ -97,7 +97,7 @@ class Target(NamedTuple):
         return f"{self.resource.kind} {self.namespace}/{self.name}"
 
 
-class World:
+class WatchedCluster:
     """Everything followed; `namespace` limits it to one, "" means the whole cluster."""
 
     def __init__(self, kube: Kube, namespace: str = "", own: tuple[str, str] = ("", "")) -> None:
@@ -108,8 +108,8 @@ class World:
         self.scaled_objects = Feed(kube, Custom, SCALED_OBJECT, namespace)
         self.vpas = Feed(kube, Custom, VPA, namespace)
         self.workloads = {
-            one.kind: Feed(kube, WireWorkload, one, namespace)
-            for one in (DEPLOYMENTS, STATEFUL_SETS, REPLICA_SETS, DAEMON_SETS)
+            resource.kind: Feed(kube, WireWorkload, resource, namespace)
+            for resource in (DEPLOYMENTS, STATEFUL_SETS, REPLICA_SETS, DAEMON_SETS)
         }
         self.pods = Feed(kube, WirePod, PODS, namespace)
         fields = f"metadata.name={namespace}" if namespace else ""
@@ -164,10 +164,10 @@ class World:
             return False
         return found is None or (found.metadata.labels or {}).get(ENABLED) != "false"
 
-    def pods_of(self, target: Target) -> tuple[Pod, ...]:
+    def pods_of(self, target: ScaleTarget) -> tuple[Pod, ...]:
         return self.members.facts(target.uid)
 
-    async def target(self, namespace: str, api_version: str | None, kind: str, name: str) -> Target:
+    async def target(self, namespace: str, api_version: str | None, kind: str, name: str) -> ScaleTarget:
         """The workload an object points at, from what is followed, else by asking for its scale."""
         if (namespace, name) == self.own and kind == "Deployment":
             raise InvalidInput("scaleTargetRef", name, "this is trimtab itself, which it never scales")
@@ -182,18 +182,18 @@ class World:
             raise InvalidInput("scaleTargetRef", f"ReplicaSet/{name}", fix)
         return _target(feed.resource, found)
 
-    async def _by_scale(self, namespace: str, api_version: str, kind: str, name: str) -> Target:
+    async def _by_scale(self, namespace: str, api_version: str, kind: str, name: str) -> ScaleTarget:
         resource = await self.kube.resource(api_version, kind)
         if not resource.scalable:
             raise InvalidInput("scaleTargetRef", f"{kind}/{name}", "this kind has no scale subresource")
         scale = await self.kube.get(Scale, resource, namespace, name, "scale")
         meta, replicas = scale.metadata, scale.spec.replicas
-        return Target(resource, namespace, name, meta.uid, meta.resource_version, replicas, scale.status.replicas)
+        return ScaleTarget(resource, namespace, name, meta.uid, meta.resource_version, replicas, scale.status.replicas)
 
 
-def _target(resource: Resource, found: WireWorkload) -> Target:
+def _target(resource: Resource, found: WireWorkload) -> ScaleTarget:
     meta = found.metadata
     replicas = 1 if found.spec.replicas is None else found.spec.replicas
-    return Target(
+    return ScaleTarget(
         resource, meta.namespace, meta.name, meta.uid, meta.resource_version, replicas, found.status.replicas, found
     )

@@ -8,31 +8,31 @@ import pytest
 from msgspec.structs import replace
 
 from trimtab.core.model import ContainerSize, Memory
-from trimtab.live.look import kept
-from trimtab.live.look.kept import Kept, Undone, Wrote
+from trimtab.live.look import memory as module
+from trimtab.live.look.memory import ObjectMemory, ReplicasWritten, UndoneChange
 from trimtab.policy import Size
 
-FULL = Kept(
+FULL = ObjectMemory(
     core=Memory(wanted=((1.0, 3),), grown=((5.0, 2),), up_at=5.5, zeroed=True),
-    wrote=Wrote(was=1, replicas=3, at=5.5),
+    wrote=ReplicasWritten(was=1, replicas=3, at=5.5),
     sizes={"app": ContainerSize(requests=Size(cpu_cores=0.25))},
     undone={
-        "replicas": Undone(by="argocd", until=99.0, generation=1),
-        "sizes": Undone(by="flux", until=None, generation=2),
+        "replicas": UndoneChange(by="argocd", until=99.0, generation=1),
+        "sizes": UndoneChange(by="flux", until=None, generation=2),
     },
 )
 
 
 def test_everything_but_the_wishes_comes_back_through_json() -> None:
-    status = {"memory": json.loads(json.dumps(kept.written(FULL)))}
-    found = kept.read(status, at=100.0, replicas=7)
+    status = {"memory": json.loads(json.dumps(module.written(FULL)))}
+    found = module.read(status, at=100.0, replicas=7)
     assert found.core.wanted == ((100.0, 7),), "windows start again with the replicas in force"
     assert (found.core.grown, found.core.up_at, found.core.zeroed) == (((5.0, 2),), 5.5, True)
     assert (found.wrote, found.sizes, found.undone) == (FULL.wrote, FULL.sizes, FULL.undone)
 
 
 def test_what_is_empty_is_not_shown() -> None:
-    assert kept.written(Kept(core=Memory(up_at=5.5))) == {
+    assert module.written(ObjectMemory(core=Memory(up_at=5.5))) == {
         "is": "Kept",
         "version": 1,
         "core": {"is": "Memory", "version": 1, "up_at": 5.5, "overloaded": False, "zeroed": False},
@@ -41,21 +41,21 @@ def test_what_is_empty_is_not_shown() -> None:
 
 def test_a_wish_alone_is_no_reason_to_write() -> None:
     later = replace(FULL, core=replace(FULL.core, wanted=((2.0, 9),)))
-    assert kept.written(later) == kept.written(FULL)
+    assert module.written(later) == module.written(FULL)
 
 
 def test_what_is_of_another_version_or_spoiled_starts_anew() -> None:
     for memory in ({"is": "Kept", "version": 99}, {"core": "nonsense"}, None):
-        found = kept.read({"memory": memory}, at=100.0, replicas=7)
-        assert found == Kept(core=Memory(wanted=((100.0, 7),)))
+        found = module.read({"memory": memory}, at=100.0, replicas=7)
+        assert found == ObjectMemory(core=Memory(wanted=((100.0, 7),)))
 
 
 @pytest.mark.parametrize("memory", [{"is": "Kept", "version": 99, "core": []}, "nonsense", None])
 def test_of_a_memory_we_cannot_read_the_rest_of_the_status_tells(memory: object) -> None:
     asleep = {"type": "ScaledToZero", "status": "True"}
     status = {"memory": memory, "lastScaleTime": "2026-01-01T00:00:00Z", "conditions": [asleep]}
-    found = kept.read(status, at=2e9, replicas=0).core
+    found = module.read(status, at=2e9, replicas=0).core
     assert (found.up_at, found.down_at, found.resized_at) == (1767225600.0,) * 3, "no cooldown is cut short"
-    assert found.zeroed and not kept.read(status, at=2e9, replicas=3).core.zeroed
+    assert found.zeroed and not module.read(status, at=2e9, replicas=3).core.zeroed
     of_an_hvpa = {"memory": memory, "lastScaling": {"lastScaleTime": "2026-01-01T00:00:00Z"}}
-    assert kept.read(of_an_hvpa, at=2e9, replicas=0).core.up_at == 1767225600.0
+    assert module.read(of_an_hvpa, at=2e9, replicas=0).core.up_at == 1767225600.0

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 
 import numpy as np
 
-from trimtab.advisor.targets import Target
-from trimtab.advisor.workloads import Window
+from trimtab.advisor.targets import AdvisedTarget
+from trimtab.advisor.workloads import HistoryWindow
 from trimtab.core.model import Pod
 from trimtab.errors import MetricsUnavailable
 from trimtab.history.source import Selection
@@ -16,7 +16,7 @@ from trimtab.series import Floats, Frame
 
 END = 1_700_006_400.0 + 7 * 86400  # a midnight
 STEPS = 7 * 1440
-WINDOW = Window(END - 7 * 86400, END)
+WINDOW = HistoryWindow(END - 7 * 86400, END)
 OPEN = Inspection(min_cpu_usage_cores=0.0, fluctuation_threshold=0.0)
 
 
@@ -25,12 +25,12 @@ def office_hours(night: float = 2.0, day: float = 8.0) -> Floats:
     return np.where((hours >= 8) & (hours < 20), day, night).astype(np.float64)
 
 
-def target(name: str, replicas: int = 10, cpu: float | None = 1.0, **rest: object) -> Target:
+def target(name: str, replicas: int = 10, cpu: float | None = 1.0, **rest: object) -> AdvisedTarget:
     since = END - 86400.0
     pods = tuple(Pod(name=f"{name}-{index}", started_at=since, ready_since=since) for index in range(replicas))
     size = Size(cpu_cores=cpu, memory_bytes=2.0**30)
     given: dict[str, object] = {"requests": {"app": size}, "pods": pods, "uid": name} | rest
-    return Target("apps/v1", "Deployment", "shop", name, replicas, **given)  # type: ignore[arg-type]
+    return AdvisedTarget("apps/v1", "Deployment", "shop", name, replicas, **given)  # type: ignore[arg-type]
 
 
 class Remembered:

@@ -1,10 +1,9 @@
-"""Pods and workloads of the API server as facts of the core; membership goes by owner reference, never by name."""
+"""facts: what Kubernetes objects say, in the words of the core: pods, sizes, kills, moments; and back again."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 
 import msgspec
 
@@ -14,7 +13,6 @@ from trimtab.kinds.selector import Selector
 from trimtab.policy import Size
 from trimtab.quantity import format_cpu, format_memory, parse_quantity
 from trimtab.wire.objects import Container, ObjectMeta, Resources, WireCondition, WirePod, WireWorkload
-from trimtab.wire.watch import Key, Store
 
 FINISHED = ("Succeeded", "Failed")
 OOM_KILLED, EVICTED = "OOMKilled", "Evicted"
@@ -22,6 +20,10 @@ OOM_KILLED, EVICTED = "OOMKilled", "Evicted"
 
 def seconds(moment: datetime | None) -> float | None:
     return None if moment is None else moment.timestamp()
+
+
+def rfc3339(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def size_of(written: Mapping[str, str | int | float] | None) -> Size:
@@ -65,12 +67,12 @@ def _requests(pod: WirePod) -> list[ContainerRequest]:
     return main + [_request(one, init=True) for one in pod.spec.init_containers]
 
 
-def _request(one: Container, init: bool = False) -> ContainerRequest:
+def _request(container: Container, init: bool = False) -> ContainerRequest:
     return ContainerRequest(
-        name=one.name,
-        request=size_of(one.resources.requests),
+        name=container.name,
+        request=size_of(container.resources.requests),
         init=init,
-        restartable=one.restart_policy == "Always",
+        restartable=container.restart_policy == "Always",
     )
 
 
@@ -92,13 +94,6 @@ def selector_of(workload: WireWorkload) -> str:
     return Selector.model_validate_json(msgspec.json.encode(workload.spec.selector)).text
 
 
-def overloaded(pod: WirePod, since: float) -> bool:
-    """A container was killed for its memory, or the pod was evicted, after `since`."""
-    if pod.status.phase == "Failed" and pod.status.reason == EVICTED:
-        return (seconds(pod.metadata.creation_timestamp) or 0.0) > since
-    return any((at := killed_at(pod, one.name)) is not None and at > since for one in pod.status.container_statuses)
-
-
 def killed_at(pod: WirePod, container: str) -> float | None:
     """When this container was last killed for its memory."""
     for status in pod.status.container_statuses:
@@ -109,51 +104,29 @@ def killed_at(pod: WirePod, container: str) -> float | None:
     return None
 
 
-class Members:
-    """Which pods belong to which workload, kept up to date by two stores.
-
-    A pod belongs to its controller, and through a ReplicaSet to the ReplicaSet's controller. Finished pods never
-    count; facts are made once for each version of a pod and shared between ticks.
-    """
-
-    def __init__(self, pods: Store[WirePod], replica_sets: Store[WireWorkload]) -> None:
-        self._facts: dict[str, dict[Key, Pod]] = defaultdict(dict)  # by uid of the direct owner
-        self._raw: dict[str, dict[Key, WirePod]] = defaultdict(dict)
-        self._sets: dict[str, dict[Key, str]] = defaultdict(dict)  # uid of the owner -> its ReplicaSets
-        pods.on_change(self._pod_changed)
-        replica_sets.on_change(self._set_changed)
-
-    def facts(self, uid: str) -> tuple[Pod, ...]:
-        """Every unfinished pod of the workload with this uid."""
-        return tuple(pod for owner in self._owners(uid) for pod in self._facts.get(owner, {}).values())
-
-    def pods(self, uid: str) -> list[WirePod]:
-        """The same pods, and the finished ones, as the API server gives them."""
-        return [pod for owner in self._owners(uid) for pod in self._raw.get(owner, {}).values()]
-
-    def _owners(self, uid: str) -> list[str]:
-        return [uid, *self._sets.get(uid, {}).values()]
-
-    def _pod_changed(self, key: Key, new: WirePod | None, old: WirePod | None) -> None:
-        if old is not None and (owner := _owner(old.metadata)):
-            self._facts[owner].pop(key, None)
-            self._raw[owner].pop(key, None)
-            if not self._raw[owner]:
-                del self._raw[owner]
-                self._facts.pop(owner, None)
-        if new is not None and (owner := _owner(new.metadata)):
-            self._raw[owner][key] = new
-            if new.status.phase not in FINISHED:
-                self._facts[owner][key] = fact(new)
-
-    def _set_changed(self, key: Key, new: WireWorkload | None, old: WireWorkload | None) -> None:
-        if old is not None and (owner := _owner(old.metadata)):
-            self._sets[owner].pop(key, None)
-            if not self._sets[owner]:
-                del self._sets[owner]
-        if new is not None and (owner := _owner(new.metadata)):
-            self._sets[owner][key] = new.metadata.uid
+def newest_overload(pods: Sequence[WirePod]) -> float | None:
+    """When a container of these pods was last killed for its memory, or a pod evicted."""
+    moments = [killed_at(pod, status.name) for pod in pods for status in pod.status.container_statuses]
+    for pod in pods:
+        if pod.status.phase == "Failed" and pod.status.reason == EVICTED and pod.metadata.creation_timestamp:
+            moments.append(seconds(pod.status.start_time or pod.metadata.creation_timestamp))
+    return max((moment for moment in moments if moment is not None), default=None)
 
 
-def _owner(meta: ObjectMeta) -> str:
+def same_size(now: ContainerSize, wanted: ContainerSize) -> bool:
+    """Equal as far as they are set, in whole millicores and bytes."""
+    pairs = [(now.requests, wanted.requests), (now.limits, wanted.limits)]
+    return all(_same_amounts(left, right) for left, right in pairs)
+
+
+def _same_amounts(now: Size, wanted: Size) -> bool:
+    cpu = wanted.cpu_cores is None or (now.cpu_cores is not None and abs(now.cpu_cores - wanted.cpu_cores) < 5e-4)
+    memory = wanted.memory_bytes is None or (
+        now.memory_bytes is not None and abs(now.memory_bytes - wanted.memory_bytes) < 1
+    )
+    return cpu and memory
+
+
+def owner_uid(meta: ObjectMeta) -> str:
+    """The uid of the controller, "" where there is none."""
     return meta.controller.uid if meta.controller else ""

@@ -9,8 +9,8 @@ import pytest
 
 from tests.live.build import custom, spec, subject
 from trimtab.core.model import Change, ContainerSize, Veto
-from trimtab.live.headroom import Room, rollout
-from trimtab.live.look.world import Target, World
+from trimtab.live.headroom import Headroom, rollout
+from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
 from trimtab.policy import Axis, Direction, Size
 from trimtab.wire.access import Access
 from trimtab.wire.kube import Kube
@@ -55,14 +55,14 @@ def limit_range(kind: str = "Container", **rule: Any) -> Custom:
     return named("bounds", {"limits": [{"type": kind} | rule]})
 
 
-def target(resource: Resource = DEPLOYMENTS, replicas: int = 1, **template: Any) -> Target:
+def target(resource: Resource = DEPLOYMENTS, replicas: int = 1, **template: Any) -> ScaleTarget:
     container = {"name": "app", "resources": resources("250m", "512Mi")}
     made = {
         "metadata": {"uid": "d", "generation": 2},
         "spec": {"replicas": replicas, "template": {"spec": {"containers": [container]} | template}},
         "status": {"observedGeneration": 2, "replicas": replicas, "updatedReplicas": replicas},
     }
-    return Target(resource, "shop", "web", "d", "7", replicas, replicas, msgspec.convert(made, WireWorkload))
+    return ScaleTarget(resource, "shop", "web", "d", "7", replicas, replicas, msgspec.convert(made, WireWorkload))
 
 
 def size(cpu: float | None = None, memory: float | None = None, **limits: float) -> ContainerSize:
@@ -70,21 +70,21 @@ def size(cpu: float | None = None, memory: float | None = None, **limits: float)
 
 
 def held(
-    wanted: ContainerSize, *seen: Custom | Node | WirePod, of: Target | None = None, apply: str = "InPlace"
+    wanted: ContainerSize, *seen: Custom | Node | WirePod, of: ScaleTarget | None = None, apply: str = "InPlace"
 ) -> Held:
-    """The vetoes against this size of container "app", in a world of these objects."""
-    world = World(Kube(Access("http://127.0.0.1:1")))
+    """The vetoes against this size of container "app", in a cluster of these objects."""
+    cluster = WatchedCluster(Kube(Access("http://127.0.0.1:1")))
     for one in seen:
         if isinstance(one, Node):
-            world.nodes.store.put(one)
+            cluster.nodes.store.put(one)
         elif isinstance(one, WirePod):
-            world.pods.store.put(one)
+            cluster.pods.store.put(one)
         else:
-            feeds = {"team": world.quotas, "bounds": world.limit_ranges, "budget": world.disruption_budgets}
+            feeds = {"team": cluster.quotas, "bounds": cluster.limit_ranges, "budget": cluster.disruption_budgets}
             feeds[one.metadata.name].store.put(one)
     about = subject(custom(spec=spec(vertical={"apply": apply})))
     now = {"app": size(0.25, GIB / 2)}
-    vetoes = Room(world).vetoes(about, of or target(), now, Change(was=1, sizes={"app": wanted}))
+    vetoes = Headroom(cluster).vetoes(about, of or target(), now, Change(was=1, sizes={"app": wanted}))
     return {(one.reason, one.axis): one.detail for one in vetoes}
 
 
@@ -180,7 +180,7 @@ def test_a_limit_that_it_gave_to_a_container_without_one() -> None:
 
 
 def test_what_a_whole_pod_may_have() -> None:
-    most = limit_range("Pod", max={"cpu": "1"})
+    most = limit_range("WirePod", max={"cpu": "1"})
     sidecar = {"name": "proxy", "resources": resources("500m", "64Mi")}
     assert held(size(0.5), most, pod("a", others=[sidecar])) == {}
     found = held(size(0.6), most, pod("a", others=[sidecar]))
@@ -188,7 +188,7 @@ def test_what_a_whole_pod_may_have() -> None:
 
 
 def test_a_resource_that_does_not_move_is_not_judged() -> None:
-    assert held(size(0.3, GIB / 2), limit_range("Pod", max={"memory": "1Mi"}), pod("a")) == {}
+    assert held(size(0.3, GIB / 2), limit_range("WirePod", max={"memory": "1Mi"}), pod("a")) == {}
 
 
 # --- nodes -----------------------------------------------------------------------------------------------------------
@@ -303,11 +303,11 @@ def test_an_empty_selector_means_everybody() -> None:
     assert held(size(0.3), budget({}), pod("a"), apply="Recreate")
 
 
-def rolling(**status: Any) -> Target:
+def rolling(**status: Any) -> ScaleTarget:
     body = {"metadata": {"uid": "d", "generation": 2}, "spec": {"replicas": 3}}
     full = {"observedGeneration": 2, "replicas": 3, "updatedReplicas": 3} | status
     made = msgspec.convert(body | {"status": full}, WireWorkload)
-    return Target(DEPLOYMENTS, "shop", "web", "d", "7", 3, 3, made)
+    return ScaleTarget(DEPLOYMENTS, "shop", "web", "d", "7", 3, 3, made)
 
 
 STUCK = [{"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"}]
@@ -323,8 +323,8 @@ STUCK = [{"type": "Progressing", "status": "False", "reason": "ProgressDeadlineE
         pytest.param(rolling(conditions=STUCK), "RolloutFailed", id="stuck"),
     ],
 )
-def test_when_the_template_is_left_alone(found: Target, reason: str | None) -> None:
-    blocker = rollout.blocker(World(Kube(Access("http://127.0.0.1:1"))), found)
+def test_when_the_template_is_left_alone(found: ScaleTarget, reason: str | None) -> None:
+    blocker = rollout.blocker(WatchedCluster(Kube(Access("http://127.0.0.1:1"))), found)
     assert (blocker.reason if blocker else None) == reason
     vetoes = {name for name, _ in held(size(0.3), of=found, apply="Recreate")}
     assert vetoes == ({reason} if reason else set())
@@ -337,17 +337,17 @@ def test_when_the_template_is_left_alone(found: Target, reason: str | None) -> N
 def test_when_a_rollout_starts_a_pod_before_it_ends_one(missing: int | str | None, replicas: int, surges: bool) -> None:
     strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": missing}}
     made = msgspec.convert({"spec": {"strategy": strategy}}, WireWorkload)
-    assert rollout.surges(Target(DEPLOYMENTS, "shop", "web", "d", "7", replicas, replicas, made)) is surges
+    assert rollout.surges(ScaleTarget(DEPLOYMENTS, "shop", "web", "d", "7", replicas, replicas, made)) is surges
     ends_first = msgspec.convert({"spec": {"strategy": {"type": "Recreate"}}}, WireWorkload)
-    assert not rollout.surges(Target(DEPLOYMENTS, "shop", "web", "d", "7", replicas, replicas, ends_first))
+    assert not rollout.surges(ScaleTarget(DEPLOYMENTS, "shop", "web", "d", "7", replicas, replicas, ends_first))
 
 
 def test_directions() -> None:
-    world = World(Kube(Access("http://127.0.0.1:1")))
-    world.quotas.store.put(FULL)
-    world.pods.store.put(pod("a"))
+    cluster = WatchedCluster(Kube(Access("http://127.0.0.1:1")))
+    cluster.quotas.store.put(FULL)
+    cluster.pods.store.put(pod("a"))
     about = subject(custom(spec=spec(vertical={"apply": "InPlace"})))
     change = Change(was=1, sizes={"app": size(0.6)})
-    found: tuple[Veto, ...] = Room(world).vetoes(about, target(), {"app": size(0.25)}, change)
+    found: tuple[Veto, ...] = Headroom(cluster).vetoes(about, target(), {"app": size(0.25)}, change)
     assert [one.direction for one in found] == [Direction.UP], "a quota never holds shrinking"
-    assert Room(world).vetoes(about, target(), {"app": size(0.25)}, None) == ()
+    assert Headroom(cluster).vetoes(about, target(), {"app": size(0.25)}, None) == ()

@@ -1,4 +1,4 @@
-"""kept: what is remembered of one object, as it stands in its status; a restart loses nothing of it.
+"""memory: what is remembered of one object, as it stands in its status; a restart loses nothing of it.
 
 Wishes are not kept: a new leader seeds them with the current replicas, as HPA does, so that it never scales down
 before a window has passed.
@@ -17,10 +17,11 @@ from trimtab.core.remember import first_sight
 from trimtab.policy import Record
 
 VERSION = 1
+TAG = "Kept"  # records are stored under these names since the first version, whatever the classes are called
 REST_S = 3600.0
 
 
-class Wrote(Record, frozen=True):
+class ReplicasWritten(Record, frozen=True, tag="Wrote"):
     """Our last word on the replicas."""
 
     was: int
@@ -28,7 +29,7 @@ class Wrote(Record, frozen=True):
     at: float
 
 
-class Patched(Record, frozen=True):
+class SizesWritten(Record, frozen=True, tag="Patched"):
     """Our last word on the template's sizes."""
 
     was: dict[str, ContainerSize]
@@ -36,7 +37,7 @@ class Patched(Record, frozen=True):
     at: float
 
 
-class Undone(Record, frozen=True):
+class UndoneChange(Record, frozen=True, tag="Undone"):
     """Somebody undid our last word on an axis, so it rests."""
 
     by: str  # the field manager
@@ -44,34 +45,37 @@ class Undone(Record, frozen=True):
     until: float | None = None  # None: the second time, until the object is edited
 
 
-class Kept(Record, frozen=True):
+class ObjectMemory(Record, frozen=True, tag=TAG):
     """The core's memory and the operator's own: its last writes, and who undid them."""
 
     version: int = VERSION
     core: Memory = Memory()
-    wrote: Wrote | None = None
+    wrote: ReplicasWritten | None = None
     sizes: dict[str, ContainerSize] = {}  # in force on the pods, where they are not the template's
     template: dict[str, ContainerSize] = {}  # what the template said then; an edit of it ends `sizes`
-    patched: Patched | None = None
-    undone: dict[str, Undone] = {}  # by axis: "replicas", "sizes"
+    patched: SizesWritten | None = None
+    undone: dict[str, UndoneChange] = {}  # by axis: "replicas", "sizes"
 
 
-def read(status: dict[str, Any], at: float, replicas: int) -> Kept:
+def read(status: dict[str, Any], at: float, replicas: int) -> ObjectMemory:
     """From the object's status; of a memory that we cannot read, what the rest of the status tells."""
     seed = first_sight(at, replicas)
     try:
-        kept = msgspec.convert(status.get("memory") or {"is": "Kept", "version": 0}, Kept)
+        memory = msgspec.convert(status.get("memory") or {"is": TAG, "version": 0}, ObjectMemory)
     except msgspec.ValidationError:
-        kept = Kept(version=0)
-    if kept.version != VERSION:
-        return Kept(core=_from_the_rest(status, seed, replicas))
-    return replace(kept, core=replace(kept.core, wanted=seed.wanted))
+        memory = ObjectMemory(version=0)
+    if memory.version != VERSION:
+        return ObjectMemory(core=_from_the_rest(status, seed, replicas))
+    return replace(memory, core=replace(memory.core, wanted=seed.wanted))
 
 
 def _from_the_rest(status: dict[str, Any], seed: Memory, replicas: int) -> Memory:
     """Another version of trimtab wrote it: no cooldown is cut short, and a zero of ours is still ours."""
     scaled_at = _seconds(status.get("lastScaleTime") or (status.get("lastScaling") or {}).get("lastScaleTime"))
-    ours = any(one.get("type") == "ScaledToZero" and one.get("status") == "True" for one in _conditions(status))
+    ours = any(
+        condition.get("type") == "ScaledToZero" and condition.get("status") == "True"
+        for condition in _conditions(status)
+    )
     zeroed = replicas == 0 and ours
     return replace(seed, up_at=scaled_at, down_at=scaled_at, resized_at=scaled_at, zeroed=zeroed)
 
@@ -87,9 +91,9 @@ def _seconds(text: object) -> float | None:
         return None
 
 
-def written(kept: Kept) -> dict[str, Any]:
+def written(memory: ObjectMemory) -> dict[str, Any]:
     """What goes into the status, without what is empty: people read it there, too."""
-    slim = replace(kept, core=replace(kept.core, wanted=()))
+    slim = replace(memory, core=replace(memory.core, wanted=()))
     plain: dict[str, Any] = _bare(msgspec.to_builtins(slim))
     return plain
 

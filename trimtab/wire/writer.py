@@ -1,4 +1,4 @@
-"""pen: every write of the operator passes here; the wire asks the lease when it leaves, so a leader cut off stops."""
+"""writer: every write of the operator passes here; the wire asks the lease when it leaves."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trimtab.wire.resources import Resource
 T = TypeVar("T")
 
 
-class Pen:
+class Writer:
     def __init__(self, kube: Kube) -> None:
         self.kube = kube
 

@@ -1,4 +1,4 @@
-"""book: what one release remembers, in a ConfigMap of its name; a restart with an empty disk loses no cooldown.
+"""memory: what one release remembers, in a ConfigMap of its name; a restart with an empty disk loses no cooldown.
 
 The chart makes the ConfigMap, so that the process needs no right to create any; without the chart it makes its own.
 """
@@ -12,8 +12,8 @@ import msgspec
 from msgspec.structs import replace
 
 from trimtab.errors import Refused
-from trimtab.live.look import kept
-from trimtab.live.look.kept import Kept
+from trimtab.live.look import memory
+from trimtab.live.look.memory import ObjectMemory
 from trimtab.wire.kube import Kube
 from trimtab.wire.objects import ConfigMap
 from trimtab.wire.resources import CONFIG_MAPS
@@ -21,27 +21,27 @@ from trimtab.wire.resources import CONFIG_MAPS
 KEY = "memory"
 
 
-class Book:
+class ReleaseMemory:
     """Read once, when it is first asked; written when what must outlive us has changed."""
 
     def __init__(self, kube: Kube, namespace: str, name: str) -> None:
         self.kube, self.namespace, self.name = kube, namespace, name
-        self._kept: Kept | None = None
-        self._stored = Kept()
+        self._now: ObjectMemory | None = None
+        self._stored = ObjectMemory()
 
-    async def read(self, at: float, replicas: int) -> Kept:
+    async def read(self, at: float, replicas: int) -> ObjectMemory:
         """Raises while the ConfigMap cannot be read: acting without the memory could break a cooldown."""
-        if self._kept is None:
-            self._kept = kept.read({KEY: await self._load()}, at, replicas)
-            self._stored = _lasting(self._kept)
-        return self._kept
+        if self._now is None:
+            self._now = memory.read({KEY: await self._load()}, at, replicas)
+            self._stored = _lasting(self._now)
+        return self._now
 
-    async def write(self, now: Kept) -> None:
+    async def write(self, now: ObjectMemory) -> None:
         """What is not stored yet is tried again each time, until it is."""
-        self._kept = now
+        self._now = now
         lasting = _lasting(now)
         if lasting != self._stored:
-            await self._store(kept.written(lasting))
+            await self._store(memory.written(lasting))
             self._stored = lasting
 
     async def _load(self) -> dict[str, Any]:
@@ -67,6 +67,6 @@ class Book:
             await self.kube.create(ConfigMap, CONFIG_MAPS, self.namespace, body)
 
 
-def _lasting(now: Kept) -> Kept:
+def _lasting(now: ObjectMemory) -> ObjectMemory:
     """Without wishes and since when metrics fail: no rule of document 002 asks for them, and they always change."""
     return replace(now, core=replace(now.core, wanted=(), failing_since=None))

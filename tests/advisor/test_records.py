@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.live.advisor.world import target
+from tests.advisor.workloads import target
 from trimtab.advisor.records import new_recommendation
 from trimtab.policy import Advice
 from trimtab.wire.objects import Custom, ObjectMeta

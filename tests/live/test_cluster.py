@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 
 from tests.wire.fake import Fake
-from trimtab.live.look.world import World
+from trimtab.live.look.cluster import WatchedCluster
 
 
 def settled(namespace: str, forbidden: tuple[str, ...]) -> tuple[set[str], set[str]]:
@@ -27,18 +27,18 @@ def settled(namespace: str, forbidden: tuple[str, ...]) -> tuple[set[str], set[s
     async def run() -> tuple[set[str], set[str]]:
         async with Fake(handler) as fake:
             kube = fake.kube()
-            world = World(kube, namespace)
-            following = asyncio.create_task(world.run())
+            cluster = WatchedCluster(kube, namespace)
+            following = asyncio.create_task(cluster.run())
             for _ in range(200):
                 await asyncio.sleep(0.02)
-                left = set(world.unsettled())
-                if left <= set(forbidden) | {feed.name for feed in world.ours.values()} | {"ScaledObject"}:
+                left = set(cluster.unsettled())
+                if left <= set(forbidden) | {feed.name for feed in cluster.ours.values()} | {"ScaledObject"}:
                     break
             following.cancel()
             await asyncio.wait([following])
             await kube.close()
             return left & {"nodes", "namespaces", "pods", "resourcequotas", "limitranges"}, {
-                feed.name for feed in world.feeds if feed.given_up
+                feed.name for feed in cluster.feeds if feed.given_up
             }
 
     return asyncio.run(run())

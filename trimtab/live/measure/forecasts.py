@@ -1,4 +1,4 @@
-"""foresight: total demand remembered, start-up times measured, and forecasts made from them off the decision.
+"""forecasts: total demand remembered, start-up times measured, and forecasts made from them off the decision.
 
 Demand is the sum over all pods, which does not jump when replicas change. It is kept in memory; where Prometheus is
 configured the past of its own queries is read back at first sight. Start-ups are those that `core.startup` counts.
@@ -33,7 +33,7 @@ SLOW_REFRESH_S = 120.0
 log = logging.getLogger(__name__)
 
 
-class Foresight:
+class Forecasts:
     """Feed it with each tick's samples; ask it for forecasts and start-up times."""
 
     def __init__(self, prometheus: Prometheus | None) -> None:

@@ -1,4 +1,4 @@
-"""hindsight: how far forecasts were off, once the moment that they spoke of has come.
+"""forecast_error: how far forecasts were off, once the moment that they spoke of has come.
 
 error = forecast made a horizon ago / load now - 1: 0.1 is a tenth too much, -0.1 a tenth too little.
 """
@@ -11,14 +11,15 @@ from typing import NamedTuple
 
 from trimtab.core.model import Forecast
 from trimtab.journal import ObjectName
-from trimtab.live.measure.foresight import demand_of
+from trimtab.live.measure.forecasts import demand_of
 from trimtab.live.measure.horizon import horizon_s
-from trimtab.live.tell.telemetry import Line, Saw, labels_of
+from trimtab.live.object_tick import ObjectTick
+from trimtab.live.tell.telemetry import Line, labels_of
 
 CHECKS = 20  # forecasts under way for each signal: one for each twentieth of its horizon
 
 
-class Source(NamedTuple):
+class ObjectSignal(NamedTuple):
     """One signal of one object."""
 
     name: ObjectName
@@ -26,16 +27,17 @@ class Source(NamedTuple):
     label: str
 
 
-class Hindsight:
+class ForecastErrors:
     """Watches each tick's forecasts and loads; `errors` has the last error of each signal."""
 
     def __init__(self) -> None:
-        self.errors: dict[Source, float] = {}
-        self._due: dict[Source, deque[tuple[float, float]]] = defaultdict(deque)  # (when, value)
+        self.errors: dict[ObjectSignal, float] = {}
+        self._due: dict[ObjectSignal, deque[tuple[float, float]]] = defaultdict(deque)  # (when, value)
 
-    def saw(self, cases: Sequence[Saw]) -> None:
+    def saw(self, ticks: Sequence[ObjectTick]) -> None:
         alive = set()
-        for name, policy, seen, *_ in cases:
+        for tick in ticks:
+            name, policy, seen = tick.subject.name, tick.subject.policy, tick.seen
             if policy.forecast is None:
                 continue
             for index, (signal, forecast) in enumerate(zip(policy.signals, seen.forecasts, strict=False)):
@@ -43,12 +45,14 @@ class Hindsight:
                 if isinstance(forecast, Forecast) and not forecast.per_pod:
                     value = forecast.at_quantile(policy.forecast.quantile)
                 load = demand_of(seen.samples[index], seen.pods) if index < len(seen.samples) else None
-                source = Source(name, index, signal.metric.label)
+                source = ObjectSignal(name, index, signal.metric.label)
                 self.note(source, seen.at, value, horizon_s(policy.forecast, seen.startup), load)
                 alive.add(source)
         self._forget(alive)
 
-    def note(self, source: Source, at: float, forecast: float | None, horizon_s: float, load: float | None) -> None:
+    def note(
+        self, source: ObjectSignal, at: float, forecast: float | None, horizon_s: float, load: float | None
+    ) -> None:
         waiting = self._due[source]
         while waiting and waiting[0][0] <= at:
             _, value = waiting.popleft()
@@ -61,7 +65,7 @@ class Hindsight:
         for source, error in self.errors.items():
             yield "trimtab_forecast_error", labels_of(source.name) | {"source": source.label}, error
 
-    def _forget(self, alive: set[Source]) -> None:
+    def _forget(self, alive: set[ObjectSignal]) -> None:
         for gone in self.errors.keys() - alive:
             del self.errors[gone]
         for gone in self._due.keys() - alive:

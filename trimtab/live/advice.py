@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 
 from trimtab.advisor import records
 from trimtab.advisor.adopt import adopt, is_gone
-from trimtab.advisor.run import Failed, Outcome, advise_all, server_time
+from trimtab.advisor.run import Advised, Failed, advise_all, server_time
 from trimtab.advisor.select import find, select
-from trimtab.advisor.targets import Target
-from trimtab.advisor.workloads import Window
+from trimtab.advisor.targets import AdvisedTarget
+from trimtab.advisor.workloads import HistoryWindow
 from trimtab.errors import InvalidInput, MetricsUnavailable, NotLeading, Refused, TrimtabError, Unavailable
 from trimtab.history.workload_history import WorkloadHistory
 from trimtab.kinds import read
@@ -28,13 +28,13 @@ from trimtab.kinds.analytics import Analytics, CompletionStrategy
 from trimtab.kinds.analytics import Recommendation as RecommendationKind
 from trimtab.kinds.annotations import ANALYTICS_UID
 from trimtab.kinds.config_keys import effective
-from trimtab.live.act.pen import Pen
-from trimtab.live.look.world import Feed
+from trimtab.live.look.cluster import Feed
 from trimtab.policy import Advice, Inspection
 from trimtab.wire.access import Access
 from trimtab.wire.objects import Custom
 from trimtab.wire.prometheus import Prometheus
 from trimtab.wire.resources import Resource
+from trimtab.wire.writer import Writer
 
 KINDS = ("Analytics", "Recommendation")
 EVERY_S = 15.0
@@ -53,11 +53,11 @@ class Retry(NamedTuple):
 
 
 class Advisor:
-    """Call `run()` beside the operator's own loop; it writes only while the pen may."""
+    """Call `run()` beside the operator's own loop; it writes only while the writer may."""
 
     def __init__(
         self,
-        pen: Pen,
+        writer: Writer,
         prometheus: Access | None,
         own_namespace: str,
         namespace: str = "",
@@ -66,7 +66,7 @@ class Advisor:
         every_s: float = EVERY_S,
         enabled: Callable[[str], bool] = lambda namespace: True,
     ) -> None:
-        self.pen, self.kube, self.every_s = pen, pen.kube, every_s
+        self.writer, self.kube, self.every_s = writer, writer.kube, every_s
         self.shadow = shadow  # recommend, but adopt nothing
         self.enabled = enabled  # a namespace may opt out
         self.own_namespace, self.namespace = own_namespace, namespace  # namespace "": the whole cluster
@@ -79,7 +79,7 @@ class Advisor:
     async def run(self) -> None:
         async with self.following():
             while True:
-                if self.pen.may_write() and all(feed.settled for feed in self.feeds.values()):
+                if self.writer.may_write() and all(feed.settled for feed in self.feeds.values()):
                     with suppress(NotLeading):  # the new leader goes on
                         await self._guarded(self.tick(time.time()), "this round of advice")
                 await asyncio.sleep(self.every_s)
@@ -100,23 +100,23 @@ class Advisor:
     async def tick(self, at: float) -> None:
         """Everything that is due now, one object after the other; one that fails never stops the next."""
         analytics, kept = self._served("Analytics"), self._served("Recommendation")
-        for one in analytics:
-            if self._due(one, at):
-                await self._guarded(self._round(one, at), f"Analytics {_title(one)}")
-        for one in kept:
-            if ANALYTICS_UID not in (one.metadata.labels or {}) and self._due(one, at):
-                await self._guarded(self._alone(one, at), f"Recommendation {_title(one)}")
+        for found in analytics:
+            if self._due(found, at):
+                await self._guarded(self._round(found, at), f"Analytics {_title(found)}")
+        for record in kept:
+            if ANALYTICS_UID not in (record.metadata.labels or {}) and self._due(record, at):
+                await self._guarded(self._alone(record, at), f"Recommendation {_title(record)}")
         if not self.shadow:
-            for one in kept:
-                await self._guarded(self._adopt(one, at), f"adoption of {_title(one)}")
-        self._forget({one.metadata.uid for one in (*analytics, *kept)})
+            for record in kept:
+                await self._guarded(self._adopt(record, at), f"adoption of {_title(record)}")
+        self._forget({record.metadata.uid for record in (*analytics, *kept)})
 
     def _served(self, kind: str) -> list[Custom]:
         return [one for one in self.feeds[kind].store if self.enabled(one.metadata.namespace)]
 
     def _forget(self, alive: set[str]) -> None:
-        self._retries = {uid: one for uid, one in self._retries.items() if uid in alive}
-        self._adopted = {uid: one for uid, one in self._adopted.items() if uid in alive}
+        self._retries = {uid: retry for uid, retry in self._retries.items() if uid in alive}
+        self._adopted = {uid: adopted for uid, adopted in self._adopted.items() if uid in alive}
 
     async def _guarded(self, work: Any, what: str) -> None:
         try:
@@ -191,19 +191,19 @@ class Advisor:
             status |= records.round_done(found, at) | {"config": effective(rules)}
         await self._write(found, "Analytics", status)
 
-    async def _outcomes(self, rules: Inspection, targets: Sequence[Target], at: float) -> list[Outcome]:
+    async def _outcomes(self, rules: Inspection, targets: Sequence[AdvisedTarget], at: float) -> list[Advised]:
         """Of every target; where no history can be read at all, that is the outcome of each."""
         if self.prometheus is None:
-            return [Outcome(one, Failed(MetricsUnavailable(NO_PROMETHEUS), NO_PROMETHEUS)) for one in targets]
+            return [Advised(one, Failed(MetricsUnavailable(NO_PROMETHEUS), NO_PROMETHEUS)) for one in targets]
         try:
             now, _ = await server_time(self.prometheus, at)
-            source, window = WorkloadHistory(self.prometheus, self.kube), Window.before(now, rules.history_s)
+            source, window = WorkloadHistory(self.prometheus, self.kube), HistoryWindow.before(now, rules.history_s)
             return [one async for some in advise_all(rules, targets, source, window, at) for one in some]
         except TrimtabError as error:
-            return [Outcome(one, Failed(error, str(error))) for one in targets]
+            return [Advised(one, Failed(error, str(error))) for one in targets]
 
     async def _mission(
-        self, analytics: Custom, rules: Inspection, outcome: Outcome, mine: Sequence[Custom], at: float
+        self, analytics: Custom, rules: Inspection, outcome: Advised, mine: Sequence[Custom], at: float
     ) -> dict[str, Any]:
         """The Recommendation of one target, made or brought up to date."""
         record = next((one for one in mine if _is_of(one, outcome.target)), None)
@@ -212,7 +212,7 @@ class Advisor:
             if record is None:
                 body = records.new_recommendation(analytics, outcome.target, rules.advice)
                 namespace = analytics.metadata.namespace
-                record = await self.pen.create(Custom, await self._resource("Recommendation"), namespace, body)
+                record = await self.writer.create(Custom, await self._resource("Recommendation"), namespace, body)
             await self._write(record, "Recommendation", records.status_of(rules, outcome, record.status, at))
         except NotLeading:
             raise
@@ -220,11 +220,11 @@ class Advisor:
             message = f"the recommendation could not be written: {error}"
         return records.mission(outcome, record, message, at)
 
-    async def _prune(self, mine: Sequence[Custom], targets: Sequence[Target]) -> None:
+    async def _prune(self, mine: Sequence[Custom], targets: Sequence[AdvisedTarget]) -> None:
         """Of targets that are no longer selected; one whose run only failed is not among them."""
-        for one in mine:
-            if not any(_is_of(one, target) for target in targets) and self.pen.may_write():
-                meta = one.metadata
+        for record in mine:
+            if not any(_is_of(record, target) for target in targets) and self.writer.may_write():
+                meta = record.metadata
                 await self.kube.delete(await self._resource("Recommendation"), meta.namespace, meta.name, uid=meta.uid)
 
     # --- a Recommendation by itself ---
@@ -263,7 +263,7 @@ class Advisor:
         status = found.status | changes
         if status != found.status:
             body = records.status_body(found, kind, status)
-            await self.pen.apply(Custom, await self._resource(kind), body)
+            await self.writer.apply(Custom, await self._resource(kind), body)
 
     async def _adopt(self, record: Custom, at: float) -> None:
         wanted = (str(record.spec.get("adoptionType")), str(record.status.get("recommendedValue")))
@@ -271,7 +271,7 @@ class Advisor:
         if self._adopted.get(record.metadata.uid) == wanted or not self.enabled(namespace):
             return
         try:
-            await adopt(self.pen, record)
+            await adopt(self.writer, record)
             self._adopted[record.metadata.uid] = wanted
             problem = None
         except Refused as refusal:
@@ -289,7 +289,7 @@ class Advisor:
             await self._write(record, "Recommendation", {"conditions": records.conditions(new, record.status, at)})
 
 
-def _unread(outcome: Outcome) -> bool:
+def _unread(outcome: Advised) -> bool:
     """Nobody knows the usage yet: this is no answer, so that Once has not happened."""
     return isinstance(outcome.result, Failed) and isinstance(outcome.result.error, Unavailable | Refused)
 
@@ -303,7 +303,7 @@ def _strategy(found: Custom) -> CompletionStrategy | None:
         return None
 
 
-def _is_of(record: Custom, target: Target) -> bool:
+def _is_of(record: Custom, target: AdvisedTarget) -> bool:
     return records.same_target(record.spec.get("targetRef") or {}, target, record.metadata.namespace)
 
 

@@ -11,9 +11,9 @@ from aiohttp import web
 from tests.live.build import AT, AUTOSCALERS, custom
 from tests.wire.fake import Fake
 from trimtab.core.explain import DecisionCondition
-from trimtab.live.act.pen import Pen
-from trimtab.live.tell.scribe import MEASURED_EVERY_S, Scribe
 from trimtab.live.tell.status import with_conditions
+from trimtab.live.tell.status_writer import MEASURED_EVERY_S, StatusWriter
+from trimtab.wire.writer import Writer
 
 
 def condition(
@@ -33,9 +33,9 @@ def told(*says: tuple[dict[str, Any], DecisionCondition, float], before: dict[st
     async def run() -> None:
         async with Fake(handler) as fake:
             kube = fake.kube()
-            scribe, about = Scribe(Pen(kube)), custom(**(before or {}))
+            status_writer, about = StatusWriter(Writer(kube)), custom(**(before or {}))
             for status, one, at in says:
-                await scribe.say(AUTOSCALERS, about, status, [one], at)
+                await status_writer.say(AUTOSCALERS, about, status, [one], at)
             await kube.close()
 
     asyncio.run(run())

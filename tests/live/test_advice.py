@@ -7,19 +7,19 @@ from typing import Any
 import pytest
 
 from trimtab.advisor import records
-from trimtab.advisor.controller import FIRST_RETRY_S, LAST_RETRY_S, Advisor
-from trimtab.live.act.pen import Pen
-from trimtab.live.tell.status import rfc3339
+from trimtab.live.advice import FIRST_RETRY_S, LAST_RETRY_S, Advisor
 from trimtab.wire.access import Access
+from trimtab.wire.facts import rfc3339
 from trimtab.wire.kube import Kube
 from trimtab.wire.objects import Custom, ObjectMeta
+from trimtab.wire.writer import Writer
 
 NOW = 1_700_000_000.0
 
 
 @pytest.fixture
 def advisor() -> Advisor:
-    return Advisor(Pen(Kube(Access("http://127.0.0.1:9"))), None, "trimtab-system")
+    return Advisor(Writer(Kube(Access("http://127.0.0.1:9"))), None, "trimtab-system")
 
 
 def analytics(strategy: dict[str, Any] | None = None, updated: float | None = None, **spec: Any) -> Custom:

@@ -1,4 +1,4 @@
-"""scribe: writes an object's status and its events, and only when there is something new to say."""
+"""status_writer: writes an object's status and its events, and only when there is something new to say."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ from collections.abc import Sequence
 from typing import Any
 
 from trimtab.core.explain import DecisionCondition
-from trimtab.live.act.pen import Pen
 from trimtab.live.tell.conditions import FIELDS_IGNORED
 from trimtab.live.tell.events import Happening, tell
 from trimtab.live.tell.status import loud, with_conditions
 from trimtab.wire.objects import Custom
 from trimtab.wire.resources import Resource
+from trimtab.wire.writer import Writer
 
 MEASURED_EVERY_S = 30.0  # measurements alone are written this often at most
 BAD = ("Conflict", "Reverted", "ResizeBlocked", "ResizePending")  # where True is the trouble
 NEUTRAL = ("ScalingLimited", "ScaledToZero", "PredictionReady")
 
 
-class Scribe:
+class StatusWriter:
     """Remembers what it last said of each object."""
 
-    def __init__(self, pen: Pen) -> None:
-        self.pen = pen
+    def __init__(self, writer: Writer) -> None:
+        self.writer = writer
         self._said: dict[str, tuple[float, dict[str, Any]]] = {}
 
     def forget(self, uids: set[str]) -> None:
@@ -48,15 +48,16 @@ class Scribe:
             return
         meta = {"name": about.metadata.name, "namespace": about.metadata.namespace}
         body = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta, "status": now}
-        await self.pen.apply(Custom, resource, body, "status")
+        await self.writer.apply(Custom, resource, body, "status")
         self._said[uid] = (at, now)
-        for one in conditions:
-            if _turned_bad(one, before):
-                await tell(self.pen, resource, about, Happening(one.reason, one.message, warning=True))
+        for condition in conditions:
+            if _turned_bad(condition, before):
+                happening = Happening(condition.reason, condition.message, warning=True)
+                await tell(self.writer, resource, about, happening, at)
 
 
-def _turned_bad(one: DecisionCondition, before: dict[str, Any]) -> bool:
-    bad = one.status if one.type in BAD else (not one.status and one.type not in NEUTRAL)
-    bad = bad or one.reason == FIELDS_IGNORED  # served, but not as its author may think
+def _turned_bad(now: DecisionCondition, before: dict[str, Any]) -> bool:
+    bad = now.status if now.type in BAD else (not now.status and now.type not in NEUTRAL)
+    bad = bad or now.reason == FIELDS_IGNORED  # served, but not as its author may think
     reasons = {old["type"]: (old["status"] == "True", old.get("reason")) for old in before.get("conditions") or []}
-    return bad and reasons.get(one.type) != (one.status, one.reason)
+    return bad and reasons.get(now.type) != (now.status, now.reason)

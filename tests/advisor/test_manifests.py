@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 import yaml
 
-from tests.live.advisor.world import END, target
+from tests.advisor.workloads import END, target
 from trimtab.advisor.manifests import Shape, manifest, recommended_value
 from trimtab.core.advise import WorkloadAdvice
 from trimtab.errors import InvalidInput
