@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 
+import msgspec
 import pytest
 
 from tests.live.build import AT, AUTOSCALERS, object_tick
@@ -19,6 +20,8 @@ from trimtab.live.measure.checkpoint import READ_AGAIN_S, Checkpoints
 from trimtab.live.measure.gather import PodUsage
 from trimtab.live.measure.usage import UsageWatch
 from trimtab.live.object_tick import ObjectTick
+from trimtab.wire.facts import rfc3339
+from trimtab.wire.objects import Pod
 from trimtab.wire.writer import Writer
 
 EVERY_S = 600.0
@@ -76,6 +79,32 @@ def test_what_was_seen_outlives_the_operator() -> None:
         return await second.observed_s("web")
 
     assert asyncio.run(run()) >= EVERY_S
+
+
+def test_a_kill_that_was_seen_before_the_checkpoint_came_still_counts() -> None:
+    api = shop("web")
+
+    async def memory_after(killed: bool) -> float:
+        second = Watching(api)
+        if killed:
+            pod = msgspec.to_builtins(second.cluster.pods.store.get("shop", "web-a"))
+            ended = {"terminated": {"reason": "OOMKilled", "finishedAt": rfc3339(AT + EVERY_S + 30)}}
+            pod["status"]["containerStatuses"] = [{"name": "app", "lastState": ended}]
+            second.cluster.pods.store.put(msgspec.convert(pod, Pod))
+        for at in (AT + EVERY_S + 60, AT + EVERY_S + 75):
+            await second.tick(at)
+        usage = second.usage.of(await second.cluster.target("shop", None, "Deployment", "web"))
+        assert not isinstance(usage, Missing) and usage.containers["app"].observed_s >= EVERY_S
+        return usage.containers["app"].target.memory_bytes or 0.0
+
+    async def run() -> tuple[float, float]:
+        first = Watching(api)
+        for at in (AT, AT + EVERY_S):
+            await first.tick(at)
+        return await memory_after(killed=False), await memory_after(killed=True)
+
+    without, with_kill = asyncio.run(run())
+    assert with_kill > without
 
 
 def test_a_tick_waits_for_no_checkpoint() -> None:

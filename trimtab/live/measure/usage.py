@@ -50,7 +50,9 @@ class UsageWatch:
 
     def look(self, targets: Sequence[ScaleTarget], measured: Mapping[str, PodUsage], at: float) -> None:
         """`measured` is what was gathered in this tick, by namespace/pod; what is missing lives on until it expires."""
-        self._take_past(targets, at)
+        past = self.rebuild.look(targets, at) if self.rebuild else None
+        if past is not None:
+            self.take_up(past.book, past.since)
         self._note_kills(targets, at)
         if self.namespaces(targets, at):
             self._looked_at = at
@@ -60,11 +62,13 @@ class UsageWatch:
         if self._news:
             self._usages, self._news = usages(self.book, at), False
 
-    def take_up(self, past: UsageHistograms, since: float) -> set[str]:
-        """UsageEstimates that somebody else has seen, where it is more than we have; the workloads that it is of."""
+    def take_up(self, past: Book, since: float) -> None:
+        """Usage of before, where it is more than we have seen; kills, which may not be in it, are noted again."""
         taken = adopt(self.book, past, since)
+        for pod in [pod for workload in taken for pod in self.cluster.members.pods(workload)]:
+            for container in pod.spec.containers:
+                self._killed.pop((pod.metadata.uid, container.name), None)
         self._news = self._news or bool(taken)
-        return taken
 
     def _samples(self, target: ScaleTarget, measured: Mapping[str, PodUsage]) -> Iterator[ContainerSample]:
         for pod in self.cluster.pods_of(target):
@@ -72,15 +76,6 @@ class UsageWatch:
             for name, (cores, size) in usage.containers.items() if usage else ():
                 amounts = (nan if cores is None else cores, nan if size is None else size)
                 yield ContainerSample(target.uid, pod.name, name, usage.at if usage else nan, *amounts)
-
-    def _take_past(self, targets: Sequence[ScaleTarget], at: float) -> None:
-        """What Prometheus remembers; kills, which it does not, are noted again."""
-        found = self.rebuild.look(targets, at) if self.rebuild else None
-        taken = self.take_up(found.book, found.since) if found else set()
-        for target in targets:
-            for pod in self.cluster.members.pods(target.uid) if target.uid in taken else ():
-                for container in pod.spec.containers:
-                    self._killed.pop((pod.metadata.uid, container.name), None)
 
     def _note_kills(self, targets: Sequence[ScaleTarget], at: float) -> None:
         """OOM kills that are news; the first look at a pod counts only kills of the last window."""
