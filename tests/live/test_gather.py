@@ -67,18 +67,22 @@ def one(answers: dict[str, Any], signal: Signal, **options: Any) -> Samples | Mi
 
 METRICS = "/apis/metrics.k8s.io/v1beta1"
 LIST = f"{METRICS}/namespaces/shop/pods"
-TWO = {"items": [usage("a", app=("250000000n", "64Mi"), proxy=("5m", "1Ki")), usage("b", app=("1", "1Gi"))]}
+
+
+def two() -> dict[str, Any]:
+    """Made when it is asked for, so that a slow run of all tests does not make it stale."""
+    return {"items": [usage("a", app=("250000000n", "64Mi"), proxy=("5m", "1Ki")), usage("b", app=("1", "1Gi"))]}
 
 
 def test_a_sample_keeps_the_window_of_its_own_scrape() -> None:
     odd = usage("b", app=("1", "1Gi")) | {"window": "9.998s"}
-    found = one({LIST: {"items": [TWO["items"][0], odd]}}, CPU)
+    found = one({LIST: {"items": [two()["items"][0], odd]}}, CPU)
     assert isinstance(found, PodSamples) and (found.window_s, found.windows_s) == (10.5, {"b": 9.998})
 
 
 def test_one_list_answers_every_resource_metric_of_a_namespace() -> None:
     wanted = [Wanted("shop", (CPU, MEMORY, PROXY), PODS), Wanted("shop", (CPU,), PODS[1:])]
-    gathered, paths = asyncio.run(ask({LIST: TWO}, *wanted))
+    gathered, paths = asyncio.run(ask({LIST: two()}, *wanted))
     assert paths == [LIST]
     cpu, memory, proxy = gathered[0]
     assert isinstance(cpu, PodSamples) and cpu.values == {"a": pytest.approx(0.255), "b": 1.0} and cpu.window_s == 10.5
@@ -125,14 +129,17 @@ def test_pods_nobody_knows_are_left_out() -> None:
 
 
 CUSTOM = "/apis/custom.metrics.k8s.io/{}/namespaces/shop/{}"
-ITEM = {"describedObject": {"kind": "Pod", "name": "a"}, "timestamp": stamp(), "value": "10500m"}
+
+
+def item() -> dict[str, Any]:
+    return {"describedObject": {"kind": "Pod", "name": "a"}, "timestamp": stamp(), "value": "10500m"}
 
 
 @pytest.mark.parametrize("version", ["v1beta2", "v1beta1"])
 def test_custom_metrics_of_either_version(version: str) -> None:
-    found = one({CUSTOM.format(version, "pods/*/rate"): {"items": [ITEM]}}, RATE)
+    found = one({CUSTOM.format(version, "pods/*/rate"): {"items": [item()]}}, RATE)
     assert isinstance(found, PodSamples) and found.values == {"a": 10.5}
-    found = one({CUSTOM.format(version, "services/front/hits"): {"items": [ITEM]}}, HITS)
+    found = one({CUSTOM.format(version, "services/front/hits"): {"items": [item()]}}, HITS)
     assert isinstance(found, TotalSample) and found.value == 10.5
 
 
