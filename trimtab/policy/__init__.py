@@ -1,4 +1,4 @@
-"""Policy: what every kind compiles to. Frozen data that decides nothing; the five systems differ in the lists written here.
+"""Policy: what every kind compiles to. Frozen data that decides nothing; the five systems differ in its lists.
 
 A record that contradicts itself cannot be made: it is refused with the field, the value and the fix.
 """
