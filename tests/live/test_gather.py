@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ from trimtab.policy import Metric, MetricKind, PodAverage, Signal, Total, TotalA
 from trimtab.wire.access import Access
 from trimtab.wire.prometheus import Prometheus
 
+TOLD = partial(json.dumps, default=str)
 PODS = (Pod(name="a"), Pod(name="b"))
 CPU = Utilization(metric=Metric(kind=MetricKind.RESOURCE, name="cpu"), percent=50)
 MEMORY = PodAverage(metric=Metric(kind=MetricKind.RESOURCE, name="memory"), target=1.0)
@@ -27,14 +30,20 @@ HITS = Total(metric=Metric(kind=MetricKind.OBJECT, name="hits", object="v1/Servi
 QUERY = TotalAverage(metric=Metric(kind=MetricKind.PROMETHEUS, query="sum(x)"), target=10)
 
 
-def stamp(age_s: float = 0.0) -> str:
-    return datetime.fromtimestamp(time.time() - age_s, UTC).isoformat()
+class Ago:
+    """The time that many seconds before the server answers: tests may run long after they were collected."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
+    def __str__(self) -> str:
+        return datetime.fromtimestamp(time.time() - self.seconds, UTC).isoformat()
 
 
 def usage(name: str, namespace: str = "shop", age_s: float = 0.0, **containers: tuple[str, str]) -> dict[str, Any]:
     listed = [{"name": each, "usage": {"cpu": cpu, "memory": memory}} for each, (cpu, memory) in containers.items()]
     meta = {"name": name, "namespace": namespace}
-    return {"metadata": meta, "timestamp": stamp(age_s), "window": "10.5s", "containers": listed}
+    return {"metadata": meta, "timestamp": Ago(age_s), "window": "10.5s", "containers": listed}
 
 
 async def ask(
@@ -46,7 +55,11 @@ async def ask(
         found = answers.get(request.path)
         if isinstance(found, int):
             return web.Response(status=found, text="no")
-        return web.json_response(found) if found is not None else web.json_response({"message": "none"}, status=404)
+        return (
+            web.json_response(found, dumps=TOLD)
+            if found is not None
+            else web.json_response({"message": "none"}, status=404)
+        )
 
     async with Fake(handler) as fake:
         kube, prometheus = fake.kube(), Prometheus(Access(fake.url))
@@ -123,7 +136,7 @@ def test_pods_nobody_knows_are_left_out() -> None:
 
 
 CUSTOM = "/apis/custom.metrics.k8s.io/{}/namespaces/shop/{}"
-ITEM = {"describedObject": {"kind": "Pod", "name": "a"}, "timestamp": stamp(), "value": "10500m"}
+ITEM = {"describedObject": {"kind": "Pod", "name": "a"}, "timestamp": Ago(0), "value": "10500m"}
 
 
 @pytest.mark.parametrize("version", ["v1beta2", "v1beta1"])
@@ -136,12 +149,12 @@ def test_custom_metrics_of_either_version(version: str) -> None:
 
 def test_external_metrics_are_summed() -> None:
     path = "/apis/external.metrics.k8s.io/v1beta1/namespaces/shop/queue"
-    items = [{"metricName": "queue", "timestamp": stamp(), "value": value} for value in ("7", "500m")]
+    items = [{"metricName": "queue", "timestamp": Ago(0), "value": value} for value in ("7", "500m")]
     found = one({path: {"items": items}}, QUEUE)
     assert isinstance(found, TotalSample) and found.value == 7.5
     nothing = one({path: {"items": []}}, QUEUE)
     assert isinstance(nothing, Missing) and nothing.reason is Reason.ABSENT
-    half = one({path: {"items": [*items, items[0] | {"timestamp": stamp(age_s=121)}]}}, QUEUE)
+    half = one({path: {"items": [*items, items[0] | {"timestamp": Ago(121)}]}}, QUEUE)
     assert isinstance(half, Missing) and half.reason is Reason.STALE, "a sum with an old part is an old sum"
 
 

@@ -55,11 +55,14 @@ def looked(answer: Any, check: Callable[[Rebuild, Fake], Any]) -> Any:
 
 
 async def until_found(rebuild: Rebuild, at: float) -> Found:
-    for _ in range(500):
-        if found := rebuild.look([WEB], at):
-            return found
-        await asyncio.sleep(0.01)
-    raise TimeoutError
+    return await until(lambda: rebuild.look([WEB], at))
+
+
+async def until(look: Callable[[], Any]) -> Any:
+    async with asyncio.timeout(60):
+        while not (found := look()):
+            await asyncio.sleep(0.01)
+    return found
 
 
 def test_the_past_comes_later_and_once() -> None:
@@ -82,12 +85,8 @@ def test_a_workload_that_was_made_anew_has_a_past_of_its_own() -> None:
     async def check(rebuild: Rebuild, fake: Fake) -> None:
         await until_found(rebuild, AT)
         rebuild.look([WEB._replace(uid="another")], AT)
-        for _ in range(500):
-            if found := rebuild.look([WEB._replace(uid="another")], AT):
-                assert found.book.keys() == [("another", "app")]
-                return
-            await asyncio.sleep(0.01)
-        raise TimeoutError
+        found = await until(lambda: rebuild.look([WEB._replace(uid="another")], AT))
+        assert found.book.keys() == [("another", "app")]
 
     looked(prometheus, check)
 
@@ -103,8 +102,7 @@ def test_what_could_not_be_read_is_tried_again_after_a_while() -> None:
         await asyncio.sleep(0.05)
         assert len(fake.requests) == failed, "not in every tick"
         rebuild.look([WEB], AT + TRY_AGAIN_S)
-        await asyncio.sleep(0.2)
-        assert len(fake.requests) > failed
+        await until(lambda: len(fake.requests) > failed)
 
     looked(silent, check)
 

@@ -45,16 +45,14 @@ class LeaseServer:
 
 
 def candidate(url: str, who: str, **times: float) -> Leadership:
-    quick = {"duration_s": 2.0, "renew_deadline_s": 1.0, "retry_s": 0.2} | times
+    quick = {"duration_s": 4.0, "renew_deadline_s": 2.0, "retry_s": 0.2} | times
     return Leadership(Access(url, headers={"X-Who": who}), "ns", "trimtab", who, **quick)
 
 
-async def until(condition: Any, within_s: float = 8.0) -> float:
-    started = time.monotonic()
-    async with asyncio.timeout(within_s):
+async def until(condition: Any) -> None:
+    async with asyncio.timeout(60):
         while not condition():
             await asyncio.sleep(0.01)
-    return time.monotonic() - started
 
 
 def test_micro_time_keeps_its_zeros() -> None:
@@ -64,23 +62,24 @@ def test_micro_time_keeps_its_zeros() -> None:
 
 def test_the_deadline_must_be_shorter_than_the_lease() -> None:
     with pytest.raises(InvalidInput, match="2/10/15"):
-        candidate("http://x", "a", renew_deadline_s=2.0)
+        candidate("http://x", "a", renew_deadline_s=4.0)
 
 
 def test_one_leads_the_other_waits_and_takes_over_at_once_after_a_release() -> None:
     async def run() -> None:
         server = LeaseServer()
         async with Fake(server) as fake:
-            a, b = candidate(fake.url, "a"), candidate(fake.url, "b")
+            # A lease that does not end by itself while the test runs.
+            a, b = (candidate(fake.url, who, duration_s=600, renew_deadline_s=500) for who in ("a", "b"))
             first = asyncio.create_task(a.run())
             await until(a.may_write)
             second = asyncio.create_task(b.run())
-            await asyncio.sleep(0.5)
+            await until(lambda: b.holder == "a")
             assert (a.may_write(), b.may_write(), b.holder) == (True, False, "a")
             first.cancel()
             await asyncio.gather(first, return_exceptions=True)
             assert not a.may_write()
-            assert await until(b.may_write) < 1.0  # well before the two seconds of the lease
+            await until(b.may_write)
             assert b.term == 1
             second.cancel()
             await asyncio.gather(second, return_exceptions=True)
@@ -104,13 +103,11 @@ def test_a_leader_that_is_cut_off_stops_before_another_can_start() -> None:
             server.deaf.add("a")
             both: list[bool] = []
 
-            def stopped() -> bool:
+            def taken_over() -> bool:
                 both.append(a.may_write() and b.may_write())
-                return not a.may_write()
+                return b.may_write()
 
-            assert await until(stopped) <= 1.1
-            assert not b.may_write()
-            assert await until(b.may_write) <= 2.5
+            await until(taken_over)
             assert not any(both)
             await until(lambda: heard == [True, False])
             assert [writer for writer, _ in server.writes[-1:]] == ["b"]
@@ -124,11 +121,11 @@ def test_an_old_leader_that_comes_back_does_not_write_over_the_new_one() -> None
     async def run() -> None:
         server = LeaseServer()
         async with Fake(server) as fake:
-            a, b = candidate(fake.url, "a"), candidate(fake.url, "b")
+            a, b = (candidate(fake.url, who, renew_deadline_s=3.9) for who in ("a", "b"))
             await a._try()  # a leads, then stops for longer than its lease
             await b._try()
             a_frozen = time.monotonic()
-            await until(lambda: time.monotonic() - a_frozen > 2.1)
+            await until(lambda: time.monotonic() - a_frozen > 4.1)
             await b._try()
             assert (a.may_write(), b.may_write()) == (False, True)
             await a._try()

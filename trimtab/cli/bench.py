@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from rich.table import Table
 from trimtab.cli.options import OUT_FILE, durations, prices, words
 from trimtab.cli.output import write_file
 from trimtab.cli.screen import screen
-from trimtab.cli.workers import workers
+from trimtab.cli.workers import working
 from trimtab.quantity import format_duration
 
 if TYPE_CHECKING:
@@ -89,10 +90,10 @@ def command(
         raise click.UsageError("--traces is missing: name a folder of Parquet files with timestamp and value")
     check_names(names)
     found_traces, console, rows = traces_in(traces, match), screen(stderr=True), list[Row]()
-    with workers(len(found_traces)) as pool:
-        jobs = [pool.submit(_one, name, trace, names, startups_s, lambdas) for name, trace in found_traces]
-        for job in track(jobs, "Traces", console=console, transient=True, disable=not console.is_terminal):
-            rows += job.result()
+    jobs = [partial(_one, name, trace, names, startups_s, lambdas) for name, trace in found_traces]
+    with working(jobs) as futures:
+        for future in track(futures, "Traces", console=console, transient=True, disable=not console.is_terminal):
+            rows += future.result()
     found = summarise(rows)
     if out is not None:
         content = {"summary": [one.plain() for one in found], "rows": [row.plain() for row in rows]}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import as_completed
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from trimtab.cli.backtest import COLOURS, section
 from trimtab.cli.options import OUT_FILE
 from trimtab.cli.output import write_file
 from trimtab.cli.screen import Screen, screen
-from trimtab.cli.workers import workers
+from trimtab.cli.workers import working
 
 if TYPE_CHECKING:
     from trimtab.tune.backtest import Outcome
@@ -62,13 +63,13 @@ def _play_all() -> list[Result]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     console = screen(stderr=True)
     found: dict[str, Result] = {}
+    slowest_first = [partial(play, one) for one in reversed(workloads)]  # so that no core waits for one at the end
     with (
-        workers(len(workloads)) as pool,
+        working(slowest_first) as futures,
         Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress,
     ):
         task = progress.add_task("Simulating", total=len(workloads))
-        # The slowest first, so that no core waits for it at the end.
-        for future in as_completed([pool.submit(play, one) for one in reversed(workloads)]):
+        for future in as_completed(futures):
             found[future.result().workload.name] = future.result()
             progress.advance(task)
     return [found[one.name] for one in workloads]
