@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: help test check demo bench bench-docs lock clean
+.PHONY: help test test-random check demo bench bench-docs lock clean
 
 help: ## Show this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -19,6 +19,9 @@ $(READY): requirements/build.txt requirements/dev.txt pyproject.toml
 
 test: $(READY) ## Run the whole fast test-suite (sets everything up from nothing)
 	$(BIN)/pytest -n 2 -q
+
+test-random: $(READY) ## Run it with other generated examples each time
+	$(BIN)/pytest -n 2 -q --hypothesis-profile random
 
 check: $(READY) ## Lint, types and the layering of the rooms
 	$(BIN)/ruff check .

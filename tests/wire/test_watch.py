@@ -57,7 +57,7 @@ def informing(handler: Handler, check: Check) -> None:
             informer = Informer(kube, WirePod, PODS)
             task = asyncio.create_task(informer.run())
             try:
-                async with asyncio.timeout(10):
+                async with asyncio.timeout(60):
                     await informer.store.synced.wait()
                     await check(informer, fake)
             finally:
@@ -77,9 +77,11 @@ def names(informer: Informer[WirePod]) -> set[str]:
 
 def test_the_first_list_comes_as_a_stream_and_changes_follow_on_it() -> None:
     changes: list[tuple[str, str]] = []
+    listening = asyncio.Event()
 
     async def check(informer: Informer[WirePod], fake: Fake) -> None:
         informer.store.on_change(lambda key, new, old: changes.append((key[1], "gone" if new is None else "here")))
+        listening.set()
         await until(lambda: names(informer) == {"y"})
         assert fake.requests[0].query["sendInitialEvents"] == "true"
         assert fake.requests[0].query["resourceVersionMatch"] == "NotOlderThan"
@@ -91,7 +93,7 @@ def test_the_first_list_comes_as_a_stream_and_changes_follow_on_it() -> None:
         response = web.StreamResponse()
         await response.prepare(request)
         await response.write(b"".join(first))
-        await asyncio.sleep(0.1)
+        await listening.wait()
         await response.write(b"".join(after))
         await asyncio.sleep(30)
         return response
@@ -185,12 +187,12 @@ def test_trouble_is_kept_for_who_asks_and_cleared_when_it_is_over() -> None:
         async with Fake(script(forbidden)) as fake, fake.kube() as kube:
             informer = Informer(kube, WirePod, PODS)
             task = asyncio.create_task(informer.run())
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(60):
                 await until(lambda: informer.store.trouble is not None)
             assert "pods is forbidden" in str(informer.store.trouble)
             assert not informer.store.synced.is_set()
             fake.handler = stream(event("ADDED", "x"), end_of_list("5"), hold=True)
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 await informer.store.synced.wait()
             await check(informer, fake)
             task.cancel()
