@@ -214,7 +214,7 @@ class Operator:
 
     def _numbers(self) -> Iterable[Line]:
         yield "trimtab_leader", {}, float(self.leadership.may_write())
-        yield "trimtab_breaker_open", {}, float(time.time() < self.breaker.until)
+        yield "trimtab_breaker_open", {}, float(self.breaker.open(time.time()))
         yield "trimtab_breaker_trips_total", {}, float(self.breaker.trips)
         yield "trimtab_api_budget_waited_seconds_total", {}, self.kube.budget.waited_s
         for (verb, resource, status), count in self.kube.counts.items():

@@ -18,7 +18,7 @@ from trimtab.journal import AxisOutcome, Fate, Journal, Outcome
 from trimtab.live.act import floor as act_floor
 from trimtab.live.act import resize
 from trimtab.live.act.apply import apply, unwritten
-from trimtab.live.act.breaker import Breaker
+from trimtab.live.act.breaker import Breaker, Wish, falls_steeply
 from trimtab.live.act.sizes import writable
 from trimtab.live.guard import Guard
 from trimtab.live.headroom import Headroom
@@ -148,16 +148,20 @@ class Ticker:
 
     def _vetoes(self, tick: ObjectTick) -> tuple[Veto, ...]:
         at = tick.seen.at
-        return conflict.vetoes(tick.claims) + revert.veto(tick.memory, at) + self.breaker.vetoes(at)
+        breaker = self.breaker.vetoes(tick.subject.name.namespace, at)
+        return conflict.vetoes(tick.claims) + revert.veto(tick.memory, at) + breaker
 
     def _break(self, ticks: list[ObjectTick], at: float) -> list[ObjectTick]:
         """Too many fall at once: decide again, with nobody allowed to."""
-        if not self.breaker.trip([tick.decision for tick in ticks], at):
+        tripped = self.breaker.trip((_wish(tick) for tick in ticks if _writes_replicas(tick)), at)
+        for place in tripped:
+            who = f"objects of namespace {place}" if place else "objects"
+            log.warning(
+                "fleet breaker: too many %s want to shrink at once; none does for %g s", who, self.breaker.window_s
+            )
+        if not tripped:
             return ticks
-        log.warning(
-            "fleet breaker: too many objects want to shrink at once; nobody does for %g s", self.breaker.window_s
-        )
-        return [_decided(tick, tick.seen, self.breaker.vetoes(at)) for tick in ticks]
+        return [_decided(tick, tick.seen, self.breaker.vetoes(tick.subject.name.namespace, at)) for tick in ticks]
 
     async def _act(self, tick: ObjectTick) -> ObjectTick:
         """Write the change, if this object may; remember it only after the write succeeded; then say so."""
@@ -231,6 +235,15 @@ def _decided(tick: ObjectTick, seen: Observation, more: tuple[Veto, ...] = ()) -
     """What stands in the way is part of what was seen, so that explain and replay know it."""
     seen = replace(seen, vetoes=seen.vetoes + more) if more else seen
     return tick._replace(seen=seen, decision=decide(tick.subject.policy, seen, tick.memory.core))
+
+
+def _writes_replicas(tick: ObjectTick) -> bool:
+    """Neither Shadow nor a pause, nor an HPA, which scales by itself."""
+    return tick.subject.resource is not HPAS and writes(tick.subject.policy.admit, tick.seen.at)
+
+
+def _wish(tick: ObjectTick) -> Wish:
+    return Wish(tick.subject.uid, tick.subject.name.namespace, falls_steeply(tick.decision))
 
 
 def _wanted(tick: ObjectTick) -> Wanted:
