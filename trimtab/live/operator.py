@@ -184,9 +184,11 @@ class Operator:
         with suppress(TimeoutError):
             async with asyncio.timeout(LAST_TICK_S):
                 await self._ticking.acquire()
+                await self.ticker.teller.finish()
 
     async def _close(self) -> None:
         self.checkpoints.close()
+        await self.ticker.teller.close()
         await self.kube.close()
         if self.prometheus:
             await self.prometheus.close()
