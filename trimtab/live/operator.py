@@ -209,9 +209,10 @@ class Operator:
 
     def _ready(self) -> tuple[int, str]:
         """Ready when everything is followed; not leading is no fault."""
-        if self._waiting_for:
-            said = [f"{feed.name}: {feed.store.trouble}" for feed in self.cluster.feeds if feed.store.trouble]
-            return 503, "\n".join([f"waiting for {', '.join(self._waiting_for)}", *said, ""])
+        said = [f"{feed.name}: {feed.trouble}" for feed in self.cluster.feeds if feed.trouble]
+        if self._waiting_for or said:
+            waiting = [f"waiting for {', '.join(self._waiting_for)}"] if self._waiting_for else []
+            return HTTPStatus.SERVICE_UNAVAILABLE, "\n".join([*waiting, *said, ""])
         return 200, f"ok, {'leading' if self.leadership.may_write() else 'standing by'}\n"
 
     def _numbers(self) -> Iterable[Line]:

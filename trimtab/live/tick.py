@@ -22,7 +22,7 @@ from trimtab.live.act.breaker import Breaker, Wish, falls_steeply
 from trimtab.live.act.sizes import writable
 from trimtab.live.guard import Guard
 from trimtab.live.headroom import Headroom
-from trimtab.live.look import conflict, floor, memory, revert, sizes
+from trimtab.live.look import conflict, doubts, floor, memory, revert, sizes
 from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
 from trimtab.live.look.memory import ObjectMemory
 from trimtab.live.look.subject import Compiler, Subject
@@ -151,8 +151,9 @@ class Ticker:
 
     def _vetoes(self, tick: ObjectTick) -> tuple[Veto, ...]:
         at = tick.seen.at
-        breaker = self.breaker.vetoes(tick.subject.name.namespace, at)
-        return conflict.vetoes(tick.claims) + revert.veto(tick.memory, at) + breaker
+        subject, breaker = tick.subject, self.breaker.vetoes(tick.subject.name.namespace, at)
+        stale = doubts.vetoes(self.cluster, tick.target, tick.seen.pods, subject.policy)
+        return conflict.vetoes(tick.claims) + revert.veto(tick.memory, at) + stale + breaker
 
     def _break(self, ticks: list[ObjectTick], at: float) -> list[ObjectTick]:
         """Too many fall at once: decide again, with nobody allowed to."""
