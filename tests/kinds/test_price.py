@@ -96,7 +96,7 @@ def test_many_schedules_are_counted_together() -> None:
 
 @given(st.integers(0, 60), st.integers(1, 10_000), st.booleans())
 def test_metrics_queries_and_forecasts_are_counted(count: int, length: int, forecast: bool) -> None:
-    spec = {"forecast": {"model": "linear"}} if forecast else {}
+    spec: dict[str, Any] = {"forecast": {"model": "linear"}} if forecast else {}
     try:
         policy = autoscaler(metrics=[query(index, length) for index in range(count)], **spec)
     except TrimtabError:
@@ -155,6 +155,6 @@ def test_what_a_prediction_reads_is_bounded(settings: dict[str, Any], path: str)
 @pytest.mark.parametrize("key", ["trimtab.dev/pin", "trimtab.dev/pin-until", "trimtab.dev/paused-until"])
 @pytest.mark.parametrize("text", ["9" * 200_000, "2026-11-15T18:00:00Z" + " " * 200_000, "\n" * 9])
 def test_annotations_are_read_as_far_as_they_may_be_long(key: str, text: str) -> None:
-    spec = {"maxReplicas": 9}
-    said = refusal(lambda: policy_of("Autoscaler", "trimtab.dev/v1alpha1", spec, **{key: text}))
+    notes: dict[str, Any] = {key: text}
+    said = refusal(lambda: policy_of("Autoscaler", "trimtab.dev/v1alpha1", {"maxReplicas": 9}, **notes))
     assert key in said and len(said) < 1000

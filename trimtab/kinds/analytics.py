@@ -16,6 +16,7 @@ from trimtab.kinds.names import ApiVersion, KindName, NamespaceName, ObjectName
 from trimtab.kinds.selector import Selector
 from trimtab.policy import Advice, Inspection
 
+ANALYSIS_API = "analysis.crane.io/v1alpha1"
 DEFAULT_PERIOD_S = 86400
 
 AdviceType = Literal["HPA", "Resource", "Replicas"]
