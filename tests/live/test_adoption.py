@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.live.memory_api import MemoryApi
-from trimtab.live.advice import FIRST_RETRY_S, LAST_RETRY_S, Advisor
+from trimtab.live.advice import Advisor
 from trimtab.wire.facts import conditions_in, seconds_of
 from trimtab.wire.objects import Custom
 from trimtab.wire.writer import Writer
@@ -147,17 +147,6 @@ def test_one_odd_analytics_does_not_stop_the_advice_of_others(status: dict[str, 
     good = analytics(api, "tenant", "good")
     tick(api)
     assert f"{good}/status" in writes(api)
-
-
-def test_an_analytics_applied_with_its_deployment_is_tried_again_soon() -> None:
-    """Nobody could read history here, but there are no pods: which is said first does not matter, both come again."""
-    api = cluster()
-    path = analytics(api, "tenant", "good")
-    advisor = tick(api)
-    retry = advisor._retries["good"]
-    assert (retry.at, retry.wait_s) == (NOW + FIRST_RETRY_S, FIRST_RETRY_S)
-    assert "lastUpdateTime" not in api.objects[path]["status"]
-    assert FIRST_RETRY_S < LAST_RETRY_S
 
 
 @given(
