@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from trimtab.core.model import Change
-from trimtab.journal import Act, Fate, Journal, Tick
+from trimtab.journal import Act, Fate, Tick
 from trimtab.live.object_tick import ObjectTick
 from trimtab.live.tell.telemetry import Telemetry
+
+
+class DecisionLog(Protocol):
+    """A Journal, or what stands in front of one."""
+
+    def write(self, acts: Sequence[Act], ticks: Sequence[Tick] = ()) -> None: ...
 
 
 class Recorder:
     """Knows what each object last wished for, so that a wish that stays is written down once."""
 
-    def __init__(self, telemetry: Telemetry, journal: Journal | None) -> None:
+    def __init__(self, telemetry: Telemetry, journal: DecisionLog | None) -> None:
         self.telemetry, self.journal = telemetry, journal
         self._wishes: dict[str, Change | None] = {}
 
