@@ -18,7 +18,7 @@ from aiohttp import web
 
 from trimtab.core.usage.settings import HistogramSettings as UsageSettings
 from trimtab.errors import TrimtabError
-from trimtab.journal import Journal, Retention
+from trimtab.journal import Retention
 from trimtab.live.act.breaker import Breaker
 from trimtab.live.advice import Advisor
 from trimtab.live.look.cluster import WatchedCluster
@@ -29,6 +29,7 @@ from trimtab.live.measure.gather import Gather
 from trimtab.live.measure.rebuild import Rebuild
 from trimtab.live.measure.usage import UsageWatch
 from trimtab.live.tell.forecast_error import ForecastErrors
+from trimtab.live.tell.kept_journal import KeptJournal
 from trimtab.live.tell.telemetry import Line, Telemetry, listen
 from trimtab.live.tick import Ticker
 from trimtab.quantity import MIB
@@ -87,7 +88,7 @@ class Operator:
         self.prometheus = Prometheus(prometheus, timeout_s=max(1.0, min(10.0, settings.tick_s))) if prometheus else None
         own = (access.namespace, os.environ.get("TRIMTAB_DEPLOYMENT", ""))
         self.cluster = WatchedCluster(self.kube, settings.namespace, own, namespace)
-        self.journal = Journal(settings.journal, KEEP) if settings.journal else None
+        self.journal = KeptJournal(settings.journal, KEEP) if settings.journal else None
         self.breaker = Breaker(settings.breaker_s)
         gather = Gather(self.kube, self.prometheus, everywhere=not settings.namespace, scrape_s=settings.scrape_s)
         rebuild = Rebuild(prometheus, self.kube, settings.usage, settings.usage_every_s) if prometheus else None
@@ -214,7 +215,9 @@ class Operator:
             waiting = [f"waiting for {', '.join(self._waiting_for)}"] if self._waiting_for else []
             return HTTPStatus.SERVICE_UNAVAILABLE, "\n".join([*waiting, *said, ""])
         state = "leading" if self.leadership.may_write() else "standing by"
-        return 200, f"ok, {state}{', frozen: nothing is written' if self.cluster.frozen else ''}\n"
+        frozen = ", frozen: nothing is written" if self.cluster.frozen else ""
+        unrecorded = f"\n{self.journal.trouble}" if self.journal and self.journal.trouble else ""  # no reason to stop
+        return 200, f"ok, {state}{frozen}{unrecorded}\n"
 
     def _numbers(self) -> Iterable[Line]:
         yield "trimtab_leader", {}, float(self.leadership.may_write())
@@ -225,6 +228,8 @@ class Operator:
         for (verb, resource, status), count in self.kube.counts.items():
             labels = {"verb": verb, "resource": resource, "code": str(status)}
             yield "trimtab_api_requests_total", labels, float(count)
+        if self.journal:
+            yield from self.journal.lines()
         if self.prometheus:
             for (_, what, status), count in self.prometheus.counts.items():
                 yield "trimtab_queries_total", {"what": what, "code": str(status)}, float(count)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from trimtab.core.model import Change
-from trimtab.journal import Act, Fate, Journal, Tick
+from trimtab.journal import Act, Fate, Tick
 from trimtab.live.object_tick import ObjectTick
 from trimtab.live.tell.telemetry import Telemetry
 
@@ -24,10 +24,16 @@ class Situation(NamedTuple):
 CALM = Situation(None, ())
 
 
+class DecisionLog(Protocol):
+    """A Journal, or what stands in front of one."""
+
+    def write(self, acts: Sequence[Act], ticks: Sequence[Tick] = ()) -> None: ...
+
+
 class Recorder:
     """Knows the situation of each object, so that one that stays is written down once."""
 
-    def __init__(self, telemetry: Telemetry, journal: Journal | None) -> None:
+    def __init__(self, telemetry: Telemetry, journal: DecisionLog | None) -> None:
         self.telemetry, self.journal = telemetry, journal
         self._situations: dict[str, Situation] = {}
 
