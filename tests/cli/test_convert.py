@@ -136,6 +136,7 @@ def test_keda() -> None:
     assert spec["scaleTargetRef"] == {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
     assert (spec["minReplicas"], spec["maxReplicas"]) == (0, 100)
     assert [metric["type"] for metric in spec["metrics"]] == ["ContainerResource", "Resource", "Prometheus"]
+    assert spec["metrics"][2]["prometheus"]["query"] == "(up) * ((up) > bool 1)"
     assert spec["metrics"][2]["prometheus"]["target"] == {"type": "AverageValue", "averageValue": "50"}
     assert spec["schedules"] == [
         {
@@ -151,10 +152,9 @@ def test_keda() -> None:
     assert made["metadata"]["annotations"] == {"trimtab.dev/pin": "4"}
     assert {one.path for one in lost} == {
         "spec.triggers[2].metadata.serverAddress",
-        "spec.triggers[2].metadata.activationThreshold",
+        "spec.triggers[2].metadata.ignoreNullValues",
         "spec.triggers[4]",
         "spec.pollingInterval",
-        "spec.cooldownPeriod",
     }
 
 
@@ -281,7 +281,7 @@ def run(*args: str, text: str) -> tuple[int, str, str]:
 
 def test_the_command_converts_what_it_can_and_says_what_it_cannot() -> None:
     text = HPA + "---\nkind: Deployment\nmetadata: {name: web}\n---" + KEDA + "---\nbroken: [\n"
-    code, out, err = run("--to", "autoscaler", text=text)
+    code, out, err = run("--to", "autoscaler", "--force", text=text)
     made = list(yaml.safe_load_all(out))
     assert code == 2
     assert [one["kind"] for one in made] == ["Autoscaler", "Autoscaler"]
@@ -292,10 +292,27 @@ def test_the_command_converts_what_it_can_and_says_what_it_cannot() -> None:
 
 
 def test_strict_and_json() -> None:
-    code, out, _ = run("--to", "autoscaler", "--strict", "-o", "json", text=KEDA)
+    code, out, _ = run("--to", "autoscaler", "--strict", "--force", "-o", "json", text=KEDA)
     assert code == 1
     assert json.loads(out)["kind"] == "Autoscaler"
     assert run("--to", "autoscaler", "--strict", text=HPA)[0] == 0
+    assert run("--to", "autoscaler", "--strict", text=HPA + "---\nkind: Deployment\nmetadata: {name: web}\n")[0] == 1
+
+
+def test_what_loses_its_signal_is_refused_unless_forced() -> None:
+    code, out, err = run("--to", "autoscaler", text=KEDA)
+    assert (code, out) == (1, "")
+    assert "error: spec.triggers[4]: trigger kafka: consumerGroup is not written here" in err
+    assert "refused: its signal would be lost; --force converts it all the same" in err
+    code, out, err = run("--to", "autoscaler", "--force", text=KEDA)
+    assert (code, yaml.safe_load(out)["kind"]) == (0, "Autoscaler")
+    assert "warning: spec.triggers[4]" in err
+
+
+def test_a_scaled_job_is_refused_by_name() -> None:
+    code, out, err = run("--to", "autoscaler", text="kind: ScaledJob\nmetadata: {name: nightly}\nspec: {}\n")
+    assert (code, out) == (2, "")
+    assert "kind: 'ScaledJob': it starts Jobs" in err
 
 
 def test_an_invalid_object_is_refused_with_its_lines() -> None:
@@ -310,7 +327,7 @@ def test_an_invalid_object_is_refused_with_its_lines() -> None:
     [
         pytest.param(
             {"spec": {"advanced": {"horizontalPodAutoscalerConfig": {"behavior": {"scaleDown": "x"}}}}},
-            "spec.behavior.scaleDown",
+            "spec.advanced.horizontalPodAutoscalerConfig.behavior.scaleDown",
             id="behavior",
         ),
         pytest.param({"metadata": {"name": "web", "annotations": ["x"]}}, "metadata.annotations", id="annotations"),

@@ -81,7 +81,8 @@ def _horizontal(spec: SourceFields) -> dict[str, Any]:
     if metrics:
         made["metrics"] = metrics
     elif written:
-        spec.note("none is left, and without one the workload is scaled by CPU at 80 % of its requests", "metrics")
+        why = "none is left, and without one the workload is scaled by CPU at 80 % of its requests"
+        spec.note(why, "metrics", signal=True)
     behavior = spec.take("behavior", dict)
     if behavior is not None:
         made["behavior"] = _behavior(behavior, spec)
@@ -91,7 +92,7 @@ def _horizontal(spec: SourceFields) -> dict[str, Any]:
 def _metric(metric: SourceFields) -> dict[str, Any] | None:
     made = metric.rest()
     if made.get("type") == "Prometheus":
-        metric.note("a query needs a metrics adapter and an External metric there")
+        metric.note("a query needs a metrics adapter and an External metric there", signal=True)
         return None
     return made
 
