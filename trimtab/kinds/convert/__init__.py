@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from trimtab.errors import InvalidInput, InvalidObject
 from trimtab.kinds import CustomHpa, misspelt, read, without_nulls
 from trimtab.kinds.convert import autoscaler_to_kinds, kinds_to_autoscaler
+from trimtab.kinds.convert.hvpa_to_autoscaler import from_hvpa
 from trimtab.kinds.convert.keda_to_autoscaler import from_keda, served_names
 from trimtab.kinds.convert.source_fields import Ledger, Lost, SourceFields, metadata_of
 from trimtab.kinds.convert.vpa_to_autoscaler import from_vpa
@@ -23,7 +24,7 @@ _HPA, _EHPA, _HVPA = "HorizontalPodAutoscaler", "EffectiveHorizontalPodAutoscale
 _FROM: dict[str, Step] = {
     _HPA: kinds_to_autoscaler.from_hpa,
     _EHPA: kinds_to_autoscaler.from_ehpa,
-    _HVPA: kinds_to_autoscaler.from_hvpa,
+    _HVPA: from_hvpa,
     "VerticalPodAutoscaler": from_vpa,
     "ScaledObject": from_keda,
 }

@@ -140,3 +140,7 @@ def unannotate(metadata: dict[str, Any], key: str) -> str | None:
     if notes:
         metadata["annotations"] = notes
     return value
+
+
+def without_none(**fields: Any) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}

@@ -8,6 +8,12 @@ from trimtab.kinds.annotations import VPA_INTEGER_CPU
 from trimtab.kinds.convert.source_fields import SourceFields, unannotate
 
 _DEFAULT = "Recreate"  # what VPA does where no updateMode is written
+_PLACES = {
+    "spec.scaleTargetRef": "spec.targetRef",
+    "spec.vertical.apply": "spec.updatePolicy.updateMode",
+    "spec.vertical.resourcePolicy": "spec.resourcePolicy",
+    "spec.maxReplicas": "spec",
+}
 UPDATE_MODES = {
     "Auto": "InPlaceOrRecreate",
     "InPlaceOrRecreate": "InPlaceOrRecreate",
@@ -20,6 +26,8 @@ UPDATE_MODES = {
 
 def from_vpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
     """Vertical only: the number of pods stays with whoever sets it now."""
+    for name, source in _PLACES.items():
+        spec.ledger.place(name, source)
     update = spec.part("updatePolicy")
     mode = update.take("updateMode", str) or _DEFAULT
     if mode == "Initial":
