@@ -284,7 +284,7 @@ def test_hvpa_reports_its_gates() -> None:
 
 
 def test_what_gates_an_hvpas_replicas_is_behavior_there_and_back() -> None:
-    spec = {
+    spec: Manifest = {
         "targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
         "hpa": {
             "scaleUp": {"stabilizationDuration": "120s"},

@@ -16,6 +16,7 @@ from trimtab.kinds.convert.hvpa_to_autoscaler import from_hvpa
 from trimtab.kinds.convert.keda_to_autoscaler import from_keda, served_names
 from trimtab.kinds.convert.source_fields import Ledger, Lost, SourceFields, metadata_of
 from trimtab.kinds.convert.vpa_to_autoscaler import from_vpa
+from trimtab.kinds.convert.wpa_phpa_to_autoscaler import from_phpa, from_wpa
 
 Manifest = dict[str, Any]
 Step = Callable[[SourceFields, Manifest], Manifest]
@@ -27,6 +28,8 @@ _FROM: dict[str, Step] = {
     _HVPA: from_hvpa,
     "VerticalPodAutoscaler": from_vpa,
     "ScaledObject": from_keda,
+    "WatermarkPodAutoscaler": from_wpa,
+    "PredictiveHorizontalPodAutoscaler": from_phpa,
 }
 _FOREIGN = ("VerticalPodAutoscaler", "ScaledObject", "ScaledJob")
 

@@ -98,7 +98,7 @@ def _gates(spec: SourceFields, hpa: SourceFields, vpa: SourceFields, made: dict[
         side.close()
     for name in ("minCpuChange", "minMemChange"):
         spec.lose(name, _SMALL)
-    if not (spec.wrote("minCpuChange") or any(side.wrote("minChange") for side in sides)):
+    if not ("minCpuChange" in spec.written or any("minChange" in side.written for side in sides)):
         spec.note("changes below 200m and 200M are no longer held back", "minCpuChange")
     spec.take("maintenanceTimeWindow", dict)  # means nothing but to the modes, which are named
 

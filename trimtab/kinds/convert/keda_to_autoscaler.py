@@ -71,7 +71,7 @@ def _target(target: SourceFields) -> dict[str, Any]:
 def _bounds(spec: SourceFields, made: dict[str, Any], least: int) -> None:
     sees = any(metric["type"] in ("Prometheus", "External") for metric in made.get("metrics", []))
     if least == 0 and not sees:
-        if spec.wrote("minReplicaCount"):
+        if "minReplicaCount" in spec.written:
             spec.note("zero needs a metric that has a value without pods; 1 is used", "minReplicaCount")
         least = 1
     idle = spec.take("idleReplicaCount", int)

@@ -74,8 +74,8 @@ def _schedule(cron: SourceFields, index: int) -> dict[str, Any]:
 def from_custom(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
     """Document 002's program with HPA's rules around it; its own rhythm is the operator's."""
     target, prometheus, behavior = spec.part("target"), spec.part("prometheus"), spec.part("behavior")
-    for name in ("minReplicas", "maxReplicas", "behavior"):
-        spec.ledger.place(f"spec.{name}", name)
+    for field in ("minReplicas", "maxReplicas", "behavior"):
+        spec.ledger.place(f"spec.{field}", field)
     spec.ledger.place("spec.metrics[0]", "prometheus.query")
     spec.ledger.place("spec.metrics", "prometheus.query")
     spec.ledger.place("spec.scaleTargetRef", "target")

@@ -55,7 +55,7 @@ class SourceFields:
     """One mapping of a manifest; `take` removes a field, `close` reports the rest."""
 
     def __init__(self, value: dict[str, Any], path: str, ledger: Ledger) -> None:
-        self._written, self._left, self.path, self.ledger = frozenset(value), dict(value), path, ledger
+        self.written, self._left, self.path, self.ledger = frozenset(value), dict(value), path, ledger
 
     def take(self, name: str, kind: type[T], default: T | None = None) -> T | None:
         value = self._left.pop(name, None)
@@ -67,10 +67,6 @@ class SourceFields:
 
     def has(self, name: str) -> bool:
         return self._left.get(name) is not None
-
-    def wrote(self, name: str) -> bool:
-        """Whether it stands there, taken or not."""
-        return name in self._written
 
     def names(self) -> list[str]:
         """What nobody has taken yet."""
