@@ -38,6 +38,8 @@ OURS = (
 )
 SCALED_OBJECT = ("keda.sh/v1alpha1", "ScaledObject")
 VPA = ("autoscaling.k8s.io/v1", "VerticalPodAutoscaler")
+WPA = ("datadoghq.com/v1alpha1", "WatermarkPodAutoscaler")
+PHPA = ("jamiethompson.me/v1alpha1", "PredictiveHorizontalPodAutoscaler")
 log = logging.getLogger(__name__)
 
 
@@ -112,6 +114,8 @@ class WatchedCluster:
         self.hpas = Feed(kube, Custom, HPAS, namespace)
         self.scaled_objects = Feed(kube, Custom, SCALED_OBJECT, namespace)
         self.vpas = Feed(kube, Custom, VPA, namespace)
+        self.wpas = Feed(kube, Custom, WPA, namespace)
+        self.phpas = Feed(kube, Custom, PHPA, namespace)
         self.workloads = {
             resource.kind: Feed(kube, WireWorkload, resource, namespace)
             for resource in (DEPLOYMENTS, STATEFUL_SETS, REPLICA_SETS, DAEMON_SETS)
@@ -127,7 +131,7 @@ class WatchedCluster:
 
     @property
     def feeds(self) -> list[Feed[Any]]:
-        others: list[Feed[Any]] = [self.hpas, self.scaled_objects, self.vpas, self.pods]
+        others: list[Feed[Any]] = [self.hpas, self.scaled_objects, self.vpas, self.wpas, self.phpas, self.pods]
         blockers: list[Feed[Any]] = [self.quotas, self.limit_ranges, self.disruption_budgets]
         return [*self.ours.values(), *self.workloads.values(), *others, *blockers, self.namespaces, self.nodes]
 
