@@ -223,7 +223,9 @@ def _repeatable(request: Request, fault: BaseException) -> bool:
 
 def _retry_after_s(headers: Mapping[str, str]) -> float:
     """Seconds or an HTTP date: RFC 9110 10.2.3 allows both. A date is counted from the server's own, not from ours."""
-    written = headers.get("Retry-After", "")
+    written = headers.get("Retry-After")
+    if written is None:
+        return 0.0
     try:
         return max(0.0, float(written))
     except ValueError:
