@@ -26,9 +26,9 @@ from tests.history.filled import fill, serve
 from trimtab.advisor.run import CHUNK, advise_all, analyse
 from trimtab.advisor.targets import Target
 from trimtab.advisor.workloads import Past, Window
-from trimtab.core.advise import Recommendation
+from trimtab.core.advise import WorkloadAdvice
 from trimtab.core.model import Pod
-from trimtab.history.workloads import WorkloadHistory
+from trimtab.history.workload_history import WorkloadHistory
 from trimtab.policy import Inspection, Size
 from trimtab.wire.access import prometheus_access
 from trimtab.wire.prometheus import Prometheus
@@ -74,7 +74,7 @@ def analysis(workloads: int) -> dict[str, Any]:
         outcomes = analyse(RULES, chunk, given, END)
         spent += time.perf_counter() - started
         busy += time.process_time() - started_busy
-        advised += sum(isinstance(one.result, Recommendation) for one in outcomes)
+        advised += sum(isinstance(one.result, WorkloadAdvice) for one in outcomes)
         if first // CHUNK == 4:
             early_mb = peak_mb()
     assert advised == workloads, "every workload should have got its advice"
@@ -95,7 +95,7 @@ async def fetched(url: str, workloads: int, namespaces: int) -> dict[str, Any]:
     started, busy, advised = time.perf_counter(), time.process_time(), 0
     async with Prometheus(prometheus_access(url), timeout_s=300) as prometheus:
         async for some in advise_all(RULES, targets, WorkloadHistory(prometheus), window, END):
-            advised += sum(isinstance(one.result, Recommendation) for one in some)
+            advised += sum(isinstance(one.result, WorkloadAdvice) for one in some)
         requests = sum(prometheus.counts.values())
     assert advised == workloads, f"only {advised} of {workloads} got advice"
     took = {"total_s": time.perf_counter() - started, "client_cpu_s": time.process_time() - busy}

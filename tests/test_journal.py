@@ -16,13 +16,13 @@ from trimtab.core.decide import decide
 from trimtab.core.model import Forecast, Memory, Missing, Observation, Quantile, Reason, Veto
 from trimtab.core.remember import first_sight
 from trimtab.errors import InvalidInput
-from trimtab.journal import Act, Journal, Keep, Name, Tick, replay
+from trimtab.journal import Act, Journal, ObjectName, Retention, Tick, replay
 from trimtab.policy import Axis, Direction, ForecastChoice, Policy
 
-WEB = Name("Autoscaler", "shop", "web")
+WEB = ObjectName("Autoscaler", "shop", "web")
 
 
-def act(policy: Policy, seen: Observation, memory: Memory = Memory(), name: Name = WEB) -> Act:  # noqa: B008
+def act(policy: Policy, seen: Observation, memory: Memory = Memory(), name: ObjectName = WEB) -> Act:  # noqa: B008
     return Act(name, policy, seen, memory, decide(policy, seen, memory))
 
 
@@ -71,7 +71,7 @@ def test_another_process_reads_while_we_write(tmp_path: Path) -> None:
 
 def test_one_object_at_one_time(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j.db")
-    other = Name("Hvpa", "shop", "db")
+    other = ObjectName("Hvpa", "shop", "db")
     journal.write([act(hpa(), busy(3, 0.9, NOW + i)) for i in range(4)] + [act(hpa(), busy(1, 0.9), name=other)])
     assert [one.seen.at for one in journal.acts("shop", "web", until=NOW + 2, last=2)] == [NOW + 1, NOW + 2]
     assert [one.name for one in journal.acts("shop", "db")] == [other]
@@ -87,7 +87,7 @@ def test_idle_ticks_are_slim_rows(tmp_path: Path) -> None:
 
 
 def test_old_rows_are_forgotten(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "j.db", Keep(age_s=100))
+    journal = Journal(tmp_path / "j.db", Retention(age_s=100))
     journal.write([act(hpa(), busy(3, 0.9, at)) for at in (NOW - 101, NOW - 99)], [Tick(WEB, NOW - 101, 1, 1, 1, 1)])
     journal.prune(NOW)
     assert [one.seen.at for one in journal.acts()] == [NOW - 99]
@@ -95,7 +95,7 @@ def test_old_rows_are_forgotten(tmp_path: Path) -> None:
 
 
 def test_the_file_stays_within_its_size_and_keeps_the_youngest(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "j.db", Keep(size_bytes=300_000))
+    journal = Journal(tmp_path / "j.db", Retention(size_bytes=300_000))
     journal.write([act(hpa(), busy(20, 0.9, NOW + i)) for i in range(200)])
     journal.db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     assert journal.path.stat().st_size > 600_000

@@ -34,7 +34,7 @@ CREATE INDEX ticks_by_time ON ticks (at);
 """
 
 
-class Name(NamedTuple):
+class ObjectName(NamedTuple):
     """Which object decided."""
 
     kind: str
@@ -48,7 +48,7 @@ class Name(NamedTuple):
 class Tick(NamedTuple):
     """An idle look: `value` is what the first signal measured, None when it was missing."""
 
-    name: Name
+    name: ObjectName
     at: float
     replicas: int
     planned: int
@@ -59,7 +59,7 @@ class Tick(NamedTuple):
 class Act(NamedTuple):
     """A decision that changes something, all four values of it, and what became of the write."""
 
-    name: Name
+    name: ObjectName
     policy: Policy
     seen: Observation
     memory: Memory
@@ -67,7 +67,7 @@ class Act(NamedTuple):
     outcome: str = "written"
 
 
-class Keep(NamedTuple):
+class Retention(NamedTuple):
     """How much is kept: the younger than `age_s`, and of those the youngest `size_bytes`."""
 
     age_s: float = 30 * DAY_S
@@ -89,10 +89,10 @@ class Replay(NamedTuple):
 class Journal:
     """`Journal(path)` to write, `Journal.read(path)` to look."""
 
-    def __init__(self, path: str | Path, keep: Keep = Keep()) -> None:  # noqa: B008  (frozen)
+    def __init__(self, path: str | Path, keep: Retention = Retention()) -> None:  # noqa: B008  (frozen)
         self.path, self.keep = Path(path), keep
         self.db = _connect(_uri(self.path), self.path)
-        self._ids: dict[Name, int] = {}
+        self._ids: dict[ObjectName, int] = {}
         with self._reading():
             self._prepare()
 
@@ -103,7 +103,7 @@ class Journal:
         if not found.exists():
             raise InvalidInput("journal", str(path), "there is no such file; `trimtab run --journal PATH` writes one")
         reader = cls.__new__(cls)
-        reader.path, reader.keep, reader._ids = found, Keep(), {}
+        reader.path, reader.keep, reader._ids = found, Retention(), {}
         reader.db = _connect(f"{_uri(found)}?mode=ro", found)
         reader._check_version()
         return reader
@@ -163,12 +163,12 @@ class Journal:
         )
         with self._reading():
             for row in self.db.execute(query, values):
-                yield Tick(Name(*row[:3]), *row[3:])
+                yield Tick(ObjectName(*row[:3]), *row[3:])
 
-    def names(self) -> list[Name]:
+    def names(self) -> list[ObjectName]:
         with self._reading():
             rows = self.db.execute("SELECT kind, namespace, name FROM objects ORDER BY namespace, name, kind")
-            return [Name(*row) for row in rows]
+            return [ObjectName(*row) for row in rows]
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
@@ -209,10 +209,10 @@ class Journal:
 
     def _row(self, act: Act) -> tuple[object, ...]:
         seen, plan = act.seen, act.decision.plan
-        four = [msgspec.json.encode(one).decode() for one in (act.policy, seen, act.memory, act.decision)]
+        four = [msgspec.json.encode(record).decode() for record in (act.policy, seen, act.memory, act.decision)]
         return self._id(act.name), seen.at, seen.spec_replicas, plan.replicas, act.outcome, *four
 
-    def _id(self, name: Name) -> int:
+    def _id(self, name: ObjectName) -> int:
         if name not in self._ids:
             self.db.execute("INSERT OR IGNORE INTO objects (kind, namespace, name) VALUES (?, ?, ?)", name)
             found = self.db.execute("SELECT id FROM objects WHERE kind = ? AND namespace = ? AND name = ?", name)
@@ -266,7 +266,7 @@ def _where(namespace: str | None, name: str | None, until: float | None) -> tupl
 def _act(row: tuple[str, ...]) -> Act:
     kind, namespace, name, outcome, policy, seen, memory, decision = row
     return Act(
-        Name(kind, namespace, name),
+        ObjectName(kind, namespace, name),
         msgspec.json.decode(policy, type=Policy),
         msgspec.json.decode(seen, type=Observation),
         msgspec.json.decode(memory, type=Memory),

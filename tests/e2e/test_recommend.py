@@ -113,7 +113,7 @@ class Scene:
         async def run() -> None:
             async with Kube(connect(kubeconfig=str(self.bed.kubeconfig))) as kube:
                 where = self.namespace if namespace is None else namespace
-                advisor = Advisor(Pen(kube, lambda: True), prometheus_access(url or self.url), own, where)
+                advisor = Advisor(Pen(kube), prometheus_access(url or self.url), own, where)
                 async with advisor.following(), asyncio.timeout(60):
                     while not all(feed.store.synced.is_set() for feed in advisor.feeds.values()):
                         await asyncio.sleep(0.01)

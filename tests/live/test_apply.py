@@ -19,7 +19,7 @@ from trimtab.live.look.kept import Kept
 from trimtab.live.look.subject import Subject
 from trimtab.live.look.world import Target, World
 from trimtab.policy import Size
-from trimtab.wire.objects import Pod, Workload
+from trimtab.wire.objects import WirePod, WireWorkload
 from trimtab.wire.resources import DEPLOYMENTS
 
 BOTH = subject(custom(spec=spec(vertical={"apply": "InPlace"})))
@@ -51,10 +51,10 @@ def applied(
             pod = {
                 "metadata": {"name": "a", "namespace": "shop", "ownerReferences": [{"uid": "d", "controller": True}]}
             }
-            world.pods.store.put(msgspec.convert(pod | {"spec": {"containers": [CONTAINER]}}, Pod))
+            world.pods.store.put(msgspec.convert(pod | {"spec": {"containers": [CONTAINER]}}, WirePod))
             made = {"metadata": {"uid": "d"}, "spec": {"template": {"spec": {"containers": [CONTAINER]}}}}
-            target = Target(DEPLOYMENTS, "shop", "web", "d", "7", 2, 2, msgspec.convert(made, Workload))
-            done = await apply(Pen(kube, lambda: True), world, to, target, change, kept, AT)
+            target = Target(DEPLOYMENTS, "shop", "web", "d", "7", 2, 2, msgspec.convert(made, WireWorkload))
+            done = await apply(Pen(kube), world, to, target, change, kept, AT)
             await kube.close()
             return done
 

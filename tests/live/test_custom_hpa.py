@@ -200,12 +200,11 @@ def test_exact_mode_takes_the_first_of_several_series() -> None:
 
 
 def test_exact_mode_burns_a_cooldown_on_the_same_number_and_the_default_does_not() -> None:
-    same = {"MIN_REPLICAS": "1"}
     exact, ours = (Cluster(replicas=1, memory="", samples=("85",)) for _ in range(2))
-    assert status(periods(exact, EXACT="true", **same)) == {"down/scaled"}
+    assert status(periods(exact, EXACT="true", MIN_REPLICAS="1")) == {"down/scaled"}
     assert exact.scalings == [1]
     assert exact.memory["down_at"] > 0
-    assert status(periods(ours, **same)) == set()
+    assert status(periods(ours, MIN_REPLICAS="1")) == set()
     assert (ours.scalings, ours.memory.get("down_at")) == ([], None)
 
 

@@ -12,7 +12,7 @@ from trimtab.errors import InvalidInput
 from trimtab.live.act import sizes
 from trimtab.live.look.world import Target
 from trimtab.policy import Apply
-from trimtab.wire.objects import Workload
+from trimtab.wire.objects import WireWorkload
 from trimtab.wire.resources import DAEMON_SETS, DEPLOYMENTS, Resource
 
 VERTICAL = {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent"}, "vertical": {}}
@@ -20,7 +20,7 @@ VERTICAL = {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "DaemonSet", "na
 
 def target(resource: Resource, image: str = "agent:1") -> Target:
     made = {"spec": {"template": {"spec": {"containers": [{"name": "app", "image": image}]}}}}
-    return Target(resource, "shop", "agent", "d", "7", 1, 1, msgspec.convert(made, Workload))
+    return Target(resource, "shop", "agent", "d", "7", 1, 1, msgspec.convert(made, WireWorkload))
 
 
 def test_a_daemon_set_is_only_advised() -> None:

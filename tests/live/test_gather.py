@@ -134,6 +134,31 @@ def test_custom_metrics_of_either_version(version: str) -> None:
     assert isinstance(found, TotalSample) and found.value == 10.5
 
 
+def test_a_metric_of_a_namespace_is_one_of_the_objects_own() -> None:
+    """HPA takes the namespace it is in, whichever is named; anything else would read other tenants' metrics."""
+    other = Total(metric=Metric(kind=MetricKind.OBJECT, name="bill", object="v1/Namespace/kube-system"), target=10)
+    found, asked = asyncio.run(
+        ask({CUSTOM.format("v1beta2", "metrics/bill"): {"items": [ITEM]}}, Wanted("shop", (other,), PODS))
+    )
+    assert isinstance(found[0][0], TotalSample) and asked == [CUSTOM.format("v1beta2", "metrics/bill")]
+
+
+def test_values_of_another_namespace_are_left_out() -> None:
+    foreign = ITEM | {"describedObject": {"kind": "Pod", "name": "b", "namespace": "elsewhere"}}
+    found = one({CUSTOM.format("v1beta2", "pods/*/rate"): {"items": [ITEM, foreign]}}, RATE)
+    assert isinstance(found, PodSamples) and found.values == {"a": 10.5}
+
+
+@pytest.mark.parametrize("name", ["../../../../../api/v1/secrets", "..", "a/b", "%2e%2e"])
+def test_a_metric_whose_name_leads_elsewhere_is_not_asked_for(name: str) -> None:
+    kinds = (MetricKind.PODS, MetricKind.EXTERNAL)
+    signals = [Total(metric=Metric(kind=kind, name=name), target=10) for kind in kinds]
+    signals.append(Total(metric=Metric(kind=MetricKind.OBJECT, name="x", object=f"v1/Service/{name}"), target=10))
+    found, asked = asyncio.run(ask({}, Wanted("shop", tuple(signals), PODS)))
+    assert all(isinstance(each, Missing) for each in found[0])
+    assert not any(".." in path or "secrets" in path for path in asked)
+
+
 def test_external_metrics_are_summed() -> None:
     path = "/apis/external.metrics.k8s.io/v1beta1/namespaces/shop/queue"
     items = [{"metricName": "queue", "timestamp": stamp(), "value": value} for value in ("7", "500m")]

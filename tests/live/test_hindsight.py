@@ -7,11 +7,11 @@ import pytest
 from tests.live.build import AT, custom, spec, subject
 from trimtab.core.decide import decide
 from trimtab.core.model import Forecast, Memory, Missing, Observation, Quantile, Reason, TotalSample
-from trimtab.journal import Name
+from trimtab.journal import ObjectName
 from trimtab.live.measure.hindsight import CHECKS, Hindsight, Source
 from trimtab.live.tell.telemetry import Telemetry
 
-WEB = Source(Name("Autoscaler", "shop", "web"), 0, "query")
+WEB = Source(ObjectName("Autoscaler", "shop", "web"), 0, "query")
 
 
 def test_a_forecast_is_compared_when_its_time_has_come() -> None:

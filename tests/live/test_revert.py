@@ -16,7 +16,7 @@ from trimtab.live.look.kept import Kept, Patched, Undone, Wrote
 from trimtab.live.look.revert import noticed, resting, text, veto
 from trimtab.live.look.world import Target, World
 from trimtab.policy import Axis, Size
-from trimtab.wire.objects import Workload
+from trimtab.wire.objects import WireWorkload
 from trimtab.wire.resources import DEPLOYMENTS
 
 AT, HOUR = 1_750_000_000.0, 3600.0
@@ -28,7 +28,7 @@ PATCHED = Kept(patched=Patched(was=SMALL, sizes=LARGE, at=AT))
 def workload(replicas: int, cpu: str = "100m") -> dict[str, Any]:
     """The Deployment as it is, and who wrote what when."""
     app = {"name": "app", "resources": {"requests": {"cpu": cpu}}}
-    template = {"f:template": {"f:spec": {"f:containers": {'k:{"name":"app"}': {"f:resources": {}}}}}}
+    template: dict[str, Any] = {"f:template": {"f:spec": {"f:containers": {'k:{"name":"app"}': {"f:resources": {}}}}}}
     writers = [
         {"manager": "helm", "time": "2026-01-01T00:00:00Z", "fieldsV1": {"f:spec": {"f:replicas": {}} | template}},
         {"manager": "argocd", "time": "2026-01-03T00:00:00Z", "fieldsV1": {"f:spec": template}},
@@ -53,7 +53,7 @@ def looked(
     async def run() -> Kept:
         async with Fake(handler) as fake:
             kube = fake.kube()
-            found = msgspec.convert(cached, Workload)
+            found = msgspec.convert(cached, WireWorkload)
             count = found.spec.replicas or 0
             target = Target(DEPLOYMENTS, "shop", "web", "d", "7", count, count, found)
             after = await noticed(World(kube), target, kept, generation, at)

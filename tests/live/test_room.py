@@ -14,7 +14,7 @@ from trimtab.live.look.world import Target, World
 from trimtab.policy import Axis, Direction, Size
 from trimtab.wire.access import Access
 from trimtab.wire.kube import Kube
-from trimtab.wire.objects import Custom, Node, Pod, Workload
+from trimtab.wire.objects import Custom, Node, WirePod, WireWorkload
 from trimtab.wire.resources import DEPLOYMENTS, STATEFUL_SETS, Resource
 
 GIB = 2**30
@@ -25,7 +25,7 @@ def resources(cpu: str, memory: str, limits: dict[str, str] | None = None) -> di
     return {"requests": {"cpu": cpu, "memory": memory}} | ({"limits": limits} if limits else {})
 
 
-def pod(name: str, cpu: str = "250m", memory: str = "512Mi", **more: Any) -> Pod:
+def pod(name: str, cpu: str = "250m", memory: str = "512Mi", **more: Any) -> WirePod:
     """A pod of the Deployment; `limits`, `owner` (kind), `node`, `labels` and other containers where given."""
     container = {"name": "app", "resources": resources(cpu, memory, more.get("limits"))}
     kind = more.get("owner", "ReplicaSet")
@@ -33,7 +33,7 @@ def pod(name: str, cpu: str = "250m", memory: str = "512Mi", **more: Any) -> Pod
     meta = {"name": name, "namespace": "shop", "labels": {"app": "web"}, "ownerReferences": [owner]}
     containers = [container, *more.get("others", [])]
     found = {"containers": containers, "nodeName": more.get("node", ""), "initContainers": more.get("first", [])}
-    return msgspec.convert({"metadata": meta, "spec": found, "status": {"phase": "Running"}}, Pod)
+    return msgspec.convert({"metadata": meta, "spec": found, "status": {"phase": "Running"}}, WirePod)
 
 
 def node(name: str, cpu: str, memory: str, **more: Any) -> Node:
@@ -62,20 +62,22 @@ def target(resource: Resource = DEPLOYMENTS, replicas: int = 1, **template: Any)
         "spec": {"replicas": replicas, "template": {"spec": {"containers": [container]} | template}},
         "status": {"observedGeneration": 2, "replicas": replicas, "updatedReplicas": replicas},
     }
-    return Target(resource, "shop", "web", "d", "7", replicas, replicas, msgspec.convert(made, Workload))
+    return Target(resource, "shop", "web", "d", "7", replicas, replicas, msgspec.convert(made, WireWorkload))
 
 
 def size(cpu: float | None = None, memory: float | None = None, **limits: float) -> ContainerSize:
     return ContainerSize(requests=Size(cpu_cores=cpu, memory_bytes=memory), limits=Size(**limits))
 
 
-def held(wanted: ContainerSize, *seen: Custom | Node | Pod, of: Target | None = None, apply: str = "InPlace") -> Held:
+def held(
+    wanted: ContainerSize, *seen: Custom | Node | WirePod, of: Target | None = None, apply: str = "InPlace"
+) -> Held:
     """The vetoes against this size of container "app", in a world of these objects."""
     world = World(Kube(Access("http://127.0.0.1:1")))
     for one in seen:
         if isinstance(one, Node):
             world.nodes.store.put(one)
-        elif isinstance(one, Pod):
+        elif isinstance(one, WirePod):
             world.pods.store.put(one)
         else:
             feeds = {"team": world.quotas, "bounds": world.limit_ranges, "budget": world.disruption_budgets}
@@ -304,7 +306,7 @@ def test_an_empty_selector_means_everybody() -> None:
 def rolling(**status: Any) -> Target:
     body = {"metadata": {"uid": "d", "generation": 2}, "spec": {"replicas": 3}}
     full = {"observedGeneration": 2, "replicas": 3, "updatedReplicas": 3} | status
-    made = msgspec.convert(body | {"status": full}, Workload)
+    made = msgspec.convert(body | {"status": full}, WireWorkload)
     return Target(DEPLOYMENTS, "shop", "web", "d", "7", 3, 3, made)
 
 
@@ -334,9 +336,9 @@ def test_when_the_template_is_left_alone(found: Target, reason: str | None) -> N
 )
 def test_when_a_rollout_starts_a_pod_before_it_ends_one(missing: int | str | None, replicas: int, surges: bool) -> None:
     strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": missing}}
-    made = msgspec.convert({"spec": {"strategy": strategy}}, Workload)
+    made = msgspec.convert({"spec": {"strategy": strategy}}, WireWorkload)
     assert rollout.surges(Target(DEPLOYMENTS, "shop", "web", "d", "7", replicas, replicas, made)) is surges
-    ends_first = msgspec.convert({"spec": {"strategy": {"type": "Recreate"}}}, Workload)
+    ends_first = msgspec.convert({"spec": {"strategy": {"type": "Recreate"}}}, WireWorkload)
     assert not rollout.surges(Target(DEPLOYMENTS, "shop", "web", "d", "7", replicas, replicas, ends_first))
 
 

@@ -10,17 +10,19 @@ from aiohttp import web
 
 from tests.live.build import AT, AUTOSCALERS, custom
 from tests.wire.fake import Fake
-from trimtab.core.explain import Condition
+from trimtab.core.explain import DecisionCondition
 from trimtab.live.act.pen import Pen
 from trimtab.live.tell.scribe import MEASURED_EVERY_S, Scribe
 from trimtab.live.tell.status import with_conditions
 
 
-def condition(kind: str = "ScalingActive", status: bool = True, reason: str = "Fine", message: str = "") -> Condition:
-    return Condition(type=kind, status=status, reason=reason, message=message)
+def condition(
+    kind: str = "ScalingActive", status: bool = True, reason: str = "Fine", message: str = ""
+) -> DecisionCondition:
+    return DecisionCondition(type=kind, status=status, reason=reason, message=message)
 
 
-def told(*says: tuple[dict[str, Any], Condition, float], before: dict[str, Any] | None = None) -> list[Any]:
+def told(*says: tuple[dict[str, Any], DecisionCondition, float], before: dict[str, Any] | None = None) -> list[Any]:
     """(path, body) of what is written for these statuses, one after the other."""
     found = []
 
@@ -31,7 +33,7 @@ def told(*says: tuple[dict[str, Any], Condition, float], before: dict[str, Any] 
     async def run() -> None:
         async with Fake(handler) as fake:
             kube = fake.kube()
-            scribe, about = Scribe(Pen(kube, lambda: True)), custom(**(before or {}))
+            scribe, about = Scribe(Pen(kube)), custom(**(before or {}))
             for status, one, at in says:
                 await scribe.say(AUTOSCALERS, about, status, [one], at)
             await kube.close()

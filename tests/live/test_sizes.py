@@ -18,7 +18,7 @@ from trimtab.live.act.pen import Pen
 from trimtab.live.look.kept import Kept
 from trimtab.live.look.world import Target, World
 from trimtab.policy import Size
-from trimtab.wire.objects import Pod, Workload
+from trimtab.wire.objects import WirePod, WireWorkload
 from trimtab.wire.resources import DEPLOYMENTS
 
 SMALL = {"requests": {"cpu": "250m"}}
@@ -41,21 +41,21 @@ def kept_with(pending: str, allowed: int | None, apply: str = "InPlaceOrRecreate
             kube = fake.kube()
             try:
                 target, about = _target(), subject(custom(spec=spec(vertical={"apply": apply})))
-                return await sizes.keep(Pen(kube, lambda: True), _world(World(kube)), about, target, KNOWN, AT)
+                return await sizes.keep(Pen(kube), _world(World(kube)), about, target, KNOWN, AT)
             except Refused as refusal:
                 return refusal
             finally:
                 await kube.close()
 
     def _world(world: World) -> World:
-        meta = {"name": "a", "namespace": "shop", "labels": {"app": "web"}}
+        meta: dict[str, Any] = {"name": "a", "namespace": "shop", "labels": {"app": "web"}}
         meta |= {"ownerReferences": [{"uid": "d", "controller": True}]}
         status: dict[str, Any] = {"conditions": [{"type": "PodResizePending", "status": "True", "reason": pending}]}
         body = {"metadata": meta, "spec": {"containers": [{"name": "app", "resources": SMALL}]}, "status": status}
-        world.pods.store.put(msgspec.convert(body, Pod))
+        world.pods.store.put(msgspec.convert(body, WirePod))
         if allowed is not None:
             selector = {"selector": {"matchLabels": {"app": "web"}}}
-            counted = {"disruptionsAllowed": allowed, "observedGeneration": 1}
+            counted: dict[str, Any] = {"disruptionsAllowed": allowed, "observedGeneration": 1}
             world.disruption_budgets.store.put(custom("steady", spec=selector, **counted))
         return world
 
@@ -66,7 +66,7 @@ def _target() -> Target:
     template = {"spec": {"containers": [{"name": "app", "resources": SMALL}]}}
     body = {"metadata": {"uid": "d"}, "spec": {"replicas": 1, "template": template}}
     body |= {"status": {"replicas": 1, "updatedReplicas": 1}}
-    return Target(DEPLOYMENTS, "shop", "web", "d", "7", 1, 1, msgspec.convert(body, Workload))
+    return Target(DEPLOYMENTS, "shop", "web", "d", "7", 1, 1, msgspec.convert(body, WireWorkload))
 
 
 @pytest.mark.parametrize("allowed", [None, 1])

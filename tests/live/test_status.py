@@ -19,7 +19,7 @@ from trimtab.core.model import (
     Quantile,
     Reason,
     TotalSample,
-    Usage,
+    UsageEstimates,
 )
 from trimtab.live.look.kept import Kept, Wrote
 from trimtab.live.look.subject import Subject
@@ -27,7 +27,7 @@ from trimtab.live.look.world import Target
 from trimtab.live.tell import conditions
 from trimtab.live.tell.status import Said, hvpa, rfc3339
 from trimtab.policy import Size
-from trimtab.wire.objects import Workload
+from trimtab.wire.objects import WireWorkload
 from trimtab.wire.resources import DEPLOYMENTS, Resource
 
 HVPAS = Resource("autoscaling.k8s.io", "v1alpha1", "hvpas", "Hvpa")
@@ -36,7 +36,7 @@ EHPAS = Resource(
 )
 SMALL = {"app": ContainerSize(requests=Size(cpu_cores=0.1, memory_bytes=2.0**28))}
 LARGE = {"app": ContainerSize(requests=Size(cpu_cores=0.5, memory_bytes=2.0**28))}
-NEEDS = Usage(
+NEEDS = UsageEstimates(
     made_at=AT,
     expires_at=AT + 60,
     containers={"app": Estimate(target=LARGE["app"].requests, observed_s=1e6, memory_peak_bytes=2.0**27)},
@@ -60,7 +60,7 @@ def said_by(one: Subject, replicas: int, memory: Memory = Memory(), kept: Kept =
     made = {
         "spec": {"selector": {"matchLabels": {"app": "web"}, "matchExpressions": [{"key": "x", "operator": "Exists"}]}}
     }
-    target = Target(DEPLOYMENTS, "shop", "web", "d", "7", replicas, replicas, msgspec.convert(made, Workload))
+    target = Target(DEPLOYMENTS, "shop", "web", "d", "7", replicas, replicas, msgspec.convert(made, WireWorkload))
     return hvpa(Said(one, seen, memory, decide(one.policy, seen, memory), kept, (), target))
 
 

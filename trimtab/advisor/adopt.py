@@ -6,49 +6,22 @@ since is theirs, and a field that they removed stays away.
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Any
 
-import msgspec
 import yaml
 
 from trimtab.advisor.manifests import effective_hpa_of
-from trimtab.advisor.records import annotation
 from trimtab.errors import Refused
+from trimtab.kinds.annotations import crane_recommendation
 from trimtab.live.act.pen import Pen
 from trimtab.policy import Advice
-from trimtab.wire.kube import FIELD_MANAGER, Patch
-from trimtab.wire.objects import Custom, Partial
+from trimtab.wire.kube import Patch
+from trimtab.wire.managed_fields import ManagedObject
+from trimtab.wire.objects import Custom
 
 EHPA = ("autoscaling.crane.io/v1alpha1", "EffectiveHorizontalPodAutoscaler")
 ADOPTED = ("minReplicas", "maxReplicas", "metrics", "behavior", "prediction")
-
-
-class Entry(Partial, frozen=True):
-    """Who set which fields."""
-
-    manager: str = ""
-    fields_v1: dict[str, Any] = msgspec.field(default_factory=dict, name="fieldsV1")
-
-
-class ManagedMeta(Partial, frozen=True):
-    name: str = ""
-    resource_version: str = ""
-    managed_fields: tuple[Entry, ...] = ()
-
-
-class Managed(Partial, frozen=True):
-    """The one place where managedFields are read."""
-
-    metadata: ManagedMeta = ManagedMeta()
-    spec: dict[str, Any] = {}
-
-    def ours(self) -> set[str]:
-        """The fields of spec that we set and nobody else has touched since."""
-        owned: dict[bool, set[str]] = {True: set(), False: set()}
-        for entry in self.metadata.managed_fields:
-            fields = entry.fields_v1.get("f:spec") or {}
-            owned[entry.manager == FIELD_MANAGER] |= {name.removeprefix("f:") for name in fields}
-        return owned[True] - owned[False]
 
 
 async def adopt(pen: Pen, record: Custom) -> None:
@@ -58,7 +31,7 @@ async def adopt(pen: Pen, record: Custom) -> None:
         return
     advice = Advice(record.spec["type"])
     ref = {"namespace": record.metadata.namespace} | record.spec["targetRef"]
-    await _annotate(pen, ref, annotation(advice), value)
+    await _annotate(pen, ref, crane_recommendation(advice), value)
     if how == "Auto" and advice is Advice.HPA:
         await _effective_hpa(pen, ref, yaml.safe_load(value))
 
@@ -75,7 +48,7 @@ async def _effective_hpa(pen: Pen, ref: dict[str, str], value: dict[str, Any]) -
     resource = await pen.kube.resource(*EHPA)
     found = [
         one
-        for one in (await pen.kube.list(Managed, resource, ref["namespace"])).items
+        for one in (await pen.kube.list(ManagedObject, resource, ref["namespace"])).items
         if _points_at(one.spec.get("scaleTargetRef") or {}, ref)
     ]
     if not found:
@@ -88,13 +61,14 @@ async def _effective_hpa(pen: Pen, ref: dict[str, str], value: dict[str, Any]) -
         await pen.patch(Custom, resource, ref["namespace"], found[0].metadata.name, body, Patch.MERGE)
 
 
-def changed(existing: Managed, value: dict[str, Any]) -> dict[str, Any]:
+def changed(existing: ManagedObject, value: dict[str, Any]) -> dict[str, Any]:
     """The fields to write: still ours, and no longer what is recommended. Null removes."""
-    ours = existing.ours()
     return {
         name: value.get(name)
         for name in ADOPTED
-        if name in ours and name in existing.spec and not _within(value.get(name), existing.spec[name])
+        if name in existing.spec
+        and existing.metadata.is_ours_alone("spec", name)
+        and not _within(value.get(name), existing.spec[name])
     }
 
 
@@ -112,4 +86,4 @@ def _points_at(found: dict[str, Any], ref: dict[str, str]) -> bool:
 
 
 def is_gone(error: Exception) -> bool:
-    return isinstance(error, Refused) and error.status == 404
+    return isinstance(error, Refused) and error.status == HTTPStatus.NOT_FOUND

@@ -21,13 +21,14 @@ from trimtab.advisor.run import Failed, Outcome, advise_all, server_time
 from trimtab.advisor.select import find, select
 from trimtab.advisor.targets import Target
 from trimtab.advisor.workloads import Window
-from trimtab.errors import InvalidInput, MetricsUnavailable, Refused, TrimtabError, Unavailable
-from trimtab.history.workloads import WorkloadHistory
+from trimtab.errors import InvalidInput, MetricsUnavailable, NotLeading, Refused, TrimtabError, Unavailable
+from trimtab.history.workload_history import WorkloadHistory
 from trimtab.kinds import read
 from trimtab.kinds.analytics import Analytics, CompletionStrategy
 from trimtab.kinds.analytics import Recommendation as RecommendationKind
+from trimtab.kinds.annotations import ANALYTICS_UID
 from trimtab.kinds.config_keys import effective
-from trimtab.live.act.pen import NotLeading, Pen
+from trimtab.live.act.pen import Pen
 from trimtab.live.look.world import Feed
 from trimtab.policy import Advice, Inspection
 from trimtab.wire.access import Access
@@ -103,7 +104,7 @@ class Advisor:
             if self._due(one, at):
                 await self._guarded(self._round(one, at), f"Analytics {_title(one)}")
         for one in kept:
-            if records.UID_LABEL not in (one.metadata.labels or {}) and self._due(one, at):
+            if ANALYTICS_UID not in (one.metadata.labels or {}) and self._due(one, at):
                 await self._guarded(self._alone(one, at), f"Recommendation {_title(one)}")
         if not self.shadow:
             for one in kept:
@@ -175,7 +176,7 @@ class Advisor:
             await self._write(found, "Analytics", {"conditions": records.conditions([failed], found.status, at)})
             return
         outcomes = await self._outcomes(rules, targets, at)
-        label = f"{records.UID_LABEL}={found.metadata.uid}"
+        label = f"{ANALYTICS_UID}={found.metadata.uid}"
         kept = await self._resource("Recommendation")
         mine = (await self.kube.list(Custom, kept, found.metadata.namespace, labels=label)).items
         missions = [await self._mission(found, rules, outcome, mine, at) for outcome in outcomes]

@@ -12,31 +12,28 @@ from trimtab.advisor.manifests import recommended_value, reference
 from trimtab.advisor.report import against, evidence_of
 from trimtab.advisor.run import Outcome
 from trimtab.advisor.targets import Target
-from trimtab.core.advise import Recommendation
+from trimtab.core.advise import WorkloadAdvice
 from trimtab.core.explain.advice import because
+from trimtab.kinds.annotations import ANALYTICS_NAME, ANALYTICS_TYPE, ANALYTICS_UID, GITOPS_TRACKING
 from trimtab.live.tell.status import rfc3339
 from trimtab.policy import Advice, Inspection
 from trimtab.wire.objects import Custom
 
 API = "analysis.crane.io/v1alpha1"
-NAME_LABEL, UID_LABEL, TYPE_LABEL = (f"analysis.crane.io/analytics-{what}" for what in ("name", "uid", "type"))
-# Labels by which GitOps tools know what they manage: on our object they would make it theirs, to be pruned.
-TRACKING = ("app.kubernetes.io/instance", "argocd.argoproj.io/", "kustomize.toolkit.fluxcd.io/", "helm.sh/")
 LONGEST_LABEL = 63
 SUCCESS = "Success"
 Plain = dict[str, Any]
 
 
-def annotation(advice: Advice) -> str:
-    """Where a target is told its value."""
-    return f"analysis.crane.io/{advice.lower()}-recommendation"
-
-
 def new_recommendation(analytics: Custom, target: Target, advice: Advice) -> Plain:
     """One for each target, owned by its Analytics; its name ends with five letters of the API server's choice."""
     meta = analytics.metadata
-    labels = {key: value for key, value in target.labels.items() if not key.startswith(TRACKING)}
-    labels |= {NAME_LABEL: meta.name[:LONGEST_LABEL].rstrip("-."), UID_LABEL: meta.uid, TYPE_LABEL: str(advice)}
+    labels = {key: value for key, value in target.labels.items() if not key.startswith(GITOPS_TRACKING)}
+    labels |= {
+        ANALYTICS_NAME: meta.name[:LONGEST_LABEL].rstrip("-."),
+        ANALYTICS_UID: meta.uid,
+        ANALYTICS_TYPE: str(advice),
+    }
     owner = {"apiVersion": API, "kind": "Analytics", "name": meta.name, "uid": meta.uid}
     return {
         "apiVersion": API,
@@ -86,7 +83,7 @@ def same_target(ref: Mapping[str, Any], target: Target, namespace: str) -> bool:
 def status_of(rules: Inspection, outcome: Outcome, before: Plain, at: float) -> Plain:
     """What changes in a Recommendation's status; a run that gave nothing keeps the last value and says why."""
     result = outcome.result
-    if isinstance(result, Recommendation):
+    if isinstance(result, WorkloadAdvice):
         ready = condition("Ready", True, "RecommendationReady", "Recommendation is ready")
         return {
             "conditions": conditions([ready], before, at),

@@ -14,9 +14,9 @@ import numpy as np
 
 from trimtab.advisor.targets import Target
 from trimtab.advisor.workloads import Past, Window, assemble, fetch_past, pod_share
-from trimtab.core.advise import Findings, Recommendation, advise
+from trimtab.core.advise import Objections, WorkloadAdvice, advise
 from trimtab.errors import MetricsUnavailable, TrimtabError
-from trimtab.history.source import Source
+from trimtab.history.source import HistorySource
 from trimtab.policy import Inspection
 from trimtab.series import Floats
 from trimtab.wire.prometheus import Prometheus
@@ -44,13 +44,13 @@ class Outcome(NamedTuple):
     """What came of one target, with its hourly usage for charts."""
 
     target: Target
-    result: Recommendation | Findings | Failed
+    result: WorkloadAdvice | Objections | Failed
     start: float = 0.0
     usage: tuple[float, ...] = ()  # NaN where there was no sample
 
 
 async def advise_all(
-    rules: Inspection, targets: Sequence[Target], source: Source, window: Window, at: float
+    rules: Inspection, targets: Sequence[Target], source: HistorySource, window: Window, at: float
 ) -> AsyncIterator[list[Outcome]]:
     """Outcomes chunk by chunk, in the order of the targets; raises only when no chunk could be fetched at all."""
     chunks = chunked(targets, rules)
@@ -86,7 +86,9 @@ def chunked(targets: Sequence[Target], rules: Inspection) -> list[list[Target]]:
     return chunks
 
 
-async def _fetch(source: Source, chunk: Sequence[Target], rules: Inspection, window: Window) -> Past | TrimtabError:
+async def _fetch(
+    source: HistorySource, chunk: Sequence[Target], rules: Inspection, window: Window
+) -> Past | TrimtabError:
     try:
         return await fetch_past(source, chunk, rules, window)
     except TrimtabError as error:
@@ -102,7 +104,7 @@ def analyse(rules: Inspection, chunk: Sequence[Target], past: Past | TrimtabErro
 def _advise(rules: Inspection, target: Target, past: Past, at: float) -> Outcome:
     usage = hourly(past.cpu.get(target.row, np.empty(0)), past.step_s)
     try:
-        result: Recommendation | Findings | Failed = advise(rules, assemble(target, past, rules, at), at)
+        result: WorkloadAdvice | Objections | Failed = advise(rules, assemble(target, past, rules, at), at)
     except TrimtabError as error:
         result = Failed(error, str(error))
     except Exception as error:  # the one place: a workload that breaks us must not cost the others

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
+
 from trimtab.advisor.targets import Target, read_targets
 from trimtab.errors import InvalidInput, Refused
 from trimtab.kinds.analytics import Analytics, ObjectReference, ResourceSelector
@@ -26,7 +28,7 @@ async def select(kube: Kube, analytics: Analytics, everywhere: bool, at: float) 
     }
     if not chosen:
         where = "any namespace" if everywhere else f"namespace {analytics.namespace}"
-        raise Refused(f"no workload in {where} matches spec.resourceSelectors", 404)
+        raise Refused(f"no workload in {where} matches spec.resourceSelectors", HTTPStatus.NOT_FOUND)
     return list(chosen.values())
 
 
@@ -47,7 +49,7 @@ async def find(kube: Kube, ref: ObjectReference, namespace: str, everywhere: boo
     for target in await read_targets(kube, (inside,), at, resources=(resource,)):
         if target.name == ref.name:
             return target
-    raise Refused(f"{ref.kind} {inside}/{ref.name} does not exist", 404)
+    raise Refused(f"{ref.kind} {inside}/{ref.name} does not exist", HTTPStatus.NOT_FOUND)
 
 
 async def advisable(kube: Kube, api_version: str, kind: str) -> Resource:

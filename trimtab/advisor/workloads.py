@@ -17,9 +17,9 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from trimtab.advisor.targets import Target
-from trimtab.core.advise import Workload
+from trimtab.core.advise import MeasuredWorkload
 from trimtab.core.model import RUNNING
-from trimtab.history.source import Level, Metric, Selection, Source
+from trimtab.history.source import HistorySource, Level, Metric, Selection
 from trimtab.policy import Advice, Inspection
 from trimtab.series import Floats, Frame
 
@@ -59,7 +59,7 @@ class Past(NamedTuple):
     pod_memory: dict[str, dict[tuple[str, str], Floats]]
 
 
-async def fetch_past(source: Source, targets: Sequence[Target], rules: Inspection, window: Window) -> Past:
+async def fetch_past(source: HistorySource, targets: Sequence[Target], rules: Inspection, window: Window) -> Past:
     """Everything this kind of advice needs to know of these targets: two to four selections, whatever their number."""
     namespaces = tuple(sorted({one.namespace for one in targets}))
     wanted = frozenset(one.row for one in targets)
@@ -103,11 +103,11 @@ def _pods(frames: Iterable[Frame]) -> dict[str, dict[tuple[str, str], Floats]]:
     return found
 
 
-def assemble(target: Target, past: Past, rules: Inspection, at: float) -> Workload:
+def assemble(target: Target, past: Past, rules: Inspection, at: float) -> MeasuredWorkload:
     """One workload as the core knows it."""
     cpu = past.cpu.get(target.row, np.empty(0))
     single = past.pod_cpu.get(target.row, {})
-    return Workload(
+    return MeasuredWorkload(
         kind=target.kind,
         namespace=target.namespace,
         name=target.name,

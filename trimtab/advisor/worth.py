@@ -6,7 +6,7 @@ import enum
 from typing import NamedTuple
 
 from trimtab.advisor.run import Failed, Outcome
-from trimtab.core.advise import Findings, Recommendation
+from trimtab.core.advise import Objections, WorkloadAdvice
 from trimtab.quantity import GIB
 
 HOURS_A_MONTH = 730.0
@@ -53,7 +53,7 @@ def rank(outcomes: list[Outcome], prices: Prices) -> list[Ranked]:
 
 def _ranked(outcome: Outcome, prices: Prices) -> Ranked:
     result = outcome.result
-    if isinstance(result, Findings):
+    if isinstance(result, Objections):
         return Ranked(outcome, Severity.REJECTED, 0.0, 0.0, 0.0)
     if isinstance(result, Failed):
         return Ranked(outcome, Severity.FAILED, 0.0, 0.0, 0.0)
@@ -61,7 +61,7 @@ def _ranked(outcome: Outcome, prices: Prices) -> Ranked:
     return Ranked(outcome, severity(outcome, result), cores, size_bytes, prices.a_month(cores, size_bytes))
 
 
-def severity(outcome: Outcome, result: Recommendation) -> Severity:
+def severity(outcome: Outcome, result: WorkloadAdvice) -> Severity:
     sizes = outcome.target.requests.values()
     cores = outcome.target.replicas * sum(size.cpu_cores or 0.0 for size in sizes)
     memory = outcome.target.replicas * sum(size.memory_bytes or 0.0 for size in sizes)

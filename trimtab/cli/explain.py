@@ -42,7 +42,7 @@ def _find(journal: Journal, namespace: str, name: str, until: float | None) -> A
     found = list(journal.acts(namespace, name, until, last=1))
     if found:
         return found[0]
-    known = [f"{one.namespace}/{one.name}" for one in journal.names()]
+    known = [f"{entry.namespace}/{entry.name}" for entry in journal.names()]
     if f"{namespace}/{name}" in known:
         raise NotEnoughData(f"{namespace}/{name} has not changed anything in this time: nothing to explain")
     listed = ", ".join(known[:10]) or "nothing"

@@ -8,8 +8,8 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
-from trimtab.errors import TrimtabError
-from trimtab.live.act.pen import NotLeading, Pen
+from trimtab.errors import NotLeading, TrimtabError
+from trimtab.live.act.pen import Pen
 from trimtab.live.look.subject import name_of
 from trimtab.live.tell import conditions
 from trimtab.live.tell.events import Happening, tell

@@ -12,13 +12,14 @@ import uuid
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from http import HTTPStatus
 
 from aiohttp import web
 
 from trimtab.advisor.controller import Advisor
-from trimtab.core.usage.settings import Settings as UsageSettings
+from trimtab.core.usage.settings import HistogramSettings as UsageSettings
 from trimtab.errors import TrimtabError
-from trimtab.journal import Journal, Keep
+from trimtab.journal import Journal, Retention
 from trimtab.live.act.breaker import Breaker
 from trimtab.live.act.pen import Pen
 from trimtab.live.look.subject import Compiler, Prudence
@@ -40,7 +41,7 @@ from trimtab.wire.prometheus import Prometheus
 log = logging.getLogger(__name__)
 PRUNE_EVERY_S = 600.0
 LAST_TICK_S = 2.0  # with the lease's release it ends within 5 s
-KEEP = Keep(size_bytes=512 * MIB)  # half of the volume that the chart gives it
+KEEP = Retention(size_bytes=512 * MIB)  # half of the volume that the chart gives it
 LEASE = "trimtab"
 LATE_TICKS = 10  # after this many missed ticks the operator calls itself unhealthy
 
@@ -70,10 +71,6 @@ class Settings:
 class Operator:
     def __init__(self, access: Access, prometheus: Access | None, settings: Settings) -> None:
         self.settings, self.telemetry = settings, Telemetry()
-        self.kube = Kube(access, Budget(settings.api_per_s, settings.api_burst))
-        self.prometheus = Prometheus(prometheus, timeout_s=max(1.0, min(10.0, settings.tick_s))) if prometheus else None
-        own = (access.namespace, os.environ.get("TRIMTAB_DEPLOYMENT", ""))
-        self.world = World(self.kube, settings.namespace, own)
         namespace = settings.lease_namespace or settings.namespace or access.namespace
         duration_s, renew_s, retry_s = settings.lease_s
         self.leadership = Leadership(
@@ -85,6 +82,10 @@ class Operator:
             renew_deadline_s=renew_s,
             retry_s=retry_s,
         )
+        self.kube = Kube(access, Budget(settings.api_per_s, settings.api_burst), fence=self.leadership.seconds_left)
+        self.prometheus = Prometheus(prometheus, timeout_s=max(1.0, min(10.0, settings.tick_s))) if prometheus else None
+        own = (access.namespace, os.environ.get("TRIMTAB_DEPLOYMENT", ""))
+        self.world = World(self.kube, settings.namespace, own)
         self.journal = Journal(settings.journal, KEEP) if settings.journal else None
         self.breaker = Breaker(settings.breaker_s)
         gather = Gather(self.kube, self.prometheus, everywhere=not settings.namespace, scrape_s=settings.scrape_s)
@@ -92,7 +93,7 @@ class Operator:
         self.ticker = Ticker(
             self.world,
             gather,
-            Pen(self.kube, self.leadership.may_write),
+            Pen(self.kube),
             Compiler(settings.shadow, settings.prudence),
             self.breaker,
             self.telemetry,
@@ -100,7 +101,7 @@ class Operator:
             Foresight(self.prometheus),
             self.journal,
         )
-        pen = Pen(self.kube, self.leadership.may_write)
+        pen = Pen(self.kube)
         self.advisor = Advisor(
             pen,
             prometheus,
@@ -192,15 +193,15 @@ class Operator:
     def _health(self) -> tuple[int, str]:
         late_s = time.monotonic() - self._ticked_at
         if late_s > LATE_TICKS * max(self.settings.tick_s, 3.0):
-            return 500, f"no tick for {late_s:.0f} s\n"
+            return HTTPStatus.INTERNAL_SERVER_ERROR, f"no tick for {late_s:.0f} s\n"
         return 200, "ok\n"
 
     def _ready(self) -> tuple[int, str]:
         """Ready when everything is followed; not leading is no fault."""
         if self._waiting_for:
             said = [f"{feed.name}: {feed.store.trouble}" for feed in self.world.feeds if feed.store.trouble]
-            return 503, "\n".join([f"waiting for {', '.join(self._waiting_for)}", *said, ""])
-        return 200, f"ok, {'leading' if self.leadership.may_write() else 'standing by'}\n"
+            return HTTPStatus.SERVICE_UNAVAILABLE, "\n".join([f"waiting for {', '.join(self._waiting_for)}", *said, ""])
+        return HTTPStatus.OK, f"ok, {'leading' if self.leadership.may_write() else 'standing by'}\n"
 
     def _numbers(self) -> Iterable[Line]:
         yield "trimtab_leader", {}, float(self.leadership.may_write())

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from trimtab.core.admit import paused, writes
 from trimtab.core.decide import decide
-from trimtab.core.explain import Condition, sentence
+from trimtab.core.explain import DecisionCondition, sentence
 from trimtab.core.model import Missing, Observation, Samples, Veto
 from trimtab.errors import ClusterUnavailable, Refused
 from trimtab.journal import Journal
@@ -217,7 +217,7 @@ class Ticker:
             )
         await self.scribe.say(subject.resource, about, STATUS[subject.name.kind](said), found, case.seen.at)
 
-    def _conditions(self, case: Case, trouble: Refused | None) -> tuple[Condition, ...]:
+    def _conditions(self, case: Case, trouble: Refused | None) -> tuple[DecisionCondition, ...]:
         view, after, at = case.view, case.kept or case.view.kept, case.seen.at
         found = conditions.of_decision(view.subject, case.seen, view.kept, case.decision, case.outcome, trouble)
         found["Conflict"] = conditions.of_rivals(view.claims)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from trimtab.advisor.adopt import Entry, Managed, ManagedMeta, changed
+from trimtab.advisor.adopt import changed
+from trimtab.wire.managed_fields import ManagedFieldsEntry, ManagedMeta, ManagedObject
 
 VALUE = {"minReplicas": 4, "maxReplicas": 9, "metrics": [{"type": "Resource", "resource": {"name": "cpu"}}]}
 
 
-def existing(spec: dict[str, Any], **managers: tuple[str, ...]) -> Managed:
+def existing(spec: dict[str, Any], **managers: tuple[str, ...]) -> ManagedObject:
     entries = tuple(
-        Entry(manager=name, fields_v1={"f:spec": {f"f:{field}": {} for field in fields}})
+        ManagedFieldsEntry(manager=name, fields_v1={"f:spec": {f"f:{field}": {} for field in fields}})
         for name, fields in managers.items()
     )
-    return Managed(metadata=ManagedMeta(managed_fields=entries), spec=spec)
+    return ManagedObject(metadata=ManagedMeta(managed_fields=entries), spec=spec)
 
 
 def test_edited_fields_stay_and_ours_follow() -> None:

@@ -12,20 +12,20 @@ from trimtab.live.act.pen import Pen
 from trimtab.live.tell.status import rfc3339
 from trimtab.wire.access import Access
 from trimtab.wire.kube import Kube
-from trimtab.wire.objects import Custom, Meta
+from trimtab.wire.objects import Custom, ObjectMeta
 
 NOW = 1_700_000_000.0
 
 
 @pytest.fixture
 def advisor() -> Advisor:
-    return Advisor(Pen(Kube(Access("http://127.0.0.1:9")), lambda: True), None, "trimtab-system")
+    return Advisor(Pen(Kube(Access("http://127.0.0.1:9"))), None, "trimtab-system")
 
 
 def analytics(strategy: dict[str, Any] | None = None, updated: float | None = None, **spec: Any) -> Custom:
     status = {} if updated is None else {"lastUpdateTime": rfc3339(updated)}
     written = {"completionStrategy": strategy} if strategy is not None else {}
-    return Custom(metadata=Meta(name="a", uid="1"), spec=written | spec, status=status)
+    return Custom(metadata=ObjectMeta(name="a", uid="1"), spec=written | spec, status=status)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import yaml
 
 from tests.live.advisor.world import END, target
 from trimtab.advisor.manifests import Shape, manifest, recommended_value
-from trimtab.core.advise import Recommendation
+from trimtab.core.advise import WorkloadAdvice
 from trimtab.errors import InvalidInput
 from trimtab.kinds import Autoscaler, EffectiveHpa, Hpa, read
 from trimtab.policy import Advice, Size
@@ -25,8 +25,8 @@ metrics:
 minReplicas: 2
 """
 QUEUE = {"type": "External", "external": {"metric": {"name": "jobs"}, "target": {"type": "Value", "value": "7"}}}
-FOUND = Recommendation(min_replicas=2, max_replicas=2, target_percent=75)
-RICH = Recommendation(
+FOUND = WorkloadAdvice(min_replicas=2, max_replicas=2, target_percent=75)
+RICH = WorkloadAdvice(
     min_replicas=3,
     max_replicas=33,
     target_percent=60,
@@ -34,7 +34,7 @@ RICH = Recommendation(
     metrics=(QUEUE,),
     behavior={"scaleDown": {"stabilizationWindowSeconds": 77}},
 )
-SIZES = Recommendation(sizes={"app": Size(cpu_cores=0.25, memory_bytes=2.0**28)})
+SIZES = WorkloadAdvice(sizes={"app": Size(cpu_cores=0.25, memory_bytes=2.0**28)})
 
 
 def test_the_value_is_printed_as_in_document_000() -> None:
@@ -44,7 +44,7 @@ def test_the_value_is_printed_as_in_document_000() -> None:
 def test_the_value_of_the_other_kinds() -> None:
     sizes = yaml.safe_load(recommended_value(Advice.RESOURCE, SIZES))
     assert sizes == {"containers": [{"containerName": "app", "target": {"cpu": "250m", "memory": "256Mi"}}]}
-    replicas = yaml.safe_load(recommended_value(Advice.REPLICAS, Recommendation(replicas=6)))
+    replicas = yaml.safe_load(recommended_value(Advice.REPLICAS, WorkloadAdvice(replicas=6)))
     assert replicas == {"replicasRecommendation": {"replicas": 6}}
 
 
@@ -69,7 +69,7 @@ def test_patches_hold_only_what_changes() -> None:
     assert sizes["spec"] == {
         "template": {"spec": {"containers": [{"name": "app", "resources": {"requests": requests}}]}}
     }
-    replicas = manifest("patch", Advice.REPLICAS, target("web"), Recommendation(replicas=6))
+    replicas = manifest("patch", Advice.REPLICAS, target("web"), WorkloadAdvice(replicas=6))
     assert replicas["spec"] == {"replicas": 6}
 
 

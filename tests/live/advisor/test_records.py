@@ -5,9 +5,9 @@ from __future__ import annotations
 from tests.live.advisor.world import target
 from trimtab.advisor.records import new_recommendation
 from trimtab.policy import Advice
-from trimtab.wire.objects import Custom, Meta
+from trimtab.wire.objects import Custom, ObjectMeta
 
-ANALYTICS = Custom(metadata=Meta(name="all", namespace="shop", uid="u-1"))
+ANALYTICS = Custom(metadata=ObjectMeta(name="all", namespace="shop", uid="u-1"))
 
 
 def test_labels_by_which_gitops_tools_know_their_own_are_left_out() -> None:

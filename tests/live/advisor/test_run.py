@@ -13,8 +13,8 @@ from tests.live.advisor.world import END, OPEN, STEPS, WINDOW, Remembered, offic
 from trimtab.advisor.run import CHUNK, Failed, Outcome, advise_all, chunked, hourly
 from trimtab.advisor.targets import Target
 from trimtab.advisor.workloads import hours_in
-from trimtab.core.advise import Findings, Recommendation
-from trimtab.core.advise.facts import Against
+from trimtab.core.advise import Objections, WorkloadAdvice
+from trimtab.core.advise.records import Against
 from trimtab.errors import MetricsUnavailable
 from trimtab.policy import Advice, Inspection, Size
 
@@ -27,13 +27,13 @@ def advise(rules: Inspection, targets: list[Target], source: Remembered) -> list
 
 
 def reasons(outcome: Outcome) -> list[str]:
-    assert isinstance(outcome.result, Findings), outcome.result
+    assert isinstance(outcome.result, Objections), outcome.result
     return [str(one.reason) for one in outcome.result.reasons]
 
 
 def test_a_diurnal_workload_by_hand() -> None:
     (found,) = advise(OPEN, [target("web")], Remembered({"shop/Deployment/web": office_hours()}))
-    assert isinstance(found.result, Recommendation)
+    assert isinstance(found.result, WorkloadAdvice)
     # 80 % of a core each, capped at 75; 2 / 0.75 = 2.67; 8 x 3 / 0.75 = 32, and the forecast lies 1 % above the past
     assert (found.result.target_percent, found.result.min_replicas, found.result.max_replicas) == (75, 3, 33)
     assert len(found.usage) == 168 and found.usage[:9] == (2.0,) * 8 + (8.0,)
@@ -48,7 +48,7 @@ def test_the_target_comes_from_single_pods() -> None:
         "shop/Deployment/web/injected/web-0": np.full(STEPS, 9.0),  # not in the template: no request to compare with
     }
     (found,) = advise(OPEN, [target("web", replicas=2)], Remembered(rows))
-    assert isinstance(found.result, Recommendation) and found.result.target_percent == 60
+    assert isinstance(found.result, WorkloadAdvice) and found.result.target_percent == 60
 
 
 def test_each_workload_has_its_own_outcome() -> None:
@@ -67,7 +67,7 @@ def test_each_workload_has_its_own_outcome() -> None:
         replace(target("daemon"), kind="DaemonSet"),
     ]
     found = {one.target.name: one for one in advise(OPEN, targets, Remembered(rows))}
-    assert isinstance(found["good"].result, Recommendation)
+    assert isinstance(found["good"].result, WorkloadAdvice)
     assert reasons(found["bare"]) == [Against.NO_REQUEST]
     assert "container proxy" in found["side"].result.text  # type: ignore[union-attr]
     assert reasons(found["torn"]) == reasons(found["missing"]) == [Against.NO_HISTORY]
@@ -81,7 +81,7 @@ def test_a_workload_that_breaks_us_costs_only_itself() -> None:
     rows = {f"shop/Deployment/{name}": office_hours() for name in ("odd", "good")}
     odd, good = advise(OPEN, [broken, target("good")], Remembered(rows))
     assert isinstance(odd.result, Failed) and odd.result.reason == "InternalError"
-    assert isinstance(good.result, Recommendation)
+    assert isinstance(good.result, WorkloadAdvice)
 
 
 def test_a_chunk_that_cannot_be_fetched_costs_only_itself() -> None:
@@ -90,7 +90,7 @@ def test_a_chunk_that_cannot_be_fetched_costs_only_itself() -> None:
     source = Remembered(rows, broken=frozenset({targets[0].key}))
     found = advise(with_(OPEN, advice=Advice.REPLICAS), targets, source)
     assert {type(one.result) for one in found[:CHUNK]} == {Failed}
-    assert {type(one.result) for one in found[CHUNK:]} == {Recommendation}
+    assert {type(one.result) for one in found[CHUNK:]} == {WorkloadAdvice}
     assert len(source.asked) == 4  # two selections a chunk, whatever its number of containers
 
 

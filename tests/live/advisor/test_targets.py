@@ -8,7 +8,7 @@ import msgspec
 
 from trimtab.advisor.targets import by_owner, inherited, oom_bytes, target_of
 from trimtab.policy import Size
-from trimtab.wire.objects import Custom, Pod, Workload
+from trimtab.wire.objects import Custom, WirePod, WireWorkload
 from trimtab.wire.resources import DEPLOYMENTS
 
 NOW = 1_700_000_000.0
@@ -19,19 +19,19 @@ def owned(name: str, kind: str, uid: str, **rest: Any) -> dict[str, Any]:
     return {"metadata": {"name": name, "namespace": "shop", "uid": name, "ownerReferences": [owner]}, **rest}
 
 
-def pod(name: str, uid: str, kind: str = "ReplicaSet", phase: str = "Running", **rest: Any) -> Pod:
-    return msgspec.convert(owned(name, kind, uid, status={"phase": phase, **rest}), Pod)
+def pod(name: str, uid: str, kind: str = "ReplicaSet", phase: str = "Running", **rest: Any) -> WirePod:
+    return msgspec.convert(owned(name, kind, uid, status={"phase": phase, **rest}), WirePod)
 
 
 def test_pods_belong_to_their_owners_whatever_their_names() -> None:
-    sets = [msgspec.convert(owned("rs-web", "Deployment", "web"), Workload)]
-    sets.append(msgspec.convert({"metadata": {"name": "rs-free", "uid": "rs-free"}}, Workload))
+    sets = [msgspec.convert(owned("rs-web", "Deployment", "web"), WireWorkload)]
+    sets.append(msgspec.convert({"metadata": {"name": "rs-free", "uid": "rs-free"}}, WireWorkload))
     pods = [
         pod("web-1", "rs-web"),
         pod("web-api-1", "rs-free"),
         pod("web-done", "rs-web", phase="Succeeded"),
         pod("db-0", "db", kind="StatefulSet"),
-        msgspec.convert({"metadata": {"name": "alone"}}, Pod),
+        msgspec.convert({"metadata": {"name": "alone"}}, WirePod),
     ]
     found = {uid: [one.metadata.name for one in some] for uid, some in by_owner(pods, sets).items()}
     assert found == {"web": ["web-1"], "rs-free": ["web-api-1"], "db": ["db-0"]}
@@ -57,11 +57,11 @@ def test_the_hpa_of_an_effective_hpa_is_no_users_word() -> None:
 
 
 def test_memory_at_the_last_kill_of_the_week() -> None:
-    def killed(at: str, resources: dict[str, Any]) -> Pod:
+    def killed(at: str, resources: dict[str, Any]) -> WirePod:
         ended = {"reason": "OOMKilled", "finishedAt": at}
         status = {"containerStatuses": [{"name": "app", "lastState": {"terminated": ended}}]}
         spec = {"containers": [{"name": "app", "resources": resources}]}
-        return msgspec.convert({"spec": spec, "status": status}, Pod)
+        return msgspec.convert({"spec": spec, "status": status}, WirePod)
 
     week_ago = NOW - 604800  # 2023-11-07T22:13:20Z
     limited = killed("2023-11-14T00:00:00Z", {"requests": {"memory": "1Gi"}, "limits": {"memory": "2Gi"}})
@@ -77,7 +77,7 @@ def test_a_workload_as_a_target() -> None:
     template = {"spec": {"containers": [container, {"name": "proxy"}]}}
     spec = {"selector": {"matchLabels": {"app": "web"}}, "template": template}
     meta = {"name": "web", "namespace": "shop", "uid": "u", "labels": {"team": "red"}}
-    found = target_of(DEPLOYMENTS, msgspec.convert({"metadata": meta, "spec": spec}, Workload), [], [], NOW)
+    found = target_of(DEPLOYMENTS, msgspec.convert({"metadata": meta, "spec": spec}, WireWorkload), [], [], NOW)
     assert (found.key, found.row, found.replicas) == ("shop/Deployment/web", "shop/Deployment/web", 1)
     assert found.requests == {"app": Size(cpu_cores=0.25), "proxy": Size()}  # not set is not zero
     assert found.matched == {"app": "web", "team": "red"} and found.labels == {"team": "red"}

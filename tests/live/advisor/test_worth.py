@@ -7,17 +7,17 @@ import pytest
 from tests.live.advisor.world import target
 from trimtab.advisor.run import Failed, Outcome
 from trimtab.advisor.worth import Prices, Severity, rank, total_saved_cores
-from trimtab.core.advise import Findings, Recommendation
-from trimtab.core.advise.facts import Evidence
+from trimtab.core.advise import Objections, WorkloadAdvice
+from trimtab.core.advise.records import Evidence
 
 
 def outcome(name: str, cores: float, memory: float = 0.0) -> Outcome:
-    return Outcome(target(name), Recommendation(replicas=1, saved_cores=cores, saved_bytes=memory))
+    return Outcome(target(name), WorkloadAdvice(replicas=1, saved_cores=cores, saved_bytes=memory))
 
 
 def test_risks_then_savings_by_money_then_the_rest() -> None:
     outcomes = [
-        Outcome(target("rejected"), Findings(reasons=())),
+        Outcome(target("rejected"), Objections(reasons=())),
         outcome("fits", 0.1),
         outcome("memory", 0.6, 8 * 2.0**30),
         outcome("small", 1.0),
@@ -34,7 +34,7 @@ def test_risks_then_savings_by_money_then_the_rest() -> None:
 
 
 def test_a_load_above_all_requests_is_a_risk_even_if_the_mean_is_below() -> None:
-    busy = Recommendation(saved_cores=3.0, evidence=Evidence(p95_cores=11.0))  # ten pods request ten cores
+    busy = WorkloadAdvice(saved_cores=3.0, evidence=Evidence(p95_cores=11.0))  # ten pods request ten cores
     (found,) = rank([Outcome(target("busy"), busy)], Prices())
     assert found.severity is Severity.RISK
 

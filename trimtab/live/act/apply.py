@@ -6,6 +6,8 @@ is remembered, whatever becomes of the rest.
 
 from __future__ import annotations
 
+from http import HTTPStatus
+
 from msgspec.structs import replace
 
 from trimtab.core.model import Change
@@ -21,7 +23,6 @@ from trimtab.wire.kube import Patch
 from trimtab.wire.objects import Scale
 
 ATTEMPTS = 3
-CONFLICT = 409
 
 
 async def apply(
@@ -66,10 +67,12 @@ async def scale(pen: Pen, target: Target, change: Change) -> None:
             await pen.patch(Scale, target.resource, target.namespace, target.name, body, Patch.MERGE, "scale")
             return
         except Refused as refusal:
-            if refusal.status != CONFLICT:
+            if refusal.status != HTTPStatus.CONFLICT:
                 raise
         now = await pen.kube.get(Scale, target.resource, target.namespace, target.name, "scale")
         if now.spec.replicas != change.was:
-            raise Refused(f"{target.text} was scaled to {now.spec.replicas} meanwhile: decided again", CONFLICT)
+            raise Refused(
+                f"{target.text} was scaled to {now.spec.replicas} meanwhile: decided again", HTTPStatus.CONFLICT
+            )
         version = now.metadata.resource_version
-    raise Refused(f"{target.text} changes all the time: tried again in the next tick", CONFLICT)
+    raise Refused(f"{target.text} changes all the time: tried again in the next tick", HTTPStatus.CONFLICT)

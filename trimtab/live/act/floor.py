@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from trimtab.core.model import Decision, Missing, Observation
 from trimtab.errors import Refused
-from trimtab.kinds.hpa import PREDICTIVE
+from trimtab.kinds.annotations import ORIGINAL_FLOOR, PREDICTIVE, RAISED_FLOOR, RAISED_FLOOR_UNTIL
 from trimtab.live.act.pen import Pen
 from trimtab.live.measure.horizon import horizon_s
 from trimtab.live.tell.events import Happening, tell
@@ -21,7 +21,6 @@ from trimtab.wire.kube import Patch
 from trimtab.wire.objects import Custom
 from trimtab.wire.resources import HPAS
 
-ORIGINAL, FLOOR, UNTIL = "trimtab.dev/min-replicas", "trimtab.dev/floor", "trimtab.dev/floor-until"
 LASTS_S = 60.0  # a raised floor stays at least this long: pods that were asked for should not go before they serve
 
 
@@ -36,11 +35,11 @@ class Floor(NamedTuple):
 def read(found: Custom) -> Floor:
     """From spec and annotations; a minReplicas that is not ours is the user's new word."""
     notes, now = found.metadata.annotations or {}, int(found.spec.get("minReplicas", 1))
-    ours = notes.get(FLOOR, "")
-    if not ours.isdecimal() or int(ours) != now or not notes.get(ORIGINAL, "").isdecimal():
+    ours = notes.get(RAISED_FLOOR, "")
+    if not ours.isdecimal() or int(ours) != now or not notes.get(ORIGINAL_FLOOR, "").isdecimal():
         return Floor(now, None, 0.0)
-    until = notes.get(UNTIL, "0")
-    return Floor(int(notes[ORIGINAL]), int(ours), float(until) if until.replace(".", "").isdecimal() else 0.0)
+    until = notes.get(RAISED_FLOOR_UNTIL, "0")
+    return Floor(int(notes[ORIGINAL_FLOOR]), int(ours), float(until) if until.replace(".", "").isdecimal() else 0.0)
 
 
 def is_predictive(found: Custom) -> bool:
@@ -49,7 +48,7 @@ def is_predictive(found: Custom) -> bool:
 
 def is_ours(found: Custom) -> bool:
     """It has a floor of ours, annotated still or not."""
-    return ORIGINAL in (found.metadata.annotations or {})
+    return ORIGINAL_FLOOR in (found.metadata.annotations or {})
 
 
 def owner(found: Custom) -> str:
@@ -99,9 +98,13 @@ async def restore(pen: Pen, found: Custom) -> None:
 async def write(pen: Pen, found: Custom, floor: Floor, value: int, at: float, lasts_s: float) -> None:
     """Raise it, lower it, or put the user's own back and take our annotations away."""
     back = value <= floor.original
-    notes: dict[str, Any] = {ORIGINAL: None, FLOOR: None, UNTIL: None}
+    notes: dict[str, Any] = {ORIGINAL_FLOOR: None, RAISED_FLOOR: None, RAISED_FLOOR_UNTIL: None}
     if not back:
-        notes = {ORIGINAL: str(floor.original), FLOOR: str(value), UNTIL: f"{at + max(LASTS_S, lasts_s):.0f}"}
+        notes = {
+            ORIGINAL_FLOOR: str(floor.original),
+            RAISED_FLOOR: str(value),
+            RAISED_FLOOR_UNTIL: f"{at + max(LASTS_S, lasts_s):.0f}",
+        }
     meta = {"resourceVersion": found.metadata.resource_version, "annotations": notes}
     body = {"metadata": meta, "spec": {"minReplicas": floor.original if back else value}}
     await pen.patch(Custom, HPAS, found.metadata.namespace, found.metadata.name, body, Patch.MERGE)

@@ -7,6 +7,7 @@ the template's size and are resized when first seen. Deferred and Infeasible com
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from http import HTTPStatus
 from typing import Any, NamedTuple
 
 from trimtab.core.model import ContainerSize
@@ -16,13 +17,11 @@ from trimtab.live.look.facts import FINISHED, amounts, condition, container_size
 from trimtab.live.look.world import Target
 from trimtab.policy import Apply, Size
 from trimtab.wire.kube import Patch
-from trimtab.wire.objects import Pod as WirePod
-from trimtab.wire.objects import Workload
+from trimtab.wire.objects import WirePod, WireWorkload
 from trimtab.wire.resources import PODS
 
 Sizes = Mapping[str, ContainerSize]
 DEFERRED_S = 300.0
-CONFLICT, GONE = 409, 404
 
 
 class Stuck(NamedTuple):
@@ -58,7 +57,7 @@ async def template(pen: Pen, target: Target, sizes: Sizes) -> None:
         "metadata": {"resourceVersion": target.version},
         "spec": {"template": {"spec": {"containers": containers}}},
     }
-    await pen.patch(Workload, target.resource, target.namespace, target.name, body, Patch.STRATEGIC)
+    await pen.patch(WireWorkload, target.resource, target.namespace, target.name, body, Patch.STRATEGIC)
 
 
 def stuck(pods: Sequence[WirePod]) -> list[Stuck]:
@@ -86,7 +85,7 @@ async def _patch(pen: Pen, pod: WirePod, wanted: Sizes) -> bool:
     try:
         await pen.patch(WirePod, PODS, meta.namespace, meta.name, body, Patch.STRATEGIC, "resize")
     except Refused as refusal:
-        if refusal.status not in (CONFLICT, GONE):
+        if refusal.status not in (HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND):
             raise
         return False
     return True

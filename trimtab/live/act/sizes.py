@@ -6,13 +6,14 @@ own requests is the user's new word.
 
 from __future__ import annotations
 
-import re
+from http import HTTPStatus
 
 from msgspec.structs import replace
 
 from trimtab.core.admit import pinned
 from trimtab.core.model import Change, ContainerSize
 from trimtab.errors import InvalidInput, Refused
+from trimtab.kinds.images import is_jvm
 from trimtab.live.act import resize
 from trimtab.live.act.pen import Pen
 from trimtab.live.headroom.rollout import blocker as blocker_of
@@ -24,9 +25,6 @@ from trimtab.live.measure.usage import newest_overload
 from trimtab.policy import Apply, Policy, Size
 from trimtab.wire.resources import DAEMON_SETS
 
-JVM = re.compile(
-    r"(^|[/_.-])(java|jdk|jre|jvm|openjdk|temurin|corretto|tomcat|jetty|wildfly|kafka|elasticsearch)", re.I
-)
 IN_PLACE = (Apply.IN_PLACE, Apply.IN_PLACE_OR_RECREATE)
 
 
@@ -66,7 +64,7 @@ def _with_images(subject: Subject, target: Target) -> Subject:
     vertical, workload = subject.policy.vertical, target.workload
     if vertical is None or workload is None:
         return subject
-    if not any(JVM.search(one.image) for one in workload.spec.template.spec.containers):
+    if not any(is_jvm(container.image) for container in workload.spec.template.spec.containers):
         return subject
     return subject._replace(policy=replace(subject.policy, vertical=replace(vertical, keep_memory=True)))
 
@@ -119,7 +117,7 @@ async def keep(pen: Pen, world: World, subject: Subject, target: Target, kept: K
         return await _roll_out(pen, target, kept, wanted, at)
     await resize.in_place(pen, pods, wanted)
     if blocker is not None:
-        raise Refused(f"what cannot be done in place waits for a rollout: {blocker.detail}", resize.CONFLICT)
+        raise Refused(f"what cannot be done in place waits for a rollout: {blocker.detail}", HTTPStatus.CONFLICT)
     return kept
 
 

@@ -5,6 +5,7 @@ The chart makes the ConfigMap, so that the process needs no right to create any;
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Any
 
 import msgspec
@@ -14,16 +15,10 @@ from trimtab.errors import Refused
 from trimtab.live.look import kept
 from trimtab.live.look.kept import Kept
 from trimtab.wire.kube import Kube
-from trimtab.wire.objects import Meta
+from trimtab.wire.objects import ConfigMap
 from trimtab.wire.resources import CONFIG_MAPS
 
 KEY = "memory"
-ABSENT = 404
-
-
-class ConfigMap(msgspec.Struct, frozen=True):
-    metadata: Meta = Meta()
-    data: dict[str, str] = {}
 
 
 class Book:
@@ -54,7 +49,7 @@ class Book:
             found = await self.kube.get(ConfigMap, CONFIG_MAPS, self.namespace, self.name)
             stored = msgspec.json.decode(found.data.get(KEY) or "{}")
         except Refused as refusal:
-            if refusal.status != ABSENT:
+            if refusal.status != HTTPStatus.NOT_FOUND:
                 raise
             return {}
         except msgspec.DecodeError:  # somebody wrote into it: there is nothing to remember
@@ -66,7 +61,7 @@ class Book:
         try:
             await self.kube.patch(ConfigMap, CONFIG_MAPS, self.namespace, self.name, data)
         except Refused as refusal:
-            if refusal.status != ABSENT:
+            if refusal.status != HTTPStatus.NOT_FOUND:
                 raise
             body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": self.name}} | data
             await self.kube.create(ConfigMap, CONFIG_MAPS, self.namespace, body)

@@ -19,8 +19,9 @@ from trimtab.core.model import Decision, Missing, Observation, Samples, TotalSam
 from trimtab.core.propose import judge
 from trimtab.core.remember import remember
 from trimtab.errors import InvalidInput, Refused, TrimtabError
-from trimtab.journal import Name
+from trimtab.journal import ObjectName
 from trimtab.kinds import CustomHpa
+from trimtab.kinds.annotations import ENABLED
 from trimtab.live.act import apply
 from trimtab.live.act.pen import Pen
 from trimtab.live.custom_hpa.book import Book
@@ -32,8 +33,8 @@ from trimtab.live.look.world import Target, World
 from trimtab.live.measure.gather import Gather, Wanted
 from trimtab.policy import Admit, Mode, Policy
 from trimtab.wire.kube import Kube
-from trimtab.wire.objects import Custom, Meta, Namespace, Scale
-from trimtab.wire.prometheus import Prometheus, Sample
+from trimtab.wire.objects import Custom, Namespace, ObjectMeta, Scale
+from trimtab.wire.prometheus import Prometheus, SeriesValue
 from trimtab.wire.resources import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES
 
 log = logging.getLogger(__name__)
@@ -43,7 +44,9 @@ LOOKBACK_S = 300.0  # Prometheus' own: how old a sample may be
 class FirstSeries(Prometheus):
     """Exact mode: of several series the first one counts."""
 
-    async def query(self, expression: str, at: float | None = None, *, lookback_s: float | None = None) -> list[Sample]:
+    async def query(
+        self, expression: str, at: float | None = None, *, lookback_s: float | None = None
+    ) -> list[SeriesValue]:
         return (await super().query(expression, at, lookback_s=lookback_s))[:1]
 
 
@@ -53,7 +56,7 @@ class Loop:
     def __init__(self, custom: CustomHpa, kube: Kube, prometheus: Prometheus, book: Book, world: World) -> None:
         self.custom, self.kube, self.book, self.world = custom, kube, book, world
         self.gauges = Gauges(custom)
-        self.pen, self.compiler = Pen(kube, lambda: True), Compiler()
+        self.pen, self.compiler = Pen(kube), Compiler()
         self.gather = Gather(kube, prometheus, scrape_s=LOOKBACK_S / 2)
         self.edition = zlib.crc32(custom.model_dump_json().encode())  # an edit of the settings ends a rest
         self._said = ""
@@ -104,7 +107,7 @@ class Loop:
         if self.custom.exact:
             return policy
         found = await self.kube.get(Namespace, NAMESPACES, "", self.custom.target.namespace)
-        opted_out = (found.metadata.labels or {}).get("trimtab.dev/enabled") == "false"
+        opted_out = (found.metadata.labels or {}).get(ENABLED) == "false"
         return replace(policy, admit=Admit(mode=Mode.PAUSED)) if opted_out else policy
 
     def _vetoes(self, policy: Policy, kept: Kept, at: float) -> tuple[Veto, ...]:
@@ -127,9 +130,9 @@ class Loop:
         """We, as the other autoscalers of a target are compared with: younger than any of them."""
         namespace = self.custom.target.namespace
         ourselves = Custom(
-            metadata=Meta(name=self.custom.name, namespace=namespace, creation_timestamp=datetime.now(UTC))
+            metadata=ObjectMeta(name=self.custom.name, namespace=namespace, creation_timestamp=datetime.now(UTC))
         )
-        name = Name("custom-hpa", namespace, self.custom.name)
+        name = ObjectName("custom-hpa", namespace, self.custom.name)
         return Subject(name, CONFIG_MAPS, ourselves, self.custom.workload, policy)
 
     async def _act(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from trimtab.core.blend.ask import RESOURCES
 from trimtab.core.model import Change, ContainerSize, Veto
 from trimtab.live.headroom import limit_range, quota, rollout
 from trimtab.live.headroom.limit_range import EXCEEDS_LIMIT_RANGE
@@ -17,7 +16,7 @@ from trimtab.live.headroom.pods import Sized, growth, sized
 from trimtab.live.headroom.quota import EXCEEDS_QUOTA
 from trimtab.live.look.subject import Subject
 from trimtab.live.look.world import Target, World
-from trimtab.policy import Apply
+from trimtab.policy import RESOURCES, Apply
 
 REASONS = (
     EXCEEDS_QUOTA,

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from trimtab.core.blend.ask import RESOURCES, amount
 from trimtab.core.model import ContainerSize, Veto
 from trimtab.live.headroom.pods import Sized, Sizes, text
-from trimtab.policy import Axis, Direction
+from trimtab.policy import RESOURCES, Axis, Direction
 from trimtab.quantity import parse_quantity
 from trimtab.wire.objects import Custom
 
@@ -65,20 +64,20 @@ def _of(whose: str, axis: Axis, before: ContainerSize, after: ContainerSize) -> 
     return Judged(
         whose,
         axis,
-        amount(before.requests, axis) or 0.0,
-        amount(after.requests, axis) or 0.0,
-        amount(after.limits, axis),
+        before.requests.amount(axis) or 0.0,
+        after.requests.amount(axis) or 0.0,
+        after.limits.amount(axis),
     )
 
 
 def _of_pod(axis: Axis, pod: Sized) -> Judged:
-    limits = [amount(size.limits, axis) for size in pod.after.values()]
+    limits = [size.limits.amount(axis) for size in pod.after.values()]
     known = [limit for limit in limits if limit is not None]
     return Judged("the pod", axis, _sum(pod.before, axis), _sum(pod.after, axis), sum(known) if known else None)
 
 
 def _sum(sizes: Sizes, axis: Axis) -> float:
-    return sum(amount(size.requests, axis) or 0.0 for size in sizes.values())
+    return sum(size.requests.amount(axis) or 0.0 for size in sizes.values())
 
 
 def _reason(rule: dict[str, Any], one: Judged) -> str:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from trimtab.core.blend.ask import RESOURCES, amount
 from trimtab.core.limits import first_set
 from trimtab.core.model import ContainerSize
 from trimtab.live.look.facts import FINISHED, container_size, size_of
 from trimtab.live.look.world import Target, World
-from trimtab.policy import Axis, Size
+from trimtab.policy import RESOURCES, Axis, Size
 from trimtab.quantity import describe_memory, format_cpu
 from trimtab.wire.objects import Container, PodSpec
 
@@ -36,7 +35,7 @@ class Sized(NamedTuple):
         running = sum(_part(size, axis, limits=False) or 0.0 for size in sizes.values())
         first = [size_of(one.resources.requests) for one in self.spec.init_containers if not _is_sidecar(one)]
         whole = size_of(self.spec.resources.requests) if self.spec.resources else Size()
-        return max([running, amount(whole, axis) or 0.0, *(amount(one, axis) or 0.0 for one in first)])
+        return max([running, whole.amount(axis) or 0.0, *(one.amount(axis) or 0.0 for one in first)])
 
     def moves(self, axis: Axis) -> bool:
         return any(_both(size, axis) != _both(self.before[name], axis) for name, size in self.after.items())
@@ -70,11 +69,11 @@ def _is_sidecar(one: Container) -> bool:
 
 
 def _part(size: ContainerSize, axis: Axis, limits: bool) -> float | None:
-    return amount(size.limits if limits else size.requests, axis)
+    return (size.limits if limits else size.requests).amount(axis)
 
 
 def _both(size: ContainerSize, axis: Axis) -> tuple[float | None, float | None]:
-    return amount(size.requests, axis), amount(size.limits, axis)
+    return size.requests.amount(axis), size.limits.amount(axis)
 
 
 def growth(pods: Sequence[Sized], limits: bool, beside: bool) -> dict[Axis, float]:

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from trimtab.kinds.selector import Selector
 from trimtab.live.look.facts import FINISHED, condition
 from trimtab.live.look.world import Target, World
-from trimtab.wire.objects import Custom, Workload
+from trimtab.wire.objects import Custom, WireWorkload
 from trimtab.wire.resources import DEPLOYMENTS
 
 
@@ -37,7 +37,7 @@ def _of_rollout(target: Target) -> Blocker | None:
     return None
 
 
-def under_way(workload: Workload) -> bool:
+def under_way(workload: WireWorkload) -> bool:
     meta, status = workload.metadata, workload.status
     wanted = 1 if workload.spec.replicas is None else workload.spec.replicas
     return status.observed_generation < meta.generation or status.updated_replicas < wanted or status.replicas > wanted

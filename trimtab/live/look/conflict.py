@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from trimtab.core.admit import pinned, writes
 from trimtab.core.model import Veto
+from trimtab.kinds.annotations import KEDA_PAUSED
 from trimtab.live.look.subject import Subject
 from trimtab.live.look.world import World
 from trimtab.policy import Apply, Axis, Policy
@@ -19,7 +20,6 @@ from trimtab.wire.objects import Custom
 
 Place = tuple[str, str, str]  # namespace, kind and name of a target
 SIZES = (Axis.CPU, Axis.MEMORY)
-KEDA_PAUSED = "autoscaling.keda.sh/paused"
 VPA_OFF = """patch vpa {name} -n {ns} --type merge -p '{{"spec":{{"updatePolicy":{{"updateMode":"Off"}}}}}}'"""
 
 

@@ -13,8 +13,7 @@ from trimtab.core.requests import ContainerRequest, with_requests
 from trimtab.kinds.selector import Selector
 from trimtab.policy import Size
 from trimtab.quantity import format_cpu, format_memory, parse_quantity
-from trimtab.wire.objects import Condition, Container, Meta, Resources, Workload
-from trimtab.wire.objects import Pod as WirePod
+from trimtab.wire.objects import Container, ObjectMeta, Resources, WireCondition, WirePod, WireWorkload
 from trimtab.wire.watch import Key, Store
 
 FINISHED = ("Succeeded", "Failed")
@@ -75,7 +74,7 @@ def _request(one: Container, init: bool = False) -> ContainerRequest:
     )
 
 
-def condition(conditions: tuple[Condition, ...], kind: str) -> Condition | None:
+def condition(conditions: tuple[WireCondition, ...], kind: str) -> WireCondition | None:
     return next((one for one in conditions if one.type == kind), None)
 
 
@@ -83,12 +82,12 @@ def container_size(resources: Resources) -> ContainerSize:
     return ContainerSize(requests=size_of(resources.requests), limits=size_of(resources.limits))
 
 
-def template_sizes(workload: Workload) -> dict[str, ContainerSize]:
+def template_sizes(workload: WireWorkload) -> dict[str, ContainerSize]:
     """Requests and limits of the pod template's containers: injected sidecars are not among them."""
     return {one.name: container_size(one.resources) for one in workload.spec.template.spec.containers}
 
 
-def selector_of(workload: Workload) -> str:
+def selector_of(workload: WireWorkload) -> str:
     """Which pods are the workload's own, as `kubectl -l` takes it."""
     return Selector.model_validate_json(msgspec.json.encode(workload.spec.selector)).text
 
@@ -117,7 +116,7 @@ class Members:
     count; facts are made once for each version of a pod and shared between ticks.
     """
 
-    def __init__(self, pods: Store[WirePod], replica_sets: Store[Workload]) -> None:
+    def __init__(self, pods: Store[WirePod], replica_sets: Store[WireWorkload]) -> None:
         self._facts: dict[str, dict[Key, Pod]] = defaultdict(dict)  # by uid of the direct owner
         self._raw: dict[str, dict[Key, WirePod]] = defaultdict(dict)
         self._sets: dict[str, dict[Key, str]] = defaultdict(dict)  # uid of the owner -> its ReplicaSets
@@ -147,7 +146,7 @@ class Members:
             if new.status.phase not in FINISHED:
                 self._facts[owner][key] = fact(new)
 
-    def _set_changed(self, key: Key, new: Workload | None, old: Workload | None) -> None:
+    def _set_changed(self, key: Key, new: WireWorkload | None, old: WireWorkload | None) -> None:
         if old is not None and (owner := _owner(old.metadata)):
             self._sets[owner].pop(key, None)
             if not self._sets[owner]:
@@ -156,5 +155,5 @@ class Members:
             self._sets[owner][key] = new.metadata.uid
 
 
-def _owner(meta: Meta) -> str:
+def _owner(meta: ObjectMeta) -> str:
     return meta.controller.uid if meta.controller else ""

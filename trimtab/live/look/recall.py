@@ -13,9 +13,9 @@ from msgspec.structs import replace
 from trimtab.core.model import Change
 from trimtab.core.remember import remember
 from trimtab.live.look.kept import Kept, Wrote
-from trimtab.live.look.revert import OURS, Owned
 from trimtab.live.look.world import Target, World
 from trimtab.policy import Policy
+from trimtab.wire.managed_fields import ManagedWorkload
 
 
 async def recalled(world: World, target: Target, kept: Kept, policy: Policy, status: dict[str, Any], at: float) -> Kept:
@@ -23,15 +23,8 @@ async def recalled(world: World, target: Target, kept: Kept, policy: Policy, sta
     known = kept.wrote.replicas if kept.wrote else status.get("currentReplicas", status.get("replicas"))
     if known is None or known == target.replicas:
         return kept
-    if not is_ours(await world.kube.get(Owned, target.resource, target.namespace, target.name)):
+    found = await world.kube.get(ManagedWorkload, target.resource, target.namespace, target.name)
+    if not found.metadata.is_ours("spec", "replicas"):  # whoever writes a number takes the field from the others
         return kept
     core = remember(policy, kept.core, Change(was=known, replicas=target.replicas), at)
     return replace(kept, core=core, wrote=Wrote(was=known, replicas=target.replicas, at=at))
-
-
-def is_ours(owned: Owned) -> bool:
-    """Whoever writes a number takes the field from those who wrote another."""
-    writers = {
-        one.manager for one in owned.metadata.managed_fields if "f:replicas" in (one.fields_v1.get("f:spec") or {})
-    }
-    return OURS in writers

@@ -6,10 +6,6 @@ we go on from there. Who it was is read from the workload's managedFields, and o
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-import msgspec
 from msgspec.structs import replace
 
 from trimtab.core.model import ContainerSize, Veto
@@ -18,9 +14,10 @@ from trimtab.live.look.facts import template_sizes
 from trimtab.live.look.kept import REST_S, Kept, Undone
 from trimtab.live.look.world import Target, World
 from trimtab.policy import Axis
-from trimtab.wire.objects import Workload, WorkloadSpec
+from trimtab.wire.managed_fields import ANY, ManagedWorkload
+from trimtab.wire.objects import WireWorkload
 
-OURS = "trimtab"
+CONTAINER_RESOURCES = ("spec", "template", "spec", "containers", ANY, "resources")
 REPLICAS, SIZES = "replicas", "sizes"
 AXES = {REPLICAS: (Axis.REPLICAS,), SIZES: (Axis.CPU, Axis.MEMORY)}
 WORDS = {REPLICAS: "the replicas", SIZES: "the requests"}
@@ -36,7 +33,7 @@ async def noticed(world: World, target: Target, kept: Kept, generation: int, at:
     return kept
 
 
-def _of_replicas(now: Owned, kept: Kept, generation: int, at: float) -> Kept:
+def _of_replicas(now: ManagedWorkload, kept: Kept, generation: int, at: float) -> Kept:
     wrote = kept.wrote
     assert wrote is not None
     if now.spec.replicas == wrote.replicas:  # our write has not come back to us yet
@@ -44,10 +41,10 @@ def _of_replicas(now: Owned, kept: Kept, generation: int, at: float) -> Kept:
     kept = replace(kept, wrote=None, core=replace(kept.core, zeroed=False))  # zero after this is somebody's zero
     if now.spec.replicas != wrote.was or at - wrote.at > REST_S:
         return kept
-    return _undone(kept, REPLICAS, _last_writer(now, _sets_replicas), generation, at)
+    return _undone(kept, REPLICAS, _last_writer(now, "spec", "replicas"), generation, at)
 
 
-def _of_sizes(now: Owned, kept: Kept, generation: int, at: float) -> Kept:
+def _of_sizes(now: ManagedWorkload, kept: Kept, generation: int, at: float) -> Kept:
     patched, sizes = kept.patched, _template(now)
     assert patched is not None
     if alike(sizes, patched.sizes):
@@ -55,7 +52,7 @@ def _of_sizes(now: Owned, kept: Kept, generation: int, at: float) -> Kept:
     kept = replace(kept, patched=None)
     if not alike(sizes, patched.was) or at - patched.at > REST_S:
         return kept
-    return _undone(kept, SIZES, _last_writer(now, _sets_sizes), generation, at)
+    return _undone(kept, SIZES, _last_writer(now, *CONTAINER_RESOURCES), generation, at)
 
 
 def _undone(kept: Kept, what: str, by: str, generation: int, at: float) -> Kept:
@@ -64,8 +61,8 @@ def _undone(kept: Kept, what: str, by: str, generation: int, at: float) -> Kept:
     return replace(kept, undone=kept.undone | {what: Undone(by=by, until=until, generation=generation)})
 
 
-def _template(workload: Workload | Owned | None) -> dict[str, ContainerSize]:
-    return template_sizes(Workload(spec=workload.spec)) if workload else {}
+def _template(workload: WireWorkload | ManagedWorkload | None) -> dict[str, ContainerSize]:
+    return template_sizes(WireWorkload(spec=workload.spec)) if workload else {}
 
 
 def alike(now: dict[str, ContainerSize], then: dict[str, ContainerSize]) -> bool:
@@ -96,39 +93,9 @@ def _edited(kept: Kept, generation: int) -> Kept:
     return kept if len(left) == len(kept.undone) else replace(kept, undone=left)
 
 
-class Field(msgspec.Struct, frozen=True, rename="camel"):
-    manager: str = ""
-    time: str = ""
-    fields_v1: dict[str, Any] = msgspec.field(default_factory=dict, name="fieldsV1")
+async def _asked(world: World, target: Target) -> ManagedWorkload:
+    return await world.kube.get(ManagedWorkload, target.resource, target.namespace, target.name)
 
 
-class OwnedMeta(msgspec.Struct, frozen=True, rename="camel"):
-    managed_fields: list[Field] = []
-
-
-class Owned(msgspec.Struct, frozen=True):
-    """A workload with who wrote its fields, which nothing else of ours reads."""
-
-    metadata: OwnedMeta = OwnedMeta()
-    spec: WorkloadSpec = WorkloadSpec()
-
-
-async def _asked(world: World, target: Target) -> Owned:
-    return await world.kube.get(Owned, target.resource, target.namespace, target.name)
-
-
-def _sets_replicas(spec: dict[str, Any]) -> bool:
-    return "f:replicas" in spec
-
-
-def _sets_sizes(spec: dict[str, Any]) -> bool:
-    containers = spec.get("f:template", {}).get("f:spec", {}).get("f:containers", {})
-    return any("f:resources" in one for one in containers.values())
-
-
-def _last_writer(owned: Owned, sets: Callable[[dict[str, Any]], bool]) -> str:
-    """Who wrote it last, ourselves aside."""
-    writers = [
-        one for one in owned.metadata.managed_fields if one.manager != OURS and sets(one.fields_v1.get("f:spec") or {})
-    ]
-    return max(writers, key=lambda one: one.time).manager if writers else "somebody"
+def _last_writer(now: ManagedWorkload, *path: str) -> str:
+    return now.metadata.last_other_owner(*path) or "somebody"

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from trimtab.journal import Name
+from trimtab.journal import ObjectName
 from trimtab.kinds import Scaler, TargetRef, read
 from trimtab.kinds.ignored import Warned, warnings
 from trimtab.live.act import floor
@@ -20,7 +20,7 @@ HOUR_S = 3600.0  # schedules are spans around the hour of compilation
 class Subject(NamedTuple):
     """What one object asks for."""
 
-    name: Name
+    name: ObjectName
     resource: Resource
     object: Custom
     target: TargetRef
@@ -125,5 +125,5 @@ def manifest(resource: Resource, found: Custom) -> dict[str, Any]:
     }
 
 
-def name_of(kind: str, found: Custom) -> Name:
-    return Name(kind, found.metadata.namespace, found.metadata.name)
+def name_of(kind: str, found: Custom) -> ObjectName:
+    return ObjectName(kind, found.metadata.namespace, found.metadata.name)

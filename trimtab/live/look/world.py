@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from http import HTTPStatus
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from trimtab.core.model import Pod
 from trimtab.errors import InvalidInput, Refused, TrimtabError
+from trimtab.kinds.annotations import ENABLED
 from trimtab.live.look.facts import Members
 from trimtab.wire.kube import Kube
-from trimtab.wire.objects import Custom, HasMeta, Namespace, Node, Scale, Workload
-from trimtab.wire.objects import Pod as WirePod
+from trimtab.wire.objects import Custom, HasMeta, Namespace, Node, Scale, WirePod, WireWorkload
 from trimtab.wire.resources import (
     DAEMON_SETS,
     DEPLOYMENTS,
@@ -29,7 +30,6 @@ from trimtab.wire.resources import (
 from trimtab.wire.watch import Informer, Store
 
 T = TypeVar("T", bound=HasMeta)
-FORBIDDEN = 403
 LOOK_AGAIN_S = 10.0  # for kinds whose CRD is not installed (yet)
 OURS = (
     ("trimtab.dev/v1alpha1", "Autoscaler"),
@@ -75,7 +75,7 @@ class Feed(Generic[T]):
                     return self.where
                 return await self.kube.resource(*self.where)
             except TrimtabError as trouble:
-                absent = isinstance(trouble, Refused) and trouble.status == 404
+                absent = isinstance(trouble, Refused) and trouble.status == HTTPStatus.NOT_FOUND
                 self.store.trouble = trouble if absent else None
             await asyncio.sleep(LOOK_AGAIN_S)
 
@@ -90,7 +90,7 @@ class Target(NamedTuple):
     version: str
     replicas: int
     status_replicas: int
-    workload: Workload | None = None
+    workload: WireWorkload | None = None
 
     @property
     def text(self) -> str:
@@ -108,7 +108,7 @@ class World:
         self.scaled_objects = Feed(kube, Custom, SCALED_OBJECT, namespace)
         self.vpas = Feed(kube, Custom, VPA, namespace)
         self.workloads = {
-            one.kind: Feed(kube, Workload, one, namespace)
+            one.kind: Feed(kube, WireWorkload, one, namespace)
             for one in (DEPLOYMENTS, STATEFUL_SETS, REPLICA_SETS, DAEMON_SETS)
         }
         self.pods = Feed(kube, WirePod, PODS, namespace)
@@ -132,7 +132,7 @@ class World:
 
     async def run(self) -> None:
         lost = {
-            "namespaces": "the label trimtab.dev/enabled is not looked at",
+            "namespaces": f"the label {ENABLED} is not looked at",
             "nodes": "requests may grow beyond the largest of them",
         }
         async with asyncio.TaskGroup() as group:
@@ -148,7 +148,7 @@ class World:
                 await self.kube.raw(feed.resource.path(), {"limit": "1", "fieldSelector": feed.fields})
                 break
             except Refused as refusal:
-                if refusal.status == FORBIDDEN:
+                if refusal.status == HTTPStatus.FORBIDDEN:
                     log.info("%s cannot be read with Roles only: %s", feed.name, lost)
                     feed.given_up = True
                     return
@@ -162,7 +162,7 @@ class World:
         found = self.namespaces.store.get("", namespace)
         if not self.namespaces.settled:
             return False
-        return found is None or (found.metadata.labels or {}).get("trimtab.dev/enabled") != "false"
+        return found is None or (found.metadata.labels or {}).get(ENABLED) != "false"
 
     def pods_of(self, target: Target) -> tuple[Pod, ...]:
         return self.members.facts(target.uid)
@@ -176,7 +176,7 @@ class World:
             return await self._by_scale(namespace, api_version or "apps/v1", kind, name)
         found = feed.store.get(namespace, name)
         if found is None:
-            raise Refused(f"{kind} {namespace}/{name} does not exist", 404)
+            raise Refused(f"{kind} {namespace}/{name} does not exist", HTTPStatus.NOT_FOUND)
         if kind == "ReplicaSet" and (owner := found.metadata.controller):
             fix = f"it belongs to {owner.kind}/{owner.name}: point at that"
             raise InvalidInput("scaleTargetRef", f"ReplicaSet/{name}", fix)
@@ -191,7 +191,7 @@ class World:
         return Target(resource, namespace, name, meta.uid, meta.resource_version, replicas, scale.status.replicas)
 
 
-def _target(resource: Resource, found: Workload) -> Target:
+def _target(resource: Resource, found: WireWorkload) -> Target:
     meta = found.metadata
     replicas = 1 if found.spec.replicas is None else found.spec.replicas
     return Target(

@@ -8,25 +8,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable
+from http import HTTPStatus
 from typing import NamedTuple
 
 import msgspec
 
-from trimtab.core.usage import checkpoint
-from trimtab.core.usage.book import Book
-from trimtab.errors import InvalidInput, Refused, TrimtabError
-from trimtab.live.act.pen import NotLeading, Pen
+from trimtab.core.usage import histogram_checkpoint
+from trimtab.core.usage.histograms import UsageHistograms
+from trimtab.errors import InvalidInput, NotLeading, Refused, TrimtabError
+from trimtab.live.act.pen import Pen
 from trimtab.live.look.subject import Subject
-from trimtab.wire.objects import Meta
+from trimtab.wire.objects import ConfigMap
 from trimtab.wire.resources import CONFIG_MAPS
 
-ABSENT = 404
 log = logging.getLogger(__name__)
-
-
-class ConfigMap(msgspec.Struct, frozen=True):
-    metadata: Meta = Meta()
-    data: dict[str, str] = {}
 
 
 class Watched(NamedTuple):
@@ -39,7 +34,7 @@ class Watched(NamedTuple):
 class Checkpoints:
     """Reads each object's once, writes all of them every `every_s`."""
 
-    def __init__(self, pen: Pen, book: Book, every_s: float) -> None:
+    def __init__(self, pen: Pen, book: UsageHistograms, every_s: float) -> None:
         self.pen, self.book, self.every_s = pen, book, every_s
         self._read: set[str] = set()
         self._written_at = float("-inf")
@@ -71,17 +66,17 @@ class Checkpoints:
         try:
             found = await self.pen.kube.get(ConfigMap, CONFIG_MAPS, one.subject.name.namespace, name_of(one.subject))
         except Refused as refusal:
-            if refusal.status != ABSENT:
+            if refusal.status != HTTPStatus.NOT_FOUND:
                 raise
             return
         for container, text in found.data.items():
             try:
-                checkpoint.load(self.book, one.workload, container, msgspec.json.decode(text), container)
+                histogram_checkpoint.load(self.book, one.workload, container, msgspec.json.decode(text), container)
             except (InvalidInput, msgspec.DecodeError) as error:
                 log.warning("%s: the checkpoint of container %s starts afresh: %s", one.subject.name, container, error)
 
     async def _save(self, one: Watched, containers: list[str], at: float) -> None:
-        saved = {name: checkpoint.save(self.book, one.workload, name, at) for name in containers}
+        saved = {name: histogram_checkpoint.save(self.book, one.workload, name, at) for name in containers}
         meta = one.subject.object.metadata
         owner = {
             "apiVersion": one.subject.resource.api_version,

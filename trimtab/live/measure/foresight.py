@@ -13,11 +13,11 @@ from math import isfinite
 import msgspec
 import numpy as np
 
-from trimtab.core.forecast import look_ahead
+from trimtab.core.forecast import forecast_rows
 from trimtab.core.model import Forecast, Missing, Observation, Pod, PodSamples, Samples, Startup
 from trimtab.core.startup import StartupLog, startup_of, watch
 from trimtab.errors import TrimtabError
-from trimtab.history.ring import Ring
+from trimtab.history.ring_buffer import RingBuffer
 from trimtab.live.look.subject import Subject
 from trimtab.live.measure.horizon import horizon_s
 from trimtab.policy import ForecastChoice, MetricKind, Signal
@@ -38,7 +38,7 @@ class Foresight:
 
     def __init__(self, prometheus: Prometheus | None) -> None:
         self.prometheus = prometheus
-        self.fine, self.coarse = Ring(FINE_STEP_S, FINE_STEPS), Ring(COARSE_STEP_S, COARSE_STEPS)
+        self.fine, self.coarse = RingBuffer(FINE_STEP_S, FINE_STEPS), RingBuffer(COARSE_STEP_S, COARSE_STEPS)
         self._startups: dict[str, StartupLog] = {}  # by workload
         self._made: dict[str, tuple[float, tuple[Forecast | Missing, ...]]] = {}
         self._read_back: set[str] = set()
@@ -71,7 +71,7 @@ class Foresight:
         made_at, made = self._made.get(subject.uid, (float("-inf"), ()))
         if at - made_at > REFRESH_S.get(choice.model, SLOW_REFRESH_S) or len(made) != len(subject.policy.signals):
             keys = [_key(subject, index) for index in range(len(subject.policy.signals))]
-            made = tuple(look_ahead(choice, self._ring(choice).frame(keys), horizon_s(choice, started), at))
+            made = tuple(forecast_rows(choice, self._ring(choice).frame(keys), horizon_s(choice, started), at))
             self._made[subject.uid] = (at, made)
         return made
 
@@ -87,7 +87,7 @@ class Foresight:
         for workload in self._startups.keys() - workloads:
             del self._startups[workload]
 
-    def _ring(self, choice: ForecastChoice) -> Ring:
+    def _ring(self, choice: ForecastChoice) -> RingBuffer:
         return self.fine if choice.model == "linear" else self.coarse
 
     async def _read(self, subject: Subject, choice: ForecastChoice, at: float) -> None:
@@ -102,7 +102,7 @@ class Foresight:
                 except TrimtabError as error:
                     log.warning("%s: its past cannot be read back: %s", subject.name, error)
 
-    async def _read_one(self, prometheus: Prometheus, key: str, signal: Signal, ring: Ring, at: float) -> None:
+    async def _read_one(self, prometheus: Prometheus, key: str, signal: Signal, ring: RingBuffer, at: float) -> None:
         end = at - at % ring.step_s
         span_s = min(READ_BACK_S, ring.step_s * (ring.steps - 1))
         found = await prometheus.query_range(signal.metric.query, end - span_s, end, ring.step_s)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from http import HTTPStatus
 from math import ceil, isfinite
 from typing import NamedTuple
 
@@ -18,13 +19,12 @@ from trimtab.core.model import Missing, Pod, PodSamples, Reason, Samples, TotalS
 from trimtab.errors import InvalidInput, Refused, TrimtabError
 from trimtab.policy import Metric, MetricKind, Signal
 from trimtab.quantity import parse_duration, parse_quantity
-from trimtab.wire.kube import Kube, Page
-from trimtab.wire.objects import CustomMetric, ExternalMetric, PodMetrics
-from trimtab.wire.prometheus import Partial, Prometheus
-from trimtab.wire.resources import POD_METRICS
+from trimtab.wire.kube import Kube, ListPage
+from trimtab.wire.objects import CustomMetricValue, ExternalMetricValue, PodMetrics
+from trimtab.wire.prometheus import IncompleteAnswer, Prometheus
+from trimtab.wire.resources import POD_METRICS, custom_metric_path, external_metric_path, namespace_metric_path
 
-CUSTOM = ("/apis/custom.metrics.k8s.io/v1beta2", "/apis/custom.metrics.k8s.io/v1beta1")
-EXTERNAL = "/apis/external.metrics.k8s.io/v1beta1"
+CUSTOM = ("v1beta2", "v1beta1")  # versions of custom.metrics.k8s.io, the newer one first
 MANY_NAMESPACES = 5  # from here on one list of the whole cluster is cheaper than one for each
 
 
@@ -75,7 +75,7 @@ class Gather:
         self.kube, self.prometheus = kube, prometheus
         self.everywhere = everywhere  # we may read all namespaces
         self.stale_after_s = 2 * scrape_s
-        self._custom_root = CUSTOM[0]
+        self._custom_version = CUSTOM[0]
         self._asks: dict[MetricKind, Callable[[Question], Awaitable[Answer]]] = {
             MetricKind.RESOURCE: self._usage,
             MetricKind.PODS: self._of_pods,
@@ -110,35 +110,41 @@ class Gather:
         return {f"{one.metadata.namespace}/{one.metadata.name}": pod_usage(one) for one in listing.items}
 
     async def _of_pods(self, question: Question) -> Answer:
-        items = await self._custom(f"/namespaces/{question.namespace}/pods/*/{question.name}", question.selector)
+        items = await self._custom(question, "pods", "*")
         return {one.described_object.name: _reading(one) for one in items}
 
     async def _of_object(self, question: Question) -> Answer:
         api_version, kind, name = question.object.rsplit("/", 2)
         resource = await self.kube.resource(api_version, kind)
         plural = f"{resource.plural}.{resource.group}" if resource.group else resource.plural
-        path = f"/namespaces/{question.namespace}/{plural}/{name}/{question.name}"
-        if kind == "Namespace":
-            path = f"/namespaces/{name}/metrics/{question.name}"
-        items = await self._custom(path, question.selector)
+        items = await self._custom(question, *(("", "") if kind == "Namespace" else (plural, name)))
         return _reading(items[0]) if len(items) == 1 else _not_one(len(items))
 
-    async def _custom(self, path: str, selector: str) -> list[CustomMetric]:
-        params = {"metricLabelSelector": selector} if selector else None
+    async def _custom(self, question: Question, plural: str, name: str) -> list[CustomMetricValue]:
+        """Without a plural, of the object's own namespace: whichever it names, as HPA does."""
         try:
-            body = await self.kube.raw(self._custom_root + path, params)
+            body = await self._ask_custom(self._custom_version, question, plural, name)
         except Refused as refusal:
-            if refusal.status != 404 or self._custom_root == CUSTOM[1]:
+            if refusal.status != HTTPStatus.NOT_FOUND or self._custom_version == CUSTOM[1]:
                 raise
-            body = await self.kube.raw(CUSTOM[1] + path, params)
-            self._custom_root = CUSTOM[1]  # an adapter of the older version
-        return self.kube.decode(body, Page[CustomMetric]).items
+            body = await self._ask_custom(CUSTOM[1], question, plural, name)
+            self._custom_version = CUSTOM[1]  # an adapter of the older version
+        items = self.kube.decode(body, ListPage[CustomMetricValue]).items
+        return [item for item in items if item.described_object.namespace in ("", question.namespace)]
+
+    async def _ask_custom(self, version: str, question: Question, plural: str, name: str) -> bytes:
+        path = namespace_metric_path(version, question.namespace, question.name)
+        if plural:
+            path = custom_metric_path(version, question.namespace, plural, name, question.name)
+        params = {"metricLabelSelector": question.selector} if question.selector else None
+        return await self.kube.raw(path, params, question.namespace)
 
     async def _external(self, question: Question) -> Answer:
         """The sum of all series, as HPA takes it."""
         params = {"labelSelector": question.selector} if question.selector else None
-        body = await self.kube.raw(f"{EXTERNAL}/namespaces/{question.namespace}/{question.name}", params)
-        items = self.kube.decode(body, Page[ExternalMetric]).items
+        path = external_metric_path(question.namespace, question.name)
+        body = await self.kube.raw(path, params, question.namespace)
+        items = self.kube.decode(body, ListPage[ExternalMetricValue]).items
         if not items:
             return Missing(reason=Reason.ABSENT, detail=question.name)
         return Reading(sum(thousandths_up(parse_quantity(one.value)) for one in items), min(_at(one) for one in items))
@@ -193,11 +199,11 @@ def _usage_namespaces(wanted: Sequence[Wanted]) -> set[str]:
 
 
 def _reason(error: TrimtabError) -> Reason:
-    if isinstance(error, Partial):
+    if isinstance(error, IncompleteAnswer):
         return Reason.PARTIAL
     if isinstance(error, InvalidInput):
         return Reason.UNSUPPORTED
-    return Reason.ABSENT if isinstance(error, Refused) and error.status == 404 else Reason.UNREACHABLE
+    return Reason.ABSENT if isinstance(error, Refused) and error.status == HTTPStatus.NOT_FOUND else Reason.UNREACHABLE
 
 
 def _not_one(count: int) -> Missing:
@@ -239,11 +245,11 @@ def _of_usage(usage: Usage, metric: Metric) -> Reading | None:
     return Reading(sum(known), usage.at, usage.window_s)
 
 
-def _reading(one: CustomMetric) -> Reading:
+def _reading(one: CustomMetricValue) -> Reading:
     return Reading(thousandths_up(parse_quantity(one.value)), _at(one))
 
 
-def _at(one: CustomMetric | ExternalMetric | PodMetrics) -> float:
+def _at(one: CustomMetricValue | ExternalMetricValue | PodMetrics) -> float:
     return one.timestamp.timestamp() if one.timestamp else time.time()
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from trimtab.core.model import Forecast
-from trimtab.journal import Name
+from trimtab.journal import ObjectName
 from trimtab.live.measure.foresight import demand_of
 from trimtab.live.measure.horizon import horizon_s
 from trimtab.live.tell.telemetry import Line, Saw, labels_of
@@ -21,7 +21,7 @@ CHECKS = 20  # forecasts under way for each signal: one for each twentieth of it
 class Source(NamedTuple):
     """One signal of one object."""
 
-    name: Name
+    name: ObjectName
     place: int  # among the object's signals
     label: str
 

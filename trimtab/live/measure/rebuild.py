@@ -12,13 +12,13 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from trimtab.core.usage.book import Book
-from trimtab.core.usage.past import Past, observe_cpu, observe_memory
-from trimtab.core.usage.settings import Settings
+from trimtab.core.usage.backfill import ContainerSeries, observe_cpu, observe_memory
+from trimtab.core.usage.histograms import UsageHistograms
+from trimtab.core.usage.settings import HistogramSettings
 from trimtab.errors import TrimtabError
-from trimtab.history.prometheus import POINTS_A_QUERY
+from trimtab.history.query_pages import POINTS_PER_QUERY
 from trimtab.history.source import Selection
-from trimtab.history.workloads import WorkloadHistory
+from trimtab.history.workload_history import WorkloadHistory
 from trimtab.live.look.world import Target
 from trimtab.series import Frame
 from trimtab.wire.access import Access
@@ -33,17 +33,17 @@ log = logging.getLogger(__name__)
 class Found(NamedTuple):
     """The past of some workloads, from `since` on."""
 
-    book: Book
+    book: UsageHistograms
     since: float
 
 
 class Rebuild:
     """Ask it in every tick: it starts to read the past of new workloads, and hands over what it has read."""
 
-    def __init__(self, access: Access, kube: Kube, settings: Settings, every_s: float) -> None:
+    def __init__(self, access: Access, kube: Kube, settings: HistogramSettings, every_s: float) -> None:
         self.access, self.kube, self.settings = access, kube, settings
         self.history_s = settings.memory_windows * settings.memory_window_s
-        self.step_s = max(every_s, self.history_s / POINTS_A_QUERY)
+        self.step_s = max(every_s, self.history_s / POINTS_PER_QUERY)
         self._done: set[str] = set()
         self._reading: asyncio.Task[Found] | None = None
         self._asked: dict[str, str] = {}
@@ -79,7 +79,7 @@ class Rebuild:
         return found
 
     async def _read(self, uids: Mapping[str, str], at: float) -> Found:
-        book, since = Book(self.settings), at - self.history_s
+        book, since = UsageHistograms(self.settings), at - self.history_s
         namespaces = tuple(sorted({name.split("/")[0] for name in uids}))
         async with Prometheus(self.access, timeout_s=TIMEOUT_S) as prometheus:
             history = WorkloadHistory(prometheus, self.kube)
@@ -92,10 +92,10 @@ class Rebuild:
         return Found(book, since)
 
 
-def _past(frame: Frame, uids: Mapping[str, str]) -> Past:
+def _past(frame: Frame, uids: Mapping[str, str]) -> ContainerSeries:
     """Rows are named namespace/Kind/name/container/pod."""
     parts = [name.rsplit("/", 2) for name in frame.names]
-    return Past([(uids[name], pod, container) for name, container, pod in parts], frame.times, frame.values)
+    return ContainerSeries([(uids[name], pod, container) for name, container, pod in parts], frame.times, frame.values)
 
 
 def _name(target: Target) -> str:

@@ -10,18 +10,17 @@ import logging
 from collections.abc import Sequence
 from math import nan
 
-from trimtab.core.model import Missing, Reason, Usage
-from trimtab.core.usage.book import Book, Sample
+from trimtab.core.model import Missing, Reason, UsageEstimates
+from trimtab.core.usage.backfill import adopt
 from trimtab.core.usage.estimate import usages
-from trimtab.core.usage.past import adopt
-from trimtab.core.usage.settings import Settings
+from trimtab.core.usage.histograms import ContainerSample, UsageHistograms
+from trimtab.core.usage.settings import HistogramSettings
 from trimtab.errors import TrimtabError
 from trimtab.live.look.facts import killed_at, size_of
 from trimtab.live.look.world import Target, World
 from trimtab.live.measure.gather import pod_usage
 from trimtab.live.measure.rebuild import Rebuild
-from trimtab.wire.objects import Pod as WirePod
-from trimtab.wire.objects import PodMetrics
+from trimtab.wire.objects import PodMetrics, WirePod
 from trimtab.wire.resources import POD_METRICS
 
 EVERY_S, CHECKPOINT_S = 60.0, 600.0
@@ -35,18 +34,18 @@ class UsageWatch:
     def __init__(
         self,
         world: World,
-        settings: Settings,
+        settings: HistogramSettings,
         every_s: float = EVERY_S,
         checkpoint_s: float = CHECKPOINT_S,
         rebuild: Rebuild | None = None,
     ) -> None:
         self.world, self.every_s, self.checkpoint_s, self.rebuild = world, every_s, checkpoint_s, rebuild
-        self.book = Book(settings)
+        self.book = UsageHistograms(settings)
         self._looked_at = float("-inf")
-        self._usages: dict[str, Usage] = {}
+        self._usages: dict[str, UsageEstimates] = {}
         self._killed: dict[tuple[str, str], float] = {}  # pod uid and container -> the last kill we know
 
-    def of(self, target: Target) -> Usage | Missing:
+    def of(self, target: Target) -> UsageEstimates | Missing:
         return self._usages.get(target.uid, NO_SAMPLES)
 
     async def look(self, targets: Sequence[Target], at: float) -> None:
@@ -75,7 +74,7 @@ class UsageWatch:
                     continue
                 for name, (cores, size) in usage.containers.items():
                     amounts = (nan if cores is None else cores, nan if size is None else size)
-                    samples.append(Sample(target.uid, pod.name, name, usage.at, *amounts))
+                    samples.append(ContainerSample(target.uid, pod.name, name, usage.at, *amounts))
         self.book.observe(samples)
 
     def _take_past(self, targets: Sequence[Target], at: float) -> bool:

@@ -6,8 +6,8 @@ import logging
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from trimtab.errors import TrimtabError
-from trimtab.live.act.pen import NotLeading, Pen
+from trimtab.errors import NotLeading, TrimtabError
+from trimtab.live.act.pen import Pen
 from trimtab.wire.objects import Custom
 from trimtab.wire.resources import EVENTS, Resource
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from trimtab.core.explain import Condition
+from trimtab.core.explain import DecisionCondition
 from trimtab.live.act.pen import Pen
 from trimtab.live.tell.conditions import FIELDS_IGNORED
 from trimtab.live.tell.events import Happening, tell
@@ -33,7 +33,12 @@ class Scribe:
         return self._said.get(about.metadata.uid, (0.0, about.status))[1]
 
     async def say(
-        self, resource: Resource, about: Custom, status: dict[str, Any], conditions: Sequence[Condition], at: float
+        self,
+        resource: Resource,
+        about: Custom,
+        status: dict[str, Any],
+        conditions: Sequence[DecisionCondition],
+        at: float,
     ) -> None:
         """Server-side apply of the status where it changed; a Warning for each condition that turned bad."""
         uid = about.metadata.uid
@@ -50,7 +55,7 @@ class Scribe:
                 await tell(self.pen, resource, about, Happening(one.reason, one.message, warning=True))
 
 
-def _turned_bad(one: Condition, before: dict[str, Any]) -> bool:
+def _turned_bad(one: DecisionCondition, before: dict[str, Any]) -> bool:
     bad = one.status if one.type in BAD else (not one.status and one.type not in NEUTRAL)
     bad = bad or one.reason == FIELDS_IGNORED  # served, but not as its author may think
     reasons = {old["type"]: (old["status"] == "True", old.get("reason")) for old in before.get("conditions") or []}

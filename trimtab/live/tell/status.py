@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from trimtab.core.blend.weights import share_at
-from trimtab.core.explain import Condition, sentence
+from trimtab.core.explain import DecisionCondition, sentence
 from trimtab.core.model import (
     ContainerSize,
     Decision,
@@ -37,7 +37,7 @@ class Said(NamedTuple):
     memory: Memory  # that the decision was made with
     decision: Decision
     kept: Kept
-    conditions: tuple[Condition, ...]
+    conditions: tuple[DecisionCondition, ...]
     target: Target
 
 
@@ -129,7 +129,7 @@ def _present(seen: Observation, step: Step) -> float:
     if step.axis is Axis.REPLICAS:
         return seen.spec_replicas
     size = seen.sizes[step.container].requests
-    return (size.cpu_cores if step.axis is Axis.CPU else size.memory_bytes) or 0.0
+    return size.amount(step.axis) or 0.0
 
 
 STATUS: dict[str, Callable[[Said], dict[str, Any]]] = {
@@ -204,7 +204,7 @@ QUIET = ("currentMetrics", "targets", "lastDecision", "startupSeconds")  # measu
 
 
 def with_conditions(
-    status: dict[str, Any], conditions: Sequence[Condition], before: dict[str, Any], at: float
+    status: dict[str, Any], conditions: Sequence[DecisionCondition], before: dict[str, Any], at: float
 ) -> dict[str, Any]:
     """The status with these conditions; those of other types stay, a status that stays keeps its time."""
     old = {one["type"]: one for one in before.get("conditions") or []}
@@ -212,7 +212,7 @@ def with_conditions(
     return status | {"conditions": list((old | new).values())}
 
 
-def _condition(one: Condition, old: dict[str, Any] | None, at: float) -> dict[str, Any]:
+def _condition(one: DecisionCondition, old: dict[str, Any] | None, at: float) -> dict[str, Any]:
     status = "True" if one.status else "False"
     since = (
         old["lastTransitionTime"] if old and old["status"] == status and "lastTransitionTime" in old else rfc3339(at)

@@ -8,11 +8,11 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from aiohttp import web
 
 from trimtab.core.model import Decision, Forecast, Missing, Observation, Startup
-from trimtab.journal import Name
+from trimtab.journal import ObjectName
 from trimtab.policy import Axis, Policy
 
 Line = tuple[str, dict[str, str], float]
-Saw = tuple[Name, Policy, Observation, Decision, str]
+Saw = tuple[ObjectName, Policy, Observation, Decision, str]
 
 
 class Telemetry:
@@ -56,11 +56,11 @@ class Telemetry:
             yield from _of_object(name, policy, seen, decision)
 
 
-def labels_of(name: Name) -> dict[str, str]:
+def labels_of(name: ObjectName) -> dict[str, str]:
     return {"kind": name.kind, "namespace": name.namespace, "name": name.name}
 
 
-def _of_object(name: Name, policy: Policy, seen: Observation, decision: Decision) -> Iterable[Line]:
+def _of_object(name: ObjectName, policy: Policy, seen: Observation, decision: Decision) -> Iterable[Line]:
     labels = labels_of(name)
     yield "trimtab_current_replicas", labels, seen.spec_replicas
     yield "trimtab_desired_replicas", labels, decision.plan.replicas
