@@ -11,7 +11,7 @@ from trimtab.bench.baselines import BASELINES, Baseline, hpa
 from trimtab.bench.protocol import MIN_PODS, Load
 from trimtab.bench.summary import BenchRow
 from trimtab.errors import InvalidInput
-from trimtab.policy import ForecastChoice, Policy
+from trimtab.policy import Bridge, ForecastChoice, Policy
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.demand_forecast import forecast_demand
 from trimtab.sim.fast import sweep
@@ -24,6 +24,7 @@ from trimtab.tune.candidates import Setting, setting_of, settings, with_setting
 from trimtab.tune.rolling_choice import choose, picked
 
 FORECAST, QUANTILES = "seasonal", (0.5, 0.9, 0.97)
+BRIDGES = (None, Bridge(ceiling=0.65), Bridge(ceiling=0.70), Bridge(ceiling=0.75))
 Results = dict[float, list[Days]]  # of each price: the days under each start-up time
 Contender = Callable[[Load, Sequence[float], Sequence[float]], Results]
 
@@ -46,10 +47,22 @@ def _days(policy: Policy, load: Load, startup_s: float) -> Days:
 
 def rolling(load: Load, startups_s: Sequence[float], lambdas: Sequence[float]) -> Results:
     """Default HPA, retuned every night by a backtest of the workload's own past."""
-    family = settings()
+    return _rolling(load, startups_s, lambdas, (None,))
+
+
+def rolling_bridge(load: Load, startups_s: Sequence[float], lambdas: Sequence[float]) -> Results:
+    """The same, with the bridge as one more choice."""
+    return _rolling(load, startups_s, lambdas, BRIDGES)
+
+
+def _rolling(
+    load: Load, startups_s: Sequence[float], lambdas: Sequence[float], bridges: Sequence[Bridge | None]
+) -> Results:
     default = hpa()
-    found = sweep_days(load, [with_setting(default, setting, 1.0) for setting in family], startups_s)
-    incumbent = family.index(Setting(*setting_of(default, 1.0)))
+    reactive = [with_setting(default, setting, 1.0) for setting in settings()]
+    family = [replace(policy, bridge=bridge) for bridge in bridges for policy in reactive]
+    found = sweep_days(load, family, startups_s)
+    incumbent = settings().index(Setting(*setting_of(default, 1.0)))
     return {
         lam: [
             _chosen_days([by_startup[index] for by_startup in found], lam, load.warmup_days, incumbent)
@@ -86,9 +99,11 @@ def sweep_days(load: Load, policies: list[Policy], startups_s: Sequence[float]) 
     return sweep(load.values, load.signal, programs, load.first_pods, delays, DAY_STEPS)
 
 
-CONTENDERS: dict[str, Contender] = {"hpa-rolling": rolling, "trimtab": portfolio} | {
-    name: fixed(baseline) for name, baseline in BASELINES.items()
-}
+CONTENDERS: dict[str, Contender] = {
+    "hpa-rolling": rolling,
+    "hpa-rolling-bridge": rolling_bridge,
+    "trimtab": portfolio,
+} | {name: fixed(baseline) for name, baseline in BASELINES.items()}
 
 
 def check_names(names: Sequence[str]) -> None:

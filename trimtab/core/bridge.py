@@ -1,23 +1,13 @@
 """The bridge: ready pods carry more for a while, because a resize in place is faster than a new pod.
 
-need = load now / ceiling / ready pods, where the ceiling lies a little below the service level: the bridge guards the
-service, the target steers. Levels are quarters from 1 up to the largest factor allowed. Up at once; down when none of
-the last five minutes needed it.
+need = load now / ceiling / ready pods. Levels are quarters from 1 up to the largest factor allowed. Up at once; down
+when none of the last five minutes needed it.
 """
 
 from __future__ import annotations
 
-from trimtab.policy import Record
-
 LEVEL = 0.25  # from one level to the next
 CALM_S = 300.0
-CEILING = 0.75  # of a pod's capacity at its written size; the service level is 0.8
-
-
-class Bridge(Record, frozen=True):
-    max_factor: float = 1.5
-    ceiling: float = CEILING
-
 
 Needed = tuple[tuple[float, float], ...]  # levels above 1 in descending order, each with when it was last needed
 
