@@ -42,7 +42,7 @@ def levels(probabilities: Floats, values: Floats, price: float, service_level: f
 
 
 def load_above(probabilities: Floats, values: Floats) -> Floats:
-    """E[load, where it exceeds this quantile], for each quantile; beyond the last one it is taken to be a third more."""
+    """E[load, where it exceeds this quantile], for each quantile; beyond the last one it counts a third more."""
     between = np.diff(probabilities) * (values[:, 1:] + values[:, :-1]) / 2.0
     beyond = (1.0 - probabilities[-1]) * values[:, -1:] * (4.0 / 3.0)
     parts = np.concatenate([between, beyond], axis=1)
