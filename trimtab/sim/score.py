@@ -16,6 +16,7 @@ from trimtab.core.bridge import level_needed
 from trimtab.policy import Bridge
 from trimtab.series import Floats
 from trimtab.sim.compiled import compiled, shared
+from trimtab.sim.grid import DAY_STEPS
 from trimtab.sim.prices import RESIZE_PRICE, START_PRICE
 from trimtab.sim.resize_in_place import empty_levels, hold, numbers_of
 from trimtab.sim.sliding_windows import backward_min
@@ -51,6 +52,7 @@ class Score(NamedTuple):
     violations: float
     churn_per_day: float
     starts_per_day: float
+    resizes_per_pod_day: float
     j: float
     j_oracle: float  # pod-steps
 
@@ -67,6 +69,7 @@ def score(days: Days, optimum: float, lam: float) -> Score:
         violations=100.0 * float(days.violating.sum()) / load if load > 0 else 0.0,
         churn_per_day=float(days.churn.sum()) / count,
         starts_per_day=float(days.starts.sum()) / count,
+        resizes_per_pod_day=DAY_STEPS * float(days.resized.sum()) / max(1.0, float(days.pods.sum())),
         j=float(days.j(lam).sum()) / optimum,
         j_oracle=optimum,
     )

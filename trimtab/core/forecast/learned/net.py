@@ -7,6 +7,7 @@ that is let go now could be back and three minutes more.
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -49,6 +50,11 @@ class Weights(NamedTuple):
 def load_weights(path: Path) -> Weights:
     with np.load(path) as stored:
         return Weights(*(stored[name] for name in Weights._fields))
+
+
+@cache
+def shipped_weights() -> Weights:
+    return load_weights(Path(__file__).parent / "weights.npz")
 
 
 def hidden_of(weights: Weights, features: Floats) -> Singles:
