@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.core.bound import clamp
+from trimtab.core.bounds_in_force import clamp
 from trimtab.core.forecast.learned.local_layer import FADING, RATE
 from trimtab.core.forecast.learned.net import (
     BINS,
