@@ -79,7 +79,7 @@ def test_the_interval_holds_the_mean_and_shrinks_with_traces() -> None:
 
 
 def test_an_unknown_contender_is_named() -> None:
-    with pytest.raises(InvalidInput, match=r"hpa-magic.*hpa-default, hpa-rolling"):
+    with pytest.raises(InvalidInput, match=r"hpa-magic.*hpa-default, hpa-default-bridge"):
         check_names(["hpa-default", "hpa-magic"])
 
 
