@@ -196,7 +196,7 @@ def test_bench_needs_a_folder_and_known_policies(tmp_path: Path) -> None:
     assert "--traces is missing" in invoke("bench").stderr
     assert "hpa-rolling" in invoke("bench", "--list").stdout
     done = invoke("bench", "--traces", str(tmp_path), "--policies", "best")
-    assert done.exit_code == 2 and "hpa-default, hpa-rolling" in done.stderr
+    assert done.exit_code == 2 and "hpa-default, hpa-default-bridge" in done.stderr
 
 
 WITHOUT_NUMBA = """

@@ -37,6 +37,7 @@ from trimtab.sim.program import (
     UP_LIMIT,
     Program,
 )
+from trimtab.sim.resize_in_place import shown_load
 from trimtab.sim.score import SLO, Counts, Days, measure
 
 shared(
@@ -80,10 +81,11 @@ def sweep(
     done: Callable[[], None] = lambda: None,
 ) -> list[list[Days]]:
     """The days of every program (outer) under every start-up delay (inner)."""
+    seen = shown_load(load)
 
     def days_of(program: Program) -> list[Days]:
         replicas = run_compiled(signal, program, first_pods)
-        days = [measure(load, replicas, delay, day_steps, slo) for delay in delays]
+        days = [measure(load, replicas, delay, day_steps, slo, program.bridge, seen) for delay in delays]
         done()
         return days
 

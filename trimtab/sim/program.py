@@ -14,6 +14,7 @@ import numpy as np
 
 from trimtab.policy import (
     Admit,
+    Bridge,
     Cooldown,
     Factor,
     MaxFactor,
@@ -51,11 +52,13 @@ class Program(NamedTuple):
     """`signal`: kind, target, tolerance up and down, fewest and most replicas. `rules`: code and arguments of each.
 
     `ahead`: the demand that is forecast at each step, 0 where nothing is; empty without a forecast.
+    `bridge`: it changes what pods carry, never how many there are.
     """
 
     signal: Floats
     rules: Floats
     ahead: Floats = NOTHING_AHEAD
+    bridge: Bridge | None = None
 
 
 def uncovered(policy: Policy) -> str:
@@ -101,7 +104,8 @@ def program(policy: Policy, step_s: float, ahead: Floats = NOTHING_AHEAD) -> Pro
     for row, rule in zip(rows, policy.settle, strict=True):
         numbers = _numbers(rule, step_s)
         row[: len(numbers)] = numbers
-    return Program(np.array([*head, bounds.min_replicas, bounds.max_replicas], dtype=np.float64), rows, ahead)
+    numbers_of_signal = np.array([*head, bounds.min_replicas, bounds.max_replicas], dtype=np.float64)
+    return Program(numbers_of_signal, rows, ahead, policy.bridge)
 
 
 def _numbers(rule: Rule, step_s: float) -> list[float]:
