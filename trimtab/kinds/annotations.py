@@ -17,6 +17,9 @@ ORIGINAL_FLOOR = "trimtab.dev/min-replicas"  # the user's own minReplicas, while
 RAISED_FLOOR = "trimtab.dev/floor"  # the minReplicas that the operator wrote
 RAISED_FLOOR_UNTIL = "trimtab.dev/floor-until"  # unix seconds: it is not lowered before
 
+# On the Namespace of the operator, by its administrator (`trimtab freeze`).
+FROZEN = "trimtab.dev/frozen"  # "true": the whole installation writes nothing
+
 # A label of a Namespace, by its administrator.
 ENABLED = "trimtab.dev/enabled"  # "false": nothing in it is touched
 

@@ -31,7 +31,8 @@ def from_keda(spec: SourceFields, metadata: dict[str, Any], served: tuple[str, .
     """Triggers become metrics and schedules, the fallback a floor, the pause annotations ours."""
     made: dict[str, Any] = {"scaleTargetRef": _target(spec.part("scaleTargetRef"))}
     least = spec.take("minReplicaCount", int, 0) or 0
-    setting = TriggerSetting(str(metadata.get("name")), metadata.get("namespace"), least == 0, served)
+    several = spec.length("triggers") > 1
+    setting = TriggerSetting(str(metadata.get("name")), metadata.get("namespace"), least == 0, several, served)
     advanced = spec.part("advanced")
     for name, source in _PLACES.items():
         spec.ledger.place(name, source)

@@ -65,6 +65,7 @@ class TriggerSetting(NamedTuple):
     name: str
     namespace: str | None
     to_zero: bool
+    several: bool  # triggers
     served: tuple[str, ...] | None = None  # KEDA's names of its external metrics; None: KEDA goes away
 
 
@@ -172,6 +173,8 @@ def _activated(query: str, settings: SourceFields, setting: TriggerSetting, fiel
     activation = settings.take(field, object)
     if activation is None or not setting.to_zero or float(str(activation)) == 0:
         return query
+    if setting.several:
+        settings.note("up to it this trigger asks for nothing, also while another one is active", field)
     return f"({query}) * (({query}) > bool {activation})"
 
 

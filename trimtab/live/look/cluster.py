@@ -9,7 +9,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from trimtab.core.model import Pod
 from trimtab.errors import InvalidInput, Refused, TrimtabError
-from trimtab.kinds.annotations import ENABLED
+from trimtab.kinds.annotations import ENABLED, FROZEN
 from trimtab.live.look.members import Members
 from trimtab.wire.kube import Kube
 from trimtab.wire.objects import Custom, HasMeta, Namespace, Node, Scale, WirePod, WireWorkload
@@ -64,6 +64,11 @@ class Feed(Generic[T]):
         absent = self.resource is None and self.store.trouble is not None
         return self.store.synced.is_set() or absent or self.given_up
 
+    @property
+    def trouble(self) -> TrimtabError | None:
+        """Why it is not being followed right now; a kind that the cluster does not have is none."""
+        return self.store.trouble if self.resource is not None and not self.given_up else None
+
     async def run(self) -> None:
         resource = self.resource = await self._find()
         informer = Informer(self.kube, self.kind, resource, self.namespace, fields=self.fields)
@@ -102,8 +107,8 @@ class ScaleTarget(NamedTuple):
 class WatchedCluster:
     """Everything followed; `namespace` limits it to one, "" means the whole cluster."""
 
-    def __init__(self, kube: Kube, namespace: str = "", own: tuple[str, str] = ("", "")) -> None:
-        self.kube, self.namespace = kube, namespace
+    def __init__(self, kube: Kube, namespace: str = "", own: tuple[str, str] = ("", ""), home: str = "") -> None:
+        self.kube, self.namespace, self.home = kube, namespace, home  # home: where our Lease is
         self.own = own  # namespace and name of our own Deployment, which we never scale
         self.ours = {kind: Feed(kube, Custom, (version, kind), namespace) for version, kind in OURS}
         self.hpas = Feed(kube, Custom, HPAS, namespace)
@@ -167,6 +172,12 @@ class WatchedCluster:
         if not self.namespaces.settled:
             return False
         return found is None or (found.metadata.labels or {}).get(ENABLED) != "false"
+
+    @property
+    def frozen(self) -> bool:
+        """The brake of the whole installation: an annotation on the operator's own namespace."""
+        found = self.namespaces.store.get("", self.home)
+        return found is not None and (found.metadata.annotations or {}).get(FROZEN) == "true"
 
     def pods_of(self, target: ScaleTarget) -> tuple[Pod, ...]:
         return self.members.facts(target.uid)
