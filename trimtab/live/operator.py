@@ -95,6 +95,7 @@ class Operator:
         usage = UsageWatch(self.cluster, settings.usage, settings.usage_every_s, rebuild)
         writer = Writer(self.kube)
         self.checkpoints = Checkpoints(writer, usage, settings.checkpoint_s)
+        self.forecasts = Forecasts()
         self.ticker = Ticker(
             self.cluster,
             gather,
@@ -104,7 +105,7 @@ class Operator:
             self.telemetry,
             usage,
             self.checkpoints,
-            Forecasts(self.prometheus),
+            self.forecasts,
             self.journal,
         )
         self.advisor = Advisor(
@@ -190,6 +191,7 @@ class Operator:
     async def _close(self) -> None:
         self.checkpoints.close()
         await self.ticker.teller.close()
+        self.forecasts.close()
         await self.kube.close()
         if self.prometheus:
             await self.prometheus.close()
