@@ -34,8 +34,7 @@ def from_keda(spec: SourceFields, metadata: dict[str, Any], served: tuple[str, .
     several = spec.length("triggers") > 1
     setting = TriggerSetting(str(metadata.get("name")), metadata.get("namespace"), least == 0, several, served)
     advanced = spec.part("advanced")
-    for name, source in _PLACES.items():
-        spec.ledger.place(name, source)
+    spec.places(_PLACES)
     found = triggers(spec, advanced.part("scalingModifiers"), setting)
     if found.schedules and not found.metrics and not spec.lost_signal():
         found.metrics.append(_nothing())
