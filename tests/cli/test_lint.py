@@ -253,7 +253,7 @@ def test_the_way_out_of_a_rivalry_can_be_pasted() -> None:
         " && kubectl delete effectivehorizontalpodautoscaler web -n default\n" in out
     )
     _, out, _ = run("-", text=HPA % (1, "cpu", 50) + "---\n" + custom())
-    assert "where the other is there: helm uninstall the release of these values" in out
+    assert "where the other runs: helm uninstall the release of these values" in out
 
 
 def test_a_folder_without_manifests_is_a_mistake(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,10 +20,16 @@ _COMMENT = re.compile(r"#\s*trimtab:ignore=([\w,-]+)")
 
 def ignored_rules(document: Document, line: int) -> set[str]:
     """Rules that a comment names on this line, on the one above it, or above everything in the document."""
-    lines = document.text.split("\n")
+    lines = _lines(document.text)
     at = line - document.base
     near = lines[max(0, at - 1) : at + 1]
     return {rule for text in (*near, *_head(lines)) for named in _COMMENT.findall(text) for rule in named.split(",")}
+
+
+@lru_cache(maxsize=4)
+def _lines(text: str) -> list[str]:
+    """Findings of one file come together; a list of thousands of objects is one text."""
+    return text.split("\n")
 
 
 def _head(lines: list[str]) -> list[str]:

@@ -26,7 +26,7 @@ def rivals(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
         rival = next((other for other in earlier if other.meets(linted)), None)
         if rival and linted.target:
             why = f"{rival.title} also sets the {acts} of {linted.target.kind}/{linted.target.name}"
-            fix = f"keep one of them; this one goes where the other is there: {_removal(linted, rival)}"
+            fix = f"keep one of them; to remove this one where the other runs: {_removal(linted, rival)}"
             yield Diagnostic(LintSeverity.ERROR, "two-autoscalers", "spec", why, fix)
 
 
