@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.live.build import AT, custom, hpa, spec, subject
-from trimtab.core.forecast import demand_forecasts
+from trimtab.core.forecast import demand_forecasts, forecast_rows
 from trimtab.core.forecast.horizon import horizon_s
 from trimtab.core.model import Decision, Forecast, Memory, Missing, Observation, Pod, PodSamples, Reason, Startup
 from trimtab.live.look.subject import Subject
@@ -153,7 +153,7 @@ def test_models_made_between_the_ticks_are_the_same_too(model: str, hours: float
 def test_a_model_that_fails_on_one_object_fails_on_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     about = autoscaler(model="percentile")
     other = subject(custom("other", spec=spec("other", metrics=[CPU], forecast={"model": "percentile"})))
-    whole = demand_forecasts.forecast_rows
+    whole = forecast_rows
 
     def broken(choice: Any, frame: Any, horizon_s: float, at: float) -> list[Forecast | Missing]:
         if any(name.startswith("uid-web") for name in frame.names):

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Sequence
 
 from trimtab.core.forecast.dated import unpredictable
-from trimtab.core.forecast.demand_forecasts import Batch, DemandForecasts, make
+from trimtab.core.forecast.demand_forecasts import DemandForecasts, ForecastBatch, make
 from trimtab.core.model import Forecast, Missing, Observation, Pod, Startup
 from trimtab.core.startup import StartupLog, startup_of, watch
 from trimtab.live.look.subject import Subject
@@ -68,12 +68,12 @@ class Forecasts:
             except Exception:
                 await self._one_by_one(batch)
 
-    async def _one_by_one(self, batch: Batch) -> None:
+    async def _one_by_one(self, batch: ForecastBatch) -> None:
         """One of them cannot be made: the others are."""
         for single in batch.singles():
             try:
                 answers = await asyncio.to_thread(make, single)
             except Exception as error:
-                log.exception("%s: no forecast: a bug of trimtab", single.questions[0].owner)
-                answers = [unpredictable(f"the model failed: {error!r}")] * len(single.questions[0].keys)
+                log.exception("%s: no forecast: a bug of trimtab", single.wishes[0].owner)
+                answers = [unpredictable(f"the model failed: {error!r}")] * len(single.wishes[0].keys)
             self.demand.put(single, answers)
