@@ -13,13 +13,14 @@ from zlib import crc32
 
 import msgspec
 
+from trimtab.core.demand import checkpoint
 from trimtab.core.demand.log import DemandLog
 from trimtab.core.demand.total import demands, is_per_pod
 from trimtab.core.forecast import forecast_rows, linear, options_of
 from trimtab.core.forecast.horizon import horizon_s
 from trimtab.core.model import Forecast, Missing, Observation, Reason
 from trimtab.policy import ForecastChoice, Policy
-from trimtab.series import Frame
+from trimtab.series import Frame, Series
 
 FINE_S, COARSE_S = 60.0, 300.0
 BIN_S = {"percentile": FINE_S}  # a percentile of means is not the mean of percentiles; the others look at cycles
@@ -130,8 +131,26 @@ class DemandForecasts:
         for batch in self.batches():
             self.put(batch, make(batch))
 
-    def refresh(self, owner: str) -> None:
-        """Its past has been read back: forecasts are made again at the next tick."""
+    def restore(self, owner: str, policy: Policy, key: str, past: Series, step_s: float) -> None:
+        """The past of one signal, which somebody else remembered; forecasts are made again at the next tick."""
+        self._keys.setdefault(owner, keys_of(owner, policy))
+        if key not in self._keys[owner]:  # it was edited meanwhile
+            return
+        self.log.restore(key, past, step_s)
+        self._refresh(owner)
+
+    def save(self, owner: str, policy: Policy, at: float) -> bytes:
+        """What a new operator needs to go on, in 20 KB at most."""
+        return checkpoint.save(self.log, dict(zip(names_of(policy), keys_of(owner, policy), strict=True)), at)
+
+    def load(self, owner: str, policy: Policy, data: bytes) -> None:
+        """What `save` wrote; InvalidInput says what is wrong with it."""
+        keys = keys_of(owner, policy)
+        if self._keys.setdefault(owner, keys) == keys:
+            checkpoint.load(self.log, dict(zip(names_of(policy), keys, strict=True)), data)
+            self._refresh(owner)
+
+    def _refresh(self, owner: str) -> None:
         if owner in self._made:
             self._made[owner] = self._made[owner]._replace(due=float("-inf"))
 

@@ -15,6 +15,8 @@ from trimtab.core.forecast.demand_forecasts import DemandForecasts, ForecastBatc
 from trimtab.core.model import Forecast, Missing, Observation, Pod, Startup
 from trimtab.core.startup import StartupLog, startup_of, watch
 from trimtab.live.look.subject import Subject
+from trimtab.live.measure.past_demand import PastDemand
+from trimtab.live.object_tick import ObjectTick
 
 log = logging.getLogger(__name__)
 
@@ -22,8 +24,8 @@ log = logging.getLogger(__name__)
 class Forecasts:
     """Feed it with each tick's samples; ask it for forecasts and start-up times."""
 
-    def __init__(self) -> None:
-        self.demand = DemandForecasts()
+    def __init__(self, demand: DemandForecasts | None = None, past: PastDemand | None = None) -> None:
+        self.demand, self.past = demand or DemandForecasts(), past
         self._startups: dict[str, StartupLog] = {}  # by workload
         self._work: asyncio.Task[None] | None = None
 
@@ -41,6 +43,11 @@ class Forecasts:
         self.demand.note(subject.uid, subject.policy, seen)
         return self.demand.of(subject.uid, subject.policy, seen)
 
+    def read_back(self, ticks: Sequence[ObjectTick], at: float) -> None:
+        """The past of objects that are new, where somebody remembers it."""
+        if self.past is not None:
+            self.past.follow(ticks, at)
+
     def follow(self) -> None:
         """After each tick: make what is due, unless the last round is still at it."""
         if self._work is None or self._work.done():
@@ -52,6 +59,8 @@ class Forecasts:
             await self._work
 
     def close(self) -> None:
+        if self.past is not None:
+            self.past.close()
         if self._work is not None:
             self._work.cancel()
 
