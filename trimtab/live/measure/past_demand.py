@@ -35,14 +35,14 @@ READ_BACK = (MetricKind.RESOURCE, MetricKind.CONTAINER, MetricKind.PROMETHEUS)
 log = logging.getLogger(__name__)
 
 
-class Reach(NamedTuple):
+class TimeRange(NamedTuple):
     """How far back, and how fine."""
 
     span_s: float
     step_s: float
 
 
-DAYS, HOUR = Reach(15 * 86400.0, 300.0), Reach(3600.0, 30.0)
+DAYS, HOUR = TimeRange(15 * 86400.0, 300.0), TimeRange(3600.0, 30.0)
 
 
 class PastSignal(NamedTuple):
@@ -52,7 +52,7 @@ class PastSignal(NamedTuple):
     key: str
     metric: Metric
     workload: str  # namespace/Kind/name
-    reach: Reach
+    time_range: TimeRange
 
 
 class PastDemand:
@@ -95,8 +95,8 @@ class PastDemand:
     async def _read(self, signals: Sequence[PastSignal], at: float) -> None:
         async with Prometheus(self.access, timeout_s=TIMEOUT_S) as prometheus:
             history = WorkloadHistory(prometheus, self.kube)
-            for reach in (HOUR, DAYS):  # the quick one first
-                some = [signal for signal in signals if signal.reach is reach]
+            for time_range in (HOUR, DAYS):  # the quick one first
+                some = [signal for signal in signals if signal.time_range is time_range]
                 metric: Literal["cpu", "memory"]
                 for metric in ("cpu", "memory"):
                     await self._read_usage(history, metric, some, at)
@@ -114,19 +114,23 @@ class PastDemand:
             elif signal.metric.name == metric and signal.metric.kind is MetricKind.CONTAINER:
                 parts[f"{signal.workload}/{signal.metric.container}"].append(signal)
         if whole:
-            reach = signals[0].reach
-            async for name, past in _totals(history, Selection(metric, "workload", *_of(whole.values())), reach, at):
+            time_range = signals[0].time_range
+            async for name, past in _totals(
+                history, Selection(metric, "workload", *_of(whole.values())), time_range, at
+            ):
                 self._restore(whole.get(name, ()), past)
         if parts:
-            reach = signals[0].reach
-            async for name, past in _of_containers(history, Selection(metric, "pod", *_of(parts.values())), reach, at):
+            time_range = signals[0].time_range
+            async for name, past in _of_containers(
+                history, Selection(metric, "pod", *_of(parts.values())), time_range, at
+            ):
                 self._restore(parts.get(name, ()), past)
 
     async def _read_query(self, prometheus: Prometheus, signal: PastSignal, at: float) -> None:
-        reach = signal.reach
-        end = at - at % reach.step_s
+        time_range = signal.time_range
+        end = at - at % time_range.step_s
         try:
-            found = await prometheus.query_range(signal.metric.query, end - reach.span_s, end, reach.step_s)
+            found = await prometheus.query_range(signal.metric.query, end - time_range.span_s, end, time_range.step_s)
         except TrimtabError as error:
             log.warning("%s: its past cannot be read back: %s", signal.subject.name, error)
             return
@@ -137,7 +141,7 @@ class PastDemand:
 
     def _restore(self, signals: Iterable[PastSignal], past: Series) -> None:
         for signal in signals:
-            self.demand.restore(signal.subject.uid, signal.subject.policy, signal.key, past, signal.reach.step_s)
+            self.demand.restore(signal.subject.uid, signal.subject.policy, signal.key, past, signal.time_range.step_s)
 
 
 def wanted(tick: ObjectTick) -> bool:
@@ -155,10 +159,10 @@ def all_read_back(policy: Policy) -> bool:
 def _signals(tick: ObjectTick) -> list[PastSignal]:
     subject, target = tick.subject, tick.target
     assert subject.policy.forecast is not None
-    reach = HOUR if subject.policy.forecast.model == "linear" else DAYS
+    time_range = HOUR if subject.policy.forecast.model == "linear" else DAYS
     workload = f"{target.namespace}/{target.resource.kind}/{target.name}"
     pairs = zip(keys_of(subject.uid, subject.policy), subject.policy.signals, strict=True)
-    return [PastSignal(subject, key, signal.metric, workload, reach) for key, signal in pairs]
+    return [PastSignal(subject, key, signal.metric, workload, time_range) for key, signal in pairs]
 
 
 def _of(groups: Iterable[Sequence[PastSignal]]) -> tuple[tuple[str, ...], frozenset[str]]:
@@ -168,20 +172,20 @@ def _of(groups: Iterable[Sequence[PastSignal]]) -> tuple[tuple[str, ...], frozen
 
 
 async def _totals(
-    history: WorkloadHistory, selection: Selection, reach: Reach, at: float
+    history: WorkloadHistory, selection: Selection, time_range: TimeRange, at: float
 ) -> AsyncIterator[tuple[str, Series]]:
-    async for frame in history.pages(selection, at - reach.span_s, at, reach.step_s):
+    async for frame in history.pages(selection, at - time_range.span_s, at, time_range.step_s):
         for row, name in enumerate(frame.names):
             yield name, frame.row(row)
 
 
 async def _of_containers(
-    history: WorkloadHistory, selection: Selection, reach: Reach, at: float
+    history: WorkloadHistory, selection: Selection, time_range: TimeRange, at: float
 ) -> AsyncIterator[tuple[str, Series]]:
     """Rows are named namespace/Kind/name/container/pod; pods of one container are added up."""
     sums: dict[str, Floats] = {}
     times = np.empty(0)
-    async for frame in history.pages(selection, at - reach.span_s, at, reach.step_s):
+    async for frame in history.pages(selection, at - time_range.span_s, at, time_range.step_s):
         times = frame.times
         for row, name in enumerate(frame.names):
             container = name.rsplit("/", 1)[0]
