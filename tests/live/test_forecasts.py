@@ -140,7 +140,7 @@ def test_operator_and_simulator_forecast_the_same_and_a_line_speaks_as_soon_as_i
     "model, hours", [("seasonal", 73.0), ("holtWinters", 50.0), ("percentile", 1.0), ("dsp", 50.0)]
 )
 def test_models_made_between_the_ticks_are_the_same_too(model: str, hours: float) -> None:
-    about = autoscaler(model=model, horizon="2h")
+    about = autoscaler(model=model, horizon="1h")
     simulated = observed(about, 60.0, 120.0, hours)
     assert asyncio.run(measured(about, simulated)) == simulated
     made = [forecast for now in simulated for forecast in now.forecasts if isinstance(forecast, Forecast)]
