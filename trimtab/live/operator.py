@@ -7,13 +7,14 @@ import logging
 import os
 import socket
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
 from aiohttp import web
 
+from trimtab.core.forecast.demand_forecasts import DemandForecasts
 from trimtab.core.usage.settings import HistogramSettings as UsageSettings
 from trimtab.errors import TrimtabError
 from trimtab.journal import Retention
@@ -24,12 +25,14 @@ from trimtab.live.look.subject import ChangeRules, Compiler
 from trimtab.live.measure.checkpoint import Checkpoints
 from trimtab.live.measure.forecasts import Forecasts
 from trimtab.live.measure.gather import Gather
+from trimtab.live.measure.past_demand import PastDemand, all_read_back
 from trimtab.live.measure.rebuild import Rebuild
 from trimtab.live.measure.usage import UsageWatch
 from trimtab.live.tell.forecast_error import ForecastErrors
 from trimtab.live.tell.kept_journal import KeptJournal
 from trimtab.live.tell.telemetry import Line, Telemetry, listen
 from trimtab.live.tick import Ticker
+from trimtab.policy import Policy
 from trimtab.quantity import MIB
 from trimtab.wire.access import Access
 from trimtab.wire.budget import Budget
@@ -98,8 +101,10 @@ class Operator:
         rebuild = Rebuild(prometheus, self.kube, settings.usage, settings.usage_every_s) if prometheus else None
         usage = UsageWatch(self.cluster, settings.usage, settings.usage_every_s, rebuild)
         writer = Writer(self.kube)
-        self.checkpoints = Checkpoints(writer, usage, settings.checkpoint_s)
-        self.forecasts = Forecasts()
+        demand = DemandForecasts()
+        past = PastDemand(prometheus, self.kube, demand) if prometheus else None
+        self.forecasts = Forecasts(demand, past)
+        self.checkpoints = Checkpoints(writer, usage, settings.checkpoint_s, demand, _forgotten_by_others(prometheus))
         self.ticker = Ticker(
             self.cluster,
             gather,
@@ -238,6 +243,11 @@ class Operator:
         if self.prometheus:
             for (_, what, status), count in self.prometheus.counts.items():
                 yield "trimtab_queries_total", {"what": what, "code": str(status)}, float(count)
+
+
+def _forgotten_by_others(prometheus: Access | None) -> Callable[[Policy], bool]:
+    """Whose demand nobody but us remembers."""
+    return lambda policy: policy.forecast is not None and (prometheus is None or not all_read_back(policy))
 
 
 def next_due(due: float, period_s: float, now: float) -> float:
