@@ -6,13 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
-from tests.sim.policies import on_cpu, on_load
+from tests.sim.policies import LOAD, on_cpu, on_load
 from trimtab.errors import InvalidInput, NotEnoughData, TrimtabError
 from trimtab.history.csv import read_csv
+from trimtab.policy import Metric, MetricKind, Utilization, Watermark
 from trimtab.series import Frame
 from trimtab.sim.generate import generate, parse_shape
-from trimtab.tune.demand import Demand, check_unit, demand_of, pod_capacity
+from trimtab.tune.demand import Demand, check_unit, demand_of, load_signal, memory_note, pod_capacity
 
 
 def frame(values: list[float], step_s: float = 60.0, names: tuple[str, ...] = ("x",)) -> Frame:
@@ -66,8 +68,19 @@ def test_capacity_is_given_assumed_or_asked_for() -> None:
     assert pod_capacity(on_load(target=35), 10.0) == (10.0, "")
     capacity, note = pod_capacity(on_load(target=35), None)
     assert capacity == pytest.approx(50) and "--pod-capacity" in note
-    with pytest.raises(InvalidInput, match="how many cores one pod requests"):
-        pod_capacity(on_cpu(), None)
+    capacity, note = pod_capacity(on_cpu(), None)
+    assert capacity == 1.0 and "add the manifest of its workload with -f" in note
+    watermark = Watermark(metric=LOAD, low=1.0, high=2.0)
+    with pytest.raises(InvalidInput, match="how much load one pod carries"):
+        pod_capacity(replace(on_load(), signals=(watermark,)), None)
+
+
+def test_the_load_is_in_the_unit_of_the_first_metric_that_follows_it() -> None:
+    (cpu,), (load,) = on_cpu().signals, on_load().signals
+    memory = Utilization(metric=Metric(kind=MetricKind.RESOURCE, name="memory"), percent=80)
+    assert load_signal(replace(on_cpu(), signals=(memory, cpu, load))) == cpu
+    assert "a quarter" in memory_note(replace(on_cpu(), signals=(memory, cpu)))
+    assert memory_note(on_cpu()) == ""
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ import numpy as np
 from trimtab.core.decide import decide
 from trimtab.core.model import Change, Decision, Memory, Observation
 from trimtab.core.remember import remember
-from trimtab.policy import Mode, PodAverage, Policy, Total, Utilization, Watermark
+from trimtab.policy import PodAverage, Policy, Total, Utilization, Watermark
 from trimtab.series import Floats
 from trimtab.sim.cluster_spec import ClusterSpec, Fault, FaultKind
 from trimtab.sim.demand_forecast import SignalForecasts
@@ -189,7 +189,7 @@ class _Cluster:
         self.memory = decision.memory
         if self.watch is not None:
             self.watch(seen, memory, decision)
-        if decision.change is not None and self.policy.admit.mode is not Mode.SHADOW:
+        if decision.change is not None:  # Shadow too: a simulation asks what it would do
             self._write(decision.change, step, at)
 
     def _observe(self, step: int, at: float) -> Observation:

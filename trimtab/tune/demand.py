@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from trimtab.errors import InvalidInput, NotEnoughData
-from trimtab.policy import PodAverage, Policy, TotalAverage, Utilization
+from trimtab.policy import MetricKind, Policy, Signal, Utilization, Watermark
 from trimtab.quantity import format_duration
 from trimtab.series import Floats, Frame
 from trimtab.sim.grid import STEP_S
@@ -79,20 +79,54 @@ def _hold(values: Floats, step_s: float) -> tuple[Floats, tuple[str, ...]]:
     return values[last], (note,)
 
 
-def pod_capacity(policy: Policy, given: float | None) -> tuple[float, str]:
-    """What one pod carries at 100 %, in the unit of the load, and a note where it is assumed."""
+class PodRequests(Protocol):
+    """What a workload's manifest says of its pods."""
+
+    @property
+    def title(self) -> str: ...
+
+    def cores(self, signal: Signal | None) -> float: ...
+
+
+def pod_capacity(policy: Policy, given: float | None, pod: PodRequests | None = None) -> tuple[float, str]:
+    """What one pod carries at 100 %, in the unit of the load, and a note where it is assumed.
+
+    A share of CPU is one of the pod's request, which its workload's manifest holds; what another unit means to a pod
+    nobody wrote down.
+    """
     if given is not None:
         return given, ""
-    signal = policy.signals[0] if policy.signals else None
-    if isinstance(signal, TotalAverage | PodAverage):
-        capacity = signal.target / DEFAULT_TARGET
-        return capacity, f"one pod is taken to carry {capacity:g} at 100 % (its target is 70 %); say --pod-capacity"
-    if isinstance(signal, Utilization):
-        fix = "say how many cores one pod requests, such as --pod-capacity 0.5, and give the load in cores"
+    signal = load_signal(policy)
+    if pod is not None and (signal is None or _of_resource(signal, "cpu")):
+        cores = pod.cores(signal)
+        return cores, f"the load is in cores; one pod carries {cores:g} at 100 %, the CPU request of {pod.title}"
+    if signal is None or isinstance(signal, Utilization):
+        return 1.0, (
+            "the load is in cores, and one pod is taken to request 1: add the manifest of its workload with -f, or say"
+            " --pod-capacity CORES"
+        )
+    if isinstance(signal, Watermark):
+        fix = "say how much load one pod carries at 100 %, in the unit of the load"
         raise InvalidInput("--pod-capacity", "missing", fix)
-    raise InvalidInput(
-        "--pod-capacity", "missing", "say how much load one pod carries at 100 %, in the unit of the load"
-    )
+    capacity = signal.target / DEFAULT_TARGET
+    return capacity, f"one pod is taken to carry {capacity:g} at 100 % (its target is 70 %); say --pod-capacity"
+
+
+def load_signal(policy: Policy) -> Signal | None:
+    """The signal whose unit the load has: the first, but memory follows no load that history knows of."""
+    others = [signal for signal in policy.signals if not _of_resource(signal, "memory")]
+    return next(iter([*others, *policy.signals]), None)
+
+
+def memory_note(policy: Policy) -> str:
+    """What a metric of memory does in a simulation that knows the load alone."""
+    if not any(_of_resource(signal, "memory") for signal in policy.signals):
+        return ""
+    return "how memory follows the load is not known: its metric is simulated at a quarter of the request"
+
+
+def _of_resource(signal: Signal, name: str) -> bool:
+    return signal.metric.kind in (MetricKind.RESOURCE, MetricKind.CONTAINER) and signal.metric.name == name
 
 
 def check_unit(demand: Demand, capacity: float, where: str) -> None:
