@@ -21,7 +21,7 @@ from trimtab.core.settle.limit import up_limit
 from trimtab.core.settle.rate import end_down, end_up
 from trimtab.core.settle.stabilise import into
 from trimtab.series import Floats
-from trimtab.sim.compiled import compiled, shared
+from trimtab.sim.compiled import compiled, numba_or_none, shared
 from trimtab.sim.program import (
     BETWEEN,
     BY_TOTAL,
@@ -38,6 +38,7 @@ from trimtab.sim.program import (
     Program,
 )
 from trimtab.sim.score import SLO, Counts, Days, measure
+from trimtab.sim.side_by_side import alike, measure_side_by_side, run_side_by_side
 
 shared(
     within,
@@ -87,8 +88,35 @@ def sweep(
         done()
         return days
 
+    if numba_or_none() is None:
+        return _sweep_by_numpy(load, signal, programs, first_pods, delays, day_steps, slo, days_of, done)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return list(pool.map(days_of, programs))
+
+
+def _sweep_by_numpy(
+    load: Floats,
+    signal: Floats,
+    programs: Sequence[Program],
+    first_pods: int,
+    delays: Sequence[int],
+    day_steps: int,
+    slo: float,
+    days_of: Callable[[Program], list[Days]],
+    done: Callable[[], None],
+) -> list[list[Days]]:
+    """Without a compiler: those that are alike side by side, the others one after the other."""
+    found: dict[int, list[Days]] = {}
+    for numbers in alike(programs):
+        if len(numbers) == 1:
+            found[numbers[0]] = days_of(programs[numbers[0]])
+            continue
+        replicas = run_side_by_side(signal, [programs[number] for number in numbers], first_pods)
+        by_delay = [measure_side_by_side(load, replicas, delay, day_steps, slo) for delay in delays]
+        for number, *days in zip(numbers, *by_delay, strict=True):
+            found[number] = days
+            done()
+    return [found[number] for number in range(len(programs))]
 
 
 @compiled
