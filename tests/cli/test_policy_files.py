@@ -12,7 +12,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from trimtab.cli import main
-from trimtab.cli.policy_files import NamedPolicy, read_policies
+from trimtab.cli.policy_files import NamedPolicy, read_policies, standing_still
 
 README = Path(__file__).parents[2] / "README.md"
 LOAD = "generate:diurnal,days=2,peak=6"
@@ -179,8 +179,8 @@ def test_shadow_is_simulated_as_if_it_were_on_and_a_pause_is_told(tmp_path: Path
     readme_policy.write_text(
         text.replace("{name: web}\nspec", '{name: web, annotations: {trimtab.dev/pin: "7"}}\nspec')
     )
-    assert read(readme_policy).notes == ("web: it is pinned to 7 replicas",)
+    assert standing_still(read(readme_policy)) == ["web: it is pinned to 7 replicas"]
     readme_policy.write_text(
         text.replace("{name: web}\nspec", '{name: web, annotations: {trimtab.dev/paused: "true"}}\nspec')
     )
-    assert read(readme_policy).notes == ("web: it is paused and changes nothing in that time",)
+    assert standing_still(read(readme_policy)) == ["web: it is paused and changes nothing in that time"]

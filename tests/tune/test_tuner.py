@@ -10,12 +10,25 @@ from msgspec.structs import replace
 
 from tests.sim.policies import on_cpu, on_load
 from trimtab.errors import InvalidInput, InvalidPolicy, NotEnoughData
-from trimtab.policy import Rate, Stabilise, StabiliseMax, UpLimit, Utilization
+from trimtab.policy import (
+    Admit,
+    Bounds,
+    ForecastChoice,
+    Policy,
+    Rate,
+    ScheduledBounds,
+    Stabilise,
+    StabiliseMax,
+    UpLimit,
+    Utilization,
+    Vertical,
+)
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.generate import SHAPES, LoadShape, generate
 from trimtab.tune.candidates import Setting, on_demand, setting_of, with_setting
 from trimtab.tune.demand import Demand
 from trimtab.tune.manifest import with_new_settings
+from trimtab.tune.policy_backtest import backtest
 from trimtab.tune.tuner import tune
 
 CLUSTER = ClusterSpec(startup_s=120)
@@ -50,6 +63,40 @@ def test_cpu_is_tuned_on_the_total_and_says_so() -> None:
     (signal,) = found.policy.signals
     assert isinstance(signal, Utilization) and signal.percent == round(100 * found.setting.target)
     assert "total load" in found.notes[0]
+
+
+LOOKS = replace(on_load(), forecast=ForecastChoice(model="seasonal", horizon_s=900.0, quantile=0.9))
+NIGHT = ScheduledBounds(name="night", start=86400.0, end=100000.0, min_replicas=40)
+
+
+@pytest.mark.parametrize(
+    "policy, said",
+    [
+        pytest.param(LOOKS, "with the seasonal forecast", id="forecast"),
+        pytest.param(replace(on_load(), bounds=Bounds(2, 200, (NIGHT,))), "with the schedules", id="schedule"),
+    ],
+)
+def test_what_is_scored_is_the_whole_policy_as_a_backtest_runs_it(policy: Policy, said: str) -> None:
+    """The demand of the fourth day on can be forecast."""
+    load, cluster = demand("office", days=5), ClusterSpec(startup_s=900)
+    found, alone = tune(policy, load, cluster, 32.0), tune(on_load(), load, cluster, 32.0)
+    assert found.before.j == pytest.approx(backtest("x", policy, load, cluster, 32.0).score.j)
+    assert found.before.j != pytest.approx(alone.before.j), "without it the figures are others"
+    assert found.policy.forecast == policy.forecast and found.policy.bounds == policy.bounds
+    assert any(said in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    "policy, said",
+    [
+        pytest.param(replace(on_load(), admit=Admit(pin=3)), "neither paused nor pinned", id="pin"),
+        pytest.param(replace(on_load(), vertical=Vertical()), "vertical part is left out", id="vertical"),
+        pytest.param(replace(on_load(), bounds=Bounds(0, 200)), "one replica at least", id="to zero"),
+        pytest.param(replace(on_load(), forecast=ForecastChoice(exact=True)), "without the quirks", id="exact"),
+    ],
+)
+def test_what_is_scored_otherwise_is_said(policy: Policy, said: str) -> None:
+    assert any(said in note for note in tune(policy, demand(days=2), CLUSTER, 32.0).notes)
 
 
 def test_only_the_three_knobs_move() -> None:

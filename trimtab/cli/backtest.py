@@ -16,7 +16,7 @@ from trimtab.cli.load_source import LoadOptions, load_options, query_options, re
 from trimtab.cli.option_groups import PrometheusOptions
 from trimtab.cli.options import OUT_FILE, OUT_FILE_OR_DASH, Finite, duration, objective
 from trimtab.cli.output import write_file
-from trimtab.cli.policy_files import read_policies
+from trimtab.cli.policy_files import read_policies, standing_still
 from trimtab.cli.screen import screen
 from trimtab.errors import InvalidInput
 from trimtab.quantity import format_duration
@@ -116,7 +116,7 @@ def command(
         for named in track(policies, "Policies", console=console, transient=True, disable=not console.is_terminal)
     ]
     idle = idle_note(demand, capacity, policies[0].policy.bounds.min_replicas)
-    others = (text for named in policies for text in (*named.notes, memory_note(named.policy)))
+    others = (text for named in policies for text in (*named.notes, *standing_still(named), memory_note(named.policy)))
     notes = list(dict.fromkeys(text for text in (*demand.notes, note, idle, *others) if text))
     _print(outcomes, demand, notes, quiet=str(out) == "-")
     _write(outcomes, demand, notes, lam, startup, html, out)

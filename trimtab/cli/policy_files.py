@@ -97,19 +97,24 @@ def _named_policy(
 
 
 def _switched_on(kind: Scaler | CustomHpa, policy: Policy) -> tuple[Policy, list[str]]:
-    """Who only watches is asked what it would do; who is paused or pinned does that, which explains a flat line."""
+    """Who only watches is asked what it would do."""
     from trimtab.kinds import CustomHpa, EffectiveHpa
 
-    said, admit = [], policy.admit
-    if admit.mode is Mode.SHADOW:
-        word = "dryRun" if isinstance(kind, CustomHpa) else "Preview" if isinstance(kind, EffectiveHpa) else "Shadow"
-        said.append(f"it is in {word} mode and simulated as if it were on")
-        admit = Admit() if isinstance(kind, CustomHpa) else kind.admit()  # without the replicas that Preview sets
+    if policy.admit.mode is not Mode.SHADOW:
+        return policy, []
+    word = "dryRun" if isinstance(kind, CustomHpa) else "Preview" if isinstance(kind, EffectiveHpa) else "Shadow"
+    admit = Admit() if isinstance(kind, CustomHpa) else kind.admit()  # without the replicas that Preview sets
+    return replace(policy, admit=admit), [f"it is in {word} mode and simulated as if it were on"]
+
+
+def standing_still(named: NamedPolicy) -> list[str]:
+    """Why a backtest shows a flat line."""
+    admit, said = named.policy.admit, []
     if admit.mode is Mode.PAUSED or admit.paused_until is not None:
-        said.append("it is paused and changes nothing in that time")
+        said.append(f"{named.name}: it is paused and changes nothing in that time")
     if admit.pin is not None:
-        said.append(f"it is pinned to {admit.pin} replicas")
-    return replace(policy, admit=admit), said
+        said.append(f"{named.name}: it is pinned to {admit.pin} replicas")
+    return said
 
 
 def _over_all_time(to_policy: Callable[[float], Policy], start: float, seconds: float) -> Policy:

@@ -66,7 +66,7 @@ CHANGES, COUNT = 1, 2  # rows of the events of one direction beside their times:
 def run_compiled(signal: Floats, program: Program, first_pods: int) -> Counts:
     """The billed pods of every step: what is decided at the end of one is billed in the next."""
     replicas = np.empty(len(signal), dtype=np.int32)
-    run_into(signal, program.ahead, program.signal, program.rules, first_pods, replicas)
+    run_into(signal, program.ahead, program.bounds, program.signal, program.rules, first_pods, replicas)
     return replicas
 
 
@@ -120,7 +120,9 @@ def _sweep_by_numpy(
 
 
 @compiled
-def run_into(signal: Floats, ahead: Floats, head: Floats, rules: Floats, first_pods: int, replicas: Counts) -> None:
+def run_into(
+    signal: Floats, ahead: Floats, bounds: Ints, head: Floats, rules: Floats, first_pods: int, replicas: Counts
+) -> None:
     """One demand under one program; times are whole steps. Rules that look back stand here, the others in `settle`."""
     least, most = int(head[4]), int(head[5])
     highs, lows, grown, shrunk = empty_past(rules)
@@ -130,6 +132,8 @@ def run_into(signal: Floats, ahead: Floats, head: Floats, rules: Floats, first_p
     current = first_pods
     for t in range(len(signal)):
         replicas[t] = current
+        if bounds.shape[1] > 0:
+            least, most = bounds[0, t], bounds[1, t]
         if current > most or current < least:  # bounds need no metrics, and leave no wish behind
             wanted = clamp(current, least, most)
         else:

@@ -32,13 +32,13 @@ _HAIR = 1e-9
 
 
 def alike(programs: Sequence[Program]) -> list[list[int]]:
-    """Which of them can be stepped together: the same rules in the same order, with the same rates and forecast."""
+    """Which can be stepped together: the same rules in the same order, with the same rates, forecast and schedules."""
     groups: dict[Any, list[int]] = {}
     for number, program in enumerate(programs):
         codes = program.rules[:, 0]
         together = program.signal[0] == BY_TOTAL and np.isin(codes, _BY_COLUMN).all()
         rates = program.rules[np.isin(codes, (RATE, UP_LIMIT))]
-        key = (codes.tobytes(), rates.tobytes(), id(program.ahead)) if together else number
+        key = (codes.tobytes(), rates.tobytes(), id(program.ahead), id(program.bounds)) if together else number
         groups.setdefault(key, []).append(number)
     return list(groups.values())
 
@@ -58,7 +58,7 @@ class _Columns:
 
     def __init__(self, signal: Floats, programs: Sequence[Program], first_pods: int) -> None:
         heads = np.array([program.signal for program in programs])
-        self.least, self.most = heads[:, 4], heads[:, 5]
+        self._least, self._most, self._bounds = heads[:, 4], heads[:, 5], programs[0].bounds
         self.current = np.full(len(programs), float(first_pods))
         self._low, self._high = 1.0 - heads[:, 3], 1.0 + heads[:, 2]
         self._set_demand(signal, programs[0].ahead, heads[:, 1])
@@ -85,10 +85,11 @@ class _Columns:
         raw = wish
         for rule in self._rules:
             wish = rule.settle(wish, current, step)
-        wanted = np.minimum(np.maximum(np.ceil(wish - _HAIR), self.least), self.most)
-        if step == 0:  # bounds need no metrics and leave no wish behind; once they are reached they hold
-            outside = (current > self.most) | (current < self.least)
-            wanted = np.where(outside, np.minimum(np.maximum(current, self.least), self.most), wanted)
+        least, most = self._bounds[:, step] if self._bounds.shape[1] else (self._least, self._most)
+        wanted = np.minimum(np.maximum(np.ceil(wish - _HAIR), least), most)
+        if step == 0 or self._bounds.shape[1]:  # fixed bounds hold once they are reached
+            outside = (current > most) | (current < least)  # that needs no metrics, and leaves no wish behind
+            wanted = np.where(outside, np.minimum(np.maximum(current, least), most), wanted)
             raw = np.where(outside, np.nan, raw)
         for rule in self._rules:
             rule.remember(raw, wanted - current, step)
