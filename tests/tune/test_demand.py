@@ -33,7 +33,29 @@ def test_holes_repeat_the_last_value_and_are_told() -> None:
     found = demand_of(frame([nan, 5.0, nan, nan, 7.0] + [8.0] * 100), "file")
     assert found.start == 1060.0
     assert found.values[:16].tolist() == [5.0] * 12 + [7.0] * 4
-    assert found.notes == ("2 samples are missing, 2m at the longest; the last value was held",)
+    assert found.notes == ("2 of 104 samples (one per 1m) are missing, 2m at the longest; the last value was held",)
+
+
+def test_coarse_samples_say_what_they_hide() -> None:
+    (note,) = demand_of(frame([1.0] * 48, step_s=3600.0), "file").notes
+    assert note.startswith("one sample per 1h, held until the next: shorter peaks do not show")
+    assert demand_of(frame([1.0] * 62), "file").notes == ()
+
+
+def test_scrapes_that_come_early_and_late_miss_nothing(tmp_path: Path) -> None:
+    """A minute give or take 20 s, and two hours without any sample."""
+    draw = np.random.default_rng(4)
+    times = 1_700_000_000 + 60 * np.arange(7 * 1440) + draw.integers(-20, 21, 7 * 1440)
+    steady, broken = tmp_path / "steady.csv", tmp_path / "broken.csv"
+    lines = [f"{at},{at % 50}\n" for at in times.tolist()]
+    steady.write_text("timestamp,value\n" + "".join(lines))
+    broken.write_text("timestamp,value\n" + "".join(lines[:2000] + lines[2120:]))
+    found = demand_of(read_csv(steady), "steady")
+    assert found.notes == () and found.days == pytest.approx(7, abs=0.01)
+    assert found.values.mean() == pytest.approx(np.mean(times % 50), rel=0.02)
+    (note,) = demand_of(read_csv(broken), "broken").notes
+    missing = int(note.split()[0])
+    assert 118 <= missing <= 122 and "one per 1m" in note
 
 
 def test_one_of_many_series_has_to_be_named() -> None:

@@ -10,10 +10,11 @@ from trimtab.errors import InvalidInput, NotEnoughData
 from trimtab.policy import MetricKind, Policy, Signal, Utilization, Watermark
 from trimtab.quantity import format_duration
 from trimtab.series import Floats, Frame
-from trimtab.sim.grid import STEP_S
+from trimtab.sim.grid import MEAN_S, STEP_S
 
 DEFAULT_TARGET = 0.7  # the share of a pod's capacity that is used where nobody says otherwise
 SHORTEST_S = 3600.0
+FINE_S = 1.5 * MEAN_S  # metrics are means of a minute: finer samples show nothing that a policy could see
 LEAST_PODS, MOST_PODS = 0.01, 100_000.0  # a peak beyond these is a mistake in the unit
 
 
@@ -49,8 +50,20 @@ def demand_of(frame: Frame, where: str, series: str = "", days: float | None = N
         span = format_duration(len(values) * frame.step_s)
         raise NotEnoughData(f"{where}: {frame.names[row]} spans {span}; a backtest needs an hour, tuning some days")
     held, notes = _hold(values, frame.step_s)
+    notes = tuple(filter(None, (resolution_note(frame.step_s), *notes)))
     grid = np.arange(int(len(held) * frame.step_s // STEP_S)) * STEP_S
     return Demand(frame.names[row], held[(grid / frame.step_s).astype(np.intp)], start, notes)
+
+
+def resolution_note(step_s: float) -> str:
+    """What coarse samples hide, and what they make of a ramp."""
+    if step_s <= FINE_S:
+        return ""
+    every = format_duration(step_s)
+    return (
+        f"one sample per {every}, held until the next: shorter peaks do not show and a ramp comes as one jump, so take"
+        " violations for rough and compare policies by cost"
+    )
 
 
 def _row(frame: Frame, where: str, series: str) -> int:
@@ -75,7 +88,10 @@ def _hold(values: Floats, step_s: float) -> tuple[Floats, tuple[str, ...]]:
     edges = np.flatnonzero(np.diff(present.astype(np.int8), prepend=1, append=1))
     longest = int((edges[1::2] - edges[::2]).max())
     count = int((~present).sum())
-    note = f"{count} samples are missing, {format_duration(longest * step_s)} at the longest; the last value was held"
+    note = (
+        f"{count} of {len(values)} samples (one per {format_duration(step_s)}) are missing,"
+        f" {format_duration(longest * step_s)} at the longest; the last value was held"
+    )
     return values[last], (note,)
 
 
