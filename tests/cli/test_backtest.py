@@ -307,7 +307,7 @@ def test_the_objects_beside_a_policy_are_left_out_and_twins_named_by_their_files
 def test_two_files_to_tune_are_one_too_many(policies: tuple[str, str]) -> None:
     done = invoke("tune", "-f", policies[0], "-f", policies[1], "--load", LOAD)
     assert done.exit_code == 2
-    assert "holds 2 policies; give one" in done.stderr
+    assert "holds 2 policies (old, new); give one" in done.stderr
 
 
 def test_a_file_is_replaced_as_a_whole_and_a_device_is_written_to(tmp_path: Path) -> None:

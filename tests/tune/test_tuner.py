@@ -27,7 +27,7 @@ from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.generate import SHAPES, LoadShape, generate
 from trimtab.tune.candidates import Setting, on_demand, setting_of, with_setting
 from trimtab.tune.demand import Demand
-from trimtab.tune.manifest import with_new_settings
+from trimtab.tune.manifest import tunable_manifest, with_new_settings
 from trimtab.tune.policy_backtest import backtest
 from trimtab.tune.tuner import tune
 
@@ -127,7 +127,8 @@ MANIFEST: dict[str, Any] = {
 
 
 def test_the_manifest_keeps_everything_else() -> None:
-    new = with_new_settings(MANIFEST, Setting(0.5, 0.05, 900.0), 1.0)
+    new, notes = with_new_settings(tunable_manifest(MANIFEST), Setting(0.5, 0.05, 900.0), 1.0)
+    assert "HPAConfigurableTolerance" in notes[0]
     assert new["metadata"] == MANIFEST["metadata"]
     assert new["spec"]["metrics"][0]["resource"]["target"] == {"averageUtilization": 50}
     assert new["spec"]["behavior"] == {
@@ -139,4 +140,26 @@ def test_the_manifest_keeps_everything_else() -> None:
 
 def test_a_manifest_of_another_shape_is_refused() -> None:
     with pytest.raises(InvalidInput, match="exactly one metric"):
-        with_new_settings({"kind": "Hvpa", "spec": {}}, Setting(0.5, 0.05, 900.0), 1.0)
+        tunable_manifest({"kind": "Hvpa", "spec": {}})
+
+
+def test_a_tolerance_that_holds_anyway_is_not_written() -> None:
+    new, notes = with_new_settings(tunable_manifest(MANIFEST), Setting(0.5, 0.1, 900.0), 1.0)
+    assert "tolerance" not in new["spec"]["behavior"]["scaleUp"] and notes == ()
+
+
+def test_an_old_version_becomes_one_that_has_the_fields_and_says_so() -> None:
+    reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    spec = {"scaleTargetRef": reference, "maxReplicas": 9, "targetCPUUtilizationPercentage": 70}
+    old = {"apiVersion": "autoscaling/v1", **MANIFEST, "spec": spec}
+    new, notes = with_new_settings(tunable_manifest(old), Setting(0.5, 0.1, 900.0), 1.0)
+    assert new["apiVersion"] == "autoscaling/v2"
+    assert new["spec"]["metrics"][0]["resource"]["target"]["averageUtilization"] == 50
+    assert notes == ("written as autoscaling/v2: autoscaling/v1 has no field for a tolerance",)
+
+
+def test_the_metric_that_holds_without_a_word_is_written_out() -> None:
+    bare = {**MANIFEST, "spec": {"maxReplicas": 9}}
+    new, notes = with_new_settings(tunable_manifest(bare), Setting(0.5, 0.1, 900.0), 1.0)
+    assert new["spec"]["metrics"][0]["resource"]["target"]["averageUtilization"] == 50
+    assert "CPU at 80 %" in notes[0]

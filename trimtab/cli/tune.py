@@ -59,14 +59,16 @@ def command(
     from trimtab.tune.candidates import settings
     from trimtab.tune.demand import check_unit
     from trimtab.tune.demand import pod_capacity as capacity_of
-    from trimtab.tune.manifest import with_new_settings
+    from trimtab.tune.manifest import TunableManifest, tunable_manifest, with_new_settings
     from trimtab.tune.tuner import tune
 
     demand = read_load(load, prometheus)
     policies = read_policies(files, demand.start, demand.days * 86400)
     if len(policies) != 1:
-        raise click.UsageError(f"{', '.join(files)} holds {len(policies)} policies; give one")
+        held = f"{', '.join(files)} holds {len(policies)} policies"
+        raise click.UsageError(f"{held} ({', '.join(named.name for named in policies)}); give one")
     (named,) = policies
+    tunable = tunable_manifest(named.manifest)
     capacity, note = capacity_of(named.policy, pod_capacity, named.pod)
     check_unit(demand, capacity, load.source)
     cluster = ClusterSpec(startup_s=startup, pod_capacity=capacity, pod_cores=capacity)
@@ -74,10 +76,9 @@ def command(
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("Candidates", total=len(settings()))
         found = tune(named.policy, demand, cluster, lam, lambda: progress.advance(task))
-    manifest = named.manifest
-    if found.changed:
-        manifest = with_new_settings(manifest, found.setting, capacity)
-    notes = [text for text in (*demand.notes, note, *named.notes, *found.notes) if text]
+    kept = TunableManifest(named.manifest)
+    manifest, written = with_new_settings(tunable, found.setting, capacity) if found.changed else kept
+    notes = [text for text in (*demand.notes, note, *named.notes, *found.notes, *written) if text]
     if output == "json":
         click.echo(json.dumps(_plain(found, manifest, notes, lam), indent=1))
     else:
