@@ -11,8 +11,12 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
+from tests.advisor.workloads import target
+from trimtab.advisor.manifests import Shape, manifest
 from trimtab.cli import main
 from trimtab.cli.policy_files import NamedPolicy, read_policies, standing_still
+from trimtab.core.advise import WorkloadAdvice
+from trimtab.policy import Advice
 
 README = Path(__file__).parents[2] / "README.md"
 LOAD = "generate:diurnal,days=2,peak=6"
@@ -96,8 +100,8 @@ def read(path: Path) -> NamedPolicy:
     return named
 
 
-def written(path: Path, manifest: dict[str, Any]) -> Path:
-    path.write_text(yaml.safe_dump(manifest))
+def written(path: Path, content: dict[str, Any]) -> Path:
+    path.write_text(yaml.safe_dump(content))
     return path
 
 
@@ -161,6 +165,14 @@ def test_a_vpa_beside_its_workload_is_replayed(tmp_path: Path, deployment: Path)
     file = tmp_path / "vpa.yaml"
     file.write_text(VPA)
     assert figures("-f", file, "-f", deployment)["policies"][0]["name"] == "web"
+
+
+@pytest.mark.parametrize("shape", ["ehpa", "hpa", "autoscaler"])
+def test_what_recommend_writes_is_replayed_as_advised(shape: Shape, tmp_path: Path, deployment: Path) -> None:
+    advised = WorkloadAdvice(min_replicas=2, max_replicas=40, target_percent=60, predictable=True)
+    file = written(tmp_path / "advice.yaml", manifest(shape, Advice.HPA, target("web"), advised))
+    (found,) = figures("-f", file, "-f", deployment)["policies"]
+    assert found["violations"] < 5 and found["churn"] > 0, "in Preview, too, it acts here"
 
 
 def test_preview_is_simulated_as_if_it_were_on(tmp_path: Path) -> None:

@@ -190,8 +190,8 @@ two_windows = (Stabilise(), StabiliseMax())
 @pytest.mark.parametrize(
     "policy, reason",
     [
-        pytest.param(on_cpu(), "total of one metric", id="per-pod signal"),
-        pytest.param(replace(on_load(), signals=()), "total of one metric", id="no signal"),
+        pytest.param(on_cpu(), "at each pod", id="per-pod signal"),
+        pytest.param(replace(on_load(), signals=()), "no metric", id="no signal"),
         pytest.param(replace(on_load(), forecast=ForecastChoice(exact=True)), "forecast is of each pod", id="forecast"),
         pytest.param(replace(on_load(), vertical=Vertical()), "vertical", id="vertical"),
         pytest.param(replace(on_load(), admit=Admit(pin=3)), "pinned", id="pin"),

@@ -66,8 +66,10 @@ class Program(NamedTuple):
 
 def uncovered(policy: Policy) -> str:
     """Why the compiled lane cannot run this policy; empty when it can."""
-    if len(policy.signals) != 1 or not isinstance(policy.signals[0], TotalAverage | Factor):
-        return "it does not go by the total of one metric alone"
+    if len(policy.signals) != 1:
+        return "it has several metrics" if policy.signals else "it has no metric"
+    if not isinstance(policy.signals[0], TotalAverage | Factor):
+        return "its metric is measured at each pod"
     if policy.admit not in (Admit(), Admit(mode=Mode.SHADOW)):
         return "it is paused or pinned"
     if policy.vertical is not None or policy.gates:

@@ -73,7 +73,7 @@ def _target(manifest: dict[str, Any]) -> dict[str, Any]:
         name = metric["type"][0].lower() + metric["type"][1:]
         target: dict[str, Any] = metric[name]["target"]
     except (KeyError, ValueError, TypeError):
-        fix = "tuning rewrites an Autoscaler, EffectiveHPA or HPA with exactly one metric; see trimtab convert"
+        fix = "tuning rewrites an Autoscaler, EffectiveHPA or HPA with exactly one metric; convert another kind first"
         raise InvalidInput("spec.metrics", manifest.get("kind"), fix) from None
     if not any(key in target for key in AVERAGES):
         raise InvalidInput("spec.metrics[0]", target, "tuning needs a target of type Utilization or AverageValue")
