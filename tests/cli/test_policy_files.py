@@ -57,7 +57,7 @@ spec:
   scaleTargetRef: {name: web}
   minReplicaCount: 2
   maxReplicaCount: 30
-  cooldownPeriod: 60
+  pollingInterval: 10
   triggers: [{type: cpu, metricType: Utilization, metadata: {value: "60"}}]
 """
 VPA = """
@@ -158,7 +158,16 @@ def test_a_scaled_object_is_read_as_an_autoscaler_and_says_what_is_lost(tmp_path
     found = figures("-f", file, "-f", deployment)
     assert found["policies"][0]["violations"] < 5
     assert "web: this ScaledObject is read as an Autoscaler" in found["load"]["notes"]
-    assert any("spec.cooldownPeriod" in note for note in found["load"]["notes"])
+    assert any("spec.pollingInterval" in note for note in found["load"]["notes"])
+
+
+def test_a_scaled_object_whose_signal_is_unknown_here_is_refused_with_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "keda.yaml"
+    file.write_text(
+        SCALED_OBJECT.replace('{type: cpu, metricType: Utilization, metadata: {value: "60"}}', "{type: oracle}")
+    )
+    done = invoke("backtest", "-f", file, "--load", LOAD)
+    assert done.exit_code == 2 and "keda.yaml:" in done.stderr and "signal would be lost" in done.stderr
 
 
 def test_a_vpa_beside_its_workload_is_replayed(tmp_path: Path, deployment: Path) -> None:

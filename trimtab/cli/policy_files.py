@@ -84,8 +84,12 @@ def _named_policy(
         if "kind" in manifest and not misspelt(manifest) and manifest["kind"] not in {known for _, known in KINDS}:
             if not convertible(manifest):
                 return None
-            foreign, (manifest, lost) = manifest["kind"], convert(manifest, "autoscaler")
-            notes = [f"this {foreign} is read as an Autoscaler", *(f"{loss.path}: {loss.why}" for loss in lost)]
+            foreign, converted = manifest["kind"], convert(manifest, "autoscaler")
+            if gone := next((loss for loss in converted.lost if loss.signal), None):
+                raise InvalidInput(gone.path, "its signal would be lost", gone.why)
+            manifest = converted.manifest
+            notes = [f"this {foreign} is read as an Autoscaler"]
+            notes += [f"{loss.path}: {loss.why}" for loss in converted.lost]
         checked = read(manifest)
         if not isinstance(checked, Scaler):
             raise InvalidInput("kind", manifest.get("kind"), "this kind decides nothing; give an Autoscaler or an HPA")

@@ -36,7 +36,7 @@ def simulate(
         return run(policy, load, cluster, first_pods=first_pods, seed=seed, start=start)
     signal, ahead = trailing_mean(load, MEAN_STEPS), NOTHING_AHEAD
     if policy.forecast is not None:
-        (ahead,) = forecast_demand(policy.forecast, [policy.forecast.quantile], load, cluster.startup_s, start, STEP_S)
+        (ahead,) = forecast_demand(policy.forecast, [policy.forecast.quantile], load, cluster.startup_s, start)
     by_step = bounds_by_step(policy.bounds, start, len(load), STEP_S)
     replicas = run_compiled(signal, program(policy, STEP_S, ahead, by_step), first_pods)
     ready = ready_pods(replicas, delay_steps(cluster.startup_s))

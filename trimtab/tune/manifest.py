@@ -13,7 +13,7 @@ from trimtab.tune.candidates import Setting
 
 AVERAGES = ("averageUtilization", "averageValue")
 DIRECTIONS = ("scaleUp", "scaleDown")
-OLD_VERSIONS = ("autoscaling/v1", "autoscaling/v2beta2")  # they have no place for a tolerance, the first for no window
+OLD_VERSIONS = ("autoscaling/v1", "autoscaling/v2beta1", "autoscaling/v2beta2")  # none has a field for a tolerance
 CPU = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}}
 NEEDS: dict[str, str] = {
     "HorizontalPodAutoscaler": "behavior.*.tolerance needs the feature HPAConfigurableTolerance of Kubernetes (1.33 or"

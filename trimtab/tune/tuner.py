@@ -106,7 +106,7 @@ def _ahead(policy: Policy, values: Floats, start: float, startup_s: float) -> Fl
     """Demand does not depend on the settings, so one look ahead serves them all."""
     if policy.forecast is None:
         return NOTHING_AHEAD
-    (ahead,) = forecast_demand(policy.forecast, [policy.forecast.quantile], values, startup_s, start, STEP_S)
+    (ahead,) = forecast_demand(policy.forecast, [policy.forecast.quantile], values, startup_s, start)
     return ahead
 
 
