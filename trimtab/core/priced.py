@@ -19,7 +19,7 @@ from trimtab.series import Floats
 SERVICE_LEVEL = 0.8
 
 
-class Prices(Record, frozen=True):
+class LevelPrices(Record, frozen=True):
     """Pod-steps that one step of load above what the pods carry is worth, when starting and when keeping a pod."""
 
     start: float

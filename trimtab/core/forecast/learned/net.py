@@ -35,7 +35,7 @@ _OUTMOST = 6.0  # standard deviations
 _WIDTHS = np.concatenate([[1.0], np.diff(EDGES), [0.5]])  # of each bin; the open ones count as this wide
 
 
-class Weights(NamedTuple):
+class NetWeights(NamedTuple):
     """What training found; the hidden layer comes out whitened, so that one rate fits every direction of `last`."""
 
     mean: Singles
@@ -47,17 +47,17 @@ class Weights(NamedTuple):
     last: Singles  # (1 + hidden, 2 x bins); the first row is the bias
 
 
-def load_weights(path: Path) -> Weights:
+def load_weights(path: Path) -> NetWeights:
     with np.load(path) as stored:
-        return Weights(*(stored[name] for name in Weights._fields))
+        return NetWeights(*(stored[name] for name in NetWeights._fields))
 
 
 @cache
-def shipped_weights() -> Weights:
+def shipped_weights() -> NetWeights:
     return load_weights(Path(__file__).parent / "weights.npz")
 
 
-def hidden_of(weights: Weights, features: Floats) -> Singles:
+def hidden_of(weights: NetWeights, features: Floats) -> Singles:
     """(rows, 1 + hidden): a constant and the whitened hidden layer."""
     scaled = (features.astype(np.float32) - weights.mean) / weights.spread
     summed = np.clip(scaled, -_OUTMOST, _OUTMOST) @ weights.first + weights.first_bias
