@@ -222,6 +222,7 @@ class RuleName(enum.StrEnum):
     FLOOR = "Floor"
     ALLOWED = "Allowed"
     CAPPED_BY_BUCKET = "CappedByBucket"
+    BUCKET_MINIMUM = "BucketMinimum"
     PARADOX = "ParadoxicalScaling"
     UPDATE_MODE = "UpdatePolicy"
     MAINTENANCE_WINDOW = "MaintenanceWindow"

@@ -79,12 +79,14 @@ class Margins(Record, frozen=True):
 
 class Buckets(Record, frozen=True):
     """Document 004. `overlap` lowers the edge at which replicas are removed again, against flapping; without any,
-    buckets are divided linearly and nothing else. `base` is what a replica uses without doing any work."""
+    buckets are divided linearly and nothing else. `base` is what a replica uses without doing any work. With
+    `grow_past_last` sizes outgrow the maximum where no more replicas can be had."""
 
     buckets: tuple[Bucket, ...]
     sizing: BucketSizing = BucketSizing.GUARDED
     overlap: Margins = Margins(cpu=Margin(percent=10.0), memory=Margin(percent=10.0))
     base: Margins = Margins()
+    grow_past_last: bool = False
 
     def __post_init__(self) -> None:
         require(bool(self.buckets), "buckets", [], "give at least one bucket")

@@ -120,9 +120,14 @@ def _blend(spec: SourceFields, metadata: dict[str, Any], made: dict[str, Any], w
     if unannotate(metadata, EXACT) == "true":
         spec.note("an Autoscaler follows the document where its program differs", EXACT)
     intervals = spec.take("weightBasedScalingIntervals", list)
-    base = spec.take("baseResourcesPerReplica", dict)
+    said = {
+        "base": spec.take("baseResourcesPerReplica", dict),
+        "sizing": spec.take("sizing", str),
+        "overlapPercent": spec.take("overlapPercent", object),
+        "growPastLast": spec.take("growPastLast", bool),
+    }
     if buckets:
-        made["blend"] = {"buckets": {"buckets": buckets} | ({"base": base} if base else {})}
+        made["blend"] = {"buckets": {"buckets": buckets} | _without_none(**said)}
     elif intervals:
         stages = [interval | {"vpaWeight": interval["vpaWeight"] / whole} for interval in intervals]
         made["blend"] = {"weights": {"intervals": stages}}
