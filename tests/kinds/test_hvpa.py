@@ -69,7 +69,7 @@ def test_it_comes_back_as_written_and_always_compiles(written: dict[str, Any]) -
 def test_weights_are_fractions_in_the_flat_form_and_percent_in_the_nested_one() -> None:
     flat = hvpa(hpaTemplate={"maxReplicas": 4}, weightBasedScalingIntervals=[{"vpaWeight": 0.6}])
     percent = nested(weightBasedScalingIntervals=[{"vpaWeight": 60}])
-    stages = Weights(stages=(Stage(vertical_share=0.6, first=1, last=4),))
+    stages = Weights(stages=(Stage(vertical_share=0.6, first=1, last=4, until_least=True, until_most=True),))
     assert compiled(flat).blend == compiled(percent).blend == stages
 
 
@@ -183,7 +183,7 @@ def test_base_usage_belongs_to_buckets() -> None:
     ],
 )
 def test_what_an_hvpa_says_of_its_buckets(
-    said: dict[str, object], sizing: BucketSizing, percent: float, grows: bool
+    said: dict[str, Any], sizing: BucketSizing, percent: float, grows: bool
 ) -> None:
     bucket = {"replicas": {"min": 1, "max": 3}, "cpu": {"min": "1", "max": "2"}}
     found = compiled(nested(buckets=[bucket], **said)).blend

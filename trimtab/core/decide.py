@@ -14,7 +14,7 @@ from trimtab.core.blend import AxisWishes, blend, speaks_for
 from trimtab.core.bound import bound
 from trimtab.core.bounds_in_force import BoundsInForce, bounds_at
 from trimtab.core.combine import combine
-from trimtab.core.gate import gate, may_grow
+from trimtab.core.gate import gate, may_grow, smallest_changes
 from trimtab.core.model import (
     Change,
     ContainerSize,
@@ -147,16 +147,18 @@ def _plan(
     """resize, blend, bound: both axes in one plan; without a vertical policy it is the replicas alone."""
     if policy.vertical is None:
         return Plan(replicas=bound(wanted, bounds, steps), sizes=seen.sizes)
+    targets = resize(policy.vertical, seen, memory, steps)
     wishes = AxisWishes(
         current=seen.spec_replicas,
         wanted=wanted,
         sizes=seen.sizes,
-        targets=resize(policy.vertical, seen, memory, steps),
+        targets=targets,
         min_replicas=bounds.least,
         max_replicas=bounds.most,
         overloaded=memory.overloaded,
         speaks_for=speaks_for(policy.signals),
         stuck=_stuck(policy, seen, chosen, bounds),
+        smallest=smallest_changes(policy.gates, seen, memory, targets),
         blind=isinstance(chosen, Missing) and bool(policy.signals),
     )
     plan = blend(policy.blend, policy.vertical, wishes, steps)

@@ -34,10 +34,16 @@ class Interval(ManifestPart):
     )
 
     def stage(self, share: float, least: int, most: int) -> Stage:
-        """Open ends reach to the replica bounds."""
+        """Open ends reach to the replica bounds, or until sizes have reached theirs."""
         first = self.start_replica_count if self.start_replica_count is not None else least
         last = self.last_replica_count if self.last_replica_count is not None else most
-        return Stage(vertical_share=share, first=first, last=last)
+        return Stage(
+            vertical_share=share,
+            first=first,
+            last=last,
+            until_least=self.start_replica_count is None,
+            until_most=self.last_replica_count is None,
+        )
 
 
 class ReplicaRange(ManifestPart):

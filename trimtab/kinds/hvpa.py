@@ -272,7 +272,7 @@ def _buckets(spec: HvpaSpec) -> BucketsSpec:
         "overlap_percent": spec.overlap_percent,
         "grow_past_last": spec.grow_past_last,
     }
-    return BucketsSpec.model_construct(**{name: value for name, value in said.items() if value is not None})
+    return BucketsSpec.model_construct(None, **{name: value for name, value in said.items() if value is not None})
 
 
 def _vertical(spec: HvpaSpec) -> Vertical:
