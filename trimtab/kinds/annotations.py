@@ -12,7 +12,7 @@ PIN_UNTIL = "trimtab.dev/pin-until"  # a time: the pin ends then
 EXACT = "trimtab.dev/exact"  # "true" on an Hvpa: the released program of document 001, where ours differs from it
 
 # On a HorizontalPodAutoscaler: the first by its user (document 003), the others by the operator.
-PREDICTIVE = "predictive"  # "true": a forecast may raise minReplicas
+PREDICTIVE = "predictive"  # "true", in any quotes: a forecast may raise minReplicas
 ORIGINAL_FLOOR = "trimtab.dev/min-replicas"  # the user's own minReplicas, while ours stands in its place
 RAISED_FLOOR = "trimtab.dev/floor"  # the minReplicas that the operator wrote
 RAISED_FLOOR_UNTIL = "trimtab.dev/floor-until"  # unix seconds: it is not lowered before

@@ -14,7 +14,7 @@ from trimtab.kinds.annotations import HPA_V1_BEHAVIOR, HPA_V1_METRICS, PREDICTIV
 from trimtab.kinds.behavior import Behavior
 from trimtab.kinds.horizontal import LINE, MIN_AT_MOST_MAX, ZERO_NEEDS_EYES, horizontal
 from trimtab.kinds.manifest_part import FieldRule, ManifestPart
-from trimtab.kinds.meta import Kind, TargetRef
+from trimtab.kinds.meta import Kind, TargetRef, annotation_problems, predictive
 from trimtab.kinds.metric import DEFAULT_CPU_PERCENT, MetricSpec, cpu_of_request
 from trimtab.policy import Policy
 
@@ -41,7 +41,11 @@ class AnyHpa(Kind):
     @property
     def predictive(self) -> bool:
         """Document 003's switch."""
-        return self.metadata.annotations.get(PREDICTIVE) == "true"
+        return predictive(self.metadata.annotations.get(PREDICTIVE), "")
+
+    def problems(self) -> Iterator[InvalidInput]:
+        yield from super().problems()
+        yield from annotation_problems(self.metadata.annotations, {PREDICTIVE: predictive})
 
     def _with_forecast(self, policy: Policy) -> Policy:
         """The forecast only adds: the HPA keeps scaling, its floor is what we raise."""

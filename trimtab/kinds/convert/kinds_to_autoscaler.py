@@ -6,6 +6,7 @@ from typing import Any
 
 from trimtab.kinds.annotations import EXACT, PIN, PREDICTIVE
 from trimtab.kinds.convert.source_fields import SourceFields, annotate, unannotate
+from trimtab.kinds.meta import predictive
 
 _NO_GATES = "has no equivalent: an Autoscaler settles by behavior"
 
@@ -22,7 +23,7 @@ def from_hpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
     percent = spec.take("targetCPUUtilizationPercentage", int)
     if percent is not None:
         made["metrics"] = [_cpu({"type": "Utilization", "averageUtilization": percent})]
-    if unannotate(metadata, PREDICTIVE) == "true":
+    if predictive(unannotate(metadata, PREDICTIVE), f'metadata.annotations["{PREDICTIVE}"]'):
         made["forecast"] = {"model": "linear"}
     return made
 
