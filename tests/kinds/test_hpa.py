@@ -12,6 +12,7 @@ from trimtab.errors import InvalidObject
 from trimtab.kinds import Hpa, Scaler, read
 from trimtab.kinds.horizontal import LINE
 from trimtab.policy import (
+    ForecastChoice,
     Metric,
     MetricKind,
     PodAverage,
@@ -188,6 +189,11 @@ def test_document_003_is_switched_on_in_any_quotes(value: str, predictive: bool)
     assert isinstance(obj, Hpa)
     assert obj.predictive is predictive
     assert obj.to_policy(NOW).forecast == (LINE if predictive else None)
+
+
+def test_document_003_s_own_line_can_be_asked_for() -> None:
+    notes = {"predictive": "true", "trimtab.dev/exact": "true"}
+    assert read(hpa(annotations=notes)).to_policy(NOW).forecast == ForecastChoice(model="linear")  # type: ignore[union-attr]
 
 
 def test_an_annotation_that_says_neither_is_refused_by_name() -> None:

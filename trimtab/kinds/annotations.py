@@ -9,7 +9,8 @@ PAUSED = "trimtab.dev/paused"  # "true": decide nothing
 PAUSED_UNTIL = "trimtab.dev/paused-until"  # a time (RFC 3339): decide nothing before it
 PIN = "trimtab.dev/pin"  # so many replicas, whatever the metrics say
 PIN_UNTIL = "trimtab.dev/pin-until"  # a time: the pin ends then
-EXACT = "trimtab.dev/exact"  # "true" on an Hvpa: the released program of document 001, where ours differs from it
+# "true" on an Hvpa: the released program of document 001; on a predictive HPA: document 003's line of best fit.
+EXACT = "trimtab.dev/exact"
 
 # On a HorizontalPodAutoscaler: the first by its user (document 003), the others by the operator.
 PREDICTIVE = "predictive"  # "true", in any quotes: a forecast may raise minReplicas

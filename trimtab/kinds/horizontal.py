@@ -11,6 +11,7 @@ from trimtab.policy import Bounds, ForecastChoice, Policy
 
 # The line of document 003, as we draw it: one jump is no slope, so that a flash crowd is met and not extrapolated.
 LINE = ForecastChoice(model="linear", options={"slope_quantile": 0.4})
+BEST_FIT = ForecastChoice(model="linear")  # least squares, as the document draws it
 
 _ZERO_TYPES = "['Object', 'External', 'Prometheus']"
 

@@ -10,11 +10,11 @@ from pydantic import Field
 
 from trimtab.errors import InvalidInput
 from trimtab.kinds.amounts import Count, CountOrZero
-from trimtab.kinds.annotations import HPA_V1_BEHAVIOR, HPA_V1_METRICS, PREDICTIVE
+from trimtab.kinds.annotations import EXACT, HPA_V1_BEHAVIOR, HPA_V1_METRICS, PREDICTIVE
 from trimtab.kinds.behavior import Behavior
-from trimtab.kinds.horizontal import LINE, MIN_AT_MOST_MAX, ZERO_NEEDS_EYES, horizontal
+from trimtab.kinds.horizontal import BEST_FIT, LINE, MIN_AT_MOST_MAX, ZERO_NEEDS_EYES, horizontal
 from trimtab.kinds.manifest_part import FieldRule, ManifestPart
-from trimtab.kinds.meta import Kind, TargetRef, annotation_problems, predictive
+from trimtab.kinds.meta import Kind, TargetRef, annotation_problems, flag, predictive
 from trimtab.kinds.metric import DEFAULT_CPU_PERCENT, MetricSpec, cpu_of_request
 from trimtab.policy import Policy
 
@@ -45,12 +45,12 @@ class AnyHpa(Kind):
 
     def problems(self) -> Iterator[InvalidInput]:
         yield from super().problems()
-        yield from annotation_problems(self.metadata.annotations, {PREDICTIVE: predictive})
+        yield from annotation_problems(self.metadata.annotations, {PREDICTIVE: predictive, EXACT: flag})
 
     def _with_forecast(self, policy: Policy) -> Policy:
         """The forecast only adds: the HPA keeps scaling, its floor is what we raise."""
-        forecast = LINE if self.predictive else None
-        return replace(policy, admit=self.admit(), forecast=forecast)
+        line = BEST_FIT if flag(self.metadata.annotations.get(EXACT), "") else LINE
+        return replace(policy, admit=self.admit(), forecast=line if self.predictive else None)
 
 
 class Hpa(AnyHpa):
