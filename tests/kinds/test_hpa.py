@@ -193,7 +193,9 @@ def test_document_003_is_switched_on_in_any_quotes(value: str, predictive: bool)
 
 def test_document_003_s_own_line_can_be_asked_for() -> None:
     notes = {"predictive": "true", "trimtab.dev/exact": "true"}
-    assert read(hpa(annotations=notes)).to_policy(NOW).forecast == ForecastChoice(model="linear")  # type: ignore[union-attr]
+    obj = read(hpa(annotations=notes))
+    assert isinstance(obj, Hpa)
+    assert obj.to_policy(NOW).forecast == ForecastChoice(model="linear")
 
 
 def test_an_annotation_that_says_neither_is_refused_by_name() -> None:

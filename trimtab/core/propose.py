@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from trimtab.core.model import Missing, Observation, PodSamples, Proposal, Reason, TotalSample
 from trimtab.core.replica_calculator import (
-    Wanted,
+    PodMultiple,
     average_value,
     by_average,
     by_total_average,
@@ -99,7 +99,7 @@ def _from_pods(policy: Policy, signal: Signal, seen: Observation, samples: PodSa
     return _proposal(signal, wanted, value, target, seen)
 
 
-def _proposal(signal: Signal, wanted: Wanted, value: float, target: float, seen: Observation) -> Proposal:
+def _proposal(signal: Signal, wanted: PodMultiple, value: float, target: float, seen: Observation) -> Proposal:
     return Proposal(
         source=signal.metric.label,
         replicas=wanted.replicas,
@@ -140,7 +140,7 @@ def _from_total(policy: Policy, signal: Signal, seen: Observation, value: float)
 
 def _from_total_average(signal: TotalAverage, seen: Observation, value: float) -> Proposal:
     count, up, down = seen.status_replicas, signal.tolerance.up, signal.tolerance.down
-    wanted = Wanted(total_average_ratio(value, signal.target, up, down, count), count) if count else None
+    wanted = PodMultiple(total_average_ratio(value, signal.target, up, down, count), count) if count else None
     return Proposal(
         source=signal.metric.label,
         replicas=by_total_average(value, signal.target, up, down, count),

@@ -43,7 +43,7 @@ def ratio_of(value: float, target: float) -> float:
     return in_thousandths(value) / in_thousandths(target)
 
 
-class Wanted(NamedTuple):
+class PodMultiple(NamedTuple):
     """So many times so many pods; the whole number that this means, and the multiple of the current replicas."""
 
     ratio: float
@@ -60,10 +60,10 @@ class Wanted(NamedTuple):
         return self.ratio * self.pods / current if current else None
 
 
-def by_utilization(t: Tally, percent: float, up: float, down: float, current: int) -> Wanted:
+def by_utilization(t: Tally, percent: float, up: float, down: float, current: int) -> PodMultiple:
     ratio = utilization_percent(t.usage, t.request) / percent
     if t.missing == 0 and not (t.unready > 0 and ratio > 1.0):
-        return _unless_within(Wanted(ratio, t.ready), up, down, current)
+        return _unless_within(PodMultiple(ratio, t.ready), up, down, current)
     usage, request, count = t.usage, t.request, t.ready + t.strangers
     if t.missing and ratio != 1.0:
         # A silent pod is busy when we would shrink and idle when we would grow: both damp the step.
@@ -75,10 +75,10 @@ def by_utilization(t: Tally, percent: float, up: float, down: float, current: in
     return _rebalanced(ratio, again, count, up, down, current)
 
 
-def by_average(t: Tally, target: float, up: float, down: float, current: int) -> Wanted:
+def by_average(t: Tally, target: float, up: float, down: float, current: int) -> PodMultiple:
     ratio = ratio_of(average_value(t.usage, t.ready), target)
     if t.missing == 0 and not (t.unready > 0 and ratio > 1.0):
-        return _unless_within(Wanted(ratio, t.ready), up, down, current)
+        return _unless_within(PodMultiple(ratio, t.ready), up, down, current)
     usage, count = t.usage, t.ready + t.strangers
     if t.missing and ratio != 1.0:
         usage += target * t.missing if ratio < 1.0 else 0.0
@@ -89,12 +89,12 @@ def by_average(t: Tally, target: float, up: float, down: float, current: int) ->
     return _rebalanced(ratio, again, count, up, down, current)
 
 
-def _unless_within(wanted: Wanted, up: float, down: float, current: int) -> Wanted:
-    return Wanted(1.0, current) if within(wanted.ratio, up, down) else wanted
+def _unless_within(wanted: PodMultiple, up: float, down: float, current: int) -> PodMultiple:
+    return PodMultiple(1.0, current) if within(wanted.ratio, up, down) else wanted
 
 
-def _rebalanced(ratio: float, again: float, count: int, up: float, down: float, current: int) -> Wanted:
-    kept, wanted = Wanted(1.0, current), Wanted(again, count)
+def _rebalanced(ratio: float, again: float, count: int, up: float, down: float, current: int) -> PodMultiple:
+    kept, wanted = PodMultiple(1.0, current), PodMultiple(again, count)
     if within(again, up, down) or (ratio < 1.0 < again) or (ratio > 1.0 > again):
         return kept
     if (again < 1.0 and wanted.replicas > current) or (again > 1.0 and wanted.replicas < current):
@@ -102,11 +102,11 @@ def _rebalanced(ratio: float, again: float, count: int, up: float, down: float, 
     return wanted
 
 
-def by_value(value: float, target: float, up: float, down: float, current: int, ready: int) -> Wanted:
+def by_value(value: float, target: float, up: float, down: float, current: int, ready: int) -> PodMultiple:
     ratio = ratio_of(value, target)
     if current == 0:
-        return Wanted(ratio, 1)
-    return _unless_within(Wanted(ratio, ready), up, down, current)
+        return PodMultiple(ratio, 1)
+    return _unless_within(PodMultiple(ratio, ready), up, down, current)
 
 
 def by_total_average(total: float, target: float, up: float, down: float, replicas: int) -> int:
