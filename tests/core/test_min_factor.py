@@ -57,6 +57,8 @@ VALUES = {
     "002, the install line": EXAMPLE,
     "002, its defaults from 1 replica": EXAMPLE | {"minReplicas": 1, "maxReplicas": 200},
     "002, the factors of its examples": EXAMPLE | {"minReplicas": 1, "maxReplicas": 200, "behavior": NARROW},
+    "002, three times as many at once": EXAMPLE
+    | {"minReplicas": 1, "maxReplicas": 200, "behavior": {"scaleUpMaxFactor": 2.0, "scaleUpCooldown": 5}},
     "002, every step is worth it": EXAMPLE | {"minReplicas": 1, "maxReplicas": 200, "behavior": CALM},
 }
 
