@@ -5,6 +5,7 @@ Paths to the API server are made here and nowhere else: every part of one is a n
 
 from __future__ import annotations
 
+from functools import lru_cache
 from urllib.parse import quote
 
 import msgspec
@@ -14,6 +15,7 @@ from trimtab.errors import InvalidInput
 UNQUOTED = ":*"  # NAME:PORT of a proxied service; * for all objects of a metric
 
 
+@lru_cache(maxsize=10_000)  # the same few paths are asked for in every tick
 def path_of(*names: str) -> str:
     """A path of these names; refused is what the API server refuses in paths (IsValidPathSegmentName)."""
     for name in names:
@@ -55,6 +57,7 @@ class Resource(msgspec.Struct, frozen=True):
     kind: str
     namespaced: bool = True
     scalable: bool = False
+    has_status: bool = True  # its status is written apart, by whoever has that right
 
     @property
     def api_version(self) -> str:
@@ -124,7 +127,15 @@ def read_discovery(api_version: str, body: bytes) -> dict[str, Resource]:
     listed = msgspec.json.decode(body, type=DiscoveryList).resources
     names = {found.name for found in listed}
     return {
-        found.kind: Resource(group, version, found.name, found.kind, found.namespaced, f"{found.name}/scale" in names)
+        found.kind: Resource(
+            group,
+            version,
+            found.name,
+            found.kind,
+            found.namespaced,
+            f"{found.name}/scale" in names,
+            f"{found.name}/status" in names,
+        )
         for found in listed
         if "/" not in found.name
     }

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from http import HTTPStatus
 from typing import Any, Generic, TypeVar
@@ -29,7 +28,7 @@ Anything = TypeVar("Anything")
 Key = tuple[str, str]
 OnChange = Callable[[Key, "T | None", "T | None"], None]
 
-SILENCE_S = 90.0  # bookmarks come about once a minute: after this long the connection is taken for dead
+SILENCE_S = 90.0  # after this long the connection may be dead: a new one is made
 UNKNOWN_OPTION = (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY)  # how an older server says it
 LINE_BYTES = 16 * 2**20  # of one event; etcd itself holds no object of more than a tenth of it
 INITIAL_END = "k8s.io/initial-events-end"
@@ -42,7 +41,7 @@ class Store(Generic[T]):
     def __init__(self) -> None:
         self.items: dict[Key, T] = {}
         self.synced = asyncio.Event()
-        self.heard_at = float("-inf")  # monotonic; how fresh the content is
+        self.heard_at = float("-inf")  # by the clock since boot; how fresh the content is
         self.unreadable = 0
         self.trouble: TrimtabError | None = None  # why it is not being followed right now
         self._listeners: list[OnChange[T]] = []
@@ -119,26 +118,33 @@ class Informer(Generic[T]):
         self.store: Store[T] = Store()
         self._labels, self._fields = labels, fields
         self._version = ""
+        self._connected = False  # the server took up the watch that is under way, or was last
         self._streams_lists = True  # until the server says otherwise
         self._event: msgspec.json.Decoder[Event[T]] = decoder(Event[kind])  # type: ignore[valid-type]
 
     async def run(self) -> None:
         backoff = Backoff(first_s=0.5, most_s=5.0)  # a restarted API server should be noticed soon
         while True:
-            started = time.monotonic()
+            started = self.kube.clock.since_boot()
             try:
                 await self._follow()
             except Gone:
                 self._version = ""
             except TrimtabError as trouble:
-                self.store.trouble = trouble
-                log.warning("watch of %s: %s", self.resource.plural, trouble)
-            if time.monotonic() - started > SILENCE_S / 3:
+                if not self._fell_silent(trouble):
+                    self.store.trouble = trouble
+                    log.warning("watch of %s: %s", self.resource.plural, trouble)
+            if self.kube.clock.since_boot() - started > SILENCE_S / 3:
                 backoff.reset()
             await backoff.pause()
 
+    def _fell_silent(self, trouble: TrimtabError) -> bool:
+        """Of a collection in which nothing changes nothing is heard, not even bookmarks: connecting again will tell."""
+        return self._connected and isinstance(trouble.__cause__, TimeoutError)
+
     async def _follow(self) -> None:
         """One connection: from an empty hand, or from the last version."""
+        self._connected = False
         initial = not self._version
         if initial and not self._streams_lists:
             await self._list()
@@ -157,6 +163,9 @@ class Informer(Generic[T]):
                 return
             if answer.status != HTTPStatus.OK:
                 raise refused(answer, f"watch {self.resource.plural}")
+            self._connected = True
+            if not initial:
+                self._heard()  # from the last version on, everything will come
             async for line in lines(chunks, LINE_BYTES):
                 fresh = self._take(line, fresh)
         if fresh is not None:  # it ended before it said that the list was whole: ask for a plain list
@@ -236,7 +245,7 @@ class Informer(Generic[T]):
         return None
 
     def _heard(self) -> None:
-        self.store.heard_at, self.store.trouble = time.monotonic(), None
+        self.store.heard_at, self.store.trouble = self.kube.clock.since_boot(), None
 
 
 def _error(line: bytes) -> Exception:
