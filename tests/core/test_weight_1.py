@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.core.build import NOW
-from tests.core.loop import Load, cpu_percent, look, start
+from tests.core.loop import Load, cpu_percent, look, start, tick
 from tests.core.wishes import size
 from trimtab.core.decide import decide
 from trimtab.core.model import Memory, Missing, Observation, Reason, RuleName, Veto
@@ -99,3 +99,32 @@ def test_a_rest_that_is_running_is_no_veto() -> None:
     assert RuleName.REST in [step.rule for step in decision.steps]
     after = decide(policy(REST), busy(1.0, 2.5, 3.0), Memory(resized_at=NOW - 120.0))
     assert after.plan.replicas == 1 and after.plan.sizes["app"].requests.cpu_cores == pytest.approx(3.0)
+
+
+def walk(shape: tuple[int, float], loads: list[float], ticks: int) -> list[tuple[int, float]]:
+    """The corners under these loads; a target above what sizes show that follow their usage, so each axis has its turn."""
+    rule = replace(policy(), signals=(cpu_percent(100),), settle=())
+    state, corners = start(*shape, 1e9), list[tuple[int, float]]()
+    for number, load in enumerate(load for load in loads for _ in range(ticks)):
+        state, _ = tick(rule, state, Load(cpu=load), NOW + 60.0 * number)
+        corners.append((state.replicas, state.size.requests.cpu_cores or 0.0))
+    return corners
+
+
+@pytest.mark.parametrize(
+    "corners",
+    [
+        pytest.param(walk((1, 0.5), [0.4 * 1.12**k for k in range(40)], 3), id="001 example 2: the figure, upwards"),
+        pytest.param(walk((8, 4.0), [33 * 0.75**k for k in range(24)], 1)[::-1], id="001 example 2: and downwards"),
+    ],
+)
+def test_example_2_has_the_shape_of_its_figure(corners: list[tuple[int, float]]) -> None:
+    """From the left: a vertical line at one replica, on diagonally, then horizontally."""
+    counts = [replicas for replicas, _ in corners]
+    assert counts == sorted(counts)
+    line, diagonal, level = (
+        [cores for replicas, cores in corners if first <= replicas <= last] for first, last in ((1, 1), (2, 4), (5, 10))
+    )
+    assert max(line) >= 4 * min(line), "the vertical line at one replica"
+    assert min(diagonal) < max(diagonal) <= level[0], "sizes and replicas between 2 and 4"
+    assert max(level) == min(level), "only replicas from 5 on"
