@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import pytest
 
 from trimtab.advisor.targets import by_owner, inherited, oom_bytes, target_of
 from trimtab.policy import Size
@@ -49,6 +50,22 @@ def test_everything_but_cpu_is_inherited_from_the_workloads_own_hpa() -> None:
     assert [one["resource"]["name"] for one in metrics] == ["memory"] and behavior == {"scaleUp": {}}
     assert inherited([hpa("Deployment", "web-api")], "shop", "Deployment", "web") == ((), None)
     assert inherited([hpa("Deployment", "web")], "other", "Deployment", "web") == ((), None)
+
+
+@pytest.mark.parametrize(
+    "target, kept",
+    [
+        pytest.param(
+            {"type": "Utilization", "averageUtilization": 50}, 0, id="000: CpuUtilization is recommended anew"
+        ),
+        pytest.param({"type": "AverageValue", "averageValue": "500m"}, 1, id="000: other MetricSpecs are inherited"),
+    ],
+)
+def test_a_cpu_target_in_cores_is_inherited(target: dict[str, Any], kept: int) -> None:
+    found = hpa("Deployment", "web")
+    found.spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
+    metrics, _ = inherited([found], "shop", "Deployment", "web")
+    assert list(metrics) == found.spec["metrics"][:kept]
 
 
 def test_the_hpa_of_an_effective_hpa_is_no_users_word() -> None:

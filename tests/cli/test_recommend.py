@@ -96,6 +96,30 @@ def test_manifests_can_be_applied(usage: str, shape: str) -> None:
     assert [read(one).name for one in documents] == ["web"]
 
 
+@pytest.mark.parametrize(
+    "algorithm, percent",
+    [
+        pytest.param("crane", 75, id="000, as printed: averageUtilization 75, minReplicas 2, maxReplicas 2"),
+        pytest.param("exact", 30, id="000, by its formulas: an idle pod gets min-cpu-target-utilization"),
+    ],
+)
+def test_document_000_walk_through(tmp_path: Path, algorithm: str, percent: int) -> None:
+    folder = Path(__file__).parents[2] / "examples/000-recommendation"
+    config = yaml.safe_load((folder / "analytics-hpa.yaml").read_text())["spec"]["config"]
+    config["trimtab.dev/algorithm"] = algorithm
+    idle = tmp_path / "idle.csv"
+    times = range(1_700_000_000, 1_700_000_000 + 7 * 86400, 300)
+    idle.write_text(
+        "timestamp,value,series\n" + "".join(f"{t},0.0005,default/Deployment/nginx-deployment\n" for t in times)
+    )
+    settings = [part for key, value in config.items() for part in ("--set", f"{key}={value}")]
+    done = run("--history", str(idle), "-f", str(folder / "nginx-deployment.yaml"), *settings, "--as", "hpa")
+    spec = yaml.safe_load(done.stdout)["spec"]
+    cpu = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": percent}}
+    assert (spec["minReplicas"], spec["maxReplicas"]) == (2, 2)
+    assert spec["metrics"] == [{"type": "Resource", "resource": cpu}]
+
+
 def test_a_patch_for_replicas(usage: str) -> None:
     done = run("web", "--history", usage, *REQUESTS, "--type", "replicas", "--as", "patch")
     assert yaml.safe_load(done.stdout)["spec"] == {"replicas": 16}  # P95 of 16 cores at half of 2 each

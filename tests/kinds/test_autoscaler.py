@@ -181,7 +181,10 @@ def test_container_policies_end_with_all_the_others() -> None:
 def test_blends() -> None:
     weights = {"weights": {"intervals": [{"vpaWeight": 0.6, "startReplicaCount": 3}, {"vpaWeight": 0}]}}
     assert compiled(vertical={}, minReplicas=2, blend=weights).blend == Weights(
-        stages=(Stage(vertical_share=0.6, first=3, last=10), Stage(vertical_share=0.0, first=2, last=10))
+        stages=(
+            Stage(vertical_share=0.6, first=3, last=10, until_most=True),
+            Stage(vertical_share=0.0, first=2, last=10, until_least=True, until_most=True),
+        )
     )
     bucket = {"replicas": {"min": 1, "max": 8}, "cpu": {"min": 0, "max": "24000m"}}
     chosen = {"buckets": {"buckets": [bucket], "sizing": "Share", "overlapPercent": 30}}

@@ -19,7 +19,8 @@ from trimtab.kinds.lint import LintSeverity, lint
 from trimtab.kinds.yaml import documents, load
 
 FOLDER = Path(__file__).parents[2] / "examples"
-FILES = sorted(path for path in FOLDER.rglob("*.yaml") if path.parent.name != "becomes")
+WORKLOADS = sorted(FOLDER.rglob("*-deployment.yaml"))
+FILES = sorted(path for path in FOLDER.rglob("*.yaml") if path.parent.name != "becomes" and path not in WORKLOADS)
 NOW = 1_700_000_000.0
 
 
@@ -83,6 +84,14 @@ def test_the_first_example_of_document_001_is_byte_for_byte() -> None:
 def test_the_analytics_of_document_000_is_byte_for_byte() -> None:
     text = (FOLDER / "000-recommendation" / "analytics-hpa.yaml").read_bytes()
     assert hashlib.sha256(text).hexdigest() == "54e7f822211772cc9c2fb71407a6399060c5aba6d55d863d3a2a407348337965"
+
+
+def test_the_workload_of_document_000_is_the_one_its_analytics_selects() -> None:
+    (path,) = WORKLOADS
+    workload = value_of(path)
+    (selector,) = value_of(path.parent / "analytics-hpa.yaml")["spec"]["resourceSelectors"]
+    named = {"kind": workload["kind"], "apiVersion": workload["apiVersion"], "name": workload["metadata"]["name"]}
+    assert named == selector
 
 
 def test_variables_say_what_the_values_say() -> None:

@@ -113,13 +113,16 @@ def inherited(
         ref: Mapping[str, Any] = hpa.spec.get("scaleTargetRef") or {}
         ours = (hpa.metadata.labels or {}).get(MANAGED_BY) == "effective-hpa-controller"
         if not ours and (hpa.metadata.namespace, ref.get("kind"), ref.get("name")) == (namespace, kind, name):
-            metrics = tuple(one for one in hpa.spec.get("metrics") or [] if not _is_cpu(one))
+            metrics = tuple(one for one in hpa.spec.get("metrics") or [] if not _is_cpu_utilization(one))
             return metrics, hpa.spec.get("behavior")
     return (), None
 
 
-def _is_cpu(metric: Mapping[str, Any]) -> bool:
-    return metric.get("type") == "Resource" and (metric.get("resource") or {}).get("name") == "cpu"
+def _is_cpu_utilization(metric: Mapping[str, Any]) -> bool:
+    """The one that the recommendation replaces; a CPU target in cores is inherited like any other metric."""
+    resource = metric.get("resource") or {}
+    kind = (resource.get("target") or {}).get("type", "Utilization")
+    return metric.get("type") == "Resource" and resource.get("name") == "cpu" and kind == "Utilization"
 
 
 def oom_bytes(pods: Iterable[WirePod], since: float) -> dict[str, float]:

@@ -184,6 +184,7 @@ class Proposal(Record, frozen=True):
     value: float | None = None
     target: float | None = None
     forecast: bool = False
+    ratio: float | None = None  # to the current replicas, before rounding; None: that of `replicas`
 
     def number(self) -> float:
         """The replicas of a proposal that is known to have some."""
@@ -222,6 +223,7 @@ class RuleName(enum.StrEnum):
     FLOOR = "Floor"
     ALLOWED = "Allowed"
     CAPPED_BY_BUCKET = "CappedByBucket"
+    BUCKET_MINIMUM = "BucketMinimum"
     PARADOX = "ParadoxicalScaling"
     UPDATE_MODE = "UpdatePolicy"
     MAINTENANCE_WINDOW = "MaintenanceWindow"

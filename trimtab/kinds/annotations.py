@@ -9,12 +9,11 @@ PAUSED = "trimtab.dev/paused"  # "true": decide nothing
 PAUSED_UNTIL = "trimtab.dev/paused-until"  # a time (RFC 3339): decide nothing before it
 PIN = "trimtab.dev/pin"  # so many replicas, whatever the metrics say
 PIN_UNTIL = "trimtab.dev/pin-until"  # a time: the pin ends then
-EXACT = (
-    "trimtab.dev/exact"  # "true": the released program, of document 001 on an Hvpa, of document 003 on a predictive HPA
-)
+# "true": the released program, of document 001 on an Hvpa, of document 003 on a predictive HPA.
+EXACT = "trimtab.dev/exact"
 
 # On a HorizontalPodAutoscaler: the first by its user (document 003), the others by the operator.
-PREDICTIVE = "predictive"  # "true": a forecast may raise minReplicas
+PREDICTIVE = "predictive"  # "true", in any quotes: a forecast may raise minReplicas
 ORIGINAL_FLOOR = "trimtab.dev/min-replicas"  # the user's own minReplicas, while ours stands in its place
 RAISED_FLOOR = "trimtab.dev/floor"  # the minReplicas that the operator wrote
 RAISED_FLOOR_UNTIL = "trimtab.dev/floor-until"  # unix seconds: it is not lowered before

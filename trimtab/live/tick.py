@@ -97,7 +97,7 @@ class Ticker:
     def _objects(self) -> list[tuple[Resource, Custom]]:
         """Everything that asks us to scale something."""
         ours = [(feed.resource, found) for feed in self.cluster.ours.values() if feed.resource for found in feed.store]
-        return ours + [(HPAS, hpa) for hpa in self.cluster.hpas.store if floor.is_predictive(hpa)]
+        return ours + [(HPAS, hpa) for hpa in self.cluster.hpas.store if floor.speaks_of_forecasts(hpa) is not False]
 
     async def _compile(self, resource: Resource, found: Custom, at: float) -> Subject:
         enabled = self.cluster.enabled(found.metadata.namespace)

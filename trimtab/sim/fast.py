@@ -15,7 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.core.bounds_in_force import clamp
-from trimtab.core.replica_calculator import by_total_average, in_thousandths, ratio_of, whole, within
+from trimtab.core.replica_calculator import (
+    by_total_average,
+    in_thousandths,
+    ratio_of,
+    total_average_ratio,
+    whole,
+    within,
+)
 from trimtab.core.settle.factor import capped_factor, large_enough
 from trimtab.core.settle.limit import up_limit
 from trimtab.core.settle.rate import end_down, end_up
@@ -46,6 +53,7 @@ shared(
     whole,
     in_thousandths,
     ratio_of,
+    total_average_ratio,
     by_total_average,
     clamp,
     into,
@@ -141,9 +149,9 @@ def run_into(
         else:
             wish, ratio = first_wish(int(head[0]), head[1], head[2], head[3], signal[t], current)
             if len(ahead) > 0:  # a forecast may only add
-                coming = float(whole(ahead[t] / head[1] - 1e-9))
+                coming = float(whole(max(0.0, ahead[t]) / head[1] - 1e-9))
                 if coming > wish:
-                    wish, ratio = coming, coming / current
+                    wish, ratio = coming, max(0.0, ahead[t]) / head[1] / current
             raw = ceil(wish - 1e-9)
             for index in range(len(rules)):
                 code, settled = int(rules[index, 0]), wish
@@ -191,7 +199,7 @@ def first_wish(kind: int, target: float, up: float, down: float, value: float, c
     """Wanted replicas and their ratio to the current ones, before any rule."""
     if kind == BY_TOTAL:
         wish = float(by_total_average(value, target, up, down, current))
-        return wish, wish / current
+        return wish, total_average_ratio(value, target, up, down, current)
     ratio = (value / current) / target
     return current * ratio, ratio
 

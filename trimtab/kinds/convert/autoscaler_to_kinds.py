@@ -158,11 +158,11 @@ def _percent_blend(blend: SourceFields) -> dict[str, Any]:
     if intervals:
         return {"weightBasedScalingIntervals": [_percent(interval) for interval in intervals]}
     buckets = blend.part("buckets")
-    found, base = buckets.take("buckets", list), buckets.take("base", dict)
-    for name in ("sizing", "overlapPercent"):
-        buckets.lose(name, "has no equivalent")
+    said = buckets.rest()
+    if "base" in said:
+        said["baseResourcesPerReplica"] = said.pop("base")
     blend.lose("capacity", "an Hvpa blends by weights or buckets")
-    return {"buckets": found} | ({"baseResourcesPerReplica": base} if base else {}) if found else {}
+    return said
 
 
 def _all_horizontal(made: dict[str, Any]) -> dict[str, Any]:

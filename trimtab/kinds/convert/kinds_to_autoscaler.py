@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import Any
 
 from trimtab.kinds.annotations import PIN, PREDICTIVE
 from trimtab.kinds.convert.source_fields import SourceFields, annotate, unannotate, without_none
 from trimtab.kinds.hpa_v2beta1 import v2_metric
+from trimtab.kinds.meta import predictive
 
 _CUSTOM_PLACES = {
     "spec.minReplicas": "minReplicas",
@@ -41,7 +43,7 @@ def from_hpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
     percent = spec.take("targetCPUUtilizationPercentage", int)
     if percent is not None:
         made["metrics"] = [_cpu({"type": "Utilization", "averageUtilization": percent})]
-    if unannotate(metadata, PREDICTIVE) == "true":
+    if predictive(unannotate(metadata, PREDICTIVE), f'metadata.annotations["{PREDICTIVE}"]'):
         made["forecast"] = {"model": "linear"}
         spec.places({"spec.forecast.model": f'metadata.annotations["{PREDICTIVE}"]'})
     return made
@@ -118,13 +120,18 @@ def _side(behavior: SourceFields, way: str) -> dict[str, Any]:
     """The program's defaults, spelled out, with HPA's own damping switched off."""
     cooldown = behavior.take(f"scale{way}Cooldown", object)
     least, most = behavior.take(f"scale{way}MinFactor", object), behavior.take(f"scale{way}MaxFactor", object)
-    return {
+    rest_s, farthest = 15.0 if cooldown is None else float(str(cooldown)), 1.0 if most is None else most
+    made = {
         "stabilizationWindowSeconds": 0,
         "tolerance": 0,
-        "cooldownSeconds": round(15 if cooldown is None else float(str(cooldown))),
+        "cooldownSeconds": round(rest_s),
         "minFactor": 0.1 if least is None else least,
-        "maxFactor": 1.0 if most is None else most,
+        "maxFactor": farthest,
     }
+    percent = ceil(100 * float(str(farthest)))
+    if way == "Up" and (rest_s < 15 or percent > 100):  # more than HPA's doubling within 15 seconds
+        made["policies"] = [{"type": "Percent", "value": max(100, percent), "periodSeconds": 1}]
+    return made
 
 
 def _cpu(target: dict[str, Any]) -> dict[str, Any]:

@@ -7,8 +7,6 @@ that is let go now could be back and three minutes more.
 
 from __future__ import annotations
 
-from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -45,16 +43,6 @@ class NetWeights(NamedTuple):
     whiten: Singles
     whiten_bias: Singles
     last: Singles  # (1 + hidden, 2 x bins); the first row is the bias
-
-
-def load_weights(path: Path) -> NetWeights:
-    with np.load(path) as stored:
-        return NetWeights(*(stored[name] for name in NetWeights._fields))
-
-
-@cache
-def shipped_weights() -> NetWeights:
-    return load_weights(Path(__file__).parent / "weights.npz")
 
 
 def hidden_of(weights: NetWeights, features: Floats) -> Singles:
