@@ -6,54 +6,43 @@ A record, never the memory: losing it changes no decision. One process writes (W
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import msgspec
 
+from trimtab import minutes
 from trimtab.core.decide import decide
+from trimtab.core.explain import sentence
 from trimtab.core.model import Decision, Memory, Observation
 from trimtab.errors import InvalidInput
 from trimtab.policy import Policy
+from trimtab.ticks import Name as Name
+from trimtab.ticks import Tick as Tick
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 DAY_S = 86400.0
+_MARKS = ", ".join("?" for _ in Tick._fields)
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE objects (id INTEGER PRIMARY KEY, kind TEXT, namespace TEXT, name TEXT, UNIQUE (kind, namespace, name));
-CREATE TABLE ticks (object INTEGER, at REAL, replicas INTEGER, planned INTEGER, ready INTEGER, value REAL,
-                    PRIMARY KEY (object, at)) WITHOUT ROWID;
+CREATE TABLE policies (object INTEGER PRIMARY KEY, mode TEXT, least INTEGER, most INTEGER, policy TEXT);
+CREATE TABLE ticks (object INTEGER, at REAL, replicas INTEGER, planned INTEGER, ready INTEGER, value REAL, load REAL,
+                    capacity REAL, forecast_low REAL, forecast REAL, forecast_high REAL, horizon_s REAL,
+                    cpu_cores REAL, memory_bytes REAL, held TEXT, PRIMARY KEY (object, at)) WITHOUT ROWID;
 CREATE TABLE decisions (id INTEGER PRIMARY KEY, object INTEGER, at REAL, replicas INTEGER, planned INTEGER,
-                        outcome TEXT, policy TEXT, seen TEXT, memory TEXT, decision TEXT);
+                        outcome TEXT, said TEXT, policy TEXT, seen TEXT, memory TEXT, decision TEXT);
 CREATE INDEX decisions_of_object ON decisions (object, at);
 CREATE INDEX decisions_by_time ON decisions (at);
 CREATE INDEX ticks_by_time ON ticks (at);
 """
-
-
-class Name(NamedTuple):
-    """Which object decided."""
-
-    kind: str
-    namespace: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.kind} {self.namespace}/{self.name}"
-
-
-class Tick(NamedTuple):
-    """An idle look: `value` is what the first signal measured, None when it was missing."""
-
-    name: Name
-    at: float
-    replicas: int
-    planned: int
-    ready: int
-    value: float | None
+_SPAN = (
+    "SELECT min(at), max(at) FROM (SELECT at FROM decisions UNION ALL SELECT at FROM ticks"
+    f" UNION ALL SELECT {minutes.HOUR_S} * hour FROM minutes)"
+)
 
 
 class Act(NamedTuple):
@@ -93,6 +82,7 @@ class Journal:
         self.path, self.keep = Path(path), keep
         self.db = _connect(_uri(self.path), self.path)
         self._ids: dict[Name, int] = {}
+        self._policies: dict[Name, Policy] = {}
         with self._reading():
             self._prepare()
 
@@ -103,7 +93,7 @@ class Journal:
         if not found.exists():
             raise InvalidInput("journal", str(path), "there is no such file; `trimtab run --journal PATH` writes one")
         reader = cls.__new__(cls)
-        reader.path, reader.keep, reader._ids = found, Keep(), {}
+        reader.path, reader.keep, reader._ids, reader._policies = found, Keep(), {}, {}
         reader.db = _connect(f"{_uri(found)}?mode=ro", found)
         reader._check_version()
         return reader
@@ -111,21 +101,30 @@ class Journal:
     def close(self) -> None:
         self.db.close()
 
-    def write(self, acts: Iterable[Act], ticks: Iterable[Tick] = ()) -> None:
-        """All of one tick in one transaction."""
+    def write(
+        self, acts: Iterable[Act], ticks: Iterable[Tick] = (), policies: Iterable[tuple[Name, Policy]] = ()
+    ) -> None:
+        """All of one tick in one transaction; a policy is written where it is not the one of last time."""
+        news = [(name, policy) for name, policy in policies if not _same(self._policies.get(name), policy)]
         with self.db:
             self.db.executemany(
-                "INSERT INTO decisions (object, at, replicas, planned, outcome, policy, seen, memory, decision)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT OR REPLACE INTO policies VALUES (?, ?, ?, ?, ?)",
+                [(self._id(name), *_policy_row(policy)) for name, policy in news],
+            )
+            self.db.executemany(
+                "INSERT INTO decisions (object, at, replicas, planned, outcome, said, policy, seen, memory, decision)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [self._row(act) for act in acts],
             )
             self.db.executemany(
-                "INSERT OR REPLACE INTO ticks VALUES (?, ?, ?, ?, ?, ?)",
+                f"INSERT OR REPLACE INTO ticks VALUES ({_MARKS})",
                 [(self._id(tick.name), *tick[1:]) for tick in ticks],
             )
+        self._policies.update(news)
 
     def prune(self, at: float) -> None:
-        """Forget what is too old, then the oldest while it is too much; the file shrinks with it."""
+        """Fold ticks into minutes, forget what is too old, then the oldest while it is too much; the file shrinks."""
+        minutes.fold(self.db, at)
         with self.db:
             self._forget_before(at - self.keep.age_s)
         while self.size_bytes() > self.keep.size_bytes and (oldest := self._oldest_tenth()) is not None:
@@ -158,7 +157,7 @@ class Journal:
     ) -> Iterator[Tick]:
         where, values = _where(namespace, name, until)
         query = (
-            "SELECT kind, namespace, name, at, replicas, planned, ready, value"
+            f"SELECT kind, namespace, name, {', '.join(Tick._fields[1:])}"
             f" FROM ticks d JOIN objects o ON o.id = d.object {where} ORDER BY at"
         )
         with self._reading():
@@ -169,6 +168,32 @@ class Journal:
         with self._reading():
             rows = self.db.execute("SELECT kind, namespace, name FROM objects ORDER BY namespace, name, kind")
             return [Name(*row) for row in rows]
+
+    def minutes_of(self, name: Name, start: float, end: float) -> minutes.Minutes:
+        """What each minute of a span was like for one object."""
+        with self._reading():
+            found = self.db.execute("SELECT id FROM objects WHERE (kind, namespace, name) = (?, ?, ?)", name).fetchone()
+            return minutes.read(self.db, found[0] if found else -1, start, end)
+
+    def policy_of(self, name: Name) -> Policy | None:
+        """The newest policy of an object whose ticks are recorded."""
+        query = (
+            "SELECT policy FROM policies p JOIN objects o ON o.id = p.object WHERE (kind, namespace, name) = (?, ?, ?)"
+        )
+        with self._reading():
+            found = self.db.execute(query, name).fetchone()
+            return msgspec.json.decode(found[0], type=Policy) if found else None
+
+    def query(self, text: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """For those who show it: any question that reads."""
+        with self._reading():
+            return self.db.execute(text, values).fetchall()
+
+    def span(self) -> tuple[float, float] | None:
+        """When the first and the last thing in it happened; None when it is empty."""
+        with self._reading():
+            first, last = self.db.execute(_SPAN).fetchone()
+        return None if first is None else (first, last)
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
@@ -188,7 +213,7 @@ class Journal:
             self.db.execute("PRAGMA auto_vacuum = INCREMENTAL")
             self.db.execute("PRAGMA journal_mode = WAL").fetchall()
             with self.db:
-                self.db.executescript(f"{_SCHEMA} PRAGMA user_version = {SCHEMA_VERSION};")
+                self.db.executescript(f"{_SCHEMA} {minutes.SCHEMA} PRAGMA user_version = {SCHEMA_VERSION};")
         self._check_version()
         self.db.execute("PRAGMA journal_mode = WAL").fetchall()
         self.db.execute("PRAGMA synchronous = NORMAL")  # a power cut may cost the last rows, never the file
@@ -210,7 +235,8 @@ class Journal:
     def _row(self, act: Act) -> tuple[object, ...]:
         seen, plan = act.seen, act.decision.plan
         four = [msgspec.json.encode(one).decode() for one in (act.policy, seen, act.memory, act.decision)]
-        return self._id(act.name), seen.at, seen.spec_replicas, plan.replicas, act.outcome, *four
+        said = sentence(act.policy, seen, act.memory, act.decision)
+        return self._id(act.name), seen.at, seen.spec_replicas, plan.replicas, act.outcome, said, *four
 
     def _id(self, name: Name) -> int:
         if name not in self._ids:
@@ -222,16 +248,12 @@ class Journal:
     def _forget_before(self, at: float) -> None:
         self.db.execute("DELETE FROM decisions WHERE at < ?", (at,))
         self.db.execute("DELETE FROM ticks WHERE at < ?", (at,))
+        minutes.forget_before(self.db, at)
 
     def _oldest_tenth(self) -> float | None:
         """The time before which a tenth of the whole span lies; None when nothing is left."""
-        first, last = self.db.execute(
-            "SELECT min(at), max(at) FROM (SELECT at FROM decisions UNION ALL SELECT at FROM ticks)"
-        ).fetchone()
-        if first is None:
-            return None
-        cut: float = first + max((last - first) / 10, 1e-3)
-        return cut
+        span = self.span()
+        return None if span is None else span[0] + max((span[1] - span[0]) / 10, 1e-3)
 
 
 def replay(path: str | Path) -> Replay:
@@ -244,6 +266,15 @@ def replay(path: str | Path) -> Replay:
             differences.append(Difference(act, now))
     journal.close()
     return Replay(checked, tuple(differences))
+
+
+def _policy_row(policy: Policy) -> tuple[object, ...]:
+    bounds = policy.bounds
+    return policy.admit.mode, bounds.min_replicas, bounds.max_replicas, msgspec.json.encode(policy).decode()
+
+
+def _same(known: Policy | None, policy: Policy) -> bool:
+    return known is policy or known == policy
 
 
 def _uri(path: Path) -> str:

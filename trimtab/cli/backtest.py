@@ -182,17 +182,38 @@ def _write(
     if html is not None:
         from trimtab.web.report import page
 
-        about = f"{demand.days:.1f} days, start-up {format_duration(startup_s)}, violations priced at {lam:g}."
-        write_file(html, page(f"Backtest of {demand.name}", about, [section(demand, outcomes, notes)]))
+        about = (
+            f"{demand.days:.1f} days from {when(demand.start)} UTC, start-up {format_duration(startup_s)},"
+            f" one violated pod-minute costs {lam:g} pod-minutes."
+        )
+        parts = [section(demand, outcomes, notes)]
+        write_file(html, page(f"Backtest of {demand.name}", about, parts, verdict(outcomes)))
         click.echo(f"report: {html}", err=True)
+
+
+def verdict(outcomes: list[Outcome]) -> str:
+    """What it comes to, in one line: the last policy against the first, or a single one against the optimum."""
+    first, last = outcomes[0], outcomes[-1]
+    if first is last:
+        return (
+            f"{first.policy}: all costs together are {100 * first.score.regret:+.0f} % above the optimum;"
+            f" {first.score.violations:.2f} % of the load met too little capacity."
+        )
+    word = "better" if last.score.j < first.score.j else "worse"
+    return (
+        f"{last.policy} is {word} than {first.policy}: all costs together"
+        f" {100 * (last.score.j / first.score.j - 1):+.1f} %, pod hours"
+        f" {100 * (last.pod_hours / first.pod_hours - 1):+.1f} %, violations {first.score.violations:.2f} % to"
+        f" {last.score.violations:.2f} % of the load."
+    )
 
 
 def section(demand: Demand, outcomes: list[Outcome], notes: list[str]) -> Section:
     """A workload's part of the page."""
     from trimtab.web.report import ChartLine, Section
 
-    lines = [ChartLine("load, in pods at 100 %", outcomes[0].run.load)]
-    lines += [ChartLine("optimum", outcomes[0].best.astype(np.float64))]
+    lines = [ChartLine("load, in pods at 100 %", outcomes[0].run.load, "load")]
+    lines += [ChartLine("optimum", outcomes[0].best.astype(np.float64), "optimum")]
     lines += [ChartLine(one.policy, one.run.replicas.astype(np.float64)) for one in outcomes]
     return Section(demand.name, HEADINGS, rows(outcomes), demand.start, 15.0, lines, notes)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trimtab.core.model import Change
-from trimtab.journal import Act, Journal, Tick
+from trimtab.journal import Act, Journal
 from trimtab.live.tell.telemetry import Telemetry
 from trimtab.live.view import Case
+from trimtab.ticks import tick_of
 
 
 class Recorder:
@@ -27,7 +28,11 @@ class Recorder:
         if self.journal is None:
             return
         acts = [case for case in cases if self._is_news(case)]
-        self.journal.write([_act(case) for case in acts], [_slim(case) for case in cases])
+        self.journal.write(
+            [_act(case) for case in acts],
+            [tick_of(case.view.subject.name, case.view.subject.policy, case.seen, case.decision) for case in cases],
+            [(case.view.subject.name, case.view.subject.policy) for case in cases],
+        )
 
     def forget(self, uids: set[str]) -> None:
         """All but these are gone."""
@@ -43,11 +48,3 @@ class Recorder:
 def _act(case: Case) -> Act:
     view = case.view
     return Act(view.subject.name, view.subject.policy, case.seen, view.kept.core, case.decision, case.outcome)
-
-
-def _slim(case: Case) -> Tick:
-    seen, plan = case.seen, case.decision.plan
-    values = [one.value for one in case.decision.proposals if not one.forecast]
-    ready = sum(1 for pod in seen.pods if pod.ready and not pod.deleting)
-    value = values[0] if values else None
-    return Tick(case.view.subject.name, seen.at, seen.spec_replicas, plan.replicas, ready, value)

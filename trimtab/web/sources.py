@@ -1,0 +1,105 @@
+"""Where the page's figures come from: a journal file, which an operator, the demo or a backtest writes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from trimtab import __version__
+from trimtab.journal import DAY_S, Journal
+from trimtab.web import fleet, health, whatif, workload
+from trimtab.web.packing import CONTENT_TYPE
+from trimtab.web.query import knobs_of, name_of, number
+
+JSON = "application/json"
+
+
+class Answer(NamedTuple):
+    content: bytes
+    type: str = CONTENT_TYPE
+
+
+class JournalSource:
+    """Answers from a file that somebody else may be writing; each question opens it anew and changes nothing."""
+
+    def __init__(self, path: Path, title: str, note: str = "") -> None:
+        self.path, self.title, self.note = path, title, note
+        self.questions = {
+            "about": self._about,
+            "fleet": self._fleet,
+            "workload": self._workload,
+            "decision": self._decision,
+            "history.csv": self._history,
+            "health": self._health,
+            "whatif": self._whatif,
+        }
+
+    def answer(self, question: str, query: Mapping[str, str]) -> Answer:
+        journal = Journal.read(self.path)
+        try:
+            return self.questions[question](journal, query)
+        finally:
+            journal.close()
+
+    def version(self) -> float:
+        """Grows with whatever is written."""
+        journal = Journal.read(self.path)
+        try:
+            span = journal.span()
+        finally:
+            journal.close()
+        return span[1] if span else 0.0
+
+    def _about(self, journal: Journal, query: Mapping[str, str]) -> Answer:
+        span = journal.span() or (0.0, 0.0)
+        return _json({"title": self.title, "note": self.note, "first": span[0], "now": span[1], "version": __version__})
+
+    def _fleet(self, journal: Journal, query: Mapping[str, str]) -> Answer:
+        return Answer(fleet.fleet(journal))
+
+    def _workload(self, journal: Journal, query: Mapping[str, str]) -> Answer:
+        end = number(query, "end", (journal.span() or (0.0, 0.0))[1])
+        start = number(query, "start", end - 30 * DAY_S)
+        return Answer(workload.workload(journal, name_of(query), start, end))
+
+    def _decision(self, journal: Journal, query: Mapping[str, str]) -> Answer:
+        return _json(workload.decision(journal, name_of(query), number(query, "at", 1e12)))
+
+    def _history(self, journal: Journal, query: Mapping[str, str]) -> Answer:
+        return Answer(whatif.csv(whatif.history(journal, name_of(query), _days(query))).encode(), "text/csv")
+
+    def _health(self, journal: Journal, query: Mapping[str, str]) -> Answer:
+        return _json(health.health(journal))
+
+    def _whatif(self, journal: Journal, query: Mapping[str, str]) -> Answer:
+        known = whatif.history(journal, name_of(query), _days(query))
+        return Answer(whatif.answer(known, knobs_of(query, whatif.present(known))))
+
+
+def _days(query: Mapping[str, str]) -> float:
+    return number(query, "days", whatif.DAYS, 0.05, 60.0)
+
+
+def _json(content: Any) -> Answer:
+    return Answer(msgspec.json.encode(content), JSON)
+
+
+def warm(pool: ProcessPoolExecutor) -> None:
+    """Load the compiled lane before the first slider moves."""
+    pool.submit(_load_lane)
+
+
+def _load_lane() -> None:
+    import numpy as np
+
+    from trimtab.policy import Metric, MetricKind, Policy, TotalAverage
+    from trimtab.sim.world import World
+    from trimtab.tune.backtest import backtest
+    from trimtab.tune.demand import Demand
+
+    policy = Policy(signals=(TotalAverage(metric=Metric(kind=MetricKind.EXTERNAL, name="load"), target=0.7),))
+    backtest("", policy, Demand("", np.ones(480), 0.0), World(), 32.0)
