@@ -12,17 +12,19 @@ from statistics import median
 
 import numpy as np
 
-from trimtab.core.usage import Book, Sample, usages
+from trimtab.core.usage import ContainerSample, UsageHistograms, usages
 
 CONTAINERS, MINUTES, REPEATS = 10_000, 20, 9
 NOW = 1_700_000_000.0
 
 
-def minute(draw: np.random.Generator, number: int) -> list[Sample]:
+def minute(draw: np.random.Generator, number: int) -> list[ContainerSample]:
     """Samples as the metrics API gives them: one pod of each of 5,000 workloads, two containers each."""
     cores, sizes = draw.gamma(2.0, 0.2, CONTAINERS).tolist(), draw.gamma(4.0, 1e8, CONTAINERS).tolist()
     return [
-        Sample(f"team/web-{index // 2}", "pod-0", "app" if index % 2 else "proxy", NOW + 60 * number, cpu, memory)
+        ContainerSample(
+            f"team/web-{index // 2}", "pod-0", "app" if index % 2 else "proxy", NOW + 60 * number, cpu, memory
+        )
         for index, (cpu, memory) in enumerate(zip(cores, sizes, strict=True))
     ]
 
@@ -34,7 +36,7 @@ def ms(action: Callable[[], object]) -> float:
 
 
 def measure() -> dict[str, float]:
-    draw, book = np.random.default_rng(1), Book()
+    draw, book = np.random.default_rng(1), UsageHistograms()
     batches = [minute(draw, number) for number in range(MINUTES)]
     first, *updates = [ms(lambda batch=batch: book.observe(batch)) for batch in batches]
     at = NOW + 60 * MINUTES

@@ -64,7 +64,7 @@ async def with_trimtab_by_query(url: str, start: float, step_s: float) -> dict[s
 
 async def _with_trimtab(url: str, start: float, step_s: float, stored: bool) -> dict[str, Any]:
     from trimtab.history.source import Selection, fetch
-    from trimtab.history.workloads import WorkloadHistory
+    from trimtab.history.workload_history import WorkloadHistory
     from trimtab.wire.access import prometheus_access
     from trimtab.wire.prometheus import Prometheus
 
@@ -86,9 +86,9 @@ async def with_api_client(url: str, start: float, step_s: float) -> dict[str, An
 
 async def with_api_client_paged(url: str, start: float, step_s: float) -> dict[str, Any]:
     """With our pages, one after the other: what is left is compression, JSON and Python floats."""
-    from trimtab.history.owners import from_metrics
+    from trimtab.history.pod_owners import from_metrics
     from trimtab.history.source import Selection
-    from trimtab.history.workloads import plan
+    from trimtab.history.workload_history import plan
     from trimtab.wire.access import prometheus_access
     from trimtab.wire.prometheus import Prometheus
 

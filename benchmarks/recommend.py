@@ -24,11 +24,11 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from benchmarks.history import END, PeakWatch, series, server_mb
 from tests.history.filled import fill, serve
 from trimtab.advisor.run import CHUNK, advise_all, analyse
-from trimtab.advisor.targets import Target
-from trimtab.advisor.workloads import Past, Window
-from trimtab.core.advise import Recommendation
+from trimtab.advisor.targets import AdvisedTarget
+from trimtab.advisor.workloads import HistoryWindow, PastLoad
+from trimtab.core.advise import WorkloadAdvice
 from trimtab.core.model import Pod
-from trimtab.history.workloads import WorkloadHistory
+from trimtab.history.workload_history import WorkloadHistory
 from trimtab.policy import Inspection, Size
 from trimtab.wire.access import prometheus_access
 from trimtab.wire.prometheus import Prometheus
@@ -37,10 +37,10 @@ RULES = Inspection(min_cpu_usage_cores=0.0)
 WEEK_S, STEP_S, PODS = 604800.0, 60.0, 3
 
 
-def target(index: int, namespaces: int, pods: int) -> Target:
+def target(index: int, namespaces: int, pods: int) -> AdvisedTarget:
     since = END - WEEK_S
     names = [f"web-{index}-5d4f9c8b7-x2v7k", *(f"web-{index}-5d4f9c8b7-y{extra}" for extra in range(pods - 1))]
-    return Target(
+    return AdvisedTarget(
         "apps/v1",
         "Deployment",
         f"team-{index % namespaces}",
@@ -54,7 +54,7 @@ def target(index: int, namespaces: int, pods: int) -> Target:
 # --- the analysis alone ----------------------------------------------------------------------------------------------
 
 
-def past(chunk: list[Target], noise: np.random.Generator) -> Past:
+def past(chunk: list[AdvisedTarget], noise: np.random.Generator) -> PastLoad:
     """A noisy day that every workload begins at another hour; its pods share it, on their own coarser grid."""
     times = END - WEEK_S + STEP_S * np.arange(int(WEEK_S / STEP_S))
     cpu, single = {}, {}
@@ -62,7 +62,7 @@ def past(chunk: list[Target], noise: np.random.Generator) -> Past:
         cores = 3 + 2 * np.sin(2 * np.pi * (times / 86400 + index / 24)) + noise.random(len(times)) / 5
         cpu[one.row] = cores
         single[one.row] = {("main", pod.name): cores[::5] / len(one.pods) for pod in one.pods}
-    return Past(END - WEEK_S, STEP_S, cpu, {}, single, {})
+    return PastLoad(END - WEEK_S, STEP_S, cpu, {}, single, {})
 
 
 def analysis(workloads: int) -> dict[str, Any]:
@@ -74,7 +74,7 @@ def analysis(workloads: int) -> dict[str, Any]:
         outcomes = analyse(RULES, chunk, given, END)
         spent += time.perf_counter() - started
         busy += time.process_time() - started_busy
-        advised += sum(isinstance(one.result, Recommendation) for one in outcomes)
+        advised += sum(isinstance(one.result, WorkloadAdvice) for one in outcomes)
         if first // CHUNK == 4:
             early_mb = peak_mb()
     assert advised == workloads, "every workload should have got its advice"
@@ -91,11 +91,11 @@ def peak_mb() -> float:
 
 async def fetched(url: str, workloads: int, namespaces: int) -> dict[str, Any]:
     targets = [target(index, namespaces, 1) for index in range(workloads)]
-    window = Window.before(END, WEEK_S)
+    window = HistoryWindow.before(END, WEEK_S)
     started, busy, advised = time.perf_counter(), time.process_time(), 0
     async with Prometheus(prometheus_access(url), timeout_s=300) as prometheus:
         async for some in advise_all(RULES, targets, WorkloadHistory(prometheus), window, END):
-            advised += sum(isinstance(one.result, Recommendation) for one in some)
+            advised += sum(isinstance(one.result, WorkloadAdvice) for one in some)
         requests = sum(prometheus.counts.values())
     assert advised == workloads, f"only {advised} of {workloads} got advice"
     took = {"total_s": time.perf_counter() - started, "client_cpu_s": time.process_time() - busy}

@@ -1,6 +1,6 @@
 """Simulation: 135 candidates over 14 days at 15 s in the compiled lane, and the same days through decide() itself.
 
-Limits: 60 million candidate-steps a second on two cores (about 0.2 s in all), and 10 s for a replay by decide().
+Limits: 60 million candidate-steps per second on two cores (about 0.2 s in all), and 10 s for a replay by decide().
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ import time
 
 import numpy as np
 
-from trimtab.sim.baselines import hpa, on_cpu
+from trimtab.bench.baselines import hpa, on_cpu
+from trimtab.sim.cluster import run
+from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.fast import sweep
 from trimtab.sim.generate import SHAPES, generate
+from trimtab.sim.grid import DAY_STEPS, MEAN_STEPS, STEP_S
 from trimtab.sim.program import program
-from trimtab.sim.protocol import DAY_STEPS, MEAN_STEPS, STEP_S
-from trimtab.sim.run import run
-from trimtab.sim.window import trailing_mean
-from trimtab.sim.world import World
+from trimtab.sim.sliding_windows import trailing_mean
 from trimtab.tune.candidates import settings, with_setting
 
 REPEATS = 5
@@ -27,7 +27,7 @@ REPEATS = 5
 def measure() -> dict[str, float]:
     load = generate(SHAPES["bursty"])
     signal = trailing_mean(load, MEAN_STEPS)
-    programs = [program(with_setting(hpa(), one, 1.0), STEP_S) for one in settings()]
+    programs = [program(with_setting(hpa(), setting, 1.0), STEP_S) for setting in settings()]
     sweep(load, signal, programs[:1], 20, [8], DAY_STEPS)  # compiled, or read from the cache
     walls, cores = [], []
     for _ in range(REPEATS):
@@ -47,15 +47,15 @@ def measure() -> dict[str, float]:
 
 def _replay_s(load: np.ndarray, cpu: bool) -> float:
     began = time.process_time()
-    run(on_cpu() if cpu else hpa(), load, World(startup_s=120), first_pods=30)
+    run(on_cpu() if cpu else hpa(), load, ClusterSpec(startup_s=120), first_pods=30)
     return time.process_time() - began
 
 
 def main() -> None:
     figures = measure()
     print(f"135 candidates x 14 days x 15 s, scored: {figures['sweep_s']} s on {os.cpu_count()} cores,")
-    print(f"  {figures['million_steps_a_second']} million candidate-steps a second")
-    print(f"  ({figures['million_steps_a_core_second']} million a second of one core's time)")
+    print(f"  {figures['million_steps_a_second']} million candidate-steps per second")
+    print(f"  ({figures['million_steps_a_core_second']} million per second of one core's time)")
     print(
         f"14 days through decide(): {figures['decide_total_s']} s on a total, {figures['decide_cpu_s']} s on pods' CPU"
     )

@@ -16,14 +16,15 @@ from trimtab.core.decide import decide
 from trimtab.core.model import Forecast, Memory, Missing, Observation, Quantile, Reason, Veto
 from trimtab.core.remember import first_sight
 from trimtab.errors import InvalidInput
-from trimtab.journal import Act, Journal, Keep, Name, Tick, replay
+from trimtab.journal import Act, AxisOutcome, Fate, Journal, ObjectName, Retention, Tick, describe, replay
 from trimtab.policy import Axis, Direction, ForecastChoice, Policy
 
-WEB = Name("Autoscaler", "shop", "web")
+WEB = ObjectName("Autoscaler", "shop", "web")
 
 
-def act(policy: Policy, seen: Observation, memory: Memory = Memory(), name: Name = WEB) -> Act:  # noqa: B008
-    return Act(name, policy, seen, memory, decide(policy, seen, memory))
+def act(policy: Policy, seen: Observation, memory: Memory = Memory(), name: ObjectName = WEB) -> Act:  # noqa: B008
+    written = (AxisOutcome(axis="replicas", fate=Fate.WRITTEN),)
+    return Act(name, policy, seen, memory, decide(policy, seen, memory), written)
 
 
 def many_acts() -> list[Act]:
@@ -71,7 +72,7 @@ def test_another_process_reads_while_we_write(tmp_path: Path) -> None:
 
 def test_one_object_at_one_time(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j.db")
-    other = Name("Hvpa", "shop", "db")
+    other = ObjectName("Hvpa", "shop", "db")
     journal.write([act(hpa(), busy(3, 0.9, NOW + i)) for i in range(4)] + [act(hpa(), busy(1, 0.9), name=other)])
     assert [one.seen.at for one in journal.acts("shop", "web", until=NOW + 2, last=2)] == [NOW + 1, NOW + 2]
     assert [one.name for one in journal.acts("shop", "db")] == [other]
@@ -87,7 +88,7 @@ def test_idle_ticks_are_slim_rows(tmp_path: Path) -> None:
 
 
 def test_old_rows_are_forgotten(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "j.db", Keep(age_s=100))
+    journal = Journal(tmp_path / "j.db", Retention(age_s=100))
     journal.write([act(hpa(), busy(3, 0.9, at)) for at in (NOW - 101, NOW - 99)], [Tick(WEB, NOW - 101, 1, 1, 1, 1)])
     journal.prune(NOW)
     assert [one.seen.at for one in journal.acts()] == [NOW - 99]
@@ -95,7 +96,7 @@ def test_old_rows_are_forgotten(tmp_path: Path) -> None:
 
 
 def test_the_file_stays_within_its_size_and_keeps_the_youngest(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "j.db", Keep(size_bytes=300_000))
+    journal = Journal(tmp_path / "j.db", Retention(size_bytes=300_000))
     journal.write([act(hpa(), busy(20, 0.9, NOW + i)) for i in range(200)])
     journal.db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     assert journal.path.stat().st_size > 600_000
@@ -156,3 +157,27 @@ def test_another_program_s_database_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="another program's database"):
         Journal(path)
     assert [row[0] for row in sqlite3.connect(path).execute("SELECT name FROM sqlite_master")] == ["accounts"]
+
+
+def test_an_outcome_tells_of_each_part_of_a_change(tmp_path: Path) -> None:
+    refused = AxisOutcome(axis="sizes", fate=Fate.REFUSED, reason="exceeded quota: team")
+    both = many_acts()[0]
+    both = both._replace(outcome=(*both.outcome, refused))
+    journal = Journal(tmp_path / "j.db")
+    journal.write([both])
+    (found,) = journal.acts()
+    assert found.outcome == both.outcome
+    assert describe(found.outcome) == "replicas written, sizes refused: exceeded quota: team"
+
+
+@pytest.mark.parametrize(
+    ("text", "fate", "reason"),
+    [("written", Fate.WRITTEN, ""), ("refused: 403: no", Fate.REFUSED, "403: no"), ("advised", Fate.ADVISED, "")],
+)
+def test_rows_with_one_word_for_the_whole_change_are_read(tmp_path: Path, text: str, fate: Fate, reason: str) -> None:
+    journal = Journal(tmp_path / "j.db")
+    journal.write([many_acts()[0]])
+    with journal.db:
+        journal.db.execute("UPDATE decisions SET outcome = ?", (text,))
+    (found,) = journal.acts()
+    assert found.outcome == (AxisOutcome(axis="replicas", fate=fate, reason=reason),)

@@ -20,6 +20,7 @@ from trimtab.policy import (
     Cooldown,
     Factor,
     ForecastChoice,
+    MaintenanceWindow,
     MaxFactor,
     Metric,
     MetricKind,
@@ -29,8 +30,8 @@ from trimtab.policy import (
     RatePolicy,
     Rates,
     Rest,
+    ScheduledBounds,
     Size,
-    Span,
     Stabilise,
     Stage,
     Tolerance,
@@ -39,7 +40,6 @@ from trimtab.policy import (
     Utilization,
     Watermark,
     Weights,
-    Window,
 )
 
 CPU = Metric(kind=MetricKind.RESOURCE, name="cpu")
@@ -68,10 +68,10 @@ REFUSED: list[tuple[str, Callable[[], object]]] = [
     ("replicas.min", lambda: Bucket(replicas_min=4, replicas_max=3, most=Size(cpu_cores=1.0))),
     ("buckets", lambda: Buckets(buckets=())),
     ("hysteresis", lambda: Capacity(hysteresis=1.0)),
-    ("maintenanceTimeWindow", lambda: Window(begin_s=0, end_s=86400)),
+    ("maintenanceTimeWindow", lambda: MaintenanceWindow(begin_s=0, end_s=86400)),
     ("stabilizationDuration", lambda: Rest(axis="cpu", direction="up", window_s=-1)),  # type: ignore[arg-type]
     ("minChange", lambda: MinChange(axis="cpu", direction="up", value=-1)),  # type: ignore[arg-type]
-    ("schedules.night", lambda: Span(name="night", start=2.0, end=1.0)),
+    ("schedules.night", lambda: ScheduledBounds(name="night", start=2.0, end=1.0)),
     ("pin", lambda: Admit(pin=-1)),
     ("quantile", lambda: ForecastChoice(quantile=1.0)),
     ("horizon", lambda: ForecastChoice(horizon_s=0)),

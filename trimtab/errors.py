@@ -8,20 +8,48 @@ TrimtabError
 │   ├── MetricsUnavailable
 │   └── ClusterUnavailable
 ├── Refused               the cluster answered and said no (403, conflict, quota)
+├── NotLeading            another operator may lead by now; nothing was written
 └── NotEnoughData         there is data, but too little to say anything
 
 Programmer errors are assertions, never one of these.
+
+Errors are shown to tenants: none holds the credentials of a URL, and what a server said is quoted with `quoted`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+
+CREDENTIALS = re.compile(r"(?<=://)[^\s/?#]*@")
+LONGEST_QUOTE = 120  # characters
+
+
+def without_credentials(text: str) -> str:
+    """The same with //host for every //user:password@host."""
+    return CREDENTIALS.sub("", text) if "@" in text else text
+
+
+def printable(text: str) -> str:
+    """The same on one line: what is no character for the eye becomes its escape, so nobody can forge a line."""
+    if text.isprintable():
+        return text
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
+
+
+def quoted(text: str, longest: int = LONGEST_QUOTE) -> str:
+    """What somebody else said, fit for a message of ours: one short line without credentials."""
+    said = printable(without_credentials(" ".join(text[: 8 * longest].split())))
+    return said if len(said) <= longest else f"{said[: longest - 3]}..."
 
 
 class TrimtabError(Exception):
     """The root: the command line prints its message and exits with `exit_code`."""
 
     exit_code = 2
+
+    def __str__(self) -> str:
+        return without_credentials(super().__str__())
 
 
 class InvalidInput(TrimtabError):
@@ -64,6 +92,10 @@ class Refused(TrimtabError):
     def __init__(self, message: str, status: int = 0) -> None:
         super().__init__(message)
         self.status = status
+
+
+class NotLeading(TrimtabError):
+    """Somebody else may be leader by now: nothing is written, and nobody needs to hear of it."""
 
 
 class NotEnoughData(TrimtabError):

@@ -5,58 +5,62 @@ A record, never the memory: losing it changes no decision. One process writes (W
 
 from __future__ import annotations
 
+import enum
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
-from urllib.parse import quote
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from trimtab import minutes
+from trimtab import journal_file, minutes
 from trimtab.core.decide import decide
 from trimtab.core.explain import sentence
-from trimtab.core.model import Decision, Memory, Observation
-from trimtab.errors import InvalidInput
-from trimtab.policy import Policy
-from trimtab.ticks import Name as Name
+from trimtab.core.model import Change, Decision, Memory, Observation
+from trimtab.errors import InvalidInput, Unavailable
+from trimtab.policy import Policy, Record
+from trimtab.ticks import ObjectName as ObjectName
 from trimtab.ticks import Tick as Tick
 
-SCHEMA_VERSION = 2
 DAY_S = 86400.0
 _MARKS = ", ".join("?" for _ in Tick._fields)
-_SCHEMA = """
-CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE objects (id INTEGER PRIMARY KEY, kind TEXT, namespace TEXT, name TEXT, UNIQUE (kind, namespace, name));
-CREATE TABLE policies (object INTEGER PRIMARY KEY, mode TEXT, least INTEGER, most INTEGER, policy TEXT);
-CREATE TABLE ticks (object INTEGER, at REAL, replicas INTEGER, planned INTEGER, ready INTEGER, value REAL, load REAL,
-                    capacity REAL, forecast_low REAL, forecast REAL, forecast_high REAL, horizon_s REAL,
-                    cpu_cores REAL, memory_bytes REAL, held TEXT, PRIMARY KEY (object, at)) WITHOUT ROWID;
-CREATE TABLE decisions (id INTEGER PRIMARY KEY, object INTEGER, at REAL, replicas INTEGER, planned INTEGER,
-                        outcome TEXT, said TEXT, policy TEXT, seen TEXT, memory TEXT, decision TEXT);
-CREATE INDEX decisions_of_object ON decisions (object, at);
-CREATE INDEX decisions_by_time ON decisions (at);
-CREATE INDEX ticks_by_time ON ticks (at);
-"""
 _SPAN = (
     "SELECT min(at), max(at) FROM (SELECT at FROM decisions UNION ALL SELECT at FROM ticks"
     f" UNION ALL SELECT {minutes.HOUR_S} * hour FROM minutes)"
 )
 
 
-class Act(NamedTuple):
-    """A decision that changes something, all four values of it, and what became of the write."""
+class Fate(enum.StrEnum):
+    WRITTEN = "written"
+    REFUSED = "refused"  # by the API server, or because the other axis was
+    SHADOW = "shadow"  # decided, and not to be written
+    ADVISED = "advised"  # sizes with `apply: Never`
 
-    name: Name
+
+class AxisOutcome(Record, frozen=True):
+    """What became of one part of a change; of a refusal, why."""
+
+    axis: Literal["replicas", "sizes", "floor"]
+    fate: Fate
+    reason: str = ""
+
+
+Outcome = tuple[AxisOutcome, ...]  # one for each part of a change; empty: there was nothing to do
+
+
+class Act(NamedTuple):
+    """A decision that changes something, all four values of it, and what became of each part of the change."""
+
+    name: ObjectName
     policy: Policy
     seen: Observation
     memory: Memory
     decision: Decision
-    outcome: str = "written"
+    outcome: Outcome = ()
 
 
-class Keep(NamedTuple):
+class Retention(NamedTuple):
     """How much is kept: the younger than `age_s`, and of those the youngest `size_bytes`."""
 
     age_s: float = 30 * DAY_S
@@ -78,13 +82,13 @@ class Replay(NamedTuple):
 class Journal:
     """`Journal(path)` to write, `Journal.read(path)` to look."""
 
-    def __init__(self, path: str | Path, keep: Keep = Keep()) -> None:  # noqa: B008  (frozen)
+    def __init__(self, path: str | Path, keep: Retention = Retention()) -> None:  # noqa: B008  (frozen)
         self.path, self.keep = Path(path), keep
-        self.db = _connect(_uri(self.path), self.path)
-        self._ids: dict[Name, int] = {}
-        self._policies: dict[Name, Policy] = {}
+        self.db = journal_file.connect(self.path)
+        self._ids: dict[ObjectName, int] = {}
+        self._policies: dict[ObjectName, Policy] = {}
         with self._reading():
-            self._prepare()
+            journal_file.prepare(self.db, self.path)
 
     @classmethod
     def read(cls, path: str | Path) -> Journal:
@@ -93,16 +97,17 @@ class Journal:
         if not found.exists():
             raise InvalidInput("journal", str(path), "there is no such file; `trimtab run --journal PATH` writes one")
         reader = cls.__new__(cls)
-        reader.path, reader.keep, reader._ids, reader._policies = found, Keep(), {}, {}
-        reader.db = _connect(f"{_uri(found)}?mode=ro", found)
-        reader._check_version()
+        reader.path, reader.keep, reader._ids, reader._policies = found, Retention(), {}, {}
+        reader.db = journal_file.connect(found, read_only=True)
+        with reader._reading():
+            journal_file.check_version(reader.db, found)
         return reader
 
     def close(self) -> None:
         self.db.close()
 
     def write(
-        self, acts: Iterable[Act], ticks: Iterable[Tick] = (), policies: Iterable[tuple[Name, Policy]] = ()
+        self, acts: Iterable[Act], ticks: Iterable[Tick] = (), policies: Iterable[tuple[ObjectName, Policy]] = ()
     ) -> None:
         """All of one tick in one transaction; a policy is written where it is not the one of last time."""
         news = [(name, policy) for name, policy in policies if not _same(self._policies.get(name), policy)]
@@ -112,8 +117,9 @@ class Journal:
                 [(self._id(name), *_policy_row(policy)) for name, policy in news],
             )
             self.db.executemany(
-                "INSERT INTO decisions (object, at, replicas, planned, outcome, said, policy, seen, memory, decision)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO decisions"
+                " (object, at, replicas, planned, said, fate, outcome, policy, seen, memory, decision)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [self._row(act) for act in acts],
             )
             self.db.executemany(
@@ -162,20 +168,20 @@ class Journal:
         )
         with self._reading():
             for row in self.db.execute(query, values):
-                yield Tick(Name(*row[:3]), *row[3:])
+                yield Tick(ObjectName(*row[:3]), *row[3:])
 
-    def names(self) -> list[Name]:
+    def names(self) -> list[ObjectName]:
         with self._reading():
             rows = self.db.execute("SELECT kind, namespace, name FROM objects ORDER BY namespace, name, kind")
-            return [Name(*row) for row in rows]
+            return [ObjectName(*row) for row in rows]
 
-    def minutes_of(self, name: Name, start: float, end: float) -> minutes.Minutes:
+    def minutes_of(self, name: ObjectName, start: float, end: float) -> minutes.Minutes:
         """What each minute of a span was like for one object."""
         with self._reading():
             found = self.db.execute("SELECT id FROM objects WHERE (kind, namespace, name) = (?, ?, ?)", name).fetchone()
             return minutes.read(self.db, found[0] if found else -1, start, end)
 
-    def policy_of(self, name: Name) -> Policy | None:
+    def policy_of(self, name: ObjectName) -> Policy | None:
         """The newest policy of an object whose ticks are recorded."""
         query = (
             "SELECT policy FROM policies p JOIN objects o ON o.id = p.object WHERE (kind, namespace, name) = (?, ?, ?)"
@@ -200,32 +206,15 @@ class Journal:
         """What a damaged file, or rows of another version, come to."""
         try:
             yield
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error):
+                raise InvalidInput("journal", str(self.path), f"cannot be read: {error}") from error
+            raise Unavailable(f"the journal {self.path} is held by another process; it is whole, try again") from error
         except sqlite3.DatabaseError as error:
             raise InvalidInput("journal", str(self.path), f"this is no journal, or a damaged one: {error}") from error
         except msgspec.MsgspecError as error:
             fix = f"it holds what this version does not understand ({error}): read it with the trimtab that wrote it"
             raise InvalidInput("journal", str(self.path), fix) from error
-
-    def _prepare(self) -> None:
-        if self._pragma("user_version") == 0:
-            if self.db.execute("SELECT name FROM sqlite_master").fetchone():
-                raise InvalidInput("journal", str(self.path), "this is another program's database: name a new file")
-            self.db.execute("PRAGMA auto_vacuum = INCREMENTAL")
-            self.db.execute("PRAGMA journal_mode = WAL").fetchall()
-            with self.db:
-                self.db.executescript(f"{_SCHEMA} {minutes.SCHEMA} PRAGMA user_version = {SCHEMA_VERSION};")
-        self._check_version()
-        self.db.execute("PRAGMA journal_mode = WAL").fetchall()
-        self.db.execute("PRAGMA synchronous = NORMAL")  # a power cut may cost the last rows, never the file
-
-    def _check_version(self) -> None:
-        version = self._pragma("user_version")
-        if version != SCHEMA_VERSION:
-            raise InvalidInput(
-                "journal",
-                str(self.path),
-                f"its schema has version {version}, this trimtab reads {SCHEMA_VERSION}: start a new file",
-            )
 
     def _pragma(self, name: str) -> int:
         with self._reading():
@@ -234,11 +223,12 @@ class Journal:
 
     def _row(self, act: Act) -> tuple[object, ...]:
         seen, plan = act.seen, act.decision.plan
-        four = [msgspec.json.encode(one).decode() for one in (act.policy, seen, act.memory, act.decision)]
+        values = (act.outcome, act.policy, seen, act.memory, act.decision)
+        texts = [msgspec.json.encode(value).decode() for value in values]
         said = sentence(act.policy, seen, act.memory, act.decision)
-        return self._id(act.name), seen.at, seen.spec_replicas, plan.replicas, act.outcome, said, *four
+        return self._id(act.name), seen.at, seen.spec_replicas, plan.replicas, said, fate_of(act.outcome), *texts
 
-    def _id(self, name: Name) -> int:
+    def _id(self, name: ObjectName) -> int:
         if name not in self._ids:
             self.db.execute("INSERT OR IGNORE INTO objects (kind, namespace, name) VALUES (?, ?, ?)", name)
             found = self.db.execute("SELECT id FROM objects WHERE kind = ? AND namespace = ? AND name = ?", name)
@@ -268,6 +258,14 @@ def replay(path: str | Path) -> Replay:
     return Replay(checked, tuple(differences))
 
 
+def fate_of(outcome: Outcome) -> str:
+    """The worst that became of a change, in a word or a sentence."""
+    for fate in (Fate.REFUSED, Fate.SHADOW, Fate.ADVISED):
+        if found := next((part for part in outcome if part.fate is fate), None):
+            return f"{fate}: {found.reason}" if found.reason else str(fate)
+    return str(Fate.WRITTEN)
+
+
 def _policy_row(policy: Policy) -> tuple[object, ...]:
     bounds = policy.bounds
     return policy.admit.mode, bounds.min_replicas, bounds.max_replicas, msgspec.json.encode(policy).decode()
@@ -277,17 +275,6 @@ def _same(known: Policy | None, policy: Policy) -> bool:
     return known is policy or known == policy
 
 
-def _uri(path: Path) -> str:
-    return f"file:{quote(str(path))}"
-
-
-def _connect(uri: str, path: Path) -> sqlite3.Connection:
-    try:
-        return sqlite3.connect(uri, uri=True, timeout=5.0)
-    except sqlite3.OperationalError as error:
-        raise InvalidInput("journal", str(path), f"cannot be opened: {error}") from error
-
-
 def _where(namespace: str | None, name: str | None, until: float | None) -> tuple[str, list[object]]:
     given = [("namespace = ?", namespace), ("name = ?", name), ("at <= ?", until)]
     used = [(text, value) for text, value in given if value is not None]
@@ -295,12 +282,35 @@ def _where(namespace: str | None, name: str | None, until: float | None) -> tupl
 
 
 def _act(row: tuple[str, ...]) -> Act:
-    kind, namespace, name, outcome, policy, seen, memory, decision = row
+    kind, namespace, name, outcome, policy, seen, memory, decision_text = row
+    decision = msgspec.json.decode(decision_text, type=Decision)
     return Act(
-        Name(kind, namespace, name),
+        ObjectName(kind, namespace, name),
         msgspec.json.decode(policy, type=Policy),
         msgspec.json.decode(seen, type=Observation),
         msgspec.json.decode(memory, type=Memory),
-        msgspec.json.decode(decision, type=Decision),
-        outcome,
+        decision,
+        _outcome(outcome, decision),
     )
+
+
+def _outcome(text: str, decision: Decision) -> Outcome:
+    """Rows of version 0.1 have one word for the whole change, and behind a colon why it was refused."""
+    if text.startswith("["):
+        return msgspec.json.decode(text, type=Outcome)
+    word, _, reason = text.partition(": ")
+    return tuple(AxisOutcome(axis=axis, fate=Fate(word), reason=reason) for axis in changed_axes(decision.change))
+
+
+def changed_axes(change: Change | None) -> tuple[Literal["replicas", "sizes"], ...]:
+    """Which parts a change has."""
+    if change is None:
+        return ()
+    replicas: tuple[Literal["replicas"], ...] = () if change.replicas is None else ("replicas",)
+    return (*replicas, "sizes") if change.sizes else replicas
+
+
+def describe(outcome: Outcome) -> str:
+    """ "replicas written, sizes refused: why"."""
+    said = [f"{part.axis} {part.fate}" + (f": {part.reason}" if part.reason else "") for part in outcome]
+    return ", ".join(said) or "nothing to do"

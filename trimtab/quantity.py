@@ -52,7 +52,7 @@ def format_memory(size_bytes: float) -> str:
     """In the unit that needs the smallest whole number: 2**30 is "1Gi", 2 * 10**9 is "2G"."""
     whole = round(size_bytes)
     counts = [(whole // scale, suffix) for scale, suffix in _MEMORY_UNITS if whole % scale == 0]
-    count, suffix = min(counts, key=lambda one: abs(one[0])) if whole else (0, "")
+    count, suffix = min(counts, key=lambda counted: abs(counted[0])) if whole else (0, "")
     return f"{count}{suffix}"
 
 

@@ -77,12 +77,12 @@ class Frame:
 
 def grid(series: list[Series], names: tuple[str, ...], step_s: float) -> Frame:
     """Lay series on one grid: each sample falls into the step that contains it, the last one there wins."""
-    if not series or all(len(one) == 0 for one in series):
+    if not series or all(len(member) == 0 for member in series):
         raise NotEnoughData("no samples to lay on a grid: widen the time range or check the query")
-    start = min(float(one.times[0]) for one in series if len(one))
+    start = min(float(member.times[0]) for member in series if len(member))
     start -= start % step_s
-    end = max(float(one.times[-1]) for one in series if len(one))
+    end = max(float(member.times[-1]) for member in series if len(member))
     values = np.full((len(series), int((end - start) // step_s) + 1), np.nan)
-    for row, one in zip(values, series, strict=True):
-        row[((one.times - start) // step_s).astype(np.intp)] = one.values
+    for row, member in zip(values, series, strict=True):
+        row[((member.times - start) // step_s).astype(np.intp)] = member.values
     return Frame(names, start, step_s, values)

@@ -15,7 +15,7 @@ SLO = 0.8  # the highest share of what a pod carries at which it still answers i
 USUAL_TARGET = 0.7  # of what a pod carries: what a target for each pod is taken to mean
 
 
-class Name(NamedTuple):
+class ObjectName(NamedTuple):
     """Which object decided."""
 
     kind: str
@@ -29,7 +29,7 @@ class Name(NamedTuple):
 class Tick(NamedTuple):
     """`value` is what the first signal measured for each pod; None is what could not be measured."""
 
-    name: Name
+    name: ObjectName
     at: float
     replicas: int
     planned: int
@@ -46,7 +46,7 @@ class Tick(NamedTuple):
     held: str = ""  # which rule kept the wish from being followed
 
 
-def tick_of(name: Name, policy: Policy, seen: Observation, decision: Decision, ready: int | None = None) -> Tick:
+def tick_of(name: ObjectName, policy: Policy, seen: Observation, decision: Decision, ready: int | None = None) -> Tick:
     """The numbers of a decision; `ready` where the observation shows no pods."""
     values = [one.value for one in decision.proposals if not one.forecast]
     serving = [pod for pod in seen.pods if pod.ready and not pod.deleting]

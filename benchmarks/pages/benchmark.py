@@ -8,8 +8,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from trimtab.bench.summary import BenchRow, BenchSummary, summarise
 from trimtab.quantity import format_duration
-from trimtab.tune.bench import Row, Summary, summarise
+from trimtab.sim.prices import OBJECTIVES
 
 FINE = ("_1min", "_30s")
 
@@ -24,8 +25,8 @@ def main(folder: str, page: str) -> None:
         traces=len(traces),
         headline=markdown(summarise(headline)),
         fine_traces=len({row.trace for row in fine}),
-        fine=markdown([one for one in summarise(fine) if one.lam == 32]),
-        everybody=markdown(sorted(summarise(everybody), key=lambda one: one.j)),
+        fine=markdown([summary for summary in summarise(fine) if summary.lam == OBJECTIVES["balanced"]]),
+        everybody=markdown(sorted(summarise(everybody), key=lambda summary: summary.j)),
         everybody_traces=len({row.trace for row in everybody}),
         thesis=thesis_table(thesis),
         seeds=thesis[0]["seeds"],
@@ -33,12 +34,12 @@ def main(folder: str, page: str) -> None:
     Path(page).write_text(text)
 
 
-def rows(path: Path) -> list[Row]:
+def rows(path: Path) -> list[BenchRow]:
     plain = json.loads(path.read_text())["rows"]
-    return [Row(**{("lam" if name == "lambda" else name): value for name, value in row.items()}) for row in plain]
+    return [BenchRow(**{("lam" if name == "lambda" else name): value for name, value in row.items()}) for row in plain]
 
 
-def markdown(found: Iterable[Summary]) -> str:
+def markdown(found: Iterable[BenchSummary]) -> str:
     heads = (
         "lambda",
         "start-up",
@@ -52,35 +53,35 @@ def markdown(found: Iterable[Summary]) -> str:
         "churn",
         "worst trace",
     )
-    return table(heads, [cells(one) for one in found])
+    return table(heads, [cells(summary) for summary in found])
 
 
-def cells(one: Summary) -> list[str]:
+def cells(summary: BenchSummary) -> list[str]:
     return [
-        f"{one.lam:g}",
-        format_duration(one.init_s),
-        one.policy,
-        f"**{one.j:.3f}**",
-        f"{one.low:.2f} to {one.high:.2f}",
-        f"{one.cost:.3f}",
-        f"{one.violations:.2f} %",
-        "" if one.change is None else f"{100 * one.change:+.1f} %",
-        "" if one.wins is None else f"{one.wins} of {one.traces}",
-        "" if one.churn is None else f"x{one.churn:.1f}",
-        f"{one.worst:.2f} {one.worst_trace}",
+        f"{summary.lam:g}",
+        format_duration(summary.init_s),
+        summary.policy,
+        f"**{summary.j:.3f}**",
+        f"{summary.low:.2f} to {summary.high:.2f}",
+        f"{summary.cost:.3f}",
+        f"{summary.violations:.2f} %",
+        "" if summary.change is None else f"{100 * summary.change:+.1f} %",
+        "" if summary.wins is None else f"{summary.wins} of {summary.traces}",
+        "" if summary.churn is None else f"x{summary.churn:.1f}",
+        f"{summary.worst:.2f} {summary.worst_trace}",
     ]
 
 
 def thesis_table(found: Sequence[dict[str, Any]]) -> str:
     heads = ("pattern", "windows", "mean", "std", "z", "p", "published mean", "z", "p", "paired t over seeds", "p")
-    return table(heads, [thesis_cells(one) for one in found])
+    return table(heads, [thesis_cells(row) for row in found])
 
 
-def thesis_cells(one: dict[str, Any]) -> list[str]:
-    ours = [f"{one[name]:+.3f}" for name in ("mean", "std", "z", "p")]
-    published = one["published"]
+def thesis_cells(row: dict[str, Any]) -> list[str]:
+    ours = [f"{row[name]:+.3f}" for name in ("mean", "std", "z", "p")]
+    published = row["published"]
     theirs = [f"{published[name]:+.3f}" for name in ("mean", "z", "p")] if published else ["", "", ""]
-    return [one["pattern"], one["version"], *ours, *theirs, f"{one['paired_t']:+.1f}", f"{one['paired_p']:.3f}"]
+    return [row["pattern"], row["version"], *ours, *theirs, f"{row['paired_t']:+.1f}", f"{row['paired_p']:.3f}"]
 
 
 def table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:

@@ -13,7 +13,7 @@ interface About {
   count: number;
   text: Record<TextColumn, string[]>;
 }
-type TextColumn = "kind" | "namespace" | "name" | "mode" | "held" | "outcome" | "said" | "problem";
+type TextColumn = "kind" | "namespace" | "name" | "mode" | "held" | "fate" | "said" | "problem";
 export type Fleet = Packed<About>;
 type Read = (fleet: Fleet, row: number) => number | string;
 

@@ -11,7 +11,7 @@ interface Health {
   sizeBytes: number;
   objects: number;
   ticks: [number, number][];
-  outcomes: [string, number][];
+  fates: [string, number][];
   modes: [string, number][];
   silent: string[][];
   held: [string, number][];
@@ -64,7 +64,7 @@ function content(found: Health): HTMLElement[] {
     section("Sources that are silent", "Workloads whose first metric has no value now", ["kind", "namespace", "name", "what happens meanwhile"], found.silent, "Every metric answers."),
     section("Held back now", "Rules that stand between a wish and the pods", ["rule", "workloads"], counted(found.held), "Nothing is held back."),
     section("Writes that did not happen", "In the last hour, the newest first", ["UTC", "kind", "namespace", "name", "outcome", "wish"], found.refused.map(([at, ...others]) => [time(at), ...others]), "Every write was accepted."),
-    section("Decisions", "Acting decisions of the last hour, by what became of them", ["outcome", "count"], counted(found.outcomes), "Nothing was decided anew in the last hour."),
+    section("Decisions", "Acting decisions of the last hour, by what became of them", ["outcome", "count"], counted(found.fates), "Nothing was decided anew in the last hour."),
     section("Modes", "Workloads by mode", ["mode", "workloads"], counted(found.modes), "The journal holds no policies."),
   ];
 }

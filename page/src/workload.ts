@@ -11,7 +11,7 @@ interface Change {
   at: number;
   from: number;
   to: number;
-  outcome: string;
+  fate: string;
   said: string;
 }
 
@@ -163,7 +163,7 @@ function drawCharts(place: HTMLElement, { about, columns }: Packed<About>, group
   const marks: Mark[] = about.changes.map((change) => ({
     at: change.at,
     up: change.to >= change.from,
-    shadow: change.outcome !== "written",
+    shadow: change.fate !== "written",
   }));
   chart(place, {
     title: "Replicas",
@@ -241,7 +241,7 @@ function changesOf({ about }: Packed<About>, name: Name): HTMLElement {
         { click: () => void explain(name, change.at) },
         h("span", {}, time(change.at)),
         h("span", {}, change.from === change.to ? "resize" : `${change.from} → ${change.to}`),
-        h("span", {}, `${change.said}${change.outcome === "written" ? "" : ` (${change.outcome})`}`),
+        h("span", {}, `${change.said}${change.fate === "written" ? "" : ` (${change.fate})`}`),
       ),
     ),
   );

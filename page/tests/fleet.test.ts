@@ -14,7 +14,7 @@ function fleet(rows: { name: string; severity: number; replicas: number; load?: 
         name: texts((row) => row.name),
         mode: texts((row) => row.mode ?? "Auto"),
         held: texts(() => ""),
-        outcome: texts(() => ""),
+        fate: texts(() => ""),
         said: texts(() => ""),
         problem: texts(() => ""),
       },

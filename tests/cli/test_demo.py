@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-import trimtab.tune.shop as shop
+import trimtab.tune.demo_fleet as fleet
 from trimtab.cli import main
 
 
 def test_a_workload_of_the_shop_from_table_to_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shop, "shop", lambda: [shop._worker()])
+    monkeypatch.setattr(fleet, "demo_fleet", lambda: [fleet._worker()])
     page = tmp_path / "demo.html"
     done = CliRunner().invoke(main, ["demo", "--html", str(page)])
     assert done.exit_code == 0, done.output
@@ -27,22 +27,22 @@ def test_a_workload_of_the_shop_from_table_to_page(tmp_path: Path, monkeypatch: 
 
 
 def test_the_shop_is_the_same_every_time_and_has_four_workloads() -> None:
-    first, second = shop.shop(), shop.shop()
-    assert [one.name for one in first] == ["web", "worker", "search", "cache"]
+    first, second = fleet.demo_fleet(), fleet.demo_fleet()
+    assert [workload.name for workload in first] == ["web", "worker", "search", "cache"]
     assert all((one.demand.values == two.demand.values).all() for one, two in zip(first, second, strict=True))
-    assert all(len(one.demand.values) == 2 * shop.WEEK for one in first)
+    assert all(len(workload.demand.values) == 2 * fleet.WEEK for workload in first)
 
 
 def test_tuning_sees_the_first_week_only() -> None:
-    workload = shop._worker()
+    workload = fleet._worker()
     later = workload.demand.values.copy()
-    later[shop.WEEK :] = np.random.default_rng(9).uniform(0, 60, shop.WEEK)
-    changed = shop.Workload(
+    later[fleet.WEEK :] = np.random.default_rng(9).uniform(0, 60, fleet.WEEK)
+    changed = fleet.DemoWorkload(
         workload.name,
         workload.about,
         workload.demand._replace(values=later),
-        workload.world,
+        workload.cluster,
         workload.default,
         workload.better,
     )
-    assert shop.play(workload).how == shop.play(changed).how
+    assert fleet.play(workload).how == fleet.play(changed).how

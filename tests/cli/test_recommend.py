@@ -93,7 +93,7 @@ def test_requests_come_from_a_manifest(usage: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("shape", ["hpa", "ehpa", "autoscaler"])
 def test_manifests_can_be_applied(usage: str, shape: str) -> None:
     documents = list(yaml.safe_load_all(run("--history", usage, *REQUESTS, "--as", shape).stdout))
-    assert [read(one).name for one in documents] == ["web"]  # type: ignore[arg-type]
+    assert [read(one).name for one in documents] == ["web"]
 
 
 def test_a_patch_for_replicas(usage: str) -> None:

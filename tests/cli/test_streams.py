@@ -8,18 +8,21 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from rich.table import Table
 
 from trimtab.cli.screen import Screen
+from trimtab.cli.workers import on_all_cores
+from trimtab.errors import TrimtabError
 
 CODE = "import sys; from trimtab.cli import main; main(sys.argv[1:], prog_name='trimtab')"
 
 
 def start(*args: str, **options: object) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([sys.executable, "-c", CODE, *args], stderr=subprocess.PIPE, **options)  # type: ignore[call-overload, no-any-return]
+    return subprocess.Popen([sys.executable, "-c", CODE, *args], stderr=subprocess.PIPE, **options)  # type: ignore[call-overload]
 
 
 def test_a_reader_that_has_seen_enough_is_no_finding_and_no_bug() -> None:
@@ -61,17 +64,64 @@ def test_text_is_utf_8_in_every_locale() -> None:
     assert b"bug" not in err
 
 
-@pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs process groups")
-def test_an_interrupted_demo_ends_at_once_without_a_report_and_without_a_traceback(tmp_path: Path) -> None:
+def _greeted(process: subprocess.Popen[bytes]) -> bool:
+    """The command runs; its workers are about to start."""
+    assert process.stdout is not None
+    return process.stdout.readline() != b""
+
+
+def _children(process: subprocess.Popen[bytes]) -> list[str]:
+    return Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+
+
+def _has_workers(process: subprocess.Popen[bytes]) -> bool:
+    return _children(process) != []
+
+
+def _works(process: subprocess.Popen[bytes]) -> bool:
+    """A worker has spent a tenth of a second of CPU: it is in the middle of its job."""
+    stats = [Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split() for child in _children(process)]
+    return any(int(fields[11]) >= os.sysconf("SC_CLK_TCK") / 10 for fields in stats)
+
+
+def _all_gone(process: subprocess.Popen[bytes]) -> bool:
+    try:
+        os.killpg(process.pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+def _until(holds: Callable[[subprocess.Popen[bytes]], bool], process: subprocess.Popen[bytes]) -> None:
+    until = time.monotonic() + 60
+    while not holds(process):
+        assert time.monotonic() < until, f"{holds.__name__} never came true"
+        time.sleep(0.001)
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs Linux' list of child processes")
+@pytest.mark.parametrize("moment", [_greeted, _has_workers, _works])
+def test_an_interrupted_demo_ends_without_report_traceback_or_workers(
+    tmp_path: Path, moment: Callable[[subprocess.Popen[bytes]], bool]
+) -> None:
     page = tmp_path / "demo.html"
-    process = start("demo", "--html", str(page), stdout=subprocess.DEVNULL, start_new_session=True)
-    time.sleep(4)
+    process = start("demo", "--html", str(page), stdout=subprocess.PIPE, start_new_session=True)
+    _until(moment, process)
     os.killpg(process.pid, signal.SIGINT)
-    asked = time.monotonic()
     _, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (2, b"trimtab: interrupted\n")
-    assert time.monotonic() - asked < 20
     assert list(tmp_path.iterdir()) == []
+    _until(_all_gone, process)
+
+
+def _killed(number: int) -> int:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def test_a_killed_worker_is_told_and_is_no_bug() -> None:
+    with pytest.raises(TrimtabError, match="lack of memory"), on_all_cores(_killed, [(1,), (2,)]) as jobs:
+        jobs[0].result()
 
 
 def _printed(width: int, spare: tuple[str, ...] = ()) -> list[str]:

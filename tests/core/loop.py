@@ -14,7 +14,7 @@ from trimtab.core.model import (
     Observation,
     Pod,
     PodSamples,
-    Usage,
+    UsageEstimates,
 )
 from trimtab.core.remember import first_sight, remember
 from trimtab.policy import Policy, Size, Utilization
@@ -80,7 +80,7 @@ def look(state: State, load: Load, at: float, margin: float = 1.15) -> Observati
         pods=pods,
         sizes={"app": state.size},
         samples=(PodSamples(values={pod.name: each.cpu_cores for pod in pods}, at=at),),
-        usage=Usage(made_at=at, expires_at=at + 600, containers={"app": estimate}),
+        usage=UsageEstimates(made_at=at, expires_at=at + 600, containers={"app": estimate}),
     )
 
 

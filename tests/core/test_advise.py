@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from msgspec.structs import replace as with_
 
 from tests.core.build import NOW, pod
-from trimtab.core.advise import Findings, Recommendation, Workload, advise
-from trimtab.core.advise.facts import _TEXTS, Against
+from trimtab.core.advise import MeasuredWorkload, Objections, WorkloadAdvice, advise
 from trimtab.core.advise.formulas import fluctuation, least_replicas, most_replicas, on_ladder, target_percent
+from trimtab.core.advise.records import _TEXTS, Against
 from trimtab.core.explain.advice import because
-from trimtab.policy import Advice, Algorithm, Inspection, Size
+from trimtab.policy import Advice, AdviceAlgorithm, Inspection, Size
 
 DAY = 1440
 MIDNIGHT = NOW - NOW % 86400
 OPEN = Inspection(min_cpu_usage_cores=0.0, fluctuation_threshold=0.0)
 
 
-def workload(cores: np.ndarray, replicas: int = 4, request: float = 1.0, **rest: object) -> Workload:
-    base = Workload(
+def workload(cores: np.ndarray, replicas: int = 4, request: float = 1.0, **rest: object) -> MeasuredWorkload:
+    base = MeasuredWorkload(
         kind="Deployment",
         namespace="shop",
         name="web",
@@ -42,14 +43,14 @@ def office_hours() -> np.ndarray:
     return np.tile(day, 7)
 
 
-def against(rules: Inspection, one: Workload) -> list[Against]:
+def against(rules: Inspection, one: MeasuredWorkload) -> list[Against]:
     found = advise(rules, one, NOW)
-    return [finding.reason for finding in found.reasons] if isinstance(found, Findings) else []
+    return [finding.reason for finding in found.reasons] if isinstance(found, Objections) else []
 
 
 def test_a_diurnal_workload_by_hand() -> None:
     found = advise(OPEN, workload(office_hours(), replicas=10), NOW)
-    assert isinstance(found, Recommendation)
+    assert isinstance(found, WorkloadAdvice)
     # 8 cores over ten pods are 0.8 cores at the 99th percentile: 80 %, capped at 75 %.
     assert found.target_percent == 75
     assert found.min_replicas == 3  # 2 / 0.75 = 2.67
@@ -62,15 +63,17 @@ def test_a_diurnal_workload_by_hand() -> None:
 @pytest.mark.parametrize(
     "algorithm, target",
     [
-        pytest.param(Algorithm.EXACT, 30, id="as document 000 writes it: an idle pod needs the lowest target"),
-        pytest.param(Algorithm.CRANE, 75, id="as document 000 prints it: the first bucket is 115 % of the request"),
+        pytest.param(AdviceAlgorithm.EXACT, 30, id="as document 000 writes it: an idle pod needs the lowest target"),
+        pytest.param(
+            AdviceAlgorithm.CRANE, 75, id="as document 000 prints it: the first bucket is 115 % of the request"
+        ),
     ],
 )
-def test_the_idle_nginx_of_document_000(algorithm: Algorithm, target: int) -> None:
+def test_the_idle_nginx_of_document_000(algorithm: AdviceAlgorithm, target: int) -> None:
     rules = with_(OPEN, algorithm=algorithm)
     idle = workload(np.full(7 * DAY, 0.0005), replicas=1, request=0.1)
     found = advise(rules, idle, NOW)
-    assert isinstance(found, Recommendation)
+    assert isinstance(found, WorkloadAdvice)
     assert (found.target_percent, found.min_replicas, found.max_replicas) == (target, 2, 2)
 
 
@@ -102,29 +105,32 @@ def test_everything_that_speaks_against_is_said_at_once() -> None:
         ),
     ],
 )
-def test_each_reason_against(change: dict[str, object], reason: Against) -> None:
+def test_each_reason_against(change: dict[str, Any], reason: Against) -> None:
     assert against(OPEN, workload(office_hours(), **change)) == [reason]
 
 
 def test_of_a_daemon_set_only_the_requests_are_advised_on() -> None:
-    samples = {"container_cpu": {"app": np.full(99, 0.5)}, "container_memory": {"app": np.full(99, 2.0**28)}}
+    samples: dict[str, Any] = {
+        "container_cpu": {"app": np.full(99, 0.5)},
+        "container_memory": {"app": np.full(99, 2.0**28)},
+    }
     daemon = workload(office_hours(), kind="DaemonSet", **samples)
     assert against(with_(OPEN, advice=Advice.REPLICAS), daemon) == [Against.UNSUPPORTED_KIND]
     found = advise(with_(OPEN, advice=Advice.RESOURCE), daemon, NOW)
-    assert isinstance(found, Recommendation) and found.sizes["app"].cpu_cores == pytest.approx(0.575)
+    assert isinstance(found, WorkloadAdvice) and found.sizes["app"].cpu_cores == pytest.approx(0.575)
 
 
 def test_every_reason_has_its_sentence() -> None:
     assert set(_TEXTS) == set(Against)
     found = advise(OPEN, workload(office_hours(), requests={"proxy": Size()}), NOW)
-    assert isinstance(found, Findings)
+    assert isinstance(found, Objections)
     assert found.text == "container proxy has no CPU request to compare its usage with: give it one"
 
 
 def test_unpredictable_workloads_are_refused_only_on_demand() -> None:
     flat = workload(np.full(7 * DAY, 4.0))
     calm = advise(OPEN, flat, NOW)
-    assert isinstance(calm, Recommendation) and not calm.predictable and calm.evidence.prediction
+    assert isinstance(calm, WorkloadAdvice) and not calm.predictable and calm.evidence.prediction
     assert against(with_(OPEN, must_be_predictable=True), flat) == [Against.NOT_PREDICTABLE]
 
 
@@ -133,7 +139,7 @@ def test_an_existing_hpa_is_inherited_unless_switched_off() -> None:
     one = workload(office_hours(), metrics=(qps,), behavior={"scaleDown": {"stabilizationWindowSeconds": 60}})
     inherited = advise(OPEN, one, NOW)
     alone = advise(with_(OPEN, reference_hpa=False), one, NOW)
-    assert isinstance(inherited, Recommendation) and isinstance(alone, Recommendation)
+    assert isinstance(inherited, WorkloadAdvice) and isinstance(alone, WorkloadAdvice)
     assert inherited.metrics == (qps,) and inherited.behavior is not None
     assert alone.metrics == () and alone.behavior is None
 
@@ -141,13 +147,13 @@ def test_an_existing_hpa_is_inherited_unless_switched_off() -> None:
 def test_pods_without_samples_are_not_taken_for_idle_ones() -> None:
     half = workload(office_hours(), replicas=4, unmeasured=("pod-2", "pod-3"))
     found = advise(OPEN, half, NOW)
-    assert isinstance(found, Findings)
+    assert isinstance(found, Objections)
     assert found.text.startswith("only 2 of 4 running pods have samples") and "pod-2" in found.text
 
 
 def test_the_evidence_holds_what_charts_need() -> None:
     found = advise(OPEN, workload(office_hours(), replicas=10), NOW)
-    assert isinstance(found, Recommendation)
+    assert isinstance(found, WorkloadAdvice)
     assert found.evidence.hourly_medians == tuple(8.0 if 8 <= hour < 20 else 2.0 for hour in range(24))
     assert len(found.evidence.forecast) == 7 * 24
     assert max(found.evidence.forecast) == pytest.approx(8.0, rel=0.05)
@@ -157,11 +163,11 @@ def test_a_history_with_gaps_says_so() -> None:
     torn = office_hours()
     torn[: 3 * DAY] = np.nan
     found = advise(OPEN, workload(torn, replicas=10), NOW)
-    assert isinstance(found, Recommendation)
+    assert isinstance(found, WorkloadAdvice)
     assert found.evidence.coverage == pytest.approx(4 / 7)
     assert "only 57% of 7 days have samples" in "; ".join(because(OPEN, found))
     whole = advise(OPEN, workload(office_hours(), replicas=10), NOW)
-    assert isinstance(whole, Recommendation) and "samples" not in "; ".join(because(OPEN, whole))
+    assert isinstance(whole, WorkloadAdvice) and "samples" not in "; ".join(because(OPEN, whole))
 
 
 def test_hours_are_those_of_the_zone() -> None:
@@ -176,22 +182,22 @@ def test_requests_of_each_container() -> None:
     one = workload(office_hours(), container_cpu={"app": cpu}, container_memory={"app": memory})
     rules = with_(OPEN, advice=Advice.RESOURCE)
     found = advise(rules, one, NOW)
-    assert isinstance(found, Recommendation)
+    assert isinstance(found, WorkloadAdvice)
     assert found.sizes["app"].cpu_cores == pytest.approx(0.99 * 1.15, abs=0.001)
     killed = advise(rules, replace(one, oom_bytes={"app": 4 * 2**30}), NOW)
-    assert isinstance(killed, Recommendation)
+    assert isinstance(killed, WorkloadAdvice)
     assert killed.sizes["app"].memory_bytes == 4916 * 2**20  # 4 GiB x 1.2 are 4915.2 MiB
     ladder = ((2.0, 4.0 * 2**30), (1.0, 2.0**30))
     stepped = advise(with_(rules, size_ladder=ladder), one, NOW)
-    assert isinstance(stepped, Recommendation) and stepped.sizes["app"] == Size(cpu_cores=2.0, memory_bytes=4.0 * 2**30)
+    assert isinstance(stepped, WorkloadAdvice) and stepped.sizes["app"] == Size(cpu_cores=2.0, memory_bytes=4.0 * 2**30)
 
 
 def test_replicas_follow_the_larger_of_cpu_and_memory() -> None:
     rules = with_(OPEN, advice=Advice.REPLICAS)
     by_cpu = advise(rules, workload(np.full(DAY, 3.0)), NOW)
     by_memory = advise(rules, workload(np.full(DAY, 3.0), memory_bytes=np.full(DAY, 10 * 2.0**30)), NOW)
-    assert isinstance(by_cpu, Recommendation) and by_cpu.replicas == 6
-    assert isinstance(by_memory, Recommendation) and by_memory.replicas == 20
+    assert isinstance(by_cpu, WorkloadAdvice) and by_cpu.replicas == 6
+    assert isinstance(by_memory, WorkloadAdvice) and by_memory.replicas == 20
 
 
 def test_formulas() -> None:

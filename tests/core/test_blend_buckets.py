@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from tests.core.asks import FREE, VERTICAL_ONLY, G, ask, bucket, container, size
+from tests.core.wishes import FREE, VERTICAL_ONLY, G, ask, bucket, container, size
 from trimtab.core.blend import blend
 from trimtab.core.blend.ladder import ladder, replicas_for
-from trimtab.core.blend.pod import proportional
+from trimtab.core.blend.replica import proportional
 from trimtab.core.model import ContainerSize, Plan, RuleName, Step
-from trimtab.policy import Axis, Buckets, ContainerRule, Margin, Margins, Size, Sizing, Vertical
+from trimtab.policy import Axis, Buckets, BucketSizing, ContainerRule, Margin, Margins, Size, Vertical
 
 STORY_1 = (bucket((1, 8), cpu=(0, 24), gb=(0.5, 25)),)
 STORY_2 = (bucket((1, 1), cpu=(0, 1), gb=(0, 2)), bucket((2, 8), cpu=(1, 9), gb=(2, 20)))
@@ -88,13 +88,13 @@ def test_story_1_examples(current: int, wanted: int, now: float, target: float, 
 )
 def test_story_2(cores: float, gb: float, expected: tuple[int, float, float]) -> None:
     wish = ask(1, 1, size(0.1, 0.1), size(cores, gb), speaks_for=VERTICAL_ONLY)
-    assert shape(plan(STORY_2, wish, sizing=Sizing.SHARE)) == pytest.approx(expected)
+    assert shape(plan(STORY_2, wish, sizing=BucketSizing.SHARE)) == pytest.approx(expected)
 
 
 def test_caveat_cpu_and_memory_ask_for_different_counts() -> None:
     """The higher one, and both totals are divided by it."""
     wish = ask(2, 2, size(6, 1), size(6, 15), speaks_for=VERTICAL_ONLY)
-    found = plan(STORY_1, wish, sizing=Sizing.SHARE)
+    found = plan(STORY_1, wish, sizing=BucketSizing.SHARE)
     assert shape(found) == (4, 3.0, 7.5)  # by CPU 2 (12 cores), by memory 4 (30G > 29.06G)
 
 
@@ -142,13 +142,13 @@ BASE = (bucket((1, 8), gb=(0, 16)),)  # three replicas hold 12G: two hold 8G, th
 @pytest.mark.parametrize(
     "sizing, gb",
     [
-        pytest.param(Sizing.SHARE, 4, id="base usage: the bare share starves what is added"),
-        pytest.param(Sizing.GUARDED, 6, id="base usage, mitigation: 3 replicas of 6G, 18G in all"),
-        pytest.param(Sizing.MAX_OF_VPA_AND_SHARE, 6, id="base usage, rule of thumb: the larger of both"),
-        pytest.param(Sizing.NEVER_SHRINK, 5, id="base usage, hvpa-v2: no less than before"),
+        pytest.param(BucketSizing.SHARE, 4, id="base usage: the bare share starves what is added"),
+        pytest.param(BucketSizing.GUARDED, 6, id="base usage, mitigation: 3 replicas of 6G, 18G in all"),
+        pytest.param(BucketSizing.MAX_OF_VPA_AND_SHARE, 6, id="base usage, rule of thumb: the larger of both"),
+        pytest.param(BucketSizing.NEVER_SHRINK, 5, id="base usage, hvpa-v2: no less than before"),
     ],
 )
-def test_base_usage(sizing: Sizing, gb: float) -> None:
+def test_base_usage(sizing: BucketSizing, gb: float) -> None:
     """Document 004: 2 x 5G of which 2G are base, VPA recommends 6G, the bucket three replicas."""
     wish = ask(2, 2, size(None, 5), size(None, 6))
     assert shape(plan(BASE, wish, sizing=sizing)) == (3, None, gb)
@@ -157,7 +157,7 @@ def test_base_usage(sizing: Sizing, gb: float) -> None:
 def test_a_known_base_is_enough() -> None:
     """2 + 8 / 3: W = 12 - 2 * 2 is shared, each replica has its base (hvpa-v2's baseResourcesPerReplica)."""
     base = Margins(memory=Margin(value=2 * G))
-    found = plan(BASE, ask(2, 2, size(None, 5), size(None, 6)), sizing=Sizing.SHARE, base=base)
+    found = plan(BASE, ask(2, 2, size(None, 5), size(None, 6)), sizing=BucketSizing.SHARE, base=base)
     assert shape(found) == (3, None, pytest.approx(4.667, abs=1e-3))
 
 
@@ -178,7 +178,7 @@ def test_hpa_domination_can_be_switched_off() -> None:
 def test_a_cap_wins_over_the_rule_of_thumb_and_says_so() -> None:
     steps: list[Step] = []
     wish = ask(2, 4, size(6), size(12))
-    assert shape(plan(STORY_1, wish, steps, sizing=Sizing.MAX_OF_VPA_AND_SHARE))[:2] == (3, 9.0)
+    assert shape(plan(STORY_1, wish, steps, sizing=BucketSizing.MAX_OF_VPA_AND_SHARE))[:2] == (3, 9.0)
     assert [(step.before, step.after) for step in steps if step.rule is RuleName.CAPPED_BY_BUCKET] == [(12.0, 9.0)]
 
 
@@ -239,7 +239,7 @@ def test_declared_overlaps_of_buckets_prefer_the_count_in_force() -> None:
 
 def test_rounding_never_gives_less_than_the_total() -> None:
     wish = ask(2, 2, size(6), size(13 / 2), speaks_for=VERTICAL_ONLY)
-    found = shape(plan(STORY_1, wish, sizing=Sizing.SHARE))
+    found = shape(plan(STORY_1, wish, sizing=BucketSizing.SHARE))
     assert found[:2] == (3, 4.334)  # 13 / 3 = 4.3333
 
 
@@ -252,9 +252,9 @@ def test_no_recommendation_leaves_sizes_and_follows_the_replicas() -> None:
 def test_overload_gives_what_vertical_recommends() -> None:
     """A pod that was killed for memory needs all of it, however many there are."""
     hurt = ask(2, 2, size(None, 5), size(None, 7), overloaded=True)
-    assert shape(plan(BASE, hurt, sizing=Sizing.SHARE)) == (3, None, pytest.approx(6.0))  # capped by the bucket
+    assert shape(plan(BASE, hurt, sizing=BucketSizing.SHARE)) == (3, None, pytest.approx(6.0))  # capped by the bucket
     wide = (replace(BASE[0], most=size(None, 40)),)
-    assert shape(plan(wide, hurt, sizing=Sizing.SHARE)) == (2, None, 7.0)
+    assert shape(plan(wide, hurt, sizing=BucketSizing.SHARE)) == (2, None, 7.0)
 
 
 def test_missing_signals_never_take_replicas_away() -> None:

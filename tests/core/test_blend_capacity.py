@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.core.asks import FREE, VERTICAL_ONLY, G, ask, container, size
 from tests.core.build import CPU, NOW
 from tests.core.loop import TICK_S, Load, cpu_percent, start, tick
+from tests.core.wishes import FREE, VERTICAL_ONLY, G, ask, container, size
 from trimtab.core.blend import blend, speaks_for
 from trimtab.core.blend.capacity import replicas_for, size_for
 from trimtab.core.model import Plan, RuleName, Step

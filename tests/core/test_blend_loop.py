@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tests.core.asks import bucket, size
 from tests.core.build import NOW
 from tests.core.loop import Load, State, cpu_percent, look, settled, start, tick
+from tests.core.wishes import bucket, size
 from trimtab.core.decide import decide
 from trimtab.core.model import ContainerSize, Memory, Missing, Reason, RuleName, Veto
 from trimtab.policy import (

@@ -5,24 +5,24 @@ from __future__ import annotations
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.core.asks import G
-from trimtab.core.blend import Ask, blend
-from trimtab.core.blend.ask import RESOURCES, amount
+from tests.core.wishes import G
+from trimtab.core.blend import AxisWishes, blend
 from trimtab.core.blend.buckets import total as bucket_total
 from trimtab.core.blend.capacity import total as capacity_total
-from trimtab.core.blend.pod import needs
+from trimtab.core.blend.replica import replica_needs
 from trimtab.core.model import ContainerSize, Plan, RuleName, Step
 from trimtab.policy import (
+    RESOURCES,
     Axis,
     Blend,
     Bucket,
     Buckets,
+    BucketSizing,
     Capacity,
     ContainerRule,
     Margin,
     Margins,
     Size,
-    Sizing,
     Stage,
     Vertical,
     Weights,
@@ -38,11 +38,11 @@ bounds = st.none() | st.integers(10, 16000).map(lambda value: value / 1000)
 
 
 @st.composite
-def asks(draw: st.DrawFn) -> Ask:
+def asks(draw: st.DrawFn) -> AxisWishes:
     names = draw(st.sampled_from([("app",), ("app", "car")]))
     least = draw(st.integers(1, 5))
     most = draw(st.integers(least, 30))
-    return Ask(
+    return AxisWishes(
         current=draw(st.integers(least, most)),
         wanted=draw(st.integers(1, 40)),
         sizes={name: ContainerSize(requests=draw(sizes)) for name in names},
@@ -78,7 +78,7 @@ def ladders(draw: st.DrawFn, overlaps: tuple[float, ...] = (0.0, 10.0, 30.0)) ->
         first = last + draw(st.integers(1, 2))
     overlap = Margin(percent=draw(st.sampled_from(overlaps)))
     return Buckets(
-        buckets=tuple(found), sizing=draw(st.sampled_from(Sizing)), overlap=Margins(cpu=overlap, memory=overlap)
+        buckets=tuple(found), sizing=draw(st.sampled_from(BucketSizing)), overlap=Margins(cpu=overlap, memory=overlap)
     )
 
 
@@ -99,11 +99,11 @@ blends = st.one_of(joint, weights, st.none())
 
 
 def capacity_of(plan: Plan, axis: Axis) -> float:
-    return plan.replicas * sum(amount(one.requests, axis) or 0.0 for one in plan.sizes.values())
+    return plan.replicas * sum(one.requests.amount(axis) or 0.0 for one in plan.sizes.values())
 
 
-def recommended(rule: Blend, vertical: Vertical, ask: Ask) -> dict[Axis, float]:
-    found = needs(vertical, ask)
+def recommended(rule: Blend, vertical: Vertical, ask: AxisWishes) -> dict[Axis, float]:
+    found = replica_needs(vertical, ask)
     if isinstance(rule, Capacity):
         return {axis: capacity_total(need, ask, axis) for axis, need in found.items()}
     return {axis: bucket_total(need, ask) for axis, need in found.items()}
@@ -111,20 +111,22 @@ def recommended(rule: Blend, vertical: Vertical, ask: Ask) -> dict[Axis, float]:
 
 @house
 @given(blends, verticals(), asks())
-def test_replicas_and_sizes_are_within_their_bounds(rule: Blend | None, vertical: Vertical, ask: Ask) -> None:
+def test_replicas_and_sizes_are_within_their_bounds(rule: Blend | None, vertical: Vertical, ask: AxisWishes) -> None:
     assume(rule is not None or ask.min_replicas <= ask.wanted <= ask.max_replicas)
     plan = blend(rule, vertical, ask, [])
     assert ask.min_replicas <= plan.replicas <= ask.max_replicas
     for name, size in plan.sizes.items():
         for axis in RESOURCES:
-            after, before = amount(size.requests, axis), amount(ask.sizes[name].requests, axis)
-            most = amount(vertical.containers[0].most, axis)
+            after, before = size.requests.amount(axis), ask.sizes[name].requests.amount(axis)
+            most = vertical.containers[0].most.amount(axis)
             assert after == before or most is None or (after or 0.0) <= most + 1e-9
 
 
 @house
 @given(joint, verticals(), asks())
-def test_a_plan_holds_what_was_recommended_unless_it_says_otherwise(rule: Blend, vertical: Vertical, ask: Ask) -> None:
+def test_a_plan_holds_what_was_recommended_unless_it_says_otherwise(
+    rule: Blend, vertical: Vertical, ask: AxisWishes
+) -> None:
     steps: list[Step] = []
     plan = blend(rule, vertical, ask, steps)
     bounded = {step.axis for step in steps if step.rule is RuleName.ALLOWED}
@@ -135,7 +137,7 @@ def test_a_plan_holds_what_was_recommended_unless_it_says_otherwise(rule: Blend,
 @house
 @given(joint, verticals(), asks(), st.floats(1.0, 3.0), st.integers(0, 10))
 def test_more_load_never_means_less_capacity(
-    rule: Blend, vertical: Vertical, ask: Ask, factor: float, more: int
+    rule: Blend, vertical: Vertical, ask: AxisWishes, factor: float, more: int
 ) -> None:
     """Except where scaling in was held as paradoxical, which keeps more than is needed."""
     larger = {
@@ -154,7 +156,7 @@ def test_more_load_never_means_less_capacity(
 
 @house
 @given(joint, verticals(), asks())
-def test_a_plan_carried_out_is_a_plan_kept(rule: Blend, vertical: Vertical, ask: Ask) -> None:
+def test_a_plan_carried_out_is_a_plan_kept(rule: Blend, vertical: Vertical, ask: AxisWishes) -> None:
     """The same total asked again, in replicas of the new size, changes nothing."""
     calm = ask._replace(overloaded=False, speaks_for=frozenset(), blind=False)
     for _ in range(6):
@@ -174,7 +176,7 @@ def test_a_plan_carried_out_is_a_plan_kept(rule: Blend, vertical: Vertical, ask:
 
 @house
 @given(joint, verticals(), asks())
-def test_without_a_signal_replicas_never_fall(rule: Blend, vertical: Vertical, ask: Ask) -> None:
+def test_without_a_signal_replicas_never_fall(rule: Blend, vertical: Vertical, ask: AxisWishes) -> None:
     blind = ask._replace(blind=True, wanted=ask.current, speaks_for=frozenset(RESOURCES))
     plan = blend(rule, vertical, blind, [])
     assert plan.replicas >= ask.current

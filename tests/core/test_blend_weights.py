@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.core.asks import FREE, ask, size
+from tests.core.wishes import FREE, ask, size
 from trimtab.core.blend import blend
 from trimtab.core.blend.weights import share_at, weighted_replicas, weighted_request
 from trimtab.core.model import ContainerSize, RuleName, Step

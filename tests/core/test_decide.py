@@ -21,8 +21,8 @@ from trimtab.core.model import (
     RuleName,
     TotalSample,
 )
-from trimtab.core.propose import by_average, by_total_average, by_value
 from trimtab.core.remember import first_sight, remember
+from trimtab.core.replica_calculator import by_average, by_total_average, by_value
 from trimtab.core.tally import Tally, tally
 from trimtab.policy import (
     Absence,
@@ -34,9 +34,9 @@ from trimtab.policy import (
     Rate,
     RatePolicy,
     Rates,
+    ScheduledBounds,
     Select,
     Size,
-    Span,
     Stabilise,
     Vertical,
 )
@@ -332,8 +332,8 @@ def test_what_may_be_written(rules: Admit, may: bool) -> None:
 
 
 def test_schedules_are_floors_and_ceilings_inside_the_usual_bounds() -> None:
-    office = Span(name="office", start=NOW, end=NOW + 3600, min_replicas=10)
-    night = Span(name="night", start=NOW + 3600, end=NOW + 7200, max_replicas=2)
+    office = ScheduledBounds(name="office", start=NOW, end=NOW + 3600, min_replicas=10)
+    night = ScheduledBounds(name="night", start=NOW + 3600, end=NOW + 7200, max_replicas=2)
     policy = hpa(50, least=1, most=8)
     policy = replace(policy, bounds=replace(policy.bounds, spans=(office, night)))
     day = decide(policy, busy(4, 0.5), Memory())
@@ -343,7 +343,7 @@ def test_schedules_are_floors_and_ceilings_inside_the_usual_bounds() -> None:
 
 
 def test_scheduled_floor_is_named_in_the_steps() -> None:
-    office = Span(name="office", start=NOW, end=NOW + 3600, min_replicas=6)
+    office = ScheduledBounds(name="office", start=NOW, end=NOW + 3600, min_replicas=6)
     policy = replace(hpa(50), bounds=Bounds(min_replicas=1, max_replicas=9, spans=(office,)))
     decision = decide(policy, busy(6, 0.1), Memory())
     assert decision.change is None

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from tests.core.build import NOW, busy, custom_hpa, hpa, per_second, total
 from trimtab.core.decide import decide
-from trimtab.core.explain import action, conditions, error, sentence, table
+from trimtab.core.explain import conditions, sentence, table
 from trimtab.core.explain.sentence import _REASONS, _RULES
 from trimtab.core.model import Change, Memory, Missing, Reason, RuleName, Veto
 from trimtab.core.remember import first_sight, remember
@@ -81,7 +81,6 @@ def test_conditions_of_a_rescale() -> None:
         "ScalingLimited": (True, "TooManyReplicas"),
         "ScaledToZero": (False, "NotScaledToZero"),
     }
-    assert (action(decision), error(decision)) == ("scale_up", "none")
 
 
 def test_a_veto_is_named_by_its_own_reason() -> None:
@@ -99,4 +98,3 @@ def test_conditions_of_a_failure_name_the_metric() -> None:
     decision = decide(policy, seen, Memory())
     found = {one.type: (one.status, one.reason) for one in conditions(policy, seen, Memory(), decision)}
     assert found["ScalingActive"] == (False, "FailedGetExternalMetric")
-    assert (action(decision), error(decision)) == ("none", "internal")

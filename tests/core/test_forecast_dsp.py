@@ -25,7 +25,7 @@ def days(count: int, noise: float = 0.0) -> np.ndarray:
 
 
 def series(values: np.ndarray) -> Series:
-    return Series(np.arange(len(values)) * STEP_S, values)
+    return Series(np.arange(float(len(values))) * STEP_S, values)
 
 
 def one_row(values: np.ndarray) -> Frame:
@@ -126,7 +126,7 @@ def test_values_that_are_not_positive_become_a_hundredth() -> None:
 
 def test_the_estimator_with_the_smallest_error_on_the_last_period_wins() -> None:
     calm, generous = MaxValue(), MaxValue(margin=0.5)
-    best = dsp.best_estimator(days(3), DAY, STEP_S, dsp.Options(estimators=(generous, calm)))
+    best = dsp.best_estimator(days(3), DAY, STEP_S, dsp.DspOptions(estimators=(generous, calm)))
     assert best.estimator is calm
     assert best.error == pytest.approx(0.0, abs=1e-9)
 
@@ -136,7 +136,7 @@ def test_the_estimator_with_the_smallest_error_on_the_last_period_wins() -> None
 
 def test_forecast_is_the_largest_value_within_the_window() -> None:
     values = days(4)
-    options = dsp.Options(estimators=(MaxValue(),))
+    options = dsp.DspOptions(estimators=(MaxValue(),))
     answer = dsp.forecast(one_row(values), 6 * 3600.0, 4 * 86400.0, options)[0]
     assert isinstance(answer, Forecast)
     assert answer.at_quantile(0.5) == pytest.approx(values[: DAY // 4 + 1].max())

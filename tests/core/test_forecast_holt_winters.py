@@ -8,20 +8,28 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trimtab.core.forecast import holt_winters
-from trimtab.core.forecast.holt_start import Known, Shape, Start, heuristic, least_samples, legacy, moving_average
-from trimtab.core.forecast.holt_winters import Options, keep_seasons, predict
+from trimtab.core.forecast.holt_start import (
+    ComponentType,
+    Known,
+    Start,
+    heuristic,
+    least_samples,
+    legacy,
+    moving_average,
+)
+from trimtab.core.forecast.holt_winters import HoltWintersOptions, keep_seasons, predict
 from trimtab.core.model import Forecast, Missing, Reason
 from trimtab.errors import InvalidInput, NotEnoughData
 from trimtab.series import Frame
 
 RAMP = np.array([[2.0, 4.0, 8.0, 6.0] * 4]) + np.arange(16) * 0.5
-SHAPES = [Shape.ADD, Shape.MUL]
+SHAPES = [ComponentType.ADD, ComponentType.MUL]
 
 
-def by_hand(values: list[float], season: int, start: Known, options: Options, steps: int) -> float:
+def by_hand(values: list[float], season: int, start: Known, options: HoltWintersOptions, steps: int) -> float:
     """The textbook, sample by sample."""
     level, trend, seasons = start.level, start.trend, list(start.seasons)
-    add_t, add_s, phi = options.trend is Shape.ADD, options.seasonal is Shape.ADD, options.damping
+    add_t, add_s, phi = options.trend is ComponentType.ADD, options.seasonal is ComponentType.ADD, options.damping
     for index, y in enumerate(values):
         damped = phi * trend if add_t else trend**phi
         base = level + damped if add_t else level * damped
@@ -38,9 +46,9 @@ def by_hand(values: list[float], season: int, start: Known, options: Options, st
 @pytest.mark.parametrize("trend", SHAPES)
 @pytest.mark.parametrize("seasonal", SHAPES)
 @pytest.mark.parametrize("damping", [1.0, 0.9])
-def test_the_recursion_by_hand(trend: Shape, seasonal: Shape, damping: float) -> None:
-    start = Known(4.0, 0.3 if trend is Shape.ADD else 1.05, (0.8, 0.9, 1.3, 1.0))
-    options = Options(
+def test_the_recursion_by_hand(trend: ComponentType, seasonal: ComponentType, damping: float) -> None:
+    start = Known(4.0, 0.3 if trend is ComponentType.ADD else 1.05, (0.8, 0.9, 1.3, 1.0))
+    options = HoltWintersOptions(
         alpha=0.4,
         beta=0.2,
         gamma=0.3,
@@ -56,7 +64,7 @@ def test_the_recursion_by_hand(trend: Shape, seasonal: Shape, damping: float) ->
 
 
 def test_exact_forgets_the_newest_season_as_statsmodels_does() -> None:
-    ours, theirs = (predict(RAMP, 4, 4, Options(gamma=0.9, exact=exact))[0] for exact in (False, True))
+    ours, theirs = (predict(RAMP, 4, 4, HoltWintersOptions(gamma=0.9, exact=exact))[0] for exact in (False, True))
     assert ours[:3] == pytest.approx(theirs[:3])
     assert ours[3] != pytest.approx(theirs[3])
 
@@ -70,17 +78,17 @@ def test_heuristic_start_of_a_line_with_a_season() -> None:
     """y = t / 2 + season: the averages take the season out exactly."""
     t = np.arange(20)
     values = (0.5 * t + np.tile([-1.0, 2.0, 0.0, -1.0], 5))[None, :]
-    start = heuristic(values, 4, Shape.ADD, Shape.ADD)
+    start = heuristic(values, 4, ComponentType.ADD, ComponentType.ADD)
     assert np.squeeze(start.trend) == pytest.approx(0.5)
     assert np.squeeze(start.seasons) == pytest.approx([-1.0, 2.0, 0.0, -1.0])
     assert np.squeeze(start.level) == pytest.approx(0.5)  # half a season later, half a step earlier
 
 
 def test_legacy_start() -> None:
-    start = legacy(np.array([[2.0, 4.0, 3.0, 5.0, 4.0, 6.0]]), 2, Shape.ADD, Shape.ADD)
+    start = legacy(np.array([[2.0, 4.0, 3.0, 5.0, 4.0, 6.0]]), 2, ComponentType.ADD, ComponentType.ADD)
     assert (start.level[0], start.trend[0]) == (3.0, 0.5)
     assert np.squeeze(start.seasons).tolist() == [-1.0, 1.0]
-    product = legacy(np.array([[2.0, 4.0, 8.0, 16.0]]), 2, Shape.MUL, Shape.MUL)
+    product = legacy(np.array([[2.0, 4.0, 8.0, 16.0]]), 2, ComponentType.MUL, ComponentType.MUL)
     assert product.trend[0] == pytest.approx(2.0)
     assert np.squeeze(product.seasons) == pytest.approx([0.4, 0.8])
 
@@ -99,7 +107,7 @@ def test_what_is_refused() -> None:
     with pytest.raises(NotEnoughData, match="11 samples"):
         predict(np.ones((1, 11)), 2, 1)
     with pytest.raises(InvalidInput, match="needs values above zero"):
-        predict(np.zeros((1, 20)), 2, 1, Options(seasonal=Shape.MUL))
+        predict(np.zeros((1, 20)), 2, 1, HoltWintersOptions(seasonal=ComponentType.MUL))
 
 
 @pytest.mark.parametrize("count, kept", [(7, 7), (8, 6), (9, 7), (10, 6)])
@@ -134,7 +142,7 @@ def test_forecast_says_why_it_is_silent() -> None:
     assert isinstance(holes, Missing) and "240 of 480 samples" in holes.detail
     assert isinstance(flat, Missing) and "constant" in flat.detail
     assert isinstance(walk, Missing) and 'the error of "the same as now"' in walk.detail
-    product = holt_winters.forecast(frame(negative), 900.0, history.end, Options(trend=Shape.MUL))[0]
+    product = holt_winters.forecast(frame(negative), 900.0, history.end, HoltWintersOptions(trend=ComponentType.MUL))[0]
     assert isinstance(product, Missing) and "above zero" in product.detail
     short = holt_winters.forecast(frame(day(1)), 900.0, 86400.0)[0]
     assert isinstance(short, Missing)
@@ -143,14 +151,16 @@ def test_forecast_says_why_it_is_silent() -> None:
 
 def test_exact_gives_the_one_number_of_its_program() -> None:
     history = frame(np.tile([1.0, 3.0, 1.0], 5))
-    answer = holt_winters.forecast(history, 900.0, history.end, Options(season=3, exact=True))[0]
+    answer = holt_winters.forecast(history, 900.0, history.end, HoltWintersOptions(season=3, exact=True))[0]
     assert isinstance(answer, Forecast)
     assert [quantile.value for quantile in answer.demand] == pytest.approx([1.0])
 
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**31), st.sampled_from(SHAPES), st.sampled_from(SHAPES), st.floats(1.5, 100))
-def test_scaling_the_load_scales_the_forecast(seed: int, trend: Shape, seasonal: Shape, factor: float) -> None:
+def test_scaling_the_load_scales_the_forecast(
+    seed: int, trend: ComponentType, seasonal: ComponentType, factor: float
+) -> None:
     values = np.random.default_rng(seed).uniform(1, 10, (2, 24))
-    options = Options(trend=trend, seasonal=seasonal)
+    options = HoltWintersOptions(trend=trend, seasonal=seasonal)
     assert predict(values * factor, 4, 2, options) == pytest.approx(predict(values, 4, 2, options) * factor, rel=1e-6)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.core.build import pod
 from trimtab.core.forecast import linear
-from trimtab.core.forecast.linear import Options
+from trimtab.core.forecast.linear import LinearOptions
 from trimtab.core.model import Forecast, Missing, Reason
 from trimtab.core.startup import mean_startup_s, startup
 from trimtab.series import Frame
@@ -36,15 +36,15 @@ def test_holes_are_left_out_of_the_fit() -> None:
 @pytest.mark.parametrize(
     "values, ahead_s, options, wanted",
     [
-        pytest.param(RAMP, 30.0, Options(), 60.0, id="a rise goes on"),
-        pytest.param(RAMP[:, ::-1], 30.0, Options(), 10.0, id="a fall keeps the current value"),
-        pytest.param(RAMP[:, ::-1], 30.0, Options(exact=True), 10.0, id="so it does in the program"),
-        pytest.param(RAMP[:, ::-1], 30.0, Options(both_ways=True), -10.0, id="PHPA follows the line down"),
-        pytest.param(np.array([[1.0, 1.0, 1.0, 9.0]]), 0.0, Options(), 9.0, id="document: never below current"),
-        pytest.param(np.array([[1.0, 1.0, 1.0, 9.0]]), 0.0, Options(exact=True), 6.6, id="program: the fit"),
+        pytest.param(RAMP, 30.0, LinearOptions(), 60.0, id="a rise goes on"),
+        pytest.param(RAMP[:, ::-1], 30.0, LinearOptions(), 10.0, id="a fall keeps the current value"),
+        pytest.param(RAMP[:, ::-1], 30.0, LinearOptions(exact=True), 10.0, id="so it does in the program"),
+        pytest.param(RAMP[:, ::-1], 30.0, LinearOptions(both_ways=True), -10.0, id="PHPA follows the line down"),
+        pytest.param(np.array([[1.0, 1.0, 1.0, 9.0]]), 0.0, LinearOptions(), 9.0, id="document: never below current"),
+        pytest.param(np.array([[1.0, 1.0, 1.0, 9.0]]), 0.0, LinearOptions(exact=True), 6.6, id="program: the fit"),
     ],
 )
-def test_predict(values: np.ndarray, ahead_s: float, options: Options, wanted: float) -> None:
+def test_predict(values: np.ndarray, ahead_s: float, options: LinearOptions, wanted: float) -> None:
     assert linear.predict(TIMES, values, ahead_s, options)[0] == pytest.approx(wanted)
 
 
@@ -54,16 +54,16 @@ def step(of: int, at: int) -> np.ndarray:
 
 @pytest.mark.parametrize("at", range(1, 36))
 def test_a_jump_is_no_slope_for_the_cautious_line_whenever_it_was(at: int) -> None:
-    times = np.arange(36) * 5.0 - 175.0
-    assert linear.predict(times, step(36, at), 60.0, Options(slope_quantile=0.4))[0] == 400.0
+    times = np.arange(36.0) * 5.0 - 175.0
+    assert linear.predict(times, step(36, at), 60.0, LinearOptions(slope_quantile=0.4))[0] == 400.0
 
 
 def test_a_jump_is_a_slope_for_least_squares() -> None:
-    assert linear.predict(np.arange(36) * 5.0 - 175.0, step(36, 18), 60.0)[0] > 600.0
+    assert linear.predict(np.arange(36.0) * 5.0 - 175.0, step(36, 18), 60.0)[0] > 600.0
 
 
 def test_the_cautious_line_goes_on_like_any_other_and_leaves_holes_out() -> None:
-    hole, options = float("nan"), Options(slope_quantile=0.4)
+    hole, options = float("nan"), LinearOptions(slope_quantile=0.4)
     values = np.array([[10.0, 20.0, 30.0, 40.0], [10.0, hole, 30.0, 40.0], [hole, hole, 30.0, 40.0], [hole] * 4])
     times = np.array([-45.0, -30.0, -15.0, 0.0])
     assert linear.predict(times, values, 30.0, options)[:3].tolist() == pytest.approx([60.0, 60.0, 60.0])
@@ -73,7 +73,7 @@ def test_the_cautious_line_goes_on_like_any_other_and_leaves_holes_out() -> None
 def test_one_sample_is_no_line_but_it_is_a_replica_count() -> None:
     once = np.array([[7.0]])
     assert np.isnan(linear.predict(np.zeros(1), once, 10.0)[0])
-    assert linear.predict(np.zeros(1), once, 10.0, Options(both_ways=True))[0] == 7.0
+    assert linear.predict(np.zeros(1), once, 10.0, LinearOptions(both_ways=True))[0] == 7.0
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_newest_points_in_order_of_time() -> None:
 
 
 def test_forecast_reads_the_line_at_the_horizon_and_dates_it() -> None:
-    answer = linear.forecast(frame([10.0, 20.0, 30.0, 40.0]), 30.0, 1045.0, Options(per_pod=True))[0]
+    answer = linear.forecast(frame([10.0, 20.0, 30.0, 40.0]), 30.0, 1045.0, LinearOptions(per_pod=True))[0]
     assert isinstance(answer, Forecast)
     assert answer.at_quantile(0.9) == pytest.approx(60.0)
     assert (answer.made_at, answer.expires_at, answer.per_pod, answer.model) == (1045.0, 1105.0, True, "linear")
@@ -116,16 +116,16 @@ def test_forecast_says_why_it_is_silent() -> None:
 @pytest.mark.parametrize(
     "observed, horizon_s, options, speaks",
     [
-        pytest.param(2, 60.0, Options(), False, id="half a minute says nothing about the next minute"),
-        pytest.param(4, 60.0, Options(), True, id="a minute does"),
-        pytest.param(11, 600.0, Options(), False, id="longer than the window: the whole window"),
-        pytest.param(12, 600.0, Options(), True, id="which is 3 minutes"),
-        pytest.param(2, 60.0, Options(exact=True), True, id="the program asks for two observations"),
-        pytest.param(2, 60.0, Options(both_ways=True, history_size=6), True, id="so does PHPA"),
+        pytest.param(2, 60.0, LinearOptions(), False, id="half a minute says nothing about the next minute"),
+        pytest.param(4, 60.0, LinearOptions(), True, id="a minute does"),
+        pytest.param(11, 600.0, LinearOptions(), False, id="longer than the window: the whole window"),
+        pytest.param(12, 600.0, LinearOptions(), True, id="which is 3 minutes"),
+        pytest.param(2, 60.0, LinearOptions(exact=True), True, id="the program asks for two observations"),
+        pytest.param(2, 60.0, LinearOptions(both_ways=True, history_size=6), True, id="so does PHPA"),
     ],
 )
 def test_a_line_needs_as_much_past_as_it_looks_ahead(
-    observed: int, horizon_s: float, options: Options, speaks: bool
+    observed: int, horizon_s: float, options: LinearOptions, speaks: bool
 ) -> None:
     values = [float("nan")] * (13 - observed) + [100.0 + index for index in range(observed)]
     (answer,) = linear.forecast(frame(values), horizon_s, 1000.0 + 12 * 15.0, options)
@@ -136,7 +136,7 @@ def test_a_line_needs_as_much_past_as_it_looks_ahead(
 
 def test_dense_samples_are_thinned_to_the_spacing() -> None:
     dense = frame([float(second) for second in range(60)], step_s=1.0)
-    kept = linear.recent_of(dense, 1059.0, 1.5, Options())  # a window of 30 s
+    kept = linear.recent_of(dense, 1059.0, 1.5, LinearOptions())  # a window of 30 s
     assert kept.times.tolist() == [1034.0, 1039.0, 1044.0, 1049.0, 1054.0, 1059.0]
     assert kept.values[0, -1] == 59.0
 
@@ -144,7 +144,7 @@ def test_dense_samples_are_thinned_to_the_spacing() -> None:
 @settings(max_examples=50)
 @given(st.lists(st.floats(0, 1e6), min_size=2, max_size=12), st.floats(0, 600))
 def test_the_documents_rule_never_lowers(values: list[float], ahead_s: float) -> None:
-    times = np.arange(len(values)) * 15.0 - 15.0 * (len(values) - 1)
+    times = np.arange(float(len(values))) * 15.0 - 15.0 * (len(values) - 1)
     predicted = linear.predict(times, np.array([values]), ahead_s)[0]
     assert predicted >= values[-1]
 

@@ -13,9 +13,9 @@ from trimtab.core.forecast import (
     FORECASTERS,
     batches,
     cycles,
-    look_ahead,
+    forecast_rows,
+    held_out,
     options_of,
-    rolling,
     seasonal,
     spectral,
 )
@@ -236,20 +236,20 @@ def test_filled_draws_straight_lines() -> None:
 
 
 def test_reach_counts_columns_after_the_last() -> None:
-    assert rolling.reach_of(0.0, 0.0, 300.0, 300.0) == (1, 2)
-    assert rolling.reach_of(900.0, 60.0, 600.0, 300.0) == (4, 6)
+    assert held_out.reach_of(0.0, 0.0, 300.0, 300.0) == (1, 2)
+    assert held_out.reach_of(900.0, 60.0, 600.0, 300.0) == (4, 6)
 
 
 def test_error_quantiles_skip_holes() -> None:
     ordered = np.sort(np.array([[4.0, 1.0, np.nan, 2.0, 3.0]]), axis=1)
-    assert rolling.quantiles(ordered, (0.1, 0.5, 0.99)).tolist() == [[1.0, 3.0, 4.0]]
+    assert held_out.quantiles(ordered, (0.1, 0.5, 0.99)).tolist() == [[1.0, 3.0, 4.0]]
 
 
 def test_a_perfect_baseline_has_no_error_and_a_useless_one_is_persistence() -> None:
     values = frame(wave(T)).values
     batch = batches.Batch(np.arange(1), values, np.isfinite(values), 300.0)
-    perfect = rolling.judge(batch, lambda cut: np.hstack([values, values]), 3, proportional=False)
-    useless = rolling.judge(batch, lambda cut: np.zeros((1, 2 * values.shape[1])), 3, proportional=False)
+    perfect = held_out.judge(batch, lambda cut: np.hstack([values, values]), 3, proportional=False)
+    useless = held_out.judge(batch, lambda cut: np.zeros((1, 2 * values.shape[1])), 3, proportional=False)
     assert perfect.ratio[0] == pytest.approx(0.0, abs=1e-9)
     assert useless.ratio[0] == pytest.approx(1.0, abs=0.05)
     assert useless.memory[0] == pytest.approx(1.0, abs=0.05)
@@ -296,9 +296,9 @@ def test_a_policy_chooses_model_and_settings() -> None:
     t = clock(3)
     history = frame(wave(t))
     choice = ForecastChoice(model="percentile", options={"percentile": 0.5, "margin": 1.0})
-    answer = expect(look_ahead(choice, history, 600.0, history.end)[0])
+    answer = expect(forecast_rows(choice, history, 600.0, history.end)[0])
     plain = expect(
-        look_ahead(ForecastChoice(model="percentile", options={"percentile": 0.5}), history, 600.0, 3 * DAY)[0]
+        forecast_rows(ForecastChoice(model="percentile", options={"percentile": 0.5}), history, 600.0, 3 * DAY)[0]
     )
     assert answer.at_quantile(0.5) == pytest.approx(2 * plain.at_quantile(0.5))
 
@@ -309,7 +309,7 @@ def test_exact_means_the_program_and_for_a_line_each_pods_utilisation() -> None:
     ours = options_of(ForecastChoice(model="linear"))
     assert (ours.exact, ours.per_pod) == (False, False)
     assert options_of(ForecastChoice(model="holtWinters", options={"season": 12.0})).season == 12
-    assert options_of(ForecastChoice(model="spectral", exact=True)) == spectral.Options()  # there is no other
+    assert options_of(ForecastChoice(model="spectral", exact=True)) == spectral.SpectralOptions()  # there is no other
 
 
 @pytest.mark.parametrize(

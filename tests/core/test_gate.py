@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from tests.core.asks import size
+from tests.core.wishes import size
 from trimtab.core.gate import gate, may_grow
 from trimtab.core.gate.maintenance_window import contains, next_begin
 from trimtab.core.gate.min_change import threshold
@@ -17,15 +17,15 @@ from trimtab.core.model import (
     Plan,
     RuleName,
     Step,
-    Usage,
+    UsageEstimates,
     Veto,
 )
-from trimtab.policy import Axis, Direction, Gate, MinChange, Rest, Size, Update, UpdateMode, Window
+from trimtab.policy import Axis, Direction, Gate, MaintenanceWindow, MinChange, Rest, Size, Update, UpdateMode
 
 MIDNIGHT = 1_700_006_400.0  # 2023-11-15T00:00:00Z
 AT = MIDNIGHT + 12 * 3600
 UP, DOWN = Direction.UP, Direction.DOWN
-NIGHT = Window(begin_s=22 * 3600, end_s=4 * 3600)
+NIGHT = MaintenanceWindow(begin_s=22 * 3600, end_s=4 * 3600)
 
 
 def seen(replicas: int = 2, requests: Size = Size(cpu_cores=1.0, memory_bytes=1e9), **more: object) -> Observation:  # noqa: B008
@@ -91,12 +91,12 @@ def test_containers_are_held_one_by_one() -> None:
         pytest.param(NIGHT, "00:30:00", True, id="across midnight"),
         pytest.param(NIGHT, "04:00:00", True, id="the last second"),
         pytest.param(NIGHT, "04:00:01", False, id="after it"),
-        pytest.param(Window(begin_s=60, end_s=60), "00:01:00", True, id="begin is end: one second"),
-        pytest.param(Window(begin_s=60, end_s=60), "00:01:01", False, id="and no more"),
+        pytest.param(MaintenanceWindow(begin_s=60, end_s=60), "00:01:00", True, id="begin is end: one second"),
+        pytest.param(MaintenanceWindow(begin_s=60, end_s=60), "00:01:01", False, id="and no more"),
         pytest.param(None, "12:00:00", False, id="no window is never open"),
     ],
 )
-def test_maintenance_window(window: Window | None, clock: str, inside: bool) -> None:
+def test_maintenance_window(window: MaintenanceWindow | None, clock: str, inside: bool) -> None:
     hours, minutes, seconds = (int(part) for part in clock.split(":"))
     assert contains(window, MIDNIGHT + hours * 3600 + minutes * 60 + seconds + 0.9) is inside
 
@@ -151,7 +151,7 @@ def test_an_overload_lifts_neither_modes_nor_windows() -> None:
     ],
 )
 def test_smallest_change(params: dict[str, float], now: float, least: float) -> None:
-    rule = MinChange(axis=Axis.CPU, direction=UP, **params)  # type: ignore[arg-type]
+    rule = MinChange(axis=Axis.CPU, direction=UP, **params)
     assert threshold(rule, now) == pytest.approx(least)
     at = seen(requests=size(now, 1.0))
     assert not run((rule,), planned(cpu=round(now + least, 6)), now=at)
@@ -160,8 +160,8 @@ def test_smallest_change(params: dict[str, float], now: float, least: float) -> 
         assert step.rule is RuleName.MIN_CHANGE
 
 
-def usage(lower: Size, expires_at: float = AT + 60) -> Usage:
-    return Usage(made_at=AT, expires_at=expires_at, containers={"app": Estimate(target=lower, lower=lower)})
+def usage(lower: Size, expires_at: float = AT + 60) -> UsageEstimates:
+    return UsageEstimates(made_at=AT, expires_at=expires_at, containers={"app": Estimate(target=lower, lower=lower)})
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def usage(lower: Size, expires_at: float = AT + 60) -> Usage:
         pytest.param(None, Memory(overloaded=True), False, id="not after an OOM kill"),
     ],
 )
-def test_smallest_change_starves_nobody(known: Usage | None, memory: Memory, held: bool) -> None:
+def test_smallest_change_starves_nobody(known: UsageEstimates | None, memory: Memory, held: bool) -> None:
     now = seen() if known is None else seen(usage=known)
     assert bool(run((MinChange(axis=Axis.CPU, direction=UP),), planned(cpu=1.1), memory, now)) is held
 

@@ -13,7 +13,6 @@ from trimtab.core.limits import (
     round_up_to,
     rule_for,
     within,
-    within_pod_range,
 )
 from trimtab.core.model import ContainerSize
 from trimtab.errors import InvalidInput
@@ -129,19 +128,6 @@ def test_class_and_order_always_hold(
 def test_the_maximum_wins_over_the_minimum() -> None:
     assert within(size(1.0, 1e9), size(3.0, None), size(2.0, 5e8)) == size(2.0, 5e8)
     assert within(Size(), size(3.0, 1.0), size(9.0, 9.0)) == Size()
-
-
-@pytest.mark.parametrize(
-    "least, most, shares",
-    [
-        pytest.param(None, None, [0.030, 0.060], id="no range"),
-        pytest.param(0.1, None, [0.034, 0.067], id="grown, rounded up"),
-        pytest.param(None, 0.05, [0.016, 0.033], id="cut, rounded down"),
-        pytest.param(0.01, 1.0, [0.030, 0.060], id="inside"),
-    ],
-)
-def test_pod_range(least: float | None, most: float | None, shares: list[float]) -> None:
-    assert list(within_pod_range({"a": 0.030, "b": 0.060}, least, most).values()) == shares
 
 
 def test_rounding_to_a_multiple() -> None:

@@ -36,8 +36,8 @@ from trimtab.policy import (
     RatePolicy,
     Rates,
     RoundUp,
+    ScheduledBounds,
     Select,
-    Span,
     Stabilise,
     StabiliseMax,
     Tolerance,
@@ -80,7 +80,7 @@ totals = st.one_of(
     st.builds(lambda low, gap: Watermark(metric=RPS, low=low, high=low + gap), st.floats(1, 50), st.floats(0.5, 50)),
 )
 spans = st.builds(
-    lambda least, most: Span(name="s", start=NOW - 60, end=NOW + 60, min_replicas=least, max_replicas=most),
+    lambda least, most: ScheduledBounds(name="s", start=NOW - 60, end=NOW + 60, min_replicas=least, max_replicas=most),
     st.none() | st.integers(0, 60),
     st.none() | st.integers(0, 60),
 )

@@ -21,10 +21,9 @@ from trimtab.core.model import (
     Reason,
     RuleName,
     Step,
-    Usage,
+    UsageEstimates,
 )
 from trimtab.core.resize import floor_share, resize
-from trimtab.core.urgency import Urgency, by_urgency, urgency
 from trimtab.core.usage import VPA_FLOOR
 from trimtab.policy import Axis, ContainerRule, Policy, Size, Vertical
 
@@ -43,7 +42,7 @@ def seen(
         spec_replicas=1,
         status_replicas=1,
         sizes={name: ContainerSize(requests=requests) for name in containers},
-        usage=Usage(made_at=NOW, expires_at=expires_at, containers=containers),
+        usage=UsageEstimates(made_at=NOW, expires_at=expires_at, containers=containers),
     )
 
 
@@ -276,25 +275,3 @@ def test_a_decision_resizes_requests_and_limits_with_its_reason() -> None:
     assert decision.change == Change(was=1, sizes={"a": after})
     assert RuleName.PEAK in rules(list(decision.steps))
     assert decide(Policy(vertical=Vertical()), replace(observation, sizes={"a": after}), Memory()).change is None
-
-
-# --- urgency ---------------------------------------------------------------------------------------------------------
-
-
-def test_urgency_sums_over_containers() -> None:
-    requests = {"a": Size(cpu_cores=1.0, memory_bytes=1e9), "b": Size(cpu_cores=1.0), "stranger": NOW_SIZE}
-    estimates = {
-        "a": Estimate(target=Size(cpu_cores=2.0, memory_bytes=5e8), lower=Size(cpu_cores=1.5)),
-        "b": Estimate(target=Size(cpu_cores=1.0)),
-    }
-    assert urgency(requests, estimates) == Urgency(grows=True, difference=1.0, outside=True)
-
-
-def test_growing_pods_come_first_then_the_furthest() -> None:
-    pods = {
-        "b": Urgency(False, 9.0, True),
-        "d": Urgency(True, 0.1, False),
-        "c": Urgency(True, 0.1, True),
-        "a": Urgency(True, 0.5, False),
-    }
-    assert by_urgency(pods) == ["a", "c", "d", "b"]

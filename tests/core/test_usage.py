@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trimtab.core.model import Estimate
-from trimtab.core.usage import Book, Sample, Settings, usages
-from trimtab.core.usage import buckets as shapes
+from trimtab.core.usage import ContainerSample, HistogramSettings, UsageHistograms, usages
+from trimtab.core.usage import bucket_edges as shapes
 from trimtab.core.usage.bank import Bank
-from trimtab.core.usage.checkpoint import load, save
 from trimtab.core.usage.estimate import LOWER, UPPER, confidence, with_confidence, with_margin
+from trimtab.core.usage.histogram_checkpoint import load, save
 from trimtab.errors import InvalidInput
 from trimtab.policy import Size
 
@@ -25,14 +25,14 @@ MIB = 1024.0**2
 TENS = shapes.linear(100, 10)
 
 
-def book_of(samples: list[tuple[float, float, float]], settings: Settings | None = None) -> Book:
+def book_of(samples: list[tuple[float, float, float]], settings: HistogramSettings | None = None) -> UsageHistograms:
     """(seconds after NOW, cores, bytes) of one container."""
-    book = Book(settings)
-    book.observe([Sample("web", "pod", "app", NOW + after, cpu, memory) for after, cpu, memory in samples])
+    book = UsageHistograms(settings)
+    book.observe([ContainerSample("web", "pod", "app", NOW + after, cpu, memory) for after, cpu, memory in samples])
     return book
 
 
-def estimate(book: Book, at: float) -> Estimate:
+def estimate(book: UsageHistograms, at: float) -> Estimate:
     return usages(book, at)["web"].containers["app"]
 
 
@@ -90,15 +90,6 @@ def test_a_hundred_half_lives_forget() -> None:
     bank.add([0], 5.0, 1.0, NOW + 120 * DAY)
     assert bank.percentiles([1.0]).tolist() == [[10.0, 100.0]]
     assert bank.references[0] > bank.references[1]
-
-
-def test_merging_brings_the_older_to_the_younger() -> None:
-    bank = Bank(TENS, 2, DAY)
-    bank.add([0], 5.0, 1.0, NOW)
-    bank.add([1], 15.0, 1.0, NOW + 150 * DAY)
-    bank.add([0], 5.0, 1.0, NOW + 90 * DAY)
-    bank.merge(0, 1)
-    assert bank.weights[0, 1] / bank.weights[0, 0] == pytest.approx(2.0**60)
 
 
 SAMPLES = st.lists(
@@ -172,7 +163,7 @@ def test_a_steady_container_needs_its_bucket_and_the_margin() -> None:
     assert found.target.cpu_cores == pytest.approx(1.15 * ends[0], abs=0.002)
     assert found.target.memory_bytes == pytest.approx(1.15 * ends[1], abs=2)
     assert found.observed_s == 2879 * 60.0 and found.memory_peak_bytes == 3e8 and found.oom_at is None
-    assert found.lower.cpu_cores is not None and found.upper.cpu_cores is not None
+    assert found.lower.cpu_cores and found.target.cpu_cores and found.upper.cpu_cores
     assert found.lower.cpu_cores < found.target.cpu_cores < found.upper.cpu_cores
 
 
@@ -190,7 +181,9 @@ def test_a_resource_never_measured_has_no_amount() -> None:
 def test_what_is_no_sample_changes_nothing(bad: float) -> None:
     book = book_of([(0.0, 0.5, 5e8)])
     before = estimate(book, NOW + 60)
-    book.observe([Sample("web", "pod", "app", NOW + 60, bad, bad), Sample("web", "pod", "app", nan, 9.0, 9e9)])
+    book.observe(
+        [ContainerSample("web", "pod", "app", NOW + 60, bad, bad), ContainerSample("web", "pod", "app", nan, 9.0, 9e9)]
+    )
     assert estimate(book, NOW + 60) == before
 
 
@@ -200,8 +193,8 @@ def test_a_sample_that_is_not_newer_is_left_out() -> None:
 
 
 def test_pods_of_a_workload_share_a_row_and_others_do_not() -> None:
-    book = Book()
-    book.observe([Sample(w, p, "app", NOW, 0.1, 1e8) for w, p in (("a", "1"), ("a", "2"), ("b", "1"))])
+    book = UsageHistograms()
+    book.observe([ContainerSample(w, p, "app", NOW, 0.1, 1e8) for w, p in (("a", "1"), ("a", "2"), ("b", "1"))])
     assert book.keys() == [("a", "app"), ("b", "app")]
     assert book.rows["count"].tolist() == [2, 1]
 
@@ -233,7 +226,7 @@ def test_an_oom_kill_raises_the_estimate_without_compounding() -> None:
 
 
 def test_an_oom_kill_of_a_container_never_sampled_counts() -> None:
-    book = Book()
+    book = UsageHistograms()
     assert book.observe_oom("web", "pod", "app", NOW, 100 * MIB)
     target = estimate(book, NOW).target
     assert target.cpu_cores is None and target.memory_bytes is not None and target.memory_bytes > 200 * MIB
@@ -252,7 +245,7 @@ def test_the_peak_is_unknown_until_a_window_was_watched() -> None:
 
 def test_the_peak_outlives_its_window_and_its_pod() -> None:
     book = book_of(every_minute(1440, size=3e8) + every_minute(700, size=1e8, start=DAY))
-    book.observe([Sample("web", "other", "app", NOW + DAY + 43000.0, 0.1, 2e8)])
+    book.observe([ContainerSample("web", "other", "app", NOW + DAY + 43000.0, 0.1, 2e8)])
     assert estimate(book, NOW + DAY + 43000.0).memory_peak_bytes == 3e8
     later = NOW + DAY + 43000.0 + DAY + 1
     assert estimate(book, later).memory_peak_bytes is None  # nobody has watched since
@@ -264,22 +257,22 @@ def test_a_hole_starts_the_watch_again() -> None:
 
 
 def test_forgetting_keeps_the_living() -> None:
-    book = Book(Settings(memory_windows=2))
-    book.observe([Sample("old", "pod", "app", NOW, 0.1, 1e8)])
-    book.observe([Sample("new", "gone", "app", NOW + DAY, 0.2, 2e8)])
-    book.observe([Sample("new", "pod", "app", NOW + 3.5 * DAY, 0.2, 2e8)])
+    book = UsageHistograms(HistogramSettings(memory_windows=2))
+    book.observe([ContainerSample("old", "pod", "app", NOW, 0.1, 1e8)])
+    book.observe([ContainerSample("new", "gone", "app", NOW + DAY, 0.2, 2e8)])
+    book.observe([ContainerSample("new", "pod", "app", NOW + 3.5 * DAY, 0.2, 2e8)])
     before = usages(book, NOW + 3.5 * DAY)["new"]
     book.forget(NOW + 3.5 * DAY)
     assert book.keys() == [("new", "app")] and len(book.sources) == 1
     assert usages(book, NOW + 3.5 * DAY) == {"new": before}
-    book.observe([Sample("new", "pod", "app", NOW + 3.6 * DAY, 0.2, 2e8)])
+    book.observe([ContainerSample("new", "pod", "app", NOW + 3.6 * DAY, 0.2, 2e8)])
     assert int(book.rows["count"][0]) == 3
 
 
 def test_windows_and_half_lives_can_be_compressed() -> None:
-    fast = Settings(half_life_s=60.0, memory_window_s=60.0, confidence_s=60.0, fresh_s=30.0)
+    fast = HistogramSettings(half_life_s=60.0, memory_window_s=60.0, confidence_s=60.0, fresh_s=30.0)
     book = book_of([(float(second), 4.0, 4e9) for second in range(60)], fast)
-    book.observe([Sample("web", "pod", "app", NOW + 600.0 + second, 0.1, 1e8) for second in range(120)])
+    book.observe([ContainerSample("web", "pod", "app", NOW + 600.0 + second, 0.1, 1e8) for second in range(120)])
     target = estimate(book, NOW + 720.0).target
     assert target.cpu_cores is not None and target.cpu_cores < 0.2
 
@@ -307,7 +300,7 @@ def test_a_restart_forgets_nothing() -> None:
     book = book_of(every_minute(1440) + every_minute(30, cores=1.5, size=8e8, start=DAY))
     book.observe_oom("web", "pod", "app", NOW + DAY + 1800.0, 1e9)
     at = NOW + DAY + 1800.0
-    again = Book()
+    again = UsageHistograms()
     load(again, "web", "app", json.loads(json.dumps(save(book, "web", "app", at))))
     before, after = estimate(book, at), estimate(again, at)
     assert after.memory_peak_bytes == before.memory_peak_bytes == 8e8
@@ -317,9 +310,9 @@ def test_a_restart_forgets_nothing() -> None:
 
 
 def test_a_long_silence_before_the_restart_starts_the_watch_again() -> None:
-    book, again = book_of(every_minute(1500)), Book()
+    book, again = book_of(every_minute(1500)), UsageHistograms()
     load(again, "web", "app", save(book, "web", "app", NOW + 1500 * 60.0))
-    again.observe([Sample("web", "pod", "app", NOW + DAY + 12 * HOUR, 0.1, 1e8)])
+    again.observe([ContainerSample("web", "pod", "app", NOW + DAY + 12 * HOUR, 0.1, 1e8)])
     assert estimate(again, NOW + DAY + 12 * HOUR).memory_peak_bytes is None
 
 
@@ -337,7 +330,7 @@ def test_vpas_own_checkpoint_loads() -> None:
         },
         "memoryHistogram": {"bucketWeights": None, "totalWeight": 0},
     }
-    book = Book()
+    book = UsageHistograms()
     load(book, "web", "app", status)
     found = estimate(book, NOW)
     assert found.target == Size(cpu_cores=1.168)
@@ -362,7 +355,7 @@ def test_vpas_own_checkpoint_loads() -> None:
     ],
 )
 def test_a_bad_checkpoint_is_refused_and_changes_nothing(change: dict[str, object], message: str) -> None:
-    good, book = save(book_of(every_minute(5)), "web", "app", NOW), Book()
+    good, book = save(book_of(every_minute(5)), "web", "app", NOW), UsageHistograms()
     with pytest.raises(InvalidInput, match=message):
         load(book, "web", "app", good | change)
     assert book.keys() == []

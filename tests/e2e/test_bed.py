@@ -88,7 +88,7 @@ def test_the_built_in_autoscaler_closes_the_loop(bed: Bed, namespace: str) -> No
     bed.kubectl("autoscale", "deployment", "web", "-n", namespace, "--cpu=50%", "--min=1", "--max=10")
     ready_pods(bed, namespace, 4)  # 0.5 cores / (50 % of 0.25) = 4
     hpa = eventually(lambda: _settled(bed, namespace), METRICS_WITHIN_S, "50 % with 4 pods")
-    assert hpa["status"]["desiredReplicas"] == 4
+    assert hpa and hpa["status"]["desiredReplicas"] == 4
 
 
 def _settled(bed: Bed, namespace: str) -> dict[str, Any] | None:

@@ -187,6 +187,45 @@ def test_further_kinds_of_targets_get_their_rules_and_no_more(bed: Bed) -> None:
 
 
 @e2e
+def test_a_digest_decides_which_image_runs(bed: Bed) -> None:
+    digest = "sha256:" + "0" * 64
+    (deployment,) = of_kind(rendered(bed, OPERATOR, *values(f"image.digest={digest}", "image.tag=1.0")), "Deployment")
+    assert deployment["spec"]["template"]["spec"]["containers"][0]["image"] == f"trimtab/trimtab@{digest}"
+
+
+@e2e
+@pytest.mark.parametrize(
+    "switch, resource",
+    [
+        pytest.param("templates", "deployments", id="templates"),
+        pytest.param("floors", "horizontalpodautoscalers", id="floors of annotated HPAs"),
+        pytest.param("resize", "pods/resize", id="resizes"),
+    ],
+)
+def test_rights_that_are_switched_off_are_not_asked_for(bed: Bed, switch: str, resource: str) -> None:
+    def may_patch(*given: str) -> bool:
+        roles = of_kind(rendered(bed, OPERATOR, *values(*given)), "ClusterRole")
+        rules = next(role["rules"] for role in roles if role["metadata"]["name"] == "made-trimtab")
+        return any(resource in rule["resources"] and "patch" in rule["verbs"] for rule in rules)
+
+    assert may_patch() and not may_patch(f"rights.{switch}=false")
+
+
+@e2e
+def test_pods_are_spread_kept_through_drains_and_closed_to_strangers(bed: Bed) -> None:
+    manifests = rendered(bed, OPERATOR)
+    pod = of_kind(manifests, "Deployment")[0]["spec"]["template"]
+    selects = [of_kind(manifests, kind)[0]["spec"] for kind in ("PodDisruptionBudget", "NetworkPolicy")]
+    chosen = [selects[0]["selector"]["matchLabels"], selects[1]["podSelector"]["matchLabels"]]
+    chosen += [pod["spec"]["topologySpreadConstraints"][0]["labelSelector"]["matchLabels"]]
+    assert all(labels.items() <= pod["metadata"]["labels"].items() for labels in chosen)
+    (rule,) = selects[1]["ingress"]
+    assert rule["from"] and rule["ports"] == [{"port": "http"}]
+    nobody = of_kind(rendered(bed, OPERATOR, "--set-json", "networkPolicy.from=[]"), "NetworkPolicy")[0]
+    assert not nobody["spec"].get("ingress"), "nobody may, where nobody is named"
+
+
+@e2e
 def test_definitions_outlive_the_chart_and_are_taken_up_again(bare: Bed) -> None:
     bare.kubectl("create", "namespace", "steady")
     bare.helm("install", "trimtab", str(OPERATOR), "-n", "steady")

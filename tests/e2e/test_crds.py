@@ -14,9 +14,10 @@ from hypothesis import HealthCheck, given, settings
 
 from tests.bed import Bed, eventually
 from tests.kinds import generate
+from tests.kinds.beyond_cel import beyond_cel
 from trimtab.errors import InvalidInput, InvalidObject
 from trimtab.kinds import read
-from trimtab.kinds.crd import CRDS, beyond_cel, definitions
+from trimtab.kinds.crd import CRDS, definitions
 
 pytestmark = [pytest.mark.e2e, pytest.mark.smoke]
 

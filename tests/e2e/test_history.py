@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from tests.bed import Bed
 from tests.history.filled import Filled, fill, serve
 from trimtab.errors import MetricsUnavailable, NotEnoughData
-from trimtab.history.prometheus import Page, read
-from trimtab.history.source import Level, Selection, fetch, span
-from trimtab.history.workloads import WorkloadHistory
+from trimtab.history.query_pages import QueryPage, query_page
+from trimtab.history.source import Level, Selection, fetch, time_grid
+from trimtab.history.workload_history import WorkloadHistory
 from trimtab.series import Frame
 from trimtab.wire.access import prometheus_access
 from trimtab.wire.kube import Kube
@@ -213,8 +213,10 @@ def test_without_kube_state_metrics_the_api_server_knows_the_owners(url: str, be
 def test_a_range_of_more_than_11000_points_is_split(url: str) -> None:
     async def run() -> Frame:
         async with Prometheus(prometheus_access(url)) as prometheus:
-            page = Page('container_memory_working_set_bytes{pod="db-0",namespace="shop"}', lambda labels: labels["pod"])
-            frame = await read(prometheus, page, span(START, START + 12_000, 0.5))
+            page = QueryPage(
+                'container_memory_working_set_bytes{pod="db-0",namespace="shop"}', lambda labels: labels["pod"]
+            )
+            frame = await query_page(prometheus, page, time_grid(START, START + 12_000, 0.5))
             assert prometheus.counts["get", "query_range", 200] == 3
             return frame
 

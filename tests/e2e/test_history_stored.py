@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from tests.history.filled import Filled, push, serve
-from trimtab.history.prometheus import Page, Stored, read
 from trimtab.history.promql import STALE
-from trimtab.history.source import span
-from trimtab.history.stored import read_stored
+from trimtab.history.query_pages import QueryPage, StoredQuery, query_page
+from trimtab.history.source import time_grid
+from trimtab.history.stored_samples import read_stored
 from trimtab.series import Floats, Frame
 from trimtab.wire.access import prometheus_access
 from trimtab.wire.prometheus import Prometheus
@@ -52,10 +52,10 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def both(url: str, rate_s: float | None, step_s: float) -> tuple[Frame, Frame]:
     async def run() -> tuple[Frame, Frame]:
         expression = f"rate(used[{rate_s * 1000:.0f}ms])" if rate_s else "used"
-        page = Page(expression, lambda labels: labels["seed"], stored=Stored('__name__="used"', rate_s, dict))
-        whole = span(START, START + HOURS * 3600, step_s)
+        page = QueryPage(expression, lambda labels: labels["seed"], stored=StoredQuery('__name__="used"', rate_s, dict))
+        whole = time_grid(START, START + HOURS * 3600, step_s)
         async with Prometheus(prometheus_access(url)) as prometheus:
-            return await read_stored(prometheus, page, whole), await read(prometheus, page, whole)
+            return await read_stored(prometheus, page, whole), await query_page(prometheus, page, whole)
 
     return asyncio.run(run())
 

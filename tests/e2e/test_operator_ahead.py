@@ -43,7 +43,7 @@ def notes(bed: Bed, namespace: str) -> dict[str, str]:
 
 def test_a_line_sees_a_ramp_coming_and_the_start_up_time_is_measured(bed: Bed, namespace: str, tmp_path: Path) -> None:
     install_crds(bed)
-    spec = {"metrics": rate_metric(namespace, "Prometheus"), "maxReplicas": 20}
+    spec: dict[str, Any] = {"metrics": rate_metric(namespace, "Prometheus"), "maxReplicas": 20}
     bed.apply(deployment(namespace, "web", annotations={"ready-after": "10s"}))
     bed.load(namespace, "web", rate=20)
     ready_pods(bed, namespace, 1)

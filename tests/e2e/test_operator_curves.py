@@ -20,7 +20,7 @@ from tests.bed import Bed, eventually
 from tests.bed.manifests import deployment
 from tests.live.running import ROOT, Running, install_crds, replicas
 from trimtab.core.model import Missing, RuleName
-from trimtab.journal import Act, Journal
+from trimtab.journal import Act, Fate, Journal
 from trimtab.policy import Axis
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600), pytest.mark.xdist_group("curves")]  # one walk serves them all
@@ -66,6 +66,10 @@ class Step(NamedTuple):
     new_cpu: float
     vertical: float | None  # the recommended request
     wanted: int  # by HPA's own rules
+
+
+def _wrote(act: Act) -> bool:
+    return all(part.fate is Fate.WRITTEN for part in act.outcome)
 
 
 def step_of(act: Act) -> Step:
@@ -119,7 +123,7 @@ def walked(bed: Bed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[
         for name in WALKS:
             eventually(lambda: replicas(bed, namespace, name) <= 2, WITHIN_S, f"{name} back")  # noqa: B023
     journal = Journal.read(running.journal)
-    yield {name: [step_of(act) for act in journal.acts(namespace, name) if act.outcome == "written"] for name in WALKS}
+    yield {name: [step_of(act) for act in journal.acts(namespace, name) if _wrote(act)] for name in WALKS}
     journal.close()
     bed.kubectl("delete", "namespace", namespace, "--wait=false")
 
@@ -139,7 +143,7 @@ def climb(bed: Bed, namespace: str, name: str, walk: Walk) -> float:
 def grown(path: Path, namespace: str, name: str) -> bool:
     journal = Journal.read(path)
     try:
-        steps = [step_of(act) for act in journal.acts(namespace, name) if act.outcome == "written"]
+        steps = [step_of(act) for act in journal.acts(namespace, name) if _wrote(act)]
     finally:
         journal.close()
     return any(step.was == 10 and step.new_cpu > step.cpu for step in steps)

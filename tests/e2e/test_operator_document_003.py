@@ -1,4 +1,4 @@
-"""Document 003 on a real control plane: pods that take a minute to start, met with and without foresight.
+"""Document 003 on a real control plane: pods that take a minute to start, met with and without forecasts.
 
 Two namespaces with the same HPAs, pods and loads; in one the HPAs are annotated. Two loads, side by side: a ramp that
 more than doubles in seven minutes and stays there, and a flash crowd, four times the load within a second, for four
@@ -31,7 +31,7 @@ from tests.live.running import Running, autoscaler, install_crds
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 TARGET, TOLERANCE, STARTUP_S = 20.0, 0.1, 60
 LASTS_S = 560.0
-LOADS = {
+LOADS: dict[str, list[list[float]]] = {
     "ramp": [[0, 200], [20, 200], [470, 425], [LASTS_S, 425]],  # half a request a second more in each second
     "crowd": [[0, 100], [60, 100], [61, 400], [300, 400], [301, 100], [LASTS_S, 100]],
 }

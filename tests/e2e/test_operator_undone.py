@@ -32,5 +32,5 @@ def test_a_template_that_somebody_puts_back_is_left_alone_for_an_hour(bed: Bed, 
             return str(one["message"]) if one["status"] == "True" else None
 
         message = eventually(said, 20)
-        assert "argocd-controller undid our last change of the requests" in message and "an hour" in message
+        assert message and "argocd-controller undid our last change of the requests" in message and "an hour" in message
         always(lambda: template_cpu(bed, namespace) == "100m", 6)

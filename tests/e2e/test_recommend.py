@@ -23,14 +23,14 @@ from tests.bed.manifests import deployment
 from tests.bed.waiting import always, eventually
 from tests.history.filled import Filled, fill, serve
 from tests.live.running import Running, install_crds
-from trimtab.advisor.controller import Advisor
 from trimtab.advisor.run import server_time
-from trimtab.live.act.pen import Pen
+from trimtab.live.advice import Advisor
 from trimtab.series import Floats
 from trimtab.wire.access import prometheus_access
 from trimtab.wire.kube import Kube
 from trimtab.wire.kubeconfig import connect
 from trimtab.wire.prometheus import Prometheus
+from trimtab.wire.writer import Writer
 
 pytestmark = pytest.mark.e2e
 
@@ -113,7 +113,7 @@ class Scene:
         async def run() -> None:
             async with Kube(connect(kubeconfig=str(self.bed.kubeconfig))) as kube:
                 where = self.namespace if namespace is None else namespace
-                advisor = Advisor(Pen(kube, lambda: True), prometheus_access(url or self.url), own, where)
+                advisor = Advisor(Writer(kube), prometheus_access(url or self.url), own, where)
                 async with advisor.following(), asyncio.timeout(60):
                     while not all(feed.store.synced.is_set() for feed in advisor.feeds.values()):
                         await asyncio.sleep(0.01)

@@ -16,7 +16,7 @@ from trimtab.wire.discover import find_prometheus
 from trimtab.wire.kube import Kube, Patch
 from trimtab.wire.kubeconfig import connect
 from trimtab.wire.lease import Leadership
-from trimtab.wire.objects import Custom, Lease, Pod, Scale, Workload
+from trimtab.wire.objects import Custom, Lease, Scale, WirePod, WireWorkload
 from trimtab.wire.prometheus import Prometheus
 from trimtab.wire.resources import CONFIG_MAPS, DEPLOYMENTS, LEASES, PODS
 from trimtab.wire.watch import Informer
@@ -78,7 +78,7 @@ async def scaled_to_two(kube: Kube, namespace: str) -> dict[str, Any]:
 @pytest.mark.smoke
 def test_every_verb_and_patch(bed: Bed, namespace: str) -> None:
     async def run(kube: Kube) -> None:
-        made = await kube.create(Workload, DEPLOYMENTS, namespace, deployment(namespace, "web"))
+        made = await kube.create(WireWorkload, DEPLOYMENTS, namespace, deployment(namespace, "web"))
         assert made.spec.template.spec.containers[0].resources.requests == {"cpu": "250m"}
         guarded = await scaled_to_two(kube, namespace)
         refused_before = kube.counts["patch", "deployments", 409]
@@ -89,14 +89,14 @@ def test_every_verb_and_patch(bed: Bed, namespace: str) -> None:
         limits = {
             "spec": {"template": {"spec": {"containers": [{"name": "main", "resources": {"limits": {"cpu": "1"}}}]}}}
         }
-        merged = await kube.patch(Workload, DEPLOYMENTS, namespace, "web", limits, Patch.STRATEGIC)
+        merged = await kube.patch(WireWorkload, DEPLOYMENTS, namespace, "web", limits, Patch.STRATEGIC)
         assert merged.spec.template.spec.containers[0].image == "any"  # merged into the list, not over it
         step = [{"op": "replace", "path": "/spec/replicas", "value": 1}]
-        assert (await kube.patch(Workload, DEPLOYMENTS, namespace, "web", step, Patch.JSON)).spec.replicas == 1
+        assert (await kube.patch(WireWorkload, DEPLOYMENTS, namespace, "web", step, Patch.JSON)).spec.replicas == 1
 
         await kube.delete(DEPLOYMENTS, namespace, "web")
         with pytest.raises(Refused) as gone:
-            await kube.get(Workload, DEPLOYMENTS, namespace, "web")
+            await kube.get(WireWorkload, DEPLOYMENTS, namespace, "web")
         assert gone.value.status == 404
         assert kube.counts["patch", "deployments", 409] == refused_before + 1
 
@@ -151,7 +151,7 @@ def test_a_service_account_is_told_what_it_lacks(bed: Bed, namespace: str) -> No
     async def run() -> None:
         async with Kube(connect(kubeconfig=str(kubeconfig))) as kube:
             with pytest.raises(Refused, match='cannot list resource "pods"') as refusal:
-                await kube.list(Pod, PODS, namespace)
+                await kube.list(WirePod, PODS, namespace)
             assert refusal.value.status == 403
 
     asyncio.run(run())

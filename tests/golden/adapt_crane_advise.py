@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.golden.harness import Case, Excuse
-from trimtab.core.advise import Recommendation, Workload, advise
+from trimtab.core.advise import MeasuredWorkload, WorkloadAdvice, advise
 from trimtab.core.advise.formulas import (
     after_oom,
     available,
@@ -26,9 +26,19 @@ from trimtab.core.model import Forecast, Observation, Pod, Quantile
 from trimtab.core.propose_ahead import capacity_of_one, propose_ahead
 from trimtab.core.requests import ContainerRequest, pod_request
 from trimtab.errors import InvalidInput
-from trimtab.kinds.config_keys import DEFAULT_LADDER, known_keys, match_level, resolve, settings_of
+from trimtab.kinds.config_keys import DEFAULT_LADDER, known_keys, settings_of
 from trimtab.kinds.selector import Selector
-from trimtab.policy import Advice, Algorithm, ForecastChoice, Inspection, Metric, MetricKind, Policy, Size, TotalAverage
+from trimtab.policy import (
+    Advice,
+    AdviceAlgorithm,
+    ForecastChoice,
+    Inspection,
+    Metric,
+    MetricKind,
+    Policy,
+    Size,
+    TotalAverage,
+)
 from trimtab.policy import Utilization as UtilizationSignal
 from trimtab.quantity import GIB, format_cpu, format_memory, parse_duration, parse_quantity
 
@@ -101,8 +111,8 @@ def target(case: Case) -> None:
 def nginx(case: Case) -> None:
     """The sample of document 000, through the program's numbers."""
     given, expected = case["input"], case["expected"]
-    rules = Inspection(algorithm=Algorithm.CRANE, **settings_of(given["config"], Advice.HPA))
-    idle = Workload(
+    rules = Inspection(algorithm=AdviceAlgorithm.CRANE, **settings_of(given["config"], Advice.HPA))
+    idle = MeasuredWorkload(
         kind="Deployment",
         namespace="default",
         name="nginx-deployment",
@@ -114,7 +124,7 @@ def nginx(case: Case) -> None:
         cpu_cores=np.full(7 * 1440, 0.001),
     )
     found = advise(rules, idle, NOW)
-    assert isinstance(found, Recommendation)
+    assert isinstance(found, WorkloadAdvice)
     assert (found.min_replicas, found.max_replicas) == (expected["minReplicas"], expected["maxReplicas"])
     assert found.target_percent == expected["averageUtilization"]
     assert found.predictable == (expected["prediction"] is not None)
@@ -127,7 +137,7 @@ def _available() -> Pod:
 def replicas_inspector(case: Case) -> None:
     given = case["input"]
     rules = Inspection(workload_min_replicas=given["workload_min_replicas"], deployment_min_replicas=0)
-    one = Workload(
+    one = MeasuredWorkload(
         kind="Deployment",
         namespace="",
         name="",
@@ -191,25 +201,6 @@ def pods_requests(case: Case) -> None:
         size = pod_request([_container(i, one) for i, one in enumerate(pod)], None, given["container"])
         milli += 1000 * ((size.cpu_cores if given["resource"] == "cpu" else size.memory_bytes) or 0.0)
     assert milli == case["expected"]["milli"]
-
-
-def config_set(case: Case) -> None:
-    configs, expected = case["input"]["configset"]["configs"], case["expected"]
-    assert len(configs) == expected["configs"]
-    first = {"namespace": "default", "kind": "Deployment", "name": "test"}
-    assert resolve(configs, first, {})["kx"] == expected["config0_kx"]
-    assert resolve(configs, {"namespace": "other"}, {})["k2"] == expected["config1_k2"]
-
-
-def properties(case: Case) -> None:
-    given = case["input"]
-    found = resolve(given["configset"]["configs"], given["target"], given["analytics_config"])
-    assert found == case["expected"]["properties"]
-
-
-def level(case: Case) -> None:
-    given = case["input"]
-    assert match_level(given["selector"], given["target"]) == case["expected"]["level"]
 
 
 def selector(case: Case) -> None:
@@ -298,9 +289,6 @@ PLACES: dict[str, Callable[[Case], None]] = {
     "checkFluctuation": fluctuation_threshold,
     "CalculatePodTemplateRequests": template_requests,
     "TestCalculatePodRequests": pods_requests,
-    "TestLoadConfigSetFromFile": config_set,
-    "config.go:GetProperties": properties,
-    "config.go:targetsMatchLevel": level,
     "analytics_controller_test.go:TestMatch": selector,
     "TestGetResourceSpecifications": ladder,
     "TestGetNormalizedResource": on_default_ladder,
@@ -320,6 +308,9 @@ INTERNALS: dict[str, Excuse] = dict.fromkeys(
         "TestMetricSelector",
         "validating.go:ValidateCreate",  # TimeSeriesPrediction: no such kind here
         "container_policy_test.go",  # EffectiveVPA's estimators: no such kind here
+        "TestLoadConfigSetFromFile",  # defaults in a file of its server: a config belongs to each Analytics here
+        "config.go:GetProperties",
+        "config.go:targetsMatchLevel",
         "expression_prom_de",  # workloads are found by owner, not by a pattern of pod names
         "GetPodNameReg",
         "expression_test.go",  # rules of a metrics adapter

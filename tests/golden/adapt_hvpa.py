@@ -86,7 +86,7 @@ ADAPTERS: dict[str, Callable[[Case], None]] = {
     "v2-piggyback": v2.piggyback,
     "v2-out-of-range-bug": v2.out_of_range,
 }
-STORY1 = {"replicas": [1, 8], "cpu_m": [0, 24000]}
+STORY1: Case = {"replicas": [1, 8], "cpu_m": [0, 24000]}
 
 
 def key_of(case: Case) -> str:

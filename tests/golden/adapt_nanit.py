@@ -10,7 +10,7 @@ import pytest
 from tests.golden.harness import Case, Excuse
 from trimtab.core.decide import decide
 from trimtab.core.model import Decision, Memory, Observation, RuleName, TotalSample
-from trimtab.core.settle import RULES, Scene, Wish, factor
+from trimtab.core.settle import RULES, SettleContext, Wish, factor
 from trimtab.policy import (
     Bounds,
     Cooldown,
@@ -68,7 +68,7 @@ def scale_allowed(case: Case) -> None:
     given = case["input"]
     _, cooldown, minimum, _ = _policy(given["config"]).settle
     wish = Wish(10 * given["factor"], given["factor"])
-    scene = Scene(NOW, 10, 10, 1, 10**6, _memory(given))
+    scene = SettleContext(NOW, 10, 10, 1, 10**6, _memory(given))
     for rule in (cooldown, minimum):
         wish, _ = RULES[type(rule)][1](rule, wish, scene)
     assert (wish.ratio == given["factor"]) == case["expected"]["allowed"]

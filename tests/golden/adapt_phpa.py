@@ -12,7 +12,7 @@ import pytest
 from tests.golden.harness import Case, Excuse
 from trimtab.core.combine import combined
 from trimtab.core.forecast import holt_winters, linear
-from trimtab.core.forecast.holt_start import Known, Shape, Start, start_state
+from trimtab.core.forecast.holt_start import ComponentType, Known, Start, start_state
 from trimtab.core.settle import rate, stabilise
 from trimtab.errors import TrimtabError
 from trimtab.policy import Combine, RatePolicy, Rates, Select
@@ -80,7 +80,7 @@ def linear_forecast(case: Case) -> None:
     at = _time(given["currentTime"]) if "currentTime" in given else 0.0
     times = np.array([_time(one["time"]) - at if "time" in one else 0.0 for one in given["replicaHistory"]])
     values = np.array([[float(one["replicas"]) for one in given["replicaHistory"]]])
-    predicted = linear.predict(times, values, given["lookAhead"] / 1000, linear.Options(both_ways=True))[0]
+    predicted = linear.predict(times, values, given["lookAhead"] / 1000, linear.LinearOptions(both_ways=True))[0]
     if "error" in case["expected"]:
         assert np.isnan(predicted)
         return
@@ -102,12 +102,12 @@ def linear_prune(case: Case) -> None:
     assert list(linear.newest(_history(case), case["input"]["config"]["historySize"])) == _kept(case)
 
 
-def _options(given: Case) -> holt_winters.Options:
+def _options(given: Case) -> holt_winters.HoltWintersOptions:
     known = None
     if given.get("initializationMethod") == "known":
         seasons = np.broadcast_to(np.atleast_1d(given["initialSeasonal"]), given["seasonalPeriods"])
         known = Known(given["initialLevel"], given["initialTrend"], tuple(seasons.tolist()))
-    return holt_winters.Options(
+    return holt_winters.HoltWintersOptions(
         alpha=given["alpha"],
         beta=given["beta"],
         gamma=given["gamma"],
@@ -120,8 +120,8 @@ def _options(given: Case) -> holt_winters.Options:
     )
 
 
-def _shape(text: str) -> Shape:
-    return Shape({"additive": "add", "multiplicative": "mul"}.get(text, text))
+def _shape(text: str) -> ComponentType:
+    return ComponentType({"additive": "add", "multiplicative": "mul"}.get(text, text))
 
 
 def _series(values: list[float]) -> np.ndarray:

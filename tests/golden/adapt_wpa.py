@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from tests.golden.harness import Case, Excuse
-from trimtab.core.bound import Limits, bound
+from trimtab.core.bound import bound
+from trimtab.core.bounds_in_force import BoundsInForce
 from trimtab.core.decide import decide
 from trimtab.core.model import Memory, Missing, Observation, Pod, PodSamples, RuleName, Step, TotalSample
-from trimtab.core.settle import Scene, cooldown, delay, velocity
-from trimtab.core.settle.scene import wish_of
+from trimtab.core.settle import SettleContext, cooldown, delay, velocity
+from trimtab.core.settle.context import wish_of
 from trimtab.core.tally import serves
 from trimtab.policy import (
     Absence,
@@ -112,7 +113,7 @@ def watermark(case: Case) -> None:
 def _propose(policy: Policy, seen: Observation) -> Any:
     from trimtab.core.propose import propose
 
-    return propose(policy, seen, Memory())[0]
+    return propose(policy, seen)[0]
 
 
 def _widened(policy: Policy, bounds: Bounds) -> Policy:
@@ -149,8 +150,8 @@ def normalize(case: Case) -> None:
         up_percent=given["scaleUpLimitFactorMilli"] / 1000,
         down_percent=given["scaleDownLimitFactorMilli"] / 1000,
     )
-    limits = Limits(given["minReplicas"], given["maxReplicas"])
-    scene = Scene(NOW, current, given["readyReplicas"], limits.least, limits.most, Memory())
+    limits = BoundsInForce(given["minReplicas"], given["maxReplicas"])
+    scene = SettleContext(NOW, current, given["readyReplicas"], limits.least, limits.most, Memory())
     before = wish_of(given["desiredReplicas"], current)
     settled, _ = velocity.limit(rule, before, scene)
     steps = []
@@ -179,7 +180,7 @@ def should_scale(case: Case) -> None:
         above_s=given["upscaleDelayAboveWatermarkSeconds"],
         below_s=given["downscaleDelayBelowWatermarkSeconds"],
     )
-    scene = Scene(NOW, current, current, 0, 10**6, memory, given["stableRegime"])
+    scene = SettleContext(NOW, current, current, 0, 10**6, memory, given["stableRegime"])
     wish, _ = cooldown.rest(rest, wish_of(given["desiredReplicas"], current), scene)
     wish, _ = delay.patience(wait, wish, scene)
     assert (wish.replicas != current) == expected["scale"]

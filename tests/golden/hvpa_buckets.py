@@ -7,10 +7,10 @@ import pytest
 from tests.golden.harness import Case
 from tests.golden.hvpa_scene import FREE, amounts, margin, one_container, smallest
 from trimtab.core.blend import blend
-from trimtab.core.blend.buckets import Scene, sized, total
+from trimtab.core.blend.buckets import BucketContext, sized, total
 from trimtab.core.blend.ladder import Rung, ladder, replicas_for
 from trimtab.core.blend.ladder import margin as ladder_margin
-from trimtab.core.blend.pod import Need, proportional
+from trimtab.core.blend.replica import ReplicaNeed, proportional
 from trimtab.core.gate import min_change
 from trimtab.core.model import (
     ContainerSize,
@@ -21,11 +21,11 @@ from trimtab.policy import (
     Axis,
     Bucket,
     Buckets,
+    BucketSizing,
     Direction,
     Margin,
     Margins,
     Size,
-    Sizing,
 )
 from trimtab.quantity import parse_quantity
 
@@ -35,7 +35,8 @@ RESOLVED_EDGES = [1, 2, 3, 8]
 
 
 def bucket(replicas: list[int], cpu_m: list[float] | None = None, memory: list[float] | None = None) -> Bucket:
-    cpu, mem = cpu_m or [None, None], memory or [None, None]
+    nothing: list[float | None] = [None, None]
+    cpu, mem = [*cpu_m] if cpu_m else nothing, [*memory] if memory else nothing
     return Bucket(
         replicas_min=replicas[0],
         replicas_max=replicas[1],
@@ -44,7 +45,7 @@ def bucket(replicas: list[int], cpu_m: list[float] | None = None, memory: list[f
     )
 
 
-def linear(*buckets: Bucket, sizing: Sizing = Sizing.GUARDED) -> Buckets:
+def linear(*buckets: Bucket, sizing: BucketSizing = BucketSizing.GUARDED) -> Buckets:
     return Buckets(buckets=buckets, sizing=sizing, overlap=Margins())
 
 
@@ -69,7 +70,7 @@ def story1_example(case: Case) -> None:
     ask = one_container(
         given["currentReplicas"], given["hpaDesiredReplicas"], given["current_cpu_m"], given["vpaTarget_cpu_m"]
     )
-    need = Need(present=given["current_cpu_m"], target=given["vpaTarget_cpu_m"], least=0, most=1e9)
+    need = ReplicaNeed(present=given["current_cpu_m"], target=given["vpaTarget_cpu_m"], least=0, most=1e9)
     assert total(need, ask) == expected.get("total_m", expected.get("total_by_vpa_m"))
     if "total_by_hpa_m" in expected:
         assert total(need._replace(target=0), ask) == expected["total_by_hpa_m"]
@@ -79,7 +80,7 @@ def story1_example(case: Case) -> None:
     assert amounts(plan.sizes["app"].requests)["cpu"] == expected["cpu_share_m"]
     if "cpu_with_max_rule_m" in expected:  # the cap wins over the rule of thumb
         steps: list[Step] = []
-        plan = blend(linear(of, sizing=Sizing.MAX_OF_VPA_AND_SHARE), FREE, ask, steps)
+        plan = blend(linear(of, sizing=BucketSizing.MAX_OF_VPA_AND_SHARE), FREE, ask, steps)
         assert amounts(plan.sizes["app"].requests)["cpu"] == expected["cpu_cap_at_3_m"]
         capped = next(step for step in steps if step.rule is RuleName.CAPPED_BY_BUCKET)
         assert round(capped.before * 1000) == expected["cpu_with_max_rule_m"]
@@ -130,11 +131,11 @@ def base_usage(case: Case) -> None:
     )
     # A bucket that holds 12G in three replicas: caps of 3G, 6G... would do; it caps three replicas at 9G.
     of = bucket([1, 8], memory=[0, 16e9])
-    shared = blend(linear(of, sizing=Sizing.SHARE), FREE, ask, [])
+    shared = blend(linear(of, sizing=BucketSizing.SHARE), FREE, ask, [])
     assert shared.replicas == replicas
     assert shared.sizes["app"].requests.memory_bytes == expected["share_G"] * 1e9
     assert shared.replicas * expected["share_G"] == expected["total_recommended_G"]
-    for sizing in (Sizing.GUARDED, Sizing.MAX_OF_VPA_AND_SHARE):
+    for sizing in (BucketSizing.GUARDED, BucketSizing.MAX_OF_VPA_AND_SHARE):
         plan = blend(linear(of, sizing=sizing), FREE, ask, [])
         assert plan.sizes["app"].requests.memory_bytes == expected["size_with_mitigation_G"] * 1e9
         assert plan.replicas * expected["size_with_mitigation_G"] == expected["total_with_mitigation_G"]
@@ -164,9 +165,9 @@ def containers(case: Case) -> None:
     given, expected = case["input"], case["expected"]
     targets = {name: one / 1000 for name, one in given["vpaTargets_m"].items()}
     share = given["pod_cpu_share_m"] / 1000
-    need = Need(present=share, target=sum(targets.values()), least=0.0, most=1e9)
-    scene = Scene(current=1, replicas=1, growing=True, overloaded=False, last=False)
-    for sizing, wanted in ((Sizing.SHARE, "proportional_m"), (Sizing.MAX_OF_VPA_AND_SHARE, "after_max_m")):
+    need = ReplicaNeed(present=share, target=sum(targets.values()), least=0.0, most=1e9)
+    scene = BucketContext(current=1, replicas=1, growing=True, overloaded=False, last=False)
+    for sizing, wanted in ((BucketSizing.SHARE, "proportional_m"), (BucketSizing.MAX_OF_VPA_AND_SHARE, "after_max_m")):
         split = proportional(sized(sizing, share, need, scene), targets, 0.001)
         assert {name: one * 1000 for name, one in split.items()} == pytest.approx(expected[wanted])
 

@@ -19,7 +19,7 @@ from trimtab.core.model import (
     Plan,
     Step,
     TotalSample,
-    Usage,
+    UsageEstimates,
 )
 from trimtab.errors import InvalidInput
 from trimtab.kinds.hvpa_gates import clock_s
@@ -28,6 +28,7 @@ from trimtab.policy import (
     Bounds,
     Direction,
     Gate,
+    MaintenanceWindow,
     MinChange,
     Policy,
     Rest,
@@ -37,7 +38,6 @@ from trimtab.policy import (
     Update,
     UpdateMode,
     Weights,
-    Window,
 )
 
 RESOLVED_RESTS = {"stab-7": True}
@@ -92,7 +92,7 @@ def _second(clock: list[int]) -> int:
 
 def window_contains(case: Case) -> None:
     given = case["input"]
-    window = Window(begin_s=_second(given["begin"]), end_s=_second(given["end"]))
+    window = MaintenanceWindow(begin_s=_second(given["begin"]), end_s=_second(given["end"]))
     midnight = AT - AT % 86400
     found = [maintenance_window.contains(window, midnight + _second(one) + 0.5) for one in given["times"]]
     assert found == case["expected"]["contains"]
@@ -102,7 +102,7 @@ def window_lengths(case: Case) -> None:
     """From its begin, a window lasts until the clock next shows its end."""
     hours = []
     for begin, end in ((int(first) * 3600, int(last) * 3600) for first, last in case["input"]["windows"]):
-        until = maintenance_window.next_begin(Window(begin_s=end, end_s=begin), float(begin))
+        until = maintenance_window.next_begin(MaintenanceWindow(begin_s=end, end_s=begin), float(begin))
         assert until is not None
         hours.append((until - begin) / 3600)
     assert hours == case["expected"]["hours"]
@@ -112,8 +112,8 @@ def window_wraps(case: Case) -> None:
     """So much later the clock shows the expected second, and no other."""
     later = float(_second(case["input"]["time"]) + _second(case["input"]["add"]))
     second = _second(case["expected"]["time"])
-    assert maintenance_window.contains(Window(begin_s=second, end_s=second), later)
-    assert not maintenance_window.contains(Window(begin_s=second + 1, end_s=second + 1), later)
+    assert maintenance_window.contains(MaintenanceWindow(begin_s=second, end_s=second), later)
+    assert not maintenance_window.contains(MaintenanceWindow(begin_s=second + 1, end_s=second + 1), later)
 
 
 def window_clock(case: Case) -> None:
@@ -241,7 +241,7 @@ def limited(case: Case) -> None:
         status_replicas=1,
         sizes={"app": ContainerSize(requests=Size(cpu_cores=1.0))},
         samples=(TotalSample(value=float(asked), at=AT),),
-        usage=Usage(made_at=AT, expires_at=AT + 60, containers={"app": estimate}),
+        usage=UsageEstimates(made_at=AT, expires_at=AT + 60, containers={"app": estimate}),
     )
     plan = decide(policy, seen, Memory()).plan
     grown = plan.sizes["app"].requests.cpu_cores == 2.0

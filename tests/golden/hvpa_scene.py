@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.golden.harness import Case
-from trimtab.core.blend import Ask, blend
+from trimtab.core.blend import AxisWishes, blend
 from trimtab.core.gate import gate
 from trimtab.core.model import (
     ContainerSize,
@@ -20,6 +20,7 @@ from trimtab.policy import (
     Direction,
     Gap,
     Gate,
+    MaintenanceWindow,
     Margin,
     Metric,
     MetricKind,
@@ -30,12 +31,11 @@ from trimtab.policy import (
     UpdateMode,
     Vertical,
     Weights,
-    Window,
 )
 from trimtab.quantity import parse_quantity
 
 AT = 1_700_000_000.0  # 22:13:20 UTC
-OPEN, CLOSED = Window(begin_s=0, end_s=86399), Window(begin_s=3600, end_s=7200)
+OPEN, CLOSED = MaintenanceWindow(begin_s=0, end_s=86399), MaintenanceWindow(begin_s=3600, end_s=7200)
 FREE = Vertical(floor=Size())
 RPS = Metric(kind=MetricKind.EXTERNAL, name="requests_per_second")
 SCALE = {"cpu": 1000.0, "memory": 1.0}
@@ -93,8 +93,8 @@ RESOLVED_LIMITS = {  # the larger of share and amount, as since v0.3
 }
 
 
-def one_container(current: int, wanted: int, current_m: float, target_m: float, most: int = 10) -> Ask:
-    return Ask(
+def one_container(current: int, wanted: int, current_m: float, target_m: float, most: int = 10) -> AxisWishes:
+    return AxisWishes(
         current=current,
         wanted=wanted,
         sizes={"app": ContainerSize(requests=Size(cpu_cores=current_m / 1000))},
@@ -117,7 +117,7 @@ def gates_of(given: dict[str, Any]) -> tuple[Gate, ...]:
     return tuple(found)
 
 
-def decided(rule: Weights | Buckets, vertical: Vertical, ask: Ask, gates: tuple[Gate, ...], case: Case) -> None:
+def decided(rule: Weights | Buckets, vertical: Vertical, ask: AxisWishes, gates: tuple[Gate, ...], case: Case) -> None:
     """Blend, gate, and compare everything the case expects of the outcome."""
     steps: list[Step] = []
     seen = Observation(at=AT, spec_replicas=ask.current, status_replicas=ask.current, sizes=ask.sizes)
@@ -135,7 +135,7 @@ def decided(rule: Weights | Buckets, vertical: Vertical, ask: Ask, gates: tuple[
     assert _reasons(steps, ask) == set(reasons)
 
 
-def _reasons(steps: list[Step], ask: Ask) -> set[str]:
+def _reasons(steps: list[Step], ask: AxisWishes) -> set[str]:
     """Why something was held; a stage of weight 0 is the reason "Weight" when it keeps a size as it is."""
     present = {Axis.CPU: ask.sizes["app"].requests.cpu_cores, Axis.MEMORY: ask.sizes["app"].requests.memory_bytes}
     weighed = {"Weight" for step in steps if step.rule is RuleName.WEIGHTS and step.after == present.get(step.axis)}

@@ -10,10 +10,10 @@ from tests.golden.harness import Case
 from tests.golden.hvpa_buckets import bucket, linear
 from tests.golden.hvpa_gates import AS_WRITTEN
 from tests.golden.hvpa_scene import AT, FREE, decided, gap, gates_of, margin, one_container, size
-from trimtab.core.blend import Ask, blend
+from trimtab.core.blend import AxisWishes, blend
 from trimtab.core.blend.buckets import shrinks
 from trimtab.core.blend.ladder import ladder, replicas_for
-from trimtab.core.blend.pod import Need
+from trimtab.core.blend.replica import ReplicaNeed
 from trimtab.core.gate import gate
 from trimtab.core.model import (
     ContainerSize,
@@ -25,11 +25,11 @@ from trimtab.policy import (
     Axis,
     Bucket,
     Buckets,
+    BucketSizing,
     ContainerRule,
     Limits,
     Margins,
     Size,
-    Sizing,
     Vertical,
 )
 
@@ -64,12 +64,12 @@ def bucket_scenario(case: Case) -> None:
     second = case["id"].startswith("v2")
     bases = given.get("baseResourcesPerReplica") or {}
     base = Margins(cpu=margin(bases.get("cpu")), memory=margin(bases.get("memory")))
-    sizing = Sizing.NEVER_SHRINK if second else Sizing.MAX_OF_VPA_AND_SHARE
+    sizing = BucketSizing.NEVER_SHRINK if second else BucketSizing.MAX_OF_VPA_AND_SHARE
     gaps = given.get("limitsRequestsGap") or {}
     rule = ContainerRule(least=size(given.get("minAllowed")), most=size(given.get("maxAllowed")))
     limits = Limits(cpu=gap(gaps.get("cpu")), memory=gap(gaps.get("memory")))
     assert given["hpaDesired"] is None
-    ask = Ask(
+    ask = AxisWishes(
         current=given["currentReplicas"],
         wanted=given["currentReplicas"],
         sizes={"app": ContainerSize(requests=size(given["current_requests"]), limits=size(given["current_limits"]))},
@@ -108,7 +108,7 @@ def smallest_of_both(case: Case) -> None:
 def direction(case: Case) -> None:
     found = []
     for one in case["input"]["cases"]:
-        needs = {axis: Need(present=10.0, target=10.0, least=0.0, most=1e9) for axis in (Axis.CPU, Axis.MEMORY)}
+        needs = {axis: ReplicaNeed(present=10.0, target=10.0, least=0.0, most=1e9) for axis in (Axis.CPU, Axis.MEMORY)}
         totals = {Axis.CPU: 10.0 + one["cpu"], Axis.MEMORY: 10.0 + one["mem"]}
         found.append("down" if shrinks(needs, totals, 1) else "up")
     assert found == case["expected"]["direction"]

@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.golden.harness import Case
 from tests.golden.hvpa_scene import AT, FREE, RPS, amounts, decided, gap, gates_of, one_container, size, stages
-from trimtab.core.blend import Ask, blend
+from trimtab.core.blend import AxisWishes, blend
 from trimtab.core.blend.weights import share_at, weighted_replicas, weighted_request
 from trimtab.core.decide import decide
 from trimtab.core.gate import gate, may_grow
@@ -102,7 +102,7 @@ def scenario(case: Case) -> None:
     share = given.get("vpaWeight_percent", 0) / 100
     chosen = stages(case) if "intervals_percent" in given else (Stage(vertical_share=share, first=1, last=100),)
     gates = gates_of(given)
-    ask = Ask(
+    ask = AxisWishes(
         current=given["currentReplicas"],
         wanted=given["hpaDesiredReplicas"],
         sizes={"app": ContainerSize(requests=size(given["current_requests"]), limits=size(given["current_limits"]))},

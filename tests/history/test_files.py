@@ -13,9 +13,9 @@ import pytest
 
 from trimtab.errors import InvalidInput, NotEnoughData
 from trimtab.history.csv import read_csv
+from trimtab.history.files import Files, regrid
 from trimtab.history.parquet import read_parquet
 from trimtab.history.source import Selection, fetch
-from trimtab.history.table import Files, regrid
 from trimtab.series import Frame
 
 NAN = np.nan
@@ -96,10 +96,8 @@ def pyarrow() -> Any:
 
 
 def parquet(tmp_path: Path, pyarrow: Any, **columns: Any) -> Path:
-    import pyarrow.parquet
-
     path = tmp_path / "load.parquet"
-    pyarrow.parquet.write_table(pyarrow.table(columns), path)
+    pytest.importorskip("pyarrow.parquet").write_table(pyarrow.table(columns), path)
     return path
 
 

@@ -8,9 +8,8 @@ import pytest
 
 from trimtab.errors import InvalidObject
 from trimtab.kinds import Analytics, Recommendation, read
-from trimtab.kinds.config_keys import match_level, resolve
 from trimtab.kinds.ignored import warnings
-from trimtab.policy import Advice, Algorithm, Inspection
+from trimtab.policy import Advice, AdviceAlgorithm, Inspection
 from trimtab.quantity import GIB
 
 
@@ -42,7 +41,7 @@ def inspection(manifest: dict[str, Any]) -> Inspection:
 def test_the_defaults_are_the_document_s_table() -> None:
     assert inspection(analytics()) == Inspection(
         advice=Advice.HPA,
-        algorithm=Algorithm.EXACT,
+        algorithm=AdviceAlgorithm.EXACT,
         deployment_min_replicas=1,
         statefulset_min_replicas=1,
         workload_min_replicas=1,
@@ -149,13 +148,3 @@ def test_a_recommendation_gives_its_value() -> None:
     obj = read(manifest)
     assert isinstance(obj, Recommendation)
     assert (obj.value, obj.spec.adoption_type) == ("maxReplicas: 2\n", "StatusAndAnnotation")
-
-
-def test_a_config_set_is_overlaid_by_how_well_it_fits() -> None:
-    web = {"namespace": "shop", "kind": "Deployment", "name": "web"}
-    anywhere = {"targets": [], "properties": {"a": "1", "b": "1"}}
-    here = {"targets": [{"namespace": "shop"}, web], "properties": {"b": "2", "c": "2"}}
-    assert resolve([anywhere, here], web, {}) == {"a": "1", "b": "2", "c": "2"}
-    assert resolve([here, anywhere], web, {"c": "3"}) == {"b": "2", "c": "3"}
-    assert resolve([here, anywhere], web | {"namespace": "x"}, {}) == {"a": "1", "b": "1"}
-    assert match_level({"namespace": "shop", "name": "api"}, web) == -1

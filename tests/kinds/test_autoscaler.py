@@ -21,6 +21,7 @@ from trimtab.policy import (
     Bounds,
     Bucket,
     Buckets,
+    BucketSizing,
     Capacity,
     ContainerRule,
     Cooldown,
@@ -32,7 +33,6 @@ from trimtab.policy import (
     Policy,
     Rate,
     Size,
-    Sizing,
     Stabilise,
     Stage,
     TotalAverage,
@@ -190,7 +190,7 @@ def test_blends() -> None:
     margin = Margin(percent=30)
     assert compiled(vertical={}, blend=chosen).blend == Buckets(
         buckets=(Bucket(replicas_min=1, replicas_max=8, least=Size(cpu_cores=0), most=Size(cpu_cores=24)),),
-        sizing=Sizing.SHARE,
+        sizing=BucketSizing.SHARE,
         overlap=Margins(cpu=margin, memory=margin),
     )
     assert compiled(vertical={}, blend={"capacity": {"preferred": {"cpu": 2}}}).blend == Capacity(

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from tests.kinds.beyond_cel import beyond_cel
 from trimtab.kinds import KINDS
-from trimtab.kinds.crd import CRDS, beyond_cel, definition, definitions
+from trimtab.kinds.crd import CRDS, definition, definitions
 from trimtab.kinds.ignored import IGNORED
 
 

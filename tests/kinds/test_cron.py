@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from trimtab.errors import InvalidInput
 from trimtab.kinds import cron
-from trimtab.kinds.cron import Schedule
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -135,21 +134,3 @@ def test_no_zone_is_utc(name: str | None) -> None:
 def test_an_unknown_zone_is_refused(name: str) -> None:
     with pytest.raises(InvalidInput, match="timezone not valid"):
         cron.zone_of(name)
-
-
-@pytest.mark.parametrize(
-    "second, good",
-    [
-        pytest.param(Schedule("night", "UTC", "0 22 * * *", "0 6 * * *"), True, id="another name"),
-        pytest.param(Schedule("day", "UTC", "0 9 * * *", "0 10 * * *"), False, id="the same name"),
-        pytest.param(Schedule("Day", "UTC", "0 8 * * *", "0 18 * * *"), False, id="the same window again"),
-        pytest.param(Schedule("Day", "UTC", "0 9 * * *", "0 18 * * *"), True, id="names differ in case, windows too"),
-    ],
-)
-def test_no_window_twice(second: Schedule, good: bool) -> None:
-    both = [Schedule("day", "UTC", "0 8 * * *", "0 18 * * *"), second]
-    if good:
-        cron.check(both)
-        return
-    with pytest.raises(InvalidInput, match=r"crons\[1\]\.name: .* is duplicated"):
-        cron.check(both)

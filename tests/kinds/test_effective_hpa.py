@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 
 from tests.kinds import generate
-from trimtab.core.bound import limits_at
-from trimtab.core.forecast import look_ahead, options_of
+from trimtab.core.bounds_in_force import bounds_at
+from trimtab.core.forecast import forecast_rows, options_of
 from trimtab.core.forecast.estimators import Fft, MaxValue
 from trimtab.core.model import Forecast
-from trimtab.core.percentile import Options as PercentileOptions
+from trimtab.core.weighted_percentile import PercentileOptions
 from trimtab.errors import InvalidObject
 from trimtab.kinds import EffectiveHpa, read
 from trimtab.kinds.ignored import warnings
@@ -63,8 +63,8 @@ def test_the_floor_is_the_highest_active_cron_never_below_min_nor_above_max(targ
         {"name": f"c{i}", "start": "0 9 * * *", "end": "0 15 * * *", "targetReplicas": n} for i, n in enumerate(targets)
     ]
     policy = compiled(crons=crons)
-    assert limits_at(policy.bounds, NOON).least == floor
-    assert limits_at(policy.bounds, NOON + 3 * 3600).least == 2
+    assert bounds_at(policy.bounds, NOON).least == floor
+    assert bounds_at(policy.bounds, NOON + 3 * 3600).least == 2
 
 
 def test_a_cron_over_midnight_in_its_own_zone() -> None:
@@ -77,7 +77,7 @@ def test_a_cron_over_midnight_in_its_own_zone() -> None:
     }
     bounds = compiled(crons=[night]).bounds
     ten_at_night = NOON + 2 * 3600
-    assert [limits_at(bounds, ten_at_night + hours * 3600).least for hours in (-1, 0, 7, 8)] == [2, 9, 9, 2]
+    assert [bounds_at(bounds, ten_at_night + hours * 3600).least for hours in (-1, 0, 7, 8)] == [2, 9, 9, 2]
 
 
 def test_preview_is_shadow_and_pins_what_is_asked() -> None:
@@ -124,7 +124,7 @@ def test_estimators_and_histograms_are_what_the_models_are_given() -> None:
     wanted = PercentileOptions(max_value=10, bucket_size=0.5, half_life_s=7 * 86400, epsilon=0.001)
     assert options_of(forecast) == wanted
     load = Frame(("web",), 0.0, 60.0, np.full((1, 1440), 1.2))
-    (found,) = look_ahead(forecast, load, 60.0, 1440 * 60.0)
+    (found,) = forecast_rows(forecast, load, 60.0, 1440 * 60.0)
     assert isinstance(found, Forecast) and found.at_quantile(0.5) == 1.5, "the end of the bucket from 1.0 to 1.5"
 
 

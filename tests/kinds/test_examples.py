@@ -15,7 +15,7 @@ import pytest
 from trimtab.cli.output import to_yaml
 from trimtab.kinds import Analytics, CustomHpa, Scaler, read
 from trimtab.kinds.convert import convert, convertible
-from trimtab.kinds.lint import Severity, lint
+from trimtab.kinds.lint import LintSeverity, lint
 from trimtab.kinds.yaml import documents, load
 
 FOLDER = Path(__file__).parents[2] / "examples"
@@ -53,7 +53,7 @@ def test_an_example_compiles_and_has_no_errors(path: Path) -> None:
     if isinstance(obj, Scaler | CustomHpa):
         assert obj.to_policy(NOW).bounds.max_replicas >= 8
     found = lint(list(load(str(path))), NOW)
-    assert [one for one in found if one.severity is Severity.ERROR] == []
+    assert [one for one in found if one.severity is LintSeverity.ERROR] == []
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(FOLDER)))

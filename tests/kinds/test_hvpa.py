@@ -21,6 +21,7 @@ from trimtab.policy import (
     Direction,
     Gap,
     Limits,
+    MaintenanceWindow,
     Margin,
     Margins,
     MinChange,
@@ -32,7 +33,6 @@ from trimtab.policy import (
     UpdateMode,
     Utilization,
     Weights,
-    Window,
 )
 
 TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
@@ -74,7 +74,7 @@ def test_weights_are_fractions_in_the_flat_form_and_percent_in_the_nested_one() 
 
 @pytest.mark.parametrize("weight, form", [(60, "flat"), (0.6, "nested"), (101, "nested"), (-1, "flat")])
 def test_a_weight_of_the_other_form_is_refused(weight: float, form: str) -> None:
-    intervals = {"weightBasedScalingIntervals": [{"vpaWeight": weight}]}
+    intervals: dict[str, Any] = {"weightBasedScalingIntervals": [{"vpaWeight": weight}]}
     manifest = hvpa(hpaTemplate={"maxReplicas": 4}, **intervals) if form == "flat" else nested(**intervals)
     with pytest.raises(InvalidObject, match=r"spec\.weightBasedScalingIntervals"):
         read(manifest)
@@ -113,7 +113,7 @@ def test_gates_stand_in_the_order_in_which_the_program_blames_them() -> None:
             weightBasedScalingIntervals=[{"vpaWeight": 50}],
         )
     )
-    window = Window(begin_s=21 * 3600, end_s=22 * 3600)
+    window = MaintenanceWindow(begin_s=21 * 3600, end_s=22 * 3600)
     up, down = Direction.UP, Direction.DOWN
     assert policy.gates[:2] == (
         Update(axis=Axis.REPLICAS, direction=up, mode=UpdateMode.WINDOW, window=window),

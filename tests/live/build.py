@@ -6,9 +6,15 @@ from typing import Any
 
 import msgspec
 
+from trimtab.core.decide import decide
+from trimtab.core.model import Observation
+from trimtab.journal import Outcome
+from trimtab.live.look.cluster import ScaleTarget
+from trimtab.live.look.memory import ObjectMemory
 from trimtab.live.look.subject import Compiler, Subject
+from trimtab.live.object_tick import ObjectTick
 from trimtab.wire.objects import Custom
-from trimtab.wire.resources import HPAS, Resource
+from trimtab.wire.resources import DEPLOYMENTS, HPAS, Resource
 
 AUTOSCALERS = Resource("trimtab.dev", "v1alpha1", "autoscalers", "Autoscaler")
 AT = 1_750_000_000.0
@@ -29,10 +35,20 @@ def subject(found: Custom, resource: Resource = AUTOSCALERS, compiler: Compiler 
     return (compiler or Compiler()).subject(resource, found, True, AT)
 
 
+def object_tick(
+    about: Subject, seen: Observation, memory: ObjectMemory | None = None, outcome: Outcome = (), **more: Any
+) -> ObjectTick:
+    """Decided by the core, with whatever else is given."""
+    known = memory or ObjectMemory()
+    target = ScaleTarget(DEPLOYMENTS, "shop", "web", "d", "7", seen.spec_replicas, seen.status_replicas)
+    decision = decide(about.policy, seen, known.core)
+    return ObjectTick(about, target, {}, known, known, seen, decision, outcome)._replace(**more)
+
+
 def hpa(minimum: int = 1, **annotations: str) -> Custom:
     names = {key.replace("_", "-"): value for key, value in annotations.items()}
     notes = {f"trimtab.dev/{key}" if key != "predictive" else key: value for key, value in names.items()}
     return custom(spec=spec(minReplicas=minimum), metadata={"annotations": notes, "resourceVersion": "7"})
 
 
-__all__ = ["AT", "AUTOSCALERS", "HPAS", "custom", "hpa", "spec", "subject"]
+__all__ = ["AT", "AUTOSCALERS", "HPAS", "custom", "hpa", "object_tick", "spec", "subject"]

@@ -49,7 +49,9 @@ def test_explain_shows_what_was_seen_proposed_and_done(journal: Journal) -> None
         assert word in result.output
     words = ["shop/web", "--journal", str(journal.path), "-o", "json", "--at", "2023-11-14T22:13:21Z"]
     found = json.loads(CliRunner().invoke(explain.command, words).output)
-    assert found["seen"]["at"] == NOW and found["outcome"] == "written"
+    assert found["seen"]["at"] == NOW and found["outcome"] == [
+        {"is": "AxisOutcome", "axis": "replicas", "fate": "written", "reason": ""}
+    ]
 
 
 @pytest.mark.parametrize(

@@ -19,10 +19,10 @@ from tests.wire.fake import Fake
 from trimtab.cli import main
 from trimtab.errors import InvalidInput, Refused
 from trimtab.kinds import CustomHpa
-from trimtab.live.custom_hpa.book import Book
 from trimtab.live.custom_hpa.loop import FirstSeries, Loop
+from trimtab.live.custom_hpa.memory import ReleaseMemory
 from trimtab.live.custom_hpa.serve import prometheus_url, serve
-from trimtab.live.look.world import World
+from trimtab.live.look.cluster import WatchedCluster
 from trimtab.wire.access import Access, prometheus_access
 from trimtab.wire.prometheus import Prometheus
 
@@ -99,14 +99,14 @@ async def started(cluster: Cluster, **env: str) -> AsyncIterator[Loop]:
         fake.kube() as kube,
         source(prometheus_access(fake.url), timeout_s=1.0) as prometheus,
     ):
-        yield Loop(custom, kube, prometheus, Book(kube, "home", "release"), World(kube, "shop"))
+        yield Loop(custom, kube, prometheus, ReleaseMemory(kube, "home", "release"), WatchedCluster(kube, "shop"))
 
 
 def periods(cluster: Cluster, count: int = 1, **env: str) -> Loop:
     async def run() -> Loop:
         async with started(cluster, **env) as loop:
             for _ in range(count):
-                await loop.period()
+                await loop.period(time.time())
             return loop
 
     return asyncio.run(run())
@@ -200,12 +200,11 @@ def test_exact_mode_takes_the_first_of_several_series() -> None:
 
 
 def test_exact_mode_burns_a_cooldown_on_the_same_number_and_the_default_does_not() -> None:
-    same = {"MIN_REPLICAS": "1"}
     exact, ours = (Cluster(replicas=1, memory="", samples=("85",)) for _ in range(2))
-    assert status(periods(exact, EXACT="true", **same)) == {"down/scaled"}
+    assert status(periods(exact, EXACT="true", MIN_REPLICAS="1")) == {"down/scaled"}
     assert exact.scalings == [1]
     assert exact.memory["down_at"] > 0
-    assert status(periods(ours, **same)) == set()
+    assert status(periods(ours, MIN_REPLICAS="1")) == set()
     assert (ours.scalings, ours.memory.get("down_at")) == ([], None)
 
 
@@ -217,7 +216,7 @@ def test_without_its_memory_it_does_not_act() -> None:
     assert cluster.scalings == []
 
 
-@pytest.mark.parametrize("written", ["{", "[]", '{"is": "Kept", "version": 99}', '{"core": 1}'])
+@pytest.mark.parametrize("written", ["{", "[]", '{"is": "ObjectMemory", "version": 99}', '{"core": 1}'])
 def test_a_memory_that_cannot_be_read_starts_anew(written: str) -> None:
     cluster = Cluster(memory=written)
     periods(cluster)
@@ -231,11 +230,11 @@ def test_a_cooldown_that_could_not_be_stored_is_stored_later() -> None:
 
     async def run() -> None:
         async with started(cluster) as loop:
-            await loop.period()
+            await loop.period(time.time())
             assert status(loop) == {"up/scaled"}
             assert cluster.memory == {}
             cluster.refuse.clear()
-            await loop.period()
+            await loop.period(time.time())
             assert status(loop) == {"up/cooldown"}
 
     asyncio.run(run())

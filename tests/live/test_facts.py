@@ -6,15 +6,16 @@ from typing import Any
 
 import msgspec
 
-from trimtab.live.look.facts import Members, fact, killed_at, overloaded
+from trimtab.live.look.members import Members
 from trimtab.policy import Size
-from trimtab.wire.objects import Pod, Workload
+from trimtab.wire.facts import fact, killed_at, newest_overload
+from trimtab.wire.objects import WirePod, WireWorkload
 from trimtab.wire.watch import Store
 
 T0 = "2026-01-01T00:00:00Z"
 
 
-def pod(name: str, owner: str, phase: str = "Running", **extra: Any) -> Pod:
+def pod(name: str, owner: str, phase: str = "Running", **extra: Any) -> WirePod:
     requests = {"cpu": "250m", "memory": "64Mi"}
     return msgspec.convert(
         {
@@ -23,18 +24,18 @@ def pod(name: str, owner: str, phase: str = "Running", **extra: Any) -> Pod:
             "spec": {"containers": [{"name": "app", "resources": {"requests": requests}}]} | extra.get("spec", {}),
             "status": {"phase": phase} | extra.get("status", {}),
         },
-        Pod,
+        WirePod,
     )
 
 
-def replica_set(name: str, uid: str, owner: str) -> Workload:
+def replica_set(name: str, uid: str, owner: str) -> WireWorkload:
     meta = {"name": name, "namespace": "shop", "uid": uid, "ownerReferences": [{"uid": owner, "controller": True}]}
-    return msgspec.convert({"metadata": meta}, Workload)
+    return msgspec.convert({"metadata": meta}, WireWorkload)
 
 
-def stores() -> tuple[Store[Pod], Store[Workload], Members]:
-    pods: Store[Pod] = Store()
-    sets: Store[Workload] = Store()
+def stores() -> tuple[Store[WirePod], Store[WireWorkload], Members]:
+    pods: Store[WirePod] = Store()
+    sets: Store[WireWorkload] = Store()
     return pods, sets, Members(pods, sets)
 
 
@@ -56,7 +57,7 @@ def test_pods_belong_through_their_replica_sets_old_and_new() -> None:
 
 def test_a_pod_whose_name_only_looks_right_does_not_belong() -> None:
     pods, sets, members = stores()
-    pods.put(msgspec.convert({"metadata": {"name": "web-1-abc", "namespace": "shop"}}, Pod))
+    pods.put(msgspec.convert({"metadata": {"name": "web-1-abc", "namespace": "shop"}}, WirePod))
     sets.put(replica_set("web-1", "rs1", "deploy"))
     assert members.facts("deploy") == ()
 
@@ -114,6 +115,6 @@ def test_oom_kills_and_evictions_are_seen_once_they_are_new() -> None:
     killed = pod("a", "x", status={"containerStatuses": [{"name": "app", "lastState": ended}]})
     at = killed_at(killed, "app")
     assert at is not None and killed_at(killed, "other") is None
-    assert overloaded(killed, at - 1) and not overloaded(killed, at)
+    assert newest_overload([pod("c", "x"), killed]) == at
     evicted = pod("b", "x", "Failed", status={"reason": "Evicted"}, metadata={"name": "b", "creationTimestamp": T0})
-    assert overloaded(evicted, 0.0) and not overloaded(evicted, at + 1)
+    assert newest_overload([evicted]) == at - 60 and newest_overload([evicted, killed]) == at

@@ -9,18 +9,18 @@ import pytest
 
 from tests.live.build import custom, spec, subject
 from trimtab.errors import InvalidInput
-from trimtab.live.act import sizes
-from trimtab.live.look.world import Target
+from trimtab.live.look import sizes
+from trimtab.live.look.cluster import ScaleTarget
 from trimtab.policy import Apply
-from trimtab.wire.objects import Workload
+from trimtab.wire.objects import WireWorkload
 from trimtab.wire.resources import DAEMON_SETS, DEPLOYMENTS, Resource
 
 VERTICAL = {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent"}, "vertical": {}}
 
 
-def target(resource: Resource, image: str = "agent:1") -> Target:
+def target(resource: Resource, image: str = "agent:1") -> ScaleTarget:
     made = {"spec": {"template": {"spec": {"containers": [{"name": "app", "image": image}]}}}}
-    return Target(resource, "shop", "agent", "d", "7", 1, 1, msgspec.convert(made, Workload))
+    return ScaleTarget(resource, "shop", "agent", "d", "7", 1, 1, msgspec.convert(made, WireWorkload))
 
 
 def test_a_daemon_set_is_only_advised() -> None:
@@ -40,11 +40,11 @@ def test_a_daemon_set_is_only_advised() -> None:
     ],
 )
 def test_a_daemon_set_has_no_replicas_to_move(written: dict[str, Any]) -> None:
-    with pytest.raises(InvalidInput, match="one pod a node"):
+    with pytest.raises(InvalidInput, match="one pod per node"):
         sizes.fitted(subject(custom(spec=written)), target(DAEMON_SETS))
 
 
-@pytest.mark.parametrize("image, kept", [("eclipse-temurin:21", True), ("shop/java-api:3", True), ("nginx", False)])
-def test_memory_of_a_jvm_image_is_not_lowered(image: str, kept: bool) -> None:
+@pytest.mark.parametrize("image, memory", [("eclipse-temurin:21", True), ("shop/java-api:3", True), ("nginx", False)])
+def test_memory_of_a_jvm_image_is_not_lowered(image: str, memory: bool) -> None:
     found = sizes.fitted(subject(custom(spec=VERTICAL)), target(DEPLOYMENTS, image)).policy.vertical
-    assert found is not None and found.keep_memory is kept
+    assert found is not None and found.keep_memory is memory

@@ -7,7 +7,7 @@ import pytest
 from tests.live.build import AT, HPAS, hpa, subject
 from trimtab.core.model import Decision, Missing, Plan, Proposal, Reason
 from trimtab.live.act import floor
-from trimtab.live.act.floor import Floor
+from trimtab.live.look.floor import Floor, read
 
 LATER, EARLIER = str(int(AT) + 60), str(int(AT) - 60)
 
@@ -28,7 +28,7 @@ def decision(present: float | Missing, ahead: float | Missing, plan: int) -> Dec
     ],
 )
 def test_whose_word_it_is(found: object, is_: Floor) -> None:
-    assert floor.read(found) == is_  # type: ignore[arg-type]
+    assert read(found) == is_  # type: ignore[arg-type]
 
 
 def test_the_policy_has_the_users_own_minimum() -> None:

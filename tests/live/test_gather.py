@@ -51,7 +51,9 @@ async def ask(
     async with Fake(handler) as fake:
         kube, prometheus = fake.kube(), Prometheus(Access(fake.url))
         try:
-            gathered = await Gather(kube, prometheus, everywhere=everywhere, scrape_s=scrape_s).gather(wanted)
+            gathered = (
+                await Gather(kube, prometheus, everywhere=everywhere, scrape_s=scrape_s).gather(wanted, time.time())
+            ).samples
         finally:
             await kube.close()
             await prometheus.close()
@@ -65,18 +67,22 @@ def one(answers: dict[str, Any], signal: Signal, **options: Any) -> Samples | Mi
 
 METRICS = "/apis/metrics.k8s.io/v1beta1"
 LIST = f"{METRICS}/namespaces/shop/pods"
-TWO = {"items": [usage("a", app=("250000000n", "64Mi"), proxy=("5m", "1Ki")), usage("b", app=("1", "1Gi"))]}
+
+
+def two() -> dict[str, Any]:
+    """Made when it is asked for, so that a slow run of all tests does not make it stale."""
+    return {"items": [usage("a", app=("250000000n", "64Mi"), proxy=("5m", "1Ki")), usage("b", app=("1", "1Gi"))]}
 
 
 def test_a_sample_keeps_the_window_of_its_own_scrape() -> None:
     odd = usage("b", app=("1", "1Gi")) | {"window": "9.998s"}
-    found = one({LIST: {"items": [TWO["items"][0], odd]}}, CPU)
+    found = one({LIST: {"items": [two()["items"][0], odd]}}, CPU)
     assert isinstance(found, PodSamples) and (found.window_s, found.windows_s) == (10.5, {"b": 9.998})
 
 
 def test_one_list_answers_every_resource_metric_of_a_namespace() -> None:
     wanted = [Wanted("shop", (CPU, MEMORY, PROXY), PODS), Wanted("shop", (CPU,), PODS[1:])]
-    gathered, paths = asyncio.run(ask({LIST: TWO}, *wanted))
+    gathered, paths = asyncio.run(ask({LIST: two()}, *wanted))
     assert paths == [LIST]
     cpu, memory, proxy = gathered[0]
     assert isinstance(cpu, PodSamples) and cpu.values == {"a": pytest.approx(0.255), "b": 1.0} and cpu.window_s == 10.5
@@ -123,15 +129,43 @@ def test_pods_nobody_knows_are_left_out() -> None:
 
 
 CUSTOM = "/apis/custom.metrics.k8s.io/{}/namespaces/shop/{}"
-ITEM = {"describedObject": {"kind": "Pod", "name": "a"}, "timestamp": stamp(), "value": "10500m"}
+
+
+def item() -> dict[str, Any]:
+    return {"describedObject": {"kind": "Pod", "name": "a"}, "timestamp": stamp(), "value": "10500m"}
 
 
 @pytest.mark.parametrize("version", ["v1beta2", "v1beta1"])
 def test_custom_metrics_of_either_version(version: str) -> None:
-    found = one({CUSTOM.format(version, "pods/*/rate"): {"items": [ITEM]}}, RATE)
+    found = one({CUSTOM.format(version, "pods/*/rate"): {"items": [item()]}}, RATE)
     assert isinstance(found, PodSamples) and found.values == {"a": 10.5}
-    found = one({CUSTOM.format(version, "services/front/hits"): {"items": [ITEM]}}, HITS)
+    found = one({CUSTOM.format(version, "services/front/hits"): {"items": [item()]}}, HITS)
     assert isinstance(found, TotalSample) and found.value == 10.5
+
+
+def test_a_metric_of_a_namespace_is_one_of_the_objects_own() -> None:
+    """HPA takes the namespace it is in, whichever is named; anything else would read other tenants' metrics."""
+    other = Total(metric=Metric(kind=MetricKind.OBJECT, name="bill", object="v1/Namespace/kube-system"), target=10)
+    found, asked = asyncio.run(
+        ask({CUSTOM.format("v1beta2", "metrics/bill"): {"items": [ITEM]}}, Wanted("shop", (other,), PODS))
+    )
+    assert isinstance(found[0][0], TotalSample) and asked == [CUSTOM.format("v1beta2", "metrics/bill")]
+
+
+def test_values_of_another_namespace_are_left_out() -> None:
+    foreign = ITEM | {"describedObject": {"kind": "Pod", "name": "b", "namespace": "elsewhere"}}
+    found = one({CUSTOM.format("v1beta2", "pods/*/rate"): {"items": [ITEM, foreign]}}, RATE)
+    assert isinstance(found, PodSamples) and found.values == {"a": 10.5}
+
+
+@pytest.mark.parametrize("name", ["../../../../../api/v1/secrets", "..", "a/b", "%2e%2e"])
+def test_a_metric_whose_name_leads_elsewhere_is_not_asked_for(name: str) -> None:
+    kinds = (MetricKind.PODS, MetricKind.EXTERNAL)
+    signals = [Total(metric=Metric(kind=kind, name=name), target=10) for kind in kinds]
+    signals.append(Total(metric=Metric(kind=MetricKind.OBJECT, name="x", object=f"v1/Service/{name}"), target=10))
+    found, asked = asyncio.run(ask({}, Wanted("shop", tuple(signals), PODS)))
+    assert all(isinstance(each, Missing) for each in found[0])
+    assert not any(".." in path or "secrets" in path for path in asked)
 
 
 def test_external_metrics_are_summed() -> None:
@@ -196,7 +230,7 @@ def test_without_prometheus_the_fix_is_named() -> None:
     async def alone() -> Missing:
         async with Fake(lambda _: web.Response()) as fake:  # type: ignore[arg-type,return-value]
             kube = fake.kube()
-            found = (await Gather(kube, None).gather([Wanted("shop", (QUERY,), PODS)]))[0][0]
+            found = (await Gather(kube, None).gather([Wanted("shop", (QUERY,), PODS)], time.time())).samples[0][0]
             await kube.close()
         assert isinstance(found, Missing)
         return found

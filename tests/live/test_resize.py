@@ -12,23 +12,24 @@ from aiohttp import web
 
 from tests.wire.fake import Fake
 from trimtab.core.model import ContainerSize
+from trimtab.errors import NotLeading
 from trimtab.live.act import resize
-from trimtab.live.act.pen import NotLeading, Pen
 from trimtab.live.act.resize import Stuck
 from trimtab.policy import Apply, Size
-from trimtab.wire.objects import Pod
+from trimtab.wire.objects import WirePod
+from trimtab.wire.writer import Writer
 
 BIG = {"app": ContainerSize(requests=Size(cpu_cores=0.5, memory_bytes=2**29))}
 
 
-def pod(name: str, cpu: str = "250m", memory: str = "512Mi", **status: Any) -> Pod:
+def pod(name: str, cpu: str = "250m", memory: str = "512Mi", **status: Any) -> WirePod:
     container = {"name": "app", "resources": {"requests": {"cpu": cpu, "memory": memory}}}
     meta = {"name": name, "namespace": "shop", "resourceVersion": "3"}
     found = {"metadata": meta, "spec": {"containers": [container]}, "status": {"phase": "Running"} | status}
-    return msgspec.convert(found, Pod)
+    return msgspec.convert(found, WirePod)
 
 
-def written(pods: list[Pod], sizes: dict[str, ContainerSize], answer: int = 200, leads: bool = True) -> list[Any]:
+def written(pods: list[WirePod], sizes: dict[str, ContainerSize], answer: int = 200, leads: bool = True) -> list[Any]:
     """The bodies that reach the API server, by path."""
     bodies = []
 
@@ -38,9 +39,9 @@ def written(pods: list[Pod], sizes: dict[str, ContainerSize], answer: int = 200,
 
     async def run() -> None:
         async with Fake(handler) as fake:
-            kube = fake.kube()
+            kube = fake.kube(fence=lambda: 10.0 if leads else 0.0)
             try:
-                await resize.in_place(Pen(kube, lambda: leads), pods, sizes)
+                await resize.in_place(Writer(kube), pods, sizes)
             finally:
                 await kube.close()
 
@@ -58,7 +59,7 @@ def test_only_pods_that_differ_are_written_and_guarded() -> None:
 def test_growing_pods_grow_at_once_and_shrinking_ones_one_at_a_time() -> None:
     assert len(written([pod("a"), pod("b"), pod("c")], BIG)) == 3
     assert len(written([pod("a", cpu="2"), pod("b", cpu="2"), pod("c", cpu="2")], BIG)) == 1
-    waits = {"conditions": [{"type": "PodResizeInProgress", "status": "True"}]}
+    waits: dict[str, Any] = {"conditions": [{"type": "PodResizeInProgress", "status": "True"}]}
     assert written([pod("a", cpu="2"), pod("b", cpu="500m", **waits)], BIG) == []
 
 

@@ -14,21 +14,23 @@ from tests.wire.fake import Fake
 from trimtab.core.model import ContainerSize
 from trimtab.errors import Refused
 from trimtab.live.act import sizes
-from trimtab.live.act.pen import Pen
-from trimtab.live.look.kept import Kept
-from trimtab.live.look.world import Target, World
+from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
+from trimtab.live.look.memory import ObjectMemory
 from trimtab.policy import Size
-from trimtab.wire.objects import Pod, Workload
+from trimtab.wire.objects import WirePod, WireWorkload
 from trimtab.wire.resources import DEPLOYMENTS
+from trimtab.wire.writer import Writer
 
 SMALL = {"requests": {"cpu": "250m"}}
-KNOWN = Kept(
+KNOWN = ObjectMemory(
     sizes={"app": ContainerSize(requests=Size(cpu_cores=0.5))},
     template={"app": ContainerSize(requests=Size(cpu_cores=0.25))},
 )
 
 
-def kept_with(pending: str, allowed: int | None, apply: str = "InPlaceOrRecreate") -> tuple[Kept | Refused, list[str]]:
+def kept_with(
+    pending: str, allowed: int | None, apply: str = "InPlaceOrRecreate"
+) -> tuple[ObjectMemory | Refused, list[str]]:
     """What keeping the sizes does for a pod whose resize is `pending`, and a budget that allows so many disruptions."""
     asked: list[str] = []
 
@@ -36,43 +38,43 @@ def kept_with(pending: str, allowed: int | None, apply: str = "InPlaceOrRecreate
         asked.append(request.path.rsplit("/", 1)[-1])
         return web.json_response({})
 
-    async def run() -> Kept | Refused:
+    async def run() -> ObjectMemory | Refused:
         async with Fake(handler) as fake:
             kube = fake.kube()
             try:
                 target, about = _target(), subject(custom(spec=spec(vertical={"apply": apply})))
-                return await sizes.keep(Pen(kube, lambda: True), _world(World(kube)), about, target, KNOWN, AT)
+                return await sizes.keep(Writer(kube), _world(WatchedCluster(kube)), about, target, KNOWN, AT)
             except Refused as refusal:
                 return refusal
             finally:
                 await kube.close()
 
-    def _world(world: World) -> World:
-        meta = {"name": "a", "namespace": "shop", "labels": {"app": "web"}}
+    def _world(cluster: WatchedCluster) -> WatchedCluster:
+        meta: dict[str, Any] = {"name": "a", "namespace": "shop", "labels": {"app": "web"}}
         meta |= {"ownerReferences": [{"uid": "d", "controller": True}]}
         status: dict[str, Any] = {"conditions": [{"type": "PodResizePending", "status": "True", "reason": pending}]}
         body = {"metadata": meta, "spec": {"containers": [{"name": "app", "resources": SMALL}]}, "status": status}
-        world.pods.store.put(msgspec.convert(body, Pod))
+        cluster.pods.store.put(msgspec.convert(body, WirePod))
         if allowed is not None:
             selector = {"selector": {"matchLabels": {"app": "web"}}}
-            counted = {"disruptionsAllowed": allowed, "observedGeneration": 1}
-            world.disruption_budgets.store.put(custom("steady", spec=selector, **counted))
-        return world
+            counted: dict[str, Any] = {"disruptionsAllowed": allowed, "observedGeneration": 1}
+            cluster.disruption_budgets.store.put(custom("steady", spec=selector, **counted))
+        return cluster
 
     return asyncio.run(run()), asked
 
 
-def _target() -> Target:
+def _target() -> ScaleTarget:
     template = {"spec": {"containers": [{"name": "app", "resources": SMALL}]}}
     body = {"metadata": {"uid": "d"}, "spec": {"replicas": 1, "template": template}}
     body |= {"status": {"replicas": 1, "updatedReplicas": 1}}
-    return Target(DEPLOYMENTS, "shop", "web", "d", "7", 1, 1, msgspec.convert(body, Workload))
+    return ScaleTarget(DEPLOYMENTS, "shop", "web", "d", "7", 1, 1, msgspec.convert(body, WireWorkload))
 
 
 @pytest.mark.parametrize("allowed", [None, 1])
 def test_what_is_infeasible_is_rolled_out(allowed: int | None) -> None:
-    kept, asked = kept_with("Infeasible", allowed)
-    assert asked == ["web"] and isinstance(kept, Kept) and kept.sizes == {}
+    memory, asked = kept_with("Infeasible", allowed)
+    assert asked == ["web"] and isinstance(memory, ObjectMemory) and memory.sizes == {}
 
 
 def test_a_budget_that_forbids_it_is_named_and_pods_go_on_being_sized_in_place() -> None:
@@ -82,5 +84,5 @@ def test_a_budget_that_forbids_it_is_named_and_pods_go_on_being_sized_in_place()
 
 
 def test_in_place_alone_never_rolls_out() -> None:
-    kept, asked = kept_with("Infeasible", allowed=0, apply="InPlace")
-    assert asked == ["resize"] and kept == KNOWN
+    memory, asked = kept_with("Infeasible", allowed=0, apply="InPlace")
+    assert asked == ["resize"] and memory == KNOWN

@@ -6,7 +6,7 @@ import pytest
 
 from tests.live.build import AT, AUTOSCALERS, custom, spec
 from trimtab.errors import InvalidInput
-from trimtab.live.look.subject import Compiler, Prudence
+from trimtab.live.look.subject import ChangeRules, Compiler
 from trimtab.policy import Admit, Mode, Size, Stabilise, StabiliseMax
 
 PINNED = {"annotations": {"trimtab.dev/pin": "6"}}
@@ -51,7 +51,7 @@ def test_a_bad_object_says_where_each_time() -> None:
 
 def test_prudence_is_the_operators_and_only_for_requests() -> None:
     least = Size(cpu_cores=0.025, memory_bytes=250 * 2.0**20)
-    compiler = Compiler(prudence=Prudence(up_after_s=5.0, floor=least))
+    compiler = Compiler(change_rules=ChangeRules(up_after_s=5.0, floor=least))
     vertical = compiler.subject(AUTOSCALERS, custom(spec=spec(vertical={})), True, AT).policy.vertical
     assert vertical is not None and vertical.up_after_s == 5.0 and vertical.down_after_s == 86400.0
     assert vertical.floor == least
@@ -61,7 +61,7 @@ def test_prudence_is_the_operators_and_only_for_requests() -> None:
 
 
 def test_the_window_of_the_operator_holds_where_no_behavior_says_so() -> None:
-    compiler = Compiler(prudence=Prudence(downscale_s=60.0))
+    compiler = Compiler(change_rules=ChangeRules(downscale_s=60.0))
     bare = compiler.subject(AUTOSCALERS, custom(spec=spec()), True, AT).policy
     assert bare.settle[0] == StabiliseMax(window_s=60.0)
     own = compiler.subject(AUTOSCALERS, custom("b", spec=spec(behavior={})), True, AT).policy

@@ -28,8 +28,8 @@ from trimtab.policy import (
     Rates,
     RoundUp,
     Rule,
+    ScheduledBounds,
     Select,
-    Span,
     Stabilise,
     StabiliseMax,
     Tolerance,
@@ -39,16 +39,15 @@ from trimtab.policy import (
     Vertical,
 )
 from trimtab.series import Floats
+from trimtab.sim.cluster import run
+from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.fast import sweep
+from trimtab.sim.grid import STEP_S
 from trimtab.sim.program import program, uncovered
-from trimtab.sim.replay import replay as replay_any
-from trimtab.sim.replay import why_slow
-from trimtab.sim.run import run
 from trimtab.sim.score import Counts, measure
-from trimtab.sim.window import trailing_mean
-from trimtab.sim.world import World
+from trimtab.sim.simulate import simulate, why_slow
+from trimtab.sim.sliding_windows import trailing_mean
 
-STEP_S = 15.0
 shares = st.sampled_from([0.0, 0.05, 0.1, 0.25, 0.5, 1.0])
 seconds = st.sampled_from([0.0, 7.0, 15.0, 30.0, 40.0, 60.0, 300.0])
 rate_policies = st.builds(
@@ -118,8 +117,8 @@ def runs(draw: st.DrawFn) -> tuple[Policy, Floats, int]:
 
 def replay(load: Floats, policy: Policy, first_pods: int) -> Counts:
     """The lane, by the same door as everybody's."""
-    assert not why_slow(policy, World())
-    return replay_any(policy, load, World(), first_pods=first_pods).replicas
+    assert not why_slow(policy, ClusterSpec())
+    return simulate(policy, load, ClusterSpec(), first_pods=first_pods).replicas
 
 
 def first_difference(policy: Policy, load: Floats, first_pods: int) -> str:
@@ -155,7 +154,7 @@ def test_a_long_run_agrees_and_is_scored_alike() -> None:
     steps = np.arange(2 * 5760)
     noise = np.random.default_rng(3).standard_normal(len(steps))
     load = np.maximum(0, (12 + 10 * np.sin(steps * 2 * np.pi / 5760)) * (1 + 0.2 * noise))
-    slow = run(on_load(), load, World(startup_s=120), first_pods=20)
+    slow = run(on_load(), load, ClusterSpec(startup_s=120), first_pods=20)
     (fast,) = sweep(load, trailing_mean(load, 4), [program(on_load(), STEP_S)], 20, [8], 5760)
     for column, other in zip(fast[0], slow.days(5760), strict=True):
         assert column == pytest.approx(other)
@@ -171,7 +170,7 @@ def test_a_seasonal_forecast_agrees_too() -> None:
 
 
 two_windows = (Stabilise(), StabiliseMax())
-span = Span(name="night", start=0, end=9, max_replicas=3)
+span = ScheduledBounds(name="night", start=0, end=9, max_replicas=3)
 
 
 @pytest.mark.parametrize(

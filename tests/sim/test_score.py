@@ -16,7 +16,7 @@ from trimtab.sim.score import (
     score,
     slack,
 )
-from trimtab.sim.window import forward_max, trailing_mean
+from trimtab.sim.sliding_windows import forward_max, trailing_mean
 
 
 def slowly(load: list[float], replicas: list[int], delay: int) -> tuple[float, int, list[int]]:

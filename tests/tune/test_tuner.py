@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from msgspec.structs import replace
@@ -9,23 +11,23 @@ from msgspec.structs import replace
 from tests.sim.policies import on_cpu, on_load
 from trimtab.errors import InvalidInput, InvalidPolicy, NotEnoughData
 from trimtab.policy import Rate, Stabilise, StabiliseMax, UpLimit, Utilization
-from trimtab.sim.generate import SHAPES, Shape, generate
-from trimtab.sim.world import World
+from trimtab.sim.cluster_spec import ClusterSpec
+from trimtab.sim.generate import SHAPES, LoadShape, generate
 from trimtab.tune.candidates import Setting, on_demand, setting_of, with_setting
 from trimtab.tune.demand import Demand
 from trimtab.tune.manifest import with_new_settings
 from trimtab.tune.tuner import tune
 
-WORLD = World(startup_s=120)
+CLUSTER = ClusterSpec(startup_s=120)
 
 
 def demand(name: str = "bursty", days: int = 8) -> Demand:
     shape = SHAPES[name]
-    return Demand(name, generate(Shape(**{**shape.__dict__, "days": days})), 0.0)
+    return Demand(name, generate(LoadShape(**{**shape.__dict__, "days": days})), 0.0)
 
 
 def test_a_costly_violation_lowers_the_target_and_the_evidence_agrees() -> None:
-    cheap, dear = (tune(on_load(), demand(), WORLD, lam) for lam in (1.0, 128.0))
+    cheap, dear = (tune(on_load(), demand(), CLUSTER, lam) for lam in (1.0, 128.0))
     assert dear.changed
     assert dear.setting.target < cheap.setting.target
     assert dear.after.j < 0.98 * dear.before.j
@@ -37,14 +39,14 @@ def test_a_costly_violation_lowers_the_target_and_the_evidence_agrees() -> None:
 
 def test_a_load_that_never_moves_keeps_a_good_setting() -> None:
     flat = Demand("flat", np.full(4 * 5760, 15.8), 0.0)
-    found = tune(on_load(target=0.79, tolerance=0.0), flat, WORLD, 32.0)
+    found = tune(on_load(target=0.79, tolerance=0.0), flat, CLUSTER, 32.0)
     assert not found.changed
     assert found.setting == Setting(0.79, 0.0, 300.0)
     assert found.before == found.after
 
 
 def test_cpu_is_tuned_on_the_total_and_says_so() -> None:
-    found = tune(on_cpu(), demand(), WORLD, 128.0)
+    found = tune(on_cpu(), demand(), CLUSTER, 128.0)
     (signal,) = found.policy.signals
     assert isinstance(signal, Utilization) and signal.percent == round(100 * found.setting.target)
     assert "total load" in found.notes[0]
@@ -61,12 +63,12 @@ def test_only_the_three_knobs_move() -> None:
 
 def test_too_little_history_and_nothing_to_tune() -> None:
     with pytest.raises(NotEnoughData, match=r"1\.0 days of history; tuning needs 2"):
-        tune(on_load(), demand(days=1), WORLD, 32.0)
+        tune(on_load(), demand(days=1), CLUSTER, 32.0)
     with pytest.raises(InvalidPolicy, match="exactly one metric"):
-        tune(replace(on_load(), signals=()), demand(), WORLD, 32.0)
+        tune(replace(on_load(), signals=()), demand(), CLUSTER, 32.0)
 
 
-MANIFEST = {
+MANIFEST: dict[str, Any] = {
     "kind": "HorizontalPodAutoscaler",
     "metadata": {"name": "web", "labels": {"team": "a"}},
     "spec": {

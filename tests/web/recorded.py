@@ -8,7 +8,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from trimtab.core.model import Decision, Memory, Observation
-from trimtab.journal import Act, Journal, Name
+from trimtab.journal import Act, AxisOutcome, Fate, Journal, ObjectName, changed_axes
 from trimtab.policy import (
     Admit,
     Bounds,
@@ -23,9 +23,9 @@ from trimtab.policy import (
     Utilization,
 )
 from trimtab.series import Floats
+from trimtab.sim.cluster import run
+from trimtab.sim.cluster_spec import ClusterSpec, Fault, FaultKind
 from trimtab.sim.generate import DAY_STEPS, Shape, generate
-from trimtab.sim.run import run
-from trimtab.sim.world import Fault, FaultKind, World
 from trimtab.ticks import Tick, tick_of
 
 START = 1_760_000_400.0 // 86400 * 86400  # midnight in UTC
@@ -39,7 +39,7 @@ PLAIN = Policy(
 CPU = Utilization(metric=Metric(kind=MetricKind.RESOURCE, name="cpu"), percent=70)
 
 
-def record(journal: Journal, name: Name, policy: Policy, load: Floats, world: World) -> list[Tick]:
+def record(journal: Journal, name: ObjectName, policy: Policy, load: Floats, cluster: ClusterSpec) -> list[Tick]:
     """Run one workload and write down what an operator would: each tick, and each act with its inputs."""
     acts: list[Act] = []
     looks: list[tuple[Observation, Decision]] = []
@@ -49,9 +49,11 @@ def record(journal: Journal, name: Name, policy: Policy, load: Floats, world: Wo
         shadow = policy.admit.mode is Mode.SHADOW
         known = acts[-1].decision.change if acts else None
         if decision.change is not None and not (shadow and decision.change == known):
-            acts.append(Act(name, policy, seen, memory, decision, "shadow" if shadow else "written"))
+            fate = Fate.SHADOW if shadow else Fate.WRITTEN
+            outcome = tuple(AxisOutcome(axis=axis, fate=fate) for axis in changed_axes(decision.change))
+            acts.append(Act(name, policy, seen, memory, decision, outcome))
 
-    found = run(policy, load, world, first_pods=6, start=START, watch=watch, seed=3)
+    found = run(policy, load, cluster, first_pods=6, start=START, watch=watch, seed=3)
     ticks = [
         tick_of(name, policy, seen, decision, int(ready))
         for (seen, decision), ready in zip(looks, found.ready, strict=True)
@@ -60,25 +62,32 @@ def record(journal: Journal, name: Name, policy: Policy, load: Floats, world: Wo
     return ticks
 
 
-def record_shop(path: Path, days: int = 1) -> dict[Name, list[Tick]]:
+def record_shop(path: Path, days: int = 1) -> dict[ObjectName, list[Tick]]:
     """Four workloads: plain, with a forecast, in shadow and short of capacity, and one whose metric fell silent."""
     journal, found = Journal(path), {}
     daily = generate(Shape(peak=1400, valley=0.3, noise=0.05, days=days, seed=4))
     rough = generate(Shape(peak=1100, valley=0.4, bursts_a_day=10, burst=0.9, days=days, seed=5))
-    world = World(startup_s=120, pod_capacity=100.0)
+    cluster = ClusterSpec(startup_s=120, pod_capacity=100.0)
     ahead = replace(PLAIN, forecast=ForecastChoice(model="linear", horizon_s=300.0, quantile=0.9))
     shadow = replace(PLAIN, admit=Admit(mode=Mode.SHADOW))
-    silent = World(startup_s=120, pod_capacity=100.0, faults=(Fault(FaultKind.MISSING, (days - 0.45) * 86400, 9e9),))
+    silent = ClusterSpec(
+        startup_s=120, pod_capacity=100.0, faults=(Fault(FaultKind.MISSING, (days - 0.45) * 86400, 9e9),)
+    )
     cases = (
-        (Name("Autoscaler", "shop", "web"), PLAIN, daily, world),
-        (Name("Autoscaler", "shop", "search"), ahead, daily * 0.7, world),
-        (Name("Autoscaler", "batch", "worker"), shadow, rough, world),
-        (Name("Autoscaler", "batch", HOSTILE), PLAIN, rough[::-1].copy(), silent),
-        (Name("HorizontalPodAutoscaler", "shop", "cache"), replace(PLAIN, signals=(CPU,)), daily / 180, World()),
+        (ObjectName("Autoscaler", "shop", "web"), PLAIN, daily, cluster),
+        (ObjectName("Autoscaler", "shop", "search"), ahead, daily * 0.7, cluster),
+        (ObjectName("Autoscaler", "batch", "worker"), shadow, rough, cluster),
+        (ObjectName("Autoscaler", "batch", HOSTILE), PLAIN, rough[::-1].copy(), silent),
+        (
+            ObjectName("HorizontalPodAutoscaler", "shop", "cache"),
+            replace(PLAIN, signals=(CPU,)),
+            daily / 180,
+            ClusterSpec(),
+        ),
     )
     steps = round((days - 0.4) * DAY_STEPS)  # it ends in the middle of a day
-    for name, policy, load, case_world in cases:
-        found[name] = record(journal, name, policy, np.asarray(load, dtype=np.float64)[:steps], case_world)
+    for name, policy, load, case_cluster in cases:
+        found[name] = record(journal, name, policy, np.asarray(load, dtype=np.float64)[:steps], case_cluster)
     journal.prune(START + (days - 0.4) * 86400 - 900)
     journal.close()
     return found

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from aiohttp import web
 
 from trimtab.wire.access import Access
+from trimtab.wire.http import Fence
 from trimtab.wire.kube import Kube
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -40,8 +41,8 @@ class Fake:
         self.requests.append(request)
         return await self.handler(request)
 
-    def kube(self) -> Kube:
-        return Kube(Access(self.url), timeout_s=5.0)
+    def kube(self, fence: Fence | None = None) -> Kube:
+        return Kube(Access(self.url), timeout_s=5.0, fence=fence)
 
 
 def script(*answers: web.Response | Handler) -> Handler:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from trimtab.wire.access import Access
-from trimtab.wire.discover import Found, recognise
-from trimtab.wire.objects import Meta, Service, ServicePort, ServiceSpec
+from trimtab.wire.discover import PrometheusService, recognise
+from trimtab.wire.objects import ObjectMeta, Service, ServicePort, ServiceSpec
 
 
 def service(name: str, port: int, **labels: str) -> Service:
-    meta = Meta(
+    meta = ObjectMeta(
         name=name,
         namespace="monitoring",
         labels={key.replace("_", "/"): value for key, value in labels.items()},
@@ -34,7 +34,7 @@ def service(name: str, port: int, **labels: str) -> Service:
     ],
 )
 def test_recognised(name: str, port: int, product: str, path: str) -> None:
-    assert recognise(service(name, port))[1] == Found(product, "monitoring", name, port, path)
+    assert recognise(service(name, port))[1] == PrometheusService(product, "monitoring", name, port, path)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_a_label_is_enough_and_a_global_view_comes_first() -> None:
 
 
 def test_its_address_inside_and_outside_the_cluster() -> None:
-    found = Found("Mimir", "obs", "mimir-nginx", 80, "/prometheus")
+    found = PrometheusService("Mimir", "obs", "mimir-nginx", 80, "/prometheus")
     assert found.url == "http://mimir-nginx.obs.svc:80/prometheus"
     through = found.through(Access("https://api:6443")).url
     assert through == "https://api:6443/api/v1/namespaces/obs/services/mimir-nginx:80/proxy/prometheus"

@@ -73,7 +73,7 @@ def test_a_token_file_is_read_every_minute(tmp_path: Path, monkeypatch: pytest.M
     (tmp_path / "token").write_text("new")
     assert asyncio.run(identity.credential()).authorization == "Bearer old"
     later = time.monotonic() + credentials.REREAD_S
-    monkeypatch.setattr(credentials.time, "monotonic", lambda: later)
+    monkeypatch.setattr("trimtab.wire.credentials.time.monotonic", lambda: later)
     assert asyncio.run(identity.credential()).authorization == "Bearer new"
 
 
@@ -153,7 +153,10 @@ def test_certificates_of_an_exec_plugin_open_a_server_that_demands_them(tmp_path
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(authority.cert))
     tls.load_cert_chain(server.cert, server.key)
     tls.verify_mode = ssl.CERT_REQUIRED
-    pair = {"clientCertificateData": client.cert.read_text(), "clientKeyData": client.key.read_text()}
+    pair: dict[str, object] = {
+        "clientCertificateData": client.cert.read_text(),
+        "clientKeyData": client.key.read_text(),
+    }
     identity, trust = plugin(tmp_path, V1, pair), Trust(ca_pem=authority.cert.read_text())
 
     async def ok(_: web.Request) -> web.Response:

@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from tests.wire import virtual
 from tests.wire.fake import Fake, script
 from trimtab.errors import ClusterUnavailable, Refused
 from trimtab.wire.access import Access
-from trimtab.wire.budget import Budget
-from trimtab.wire.kube import Kube, Patch
-from trimtab.wire.objects import Pod, Scale
-from trimtab.wire.resources import DEPLOYMENTS, PODS
+from trimtab.wire.budget import Budget, Priority
+from trimtab.wire.kube import Asked, Kube, Patch
+from trimtab.wire.objects import Scale, WirePod
+from trimtab.wire.resources import CONFIG_MAPS, DEPLOYMENTS, EVENTS, HPAS, PODS
 
 
 def status(code: int, message: str = "no") -> web.Response:
@@ -34,7 +35,7 @@ def test_a_refusal_carries_its_status_and_sentence(code: int) -> None:
     async def run() -> None:
         async with Fake(script(status(code, "because"))) as fake, fake.kube() as kube:
             with pytest.raises(Refused, match="because") as caught:
-                await kube.get(Pod, PODS, "a", "b")
+                await kube.get(WirePod, PODS, "a", "b")
             assert caught.value.status == code
             assert kube.counts == {("get", "pods", code): 1}
 
@@ -46,7 +47,7 @@ def test_a_502_is_tried_again_for_a_read_but_not_for_a_write() -> None:
 
     async def run() -> None:
         async with Fake(script(bad, web.json_response(pod("b")))) as fake, fake.kube() as kube:
-            assert (await kube.get(Pod, PODS, "a", "b")).metadata.name == "b"
+            assert (await kube.get(WirePod, PODS, "a", "b")).metadata.name == "b"
         async with Fake(script(bad)) as fake, fake.kube() as kube:
             with pytest.raises(ClusterUnavailable, match="502"):
                 await kube.patch(Scale, DEPLOYMENTS, "a", "b", {}, subresource="scale")
@@ -66,7 +67,7 @@ def test_a_502_without_a_content_type_is_unavailable() -> None:
             port = server.sockets[0].getsockname()[1]
             async with Kube(Access(f"http://127.0.0.1:{port}")) as kube:
                 with pytest.raises(ClusterUnavailable, match="502"):
-                    await kube.get(Pod, PODS, "a", "b")
+                    await kube.get(WirePod, PODS, "a", "b")
 
     asyncio.run(run())
 
@@ -94,7 +95,7 @@ def test_a_retry_after_beyond_a_tick_is_not_waited_for() -> None:
             fake.kube() as kube,
         ):
             with pytest.raises(ClusterUnavailable, match="429"):
-                await kube.get(Pod, PODS, "a", "b")
+                await kube.get(WirePod, PODS, "a", "b")
             assert len(fake.requests) == 1
 
     asyncio.run(run())
@@ -104,10 +105,10 @@ def test_no_server_and_a_login_page_are_both_unavailable() -> None:
     async def run() -> None:
         async with Fake(script(web.Response(text="<html>sign in</html>"))) as fake, fake.kube() as kube:
             with pytest.raises(ClusterUnavailable, match="something else"):
-                await kube.get(Pod, PODS, "a", "b")
+                await kube.get(WirePod, PODS, "a", "b")
         async with Kube(Access(fake.url)) as kube:  # nobody listens there any more
             with pytest.raises(ClusterUnavailable, match="no answer"):
-                await kube.get(Pod, PODS, "a", "b")
+                await kube.get(WirePod, PODS, "a", "b")
             assert kube.counts[("get", "pods", 0)] == 4
 
     asyncio.run(run())
@@ -119,7 +120,7 @@ def test_a_list_is_paged_and_one_bad_object_costs_only_itself() -> None:
 
     async def run() -> None:
         async with Fake(script(first, second)) as fake, fake.kube() as kube:
-            listing = await kube.list(Pod, PODS, "a", labels="x=y", fields="spec.nodeName=n")
+            listing = await kube.list(WirePod, PODS, "a", labels="x=y", fields="spec.nodeName=n")
             assert [item.metadata.name for item in listing.items] == ["a", "c"]
             assert (listing.resource_version, listing.unreadable) == ("7", 1)
             queries = [dict(request.query) for request in fake.requests]
@@ -135,7 +136,7 @@ def test_an_expired_continue_token_falls_back_to_one_whole_list() -> None:
 
     async def run() -> None:
         async with Fake(script(first, status(410), whole)) as fake, fake.kube() as kube:
-            assert len((await kube.list(Pod, PODS)).items) == 2
+            assert len((await kube.list(WirePod, PODS)).items) == 2
             assert dict(fake.requests[-1].query) == {}
 
     asyncio.run(run())
@@ -145,8 +146,8 @@ def test_what_goes_over_the_wire() -> None:
     async def run() -> None:
         async with Fake(script(web.json_response({}))) as fake, fake.kube() as kube:
             body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "b", "namespace": "a"}}
-            await kube.patch(Pod, PODS, "a", "b", {}, Patch.STRATEGIC, subresource="resize")
-            await kube.apply(Pod, PODS, body, subresource="status")
+            await kube.patch(WirePod, PODS, "a", "b", {}, Patch.STRATEGIC, subresource="resize")
+            await kube.apply(WirePod, PODS, body, subresource="status")
             await kube.delete(PODS, "a", "b", uid="1-2")
             resize, applied, deleted = fake.requests
             assert resize.path == "/api/v1/namespaces/a/pods/b/resize"
@@ -196,3 +197,41 @@ def test_the_budget_slows_down_and_counts() -> None:
             assert budget.waited_s > 0
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    "verb, asked, priority",
+    [
+        ("patch", Asked(DEPLOYMENTS, "a", "b", "scale"), Priority.SCALE),
+        ("list", Asked(DEPLOYMENTS, "a"), Priority.READ),
+        ("patch", Asked(PODS, "a", "b", "resize"), Priority.CHANGE),
+        ("patch", Asked(DEPLOYMENTS, "a", "b"), Priority.CHANGE),
+        ("patch", Asked(HPAS, "a", "b", "status"), Priority.STATUS),
+        ("patch", Asked(CONFIG_MAPS, "a", "b"), Priority.STATUS),
+        ("create", Asked(EVENTS, "a"), Priority.EVENT),
+    ],
+)
+def test_what_a_service_needs_goes_before_what_tells_of_it(verb: str, asked: Asked, priority: Priority) -> None:
+    assert asked.priority(verb) is priority
+
+
+def test_800_statuses_that_wait_do_not_delay_a_scaling() -> None:
+    order: list[str] = []
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        order.append(request.path.rpartition("/")[2])
+        return web.json_response({})
+
+    async def run() -> None:
+        budget = Budget(per_s=50.0, burst=1.0)
+        async with Fake(handler) as fake, Kube(Access(fake.url), budget) as kube:
+            statuses = [kube.patch(Scale, HPAS, "a", f"web-{n}", {}, subresource="status") for n in range(800)]
+            waiting = [asyncio.create_task(status) for status in statuses]
+            await asyncio.sleep(0.1)
+            await kube.patch(Scale, DEPLOYMENTS, "a", "web", {}, subresource="scale")
+            for task in waiting:
+                task.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
+
+    virtual.run(run(), virtual.SOCKETS_S)
+    assert order.index("scale") <= 0.1 * 50 + 4

@@ -98,14 +98,18 @@ def test_an_auth_provider_gets_the_way_out(tmp_path: Path) -> None:
         Kubeconfig([write(tmp_path / "config", user={"auth-provider": {"name": "gcp"}})]).access("one")
 
 
+def _cluster(key: str, value: str) -> dict[str, Any]:
+    return {key: value}
+
+
 def test_broken_certificate_data_is_named(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="certificate-authority-data"):
-        Kubeconfig([write(tmp_path / "config", **{"certificate-authority-data": "%%%"})]).access("one")
+        Kubeconfig([write(tmp_path / "config", **_cluster("certificate-authority-data", "%%%"))]).access("one")
 
 
 def test_a_proxy_we_cannot_speak_to_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="socks5"):
-        Kubeconfig([write(tmp_path / "config", **{"proxy-url": "socks5://localhost:1080"})]).access("one")
+        Kubeconfig([write(tmp_path / "config", **_cluster("proxy-url", "socks5://localhost:1080"))]).access("one")
 
 
 def test_the_service_account_of_a_pod(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

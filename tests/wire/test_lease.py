@@ -14,6 +14,7 @@ from aiohttp import web
 from tests.wire.fake import Fake
 from trimtab.errors import InvalidInput
 from trimtab.wire.access import Access
+from trimtab.wire.clock import since_boot
 from trimtab.wire.lease import Leadership, micro_time
 
 
@@ -44,7 +45,7 @@ class LeaseServer:
         return web.json_response(self.lease)
 
 
-def candidate(url: str, who: str, **times: float) -> Leadership:
+def candidate(url: str, who: str, **times: Any) -> Leadership:
     quick = {"duration_s": 2.0, "renew_deadline_s": 1.0, "retry_s": 0.2} | times
     return Leadership(Access(url, headers={"X-Who": who}), "ns", "trimtab", who, **quick)
 
@@ -75,8 +76,8 @@ def test_one_leads_the_other_waits_and_takes_over_at_once_after_a_release() -> N
             first = asyncio.create_task(a.run())
             await until(a.may_write)
             second = asyncio.create_task(b.run())
-            await asyncio.sleep(0.5)
-            assert (a.may_write(), b.may_write(), b.holder) == (True, False, "a")
+            await until(lambda: b.holder == "a")
+            assert (a.may_write(), b.may_write()) == (True, False)
             first.cancel()
             await asyncio.gather(first, return_exceptions=True)
             assert not a.may_write()
@@ -136,3 +137,49 @@ def test_an_old_leader_that_comes_back_does_not_write_over_the_new_one() -> None
             assert server.writes == [("a", 0), ("b", 1)]
 
     asyncio.run(run())
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_machine_that_slept_no_longer_leads(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run() -> None:
+        clock = Clock()
+        async with Fake(LeaseServer()) as fake:
+            a = candidate(fake.url, "a", clock=clock)
+            await a._try()
+            assert a.seconds_left() == pytest.approx(1.0)
+            monkeypatch.setattr(time, "time", lambda: 4e9)  # a step of the wall clock moves nothing
+            assert a.may_write()
+            clock.now += 1.0  # the processes of a sleeping machine stand still, this clock does not
+            assert not a.may_write() and a.seconds_left() <= 0
+            await a.kube.close()
+
+    asyncio.run(run())
+
+
+def test_others_wait_by_the_clock_since_boot() -> None:
+    async def run() -> None:
+        clock = Clock()
+        async with Fake(LeaseServer()) as fake:
+            a, b = candidate(fake.url, "a", clock=clock), candidate(fake.url, "b", clock=clock)
+            await a._try()
+            await b._try()
+            assert not b.may_write()
+            clock.now += 2.1
+            await b._try()
+            assert (a.may_write(), b.may_write()) == (False, True)
+            await a.kube.close()
+            await b.kube.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.skipif(not hasattr(time, "CLOCK_BOOTTIME"), reason="this platform does not count while it sleeps")
+def test_the_clock_counts_suspended_time() -> None:
+    before = time.clock_gettime(time.CLOCK_BOOTTIME)
+    assert before <= since_boot() <= time.clock_gettime(time.CLOCK_BOOTTIME)

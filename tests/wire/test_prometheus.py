@@ -14,7 +14,7 @@ from aiohttp import web
 from tests.wire.fake import Fake, script
 from trimtab.errors import InvalidInput, MetricsUnavailable, Refused, TrimtabError
 from trimtab.wire.access import prometheus_access
-from trimtab.wire.prometheus import Prometheus, Sample
+from trimtab.wire.prometheus import Prometheus, SeriesValue
 
 
 def vector(*values: str, **more: Any) -> web.Response:
@@ -22,8 +22,8 @@ def vector(*values: str, **more: Any) -> web.Response:
     return web.json_response({"status": "success", "data": {"resultType": "vector", "result": result}, **more})
 
 
-def ask(answer: Any, expression: str = "up", **settings: Any) -> tuple[list[Sample], Fake]:
-    async def run() -> tuple[list[Sample], Fake]:
+def ask(answer: Any, expression: str = "up", **settings: Any) -> tuple[list[SeriesValue], Fake]:
+    async def run() -> tuple[list[SeriesValue], Fake]:
         async with Fake(script(answer)) as fake:
             timeout_s = settings.pop("timeout_s", 5.0)
             async with Prometheus(prometheus_access(fake.url, **settings), timeout_s=timeout_s) as prometheus:
@@ -35,7 +35,7 @@ def ask(answer: Any, expression: str = "up", **settings: Any) -> tuple[list[Samp
 def test_values_as_they_are_not_numbers_included() -> None:
     samples, fake = ask(vector("1.5", "NaN", "+Inf", "-Inf", "1e-05"))
     assert [one.value for one in samples[2:]] == [math.inf, -math.inf, 1e-05]
-    assert samples[0] == Sample({"pod": "0"}, 1700000000.5, 1.5)
+    assert samples[0] == SeriesValue({"pod": "0"}, 1700000000.5, 1.5)
     assert math.isnan(samples[1].value)
     assert fake.requests[0].headers["Accept-Encoding"] == "identity"
 
@@ -56,7 +56,7 @@ def test_the_question_is_posted_with_time_and_timeout() -> None:
 
 def test_a_scalar_is_one_sample() -> None:
     scalar = {"status": "success", "data": {"resultType": "scalar", "result": [1700000000, "4"]}}
-    assert ask(web.json_response(scalar))[0] == [Sample({}, 1700000000.0, 4.0)]
+    assert ask(web.json_response(scalar))[0] == [SeriesValue({}, 1700000000.0, 4.0)]
 
 
 def test_no_series_is_an_empty_answer_and_not_an_error() -> None:
@@ -103,7 +103,7 @@ def error(status: int, kind: str, text: str) -> web.Response:
         pytest.param(
             web.Response(text="<html>Grafana</html>"),
             MetricsUnavailable,
-            "Grafana</html>: is this the address",
+            "200 OK: is this the address",
             id="HTML with 200",
         ),
         pytest.param(web.Response(status=502, body=b""), MetricsUnavailable, "502", id="502"),

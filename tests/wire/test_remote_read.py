@@ -6,13 +6,13 @@ import pytest
 
 from tests.history.chunks import chunk, field, frame, number, series, snappy, varint
 from trimtab.errors import InvalidInput, MetricsUnavailable
-from trimtab.wire.remote_read import Frames, Matcher, Part, parse_matchers, read_request
+from trimtab.wire.remote_read import Frames, Matcher, SeriesChunks, parse_matchers, read_request
 
 LABELS = {"__name__": "up", "pod": "web-1"}
 CHUNK = chunk([(60_000 * index, float(index)) for index in range(120)])
 
 
-def parts(*pieces: bytes) -> list[Part]:
+def parts(*pieces: bytes) -> list[SeriesChunks]:
     frames = Frames()
     found = [part for piece in pieces for part in frames.feed(piece)]
     frames.end()
@@ -47,7 +47,11 @@ def test_frames_in_pieces_of_any_size() -> None:
     sent = (
         frame(series(LABELS, CHUNK, CHUNK)) + frame(series({"pod": "b"}, CHUNK)) + frame(series({"pod": "c"}, b"\0\1"))
     )
-    expected = [Part(LABELS, [CHUNK, CHUNK]), Part({"pod": "b"}, [CHUNK]), Part({"pod": "c"}, [b"\0\1"])]
+    expected = [
+        SeriesChunks(LABELS, [CHUNK, CHUNK]),
+        SeriesChunks({"pod": "b"}, [CHUNK]),
+        SeriesChunks({"pod": "c"}, [b"\0\1"]),
+    ]
     for size in (1, 7, 500, len(sent)):
         assert parts(*(sent[at : at + size] for at in range(0, len(sent), size))) == expected
 

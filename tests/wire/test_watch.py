@@ -10,11 +10,11 @@ from typing import Any
 from aiohttp import web
 
 from tests.wire.fake import Fake, Handler, script
-from trimtab.wire.objects import Pod
+from trimtab.wire.objects import WirePod
 from trimtab.wire.resources import PODS
 from trimtab.wire.watch import Informer
 
-Check = Callable[[Informer[Pod], Fake], Awaitable[None]]
+Check = Callable[[Informer[WirePod], Fake], Awaitable[None]]
 
 
 def event(kind: str, name: str = "", version: str = "1", **meta: Any) -> bytes:
@@ -54,7 +54,7 @@ def items(*names: str, version: str) -> web.Response:
 def informing(handler: Handler, check: Check) -> None:
     async def run() -> None:
         async with Fake(handler) as fake, fake.kube() as kube:
-            informer = Informer(kube, Pod, PODS)
+            informer = Informer(kube, WirePod, PODS)
             task = asyncio.create_task(informer.run())
             try:
                 async with asyncio.timeout(10):
@@ -71,14 +71,14 @@ async def until(condition: Callable[[], bool]) -> None:
         await asyncio.sleep(0.01)
 
 
-def names(informer: Informer[Pod]) -> set[str]:
+def names(informer: Informer[WirePod]) -> set[str]:
     return {name for _, name in informer.store.items}
 
 
 def test_the_first_list_comes_as_a_stream_and_changes_follow_on_it() -> None:
     changes: list[tuple[str, str]] = []
 
-    async def check(informer: Informer[Pod], fake: Fake) -> None:
+    async def check(informer: Informer[WirePod], fake: Fake) -> None:
         informer.store.on_change(lambda key, new, old: changes.append((key[1], "gone" if new is None else "here")))
         await until(lambda: names(informer) == {"y"})
         assert fake.requests[0].query["sendInitialEvents"] == "true"
@@ -101,7 +101,7 @@ def test_the_first_list_comes_as_a_stream_and_changes_follow_on_it() -> None:
 
 
 def test_a_server_without_streamed_lists_gets_a_paged_list() -> None:
-    async def check(informer: Informer[Pod], fake: Fake) -> None:
+    async def check(informer: Informer[WirePod], fake: Fake) -> None:
         await until(lambda: len(fake.requests) == 3)
         assert names(informer) == {"x"}
         assert fake.requests[1].query["limit"] == "500"
@@ -113,7 +113,7 @@ def test_a_server_without_streamed_lists_gets_a_paged_list() -> None:
 
 
 def test_a_dropped_connection_continues_from_the_last_bookmark() -> None:
-    async def check(informer: Informer[Pod], fake: Fake) -> None:
+    async def check(informer: Informer[WirePod], fake: Fake) -> None:
         await until(lambda: names(informer) == {"x", "y"})
         assert fake.requests[1].query["resourceVersion"] == "42"
 
@@ -124,7 +124,7 @@ def test_a_dropped_connection_continues_from_the_last_bookmark() -> None:
 def test_410_inside_the_stream_lists_again_and_tells_what_vanished() -> None:
     gone: list[str] = []
 
-    async def check(informer: Informer[Pod], fake: Fake) -> None:
+    async def check(informer: Informer[WirePod], fake: Fake) -> None:
         informer.store.on_change(lambda key, new, old: gone.append(key[1]) if new is None else None)
         await until(lambda: names(informer) == {"y"})
         assert gone == ["x"]
@@ -135,7 +135,7 @@ def test_410_inside_the_stream_lists_again_and_tells_what_vanished() -> None:
 
 
 def test_410_as_a_status_lists_again() -> None:
-    async def check(informer: Informer[Pod], fake: Fake) -> None:
+    async def check(informer: Informer[WirePod], fake: Fake) -> None:
         await until(lambda: names(informer) == {"y"})
         assert [request.query.get("resourceVersion") for request in fake.requests] == [None, "5", None]
 
@@ -145,7 +145,7 @@ def test_410_as_a_status_lists_again() -> None:
 
 
 def test_another_error_event_continues_where_it_was() -> None:
-    async def check(informer: Informer[Pod], fake: Fake) -> None:
+    async def check(informer: Informer[WirePod], fake: Fake) -> None:
         await until(lambda: len(fake.requests) == 2)
         assert fake.requests[1].query["resourceVersion"] == "5"
 
@@ -155,7 +155,7 @@ def test_another_error_event_continues_where_it_was() -> None:
 def test_a_next_line_character_in_an_annotation_does_not_split_the_line() -> None:
     odd = "one\u0085two\u2028three\rfour\x1cfive"
 
-    async def check(informer: Informer[Pod], fake: Fake) -> None:
+    async def check(informer: Informer[WirePod], fake: Fake) -> None:
         pod = informer.store.get("a", "x")
         assert pod is not None
         assert pod.metadata.annotations == {"note": odd}
@@ -168,7 +168,7 @@ def test_a_next_line_character_in_an_annotation_does_not_split_the_line() -> Non
 
 
 def test_an_unreadable_object_is_left_out_and_the_rest_goes_on() -> None:
-    async def check(informer: Informer[Pod], fake: Fake) -> None:
+    async def check(informer: Informer[WirePod], fake: Fake) -> None:
         await until(lambda: names(informer) == {"x", "y"})
         assert informer.store.unreadable == 1
 
@@ -177,13 +177,13 @@ def test_an_unreadable_object_is_left_out_and_the_rest_goes_on() -> None:
 
 
 def test_trouble_is_kept_for_who_asks_and_cleared_when_it_is_over() -> None:
-    async def check(informer: Informer[Pod], fake: Fake) -> None:
+    async def check(informer: Informer[WirePod], fake: Fake) -> None:
         assert informer.store.trouble is None
 
     async def run() -> None:
         forbidden = web.json_response({"code": 403, "message": "pods is forbidden"}, status=403)
         async with Fake(script(forbidden)) as fake, fake.kube() as kube:
-            informer = Informer(kube, Pod, PODS)
+            informer = Informer(kube, WirePod, PODS)
             task = asyncio.create_task(informer.run())
             async with asyncio.timeout(5):
                 await until(lambda: informer.store.trouble is not None)

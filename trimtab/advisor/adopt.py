@@ -6,95 +6,66 @@ since is theirs, and a field that they removed stays away.
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Any
 
-import msgspec
 import yaml
 
 from trimtab.advisor.manifests import effective_hpa_of
-from trimtab.advisor.records import annotation
 from trimtab.errors import Refused
-from trimtab.live.act.pen import Pen
+from trimtab.kinds.annotations import crane_recommendation
 from trimtab.policy import Advice
-from trimtab.wire.kube import FIELD_MANAGER, Patch
-from trimtab.wire.objects import Custom, Partial
+from trimtab.wire.kube import Patch
+from trimtab.wire.managed_fields import ManagedObject
+from trimtab.wire.objects import Custom
+from trimtab.wire.writer import Writer
 
 EHPA = ("autoscaling.crane.io/v1alpha1", "EffectiveHorizontalPodAutoscaler")
 ADOPTED = ("minReplicas", "maxReplicas", "metrics", "behavior", "prediction")
 
 
-class Entry(Partial, frozen=True):
-    """Who set which fields."""
-
-    manager: str = ""
-    fields_v1: dict[str, Any] = msgspec.field(default_factory=dict, name="fieldsV1")
-
-
-class ManagedMeta(Partial, frozen=True):
-    name: str = ""
-    resource_version: str = ""
-    managed_fields: tuple[Entry, ...] = ()
-
-
-class Managed(Partial, frozen=True):
-    """The one place where managedFields are read."""
-
-    metadata: ManagedMeta = ManagedMeta()
-    spec: dict[str, Any] = {}
-
-    def ours(self) -> set[str]:
-        """The fields of spec that we set and nobody else has touched since."""
-        owned: dict[bool, set[str]] = {True: set(), False: set()}
-        for entry in self.metadata.managed_fields:
-            fields = entry.fields_v1.get("f:spec") or {}
-            owned[entry.manager == FIELD_MANAGER] |= {name.removeprefix("f:") for name in fields}
-        return owned[True] - owned[False]
-
-
-async def adopt(pen: Pen, record: Custom) -> None:
+async def adopt(writer: Writer, record: Custom) -> None:
     """Carry out `adoptionType` with the value in the status; what is there already is not written again."""
     how, value = record.spec.get("adoptionType", "StatusAndAnnotation"), record.status.get("recommendedValue")
     if how == "Status" or not value:
         return
     advice = Advice(record.spec["type"])
     ref = {"namespace": record.metadata.namespace} | record.spec["targetRef"]
-    await _annotate(pen, ref, annotation(advice), value)
+    await _annotate(writer, ref, crane_recommendation(advice), value)
     if how == "Auto" and advice is Advice.HPA:
-        await _effective_hpa(pen, ref, yaml.safe_load(value))
+        await _effective_hpa(writer, ref, yaml.safe_load(value))
 
 
-async def _annotate(pen: Pen, ref: dict[str, str], key: str, value: str) -> None:
-    resource = await pen.kube.resource(ref.get("apiVersion") or "apps/v1", ref["kind"])
-    target = await pen.kube.get(Custom, resource, ref["namespace"], ref["name"])
+async def _annotate(writer: Writer, ref: dict[str, str], key: str, value: str) -> None:
+    resource = await writer.kube.resource(ref.get("apiVersion") or "apps/v1", ref["kind"])
+    target = await writer.kube.get(Custom, resource, ref["namespace"], ref["name"])
     if (target.metadata.annotations or {}).get(key) != value:
         body = {"metadata": {"annotations": {key: value}}}
-        await pen.patch(Custom, resource, ref["namespace"], ref["name"], body, Patch.MERGE)
+        await writer.patch(Custom, resource, ref["namespace"], ref["name"], body, Patch.MERGE)
 
 
-async def _effective_hpa(pen: Pen, ref: dict[str, str], value: dict[str, Any]) -> None:
-    resource = await pen.kube.resource(*EHPA)
-    found = [
-        one
-        for one in (await pen.kube.list(Managed, resource, ref["namespace"])).items
-        if _points_at(one.spec.get("scaleTargetRef") or {}, ref)
-    ]
+async def _effective_hpa(writer: Writer, ref: dict[str, str], value: dict[str, Any]) -> None:
+    resource = await writer.kube.resource(*EHPA)
+    existing = (await writer.kube.list(ManagedObject, resource, ref["namespace"])).items
+    found = [ehpa for ehpa in existing if _points_at(ehpa.spec.get("scaleTargetRef") or {}, ref)]
     if not found:
-        await pen.create(Custom, resource, ref["namespace"], effective_hpa_of(ref, value))
+        await writer.create(Custom, resource, ref["namespace"], effective_hpa_of(ref, value))
         return
     changes = changed(found[0], value)
     if changes:
         version = found[0].metadata.resource_version
         body = {"metadata": {"resourceVersion": version}, "spec": changes}
-        await pen.patch(Custom, resource, ref["namespace"], found[0].metadata.name, body, Patch.MERGE)
+        await writer.patch(Custom, resource, ref["namespace"], found[0].metadata.name, body, Patch.MERGE)
 
 
-def changed(existing: Managed, value: dict[str, Any]) -> dict[str, Any]:
+def changed(existing: ManagedObject, value: dict[str, Any]) -> dict[str, Any]:
     """The fields to write: still ours, and no longer what is recommended. Null removes."""
-    ours = existing.ours()
     return {
         name: value.get(name)
         for name in ADOPTED
-        if name in ours and name in existing.spec and not _within(value.get(name), existing.spec[name])
+        if name in existing.spec
+        and existing.metadata.is_ours_alone("spec", name)
+        and not _within(value.get(name), existing.spec[name])
     }
 
 
@@ -112,4 +83,4 @@ def _points_at(found: dict[str, Any], ref: dict[str, str]) -> bool:
 
 
 def is_gone(error: Exception) -> bool:
-    return isinstance(error, Refused) and error.status == 404
+    return isinstance(error, Refused) and error.status == HTTPStatus.NOT_FOUND

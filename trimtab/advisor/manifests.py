@@ -7,11 +7,11 @@ from typing import Any, Literal
 
 import yaml
 
-from trimtab.advisor.targets import Target
-from trimtab.core.advise import Recommendation
+from trimtab.advisor.targets import AdvisedTarget
+from trimtab.core.advise import WorkloadAdvice
 from trimtab.errors import InvalidInput
-from trimtab.live.look.facts import amounts
 from trimtab.policy import Advice
+from trimtab.wire.facts import amounts
 
 Shape = Literal["hpa", "ehpa", "autoscaler", "patch"]
 Manifest = dict[str, Any]
@@ -23,13 +23,13 @@ PREDICTION = {
 }
 
 
-def recommended_value(advice: Advice, found: Recommendation) -> str:
+def recommended_value(advice: Advice, found: WorkloadAdvice) -> str:
     """`status.recommendedValue` as document 000 prints it: YAML with sorted keys."""
     text: str = yaml.safe_dump(value_of(advice, found), sort_keys=True, default_flow_style=False)
     return text
 
 
-def value_of(advice: Advice, found: Recommendation) -> Manifest:
+def value_of(advice: Advice, found: WorkloadAdvice) -> Manifest:
     if advice is Advice.RESOURCE:
         return {"containers": [{"containerName": name, "target": amounts(size)} for name, size in found.sizes.items()]}
     if advice is Advice.REPLICAS:
@@ -38,7 +38,7 @@ def value_of(advice: Advice, found: Recommendation) -> Manifest:
     return horizontal(found) | prediction
 
 
-def horizontal(found: Recommendation) -> Manifest:
+def horizontal(found: WorkloadAdvice) -> Manifest:
     """The fields that HPA, EffectiveHPA and Autoscaler share."""
     cpu = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": found.target_percent}}
     spec: Manifest = {
@@ -49,7 +49,7 @@ def horizontal(found: Recommendation) -> Manifest:
     return spec | ({"behavior": found.behavior} if found.behavior else {})
 
 
-def manifest(shape: Shape, advice: Advice, target: Target, found: Recommendation) -> Manifest:
+def manifest(shape: Shape, advice: Advice, target: AdvisedTarget, found: WorkloadAdvice) -> Manifest:
     """What to apply or commit for one target."""
     if shape == "patch":
         return patch(advice, target, found)
@@ -64,7 +64,7 @@ def manifest(shape: Shape, advice: Advice, target: Target, found: Recommendation
     return _object("trimtab.dev/v1alpha1", "Autoscaler", ref, horizontal(found) | forecast)
 
 
-def reference(target: Target) -> dict[str, str]:
+def reference(target: AdvisedTarget) -> dict[str, str]:
     return {
         "apiVersion": target.api_version,
         "kind": target.kind,
@@ -85,7 +85,7 @@ def _object(api_version: str, kind: str, ref: Mapping[str, str], spec: Manifest)
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": {"scaleTargetRef": target} | spec}
 
 
-def patch(advice: Advice, target: Target, found: Recommendation) -> Manifest:
+def patch(advice: Advice, target: AdvisedTarget, found: WorkloadAdvice) -> Manifest:
     """Only what changes, with the names by which `kubectl apply --server-side` and kustomize find the rest."""
     if advice is Advice.HPA:
         raise InvalidInput("--as", "patch", "advice of type HPA is written with --as hpa, ehpa or autoscaler")

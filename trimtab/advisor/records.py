@@ -10,33 +10,30 @@ import msgspec
 
 from trimtab.advisor.manifests import recommended_value, reference
 from trimtab.advisor.report import against, evidence_of
-from trimtab.advisor.run import Outcome
-from trimtab.advisor.targets import Target
-from trimtab.core.advise import Recommendation
+from trimtab.advisor.run import Advised
+from trimtab.advisor.targets import AdvisedTarget
+from trimtab.core.advise import WorkloadAdvice
 from trimtab.core.explain.advice import because
-from trimtab.live.tell.status import rfc3339
+from trimtab.kinds.annotations import ANALYTICS_NAME, ANALYTICS_TYPE, ANALYTICS_UID, GITOPS_TRACKING
 from trimtab.policy import Advice, Inspection
+from trimtab.wire.facts import rfc3339
 from trimtab.wire.objects import Custom
 
 API = "analysis.crane.io/v1alpha1"
-NAME_LABEL, UID_LABEL, TYPE_LABEL = (f"analysis.crane.io/analytics-{what}" for what in ("name", "uid", "type"))
-# Labels by which GitOps tools know what they manage: on our object they would make it theirs, to be pruned.
-TRACKING = ("app.kubernetes.io/instance", "argocd.argoproj.io/", "kustomize.toolkit.fluxcd.io/", "helm.sh/")
 LONGEST_LABEL = 63
 SUCCESS = "Success"
 Plain = dict[str, Any]
 
 
-def annotation(advice: Advice) -> str:
-    """Where a target is told its value."""
-    return f"analysis.crane.io/{advice.lower()}-recommendation"
-
-
-def new_recommendation(analytics: Custom, target: Target, advice: Advice) -> Plain:
+def new_recommendation(analytics: Custom, target: AdvisedTarget, advice: Advice) -> Plain:
     """One for each target, owned by its Analytics; its name ends with five letters of the API server's choice."""
     meta = analytics.metadata
-    labels = {key: value for key, value in target.labels.items() if not key.startswith(TRACKING)}
-    labels |= {NAME_LABEL: meta.name[:LONGEST_LABEL].rstrip("-."), UID_LABEL: meta.uid, TYPE_LABEL: str(advice)}
+    labels = {key: value for key, value in target.labels.items() if not key.startswith(GITOPS_TRACKING)}
+    labels |= {
+        ANALYTICS_NAME: meta.name[:LONGEST_LABEL].rstrip("-."),
+        ANALYTICS_UID: meta.uid,
+        ANALYTICS_TYPE: str(advice),
+    }
     owner = {"apiVersion": API, "kind": "Analytics", "name": meta.name, "uid": meta.uid}
     return {
         "apiVersion": API,
@@ -78,15 +75,15 @@ def _print_of(spec: Plain) -> str:
     return hashlib.sha256(msgspec.json.encode(spec, order="deterministic")).hexdigest()[:16]
 
 
-def same_target(ref: Mapping[str, Any], target: Target, namespace: str) -> bool:
+def same_target(ref: Mapping[str, Any], target: AdvisedTarget, namespace: str) -> bool:
     named = (ref.get("namespace") or namespace, ref.get("kind"), ref.get("name"))
     return named == (target.namespace, target.kind, target.name)
 
 
-def status_of(rules: Inspection, outcome: Outcome, before: Plain, at: float) -> Plain:
-    """What changes in a Recommendation's status; a run that gave nothing keeps the last value and says why."""
+def status_of(rules: Inspection, outcome: Advised, before: Plain, at: float) -> Plain:
+    """What changes in a WorkloadAdvice's status; a run that gave nothing keeps the last value and says why."""
     result = outcome.result
-    if isinstance(result, Recommendation):
+    if isinstance(result, WorkloadAdvice):
         ready = condition("Ready", True, "RecommendationReady", "Recommendation is ready")
         return {
             "conditions": conditions([ready], before, at),
@@ -106,12 +103,12 @@ def without_value(reason: str, message: str, before: Plain, at: float) -> Plain:
     return {"conditions": conditions([condition("Ready", False, reason, message), failed], before, at)}
 
 
-def reason_of(outcome: Outcome) -> str:
+def reason_of(outcome: Advised) -> str:
     """The first reason, as a condition can have only one; the message has them all."""
     return next((str(one["reason"]) for one in against(outcome.result)), "RecommendationReady")
 
 
-def message_of(outcome: Outcome) -> str:
+def message_of(outcome: Advised) -> str:
     said = "; ".join(one["message"] for one in against(outcome.result))
     return said or SUCCESS
 
@@ -132,7 +129,7 @@ def _since(new: Plain, old: Plain | None, at: float) -> str:
     return rfc3339(at)
 
 
-def mission(outcome: Outcome, record: Custom | None, message: str, at: float) -> Plain:
+def mission(outcome: Advised, record: Custom | None, message: str, at: float) -> Plain:
     """One line of the Analytics' status."""
     meta = record.metadata if record else None
     named = {"name": meta.name, "namespace": meta.namespace, "uid": meta.uid} if meta else {}

@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 
 from trimtab.advisor.manifests import value_of
-from trimtab.advisor.run import Failed, Outcome
+from trimtab.advisor.run import Advised, Failed
 from trimtab.advisor.worth import Ranked
-from trimtab.core.advise import Findings, Recommendation
+from trimtab.core.advise import Objections, WorkloadAdvice
 from trimtab.core.explain.advice import because
-from trimtab.live.tell.status import rfc3339
 from trimtab.policy import Inspection
+from trimtab.wire.facts import rfc3339
 
 Plain = dict[str, Any]
 
@@ -30,23 +30,23 @@ def plain(rules: Inspection, ranked: Ranked) -> Plain:
         "type": str(rules.advice),
         "severity": ranked.severity.name.capitalize(),
         "replicas": target.replicas,
-        "recommendation": value_of(rules.advice, result) if isinstance(result, Recommendation) else None,
-        "because": because(rules, result) if isinstance(result, Recommendation) else [],
+        "recommendation": value_of(rules.advice, result) if isinstance(result, WorkloadAdvice) else None,
+        "because": because(rules, result) if isinstance(result, WorkloadAdvice) else [],
         "against": against(result),
-        "saved": _saved(ranked) if isinstance(result, Recommendation) else None,
+        "saved": _saved(ranked) if isinstance(result, WorkloadAdvice) else None,
         "evidence": evidence_of(rules, result) | _curve(outcome),
     }
     return said
 
 
-def against(result: Recommendation | Findings | Failed) -> list[Plain]:
+def against(result: WorkloadAdvice | Objections | Failed) -> list[Plain]:
     """Typed reasons with their sentences."""
-    if isinstance(result, Findings):
+    if isinstance(result, Objections):
         return [{"reason": str(one.reason), "message": one.text} for one in result.reasons]
     return [{"reason": result.reason, "message": result.text}] if isinstance(result, Failed) else []
 
 
-def evidence_of(rules: Inspection, result: Recommendation | Findings | Failed) -> Plain:
+def evidence_of(rules: Inspection, result: WorkloadAdvice | Objections | Failed) -> Plain:
     """The numbers, and the thresholds they were held against."""
     thresholds = {
         "minCpuUsageCores": rules.min_cpu_usage_cores,
@@ -54,7 +54,7 @@ def evidence_of(rules: Inspection, result: Recommendation | Findings | Failed) -
         "minTargetPercent": rules.min_cpu_target_percent,
         "maxTargetPercent": rules.max_cpu_target_percent,
     }
-    if not isinstance(result, Recommendation):
+    if not isinstance(result, WorkloadAdvice):
         return {"thresholds": thresholds}
     found = msgspec.to_builtins(result.evidence)
     named = {
@@ -63,7 +63,7 @@ def evidence_of(rules: Inspection, result: Recommendation | Findings | Failed) -
     return named | {"thresholds": thresholds}
 
 
-def _curve(outcome: Outcome) -> Plain:
+def _curve(outcome: Advised) -> Plain:
     if not outcome.usage:
         return {}
     usage = [_rounded(value) if isfinite(value) else None for value in outcome.usage]

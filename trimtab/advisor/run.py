@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trimtab.advisor.targets import Target
-from trimtab.advisor.workloads import Past, Window, assemble, fetch_past, pod_share
-from trimtab.core.advise import Findings, Recommendation, advise
+from trimtab.advisor.targets import AdvisedTarget
+from trimtab.advisor.workloads import HistoryWindow, PastLoad, assemble, fetch_past, pod_share
+from trimtab.core.advise import Objections, WorkloadAdvice, advise
 from trimtab.errors import MetricsUnavailable, TrimtabError
-from trimtab.history.source import Source
+from trimtab.history.source import HistorySource
 from trimtab.policy import Inspection
 from trimtab.series import Floats
 from trimtab.wire.prometheus import Prometheus
@@ -40,18 +40,18 @@ class Failed(NamedTuple):
         return type(self.error).__name__ if self.error else "InternalError"
 
 
-class Outcome(NamedTuple):
+class Advised(NamedTuple):
     """What came of one target, with its hourly usage for charts."""
 
-    target: Target
-    result: Recommendation | Findings | Failed
+    target: AdvisedTarget
+    result: WorkloadAdvice | Objections | Failed
     start: float = 0.0
     usage: tuple[float, ...] = ()  # NaN where there was no sample
 
 
 async def advise_all(
-    rules: Inspection, targets: Sequence[Target], source: Source, window: Window, at: float
-) -> AsyncIterator[list[Outcome]]:
+    rules: Inspection, targets: Sequence[AdvisedTarget], source: HistorySource, window: HistoryWindow, at: float
+) -> AsyncIterator[list[Advised]]:
     """Outcomes chunk by chunk, in the order of the targets; raises only when no chunk could be fetched at all."""
     chunks = chunked(targets, rules)
     coming = asyncio.create_task(_fetch(source, chunks[0], rules, window)) if chunks else None
@@ -72,9 +72,9 @@ async def advise_all(
             coming.cancel()
 
 
-def chunked(targets: Sequence[Target], rules: Inspection) -> list[list[Target]]:
+def chunked(targets: Sequence[AdvisedTarget], rules: Inspection) -> list[list[AdvisedTarget]]:
     """As many targets as one query should ask for, fewer where their pods would fill the memory."""
-    chunks: list[list[Target]] = []
+    chunks: list[list[AdvisedTarget]] = []
     room = 0.0
     for target in targets:
         rows = 1.0 + len(target.pods) * max(1, len(target.requests)) * pod_share(rules)
@@ -86,29 +86,33 @@ def chunked(targets: Sequence[Target], rules: Inspection) -> list[list[Target]]:
     return chunks
 
 
-async def _fetch(source: Source, chunk: Sequence[Target], rules: Inspection, window: Window) -> Past | TrimtabError:
+async def _fetch(
+    source: HistorySource, chunk: Sequence[AdvisedTarget], rules: Inspection, window: HistoryWindow
+) -> PastLoad | TrimtabError:
     try:
         return await fetch_past(source, chunk, rules, window)
     except TrimtabError as error:
         return error
 
 
-def analyse(rules: Inspection, chunk: Sequence[Target], past: Past | TrimtabError, at: float) -> list[Outcome]:
+def analyse(
+    rules: Inspection, chunk: Sequence[AdvisedTarget], past: PastLoad | TrimtabError, at: float
+) -> list[Advised]:
     if isinstance(past, TrimtabError):
-        return [Outcome(one, Failed(past, str(past))) for one in chunk]
+        return [Advised(one, Failed(past, str(past))) for one in chunk]
     return [_advise(rules, one, past, at) for one in chunk]
 
 
-def _advise(rules: Inspection, target: Target, past: Past, at: float) -> Outcome:
+def _advise(rules: Inspection, target: AdvisedTarget, past: PastLoad, at: float) -> Advised:
     usage = hourly(past.cpu.get(target.row, np.empty(0)), past.step_s)
     try:
-        result: Recommendation | Findings | Failed = advise(rules, assemble(target, past, rules, at), at)
+        result: WorkloadAdvice | Objections | Failed = advise(rules, assemble(target, past, rules, at), at)
     except TrimtabError as error:
         result = Failed(error, str(error))
     except Exception as error:  # the one place: a workload that breaks us must not cost the others
         log.exception("advice on %s", target.key)
         result = Failed(None, f"this is a mistake in trimtab, please report it: {error!r}")
-    return Outcome(target, result, past.start, usage)
+    return Advised(target, result, past.start, usage)
 
 
 def hourly(values: Floats, step_s: float) -> tuple[float, ...]:

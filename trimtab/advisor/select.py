@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from trimtab.advisor.targets import Target, read_targets
+from http import HTTPStatus
+
+from trimtab.advisor.targets import AdvisedTarget, read_targets
 from trimtab.errors import InvalidInput, Refused
 from trimtab.kinds.analytics import Analytics, ObjectReference, ResourceSelector
 from trimtab.wire.kube import Kube
 from trimtab.wire.resources import DAEMON_SETS, Resource
 
 
-async def select(kube: Kube, analytics: Analytics, everywhere: bool, at: float) -> list[Target]:
+async def select(kube: Kube, analytics: Analytics, everywhere: bool, at: float) -> list[AdvisedTarget]:
     """Each target once, in the order of the selectors; Refused when nothing matches."""
     wanted = [
         (selector, await advisable(kube, selector.api_version, selector.kind))
@@ -26,18 +28,18 @@ async def select(kube: Kube, analytics: Analytics, everywhere: bool, at: float) 
     }
     if not chosen:
         where = "any namespace" if everywhere else f"namespace {analytics.namespace}"
-        raise Refused(f"no workload in {where} matches spec.resourceSelectors", 404)
+        raise Refused(f"no workload in {where} matches spec.resourceSelectors", HTTPStatus.NOT_FOUND)
     return list(chosen.values())
 
 
-def matches(selector: ResourceSelector, target: Target) -> bool:
+def matches(selector: ResourceSelector, target: AdvisedTarget) -> bool:
     """A name decides alone; labels are the workload's own and those of its pod selector."""
     if selector.name:
         return selector.name == target.name
     return selector.label_selector is None or selector.label_selector.matches(target.matched)
 
 
-async def find(kube: Kube, ref: ObjectReference, namespace: str, everywhere: bool, at: float) -> Target:
+async def find(kube: Kube, ref: ObjectReference, namespace: str, everywhere: bool, at: float) -> AdvisedTarget:
     """The target of a Recommendation that stands for itself."""
     inside = ref.namespace or namespace
     if inside != namespace and not everywhere:
@@ -47,7 +49,7 @@ async def find(kube: Kube, ref: ObjectReference, namespace: str, everywhere: boo
     for target in await read_targets(kube, (inside,), at, resources=(resource,)):
         if target.name == ref.name:
             return target
-    raise Refused(f"{ref.kind} {inside}/{ref.name} does not exist", 404)
+    raise Refused(f"{ref.kind} {inside}/{ref.name} does not exist", HTTPStatus.NOT_FOUND)
 
 
 async def advisable(kube: Kube, api_version: str, kind: str) -> Resource:

@@ -8,20 +8,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from trimtab.core.model import Pod
-from trimtab.live.look.facts import FINISHED, fact, killed_at, size_of
+from trimtab.kinds.annotations import MANAGED_BY
 from trimtab.policy import Size
+from trimtab.wire.facts import FINISHED, fact, killed_at, owner_uid, size_of
 from trimtab.wire.kube import Kube
-from trimtab.wire.objects import Custom, Meta, Workload
-from trimtab.wire.objects import Pod as WirePod
+from trimtab.wire.objects import Custom, WirePod, WireWorkload
 from trimtab.wire.resources import DAEMON_SETS, DEPLOYMENTS, HPAS, PODS, REPLICA_SETS, STATEFUL_SETS, Resource
 
 USUAL = (DEPLOYMENTS, STATEFUL_SETS, DAEMON_SETS)
-MANAGED_BY = "app.kubernetes.io/managed-by"
 OOM_S = 604800.0  # a kill counts for a week
 
 
 @dataclass(frozen=True, eq=False)
-class Target:
+class AdvisedTarget:
     """One workload; `row` is its name in the history, `requests` are those of its pod template."""
 
     api_version: str
@@ -50,40 +49,38 @@ class Target:
 
 async def read_targets(
     kube: Kube, namespaces: Sequence[str], at: float, *, resources: Iterable[Resource] = USUAL, labels: str = ""
-) -> list[Target]:
+) -> list[AdvisedTarget]:
     """Every workload of these kinds ("" is every namespace), each once, ReplicaSets of Deployments left out."""
-    found: list[Target] = []
+    found: list[AdvisedTarget] = []
     for namespace in namespaces:
         pods = (await kube.list(WirePod, PODS, namespace)).items
-        sets = (await kube.list(Workload, REPLICA_SETS, namespace)).items
+        sets = (await kube.list(WireWorkload, REPLICA_SETS, namespace)).items
         hpas = (await kube.list(Custom, HPAS, namespace)).items
         members = by_owner(pods, sets)
         for resource in resources:
-            for item in (await kube.list(Workload, resource, namespace, labels=labels)).items:
+            for item in (await kube.list(WireWorkload, resource, namespace, labels=labels)).items:
                 if resource != REPLICA_SETS or item.metadata.controller is None:
                     found.append(target_of(resource, item, members.get(item.metadata.uid, []), hpas, at))
     return found
 
 
-def by_owner(pods: Iterable[WirePod], sets: Iterable[Workload]) -> dict[str, list[WirePod]]:
+def by_owner(pods: Iterable[WirePod], sets: Iterable[WireWorkload]) -> dict[str, list[WirePod]]:
     """Unfinished pods by the uid of their controller, and through a ReplicaSet by that of its controller."""
-    above = {one.metadata.uid: _owner(one.metadata) or one.metadata.uid for one in sets}
+    above = {one.metadata.uid: owner_uid(one.metadata) or one.metadata.uid for one in sets}
     members: dict[str, list[WirePod]] = defaultdict(list)
     for pod in pods:
-        owner = _owner(pod.metadata)
+        owner = owner_uid(pod.metadata)
         if owner and pod.status.phase not in FINISHED:
             members[above.get(owner, owner)].append(pod)
     return members
 
 
-def _owner(meta: Meta) -> str:
-    return meta.controller.uid if meta.controller else ""
-
-
-def target_of(resource: Resource, item: Workload, pods: Sequence[WirePod], hpas: Sequence[Custom], at: float) -> Target:
+def target_of(
+    resource: Resource, item: WireWorkload, pods: Sequence[WirePod], hpas: Sequence[Custom], at: float
+) -> AdvisedTarget:
     meta, spec = item.metadata, item.spec
     metrics, behavior = inherited(hpas, meta.namespace, resource.kind, meta.name)
-    return Target(
+    return AdvisedTarget(
         api_version=resource.api_version,
         kind=resource.kind,
         namespace=meta.namespace,

@@ -16,10 +16,10 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from trimtab.advisor.targets import Target
-from trimtab.core.advise import Workload
+from trimtab.advisor.targets import AdvisedTarget
+from trimtab.core.advise import MeasuredWorkload
 from trimtab.core.model import RUNNING
-from trimtab.history.source import Level, Metric, Selection, Source
+from trimtab.history.source import HistorySource, Level, Metric, Selection
 from trimtab.policy import Advice, Inspection
 from trimtab.series import Floats, Frame
 
@@ -33,7 +33,7 @@ EVERYTHING: frozenset[tuple[Metric, Level]] = frozenset(
 )
 
 
-class Window(NamedTuple):
+class HistoryWindow(NamedTuple):
     """Which past is looked at, and what the source knows of it."""
 
     start: float
@@ -42,13 +42,13 @@ class Window(NamedTuple):
     knows: frozenset[tuple[Metric, Level]] = EVERYTHING
 
     @staticmethod
-    def before(at: float, history_s: float) -> Window:
+    def before(at: float, history_s: float) -> HistoryWindow:
         """Whole steps, so that all levels of one history begin and end together."""
         end = at - at % POD_STEP_S
-        return Window(end - history_s, end)
+        return HistoryWindow(end - history_s, end)
 
 
-class Past(NamedTuple):
+class PastLoad(NamedTuple):
     """Rows of frames, by their names; single pods as (container, pod) of their workload's row."""
 
     start: float
@@ -59,7 +59,9 @@ class Past(NamedTuple):
     pod_memory: dict[str, dict[tuple[str, str], Floats]]
 
 
-async def fetch_past(source: Source, targets: Sequence[Target], rules: Inspection, window: Window) -> Past:
+async def fetch_past(
+    source: HistorySource, targets: Sequence[AdvisedTarget], rules: Inspection, window: HistoryWindow
+) -> PastLoad:
     """Everything this kind of advice needs to know of these targets: two to four selections, whatever their number."""
     namespaces = tuple(sorted({one.namespace for one in targets}))
     wanted = frozenset(one.row for one in targets)
@@ -78,7 +80,7 @@ async def fetch_past(source: Source, targets: Sequence[Target], rules: Inspectio
         read("memory", "pod", single_s, rules.advice is Advice.RESOURCE),
     )
     start = cpu[0].start if cpu else window.start
-    return Past(start, window.step_s, _rows(cpu), _rows(memory), _pods(pod_cpu), _pods(pod_memory))
+    return PastLoad(start, window.step_s, _rows(cpu), _rows(memory), _pods(pod_cpu), _pods(pod_memory))
 
 
 def pod_step_s(rules: Inspection) -> float:
@@ -103,11 +105,11 @@ def _pods(frames: Iterable[Frame]) -> dict[str, dict[tuple[str, str], Floats]]:
     return found
 
 
-def assemble(target: Target, past: Past, rules: Inspection, at: float) -> Workload:
+def assemble(target: AdvisedTarget, past: PastLoad, rules: Inspection, at: float) -> MeasuredWorkload:
     """One workload as the core knows it."""
     cpu = past.cpu.get(target.row, np.empty(0))
     single = past.pod_cpu.get(target.row, {})
-    return Workload(
+    return MeasuredWorkload(
         kind=target.kind,
         namespace=target.namespace,
         name=target.name,
@@ -137,7 +139,7 @@ def _pooled(single: dict[tuple[str, str], Floats], requests: Iterable[str]) -> d
     return {name: np.concatenate(some) for name, some in parts.items() if some}
 
 
-def _unmeasured(target: Target, measured: set[str], at: float) -> tuple[str, ...]:
+def _unmeasured(target: AdvisedTarget, measured: set[str], at: float) -> tuple[str, ...]:
     if not measured:
         return ()
     grown = (

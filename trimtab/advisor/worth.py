@@ -5,8 +5,8 @@ from __future__ import annotations
 import enum
 from typing import NamedTuple
 
-from trimtab.advisor.run import Failed, Outcome
-from trimtab.core.advise import Findings, Recommendation
+from trimtab.advisor.run import Advised, Failed
+from trimtab.core.advise import Objections, WorkloadAdvice
 from trimtab.quantity import GIB
 
 HOURS_A_MONTH = 730.0
@@ -14,7 +14,7 @@ LEAST_SHARE = 0.05  # of the cores requested now: less is not worth a change
 LEAST_CORES = 0.01
 
 
-class Severity(enum.IntEnum):
+class AdviceSeverity(enum.IntEnum):
     """In the order of the table."""
 
     RISK = 0  # it has less than advised, or its load is more than it requests at all
@@ -35,14 +35,14 @@ class Prices(NamedTuple):
 
 
 class Ranked(NamedTuple):
-    outcome: Outcome
-    severity: Severity
+    outcome: Advised
+    severity: AdviceSeverity
     saved_cores: float
     saved_bytes: float
     saved_a_month: float
 
 
-def rank(outcomes: list[Outcome], prices: Prices) -> list[Ranked]:
+def rank(outcomes: list[Advised], prices: Prices) -> list[Ranked]:
     """What matters most first; ties by name, so that two runs print the same."""
     ranked = [_ranked(one, prices) for one in outcomes]
     return sorted(
@@ -51,26 +51,26 @@ def rank(outcomes: list[Outcome], prices: Prices) -> list[Ranked]:
     )
 
 
-def _ranked(outcome: Outcome, prices: Prices) -> Ranked:
+def _ranked(outcome: Advised, prices: Prices) -> Ranked:
     result = outcome.result
-    if isinstance(result, Findings):
-        return Ranked(outcome, Severity.REJECTED, 0.0, 0.0, 0.0)
+    if isinstance(result, Objections):
+        return Ranked(outcome, AdviceSeverity.REJECTED, 0.0, 0.0, 0.0)
     if isinstance(result, Failed):
-        return Ranked(outcome, Severity.FAILED, 0.0, 0.0, 0.0)
+        return Ranked(outcome, AdviceSeverity.FAILED, 0.0, 0.0, 0.0)
     cores, size_bytes = result.saved_cores, result.saved_bytes
     return Ranked(outcome, severity(outcome, result), cores, size_bytes, prices.a_month(cores, size_bytes))
 
 
-def severity(outcome: Outcome, result: Recommendation) -> Severity:
+def severity(outcome: Advised, result: WorkloadAdvice) -> AdviceSeverity:
     sizes = outcome.target.requests.values()
     cores = outcome.target.replicas * sum(size.cpu_cores or 0.0 for size in sizes)
     memory = outcome.target.replicas * sum(size.memory_bytes or 0.0 for size in sizes)
     shares = [result.saved_cores / max(cores, LEAST_CORES), result.saved_bytes / max(memory, 1.0)]
     if min(shares) < -LEAST_SHARE or (result.evidence.p95_cores or 0.0) > cores:
-        return Severity.RISK
-    return Severity.SAVING if max(shares) > LEAST_SHARE else Severity.FINE
+        return AdviceSeverity.RISK
+    return AdviceSeverity.SAVING if max(shares) > LEAST_SHARE else AdviceSeverity.FINE
 
 
 def total_saved_cores(ranked: list[Ranked]) -> float:
     """What could be given back; workloads that need more are no argument against it."""
-    return sum(one.saved_cores for one in ranked if one.severity is Severity.SAVING and one.saved_cores > 0)
+    return sum(one.saved_cores for one in ranked if one.severity is AdviceSeverity.SAVING and one.saved_cores > 0)

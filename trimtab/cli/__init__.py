@@ -1,4 +1,4 @@
-"""The command line: one module a command, imported only when it is called.
+"""The command line: one module per command, imported only when it is called.
 
 Exit codes: 0 all is well, 1 something was found, 2 it could not be done. Errors are sentences, never tracebacks.
 To add a command: trimtab/cli/NAME.py with a click command called `command`, and a line in COMMANDS.

@@ -12,20 +12,21 @@ import numpy as np
 from rich.progress import track
 from rich.table import Table
 
-from trimtab.cli.load_source import Where, load_options, read_load, read_subjects
+from trimtab.cli.load_source import LoadOptions, load_options, query_options, read_load, read_policies
+from trimtab.cli.option_groups import PrometheusOptions
 from trimtab.cli.options import OUT_FILE, OUT_FILE_OR_DASH, Finite, duration, objective
 from trimtab.cli.output import write_file
 from trimtab.cli.screen import screen
 from trimtab.errors import InvalidInput
 from trimtab.quantity import format_duration
+from trimtab.sim.grid import HOUR_STEPS, STEP_S
 
 if TYPE_CHECKING:
-    from trimtab.tune.backtest import Outcome
     from trimtab.tune.demand import Demand
+    from trimtab.tune.policy_backtest import BacktestOutcome
     from trimtab.web.report import Section
 
 COLOURS = ("cyan", "magenta", "yellow", "green")
-HOUR_STEPS = 240
 HEADINGS = (
     "policy",
     "pod hours",
@@ -45,11 +46,14 @@ SPARE = ("REGRET", "OVER", "UNDER", "POD HOURS", "WORST HOUR")  # what a narrow 
 @click.option("-f", "--filename", "files", multiple=True, help="Manifests of policies; may be repeated.")
 @click.option("--compare", nargs=2, metavar="A B", help="Two manifests: how B differs from A.")
 @load_options
+@query_options
 @click.option("--startup", type=duration, default="2m", show_default=True, help="From a pod's creation to serving.")
 @click.option("--jitter", is_flag=True, help="Start-ups vary by 0.7 to 1.6 of that.")
 @click.option("--pod-capacity", type=Finite(0, min_open=True), help="Load one pod carries at 100 %.")
 @click.option("--objective", "lam", type=objective, default="balanced", show_default=True, help=objective.__doc__)
-@click.option("--fail-if", "limits", multiple=True, metavar="LIMIT", help="Exit with 1, such as 'violations > 1%'.")
+@click.option(
+    "--fail-if", "conditions", multiple=True, metavar="CONDITION", help="Exit with 1, such as 'violations > 1%'."
+)
 @click.option("--html", type=OUT_FILE, help="Write a page with charts to zoom.")
 @click.option("--json", "out", type=OUT_FILE_OR_DASH, help="Write figures; - is the standard output.")
 def command(
@@ -59,10 +63,11 @@ def command(
     jitter: bool,
     pod_capacity: float | None,
     lam: float,
-    limits: tuple[str, ...],
+    conditions: tuple[str, ...],
     html: Path | None,
     out: Path | None,
-    **where: Any,
+    load: LoadOptions,
+    prometheus: PrometheusOptions,
 ) -> None:
     """Replay a workload's own history under policies, with the code that runs in the cluster.
 
@@ -70,25 +75,25 @@ def command(
     trimtab backtest -f web.yaml --load history.csv --startup 90s
     trimtab backtest --compare old.yaml new.yaml --load history.csv --fail-if 'violations > 1%' --fail-if 'cost > +5%'
 
-    Exit code 0: done, 1: a limit of --fail-if is broken, 2: it could not be done.
+    Exit code 0: done, 1: a condition of --fail-if holds, 2: it could not be done.
     """
-    from trimtab.sim.world import World
-    from trimtab.tune.backtest import backtest
+    from trimtab.sim.cluster_spec import ClusterSpec
     from trimtab.tune.demand import check_unit, idle_note
     from trimtab.tune.demand import pod_capacity as capacity_of
-    from trimtab.tune.limits import broken, parse_limit
+    from trimtab.tune.fail_if import failure, parse_fail_if
+    from trimtab.tune.policy_backtest import backtest
 
-    parsed = [parse_limit(limit) for limit in limits]
+    parsed = [parse_fail_if(text) for text in conditions]
     chosen = (*files, *(compare or ()))
     if not chosen:
         raise click.UsageError("name policies with -f FILE or --compare A B")
-    demand = read_load(Where(**where))
-    subjects = read_subjects(chosen, demand.start, demand.days * 86400)
-    if len(subjects) == 1 and (lonely := next((one for one in parsed if one.relative), None)):
+    demand = read_load(load, prometheus)
+    policies = read_policies(chosen, demand.start, demand.days * 86400)
+    if len(policies) == 1 and (lonely := next((limit for limit in parsed if limit.relative), None)):
         raise InvalidInput("--fail-if", lonely.text, "a value with a sign needs a second policy: use --compare")
-    capacity, note = capacity_of(subjects[0].policy, pod_capacity)
-    check_unit(demand, capacity, where["source"])
-    world = World(
+    capacity, note = capacity_of(policies[0].policy, pod_capacity)
+    check_unit(demand, capacity, load.source)
+    cluster = ClusterSpec(
         startup_s=startup,
         startup_jitter=(0.7, 1.6) if jitter else (1.0, 1.0),
         pod_capacity=capacity,
@@ -96,41 +101,41 @@ def command(
     )
     console = screen(stderr=True)
     outcomes = [
-        backtest(one.name, one.policy, demand, world, lam)
-        for one in track(subjects, "Policies", console=console, transient=True, disable=not console.is_terminal)
+        backtest(named.name, named.policy, demand, cluster, lam)
+        for named in track(policies, "Policies", console=console, transient=True, disable=not console.is_terminal)
     ]
-    idle = idle_note(demand, capacity, subjects[0].policy.bounds.min_replicas)
+    idle = idle_note(demand, capacity, policies[0].policy.bounds.min_replicas)
     notes = [text for text in (*demand.notes, note, idle) if text]
     _print(outcomes, demand, notes, quiet=str(out) == "-")
     _write(outcomes, demand, notes, lam, startup, html, out)
     judged = outcomes[1:] if compare else outcomes  # the first of a comparison is what there is already
-    failures = [text for limit in parsed for one in judged if (text := broken(limit, one, outcomes[0]))]
+    failures = [text for fail_if in parsed for outcome in judged if (text := failure(fail_if, outcome, outcomes[0]))]
     for text in failures:
         click.echo(f"over the limit: {text}", err=True)
     raise SystemExit(1 if failures else 0)
 
 
-def _print(outcomes: list[Outcome], demand: Demand, notes: list[str], quiet: bool) -> None:
+def _print(outcomes: list[BacktestOutcome], demand: Demand, notes: list[str], quiet: bool) -> None:
     from trimtab.cli.plot import Line, plot
 
     console = screen(stderr=quiet)
     console.show(table(outcomes), SPARE)
     lines = [Line("optimum", outcomes[0].best.astype(float), "bright_black")]
     lines += [
-        Line(one.policy, one.run.replicas.astype(float), COLOURS[number % len(COLOURS)])
-        for number, one in enumerate(outcomes[: len(COLOURS)])
+        Line(outcome.policy, outcome.run.replicas.astype(float), COLOURS[number % len(COLOURS)])
+        for number, outcome in enumerate(outcomes[: len(COLOURS)])
     ]
     console.print()
     console.print(plot(lines, when(demand.start), when(demand.start + demand.days * 86400), console.plot_width))
-    for one in outcomes:
-        if one.why_slow:
-            notes.append(f"{one.policy}: run step by step, because {one.why_slow}")
+    for outcome in outcomes:
+        if outcome.why_slow:
+            notes.append(f"{outcome.policy}: run step by step, because {outcome.why_slow}")
     for note in notes:
         console.print(f"note: {note}", style="dim")
 
 
-def table(outcomes: list[Outcome]) -> Table:
-    """One line a policy, the optimum first."""
+def table(outcomes: list[BacktestOutcome]) -> Table:
+    """One line per policy, the optimum first."""
     found = Table(box=None, pad_edge=False)
     for number, heading in enumerate(HEADINGS):
         side: Literal["left", "right"] = "left" if number in (0, len(HEADINGS) - 1) else "right"
@@ -140,23 +145,23 @@ def table(outcomes: list[Outcome]) -> Table:
     return found
 
 
-def rows(outcomes: list[Outcome]) -> list[tuple[str, ...]]:
+def rows(outcomes: list[BacktestOutcome]) -> list[tuple[str, ...]]:
     best = f"{float(outcomes[0].best.sum()) / HOUR_STEPS:,.0f}"
     return [("optimum", best, "1.00", "0.00%", "", "1.00", "+0%", "", "", ""), *map(_row, outcomes)]
 
 
-def _row(one: Outcome) -> tuple[str, ...]:
+def _row(outcome: BacktestOutcome) -> tuple[str, ...]:
     return (
-        one.policy,
-        f"{one.pod_hours:,.0f}",
-        f"{one.score.cost:.2f}",
-        f"{one.score.violations:.2f}%",
-        f"{one.score.churn_per_day:.0f}",
-        f"{one.score.j:.2f}",
-        f"{100 * one.score.regret:+.0f}%",
-        f"{one.provisioning.under:.2f}%",
-        f"{one.provisioning.over:.0f}%",
-        f"{when(one.worst.start)} {one.worst.violations:.0f}%" if one.worst.violations else "none",
+        outcome.policy,
+        f"{outcome.pod_hours:,.0f}",
+        f"{outcome.score.cost:.2f}",
+        f"{outcome.score.violations:.2f}%",
+        f"{outcome.score.churn_per_day:.0f}",
+        f"{outcome.score.j:.2f}",
+        f"{100 * outcome.score.regret:+.0f}%",
+        f"{outcome.provisioning.under:.2f}%",
+        f"{outcome.provisioning.over:.0f}%",
+        f"{when(outcome.worst.start)} {outcome.worst.violations:.0f}%" if outcome.worst.violations else "none",
     )
 
 
@@ -168,7 +173,7 @@ def when(at: float) -> str:
 
 
 def _write(
-    outcomes: list[Outcome],
+    outcomes: list[BacktestOutcome],
     demand: Demand,
     notes: list[str],
     lam: float,
@@ -191,7 +196,7 @@ def _write(
         click.echo(f"report: {html}", err=True)
 
 
-def verdict(outcomes: list[Outcome]) -> str:
+def verdict(outcomes: list[BacktestOutcome]) -> str:
     """What it comes to, in one line: the last policy against the first, or a single one against the optimum."""
     first, last = outcomes[0], outcomes[-1]
     if first is last:
@@ -208,28 +213,30 @@ def verdict(outcomes: list[Outcome]) -> str:
     )
 
 
-def section(demand: Demand, outcomes: list[Outcome], notes: list[str]) -> Section:
+def section(demand: Demand, outcomes: list[BacktestOutcome], notes: list[str]) -> Section:
     """A workload's part of the page."""
     from trimtab.web.report import ChartLine, Section
 
     lines = [ChartLine("load, in pods at 100 %", outcomes[0].run.load, "load")]
     lines += [ChartLine("optimum", outcomes[0].best.astype(np.float64), "optimum")]
-    lines += [ChartLine(one.policy, one.run.replicas.astype(np.float64)) for one in outcomes]
-    return Section(demand.name, HEADINGS, rows(outcomes), demand.start, 15.0, lines, notes)
+    lines += [ChartLine(outcome.policy, outcome.run.replicas.astype(np.float64)) for outcome in outcomes]
+    return Section(demand.name, HEADINGS, rows(outcomes), demand.start, float(STEP_S), lines, notes)
 
 
-def _plain(outcomes: list[Outcome], demand: Demand, notes: list[str], lam: float, startup_s: float) -> dict[str, Any]:
+def _plain(
+    outcomes: list[BacktestOutcome], demand: Demand, notes: list[str], lam: float, startup_s: float
+) -> dict[str, Any]:
     return {
         "load": {"name": demand.name, "start": demand.start, "days": demand.days, "notes": notes},
         "lambda": lam,
         "startupSeconds": startup_s,
         "policies": [
             {
-                "name": one.policy,
-                **one.figures(),
-                "worstHour": when(one.worst.start),
-                "optimum": one.score.j_oracle / 240,
+                "name": outcome.policy,
+                **outcome.figures(),
+                "worstHour": when(outcome.worst.start),
+                "optimum": outcome.score.j_oracle / HOUR_STEPS,
             }
-            for one in outcomes
+            for outcome in outcomes
         ],
     }

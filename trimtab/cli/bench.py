@@ -13,12 +13,13 @@ from rich.table import Table
 from trimtab.cli.options import OUT_FILE, durations, prices, words
 from trimtab.cli.output import write_file
 from trimtab.cli.screen import screen
-from trimtab.cli.workers import workers
+from trimtab.cli.workers import on_all_cores
 from trimtab.quantity import format_duration
+from trimtab.sim.prices import OBJECTIVES
 
 if TYPE_CHECKING:
+    from trimtab.bench.summary import BenchRow, BenchSummary
     from trimtab.series import Series
-    from trimtab.tune.bench import Row, Summary
 
 
 SPARE = ("WORST TRACE", "CHURN", "WORST", "WINS")  # what a narrow terminal does without, in this order
@@ -43,7 +44,7 @@ SPARE = ("WORST TRACE", "CHURN", "WORST", "WINS")  # what a narrow terminal does
     "lambdas",
     type=prices,
     metavar="NUMBERS",
-    default="8,32,128",
+    default=",".join(f"{price:g}" for price in OBJECTIVES.values()),
     show_default=True,
     help="Prices of violating load.",
 )
@@ -76,8 +77,9 @@ def command(
     J is pod-steps + LAMBDA x violating load + 8 x starts, over the clairvoyant optimum of replicas: below 1 is only who
     also changes the size of pods.
     """
-    from trimtab.sim.traces import traces_in
-    from trimtab.tune.bench import CONTENDERS, Row, check_names, summarise
+    from trimtab.bench.contenders import CONTENDERS, check_names
+    from trimtab.bench.summary import BenchRow, summarise
+    from trimtab.bench.traces import traces_in
 
     if lists:
         click.echo("\n".join(sorted(CONTENDERS)))
@@ -88,65 +90,77 @@ def command(
     if traces is None:
         raise click.UsageError("--traces is missing: name a folder of Parquet files with timestamp and value")
     check_names(names)
-    found_traces, console, rows = traces_in(traces, match), screen(stderr=True), list[Row]()
-    with workers(len(found_traces)) as pool:
-        jobs = [pool.submit(_one, name, trace, names, startups_s, lambdas) for name, trace in found_traces]
+    found_traces, console, rows = traces_in(traces, match), screen(stderr=True), list[BenchRow]()
+    calls = [(name, trace, names, startups_s, lambdas) for name, trace in found_traces]
+    with on_all_cores(_rows_of_trace, calls) as jobs:
         for job in track(jobs, "Traces", console=console, transient=True, disable=not console.is_terminal):
             rows += job.result()
     found = summarise(rows)
     if out is not None:
-        content = {"summary": [one.plain() for one in found], "rows": [row.plain() for row in rows]}
+        content = {"summary": [summary.plain() for summary in found], "rows": [row.plain() for row in rows]}
         write_file(out, json.dumps(content, indent=1) + "\n")
     screen().show(_table(found), SPARE)
 
 
 def _thesis(seeds: int, out: Path | None) -> None:
-    from trimtab.sim.thesis_replay import PUBLISHED, replay
+    from trimtab.bench.thesis_replay import PUBLISHED, replay_pattern
 
-    found = [replay(*key, seeds) for key in PUBLISHED]
+    found = [replay_pattern(*key, seeds) for key in PUBLISHED]
     if out is not None:
-        rows = [one._asdict() | {"published": one.published and one.published._asdict()} for one in found]
+        rows = [
+            comparison._asdict() | {"published": comparison.published and comparison.published._asdict()}
+            for comparison in found
+        ]
         write_file(out, json.dumps({"thesis": rows}, indent=1) + "\n")
     table = Table(box=None, pad_edge=False, title="Document 003: predictive against reactive, above zero is better")
     for heading in ("PATTERN", "WINDOWS"):
         table.add_column(heading)
     for heading in ("MEAN", "STD", "Z", "P", "PUBLISHED MEAN", "STD", "Z", "P", f"PAIRED T, {seeds} SEEDS", "P"):
         table.add_column(heading, justify="right")
-    for one in found:
-        ours = (f"{value:+.3f}" for value in (one.mean, one.std, one.z, one.p))
-        theirs = (f"{value:+.3f}" for value in one.published) if one.published else ("", "", "", "")
-        table.add_row(one.pattern, one.version, *ours, *theirs, f"{one.paired_t:+.2f}", f"{one.paired_p:.3f}")
+    for comparison in found:
+        ours = (f"{value:+.3f}" for value in (comparison.mean, comparison.std, comparison.z, comparison.p))
+        theirs = (f"{value:+.3f}" for value in comparison.published) if comparison.published else ("", "", "", "")
+        table.add_row(
+            comparison.pattern,
+            comparison.version,
+            *ours,
+            *theirs,
+            f"{comparison.paired_t:+.2f}",
+            f"{comparison.paired_p:.3f}",
+        )
     screen().show(table)
 
 
-def _one(name: str, trace: Series, names: list[str], startups_s: list[float], lambdas: list[float]) -> list[Row]:
+def _rows_of_trace(
+    name: str, trace: Series, names: list[str], startups_s: list[float], lambdas: list[float]
+) -> list[BenchRow]:
     """One trace, in a process of its own."""
-    from trimtab.sim.protocol import load_of
-    from trimtab.tune.bench import rows_of
+    from trimtab.bench.contenders import rows_of
+    from trimtab.bench.protocol import load_of
 
     return rows_of(load_of(name, trace), names, startups_s, lambdas)
 
 
-def _table(found: list[Summary]) -> Table:
+def _table(found: list[BenchSummary]) -> Table:
     table = Table(box=None, pad_edge=False)
     for heading in ("INIT", "LAMBDA", "POLICY"):
         table.add_column(heading, no_wrap=True)
     for heading in ("J", "95 %", "COST", "VIOLATIONS", "TO DEFAULT", "WINS", "WORST", "CHURN"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("WORST TRACE", no_wrap=True)
-    for one in sorted(found, key=lambda one: (one.lam, one.init_s)):
+    for summary in sorted(found, key=lambda summary: (summary.lam, summary.init_s)):
         table.add_row(
-            format_duration(one.init_s),
-            f"{one.lam:g}",
-            one.policy,
-            f"{one.j:.3f}",
-            f"{one.low:.2f}-{one.high:.2f}",
-            f"{one.cost:.3f}",
-            f"{one.violations:.2f}%",
-            "" if one.change is None else f"{100 * one.change:+.1f}%",
-            "" if one.wins is None else f"{one.wins}/{one.traces}",
-            f"{one.worst:.2f}",
-            "" if one.churn is None else f"x{one.churn:.1f}",
-            one.worst_trace,
+            format_duration(summary.init_s),
+            f"{summary.lam:g}",
+            summary.policy,
+            f"{summary.j:.3f}",
+            f"{summary.low:.2f}-{summary.high:.2f}",
+            f"{summary.cost:.3f}",
+            f"{summary.violations:.2f}%",
+            "" if summary.change is None else f"{100 * summary.change:+.1f}%",
+            "" if summary.wins is None else f"{summary.wins}/{summary.traces}",
+            f"{summary.worst:.2f}",
+            "" if summary.churn is None else f"x{summary.churn:.1f}",
+            summary.worst_trace,
         )
     return table

@@ -38,9 +38,9 @@ def command(paths: tuple[str, ...], to: str, strict: bool, output: str) -> None:
             _complain(document, error)
             continue
         made += [result.manifest] if result else []
-        for one in result.lost if result else []:
+        for loss in result.lost if result else []:
             lost += 1
-            click.echo(f"{document.file}:{document.line_of(one.path)}: warning: {one.path}: {one.why}", err=True)
+            click.echo(f"{document.file}:{document.line_of(loss.path)}: warning: {loss.path}: {loss.why}", err=True)
     if made:
         dump(made, output)
     raise SystemExit(2 if failed else 1 if strict and lost else 0)

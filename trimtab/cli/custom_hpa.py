@@ -8,17 +8,17 @@ import os
 
 import click
 
+from trimtab.cli import log
+from trimtab.cli.option_groups import ClusterOptions, cluster_options
 from trimtab.kinds import CustomHpa
 from trimtab.live.custom_hpa.serve import serve
-from trimtab.wire.kubeconfig import connect
 
 LEVELS = {"trace": logging.DEBUG, "warn": logging.WARNING}  # the document's words that Python spells otherwise
 
 
 @click.command(name="custom-hpa")
-@click.option("--kubeconfig", help="Path to a kubeconfig; without one: KUBECONFIG, ~/.kube/config, the pod's account.")
-@click.option("--context", help="The kubeconfig context to use.")
-def command(kubeconfig: str | None, context: str | None) -> None:
+@cluster_options
+def command(cluster: ClusterOptions) -> None:
     """Scale one Deployment by one Prometheus query, with the factors and cooldowns of document 002.
 
     \b
@@ -30,13 +30,11 @@ def command(kubeconfig: str | None, context: str | None) -> None:
     """
     custom = CustomHpa.from_env(os.environ)
     level = LEVELS.get(custom.log_level, custom.log_level.upper())
-    logging.basicConfig(level=level, format="%(asctime)s %(levelname)-7s %(name)s: %(message)s")
+    log.set_up(level)
     release = os.environ.get("RELEASE") or custom.name
     release_namespace = os.environ.get("RELEASE_NAMESPACE") or custom.target.namespace
-    asyncio.run(_serve(custom, kubeconfig, context, release, release_namespace))
+    asyncio.run(_serve(custom, cluster, release, release_namespace))
 
 
-async def _serve(
-    custom: CustomHpa, kubeconfig: str | None, context: str | None, release: str, release_namespace: str
-) -> None:
-    await serve(custom, connect(context, kubeconfig), release, release_namespace)
+async def _serve(custom: CustomHpa, cluster: ClusterOptions, release: str, release_namespace: str) -> None:
+    await serve(custom, cluster.connect(), release, release_namespace)

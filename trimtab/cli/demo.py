@@ -16,12 +16,13 @@ from trimtab.cli.backtest import COLOURS, section
 from trimtab.cli.options import OUT_FILE
 from trimtab.cli.output import write_file
 from trimtab.cli.screen import Screen, screen
-from trimtab.cli.workers import workers
+from trimtab.cli.workers import on_all_cores
+from trimtab.sim.prices import OBJECTIVES
 
 if TYPE_CHECKING:
-    from trimtab.tune.backtest import Outcome
     from trimtab.tune.demand import Demand
-    from trimtab.tune.shop import Result
+    from trimtab.tune.demo_fleet import DemoResult
+    from trimtab.tune.policy_backtest import BacktestOutcome
 
 HEADINGS = ("workload", "scaled by", "pod hours", "cost", "violations", "churn/day", "J", "how")
 EXPLAINED = 3
@@ -46,7 +47,10 @@ def command(html: Path) -> None:
 
     began, console = time.time(), screen()
     console.print("A simulated shop: four workloads, two weeks. trimtab is tuned on the first week; both are scored")
-    console.print("on the second. 1.00 is the clairvoyant optimum of replicas; a violated pod-minute costs 32.\n")
+    price = OBJECTIVES["balanced"]
+    console.print(
+        f"on the second. 1.00 is the clairvoyant optimum of replicas; a violated pod-minute costs {price:g}.\n"
+    )
     results = _play_all()
     console.show(_table(results), ("HOW", "POD HOURS", "CHURN/DAY"))
     console.print(f"\n{_headline(results)}\n")
@@ -54,58 +58,59 @@ def command(html: Path) -> None:
     console.print("\nWhy, in its own words:")
     for line in _told(results):
         console.print(f"  {line}", soft_wrap=True)
-    sections = [section(_second_week(one), _both(one), [one.how, *one.decisions]) for one in results]
+    sections = [section(_second_week(result), _both(result), [result.how, *result.decisions]) for result in results]
     write_file(html, page("trimtab demo", ABOUT, sections, _headline(results)))
     console.print(f"\nreport: {html.resolve()}  ({time.time() - began:.0f} s)")
 
 
-def _play_all() -> list[Result]:
-    from trimtab.tune.shop import play, shop
+def _play_all() -> list[DemoResult]:
+    from trimtab.tune.demo_fleet import demo_fleet, play
 
-    workloads = shop()
+    workloads = demo_fleet()
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     console = screen(stderr=True)
-    found: dict[str, Result] = {}
+    found: dict[str, DemoResult] = {}
+    slowest_first = [(workload,) for workload in reversed(workloads)]  # so that no core waits for it at the end
     with (
-        workers(len(workloads)) as pool,
+        on_all_cores(play, slowest_first) as jobs,
         Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress,
     ):
         task = progress.add_task("Simulating", total=len(workloads))
-        # The slowest first, so that no core waits for it at the end.
-        for future in as_completed([pool.submit(play, one) for one in reversed(workloads)]):
-            found[future.result().workload.name] = future.result()
+        for job in as_completed(jobs):
+            found[job.result().workload.name] = job.result()
             progress.advance(task)
-    return [found[one.name] for one in workloads]
+    return [found[workload.name] for workload in workloads]
 
 
-def _second_week(one: Result) -> Demand:
-    from trimtab.tune.shop import WEEK
+def _second_week(result: DemoResult) -> Demand:
+    from trimtab.sim.grid import STEP_S
+    from trimtab.tune.demo_fleet import WEEK
 
-    demand, title = one.workload.demand, f"{one.workload.name}: {one.workload.about}"
-    return demand._replace(name=title, values=demand.values[WEEK:], start=WEEK * 15.0)
-
-
-def _both(one: Result) -> list[Outcome]:
-    return [one.default, one.ours]
+    demand, title = result.workload.demand, f"{result.workload.name}: {result.workload.about}"
+    return demand._replace(name=title, values=demand.values[WEEK:], start=float(WEEK * STEP_S))
 
 
-def _table(results: list[Result]) -> Table:
+def _both(result: DemoResult) -> list[BacktestOutcome]:
+    return [result.default, result.ours]
+
+
+def _table(results: list[DemoResult]) -> Table:
     table = Table(box=None, pad_edge=False)
     for number, heading in enumerate(HEADINGS):
         table.add_column(
             heading.upper(), justify="left" if number in (0, 1, len(HEADINGS) - 1) else "right", no_wrap=True
         )
-    for one in results:
-        table.add_row(one.workload.name, *_cells(one.default), one.workload.about, style="dim")
-        table.add_row("", *_cells(one.ours), one.how)
+    for result in results:
+        table.add_row(result.workload.name, *_cells(result.default), result.workload.about, style="dim")
+        table.add_row("", *_cells(result.ours), result.how)
     return table
 
 
-def _cells(one: Outcome) -> tuple[str, ...]:
-    figures = one.score
+def _cells(outcome: BacktestOutcome) -> tuple[str, ...]:
+    figures = outcome.score
     return (
-        one.policy,
-        f"{one.pod_hours:,.0f}",
+        outcome.policy,
+        f"{outcome.pod_hours:,.0f}",
         f"{figures.cost:.2f}",
         f"{figures.violations:.2f}%",
         f"{figures.churn_per_day:.0f}",
@@ -113,8 +118,8 @@ def _cells(one: Outcome) -> tuple[str, ...]:
     )
 
 
-def _headline(results: list[Result]) -> str:
-    change = float(np.exp(np.mean([np.log(one.ours.score.j / one.default.score.j) for one in results]))) - 1
+def _headline(results: list[DemoResult]) -> str:
+    change = float(np.exp(np.mean([np.log(result.ours.score.j / result.default.score.j) for result in results]))) - 1
     before, after = (
         np.mean([outcome.score.violations for outcome in each]) for each in zip(*map(_both, results), strict=True)
     )
@@ -125,25 +130,25 @@ def _headline(results: list[Result]) -> str:
     )
 
 
-def _plot(console: Screen, results: list[Result]) -> None:
+def _plot(console: Screen, results: list[DemoResult]) -> None:
     """The workload that gained most, for a few days."""
     from trimtab.cli.plot import Line, plot
-    from trimtab.sim.protocol import DAY_STEPS
+    from trimtab.sim.grid import DAY_STEPS
 
-    most = min(results, key=lambda one: one.ours.score.j / one.default.score.j)
+    most = min(results, key=lambda result: result.ours.score.j / result.default.score.j)
     shown = slice(SHOWN_DAYS * DAY_STEPS)
     lines = [Line("optimum", most.ours.best[shown].astype(np.float64), "bright_black")]
     lines += [
-        Line(one.policy, one.run.replicas[shown].astype(np.float64), colour)
-        for one, colour in zip(_both(most), COLOURS, strict=False)
+        Line(outcome.policy, outcome.run.replicas[shown].astype(np.float64), colour)
+        for outcome, colour in zip(_both(most), COLOURS, strict=False)
     ]
     console.print(f"{most.workload.name}, replicas over {SHOWN_DAYS} days:")
     console.print(plot(lines, "day 8", f"day {7 + SHOWN_DAYS}", console.plot_width))
 
 
-def _told(results: list[Result]) -> list[str]:
+def _told(results: list[DemoResult]) -> list[str]:
     """The first story of each workload, until there are enough; forecasts and resizes are the rarest."""
-    stories = [(one.workload.name, story) for one in results for story in one.decisions]
+    stories = [(result.workload.name, story) for result in results for story in result.decisions]
     rare = [pair for pair in stories if "forecast" in pair[1] or "memory" in pair[1]]
     ordered = rare[:2] + [pair for pair in stories if pair not in rare]
     return [f"{name:7} {story}" for name, story in ordered[:EXPLAINED]]

@@ -13,7 +13,7 @@ from trimtab.cli.screen import screen
 from trimtab.core.explain import missing_text, sentence, table
 from trimtab.core.model import Missing, PodSamples, Samples
 from trimtab.errors import InvalidInput, NotEnoughData
-from trimtab.journal import Act, Journal
+from trimtab.journal import Act, Journal, describe
 from trimtab.kinds.meta import when
 from trimtab.quantity import format_number
 
@@ -42,7 +42,7 @@ def _find(journal: Journal, namespace: str, name: str, until: float | None) -> A
     found = list(journal.acts(namespace, name, until, last=1))
     if found:
         return found[0]
-    known = [f"{one.namespace}/{one.name}" for one in journal.names()]
+    known = [f"{entry.namespace}/{entry.name}" for entry in journal.names()]
     if f"{namespace}/{name}" in known:
         raise NotEnoughData(f"{namespace}/{name} has not changed anything in this time: nothing to explain")
     listed = ", ".join(known[:10]) or "nothing"
@@ -52,7 +52,7 @@ def _find(journal: Journal, namespace: str, name: str, until: float | None) -> A
 def _print(act: Act) -> None:
     console = screen()
     at = datetime.fromtimestamp(act.seen.at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    console.print(Text.assemble((str(act.name), "bold"), f" at {at}: {act.outcome}"))
+    console.print(Text.assemble((str(act.name), "bold"), f" at {at}: {describe(act.outcome)}"))
     console.print(sentence(act.policy, act.seen, act.memory, act.decision))
     console.print(f"\nSeen: {act.seen.spec_replicas} replicas, {len(act.seen.pods)} pods")
     for signal, sample in zip(act.policy.signals, act.seen.samples, strict=False):

@@ -8,17 +8,17 @@ import time
 import click
 
 from trimtab.cli.output import output_option
-from trimtab.kinds.lint import Finding, Severity, lint
+from trimtab.kinds.lint import Finding, LintSeverity, lint
 from trimtab.kinds.yaml import Document, load
 
-_COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
+_COLOURS = {LintSeverity.ERROR: "red", LintSeverity.WARNING: "yellow", LintSeverity.INFO: "cyan"}
 
 
 @click.command(name="lint")
 @click.argument("paths", nargs=-1, required=True, metavar="FILE|DIR|- ...")
 @click.option(
     "--severity",
-    type=click.Choice([str(severity) for severity in reversed(Severity)]),
+    type=click.Choice([str(severity) for severity in reversed(LintSeverity)]),
     default="info",
     show_default=True,
     help="Leave out what is less severe.",
@@ -35,8 +35,8 @@ def command(paths: tuple[str, ...], severity: str, output: str) -> None:
     """
     documents = [document for path in paths for document in load(path)]
     broken = [document for document in documents if document.error is not None]
-    worst = list(Severity)[: list(Severity).index(Severity(severity)) + 1]
-    findings = [one for one in lint(documents, time.time()) if one.severity in worst]
+    worst = list(LintSeverity)[: list(LintSeverity).index(LintSeverity(severity)) + 1]
+    findings = [finding for finding in lint(documents, time.time()) if finding.severity in worst]
     if output == "json":
         _print_json(findings, broken)
     else:
@@ -45,16 +45,18 @@ def command(paths: tuple[str, ...], severity: str, output: str) -> None:
 
 
 def _print_json(findings: list[Finding], broken: list[Document]) -> None:
-    unreadable = [{"file": one.file, "line": one.line, "why": str(one.error)} for one in broken]
-    click.echo(json.dumps({"findings": [one._asdict() for one in findings], "unreadable": unreadable}, indent=2))
+    unreadable = [{"file": document.file, "line": document.line, "why": str(document.error)} for document in broken]
+    click.echo(
+        json.dumps({"findings": [finding._asdict() for finding in findings], "unreadable": unreadable}, indent=2)
+    )
 
 
 def _print_text(findings: list[Finding], broken: list[Document], read: int) -> None:
     for document in broken:
         click.echo(f"{document.file}:{document.line}: cannot be read: {document.error}", err=True)
-    for one in findings:
-        severity = click.style(str(one.severity), fg=_COLOURS[one.severity])
-        click.echo(f"{one.file}:{one.line}: {severity} {one.object} {one.path} [{one.rule}]")
-        click.echo(f"    {one.why}\n    fix: {one.fix}")
-    counts = [f"{sum(one.severity is severity for one in findings)} {severity}" for severity in Severity]
+    for finding in findings:
+        severity = click.style(str(finding.severity), fg=_COLOURS[finding.severity])
+        click.echo(f"{finding.file}:{finding.line}: {severity} {finding.object} {finding.path} [{finding.rule}]")
+        click.echo(f"    {finding.why}\n    fix: {finding.fix}")
+    counts = [f"{sum(finding.severity is severity for finding in findings)} {severity}" for severity in LintSeverity]
     click.echo(f"{read - len(broken)} documents: {', '.join(counts)}, {len(broken)} unreadable", err=True)

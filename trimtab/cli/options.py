@@ -11,9 +11,7 @@ import click
 
 from trimtab.errors import InvalidInput
 from trimtab.quantity import parse_duration
-
-OBJECTIVES = {"savings": 8.0, "balanced": 32.0, "reliability": 128.0}
-
+from trimtab.sim.prices import OBJECTIVES
 
 HIGHEST_PRICE = 1e6  # a violated pod-minute worth two years of a pod: more cannot be meant
 

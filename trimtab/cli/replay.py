@@ -18,21 +18,21 @@ def command(journal: str, output: str) -> None:
     """Recompute every acting decision of JOURNAL. Exit 0: all the same; 1: differences."""
     found = replay(journal)
     if output == "json":
-        rows = [_row(one) for one in found.differences]
+        rows = [_row(difference) for difference in found.differences]
         click.echo(msgspec.json.encode({"checked": found.checked, "differences": rows}))
     else:
-        for one in found.differences:
-            row = _row(one)
+        for difference in found.differences:
+            row = _row(difference)
             click.echo(f"{row['object']} at {row['at']:.3f}:\n  then: {row['then']}\n  now:  {row['now']}")
         click.echo(f"{found.checked} decisions checked, {len(found.differences)} come out otherwise")
     sys.exit(1 if found.differences else 0)
 
 
-def _row(one: Difference) -> dict[str, object]:
-    act = one.act
+def _row(difference: Difference) -> dict[str, object]:
+    act = difference.act
     return {
         "object": str(act.name),
         "at": act.seen.at,
         "then": sentence(act.policy, act.seen, act.memory, act.decision),
-        "now": sentence(act.policy, act.seen, act.memory, one.now),
+        "now": sentence(act.policy, act.seen, act.memory, difference.now),
     }

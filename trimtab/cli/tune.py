@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.progress import Progress
 
-from trimtab.cli.load_source import Where, load_options, read_load, read_subjects
+from trimtab.cli.load_source import LoadOptions, load_options, query_options, read_load, read_policies
+from trimtab.cli.option_groups import PrometheusOptions
 from trimtab.cli.options import Finite, duration, objective
 from trimtab.cli.output import output_option, to_yaml
 from trimtab.cli.screen import screen
@@ -21,12 +22,19 @@ if TYPE_CHECKING:
 @click.command(name="tune")
 @click.option("-f", "--filename", "files", required=True, multiple=True, help="The manifest of one policy.")
 @load_options
+@query_options
 @click.option("--startup", type=duration, default="2m", show_default=True, help="From a pod's creation to serving.")
 @click.option("--pod-capacity", type=Finite(0, min_open=True), help="Load one pod carries at 100 %.")
 @click.option("--objective", "lam", type=objective, default="balanced", show_default=True, help=objective.__doc__)
 @output_option("yaml", "json")
 def command(
-    files: tuple[str, ...], startup: float, pod_capacity: float | None, lam: float, output: str, **where: Any
+    files: tuple[str, ...],
+    startup: float,
+    pod_capacity: float | None,
+    lam: float,
+    output: str,
+    load: LoadOptions,
+    prometheus: PrometheusOptions,
 ) -> None:
     """Retune a policy by backtest: target, tolerance and stabilisation, 135 settings on every day of its history.
 
@@ -35,26 +43,26 @@ def command(
     \b
     trimtab tune -f web.yaml --load history.csv --objective reliability > tuned.yaml
     """
-    from trimtab.sim.world import World
+    from trimtab.sim.cluster_spec import ClusterSpec
     from trimtab.tune.candidates import settings
     from trimtab.tune.demand import check_unit
     from trimtab.tune.demand import pod_capacity as capacity_of
     from trimtab.tune.manifest import with_new_settings
     from trimtab.tune.tuner import tune
 
-    demand = read_load(Where(**where))
-    subjects = read_subjects(files, demand.start, demand.days * 86400)
-    if len(subjects) != 1:
-        raise click.UsageError(f"{', '.join(files)} holds {len(subjects)} policies; give one")
-    (subject,) = subjects
-    capacity, note = capacity_of(subject.policy, pod_capacity)
-    check_unit(demand, capacity, where["source"])
-    world = World(startup_s=startup, pod_capacity=capacity, pod_cores=capacity)
+    demand = read_load(load, prometheus)
+    policies = read_policies(files, demand.start, demand.days * 86400)
+    if len(policies) != 1:
+        raise click.UsageError(f"{', '.join(files)} holds {len(policies)} policies; give one")
+    (named,) = policies
+    capacity, note = capacity_of(named.policy, pod_capacity)
+    check_unit(demand, capacity, load.source)
+    cluster = ClusterSpec(startup_s=startup, pod_capacity=capacity, pod_cores=capacity)
     console = screen(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("Candidates", total=len(settings()))
-        found = tune(subject.policy, demand, world, lam, lambda: progress.advance(task))
-    manifest = subject.manifest
+        found = tune(named.policy, demand, cluster, lam, lambda: progress.advance(task))
+    manifest = named.manifest
     if found.changed:
         manifest = with_new_settings(manifest, found.setting, capacity)
     notes = [text for text in (*demand.notes, note, *found.notes) if text]
@@ -94,8 +102,8 @@ def _figures(*pairs: tuple[str, Score]) -> list[str]:
     return [
         head,
         *(
-            f"{name:9}{one.j:>7.3f}{one.cost:>7.3f}{one.violations:>11.2f}%{one.churn_per_day:>11.0f}"
-            for name, one in pairs
+            f"{name:9}{score.j:>7.3f}{score.cost:>7.3f}{score.violations:>11.2f}%{score.churn_per_day:>11.0f}"
+            for name, score in pairs
         ),
     ]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from trimtab.core.bound import Limits
+from trimtab.core.bounds_in_force import BoundsInForce
 from trimtab.core.model import Memory, Observation, RuleName
 from trimtab.policy import Admit, Mode, Policy, sees_without_pods
 
 
-class Verdict(NamedTuple):
+class AdmitVerdict(NamedTuple):
     """Why the metrics are not asked, and what the replicas become."""
 
     rule: RuleName
@@ -17,30 +17,32 @@ class Verdict(NamedTuple):
     until: float | None = None
 
 
-def admit(policy: Policy, seen: Observation, memory: Memory, limits: Limits) -> Verdict | None:
+def admit(policy: Policy, seen: Observation, memory: Memory, bounds: BoundsInForce) -> AdmitVerdict | None:
     """The verdict, or None to go on to the metrics."""
     rules, current = policy.admit, seen.spec_replicas
     if paused(rules, seen.at):
-        return Verdict(RuleName.PAUSED, current, rules.paused_until)
+        return AdmitVerdict(RuleName.PAUSED, current, rules.paused_until)
     if pinned(rules, seen.at):
         assert rules.pin is not None
-        return Verdict(RuleName.PIN, rules.pin, rules.pin_until)
+        return AdmitVerdict(RuleName.PIN, rules.pin, rules.pin_until)
     if current == 0:
-        return _from_zero(policy, memory, limits)
-    if current > limits.most:
-        return Verdict(RuleName.ABOVE_MAX, limits.most)
-    if current < limits.least:
-        return Verdict(RuleName.BELOW_MIN, limits.least)
+        return _from_zero(policy, memory, bounds)
+    if current > bounds.most:
+        return AdmitVerdict(RuleName.ABOVE_MAX, bounds.most)
+    if current < bounds.least:
+        return AdmitVerdict(RuleName.BELOW_MIN, bounds.least)
     return None
 
 
-def _from_zero(policy: Policy, memory: Memory, limits: Limits) -> Verdict | None:
+def _from_zero(policy: Policy, memory: Memory, bounds: BoundsInForce) -> AdmitVerdict | None:
     """Zero means off, unless we went there ourselves: then go by the signals, or at least by a floor that has risen."""
     if not memory.zeroed:
-        return Verdict(RuleName.SWITCHED_OFF, 0)
+        return AdmitVerdict(RuleName.SWITCHED_OFF, 0)
     if sees_without_pods(policy):
         return None
-    return Verdict(RuleName.BELOW_MIN, limits.least) if limits.least > 0 else Verdict(RuleName.SWITCHED_OFF, 0)
+    return (
+        AdmitVerdict(RuleName.BELOW_MIN, bounds.least) if bounds.least > 0 else AdmitVerdict(RuleName.SWITCHED_OFF, 0)
+    )
 
 
 def paused(rules: Admit, at: float) -> bool:

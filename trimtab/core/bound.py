@@ -1,50 +1,20 @@
-"""bound: floor and ceiling, always last. Schedules raise the floor or lower the ceiling while they run."""
+"""bound: the last stage that chooses a number of replicas; after it a gate can only keep the ones there are."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from trimtab.core.bounds_in_force import BoundsInForce, clamp
 from trimtab.core.model import RuleName, Step
-from trimtab.policy import Axis, Bounds
+from trimtab.policy import Axis
 
 
-class Limits(NamedTuple):
-    """The bounds in force at one moment, and the schedules they come from ("" : the usual bounds)."""
-
-    least: int
-    most: int
-    least_from: str = ""
-    most_from: str = ""
-
-
-def limits_at(bounds: Bounds, at: float) -> Limits:
-    """Schedules only tighten, and the usual ceiling wins over a scheduled floor."""
-    if not bounds.spans:
-        return Limits(bounds.min_replicas, bounds.max_replicas)
-    least, most, least_from, most_from = bounds.min_replicas, bounds.max_replicas, "", ""
-    for span in bounds.spans:
-        if not span.start <= at < span.end:
-            continue
-        if span.max_replicas is not None and span.max_replicas < most:
-            most, most_from = span.max_replicas, span.name
-        if span.min_replicas is not None and span.min_replicas > least:
-            least, least_from = span.min_replicas, span.name
-    most = max(most, bounds.min_replicas)
-    return Limits(min(least, most), most, least_from, most_from)
-
-
-def bound(replicas: int, limits: Limits, steps: list[Step]) -> int:
+def bound(replicas: int, bounds: BoundsInForce, steps: list[Step]) -> int:
     """Clamp, and say which bound did it."""
-    bounded = clamp(replicas, limits.least, limits.most)
+    bounded = clamp(replicas, bounds.least, bounds.most)
     if bounded > replicas:
-        steps.append(_step(RuleName.MIN_REPLICAS, replicas, bounded, limits.least_from))
+        steps.append(_step(RuleName.MIN_REPLICAS, replicas, bounded, bounds.least_from))
     elif bounded < replicas:
-        steps.append(_step(RuleName.MAX_REPLICAS, replicas, bounded, limits.most_from))
+        steps.append(_step(RuleName.MAX_REPLICAS, replicas, bounded, bounds.most_from))
     return bounded
-
-
-def clamp(replicas: int, least: int, most: int) -> int:
-    return max(least, min(most, replicas))
 
 
 def _step(rule: RuleName, before: int, after: int, schedule: str) -> Step:

@@ -12,31 +12,26 @@ _NOTHING = Missing(reason=Reason.NOT_CONFIGURED)
 
 def combine(how: Combine, proposals: list[Proposal], current: int) -> Proposal | Missing:
     """The proposal that carries, or why none may. Forecasts only ever add to what is needed now."""
-    reactive = [one for one in proposals if not one.forecast]
-    good = [one for one in reactive if not isinstance(one.replicas, Missing)]
-    failed = [one.replicas for one in reactive if isinstance(one.replicas, Missing)]
+    reactive = [proposal for proposal in proposals if not proposal.forecast]
+    good = [proposal for proposal in reactive if not isinstance(proposal.replicas, Missing)]
+    failed = [proposal.replicas for proposal in reactive if isinstance(proposal.replicas, Missing)]
     if not good:
         return failed[0] if failed else _NOTHING
     chosen = _chosen(how, good)
-    for one in proposals:
-        if one.forecast and not isinstance(one.replicas, Missing) and one.replicas > _number(chosen):
-            chosen = one
-    if failed and _number(chosen) < current:
+    for proposal in proposals:
+        if proposal.forecast and not isinstance(proposal.replicas, Missing) and proposal.replicas > chosen.number():
+            chosen = proposal
+    if failed and chosen.number() < current:
         return failed[0]
     return chosen
 
 
-def _number(proposal: Proposal) -> float:
-    assert not isinstance(proposal.replicas, Missing)
-    return proposal.replicas
-
-
 def _chosen(how: Combine, good: list[Proposal]) -> Proposal:
     if how is Combine.MAXIMUM:
-        return max(good, key=_number)
+        return max(good, key=Proposal.number)
     if how is Combine.MINIMUM:
-        return min(good, key=_number)
-    replicas = combined([_number(one) for one in good], how)
+        return min(good, key=Proposal.number)
+    replicas = combined([proposal.number() for proposal in good], how)
     return Proposal(source=str(how), replicas=replicas)
 
 

@@ -9,9 +9,10 @@ from math import ceil
 
 from msgspec.structs import replace
 
-from trimtab.core.admit import Verdict, admit
-from trimtab.core.blend import Ask, blend, speaks_for
-from trimtab.core.bound import Limits, bound, limits_at
+from trimtab.core.admit import AdmitVerdict, admit
+from trimtab.core.blend import AxisWishes, blend, speaks_for
+from trimtab.core.bound import bound
+from trimtab.core.bounds_in_force import BoundsInForce, bounds_at
 from trimtab.core.combine import combine
 from trimtab.core.gate import gate, may_grow
 from trimtab.core.model import (
@@ -29,8 +30,8 @@ from trimtab.core.model import (
 from trimtab.core.propose import propose
 from trimtab.core.propose_ahead import propose_ahead
 from trimtab.core.resize import resize
-from trimtab.core.settle import RULES, Scene, Wish, stabilise
-from trimtab.core.settle.scene import wish_of
+from trimtab.core.settle import SettleContext, Wish, settle, stabilise
+from trimtab.core.settle.context import wish_of
 from trimtab.core.tally import serves
 from trimtab.core.watermark import crossed
 from trimtab.policy import Axis, Factor, Policy, Watermark
@@ -38,42 +39,37 @@ from trimtab.policy import Axis, Factor, Policy, Watermark
 
 def decide(policy: Policy, seen: Observation, memory: Memory) -> Decision:
     """What the workload should become, and why. Pure: the same three values give the same decision, for ever."""
-    limits = limits_at(policy.bounds, seen.at)
-    verdict = admit(policy, seen, memory, limits)
+    bounds = bounds_at(policy.bounds, seen.at)
+    verdict = admit(policy, seen, memory, bounds)
     if verdict is not None:
         return _without_metrics(policy, seen, memory, verdict)
     steps: list[Step] = []
-    proposals = propose(policy, seen, memory) + propose_ahead(policy, seen)
+    proposals = propose(policy, seen) + propose_ahead(policy, seen)
     memory = _note_marks(policy, seen, memory, proposals)
-    chosen = combine(policy.combine, _heard(policy, proposals), seen.spec_replicas)
+    chosen = combine(policy.combine, _candidates(policy, proposals), seen.spec_replicas)
     if isinstance(chosen, Missing):
         wanted, wish, memory = _without_signal(policy, seen, memory, chosen, steps)
     else:
-        wanted, wish, memory = _settle(policy, seen, memory, chosen, limits, steps)
-    plan = _plan(policy, seen, memory, chosen, wanted, limits, steps)
+        wanted, wish, memory = _with_signal(policy, seen, memory, chosen, bounds, steps)
+    plan = _plan(policy, seen, memory, chosen, wanted, bounds, steps)
+    if policy.gates or seen.vetoes:
+        plan = gate(policy.gates, seen, memory, plan, steps)
     change = _change(policy, seen, plan, insists=policy.replays_noop and wish.ratio != 1.0)
     return Decision(plan=plan, change=change, proposals=tuple(proposals), steps=tuple(steps), memory=memory)
 
 
-def _without_metrics(policy: Policy, seen: Observation, memory: Memory, verdict: Verdict) -> Decision:
-    step = Step(
-        rule=verdict.rule,
-        axis=Axis.REPLICAS,
-        before=seen.spec_replicas,
-        after=verdict.replicas,
-        until=verdict.until,
-    )
-    steps = [step]
+def _without_metrics(policy: Policy, seen: Observation, memory: Memory, verdict: AdmitVerdict) -> Decision:
+    steps = [_replicas_step(verdict.rule, seen.spec_replicas, verdict.replicas, verdict.until)]
     plan = gate((), seen, memory, Plan(replicas=verdict.replicas, sizes=seen.sizes), steps)
     return Decision(plan=plan, change=_change(policy, seen, plan), steps=tuple(steps), memory=memory)
 
 
-def _heard(policy: Policy, proposals: list[Proposal]) -> list[Proposal]:
+def _candidates(policy: Policy, proposals: list[Proposal]) -> list[Proposal]:
     """A forecast only adds; only document 003's program, in exact mode, puts its line in the place of the present."""
     if policy.forecast is None or not policy.forecast.exact or policy.forecast.model != "linear":
         return proposals
-    usable = [one for one in proposals if one.forecast and not isinstance(one.replicas, Missing)]
-    return [replace(one, forecast=False) for one in usable] or proposals
+    usable = [proposal for proposal in proposals if proposal.forecast and not isinstance(proposal.replicas, Missing)]
+    return [replace(proposal, forecast=False) for proposal in usable] or proposals
 
 
 def _without_signal(
@@ -94,48 +90,43 @@ def _without_signal(
     return wanted, wish_of(wanted, current), memory
 
 
-def _settle(
-    policy: Policy, seen: Observation, memory: Memory, chosen: Proposal, limits: Limits, steps: list[Step]
+def _with_signal(
+    policy: Policy, seen: Observation, memory: Memory, chosen: Proposal, bounds: BoundsInForce, steps: list[Step]
 ) -> tuple[int, Wish, Memory]:
-    """Fold the wish through the ordered rules; remember the raw wish for the next time."""
-    assert not isinstance(chosen.replicas, Missing)
-    wish = _first_wish(policy, chosen, seen.spec_replicas)
-    raw = ceil(wish.replicas - 1e-9)
-    scene = _scene(policy, seen, memory, limits)
-    for rule in policy.settle:
-        name, apply = RULES[type(rule)]
-        settled, until = apply(rule, wish, scene)
-        if settled.replicas != wish.replicas:
-            steps.append(_replicas_step(name, wish.replicas, settled.replicas, until))
-        wish = settled
+    """The wish after the ordered rules; the raw one is remembered for the next time."""
+    raw = _first_wish(policy, chosen, seen.spec_replicas)
+    wish = settle(policy.settle, raw, _settle_context(policy, seen, memory, bounds), steps)
     memory = replace(memory, failing_since=None)
     window_s = stabilise.window(policy.settle)
     if window_s is not None:
-        memory = replace(memory, wanted=stabilise.remember(memory.wanted, seen.at, raw, window_s))
-    return ceil(wish.replicas - 1e-9), wish, memory
+        memory = replace(memory, wanted=stabilise.remember(memory.wanted, seen.at, _whole(raw), window_s))
+    return _whole(wish), wish, memory
 
 
 def _first_wish(policy: Policy, chosen: Proposal, current: int) -> Wish:
     """Document 002's factor is kept as it was divided: its edges are inclusive to the last bit."""
-    assert not isinstance(chosen.replicas, Missing)
     if isinstance(policy.signals[0], Factor) and not chosen.forecast and chosen.value is not None and chosen.target:
-        return Wish(chosen.replicas, chosen.value / chosen.target)
-    return wish_of(chosen.replicas, current)
+        return Wish(chosen.number(), chosen.value / chosen.target)
+    return wish_of(chosen.number(), current)
 
 
-def _scene(policy: Policy, seen: Observation, memory: Memory, limits: Limits) -> Scene:
+def _whole(wish: Wish) -> int:
+    return ceil(wish.replicas - 1e-9)
+
+
+def _settle_context(policy: Policy, seen: Observation, memory: Memory, bounds: BoundsInForce) -> SettleContext:
     marks = any(isinstance(signal, Watermark) for signal in policy.signals)
     ready = sum(1 for pod in seen.pods if serves(pod, policy.pods, seen.at)) if marks else seen.spec_replicas
     calm = marks and memory.above_since is None and memory.below_since is None
-    return Scene(seen.at, seen.spec_replicas, ready, limits.least, limits.most, memory, calm)
+    return SettleContext(seen.at, seen.spec_replicas, ready, bounds.least, bounds.most, memory, calm)
 
 
 def _note_marks(policy: Policy, seen: Observation, memory: Memory, proposals: list[Proposal]) -> Memory:
     """Since when a watermark has been crossed; with several signals, any of them."""
     sides = [
-        crossed(signal, one.value)
-        for signal, one in zip(policy.signals, proposals, strict=False)
-        if isinstance(signal, Watermark) and one.value is not None
+        crossed(signal, proposal.value)
+        for signal, proposal in zip(policy.signals, proposals, strict=False)
+        if isinstance(signal, Watermark) and proposal.value is not None
     ]
     if not sides:
         return memory
@@ -150,40 +141,33 @@ def _plan(
     memory: Memory,
     chosen: Proposal | Missing,
     wanted: int,
-    limits: Limits,
+    bounds: BoundsInForce,
     steps: list[Step],
 ) -> Plan:
-    """Both axes in one plan; without a vertical policy it is the replicas alone."""
+    """resize, blend, bound: both axes in one plan; without a vertical policy it is the replicas alone."""
     if policy.vertical is None:
-        plan = Plan(replicas=bound(wanted, limits, steps), sizes=seen.sizes)
-    else:
-        ask = Ask(
-            current=seen.spec_replicas,
-            wanted=wanted,
-            sizes=seen.sizes,
-            targets=resize(policy.vertical, seen, memory, steps),
-            min_replicas=limits.least,
-            max_replicas=limits.most,
-            overloaded=memory.overloaded,
-            speaks_for=speaks_for(policy.signals),
-            stuck=_stuck(policy, seen, chosen, limits),
-            blind=isinstance(chosen, Missing) and bool(policy.signals),
-        )
-        plan = blend(policy.blend, policy.vertical, ask, steps)
-        plan = replace(plan, replicas=bound(plan.replicas, limits, steps))
-    return gate(policy.gates, seen, memory, plan, steps) if policy.gates or seen.vetoes else plan
+        return Plan(replicas=bound(wanted, bounds, steps), sizes=seen.sizes)
+    wishes = AxisWishes(
+        current=seen.spec_replicas,
+        wanted=wanted,
+        sizes=seen.sizes,
+        targets=resize(policy.vertical, seen, memory, steps),
+        min_replicas=bounds.least,
+        max_replicas=bounds.most,
+        overloaded=memory.overloaded,
+        speaks_for=speaks_for(policy.signals),
+        stuck=_stuck(policy, seen, chosen, bounds),
+        blind=isinstance(chosen, Missing) and bool(policy.signals),
+    )
+    plan = blend(policy.blend, policy.vertical, wishes, steps)
+    return replace(plan, replicas=bound(plan.replicas, bounds, steps))
 
 
-def _stuck(policy: Policy, seen: Observation, chosen: Proposal | Missing, limits: Limits) -> bool:
+def _stuck(policy: Policy, seen: Observation, chosen: Proposal | Missing, bounds: BoundsInForce) -> bool:
     """Replicas cannot grow: there is no signal, the update mode forbids it, or more than maxReplicas are wanted."""
     if not policy.signals or not may_grow(policy.gates, seen.at):
         return True
-    return not isinstance(chosen, Missing) and _number(chosen) > limits.most
-
-
-def _number(proposal: Proposal) -> float:
-    assert not isinstance(proposal.replicas, Missing)
-    return proposal.replicas
+    return not isinstance(chosen, Missing) and chosen.number() > bounds.most
 
 
 def _change(policy: Policy, seen: Observation, plan: Plan, insists: bool = False) -> Change | None:

@@ -7,7 +7,6 @@ max(request * (1 + percent), request + value). Otherwise the ratio limit : reque
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import ceil, floor
 
 from msgspec.structs import replace
@@ -84,18 +83,6 @@ def first_set(size: Size, fallback: Size) -> Size:
         cpu_cores=fallback.cpu_cores if cpu is None else cpu,
         memory_bytes=fallback.memory_bytes if memory is None else memory,
     )
-
-
-def within_pod_range(
-    amounts: Mapping[str, float], least: float | None, most: float | None, grain: int = CPU_GRAIN
-) -> dict[str, float]:
-    """A LimitRange of type Pod: containers grow or shrink in proportion until their sum fits."""
-    total = sum(amounts.values())
-    if total > 0 and least is not None and total < least:
-        return {name: round_up(amount * least / total, grain) for name, amount in amounts.items()}
-    if total > 0 and most is not None and total > most:
-        return {name: round_down(amount * most / total, grain) for name, amount in amounts.items()}
-    return dict(amounts)
 
 
 def round_down(amount: float, grain: int) -> float:

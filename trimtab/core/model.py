@@ -112,7 +112,9 @@ class Estimate(Record, frozen=True):
     oom_at: float | None = None
 
 
-class Usage(Record, frozen=True):
+class UsageEstimates(Record, frozen=True, tag="Usage"):  # the tag is in stored journals
+    """What the containers of one workload need, by name, and until when that may be used."""
+
     made_at: float
     expires_at: float
     containers: dict[str, Estimate]
@@ -144,7 +146,7 @@ class Observation(Record, frozen=True):
     written_for: dict[str, Size] = {}  # requests a utilisation target was written for, where ours are in force
     samples: tuple[Samples | Missing, ...] = ()
     forecasts: tuple[Forecast | Missing, ...] = ()
-    usage: Usage | Missing = Missing(reason=Reason.NOT_CONFIGURED)
+    usage: UsageEstimates | Missing = Missing(reason=Reason.NOT_CONFIGURED)
     startup: Startup | Missing = Missing(reason=Reason.NOT_CONFIGURED)
     vetoes: tuple[Veto, ...] = ()
 
@@ -182,6 +184,11 @@ class Proposal(Record, frozen=True):
     value: float | None = None
     target: float | None = None
     forecast: bool = False
+
+    def number(self) -> float:
+        """The replicas of a proposal that is known to have some."""
+        assert not isinstance(self.replicas, Missing)
+        return self.replicas
 
 
 class RuleName(enum.StrEnum):

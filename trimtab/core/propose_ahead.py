@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from math import ceil
 
-from trimtab.core.model import Forecast, Missing, Observation, Pod, Proposal, Reason
-from trimtab.core.propose import scale_point, whole, within
+from trimtab.core.model import Forecast, Missing, Observation, Proposal, Reason
+from trimtab.core.replica_calculator import whole, within
+from trimtab.core.requests import mean_request, scale_point
 from trimtab.core.tally import running_and_ready
 from trimtab.policy import Factor, PodAverage, Policy, Signal, Total, TotalAverage, Utilization, Watermark
 
@@ -64,12 +65,3 @@ def _target(signal: Signal) -> float:
         return signal.high
     assert isinstance(signal, PodAverage | TotalAverage | Total | Factor)
     return signal.target
-
-
-def mean_request(pods: tuple[Pod, ...], signal: Utilization) -> float | Missing:
-    """The mean request of the pods that are not on their way out, in the unit of the signal's resource."""
-    cpu, container = signal.metric.name == "cpu", signal.metric.container
-    sizes = [pod.containers.get(container) if container else pod.requests for pod in pods if not pod.deleting]
-    amounts = [size.cpu_cores if cpu else size.memory_bytes for size in sizes if size is not None]
-    known = [amount for amount in amounts if amount]
-    return sum(known) / len(known) if known else Missing(reason=Reason.NO_REQUEST)

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from trimtab.core.limits import first_set
-from trimtab.core.model import Pod
+from trimtab.core.model import Missing, Observation, Pod, Reason
 from trimtab.errors import InvalidInput
-from trimtab.policy import Record, Size
+from trimtab.policy import Policy, Record, Signal, Size, Utilization
 
 
 class ContainerRequest(Record, frozen=True):
@@ -27,15 +27,15 @@ class ContainerRequest(Record, frozen=True):
 
 def pod_request(containers: Sequence[ContainerRequest], pod_level: Size | None = None, container: str = "") -> Size:
     """The request of the pod, or of one named container; None where a container that counts has none."""
-    counted = [one for one in containers if counts(one) and container in ("", one.name)]
+    counted = [candidate for candidate in containers if counts(candidate) and container in ("", candidate.name)]
     if container:
         if not counted:
-            names = ", ".join(one.name for one in containers if counts(one)) or "none"
+            names = ", ".join(candidate.name for candidate in containers if counts(candidate)) or "none"
             raise InvalidInput("container", container, f"not found in the pod; it has: {names}")
         return counted[0].request
     total = Size(
-        cpu_cores=_sum([one.request.cpu_cores for one in counted]),
-        memory_bytes=_sum([one.request.memory_bytes for one in counted]),
+        cpu_cores=_sum([candidate.request.cpu_cores for candidate in counted]),
+        memory_bytes=_sum([candidate.request.memory_bytes for candidate in counted]),
     )
     return first_set(pod_level or Size(), total)
 
@@ -46,9 +46,29 @@ def with_requests(pod: Pod, containers: Sequence[ContainerRequest], pod_level: S
     return replace(
         pod,
         requests=total,
-        containers={one.name: one.request for one in containers if counts(one)},
+        containers={candidate.name: candidate.request for candidate in containers if counts(candidate)},
         no_request=_culprit(containers, total),
     )
+
+
+def scale_point(policy: Policy, signal: Signal, seen: Observation) -> float | None:
+    """The request that a percentage was written for. Where vertical scaling alone moves requests the target moves with
+    them, so that the usage at which a pod is added stays; a blend looks after that itself.
+    """
+    if policy.vertical is None or policy.blend is not None or not seen.written_for:
+        return None
+    axis, container = signal.metric.axis, signal.metric.container
+    sizes = [size for name, size in seen.written_for.items() if container in ("", name)]
+    return sum(size.amount(axis) or 0.0 for size in sizes) or None
+
+
+def mean_request(pods: tuple[Pod, ...], signal: Utilization) -> float | Missing:
+    """The mean request of the pods that are not on their way out, in the unit of the signal's resource."""
+    axis, container = signal.metric.axis, signal.metric.container
+    sizes = [pod.containers.get(container) if container else pod.requests for pod in pods if not pod.deleting]
+    amounts = [size.amount(axis) for size in sizes if size is not None]
+    known = [amount for amount in amounts if amount]
+    return sum(known) / len(known) if known else Missing(reason=Reason.NO_REQUEST)
 
 
 def counts(container: ContainerRequest) -> bool:
@@ -57,10 +77,10 @@ def counts(container: ContainerRequest) -> bool:
 
 
 def _culprit(containers: Sequence[ContainerRequest], total: Size) -> str:
-    for one in filter(counts, containers):
-        lacks_cpu = total.cpu_cores is None and one.request.cpu_cores is None
-        if lacks_cpu or (total.memory_bytes is None and one.request.memory_bytes is None):
-            return one.name
+    for candidate in filter(counts, containers):
+        lacks_cpu = total.cpu_cores is None and candidate.request.cpu_cores is None
+        if lacks_cpu or (total.memory_bytes is None and candidate.request.memory_bytes is None):
+            return candidate.name
     return ""
 
 

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 from trimtab.core.limits import CPU_GRAIN, MEMORY_GRAIN, round_down, rule_for, within
 from trimtab.core.model import ContainerSize, Estimate, Memory, Missing, Observation, RuleName, Step
-from trimtab.policy import Axis, ContainerRule, Size, Vertical
+from trimtab.policy import RESOURCES, Axis, ContainerRule, Size, Vertical
 
 
-class Case(NamedTuple):
+class ResizeContext(NamedTuple):
     """One resource of one container, with everything its rules look at."""
 
     vertical: Vertical
@@ -45,8 +45,9 @@ def resize(vertical: Vertical, seen: Observation, memory: Memory, steps: list[St
     floor = floor_share(vertical.floor, len(movable))
     sizes = {}
     for name, rule in movable.items():
-        cases = _cases(vertical, usage.containers[name], floor, seen.sizes[name], rule, seen.at, memory.overloaded)
-        size = _size(name, rule, seen.sizes[name], cases, steps)
+        now, estimate = seen.sizes[name], usage.containers[name]
+        contexts = _contexts(vertical, estimate, floor, now, rule, seen.at, memory.overloaded)
+        size = _size(name, rule, now, contexts, steps)
         if size != Size():
             sizes[name] = size
     return sizes
@@ -61,7 +62,7 @@ def floor_share(floor: Size, containers: int) -> Size:
     )
 
 
-def _cases(
+def _contexts(
     vertical: Vertical,
     estimate: Estimate,
     floor: Size,
@@ -69,46 +70,52 @@ def _cases(
     rule: ContainerRule,
     at: float,
     overloaded: bool,
-) -> list[Case]:
+) -> list[ResizeContext]:
     """The controlled resources; a missing request counts as 0."""
-    both = (
-        (Axis.CPU, rule.cpu, now.requests.cpu_cores, floor.cpu_cores),
-        (Axis.MEMORY, rule.memory, now.requests.memory_bytes, floor.memory_bytes),
-    )
     return [
-        Case(vertical, estimate, axis, rule.whole_cores, current or 0.0, least or 0.0, at, overloaded)
-        for axis, controlled, current, least in both
-        if controlled
+        ResizeContext(
+            vertical,
+            estimate,
+            axis,
+            rule.whole_cores,
+            now.requests.amount(axis) or 0.0,
+            floor.amount(axis) or 0.0,
+            at,
+            overloaded,
+        )
+        for axis in RESOURCES
+        if rule.controls(axis)
     ]
 
 
-def _size(name: str, rule: ContainerRule, now: ContainerSize, cases: list[Case], steps: list[Step]) -> Size:
+def _size(name: str, rule: ContainerRule, now: ContainerSize, contexts: list[ResizeContext], steps: list[Step]) -> Size:
     amounts: dict[Axis, float] = {}
-    for case in cases:
-        wish = case.estimate.target.memory_bytes if case.is_memory else case.estimate.target.cpu_cores
+    for context in contexts:
+        wish = context.estimate.target.amount(context.axis)
         if wish is None or not (isfinite(wish) and wish >= 0):
             continue
         if now.requests == Size():
-            steps.append(Step(rule=RuleName.ADVISED, axis=case.axis, before=wish, after=0.0, container=name))
+            steps.append(Step(rule=RuleName.ADVISED, axis=context.axis, before=wish, after=0.0, container=name))
             continue
-        settled = _settle(name, case, wish, steps)
+        settled = _settle(name, context, wish, steps)
         if settled > 0.0:  # a request that is not set stays so until something is known
-            amounts[case.axis] = settled
+            amounts[context.axis] = settled
     return _bounded(name, rule, amounts, steps)
 
 
-def _settle(name: str, case: Case, wish: float, steps: list[Step]) -> float:
+def _settle(name: str, context: ResizeContext, wish: float, steps: list[Step]) -> float:
     for rule, apply in RULES:
-        settled, until = apply(case, wish)
+        settled, until = apply(context, wish)
         if settled != wish:
-            steps.append(Step(rule=rule, axis=case.axis, before=wish, after=settled, until=until, container=name))
+            steps.append(Step(rule=rule, axis=context.axis, before=wish, after=settled, until=until, container=name))
         wish = settled
     return wish
 
 
 def _bounded(name: str, rule: ContainerRule, amounts: dict[Axis, float], steps: list[Step]) -> Size:
     size = within(Size(cpu_cores=amounts.get(Axis.CPU), memory_bytes=amounts.get(Axis.MEMORY)), rule.least, rule.most)
-    for axis, after in ((Axis.CPU, size.cpu_cores), (Axis.MEMORY, size.memory_bytes)):
+    for axis in RESOURCES:
+        after = size.amount(axis)
         if after is not None and after != amounts[axis]:
             steps.append(Step(rule=RuleName.ALLOWED, axis=axis, before=amounts[axis], after=after, container=name))
     return size
@@ -117,55 +124,55 @@ def _bounded(name: str, rule: ContainerRule, amounts: dict[Axis, float], steps: 
 # --- the rules, in order; each takes the wish and says what is left of it --------------------------------------------
 
 
-def _floor(case: Case, wish: float) -> Settled:
-    return max(wish, case.floor), None
+def _floor(context: ResizeContext, wish: float) -> Settled:
+    return max(wish, context.floor), None
 
 
-def _whole_cores(case: Case, wish: float) -> Settled:
-    return (float(ceil(wish)) if case.whole_cores and not case.is_memory else wish), None
+def _whole_cores(context: ResizeContext, wish: float) -> Settled:
+    return (float(ceil(wish)) if context.whole_cores and not context.is_memory else wish), None
 
 
-def _warm_up(case: Case, wish: float) -> Settled:
-    observed_s, vertical = case.estimate.observed_s, case.vertical
-    if wish > case.current:
+def _warm_up(context: ResizeContext, wish: float) -> Settled:
+    observed_s, vertical = context.estimate.observed_s, context.vertical
+    if wish > context.current:
         needed_s = vertical.up_after_s
-        if case.is_memory and (case.overloaded or case.estimate.oom_at is not None):
+        if context.is_memory and (context.overloaded or context.estimate.oom_at is not None):
             needed_s = 0.0
     else:
         needed_s = vertical.down_after_s
-        if case.is_memory:
-            needed_s = max(needed_s, case.estimate.memory_window_s)
+        if context.is_memory:
+            needed_s = max(needed_s, context.estimate.memory_window_s)
     if observed_s >= needed_s:
         return wish, None
-    return case.current, case.at + needed_s - observed_s if isfinite(observed_s) else None
+    return context.current, context.at + needed_s - observed_s if isfinite(observed_s) else None
 
 
-def _oom_rest(case: Case, wish: float) -> Settled:
-    if wish >= case.current:
+def _oom_rest(context: ResizeContext, wish: float) -> Settled:
+    if wish >= context.current:
         return wish, None
-    if case.estimate.oom_at is not None:
-        until = case.estimate.oom_at + case.vertical.oom_rest_s
-        if case.at < until:
-            return case.current, until
-    return (case.current if case.overloaded else wish), None
+    if context.estimate.oom_at is not None:
+        until = context.estimate.oom_at + context.vertical.oom_rest_s
+        if context.at < until:
+            return context.current, until
+    return (context.current if context.overloaded else wish), None
 
 
-def _keep_memory(case: Case, wish: float) -> Settled:
-    keeps = case.is_memory and case.vertical.keep_memory
-    return (max(wish, case.current) if keeps else wish), None
+def _keep_memory(context: ResizeContext, wish: float) -> Settled:
+    keeps = context.is_memory and context.vertical.keep_memory
+    return (max(wish, context.current) if keeps else wish), None
 
 
-def _peak(case: Case, wish: float) -> Settled:
+def _peak(context: ResizeContext, wish: float) -> Settled:
     """An unknown peak may be any peak, so nothing is lowered."""
-    if not case.is_memory or wish >= case.current:
+    if not context.is_memory or wish >= context.current:
         return wish, None
-    peak = case.estimate.memory_peak_bytes
+    peak = context.estimate.memory_peak_bytes
     if peak is None or not isfinite(peak):
-        return case.current, None
-    return max(wish, min(case.current, peak * case.vertical.peak_margin)), None
+        return context.current, None
+    return max(wish, min(context.current, peak * context.vertical.peak_margin)), None
 
 
-RULES: tuple[tuple[RuleName, Callable[[Case, float], Settled]], ...] = (
+RULES: tuple[tuple[RuleName, Callable[[ResizeContext, float], Settled]], ...] = (
     (RuleName.FLOOR, _floor),
     (RuleName.WHOLE_CORES, _whole_cores),
     (RuleName.WARM_UP, _warm_up),

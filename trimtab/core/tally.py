@@ -25,15 +25,6 @@ class Tally(NamedTuple):
     strangers: int  # samples of pods nobody knows
 
 
-class Groups(NamedTuple):
-    """The same classes by name, for explanations."""
-
-    ready: int
-    unready: tuple[str, ...]
-    missing: tuple[str, ...]
-    ignored: tuple[str, ...]
-
-
 def tally(
     pods: tuple[Pod, ...],
     samples: PodSamples,
@@ -49,9 +40,11 @@ def tally(
     ready = unready = missing = known = 0
     usage = request_sum = unready_request = missing_request = 0.0
     for pod in pods:
-        request = 0.0
-        if needs_request:
-            found = fixed_request or _request(pod, container, cpu)
+        request = fixed_request or 0.0
+        if needs_request and not request:
+            size = pod.containers.get(container) if container else pod.requests
+            # Not size.amount(axis): a call per pod would show in every decision.
+            found = None if size is None else size.cpu_cores if cpu else size.memory_bytes
             if found is None:
                 return Missing(reason=Reason.NO_REQUEST, detail=_culprit(pod, container))
             request = found
@@ -87,23 +80,6 @@ def counts_for_cpu(pod: Pod, samples: PodSamples, rules: PodRules, at: float) ->
     return pod.ready or pod.started_at + rules.readiness_delay_s <= since
 
 
-def group(pods: tuple[Pod, ...], samples: PodSamples, metric: Metric, rules: PodRules, at: float) -> Groups:
-    """Who is in which class, by asking tally about one pod at a time, so that the two can never disagree."""
-    unready: list[str] = []
-    missing: list[str] = []
-    ignored: list[str] = []
-    ready = 0
-    for pod in pods:
-        one = tally((pod,), samples, metric, rules, at, needs_request=False)
-        assert isinstance(one, Tally)
-        names = unready if one.unready else missing if one.missing else ignored
-        if one.ready:
-            ready += 1
-        else:
-            names.append(pod.name)
-    return Groups(ready, tuple(unready), tuple(missing), tuple(ignored))
-
-
 def running_and_ready(pods: tuple[Pod, ...]) -> int:
     """Kubernetes' count for a value that belongs to the whole workload; a pod on its way out still carries load."""
     return sum(1 for pod in pods if pod.phase == RUNNING and pod.ready)
@@ -118,16 +94,6 @@ def serves(pod: Pod, rules: PodRules, at: float) -> bool:
     since = pod.ready_since if pod.ready_since is not None else pod.started_at
     grace_s = rules.pending_grace_s
     return pod.phase == PENDING and grace_s is not None and since is not None and at - since < grace_s
-
-
-def _request(pod: Pod, container: str, cpu: bool) -> float | None:
-    if container:
-        size = pod.containers.get(container)
-        if size is None:
-            return None
-    else:
-        size = pod.requests
-    return size.cpu_cores if cpu else size.memory_bytes
 
 
 def _culprit(pod: Pod, container: str) -> str:

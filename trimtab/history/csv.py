@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from trimtab.errors import InvalidInput
-from trimtab.history.table import FIRST_ROW, Rows, lay
+from trimtab.history.files import FIRST_ROW, Rows, to_frame
 from trimtab.series import Floats, Frame
 
 COLUMNS = ("timestamp", "value")
@@ -27,7 +27,7 @@ def read_csv(path: str | Path, step_s: float | None = None) -> Frame:
     except (UnicodeDecodeError, csv.Error) as error:
         raise InvalidInput("file", str(path), f"cannot be read as CSV: {error}") from error
     header = check_columns(str(path), [name.strip() for name in table[0]] if table else [])
-    return lay(str(path), _rows(str(path), header, table[1:]), step_s)
+    return to_frame(str(path), _rows(str(path), header, table[1:]), step_s)
 
 
 def check_columns(path: str, header: list[str]) -> list[str]:

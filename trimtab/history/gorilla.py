@@ -20,6 +20,8 @@ Words = NDArray[np.uint64]
 Ints = NDArray[np.int64]
 
 HEADER_BITS = 16
+FIRST_BITS = 8 + 64  # at least: a time and a value
+MORE_BITS = 2  # at least, of each other sample: the same delta and the same value
 # By the first four bits of a change of the delta: how long its mark is, and how many bits follow it.
 MARK = np.array([1] * 8 + [2] * 4 + [3] * 2 + [4] * 2, dtype=np.uint64)
 WIDTH = np.array([0] * 8 + [14] * 4 + [17] * 2 + [20, 64], dtype=np.uint64)
@@ -39,8 +41,11 @@ class Decoded(NamedTuple):
 
 
 def count(chunk: bytes) -> int:
-    """How many samples a chunk says it holds."""
-    return int.from_bytes(chunk[:2], "big")
+    """How many samples a chunk says it holds; refused where it has no bits for them, before room is made for them."""
+    samples = int.from_bytes(chunk[:2], "big")
+    if samples and 8 * len(chunk) < HEADER_BITS + FIRST_BITS + MORE_BITS * (samples - 1):
+        raise MetricsUnavailable("the metrics server sent a chunk that ends before its samples do")
+    return samples
 
 
 def decode(chunks: Sequence[bytes]) -> Decoded:

@@ -9,7 +9,7 @@ import numpy as np
 
 from trimtab.errors import InvalidInput
 from trimtab.history.csv import COLUMNS, SERIES, check_columns, read_times
-from trimtab.history.table import Rows, lay
+from trimtab.history.files import Rows, to_frame
 from trimtab.series import Floats, Frame
 
 
@@ -32,7 +32,7 @@ def read_parquet(path: str | Path, step_s: float | None = None) -> Frame:
         raise InvalidInput("file", str(path), f"cannot be read as Parquet: {error}") from error
     series = table[SERIES].to_pylist() if SERIES in names else [Path(path).stem] * table.num_rows
     times, values = _times(pyarrow, str(path), table), _numbers(str(path), "value", table["value"])
-    return lay(str(path), Rows(times, values, np.array(series, dtype=np.str_)), step_s)
+    return to_frame(str(path), Rows(times, values, np.array(series, dtype=np.str_)), step_s)
 
 
 def _times(pyarrow: Any, path: str, table: Any) -> Floats:

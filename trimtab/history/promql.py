@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.history.source import Span
+from trimtab.history.source import TimeGrid
 from trimtab.series import Floats
 
 Ints = NDArray[np.int64]
@@ -23,7 +23,7 @@ STALE = 0x7FF0000000000002  # the NaN that says that a series has ended
 NEAR = 1.1
 
 
-class Samples(NamedTuple):
+class StoredSamples(NamedTuple):
     """Samples of many series, one series after the other, each in the order of time."""
 
     times_ms: Ints
@@ -35,13 +35,13 @@ class Samples(NamedTuple):
         """The series of each sample."""
         return np.repeat(np.arange(len(self.counts)), self.counts)
 
-    def some(self, first: int, after: int) -> Samples:
+    def some(self, first: int, after: int) -> StoredSamples:
         """Those of a few of the series."""
         begin, end = int(self.counts[:first].sum()), int(self.counts[:after].sum())
-        return Samples(self.times_ms[begin:end], self.values[begin:end], self.counts[first:after])
+        return StoredSamples(self.times_ms[begin:end], self.values[begin:end], self.counts[first:after])
 
 
-def in_order(samples: Samples) -> Samples:
+def in_order(samples: StoredSamples) -> StoredSamples:
     """Chunks of one series may overlap: sorted then, and of samples at the same time the first is kept."""
     same = np.diff(samples.owner) == 0
     if (np.diff(samples.times_ms)[same] > 0).all():
@@ -50,10 +50,10 @@ def in_order(samples: Samples) -> Samples:
     times, owner = samples.times_ms[order], samples.owner[order]
     first = np.append(True, (np.diff(times) != 0) | (np.diff(owner) != 0))
     counts = np.bincount(owner[first], minlength=len(samples.counts))
-    return Samples(times[first], samples.values[order][first], counts)
+    return StoredSamples(times[first], samples.values[order][first], counts)
 
 
-def value(samples: Samples, span: Span) -> Floats:
+def value(samples: StoredSamples, span: TimeGrid) -> Floats:
     """The newest value of each series at each step; NaN where it is too old or the series has ended."""
     if not len(samples.values):
         return np.full((len(samples.counts), span.steps), np.nan)
@@ -63,8 +63,8 @@ def value(samples: Samples, span: Span) -> Floats:
     return np.where(fresh, samples.values[newest], np.nan)
 
 
-def rate(samples: Samples, span: Span, window_s: float) -> Floats:
-    """The increase a second of each counter over the window that ends at each step."""
+def rate(samples: StoredSamples, span: TimeGrid, window_s: float) -> Floats:
+    """The increase per second of each counter over the window that ends at each step."""
     samples = _without_marks(samples)
     if not len(samples.values):
         return np.full((len(samples.counts), span.steps), np.nan)
@@ -104,15 +104,15 @@ def _increase(values: Floats, first: Ints, last: Ints) -> Floats:
     return increase
 
 
-def _without_marks(samples: Samples) -> Samples:
+def _without_marks(samples: StoredSamples) -> StoredSamples:
     kept = samples.values.view(np.uint64) != STALE
     if kept.all():
         return samples
     counts = np.bincount(samples.owner[kept], minlength=len(samples.counts))
-    return Samples(samples.times_ms[kept], samples.values[kept], counts)
+    return StoredSamples(samples.times_ms[kept], samples.values[kept], counts)
 
 
-def _seen(samples: Samples, span: Span, ago_ms: int) -> Ints:
+def _seen(samples: StoredSamples, span: TimeGrid, ago_ms: int) -> Ints:
     """The place after the newest sample of each series that is not later than `ago_ms` before each step."""
     start_ms, step_ms = round(span.start * 1000), round(span.step_s * 1000)
     step = -((start_ms - ago_ms - samples.times_ms) // step_ms)  # the first step that sees this sample
@@ -121,9 +121,9 @@ def _seen(samples: Samples, span: Span, ago_ms: int) -> Ints:
     return np.cumsum(new[:, :-1], axis=1) + _begin(samples)
 
 
-def _begin(samples: Samples) -> Ints:
+def _begin(samples: StoredSamples) -> Ints:
     return (np.cumsum(samples.counts) - samples.counts)[:, None]
 
 
-def _steps_ms(span: Span) -> Ints:
+def _steps_ms(span: TimeGrid) -> Ints:
     return round(span.start * 1000) + round(span.step_s * 1000) * np.arange(span.steps)

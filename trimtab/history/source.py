@@ -29,13 +29,13 @@ class Selection(msgspec.Struct, frozen=True):
     workloads: frozenset[str] = frozenset()
 
 
-class Source(Protocol):
+class HistorySource(Protocol):
     """Anything that remembers usage. Pages keep memory flat: analyse one, drop it, take the next."""
 
     def pages(self, selection: Selection, start: float, end: float, step_s: float) -> AsyncIterator[Frame]: ...
 
 
-class Span(msgspec.Struct, frozen=True):
+class TimeGrid(msgspec.Struct, frozen=True):
     """The grid of an answer: `steps` points from `start` on, aligned to multiples of the step."""
 
     start: float
@@ -51,7 +51,7 @@ class Span(msgspec.Struct, frozen=True):
         return self.end - self.step_s
 
 
-def span(start: float, end: float, step_s: float) -> Span:
+def time_grid(start: float, end: float, step_s: float) -> TimeGrid:
     if not step_s > 0:
         raise InvalidInput("step", step_s, "the step must be positive")
     first, after = math.ceil(start / step_s), math.ceil(end / step_s)
@@ -59,10 +59,10 @@ def span(start: float, end: float, step_s: float) -> Span:
         raise InvalidInput(
             "time range", f"{start:.0f} to {end:.0f}", "its end must come a step or more after its start"
         )
-    return Span(first * step_s, step_s, after - first)
+    return TimeGrid(first * step_s, step_s, after - first)
 
 
-async def fetch(source: Source, selection: Selection, start: float, end: float, step_s: float) -> Frame:
+async def fetch(source: HistorySource, selection: Selection, start: float, end: float, step_s: float) -> Frame:
     """All pages as one Frame, for who has the memory: rows x steps x 8 bytes."""
     frames = [frame async for frame in source.pages(selection, start, end, step_s)]
     if not frames:

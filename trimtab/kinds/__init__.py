@@ -1,4 +1,4 @@
-"""What users write and read: one module a kind, each with fields, defaults, errors with a path, and to_policy().
+"""What users write and read: one module per kind, each with fields, defaults, errors with a path, and to_policy().
 
 `read(manifest)` gives the right kind; `obj.to_policy(at)` (an Analytics: `obj.to_inspection()`) what it means.
 """
@@ -18,8 +18,8 @@ from trimtab.kinds.custom_hpa import CustomHpa
 from trimtab.kinds.effective_hpa import EffectiveHpa
 from trimtab.kinds.hpa import Hpa, HpaV1
 from trimtab.kinds.hvpa import Hvpa
+from trimtab.kinds.manifest_part import without_nulls
 from trimtab.kinds.meta import Kind, TargetRef
-from trimtab.kinds.part import without_nulls
 from trimtab.kinds.problems import invalid_object, nearest
 
 Scaler = Autoscaler | EffectiveHpa | Hvpa | Hpa | HpaV1

@@ -11,8 +11,8 @@ from pydantic import Field
 from trimtab.errors import InvalidInput
 from trimtab.kinds.amounts import Text
 from trimtab.kinds.config_keys import config_problems, settings_of
+from trimtab.kinds.manifest_part import FieldRule, ManifestPart
 from trimtab.kinds.meta import Kind
-from trimtab.kinds.part import Part, Rule
 from trimtab.kinds.selector import Selector
 from trimtab.policy import Advice, Inspection
 
@@ -21,7 +21,7 @@ DEFAULT_PERIOD_S = 86400
 AdviceType = Literal["HPA", "Resource", "Replicas"]
 
 
-class CompletionStrategy(Part):
+class CompletionStrategy(ManifestPart):
     """Once, or again and again."""
 
     completion_strategy_type: Literal["Once", "Periodical"] = "Once"
@@ -35,7 +35,7 @@ class CompletionStrategy(Part):
         return float(self.period_seconds or DEFAULT_PERIOD_S)
 
 
-class ResourceSelector(Part):
+class ResourceSelector(ManifestPart):
     """One workload by name, or all of a kind whose labels match."""
 
     kind: Text
@@ -44,7 +44,7 @@ class ResourceSelector(Part):
     label_selector: Selector | None = None
 
 
-class AnalyticsSpec(Part):
+class AnalyticsSpec(ManifestPart):
     type: AdviceType
     """HPA: should it be autoscaled, and how. Resource: its requests. Replicas: their number."""
     resource_selectors: Annotated[list[ResourceSelector], Field(min_length=1, max_length=100)]
@@ -71,7 +71,7 @@ class Analytics(Kind):
         return replace(Inspection(advice=advice), **settings)
 
 
-class ObjectReference(Part):
+class ObjectReference(ManifestPart):
     """Kubernetes' ObjectReference, as far as it names a workload."""
 
     kind: Text
@@ -83,13 +83,13 @@ class ObjectReference(Part):
     field_path: str | None = None
 
 
-class RecommendationSpec(Part):
+class RecommendationSpec(ManifestPart):
     target_ref: ObjectReference
     type: AdviceType
     completion_strategy: CompletionStrategy = CompletionStrategy()
     adoption_type: Literal["Status", "StatusAndAnnotation", "Auto"] = "StatusAndAnnotation"
 
-    rules: ClassVar[tuple[Rule, ...]] = ()
+    rules: ClassVar[tuple[FieldRule, ...]] = ()
 
 
 class Recommendation(Kind):

@@ -13,9 +13,9 @@ from trimtab.kinds.amounts import DURATION, INT32, Count, CountOrZero
 from trimtab.kinds.behavior import OurBehavior
 from trimtab.kinds.blend import BlendSpec
 from trimtab.kinds.horizontal import LINE, MIN_AT_MOST_MAX, ZERO_NEEDS_EYES, horizontal
+from trimtab.kinds.manifest_part import FieldRule, ManifestPart
 from trimtab.kinds.meta import Kind, TargetRef
-from trimtab.kinds.metric import Metrics
-from trimtab.kinds.part import Part, Rule
+from trimtab.kinds.metric import AutoscalerMetric
 from trimtab.kinds.schedule import Schedule
 from trimtab.kinds.vertical import VerticalSpec
 from trimtab.policy import Absence, Bounds, ForecastChoice, Mode, Policy
@@ -50,7 +50,7 @@ Horizon = Annotated[
 ]
 
 
-class ForecastSpec(Part):
+class ForecastSpec(ManifestPart):
     """Which model looks ahead, and how far; what it expects may only add to what the load needs now."""
 
     model: Literal["linear", "seasonal", "spectral", "holtWinters", "dsp", "percentile"]
@@ -63,14 +63,14 @@ class ForecastSpec(Part):
         return ForecastChoice(model=self.model, horizon_s=horizon_s, options=options)
 
 
-class Fallback(Part):
+class Fallback(ManifestPart):
     """A floor while metrics are missing; with allowDecrease it may also lower the workload."""
 
     replicas: CountOrZero
     allow_decrease: bool = False
 
 
-class MetricFailure(Part):
+class MetricFailure(ManifestPart):
     """First hold, then fall back."""
 
     hold_seconds: Annotated[int, Field(ge=0, le=86400)] = 300
@@ -85,14 +85,14 @@ class MetricFailure(Part):
         return Absence(hold_s=hold_s, then_replicas=self.then.replicas, allow_decrease=self.then.allow_decrease)
 
 
-class AutoscalerSpec(Part):
+class AutoscalerSpec(ManifestPart):
     scale_target_ref: TargetRef
     """The workload: anything with a scale subresource."""
     min_replicas: CountOrZero = 1
     """The floor; zero needs a metric that has a value without pods."""
     max_replicas: Count | None = None
     """The ceiling; may only be left out with vertical, which then acts alone."""
-    metrics: Annotated[list[Metrics], Field(max_length=50)] | None = None
+    metrics: Annotated[list[AutoscalerMetric], Field(max_length=50)] | None = None
     """As in autoscaling/v2, or a Prometheus query; the metric that needs most replicas counts. None: CPU at 80 %."""
     behavior: OurBehavior | None = None
     """As in autoscaling/v2, with cooldownSeconds, minFactor and maxFactor beside it."""
@@ -112,27 +112,27 @@ class AutoscalerSpec(Part):
     rules: ClassVar = (
         MIN_AT_MOST_MAX,
         ZERO_NEEDS_EYES,
-        Rule(
+        FieldRule(
             lambda s: s.max_replicas is not None or s.vertical is not None,
             at="maxReplicas",
             fix="set it; only an Autoscaler with `vertical` may leave the number of pods to others",
             cel="has(self.maxReplicas) || has(self.vertical)",
         ),
-        Rule(
+        FieldRule(
             lambda s: s.max_replicas is not None or not (s.metrics or s.behavior or s.forecast or s.blend),
             at="maxReplicas",
             fix="set it: metrics, behavior, forecast and blend move the number of pods",
             cel="has(self.maxReplicas) || !((has(self.metrics) && self.metrics.size() > 0)"
             " || has(self.behavior) || has(self.forecast) || has(self.blend))",
         ),
-        Rule(
+        FieldRule(
             lambda s: s.blend is None or s.vertical is not None,
             at="blend",
             fix="blend needs vertical: without it there is nothing to blend",
             cel="!has(self.blend) || has(self.vertical)",
         ),
-        Rule(
-            lambda s: len({one.name for one in s.schedules or []}) == len(s.schedules or []),
+        FieldRule(
+            lambda s: len({schedule.name for schedule in s.schedules or []}) == len(s.schedules or []),
             at="schedules",
             fix="each schedule needs a name of its own",
             cel="!has(self.schedules) || self.schedules.all(a, self.schedules.exists_one(b, a.name == b.name))",
@@ -169,5 +169,5 @@ class Autoscaler(Kind):
             policy = Policy(settle=(), bounds=Bounds(min_replicas=spec.min_replicas, max_replicas=INT32))
         else:
             policy = horizontal(spec.min_replicas, spec.max_replicas, spec.metrics, spec.behavior)
-        spans = tuple(span for one in spec.schedules or [] for span in one.spans(at))
+        spans = tuple(span for schedule in spec.schedules or [] for span in schedule.spans(at))
         return replace(policy, bounds=replace(policy.bounds, spans=spans)) if spans else policy

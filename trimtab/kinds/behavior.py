@@ -11,7 +11,7 @@ from pydantic import Field
 
 from trimtab.kinds.amounts import INT32, Count, Fraction
 from trimtab.kinds.amounts import Tolerance as ToleranceText
-from trimtab.kinds.part import Part
+from trimtab.kinds.manifest_part import ManifestPart
 from trimtab.policy import (
     Cooldown,
     MaxFactor,
@@ -31,7 +31,7 @@ from trimtab.quantity import parse_quantity
 _UNCAPPED = float(INT32)  # a factor nobody reaches; JSON has no infinity
 
 
-class ScalingPolicy(Part):
+class ScalingPolicy(ManifestPart):
     """So many pods, or so many percent, within a period."""
 
     type: Literal["Pods", "Percent"]
@@ -39,7 +39,7 @@ class ScalingPolicy(Part):
     period_seconds: Annotated[int, Field(ge=1, le=1800)]
 
 
-class ScalingRules(Part):
+class ScalingRules(ManifestPart):
     """One direction, as autoscaling/v2 has it."""
 
     stabilization_window_seconds: Annotated[int, Field(ge=0, le=3600)] | None = None
@@ -55,8 +55,8 @@ class ScalingRules(Part):
             policies = default.policies
         else:
             policies = tuple(
-                RatePolicy(percent=one.type == "Percent", value=one.value, period_s=one.period_seconds)
-                for one in self.policies
+                RatePolicy(percent=policy.type == "Percent", value=policy.value, period_s=policy.period_seconds)
+                for policy in self.policies
             )
         return Rates(select=Select(self.select_policy or "Max"), policies=policies)
 
@@ -77,7 +77,7 @@ class OurDownRules(OurScalingRules):
     max_factor: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] | None = None
 
 
-class Behavior(Part):
+class Behavior(ManifestPart):
     """Both directions, as autoscaling/v2 has them."""
 
     scale_up: ScalingRules | None = None

@@ -7,20 +7,20 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 from pydantic import Field
 
 from trimtab.kinds.amounts import Count, Fraction, Quantity, amount
-from trimtab.kinds.part import Part, Rule
+from trimtab.kinds.manifest_part import FieldRule, ManifestPart
 from trimtab.kinds.vertical import Amounts, at_most_cel, size_of
-from trimtab.policy import Blend, Bucket, Buckets, Capacity, Margin, Margins, Size, Sizing, Stage, Weights
+from trimtab.policy import Blend, Bucket, Buckets, BucketSizing, Capacity, Margin, Margins, Size, Stage, Weights
 
 
-class Interval(Part):
+class Interval(ManifestPart):
     """From startReplicaCount to lastReplicaCount, ends included, vpaWeight of the change is vertical."""
 
     vpa_weight: Fraction
     start_replica_count: Count | None = None
     last_replica_count: Count | None = None
 
-    rules: ClassVar[tuple[Rule, ...]] = (
-        Rule(
+    rules: ClassVar[tuple[FieldRule, ...]] = (
+        FieldRule(
             lambda i: (
                 i.start_replica_count is None
                 or i.last_replica_count is None
@@ -40,23 +40,23 @@ class Interval(Part):
         return Stage(vertical_share=share, first=first, last=last)
 
 
-class ReplicaRange(Part):
+class ReplicaRange(ManifestPart):
     min: Count
     max: Count
 
     rules: ClassVar = (
-        Rule(lambda r: r.min <= r.max, at="min", fix="must not be above max", cel="self.min <= self.max"),
+        FieldRule(lambda r: r.min <= r.max, at="min", fix="must not be above max", cel="self.min <= self.max"),
     )
 
 
-class QuantityRange(Part):
+class QuantityRange(ManifestPart):
     """Per replica."""
 
     min: Quantity
     max: Quantity
 
     rules: ClassVar = (
-        Rule(
+        FieldRule(
             lambda r: (amount(r.min) or 0.0) <= (amount(r.max) or 0.0),
             at="min",
             fix="must not be above max",
@@ -65,7 +65,7 @@ class QuantityRange(Part):
     )
 
 
-class BucketSpec(Part):
+class BucketSpec(ManifestPart):
     """Document 004: a range of replicas, and the size each of them may have."""
 
     replicas: ReplicaRange
@@ -73,7 +73,7 @@ class BucketSpec(Part):
     memory: QuantityRange | None = None
 
     rules: ClassVar = (
-        Rule(
+        FieldRule(
             lambda b: b.cpu is not None or b.memory is not None,
             at="cpu",
             fix="a bucket needs cpu, memory or both",
@@ -109,7 +109,7 @@ def _same_resources(buckets: list[BucketSpec] | None) -> bool:
     return len({(b.cpu is None, b.memory is None) for b in buckets or []}) <= 1
 
 
-def bucket_rules(path: str) -> tuple[Rule, ...]:
+def bucket_rules(path: str) -> tuple[FieldRule, ...]:
     """Buckets stand in the order of their replicas, share none, and speak of the same resources."""
     pick, some = path, f"!has(self.{path})"
     touch = "a.replicas.min <= b.replicas.max && b.replicas.min <= a.replicas.max"
@@ -117,13 +117,13 @@ def bucket_rules(path: str) -> tuple[Rule, ...]:
     order = f"self.{path}.map(b, b.replicas.min).isSorted()"
     same = f"self.{path}.all(b, has(b.cpu) == has(self.{path}[0].cpu) && has(b.memory) == has(self.{path}[0].memory))"
     return (
-        Rule(
+        FieldRule(
             lambda s: _rising(s.buckets),
             at=pick,
             fix="list buckets from few to many replicas; each starts above the last one's replicas.max",
             cel=f"{some} || ({apart} && {order})",
         ),
-        Rule(
+        FieldRule(
             lambda s: _same_resources(s.buckets),
             at=pick,
             fix="all buckets must name the same resources",
@@ -132,13 +132,13 @@ def bucket_rules(path: str) -> tuple[Rule, ...]:
     )
 
 
-class WeightsSpec(Part):
+class WeightsSpec(ManifestPart):
     """Document 001: stages by the number of replicas."""
 
     intervals: Annotated[list[Interval], Field(min_length=1, max_length=50)]
 
 
-class MarginSpec(Part):
+class MarginSpec(ManifestPart):
     """An amount, a percentage of the replica's size, or both: then the larger one counts."""
 
     value: Quantity | None = None
@@ -148,7 +148,7 @@ class MarginSpec(Part):
         return Margin(percent=float(self.percentage or 0), value=amount(self.value) or 0.0)
 
 
-class BaseSpec(Part):
+class BaseSpec(ManifestPart):
     """What a replica uses without doing any work; each new one brings it along."""
 
     cpu: MarginSpec | None = None
@@ -161,7 +161,7 @@ class BaseSpec(Part):
 _NONE = MarginSpec()
 
 
-class BucketsSpec(Part):
+class BucketsSpec(ManifestPart):
     """Document 004, with how shares become sizes and how much later replicas are removed than added."""
 
     buckets: Annotated[list[BucketSpec], Field(min_length=1, max_length=50)]
@@ -175,14 +175,14 @@ class BucketsSpec(Part):
     def rule(self) -> Buckets:
         margin = Margin(percent=float(self.overlap_percent))
         return Buckets(
-            buckets=tuple(one.bucket() for one in self.buckets),
-            sizing=Sizing(self.sizing),
+            buckets=tuple(bucket.bucket() for bucket in self.buckets),
+            sizing=BucketSizing(self.sizing),
             overlap=Margins(cpu=margin, memory=margin),
             base=self.base.margins() if self.base else Margins(),
         )
 
 
-class CapacitySpec(Part):
+class CapacitySpec(ManifestPart):
     """Total demand first, then replicas and size on one path."""
 
     base: Amounts | None = None
@@ -194,7 +194,7 @@ class CapacitySpec(Part):
         return Capacity(base=base, hysteresis=float(self.hysteresis), preferred=preferred)
 
 
-class BlendSpec(Part):
+class BlendSpec(ManifestPart):
     """Exactly one way."""
 
     weights: WeightsSpec | None = None
@@ -202,7 +202,7 @@ class BlendSpec(Part):
     capacity: CapacitySpec | None = None
 
     rules: ClassVar = (
-        Rule(
+        FieldRule(
             lambda b: [b.weights, b.buckets, b.capacity].count(None) == 2,
             at="",
             fix="choose exactly one of weights, buckets, capacity",
@@ -213,7 +213,9 @@ class BlendSpec(Part):
     def blend(self, least: int, most: int) -> Blend:
         if self.weights is not None:
             intervals = self.weights.intervals
-            return Weights(stages=tuple(one.stage(float(one.vpa_weight), least, most) for one in intervals))
+            return Weights(
+                stages=tuple(interval.stage(float(interval.vpa_weight), least, most) for interval in intervals)
+            )
         if self.buckets is not None:
             return self.buckets.rule()
         assert self.capacity is not None

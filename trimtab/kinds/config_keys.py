@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from trimtab.errors import InvalidInput
+from trimtab.kinds.annotations import ALGORITHM, TIMEZONE
 from trimtab.kinds.problems import nearest
-from trimtab.policy import Advice, Algorithm, Inspection
+from trimtab.policy import Advice, AdviceAlgorithm, Inspection
 from trimtab.quantity import GIB, parse_duration
 
-ALGORITHM, TIMEZONE = "trimtab.dev/algorithm", "trimtab.dev/timezone"
 SPECIFICATION, LADDER = "specification", "specification-config"
 _PREFIXES = ("ehpa.", "replicas.")
 _RESOURCE = "resource."
@@ -63,10 +63,10 @@ def _flag(text: str) -> bool:
     return text == "true"
 
 
-def _algorithm(text: str) -> Algorithm:
-    if text not in tuple(Algorithm):
+def _algorithm(text: str) -> AdviceAlgorithm:
+    if text not in tuple(AdviceAlgorithm):
         raise ValueError('write "exact" (document 000 as written) or "crane" (its program\'s numbers)')
-    return Algorithm(text)
+    return AdviceAlgorithm(text)
 
 
 def _zone(text: str) -> str:
@@ -79,7 +79,7 @@ def _zone(text: str) -> str:
 def _ladder(text: str) -> tuple[tuple[float, float], ...]:
     """Sizes such as "0.25c0.25g,1c2g": cores and GiB."""
     steps = []
-    for step in filter(None, (one.strip() for one in text.split(","))):
+    for step in filter(None, (part.strip() for part in text.split(","))):
         cores, mark, rest = step.partition("c")
         if not mark or not rest.endswith("g"):
             raise ValueError('write sizes such as "0.25c0.25g,1c2g" (cores and GiB)')
@@ -229,25 +229,3 @@ _SIZES = {
     64: (128, 256),
 }
 DEFAULT_LADDER = tuple((float(cores), gib * GIB) for cores, sizes in _SIZES.items() for gib in sizes)
-
-
-def resolve(
-    configs: list[Mapping[str, Any]], target: Mapping[str, str], overrides: Mapping[str, str]
-) -> dict[str, str]:
-    """The properties of a ConfigSet for one target: more specific entries overlay, the Analytics' own keys overlay all.
-
-    An entry without targets counts only while nothing more specific has matched, as upstream has it.
-    """
-    best, properties = -1, dict[str, str]()
-    for config in configs:
-        level = max((match_level(one, target) for one in config.get("targets") or []), default=0)
-        if level > best:
-            best = level
-            properties |= config.get("properties") or {}
-    return properties | dict(overrides)
-
-
-def match_level(selector: Mapping[str, str], target: Mapping[str, str]) -> int:
-    """How many fields of the target a selector names rightly; -1 when it names one wrongly."""
-    named = [(name, selector.get(name)) for name in ("namespace", "kind", "name") if selector.get(name)]
-    return len(named) if all(target.get(name) == value for name, value in named) else -1

@@ -1,12 +1,11 @@
 """Kinds -> CustomResourceDefinitions: names, columns, subresources, and a schema that says what the kinds say.
 
-What the API server cannot check (CEL has no cron, no time zones, no keys of our own) is in BEYOND_CEL; such an object
-is accepted and answered with Ready=False and the path.
+What the API server cannot check (CEL has no cron, no time zones, no keys of our own) is accepted by it and answered
+with Ready=False and the path.
 """
 
 from __future__ import annotations
 
-import re
 from typing import Any, NamedTuple
 
 from trimtab.kinds import status
@@ -14,7 +13,7 @@ from trimtab.kinds.analytics import AnalyticsSpec, RecommendationSpec
 from trimtab.kinds.autoscaler import AutoscalerSpec
 from trimtab.kinds.effective_hpa import EffectiveHpaSpec
 from trimtab.kinds.hvpa import HvpaSpec
-from trimtab.kinds.part import Part
+from trimtab.kinds.manifest_part import ManifestPart
 from trimtab.kinds.schema import structural
 
 Schema = dict[str, Any]
@@ -37,8 +36,8 @@ class Crd(NamedTuple):
     singular: str
     short: tuple[str, ...]
     about: str
-    spec: type[Part]
-    status: type[Part]
+    spec: type[ManifestPart]
+    status: type[ManifestPart]
     columns: tuple[Column, ...]
     has_status: bool = True
     scale: tuple[str, str, str] | None = None
@@ -150,45 +149,6 @@ CRDS = (
 
 # Groups under k8s.io belong to the Kubernetes project; the API server wants to know that we know.
 _UNAPPROVED = {"api-approved.kubernetes.io": "unapproved, as upstream's; served for its users' manifests"}
-
-
-class Beyond(NamedTuple):
-    """A refusal the API server leaves to us; `[]` in a path is every item."""
-
-    path: str
-    what: str
-
-
-BEYOND_CEL = (
-    Beyond("spec.schedules[].start", "a cron expression"),
-    Beyond("spec.schedules[].end", "a cron expression"),
-    Beyond("spec.schedules[].timezone", "a time zone"),
-    Beyond("spec.crons[].start", "a cron expression"),
-    Beyond("spec.crons[].end", "a cron expression"),
-    Beyond("spec.crons[].timezone", "a time zone"),
-    Beyond("spec.prediction.predictionAlgorithm.dsp.sampleInterval", "at most an hour"),
-    Beyond("spec.prediction.predictionAlgorithm.dsp.historyLength", "at least two days"),
-    Beyond("spec.prediction.predictionAlgorithm.percentile.percentile", "a ratio"),
-    Beyond("spec.prediction.predictionAlgorithm.percentile.histogram", "sizes that go together"),
-    Beyond("spec.prediction.predictionAlgorithm.percentile.targetUtilization", "a ratio"),
-    Beyond("spec.config", "keys and units of document 000"),
-    Beyond("spec.metrics[].*.averageValue", "a flag, a list or a mapping where a quantity belongs"),
-    Beyond("spec.metrics[].*.value", "a flag, a list or a mapping where a quantity belongs"),
-    Beyond("spec.behavior.*.tolerance", "a flag, a list or a mapping where a quantity belongs"),
-    Beyond("spec.*.metrics[].*.averageValue", "a flag, a list or a mapping where a quantity belongs"),
-    Beyond("spec.*.metrics[].*.value", "a flag, a list or a mapping where a quantity belongs"),
-    Beyond("spec.*.metrics[].*.targetAverageValue", "a flag, a list or a mapping where a quantity belongs"),
-    Beyond("metadata.annotations", "the annotations of trimtab.dev"),
-)
-
-
-def beyond_cel(path: str) -> bool:
-    """Whether a refusal at this path is ours alone."""
-    return any(re.match(_pattern(beyond.path), path) for beyond in BEYOND_CEL)
-
-
-def _pattern(path: str) -> str:
-    return re.escape(path).replace(r"\[\]", r"\[\d+\]").replace(r"\*", ".+") + r"($|[.\[])"
 
 
 def definition(crd: Crd) -> Schema:

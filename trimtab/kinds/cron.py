@@ -9,9 +9,7 @@ which follows Debian's cron: a start in the skipped hour comes right after it, o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from datetime import UTC, datetime, tzinfo
-from typing import NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cronsim import CronSim, CronSimError
@@ -30,15 +28,6 @@ _NICKNAMES = {
 _DAYS = {name: number for number, name in enumerate(("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"))}
 _WRAPPED = re.compile(r"([0-7])-([0-7])(/\d+)?")
 _FIX = 'write five fields, such as "0 8 * * 1-5" (minute, hour, day, month, weekday)'
-
-
-class Schedule(NamedTuple):
-    """A named window, as a user wrote it."""
-
-    name: str
-    timezone: str | None
-    start: str
-    end: str
 
 
 def active(start: str, end: str, zone: tzinfo, at: float) -> bool:
@@ -88,23 +77,6 @@ def translate(expression: str, path: str = "cron") -> str:
     except StopIteration as error:
         raise InvalidInput(path, expression, "this date never comes; check day and month") from error
     return plain
-
-
-def check(schedules: Iterable[Schedule], path: str = "crons") -> None:
-    """Every field makes sense and no two windows are the same one; raises at the first that is wrong."""
-    seen: list[Schedule] = []
-    for index, one in enumerate(schedules):
-        zone_of(one.timezone, f"{path}[{index}].timezone")
-        translate(one.start, f"{path}[{index}].start")
-        translate(one.end, f"{path}[{index}].end")
-        if any(_same(one, other) for other in seen):
-            raise InvalidInput(f"{path}[{index}].name", one.name, "is duplicated: give every window its own name")
-        seen.append(one)
-
-
-def _same(one: Schedule, other: Schedule) -> bool:
-    """Equal names, or the same window under names that differ only in case."""
-    return one.name == other.name or (one.name.lower(), *one[1:]) == (other.name.lower(), *other[1:])
 
 
 def _weekdays(field: str) -> str:

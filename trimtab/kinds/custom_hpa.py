@@ -14,8 +14,8 @@ from pydantic import Field, ValidationError
 from trimtab.errors import InvalidInput, InvalidObject
 from trimtab.kinds.amounts import Count, CountOrZero, Text
 from trimtab.kinds.horizontal import MIN_AT_MOST_MAX
+from trimtab.kinds.manifest_part import ManifestPart, without_nulls
 from trimtab.kinds.meta import TargetRef
-from trimtab.kinds.part import Part, without_nulls
 from trimtab.kinds.problems import invalid_object
 from trimtab.policy import (
     Admit,
@@ -35,19 +35,19 @@ Seconds = Annotated[float, Field(ge=0, le=86400, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)]
 
 
-class CustomTarget(Part):
+class CustomTarget(ManifestPart):
     deployment: Text
     namespace: Text
     value: Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
-class PrometheusAt(Part):
+class PrometheusAt(ManifestPart):
     url: Text
     port: Annotated[int, Field(ge=1, le=65535)]
     query: Text
 
 
-class CustomBehavior(Part):
+class CustomBehavior(ManifestPart):
     scale_up_cooldown: Seconds = 15
     scale_down_cooldown: Seconds = 15
     scale_up_min_factor: Share = 0.1
@@ -56,7 +56,7 @@ class CustomBehavior(Part):
     scale_down_max_factor: Share = 1.0
 
 
-class CustomHpa(Part):
+class CustomHpa(ManifestPart):
     """One control loop; tolerations, affinity and the image are read by the chart alone."""
 
     target: CustomTarget
@@ -90,7 +90,10 @@ class CustomHpa(Part):
             return cls.from_values(_values_of(env))
         except InvalidObject as error:
             by_path = {path: name for name, path in _ENV.items()}
-            named = [InvalidInput(by_path.get(one.path, one.path), one.value, one.fix) for one in error.problems]
+            named = [
+                InvalidInput(by_path.get(problem.path, problem.path), problem.value, problem.fix)
+                for problem in error.problems
+            ]
             raise InvalidObject("environment variables", named) from None
 
     @property

@@ -16,15 +16,15 @@ from trimtab.errors import InvalidInput
 from trimtab.kinds.amounts import Count, CountOrZero
 from trimtab.kinds.behavior import Behavior
 from trimtab.kinds.horizontal import MIN_AT_MOST_MAX, ZERO_NEEDS_EYES, horizontal
+from trimtab.kinds.manifest_part import FieldRule, ManifestPart
 from trimtab.kinds.meta import Kind, TargetRef
 from trimtab.kinds.metric import MetricSpec
-from trimtab.kinds.part import Part, Rule
 from trimtab.kinds.prediction import Prediction
 from trimtab.kinds.schedule import schedule_problems, spans_of
-from trimtab.policy import Mode, Policy, Span
+from trimtab.policy import Mode, Policy, ScheduledBounds
 
 
-class CronSpec(Part):
+class CronSpec(ManifestPart):
     """From start to end at least targetReplicas."""
 
     name: Annotated[str, Field(max_length=253)] = ""
@@ -37,16 +37,16 @@ class CronSpec(Part):
     def problems(self) -> Iterator[InvalidInput]:
         yield from schedule_problems(self.start, self.end, self.timezone)
 
-    def spans(self, at: float) -> list[Span]:
+    def spans(self, at: float) -> list[ScheduledBounds]:
         return spans_of(self.name, self.start, self.end, self.timezone, at, least=self.target_replicas)
 
 
 def _names(crons: list[CronSpec] | None) -> list[str]:
     """Crane makes a metric name of each, in which case is lost."""
-    return [one.name.lower() for one in crons or []]
+    return [cron.name.lower() for cron in crons or []]
 
 
-class EffectiveHpaSpec(Part):
+class EffectiveHpaSpec(ManifestPart):
     scale_target_ref: TargetRef
     min_replicas: CountOrZero = 1
     max_replicas: Count
@@ -61,10 +61,10 @@ class EffectiveHpaSpec(Part):
     prediction: Prediction | None = None
     """A look ahead that may only add replicas."""
 
-    rules: ClassVar[tuple[Rule, ...]] = (
+    rules: ClassVar[tuple[FieldRule, ...]] = (
         MIN_AT_MOST_MAX,
         ZERO_NEEDS_EYES,
-        Rule(
+        FieldRule(
             lambda s: len(set(_names(s.crons))) == len(_names(s.crons)),
             at="crons",
             fix="each cron needs a name of its own, upper and lower case aside",
@@ -92,7 +92,7 @@ class EffectiveHpa(Kind):
     def to_policy(self, at: float) -> Policy:
         spec = self.spec
         policy = horizontal(spec.min_replicas, spec.max_replicas, spec.metrics, spec.behavior)
-        spans = tuple(span for one in spec.crons or [] for span in one.spans(at))
+        spans = tuple(span for cron in spec.crons or [] for span in cron.spans(at))
         admit = self.admit(Mode.SHADOW if self.preview else Mode.AUTO)
         if self.preview and spec.specific_replicas is not None:
             admit = replace(admit, pin=spec.specific_replicas, pin_until=None)

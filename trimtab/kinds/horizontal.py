@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from trimtab.kinds.behavior import Behavior, settle_of, tolerance_of
+from trimtab.kinds.manifest_part import FieldRule
 from trimtab.kinds.metric import signals_of
-from trimtab.kinds.part import Rule
 from trimtab.policy import Bounds, ForecastChoice, Policy
 
 # The line of document 003, as we draw it: one jump is no slope, so that a flash crowd is met and not extrapolated.
@@ -23,14 +23,14 @@ def horizontal(least: int, most: int, metrics: list[Any] | None, behavior: Behav
     )
 
 
-MIN_AT_MOST_MAX = Rule(
+MIN_AT_MOST_MAX = FieldRule(
     lambda s: s.max_replicas is None or s.min_replicas <= s.max_replicas,
     at="minReplicas",
     fix="must not be above maxReplicas",
     cel="!has(self.minReplicas) || !has(self.maxReplicas) || self.minReplicas <= self.maxReplicas",
 )
 
-ZERO_NEEDS_EYES = Rule(
+ZERO_NEEDS_EYES = FieldRule(
     lambda s: s.min_replicas > 0 or any(metric.sees_without_pods for metric in s.metrics or []),
     at="minReplicas",
     fix="zero needs a metric that has a value without pods (Object, External or Prometheus); else write 1",

@@ -10,27 +10,25 @@ from pydantic import Field
 
 from trimtab.errors import InvalidInput
 from trimtab.kinds.amounts import Count, CountOrZero
+from trimtab.kinds.annotations import HPA_V1_BEHAVIOR, HPA_V1_METRICS, PREDICTIVE
 from trimtab.kinds.behavior import Behavior
 from trimtab.kinds.horizontal import LINE, MIN_AT_MOST_MAX, ZERO_NEEDS_EYES, horizontal
+from trimtab.kinds.manifest_part import FieldRule, ManifestPart
 from trimtab.kinds.meta import Kind, TargetRef
 from trimtab.kinds.metric import DEFAULT_CPU_PERCENT, MetricSpec, cpu_of_request
-from trimtab.kinds.part import Part, Rule
 from trimtab.policy import Policy
-
-PREDICTIVE = "predictive"
-_V1_ANNOTATIONS = ("autoscaling.alpha.kubernetes.io/metrics", "autoscaling.alpha.kubernetes.io/behavior")
 
 MetricList = Annotated[list[MetricSpec], Field(max_length=50)]
 
 
-class HpaSpec(Part):
+class HpaSpec(ManifestPart):
     scale_target_ref: TargetRef
     min_replicas: CountOrZero = 1
     max_replicas: Count
     metrics: MetricList | None = None
     behavior: Behavior | None = None
 
-    rules: ClassVar[tuple[Rule, ...]] = (MIN_AT_MOST_MAX, ZERO_NEEDS_EYES)
+    rules: ClassVar[tuple[FieldRule, ...]] = (MIN_AT_MOST_MAX, ZERO_NEEDS_EYES)
 
 
 class AnyHpa(Kind):
@@ -64,13 +62,13 @@ class Hpa(AnyHpa):
         return self._with_forecast(horizontal(spec.min_replicas, spec.max_replicas, spec.metrics, spec.behavior))
 
 
-class HpaV1Spec(Part):
+class HpaV1Spec(ManifestPart):
     scale_target_ref: TargetRef
     min_replicas: Count = 1
     max_replicas: Count
     target_cpu: Annotated[Count | None, Field(alias="targetCPUUtilizationPercentage")] = None
 
-    rules: ClassVar[tuple[Rule, ...]] = (MIN_AT_MOST_MAX,)
+    rules: ClassVar[tuple[FieldRule, ...]] = (MIN_AT_MOST_MAX,)
 
 
 class HpaV1(AnyHpa):
@@ -81,7 +79,7 @@ class HpaV1(AnyHpa):
 
     def problems(self) -> Iterator[InvalidInput]:
         yield from super().problems()
-        for key in _V1_ANNOTATIONS:
+        for key in (HPA_V1_METRICS, HPA_V1_BEHAVIOR):
             if key in self.metadata.annotations:
                 fix = "read it as autoscaling/v2: kubectl get hpa.v2.autoscaling NAME -o yaml"
                 yield InvalidInput(f'metadata.annotations["{key}"]', self.metadata.annotations[key], fix)

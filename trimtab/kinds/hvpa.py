@@ -13,12 +13,13 @@ from pydantic import Field
 
 from trimtab.errors import InvalidInput
 from trimtab.kinds.amounts import INT32, Count, CountOrZero, Duration
+from trimtab.kinds.annotations import EXACT
 from trimtab.kinds.blend import BaseSpec, BucketSpec, Interval, bucket_rules
 from trimtab.kinds.horizontal import MIN_AT_MOST_MAX, horizontal
 from trimtab.kinds.hvpa_gates import ChangeParams, ScaleType, Side, WindowSpec, gates, seconds
 from trimtab.kinds.hvpa_parts import HvpaMetric, HvpaResourcePolicy
-from trimtab.kinds.meta import EXACT, Kind, TargetRef, annotation_problems, flag
-from trimtab.kinds.part import Part, Rule
+from trimtab.kinds.manifest_part import FieldRule, ManifestPart
+from trimtab.kinds.meta import Kind, TargetRef, annotation_problems, flag
 from trimtab.kinds.vertical import container_rules
 from trimtab.policy import (
     Apply,
@@ -54,7 +55,7 @@ _MODES_CEL = "[{}]".format(
 )
 
 
-class HpaTemplate(Part):
+class HpaTemplate(ManifestPart):
     """What the horizontal half follows."""
 
     min_replicas: Count = 1
@@ -64,19 +65,19 @@ class HpaTemplate(Part):
     rules: ClassVar = (MIN_AT_MOST_MAX,)
 
 
-class VpaTemplate(Part):
+class VpaTemplate(ManifestPart):
     """What the vertical half follows."""
 
     resource_policy: HvpaResourcePolicy | None = None
     update_policy: dict[str, Any] | None = None
 
 
-class NestedHpaTemplate(Part):
+class NestedHpaTemplate(ManifestPart):
     metadata: dict[str, Any] | None = None
     spec: HpaTemplate
 
 
-class NestedHpa(Part):
+class NestedHpa(ManifestPart):
     selector: dict[str, Any] | None = None
     deploy: bool = True
     scale_up: ScaleType | None = None
@@ -84,12 +85,12 @@ class NestedHpa(Part):
     template: NestedHpaTemplate | None = None
 
 
-class NestedVpaTemplate(Part):
+class NestedVpaTemplate(ManifestPart):
     metadata: dict[str, Any] | None = None
     spec: VpaTemplate | None = None
 
 
-class GapParams(Part):
+class GapParams(ManifestPart):
     """How far limits stay above requests."""
 
     cpu: ChangeParams | None = None
@@ -97,7 +98,7 @@ class GapParams(Part):
     replicas: ChangeParams | None = None
 
 
-class NestedVpa(Part):
+class NestedVpa(ManifestPart):
     selector: dict[str, Any] | None = None
     deploy: bool = True
     scale_up: ScaleType | None = None
@@ -117,7 +118,7 @@ def _modes(spec: HvpaSpec) -> list[UpdateMode]:
     return [(side or _FREE).side().mode for axis in axes for side in (axis.scale_up, axis.scale_down)]
 
 
-class HvpaSpec(Part):
+class HvpaSpec(ManifestPart):
     target_ref: TargetRef
     replicas: CountOrZero | None = None
     """For the scale subresource; decides nothing."""
@@ -140,48 +141,48 @@ class HvpaSpec(Part):
     base_resources_per_replica: BaseSpec | None = None
     """With buckets: what a replica uses without doing any work."""
 
-    rules: ClassVar[tuple[Rule, ...]] = (
-        Rule(
+    rules: ClassVar[tuple[FieldRule, ...]] = (
+        FieldRule(
             lambda s: s.flat != s.nested,
             at="",
             fix="write either hpaTemplate and vpaTemplate (document 001) or hpa and vpa",
             cel=f"{_FLAT_CEL} != {_NESTED_CEL}",
         ),
-        Rule(
+        FieldRule(
             lambda s: not s.weight_based_scaling_intervals or s.buckets is None,
             at="buckets",
             fix="choose weightBasedScalingIntervals or buckets, not both",
             cel="!has(self.weightBasedScalingIntervals) || self.weightBasedScalingIntervals.size() == 0"
             " || !has(self.buckets)",
         ),
-        Rule(
+        FieldRule(
             lambda s: not s.flat or all(i.vpa_weight <= 1 for i in s.weight_based_scaling_intervals or []),
             at="weightBasedScalingIntervals",
             fix="with hpaTemplate and vpaTemplate a vpaWeight is a fraction from 0 to 1",
             cel=f"!{_FLAT_CEL} || !has(self.weightBasedScalingIntervals)"
             " || self.weightBasedScalingIntervals.all(i, i.vpaWeight <= 1.0)",
         ),
-        Rule(
+        FieldRule(
             lambda s: not s.nested or all(i.vpa_weight % 1 == 0 for i in s.weight_based_scaling_intervals or []),
             at="weightBasedScalingIntervals",
             fix="with hpa and vpa a vpaWeight is a whole percentage from 0 to 100",
             cel=f"!{_NESTED_CEL} || !has(self.weightBasedScalingIntervals)"
             " || self.weightBasedScalingIntervals.all(i, double(int(i.vpaWeight)) == i.vpaWeight)",
         ),
-        Rule(
+        FieldRule(
             lambda s: s.maintenance_time_window is not None or UpdateMode.WINDOW not in _modes(s),
             at="maintenanceTimeWindow",
             fix='add it: an updateMode is MaintenanceWindow; begin: "220000+0100", end: "230000+0100"',
             cel=f"has(self.maintenanceTimeWindow) || {_MODES_CEL}.all(m, m.orValue('Auto') != 'MaintenanceWindow')",
         ),
         *bucket_rules("buckets"),
-        Rule(
+        FieldRule(
             lambda s: s.base_resources_per_replica is None or s.buckets is not None,
             at="baseResourcesPerReplica",
             fix="it belongs to buckets; weights know no base usage",
             cel="!has(self.baseResourcesPerReplica) || has(self.buckets)",
         ),
-        Rule(
+        FieldRule(
             lambda s: bool(s.weight_based_scaling_intervals or s.buckets),
             at="weightBasedScalingIntervals",
             fix="give at least one stage, or buckets",
@@ -193,7 +194,7 @@ class HvpaSpec(Part):
     @property
     def flat(self) -> bool:
         fields = (self.scale_up_stabilization_window, self.scale_down_stabilization_window, self.min_cpu_change)
-        return any(one is not None for one in (*fields, self.min_mem_change, self.hpa_template, self.vpa_template))
+        return any(field is not None for field in (*fields, self.min_mem_change, self.hpa_template, self.vpa_template))
 
     @property
     def nested(self) -> bool:
@@ -253,11 +254,15 @@ def _pods(spec: HvpaSpec) -> Policy:
 def _blend(spec: HvpaSpec, exact: bool) -> Blend:
     if spec.buckets:
         base = spec.base_resources_per_replica
-        return Buckets(buckets=tuple(one.bucket() for one in spec.buckets), base=base.margins() if base else Margins())
+        return Buckets(
+            buckets=tuple(bucket.bucket() for bucket in spec.buckets), base=base.margins() if base else Margins()
+        )
     scale = 1.0 if spec.flat else 100.0
     least, most = spec.bounds.min_replicas, spec.bounds.max_replicas
     intervals = spec.weight_based_scaling_intervals or []
-    return Weights(stages=tuple(one.stage(one.vpa_weight / scale, least, most) for one in intervals), exact=exact)
+    return Weights(
+        stages=tuple(interval.stage(interval.vpa_weight / scale, least, most) for interval in intervals), exact=exact
+    )
 
 
 def _vertical(spec: HvpaSpec) -> Vertical:

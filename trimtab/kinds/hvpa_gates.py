@@ -12,8 +12,8 @@ from pydantic import Field
 
 from trimtab.errors import InvalidInput
 from trimtab.kinds.amounts import Duration, Quantity, amount
-from trimtab.kinds.part import Part
-from trimtab.policy import Axis, Direction, Gate, MinChange, Rest, Update, UpdateMode, Window
+from trimtab.kinds.manifest_part import ManifestPart
+from trimtab.policy import Axis, Direction, Gate, MaintenanceWindow, MinChange, Rest, Update, UpdateMode
 from trimtab.quantity import parse_duration
 
 CLOCK = r"^([01][0-9]|2[0-3])[0-5][0-9][0-5][0-9][+-]([01][0-9]|2[0-3])[0-5][0-9]$"
@@ -23,24 +23,24 @@ _DEFAULT_CHANGE = {Axis.CPU: 0.2, Axis.MEMORY: 200e6}  # 200m and 200M, where do
 Clock = Annotated[str, Field(pattern=CLOCK, max_length=11)]
 
 
-class ChangeParams(Part):
+class ChangeParams(ManifestPart):
     """An amount, a percentage of the present request, or both: then the smaller one counts."""
 
     value: Quantity | None = None
     percentage: Annotated[int, Field(ge=0, le=10000)] | None = None
 
 
-class MinChangeSpec(Part):
+class MinChangeSpec(ManifestPart):
     cpu: ChangeParams | None = None
     memory: ChangeParams | None = None
     replicas: ChangeParams | None = None
 
 
-class UpdatePolicy(Part):
+class UpdatePolicy(ManifestPart):
     update_mode: Literal["Auto", "Off", "MaintenanceWindow"] = "Auto"
 
 
-class ScaleType(Part):
+class ScaleType(ManifestPart):
     """One axis and direction."""
 
     update_policy: UpdatePolicy | None = None
@@ -53,7 +53,7 @@ class ScaleType(Part):
         return Side(UpdateMode(mode), seconds(self.stabilization_duration), change.cpu, change.memory)
 
 
-class WindowSpec(Part):
+class WindowSpec(ManifestPart):
     """Every day from begin to end, "HHMMSS+ZZZZ", both ends included; may cross midnight."""
 
     begin: Clock
@@ -61,8 +61,8 @@ class WindowSpec(Part):
 
     rules: ClassVar = ()
 
-    def window(self) -> Window:
-        return Window(begin_s=clock_s(self.begin), end_s=clock_s(self.end))
+    def window(self) -> MaintenanceWindow:
+        return MaintenanceWindow(begin_s=clock_s(self.begin), end_s=clock_s(self.end))
 
 
 class Side(NamedTuple):
@@ -90,7 +90,7 @@ def seconds(text: str | None) -> float:
     return 0.0 if text is None else parse_duration(text)
 
 
-def gates(replicas: tuple[Side, Side], sizes: tuple[Side, Side], window: Window | None) -> tuple[Gate, ...]:
+def gates(replicas: tuple[Side, Side], sizes: tuple[Side, Side], window: MaintenanceWindow | None) -> tuple[Gate, ...]:
     """The gates of both axes; each pair is (up, down)."""
     found: list[Gate] = []
     for direction, side in zip(Direction, replicas, strict=True):
@@ -106,7 +106,9 @@ def gates(replicas: tuple[Side, Side], sizes: tuple[Side, Side], window: Window 
     return tuple(found)
 
 
-def _modes(axis: Axis, direction: Direction, side: Side, mode: UpdateMode, window: Window | None) -> list[Gate]:
+def _modes(
+    axis: Axis, direction: Direction, side: Side, mode: UpdateMode, window: MaintenanceWindow | None
+) -> list[Gate]:
     if side.mode is not mode:
         return []
     open_in = window if mode is UpdateMode.WINDOW else None

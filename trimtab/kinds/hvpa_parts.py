@@ -7,8 +7,8 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from trimtab.kinds.amounts import ContainerName, Count, Target, Text
+from trimtab.kinds.manifest_part import FieldRule, ManifestPart
 from trimtab.kinds.metric import MetricSpec, ResourceTarget
-from trimtab.kinds.part import Part, Rule
 from trimtab.kinds.vertical import Amounts, ContainerPolicy, at_most_cel, distinct_names, min_max_rule, ordered
 
 _WAYS = ("target", "targetAverageUtilization", "targetAverageValue")
@@ -18,7 +18,7 @@ def _ways(part: HvpaResource) -> list[object]:
     return [part.target, part.target_average_utilization, part.target_average_value]
 
 
-class HvpaResource(Part):
+class HvpaResource(ManifestPart):
     """CPU or memory: the target of autoscaling/v2, or v2beta1's two fields."""
 
     name: Text
@@ -26,8 +26,8 @@ class HvpaResource(Part):
     target_average_utilization: Count | None = None
     target_average_value: Target | None = None
 
-    rules: ClassVar[tuple[Rule, ...]] = (
-        Rule(
+    rules: ClassVar[tuple[FieldRule, ...]] = (
+        FieldRule(
             lambda r: _ways(r).count(None) == 2,
             at="target",
             fix="set exactly one of target, targetAverageUtilization, targetAverageValue",
@@ -62,20 +62,22 @@ class HvpaContainerPolicy(ContainerPolicy):
 
     capital_min_allowed: Annotated[Amounts | None, Field(alias="MinAllowed")] = None
 
-    rules: ClassVar[tuple[Rule, ...]] = (
+    rules: ClassVar[tuple[FieldRule, ...]] = (
         min_max_rule(),
-        Rule(
+        FieldRule(
             lambda p: ordered(p.capital_min_allowed, p.max_allowed),
             at="MinAllowed",
             fix="must not be above maxAllowed",
             cel=" && ".join(
                 at_most_cel(
-                    f"self.MinAllowed.{one}", f"self.maxAllowed.{one}", "!has(self.MinAllowed) || !has(self.maxAllowed)"
+                    f"self.MinAllowed.{resource}",
+                    f"self.maxAllowed.{resource}",
+                    "!has(self.MinAllowed) || !has(self.maxAllowed)",
                 )
-                for one in ("cpu", "memory")
+                for resource in ("cpu", "memory")
             ),
         ),
-        Rule(
+        FieldRule(
             lambda p: p.capital_min_allowed is None or p.min_allowed is None,
             at="MinAllowed",
             fix="write minAllowed once",
@@ -87,7 +89,7 @@ class HvpaContainerPolicy(ContainerPolicy):
         return self.min_allowed or self.capital_min_allowed
 
 
-class HvpaResourcePolicy(Part):
+class HvpaResourcePolicy(ManifestPart):
     container_policies: Annotated[list[HvpaContainerPolicy], Field(max_length=50)] | None = None
 
-    rules: ClassVar[tuple[Rule, ...]] = (distinct_names(),)
+    rules: ClassVar[tuple[FieldRule, ...]] = (distinct_names(),)

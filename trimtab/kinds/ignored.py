@@ -9,13 +9,26 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from trimtab.kinds.analytics import Analytics
+from trimtab.kinds.annotations import (
+    CRANE_QUERY,
+    EXACT,
+    ORIGINAL_FLOOR,
+    OURS,
+    PAUSED,
+    PAUSED_UNTIL,
+    PIN,
+    PIN_UNTIL,
+    RAISED_FLOOR,
+    RAISED_FLOOR_UNTIL,
+)
 from trimtab.kinds.config_keys import ignored
 from trimtab.kinds.effective_hpa import EffectiveHpa
-from trimtab.kinds.meta import EXACT, FLOOR_NOTES, OUR_NOTES, PAUSED, PAUSED_UNTIL, PIN, PIN_UNTIL, Kind
+from trimtab.kinds.meta import Kind
 from trimtab.policy import Advice
 
+_STEERING = (PAUSED, PAUSED_UNTIL, PIN, PIN_UNTIL)
+_FLOOR = (ORIGINAL_FLOOR, RAISED_FLOOR, RAISED_FLOOR_UNTIL)
 _COMPUTED = "both recommendations are computed here; no HPA or VPA object is made"
-_QUERY = "metric-query.autoscaling.crane.io/"
 _BY_NAME = "a workload is found by its kind and name"
 _NO_REPLICA_CHANGE = "upstream never reads it either"
 
@@ -57,12 +70,12 @@ def warnings(obj: Kind) -> list[Warned]:
     if isinstance(obj, EffectiveHpa) and obj.spec.specific_replicas is not None and not obj.preview:
         found.append(Warned("spec.specificReplicas", "only counts with scaleStrategy: Preview"))
     if isinstance(obj, EffectiveHpa):
-        queries = [key for key in obj.metadata.annotations if key.startswith(_QUERY)]
+        queries = [key for key in obj.metadata.annotations if key.startswith(CRANE_QUERY)]
         found += [Warned(f'metadata.annotations["{key}"]', "the history is asked for here") for key in queries]
-    known = (PAUSED, PAUSED_UNTIL, PIN, PIN_UNTIL, *((EXACT,) if obj.kind == "Hvpa" else ()), *FLOOR_NOTES)
+    known = (*_STEERING, *((EXACT,) if obj.kind == "Hvpa" else ()), *_FLOOR)
     for key in obj.metadata.annotations:
-        if key.startswith(OUR_NOTES) and key not in known:
-            found.append(Warned(f'metadata.annotations["{key}"]', f"not read here; known: {', '.join(known[:4])}"))
+        if key.startswith(OURS) and key not in known:
+            found.append(Warned(f'metadata.annotations["{key}"]', f"not read here; known: {', '.join(_STEERING)}"))
     if isinstance(obj, Analytics):
         advice = Advice(obj.spec.type)
         keys = [name for name in obj.spec.config if ignored(name, advice)]

@@ -1,8 +1,4 @@
-"""What every object has: metadata, the workload it points at, and the annotations by which people steer it.
-
-trimtab.dev/paused: "true" | trimtab.dev/paused-until: TIME | trimtab.dev/pin: "6" | trimtab.dev/pin-until: TIME
-trimtab.dev/exact: "true" on an Hvpa: the released program of document 001, where ours differs from it
-"""
+"""What every object has: metadata, the workload it points at, and the annotations by which people steer it."""
 
 from __future__ import annotations
 
@@ -16,19 +12,14 @@ from pydantic.alias_generators import to_camel
 
 from trimtab.errors import InvalidInput
 from trimtab.kinds.amounts import INT32, Text
-from trimtab.kinds.part import Part, Rule
+from trimtab.kinds.annotations import PAUSED, PAUSED_UNTIL, PIN, PIN_UNTIL
+from trimtab.kinds.manifest_part import FieldRule, ManifestPart
 from trimtab.policy import Admit, Mode
-
-PAUSED, PAUSED_UNTIL = "trimtab.dev/paused", "trimtab.dev/paused-until"
-PIN, PIN_UNTIL = "trimtab.dev/pin", "trimtab.dev/pin-until"
-EXACT = "trimtab.dev/exact"
-OUR_NOTES = "trimtab.dev/"
-FLOOR_NOTES = ("trimtab.dev/min-replicas", "trimtab.dev/floor", "trimtab.dev/floor-until")  # of a predictive HPA
 
 DNS_NAME = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"
 
 
-class Meta(Part):
+class Meta(ManifestPart):
     """Kubernetes' own metadata; what we do not read is kept as it is."""
 
     model_config = ConfigDict(extra="allow", strict=True, frozen=True, alias_generator=to_camel)
@@ -45,7 +36,7 @@ class Meta(Part):
             yield InvalidInput("name", None, "give the object a name")
 
 
-class ObjectRef(Part):
+class ObjectRef(ManifestPart):
     """Another object of the same namespace."""
 
     api_version: Annotated[str, Field(max_length=256)] | None = None
@@ -60,8 +51,8 @@ class ObjectRef(Part):
 class TargetRef(ObjectRef):
     """The workload to scale; as Kubernetes has it, the group must be named (only ReplicationControllers have none)."""
 
-    rules: ClassVar[tuple[Rule, ...]] = (
-        Rule(
+    rules: ClassVar[tuple[FieldRule, ...]] = (
+        FieldRule(
             lambda t: t.kind == "ReplicationController" or "/" in (t.api_version or ""),
             at="apiVersion",
             fix='write the group and version of the workload, such as "apps/v1"',
@@ -70,7 +61,7 @@ class TargetRef(ObjectRef):
     )
 
 
-class Kind(Part):
+class Kind(ManifestPart):
     """One object a user applies; each kind adds its spec, `target` and `to_policy(at)`."""
 
     api_version: str

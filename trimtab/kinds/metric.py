@@ -8,8 +8,8 @@ from pydantic import Field
 from pydantic.alias_generators import to_snake
 
 from trimtab.kinds.amounts import ContainerName, Count, Segment, Target, Text
+from trimtab.kinds.manifest_part import FieldRule, ManifestPart
 from trimtab.kinds.meta import ObjectRef
-from trimtab.kinds.part import Part, Rule
 from trimtab.kinds.selector import Selector
 from trimtab.policy import Metric, MetricKind, PodAverage, Signal, Tolerance, Total, TotalAverage, Utilization
 from trimtab.quantity import parse_quantity
@@ -17,13 +17,15 @@ from trimtab.quantity import parse_quantity
 TargetType = Literal["Utilization", "AverageValue", "Value"]
 
 
-def _exactly_one(one: str, other: str, attributes: tuple[str, str], fix: str) -> Rule:
-    schema = {"oneOf": [{"required": [one]}, {"required": [other]}]}
+def _exactly_one(name: str, other: str, attributes: tuple[str, str], fix: str) -> FieldRule:
+    schema = {"oneOf": [{"required": [name]}, {"required": [other]}]}
     first, second = attributes
-    return Rule(lambda t: (getattr(t, first) is None) != (getattr(t, second) is None), at="", fix=fix, schema=schema)
+    return FieldRule(
+        lambda t: (getattr(t, first) is None) != (getattr(t, second) is None), at="", fix=fix, schema=schema
+    )
 
 
-class ResourceTarget(Part):
+class ResourceTarget(ManifestPart):
     """How much of the request, or how much of the resource, each pod may use; `type` is what people read."""
 
     type: TargetType
@@ -40,14 +42,14 @@ class ResourceTarget(Part):
     )
 
 
-class AverageTarget(Part):
+class AverageTarget(ManifestPart):
     """A value for each pod."""
 
     type: TargetType
     average_value: Target
 
 
-class ValueTarget(Part):
+class ValueTarget(ManifestPart):
     """One value for the whole, or a share for each pod."""
 
     type: TargetType
@@ -64,7 +66,7 @@ class ValueTarget(Part):
     )
 
 
-class MetricName(Part):
+class MetricName(ManifestPart):
     name: Segment
     selector: Selector | None = None
 
@@ -73,7 +75,7 @@ class MetricName(Part):
         return self.selector.text if self.selector else ""
 
 
-class ResourceMetric(Part):
+class ResourceMetricSource(ManifestPart):
     """CPU or memory of whole pods."""
 
     name: Text
@@ -84,20 +86,20 @@ class ResourceMetric(Part):
         return self.target
 
 
-class ContainerMetric(ResourceMetric):
+class ContainerResourceMetricSource(ResourceMetricSource):
     """CPU or memory of one container."""
 
     container: ContainerName
 
 
-class PodsMetric(Part):
+class PodsMetricSource(ManifestPart):
     """A custom metric of each pod."""
 
     metric: MetricName
     target: AverageTarget
 
 
-class ObjectMetric(Part):
+class ObjectMetricSource(ManifestPart):
     """A metric of one other object."""
 
     described_object: ObjectRef
@@ -105,14 +107,14 @@ class ObjectMetric(Part):
     target: ValueTarget
 
 
-class ExternalMetric(Part):
+class ExternalMetricSource(ManifestPart):
     """A metric from outside the cluster."""
 
     metric: MetricName
     target: ValueTarget
 
 
-class PrometheusMetric(Part):
+class PrometheusMetricSource(ManifestPart):
     """A query whose answer is one number; the operator knows the server."""
 
     query: Annotated[str, Field(min_length=1, max_length=8192)]
@@ -123,7 +125,7 @@ class PrometheusMetric(Part):
 _MEMBERS = ("resource", "containerResource", "pods", "object", "external")
 
 
-def _one_member(members: tuple[str, ...]) -> Rule:
+def _one_member(members: tuple[str, ...]) -> FieldRule:
     """The member that `type` names is set, and no other."""
     names = {member: member[0].upper() + member[1:] for member in members}
     cel = " && ".join(f"has(self.{member}) == (self.type == '{name}')" for member, name in names.items())
@@ -133,29 +135,29 @@ def _one_member(members: tuple[str, ...]) -> Rule:
     def holds(spec: Any) -> bool:
         return all((getattr(spec, member) is not None) == (spec.type == name) for member, name in attributes)
 
-    return Rule(holds, at="type", fix="fill in the member that type names, and no other", cel=cel)
+    return FieldRule(holds, at="type", fix="fill in the member that type names, and no other", cel=cel)
 
 
-class MetricSpec(Part):
+class MetricSpec(ManifestPart):
     """One metric of autoscaling/v2."""
 
     type: Literal["Resource", "ContainerResource", "Pods", "Object", "External"]
-    resource: ResourceMetric | None = None
-    container_resource: ContainerMetric | None = None
-    pods: PodsMetric | None = None
-    object: ObjectMetric | None = None
-    external: ExternalMetric | None = None
+    resource: ResourceMetricSource | None = None
+    container_resource: ContainerResourceMetricSource | None = None
+    pods: PodsMetricSource | None = None
+    object: ObjectMetricSource | None = None
+    external: ExternalMetricSource | None = None
 
-    rules: ClassVar[tuple[Rule, ...]] = (_one_member(_MEMBERS),)
+    rules: ClassVar[tuple[FieldRule, ...]] = (_one_member(_MEMBERS),)
 
     def signal(self, tolerance: Tolerance) -> Signal:
         if self.resource:
             metric = Metric(kind=MetricKind.RESOURCE, name=self.resource.name)
             return _of_pods(metric, self.resource.goal, tolerance)
         if self.container_resource:
-            one = self.container_resource
-            metric = Metric(kind=MetricKind.CONTAINER, name=one.name, container=one.container)
-            return _of_pods(metric, one.goal, tolerance)
+            source = self.container_resource
+            metric = Metric(kind=MetricKind.CONTAINER, name=source.name, container=source.container)
+            return _of_pods(metric, source.goal, tolerance)
         if self.pods:
             metric = _named(MetricKind.PODS, self.pods.metric)
             target = parse_quantity(self.pods.target.average_value)
@@ -174,13 +176,13 @@ class MetricSpec(Part):
         return self.type in ("Object", "External", "Prometheus")
 
 
-class Metrics(MetricSpec):
+class AutoscalerMetric(MetricSpec):
     """One metric of an Autoscaler: autoscaling/v2's five, or a Prometheus query."""
 
     type: Literal["Resource", "ContainerResource", "Pods", "Object", "External", "Prometheus"]  # type: ignore[assignment]
-    prometheus: PrometheusMetric | None = None
+    prometheus: PrometheusMetricSource | None = None
 
-    rules: ClassVar[tuple[Rule, ...]] = (_one_member((*_MEMBERS, "prometheus")),)
+    rules: ClassVar[tuple[FieldRule, ...]] = (_one_member((*_MEMBERS, "prometheus")),)
 
     def signal(self, tolerance: Tolerance) -> Signal:
         if self.prometheus is None:

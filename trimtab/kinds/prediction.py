@@ -13,7 +13,7 @@ from pydantic import Field
 
 from trimtab.errors import InvalidInput
 from trimtab.kinds.amounts import Count, Duration
-from trimtab.kinds.part import Part, Rule
+from trimtab.kinds.manifest_part import FieldRule, ManifestPart
 from trimtab.policy import ForecastChoice
 from trimtab.quantity import parse_duration
 
@@ -24,7 +24,7 @@ MOST_BUCKETS = 100_000
 Options = dict[str, Any]
 
 
-class MaxValueEstimator(Part):
+class MaxValueEstimator(ManifestPart):
     """The largest value of each time of the day (or week)."""
 
     margin_fraction: NumberText | None = None
@@ -33,7 +33,7 @@ class MaxValueEstimator(Part):
         return {"is": "MaxValue"} | _numbers(margin=self.margin_fraction)
 
 
-class FftEstimator(Part):
+class FftEstimator(ManifestPart):
     """The load without its weak, fast tones."""
 
     margin_fraction: NumberText | None = None
@@ -54,18 +54,18 @@ class FftEstimator(Part):
         )
 
 
-class Estimators(Part):
+class Estimators(ManifestPart):
     """Those to choose among; without any, eight of the second kind."""
 
     max_value: Annotated[list[MaxValueEstimator], Field(max_length=20)] | None = None
     fft: Annotated[list[FftEstimator], Field(max_length=20)] | None = None
 
     def options(self) -> list[Options]:
-        largest = [one.options() for one in self.max_value or []]
-        return largest + [one.options() for one in self.fft or []]
+        largest = [estimator.options() for estimator in self.max_value or []]
+        return largest + [estimator.options() for estimator in self.fft or []]
 
 
-class Dsp(Part):
+class Dsp(ManifestPart):
     """Periodic load from its spectrum; the estimator is chosen by its error on the last period."""
 
     sample_interval: Duration | None = None
@@ -87,7 +87,7 @@ class Dsp(Part):
         return given | ({"estimators": chosen} if chosen else {})
 
 
-class Histogram(Part):
+class Histogram(ManifestPart):
     """Where samples are counted: buckets of one size up to maxValue, or growing ones from the first."""
 
     max_value: NumberText | None = None
@@ -133,7 +133,7 @@ class Histogram(Part):
         )
 
 
-class Percentile(Part):
+class Percentile(ManifestPart):
     """A percentile of the past, with a margin."""
 
     aggregated: bool | None = None
@@ -161,13 +161,13 @@ class Percentile(Part):
         return given | (self.histogram.options() if self.histogram else {})
 
 
-class Algorithm(Part):
+class PredictionAlgorithm(ManifestPart):
     algorithm_type: Literal["dsp", "percentile"]
     dsp: Dsp | None = None
     percentile: Percentile | None = None
 
     rules: ClassVar = (
-        Rule(
+        FieldRule(
             lambda a: (
                 (a.dsp is None or a.algorithm_type == "dsp")
                 and (a.percentile is None or a.algorithm_type == "percentile")
@@ -180,11 +180,11 @@ class Algorithm(Part):
     )
 
 
-class Prediction(Part):
+class Prediction(ManifestPart):
     """The largest load expected within the window counts as well as the present one."""
 
     prediction_window_seconds: Annotated[int, Field(ge=1, le=86400 * 14)] = 3600
-    prediction_algorithm: Algorithm
+    prediction_algorithm: PredictionAlgorithm
 
     def forecast(self) -> ForecastChoice:
         chosen = self.prediction_algorithm

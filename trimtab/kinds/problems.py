@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from trimtab.errors import InvalidInput, InvalidObject
-from trimtab.kinds.part import ABSENT, PROBLEMS, shown
+from trimtab.kinds.manifest_part import ABSENT, PROBLEMS, shown
 
 _FIXES = {
     "missing": "add it",
@@ -39,7 +39,7 @@ _FIXES = {
 
 def invalid_object(what: str, model: type[BaseModel], error: ValidationError) -> InvalidObject:
     """All problems of one object, in the order of its fields."""
-    found = [problem for one in error.errors(include_url=False) for problem in _problems(model, one)]
+    found = [problem for detail in error.errors(include_url=False) for problem in _problems(model, detail)]
     return InvalidObject(what, found)
 
 
@@ -80,7 +80,7 @@ def _unknown(name: str, known: list[str]) -> str:
 
 def nearest(name: str, known: list[str]) -> str | None:
     """The spelling the user most likely meant."""
-    by_lower = {one.lower(): one for one in known}
+    by_lower = {name.lower(): name for name in known}
     match = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
     return by_lower[match[0]] if match else None
 
@@ -99,7 +99,7 @@ def _model_in(annotation: Any) -> type[BaseModel] | None:
     """The model inside Optional, list and Annotated."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    return next((found for one in get_args(annotation) if (found := _model_in(one))), None)
+    return next((found for inner in get_args(annotation) if (found := _model_in(inner))), None)
 
 
 def path_text(loc: tuple[int | str, ...]) -> str:

@@ -14,8 +14,8 @@ from pydantic import Field
 from trimtab.errors import InvalidInput
 from trimtab.kinds import cron
 from trimtab.kinds.amounts import CountOrZero, Text
-from trimtab.kinds.part import Part, Rule
-from trimtab.policy import Span
+from trimtab.kinds.manifest_part import FieldRule, ManifestPart
+from trimtab.policy import ScheduledBounds
 
 HOUR_S, DAY_S = 3600.0, 86400.0
 BEHIND_S, AHEAD_S = DAY_S, 8 * DAY_S
@@ -31,11 +31,11 @@ def _expand(start: str, end: str, zone: str | None, begin: float, until: float) 
 
 def spans_of(
     name: str, start: str, end: str, zone: str | None, at: float, least: int | None = None, most: int | None = None
-) -> list[Span]:
+) -> list[ScheduledBounds]:
     """The spans around `at`; whole hours, so that the many objects that share a schedule share the work."""
     hour = at - at % HOUR_S
     return [
-        Span(name=name, start=begin, end=until, min_replicas=least, max_replicas=most)
+        ScheduledBounds(name=name, start=begin, end=until, min_replicas=least, max_replicas=most)
         for begin, until in _expand(start, end, zone, hour - BEHIND_S, hour + AHEAD_S)
     ]
 
@@ -63,7 +63,7 @@ def schedule_problems(start: str, end: str, zone: str | None) -> Iterator[Invali
     yield from _wrong(start, end, zone)
 
 
-class Schedule(Part):
+class Schedule(ManifestPart):
     """While it runs its bounds hold beside the usual ones: a floor, a ceiling, or both."""
 
     name: Text
@@ -74,13 +74,13 @@ class Schedule(Part):
     max_replicas: CountOrZero | None = None
 
     rules: ClassVar = (
-        Rule(
+        FieldRule(
             lambda s: s.min_replicas is not None or s.max_replicas is not None,
             at="minReplicas",
             fix="set minReplicas, maxReplicas or both: without them the schedule does nothing",
             cel="has(self.minReplicas) || has(self.maxReplicas)",
         ),
-        Rule(
+        FieldRule(
             lambda s: s.min_replicas is None or s.max_replicas is None or s.min_replicas <= s.max_replicas,
             at="minReplicas",
             fix="must not be above maxReplicas",
@@ -92,6 +92,6 @@ class Schedule(Part):
         yield from super().problems()
         yield from schedule_problems(self.start, self.end, self.timezone)
 
-    def spans(self, at: float) -> list[Span]:
+    def spans(self, at: float) -> list[ScheduledBounds]:
         bounds = (self.min_replicas, self.max_replicas)
         return spans_of(self.name, self.start, self.end, self.timezone, at, *bounds)

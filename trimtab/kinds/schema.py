@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trimtab.kinds.part import Part
+from trimtab.kinds.manifest_part import ManifestPart
 
 Schema = dict[str, Any]
 
@@ -12,7 +12,7 @@ _OPEN = "x-kubernetes-preserve-unknown-fields"
 _DROPPED = ("title", "examples", "$defs")
 
 
-def structural(model: type[Part]) -> Schema:
+def structural(model: type[ManifestPart]) -> Schema:
     """What the API server holds an object of this model to."""
     schema = model.model_json_schema(by_alias=True, mode="validation")
     return _clean(schema, schema.get("$defs", {}))

@@ -8,10 +8,10 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from trimtab.kinds.amounts import Text
-from trimtab.kinds.part import Part, Rule
+from trimtab.kinds.manifest_part import FieldRule, ManifestPart
 
 
-class Expression(Part):
+class Expression(ManifestPart):
     """One requirement of a selector."""
 
     key: Text
@@ -19,7 +19,7 @@ class Expression(Part):
     values: Annotated[list[str], Field(max_length=50)] | None = None
 
     rules: ClassVar = (
-        Rule(
+        FieldRule(
             lambda e: bool(e.values) == (e.operator in ("In", "NotIn")),
             at="values",
             fix="In and NotIn need values; Exists and DoesNotExist take none",
@@ -42,7 +42,7 @@ class Expression(Part):
         return f"{self.key} {word} ({','.join(sorted(self.values or []))})"
 
 
-class Selector(Part):
+class Selector(ManifestPart):
     """Kubernetes' LabelSelector; an empty one matches everything."""
 
     match_labels: dict[str, str] | None = None
@@ -58,4 +58,4 @@ class Selector(Part):
     def text(self) -> str:
         """As `kubectl -l` takes it, in a stable order."""
         equal = [f"{key}={value}" for key, value in (self.match_labels or {}).items()]
-        return ",".join(sorted(equal + [one.text for one in self.match_expressions or []]))
+        return ",".join(sorted(equal + [expression.text for expression in self.match_expressions or []]))

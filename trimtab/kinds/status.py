@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, WithJsonSchema
 
-from trimtab.kinds.part import Part
+from trimtab.kinds.manifest_part import ManifestPart
 
 Time = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
 Int32 = Annotated[int, WithJsonSchema({"type": "integer", "format": "int32"})]
@@ -14,7 +14,7 @@ Int64 = Annotated[int, WithJsonSchema({"type": "integer", "format": "int64"})]
 Open = dict[str, Any]
 
 
-class Condition(Part):
+class Condition(ManifestPart):
     """One aspect of the object's state."""
 
     type: str
@@ -31,13 +31,13 @@ Conditions = Annotated[
 ]
 
 
-class ContainerSize(Part):
+class ReportedSize(ManifestPart):
     container: str
     cpu: str | None = None
     memory: str | None = None
 
 
-class OurStatus(Part):
+class OurStatus(ManifestPart):
     """What every kind of ours remembers and explains."""
 
     observed_generation: Int64 | None = None
@@ -59,7 +59,7 @@ class AutoscalerStatus(OurStatus):
     """As in autoscaling/v2."""
     targets: str | None = None
     """Each metric's value and target, as `kubectl get` shows it."""
-    sizes: list[ContainerSize] | None = None
+    sizes: list[ReportedSize] | None = None
     """What each container's requests should be."""
     startup_seconds: float | None = None
     """How long nine of ten pods take to become ready."""
@@ -71,7 +71,7 @@ class EffectiveHpaStatus(OurStatus):
     last_scale_time: Time | None = None
 
 
-class BlockedScaling(Part):
+class BlockedScaling(ManifestPart):
     """A move that did not happen, and why."""
 
     reason: str
@@ -89,7 +89,7 @@ class HvpaStatus(OurStatus):
     last_error: Open | None = None
 
 
-class ObjectRef(Part):
+class ReportedObject(ManifestPart):
     kind: str | None = None
     api_version: str | None = None
     name: str | None = None
@@ -97,7 +97,7 @@ class ObjectRef(Part):
     uid: str | None = None
 
 
-class Mission(Part):
+class Mission(ManifestPart):
     """One target, and the recommendation it got."""
 
     name: str | None = None
@@ -105,12 +105,12 @@ class Mission(Part):
     uid: str | None = None
     kind: str | None = None
     api_version: str | None = None
-    target_ref: ObjectRef | None = None
+    target_ref: ReportedObject | None = None
     last_start_time: Time | None = None
     message: str | None = None
 
 
-class AnalyticsStatus(Part):
+class AnalyticsStatus(ManifestPart):
     last_update_time: Time | None = None
     conditions: Conditions | None = None
     recommendations: list[Mission] | None = None
@@ -120,14 +120,14 @@ class AnalyticsStatus(Part):
     """A digest of the spec of the last round; another one asks for a new round."""
 
 
-class RecommendationStatus(Part):
+class RecommendationStatus(ManifestPart):
     recommended_value: str | None = None
     """YAML: what to apply."""
     recommended_info: str | None = None
     current_info: str | None = None
     action: str | None = None
     description: str | None = None
-    target_ref: ObjectRef | None = None
+    target_ref: ReportedObject | None = None
     last_update_time: Time | None = None
     conditions: Conditions | None = None
     observed_spec: str | None = None

@@ -8,13 +8,13 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from trimtab.kinds.amounts import ContainerNames, Quantity, amount
-from trimtab.kinds.part import Part, Rule
+from trimtab.kinds.manifest_part import FieldRule, ManifestPart
 from trimtab.policy import Apply, ContainerRule, Size, Vertical
 
 RESOURCES = ("cpu", "memory")
 
 
-class Amounts(Part):
+class Amounts(ManifestPart):
     """An amount of each resource."""
 
     cpu: Quantity | None = None
@@ -42,9 +42,9 @@ def at_most_cel(low: str, high: str, both: str = "") -> str:
     return f"({both} || {has} || {compare})" if both else f"({has} || {compare})"
 
 
-def min_max_rule(low: str = "minAllowed", high: str = "maxAllowed") -> Rule:
+def min_max_rule(low: str = "minAllowed", high: str = "maxAllowed") -> FieldRule:
     guard = f"!has(self.{low}) || !has(self.{high})"
-    return Rule(
+    return FieldRule(
         lambda p: ordered(p.min_allowed, p.max_allowed),
         at=low,
         fix=f"must not be above {high}",
@@ -52,7 +52,7 @@ def min_max_rule(low: str = "minAllowed", high: str = "maxAllowed") -> Rule:
     )
 
 
-class ContainerPolicy(Part):
+class ContainerPolicy(ManifestPart):
     """Bounds and mode of one container; "*" is every container without a policy of its own."""
 
     container_name: ContainerNames = "*"
@@ -66,7 +66,7 @@ class ContainerPolicy(Part):
     whole_cores: bool = False
     """CPU is rounded up to whole cores, for containers with CPUs of their own."""
 
-    rules: ClassVar[tuple[Rule, ...]] = (min_max_rule(),)
+    rules: ClassVar[tuple[FieldRule, ...]] = (min_max_rule(),)
 
     def least(self) -> Amounts | None:
         return self.min_allowed
@@ -85,10 +85,10 @@ class ContainerPolicy(Part):
         )
 
 
-def distinct_names(path: str = "containerPolicies") -> Rule:
-    """The CEL repeats only what the Python says: one policy a container."""
-    return Rule(
-        lambda p: _distinct([one.container_name for one in p.container_policies or []]),
+def distinct_names(path: str = "containerPolicies") -> FieldRule:
+    """The CEL repeats only what the Python says: one policy per container."""
+    return FieldRule(
+        lambda p: _distinct([policy.container_name for policy in p.container_policies or []]),
         at=path,
         fix="each containerName may appear once",
         cel=f"!has(self.{path}) || self.{path}.all(a, self.{path}.exists_one(b, b.containerName == a.containerName))",
@@ -99,15 +99,15 @@ def _distinct(names: list[str]) -> bool:
     return len(set(names)) == len(names)
 
 
-class ResourcePolicy(Part):
-    """One policy a container."""
+class ResourcePolicy(ManifestPart):
+    """One policy per container."""
 
     container_policies: Annotated[list[ContainerPolicy], Field(max_length=50)] | None = None
 
-    rules: ClassVar[tuple[Rule, ...]] = (distinct_names(),)
+    rules: ClassVar[tuple[FieldRule, ...]] = (distinct_names(),)
 
 
-class VerticalSpec(Part):
+class VerticalSpec(ManifestPart):
     """Requests follow what the containers use, within the policy, applied as `apply` says."""
 
     resource_policy: ResourcePolicy | None = None

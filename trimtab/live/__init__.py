@@ -1,1 +1,1 @@
-"""live: the operator. It looks, gathers, decides by the core, applies, and says what it did."""
+"""live: the operator. Its rooms are the verbs of a tick: look, measure, headroom, act, tell; `tick` is the program."""

@@ -12,22 +12,23 @@ import uuid
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from http import HTTPStatus
 
 from aiohttp import web
 
-from trimtab.advisor.controller import Advisor
-from trimtab.core.usage.settings import Settings as UsageSettings
+from trimtab.core.usage.settings import HistogramSettings as UsageSettings
 from trimtab.errors import TrimtabError
-from trimtab.journal import Journal, Keep
+from trimtab.journal import Journal, Retention
 from trimtab.live.act.breaker import Breaker
-from trimtab.live.act.pen import Pen
-from trimtab.live.look.subject import Compiler, Prudence
-from trimtab.live.look.world import World
-from trimtab.live.measure.foresight import Foresight
+from trimtab.live.advice import Advisor
+from trimtab.live.look.cluster import WatchedCluster
+from trimtab.live.look.subject import ChangeRules, Compiler
+from trimtab.live.measure.checkpoint import Checkpoints
+from trimtab.live.measure.forecasts import Forecasts
 from trimtab.live.measure.gather import Gather
-from trimtab.live.measure.hindsight import Hindsight
 from trimtab.live.measure.rebuild import Rebuild
 from trimtab.live.measure.usage import UsageWatch
+from trimtab.live.tell.forecast_error import ForecastErrors
 from trimtab.live.tell.telemetry import Line, Telemetry, listen
 from trimtab.live.tick import Ticker
 from trimtab.quantity import MIB
@@ -36,17 +37,18 @@ from trimtab.wire.budget import Budget
 from trimtab.wire.kube import Kube
 from trimtab.wire.lease import Leadership
 from trimtab.wire.prometheus import Prometheus
+from trimtab.wire.writer import Writer
 
 log = logging.getLogger(__name__)
 PRUNE_EVERY_S = 600.0
 LAST_TICK_S = 2.0  # with the lease's release it ends within 5 s
-KEEP = Keep(size_bytes=512 * MIB)  # half of the volume that the chart gives it
+KEEP = Retention(size_bytes=512 * MIB)  # half of the volume that the chart gives it
 LEASE = "trimtab"
 LATE_TICKS = 10  # after this many missed ticks the operator calls itself unhealthy
 
 
 @dataclass(frozen=True)
-class Settings:
+class OperatorSettings:
     """What `trimtab run` may be told."""
 
     tick_s: float = 15.0
@@ -64,16 +66,16 @@ class Settings:
     usage: UsageSettings = field(default_factory=UsageSettings)
     usage_every_s: float = 60.0
     checkpoint_s: float = 600.0
-    prudence: Prudence = field(default_factory=Prudence)
+    change_rules: ChangeRules = field(default_factory=ChangeRules)
 
 
 class Operator:
-    def __init__(self, access: Access, prometheus: Access | None, settings: Settings) -> None:
+    def __init__(self, access: Access, prometheus: Access | None, settings: OperatorSettings) -> None:
         self.settings, self.telemetry = settings, Telemetry()
         self.kube = Kube(access, Budget(settings.api_per_s, settings.api_burst))
         self.prometheus = Prometheus(prometheus, timeout_s=max(1.0, min(10.0, settings.tick_s))) if prometheus else None
         own = (access.namespace, os.environ.get("TRIMTAB_DEPLOYMENT", ""))
-        self.world = World(self.kube, settings.namespace, own)
+        self.cluster = WatchedCluster(self.kube, settings.namespace, own)
         namespace = settings.lease_namespace or settings.namespace or access.namespace
         duration_s, renew_s, retry_s = settings.lease_s
         self.leadership = Leadership(
@@ -85,35 +87,42 @@ class Operator:
             renew_deadline_s=renew_s,
             retry_s=retry_s,
         )
+        self.kube = Kube(access, Budget(settings.api_per_s, settings.api_burst), fence=self.leadership.seconds_left)
+        self.prometheus = Prometheus(prometheus, timeout_s=max(1.0, min(10.0, settings.tick_s))) if prometheus else None
+        own = (access.namespace, os.environ.get("TRIMTAB_DEPLOYMENT", ""))
+        self.cluster = WatchedCluster(self.kube, settings.namespace, own)
         self.journal = Journal(settings.journal, KEEP) if settings.journal else None
         self.breaker = Breaker(settings.breaker_s)
         gather = Gather(self.kube, self.prometheus, everywhere=not settings.namespace, scrape_s=settings.scrape_s)
         rebuild = Rebuild(prometheus, self.kube, settings.usage, settings.usage_every_s) if prometheus else None
+        usage = UsageWatch(self.cluster, settings.usage, settings.usage_every_s, rebuild)
+        writer = Writer(self.kube)
+        self.checkpoints = Checkpoints(writer, usage, settings.checkpoint_s)
         self.ticker = Ticker(
-            self.world,
+            self.cluster,
             gather,
-            Pen(self.kube, self.leadership.may_write),
-            Compiler(settings.shadow, settings.prudence),
+            writer,
+            Compiler(settings.shadow, settings.change_rules),
             self.breaker,
             self.telemetry,
-            UsageWatch(self.world, settings.usage, settings.usage_every_s, settings.checkpoint_s, rebuild),
-            Foresight(self.prometheus),
+            usage,
+            self.checkpoints,
+            Forecasts(self.prometheus),
             self.journal,
         )
-        pen = Pen(self.kube, self.leadership.may_write)
         self.advisor = Advisor(
-            pen,
+            writer,
             prometheus,
             namespace,
             settings.namespace,
             shadow=settings.shadow,
             every_s=settings.tick_s,
-            enabled=self.world.enabled,
+            enabled=self.cluster.enabled,
         )
         self.telemetry.extra.append(self._numbers)
-        hindsight = Hindsight()
-        self.telemetry.watchers.append(hindsight.saw)
-        self.telemetry.extra.append(hindsight.lines)
+        forecast_errors = ForecastErrors()
+        self.telemetry.watchers.append(forecast_errors.saw)
+        self.telemetry.extra.append(forecast_errors.lines)
         self._ticked_at = time.monotonic()
         self._ticking = asyncio.Lock()
         self._waiting_for: list[str] = ["everything"]
@@ -124,8 +133,8 @@ class Operator:
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
         server = await self._listen()
-        loops = (self.world.run(), self.leadership.run(), self._loop(), self.advisor.run())
-        tasks = [asyncio.create_task(one) for one in loops]
+        loops = (self.cluster.run(), self.leadership.run(), self._loop(), self.advisor.run())
+        tasks = [asyncio.create_task(loop) for loop in loops]
         ended = asyncio.create_task(stop.wait())
         try:
             await asyncio.wait([*tasks, ended], return_when=asyncio.FIRST_COMPLETED)
@@ -146,7 +155,7 @@ class Operator:
         pruned_at, due = 0.0, time.time()
         while True:
             started = time.monotonic()
-            self._waiting_for = self.world.unsettled()
+            self._waiting_for = self.cluster.unsettled()
             if not self._waiting_for and self.leadership.may_write():
                 async with self._ticking:
                     await self._tick(due)
@@ -177,6 +186,7 @@ class Operator:
                 await self._ticking.acquire()
 
     async def _close(self) -> None:
+        self.checkpoints.close()
         await self.kube.close()
         if self.prometheus:
             await self.prometheus.close()
@@ -192,13 +202,13 @@ class Operator:
     def _health(self) -> tuple[int, str]:
         late_s = time.monotonic() - self._ticked_at
         if late_s > LATE_TICKS * max(self.settings.tick_s, 3.0):
-            return 500, f"no tick for {late_s:.0f} s\n"
+            return HTTPStatus.INTERNAL_SERVER_ERROR, f"no tick for {late_s:.0f} s\n"
         return 200, "ok\n"
 
     def _ready(self) -> tuple[int, str]:
         """Ready when everything is followed; not leading is no fault."""
         if self._waiting_for:
-            said = [f"{feed.name}: {feed.store.trouble}" for feed in self.world.feeds if feed.store.trouble]
+            said = [f"{feed.name}: {feed.store.trouble}" for feed in self.cluster.feeds if feed.store.trouble]
             return 503, "\n".join([f"waiting for {', '.join(self._waiting_for)}", *said, ""])
         return 200, f"ok, {'leading' if self.leadership.may_write() else 'standing by'}\n"
 

@@ -1,14 +1,15 @@
-"""Policy: what every kind compiles to. Frozen data, no behaviour; the five systems differ in the lists written here.
+"""Policy: what every kind compiles to. Frozen data that decides nothing; the systems differ in the lists it holds.
 
 A record that contradicts itself cannot be made: it is refused with the field, the value and the fix.
 """
 
 from __future__ import annotations
 
-from trimtab.policy.blend import Blend, Bucket, Buckets, Capacity, Margin, Margins, Sizing, Stage, Weights
-from trimtab.policy.bounds import Admit, Bounds, ForecastChoice, Mode, Span
-from trimtab.policy.gates import Axis, Direction, Gate, MinChange, Rest, Update, UpdateMode, Window
-from trimtab.policy.inspection import Advice, Algorithm, Inspection
+from trimtab.policy.axis import RESOURCES, Axis, Direction, Size
+from trimtab.policy.blend import Blend, Bucket, Buckets, BucketSizing, Capacity, Margin, Margins, Stage, Weights
+from trimtab.policy.bounds import Admit, Bounds, ForecastChoice, Mode, ScheduledBounds
+from trimtab.policy.gates import Gate, MaintenanceWindow, MinChange, Rest, Update, UpdateMode
+from trimtab.policy.inspection import Advice, AdviceAlgorithm, Inspection
 from trimtab.policy.record import Record
 from trimtab.policy.settle import (
     Cooldown,
@@ -42,7 +43,7 @@ from trimtab.policy.signals import (
     Utilization,
     Watermark,
 )
-from trimtab.policy.vertical import Apply, ContainerRule, Gap, Limits, Size, Vertical
+from trimtab.policy.vertical import Apply, ContainerRule, Gap, Limits, Vertical
 
 
 class Policy(Record, frozen=True):
@@ -71,7 +72,7 @@ __all__ = [
     "Absence",
     "Admit",
     "Advice",
-    "Algorithm",
+    "AdviceAlgorithm",
     "Apply",
     "Axis",
     "Blend",
@@ -105,6 +106,7 @@ __all__ = [
     "Rate",
     "RatePolicy",
     "Rates",
+    "RESOURCES",
     "Record",
     "Rest",
     "RoundUp",
@@ -112,8 +114,8 @@ __all__ = [
     "Select",
     "Signal",
     "Size",
-    "Sizing",
-    "Span",
+    "BucketSizing",
+    "ScheduledBounds",
     "Stabilise",
     "StabiliseMax",
     "Stage",
@@ -128,6 +130,6 @@ __all__ = [
     "Vertical",
     "Watermark",
     "Weights",
-    "Window",
+    "MaintenanceWindow",
     "sees_without_pods",
 ]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import enum
 from itertools import pairwise
 
+from trimtab.policy.axis import Axis, Size, fits
 from trimtab.policy.record import Record, require
-from trimtab.policy.vertical import Size, fits
 
 
 class Stage(Record, frozen=True):
@@ -32,7 +32,7 @@ class Weights(Record, frozen=True):
         require(bool(self.stages), "weightBasedScalingIntervals", [], "give at least one stage")
 
 
-class Sizing(enum.StrEnum):
+class BucketSizing(enum.StrEnum):
     """How large each of the new replicas becomes; the share is total / replicas."""
 
     GUARDED = "Guarded"  # the share; scaling out never takes away what vertical recommends
@@ -73,13 +73,16 @@ class Margins(Record, frozen=True):
     cpu: Margin = Margin()
     memory: Margin = Margin()
 
+    def of(self, axis: Axis) -> Margin:
+        return self.cpu if axis is Axis.CPU else self.memory
+
 
 class Buckets(Record, frozen=True):
     """Document 004. `overlap` lowers the edge at which replicas are removed again, against flapping; without any,
     buckets are divided linearly and nothing else. `base` is what a replica uses without doing any work."""
 
     buckets: tuple[Bucket, ...]
-    sizing: Sizing = Sizing.GUARDED
+    sizing: BucketSizing = BucketSizing.GUARDED
     overlap: Margins = Margins(cpu=Margin(percent=10.0), memory=Margin(percent=10.0))
     base: Margins = Margins()
 

@@ -8,7 +8,7 @@ from typing import Any
 from trimtab.policy.record import Record, require
 
 
-class Span(Record, frozen=True):
+class ScheduledBounds(Record, frozen=True, tag="Span"):  # the tag is in stored journals
     """A schedule at work: from start to end (UTC, end excluded) these bounds hold beside the usual ones."""
 
     name: str
@@ -24,7 +24,7 @@ class Span(Record, frozen=True):
 class Bounds(Record, frozen=True):
     min_replicas: int = 1
     max_replicas: int = 10
-    spans: tuple[Span, ...] = ()
+    spans: tuple[ScheduledBounds, ...] = ()
 
     def __post_init__(self) -> None:
         ordered = 0 <= self.min_replicas <= self.max_replicas
@@ -56,7 +56,7 @@ class ForecastChoice(Record, frozen=True):
     horizon_s: float | None = None  # None: the measured start-up time
     quantile: float = 0.5
     exact: bool = False
-    options: dict[str, Any] = {}  # of the model, by the names of its `Options`
+    options: dict[str, Any] = {}  # of the model, by the names of its own options
 
     def __post_init__(self) -> None:
         require(0 < self.quantile < 1, "quantile", self.quantile, "give a probability between 0 and 1")

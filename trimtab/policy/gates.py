@@ -4,18 +4,8 @@ from __future__ import annotations
 
 import enum
 
+from trimtab.policy.axis import Axis, Direction
 from trimtab.policy.record import Record, require
-
-
-class Axis(enum.StrEnum):
-    REPLICAS = "replicas"
-    CPU = "cpu"
-    MEMORY = "memory"
-
-
-class Direction(enum.StrEnum):
-    UP = "up"
-    DOWN = "down"
 
 
 class UpdateMode(enum.StrEnum):
@@ -24,7 +14,7 @@ class UpdateMode(enum.StrEnum):
     WINDOW = "MaintenanceWindow"
 
 
-class Window(Record, frozen=True):
+class MaintenanceWindow(Record, frozen=True, tag="Window"):  # the tag is in stored journals
     """Every day from begin to end in UTC seconds of the day, both included; may cross midnight."""
 
     begin_s: int
@@ -41,7 +31,7 @@ class Update(Record, frozen=True):
     axis: Axis
     direction: Direction
     mode: UpdateMode
-    window: Window | None = None
+    window: MaintenanceWindow | None = None
 
 
 class Rest(Record, frozen=True):

@@ -13,16 +13,16 @@ class Advice(enum.StrEnum):
     REPLICAS = "Replicas"
 
 
-class Algorithm(enum.StrEnum):
+class AdviceAlgorithm(enum.StrEnum):
     EXACT = "exact"  # as document 000 writes it
     CRANE = "crane"  # as its program computes it: bucketed, load-weighted percentiles with a margin
 
 
 class Inspection(Record, frozen=True):
-    """Document 000's configuration, one field a key, with its defaults; then the keys of its later versions."""
+    """Document 000's configuration, one field per key, with its defaults; then the keys of its later versions."""
 
     advice: Advice = Advice.HPA
-    algorithm: Algorithm = Algorithm.EXACT
+    algorithm: AdviceAlgorithm = AdviceAlgorithm.EXACT
     deployment_min_replicas: int = 1
     statefulset_min_replicas: int = 1
     workload_min_replicas: int = 1
@@ -49,4 +49,4 @@ class Inspection(Record, frozen=True):
 
     @property
     def crane(self) -> bool:
-        return self.algorithm is Algorithm.CRANE
+        return self.algorithm is AdviceAlgorithm.CRANE

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from math import inf
 
+from trimtab.policy.axis import Axis
 from trimtab.policy.record import Record, require
 
 
@@ -30,6 +31,11 @@ class Metric(Record, frozen=True):
     @property
     def label(self) -> str:
         return f"{self.container}/{self.name}" if self.container else self.name or "query"
+
+    @property
+    def axis(self) -> Axis:
+        """Which request of a pod a resource metric is compared with."""
+        return Axis.CPU if self.name == "cpu" else Axis.MEMORY
 
 
 class Tolerance(Record, frozen=True):

@@ -4,20 +4,8 @@ from __future__ import annotations
 
 import enum
 
+from trimtab.policy.axis import Axis, Size, fits
 from trimtab.policy.record import Record, require
-
-
-class Size(Record, frozen=True):
-    """An amount of each resource; None means not set, which is not zero."""
-
-    cpu_cores: float | None = None
-    memory_bytes: float | None = None
-
-
-def fits(least: Size, most: Size) -> bool:
-    """Whether nothing of `least` is above `most`, as far as both are set."""
-    pairs = ((least.cpu_cores, most.cpu_cores), (least.memory_bytes, most.memory_bytes))
-    return all(low is None or high is None or low <= high for low, high in pairs)
 
 
 class ContainerRule(Record, frozen=True):
@@ -34,6 +22,9 @@ class ContainerRule(Record, frozen=True):
 
     def __post_init__(self) -> None:
         require(fits(self.least, self.most), "minAllowed", self.least, "it must not be above maxAllowed")
+
+    def controls(self, axis: Axis) -> bool:
+        return self.cpu if axis is Axis.CPU else self.memory
 
 
 class Gap(Record, frozen=True):

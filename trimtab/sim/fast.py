@@ -14,8 +14,8 @@ from math import ceil
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.core.bound import clamp
-from trimtab.core.propose import by_total_average, in_thousandths, ratio_of, whole, within
+from trimtab.core.bounds_in_force import clamp
+from trimtab.core.replica_calculator import by_total_average, in_thousandths, ratio_of, whole, within
 from trimtab.core.settle.factor import capped_factor, large_enough
 from trimtab.core.settle.limit import up_limit
 from trimtab.core.settle.rate import end_down, end_up
@@ -37,7 +37,7 @@ from trimtab.sim.program import (
     UP_LIMIT,
     Program,
 )
-from trimtab.sim.score import SLO, Counts, Days, measure_into
+from trimtab.sim.score import SLO, Counts, Days, measure
 
 shared(
     within,
@@ -62,10 +62,10 @@ TIMES, WISHES, ENDS = range(3)  # rows of a queue; its ends: front, back, window
 CHANGES, COUNT = 1, 2  # rows of the events of one direction beside their times: pods added or removed; how many
 
 
-def replay(signal: Floats, program: Program, first_pods: int) -> Counts:
+def run_compiled(signal: Floats, program: Program, first_pods: int) -> Counts:
     """The billed pods of every step: what is decided at the end of one is billed in the next."""
     replicas = np.empty(len(signal), dtype=np.int32)
-    replay_into(signal, program.ahead, program.signal, program.rules, first_pods, replicas)
+    run_into(signal, program.ahead, program.signal, program.rules, first_pods, replicas)
     return replicas
 
 
@@ -81,20 +81,18 @@ def sweep(
 ) -> list[list[Days]]:
     """The days of every program (outer) under every start-up delay (inner)."""
 
-    def one(program: Program) -> list[Days]:
-        replicas = replay(signal, program, first_pods)
-        tables = [np.zeros((5, -(-len(load) // day_steps))) for _ in delays]
-        for table, delay in zip(tables, delays, strict=True):
-            measure_into(load, replicas, delay, day_steps, slo, table)
+    def days_of(program: Program) -> list[Days]:
+        replicas = run_compiled(signal, program, first_pods)
+        days = [measure(load, replicas, delay, day_steps, slo) for delay in delays]
         done()
-        return [Days(*table) for table in tables]
+        return days
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return list(pool.map(one, programs))
+        return list(pool.map(days_of, programs))
 
 
 @compiled
-def replay_into(signal: Floats, ahead: Floats, head: Floats, rules: Floats, first_pods: int, replicas: Counts) -> None:
+def run_into(signal: Floats, ahead: Floats, head: Floats, rules: Floats, first_pods: int, replicas: Counts) -> None:
     """One demand under one program; times are whole steps. Rules that look back stand here, the others in `settle`."""
     least, most = int(head[4]), int(head[5])
     highs, lows, grown, shrunk = empty_past(rules)

@@ -12,13 +12,11 @@ import numpy as np
 
 from trimtab.errors import InvalidInput
 from trimtab.series import Floats
-
-STEP_S = 15
-DAY_STEPS = 86400 // STEP_S
+from trimtab.sim.grid import DAY_STEPS
 
 
 @dataclass(frozen=True)
-class Shape:
+class LoadShape:
     """What a load looks like; shares are of the peak."""
 
     peak: float = 30.0
@@ -35,18 +33,18 @@ class Shape:
     seed: int = 1
 
 
-SHAPES: dict[str, Shape] = {
-    "flat": Shape(valley=1.0),
-    "diurnal": Shape(weekend=0.7),
-    "office": Shape(weekend=0.4, steep=4.0),
-    "bursty": Shape(valley=0.6, bursts_a_day=8, burst=0.7, noise=0.1),
-    "shift": Shape(shift=2.5, peak=15.0),
-    "noisy": Shape(noise=0.25),
+SHAPES: dict[str, LoadShape] = {
+    "flat": LoadShape(valley=1.0),
+    "diurnal": LoadShape(weekend=0.7),
+    "office": LoadShape(weekend=0.4, steep=4.0),
+    "bursty": LoadShape(valley=0.6, bursts_a_day=8, burst=0.7, noise=0.1),
+    "shift": LoadShape(shift=2.5, peak=15.0),
+    "noisy": LoadShape(noise=0.25),
 }
 
 
-def generate(shape: Shape) -> Floats:
-    """The load on the 15 s grid."""
+def generate(shape: LoadShape) -> Floats:
+    """The load on the grid."""
     draw = np.random.default_rng(shape.seed)
     steps = np.arange(shape.days * DAY_STEPS)
     day = steps / DAY_STEPS
@@ -58,7 +56,7 @@ def generate(shape: Shape) -> Floats:
     return np.maximum(0.0, shape.peak * (values + _bursts(shape, len(steps), draw)))
 
 
-def _bursts(shape: Shape, steps: int, draw: np.random.Generator) -> Floats:
+def _bursts(shape: LoadShape, steps: int, draw: np.random.Generator) -> Floats:
     """Jumps up at random times that fade away."""
     found = np.zeros(steps)
     fade = np.exp(-np.arange(round(shape.burst_minutes * 4)) / (shape.burst_minutes * 1.5))
@@ -68,17 +66,17 @@ def _bursts(shape: Shape, steps: int, draw: np.random.Generator) -> Floats:
     return found
 
 
-def parse_shape(text: str) -> Shape:
+def parse_shape(text: str) -> LoadShape:
     """ "diurnal" or "bursty,days=7,peak=50": a known shape, and what is different about it."""
     name, *changes = [word.strip() for word in text.split(",")]
     if name not in SHAPES:
         raise InvalidInput("generate", name, f"known shapes are {', '.join(SHAPES)}")
-    kinds = {field.name: type(getattr(Shape, field.name)) for field in fields(Shape)}
+    kinds = {field.name: type(getattr(LoadShape, field.name)) for field in fields(LoadShape)}
     changed: dict[str, float] = {}
     for change in changes:
         key, _, value = change.partition("=")
         if key not in kinds:
-            raise InvalidInput("generate", change, f"known are {', '.join(f'{one}=' for one in kinds)}")
+            raise InvalidInput("generate", change, f"known are {', '.join(f'{key}=' for key in kinds)}")
         changed[key] = _number(change, value, kinds[key])
     shape = replace(SHAPES[name], **changed)  # type: ignore[arg-type]
     if not 1 <= shape.days <= 400 or shape.peak <= 0:

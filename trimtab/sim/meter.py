@@ -8,8 +8,8 @@ from typing import NamedTuple
 from trimtab.core.model import Missing, PodSamples, Reason, Samples, TotalSample
 from trimtab.policy import Metric, MetricKind, Signal, TotalAverage, Utilization, Watermark
 from trimtab.policy.signals import PodAverage
-from trimtab.sim.pods import Pods
-from trimtab.sim.world import FaultKind, World
+from trimtab.sim.cluster_spec import ClusterSpec, FaultKind
+from trimtab.sim.simulated_pods import Pods
 
 STALE_SCRAPES = 2  # the operator takes older samples for missing
 
@@ -28,9 +28,9 @@ NO_TROUBLE = Trouble()
 class Meter:
     """Remembers what was there to measure at each step and answers as a metrics API would."""
 
-    def __init__(self, world: World, start: float, step_s: float) -> None:
-        self._world, self._start, self._step_s = world, start, step_s
-        self._width = max(1, round(world.mean_s / step_s))
+    def __init__(self, cluster: ClusterSpec, start: float, step_s: float) -> None:
+        self._cluster, self._start, self._step_s = cluster, start, step_s
+        self._width = max(1, round(cluster.mean_s / step_s))
         self.totals: list[float] = []  # load on all pods, by step
         self.shares: list[float] = []  # how busy a ready pod was, of its own size
         self.cores: list[float] = []  # used by all of them
@@ -50,11 +50,11 @@ class Meter:
         if fault is FaultKind.MISSING:
             return Missing(reason=Reason.ABSENT)
         step = trouble.since - 1 if fault is FaultKind.STALE else newest
-        step -= round((self._world.scrape_delay_s + trouble.late_s) / self._step_s)
+        step -= round((self._cluster.scrape_delay_s + trouble.late_s) / self._step_s)
         at = self._start + (step + 1) * self._step_s
         if step < 0:
             return Missing(reason=Reason.ABSENT, detail="nothing has been scraped yet")
-        if (newest - step) * self._step_s > STALE_SCRAPES * self._world.mean_s:
+        if (newest - step) * self._step_s > STALE_SCRAPES * self._cluster.mean_s:
             return Missing(reason=Reason.STALE, since=at)
         spoiled = _SPOILED.get(fault) if fault else None
         if isinstance(signal, Utilization | PodAverage):
@@ -75,7 +75,7 @@ class Meter:
         values = dict.fromkeys(ready, value if spoiled is None else spoiled)
         if len(ready) < len(pods.all):
             values |= dict.fromkeys((pod.name for pod in pods.all if not pod.ready), 0.0)
-        return PodSamples(values=values, at=at, window_s=self._world.mean_s)
+        return PodSamples(values=values, at=at, window_s=self._cluster.mean_s)
 
     def mean(self, series: list[float], step: int) -> float:
         """The mean of the last minute up to a step, added up from the newest on as the compiled lane does."""

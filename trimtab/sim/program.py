@@ -50,7 +50,7 @@ NOTHING_AHEAD: Floats = np.empty(0)
 class Program(NamedTuple):
     """`signal`: kind, target, tolerance up and down, fewest and most replicas. `rules`: code and arguments of each.
 
-    `ahead`: the demand that is foreseen at each step, 0 where nothing is; empty without a forecast.
+    `ahead`: the demand that is forecast at each step, 0 where nothing is; empty without a forecast.
     """
 
     signal: Floats
@@ -129,6 +129,6 @@ def _numbers(rule: Rule, step_s: float) -> list[float]:
 
 def _rates(rates: Rates, step_s: float) -> list[float]:
     numbers: list[float] = [SELECTS[rates.select], len(rates.policies)]
-    for one in rates.policies:
-        numbers += [one.percent, one.value, one.period_s / step_s]
+    for policy in rates.policies:
+        numbers += [policy.percent, policy.value, policy.period_s / step_s]
     return numbers + [0.0] * (RATE_WIDTH - len(numbers))

@@ -14,18 +14,17 @@ from numpy.typing import NDArray
 
 from trimtab.series import Floats
 from trimtab.sim.compiled import compiled, shared
-from trimtab.sim.window import backward_min
+from trimtab.sim.prices import START_PRICE
+from trimtab.sim.sliding_windows import backward_min
 
 Counts = NDArray[np.int32]
 
 SLO = 0.8  # the highest share of a pod's capacity at which it still answers in time
-START_PRICE = 8.0  # pod-steps: two pod-minutes of 15 s
-LAMBDAS = {"savings": 8.0, "balanced": 32.0, "reliability": 128.0}
 _SLACK = 1e-6
 
 
 class Days(NamedTuple):
-    """What each day cost, one value a day; sums of any choice of days are scores."""
+    """What each day cost, one value per day; sums of any choice of days are scores."""
 
     pods: Floats  # billed pod-steps
     violating: Floats  # load that met a violated service level

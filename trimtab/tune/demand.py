@@ -10,8 +10,9 @@ from trimtab.errors import InvalidInput, NotEnoughData
 from trimtab.policy import PodAverage, Policy, TotalAverage, Utilization
 from trimtab.quantity import format_duration
 from trimtab.series import Floats, Frame
-from trimtab.sim.protocol import DEFAULT_TARGET, STEP_S
+from trimtab.sim.grid import STEP_S
 
+DEFAULT_TARGET = 0.7  # the share of a pod's capacity that is used where nobody says otherwise
 SHORTEST_S = 3600.0
 LEAST_PODS, MOST_PODS = 0.01, 100_000.0  # a peak beyond these is a mistake in the unit
 

@@ -14,18 +14,17 @@ import numpy as np
 from trimtab.errors import InvalidPolicy, NotEnoughData
 from trimtab.policy import Policy
 from trimtab.series import Floats
+from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.fast import sweep
-from trimtab.sim.oracle import demand as pods_needed
-from trimtab.sim.oracle import optimum
+from trimtab.sim.grid import DAY_STEPS, MEAN_STEPS, STEP_S, delay_steps
+from trimtab.sim.oracle import optimum, pods_needed
 from trimtab.sim.program import program, uncovered
-from trimtab.sim.protocol import DAY_STEPS, MEAN_STEPS, STEP_S, delay_steps
 from trimtab.sim.score import Days, Score, score
-from trimtab.sim.window import trailing_mean
-from trimtab.sim.world import World
-from trimtab.tune.backtest import first_pods
+from trimtab.sim.sliding_windows import trailing_mean
 from trimtab.tune.candidates import Setting, on_demand, setting_of, settings, tunable, with_setting
 from trimtab.tune.demand import Demand
-from trimtab.tune.rolling import choose, fade, picked, takeover
+from trimtab.tune.policy_backtest import first_pods
+from trimtab.tune.rolling_choice import choose, fade, picked, takeover
 
 LEAST_DAYS = 2
 
@@ -50,26 +49,28 @@ class Tuned(NamedTuple):
         return self.setting != self.before_setting
 
 
-def tune(policy: Policy, demand: Demand, world: World, lam: float, done: Callable[[], None] = lambda: None) -> Tuned:
+def tune(
+    policy: Policy, demand: Demand, cluster: ClusterSpec, lam: float, done: Callable[[], None] = lambda: None
+) -> Tuned:
     """The settings for the next day."""
-    present = setting_of(policy, world.pod_capacity)
+    present = setting_of(policy, cluster.pod_capacity)
     family = settings()
     if present not in family:
         family = [*family, present]
     incumbent = family.index(present)
-    results, notes = _simulate(policy, family, demand, world, done)
+    results, notes = _simulate(policy, family, demand, cluster, done)
     j = np.array([days.j(lam) for days in results])
     scores = np.zeros(len(family))
     for day in range(j.shape[1]):
         scores = fade(scores, j[:, day])
     best = takeover(scores, incumbent)
-    optima = _optima(policy, demand, world)
+    optima = _optima(policy, demand, cluster)
     warmup = _warmup(j.shape[1])
     chosen = choose(j, warmup, incumbent)
     return Tuned(
         before_setting=present,
         setting=family[best],
-        policy=policy if best == incumbent else with_setting(policy, family[best], world.pod_capacity),
+        policy=policy if best == incumbent else with_setting(policy, family[best], cluster.pod_capacity),
         before=score(results[incumbent], float(optima.sum()), lam),
         after=score(results[best], float(optima.sum()), lam),
         held=score(results[incumbent].since(warmup), float(optima[warmup:].sum()), lam) if warmup else None,
@@ -81,32 +82,32 @@ def tune(policy: Policy, demand: Demand, world: World, lam: float, done: Callabl
 
 
 def _simulate(
-    policy: Policy, family: list[Setting], demand: Demand, world: World, done: Callable[[], None]
+    policy: Policy, family: list[Setting], demand: Demand, cluster: ClusterSpec, done: Callable[[], None]
 ) -> tuple[list[Days], tuple[str, ...]]:
     whole = len(demand.values) // DAY_STEPS
     if whole < LEAST_DAYS:
         raise NotEnoughData(f"{demand.name}: {demand.days:.1f} days of history; tuning needs {LEAST_DAYS} whole days")
     values = demand.values[: whole * DAY_STEPS]
     notes = () if _on_totals(policy) else ("simulated on the total load; what pods report may lag behind it",)
-    simple = on_demand(policy, world.pod_capacity)
+    simple = on_demand(policy, cluster.pod_capacity)
     if why := uncovered(simple):
         raise InvalidPolicy("policy", type(policy).__name__, f"it cannot be tuned: {why}")
-    programs = [program(with_setting(simple, one, world.pod_capacity), STEP_S) for one in family]
-    load, signal = values / world.pod_capacity, trailing_mean(values, MEAN_STEPS)
-    first, delay = first_pods(policy, float(load[0])), delay_steps(world.startup_s)
-    found = sweep(load, signal, programs, first, [delay], DAY_STEPS, world.slo, done)
-    return [one for (one,) in found], notes
+    programs = [program(with_setting(simple, setting, cluster.pod_capacity), STEP_S) for setting in family]
+    load, signal = values / cluster.pod_capacity, trailing_mean(values, MEAN_STEPS)
+    first, delay = first_pods(policy, float(load[0])), delay_steps(cluster.startup_s)
+    found = sweep(load, signal, programs, first, [delay], DAY_STEPS, cluster.slo, done)
+    return [days for (days,) in found], notes
 
 
 def _on_totals(policy: Policy) -> bool:
     return on_demand(policy, 1.0).signals[0] == tunable(policy)
 
 
-def _optima(policy: Policy, demand: Demand, world: World) -> Floats:
+def _optima(policy: Policy, demand: Demand, cluster: ClusterSpec) -> Floats:
     """The optimum's pod-steps of each day."""
     whole = len(demand.values) // DAY_STEPS
-    needed = pods_needed(demand.values / world.pod_capacity, policy.bounds.min_replicas, world.slo)
-    best = optimum(needed, delay_steps(world.startup_s))[: whole * DAY_STEPS]
+    needed = pods_needed(demand.values / cluster.pod_capacity, policy.bounds.min_replicas, cluster.slo)
+    best = optimum(needed, delay_steps(cluster.startup_s))[: whole * DAY_STEPS]
     by_day: Floats = best.reshape(whole, DAY_STEPS).sum(axis=1).astype(np.float64)
     return by_day
 

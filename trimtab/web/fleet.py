@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from trimtab.journal import DAY_S, Journal
+from trimtab.journal import DAY_S, Fate, Journal
 from trimtab.minutes import HOUR_S
 from trimtab.web.packing import packed
 
@@ -14,10 +14,10 @@ SILENT_S = 300.0  # an object nobody looked at for so long, while others were
 _LAST = """
 WITH last AS (SELECT object, max(at) AS at, replicas, planned, ready, load, capacity, forecast, horizon_s,
                      cpu_cores, memory_bytes, held FROM ticks GROUP BY object),
-     acts AS (SELECT object, max(at) AS at, replicas, planned, outcome, said FROM decisions GROUP BY object)
+     acts AS (SELECT object, max(at) AS at, replicas, planned, fate, said FROM decisions GROUP BY object)
 SELECT o.id, kind, namespace, name, mode, last.at, last.replicas, last.planned, last.ready, load, capacity,
        forecast, horizon_s, cpu_cores, memory_bytes, held, least, most, acts.at, acts.replicas, acts.planned,
-       outcome, said,
+       fate, said,
        (SELECT forecast FROM ticks e WHERE e.object = o.id AND e.at <= last.at - horizon_s ORDER BY e.at DESC LIMIT 1)
 FROM objects o LEFT JOIN last ON last.object = o.id LEFT JOIN acts ON acts.object = o.id
                LEFT JOIN policies p ON p.object = o.id
@@ -29,7 +29,7 @@ FROM (SELECT object, max(replicas) AS pods, avg(load) AS load, avg(load > capaci
       FROM ticks WHERE at >= ? GROUP BY object, CAST(at / 60 AS INTEGER))
 GROUP BY object
 """
-_TEXT = ("kind", "namespace", "name", "mode", "held", "outcome", "said", "problem")
+_TEXT = ("kind", "namespace", "name", "mode", "held", "fate", "said", "problem")
 _NUMBERS = (
     "at",
     "replicas",
@@ -85,7 +85,7 @@ def _today(journal: Journal, midnight: float) -> dict[int, tuple[float, float, f
 def _row(row: tuple[Any, ...], today: tuple[float, float, float], now: float) -> dict[str, Any]:
     names = (
         "kind namespace name mode at replicas planned ready load capacity forecast horizon cpu memory held least most"
-        " changedAt changedFrom changedTo outcome said expected"
+        " changedAt changedFrom changedTo fate said expected"
     )
     found = dict(zip(names.split(), row[1:], strict=True))
     pods, load, violating = today
@@ -102,8 +102,8 @@ def _problem(row: dict[str, Any], now: float) -> tuple[int, str]:
         return 3, "metrics are missing"
     if row["capacity"] is not None and row["load"] > row["capacity"]:
         return 3, "load above capacity"
-    if row["outcome"] and row["outcome"] not in ("written", "shadow", "idle"):
-        return 2, f"last change: {row['outcome']}"
+    if str(row["fate"]).startswith(Fate.REFUSED):
+        return 2, f"last change {row['fate']}"
     if row["most"] is not None and row["replicas"] >= row["most"]:
         return 2, "at maxReplicas"
     if row["violations"] > 1.0:

@@ -20,7 +20,7 @@ def health(journal: Journal) -> dict[str, Any]:
         "sizeBytes": journal.size_bytes(),
         "objects": journal.query("SELECT count(*) FROM objects")[0][0],
         "ticks": _ticks(journal),
-        "outcomes": _pairs(journal, "SELECT outcome, count(*) FROM decisions WHERE at >= ? GROUP BY outcome", since),
+        "fates": _pairs(journal, "SELECT fate, count(*) FROM decisions WHERE at >= ? GROUP BY fate", since),
         "modes": [list(row) for row in journal.query("SELECT mode, count(*) FROM policies GROUP BY mode")],
         "silent": _objects(journal, "load IS NULL", now),
         "held": _held(journal, now),
@@ -63,8 +63,8 @@ def _refused(journal: Journal, since: float) -> list[list[Any]]:
     return [
         list(row)
         for row in journal.query(
-            "SELECT at, kind, namespace, name, outcome, said FROM decisions d JOIN objects o ON o.id = d.object"
-            " WHERE at >= ? AND outcome NOT IN ('written', 'shadow', 'idle') ORDER BY at DESC LIMIT 100",
+            "SELECT at, kind, namespace, name, fate, said FROM decisions d JOIN objects o ON o.id = d.object"
+            " WHERE at >= ? AND fate LIKE 'refused%' ORDER BY at DESC LIMIT 100",
             (since,),
         )
     ]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from math import isfinite
 
 from trimtab.errors import InvalidInput
-from trimtab.journal import Name
+from trimtab.journal import ObjectName
 from trimtab.web.whatif import Knobs
 
 MOST_REPLICAS = 100_000
@@ -22,11 +22,11 @@ RANGES = {
 }
 
 
-def name_of(query: Mapping[str, str]) -> Name:
-    missing = next((field for field in Name._fields if not query.get(field)), None)
+def name_of(query: Mapping[str, str]) -> ObjectName:
+    missing = next((field for field in ObjectName._fields if not query.get(field)), None)
     if missing:
         raise InvalidInput(missing, "missing", "say kind, namespace and name of the object")
-    return Name(query["kind"], query["namespace"], query["name"])
+    return ObjectName(query["kind"], query["namespace"], query["name"])
 
 
 def number(query: Mapping[str, str], key: str, default: float, low: float = -1e12, high: float = 1e12) -> float:

@@ -97,9 +97,9 @@ def _load_lane() -> None:
     import numpy as np
 
     from trimtab.policy import Metric, MetricKind, Policy, TotalAverage
-    from trimtab.sim.world import World
-    from trimtab.tune.backtest import backtest
+    from trimtab.sim.cluster_spec import ClusterSpec
     from trimtab.tune.demand import Demand
+    from trimtab.tune.policy_backtest import backtest
 
     policy = Policy(signals=(TotalAverage(metric=Metric(kind=MetricKind.EXTERNAL, name="load"), target=0.7),))
-    backtest("", policy, Demand("", np.ones(480), 0.0), World(), 32.0)
+    backtest("", policy, Demand("", np.ones(480), 0.0), ClusterSpec(), 32.0)

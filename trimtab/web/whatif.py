@@ -11,16 +11,16 @@ import yaml
 from msgspec.structs import replace
 
 from trimtab.errors import InvalidInput, NotEnoughData
-from trimtab.journal import DAY_S, Journal, Name
+from trimtab.journal import DAY_S, Journal, ObjectName
 from trimtab.minutes import MINUTE_S
 from trimtab.policy import Policy, Stabilise, StabiliseMax, Utilization
 from trimtab.quantity import format_number
 from trimtab.series import Floats, Frame
-from trimtab.sim.replay import why_slow
-from trimtab.sim.world import World
-from trimtab.tune.backtest import Outcome, backtest
+from trimtab.sim.cluster_spec import ClusterSpec
+from trimtab.sim.simulate import why_slow
 from trimtab.tune.candidates import Setting, on_demand, setting_of, with_setting
 from trimtab.tune.demand import Demand, demand_of, pod_capacity
+from trimtab.tune.policy_backtest import BacktestOutcome, backtest
 from trimtab.web.packing import Column, packed
 from trimtab.web.workload import known_policy, unit_of
 
@@ -44,14 +44,14 @@ class Knobs(NamedTuple):
 class History(NamedTuple):
     """A workload as the journal knows it."""
 
-    name: Name
+    name: ObjectName
     policy: Policy
     demand: Demand
     capacity: float  # of one pod at 100 %, in the unit of the load
     startup_s: float
 
 
-def history(journal: Journal, name: Name, days: float = DAYS) -> History:
+def history(journal: Journal, name: ObjectName, days: float = DAYS) -> History:
     """Its load by the minute, held over holes, and what one of its pods carries."""
     policy, span = known_policy(journal, name), journal.span()
     end = span[1] if span else 0.0
@@ -75,7 +75,7 @@ def _capacity(policy: Policy, columns: dict[str, Any]) -> float:
     return pod_capacity(policy, None)[0]
 
 
-def _startup_s(journal: Journal, name: Name) -> float:
+def _startup_s(journal: Journal, name: ObjectName) -> float:
     last = list(journal.acts(name.namespace, name.name, last=1))
     quantiles = getattr(last[0].seen.startup, "quantiles", ()) if last else ()
     return float(quantiles[-1].value) if quantiles else 120.0
@@ -112,14 +112,14 @@ def with_knobs(known: History, knobs: Knobs) -> Policy:
     return replace(policy, settle=rules, bounds=bounds)
 
 
-def judge(known: History, knobs: Knobs) -> tuple[Outcome, list[str]]:
+def judge(known: History, knobs: Knobs) -> tuple[BacktestOutcome, list[str]]:
     """The outcome that `trimtab backtest` gives for the same policy, history, start-up and price."""
     policy, notes = with_knobs(known, knobs), list(known.demand.notes)
-    world = World(startup_s=knobs.startup_s, pod_capacity=known.capacity, pod_cores=known.capacity)
-    if why_slow(policy, world):
-        notes.append(f"judged by its reactive part on the total of the load: {why_slow(policy, world)}")
+    cluster = ClusterSpec(startup_s=knobs.startup_s, pod_capacity=known.capacity, pod_cores=known.capacity)
+    if why_slow(policy, cluster):
+        notes.append(f"judged by its reactive part on the total of the load: {why_slow(policy, cluster)}")
         policy = on_demand(policy, known.capacity)
-    return backtest(str(known.name), policy, known.demand, world, knobs.price), notes
+    return backtest(str(known.name), policy, known.demand, cluster, knobs.price), notes
 
 
 def answer(known: History, knobs: Knobs) -> bytes:
@@ -192,7 +192,7 @@ def as_yaml(known: History, knobs: Knobs) -> str:
     return f"# {target}\n{yaml.safe_dump(patch(known, knobs), sort_keys=False)}"
 
 
-def _target(name: Name) -> str:
+def _target(name: ObjectName) -> str:
     kind = KUBECTL.get(name.kind, name.kind.lower())
     return f"{kind} {quote(name.name)} -n {quote(name.namespace)}"
 

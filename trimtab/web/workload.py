@@ -10,7 +10,7 @@ import numpy as np
 from trimtab.core.explain import missing_text, sentence, table
 from trimtab.core.model import Missing, Observation, PodSamples, Samples, Startup
 from trimtab.errors import InvalidInput, NotEnoughData
-from trimtab.journal import Act, Journal, Name
+from trimtab.journal import Act, Journal, ObjectName, describe
 from trimtab.policy import MetricKind, Policy, Utilization
 from trimtab.quantity import format_number
 from trimtab.web.packing import packed
@@ -18,7 +18,7 @@ from trimtab.web.packing import packed
 MARKS = 2000  # of the youngest changes; more cannot be told apart
 
 
-def workload(journal: Journal, name: Name, start: float, end: float) -> bytes:
+def workload(journal: Journal, name: ObjectName, start: float, end: float) -> bytes:
     """The columns of `trimtab.minutes`, and as text what it is, what was changed and what holds it back."""
     found = journal.minutes_of(name, start, end)
     policy = known_policy(journal, name)
@@ -38,7 +38,7 @@ def workload(journal: Journal, name: Name, start: float, end: float) -> bytes:
     return packed(about, {"at": found.times, **found.columns})
 
 
-def known_policy(journal: Journal, name: Name) -> Policy:
+def known_policy(journal: Journal, name: ObjectName) -> Policy:
     policy = journal.policy_of(name)
     if policy is None:
         last = list(journal.acts(name.namespace, name.name, last=1))
@@ -59,17 +59,17 @@ def unit_of(policy: Policy) -> str:
     return signal.metric.label
 
 
-def _changes(journal: Journal, name: Name, start: float, end: float) -> list[dict[str, Any]]:
+def _changes(journal: Journal, name: ObjectName, start: float, end: float) -> list[dict[str, Any]]:
     rows = journal.query(
-        "SELECT at, replicas, planned, outcome, said FROM decisions d JOIN objects o ON o.id = d.object"
+        "SELECT at, replicas, planned, fate, said FROM decisions d JOIN objects o ON o.id = d.object"
         " WHERE (kind, namespace, name) = (?, ?, ?) AND at BETWEEN ? AND ? ORDER BY at DESC LIMIT ?",
         (*name, start, end, MARKS),
     )
-    keys = ("at", "from", "to", "outcome", "said")
+    keys = ("at", "from", "to", "fate", "said")
     return [dict(zip(keys, row, strict=True)) for row in reversed(rows)]
 
 
-def _held(journal: Journal, name: Name) -> str:
+def _held(journal: Journal, name: ObjectName) -> str:
     rows = journal.query(
         "SELECT held FROM ticks d JOIN objects o ON o.id = d.object"
         " WHERE (kind, namespace, name) = (?, ?, ?) ORDER BY at DESC LIMIT 1",
@@ -78,7 +78,7 @@ def _held(journal: Journal, name: Name) -> str:
     return str(rows[0][0]) if rows else ""
 
 
-def _startup(journal: Journal, name: Name) -> list[list[float]]:
+def _startup(journal: Journal, name: ObjectName) -> list[list[float]]:
     """Quantiles of the time from a pod's creation to serving, as the last change saw them."""
     last = list(journal.acts(name.namespace, name.name, last=1))
     if not last or not isinstance(last[0].seen.startup, Startup):
@@ -86,7 +86,7 @@ def _startup(journal: Journal, name: Name) -> list[list[float]]:
     return [[one.probability, one.value] for one in last[0].seen.startup.quantiles]
 
 
-def decision(journal: Journal, name: Name, at: float) -> dict[str, Any]:
+def decision(journal: Journal, name: ObjectName, at: float) -> dict[str, Any]:
     """What was seen, proposed, changed by which rule, and done, for the last change not after `at`."""
     found = [act for act in journal.acts(name.namespace, name.name, at, last=5) if act.name == name]
     if not found:
@@ -100,7 +100,7 @@ def explanation(act: Act) -> dict[str, Any]:
         "object": str(act.name),
         "at": act.seen.at,
         "time": datetime.fromtimestamp(act.seen.at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC"),
-        "outcome": act.outcome,
+        "outcome": describe(act.outcome),
         "sentence": sentence(act.policy, act.seen, act.memory, act.decision),
         "seen": _seen(act.policy, act.seen),
         "rows": [[row.what, row.before, row.after, row.why] for row in table(act.decision)],

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from trimtab.errors import InvalidInput
@@ -137,7 +137,8 @@ def prometheus_access(
     headers: Mapping[str, str] | None = None,
 ) -> Access:
     """An address of anything that speaks Prometheus' HTTP API, with the ways to be let in that are in use."""
-    identity: Identity = Fixed()
+    url, written = _without_userinfo(url)
+    identity: Identity = written
     if token_file:
         identity = TokenFile(token_file)
     elif token:
@@ -148,6 +149,15 @@ def prometheus_access(
         raise InvalidInput("prometheus", url, f"write its whole address: http://{url} or https://{url}")
     trust = Trust(ca_pem=_read(ca_file, "prometheus CA file") if ca_file else "", insecure=insecure)
     return Access(url.rstrip("/"), identity, trust, headers=headers or {})
+
+
+def _without_userinfo(url: str) -> tuple[str, Fixed]:
+    """http://user:password@host as http://host and who that is, so that no message and no log line tells of it."""
+    parts = urlsplit(url)
+    if parts.username is None:
+        return url, Fixed()
+    credential = Credential(basic(unquote(parts.username), unquote(parts.password or "")))
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl(), Fixed(credential)
 
 
 def _read(path: str, what: str) -> str:

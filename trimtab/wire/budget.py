@@ -1,32 +1,97 @@
-"""How many requests a server may get from us: a token bucket, and the pauses between attempts that failed."""
+"""How many requests a server may get from us and whose goes first, and the pauses between attempts that failed.
+
+Whoever waits is served by priority, and namespaces with the same priority take turns. Every third request is given to
+the namespace whose turn it is, whatever its priority: none waits for all the scalings of another.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import heapq
 import random
-import time
+from enum import IntEnum
+from itertools import count
+
+FAIR_TURN = 3
+
+
+class Priority(IntEnum):
+    """What goes first while requests wait: what a service needs now, then what only tells of it."""
+
+    SCALE = 0
+    READ = 1  # without it nothing is decided
+    CHANGE = 2  # sizes, templates, floors
+    STATUS = 3
+    EVENT = 4
+
+
+Waiter = tuple[Priority, int, asyncio.Future[None]]  # the number keeps the order of arrival
 
 
 class Budget:
-    """A token bucket: `per_s` requests a second in the long run, `burst` of them at once."""
+    """A token bucket: `per_s` requests per second in the long run, `burst` of them at once."""
 
     def __init__(self, per_s: float = 50.0, burst: float = 100.0) -> None:
         self.per_s, self.burst = per_s, burst
         self.spent = 0
         self.waited_s = 0.0
         self._tokens = burst
-        self._filled_at = time.monotonic()
+        self._filled_at: float | None = None
+        self._waiting: dict[str, list[Waiter]] = {}  # heaps by namespace, in the order of their turns
+        self._numbers = count()
+        self._timer: asyncio.TimerHandle | None = None
 
-    async def take(self) -> None:
+    async def take(self, namespace: str = "", priority: Priority = Priority.READ) -> None:
         """Pay for one request, waiting for its turn when the bucket is empty."""
-        now = time.monotonic()
-        self._tokens = min(self.burst, self._tokens + (now - self._filled_at) * self.per_s) - 1
-        self._filled_at = now
+        loop = asyncio.get_running_loop()
+        self._fill(loop.time())
+        if not self._waiting and self._tokens >= 1:
+            self._spend()
+            return
+        asked_at, turn = loop.time(), loop.create_future()
+        heapq.heappush(self._waiting.setdefault(namespace, []), (priority, next(self._numbers), turn))
+        self._wake()
+        try:
+            await turn
+        finally:
+            self.waited_s += loop.time() - asked_at
+
+    def _spend(self) -> None:
+        self._tokens -= 1
         self.spent += 1
-        if self._tokens < 0:  # the debt orders those who wait: each sleeps longer than the one before
-            wait_s = -self._tokens / self.per_s
-            self.waited_s += wait_s
-            await asyncio.sleep(wait_s)
+
+    def _fill(self, now: float) -> None:
+        since_s = 0.0 if self._filled_at is None else now - self._filled_at
+        self._tokens = min(self.burst, self._tokens + max(0.0, since_s) * self.per_s)
+        self._filled_at = now
+
+    def _wake(self) -> None:
+        """Look again when the next token is there."""
+        if self._waiting and self._timer is None:
+            wait_s = max(0.0, 1 - self._tokens) / self.per_s
+            self._timer = asyncio.get_running_loop().call_later(wait_s, self._serve)
+
+    def _serve(self) -> None:
+        self._timer = None
+        self._fill(asyncio.get_running_loop().time())
+        while self._waiting and self._tokens > 1 - 1e-9:  # a timer may wake a hair early
+            turn = self._next()
+            if not turn.done():  # else its request was given up
+                self._spend()
+                turn.set_result(None)
+        self._wake()
+
+    def _next(self) -> asyncio.Future[None]:
+        fair = self.spent % FAIR_TURN == 0
+        namespace = next(iter(self._waiting)) if fair else min(self._waiting, key=self._first_priority)
+        heap = self._waiting.pop(namespace)
+        turn = heapq.heappop(heap)[2]
+        if heap:
+            self._waiting[namespace] = heap  # now at the end of the round
+        return turn
+
+    def _first_priority(self, namespace: str) -> Priority:
+        return self._waiting[namespace][0][0]
 
 
 class Backoff:

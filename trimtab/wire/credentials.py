@@ -184,7 +184,7 @@ class ExecPlugin:
         if self._spec.provide_cluster_info:
             asked["cluster"] = self._cluster
         info = {"apiVersion": self._spec.api_version, "kind": "ExecCredential", "spec": asked}
-        own = {one["name"]: one["value"] for one in self._spec.env or ()}
+        own = {variable["name"]: variable["value"] for variable in self._spec.env or ()}
         return {**os.environ, **own, "KUBERNETES_EXEC_INFO": msgspec.json.encode(info).decode()}
 
     def _read(self, printed: bytes) -> ExecStatus:

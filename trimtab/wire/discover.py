@@ -33,7 +33,7 @@ NOT_IT = re.compile(r"alertmanager|pushgateway|exporter|operator$|adapter|kube-s
 APP_LABELS = ("app.kubernetes.io/name", "app", "k8s-app")
 
 
-class Found(msgspec.Struct, frozen=True):
+class PrometheusService(msgspec.Struct, frozen=True):
     product: str
     namespace: str
     name: str
@@ -47,17 +47,17 @@ class Found(msgspec.Struct, frozen=True):
 
     def through(self, cluster: Access) -> Access:
         """Its address from a laptop: through the API server's proxy, with the cluster's own credentials."""
-        return cluster.at(f"/api/v1/namespaces/{self.namespace}/services/{self.name}:{self.port}/proxy{self.path}")
+        return cluster.at(SERVICES.path(self.namespace, f"{self.name}:{self.port}", "proxy") + self.path)
 
 
-async def find_prometheus(kube: Kube, namespace: str = "") -> list[Found]:
+async def find_prometheus(kube: Kube, namespace: str = "") -> list[PrometheusService]:
     """Everything that looks like it, best first; one list of Services, however many there are."""
     listing = await kube.list(Service, SERVICES, namespace)
-    found = [(rank, one) for service in listing.items for rank, one in [recognise(service)] if one]
-    return [one for _, one in sorted(found, key=lambda pair: (pair[0], pair[1].namespace, pair[1].name))]
+    ranked = [(rank, found) for service in listing.items for rank, found in [recognise(service)] if found]
+    return [found for _, found in sorted(ranked, key=lambda pair: (pair[0], pair[1].namespace, pair[1].name))]
 
 
-def recognise(service: Service) -> tuple[int, Found | None]:
+def recognise(service: Service) -> tuple[int, PrometheusService | None]:
     """The first signature that one of its names fits, with a port we know."""
     labels = service.metadata.labels or {}
     names = [service.metadata.name, *(labels[key] for key in APP_LABELS if key in labels)]
@@ -67,7 +67,7 @@ def recognise(service: Service) -> tuple[int, Found | None]:
         port = _port(service.spec.ports, signature.ports)
         if port and any(re.search(signature.looks_like, name) for name in names):
             meta = service.metadata
-            return rank, Found(signature.product, meta.namespace, meta.name, port, signature.path)
+            return rank, PrometheusService(signature.product, meta.namespace, meta.name, port, signature.path)
     return len(SIGNATURES), None
 
 

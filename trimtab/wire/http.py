@@ -1,28 +1,39 @@
 """Requests to one Access: paid from the budget, counted, and repeated only where repeating is safe.
 
 Safe: a read; anything the server refused to take on (429), or that never left us (no connection).
-A write whose answer was lost is not repeated here: it may have happened.
+A write whose answer was lost is not repeated here: it may have happened. No write leaves, and none is waited for, after
+the fence: the seconds for which we surely lead are asked for when the bytes go, not when the request queues.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from email.utils import parsedate_to_datetime
+from http import HTTPStatus
 from typing import Any, NamedTuple
 
 import aiohttp
+import msgspec
+from yarl import URL
 
-from trimtab.errors import Unavailable
+from trimtab.errors import NotLeading, Unavailable, quoted, without_credentials
 from trimtab.wire.access import Access
-from trimtab.wire.budget import Backoff, Budget
+from trimtab.wire.budget import Backoff, Budget, Priority
 
 ATTEMPTS = 4
 LONGEST_WAIT_S = 10.0  # a server that wants a longer pause is unavailable for this tick
+ANSWER_BYTES = 256 * 2**20  # more than any page or query we ask for; a larger answer is not read
+LONGEST_SENTENCE = 240  # characters: quotas and webhooks explain themselves at length
+ERROR_BYTES = 64 * 2**10  # enough of an answer that says no
 FAULTS = (aiohttp.ClientError, TimeoutError, OSError)
+log = logging.getLogger(__name__)
+
+Fence = Callable[[], float]  # the seconds for which we may still write; none are left: 0 or less
 
 
 class Request(NamedTuple):
@@ -35,6 +46,8 @@ class Request(NamedTuple):
     params: Mapping[str, str] | None = None
     body: bytes | None = None
     content_type: str = "application/json"
+    namespace: str = ""  # whose turn it takes
+    priority: Priority = Priority.READ
 
     @property
     def reads(self) -> bool:
@@ -48,16 +61,40 @@ class Answer(NamedTuple):
     wait_s: float  # what Retry-After asks for; 0 when it is absent
 
     @property
-    def text(self) -> str:
-        """The beginning of the body, for a message."""
-        return self.body[:300].decode(errors="replace").strip()
+    def is_refusal_to_work(self) -> bool:
+        """The server is in trouble or wants less of us, whatever was asked."""
+        return self.status >= HTTPStatus.INTERNAL_SERVER_ERROR or self.status == HTTPStatus.TOO_MANY_REQUESTS
+
+    @property
+    def said(self) -> str:
+        """Why, in the server's words: a sentence that is marked as one. The rest of a body is nobody's business."""
+        try:
+            complaint = msgspec.json.decode(self.body, type=Complaint)
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            return quoted(self.reason)
+        return quoted(complaint.message or complaint.error or self.reason, LONGEST_SENTENCE)
+
+
+class Complaint(msgspec.Struct, frozen=True):
+    """metav1.Status has a message, Prometheus' answer an error."""
+
+    message: str = ""
+    error: str = ""
 
 
 class Http:
     """One session to one Access. `unavailable` is the error that says this server did not answer."""
 
-    def __init__(self, access: Access, unavailable: type[Unavailable], budget: Budget | None, timeout_s: float) -> None:
-        self.access, self.unavailable = access, unavailable
+    def __init__(
+        self,
+        access: Access,
+        unavailable: type[Unavailable],
+        budget: Budget | None,
+        timeout_s: float,
+        fence: Fence | None = None,
+    ) -> None:
+        self.access, self.unavailable, self.fence = access, unavailable, fence
+        self._base = str(URL(access.url)).rstrip("/")
         self.budget = budget or Budget()
         self.timeout = aiohttp.ClientTimeout(total=timeout_s, sock_connect=min(timeout_s, 10.0))
         self.counts: Counter[tuple[str, str, int]] = Counter()  # by verb, resource and status; 0: no answer
@@ -75,14 +112,14 @@ class Http:
             last = attempt == ATTEMPTS
             try:
                 async with self._open(request, self.timeout) as response:
-                    answer = await _read(response)
+                    answer = await self._read(response)
             except FAULTS as fault:
                 if last or not _repeatable(request, fault):
                     raise self._unreachable(fault) from fault
             else:
-                if answer.status < 500 and answer.status != 429:
+                if not answer.is_refusal_to_work:
                     return answer
-                again = request.reads or answer.status == 429
+                again = request.reads or answer.status == HTTPStatus.TOO_MANY_REQUESTS
                 if last or not again or answer.wait_s > LONGEST_WAIT_S:
                     raise self._unwilling(answer)
                 await asyncio.sleep(answer.wait_s)
@@ -94,8 +131,9 @@ class Http:
         """An answer without an end: its status (with the body, when it is an error), then its chunks."""
         try:
             async with self._open(request, aiohttp.ClientTimeout(sock_connect=10.0, sock_read=silence_s)) as response:
-                answer = await _read(response) if response.status != 200 else Answer(200, "", b"", 0.0)
-                if answer.status >= 500 or answer.status == 429:
+                opened = Answer(response.status, "", b"", 0.0)
+                answer = opened if response.status == HTTPStatus.OK else await self._read(response)
+                if answer.is_refusal_to_work:
                     await asyncio.sleep(min(answer.wait_s, LONGEST_WAIT_S))
                     raise self._unwilling(answer)
                 yield answer, response.content.iter_any()
@@ -107,20 +145,44 @@ class Http:
         """One request, and a second one with a new credential when the first was met with 401."""
         for renewed in (False, True):
             async with await self._start(request, timeout) as response:
-                if renewed or response.status != 401 or not self.access.forget():
+                if renewed or response.status != HTTPStatus.UNAUTHORIZED or not self.access.forget():
                     yield response
                     return
 
     async def _start(self, request: Request, timeout: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
-        await self.budget.take()
+        self._time_left(request)  # what could not leave now need not queue
+        await self.budget.take(request.namespace, request.priority)
         options = await self._options(request)
-        url, status = self.access.url + request.path, 0
+        url, status = URL(self._base + request.path, encoded=True), 0
+        timeout = _within(timeout, self._time_left(request))
         try:
             response = await self._live_session().request(request.method, url, timeout=timeout, **options)
             status = response.status
         finally:
             self.counts[request.verb, request.resource, status] += 1
         return response
+
+    def _time_left(self, request: Request) -> float | None:
+        """The seconds this request may take; None: as many as it likes."""
+        if self.fence is None or request.reads:
+            return None
+        left_s = self.fence()
+        if left_s <= 0:
+            raise NotLeading("the lease may have passed to another operator: nothing was written")
+        return left_s
+
+    async def _read(self, response: aiohttp.ClientResponse) -> Answer:
+        wait_s = _retry_after_s(response.headers.get("Retry-After", ""))
+        fine = response.status < HTTPStatus.MULTIPLE_CHOICES
+        pieces, size = [], 0
+        async for piece in response.content.iter_any():
+            pieces.append(piece)
+            size += len(piece)
+            if size > ANSWER_BYTES:
+                raise self.unavailable(f"{self._here}: an answer of more than {ANSWER_BYTES:,} bytes is not read")
+            if not fine and size > ERROR_BYTES:
+                break
+        return Answer(response.status, response.reason or "", b"".join(pieces), wait_s)
 
     async def _options(self, request: Request) -> dict[str, Any]:
         options = await self.access.options()
@@ -141,11 +203,16 @@ class Http:
         return self._session
 
     def _unreachable(self, fault: BaseException) -> Unavailable:
-        said = str(fault) or type(fault).__name__
-        return self.unavailable(f"{self.access.url}: no answer ({said}); nothing is changed until it is back")
+        said = quoted(str(fault) or type(fault).__name__)
+        return self.unavailable(f"{self._here}: no answer ({said}); nothing is changed until it is back")
 
     def _unwilling(self, answer: Answer) -> Unavailable:
-        return self.unavailable(f"{self.access.url}: {answer.status} {answer.reason}: {answer.text or 'no text'}")
+        log.debug("%s: %s %r", self._here, answer.status, answer.body[:300])
+        return self.unavailable(f"{self._here}: {answer.status} {answer.said}")
+
+    @property
+    def _here(self) -> str:
+        return without_credentials(self.access.url)
 
 
 def _repeatable(request: Request, fault: BaseException) -> bool:
@@ -155,9 +222,12 @@ def _repeatable(request: Request, fault: BaseException) -> bool:
     return request.reads or isinstance(fault, aiohttp.ClientConnectorError)
 
 
-async def _read(response: aiohttp.ClientResponse) -> Answer:
-    wait_s = _retry_after_s(response.headers.get("Retry-After", ""))
-    return Answer(response.status, response.reason or "", await response.read(), wait_s)
+def _within(timeout: aiohttp.ClientTimeout, left_s: float | None) -> aiohttp.ClientTimeout:
+    """The shorter of both, to the millisecond: aiohttp would round long ones up to whole seconds."""
+    if left_s is None or timeout.total is None:
+        return timeout
+    total_s = min(left_s, timeout.total)
+    return aiohttp.ClientTimeout(total=total_s, sock_connect=timeout.sock_connect, ceil_threshold=float("inf"))
 
 
 def _retry_after_s(written: str) -> float:

@@ -1,6 +1,7 @@
 """A thin client of the API server: get, list, create, patch, delete, into the types the caller gives.
 
-Answers that say no become Refused with their status; everything that is no answer is ClusterUnavailable.
+Answers that say no become Refused with their status; everything that is no answer is ClusterUnavailable, and so is an
+answer about another object than was asked for.
 """
 
 from __future__ import annotations
@@ -8,22 +9,23 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from enum import StrEnum
+from http import HTTPStatus
 from types import TracebackType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from trimtab.errors import ClusterUnavailable, Refused
+from trimtab.errors import ClusterUnavailable, Refused, quoted
 from trimtab.wire.access import Access
-from trimtab.wire.budget import Budget
+from trimtab.wire.budget import Budget, Priority
 from trimtab.wire.decode import decoder
-from trimtab.wire.http import Answer, Http, Request
-from trimtab.wire.resources import KNOWN, Resource, read_discovery
+from trimtab.wire.http import Answer, Fence, Http, Request
+from trimtab.wire.managed_fields import FIELD_MANAGER
+from trimtab.wire.resources import CONFIG_MAPS, EVENTS, KNOWN, Resource, read_discovery, root_of
 
 T = TypeVar("T")
-PAGE = "500"
+PAGE_SIZE = "500"
 DISCOVERY_S = 300.0  # how long a list of kinds is believed; a missing kind is looked for again at once
-FIELD_MANAGER = "trimtab"
 
 
 class Patch(StrEnum):
@@ -48,9 +50,31 @@ class ListMeta(msgspec.Struct, frozen=True, rename="camel"):
     continue_: str = msgspec.field(default="", name="continue")
 
 
-class Page(msgspec.Struct, Generic[T], frozen=True):
+class ListPage(msgspec.Struct, Generic[T], frozen=True):
     metadata: ListMeta = ListMeta()
     items: list[T] = []
+
+
+class Asked(NamedTuple):
+    """What a request is about: a collection, an object or a part of it."""
+
+    resource: Resource
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+
+    @property
+    def path(self) -> str:
+        return self.resource.path(self.namespace, self.name, self.subresource)
+
+    def priority(self, verb: str) -> Priority:
+        if verb in ("get", "list"):
+            return Priority.READ
+        if self.resource == EVENTS:
+            return Priority.EVENT
+        if self.subresource == "status" or self.resource == CONFIG_MAPS:  # both only keep what we know
+            return Priority.STATUS
+        return Priority.SCALE if self.subresource == "scale" else Priority.CHANGE
 
 
 class Listing(msgspec.Struct, Generic[T], frozen=True):
@@ -62,11 +86,16 @@ class Listing(msgspec.Struct, Generic[T], frozen=True):
 
 
 class Kube:
-    """The API server. Requests are counted in `counts` (verb, resource, status) and paid from `budget`."""
+    """The API server. Requests are counted in `counts` (verb, resource, status) and paid from `budget`.
 
-    def __init__(self, access: Access, budget: Budget | None = None, timeout_s: float = 30.0) -> None:
+    `fence` says for how many seconds we may still write: no write leaves after that, and none is waited for.
+    """
+
+    def __init__(
+        self, access: Access, budget: Budget | None = None, timeout_s: float = 30.0, fence: Fence | None = None
+    ) -> None:
         self.access = access
-        self.http = Http(access, ClusterUnavailable, budget, timeout_s)
+        self.http = Http(access, ClusterUnavailable, budget, timeout_s, fence)
         self.counts, self.budget = self.http.counts, self.http.budget
         self._discovered: dict[str, tuple[float, dict[str, Resource]]] = {}
 
@@ -81,32 +110,38 @@ class Kube:
     async def close(self) -> None:
         await self.http.close()
 
+    def may_write(self) -> bool:
+        """A write would leave if it were sent now."""
+        return self.http.fence is None or self.http.fence() > 0
+
     async def get(self, kind: type[T], resource: Resource, namespace: str, name: str, subresource: str = "") -> T:
-        answer = await self._ask("get", resource, "GET", resource.path(namespace, name, subresource))
-        return self.decode(answer.body, kind)
+        asked = Asked(resource, namespace, name, subresource)
+        answer = await self._ask("get", asked, "GET")
+        return self._about(asked, self.decode(answer.body, kind))
 
     async def list(
         self, kind: type[T], resource: Resource, namespace: str = "", *, labels: str = "", fields: str = ""
     ) -> Listing[T]:
         """All of them, in pages of 500; an expired continue token (410) falls back to one whole list."""
         params = (
-            {"limit": PAGE}
+            {"limit": PAGE_SIZE}
             | ({"labelSelector": labels} if labels else {})
             | ({"fieldSelector": fields} if fields else {})
         )
         items: list[T] = []
-        unreadable = 0
+        unreadable, asked = 0, Asked(resource, namespace)
         while True:
             try:
-                answer = await self._ask("list", resource, "GET", resource.path(namespace), params)
+                answer = await self._ask("list", asked, "GET", params)
             except Refused as refusal:
-                if refusal.status != 410 or "limit" not in params:
+                if refusal.status != HTTPStatus.GONE or "limit" not in params:
                     raise
                 items, unreadable = [], 0
                 params = {key: value for key, value in params.items() if key not in ("limit", "continue")}
                 continue
             page, lost = self._page(answer.body, kind)
-            items, unreadable = items + page.items, unreadable + lost
+            items += [self._about(asked, item) for item in page.items]
+            unreadable += lost
             if not page.metadata.continue_:
                 return Listing(items, page.metadata.resource_version, unreadable)
             params["continue"] = page.metadata.continue_
@@ -120,9 +155,9 @@ class Kube:
         subresource: str = "",
         name: str = "",
     ) -> T:
-        path = resource.path(namespace, name, subresource)
-        answer = await self._ask("create", resource, "POST", path, {"fieldManager": FIELD_MANAGER}, body)
-        return self.decode(answer.body, kind)
+        asked = Asked(resource, namespace, name, subresource)
+        answer = await self._ask("create", asked, "POST", {"fieldManager": FIELD_MANAGER}, body)
+        return self._about(asked, self.decode(answer.body, kind))
 
     async def patch(
         self,
@@ -139,9 +174,9 @@ class Kube:
     ) -> T:
         """With `metadata.resourceVersion` in the body it is guarded: 409 when somebody was faster."""
         params = {"fieldManager": manager} | ({"force": "true"} if force else {})
-        path = resource.path(namespace, name, subresource)
-        answer = await self._ask("patch", resource, "PATCH", path, params, body, how)
-        return self.decode(answer.body, kind)
+        asked = Asked(resource, namespace, name, subresource)
+        answer = await self._ask("patch", asked, "PATCH", params, body, how)
+        return self._about(asked, self.decode(answer.body, kind))
 
     async def apply(
         self,
@@ -162,11 +197,11 @@ class Kube:
     async def delete(self, resource: Resource, namespace: str, name: str, *, uid: str = "") -> None:
         """With `uid`, only this very object: one made since under the same name stays."""
         body = {"preconditions": {"uid": uid}} if uid else {}
-        await self._ask("delete", resource, "DELETE", resource.path(namespace, name), None, body)
+        await self._ask("delete", Asked(resource, namespace, name), "DELETE", None, body)
 
-    async def raw(self, path: str, params: Mapping[str, str] | None = None) -> bytes:
-        """Any other read, such as /version or the custom metrics API."""
-        answer = await self.http.send(Request("get", "raw", "GET", path, params))
+    async def raw(self, path: str, params: Mapping[str, str] | None = None, namespace: str = "") -> bytes:
+        """Any other read, such as /version or a path of the metrics APIs (`resources` makes them)."""
+        answer = await self.http.send(Request("get", "raw", "GET", path, params, namespace=namespace))
         return self._accept(answer, path).body
 
     async def resource(self, api_version: str, kind: str) -> Resource:
@@ -177,15 +212,18 @@ class Kube:
         if kind not in kinds or time.monotonic() - read_at > DISCOVERY_S:
             kinds = await self._discover(api_version)
         if kind not in kinds:
-            raise Refused(f"this cluster has no {kind} in {api_version}: check the spelling, or install its CRD", 404)
+            raise Refused(
+                f"this cluster has no {kind} in {api_version}: check the spelling, or install its CRD",
+                HTTPStatus.NOT_FOUND,
+            )
         return kinds[kind]
 
     async def _discover(self, api_version: str) -> dict[str, Resource]:
-        root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+        root = root_of(api_version)
         try:
             kinds = read_discovery(api_version, await self.raw(root))
         except Refused as refusal:
-            if refusal.status != 404:
+            if refusal.status != HTTPStatus.NOT_FOUND:
                 raise
             kinds = {}
         except msgspec.MsgspecError as error:
@@ -202,35 +240,55 @@ class Kube:
             ) from error
         return value
 
-    def _page(self, body: bytes, kind: type[T]) -> tuple[Page[T], int]:
+    def _page(self, body: bytes, kind: type[T]) -> tuple[ListPage[T], int]:
         """One unreadable object must not cost the other 499."""
         try:
-            page: Page[T] = decoder(Page[kind]).decode(body)  # type: ignore[valid-type]
+            page: ListPage[T] = decoder(ListPage[kind]).decode(body)  # type: ignore[valid-type]
             return page, 0
         except msgspec.ValidationError:
-            rough: Page[msgspec.Raw] = self.decode(body, Page[msgspec.Raw])
+            rough: ListPage[msgspec.Raw] = self.decode(body, ListPage[msgspec.Raw])
         items: list[T] = []
         for raw in rough.items:
             try:
                 items.append(decoder(kind).decode(raw))
             except msgspec.ValidationError:
                 continue
-        return Page(rough.metadata, items), len(rough.items) - len(items)
+        return ListPage(rough.metadata, items), len(rough.items) - len(items)
 
     async def _ask(
         self,
         verb: str,
-        resource: Resource,
+        asked: Asked,
         method: str,
-        path: str,
         params: Mapping[str, str] | None = None,
         body: Any = None,
         content_type: str = "application/json",
     ) -> Answer:
         sent = None if body is None else msgspec.json.encode(body)
-        request = Request(verb, resource.plural, method, path, params, sent, content_type)
+        request = Request(
+            verb,
+            asked.resource.plural,
+            method,
+            asked.path,
+            params,
+            sent,
+            content_type,
+            asked.namespace,
+            asked.priority(verb),
+        )
         answer = await self.http.send(request)
-        return self._accept(answer, f"{verb} {path}")
+        return self._accept(answer, f"{verb} {asked.path}")
+
+    def _about(self, asked: Asked, answer: T) -> T:
+        """The same, if it is about what was asked."""
+        meta = getattr(answer, "metadata", None)
+        name, namespace = getattr(meta, "name", ""), getattr(meta, "namespace", "")
+        other_name = asked.name and name and name != asked.name
+        other_namespace = asked.resource.namespaced and asked.namespace and namespace and namespace != asked.namespace
+        if other_name or other_namespace:
+            about = quoted(f"{namespace}/{name}")
+            raise ClusterUnavailable(f"{asked.path}: the answer is about {about}, which was not asked for")
+        return answer
 
     def _accept(self, answer: Answer, what: str) -> Answer:
         if 200 <= answer.status < 300:
@@ -240,8 +298,4 @@ class Kube:
 
 def refused(answer: Answer, what: str) -> Refused:
     """The server's own sentence where it gave one (a proxy in between may answer with anything)."""
-    try:
-        said = msgspec.json.decode(answer.body, type=Status).message
-    except msgspec.MsgspecError:
-        said = answer.text
-    return Refused(f"{what}: {answer.status} {said or answer.reason}", answer.status)
+    return Refused(f"{what}: {answer.status} {answer.said}", answer.status)

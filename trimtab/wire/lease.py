@@ -2,7 +2,8 @@
 
 A leader may write only until `renew_deadline_s` after it SENT the last renewal that succeeded; others take
 over `duration_s` after they SAW that renewal. The first is shorter, so two never write at once, whatever
-their clocks say: each measures with its own monotonic clock, which goes on while a process is stopped.
+their clocks say: each measures with its own clock since boot, which goes on while a process is stopped or its machine
+sleeps, and which no step of the wall clock moves.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ import random
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from http import HTTPStatus
 from typing import Any
 
 from trimtab.errors import InvalidInput, Refused, TrimtabError
 from trimtab.wire.access import Access
 from trimtab.wire.budget import Budget
+from trimtab.wire.clock import since_boot
 from trimtab.wire.kube import Kube
 from trimtab.wire.objects import Lease
 from trimtab.wire.resources import LEASES
@@ -32,7 +35,7 @@ def micro_time(at: float) -> str:
 
 
 class Leadership:
-    """`run()` competes and renews until cancelled, then releases; `may_write()` is asked before every write.
+    """`run()` competes and renews until cancelled, then releases; `seconds_left()` is asked when a write leaves.
 
     It has a client and a budget of its own: a busy tick must never cost the leadership.
     """
@@ -47,12 +50,14 @@ class Leadership:
         duration_s: float = 15.0,
         renew_deadline_s: float = 10.0,
         retry_s: float = 2.0,
+        clock: Callable[[], float] = since_boot,
     ) -> None:
         if not retry_s < renew_deadline_s < duration_s:
             given = f"{retry_s}/{renew_deadline_s}/{duration_s}"
             raise InvalidInput("lease", given, "retry < renew deadline < duration must hold, such as 2/10/15")
         self.kube = Kube(access, Budget(per_s=5.0, burst=20.0), timeout_s=renew_deadline_s / 2)
         self.namespace, self.name, self.identity = namespace, name, identity
+        self._clock = clock
         self.duration_s, self.renew_deadline_s, self.retry_s = duration_s, renew_deadline_s, retry_s
         self.leading = asyncio.Event()
         self.term = 0  # leaseTransitions: grows with every change of leader
@@ -63,7 +68,11 @@ class Leadership:
 
     def may_write(self) -> bool:
         """The fence: true only while nobody else can have taken over."""
-        return time.monotonic() < self._may_write_until
+        return self.seconds_left() > 0
+
+    def seconds_left(self) -> float:
+        """For how long we surely lead; what Kube takes for its fence."""
+        return self._may_write_until - self._clock()
 
     def on_change(self, listener: Callable[[bool], None]) -> None:
         """Called with True when we become leader, with False when we are no longer."""
@@ -97,12 +106,12 @@ class Leadership:
         try:
             lease = await self.kube.get(Lease, LEASES, self.namespace, self.name)
         except Refused as refusal:
-            if refusal.status != 404:
+            if refusal.status != HTTPStatus.NOT_FOUND:
                 raise
             return None
         self.holder = lease.spec.holder_identity or ""
         if lease.metadata.resource_version != self._seen[0]:
-            self._seen = (lease.metadata.resource_version, time.monotonic())
+            self._seen = (lease.metadata.resource_version, self._clock())
         return lease
 
     def _others_time_left(self, lease: Lease | None) -> float:
@@ -110,10 +119,10 @@ class Leadership:
         if lease is None or not self.holder or self.holder == self.identity:
             return 0.0
         theirs_s = float(lease.spec.lease_duration_seconds or self.duration_s)
-        return self._seen[1] + theirs_s - time.monotonic()
+        return self._seen[1] + theirs_s - self._clock()
 
     async def _take(self, lease: Lease | None) -> None:
-        sent_at = time.monotonic()
+        sent_at = self._clock()
         if lease is None:
             meta = {"name": self.name, "namespace": self.namespace}
             body = {

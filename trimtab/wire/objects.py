@@ -1,4 +1,4 @@
-"""The parts of Kubernetes objects that we read; the rest, managedFields above all, is never decoded.
+"""The parts of Kubernetes objects that we read; the rest is never decoded (managedFields: only by `managed_fields`).
 
 Every field has a default, so an object that lacks one decodes too; gc=False: none of them can be in a cycle.
 """
@@ -11,11 +11,11 @@ from typing import Any, Protocol
 import msgspec
 
 
-class Partial(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+class WireRecord(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """The base of all: immutable, camelCase on the wire."""
 
 
-class OwnerReference(Partial, frozen=True):
+class OwnerReference(WireRecord, frozen=True):
     api_version: str = ""
     kind: str = ""
     name: str = ""
@@ -23,7 +23,7 @@ class OwnerReference(Partial, frozen=True):
     controller: bool = False
 
 
-class Meta(Partial, frozen=True):
+class ObjectMeta(WireRecord, frozen=True):
     name: str = ""
     namespace: str = ""
     uid: str = ""
@@ -44,10 +44,10 @@ class HasMeta(Protocol):
     """Anything with metadata, which is every object of Kubernetes."""
 
     @property
-    def metadata(self) -> Meta: ...
+    def metadata(self) -> ObjectMeta: ...
 
 
-class Condition(Partial, frozen=True):
+class WireCondition(WireRecord, frozen=True):
     type: str = ""
     status: str = ""
     reason: str = ""
@@ -56,36 +56,36 @@ class Condition(Partial, frozen=True):
     observed_generation: int = 0
 
 
-class Resources(Partial, frozen=True):
+class Resources(WireRecord, frozen=True):
     requests: dict[str, str | int | float] | None = None
     limits: dict[str, str | int | float] | None = None
 
 
-class Container(Partial, frozen=True):
+class Container(WireRecord, frozen=True):
     name: str = ""
     image: str = ""
     resources: Resources = Resources()
     restart_policy: str = ""  # "Always" on an init container makes it a sidecar
 
 
-class PodSpec(Partial, frozen=True):
+class PodSpec(WireRecord, frozen=True):
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
     node_name: str = ""
     resources: Resources | None = None
 
 
-class Terminated(Partial, frozen=True):
+class Terminated(WireRecord, frozen=True):
     reason: str = ""
     exit_code: int = 0
     finished_at: datetime | None = None
 
 
-class ContainerState(Partial, frozen=True):
+class ContainerState(WireRecord, frozen=True):
     terminated: Terminated | None = None
 
 
-class ContainerStatus(Partial, frozen=True):
+class ContainerStatus(WireRecord, frozen=True):
     name: str = ""
     ready: bool = False
     restart_count: int = 0
@@ -94,34 +94,34 @@ class ContainerStatus(Partial, frozen=True):
     resources: Resources | None = None
 
 
-class PodStatus(Partial, frozen=True):
+class PodStatus(WireRecord, frozen=True):
     phase: str = ""
     reason: str = ""
     start_time: datetime | None = None
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[WireCondition, ...] = ()
     container_statuses: tuple[ContainerStatus, ...] = ()
     qos_class: str = ""
     resize: str = ""
 
 
-class Pod(Partial, frozen=True):
-    metadata: Meta = Meta()
+class WirePod(WireRecord, frozen=True):
+    metadata: ObjectMeta = ObjectMeta()
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
 
 
-class LabelRequirement(Partial, frozen=True):
+class LabelRequirement(WireRecord, frozen=True):
     key: str = ""
     operator: str = ""
     values: tuple[str, ...] = ()
 
 
-class Selector(Partial, frozen=True):
+class LabelSelector(WireRecord, frozen=True):
     match_labels: dict[str, str] | None = None
     match_expressions: tuple[LabelRequirement, ...] = ()
 
 
-class Toleration(Partial, frozen=True):
+class Toleration(WireRecord, frozen=True):
     key: str = ""  # "": every taint
     operator: str = ""
     value: str = ""
@@ -135,68 +135,68 @@ class TemplateSpec(PodSpec, frozen=True):
     tolerations: tuple[Toleration, ...] = ()
 
 
-class PodTemplate(Partial, frozen=True):
+class PodTemplate(WireRecord, frozen=True):
     spec: TemplateSpec = TemplateSpec()
 
 
-class RollingUpdate(Partial, frozen=True):
+class RollingUpdate(WireRecord, frozen=True):
     max_unavailable: int | str | None = None
 
 
-class Strategy(Partial, frozen=True):
+class Strategy(WireRecord, frozen=True):
     type: str = ""
     rolling_update: RollingUpdate | None = None
 
 
-class WorkloadSpec(Partial, frozen=True):
+class WorkloadSpec(WireRecord, frozen=True):
     replicas: int | None = None
-    selector: Selector = Selector()
+    selector: LabelSelector = LabelSelector()
     template: PodTemplate = PodTemplate()
     strategy: Strategy = Strategy()  # of a Deployment
 
 
-class WorkloadStatus(Partial, frozen=True):
+class WorkloadStatus(WireRecord, frozen=True):
     replicas: int = 0
     ready_replicas: int = 0
     updated_replicas: int = 0
     observed_generation: int = 0
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[WireCondition, ...] = ()
 
 
-class Workload(Partial, frozen=True):
+class WireWorkload(WireRecord, frozen=True):
     """A Deployment, StatefulSet, ReplicaSet, DaemonSet, or anything of their shape."""
 
-    metadata: Meta = Meta()
+    metadata: ObjectMeta = ObjectMeta()
     spec: WorkloadSpec = WorkloadSpec()
     status: WorkloadStatus = WorkloadStatus()
 
 
-class ScaleSpec(Partial, frozen=True):
+class ScaleSpec(WireRecord, frozen=True):
     replicas: int = 0
 
 
-class ScaleStatus(Partial, frozen=True):
+class ScaleStatus(WireRecord, frozen=True):
     replicas: int = 0
     selector: str = ""
 
 
-class Scale(Partial, frozen=True):
-    metadata: Meta = Meta()
+class Scale(WireRecord, frozen=True):
+    metadata: ObjectMeta = ObjectMeta()
     spec: ScaleSpec = ScaleSpec()
     status: ScaleStatus = ScaleStatus()
 
 
-class Custom(Partial, frozen=True):
+class Custom(WireRecord, frozen=True):
     """Our kinds, HorizontalPodAutoscalers, VPAs: spec and status stay plain data, for `kinds` to judge."""
 
     api_version: str = ""
     kind: str = ""
-    metadata: Meta = Meta()
+    metadata: ObjectMeta = ObjectMeta()
     spec: dict[str, Any] = {}
     status: dict[str, Any] = {}
 
 
-class LeaseSpec(Partial, frozen=True):
+class LeaseSpec(WireRecord, frozen=True):
     holder_identity: str | None = None
     lease_duration_seconds: int | None = None
     acquire_time: datetime | None = None
@@ -204,72 +204,77 @@ class LeaseSpec(Partial, frozen=True):
     lease_transitions: int | None = None
 
 
-class Lease(Partial, frozen=True):
-    metadata: Meta = Meta()
+class Lease(WireRecord, frozen=True):
+    metadata: ObjectMeta = ObjectMeta()
     spec: LeaseSpec = LeaseSpec()
 
 
-class NodeStatus(Partial, frozen=True):
+class NodeStatus(WireRecord, frozen=True):
     allocatable: dict[str, str | int | float] | None = None
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[WireCondition, ...] = ()
 
 
-class Taint(Partial, frozen=True):
+class Taint(WireRecord, frozen=True):
     key: str = ""
     value: str = ""
     effect: str = ""
 
 
-class NodeSpec(Partial, frozen=True):
+class NodeSpec(WireRecord, frozen=True):
     unschedulable: bool = False
     taints: tuple[Taint, ...] = ()
 
 
-class Node(Partial, frozen=True):
-    metadata: Meta = Meta()
+class Node(WireRecord, frozen=True):
+    metadata: ObjectMeta = ObjectMeta()
     spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()
 
 
-class Namespace(Partial, frozen=True):
-    metadata: Meta = Meta()
+class Namespace(WireRecord, frozen=True):
+    metadata: ObjectMeta = ObjectMeta()
 
 
-class ServicePort(Partial, frozen=True):
+class ConfigMap(WireRecord, frozen=True):
+    metadata: ObjectMeta = ObjectMeta()
+    data: dict[str, str] = {}
+
+
+class ServicePort(WireRecord, frozen=True):
     name: str = ""
     port: int = 0
 
 
-class ServiceSpec(Partial, frozen=True):
+class ServiceSpec(WireRecord, frozen=True):
     ports: tuple[ServicePort, ...] = ()
 
 
-class Service(Partial, frozen=True):
-    metadata: Meta = Meta()
+class Service(WireRecord, frozen=True):
+    metadata: ObjectMeta = ObjectMeta()
     spec: ServiceSpec = ServiceSpec()
 
 
-class ContainerUsage(Partial, frozen=True):
+class ContainerUsage(WireRecord, frozen=True):
     name: str = ""
     usage: dict[str, str] = {}
 
 
-class PodMetrics(Partial, frozen=True):
+class PodMetrics(WireRecord, frozen=True):
     """metrics.k8s.io: the usage of one pod over `window`, ending at `timestamp`."""
 
-    metadata: Meta = Meta()
+    metadata: ObjectMeta = ObjectMeta()
     timestamp: datetime | None = None
     window: str = ""
     containers: tuple[ContainerUsage, ...] = ()
 
 
-class DescribedObject(Partial, frozen=True):
+class DescribedObject(WireRecord, frozen=True):
     kind: str = ""
     namespace: str = ""
     name: str = ""
 
 
-class CustomMetric(Partial, frozen=True):
+class CustomMetricValue(WireRecord, frozen=True):
     """custom.metrics.k8s.io: one value of one object."""
 
     described_object: DescribedObject = DescribedObject()
@@ -277,7 +282,7 @@ class CustomMetric(Partial, frozen=True):
     value: str = ""
 
 
-class ExternalMetric(Partial, frozen=True):
+class ExternalMetricValue(WireRecord, frozen=True):
     """external.metrics.k8s.io: one value of something outside."""
 
     metric_name: str = ""

@@ -6,13 +6,14 @@ An answer with warnings or marked as partial is no answer: the sum of half the p
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
+from http import HTTPStatus
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 from urllib.parse import urlencode
 
 import msgspec
 
-from trimtab.errors import InvalidInput, MetricsUnavailable, Refused
+from trimtab.errors import InvalidInput, MetricsUnavailable, Refused, quoted, without_credentials
 from trimtab.wire.access import Access
 from trimtab.wire.budget import Budget
 from trimtab.wire.decode import decoder
@@ -22,7 +23,7 @@ T = TypeVar("T")
 FORM = "application/x-www-form-urlencoded"
 
 
-class Sample(msgspec.Struct, frozen=True):
+class SeriesValue(msgspec.Struct, frozen=True):
     """One value of one series; NaN and infinities are passed on for the caller to judge."""
 
     labels: dict[str, str]
@@ -56,7 +57,7 @@ class Envelope(msgspec.Struct, Generic[T], frozen=True, rename="camel"):
     is_partial: bool = False  # VictoriaMetrics
 
 
-class Partial(MetricsUnavailable):
+class IncompleteAnswer(MetricsUnavailable):
     """An answer that says itself that something is missing."""
 
 
@@ -65,6 +66,7 @@ class Prometheus:
 
     def __init__(self, access: Access, budget: Budget | None = None, timeout_s: float = 30.0) -> None:
         self.access, self.timeout_s = access, timeout_s
+        self._here = without_credentials(access.url)
         # The server is told the same limit, so that it stops working for us when we have stopped waiting.
         self.http = Http(access, MetricsUnavailable, budget, timeout_s)
         self.counts, self.budget = self.http.counts, self.http.budget
@@ -81,8 +83,10 @@ class Prometheus:
     async def close(self) -> None:
         await self.http.close()
 
-    async def query(self, expression: str, at: float | None = None, *, lookback_s: float | None = None) -> list[Sample]:
-        """The value of an expression now (or `at`), a sample a series; a scalar is one without labels.
+    async def query(
+        self, expression: str, at: float | None = None, *, lookback_s: float | None = None
+    ) -> list[SeriesValue]:
+        """The value of an expression now (or `at`), one sample per series; a scalar is one without labels.
 
         `lookback_s` is how old a sample may be; Prometheus itself would accept five minutes.
         """
@@ -91,10 +95,10 @@ class Prometheus:
         data = await self._ask("query", params, expression, Data[msgspec.Raw])
         if data.result_type == "scalar":
             when, text = self._decode(data.result, tuple[float, str])
-            return [Sample({}, when, float(text))]
+            return [SeriesValue({}, when, float(text))]
         if data.result_type != "vector":
             raise InvalidInput(
-                "query", expression, f"its answer is a {data.result_type}, but one value a series is needed"
+                "query", expression, f"its answer is a {data.result_type}, but one value per series is needed"
             )
         return [self._sample(item, expression) for item in self._decode(data.result, list[VectorItem])]
 
@@ -113,8 +117,8 @@ class Prometheus:
         """The answer to a remote read as it comes, in pieces of any size; many servers do not serve it."""
         asked = Request("get", "read", "POST", "/api/v1/read", None, request, "application/x-protobuf")
         async with self.http.stream(asked, self.timeout_s) as (answer, pieces):
-            if answer.status != 200:
-                raise self._refusal(answer, answer.text)
+            if answer.status != HTTPStatus.OK:
+                raise self._refusal(answer)
             async for piece in pieces:
                 yield piece
 
@@ -122,10 +126,10 @@ class Prometheus:
         answer = await self._send(what, {**params, "timeout": f"{self.timeout_s:g}s"})
         envelope = self._envelope(answer, expression, kind)
         if envelope.warnings or envelope.is_partial:
-            said = "; ".join(envelope.warnings or ["marked as partial"])[:300]
-            raise Partial(f"{self.access.url}: an incomplete answer counts as none: {said}")
+            said = quoted("; ".join(envelope.warnings or ["marked as partial"]))
+            raise IncompleteAnswer(f"{self._here}: an incomplete answer counts as none: {said}")
         if envelope.data is None:
-            raise MetricsUnavailable(f"{self.access.url}: an answer without data")
+            raise MetricsUnavailable(f"{self._here}: an answer without data")
         return envelope.data
 
     async def _send(self, what: str, params: Mapping[str, str]) -> Answer:
@@ -134,10 +138,10 @@ class Prometheus:
         if self._post:
             body = urlencode(params).encode()
             answer = await self.http.send(Request("get", what, "POST", path, None, body, FORM))
-            if answer.status not in (403, 405):
+            if answer.status not in (HTTPStatus.FORBIDDEN, HTTPStatus.METHOD_NOT_ALLOWED):
                 return answer
         again = await self.http.send(Request("get", what, "GET", path, params))
-        if again.status == 200:
+        if again.status == HTTPStatus.OK:
             self._post = False
         return again
 
@@ -146,33 +150,33 @@ class Prometheus:
         try:
             envelope: Envelope[T] = decoder(Envelope[kind]).decode(answer.body)  # type: ignore[valid-type]
         except msgspec.MsgspecError as error:
-            raise self._refusal(answer, answer.text) from error
-        if envelope.status == "success" and answer.status == 200:
+            raise self._refusal(answer) from error
+        if envelope.status == "success" and answer.status == HTTPStatus.OK:
             return envelope
         if envelope.error_type == "bad_data":
-            raise InvalidInput("query", expression, f"{self.access.url} does not accept it: {envelope.error}")
-        raise self._refusal(answer, envelope.error)
+            raise InvalidInput("query", expression, f"{self._here} does not accept it: {quoted(envelope.error)}")
+        raise self._refusal(answer)
 
-    def _refusal(self, answer: Answer, said: str) -> Exception:
-        here = f"{self.access.url}: {answer.status} {said or answer.reason}"
-        if answer.status in (401, 403):
+    def _refusal(self, answer: Answer) -> Exception:
+        here = f"{self._here}: {answer.status} {answer.said}"
+        if answer.status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
             return Refused(f"{here}: check the user, token or headers configured for Prometheus", answer.status)
         whose = "is this the address of Prometheus? (Mimir's ends with /prometheus)"
-        if answer.status in (301, 302, 303, 307, 308, 404):
+        if 300 <= answer.status < 400 or answer.status == HTTPStatus.NOT_FOUND:
             return Refused(f"{here}: {whose}", answer.status)
-        return MetricsUnavailable(f"{here}: {whose}" if answer.status == 200 else here)
+        return MetricsUnavailable(f"{here}: {whose}" if answer.status == HTTPStatus.OK else here)
 
-    def _sample(self, item: VectorItem, expression: str) -> Sample:
+    def _sample(self, item: VectorItem, expression: str) -> SeriesValue:
         if item.value is None:
             raise InvalidInput(
                 "query",
                 expression,
                 "its answer is a native histogram: wrap it in histogram_quantile() or the like",
             )
-        return Sample(item.metric, item.value[0], float(item.value[1]))
+        return SeriesValue(item.metric, item.value[0], float(item.value[1]))
 
     def _decode(self, body: msgspec.Raw, kind: Any) -> Any:
         try:
             return msgspec.json.decode(body, type=kind)
         except msgspec.MsgspecError as error:
-            raise MetricsUnavailable(f"{self.access.url}: an answer that cannot be read: {error}") from error
+            raise MetricsUnavailable(f"{self._here}: an answer that cannot be read: {error}") from error

@@ -15,6 +15,8 @@ from trimtab.errors import InvalidInput, MetricsUnavailable
 STREAMED_XOR_CHUNKS, XOR = 1, 1
 OPERATORS = ("=", "!=", "=~", "!~")
 MATCHER = re.compile(r'\s*([a-zA-Z_]\w*)\s*(=~|!~|!=|=)\s*"([^"\\]*)"\s*(?:,|$)', re.ASCII)
+FRAME_BYTES = 64 * 2**20  # Prometheus begins a new frame after one megabyte
+VARINT_BYTES = 10
 SHORT = 128  # bytes: a text that a server writes into a stream that fails begins like a frame shorter than this
 
 
@@ -24,7 +26,7 @@ class Matcher(NamedTuple):
     value: str
 
 
-class Part(NamedTuple):
+class SeriesChunks(NamedTuple):
     """Chunks of one series, in the order of time; a long series comes in several parts, one after the other."""
 
     labels: dict[str, str]
@@ -35,21 +37,23 @@ def parse_matchers(text: str) -> list[Matcher]:
     """Matchers as PromQL writes them; unusual spellings (escapes, other quotes) are left to PromQL."""
     found, at = [], 0
     while at < len(text):
-        one = MATCHER.match(text, at)
-        if one is None:
+        matched = MATCHER.match(text, at)
+        if matched is None:
             raise InvalidInput("matchers", text[at:], 'write them as label="value",label=~"a|b"')
-        found.append(Matcher(*one.groups()))  # type: ignore[arg-type]
-        at = one.end()
+        found.append(Matcher(*matched.groups()))  # type: ignore[arg-type]
+        at = matched.end()
     return found
 
 
 def read_request(matchers: Sequence[Matcher], start_ms: int, end_ms: int) -> bytes:
     """The body of a request for all samples from start to end, both inclusive."""
     chosen = (
-        _number(1, OPERATORS.index(one.operator)) + _bytes(2, one.label.encode()) + _bytes(3, one.value.encode())
-        for one in matchers
+        _number(1, OPERATORS.index(matcher.operator))
+        + _bytes(2, matcher.label.encode())
+        + _bytes(3, matcher.value.encode())
+        for matcher in matchers
     )
-    query = _number(1, start_ms) + _number(2, end_ms) + b"".join(_bytes(3, one) for one in chosen)
+    query = _number(1, start_ms) + _number(2, end_ms) + b"".join(_bytes(3, matcher) for matcher in chosen)
     return _snappy(_bytes(1, query) + _number(2, STREAMED_XOR_CHUNKS))
 
 
@@ -76,22 +80,22 @@ class Frames:
     """Cuts what comes in into frames; call `end` when nothing more comes."""
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._rest = bytearray()  # grows and shrinks without being copied each time
 
-    def feed(self, data: bytes) -> Iterator[Part]:
+    def feed(self, data: bytes) -> Iterator[SeriesChunks]:
         self._rest += data
         begin = 0
         while (frame := _frame(self._rest, begin)) is not None:
             begin, message = frame
             yield from _parts(message)
-        self._rest = self._rest[begin:]
+        del self._rest[:begin]
 
     def end(self) -> None:
         if self._rest:
-            raise _unreadable(f"the end of a frame is missing: {self._rest[:200]!r}")
+            raise _unreadable(f"the end of a frame is missing after {len(self._rest)} bytes")
 
 
-def _frame(data: bytes, begin: int) -> tuple[int, bytes] | None:
+def _frame(data: bytearray, begin: int) -> tuple[int, bytes] | None:
     """The frame that begins here, with where the next one does; None while it is not whole.
 
     A checksum in Python would take longer than all the rest, and TCP has its own; but it tells a failing server's
@@ -102,11 +106,13 @@ def _frame(data: bytes, begin: int) -> tuple[int, bytes] | None:
     except IndexError:
         return None
     end = at + 4 + size
+    if size > FRAME_BYTES:
+        raise _unreadable(f"a frame of {size:,} bytes, where {FRAME_BYTES:,} are the most")
     if end > len(data):
         return None
-    message = data[at + 4 : end]
+    message = bytes(data[at + 4 : end])
     if size < SHORT and _crc32c(message) != int.from_bytes(data[at : at + 4], "big"):
-        raise _unreadable(f"{data[begin : begin + 200]!r} is not a frame")
+        raise _unreadable("what came is not a frame")
     return end, message
 
 
@@ -119,10 +125,10 @@ def _crc32c(data: bytes) -> int:
     return crc ^ 0xFFFFFFFF
 
 
-def _parts(message: bytes) -> Iterator[Part]:
+def _parts(message: bytes) -> Iterator[SeriesChunks]:
     for field, series in _fields(message):
         if field == 1 and isinstance(series, bytes):
-            part = Part({}, [])
+            part = SeriesChunks({}, [])
             for kind, item in _fields(series):
                 if kind == 1 and isinstance(item, bytes):
                     label = {key: value for key, value in _fields(item) if isinstance(value, bytes)}
@@ -162,7 +168,7 @@ def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
             raise _unreadable("a message of another kind")
 
 
-def _read_varint(data: bytes, at: int) -> tuple[int, int]:
+def _read_varint(data: bytes | bytearray, at: int) -> tuple[int, int]:
     byte = data[at]
     if byte < 128:
         return byte, at + 1
@@ -174,6 +180,8 @@ def _read_varint(data: bytes, at: int) -> tuple[int, int]:
         if byte < 128:
             return value, at + 1
         shift += 7
+        if shift >= 7 * VARINT_BYTES:
+            raise _unreadable("a number of more than 64 bits")
 
 
 def _unreadable(what: str) -> MetricsUnavailable:

@@ -1,8 +1,49 @@
-"""Where objects live on the API server: group, version, plural (known or discovered) and their paths."""
+"""Where objects live on the API server: group, version, plural (known or discovered) and their paths.
+
+Paths to the API server are made here and nowhere else: every part of one is a name, checked and encoded.
+"""
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 import msgspec
+
+from trimtab.errors import InvalidInput
+
+UNQUOTED = ":*"  # NAME:PORT of a proxied service; * for all objects of a metric
+
+
+def path_of(*names: str) -> str:
+    """A path of these names; refused is what the API server refuses in paths (IsValidPathSegmentName)."""
+    for name in names:
+        if name in ("", ".", "..") or "/" in name or "%" in name or not name.isprintable():
+            raise InvalidInput("name", name, "a name in a path has no / and no %, and is neither empty nor . nor ..")
+    return "/" + "/".join(quote(name, safe=UNQUOTED) for name in names)
+
+
+def root_of(api_version: str) -> str:
+    """Where a group version is served."""
+    group, slash, version = api_version.partition("/")
+    return path_of("apis", group, version) if slash else path_of("api", api_version)
+
+
+def custom_metric_path(version: str, namespace: str, plural: str, name: str, metric: str) -> str:
+    """A metric of one object of a namespace, or of all of a kind (*)."""
+    return _metrics("custom", version, namespace) + path_of(plural, name, metric)
+
+
+def namespace_metric_path(version: str, namespace: str, metric: str) -> str:
+    """A metric of the namespace itself."""
+    return _metrics("custom", version, namespace) + path_of("metrics", metric)
+
+
+def external_metric_path(namespace: str, metric: str) -> str:
+    return _metrics("external", "v1beta1", namespace) + path_of(metric)
+
+
+def _metrics(family: str, version: str, namespace: str) -> str:
+    return path_of("apis", f"{family}.metrics.k8s.io", version, "namespaces", namespace)
 
 
 class Resource(msgspec.Struct, frozen=True):
@@ -21,14 +62,14 @@ class Resource(msgspec.Struct, frozen=True):
 
     @property
     def root(self) -> str:
-        return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+        return root_of(self.api_version)
 
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
-        parts = [self.root]
-        if self.namespaced and namespace:
-            parts.append(f"namespaces/{namespace}")
-        parts += [part for part in (self.plural, name, subresource) if part]
-        return "/".join(parts)
+        """The collection, one object of it, or a part of that; without a namespace the collection of all of them."""
+        within = ("namespaces", namespace) if self.namespaced and namespace else ()
+        named = (name,) if name else ()
+        below = (subresource,) if subresource else ()
+        return self.root + path_of(*within, self.plural, *named, *below)
 
 
 PODS = Resource("", "v1", "pods", "Pod")
@@ -49,8 +90,8 @@ LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 POD_METRICS = Resource("metrics.k8s.io", "v1beta1", "pods", "PodMetrics")
 
 KNOWN = {
-    (one.api_version, one.kind): one
-    for one in (
+    (resource.api_version, resource.kind): resource
+    for resource in (
         PODS,
         NODES,
         NAMESPACES,
@@ -81,9 +122,9 @@ def read_discovery(api_version: str, body: bytes) -> dict[str, Resource]:
     """The kinds of one group version, from the API server's own list."""
     group, _, version = api_version.rpartition("/")
     listed = msgspec.json.decode(body, type=DiscoveryList).resources
-    names = {one.name for one in listed}
+    names = {found.name for found in listed}
     return {
-        one.kind: Resource(group, version, one.name, one.kind, one.namespaced, f"{one.name}/scale" in names)
-        for one in listed
-        if "/" not in one.name
+        found.kind: Resource(group, version, found.name, found.kind, found.namespaced, f"{found.name}/scale" in names)
+        for found in listed
+        if "/" not in found.name
     }

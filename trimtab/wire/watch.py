@@ -11,6 +11,7 @@ import logging
 import random
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from http import HTTPStatus
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -20,7 +21,7 @@ from trimtab.wire.budget import Backoff
 from trimtab.wire.decode import decoder
 from trimtab.wire.http import Request
 from trimtab.wire.kube import Kube, Status, refused
-from trimtab.wire.objects import HasMeta, Meta
+from trimtab.wire.objects import HasMeta, ObjectMeta
 from trimtab.wire.resources import Resource
 
 T = TypeVar("T", bound=HasMeta)
@@ -29,6 +30,8 @@ Key = tuple[str, str]
 OnChange = Callable[[Key, "T | None", "T | None"], None]
 
 SILENCE_S = 90.0  # bookmarks come about once a minute: after this long the connection is taken for dead
+UNKNOWN_OPTION = (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY)  # how an older server says it
+LINE_BYTES = 16 * 2**20  # of one event; etcd itself holds no object of more than a tenth of it
 INITIAL_END = "k8s.io/initial-events-end"
 log = logging.getLogger(__name__)
 
@@ -96,7 +99,7 @@ class Event(msgspec.Struct, Generic[Anything], frozen=True):
 
 
 class AnyObject(msgspec.Struct, frozen=True):
-    metadata: Meta = Meta()
+    metadata: ObjectMeta = ObjectMeta()
 
 
 class Informer(Generic[T]):
@@ -144,14 +147,17 @@ class Informer(Generic[T]):
         path, params = self.resource.path(self.namespace), self._params(initial)
         request = Request("watch", self.resource.plural, "GET", path, params)
         async with self.kube.http.stream(request, SILENCE_S) as (answer, chunks):
-            if answer.status == 410:
+            if answer.status == HTTPStatus.GONE:
                 raise Gone
-            if initial and answer.status in (400, 422):  # an older server: it knows no such option
+            if initial and answer.status in (
+                HTTPStatus.BAD_REQUEST,
+                HTTPStatus.UNPROCESSABLE_ENTITY,
+            ):  # an older server: it knows no such option
                 self._streams_lists = False
                 return
-            if answer.status != 200:
+            if answer.status != HTTPStatus.OK:
                 raise refused(answer, f"watch {self.resource.plural}")
-            async for line in lines(chunks):
+            async for line in lines(chunks, LINE_BYTES):
                 fresh = self._take(line, fresh)
         if fresh is not None:  # it ended before it said that the list was whole: ask for a plain list
             self._streams_lists = False
@@ -235,7 +241,7 @@ class Informer(Generic[T]):
 
 def _error(line: bytes) -> Exception:
     status = _decode(line, Event[Status]).object
-    if status.code == 410 or status.reason in ("Expired", "Gone"):
+    if status.code == HTTPStatus.GONE or status.reason in ("Expired", "Gone"):
         return Gone()
     return ClusterUnavailable(f"the watch ended with {status.code} {status.reason}: {status.message}")
 
@@ -247,13 +253,17 @@ def _decode(line: bytes, kind: type[Any]) -> Any:
         raise ClusterUnavailable(f"a watch event that cannot be read: {error}") from error
 
 
-async def lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def lines(chunks: AsyncIterator[bytes], most_bytes: int) -> AsyncIterator[bytes]:
     """Split on b"\\n" and nothing else: text splitting would also break at a U+0085 inside an annotation."""
     held: list[bytes] = []
+    size = 0
     async for chunk in chunks:
         first, *rest = chunk.split(b"\n")
         held.append(first)
+        size += len(first)
         for part in rest:
             if line := b"".join(held):
                 yield line
-            held = [part]
+            held, size = [part], len(part)
+        if size > most_bytes:
+            raise ClusterUnavailable(f"a watch sent an event of more than {most_bytes:,} bytes")

@@ -19,3 +19,9 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- define "trimtab.home" -}}
 {{ .Values.namespace | default .Release.Namespace }}
 {{- end -}}
+
+{{- define "trimtab.image" -}}
+{{- with .Values.image -}}
+{{- if .digest }}{{ .repository }}@{{ .digest }}{{ else }}{{ .repository }}:{{ .tag | default $.Chart.AppVersion }}{{ end -}}
+{{- end -}}
+{{- end -}}

@@ -29,7 +29,7 @@
 # Who else moves a workload. HorizontalPodAutoscalers: patched where annotated `predictive: "true"`.
 - apiGroups: [autoscaling]
   resources: [horizontalpodautoscalers]
-  verbs: [get, list, watch, patch]
+  verbs: [get, list, watch{{ if .Values.rights.floors }}, patch{{ end }}]
 - apiGroups: [autoscaling.k8s.io]
   resources: [verticalpodautoscalers]
   verbs: [get, list, watch]
@@ -39,7 +39,7 @@
 # Workloads: replicas by their scale; templates for `apply: Recreate`; annotations of adopted recommendations.
 - apiGroups: [apps]
   resources: [deployments, statefulsets, replicasets, daemonsets]
-  verbs: [get, list, watch, patch]
+  verbs: [get, list, watch{{ if .Values.rights.templates }}, patch{{ end }}]
 - apiGroups: [apps]
   resources: [deployments/scale, statefulsets/scale, replicasets/scale]
   verbs: [get, patch]
@@ -54,9 +54,11 @@
 - apiGroups: [""]
   resources: [pods]
   verbs: [get, list, watch]
+{{- if .Values.rights.resize }}
 - apiGroups: [""]
   resources: [pods/resize]
   verbs: [patch]
+{{- end }}
 # What may stand in the way of larger requests, and of a rollout.
 - apiGroups: [""]
   resources: [resourcequotas, limitranges]

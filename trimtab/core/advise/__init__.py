@@ -6,9 +6,9 @@ advice that carries its evidence.
 
 from __future__ import annotations
 
-from trimtab.core.advise.facts import Findings, Recommendation, Workload
 from trimtab.core.advise.inspect import inspect_pods, inspect_usage
 from trimtab.core.advise.recommend import recommend_hpa, recommend_replicas, recommend_resources
+from trimtab.core.advise.records import MeasuredWorkload, Objections, WorkloadAdvice
 from trimtab.policy import Advice, Inspection
 
 _RECOMMEND = {
@@ -18,14 +18,14 @@ _RECOMMEND = {
 }
 
 
-def advise(inspection: Inspection, workload: Workload, at: float) -> Recommendation | Findings:
+def advise(inspection: Inspection, workload: MeasuredWorkload, at: float) -> WorkloadAdvice | Objections:
     """The recommendation, or everything that speaks against one."""
     against = inspect_pods(inspection, workload, at)
     if inspection.advice is Advice.HPA and workload.kind != "DaemonSet":  # nothing could follow from its usage
         against += inspect_usage(inspection, workload)
     if against:
-        return Findings(reasons=tuple(against))
+        return Objections(reasons=tuple(against))
     return _RECOMMEND[inspection.advice](inspection, workload)
 
 
-__all__ = ["Findings", "Recommendation", "Workload", "advise"]
+__all__ = ["Objections", "WorkloadAdvice", "MeasuredWorkload", "advise"]

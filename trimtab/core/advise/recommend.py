@@ -7,9 +7,9 @@ from math import ceil
 import numpy as np
 from msgspec.structs import replace
 
-from trimtab.core import percentile
-from trimtab.core.advise.facts import Against, Evidence, Finding, Findings, Recommendation, Workload
+from trimtab.core import weighted_percentile
 from trimtab.core.advise.formulas import after_oom, least_replicas, most_replicas, on_ladder, target_percent
+from trimtab.core.advise.records import Against, Evidence, MeasuredWorkload, Objection, Objections, WorkloadAdvice
 from trimtab.core.forecast import dsp
 from trimtab.core.forecast.cleaning import clean
 from trimtab.core.model import Missing, Reason
@@ -21,18 +21,18 @@ from trimtab.series import Floats, Frame, Series
 HOUR_S = 3600.0
 _NOISE = 1e-6  # of a millicore, of a MiB: 229.99999999999997m is 230m
 # Upstream's histograms; its memory buckets are 100 MiB wide.
-CRANE_CPU = percentile.Options(bucket_size=0.1, max_value=100.0, exact=True)
-CRANE_MEMORY = percentile.Options(bucket_size=104857600.0, max_value=104857600000.0, exact=True)
+CRANE_CPU = weighted_percentile.PercentileOptions(bucket_size=0.1, max_value=100.0, exact=True)
+CRANE_MEMORY = weighted_percentile.PercentileOptions(bucket_size=104857600.0, max_value=104857600000.0, exact=True)
 
 
-def recommend_hpa(rules: Inspection, workload: Workload) -> Recommendation | Findings:
+def recommend_hpa(rules: Inspection, workload: MeasuredWorkload) -> WorkloadAdvice | Objections:
     """Target from the pods' percentile, floor from the quietest hour, ceiling from P95 of past and future."""
     request = pod_request(workload)
-    if isinstance(request, Finding):
-        return Findings(reasons=(request,))
+    if isinstance(request, Objection):
+        return Objections(reasons=(request,))
     future = predict(rules, workload)
     if isinstance(future, Missing) and rules.must_be_predictable:
-        return Findings(reasons=(Finding(reason=Against.NOT_PREDICTABLE, detail=future.detail),))
+        return Objections(reasons=(Objection(reason=Against.NOT_PREDICTABLE, detail=future.detail),))
     known = future.values if isinstance(future, Series) else np.empty(0)
     usage, medians = pod_usage(rules, workload), workload.medians
     target = target_percent(usage, request, rules.min_cpu_target_percent, rules.max_cpu_target_percent)
@@ -42,7 +42,7 @@ def recommend_hpa(rules: Inspection, workload: Workload) -> Recommendation | Fin
     p95 = quantile(rules, np.concatenate([workload.cpu_cores, known]), rules.cpu_percentile)
     most = most_replicas(p95, request, target / 100, rules.max_replicas_factor, least)
     after = mean_replicas(workload.cpu_cores, request * target / 100, least, most)
-    return Recommendation(
+    return WorkloadAdvice(
         min_replicas=least,
         max_replicas=most,
         target_percent=target,
@@ -65,16 +65,16 @@ def recommend_hpa(rules: Inspection, workload: Workload) -> Recommendation | Fin
     )
 
 
-def recommend_resources(rules: Inspection, workload: Workload) -> Recommendation | Findings:
+def recommend_resources(rules: Inspection, workload: MeasuredWorkload) -> WorkloadAdvice | Objections:
     """Requests of each container: a percentile with a margin, what survives an OOM kill, a ladder's step."""
     sizes: dict[str, Size] = {}
     for name in workload.requests:
         cpu, memory = workload.container_cpu.get(name), workload.container_memory.get(name)
         if cpu is None or memory is None or not np.any(np.isfinite(cpu)) or not np.any(np.isfinite(memory)):
-            return Findings(reasons=(Finding(reason=Against.NO_HISTORY, detail=name),))
+            return Objections(reasons=(Objection(reason=Against.NO_HISTORY, detail=name),))
         sizes[name] = _container_size(rules, cpu, memory, workload.oom_bytes.get(name))
     pairs = [(old, sizes[name]) for name, old in workload.requests.items()]
-    return Recommendation(
+    return WorkloadAdvice(
         sizes=sizes,
         saved_cores=_saved(workload, [(old.cpu_cores, new.cpu_cores) for old, new in pairs]),
         saved_bytes=_saved(workload, [(old.memory_bytes, new.memory_bytes) for old, new in pairs]),
@@ -92,13 +92,13 @@ def _container_size(rules: Inspection, cpu: Floats, memory: Floats, oom_bytes: f
     return Size(cpu_cores=ceil(cores * 1000 - _NOISE) / 1000, memory_bytes=ceil(size_bytes / MIB - _NOISE) * float(MIB))
 
 
-def recommend_replicas(rules: Inspection, workload: Workload) -> Recommendation | Findings:
+def recommend_replicas(rules: Inspection, workload: MeasuredWorkload) -> WorkloadAdvice | Objections:
     """As many replicas as P95 of CPU needs, or P95 of memory where that is more."""
     request = pod_request(workload)
-    if isinstance(request, Finding):
-        return Findings(reasons=(request,))
+    if isinstance(request, Objection):
+        return Objections(reasons=(request,))
     if not np.any(np.isfinite(workload.cpu_cores)):
-        return Findings(reasons=(Finding(reason=Against.NO_HISTORY),))
+        return Objections(reasons=(Objection(reason=Against.NO_HISTORY),))
     p95 = quantile(rules, workload.cpu_cores, rules.cpu_percentile)
     replicas = least_replicas(p95, request, rules.cpu_target_ratio, rules.default_min_replicas)
     memory = sum(size.memory_bytes or 0.0 for size in workload.requests.values())
@@ -106,19 +106,19 @@ def recommend_replicas(rules: Inspection, workload: Workload) -> Recommendation 
         top = quantile(rules, workload.memory_bytes, rules.cpu_percentile)
         replicas = max(replicas, least_replicas(top, memory, rules.memory_target_ratio, rules.default_min_replicas))
     evidence = Evidence(pod_request_cores=request, p95_cores=p95, replicas_before=workload.replicas)
-    return Recommendation(replicas=replicas, evidence=evidence, saved_cores=(workload.replicas - replicas) * request)
+    return WorkloadAdvice(replicas=replicas, evidence=evidence, saved_cores=(workload.replicas - replicas) * request)
 
 
-def pod_request(workload: Workload) -> float | Finding:
+def pod_request(workload: MeasuredWorkload) -> float | Objection:
     """CPU of the whole pod; a container without a request is named instead of failing everything."""
     for name, size in workload.requests.items():
         if not size.cpu_cores:
-            return Finding(reason=Against.NO_REQUEST, detail=name)
+            return Objection(reason=Against.NO_REQUEST, detail=name)
     total = sum(size.cpu_cores or 0.0 for size in workload.requests.values())
-    return total if total > 0 else Finding(reason=Against.NO_REQUEST, detail="?")
+    return total if total > 0 else Objection(reason=Against.NO_REQUEST, detail="?")
 
 
-def pod_usage(rules: Inspection, workload: Workload) -> float:
+def pod_usage(rules: Inspection, workload: MeasuredWorkload) -> float:
     """The percentile of each container's usage in single pods, added up; else the total shared by the replicas."""
     pooled = [values for values in workload.container_cpu.values() if np.any(np.isfinite(values))]
     if not pooled:
@@ -128,31 +128,31 @@ def pod_usage(rules: Inspection, workload: Workload) -> float:
     return sum(quantile(rules, values, rules.request_percentile) for values in pooled)
 
 
-def need(rules: Inspection, values: Floats, buckets: percentile.Options) -> float:
+def need(rules: Inspection, values: Floats, buckets: weighted_percentile.PercentileOptions) -> float:
     """A percentile of the samples with the margin on top; upstream's from its histogram."""
     margin = 1 + rules.request_margin
     if not rules.crane:
         return quantile(rules, values, rules.request_percentile) * margin
     frame = Frame(("",), 0.0, 60.0, values[np.newaxis, :])
     options = replace(buckets, percentile=rules.request_percentile)
-    return float(percentile.weighted_percentiles(frame, options)[0]) * margin
+    return float(weighted_percentile.weighted_percentiles(frame, options)[0]) * margin
 
 
 def quantile(rules: Inspection, values: Floats, probability: float) -> float:
     """Of the samples that are there: interpolated, or by upstream's rank rule."""
     present = values[np.isfinite(values)]
     if rules.crane:
-        return percentile.rank_percentile(np.sort(present), probability * 100)
+        return weighted_percentile.rank_percentile(np.sort(present), probability * 100)
     return float(np.quantile(present, probability))
 
 
-def predict(rules: Inspection, workload: Workload) -> Series | Missing:
+def predict(rules: Inspection, workload: MeasuredWorkload) -> Series | Missing:
     """The next seven days, or why they cannot be known."""
     present = np.isfinite(workload.cpu_cores)
     times: Floats = workload.start + workload.step_s * np.arange(len(workload.cpu_cores), dtype=np.float64)
     try:
         history = clean(Series(times[present], workload.cpu_cores[present]), workload.step_s, HOUR_S)
-        return dsp.predict(history, workload.step_s, dsp.Options(history_s=rules.history_s, exact=rules.crane))
+        return dsp.predict(history, workload.step_s, dsp.DspOptions(history_s=rules.history_s, exact=rules.crane))
     except (NotEnoughData, InvalidInput) as error:
         return Missing(reason=Reason.NOT_PREDICTABLE, detail=str(error))
 
@@ -170,5 +170,5 @@ def mean_replicas(usage: Floats, capacity_cores: float, least: int, most: int) -
     return float(np.mean(np.clip(np.ceil(present / capacity_cores), least, most)))
 
 
-def _saved(workload: Workload, pairs: list[tuple[float | None, float | None]]) -> float:
+def _saved(workload: MeasuredWorkload, pairs: list[tuple[float | None, float | None]]) -> float:
     return workload.replicas * sum((old or 0.0) - (new or 0.0) for old, new in pairs if old is not None)

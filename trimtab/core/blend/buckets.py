@@ -10,17 +10,17 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from trimtab.core.blend.ask import Ask, clamped, horizontal_only
 from trimtab.core.blend.ladder import Rung, ladder, margin, replicas_for, rung_at
-from trimtab.core.blend.pod import Need, needs, write
+from trimtab.core.blend.replica import ReplicaNeed, replica_needs, write
+from trimtab.core.blend.wishes import AxisWishes, clamped, horizontal_only
 from trimtab.core.model import Plan, RuleName, Step
-from trimtab.policy import Axis, Buckets, Margin, Margins, Sizing, Vertical
+from trimtab.policy import Axis, Buckets, BucketSizing, Margin, Margins, Vertical
 
 GUARD = 1.25
 _NOISE = 1.0 + 1e-9
 
 
-class Scene(NamedTuple):
+class BucketContext(NamedTuple):
     """What the size of one resource depends on besides its ladder."""
 
     current: int
@@ -30,31 +30,31 @@ class Scene(NamedTuple):
     last: bool  # no more replicas can be had, so the size may outgrow the bucket
 
 
-def plan(rule: Buckets, vertical: Vertical, ask: Ask, steps: list[Step]) -> Plan:
-    found = needs(vertical, ask)
+def plan(rule: Buckets, vertical: Vertical, wishes: AxisWishes, steps: list[Step]) -> Plan:
+    found = replica_needs(vertical, wishes)
     ladders = {axis: ladder(rule, axis, need.least) for axis, need in found.items()}
     if not any(ladders.values()):
-        return horizontal_only(ask, steps)
-    totals = {axis: total(need, ask) for axis, need in found.items()}
-    votes = [replicas_for(rungs, totals[axis], ask.current) for axis, rungs in ladders.items() if rungs]
-    replicas = clamped(max(votes), ask, steps)
-    scene = _scene(ask, replicas, found, totals, max(rungs[-1].replicas for rungs in ladders.values() if rungs))
-    sizes = {axis: _size(rule, need, totals[axis], ladders[axis], scene, axis, steps) for axis, need in found.items()}
-    if _paradox(rule, ask, scene, found, totals, sizes):
-        steps.append(_step(RuleName.PARADOX, Axis.REPLICAS, replicas, ask.current))
-        return Plan(replicas=ask.current, sizes=ask.sizes, joint=True)
-    if replicas != ask.wanted:
-        steps.append(_step(RuleName.BUCKETS, Axis.REPLICAS, ask.wanted, replicas))
-    return Plan(replicas=replicas, sizes=write(vertical, ask, found, sizes, RuleName.BUCKETS, steps), joint=True)
+        return horizontal_only(wishes, steps)
+    totals = {axis: total(need, wishes) for axis, need in found.items()}
+    votes = [replicas_for(rungs, totals[axis], wishes.current) for axis, rungs in ladders.items() if rungs]
+    replicas = clamped(max(votes), wishes, steps)
+    context = _context(wishes, replicas, found, totals, max(rungs[-1].replicas for rungs in ladders.values() if rungs))
+    sizes = {axis: _size(rule, need, totals[axis], ladders[axis], context, axis, steps) for axis, need in found.items()}
+    if _paradox(rule, wishes, context, found, totals, sizes):
+        steps.append(_step(RuleName.PARADOX, Axis.REPLICAS, replicas, wishes.current))
+        return Plan(replicas=wishes.current, sizes=wishes.sizes, joint=True)
+    if replicas != wishes.wanted:
+        steps.append(_step(RuleName.BUCKETS, Axis.REPLICAS, wishes.wanted, replicas))
+    return Plan(replicas=replicas, sizes=write(vertical, wishes, found, sizes, RuleName.BUCKETS, steps), joint=True)
 
 
-def total(need: Need, ask: Ask) -> float:
+def total(need: ReplicaNeed, wishes: AxisWishes) -> float:
     """The higher recommendation counts; without horizontal signals there is only the vertical one."""
-    vertical = need.target * ask.current
-    return max(vertical, need.present * ask.wanted) if ask.speaks_for else vertical
+    vertical = need.target * wishes.current
+    return max(vertical, need.present * wishes.wanted) if wishes.speaks_for else vertical
 
 
-def shrinks(found: dict[Axis, Need], totals: dict[Axis, float], current: int) -> bool:
+def shrinks(found: dict[Axis, ReplicaNeed], totals: dict[Axis, float], current: int) -> bool:
     """Down only if no total grows."""
     return all(totals[axis] <= need.present * current * _NOISE for axis, need in found.items())
 
@@ -68,29 +68,39 @@ def share(total: float, now: float, base: Margin, current: int, replicas: int) -
     return work / replicas + margin(base, even)
 
 
-def sized(sizing: Sizing, even: float, need: Need, scene: Scene) -> float:
+def sized(sizing: BucketSizing, even: float, need: ReplicaNeed, context: BucketContext) -> float:
     """The share, and what must not be taken away when replicas are added."""
-    if sizing is Sizing.MAX_OF_VPA_AND_SHARE or scene.overloaded:
+    if sizing is BucketSizing.MAX_OF_VPA_AND_SHARE or context.overloaded:
         return max(even, need.target)
-    if scene.replicas <= scene.current or sizing is Sizing.SHARE:
+    if context.replicas <= context.current or sizing is BucketSizing.SHARE:
         return even
-    if sizing is Sizing.NEVER_SHRINK:
-        return max(even, need.present) if scene.growing else even
+    if sizing is BucketSizing.NEVER_SHRINK:
+        return max(even, need.present) if context.growing else even
     return max(even, min(need.target, GUARD * need.present))
 
 
-def _scene(ask: Ask, replicas: int, found: dict[Axis, Need], totals: dict[Axis, float], top: int) -> Scene:
-    growing = all(totals[axis] * _NOISE >= need.present * ask.current for axis, need in found.items())
-    return Scene(ask.current, replicas, growing, ask.overloaded, replicas >= min(top, ask.max_replicas))
+def _context(
+    wishes: AxisWishes, replicas: int, found: dict[Axis, ReplicaNeed], totals: dict[Axis, float], top: int
+) -> BucketContext:
+    growing = all(totals[axis] * _NOISE >= need.present * wishes.current for axis, need in found.items())
+    return BucketContext(
+        wishes.current, replicas, growing, wishes.overloaded, replicas >= min(top, wishes.max_replicas)
+    )
 
 
 def _size(
-    rule: Buckets, need: Need, total: float, rungs: list[Rung], scene: Scene, axis: Axis, steps: list[Step]
+    rule: Buckets,
+    need: ReplicaNeed,
+    total: float,
+    rungs: list[Rung],
+    context: BucketContext,
+    axis: Axis,
+    steps: list[Step],
 ) -> float:
-    base = _of(rule.base, axis)
-    even = share(total, need.present, base, scene.current, scene.replicas)
-    wanted = sized(rule.sizing, even, need, scene)
-    size = _capped(wanted, rung_at(rungs, scene.replicas), scene.last) if rungs else wanted
+    base = rule.base.of(axis)
+    even = share(total, need.present, base, context.current, context.replicas)
+    wanted = sized(rule.sizing, even, need, context)
+    size = _capped(wanted, rung_at(rungs, context.replicas), context.last) if rungs else wanted
     if size < wanted:
         steps.append(_step(RuleName.CAPPED_BY_BUCKET, axis, wanted, size))
     bounded = min(max(size, need.least), need.most)
@@ -108,20 +118,16 @@ def _capped(size: float, rung: Rung, last: bool) -> float:
 
 def _paradox(
     rule: Buckets,
-    ask: Ask,
-    scene: Scene,
-    found: dict[Axis, Need],
+    wishes: AxisWishes,
+    context: BucketContext,
+    found: dict[Axis, ReplicaNeed],
     totals: dict[Axis, float],
     sizes: dict[Axis, float],
 ) -> bool:
     """Scaling down to fewer but larger replicas waits until they need not be larger; only where there is an overlap."""
-    if rule.overlap == Margins() or scene.replicas >= ask.current or not shrinks(found, totals, ask.current):
+    if rule.overlap == Margins() or context.replicas >= wishes.current or not shrinks(found, totals, wishes.current):
         return False
     return all(size > found[axis].present * _NOISE for axis, size in sizes.items())
-
-
-def _of(margins: Margins, axis: Axis) -> Margin:
-    return margins.cpu if axis is Axis.CPU else margins.memory
 
 
 def _step(rule: RuleName, axis: Axis, before: float, after: float) -> Step:

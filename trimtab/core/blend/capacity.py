@@ -16,30 +16,30 @@ from __future__ import annotations
 
 from math import ceil, inf
 
-from trimtab.core.blend.ask import Ask, amount, clamped, horizontal_only
-from trimtab.core.blend.pod import Need, needs, write
+from trimtab.core.blend.replica import ReplicaNeed, replica_needs, write
+from trimtab.core.blend.wishes import AxisWishes, clamped, horizontal_only
 from trimtab.core.model import Plan, RuleName, Step
 from trimtab.policy import Axis, Capacity, Size, Vertical
 
 _NOISE = 1e-9
 
 
-def plan(rule: Capacity, vertical: Vertical, ask: Ask, steps: list[Step]) -> Plan:
-    found = needs(vertical, ask)
+def plan(rule: Capacity, vertical: Vertical, wishes: AxisWishes, steps: list[Step]) -> Plan:
+    found = replica_needs(vertical, wishes)
     if not found:
-        return horizontal_only(ask, steps)
-    totals = {axis: total(need, ask, axis) for axis, need in found.items()}
-    votes = [_vote(rule, need, totals[axis], ask, axis) for axis, need in found.items()]
-    replicas = clamped(max((vote for vote in votes if vote is not None), default=ask.current), ask, steps)
-    if replicas != ask.wanted:
-        steps.append(_step(Axis.REPLICAS, ask.wanted, replicas))
-    sizes = {axis: _size(rule, need, totals[axis], ask, replicas, axis, steps) for axis, need in found.items()}
-    return Plan(replicas=replicas, sizes=write(vertical, ask, found, sizes, RuleName.CAPACITY, steps), joint=True)
+        return horizontal_only(wishes, steps)
+    totals = {axis: total(need, wishes, axis) for axis, need in found.items()}
+    votes = [_vote(rule, need, totals[axis], wishes, axis) for axis, need in found.items()]
+    replicas = clamped(max((vote for vote in votes if vote is not None), default=wishes.current), wishes, steps)
+    if replicas != wishes.wanted:
+        steps.append(_step(Axis.REPLICAS, wishes.wanted, replicas))
+    sizes = {axis: _size(rule, need, totals[axis], wishes, replicas, axis, steps) for axis, need in found.items()}
+    return Plan(replicas=replicas, sizes=write(vertical, wishes, found, sizes, RuleName.CAPACITY, steps), joint=True)
 
 
-def total(need: Need, ask: Ask, axis: Axis) -> float:
-    vertical = need.target * ask.current
-    return max(vertical, need.present * ask.wanted) if axis in ask.speaks_for else vertical
+def total(need: ReplicaNeed, wishes: AxisWishes, axis: Axis) -> float:
+    vertical = need.target * wishes.current
+    return max(vertical, need.present * wishes.wanted) if axis in wishes.speaks_for else vertical
 
 
 def replicas_for(total: float, cap: float, base: float, current: int, hysteresis: float) -> float:
@@ -55,20 +55,22 @@ def size_for(total: float, base: float, current: int, replicas: int) -> float:
     return (total + max(0, replicas - current) * base) / replicas
 
 
-def _vote(rule: Capacity, need: Need, total: float, ask: Ask, axis: Axis) -> int | None:
+def _vote(rule: Capacity, need: ReplicaNeed, total: float, wishes: AxisWishes, axis: Axis) -> int | None:
     """Without a largest size a resource follows the horizontal wish, or says nothing where there is none."""
     cap = _cap(rule, need, axis)
     if cap == inf:
-        return ask.wanted if axis in ask.speaks_for else None
-    base = _base(rule, total, ask, axis)
-    return int(min(replicas_for(total, cap, base, ask.current, rule.hysteresis), ask.max_replicas + 1))
+        return wishes.wanted if axis in wishes.speaks_for else None
+    base = _base(rule, total, wishes, axis)
+    return int(min(replicas_for(total, cap, base, wishes.current, rule.hysteresis), wishes.max_replicas + 1))
 
 
-def _size(rule: Capacity, need: Need, total: float, ask: Ask, replicas: int, axis: Axis, steps: list[Step]) -> float:
+def _size(
+    rule: Capacity, need: ReplicaNeed, total: float, wishes: AxisWishes, replicas: int, axis: Axis, steps: list[Step]
+) -> float:
     """What m replicas need of each; never less than both what it has and what vertical recommends."""
-    size = size_for(total, _base(rule, total, ask, axis), ask.current, replicas)
-    size = max(size, need.target if ask.overloaded else min(need.target, need.present))
-    if replicas == ask.current and (1.0 - rule.hysteresis) * need.present <= size < need.present:
+    size = size_for(total, _base(rule, total, wishes, axis), wishes.current, replicas)
+    size = max(size, need.target if wishes.overloaded else min(need.target, need.present))
+    if replicas == wishes.current and (1.0 - rule.hysteresis) * need.present <= size < need.present:
         size = need.present
     bounded = min(max(size, need.least), need.most)
     if bounded < size * (1.0 - _NOISE):
@@ -76,14 +78,14 @@ def _size(rule: Capacity, need: Need, total: float, ask: Ask, replicas: int, axi
     return bounded
 
 
-def _cap(rule: Capacity, need: Need, axis: Axis) -> float:
-    preferred = amount(rule.preferred or Size(), axis)
+def _cap(rule: Capacity, need: ReplicaNeed, axis: Axis) -> float:
+    preferred = (rule.preferred or Size()).amount(axis)
     return need.most if preferred is None else min(preferred, need.most)
 
 
-def _base(rule: Capacity, total: float, ask: Ask, axis: Axis) -> float:
+def _base(rule: Capacity, total: float, wishes: AxisWishes, axis: Axis) -> float:
     """Never more than a replica is recommended now, whatever was configured."""
-    return min(amount(rule.base, axis) or 0.0, total / ask.current)
+    return min(rule.base.amount(axis) or 0.0, total / wishes.current)
 
 
 def _count(total: float, size: float) -> float:

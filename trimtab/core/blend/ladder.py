@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from trimtab.core.blend.ask import amount
 from trimtab.policy import Axis, Bucket, Buckets, Margin
 
 _EDGE = 1.0 + 1e-9  # edges are inclusive, whatever binary fractions say
@@ -26,9 +25,9 @@ class Rung(NamedTuple):
 
 def ladder(rule: Buckets, axis: Axis, least: float) -> list[Rung]:
     """All rungs, from the fewest replicas up; none where the buckets leave the resource out."""
-    if any(amount(bucket.most, axis) is None for bucket in rule.buckets):
+    if any(bucket.most.amount(axis) is None for bucket in rule.buckets):
         return []
-    overlap = rule.overlap.cpu if axis is Axis.CPU else rule.overlap.memory
+    overlap = rule.overlap.of(axis)
     rungs: list[Rung] = []
     for bucket in rule.buckets:
         rungs += _divide(bucket, axis, overlap, rungs[-1] if rungs else None, least)
@@ -49,8 +48,8 @@ def rung_at(rungs: list[Rung], replicas: int) -> Rung:
     return next((rung for rung in reversed(rungs) if rung.replicas <= replicas), rungs[0])
 
 
-def margin(one: Margin, of: float) -> float:
-    return max(one.percent / 100.0 * of, one.value)
+def margin(margin_rule: Margin, of: float) -> float:
+    return max(margin_rule.percent / 100.0 * of, margin_rule.value)
 
 
 def _divide(bucket: Bucket, axis: Axis, overlap: Margin, below: Rung | None, least: float) -> list[Rung]:
@@ -67,7 +66,7 @@ def _divide(bucket: Bucket, axis: Axis, overlap: Margin, below: Rung | None, lea
 def _ends(bucket: Bucket, axis: Axis, overlap: Margin, below: Rung | None, least: float) -> tuple[float, float, bool]:
     """Where the division starts and ends. An open minimum continues the bucket below, its overlap included (hvpa-v2);
     a minimum above the seam is stretched down to it."""
-    low, high = amount(bucket.least, axis), amount(bucket.most, axis)
+    low, high = bucket.least.amount(axis), bucket.most.amount(axis)
     assert high is not None
     if low is None:
         return least if below is None else _after(below, bucket.replicas_min, overlap), high, False

@@ -11,24 +11,24 @@ from __future__ import annotations
 
 from math import ceil, floor
 
-from trimtab.core.blend.ask import RESOURCES, Ask, clamped
-from trimtab.core.blend.pod import GRAIN, parts, written
+from trimtab.core.blend.replica import GRAIN, container_needs, written
+from trimtab.core.blend.wishes import AxisWishes, clamped
 from trimtab.core.model import Plan, RuleName, Step
-from trimtab.policy import Axis, Stage, Vertical, Weights
+from trimtab.policy import RESOURCES, Axis, Stage, Vertical, Weights
 
 _NOISE = 1e-9
 _WHOLE = {Axis.CPU: 1000.0, Axis.MEMORY: 1.0}  # parts that an amount is counted in: millicores, bytes
 
 
-def plan(rule: Weights, vertical: Vertical, ask: Ask, steps: list[Step]) -> Plan:
-    wanted = clamped(ask.wanted, ask, steps)  # HPA never recommends more than its maximum
-    share = share_at(rule.stages, ask.current, wanted)
-    replicas = weighted_replicas(ask.current, wanted, share)
+def plan(rule: Weights, vertical: Vertical, wishes: AxisWishes, steps: list[Step]) -> Plan:
+    wanted = clamped(wishes.wanted, wishes, steps)  # HPA never recommends more than its maximum
+    share = share_at(rule.stages, wishes.current, wanted)
+    replicas = weighted_replicas(wishes.current, wanted, share)
     if replicas != wanted:
         steps.append(_step(RuleName.WEIGHTS, Axis.REPLICAS, wanted, replicas))
-    split = {axis: _requests(rule, vertical, ask, share, axis, steps) for axis in RESOURCES}
-    sizes = written(vertical, ask, split, RuleName.WEIGHTS, steps)
-    return Plan(replicas=clamped(replicas, ask, steps), sizes=sizes)
+    split = {axis: _requests(rule, vertical, wishes, share, axis, steps) for axis in RESOURCES}
+    sizes = written(vertical, wishes, split, RuleName.WEIGHTS, steps)
+    return Plan(replicas=clamped(replicas, wishes, steps), sizes=sizes)
 
 
 def share_at(stages: tuple[Stage, ...], current: int, wanted: int) -> float:
@@ -56,33 +56,33 @@ def weighted_request(now: float, target: float, share: float, axis: Axis) -> flo
     """The change is truncated towards zero to whole millicores or bytes."""
     whole = _WHOLE[axis]
     diff = (target - now) * share * whole
-    parts = floor(diff + _NOISE * whole) if diff > 0 else ceil(diff - _NOISE * whole)
-    return round(now * whole + parts) / whole
+    moved = floor(diff + _NOISE * whole) if diff > 0 else ceil(diff - _NOISE * whole)
+    return round(now * whole + moved) / whole
 
 
 def _requests(
-    rule: Weights, vertical: Vertical, ask: Ask, share: float, axis: Axis, steps: list[Step]
+    rule: Weights, vertical: Vertical, wishes: AxisWishes, share: float, axis: Axis, steps: list[Step]
 ) -> dict[str, float]:
     """The new requests of the containers that move, and a step for each that wants to and may not."""
     moved: dict[str, float] = {}
-    for name, present, target, least, most in parts(vertical, ask, axis):
-        part = _share_of(rule, ask, share, up=target > present)
+    for name, present, target, least, most in container_needs(vertical, wishes, axis):
+        part = _share_of(rule, wishes, share, up=target > present)
         request = min(max(weighted_request(present, target, part, axis), least), most)
         if part == 0.0:
             if abs(target - present) >= GRAIN[axis]:
                 steps.append(_step(RuleName.WEIGHTS, axis, target, present, name))
-        elif rule.exact and request > present and not (ask.stuck or ask.overloaded):
+        elif rule.exact and request > present and not (wishes.stuck or wishes.overloaded):
             steps.append(_step(RuleName.UPDATE_MODE, axis, request, present, name, "replicas can still grow"))
         else:
             moved[name] = request
     return moved
 
 
-def _share_of(rule: Weights, ask: Ask, share: float, up: bool) -> float:
+def _share_of(rule: Weights, wishes: AxisWishes, share: float, up: bool) -> float:
     """Upward only: in full at maxReplicas, and in full out of a horizontal stage after an OOM kill or eviction."""
-    if up and ask.current >= ask.max_replicas and not rule.exact:
+    if up and wishes.current >= wishes.max_replicas and not rule.exact:
         return 1.0
-    return 1.0 if up and ask.overloaded and share == 0.0 else share
+    return 1.0 if up and wishes.overloaded and share == 0.0 else share
 
 
 def _step(rule: RuleName, axis: Axis, before: float, after: float, container: str = "", detail: str = "") -> Step:

@@ -1,15 +1,13 @@
-"""explain: the four values of a decision -> sentence, conditions, table. The only place that writes prose."""
+"""explain: a decision's four values -> sentence, conditions, table: all that people read about a decision."""
 
-from trimtab.core.explain.conditions import Condition, action, conditions, error, limited
-from trimtab.core.explain.sentence import Row, clock, missing_text, rule_text, sentence, table
+from trimtab.core.explain.conditions import DecisionCondition, conditions, limited
+from trimtab.core.explain.sentence import ExplanationRow, clock, missing_text, rule_text, sentence, table
 
 __all__ = [
-    "Condition",
-    "Row",
-    "action",
+    "DecisionCondition",
+    "ExplanationRow",
     "clock",
     "conditions",
-    "error",
     "limited",
     "missing_text",
     "rule_text",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from trimtab.core.advise.facts import Evidence, Recommendation
+from trimtab.core.advise.records import Evidence, WorkloadAdvice
 from trimtab.policy import Inspection
 
 FULL = 0.95  # of the history; less is worth a word
 
 
-def because(rules: Inspection, found: Recommendation) -> list[str]:
+def because(rules: Inspection, found: WorkloadAdvice) -> list[str]:
     """The numbers of a recommendation, each with its reason; of advice on sizes only the percentile."""
     if found.sizes:
         share = f"P{rules.request_percentile * 100:g} of each container's usage in single pods"
@@ -34,7 +34,7 @@ def because(rules: Inspection, found: Recommendation) -> list[str]:
     return said
 
 
-def _target(rules: Inspection, found: Recommendation, evidence: Evidence) -> str:
+def _target(rules: Inspection, found: WorkloadAdvice, evidence: Evidence) -> str:
     usage, request = evidence.pod_usage_cores or 0.0, evidence.pod_request_cores or 1.0
     percent = 100 * usage / request
     said = f"target {found.target_percent} %: P{rules.request_percentile * 100:g} of a pod is {_cores(usage)} of"
@@ -44,13 +44,13 @@ def _target(rules: Inspection, found: Recommendation, evidence: Evidence) -> str
     return f"{said}, raised to min-cpu-target-utilization" if percent < rules.min_cpu_target_percent else said
 
 
-def _least(rules: Inspection, found: Recommendation, evidence: Evidence) -> str:
+def _least(rules: Inspection, found: WorkloadAdvice, evidence: Evidence) -> str:
     trough = min(evidence.hourly_medians, default=0.0)
     said = f"min {found.min_replicas}: the quietest hour needs {_cores(trough)}"
     return f"{said}, raised to default-min-replicas" if found.min_replicas == rules.default_min_replicas else said
 
 
-def _most(rules: Inspection, found: Recommendation, evidence: Evidence) -> str:
+def _most(rules: Inspection, found: WorkloadAdvice, evidence: Evidence) -> str:
     span = "the past and the coming week" if found.predictable else "the past week"
     percentile = f"P{rules.cpu_percentile * 100:g}"
     said = f"max {found.max_replicas}: {percentile} of {span} is {_cores(evidence.p95_cores)},"

@@ -8,7 +8,7 @@ from trimtab.core.remember import is_our_zero
 from trimtab.policy import Axis, MetricKind, Policy, Record
 
 
-class Condition(Record, frozen=True):
+class DecisionCondition(Record, frozen=True):
     """One condition of an object's status, with the words HPA users know."""
 
     type: str
@@ -27,7 +27,7 @@ _FAILED_GET = {
 }
 
 
-def conditions(policy: Policy, seen: Observation, memory: Memory, decision: Decision) -> tuple[Condition, ...]:
+def conditions(policy: Policy, seen: Observation, memory: Memory, decision: Decision) -> tuple[DecisionCondition, ...]:
     """The conditions that this decision sets, assuming its change was written; others keep what they had."""
     rules = {step.rule for step in decision.steps}
     text = sentence(policy, seen, memory, decision)
@@ -47,24 +47,24 @@ def conditions(policy: Policy, seen: Observation, memory: Memory, decision: Deci
     return tuple(found)
 
 
-def _of(kind: str, status: bool, reason: str, message: str) -> Condition:
-    return Condition(type=kind, status=status, reason=reason, message=message)
+def _of(kind: str, status: bool, reason: str, message: str) -> DecisionCondition:
+    return DecisionCondition(type=kind, status=status, reason=reason, message=message)
 
 
-def _got_scale() -> Condition:
+def _got_scale() -> DecisionCondition:
     return _of("AbleToScale", True, "SucceededGetScale", "the target's current scale is known")
 
 
 def _failure(policy: Policy, decision: Decision) -> str:
     """HPA's reason for the first signal that failed."""
-    for signal, one in zip(policy.signals, decision.proposals, strict=False):
-        if isinstance(one.replicas, Missing):
-            unknown = one.replicas.reason is Reason.UNSUPPORTED
+    for signal, proposal in zip(policy.signals, decision.proposals, strict=False):
+        if isinstance(proposal.replicas, Missing):
+            unknown = proposal.replicas.reason is Reason.UNSUPPORTED
             return "InvalidMetricSourceType" if unknown else _FAILED_GET[signal.metric.kind]
     return "FailedComputeMetricsReplicas"
 
 
-def _able(decision: Decision) -> Condition:
+def _able(decision: Decision) -> DecisionCondition:
     if decision.change is not None and decision.change.replicas is not None:
         return _of("AbleToScale", True, "SucceededRescale", f"the new size is {decision.change.replicas}")
     for step in decision.steps:
@@ -76,7 +76,7 @@ def _able(decision: Decision) -> Condition:
     return _of("AbleToScale", True, "ReadyForNewScale", "the recommended size matches the current size")
 
 
-def limited(steps: tuple[Step, ...], policy: Policy) -> Condition:
+def limited(steps: tuple[Step, ...], policy: Policy) -> DecisionCondition:
     """The last rule that held the replicas back; a rate that ends exactly at a bound counts as the bound, as in HPA."""
     reasons = {
         RuleName.UP_LIMIT: "ScaleUpLimit",
@@ -99,21 +99,3 @@ def _limit_reason(step: Step, policy: Policy) -> str:
     if step.after < step.before:
         return "TooManyReplicas" if step.after >= policy.bounds.max_replicas else "ScaleUpLimit"
     return "TooFewReplicas" if step.after <= policy.bounds.min_replicas else "ScaleDownLimit"
-
-
-def action(decision: Decision) -> str:
-    """The `action` label of HPA's own controller metrics."""
-    change = decision.change
-    if change is None or change.replicas is None or change.replicas == change.was:
-        return "none"
-    return "scale_up" if change.replicas > change.was else "scale_down"
-
-
-def error(decision: Decision) -> str:
-    """The `error` label of HPA's own controller metrics: whose fault a missing signal is."""
-    reasons = [
-        one.replicas.reason for one in decision.proposals if isinstance(one.replicas, Missing) and not one.forecast
-    ]
-    if not reasons:
-        return "none"
-    return "spec" if Reason.UNSUPPORTED in reasons else "internal"

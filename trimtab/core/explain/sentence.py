@@ -9,7 +9,7 @@ from trimtab.policy import Axis, Policy, Record
 from trimtab.quantity import describe_memory, format_cpu, format_number
 
 
-class Row(Record, frozen=True):
+class ExplanationRow(Record, frozen=True):
     """One line of the table: a proposal, or a rule that changed a number."""
 
     what: str
@@ -92,17 +92,12 @@ def sentence(policy: Policy, seen: Observation, memory: Memory, decision: Decisi
 
 def _loudest(decision: Decision) -> str:
     """The proposal that asked for most; failures only when nothing else spoke."""
-    good = [one for one in decision.proposals if not isinstance(one.replicas, Missing)]
+    good = [proposal for proposal in decision.proposals if not isinstance(proposal.replicas, Missing)]
     if good:
-        top = max(good, key=_replicas)
-        return f"{top.source} wants {_count(_replicas(top))}"
-    failed = [one for one in decision.proposals if isinstance(one.replicas, Missing)]
+        top = max(good, key=Proposal.number)
+        return f"{top.source} wants {_count(top.number())}"
+    failed = [proposal for proposal in decision.proposals if isinstance(proposal.replicas, Missing)]
     return f"{failed[0].source}: {missing_text(failed[0].replicas)}" if failed else ""
-
-
-def _replicas(proposal: Proposal) -> float:
-    assert not isinstance(proposal.replicas, Missing)
-    return proposal.replicas
 
 
 def _resizes(seen: Observation, decision: Decision) -> str:
@@ -134,11 +129,11 @@ def clock(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).strftime("%H:%M")
 
 
-def table(decision: Decision) -> tuple[Row, ...]:
+def table(decision: Decision) -> tuple[ExplanationRow, ...]:
     """Every proposal, then every rule that changed something, in the order in which it happened."""
-    proposals = tuple(_proposal_row(one) for one in decision.proposals)
+    proposals = tuple(_proposal_row(proposal) for proposal in decision.proposals)
     steps = tuple(
-        Row(
+        ExplanationRow(
             what=f"{step.container} {step.axis}".strip(),
             before=_amount(step, step.before),
             after=_amount(step, step.after),
@@ -149,15 +144,15 @@ def table(decision: Decision) -> tuple[Row, ...]:
     return proposals + steps
 
 
-def _proposal_row(one: Proposal) -> Row:
-    if isinstance(one.replicas, Missing):
-        return Row(what=one.source, before="", after="", why=missing_text(one.replicas))
-    value = "" if one.value is None else format_number(one.value)
-    target = "" if one.target is None else format_number(one.target)
-    return Row(
-        what=one.source,
+def _proposal_row(proposal: Proposal) -> ExplanationRow:
+    if isinstance(proposal.replicas, Missing):
+        return ExplanationRow(what=proposal.source, before="", after="", why=missing_text(proposal.replicas))
+    value = "" if proposal.value is None else format_number(proposal.value)
+    target = "" if proposal.target is None else format_number(proposal.target)
+    return ExplanationRow(
+        what=proposal.source,
         before=f"{value}/{target}",
-        after=_count(one.replicas),
+        after=_count(proposal.replicas),
         why="value/target asks for this",
     )
 

@@ -1,6 +1,6 @@
-"""Forecasters: one module a model, batched over a Frame, giving dated forecasts or the reason for having none.
+"""Forecasters: one module per model, batched over a Frame, giving dated forecasts or the reason for having none.
 
-To add one: its module with `Options` and `forecast(frame, horizon_s, at, options)`, a line in FORECASTERS, a test that
+To add one: its module with options and `forecast(frame, horizon_s, at, options)`, a line in FORECASTERS, a test that
 flat, noisy, trending and gappy series get the right answer, a line in the documentation.
 """
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from trimtab.core import percentile as percentiles
+from trimtab.core import weighted_percentile as percentiles
 from trimtab.core.forecast import dsp, holt_winters, linear, percentile, seasonal, spectral
 from trimtab.core.model import Forecast, Missing
 from trimtab.errors import InvalidPolicy
@@ -29,16 +29,16 @@ FORECASTERS: dict[str, Forecaster] = {
     "percentile": percentile.forecast,
 }
 OPTIONS: dict[str, type[Record]] = {
-    "linear": linear.Options,
-    "seasonal": seasonal.Options,
-    "spectral": spectral.Options,
-    "holtWinters": holt_winters.Options,
-    "dsp": dsp.Options,
-    "percentile": percentiles.Options,
+    "linear": linear.LinearOptions,
+    "seasonal": seasonal.SeasonalOptions,
+    "spectral": spectral.SpectralOptions,
+    "holtWinters": holt_winters.HoltWintersOptions,
+    "dsp": dsp.DspOptions,
+    "percentile": percentiles.PercentileOptions,
 }
 
 
-def look_ahead(choice: ForecastChoice, frame: Frame, horizon_s: float, at: float) -> list[Forecast | Missing]:
+def forecast_rows(choice: ForecastChoice, frame: Frame, horizon_s: float, at: float) -> list[Forecast | Missing]:
     """What a policy asks for. Rows are total demand; for document 003's exact line they are each pod's utilisation."""
     return FORECASTERS[choice.model](frame, horizon_s, at, options_of(choice))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trimtab.core.percentile import rank_percentile
+from trimtab.core.weighted_percentile import rank_percentile
 from trimtab.errors import InvalidInput, NotEnoughData
 from trimtab.series import Floats, Series
 

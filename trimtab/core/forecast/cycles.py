@@ -121,7 +121,7 @@ def _snapped(cycle: Cycle, correlation: Floats, step_s: float) -> Cycle:
         lag = calendar_s / step_s
         if abs(lag - cycle.lag) <= 0.03 * lag and round(max(lag, cycle.lag)) < len(correlation):
             times = max(1, int((len(correlation) - 1) / max(lag, cycle.lag)))
-            ours, theirs = (correlation[round(times * one)] for one in (cycle.lag, lag))
+            ours, theirs = (correlation[round(times * candidate)] for candidate in (cycle.lag, lag))
             if theirs >= _SNAP * ours:
                 return Cycle(lag, cycle.correlation)
     return cycle

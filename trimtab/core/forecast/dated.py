@@ -17,7 +17,7 @@ class Dates(NamedTuple):
     expires_at: float
 
 
-def past(frame: Frame, at: float) -> Frame:
+def known_at(frame: Frame, at: float) -> Frame:
     """What could be known at `at`: whoever replays history cannot look ahead by accident."""
     known = int((frame.times <= at).sum())
     return (

@@ -15,7 +15,7 @@ from scipy import fft
 
 from trimtab.core.forecast.accuracy import prediction_error
 from trimtab.core.forecast.cleaning import clean
-from trimtab.core.forecast.dated import Dates, certain, largest_between, outdated, past, too_short, unpredictable
+from trimtab.core.forecast.dated import Dates, certain, known_at, largest_between, outdated, too_short, unpredictable
 from trimtab.core.forecast.estimators import DEFAULT_ESTIMATORS, Estimator, next_period
 from trimtab.core.forecast.periods import autocorrelation, is_peak, noise_ceiling
 from trimtab.core.model import Forecast, Missing
@@ -29,14 +29,14 @@ _PEAK_REACH_S = 4 * HOUR_S
 _LEAST_CORRELATION = 0.3
 
 
-class Options(Record, frozen=True):
+class DspOptions(Record, frozen=True):
     history_s: float = 15 * DAY_S
     estimators: tuple[Estimator, ...] = DEFAULT_ESTIMATORS
     exact: bool = False
     valid_s: float = 300.0
 
 
-DEFAULT = Options()
+DEFAULT = DspOptions()
 
 
 class Period(NamedTuple):
@@ -51,10 +51,10 @@ class Model(NamedTuple):
     error: float
 
 
-def forecast(frame: Frame, horizon_s: float, at: float, options: Options = DEFAULT) -> list[Forecast | Missing]:
+def forecast(frame: Frame, horizon_s: float, at: float, options: DspOptions = DEFAULT) -> list[Forecast | Missing]:
     """The largest value predicted for [at, at + horizon_s], as the metric of an EffectiveHPA serves it."""
     check(frame.step_s, options.history_s)
-    recent = past(frame, at).tail(int((options.history_s + HOUR_S) / frame.step_s))
+    recent = known_at(frame, at).tail(int((options.history_s + HOUR_S) / frame.step_s))
     return [_forecast_row(recent.row(row), frame.step_s, horizon_s, at, options) for row in range(len(frame.names))]
 
 
@@ -65,7 +65,9 @@ def check(step_s: float, history_s: float) -> None:
         raise InvalidInput("historyLength", history_s, "the history is too short: at least 48h")
 
 
-def _forecast_row(series: Series, step_s: float, horizon_s: float, at: float, options: Options) -> Forecast | Missing:
+def _forecast_row(
+    series: Series, step_s: float, horizon_s: float, at: float, options: DspOptions
+) -> Forecast | Missing:
     try:
         history = clean(series, step_s, HOUR_S)
     except (NotEnoughData, InvalidInput) as error:
@@ -79,7 +81,7 @@ def _forecast_row(series: Series, step_s: float, horizon_s: float, at: float, op
     return certain("dsp", Dates(at, at + options.valid_s), value)
 
 
-def predict(history: Series, step_s: float, options: Options = DEFAULT) -> Series | Missing:
+def predict(history: Series, step_s: float, options: DspOptions = DEFAULT) -> Series | Missing:
     """The next periods, as many as the history has, from its last sample on."""
     unit_s = repeating_unit_s(len(history) * step_s)
     if unit_s is None:
@@ -130,14 +132,14 @@ def find_period(signal: Floats, step_s: float) -> Period | None:
     return best if best is not None and best.correlation > 0 else None
 
 
-def best_estimator(signal: Floats, period: int, step_s: float, options: Options = DEFAULT) -> Model:
+def best_estimator(signal: Floats, period: int, step_s: float, options: DspOptions = DEFAULT) -> Model:
     """Train on all periods but the last, compare with the last; the smallest error wins."""
-    past, actual = signal[:-period], signal[-period:]
+    earlier, actual = signal[:-period], signal[-period:]
     shapes: dict[Estimator, Floats] = {}  # most estimators differ in their margin only
     tried = []
-    for one in options.estimators:
-        bare = replace(one, margin=0.0)
+    for estimator in options.estimators:
+        bare = replace(estimator, margin=0.0)
         if bare not in shapes:
-            shapes[bare] = next_period(bare, past, period, step_s, options.exact)
-        tried.append(Model(one, prediction_error(actual, shapes[bare] * (1.0 + one.margin))))
+            shapes[bare] = next_period(bare, earlier, period, step_s, options.exact)
+        tried.append(Model(estimator, prediction_error(actual, shapes[bare] * (1.0 + estimator.margin))))
     return min(tried, key=lambda model: model.error)

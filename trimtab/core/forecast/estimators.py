@@ -56,22 +56,17 @@ def smoothed(estimator: Fft, signal: Floats, step_s: float, exact: bool) -> Floa
     spectrum = np.asarray(fft.fft(signal) if exact else fft.rfft(signal))
     amplitudes = np.abs(spectrum) / count
     frequencies = np.arange(len(spectrum)) / (count * step_s)
-    weak = amplitudes < _floor(estimator, amplitudes[1 : count // 2])
+    weak = amplitudes < amplitude_floor(estimator, amplitudes[1 : count // 2])
     kept = np.where(weak & (frequencies > estimator.high_frequency_hz), 0.0, spectrum)
     clean: Floats = fft.ifft(kept).real if exact else fft.irfft(kept, count)
     return clean
 
 
-def amplitude_floor(estimator: Fft, amplitudes: Floats) -> float:
+def amplitude_floor(estimator: Fft, items: Floats) -> float:
     """At least low_amplitude and the amplitude of item max_items, but never above that of item min_items.
 
-    `amplitudes` are those of the whole spectrum; its items are the slower half without the mean.
+    `items` are the amplitudes of the slower half of the spectrum without the mean; the largest is item 1.
     """
-    return _floor(estimator, amplitudes[1 : len(amplitudes) // 2])
-
-
-def _floor(estimator: Fft, items: Floats) -> float:
-    """By rank: the largest amplitude is item 1."""
     most, least = (len(items) - min(rank, len(items)) for rank in (estimator.max_items, estimator.min_items))
     ordered = np.partition(items, (most, least))
     floor = max(float(ordered[most]), estimator.low_amplitude)

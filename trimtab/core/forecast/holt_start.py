@@ -21,7 +21,7 @@ _LEVEL_SAMPLES = 10
 _MOST_CYCLES = 5
 
 
-class Shape(enum.StrEnum):
+class ComponentType(enum.StrEnum):
     ADD = "add"
     MUL = "mul"
 
@@ -54,7 +54,9 @@ def least_samples(season: int) -> int:
     return max(2 * season, _LEVEL_SAMPLES + 2 * (season // 2))
 
 
-def start_state(series: Floats, season: int, start: Start, trend: Shape, seasonal: Shape, known: Known | None) -> State:
+def start_state(
+    series: Floats, season: int, start: Start, trend: ComponentType, seasonal: ComponentType, known: Known | None
+) -> State:
     if start is Start.KNOWN:
         assert known is not None, "start values that are known must be given"
         return State(np.array([known.level]), np.array([known.trend]), np.array([known.seasons]))
@@ -63,23 +65,23 @@ def start_state(series: Floats, season: int, start: Start, trend: Shape, seasona
     return heuristic(series, season, trend, seasonal)
 
 
-def heuristic(series: Floats, season: int, trend: Shape, seasonal: Shape) -> State:
+def heuristic(series: Floats, season: int, trend: ComponentType, seasonal: ComponentType) -> State:
     cycles = max(min(_MOST_CYCLES, series.shape[1] // season), ceil(least_averages(season) / season))
     used = series[:, : season * cycles]
     averages = moving_average(used, season)
     half = season // 2
     inner = used[:, half : half + averages.shape[1]]
-    rest = inner - averages if seasonal is Shape.ADD else inner / averages
+    rest = inner - averages if seasonal is ComponentType.ADD else inner / averages
     phases = (np.arange(averages.shape[1]) + half) % season
     means = np.stack([rest[:, phases == phase].mean(axis=1) for phase in range(season)], axis=1)
     middle = means.mean(axis=1, keepdims=True)
-    seasons = means - middle if seasonal is Shape.ADD else means / middle
+    seasons = means - middle if seasonal is ComponentType.ADD else means / middle
     clock = np.arange(1, _LEVEL_SAMPLES + 1)
     away = clock - clock.mean()
     first = averages[:, :_LEVEL_SAMPLES]
     slope = first @ away / (away @ away)
     level = first.mean(axis=1) - slope * clock.mean()
-    return State(level, slope if trend is Shape.ADD else 1.0 + slope / level, seasons)
+    return State(level, slope if trend is ComponentType.ADD else 1.0 + slope / level, seasons)
 
 
 def least_averages(season: int) -> int:
@@ -97,9 +99,11 @@ def moving_average(series: Floats, season: int) -> Floats:
     return averages
 
 
-def legacy(series: Floats, season: int, trend: Shape, seasonal: Shape) -> State:
+def legacy(series: Floats, season: int, trend: ComponentType, seasonal: ComponentType) -> State:
     level = series[:, ::season].mean(axis=1)
     first, second = series[:, :season].mean(axis=1), series[:, season : 2 * season].mean(axis=1)
-    slope = (second - first) / season if trend is Shape.ADD else (second / first) ** (1.0 / season)
-    seasons = series[:, :season] - level[:, None] if seasonal is Shape.ADD else series[:, :season] / level[:, None]
+    slope = (second - first) / season if trend is ComponentType.ADD else (second / first) ** (1.0 / season)
+    seasons = (
+        series[:, :season] - level[:, None] if seasonal is ComponentType.ADD else series[:, :season] / level[:, None]
+    )
     return State(level, slope, seasons)

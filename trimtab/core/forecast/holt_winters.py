@@ -15,9 +15,9 @@ from typing import NamedTuple
 import numpy as np
 
 from trimtab.core.forecast.batches import filled
-from trimtab.core.forecast.dated import Dates, certain, dated, past, too_short, unpredictable
-from trimtab.core.forecast.holt_start import Known, Shape, Start, least_samples, start_state
-from trimtab.core.forecast.rolling import Gate, losing, quantiles
+from trimtab.core.forecast.dated import Dates, certain, dated, known_at, too_short, unpredictable
+from trimtab.core.forecast.held_out import AccuracyGate, losing, quantiles
+from trimtab.core.forecast.holt_start import ComponentType, Known, Start, least_samples, start_state
 from trimtab.core.model import Forecast, Missing, Quantile
 from trimtab.errors import InvalidInput, NotEnoughData
 from trimtab.policy import Record
@@ -28,7 +28,7 @@ _CHUNK = 200  # rows at a time
 Point = tuple[float, float]
 
 
-class Options(Record, frozen=True):
+class HoltWintersOptions(Record, frozen=True):
     """`exact` gives PHPA's number: one value, never silent once there is enough history."""
 
     season: int | None = None  # in samples; None: one day
@@ -36,16 +36,16 @@ class Options(Record, frozen=True):
     beta: float = 0.01
     gamma: float = 0.3
     damping: float = 1.0
-    trend: Shape = Shape.ADD
-    seasonal: Shape = Shape.ADD
+    trend: ComponentType = ComponentType.ADD
+    seasonal: ComponentType = ComponentType.ADD
     start: Start = Start.ESTIMATED
     known: Known | None = None
     exact: bool = False
-    gate: Gate = Gate()
+    gate: AccuracyGate = AccuracyGate()
     valid_s: float = 300.0
 
 
-DEFAULT = Options()
+DEFAULT = HoltWintersOptions()
 
 
 class Path(NamedTuple):
@@ -56,9 +56,11 @@ class Path(NamedTuple):
     seasons: Floats
 
 
-def forecast(frame: Frame, horizon_s: float, at: float, options: Options = DEFAULT) -> list[Forecast | Missing]:
+def forecast(
+    frame: Frame, horizon_s: float, at: float, options: HoltWintersOptions = DEFAULT
+) -> list[Forecast | Missing]:
     """The value at `at + horizon_s`, counted in whole steps of the frame; holes are bridged by straight lines."""
-    known = past(frame, at)
+    known = known_at(frame, at)
     season = options.season or max(2, round(DAY_S / frame.step_s))
     needed, length = least_samples(season), known.values.shape[1]
     if length < needed:
@@ -70,7 +72,9 @@ def forecast(frame: Frame, horizon_s: float, at: float, options: Options = DEFAU
     return answers
 
 
-def _forecast_rows(values: Floats, season: int, steps: int, at: float, options: Options) -> list[Forecast | Missing]:
+def _forecast_rows(
+    values: Floats, season: int, steps: int, at: float, options: HoltWintersOptions
+) -> list[Forecast | Missing]:
     dates = Dates(at, at + options.valid_s)
     answers: list[Forecast | Missing] = [unpredictable(_refusal(row, options)) for row in values]
     good = [index for index, row in enumerate(values) if not _refusal(row, options)]
@@ -88,17 +92,17 @@ def _forecast_rows(values: Floats, season: int, steps: int, at: float, options: 
     return answers
 
 
-def _refusal(row: Floats, options: Options) -> str:
+def _refusal(row: Floats, options: HoltWintersOptions) -> str:
     present = row[np.isfinite(row)]
     if len(present) < 0.7 * len(row):
         return f"only {len(present)} of {len(row)} samples are there, 70% needed"
-    if Shape.MUL in (options.trend, options.seasonal) and bool((present <= 0).any()):
+    if ComponentType.MUL in (options.trend, options.seasonal) and bool((present <= 0).any()):
         return "a multiplicative trend or season needs values above zero"
     return ""
 
 
 def _gated(
-    series: Floats, path: Path, last: Floats, season: int, steps: int, dates: Dates, options: Options
+    series: Floats, path: Path, last: Floats, season: int, steps: int, dates: Dates, options: HoltWintersOptions
 ) -> list[Forecast | Missing]:
     """Every step of the newer half was a forecast of unseen data: its errors are the uncertainty."""
     middle, end = series.shape[1] // 2, series.shape[1] - steps
@@ -116,27 +120,27 @@ def _gated(
     ]
 
 
-def predict(series: Floats, season: int, steps: int, options: Options = DEFAULT) -> Floats:
+def predict(series: Floats, season: int, steps: int, options: HoltWintersOptions = DEFAULT) -> Floats:
     """The next `steps` values of each row; raises where statsmodels would."""
     if series.shape[1] < least_samples(season):
         raise NotEnoughData(
             f"{series.shape[1]} samples: two seasons and 10 + 2 * (season // 2) = {least_samples(season)} are needed"
         )
-    if Shape.MUL in (options.trend, options.seasonal) and bool((series <= 0).any()):
+    if ComponentType.MUL in (options.trend, options.seasonal) and bool((series <= 0).any()):
         raise InvalidInput("series", float(series.min()), "a multiplicative model needs values above zero")
     path = smooth(series, season, options)
     newest = slice(-1, None)
     return np.hstack([ahead(path, newest, step, season, options) for step in range(1, steps + 1)])
 
 
-def smooth(series: Floats, season: int, options: Options) -> Path:
+def smooth(series: Floats, season: int, options: HoltWintersOptions) -> Path:
     """Run the recursion over the samples."""
     rows, count = series.shape
     first = start_state(series, season, options.start, options.trend, options.seasonal, options.known)
     levels, trends = np.empty((rows, count + 1)), np.empty((rows, count + 1))
     seasons = np.empty((rows, count + season))
     levels[:, 0], trends[:, 0], seasons[:, :season] = first.level, first.trend, first.seasons
-    trend_adds, season_adds = options.trend is Shape.ADD, options.seasonal is Shape.ADD
+    trend_adds, season_adds = options.trend is ComponentType.ADD, options.seasonal is ComponentType.ADD
     alpha, beta, gamma, damping = options.alpha, options.beta, options.gamma, options.damping
     for t in range(count):
         level, value, usual = levels[:, t], series[:, t], seasons[:, t]
@@ -149,7 +153,7 @@ def smooth(series: Floats, season: int, options: Options) -> Path:
     return Path(levels, trends, seasons)
 
 
-def ahead(path: Path, origins: slice, steps: int, season: int, options: Options) -> Floats:
+def ahead(path: Path, origins: slice, steps: int, season: int, options: HoltWintersOptions) -> Floats:
     """What was predicted for `steps` later after so many samples, for each of the origins."""
     level, trend = path.levels[:, origins], path.trends[:, origins]
     first = origins.indices(path.levels.shape[1])[0] + (steps - 1) % season
@@ -157,9 +161,9 @@ def ahead(path: Path, origins: slice, steps: int, season: int, options: Options)
         # statsmodels forgets the newest seasonal value from here on and takes the one a season before it.
         first = origins.indices(path.levels.shape[1])[0] - 1 + (steps - season) % season
     weight = float(sum(options.damping**step for step in range(1, steps + 1)))
-    along = level + trend * weight if options.trend is Shape.ADD else level * trend**weight
+    along = level + trend * weight if options.trend is ComponentType.ADD else level * trend**weight
     usual = path.seasons[:, first : first + level.shape[1]]
-    predicted: Floats = along + usual if options.seasonal is Shape.ADD else along * usual
+    predicted: Floats = along + usual if options.seasonal is ComponentType.ADD else along * usual
     return predicted
 
 

@@ -13,7 +13,7 @@ from math import ceil
 
 import numpy as np
 
-from trimtab.core.forecast.dated import Dates, certain, outdated, past, too_short
+from trimtab.core.forecast.dated import Dates, certain, known_at, outdated, too_short
 from trimtab.core.model import Forecast, Missing, Reason
 from trimtab.policy import Record
 from trimtab.series import Floats, Frame
@@ -21,7 +21,7 @@ from trimtab.series import Floats, Frame
 Point = tuple[float, float]  # (at, value)
 
 
-class Options(Record, frozen=True):
+class LinearOptions(Record, frozen=True):
     """`per_pod` is parity: utilisation of each pod, which drops when pods are added; else total demand."""
 
     multiplier: float = 20.0  # the window is this many start-up times long ...
@@ -35,12 +35,12 @@ class Options(Record, frozen=True):
     valid_s: float = 60.0
 
 
-DEFAULT = Options()
+DEFAULT = LinearOptions()
 
 
-def forecast(frame: Frame, horizon_s: float, at: float, options: Options = DEFAULT) -> list[Forecast | Missing]:
+def forecast(frame: Frame, horizon_s: float, at: float, options: LinearOptions = DEFAULT) -> list[Forecast | Missing]:
     """One line for each row over the observations before `at`, read at `at + horizon_s`."""
-    recent = recent_of(past(frame, at), at, horizon_s, options)
+    recent = recent_of(known_at(frame, at), at, horizon_s, options)
     values = predict(recent.times - at, recent.values, horizon_s, options)
     seen = np.isfinite(recent.values).sum(axis=1)
     dates, needs_s = Dates(at, at + options.valid_s), _needs_s(horizon_s, options)
@@ -50,7 +50,7 @@ def forecast(frame: Frame, horizon_s: float, at: float, options: Options = DEFAU
             return _silent(count, at)
         return too_short(span_s, needs_s) if span_s < needs_s else certain("linear", dates, value, options.per_pod)
 
-    return [say(*one) for one in zip(values.tolist(), seen.tolist(), _spans_s(recent), strict=True)]
+    return [say(*row) for row in zip(values.tolist(), seen.tolist(), _spans_s(recent), strict=True)]
 
 
 def _silent(count: int, at: float) -> Missing:
@@ -59,7 +59,7 @@ def _silent(count: int, at: float) -> Missing:
     return Missing(reason=Reason.NOT_ENOUGH_HISTORY, detail=f"{count} observation, a line needs 2")
 
 
-def _needs_s(horizon_s: float, options: Options) -> float:
+def _needs_s(horizon_s: float, options: LinearOptions) -> float:
     """How much of the past a line must have seen; the programs of others ask for none."""
     if options.exact or options.both_ways or options.history_size is not None:
         return 0.0
@@ -76,7 +76,7 @@ def _spans_s(recent: Frame) -> list[float]:
     return spans
 
 
-def recent_of(frame: Frame, at: float, horizon_s: float, options: Options) -> Frame:
+def recent_of(frame: Frame, at: float, horizon_s: float, options: LinearOptions) -> Frame:
     """The columns that count: the newest few, or those inside the window, at least `spacing_s` apart."""
     if options.history_size is not None:
         return frame.tail(options.history_size)
@@ -89,13 +89,13 @@ def recent_of(frame: Frame, at: float, horizon_s: float, options: Options) -> Fr
     return Frame(frame.names, start, stride * frame.step_s, recent.values[:, first::stride])
 
 
-def window_s(startup_s: float, options: Options = DEFAULT) -> float:
+def window_s(startup_s: float, options: LinearOptions = DEFAULT) -> float:
     """How far back observations count."""
     return min(options.multiplier * startup_s, options.cap_s)
 
 
 def observe(
-    history: tuple[Point, ...], at: float, value: float, startup_s: float, options: Options = DEFAULT
+    history: tuple[Point, ...], at: float, value: float, startup_s: float, options: LinearOptions = DEFAULT
 ) -> tuple[Point, ...]:
     """Add an observation: what has left the window goes, and two of them keep their distance."""
     cutoff = at - window_s(startup_s, options)
@@ -136,7 +136,7 @@ def _ranked(values: Floats, quantile: float) -> Floats:
     return ranked
 
 
-def predict(times: Floats, values: Floats, ahead_s: float, options: Options = DEFAULT) -> Floats:
+def predict(times: Floats, values: Floats, ahead_s: float, options: LinearOptions = DEFAULT) -> Floats:
     """Each row's value at `ahead_s`; times count from now, for unix seconds squared would eat the digits."""
     if values.shape[1] == 0:
         return np.full(len(values), np.nan)

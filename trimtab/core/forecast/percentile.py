@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from trimtab.core.forecast.dated import Dates, certain, past
+from trimtab.core.forecast.dated import Dates, certain, known_at
 from trimtab.core.model import Forecast, Missing, Reason
-from trimtab.core.percentile import DEFAULT, Options, estimate
+from trimtab.core.weighted_percentile import DEFAULT, PercentileOptions, estimate
 from trimtab.series import Frame
 
 _SILENT = Missing(reason=Reason.NOT_ENOUGH_HISTORY, detail="no sample in the whole history")
 
 
-def forecast(frame: Frame, horizon_s: float, at: float, options: Options = DEFAULT) -> list[Forecast | Missing]:
+def forecast(
+    frame: Frame, horizon_s: float, at: float, options: PercentileOptions = DEFAULT
+) -> list[Forecast | Missing]:
     """One constant for each row, whatever the horizon."""
-    known_then = past(frame, at)
+    known_then = known_at(frame, at)
     values = estimate(known_then, options).tolist()
     known = (np.isfinite(known_then.values).sum(axis=1) > 0).tolist()
     dates = Dates(at, at + options.valid_s)

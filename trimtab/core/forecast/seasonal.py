@@ -12,8 +12,8 @@ from collections.abc import Callable
 import numpy as np
 
 from trimtab.core.forecast.batches import Batch, batches, binned, unusable
-from trimtab.core.forecast.dated import Dates, past
-from trimtab.core.forecast.rolling import Gate, Reach, forecasts, judge, reach_of
+from trimtab.core.forecast.dated import Dates, known_at
+from trimtab.core.forecast.held_out import AccuracyGate, Reach, forecasts, judge, reach_of
 from trimtab.core.model import Forecast, Missing
 from trimtab.policy import Record
 from trimtab.series import Floats, Frame
@@ -21,19 +21,19 @@ from trimtab.series import Floats, Frame
 DAY_S, WEEK_S = 86400.0, 604800.0
 
 
-class Options(Record, frozen=True):
+class SeasonalOptions(Record, frozen=True):
     periods_s: tuple[float, ...] = (DAY_S, WEEK_S)
     fading: float = 0.8  # the weight of a period against the one after it
-    gate: Gate = Gate()
+    gate: AccuracyGate = AccuracyGate()
     valid_s: float = 300.0
 
 
-DEFAULT = Options()
+DEFAULT = SeasonalOptions()
 
 
-def forecast(frame: Frame, horizon_s: float, at: float, options: Options = DEFAULT) -> list[Forecast | Missing]:
+def forecast(frame: Frame, horizon_s: float, at: float, options: SeasonalOptions = DEFAULT) -> list[Forecast | Missing]:
     """The demand from at + horizon_s until it expires, with quantiles; or the reason why nobody can know."""
-    grid = binned(past(frame, at))
+    grid = binned(known_at(frame, at))
     skip = unusable(grid, at, 2 * min(options.periods_s))
     answers: dict[int, Forecast | Missing] = dict(skip)
     reach = reach_of(horizon_s, max(0.0, at - grid.end), options.valid_s, grid.step_s)
@@ -43,7 +43,7 @@ def forecast(frame: Frame, horizon_s: float, at: float, options: Options = DEFAU
     return [answers[row] for row in range(len(frame.names))]
 
 
-def _best_of(batch: Batch, reach: Reach, dates: Dates, options: Options) -> list[Forecast | Missing]:
+def _best_of(batch: Batch, reach: Reach, dates: Dates, options: SeasonalOptions) -> list[Forecast | Missing]:
     """Every period that fits twice into the history; the smaller error wins, row by row."""
     columns = batch.values.shape[1]
     best: list[Forecast | Missing] = []
@@ -68,9 +68,9 @@ def profile_baseline(values: Floats, period: int, beyond: int, fading: float) ->
     def baseline(cut: int) -> Floats:
         size = min(period, cut)
         whole = cut // size
-        past = values[:, cut - whole * size : cut].reshape(len(values), whole, size)
+        periods = values[:, cut - whole * size : cut].reshape(len(values), whole, size)
         weights = fading ** np.arange(whole - 1, -1, -1)
-        profile = np.einsum("rwp,w->rp", past, weights / weights.sum())
+        profile = np.einsum("rwp,w->rp", periods, weights / weights.sum())
         drawn: Floats = profile[:, (clock - cut) % size]
         return drawn
 

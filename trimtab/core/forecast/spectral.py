@@ -13,8 +13,8 @@ import numpy as np
 
 from trimtab.core.forecast.batches import Batch, batches, binned, unusable
 from trimtab.core.forecast.cycles import SHORTEST_S, Cycle, find_cycles
-from trimtab.core.forecast.dated import Dates, past, spell, unpredictable
-from trimtab.core.forecast.rolling import Gate, Reach, forecasts, judge, reach_of
+from trimtab.core.forecast.dated import Dates, known_at, spell, unpredictable
+from trimtab.core.forecast.held_out import AccuracyGate, Reach, forecasts, judge, reach_of
 from trimtab.core.model import Forecast, Missing
 from trimtab.policy import Record
 from trimtab.series import Floats, Frame
@@ -23,19 +23,19 @@ DAY_S = 86400.0
 _HARMONICS_A_DAY = 12  # features of two hours
 
 
-class Options(Record, frozen=True):
+class SpectralOptions(Record, frozen=True):
     weakest_tone: float = 0.05  # share of the strongest
     weakest_season: float = 0.02  # its standard deviation as a share of the mean load
-    gate: Gate = Gate()
+    gate: AccuracyGate = AccuracyGate()
     valid_s: float = 300.0
 
 
-DEFAULT = Options()
+DEFAULT = SpectralOptions()
 
 
-def forecast(frame: Frame, horizon_s: float, at: float, options: Options = DEFAULT) -> list[Forecast | Missing]:
+def forecast(frame: Frame, horizon_s: float, at: float, options: SpectralOptions = DEFAULT) -> list[Forecast | Missing]:
     """The demand from at + horizon_s until it expires, with quantiles; or the reason why nobody can know."""
-    grid = binned(past(frame, at))
+    grid = binned(known_at(frame, at))
     skip = unusable(grid, at, 4 * SHORTEST_S)
     answers: dict[int, Forecast | Missing] = dict(skip)
     reach = reach_of(horizon_s, max(0.0, at - grid.end), options.valid_s, grid.step_s)
@@ -52,7 +52,7 @@ def forecast(frame: Frame, horizon_s: float, at: float, options: Options = DEFAU
 
 
 def _forecast_cycle(
-    batch: Batch, cycles: list[Cycle], lag: float, reach: Reach, dates: Dates, options: Options
+    batch: Batch, cycles: list[Cycle], lag: float, reach: Reach, dates: Dates, options: SpectralOptions
 ) -> list[Forecast | Missing]:
     if lag == 0.0:
         return [_aperiodic(batch, index, cycle) for index, cycle in enumerate(cycles)]
@@ -65,15 +65,15 @@ def _forecast_cycle(
     weak = season < options.weakest_season * np.abs(batch.values).mean(axis=1)
     period = spell(lag * batch.step_s)
     return [
-        unpredictable(f"repeats every {period}, but too weakly to matter") if faint else one
-        for one, faint in zip(found, weak.tolist(), strict=True)
+        unpredictable(f"repeats every {period}, but too weakly to matter") if faint else forecast_of_row
+        for forecast_of_row, faint in zip(found, weak.tolist(), strict=True)
     ]
 
 
 def _aperiodic(batch: Batch, index: int, cycle: Cycle) -> Missing:
     values = batch.values[index]
     if np.ptp(values) == 0:
-        return unpredictable("the load is constant: there is nothing to foresee")
+        return unpredictable("the load is constant: there is nothing to forecast")
     longest = spell(len(values) * batch.step_s / 2)
     return unpredictable(
         f"no period between {spell(SHORTEST_S)} and {longest} stands out of the noise "

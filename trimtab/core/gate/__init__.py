@@ -1,4 +1,4 @@
-"""gate: may it happen now? One module a gate; the first that holds a move is the reason.
+"""gate: may it happen now? One module per gate; the first that holds a move is the reason.
 
 Vetoes come first, then the gates in the order of the policy. To add one: its record in `policy.Gate`, its module here,
 a line in GATES, a sentence in `explain`.
@@ -12,12 +12,12 @@ from typing import Any
 from msgspec.structs import replace
 
 from trimtab.core.gate import min_change, rest, update_mode, veto
-from trimtab.core.gate.move import Hold, Move, Scene, moves
-from trimtab.core.gate.together import together
+from trimtab.core.gate.joint_plan import hold_jointly
+from trimtab.core.gate.move import GateContext, Hold, Move, moves
 from trimtab.core.model import ContainerSize, Memory, Observation, Plan, Step
 from trimtab.policy import Axis, Direction, Gate, MinChange, Rest, Update
 
-GATES: dict[type, Callable[[Any, Move, Scene], Hold | None]] = {
+GATES: dict[type, Callable[[Any, Move, GateContext], Hold | None]] = {
     Update: update_mode.check,
     Rest: rest.check,
     MinChange: min_change.check,
@@ -26,10 +26,10 @@ GATES: dict[type, Callable[[Any, Move, Scene], Hold | None]] = {
 
 def gate(gates: tuple[Gate, ...], seen: Observation, memory: Memory, plan: Plan, steps: list[Step]) -> Plan:
     """The plan with every move that is held taken back to what is now."""
-    scene = Scene(seen, memory)
-    holds = {move: held(gates, move, scene) for move in moves(seen, plan)}
+    context = GateContext(seen, memory)
+    holds = {move: held(gates, move, context) for move in moves(seen, plan)}
     if plan.joint:
-        holds = together(plan, seen, holds)
+        holds = hold_jointly(plan, seen, holds)
     for move, hold in holds.items():
         if hold is not None:
             steps.append(_step(move, hold))
@@ -37,25 +37,25 @@ def gate(gates: tuple[Gate, ...], seen: Observation, memory: Memory, plan: Plan,
     return plan
 
 
-def held(gates: tuple[Gate, ...], move: Move, scene: Scene) -> Hold | None:
+def held(gates: tuple[Gate, ...], move: Move, context: GateContext) -> Hold | None:
     """The first reason why this move may not happen now."""
-    found = veto.check(move, scene)
-    for one in gates:
+    found = veto.check(move, context)
+    for gate_rule in gates:
         if found is not None:
             break
-        if one.axis is move.axis and one.direction is move.direction:
-            found = GATES[type(one)](one, move, scene)
+        if gate_rule.axis is move.axis and gate_rule.direction is move.direction:
+            found = GATES[type(gate_rule)](gate_rule, move, context)
     return found
 
 
 def may_grow(gates: tuple[Gate, ...], at: float) -> bool:
     """Whether the update modes let replicas grow at all now."""
     return not any(
-        isinstance(one, Update)
-        and one.axis is Axis.REPLICAS
-        and one.direction is Direction.UP
-        and update_mode.closed(one, at)
-        for one in gates
+        isinstance(gate_rule, Update)
+        and gate_rule.axis is Axis.REPLICAS
+        and gate_rule.direction is Direction.UP
+        and update_mode.closed(gate_rule, at)
+        for gate_rule in gates
     )
 
 
@@ -63,11 +63,10 @@ def _taken_back(plan: Plan, seen: Observation, move: Move) -> Plan:
     if move.axis is Axis.REPLICAS:
         return replace(plan, replicas=seen.spec_replicas)
     now = seen.sizes.get(move.container, ContainerSize(requests=plan.sizes[move.container].requests))
-    field = "cpu_cores" if move.axis is Axis.CPU else "memory_bytes"
-    size = plan.sizes[move.container]
+    size, axis = plan.sizes[move.container], move.axis
     kept = ContainerSize(
-        requests=replace(size.requests, **{field: getattr(now.requests, field)}),
-        limits=replace(size.limits, **{field: getattr(now.limits, field)}),
+        requests=size.requests.with_amount(axis, now.requests.amount(axis)),
+        limits=size.limits.with_amount(axis, now.limits.amount(axis)),
     )
     return replace(plan, sizes=plan.sizes | {move.container: kept})
 

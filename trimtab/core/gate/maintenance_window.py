@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from math import floor
 
-from trimtab.policy import Window
+from trimtab.policy import MaintenanceWindow
 
 DAY_S = 86400
 
 
-def contains(window: Window | None, at: float) -> bool:
+def contains(window: MaintenanceWindow | None, at: float) -> bool:
     if window is None:
         return False
     second = floor(at) % DAY_S
@@ -21,7 +21,7 @@ def contains(window: Window | None, at: float) -> bool:
     return second >= window.begin_s or second <= window.end_s
 
 
-def next_begin(window: Window | None, at: float) -> float | None:
+def next_begin(window: MaintenanceWindow | None, at: float) -> float | None:
     """When a closed window opens again."""
     if window is None:
         return None

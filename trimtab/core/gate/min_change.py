@@ -6,7 +6,7 @@ change: its lower bound, where known, above the request opens the gate (else a f
 
 from __future__ import annotations
 
-from trimtab.core.gate.move import Hold, Move, Scene, request
+from trimtab.core.gate.move import GateContext, Hold, Move
 from trimtab.core.model import Missing, RuleName
 from trimtab.policy import Axis, Direction, MinChange
 
@@ -14,10 +14,10 @@ DEFAULT = {Axis.CPU: 0.2, Axis.MEMORY: 200e6, Axis.REPLICAS: 0.0}
 _NOISE = 1e-9
 
 
-def check(gate: MinChange, move: Move, scene: Scene) -> Hold | None:
+def check(gate: MinChange, move: Move, context: GateContext) -> Hold | None:
     if abs(move.after - move.before) >= threshold(gate, move.before) * (1.0 - _NOISE):
         return None
-    return None if scene.lifted(move) or _starves(move, scene) else Hold(RuleName.MIN_CHANGE)
+    return None if context.lifted(move) or _starves(move, context) else Hold(RuleName.MIN_CHANGE)
 
 
 def threshold(gate: MinChange, now: float) -> float:
@@ -27,9 +27,9 @@ def threshold(gate: MinChange, now: float) -> float:
     return min(ways, default=DEFAULT[gate.axis])
 
 
-def _starves(move: Move, scene: Scene) -> bool:
-    usage = scene.seen.usage
-    if move.direction is Direction.DOWN or isinstance(usage, Missing) or usage.expires_at <= scene.seen.at:
+def _starves(move: Move, context: GateContext) -> bool:
+    usage = context.seen.usage
+    if move.direction is Direction.DOWN or isinstance(usage, Missing) or usage.expires_at <= context.seen.at:
         return False
     estimate = usage.containers.get(move.container)
-    return estimate is not None and request(estimate.lower, move.axis) > move.before
+    return estimate is not None and (estimate.lower.amount(move.axis) or 0.0) > move.before

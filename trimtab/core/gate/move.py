@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from trimtab.core.model import Memory, Observation, Plan, RuleName
-from trimtab.policy import Axis, Direction, Size
+from trimtab.policy import RESOURCES, Axis, Direction, Size
 
 
 class Move(NamedTuple):
@@ -26,7 +26,7 @@ class Hold(NamedTuple):
     veto: str = ""
 
 
-class Scene(NamedTuple):
+class GateContext(NamedTuple):
     seen: Observation
     memory: Memory
 
@@ -41,15 +41,11 @@ def moves(seen: Observation, plan: Plan) -> Iterator[Move]:
         yield move(Axis.REPLICAS, seen.spec_replicas, plan.replicas)
     for name, size in plan.sizes.items():
         now = seen.sizes[name].requests if name in seen.sizes else Size()
-        for axis in (Axis.CPU, Axis.MEMORY):
-            before, after = request(now, axis), request(size.requests, axis)
+        for axis in RESOURCES:
+            before, after = now.amount(axis) or 0.0, size.requests.amount(axis) or 0.0
             if before != after:
                 yield move(axis, before, after, name)
 
 
 def move(axis: Axis, before: float, after: float, container: str = "") -> Move:
     return Move(axis, Direction.UP if after > before else Direction.DOWN, before, after, container)
-
-
-def request(size: Size, axis: Axis) -> float:
-    return (size.cpu_cores if axis is Axis.CPU else size.memory_bytes) or 0.0

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from trimtab.core.gate.move import Hold, Move, Scene
+from trimtab.core.gate.move import GateContext, Hold, Move
 from trimtab.core.model import RuleName
 from trimtab.policy import Rest
 
 
-def check(gate: Rest, move: Move, scene: Scene) -> Hold | None:
-    last = scene.memory.scaled_at
-    if last is None or scene.lifted(move) or scene.seen.at >= last + gate.window_s:
+def check(gate: Rest, move: Move, context: GateContext) -> Hold | None:
+    last = context.memory.scaled_at
+    if last is None or context.lifted(move) or context.seen.at >= last + gate.window_s:
         return None
     return Hold(RuleName.REST, last + gate.window_s)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from trimtab.core.gate import maintenance_window
-from trimtab.core.gate.move import Hold, Move, Scene
+from trimtab.core.gate.move import GateContext, Hold, Move
 from trimtab.core.model import RuleName
 from trimtab.policy import Update, UpdateMode
 
 
-def check(gate: Update, move: Move, scene: Scene) -> Hold | None:
-    return closed(gate, scene.seen.at)
+def check(gate: Update, move: Move, context: GateContext) -> Hold | None:
+    return closed(gate, context.seen.at)
 
 
 def closed(gate: Update, at: float) -> Hold | None:

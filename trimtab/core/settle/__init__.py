@@ -1,6 +1,6 @@
-"""settle: the ordered rules between a wish and a plan; one module a rule, every rule a function of the same shape.
+"""settle: the ordered rules between a wish and a plan; one module per rule, every rule a function of the same shape.
 
-A rule takes its policy record, the wish and the scene, and returns the wish and until when it holds (None: no date).
+A rule takes its policy record, the wish and the context, and returns the wish and until when it holds (None: no date).
 To add one: its record in `policy.Rule`, its module here, a line in RULES, a sentence in `explain`.
 """
 
@@ -9,16 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from trimtab.core.model import RuleName
+from trimtab.core.model import RuleName, Step
 from trimtab.core.settle import cooldown, delay, factor, limit, rate, round_up, stabilise, velocity
-from trimtab.core.settle.scene import Scene, Wish
+from trimtab.core.settle.context import SettleContext, Wish
 from trimtab.policy import (
+    Axis,
     Cooldown,
     Delay,
     MaxFactor,
     MinFactor,
     Rate,
     RoundUp,
+    Rule,
     Stabilise,
     StabiliseMax,
     UpLimit,
@@ -27,7 +29,7 @@ from trimtab.policy import (
 
 Settled = tuple[Wish, float | None]
 
-RULES: dict[type, tuple[RuleName, Callable[[Any, Wish, Scene], Settled]]] = {
+RULES: dict[type, tuple[RuleName, Callable[[Any, Wish, SettleContext], Settled]]] = {
     StabiliseMax: (RuleName.STABILISE, stabilise.highest),
     Stabilise: (RuleName.STABILISE, stabilise.between),
     UpLimit: (RuleName.UP_LIMIT, limit.doubling),
@@ -40,4 +42,17 @@ RULES: dict[type, tuple[RuleName, Callable[[Any, Wish, Scene], Settled]]] = {
     RoundUp: (RuleName.ROUND_UP, round_up.whole),
 }
 
-__all__ = ["RULES", "Scene", "Settled", "Wish"]
+
+def settle(rules: tuple[Rule, ...], wish: Wish, context: SettleContext, steps: list[Step]) -> Wish:
+    """Fold the wish through the rules in order; each that changes it leaves a step."""
+    for rule in rules:
+        name, apply = RULES[type(rule)]
+        settled, until = apply(rule, wish, context)
+        if settled.replicas != wish.replicas:
+            before, after = wish.replicas, settled.replicas
+            steps.append(Step(rule=name, axis=Axis.REPLICAS, before=before, after=after, until=until))
+        wish = settled
+    return wish
+
+
+__all__ = ["RULES", "SettleContext", "Settled", "Wish", "settle"]

@@ -5,17 +5,17 @@ capped = clamp(factor, 1 - max_down, 1 + max_up); refused when 1 - min_down <= f
 
 from __future__ import annotations
 
-from trimtab.core.settle.scene import Scene, Wish
+from trimtab.core.settle.context import SettleContext, Wish
 from trimtab.policy import MaxFactor, MinFactor
 
 
-def cap(rule: MaxFactor, wish: Wish, scene: Scene) -> tuple[Wish, float | None]:
+def cap(rule: MaxFactor, wish: Wish, context: SettleContext) -> tuple[Wish, float | None]:
     capped = capped_factor(wish.ratio, rule.up, rule.down)
-    return (wish if capped == wish.ratio else Wish(scene.current * capped, capped)), None
+    return (wish if capped == wish.ratio else Wish(context.current * capped, capped)), None
 
 
-def worth_it(rule: MinFactor, wish: Wish, scene: Scene) -> tuple[Wish, float | None]:
-    kept = Wish(float(scene.current), 1.0)
+def worth_it(rule: MinFactor, wish: Wish, context: SettleContext) -> tuple[Wish, float | None]:
+    kept = Wish(float(context.current), 1.0)
     return (wish if large_enough(wish.ratio, rule.up, rule.down) else kept), None
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from trimtab.core.settle.scene import Scene, Wish, wish_of
+from trimtab.core.settle.context import SettleContext, Wish, wish_of
 from trimtab.policy import UpLimit
 
 
-def doubling(rule: UpLimit, wish: Wish, scene: Scene) -> tuple[Wish, float | None]:
-    most = up_limit(scene.current, rule.factor, rule.minimum)
-    return (wish_of(most, scene.current) if wish.replicas > most else wish), None
+def doubling(rule: UpLimit, wish: Wish, context: SettleContext) -> tuple[Wish, float | None]:
+    most = up_limit(context.current, rule.factor, rule.minimum)
+    return (wish_of(most, context.current) if wish.replicas > most else wish), None
 
 
 def up_limit(current: int, factor: float, minimum: float) -> int:

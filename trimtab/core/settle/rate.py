@@ -9,17 +9,17 @@ from __future__ import annotations
 from math import ceil
 
 from trimtab.core.model import Event
-from trimtab.core.settle.scene import Scene, Wish, wish_of
+from trimtab.core.settle.context import SettleContext, Wish, wish_of
 from trimtab.policy import Rate, Rates, Select
 
 
-def limit(rule: Rate, wish: Wish, scene: Scene) -> tuple[Wish, float | None]:
-    current, memory = scene.current, scene.memory
+def limit(rule: Rate, wish: Wish, context: SettleContext) -> tuple[Wish, float | None]:
+    current, memory = context.current, context.memory
     if wish.replicas > current:
-        most = up_limit(rule.up, current, memory.grown, memory.shrunk, scene.at)
+        most = up_limit(rule.up, current, memory.grown, memory.shrunk, context.at)
         return (wish_of(most, current) if wish.replicas > most else wish), None
     if wish.replicas < current:
-        least = down_limit(rule.down, current, memory.grown, memory.shrunk, scene.at)
+        least = down_limit(rule.down, current, memory.grown, memory.shrunk, context.at)
         return (wish_of(least, current) if wish.replicas < least else wish), None
     return wish, None
 
@@ -28,7 +28,9 @@ def up_limit(rates: Rates, current: int, grown: tuple[Event, ...], shrunk: tuple
     """The most replicas the policies allow now; never below the current ones."""
     if rates.select is Select.DISABLED:
         return current
-    ends = [end_up(one.percent, one.value, _start(current, grown, shrunk, at - one.period_s)) for one in rates.policies]
+    ends = [
+        end_up(rate.percent, rate.value, _start(current, grown, shrunk, at - rate.period_s)) for rate in rates.policies
+    ]
     return max(current, min(ends) if rates.select is Select.MIN else max(ends))
 
 
@@ -37,7 +39,8 @@ def down_limit(rates: Rates, current: int, grown: tuple[Event, ...], shrunk: tup
     if rates.select is Select.DISABLED:
         return current
     ends = [
-        end_down(one.percent, one.value, _start(current, grown, shrunk, at - one.period_s)) for one in rates.policies
+        end_down(rate.percent, rate.value, _start(current, grown, shrunk, at - rate.period_s))
+        for rate in rates.policies
     ]
     return min(current, max(ends) if rates.select is Select.MIN else min(ends))
 
@@ -59,7 +62,7 @@ def end_down(percent: bool, value: int, start: int) -> int:
 
 
 def longest_period(rates: Rates) -> float:
-    return max((one.period_s for one in rates.policies), default=0.0)
+    return max((rate.period_s for rate in rates.policies), default=0.0)
 
 
 def remember(events: tuple[Event, ...], at: float, change: int, period_s: float) -> tuple[Event, ...]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from math import ceil
 
-from trimtab.core.settle.scene import Scene, Wish
+from trimtab.core.settle.context import SettleContext, Wish
 from trimtab.policy import RoundUp
 
 
-def whole(rule: RoundUp, wish: Wish, scene: Scene) -> tuple[Wish, float | None]:
+def whole(rule: RoundUp, wish: Wish, context: SettleContext) -> tuple[Wish, float | None]:
     return Wish(float(ceil(wish.replicas - rule.epsilon)), wish.ratio), None

@@ -7,26 +7,26 @@ Without `behavior`: max of the wishes not older than the window. With it: the cu
 from __future__ import annotations
 
 from trimtab.core.model import Event
-from trimtab.core.settle.scene import Scene, Wish, wish_of
+from trimtab.core.settle.context import SettleContext, Wish, wish_of
 from trimtab.policy import Rule, Stabilise, StabiliseMax
 
 
-def highest(rule: StabiliseMax, wish: Wish, scene: Scene) -> tuple[Wish, float | None]:
-    cutoff = scene.at - rule.window_s
-    top = max((w for at, w in scene.memory.wanted if at >= cutoff), default=wish.replicas)
+def highest(rule: StabiliseMax, wish: Wish, context: SettleContext) -> tuple[Wish, float | None]:
+    cutoff = context.at - rule.window_s
+    top = max((w for at, w in context.memory.wanted if at >= cutoff), default=wish.replicas)
     if top <= wish.replicas:
         return wish, None
-    return wish_of(top, scene.current), _last(scene.memory.wanted, wish.replicas, cutoff) + rule.window_s
+    return wish_of(top, context.current), _last(context.memory.wanted, wish.replicas, cutoff) + rule.window_s
 
 
-def between(rule: Stabilise, wish: Wish, scene: Scene) -> tuple[Wish, float | None]:
-    low, high = window_edges(wish.replicas, scene.memory.wanted, scene.at - rule.up_s, scene.at - rule.down_s)
-    settled = into(scene.current, low, high)
+def between(rule: Stabilise, wish: Wish, context: SettleContext) -> tuple[Wish, float | None]:
+    low, high = window_edges(wish.replicas, context.memory.wanted, context.at - rule.up_s, context.at - rule.down_s)
+    settled = into(context.current, low, high)
     if settled == wish.replicas:
         return wish, None
     lower = settled < wish.replicas
-    until = _last_other(scene.memory.wanted, wish.replicas, lower) + (rule.up_s if lower else rule.down_s)
-    return wish_of(settled, scene.current), until
+    until = _last_other(context.memory.wanted, wish.replicas, lower) + (rule.up_s if lower else rule.down_s)
+    return wish_of(settled, context.current), until
 
 
 def window_edges(wish: float, wanted: tuple[Event, ...], up_cutoff: float, down_cutoff: float) -> tuple[float, float]:

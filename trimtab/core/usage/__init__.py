@@ -1,7 +1,7 @@
 """usage: what containers need, from decaying histograms of what they used (VPA's mathematics, batched)."""
 
-from trimtab.core.usage.book import Book, Sample
 from trimtab.core.usage.estimate import usages
-from trimtab.core.usage.settings import VPA_FLOOR, Settings
+from trimtab.core.usage.histograms import ContainerSample, UsageHistograms
+from trimtab.core.usage.settings import VPA_FLOOR, HistogramSettings
 
-__all__ = ["Book", "Sample", "Settings", "VPA_FLOOR", "usages"]
+__all__ = ["UsageHistograms", "ContainerSample", "HistogramSettings", "VPA_FLOOR", "usages"]

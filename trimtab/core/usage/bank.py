@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from trimtab.core.usage.buckets import Buckets, Indices
+from trimtab.core.usage.bucket_edges import BucketEdges, Indices
 from trimtab.series import Floats
 
 MAX_EXPONENT = 100.0
@@ -24,7 +24,9 @@ NO_DECAY = float("inf")
 class Bank:
     """weights[row, bucket]; `totals` also hold what fell below epsilon, as VPA's do."""
 
-    def __init__(self, buckets: Buckets, rows: int, half_life_s: float = NO_DECAY, epsilon: float = EPSILON) -> None:
+    def __init__(
+        self, buckets: BucketEdges, rows: int, half_life_s: float = NO_DECAY, epsilon: float = EPSILON
+    ) -> None:
         assert half_life_s > 0 and epsilon > 0
         self.buckets, self.half_life_s, self.epsilon = buckets, half_life_s, epsilon
         self.weights: Floats = np.zeros((rows, len(buckets)))
@@ -44,13 +46,6 @@ class Bank:
             np.subtract.at(amounts_left, where, amounts)
             touched = amounts_left[where]
             amounts_left[where] = np.where(touched < self.epsilon, 0.0, touched)
-
-    def merge(self, into: int, row: int) -> None:
-        """Add one row to another; the older reference is brought to the younger one first."""
-        pair = np.array([into, row])
-        self._rescale(pair, np.full(2, self.references[pair].max()))
-        self.weights[into] += self.weights[row]
-        self.totals[into] += self.totals[row]
 
     def empty(self) -> NDArray[np.bool_]:
         """Rows in which no bucket reaches epsilon."""

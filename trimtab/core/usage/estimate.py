@@ -1,7 +1,7 @@
-"""What the book says containers need: percentile, margin, then bounds that widen where there is little history.
+"""What the histograms say containers need: percentile, margin, then bounds that widen where there is little history.
 
 upper = p95 * (1 + 1 / confidence), lower = p50 * (1 + 0.001 / confidence) ** -2, target = p90, all after the margin;
-confidence = min(days of history, samples / one a minute). Amounts are truncated to whole millicores or bytes (VPA).
+confidence = min(days of history, samples / one per minute). Amounts are truncated to whole millicores or bytes (VPA).
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trimtab.core.model import Estimate, Usage
+from trimtab.core.model import Estimate, UsageEstimates
 from trimtab.core.usage.bank import Bank
-from trimtab.core.usage.book import Book
+from trimtab.core.usage.histograms import UsageHistograms
 from trimtab.policy import Size
 from trimtab.series import Floats
 
@@ -33,30 +33,33 @@ class Bend(NamedTuple):
 LOWER, UPPER = Bend(0.001, -2.0), Bend(1.0, 1.0)
 
 
-def usages(book: Book, at: float) -> dict[str, Usage]:
+def usages(histograms: UsageHistograms, at: float) -> dict[str, UsageEstimates]:
     """A dated estimate for every workload; it expires with its samples, not with the clock of whoever asks."""
-    last = np.fmax(np.fmax(book.rows["cpu_last"], book.rows["memory_last"]), book.rows["oom_at"]).tolist()
+    rows = histograms.rows
+    last = np.fmax(np.fmax(rows["cpu_last"], rows["memory_last"]), rows["oom_at"]).tolist()
     found: dict[str, dict[str, Estimate]] = {}
     newest: dict[str, float] = {}
-    for (workload, container), one, sampled_at in zip(book.keys(), estimates(book, at), last, strict=True):
-        found.setdefault(workload, {})[container] = one
+    for (workload, container), estimate, sampled_at in zip(
+        histograms.keys(), estimates(histograms, at), last, strict=True
+    ):
+        found.setdefault(workload, {})[container] = estimate
         newest[workload] = max(newest.get(workload, 0.0), _known(sampled_at) or 0.0)
     return {
-        name: Usage(made_at=at, expires_at=newest[name] + book.settings.fresh_s, containers=containers)
+        name: UsageEstimates(made_at=at, expires_at=newest[name] + histograms.settings.fresh_s, containers=containers)
         for name, containers in found.items()
     }
 
 
-def estimates(book: Book, at: float) -> list[Estimate]:
+def estimates(histograms: UsageHistograms, at: float) -> list[Estimate]:
     """One for each row; a resource that was never measured has no amount, which is not zero."""
-    rows, settings = book.rows, book.settings
+    rows, settings = histograms.rows, histograms.settings
     trust = confidence(rows["cpu_first"], rows["cpu_last"], rows["count"], settings.confidence_s)
-    cpu = amounts(book.cpu, settings.cpu_percentiles, CPU_GRAIN, settings.margin, trust)
-    memory = amounts(book.memory, settings.memory_percentiles, MEMORY_GRAIN, settings.margin, trust)
+    cpu = amounts(histograms.cpu, settings.cpu_percentiles, CPU_GRAIN, settings.margin, trust)
+    memory = amounts(histograms.memory, settings.memory_percentiles, MEMORY_GRAIN, settings.margin, trust)
     observed_s = (rows["cpu_last"] - rows["cpu_first"]).tolist()
-    peaks, ooms = book.memory_peaks(at).tolist(), rows["oom_at"].tolist()
+    peaks, ooms = histograms.memory_peaks(at).tolist(), rows["oom_at"].tolist()
     facts = zip(cpu.T.tolist(), memory.T.tolist(), observed_s, peaks, ooms, strict=True)
-    return [_estimate(*one, window_s=settings.memory_window_s) for one in facts]
+    return [_estimate(*estimate, window_s=settings.memory_window_s) for estimate in facts]
 
 
 def amounts(bank: Bank, probabilities: tuple[float, float, float], grain: int, margin: float, trust: Floats) -> Floats:
@@ -67,7 +70,7 @@ def amounts(bank: Bank, probabilities: tuple[float, float, float], grain: int, m
 
 
 def confidence(first: ArrayLike, last: ArrayLike, count: ArrayLike, interval_s: float) -> Floats:
-    """Intervals of history, but no more than the samples fill at one a minute; 0 without any."""
+    """Intervals of history, but no more than the samples fill at one per minute; 0 without any."""
     span = (np.asarray(last, dtype=float) - np.asarray(first, dtype=float)) / interval_s
     trust: Floats = np.nan_to_num(np.minimum(span, np.asarray(count) / (interval_s / 60.0)))
     return trust

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.core.usage.buckets import Indices
-from trimtab.core.usage.settings import Settings
+from trimtab.core.usage.bucket_edges import Indices
+from trimtab.core.usage.settings import HistogramSettings
 from trimtab.series import Floats
 
 Sources = NDArray[np.void]
@@ -25,17 +25,17 @@ SOURCE = np.dtype(
 )
 
 
-class Samples(NamedTuple):
+class SourceSamples(NamedTuple):
     """Values to add to or take from a histogram."""
 
     which: Indices
     values: Floats
     times: Floats
 
-    def only(self, wanted: NDArray[np.bool_] | bool) -> Samples:
+    def only(self, wanted: NDArray[np.bool_] | bool) -> SourceSamples:
         """The wanted ones that are samples at all: finite, dated and not negative."""
         kept = np.isfinite(self.values) & (self.values >= 0) & np.isfinite(self.times) & wanted
-        return Samples(self.which[kept], self.values[kept], self.times[kept])
+        return SourceSamples(self.which[kept], self.values[kept], self.times[kept])
 
 
 def blank(rows: Indices) -> Sources:
@@ -47,7 +47,9 @@ def blank(rows: Indices) -> Sources:
     return sources
 
 
-def record(sources: Sources, new: Samples, window_s: float, oom: bool = False) -> tuple[Samples, Samples]:
+def record(
+    sources: Sources, new: SourceSamples, window_s: float, oom: bool = False
+) -> tuple[SourceSamples, SourceSamples]:
     """Note one sample for each of some sources; returns the peaks to take back and those to add."""
     which, values, times = new.only(oom | ~(new.times < sources["memory_at"][new.which]))
     was = sources[which]
@@ -56,14 +58,14 @@ def record(sources: Sources, new: Samples, window_s: float, oom: bool = False) -
     old_ends, old_peaks = ends, np.maximum(was["peak"], was["oom_peak"])
     ends = np.where(opens, ends + (np.floor((times - ends) / window_s) + 1) * window_s, ends)
     grows = ~opens & (values > old_peaks)
-    _remember(sources, Samples(which, values, times), ends, opens, opens | grows, oom)
+    _remember(sources, SourceSamples(which, values, times), ends, opens, opens | grows, oom)
     return (
-        Samples(which[grows], old_peaks[grows], old_ends[grows]),
-        Samples(which[opens | grows], values[opens | grows], ends[opens | grows]),
+        SourceSamples(which[grows], old_peaks[grows], old_ends[grows]),
+        SourceSamples(which[opens | grows], values[opens | grows], ends[opens | grows]),
     )
 
 
-def oom_need_bytes(source: np.void, request_bytes: float, settings: Settings) -> float:
+def oom_need_bytes(source: np.void, request_bytes: float, settings: HistogramSettings) -> float:
     """How much memory would have saved a container that was killed."""
     used = max(request_bytes, float(source["peak"]))
     return max(used + settings.oom_least_bytes, used * settings.oom_ratio)
@@ -76,7 +78,7 @@ def oom_too_old(source: np.void, at: float, window_s: float) -> bool:
 
 def _remember(
     sources: Sources,
-    new: Samples,
+    new: SourceSamples,
     ends: Floats,
     opens: NDArray[np.bool_],
     changed: NDArray[np.bool_],

@@ -9,7 +9,7 @@ DAY_S = 86400.0
 VPA_FLOOR = Size(cpu_cores=0.025, memory_bytes=250.0 * MIB)  # upstream's Vertical.floor; ours is lower
 
 
-class Settings(Record, frozen=True):
+class HistogramSettings(Record, frozen=True):
     """Half-lives and windows of the histograms, and the percentiles (lower, target, upper) asked of them."""
 
     half_life_s: float = DAY_S
@@ -21,5 +21,5 @@ class Settings(Record, frozen=True):
     cpu_percentiles: tuple[float, float, float] = (0.5, 0.9, 0.95)
     memory_percentiles: tuple[float, float, float] = (0.5, 0.9, 0.95)
     margin: float = 0.15
-    confidence_s: float = DAY_S  # this much history, at a sample a minute, is a confidence of 1
+    confidence_s: float = DAY_S  # this much history, at a sample per minute, is a confidence of 1
     fresh_s: float = 3600.0  # an estimate expires this long after the last sample; a longer hole restarts a watch

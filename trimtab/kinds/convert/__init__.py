@@ -11,34 +11,34 @@ from typing import Any, NamedTuple
 
 from trimtab.errors import InvalidInput
 from trimtab.kinds import CustomHpa, misspelt, read, without_nulls
-from trimtab.kinds.convert import foreign, ours, targets
-from trimtab.kinds.convert.source import Lost, Source, metadata_of
+from trimtab.kinds.convert import autoscaler_to_kinds, keda_vpa_to_autoscaler, kinds_to_autoscaler
+from trimtab.kinds.convert.source_fields import Lost, SourceFields, metadata_of
 
 Manifest = dict[str, Any]
-Step = Callable[[Source, Manifest], Manifest]
+Step = Callable[[SourceFields, Manifest], Manifest]
 
 _HPA, _EHPA, _HVPA = "HorizontalPodAutoscaler", "EffectiveHorizontalPodAutoscaler", "Hvpa"
 _FROM: dict[str, Step] = {
-    _HPA: ours.from_hpa,
-    _EHPA: ours.from_ehpa,
-    _HVPA: ours.from_hvpa,
-    "VerticalPodAutoscaler": foreign.from_vpa,
-    "ScaledObject": foreign.from_keda,
+    _HPA: kinds_to_autoscaler.from_hpa,
+    _EHPA: kinds_to_autoscaler.from_ehpa,
+    _HVPA: kinds_to_autoscaler.from_hvpa,
+    "VerticalPodAutoscaler": keda_vpa_to_autoscaler.from_vpa,
+    "ScaledObject": keda_vpa_to_autoscaler.from_keda,
 }
 _FOREIGN = ("VerticalPodAutoscaler", "ScaledObject")
 
 
-class Target(NamedTuple):
+class TargetKind(NamedTuple):
     version: str
     kind: str
     step: Step | None
 
 
 TARGETS = {
-    "autoscaler": Target("trimtab.dev/v1alpha1", "Autoscaler", None),
-    "hpa": Target("autoscaling/v2", _HPA, targets.to_hpa),
-    "ehpa": Target("autoscaling.crane.io/v1alpha1", _EHPA, targets.to_ehpa),
-    "hvpa": Target("autoscaling.k8s.io/v1alpha1", _HVPA, targets.to_hvpa),
+    "autoscaler": TargetKind("trimtab.dev/v1alpha1", "Autoscaler", None),
+    "hpa": TargetKind("autoscaling/v2", _HPA, autoscaler_to_kinds.to_hpa),
+    "ehpa": TargetKind("autoscaling.crane.io/v1alpha1", _EHPA, autoscaler_to_kinds.to_ehpa),
+    "hvpa": TargetKind("autoscaling.k8s.io/v1alpha1", _HVPA, autoscaler_to_kinds.to_hvpa),
 }
 
 
@@ -63,7 +63,7 @@ def convert(manifest: Manifest, to: str) -> Converted:
     if target.step is None:
         return Converted(autoscaler, lost)
     metadata = copy.deepcopy(autoscaler["metadata"])
-    spec = target.step(Source(autoscaler["spec"], "spec", lost), metadata)
+    spec = target.step(SourceFields(autoscaler["spec"], "spec", lost), metadata)
     return Converted(_checked(_whole(target, metadata, spec)), lost)
 
 
@@ -71,18 +71,20 @@ def _autoscaler(manifest: Manifest, lost: list[Lost]) -> Manifest:
     if _is_custom(manifest):
         CustomHpa.from_values(manifest)
         metadata: Manifest = {}
-        return _whole(TARGETS["autoscaler"], metadata, ours.from_custom(Source(manifest, "", lost), metadata))
+        return _whole(
+            TARGETS["autoscaler"], metadata, kinds_to_autoscaler.from_custom(SourceFields(manifest, "", lost), metadata)
+        )
     metadata = metadata_of(manifest)
     spec = manifest.get("spec")
     if not isinstance(spec, dict):
         raise InvalidInput("spec", spec, "write a mapping")
     if manifest["kind"] == "Autoscaler":
         return {**manifest, "metadata": metadata}
-    made = _FROM[manifest["kind"]](Source(spec, "spec", lost), metadata)
+    made = _FROM[manifest["kind"]](SourceFields(spec, "spec", lost), metadata)
     return _whole(TARGETS["autoscaler"], metadata, made)
 
 
-def _whole(target: Target, metadata: Manifest, spec: Manifest) -> Manifest:
+def _whole(target: TargetKind, metadata: Manifest, spec: Manifest) -> Manifest:
     return {"apiVersion": target.version, "kind": target.kind, "metadata": metadata, "spec": spec}
 
 

@@ -6,16 +6,16 @@ import enum
 from typing import NamedTuple
 
 
-class Severity(enum.StrEnum):
+class LintSeverity(enum.StrEnum):
     ERROR = "error"  # it will not work, or it will be refused
     WARNING = "warning"  # it will hurt some day
     INFO = "info"  # it may not be what was meant
 
 
-class Found(NamedTuple):
+class Diagnostic(NamedTuple):
     """One check's word on one object."""
 
-    severity: Severity
+    severity: LintSeverity
     rule: str
     path: str
     why: str
@@ -25,7 +25,7 @@ class Found(NamedTuple):
 class Finding(NamedTuple):
     """The same, with the object and its place."""
 
-    severity: Severity
+    severity: LintSeverity
     rule: str
     object: str
     path: str

@@ -1,1 +1,1 @@
-"""act: patches, each guarded; only a leader's pen writes."""
+"""act: patches, each guarded; only a leader may write."""

@@ -6,70 +6,95 @@ is remembered, whatever becomes of the rest.
 
 from __future__ import annotations
 
+from http import HTTPStatus
+from typing import Literal
+
 from msgspec.structs import replace
 
 from trimtab.core.model import Change
 from trimtab.core.remember import remember
 from trimtab.errors import Refused
+from trimtab.journal import AxisOutcome, Fate, Outcome, changed_axes
 from trimtab.live.act import sizes
-from trimtab.live.act.pen import Pen
-from trimtab.live.look.kept import Kept, Wrote
+from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
+from trimtab.live.look.memory import ObjectMemory, ReplicasWritten
 from trimtab.live.look.subject import Subject
-from trimtab.live.look.world import Target, World
-from trimtab.policy import Axis
 from trimtab.wire.kube import Patch
 from trimtab.wire.objects import Scale
+from trimtab.wire.writer import Writer
 
 ATTEMPTS = 3
-CONFLICT = 409
 
 
 async def apply(
-    pen: Pen, world: World, subject: Subject, target: Target, change: Change | None, kept: Kept, at: float
-) -> tuple[Kept, Refused | None]:
-    """Each axis for itself, more pods before larger ones; the memory of what was written, and the refusal if any."""
+    writer: Writer,
+    cluster: WatchedCluster,
+    subject: Subject,
+    target: ScaleTarget,
+    change: Change | None,
+    memory: ObjectMemory,
+    at: float,
+) -> tuple[ObjectMemory, Outcome]:
+    """Each axis for itself, more pods before larger ones; the memory of what was written, and what became of each."""
     wanted = change or Change(was=target.replicas)
-    done, trouble = Change(was=wanted.was), None
+    done, outcome = Change(was=wanted.was), list[AxisOutcome]()
     for axis in _order(wanted):
         try:
-            if axis is Axis.REPLICAS and wanted.replicas is not None:
-                await scale(pen, target, wanted)
+            if axis == "replicas" and wanted.replicas is not None:
+                await scale(writer, target, wanted)
                 done = replace(done, replicas=wanted.replicas)
-                kept = replace(kept, wrote=Wrote(was=wanted.was, replicas=wanted.replicas, at=at))
-            elif axis is not Axis.REPLICAS and wanted.sizes:
-                kept = await sizes.write(pen, world, subject, target, kept, wanted.sizes, at)
+                memory = replace(memory, wrote=ReplicasWritten(was=wanted.was, replicas=wanted.replicas, at=at))
+            elif axis == "sizes" and wanted.sizes:
+                memory = await sizes.write(writer, cluster, subject, target, memory, wanted.sizes, at)
                 done = replace(done, sizes=wanted.sizes)
-            elif axis is not Axis.REPLICAS:
-                kept = await sizes.keep(pen, world, subject, target, kept, at)
+            elif axis == "sizes":
+                memory = await sizes.keep(writer, cluster, subject, target, memory, at)
         except Refused as refusal:
-            trouble = refusal
+            outcome.append(AxisOutcome(axis=axis, fate=Fate.REFUSED, reason=str(refusal)))
             if wanted.sizes:  # one may need the other; pods that only keep their size hold up nobody
                 break
-    if done.replicas is None and not done.sizes:
-        return kept, trouble
-    return replace(kept, core=remember(subject.policy, kept.core, done, at)), trouble
+    outcome += [AxisOutcome(axis=axis, fate=Fate.WRITTEN) for axis in changed_axes(done)]
+    if done.replicas is not None or done.sizes:
+        memory = replace(memory, core=remember(subject.policy, memory.core, done, at))
+    return memory, (*outcome, *_held(wanted, outcome))
 
 
-def _order(change: Change) -> tuple[Axis, Axis]:
+def _held(wanted: Change, outcome: list[AxisOutcome]) -> Outcome:
+    """What was not tried because the other axis was refused."""
+    tried = {part.axis for part in outcome}
+    left = [axis for axis in changed_axes(wanted) if axis not in tried]
+    return tuple(
+        AxisOutcome(axis=axis, fate=Fate.REFUSED, reason="it waits for the rest of the change") for axis in left
+    )
+
+
+def unwritten(change: Change | None, fate: Fate) -> Outcome:
+    """Of a change that is not to be written."""
+    return tuple(AxisOutcome(axis=axis, fate=fate) for axis in changed_axes(change))
+
+
+def _order(change: Change) -> tuple[Literal["replicas", "sizes"], Literal["replicas", "sizes"]]:
     """Fewer pods may need their new size to carry the load; more pods help at once."""
     grows = change.replicas is not None and change.replicas > change.was
-    return (Axis.REPLICAS, Axis.CPU) if grows else (Axis.CPU, Axis.REPLICAS)
+    return ("replicas", "sizes") if grows else ("sizes", "replicas")
 
 
-async def scale(pen: Pen, target: Target, change: Change) -> None:
+async def scale(writer: Writer, target: ScaleTarget, change: Change) -> None:
     """Write the replicas. A 409 because of somebody's status is tried again; another's replicas end it."""
     assert change.replicas is not None
     version = target.version
     for _ in range(ATTEMPTS):
         body = {"metadata": {"resourceVersion": version}, "spec": {"replicas": change.replicas}}
         try:
-            await pen.patch(Scale, target.resource, target.namespace, target.name, body, Patch.MERGE, "scale")
+            await writer.patch(Scale, target.resource, target.namespace, target.name, body, Patch.MERGE, "scale")
             return
         except Refused as refusal:
-            if refusal.status != CONFLICT:
+            if refusal.status != HTTPStatus.CONFLICT:
                 raise
-        now = await pen.kube.get(Scale, target.resource, target.namespace, target.name, "scale")
+        now = await writer.kube.get(Scale, target.resource, target.namespace, target.name, "scale")
         if now.spec.replicas != change.was:
-            raise Refused(f"{target.text} was scaled to {now.spec.replicas} meanwhile: decided again", CONFLICT)
+            raise Refused(
+                f"{target.text} was scaled to {now.spec.replicas} meanwhile: decided again", HTTPStatus.CONFLICT
+            )
         version = now.metadata.resource_version
-    raise Refused(f"{target.text} changes all the time: tried again in the next tick", CONFLICT)
+    raise Refused(f"{target.text} changes all the time: tried again in the next tick", HTTPStatus.CONFLICT)

@@ -7,22 +7,21 @@ the template's size and are resized when first seen. Deferred and Infeasible com
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from http import HTTPStatus
 from typing import Any, NamedTuple
 
 from trimtab.core.model import ContainerSize
 from trimtab.errors import Refused
-from trimtab.live.act.pen import Pen
-from trimtab.live.look.facts import FINISHED, amounts, condition, container_size, seconds
-from trimtab.live.look.world import Target
-from trimtab.policy import Apply, Size
+from trimtab.live.look.cluster import ScaleTarget
+from trimtab.policy import Apply
+from trimtab.wire.facts import FINISHED, amounts, condition, container_size, same_size, seconds
 from trimtab.wire.kube import Patch
-from trimtab.wire.objects import Pod as WirePod
-from trimtab.wire.objects import Workload
+from trimtab.wire.objects import WirePod, WireWorkload
 from trimtab.wire.resources import PODS
+from trimtab.wire.writer import Writer
 
 Sizes = Mapping[str, ContainerSize]
 DEFERRED_S = 300.0
-CONFLICT, GONE = 409, 404
 
 
 class Stuck(NamedTuple):
@@ -34,7 +33,7 @@ class Stuck(NamedTuple):
     message: str
 
 
-async def in_place(pen: Pen, pods: Sequence[WirePod], sizes: Sizes) -> int:
+async def in_place(writer: Writer, pods: Sequence[WirePod], sizes: Sizes) -> int:
     """Bring pods to their sizes; how many were written. A pod that changed meanwhile waits for the next tick."""
     written, shrunk = 0, any(_pending(pod) for pod in pods)
     for pod in pods:
@@ -44,12 +43,12 @@ async def in_place(pen: Pen, pods: Sequence[WirePod], sizes: Sizes) -> int:
         shrinks = _shrinks(pod, wanted)
         if shrinks and shrunk:
             continue
-        if await _patch(pen, pod, wanted):
+        if await _patch(writer, pod, wanted):
             written, shrunk = written + 1, shrunk or shrinks
     return written
 
 
-async def template(pen: Pen, target: Target, sizes: Sizes) -> None:
+async def template(writer: Writer, target: ScaleTarget, sizes: Sizes) -> None:
     """Patch the template's containers; injected sidecars are not in it, so they are never touched."""
     assert target.workload is not None
     known = {one.name for one in target.workload.spec.template.spec.containers}
@@ -58,35 +57,35 @@ async def template(pen: Pen, target: Target, sizes: Sizes) -> None:
         "metadata": {"resourceVersion": target.version},
         "spec": {"template": {"spec": {"containers": containers}}},
     }
-    await pen.patch(Workload, target.resource, target.namespace, target.name, body, Patch.STRATEGIC)
+    await writer.patch(WireWorkload, target.resource, target.namespace, target.name, body, Patch.STRATEGIC)
 
 
 def stuck(pods: Sequence[WirePod]) -> list[Stuck]:
     """Pods whose resize the kubelet has put off or ruled out."""
     found = []
     for pod in pods:
-        one = condition(pod.status.conditions, "PodResizePending")
-        if one is not None and one.status == "True":
-            since = seconds(one.last_transition_time) or 0.0
-            found.append(Stuck(pod.metadata.name, one.reason, since, one.message))
+        pending = condition(pod.status.conditions, "PodResizePending")
+        if pending is not None and pending.status == "True":
+            since = seconds(pending.last_transition_time) or 0.0
+            found.append(Stuck(pod.metadata.name, pending.reason, since, pending.message))
     return found
 
 
 def gives_up(apply: Apply, waiting: Sequence[Stuck], at: float) -> bool:
     """InPlaceOrRecreate falls back after Infeasible, or Deferred for five minutes."""
     return apply is Apply.IN_PLACE_OR_RECREATE and any(
-        one.reason == "Infeasible" or at - one.since >= DEFERRED_S for one in waiting
+        pod.reason == "Infeasible" or at - pod.since >= DEFERRED_S for pod in waiting
     )
 
 
-async def _patch(pen: Pen, pod: WirePod, wanted: Sizes) -> bool:
+async def _patch(writer: Writer, pod: WirePod, wanted: Sizes) -> bool:
     meta = pod.metadata
     containers = [_container(name, size) for name, size in wanted.items()]
     body = {"metadata": {"resourceVersion": meta.resource_version}, "spec": {"containers": containers}}
     try:
-        await pen.patch(WirePod, PODS, meta.namespace, meta.name, body, Patch.STRATEGIC, "resize")
+        await writer.patch(WirePod, PODS, meta.namespace, meta.name, body, Patch.STRATEGIC, "resize")
     except Refused as refusal:
-        if refusal.status not in (CONFLICT, GONE):
+        if refusal.status not in (HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND):
             raise
         return False
     return True
@@ -94,21 +93,7 @@ async def _patch(pen: Pen, pod: WirePod, wanted: Sizes) -> bool:
 
 def _differs(pod: WirePod, sizes: Sizes) -> dict[str, ContainerSize]:
     now = {one.name: container_size(one.resources) for one in pod.spec.containers}
-    return {name: size for name, size in sizes.items() if name in now and not same(now[name], size)}
-
-
-def same(now: ContainerSize, wanted: ContainerSize) -> bool:
-    """Equal as far as they are set, in whole millicores and bytes."""
-    pairs = [(now.requests, wanted.requests), (now.limits, wanted.limits)]
-    return all(_same_size(left, right) for left, right in pairs)
-
-
-def _same_size(now: Size, wanted: Size) -> bool:
-    cpu = wanted.cpu_cores is None or (now.cpu_cores is not None and abs(now.cpu_cores - wanted.cpu_cores) < 5e-4)
-    memory = wanted.memory_bytes is None or (
-        now.memory_bytes is not None and abs(now.memory_bytes - wanted.memory_bytes) < 1
-    )
-    return cpu and memory
+    return {name: size for name, size in sizes.items() if name in now and not same_size(now[name], size)}
 
 
 def _shrinks(pod: WirePod, wanted: Sizes) -> bool:

@@ -71,7 +71,7 @@ class Gauges:
 
 def scale_factor(decision: Decision) -> float | None:
     """sample / target before any rule; None without a sample, or where none was asked for."""
-    for one in decision.proposals:
-        if not isinstance(one.replicas, Missing) and one.value is not None and one.target:
-            return one.value / one.target
+    for proposal in decision.proposals:
+        if not isinstance(proposal.replicas, Missing) and proposal.value is not None and proposal.target:
+            return proposal.value / proposal.target
     return None

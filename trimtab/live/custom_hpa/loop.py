@@ -6,7 +6,6 @@ Whatever goes wrong ends this period and is said; the Deployment keeps its size 
 from __future__ import annotations
 
 import logging
-import time
 import zlib
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -19,22 +18,23 @@ from trimtab.core.model import Decision, Missing, Observation, Samples, TotalSam
 from trimtab.core.propose import judge
 from trimtab.core.remember import remember
 from trimtab.errors import InvalidInput, Refused, TrimtabError
-from trimtab.journal import Name
+from trimtab.journal import ObjectName
 from trimtab.kinds import CustomHpa
+from trimtab.kinds.annotations import ENABLED
 from trimtab.live.act import apply
-from trimtab.live.act.pen import Pen
-from trimtab.live.custom_hpa.book import Book
 from trimtab.live.custom_hpa.gauges import Gauges
+from trimtab.live.custom_hpa.memory import ReleaseMemory
 from trimtab.live.look import conflict, revert
-from trimtab.live.look.kept import Kept, Wrote
+from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
+from trimtab.live.look.memory import ObjectMemory, ReplicasWritten
 from trimtab.live.look.subject import Compiler, Subject
-from trimtab.live.look.world import Target, World
 from trimtab.live.measure.gather import Gather, Wanted
 from trimtab.policy import Admit, Mode, Policy
 from trimtab.wire.kube import Kube
-from trimtab.wire.objects import Custom, Meta, Namespace, Scale
-from trimtab.wire.prometheus import Prometheus, Sample
+from trimtab.wire.objects import Custom, Namespace, ObjectMeta, Scale
+from trimtab.wire.prometheus import Prometheus, SeriesValue
 from trimtab.wire.resources import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES
+from trimtab.wire.writer import Writer
 
 log = logging.getLogger(__name__)
 LOOKBACK_S = 300.0  # Prometheus' own: how old a sample may be
@@ -43,116 +43,121 @@ LOOKBACK_S = 300.0  # Prometheus' own: how old a sample may be
 class FirstSeries(Prometheus):
     """Exact mode: of several series the first one counts."""
 
-    async def query(self, expression: str, at: float | None = None, *, lookback_s: float | None = None) -> list[Sample]:
+    async def query(
+        self, expression: str, at: float | None = None, *, lookback_s: float | None = None
+    ) -> list[SeriesValue]:
         return (await super().query(expression, at, lookback_s=lookback_s))[:1]
 
 
 class Loop:
-    """Holds what outlives a period; `world` is asked who else scales the Deployment (exact mode: nobody asks)."""
+    """Holds what outlives a period; `cluster` is asked who else scales the Deployment (exact mode: nobody asks)."""
 
-    def __init__(self, custom: CustomHpa, kube: Kube, prometheus: Prometheus, book: Book, world: World) -> None:
-        self.custom, self.kube, self.book, self.world = custom, kube, book, world
+    def __init__(
+        self, custom: CustomHpa, kube: Kube, prometheus: Prometheus, release: ReleaseMemory, cluster: WatchedCluster
+    ) -> None:
+        self.custom, self.kube, self.release, self.cluster = custom, kube, release, cluster
         self.gauges = Gauges(custom)
-        self.pen, self.compiler = Pen(kube, lambda: True), Compiler()
+        self.writer, self.compiler = Writer(kube), Compiler()
         self.gather = Gather(kube, prometheus, scrape_s=LOOKBACK_S / 2)
         self.edition = zlib.crc32(custom.model_dump_json().encode())  # an edit of the settings ends a rest
         self._said = ""
 
-    async def period(self) -> None:
+    async def period(self, at: float) -> None:
+        """`at` is now for everything in it."""
         self.gauges.periods += 1
-        policy = self.custom.to_policy(time.time())
-        sample = await self._fetch(policy)
+        policy = self.custom.to_policy(at)
+        sample = await self._fetch(policy, at)
         target = await self._target()
-        at = time.time()
-        kept = await self._remembered(target, at)
+        memory = await self._remembered(target, at)
         policy = await self._admitted(policy)
         seen = Observation(
             at=at,
             spec_replicas=target.replicas,
             status_replicas=target.status_replicas,
             samples=(sample,),
-            vetoes=self._vetoes(policy, kept, at),
+            vetoes=self._vetoes(policy, memory, at),
         )
-        decision = decide(policy, seen, kept.core)
-        self._say(sentence(policy, seen, kept.core, decision), decision.change is not None)
-        kept, scaled = await self._act(policy, target, decision, kept, at)
+        decision = decide(policy, seen, memory.core)
+        self._say(sentence(policy, seen, memory.core, decision), decision.change is not None)
+        memory, scaled = await self._act(policy, target, decision, memory, at)
         self.gauges.decided(target.replicas, decision, scaled)
-        await self._store(kept)
+        await self._store(memory)
 
-    async def _fetch(self, policy: Policy) -> Samples | Missing:
+    async def _fetch(self, policy: Policy, at: float) -> Samples | Missing:
         wanted = Wanted(self.custom.target.namespace, policy.signals, ())
-        ((found,),) = await self.gather.gather([wanted])
-        sample = judge(found, policy.absence, time.time())
+        ((found,),) = (await self.gather.gather([wanted], at)).samples
+        sample = judge(found, policy.absence, at)
         self.gauges.fetched(sample.value if isinstance(sample, TotalSample) else None)
         return sample
 
-    async def _target(self) -> Target:
+    async def _target(self) -> ScaleTarget:
         namespace, name = self.custom.target.namespace, self.custom.target.deployment
         scale = await self.kube.get(Scale, DEPLOYMENTS, namespace, name, "scale")
         meta = scale.metadata
         replicas, status_replicas = scale.spec.replicas, scale.status.replicas
-        return Target(DEPLOYMENTS, namespace, name, meta.uid, meta.resource_version, replicas, status_replicas)
+        return ScaleTarget(DEPLOYMENTS, namespace, name, meta.uid, meta.resource_version, replicas, status_replicas)
 
-    async def _remembered(self, target: Target, at: float) -> Kept:
-        kept = await self.book.read(at, target.replicas)
+    async def _remembered(self, target: ScaleTarget, at: float) -> ObjectMemory:
+        memory = await self.release.read(at, target.replicas)
         if self.custom.exact:
-            return kept
-        return await revert.noticed(self.world, target, kept, self.edition, at)
+            return memory
+        return await revert.noticed(self.cluster, target, memory, self.edition, at)
 
     async def _admitted(self, policy: Policy) -> Policy:
         """The opt-out of a whole namespace holds here too."""
         if self.custom.exact:
             return policy
         found = await self.kube.get(Namespace, NAMESPACES, "", self.custom.target.namespace)
-        opted_out = (found.metadata.labels or {}).get("trimtab.dev/enabled") == "false"
+        opted_out = (found.metadata.labels or {}).get(ENABLED) == "false"
         return replace(policy, admit=Admit(mode=Mode.PAUSED)) if opted_out else policy
 
-    def _vetoes(self, policy: Policy, kept: Kept, at: float) -> tuple[Veto, ...]:
+    def _vetoes(self, policy: Policy, memory: ObjectMemory, at: float) -> tuple[Veto, ...]:
         if self.custom.exact:
             return ()
-        claims = conflict.Claims(self.world, self._operated(at), at).against(self._subject(policy), at)
-        return conflict.vetoes(claims) + revert.veto(kept, at)
+        claims = conflict.Claims(self.cluster, self._operated(at), at).against(self._subject(policy, at), at)
+        return conflict.vetoes(claims) + revert.veto(memory, at)
 
     def _operated(self, at: float) -> list[Subject]:
         """What an operator of ours steers in this namespace; what it cannot understand it does not steer."""
         found: list[Subject] = []
-        seen = [(feed.resource, one) for feed in self.world.ours.values() if feed.resource for one in feed.store]
-        for resource, one in seen:
+        seen = [
+            (feed.resource, custom) for feed in self.cluster.ours.values() if feed.resource for custom in feed.store
+        ]
+        for resource, custom in seen:
             with suppress(InvalidInput):
-                found.append(self.compiler.subject(resource, one, True, at))
-        self.compiler.forget({one.metadata.uid for _, one in seen})
+                found.append(self.compiler.subject(resource, custom, True, at))
+        self.compiler.forget({custom.metadata.uid for _, custom in seen})
         return found
 
-    def _subject(self, policy: Policy) -> Subject:
+    def _subject(self, policy: Policy, at: float) -> Subject:
         """We, as the other autoscalers of a target are compared with: younger than any of them."""
         namespace = self.custom.target.namespace
-        ourselves = Custom(
-            metadata=Meta(name=self.custom.name, namespace=namespace, creation_timestamp=datetime.now(UTC))
-        )
-        name = Name("custom-hpa", namespace, self.custom.name)
+        made_at = datetime.fromtimestamp(at, UTC)
+        ourselves = Custom(metadata=ObjectMeta(name=self.custom.name, namespace=namespace, creation_timestamp=made_at))
+        name = ObjectName("custom-hpa", namespace, self.custom.name)
         return Subject(name, CONFIG_MAPS, ourselves, self.custom.workload, policy)
 
     async def _act(
-        self, policy: Policy, target: Target, decision: Decision, kept: Kept, at: float
-    ) -> tuple[Kept, bool]:
+        self, policy: Policy, target: ScaleTarget, decision: Decision, memory: ObjectMemory, at: float
+    ) -> tuple[ObjectMemory, bool]:
         """Memory of an act only after its write succeeded: a refusal or a dry run starts no cooldown."""
-        change, after = decision.change, replace(kept, core=decision.memory)
+        change, after = decision.change, replace(memory, core=decision.memory)
         if change is None or change.replicas is None or policy.admit.mode is not Mode.AUTO:
             return after, False
         try:
-            await apply.scale(self.pen, target, change)
+            await apply.scale(self.writer, target, change)
         except Refused as refusal:
             log.warning("%s keeps its size: %s", target.text, refusal)
             return after, False
-        wrote = Wrote(was=change.was, replicas=change.replicas, at=at)
+        wrote = ReplicasWritten(was=change.was, replicas=change.replicas, at=at)
         return replace(after, core=remember(policy, after.core, change, at), wrote=wrote), True
 
-    async def _store(self, kept: Kept) -> None:
+    async def _store(self, memory: ObjectMemory) -> None:
         """What was done is done: a memory that cannot be stored now is kept here and stored later."""
         try:
-            await self.book.write(kept)
+            await self.release.write(memory)
         except TrimtabError as error:
-            log.warning("ConfigMap %s/%s is not written yet: %s", self.book.namespace, self.book.name, error)
+            log.warning("ConfigMap %s/%s is not written yet: %s", self.release.namespace, self.release.name, error)
 
     def _say(self, text: str, would_act: bool) -> None:
         """News at info, what was said before only at debug."""

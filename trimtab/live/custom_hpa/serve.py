@@ -12,9 +12,9 @@ from aiohttp import web
 
 from trimtab.errors import InvalidInput, TrimtabError
 from trimtab.kinds import CustomHpa
-from trimtab.live.custom_hpa.book import Book
 from trimtab.live.custom_hpa.loop import FirstSeries, Loop
-from trimtab.live.look.world import Feed, World
+from trimtab.live.custom_hpa.memory import ReleaseMemory
+from trimtab.live.look.cluster import Feed, WatchedCluster
 from trimtab.live.tell.telemetry import listen
 from trimtab.wire.access import Access, prometheus_access
 from trimtab.wire.kube import Kube
@@ -49,9 +49,9 @@ async def serve(custom: CustomHpa, access: Access, release: str, release_namespa
         Kube(access, timeout_s=10.0) as kube,
         source(prometheus_access(prometheus_url(custom)), timeout_s=TIMEOUT_S) as prometheus,
     ):
-        world = World(kube, custom.target.namespace)
-        loop = Loop(custom, kube, prometheus, Book(kube, release_namespace, release), world)
-        others = [] if custom.exact else [world.hpas, world.scaled_objects, *world.ours.values()]
+        cluster = WatchedCluster(kube, custom.target.namespace)
+        loop = Loop(custom, kube, prometheus, ReleaseMemory(kube, release_namespace, release), cluster)
+        others = [] if custom.exact else [cluster.hpas, cluster.scaled_objects, *cluster.ours.values()]
         server = await _listen(loop)
         try:
             await _until(ended, loop, others)
@@ -88,7 +88,7 @@ async def _periods(loop: Loop, others: list[Feed[Custom]]) -> None:
 
 async def _guarded(loop: Loop) -> None:
     try:
-        await loop.period()
+        await loop.period(time.time())
     except TrimtabError as error:
         loop.gauges.statuses = set()
         log.warning("this period was given up, the Deployment keeps its size: %s", error)

@@ -1,23 +1,22 @@
-"""room: what stands in the way of new sizes; a veto for each, naming the object, what it has, what is needed, the fix.
+"""headroom: what stands in the way of new sizes; a veto for each, with the object, what it has, the need, the fix.
 
 Before growing: quotas, LimitRanges, the largest node. Before a new template also its rollout and the budgets for
-disruption. One module a blocker. Vetoes go into the observation, so that explain and replay know them.
+disruption. One module per blocker. Vetoes go into the observation, so that explain and replay know them.
 """
 
 from __future__ import annotations
 
 from functools import cached_property
 
-from trimtab.core.blend.ask import RESOURCES
 from trimtab.core.model import Change, ContainerSize, Veto
 from trimtab.live.headroom import limit_range, quota, rollout
 from trimtab.live.headroom.limit_range import EXCEEDS_LIMIT_RANGE
 from trimtab.live.headroom.nodes import EXCEEDS_NODE, Nodes
 from trimtab.live.headroom.pods import Sized, growth, sized
 from trimtab.live.headroom.quota import EXCEEDS_QUOTA
+from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
 from trimtab.live.look.subject import Subject
-from trimtab.live.look.world import Target, World
-from trimtab.policy import Apply
+from trimtab.policy import RESOURCES, Apply
 
 REASONS = (
     EXCEEDS_QUOTA,
@@ -29,18 +28,18 @@ REASONS = (
 )
 
 
-class Room:
+class Headroom:
     """One tick's look at what may be in the way; nodes are added up only when somebody wants to grow."""
 
-    def __init__(self, world: World) -> None:
-        self.world = world
+    def __init__(self, cluster: WatchedCluster) -> None:
+        self.cluster = cluster
 
     @cached_property
     def nodes(self) -> Nodes:
-        return Nodes(self.world.nodes.store, self.world.pods.store)
+        return Nodes(self.cluster.nodes.store, self.cluster.pods.store)
 
     def vetoes(
-        self, subject: Subject, target: Target, sizes: dict[str, ContainerSize], change: Change | None
+        self, subject: Subject, target: ScaleTarget, sizes: dict[str, ContainerSize], change: Change | None
     ) -> tuple[Veto, ...]:
         """Against the sizes of a change, where they would be written; `sizes` are those in force."""
         vertical = subject.policy.vertical
@@ -49,16 +48,16 @@ class Room:
         if target.workload is None:
             return ()
         recreates = vertical.apply is Apply.RECREATE
-        blocker = rollout.blocker(self.world, target) if recreates else None
+        blocker = rollout.blocker(self.cluster, target) if recreates else None
         if blocker is not None:
             return tuple(Veto(axis=axis, direction=None, **blocker._asdict()) for axis in RESOURCES)
-        pods = sized(self.world, target, sizes | change.sizes)
+        pods = sized(self.cluster, target, sizes | change.sizes)
         return self._against(target, pods, beside=recreates and rollout.surges(target))
 
-    def _against(self, target: Target, pods: list[Sized], beside: bool) -> tuple[Veto, ...]:
+    def _against(self, target: ScaleTarget, pods: list[Sized], beside: bool) -> tuple[Veto, ...]:
         assert target.workload is not None
-        quotas = [one for one in self.world.quotas.store if one.metadata.namespace == target.namespace]
-        ranges = [one for one in self.world.limit_ranges.store if one.metadata.namespace == target.namespace]
+        quotas = [found for found in self.cluster.quotas.store if found.metadata.namespace == target.namespace]
+        ranges = [found for found in self.cluster.limit_ranges.store if found.metadata.namespace == target.namespace]
         needs = {limits: growth(pods, limits, beside) for limits in (quota.REQUESTS, quota.LIMITS)}
         return (
             *quota.vetoes(quotas, needs),

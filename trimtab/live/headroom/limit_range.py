@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from trimtab.core.blend.ask import RESOURCES, amount
 from trimtab.core.model import ContainerSize, Veto
 from trimtab.live.headroom.pods import Sized, Sizes, text
-from trimtab.policy import Axis, Direction
+from trimtab.policy import RESOURCES, Axis, Direction
 from trimtab.quantity import parse_quantity
 from trimtab.wire.objects import Custom
 
@@ -45,10 +44,10 @@ def vetoes(ranges: Iterable[Custom], pods: Sequence[Sized]) -> Iterator[Veto]:
 
 
 def _wrong(rule: dict[str, Any], axis: Axis, pod: Sized) -> Iterator[tuple[Judged, str]]:
-    for one in _judged(rule.get("type"), axis, pod):
-        reason = _reason(rule, one)
+    for judged in _judged(rule.get("type"), axis, pod):
+        reason = _reason(rule, judged)
         if reason:
-            yield one, reason
+            yield judged, reason
 
 
 def _judged(kind: object, axis: Axis, pod: Sized) -> Iterator[Judged]:
@@ -65,25 +64,25 @@ def _of(whose: str, axis: Axis, before: ContainerSize, after: ContainerSize) -> 
     return Judged(
         whose,
         axis,
-        amount(before.requests, axis) or 0.0,
-        amount(after.requests, axis) or 0.0,
-        amount(after.limits, axis),
+        before.requests.amount(axis) or 0.0,
+        after.requests.amount(axis) or 0.0,
+        after.limits.amount(axis),
     )
 
 
 def _of_pod(axis: Axis, pod: Sized) -> Judged:
-    limits = [amount(size.limits, axis) for size in pod.after.values()]
+    limits = [size.limits.amount(axis) for size in pod.after.values()]
     known = [limit for limit in limits if limit is not None]
     return Judged("the pod", axis, _sum(pod.before, axis), _sum(pod.after, axis), sum(known) if known else None)
 
 
 def _sum(sizes: Sizes, axis: Axis) -> float:
-    return sum(amount(size.requests, axis) or 0.0 for size in sizes.values())
+    return sum(size.requests.amount(axis) or 0.0 for size in sizes.values())
 
 
-def _reason(rule: dict[str, Any], one: Judged) -> str:
+def _reason(rule: dict[str, Any], judged: Judged) -> str:
     """What is not allowed; "" where nothing is wrong."""
-    axis, request, limit = one.axis, one.request, one.limit
+    axis, request, limit = judged.axis, judged.request, judged.limit
     largest, smallest = max(request, limit or 0.0), min(request, request if limit is None else limit)
     if (most := _amount(rule, "max", axis)) is not None and largest > most * EXACT:
         return f"at most {text(axis, most)} of {axis}, not {text(axis, largest)}"
@@ -102,7 +101,7 @@ def _amount(rule: dict[str, Any], field: str, axis: Axis) -> float | None:
     return None if found is None else parse_quantity(found)
 
 
-def _veto(found: Custom, one: Judged, reason: str) -> Veto:
-    meta, fix = found.metadata, "maxAllowed" if one.direction is Direction.UP else "minAllowed"
-    detail = f"LimitRange {meta.namespace}/{meta.name} gives {one.whose} {reason}: change it, or set {fix} to fit"
-    return Veto(axis=one.axis, direction=one.direction, reason=EXCEEDS_LIMIT_RANGE, detail=detail)
+def _veto(found: Custom, judged: Judged, reason: str) -> Veto:
+    meta, fix = found.metadata, "maxAllowed" if judged.direction is Direction.UP else "minAllowed"
+    detail = f"LimitRange {meta.namespace}/{meta.name} gives {judged.whose} {reason}: change it, or set {fix} to fit"
+    return Veto(axis=judged.axis, direction=judged.direction, reason=EXCEEDS_LIMIT_RANGE, detail=detail)

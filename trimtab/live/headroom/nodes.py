@@ -10,12 +10,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from trimtab.core.blend.ask import RESOURCES
 from trimtab.core.model import Veto
 from trimtab.live.headroom.pods import Sized, text
-from trimtab.live.look.facts import FINISHED, fact, size_of
-from trimtab.policy import Axis, Direction
-from trimtab.wire.objects import Node, Pod, Taint, TemplateSpec, Toleration
+from trimtab.policy import RESOURCES, Axis, Direction
+from trimtab.wire.facts import FINISHED, fact, size_of
+from trimtab.wire.objects import Node, Taint, TemplateSpec, Toleration, WirePod
 
 EXCEEDS_NODE = "ExceedsNode"
 KEEP_AWAY = ("NoSchedule", "NoExecute")
@@ -33,7 +32,7 @@ class Space(NamedTuple):
 class Nodes:
     """The nodes of one tick, added up when first asked for."""
 
-    def __init__(self, nodes: Iterable[Node], pods: Iterable[Pod]) -> None:
+    def __init__(self, nodes: Iterable[Node], pods: Iterable[WirePod]) -> None:
         taken = _daemons(pods)
         self._spaces = [(node, _space(node, taken[node.metadata.name])) for node in nodes]
         self._largest: dict[tuple[object, ...], list[Space]] = {}
@@ -54,7 +53,7 @@ class Nodes:
         return self._largest[key]
 
 
-def _daemons(pods: Iterable[Pod]) -> dict[str, list[Share]]:
+def _daemons(pods: Iterable[WirePod]) -> dict[str, list[Share]]:
     """What DaemonSets take of each node."""
     taken: dict[str, list[Share]] = defaultdict(list)
     for pod in pods:

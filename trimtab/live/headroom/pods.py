@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from trimtab.core.blend.ask import RESOURCES, amount
 from trimtab.core.limits import first_set
 from trimtab.core.model import ContainerSize
-from trimtab.live.look.facts import FINISHED, container_size, size_of
-from trimtab.live.look.world import Target, World
-from trimtab.policy import Axis, Size
+from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
+from trimtab.policy import RESOURCES, Axis, Size
 from trimtab.quantity import describe_memory, format_cpu
+from trimtab.wire.facts import FINISHED, container_size, size_of
 from trimtab.wire.objects import Container, PodSpec
 
 Sizes = Mapping[str, ContainerSize]
@@ -36,18 +35,18 @@ class Sized(NamedTuple):
         running = sum(_part(size, axis, limits=False) or 0.0 for size in sizes.values())
         first = [size_of(one.resources.requests) for one in self.spec.init_containers if not _is_sidecar(one)]
         whole = size_of(self.spec.resources.requests) if self.spec.resources else Size()
-        return max([running, amount(whole, axis) or 0.0, *(amount(one, axis) or 0.0 for one in first)])
+        return max([running, whole.amount(axis) or 0.0, *(one.amount(axis) or 0.0 for one in first)])
 
     def moves(self, axis: Axis) -> bool:
         return any(_both(size, axis) != _both(self.before[name], axis) for name, size in self.after.items())
 
 
-def sized(world: World, target: Target, wanted: Sizes) -> list[Sized]:
+def sized(cluster: WatchedCluster, target: ScaleTarget, wanted: Sizes) -> list[Sized]:
     """The workload's living pods, which may have sidecars and defaults of others; without any, its template."""
     assert target.workload is not None
     living = [
         pod.spec
-        for pod in world.members.pods(target.uid)
+        for pod in cluster.members.pods(target.uid)
         if pod.status.phase not in FINISHED and pod.metadata.deletion_timestamp is None
     ]
     return [_sized(spec, wanted) for spec in living or [target.workload.spec.template.spec]]
@@ -65,16 +64,16 @@ def _merged(now: ContainerSize, wanted: ContainerSize) -> ContainerSize:
     return ContainerSize(requests=first_set(wanted.requests, now.requests), limits=first_set(wanted.limits, now.limits))
 
 
-def _is_sidecar(one: Container) -> bool:
-    return one.restart_policy == "Always"
+def _is_sidecar(container: Container) -> bool:
+    return container.restart_policy == "Always"
 
 
 def _part(size: ContainerSize, axis: Axis, limits: bool) -> float | None:
-    return amount(size.limits if limits else size.requests, axis)
+    return (size.limits if limits else size.requests).amount(axis)
 
 
 def _both(size: ContainerSize, axis: Axis) -> tuple[float | None, float | None]:
-    return amount(size.requests, axis), amount(size.limits, axis)
+    return size.requests.amount(axis), size.limits.amount(axis)
 
 
 def growth(pods: Sequence[Sized], limits: bool, beside: bool) -> dict[Axis, float]:

@@ -7,9 +7,9 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from trimtab.kinds.selector import Selector
-from trimtab.live.look.facts import FINISHED, condition
-from trimtab.live.look.world import Target, World
-from trimtab.wire.objects import Custom, Workload
+from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
+from trimtab.wire.facts import FINISHED, condition
+from trimtab.wire.objects import Custom, WireWorkload
 from trimtab.wire.resources import DEPLOYMENTS
 
 
@@ -20,13 +20,13 @@ class Blocker(NamedTuple):
     detail: str
 
 
-def blocker(world: World, target: Target) -> Blocker | None:
+def blocker(cluster: WatchedCluster, target: ScaleTarget) -> Blocker | None:
     """The first thing that speaks against a new template; None when nothing does."""
     assert target.workload is not None
-    return _of_rollout(target) or _of_budgets(world, target)
+    return _of_rollout(target) or _of_budgets(cluster, target)
 
 
-def _of_rollout(target: Target) -> Blocker | None:
+def _of_rollout(target: ScaleTarget) -> Blocker | None:
     assert target.workload is not None
     progressing = condition(target.workload.status.conditions, "Progressing")
     if progressing is not None and progressing.reason == "ProgressDeadlineExceeded":
@@ -37,13 +37,13 @@ def _of_rollout(target: Target) -> Blocker | None:
     return None
 
 
-def under_way(workload: Workload) -> bool:
+def under_way(workload: WireWorkload) -> bool:
     meta, status = workload.metadata, workload.status
     wanted = 1 if workload.spec.replicas is None else workload.spec.replicas
     return status.observed_generation < meta.generation or status.updated_replicas < wanted or status.replicas > wanted
 
 
-def surges(target: Target) -> bool:
+def surges(target: ScaleTarget) -> bool:
     """A Deployment that may miss no pod starts a new one beside the old ones, and both count."""
     workload = target.workload
     if workload is None or target.resource is not DEPLOYMENTS or workload.spec.strategy.type == "Recreate":
@@ -55,17 +55,17 @@ def surges(target: Target) -> bool:
     return missing == 0
 
 
-def _of_budgets(world: World, target: Target) -> Blocker | None:
+def _of_budgets(cluster: WatchedCluster, target: ScaleTarget) -> Blocker | None:
     """A PodDisruptionBudget of these pods that allows nobody to be taken away now."""
-    pods = [pod for pod in world.members.pods(target.uid) if pod.status.phase not in FINISHED]
-    for budget in world.disruption_budgets.store:
+    pods = [pod for pod in cluster.members.pods(target.uid) if pod.status.phase not in FINISHED]
+    for budget in cluster.disruption_budgets.store:
         here = budget.metadata.namespace == target.namespace and forbids(budget)
         if here and any(_selects(budget, pod.metadata.labels or {}) for pod in pods):
             return Blocker("DisruptionForbidden", _text(budget, target))
     return None
 
 
-def _text(budget: Custom, target: Target) -> str:
+def _text(budget: Custom, target: ScaleTarget) -> str:
     return (
         f"PodDisruptionBudget {budget.metadata.namespace}/{budget.metadata.name} allows no disruption of {target.text} "
         "now: a rollout waits until it does; apply: InPlace needs none"

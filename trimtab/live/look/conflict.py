@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 
 from trimtab.core.admit import pinned, writes
 from trimtab.core.model import Veto
+from trimtab.kinds.annotations import KEDA_PAUSED
+from trimtab.live.look.cluster import WatchedCluster
 from trimtab.live.look.subject import Subject
-from trimtab.live.look.world import World
 from trimtab.policy import Apply, Axis, Policy
 from trimtab.wire.objects import Custom
 
 Place = tuple[str, str, str]  # namespace, kind and name of a target
 SIZES = (Axis.CPU, Axis.MEMORY)
-KEDA_PAUSED = "autoscaling.keda.sh/paused"
 VPA_OFF = """patch vpa {name} -n {ns} --type merge -p '{{"spec":{{"updatePolicy":{{"updateMode":"Off"}}}}}}'"""
 
 
@@ -35,16 +35,16 @@ class Claim(NamedTuple):
 class Claims:
     """Every claim of one tick, by target and axis."""
 
-    def __init__(self, world: World, subjects: Iterable[Subject], at: float) -> None:
+    def __init__(self, cluster: WatchedCluster, subjects: Iterable[Subject], at: float) -> None:
         self._by_place: dict[tuple[Place, Axis], list[Claim]] = defaultdict(list)
-        for found in world.hpas.store:
+        for found in cluster.hpas.store:
             if not _by_keda(found):
                 self._add(found, "scaleTargetRef", Axis.REPLICAS, _foreign(found, "hpa", "delete hpa {name} -n {ns}"))
-        for found in world.scaled_objects.store:
+        for found in cluster.scaled_objects.store:
             if (found.metadata.annotations or {}).get(KEDA_PAUSED) != "true":
                 remedy = f"annotate scaledobject {{name}} -n {{ns}} {KEDA_PAUSED}=true"
                 self._add(found, "scaleTargetRef", Axis.REPLICAS, _foreign(found, "scaledobject", remedy))
-        for found in world.vpas.store:
+        for found in cluster.vpas.store:
             mode = (found.spec.get("updatePolicy") or {}).get("updateMode", "Auto")
             if mode != "Off":
                 for axis in SIZES:

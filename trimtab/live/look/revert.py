@@ -6,129 +6,97 @@ we go on from there. Who it was is read from the workload's managedFields, and o
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-import msgspec
 from msgspec.structs import replace
 
 from trimtab.core.model import ContainerSize, Veto
-from trimtab.live.act.resize import same
-from trimtab.live.look.facts import template_sizes
-from trimtab.live.look.kept import REST_S, Kept, Undone
-from trimtab.live.look.world import Target, World
+from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
+from trimtab.live.look.memory import REST_S, ObjectMemory, UndoneChange
 from trimtab.policy import Axis
-from trimtab.wire.objects import Workload, WorkloadSpec
+from trimtab.wire.facts import same_size, template_sizes
+from trimtab.wire.managed_fields import ANY, ManagedWorkload
+from trimtab.wire.objects import WireWorkload
 
-OURS = "trimtab"
 REPLICAS, SIZES = "replicas", "sizes"
+CONTAINER_RESOURCES = ("spec", "template", "spec", "containers", ANY, "resources")
 AXES = {REPLICAS: (Axis.REPLICAS,), SIZES: (Axis.CPU, Axis.MEMORY)}
 WORDS = {REPLICAS: "the replicas", SIZES: "the requests"}
 
 
-async def noticed(world: World, target: Target, kept: Kept, generation: int, at: float) -> Kept:
+async def noticed(
+    cluster: WatchedCluster, target: ScaleTarget, memory: ObjectMemory, generation: int, at: float
+) -> ObjectMemory:
     """The memory with a revert noted, ended or unchanged. The workload is asked for only where it differs."""
-    kept = _edited(kept, generation)
-    if kept.wrote is not None and target.replicas != kept.wrote.replicas:
-        kept = _of_replicas(await _asked(world, target), kept, generation, at)
-    if kept.patched is not None and not alike(_template(target.workload), kept.patched.sizes):
-        kept = _of_sizes(await _asked(world, target), kept, generation, at)
-    return kept
+    memory = _edited(memory, generation)
+    if memory.wrote is not None and target.replicas != memory.wrote.replicas:
+        memory = _of_replicas(await _asked(cluster, target), memory, generation, at)
+    if memory.patched is not None and not alike(_template(target.workload), memory.patched.sizes):
+        memory = _of_sizes(await _asked(cluster, target), memory, generation, at)
+    return memory
 
 
-def _of_replicas(now: Owned, kept: Kept, generation: int, at: float) -> Kept:
-    wrote = kept.wrote
+def _of_replicas(now: ManagedWorkload, memory: ObjectMemory, generation: int, at: float) -> ObjectMemory:
+    wrote = memory.wrote
     assert wrote is not None
     if now.spec.replicas == wrote.replicas:  # our write has not come back to us yet
-        return kept
-    kept = replace(kept, wrote=None, core=replace(kept.core, zeroed=False))  # zero after this is somebody's zero
+        return memory
+    memory = replace(memory, wrote=None, core=replace(memory.core, zeroed=False))  # zero after this is somebody's zero
     if now.spec.replicas != wrote.was or at - wrote.at > REST_S:
-        return kept
-    return _undone(kept, REPLICAS, _last_writer(now, _sets_replicas), generation, at)
+        return memory
+    return _undone(memory, REPLICAS, _last_writer(now, "spec", "replicas"), generation, at)
 
 
-def _of_sizes(now: Owned, kept: Kept, generation: int, at: float) -> Kept:
-    patched, sizes = kept.patched, _template(now)
+def _of_sizes(now: ManagedWorkload, memory: ObjectMemory, generation: int, at: float) -> ObjectMemory:
+    patched, sizes = memory.patched, _template(now)
     assert patched is not None
     if alike(sizes, patched.sizes):
-        return kept
-    kept = replace(kept, patched=None)
+        return memory
+    memory = replace(memory, patched=None)
     if not alike(sizes, patched.was) or at - patched.at > REST_S:
-        return kept
-    return _undone(kept, SIZES, _last_writer(now, _sets_sizes), generation, at)
+        return memory
+    return _undone(memory, SIZES, _last_writer(now, *CONTAINER_RESOURCES), generation, at)
 
 
-def _undone(kept: Kept, what: str, by: str, generation: int, at: float) -> Kept:
-    before = kept.undone.get(what)
+def _undone(memory: ObjectMemory, what: str, by: str, generation: int, at: float) -> ObjectMemory:
+    before = memory.undone.get(what)
     until = at + REST_S if before is None else None
-    return replace(kept, undone=kept.undone | {what: Undone(by=by, until=until, generation=generation)})
+    return replace(memory, undone=memory.undone | {what: UndoneChange(by=by, until=until, generation=generation)})
 
 
-def _template(workload: Workload | Owned | None) -> dict[str, ContainerSize]:
-    return template_sizes(Workload(spec=workload.spec)) if workload else {}
+def _template(workload: WireWorkload | ManagedWorkload | None) -> dict[str, ContainerSize]:
+    return template_sizes(WireWorkload(spec=workload.spec)) if workload else {}
 
 
 def alike(now: dict[str, ContainerSize], then: dict[str, ContainerSize]) -> bool:
     """The same sizes of the containers that both know."""
-    return all(name not in now or same(now[name], size) for name, size in then.items())
+    return all(name not in now or same_size(now[name], size) for name, size in then.items())
 
 
-def resting(kept: Kept, at: float) -> dict[str, Undone]:
-    return {what: one for what, one in kept.undone.items() if one.until is None or at < one.until}
+def resting(memory: ObjectMemory, at: float) -> dict[str, UndoneChange]:
+    return {what: undone for what, undone in memory.undone.items() if undone.until is None or at < undone.until}
 
 
-def veto(kept: Kept, at: float) -> tuple[Veto, ...]:
+def veto(memory: ObjectMemory, at: float) -> tuple[Veto, ...]:
     return tuple(
-        Veto(axis=axis, direction=None, reason="Reverted", detail=text(what, one), until=one.until)
-        for what, one in resting(kept, at).items()
+        Veto(axis=axis, direction=None, reason="Reverted", detail=text(what, undone), until=undone.until)
+        for what, undone in resting(memory, at).items()
         for axis in AXES[what]
     )
 
 
-def text(what: str, one: Undone) -> str:
-    ends = "for an hour" if one.until is not None else "until this object is edited"
-    return f"{one.by} undid our last change of {WORDS[what]}: they rest {ends}"
+def text(what: str, undone: UndoneChange) -> str:
+    ends = "for an hour" if undone.until is not None else "until this object is edited"
+    return f"{undone.by} undid our last change of {WORDS[what]}: they rest {ends}"
 
 
-def _edited(kept: Kept, generation: int) -> Kept:
+def _edited(memory: ObjectMemory, generation: int) -> ObjectMemory:
     """An edit of the object ends every rest and begins the count anew."""
-    left = {what: one for what, one in kept.undone.items() if one.generation == generation}
-    return kept if len(left) == len(kept.undone) else replace(kept, undone=left)
+    left = {what: undone for what, undone in memory.undone.items() if undone.generation == generation}
+    return memory if len(left) == len(memory.undone) else replace(memory, undone=left)
 
 
-class Field(msgspec.Struct, frozen=True, rename="camel"):
-    manager: str = ""
-    time: str = ""
-    fields_v1: dict[str, Any] = msgspec.field(default_factory=dict, name="fieldsV1")
+async def _asked(cluster: WatchedCluster, target: ScaleTarget) -> ManagedWorkload:
+    return await cluster.kube.get(ManagedWorkload, target.resource, target.namespace, target.name)
 
 
-class OwnedMeta(msgspec.Struct, frozen=True, rename="camel"):
-    managed_fields: list[Field] = []
-
-
-class Owned(msgspec.Struct, frozen=True):
-    """A workload with who wrote its fields, which nothing else of ours reads."""
-
-    metadata: OwnedMeta = OwnedMeta()
-    spec: WorkloadSpec = WorkloadSpec()
-
-
-async def _asked(world: World, target: Target) -> Owned:
-    return await world.kube.get(Owned, target.resource, target.namespace, target.name)
-
-
-def _sets_replicas(spec: dict[str, Any]) -> bool:
-    return "f:replicas" in spec
-
-
-def _sets_sizes(spec: dict[str, Any]) -> bool:
-    containers = spec.get("f:template", {}).get("f:spec", {}).get("f:containers", {})
-    return any("f:resources" in one for one in containers.values())
-
-
-def _last_writer(owned: Owned, sets: Callable[[dict[str, Any]], bool]) -> str:
-    """Who wrote it last, ourselves aside."""
-    writers = [
-        one for one in owned.metadata.managed_fields if one.manager != OURS and sets(one.fields_v1.get("f:spec") or {})
-    ]
-    return max(writers, key=lambda one: one.time).manager if writers else "somebody"
+def _last_writer(now: ManagedWorkload, *path: str) -> str:
+    return now.metadata.last_other_owner(*path) or "somebody"

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from trimtab.journal import Name
+from trimtab.journal import ObjectName
 from trimtab.kinds import Scaler, TargetRef, read
 from trimtab.kinds.ignored import Warned, warnings
-from trimtab.live.act import floor
+from trimtab.live.look import floor
 from trimtab.policy import Admit, Mode, Policy, Size, StabiliseMax
 from trimtab.wire.objects import Custom
 from trimtab.wire.resources import HPAS, Resource
@@ -20,7 +20,7 @@ HOUR_S = 3600.0  # schedules are spans around the hour of compilation
 class Subject(NamedTuple):
     """What one object asks for."""
 
-    name: Name
+    name: ObjectName
     resource: Resource
     object: Custom
     target: TargetRef
@@ -32,7 +32,7 @@ class Subject(NamedTuple):
         return self.object.metadata.uid
 
 
-class Prudence(NamedTuple):
+class ChangeRules(NamedTuple):
     """What the operator asks of every change; None: the core's own rules.
 
     How long usage is watched before requests move, the least a pod may ask for, and, where no `behavior` says so, how
@@ -52,7 +52,7 @@ class Prudence(NamedTuple):
         if self.downscale_s is None:
             return policy
         own = StabiliseMax(window_s=self.downscale_s)
-        return replace(policy, settle=tuple(own if isinstance(one, StabiliseMax) else one for one in policy.settle))
+        return replace(policy, settle=tuple(own if isinstance(rule, StabiliseMax) else rule for rule in policy.settle))
 
     def _of_sizes(self, policy: Policy) -> Policy:
         given = {name: value for name, value in self._asdict().items() if value is not None and name != "downscale_s"}
@@ -75,9 +75,9 @@ class Compiled(NamedTuple):
 class Compiler:
     """Objects to subjects; what cannot be meant raises InvalidInput with a path, each time anew."""
 
-    def __init__(self, shadow: bool = False, prudence: Prudence = Prudence()) -> None:  # noqa: B008  (frozen)
+    def __init__(self, shadow: bool = False, change_rules: ChangeRules = ChangeRules()) -> None:  # noqa: B008  (frozen)
         self.shadow = shadow  # decide everything, write nothing
-        self.prudence = prudence
+        self.change_rules = change_rules
         self._known: dict[str, Compiled] = {}
 
     def subject(self, resource: Resource, found: Custom, enabled: bool, at: float) -> Subject:
@@ -87,7 +87,7 @@ class Compiler:
 
     def forget(self, uids: set[str]) -> None:
         """Keep only these."""
-        self._known = {uid: one for uid, one in self._known.items() if uid in uids}
+        self._known = {uid: compiled for uid, compiled in self._known.items() if uid in uids}
 
     def _admit(self, admit: Admit, enabled: bool) -> Admit:
         if not enabled:
@@ -103,7 +103,7 @@ class Compiler:
             return known
         kind = read(manifest(resource, found))
         assert isinstance(kind, Scaler)
-        policy, ignored = self.prudence.of(kind.to_policy(at)), tuple(warnings(kind))
+        policy, ignored = self.change_rules.of(kind.to_policy(at)), tuple(warnings(kind))
         made = self._known[meta.uid] = Compiled(found.spec, annotations, hour, kind.target, policy, ignored)
         return made
 
@@ -125,5 +125,5 @@ def manifest(resource: Resource, found: Custom) -> dict[str, Any]:
     }
 
 
-def name_of(kind: str, found: Custom) -> Name:
-    return Name(kind, found.metadata.namespace, found.metadata.name)
+def name_of(kind: str, found: Custom) -> ObjectName:
+    return ObjectName(kind, found.metadata.namespace, found.metadata.name)

@@ -1,112 +1,146 @@
-"""checkpoint: what usage has been seen outlives the operator in a ConfigMap of each object, in VPA's own format.
+"""checkpoint: what usage has been seen outlives the operator in a ConfigMap per object, in VPA's own format.
 
-It belongs to its object, so it goes with it. Without the right to read or write ConfigMaps the operator goes on and
-says so once: histories then start again with every restart.
+It belongs to its object, so it goes with it. All of it happens in the background, a few objects at a time: a tick waits
+for none. What cannot be read or written for one object is said and tried again; the others' are not touched by it.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Awaitable
-from typing import NamedTuple
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Sequence
+from http import HTTPStatus
 
 import msgspec
 
-from trimtab.core.usage import checkpoint
-from trimtab.core.usage.book import Book
-from trimtab.errors import InvalidInput, Refused, TrimtabError
-from trimtab.live.act.pen import NotLeading, Pen
+from trimtab.core.usage import histogram_checkpoint
+from trimtab.core.usage.histograms import UsageHistograms
+from trimtab.errors import InvalidInput, NotLeading, Refused, TrimtabError
 from trimtab.live.look.subject import Subject
-from trimtab.wire.objects import Meta
+from trimtab.live.measure.usage import UsageWatch
+from trimtab.live.object_tick import ObjectTick
+from trimtab.wire.objects import ConfigMap
 from trimtab.wire.resources import CONFIG_MAPS
+from trimtab.wire.writer import Writer
 
-ABSENT = 404
+AT_ONCE = 4  # objects under way
+READ_AGAIN_S = 60.0  # after a checkpoint could not be read
 log = logging.getLogger(__name__)
 
 
-class ConfigMap(msgspec.Struct, frozen=True):
-    metadata: Meta = Meta()
-    data: dict[str, str] = {}
-
-
-class Watched(NamedTuple):
-    """An object and the uid of the workload whose usage is seen for it."""
-
-    subject: Subject
-    workload: str
-
-
 class Checkpoints:
-    """Reads each object's once, writes all of them every `every_s`."""
+    """Call `follow` in every tick: each object's is read once, then all of them are written every `every_s`."""
 
-    def __init__(self, pen: Pen, book: Book, every_s: float) -> None:
-        self.pen, self.book, self.every_s = pen, book, every_s
-        self._read: set[str] = set()
-        self._written_at = float("-inf")
-        self._mute = False
+    def __init__(self, writer: Writer, usage: UsageWatch, every_s: float) -> None:
+        self.writer, self.usage, self.every_s = writer, usage, every_s
+        self._read: set[str] = set()  # by uid; one that was not read is not written over
+        self._failed: set[str] = set()
+        self._read_again_at = self._written_at = float("-inf")
+        self._work: asyncio.Task[None] | None = None
 
-    async def read(self, watched: list[Watched], at: float) -> None:
-        """Take up where the last operator left off, for objects seen for the first time."""
-        for one in watched:
-            if one.subject.uid not in self._read:
-                self._read.add(one.subject.uid)
-                await self._guarded(self._load(one))
-        self._read &= {one.subject.uid for one in watched}
+    def follow(self, ticks: Sequence[ObjectTick], at: float) -> None:
         if self._written_at == float("-inf"):
             self._written_at = at
-
-    async def write(self, watched: list[Watched], at: float) -> None:
-        if at - self._written_at < self.every_s or self._mute:
+        uids = {tick.subject.uid for tick in ticks}
+        self._read &= uids
+        self._failed &= uids
+        if self._work is not None and not self._work.done():
             return
-        self._written_at = at
-        seen: dict[str, list[str]] = {}
-        rows = self.book.keys()
-        for workload, container in rows:
-            seen.setdefault(workload, []).append(container)
-        for one in watched:
-            if one.workload in seen:
-                await self._guarded(self._save(one, seen[one.workload], at))
+        unread = [tick for tick in ticks if tick.subject.uid not in self._read and self._may_read(tick, at)]
+        due = at - self._written_at >= self.every_s
+        if unread or due:
+            self._work = asyncio.create_task(self._run(unread, ticks if due else (), at))
 
-    async def _load(self, one: Watched) -> None:
+    async def finished(self) -> None:
+        """The end of what is under way."""
+        if self._work is not None:
+            await self._work
+
+    def close(self) -> None:
+        if self._work is not None:
+            self._work.cancel()
+
+    def _may_read(self, tick: ObjectTick, at: float) -> bool:
+        return tick.subject.uid not in self._failed or at >= self._read_again_at
+
+    async def _run(self, unread: Sequence[ObjectTick], due: Sequence[ObjectTick], at: float) -> None:
+        troubles = await self._each(self._load, unread)
+        self._read |= {tick.subject.uid for tick in unread} - troubles.keys()
+        if troubles:
+            self._read_again_at = at + READ_AGAIN_S
+        if due:
+            self._written_at = at
+            troubles |= await self._save_all([tick for tick in due if tick.subject.uid in self._read], at)
+        self._say(troubles)
+        self._failed = self._failed - {tick.subject.uid for tick in (*unread, *due)} | troubles.keys()
+
+    async def _each(self, verb: Callable[[ObjectTick], Awaitable[None]], ticks: Sequence[ObjectTick]) -> dict[str, str]:
+        """What went wrong, by uid; a history that cannot be kept is a pity, not a failure of the object."""
+        gate, troubles = asyncio.Semaphore(AT_ONCE), dict[str, str]()
+
+        async def guarded(tick: ObjectTick) -> None:
+            async with gate:
+                try:
+                    await verb(tick)
+                except NotLeading as error:  # the new leader goes on; nobody needs to hear of it
+                    log.debug("%s: %s", tick.subject.name, error)
+                except TrimtabError as error:
+                    troubles[tick.subject.uid] = f"{tick.subject.name}: {error}"
+                except Exception as error:
+                    log.exception("%s: its usage is not kept: a bug of trimtab", tick.subject.name)
+                    troubles[tick.subject.uid] = f"{tick.subject.name}: {error!r}"
+
+        await asyncio.gather(*(guarded(tick) for tick in ticks))
+        return troubles
+
+    def _say(self, troubles: dict[str, str]) -> None:
+        """One line for all that are new in it."""
+        if new := [text for uid, text in troubles.items() if uid not in self._failed]:
+            log.warning("usage of %d objects is not kept over restarts until this is mended; %s", len(new), new[0])
+
+    async def _load(self, tick: ObjectTick) -> None:
+        subject = tick.subject
         try:
-            found = await self.pen.kube.get(ConfigMap, CONFIG_MAPS, one.subject.name.namespace, name_of(one.subject))
+            found = await self.writer.kube.get(ConfigMap, CONFIG_MAPS, subject.name.namespace, name_of(subject))
         except Refused as refusal:
-            if refusal.status != ABSENT:
+            if refusal.status != HTTPStatus.NOT_FOUND:
                 raise
             return
+        book = UsageHistograms(self.usage.book.settings)
         for container, text in found.data.items():
             try:
-                checkpoint.load(self.book, one.workload, container, msgspec.json.decode(text), container)
+                histogram_checkpoint.load(book, tick.target.uid, container, msgspec.json.decode(text), container)
             except (InvalidInput, msgspec.DecodeError) as error:
-                log.warning("%s: the checkpoint of container %s starts afresh: %s", one.subject.name, container, error)
+                log.warning("%s: the checkpoint of container %s starts afresh: %s", subject.name, container, error)
+        self.usage.take_up(book, since=0.0)
 
-    async def _save(self, one: Watched, containers: list[str], at: float) -> None:
-        saved = {name: checkpoint.save(self.book, one.workload, name, at) for name in containers}
-        meta = one.subject.object.metadata
+    async def _save_all(self, ticks: Sequence[ObjectTick], at: float) -> dict[str, str]:
+        containers: dict[str, list[str]] = defaultdict(list)
+        rows = self.usage.book.keys()
+        for workload, container in rows:
+            containers[workload].append(container)
+        seen = [tick for tick in ticks if tick.target.uid in containers]
+        return await self._each(lambda tick: self._save(tick, containers[tick.target.uid], at), seen)
+
+    async def _save(self, tick: ObjectTick, containers: Sequence[str], at: float) -> None:
+        subject, book = tick.subject, self.usage.book
+        known = [name for name in containers if book.row(tick.target.uid, name) is not None]  # some may be forgotten
+        saved = {name: histogram_checkpoint.save(book, tick.target.uid, name, at) for name in known}
+        meta = subject.object.metadata
         owner = {
-            "apiVersion": one.subject.resource.api_version,
-            "kind": one.subject.name.kind,
+            "apiVersion": subject.resource.api_version,
+            "kind": subject.name.kind,
             "name": meta.name,
             "uid": meta.uid,
         }
         body = {
             "apiVersion": "v1",
             "kind": "ConfigMap",
-            "metadata": {"name": name_of(one.subject), "namespace": meta.namespace, "ownerReferences": [owner]},
+            "metadata": {"name": name_of(subject), "namespace": meta.namespace, "ownerReferences": [owner]},
             "data": {name: msgspec.json.encode(status).decode() for name, status in saved.items()},
         }
-        await self.pen.apply(ConfigMap, CONFIG_MAPS, body)
-
-    async def _guarded(self, work: Awaitable[None]) -> None:
-        """A history that cannot be kept is a pity, not a failure of the object."""
-        try:
-            await work
-        except NotLeading:
-            raise
-        except TrimtabError as error:
-            if not self._mute:
-                log.warning("usage is not kept over restarts: %s", error)
-            self._mute = True
+        await self.writer.apply(ConfigMap, CONFIG_MAPS, body)
 
 
 def name_of(subject: Subject) -> str:

@@ -1,14 +1,16 @@
-"""gather: the samples of every signal, with as few questions as possible.
+"""gather: the samples of every signal and the usage of pods, with as few questions as possible.
 
-One list of pod metrics a namespace, one question for a metric and namespace, identical Prometheus queries once. What
+One list of pod metrics per namespace for signals and sizes alike, one question per metric and namespace, identical
+Prometheus queries once. What
 cannot be answered becomes Missing with its reason; one source that fails never spoils another's answer.
 """
 
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Awaitable, Callable, Sequence
+import logging
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from http import HTTPStatus
 from math import ceil, isfinite
 from typing import NamedTuple
 
@@ -18,13 +20,14 @@ from trimtab.core.model import Missing, Pod, PodSamples, Reason, Samples, TotalS
 from trimtab.errors import InvalidInput, Refused, TrimtabError
 from trimtab.policy import Metric, MetricKind, Signal
 from trimtab.quantity import parse_duration, parse_quantity
-from trimtab.wire.kube import Kube, Page
-from trimtab.wire.objects import CustomMetric, ExternalMetric, PodMetrics
-from trimtab.wire.prometheus import Partial, Prometheus
-from trimtab.wire.resources import POD_METRICS
+from trimtab.wire.kube import Kube, ListPage
+from trimtab.wire.objects import CustomMetricValue, ExternalMetricValue, PodMetrics
+from trimtab.wire.prometheus import IncompleteAnswer, Prometheus
+from trimtab.wire.resources import POD_METRICS, custom_metric_path, external_metric_path, namespace_metric_path
 
 CUSTOM = ("/apis/custom.metrics.k8s.io/v1beta2", "/apis/custom.metrics.k8s.io/v1beta1")
 EXTERNAL = "/apis/external.metrics.k8s.io/v1beta1"
+log = logging.getLogger(__name__)
 MANY_NAMESPACES = 5  # from here on one list of the whole cluster is cheaper than one for each
 
 
@@ -37,7 +40,7 @@ class Wanted(NamedTuple):
 
 
 class Question(NamedTuple):
-    """One request; equal questions are asked once a tick."""
+    """One request; equal questions are asked once per tick."""
 
     kind: MetricKind
     namespace: str
@@ -55,7 +58,7 @@ class Reading(NamedTuple):
     window_s: float = 60.0
 
 
-class Usage(NamedTuple):
+class PodUsage(NamedTuple):
     """The usage of one pod's containers: name -> (cores, bytes), None where the kubelet said nothing."""
 
     containers: dict[str, tuple[float | None, float | None]]
@@ -63,7 +66,14 @@ class Usage(NamedTuple):
     window_s: float
 
 
-Answer = dict[str, Usage] | dict[str, Reading] | Reading | Missing
+class Measured(NamedTuple):
+    """What one tick has measured."""
+
+    samples: list[tuple[Samples | Missing, ...]]  # of each object, aligned with its signals
+    usage: dict[str, PodUsage]  # by namespace/pod, as far as it was asked for
+
+
+Answer = dict[str, PodUsage] | dict[str, Reading] | Reading | Missing
 
 
 class Gather:
@@ -75,8 +85,8 @@ class Gather:
         self.kube, self.prometheus = kube, prometheus
         self.everywhere = everywhere  # we may read all namespaces
         self.stale_after_s = 2 * scrape_s
-        self._custom_root = CUSTOM[0]
-        self._asks: dict[MetricKind, Callable[[Question], Awaitable[Answer]]] = {
+        self._custom_version = CUSTOM[0]
+        self._asks: dict[MetricKind, Callable[[Question, float], Awaitable[Answer]]] = {
             MetricKind.RESOURCE: self._usage,
             MetricKind.PODS: self._of_pods,
             MetricKind.OBJECT: self._of_object,
@@ -84,66 +94,80 @@ class Gather:
             MetricKind.PROMETHEUS: self._prometheus,
         }
 
-    async def gather(self, wanted: Sequence[Wanted]) -> list[tuple[Samples | Missing, ...]]:
-        """Samples of each object, aligned with its signals."""
-        whole = self.everywhere and len(_usage_namespaces(wanted)) >= MANY_NAMESPACES
-        questions = {_question(signal.metric, one.namespace, whole) for one in wanted for signal in one.signals}
+    async def gather(self, wanted: Sequence[Wanted], at: float, usage_of: Collection[str] = ()) -> Measured:
+        """The samples that are wanted at `at`, and the usage of all pods in the namespaces `usage_of`."""
+        spaces = _usage_namespaces(wanted) | set(usage_of)
+        whole = self.everywhere and len(spaces) >= MANY_NAMESPACES
+        of_usage = {_usage_question(namespace, whole) for namespace in usage_of}
+        questions = of_usage | {
+            _question(signal.metric, each.namespace, whole) for each in wanted for signal in each.signals
+        }
         ordered = list(questions)
-        answers = await asyncio.gather(*(self._answer(question) for question in ordered))
-        known, at = dict(zip(ordered, answers, strict=True)), time.time()
-        return [
+        answers = await asyncio.gather(*(self._answer(question, at) for question in ordered))
+        known = dict(zip(ordered, answers, strict=True))
+        samples = [
             tuple(
-                self._shape(known[_question(signal.metric, one.namespace, whole)], signal.metric, one, at)
-                for signal in one.signals
+                self._shape(known[_question(signal.metric, each.namespace, whole)], signal.metric, each, at)
+                for signal in each.signals
             )
-            for one in wanted
+            for each in wanted
         ]
+        return Measured(samples, _usage_in([known[question] for question in of_usage]))
 
-    async def _answer(self, question: Question) -> Answer:
+    async def _answer(self, question: Question, at: float) -> Answer:
         try:
-            return await self._asks[question.kind](question)
+            return await self._asks[question.kind](question, at)
         except TrimtabError as error:
-            return Missing(reason=_reason(error), since=time.time(), detail=str(error))
+            return Missing(reason=_reason(error), since=at, detail=str(error))
 
-    async def _usage(self, question: Question) -> Answer:
+    async def _usage(self, question: Question, at: float) -> Answer:
         listing = await self.kube.list(PodMetrics, POD_METRICS, question.namespace)
-        return {f"{one.metadata.namespace}/{one.metadata.name}": pod_usage(one) for one in listing.items}
+        return {f"{pod.metadata.namespace}/{pod.metadata.name}": pod_usage(pod, at) for pod in listing.items}
 
-    async def _of_pods(self, question: Question) -> Answer:
-        items = await self._custom(f"/namespaces/{question.namespace}/pods/*/{question.name}", question.selector)
-        return {one.described_object.name: _reading(one) for one in items}
+    async def _of_pods(self, question: Question, at: float) -> Answer:
+        items = await self._custom(question, "pods", "*")
+        return {metric.described_object.name: _reading(metric, at) for metric in items}
 
-    async def _of_object(self, question: Question) -> Answer:
+    async def _of_object(self, question: Question, at: float) -> Answer:
         api_version, kind, name = question.object.rsplit("/", 2)
         resource = await self.kube.resource(api_version, kind)
         plural = f"{resource.plural}.{resource.group}" if resource.group else resource.plural
-        path = f"/namespaces/{question.namespace}/{plural}/{name}/{question.name}"
-        if kind == "Namespace":
-            path = f"/namespaces/{name}/metrics/{question.name}"
-        items = await self._custom(path, question.selector)
-        return _reading(items[0]) if len(items) == 1 else _not_one(len(items))
+        items = await self._custom(question, *(("", "") if kind == "Namespace" else (plural, name)))
+        return _reading(items[0], at) if len(items) == 1 else _not_one(len(items))
 
-    async def _custom(self, path: str, selector: str) -> list[CustomMetric]:
-        params = {"metricLabelSelector": selector} if selector else None
+    async def _custom(self, question: Question, plural: str, name: str) -> list[CustomMetricValue]:
+        """Without a plural, of the object's own namespace: whichever it names, as HPA does."""
         try:
-            body = await self.kube.raw(self._custom_root + path, params)
+            body = await self._ask_custom(self._custom_version, question, plural, name)
         except Refused as refusal:
-            if refusal.status != 404 or self._custom_root == CUSTOM[1]:
+            if refusal.status != HTTPStatus.NOT_FOUND or self._custom_version == CUSTOM[1]:
                 raise
-            body = await self.kube.raw(CUSTOM[1] + path, params)
-            self._custom_root = CUSTOM[1]  # an adapter of the older version
-        return self.kube.decode(body, Page[CustomMetric]).items
+            body = await self._ask_custom(CUSTOM[1], question, plural, name)
+            self._custom_version = CUSTOM[1]  # an adapter of the older version
+        items = self.kube.decode(body, ListPage[CustomMetricValue]).items
+        return [item for item in items if item.described_object.namespace in ("", question.namespace)]
 
-    async def _external(self, question: Question) -> Answer:
+    async def _ask_custom(self, version: str, question: Question, plural: str, name: str) -> bytes:
+        path = namespace_metric_path(version, question.namespace, question.name)
+        if plural:
+            path = custom_metric_path(version, question.namespace, plural, name, question.name)
+        params = {"metricLabelSelector": question.selector} if question.selector else None
+        return await self.kube.raw(path, params, question.namespace)
+
+    async def _external(self, question: Question, at: float) -> Answer:
         """The sum of all series, as HPA takes it."""
         params = {"labelSelector": question.selector} if question.selector else None
-        body = await self.kube.raw(f"{EXTERNAL}/namespaces/{question.namespace}/{question.name}", params)
-        items = self.kube.decode(body, Page[ExternalMetric]).items
+        path = external_metric_path(question.namespace, question.name)
+        body = await self.kube.raw(path, params, question.namespace)
+        items = self.kube.decode(body, ListPage[ExternalMetricValue]).items
         if not items:
             return Missing(reason=Reason.ABSENT, detail=question.name)
-        return Reading(sum(thousandths_up(parse_quantity(one.value)) for one in items), min(_at(one) for one in items))
+        return Reading(
+            sum(thousandths_up(parse_quantity(series.value)) for series in items),
+            min(_at(series, at) for series in items),
+        )
 
-    async def _prometheus(self, question: Question) -> Answer:
+    async def _prometheus(self, question: Question, _: float) -> Answer:
         if self.prometheus is None:
             fix = "the operator has no Prometheus: start it with --prometheus URL"
             return Missing(reason=Reason.NOT_CONFIGURED, detail=fix)
@@ -159,22 +183,22 @@ class Gather:
         why = Missing(reason=Reason.ABSENT, detail=f"no pod has {metric.label}")
         for pod in wanted.pods:
             found = answer.get(f"{wanted.namespace}/{pod.name}" if metric.kind in _BY_USAGE else pod.name)
-            one = _of_usage(found, metric) if isinstance(found, Usage) else found
-            if one is None:
+            reading = _of_usage(found, metric) if isinstance(found, PodUsage) else found
+            if reading is None:
                 continue
-            if refused := self._refused(one, at):
+            if refused := self._refused(reading, at):
                 why = replace(refused, detail=f"pod {pod.name}")
             else:
-                values[pod.name] = one
+                values[pod.name] = reading
         return _samples(values, at) if values else why
 
-    def _refused(self, one: Reading, at: float) -> Missing | None:
+    def _refused(self, reading: Reading, at: float) -> Missing | None:
         """Why this is no value, where it is none."""
-        if not isfinite(one.value):
+        if not isfinite(reading.value):
             return Missing(reason=Reason.NOT_FINITE)
-        if one.value < 0:
+        if reading.value < 0:
             return Missing(reason=Reason.NEGATIVE)
-        return Missing(reason=Reason.STALE, since=one.at) if at - one.at > self.stale_after_s else None
+        return Missing(reason=Reason.STALE, since=reading.at) if at - reading.at > self.stale_after_s else None
 
 
 _BY_USAGE = (MetricKind.RESOURCE, MetricKind.CONTAINER)
@@ -182,22 +206,36 @@ _BY_USAGE = (MetricKind.RESOURCE, MetricKind.CONTAINER)
 
 def _question(metric: Metric, namespace: str, whole: bool) -> Question:
     if metric.kind in _BY_USAGE:
-        return Question(MetricKind.RESOURCE, "" if whole else namespace)
+        return _usage_question(namespace, whole)
     if metric.kind is MetricKind.PROMETHEUS:
         return Question(metric.kind, "", query=metric.query)
     return Question(metric.kind, namespace, metric.name, metric.selector, metric.object)
 
 
+def _usage_question(namespace: str, whole: bool) -> Question:
+    return Question(MetricKind.RESOURCE, "" if whole else namespace)
+
+
 def _usage_namespaces(wanted: Sequence[Wanted]) -> set[str]:
-    return {one.namespace for one in wanted for signal in one.signals if signal.metric.kind in _BY_USAGE}
+    return {each.namespace for each in wanted for signal in each.signals if signal.metric.kind in _BY_USAGE}
+
+
+def _usage_in(answers: Sequence[Answer]) -> dict[str, PodUsage]:
+    found: dict[str, PodUsage] = {}
+    for answer in answers:
+        if isinstance(answer, Missing):
+            log.warning("usage of pods: %s", answer.detail)
+        elif isinstance(answer, dict):
+            found |= {name: usage for name, usage in answer.items() if isinstance(usage, PodUsage)}
+    return found
 
 
 def _reason(error: TrimtabError) -> Reason:
-    if isinstance(error, Partial):
+    if isinstance(error, IncompleteAnswer):
         return Reason.PARTIAL
     if isinstance(error, InvalidInput):
         return Reason.UNSUPPORTED
-    return Reason.ABSENT if isinstance(error, Refused) and error.status == 404 else Reason.UNREACHABLE
+    return Reason.ABSENT if isinstance(error, Refused) and error.status == HTTPStatus.NOT_FOUND else Reason.UNREACHABLE
 
 
 def _not_one(count: int) -> Missing:
@@ -206,11 +244,11 @@ def _not_one(count: int) -> Missing:
     return Missing(reason=Reason.AMBIGUOUS, detail=f"{count} series: wrap the query in sum() or max()")
 
 
-def pod_usage(one: PodMetrics) -> Usage:
+def pod_usage(pod: PodMetrics, at: float) -> PodUsage:
     containers = {
-        each.name: (_amount(each.usage.get("cpu")), _amount(each.usage.get("memory"))) for each in one.containers
+        each.name: (_amount(each.usage.get("cpu")), _amount(each.usage.get("memory"))) for each in pod.containers
     }
-    return Usage(containers, _at(one), parse_duration(one.window) if one.window else 60.0)
+    return PodUsage(containers, _at(pod, at), parse_duration(pod.window) if pod.window else 60.0)
 
 
 def _amount(text: str | None) -> float | None:
@@ -226,7 +264,7 @@ def thousandths_up(value: float) -> float:
     return ceil(value * 1000 - 1e-6) / 1000
 
 
-def _of_usage(usage: Usage, metric: Metric) -> Reading | None:
+def _of_usage(usage: PodUsage, metric: Metric) -> Reading | None:
     """The sum over the containers, or one of them; a container without a value makes the pod's unknown."""
     which = 0 if metric.name == "cpu" else 1
     if metric.container:
@@ -239,21 +277,22 @@ def _of_usage(usage: Usage, metric: Metric) -> Reading | None:
     return Reading(sum(known), usage.at, usage.window_s)
 
 
-def _reading(one: CustomMetric) -> Reading:
-    return Reading(thousandths_up(parse_quantity(one.value)), _at(one))
+def _reading(metric: CustomMetricValue, at: float) -> Reading:
+    return Reading(thousandths_up(parse_quantity(metric.value)), _at(metric, at))
 
 
-def _at(one: CustomMetric | ExternalMetric | PodMetrics) -> float:
-    return one.timestamp.timestamp() if one.timestamp else time.time()
+def _at(measured: CustomMetricValue | ExternalMetricValue | PodMetrics, at: float) -> float:
+    """When it was measured; what bears no time is of this tick."""
+    return measured.timestamp.timestamp() if measured.timestamp else at
 
 
-def _samples(values: dict[str, Reading], at: float) -> PodSamples:
+def _samples(readings: dict[str, Reading], at: float) -> PodSamples:
     """Windows pod by pod: scrapes are never quite as far apart, and a hair decides whose sample is of its start-up."""
-    window_s = max(one.window_s for one in values.values())
+    window_s = max(reading.window_s for reading in readings.values())
     return PodSamples(
-        values={name: one.value for name, one in values.items()},
+        values={name: reading.value for name, reading in readings.items()},
         at=at,
-        times={name: one.at for name, one in values.items()},
+        times={name: reading.at for name, reading in readings.items()},
         window_s=window_s,
-        windows_s={name: one.window_s for name, one in values.items() if one.window_s != window_s},
+        windows_s={name: reading.window_s for name, reading in readings.items() if reading.window_s != window_s},
     )

@@ -1,32 +1,26 @@
 """usage: samples of every container that may be resized, kept in the core's book; estimates for each workload.
 
-Samples come from metrics.k8s.io every minute; OOM kills from the pods' own status, at once; what was before the first
-look from Prometheus, where there is one.
+Samples come every minute from the pod metrics that the tick gathers; OOM kills from the pods' own status, at once; what
+was before the first look from checkpoints and from Prometheus, where there is one.
 """
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import nan
 
-from trimtab.core.model import Missing, Reason, Usage
-from trimtab.core.usage.book import Book, Sample
+from trimtab.core.model import Missing, Reason, UsageEstimates
+from trimtab.core.usage.backfill import adopt
 from trimtab.core.usage.estimate import usages
-from trimtab.core.usage.past import adopt
-from trimtab.core.usage.settings import Settings
-from trimtab.errors import TrimtabError
-from trimtab.live.look.facts import killed_at, size_of
-from trimtab.live.look.world import Target, World
-from trimtab.live.measure.gather import pod_usage
+from trimtab.core.usage.histograms import ContainerSample, UsageHistograms
+from trimtab.core.usage.settings import HistogramSettings
+from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
+from trimtab.live.measure.gather import PodUsage
 from trimtab.live.measure.rebuild import Rebuild
-from trimtab.wire.objects import Pod as WirePod
-from trimtab.wire.objects import PodMetrics
-from trimtab.wire.resources import POD_METRICS
+from trimtab.wire.facts import killed_at, size_of
 
-EVERY_S, CHECKPOINT_S = 60.0, 600.0
+EVERY_S = 60.0
 NO_SAMPLES = Missing(reason=Reason.NOT_ENOUGH_HISTORY, detail="no usage of this workload has been seen yet")
-log = logging.getLogger(__name__)
 
 
 class UsageWatch:
@@ -34,67 +28,60 @@ class UsageWatch:
 
     def __init__(
         self,
-        world: World,
-        settings: Settings,
+        cluster: WatchedCluster,
+        settings: HistogramSettings,
         every_s: float = EVERY_S,
-        checkpoint_s: float = CHECKPOINT_S,
         rebuild: Rebuild | None = None,
     ) -> None:
-        self.world, self.every_s, self.checkpoint_s, self.rebuild = world, every_s, checkpoint_s, rebuild
-        self.book = Book(settings)
+        self.cluster, self.every_s, self.rebuild = cluster, every_s, rebuild
+        self.book = UsageHistograms(settings)
         self._looked_at = float("-inf")
-        self._usages: dict[str, Usage] = {}
+        self._news = False  # the estimates are older than the book
+        self._usages: dict[str, UsageEstimates] = {}
         self._killed: dict[tuple[str, str], float] = {}  # pod uid and container -> the last kill we know
 
-    def of(self, target: Target) -> Usage | Missing:
+    def of(self, target: ScaleTarget) -> UsageEstimates | Missing:
         return self._usages.get(target.uid, NO_SAMPLES)
 
-    async def look(self, targets: Sequence[Target], at: float) -> None:
-        news = self._take_past(targets, at)
-        news = self._note_kills(targets, at) or news
-        if at - self._looked_at >= self.every_s and targets:
+    def namespaces(self, targets: Sequence[ScaleTarget], at: float) -> set[str]:
+        """Whose pods' usage is wanted in this tick: nobody's until it is time again."""
+        due = at - self._looked_at >= self.every_s
+        return {target.namespace for target in targets} if due else set()
+
+    def look(self, targets: Sequence[ScaleTarget], measured: Mapping[str, PodUsage], at: float) -> None:
+        """`measured` is what was gathered in this tick, by namespace/pod; what is missing lives on until it expires."""
+        past = self.rebuild.look(targets, at) if self.rebuild else None
+        if past is not None:
+            self.take_up(past.book, past.since)
+        self._note_kills(targets, at)
+        if self.namespaces(targets, at):
             self._looked_at = at
-            for namespace in sorted({target.namespace for target in targets}):
-                await self._sample(namespace, [one for one in targets if one.namespace == namespace])
+            self.book.observe([sample for target in targets for sample in self._samples(target, measured)])
             self.book.forget(at)
-        elif not news:
-            return
-        self._usages = usages(self.book, at)
+            self._news = True
+        if self._news:
+            self._usages, self._news = usages(self.book, at), False
 
-    async def _sample(self, namespace: str, targets: Sequence[Target]) -> None:
-        try:
-            listing = await self.world.kube.list(PodMetrics, POD_METRICS, namespace)
-        except TrimtabError as error:  # estimates live on until they expire
-            log.warning("usage of %s: %s", namespace, error)
-            return
-        measured = {one.metadata.name: pod_usage(one) for one in listing.items}
-        samples = []
-        for target in targets:
-            for pod in self.world.pods_of(target):
-                if (usage := measured.get(pod.name)) is None:
-                    continue
-                for name, (cores, size) in usage.containers.items():
-                    amounts = (nan if cores is None else cores, nan if size is None else size)
-                    samples.append(Sample(target.uid, pod.name, name, usage.at, *amounts))
-        self.book.observe(samples)
+    def take_up(self, past: Book, since: float) -> None:
+        """Usage of before, where it is more than we have seen; kills, which may not be in it, are noted again."""
+        taken = adopt(self.book, past, since)
+        for pod in [pod for workload in taken for pod in self.cluster.members.pods(workload)]:
+            for container in pod.spec.containers:
+                self._killed.pop((pod.metadata.uid, container.name), None)
+        self._news = self._news or bool(taken)
 
-    def _take_past(self, targets: Sequence[Target], at: float) -> bool:
-        """What Prometheus remembers; kills, which it does not, are noted again."""
-        found = self.rebuild.look(targets, at) if self.rebuild else None
-        if found is None:
-            return False
-        taken = adopt(self.book, found.book, found.since)
-        for target in targets:
-            for pod in self.world.members.pods(target.uid) if target.uid in taken else ():
-                for container in pod.spec.containers:
-                    self._killed.pop((pod.metadata.uid, container.name), None)
-        return bool(taken)
+    def _samples(self, target: ScaleTarget, measured: Mapping[str, PodUsage]) -> Iterator[ContainerSample]:
+        for pod in self.cluster.pods_of(target):
+            usage = measured.get(f"{target.namespace}/{pod.name}")
+            for name, (cores, size) in usage.containers.items() if usage else ():
+                amounts = (nan if cores is None else cores, nan if size is None else size)
+                yield ContainerSample(target.uid, pod.name, name, usage.at if usage else nan, *amounts)
 
-    def _note_kills(self, targets: Sequence[Target], at: float) -> bool:
+    def _note_kills(self, targets: Sequence[ScaleTarget], at: float) -> None:
         """OOM kills that are news; the first look at a pod counts only kills of the last window."""
-        news, here = False, {}
+        here = {}
         for target in targets:
-            for pod in self.world.members.pods(target.uid):
+            for pod in self.cluster.members.pods(target.uid):
                 for container in pod.spec.containers:
                     killed = killed_at(pod, container.name)
                     if killed is None:
@@ -105,16 +92,5 @@ class UsageWatch:
                         continue
                     request = size_of(container.resources.requests).memory_bytes or 0.0
                     place = (target.uid, pod.metadata.name, container.name)
-                    news = self.book.observe_oom(*place, max(killed, 1.0), request) or news
+                    self._news = self.book.observe_oom(*place, max(killed, 1.0), request) or self._news
         self._killed = here
-        return news
-
-
-def newest_overload(pods: Sequence[WirePod]) -> float | None:
-    """When a container of these pods was last killed for its memory, or a pod evicted."""
-    moments = [killed_at(pod, one.name) for pod in pods for one in pod.status.container_statuses]
-    for pod in pods:
-        if pod.status.phase == "Failed" and pod.status.reason == "Evicted" and pod.metadata.creation_timestamp:
-            started = pod.status.start_time or pod.metadata.creation_timestamp
-            moments.append(started.timestamp())
-    return max((one for one in moments if one is not None), default=None)

@@ -2,37 +2,49 @@
 
 from __future__ import annotations
 
-from trimtab.core.explain import Condition, conditions
+from trimtab.core.explain import DecisionCondition, conditions
 from trimtab.core.explain.sentence import missing_text
-from trimtab.core.model import Decision, Forecast, Missing, Observation, Reason, Veto
-from trimtab.errors import InvalidInput, Refused, TrimtabError
+from trimtab.core.model import Decision, Forecast, Missing, Reason, Veto
+from trimtab.errors import InvalidInput, TrimtabError
+from trimtab.journal import Fate
 from trimtab.kinds.ignored import Warned
 from trimtab.live import headroom
 from trimtab.live.act.resize import Stuck
 from trimtab.live.look import conflict, revert
-from trimtab.live.look.kept import Kept
-from trimtab.live.look.subject import Subject
+from trimtab.live.look.memory import ObjectMemory
+from trimtab.live.object_tick import ObjectTick
 from trimtab.policy import Axis
 
 FIELDS_IGNORED = "FieldsIgnored"
 
 
-def of_decision(
-    subject: Subject, seen: Observation, before: Kept, decision: Decision, outcome: str, trouble: Refused | None
-) -> dict[str, Condition]:
+def of_tick(tick: ObjectTick, stuck: list[Stuck]) -> tuple[DecisionCondition, ...]:
+    """All of one object, by type; `stuck` are its pods that wait for their new size."""
+    found = _of_decision(tick)
+    found["Conflict"] = _of_rivals(tick.claims)
+    found["Reverted"] = _of_revert(tick.after, tick.seen.at)
+    if tick.subject.policy.vertical is not None:
+        found["ResizeBlocked"] = _of_blockers(tick.seen.vetoes)
+        found["ResizePending"] = _of_stuck(stuck)
+    return tuple(found.values())
+
+
+def _of_decision(tick: ObjectTick) -> dict[str, DecisionCondition]:
     """The core's, by type; a refused write is not a success, and Shadow is not a rescale."""
-    found = {one.type: one for one in conditions(subject.policy, seen, before.core, decision)}
+    subject, decision = tick.subject, tick.decision
+    core = conditions(subject.policy, tick.seen, tick.memory.core, decision)
+    found = {condition.type: condition for condition in core}
     active = found.get("ScalingActive")
     if active is not None and not active.status and _ambiguous(decision):
         found["ScalingActive"] = _of("ScalingActive", False, "AmbiguousQuery", active.message)
-    if outcome != "written":
+    if not tick.wrote("replicas"):
         found.pop("ScaledToZero", None)  # it says what was done, not what is wished for
     if subject.policy.forecast is not None:
-        found["PredictionReady"] = _of_forecasts(seen.forecasts)
+        found["PredictionReady"] = _of_forecasts(tick.seen.forecasts)
     found["Ready"] = _of_ignored(subject.ignored)
-    if trouble is not None:
-        found["AbleToScale"] = _of("AbleToScale", False, "FailedUpdateScale", str(trouble))
-    elif outcome == "shadow":
+    if tick.refused is not None:
+        found["AbleToScale"] = _of("AbleToScale", False, "FailedUpdateScale", tick.refused.reason)
+    elif any(part.fate is Fate.SHADOW for part in tick.outcome):
         text = f"Shadow: nothing is written; it would be {decision.plan.replicas} replicas"
         found["AbleToScale"] = _of("AbleToScale", True, "Shadow", text)
     return found
@@ -43,7 +55,7 @@ def _ambiguous(decision: Decision) -> bool:
     return bool(failed) and failed[0].reason is Reason.AMBIGUOUS
 
 
-def _of_ignored(ignored: tuple[Warned, ...]) -> Condition:
+def _of_ignored(ignored: tuple[Warned, ...]) -> DecisionCondition:
     """Served; fields of other programs that mean nothing here are named, so that nobody relies on them."""
     if not ignored:
         return _of("Ready", True, "Running", "the object is understood and served")
@@ -51,7 +63,7 @@ def _of_ignored(ignored: tuple[Warned, ...]) -> Condition:
     return _of("Ready", True, FIELDS_IGNORED, f"the object is served; what changes nothing here: {said}")
 
 
-def _of_forecasts(forecasts: tuple[Forecast | Missing, ...]) -> Condition:
+def _of_forecasts(forecasts: tuple[Forecast | Missing, ...]) -> DecisionCondition:
     """Crane's words; a forecast that is silent says why, and the present load alone decides."""
     silent = [missing_text(one) for one in forecasts if isinstance(one, Missing)]
     if not silent:
@@ -61,21 +73,21 @@ def _of_forecasts(forecasts: tuple[Forecast | Missing, ...]) -> Condition:
     return _of("PredictionReady", False, "PredictFailed", silent[0])
 
 
-def of_rivals(claims: dict[Axis, conflict.Claim]) -> Condition:
+def _of_rivals(claims: dict[Axis, conflict.Claim]) -> DecisionCondition:
     if not claims:
         return _of("Conflict", False, "NoConflict", "nobody else moves the target")
     said = dict.fromkeys(conflict.text(axis, claim) for axis, claim in claims.items())
     return _of("Conflict", True, "Conflict", "; ".join(said))
 
 
-def of_revert(kept: Kept, at: float) -> Condition:
-    rests = revert.resting(kept, at)
+def _of_revert(memory: ObjectMemory, at: float) -> DecisionCondition:
+    rests = revert.resting(memory, at)
     if not rests:
         return _of("Reverted", False, "NotReverted", "nobody undoes our changes")
-    return _of("Reverted", True, "Reverted", "; ".join(revert.text(what, one) for what, one in rests.items()))
+    return _of("Reverted", True, "Reverted", "; ".join(revert.text(what, undone) for what, undone in rests.items()))
 
 
-def of_blockers(vetoes: tuple[Veto, ...]) -> Condition:
+def _of_blockers(vetoes: tuple[Veto, ...]) -> DecisionCondition:
     """What keeps requests from their new size; each said once, though it may hold both axes."""
     blockers = [one for one in vetoes if one.reason in headroom.REASONS]
     if not blockers:
@@ -83,14 +95,14 @@ def of_blockers(vetoes: tuple[Veto, ...]) -> Condition:
     return _of("ResizeBlocked", True, blockers[0].reason, "; ".join(dict.fromkeys(one.detail for one in blockers)))
 
 
-def of_stuck(waiting: list[Stuck]) -> Condition:
+def _of_stuck(waiting: list[Stuck]) -> DecisionCondition:
     if not waiting:
         return _of("ResizePending", False, "NothingPending", "every pod has its size, or soon will")
     first = waiting[0]
     return _of("ResizePending", True, first.reason, f"pod {first.pod}: {first.message or first.reason}")
 
 
-def of_trouble(error: Exception) -> tuple[Condition, ...]:
+def of_trouble(error: Exception) -> tuple[DecisionCondition, ...]:
     """An object that could not be served: why, in HPA's words where it has them."""
     if isinstance(error, InvalidInput):
         return (_of("Ready", False, "InvalidSpec", str(error)),)
@@ -99,5 +111,5 @@ def of_trouble(error: Exception) -> tuple[Condition, ...]:
     return (_of("Ready", False, reason, message), _of("AbleToScale", False, reason, message))
 
 
-def _of(kind: str, status: bool, reason: str, message: str) -> Condition:
-    return Condition(type=kind, status=status, reason=reason, message=message)
+def _of(kind: str, status: bool, reason: str, message: str) -> DecisionCondition:
+    return DecisionCondition(type=kind, status=status, reason=reason, message=message)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from trimtab.errors import TrimtabError
-from trimtab.live.act.pen import NotLeading, Pen
+from trimtab.errors import NotLeading, TrimtabError
+from trimtab.wire.facts import rfc3339
 from trimtab.wire.objects import Custom
 from trimtab.wire.resources import EVENTS, Resource
+from trimtab.wire.writer import Writer
 
 log = logging.getLogger(__name__)
 LONGEST = 1000  # the API server refuses longer messages
@@ -21,18 +21,18 @@ class Happening(NamedTuple):
     warning: bool = False
 
 
-async def tell(pen: Pen, resource: Resource, about: Custom, what: Happening) -> None:
+async def tell(writer: Writer, resource: Resource, about: Custom, what: Happening, at: float) -> None:
     """Best effort: an event that cannot be written must not undo what it speaks of."""
     try:
-        await pen.create(Custom, EVENTS, about.metadata.namespace, body(resource, about, what))
+        await writer.create(Custom, EVENTS, about.metadata.namespace, body(resource, about, what, at))
     except NotLeading:
         raise
     except TrimtabError as error:
         log.warning("event %s for %s/%s: %s", what.reason, about.metadata.namespace, about.metadata.name, error)
 
 
-def body(resource: Resource, about: Custom, what: Happening) -> dict[str, Any]:
-    meta, now = about.metadata, datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+def body(resource: Resource, about: Custom, what: Happening, at: float) -> dict[str, Any]:
+    meta, now = about.metadata, rfc3339(at)
     return {
         "apiVersion": "v1",
         "kind": "Event",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trimtab.core.model import Change
-from trimtab.journal import Act, Journal
+from trimtab.journal import Act, Fate, Journal
+from trimtab.live.object_tick import ObjectTick
 from trimtab.live.tell.telemetry import Telemetry
-from trimtab.live.view import Case
 from trimtab.ticks import tick_of
 
 
@@ -18,33 +18,26 @@ class Recorder:
         self.telemetry, self.journal = telemetry, journal
         self._wishes: dict[str, Change | None] = {}
 
-    def record(self, cases: Sequence[Case]) -> None:
-        self.telemetry.saw(
-            [
-                (case.view.subject.name, case.view.subject.policy, case.seen, case.decision, case.outcome)
-                for case in cases
-            ]
-        )
-        if self.journal is None:
-            return
-        acts = [case for case in cases if self._is_news(case)]
-        self.journal.write(
-            [_act(case) for case in acts],
-            [tick_of(case.view.subject.name, case.view.subject.policy, case.seen, case.decision) for case in cases],
-            [(case.view.subject.name, case.view.subject.policy) for case in cases],
-        )
+    def record(self, ticks: Sequence[ObjectTick]) -> None:
+        self.telemetry.saw(ticks)
+        if self.journal is not None:
+            self.journal.write(
+                [_act(tick) for tick in ticks if self._is_news(tick)],
+                [tick_of(tick.subject.name, tick.subject.policy, tick.seen, tick.decision) for tick in ticks],
+                [(tick.subject.name, tick.subject.policy) for tick in ticks],
+            )
 
     def forget(self, uids: set[str]) -> None:
         """All but these are gone."""
         self._wishes = {uid: wish for uid, wish in self._wishes.items() if uid in uids}
 
-    def _is_news(self, case: Case) -> bool:
+    def _is_news(self, tick: ObjectTick) -> bool:
         """An act, or a wish that cannot be written (Shadow, refused) when it is not the one of last time."""
-        uid, change = case.view.subject.uid, case.decision.change
+        uid, change = tick.subject.uid, tick.decision.change
         known, self._wishes[uid] = self._wishes.get(uid), change
-        return change is not None and (case.outcome == "written" or change != known)
+        return change is not None and (any(part.fate is Fate.WRITTEN for part in tick.outcome) or change != known)
 
 
-def _act(case: Case) -> Act:
-    view = case.view
-    return Act(view.subject.name, view.subject.policy, case.seen, view.kept.core, case.decision, case.outcome)
+def _act(tick: ObjectTick) -> Act:
+    subject = tick.subject
+    return Act(subject.name, subject.policy, tick.seen, tick.memory.core, tick.decision, tick.outcome)

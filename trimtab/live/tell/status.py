@@ -1,17 +1,15 @@
-"""status: what an object says about itself; one function a kind, HPA's words where HPA has them."""
+"""status: what an object says about itself; one function per kind, HPA's words where HPA has them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from trimtab.core.blend.weights import share_at
-from trimtab.core.explain import Condition, sentence
+from trimtab.core.explain import DecisionCondition, sentence
 from trimtab.core.model import (
     ContainerSize,
     Decision,
-    Memory,
     Missing,
     Observation,
     PodSamples,
@@ -21,47 +19,30 @@ from trimtab.core.model import (
     Startup,
     Step,
 )
-from trimtab.live.look.facts import amounts, selector_of
-from trimtab.live.look.kept import Kept, written
-from trimtab.live.look.subject import Subject
-from trimtab.live.look.world import Target
+from trimtab.live.look.memory import ObjectMemory, written
+from trimtab.live.object_tick import ObjectTick
 from trimtab.policy import Axis, MetricKind, PodAverage, Policy, Signal, Utilization, Weights
 from trimtab.quantity import format_cpu, format_memory, format_number
+from trimtab.wire.facts import amounts, rfc3339, selector_of
 
 
-class Said(NamedTuple):
-    """One decision and what became of it."""
-
-    subject: Subject
-    seen: Observation
-    memory: Memory  # that the decision was made with
-    decision: Decision
-    kept: Kept
-    conditions: tuple[Condition, ...]
-    target: Target
-
-
-def rfc3339(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _every(said: Said) -> dict[str, Any]:
+def _every(tick: ObjectTick) -> dict[str, Any]:
     """What every kind of ours remembers and explains."""
     return {
-        "observedGeneration": said.subject.object.metadata.generation,
-        "lastDecision": sentence(said.subject.policy, said.seen, said.memory, said.decision),
-        "memory": written(said.kept),
+        "observedGeneration": tick.subject.object.metadata.generation,
+        "lastDecision": sentence(tick.subject.policy, tick.seen, tick.memory.core, tick.decision),
+        "memory": written(tick.after),
     }
 
 
-def _last_scale(kept: Kept) -> dict[str, Any]:
-    return {} if kept.core.scaled_at is None else {"lastScaleTime": rfc3339(kept.core.scaled_at)}
+def _last_scale(memory: ObjectMemory) -> dict[str, Any]:
+    return {} if memory.core.scaled_at is None else {"lastScaleTime": rfc3339(memory.core.scaled_at)}
 
 
-def autoscaler(said: Said) -> dict[str, Any]:
+def autoscaler(tick: ObjectTick) -> dict[str, Any]:
     """HPA's field names, and ours."""
-    policy, seen, decision = said.subject.policy, said.seen, said.decision
-    status = _every(said) | _last_scale(said.kept)
+    policy, seen, decision = tick.subject.policy, tick.seen, tick.decision
+    status = _every(tick) | _last_scale(tick.after)
     status |= {
         "currentReplicas": seen.spec_replicas,
         "desiredReplicas": decision.plan.replicas,
@@ -75,40 +56,40 @@ def autoscaler(said: Said) -> dict[str, Any]:
     return status
 
 
-def effective_hpa(said: Said) -> dict[str, Any]:
+def effective_hpa(tick: ObjectTick) -> dict[str, Any]:
     """Crane's field names."""
-    replicas = {"expectReplicas": said.decision.plan.replicas, "currentReplicas": said.seen.spec_replicas}
-    return _every(said) | _last_scale(said.kept) | replicas
+    replicas = {"expectReplicas": tick.decision.plan.replicas, "currentReplicas": tick.seen.spec_replicas}
+    return _every(tick) | _last_scale(tick.after) | replicas
 
 
-def hvpa(said: Said) -> dict[str, Any]:
+def hvpa(tick: ObjectTick) -> dict[str, Any]:
     """HVPA's field names: the weights in force, the last scaling, and what is blocked now and why."""
-    seen, kept = said.seen, said.kept
-    status = _every(said) | {"replicas": seen.spec_replicas, "overrideScaleUpStabilization": kept.core.overloaded}
-    if said.target.workload is not None:
-        status["targetSelector"] = selector_of(said.target.workload)
-    if isinstance(said.subject.policy.blend, Weights):
-        share = round(100 * share_at(said.subject.policy.blend.stages, seen.spec_replicas, seen.spec_replicas))
+    seen, memory = tick.seen, tick.after
+    status = _every(tick) | {"replicas": seen.spec_replicas, "overrideScaleUpStabilization": memory.core.overloaded}
+    if tick.target.workload is not None:
+        status["targetSelector"] = selector_of(tick.target.workload)
+    if isinstance(tick.subject.policy.blend, Weights):
+        share = round(100 * share_at(tick.subject.policy.blend.stages, seen.spec_replicas, seen.spec_replicas))
         status |= {"hpaWeight": 100 - share, "vpaWeight": share}
-    if kept.core.scaled_at is not None:
-        status["lastScaling"] = {"lastScaleTime": rfc3339(kept.core.scaled_at)} | _last_scaling(kept)
-    if blocked := _blocked(said.decision.steps, seen):
+    if memory.core.scaled_at is not None:
+        status["lastScaling"] = {"lastScaleTime": rfc3339(memory.core.scaled_at)} | _last_scaling(memory)
+    if blocked := _blocked(tick.decision.steps, seen):
         status["lastBlockedScaling"] = blocked
     return status
 
 
-def _last_scaling(kept: Kept) -> dict[str, Any]:
+def _last_scaling(memory: ObjectMemory) -> dict[str, Any]:
     """What our last word on each axis was, where it is still known."""
     found: dict[str, Any] = {}
-    if kept.wrote is not None:
-        found["hpaStatus"] = {"currentReplicas": kept.wrote.was, "desiredReplicas": kept.wrote.replicas}
-    if sizes := kept.sizes or (kept.patched.sizes if kept.patched else {}):
+    if memory.wrote is not None:
+        found["hpaStatus"] = {"currentReplicas": memory.wrote.was, "desiredReplicas": memory.wrote.replicas}
+    if sizes := memory.sizes or (memory.patched.sizes if memory.patched else {}):
         found["vpaStatus"] = {"containerResources": [_size(name, size) for name, size in sorted(sizes.items())]}
     return found
 
 
 def _blocked(steps: Sequence[Step], seen: Observation) -> list[dict[str, Any]]:
-    """One entry a reason, with what was wanted on each axis: the rules that left a number as it is."""
+    """One entry per reason, with what was wanted on each axis: the rules that left a number as it is."""
     found: dict[str, dict[str, Any]] = {}
     for step in steps:
         if step.rule not in BLOCKING or step.after != _present(seen, step):
@@ -117,8 +98,8 @@ def _blocked(steps: Sequence[Step], seen: Observation) -> list[dict[str, Any]]:
         if step.axis is Axis.REPLICAS:
             wanted["hpaStatus"] = {"currentReplicas": seen.spec_replicas, "desiredReplicas": int(step.before)}
             continue
-        one = wanted.setdefault("vpaStatus", {}).setdefault(step.container, {"container": step.container})
-        one[str(step.axis)] = format_cpu(step.before) if step.axis is Axis.CPU else format_memory(step.before)
+        size = wanted.setdefault("vpaStatus", {}).setdefault(step.container, {"container": step.container})
+        size[str(step.axis)] = format_cpu(step.before) if step.axis is Axis.CPU else format_memory(step.before)
     for wanted in found.values():
         if "vpaStatus" in wanted:
             wanted["vpaStatus"] = {"containerResources": list(wanted["vpaStatus"].values())}
@@ -129,10 +110,10 @@ def _present(seen: Observation, step: Step) -> float:
     if step.axis is Axis.REPLICAS:
         return seen.spec_replicas
     size = seen.sizes[step.container].requests
-    return (size.cpu_cores if step.axis is Axis.CPU else size.memory_bytes) or 0.0
+    return size.amount(step.axis) or 0.0
 
 
-STATUS: dict[str, Callable[[Said], dict[str, Any]]] = {
+STATUS: dict[str, Callable[[ObjectTick], dict[str, Any]]] = {
     "Autoscaler": autoscaler,
     "EffectiveHorizontalPodAutoscaler": effective_hpa,
     "Hvpa": hvpa,
@@ -173,13 +154,13 @@ def _metric_status(signal: Signal, sample: Samples, proposal: Proposal) -> dict[
     if metric.kind is MetricKind.RESOURCE:
         return {"type": "Resource", "resource": {"name": metric.name, "current": current}}
     if metric.kind is MetricKind.CONTAINER:
-        one = {"name": metric.name, "container": metric.container, "current": current}
-        return {"type": "ContainerResource", "containerResource": one}
+        named = {"name": metric.name, "container": metric.container, "current": current}
+        return {"type": "ContainerResource", "containerResource": named}
     if metric.kind is MetricKind.OBJECT:
         api_version, kind, name = metric.object.rsplit("/", 2)
         described = {"apiVersion": api_version, "kind": kind, "name": name}
-        one = {"metric": {"name": metric.name}, "describedObject": described, "current": current}
-        return {"type": "Object", "object": one}
+        named_object = {"metric": {"name": metric.name}, "describedObject": described, "current": current}
+        return {"type": "Object", "object": named_object}
     if metric.kind is MetricKind.PROMETHEUS:
         return {"type": "Prometheus", "prometheus": {"name": metric.label, "current": current}}
     key = metric.kind.lower()
@@ -204,7 +185,7 @@ QUIET = ("currentMetrics", "targets", "lastDecision", "startupSeconds")  # measu
 
 
 def with_conditions(
-    status: dict[str, Any], conditions: Sequence[Condition], before: dict[str, Any], at: float
+    status: dict[str, Any], conditions: Sequence[DecisionCondition], before: dict[str, Any], at: float
 ) -> dict[str, Any]:
     """The status with these conditions; those of other types stay, a status that stays keeps its time."""
     old = {one["type"]: one for one in before.get("conditions") or []}
@@ -212,22 +193,22 @@ def with_conditions(
     return status | {"conditions": list((old | new).values())}
 
 
-def _condition(one: Condition, old: dict[str, Any] | None, at: float) -> dict[str, Any]:
-    status = "True" if one.status else "False"
+def _condition(new: DecisionCondition, old: dict[str, Any] | None, at: float) -> dict[str, Any]:
+    status = "True" if new.status else "False"
     since = (
         old["lastTransitionTime"] if old and old["status"] == status and "lastTransitionTime" in old else rfc3339(at)
     )
     return {
-        "type": one.type,
+        "type": new.type,
         "status": status,
-        "reason": one.reason,
-        "message": one.message[:32000],
+        "reason": new.reason,
+        "message": new.message[:32000],
         "lastTransitionTime": since,
     }
 
 
 def loud(status: dict[str, Any]) -> dict[str, Any]:
     """What is worth a write by itself: not measurements, not the wording of a message."""
-    kept = {key: value for key, value in status.items() if key not in (*QUIET, "conditions")}
+    lasting = {key: value for key, value in status.items() if key not in (*QUIET, "conditions")}
     reasons = {one["type"]: (one["status"], one.get("reason")) for one in status.get("conditions") or []}
-    return kept | {"conditions": reasons}
+    return lasting | {"conditions": reasons}

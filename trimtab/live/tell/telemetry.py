@@ -7,12 +7,12 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from aiohttp import web
 
-from trimtab.core.model import Decision, Forecast, Missing, Observation, Startup
-from trimtab.journal import Name
-from trimtab.policy import Axis, Policy
+from trimtab.core.model import Forecast, Missing, Startup
+from trimtab.journal import ObjectName
+from trimtab.live.object_tick import ObjectTick
+from trimtab.policy import Axis
 
 Line = tuple[str, dict[str, str], float]
-Saw = tuple[Name, Policy, Observation, Decision, str]
 
 
 class Telemetry:
@@ -20,21 +20,19 @@ class Telemetry:
 
     def __init__(self) -> None:
         self.failures: Counter[str] = Counter()
-        self.acts: Counter[str] = Counter()
+        self.acts: Counter[tuple[str, str]] = Counter()  # axis and fate
         self.ticks = 0
         self.tick_s = 0.0
         self.tick_total_s = 0.0
-        self.watchers: list[Callable[[Sequence[Saw]], None]] = []
+        self.watchers: list[Callable[[Sequence[ObjectTick]], None]] = []
         self.extra: list[Callable[[], Iterable[Line]]] = []
-        self._objects: Sequence[Saw] = ()
+        self._objects: Sequence[ObjectTick] = ()
 
-    def saw(self, cases: Sequence[Saw]) -> None:
-        self._objects = cases
+    def saw(self, ticks: Sequence[ObjectTick]) -> None:
+        self._objects = ticks
         for watcher in self.watchers:
-            watcher(cases)
-        for *_, outcome in cases:
-            if outcome != "idle":
-                self.acts[outcome.split(":")[0]] += 1
+            watcher(ticks)
+        self.acts.update((part.axis, str(part.fate)) for tick in ticks for part in tick.outcome)
 
     def ticked(self, duration_s: float) -> None:
         self.ticks += 1
@@ -48,25 +46,25 @@ class Telemetry:
         yield "trimtab_tick_duration_seconds", {}, self.tick_s
         yield "trimtab_tick_seconds_total", {}, self.tick_total_s
         yield "trimtab_objects", {}, len(self._objects)
-        for outcome, count in self.acts.items():
-            yield "trimtab_acts_total", {"outcome": outcome}, count
+        for (axis, fate), count in self.acts.items():
+            yield "trimtab_acts_total", {"axis": axis, "outcome": fate}, count
         for kind, count in self.failures.items():
             yield "trimtab_object_failures_total", {"error": kind}, count
-        for name, policy, seen, decision, _ in self._objects:
-            yield from _of_object(name, policy, seen, decision)
+        for tick in self._objects:
+            yield from _of_object(tick)
 
 
-def labels_of(name: Name) -> dict[str, str]:
+def labels_of(name: ObjectName) -> dict[str, str]:
     return {"kind": name.kind, "namespace": name.namespace, "name": name.name}
 
 
-def _of_object(name: Name, policy: Policy, seen: Observation, decision: Decision) -> Iterable[Line]:
-    labels = labels_of(name)
+def _of_object(tick: ObjectTick) -> Iterable[Line]:
+    labels, policy, seen, decision = labels_of(tick.subject.name), tick.subject.policy, tick.seen, tick.decision
     yield "trimtab_current_replicas", labels, seen.spec_replicas
     yield "trimtab_desired_replicas", labels, decision.plan.replicas
-    for one in decision.proposals:
-        if not isinstance(one.replicas, Missing):
-            yield "trimtab_proposal_replicas", {**labels, "source": one.source}, one.replicas
+    for proposal in decision.proposals:
+        if not isinstance(proposal.replicas, Missing):
+            yield "trimtab_proposal_replicas", {**labels, "source": proposal.source}, proposal.replicas
     for rule in dict.fromkeys(step.reason for step in decision.steps if step.axis is Axis.REPLICAS):
         yield "trimtab_restricted", {**labels, "reason": rule}, 1
     if isinstance(seen.startup, Startup):

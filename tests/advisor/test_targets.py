@@ -1,0 +1,83 @@
+"""Targets from the cluster's own words: pods by owner, what an HPA leaves to inherit, what an OOM kill tells."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from trimtab.advisor.targets import by_owner, inherited, oom_bytes, target_of
+from trimtab.policy import Size
+from trimtab.wire.objects import Custom, WirePod, WireWorkload
+from trimtab.wire.resources import DEPLOYMENTS
+
+NOW = 1_700_000_000.0
+
+
+def owned(name: str, kind: str, uid: str, **rest: Any) -> dict[str, Any]:
+    owner = {"kind": kind, "name": "any", "uid": uid, "controller": True}
+    return {"metadata": {"name": name, "namespace": "shop", "uid": name, "ownerReferences": [owner]}, **rest}
+
+
+def pod(name: str, uid: str, kind: str = "ReplicaSet", phase: str = "Running", **rest: Any) -> WirePod:
+    return msgspec.convert(owned(name, kind, uid, status={"phase": phase, **rest}), WirePod)
+
+
+def test_pods_belong_to_their_owners_whatever_their_names() -> None:
+    sets = [msgspec.convert(owned("rs-web", "Deployment", "web"), WireWorkload)]
+    sets.append(msgspec.convert({"metadata": {"name": "rs-free", "uid": "rs-free"}}, WireWorkload))
+    pods = [
+        pod("web-1", "rs-web"),
+        pod("web-api-1", "rs-free"),
+        pod("web-done", "rs-web", phase="Succeeded"),
+        pod("db-0", "db", kind="StatefulSet"),
+        msgspec.convert({"metadata": {"name": "alone"}}, WirePod),
+    ]
+    found = {uid: [one.metadata.name for one in some] for uid, some in by_owner(pods, sets).items()}
+    assert found == {"web": ["web-1"], "rs-free": ["web-api-1"], "db": ["db-0"]}
+
+
+def hpa(kind: str, name: str, labels: dict[str, str] | None = None) -> Custom:
+    cpu = {"type": "Resource", "resource": {"name": "cpu"}}
+    memory = {"type": "Resource", "resource": {"name": "memory"}}
+    spec = {"scaleTargetRef": {"kind": kind, "name": name}, "metrics": [cpu, memory], "behavior": {"scaleUp": {}}}
+    return msgspec.convert({"metadata": {"name": "h", "namespace": "shop", "labels": labels}, "spec": spec}, Custom)
+
+
+def test_everything_but_cpu_is_inherited_from_the_workloads_own_hpa() -> None:
+    metrics, behavior = inherited([hpa("StatefulSet", "web"), hpa("Deployment", "web")], "shop", "Deployment", "web")
+    assert [one["resource"]["name"] for one in metrics] == ["memory"] and behavior == {"scaleUp": {}}
+    assert inherited([hpa("Deployment", "web-api")], "shop", "Deployment", "web") == ((), None)
+    assert inherited([hpa("Deployment", "web")], "other", "Deployment", "web") == ((), None)
+
+
+def test_the_hpa_of_an_effective_hpa_is_no_users_word() -> None:
+    made = hpa("Deployment", "web", {"app.kubernetes.io/managed-by": "effective-hpa-controller"})
+    assert inherited([made], "shop", "Deployment", "web") == ((), None)
+
+
+def test_memory_at_the_last_kill_of_the_week() -> None:
+    def killed(at: str, resources: dict[str, Any]) -> WirePod:
+        ended = {"reason": "OOMKilled", "finishedAt": at}
+        status = {"containerStatuses": [{"name": "app", "lastState": {"terminated": ended}}]}
+        spec = {"containers": [{"name": "app", "resources": resources}]}
+        return msgspec.convert({"spec": spec, "status": status}, WirePod)
+
+    week_ago = NOW - 604800  # 2023-11-07T22:13:20Z
+    limited = killed("2023-11-14T00:00:00Z", {"requests": {"memory": "1Gi"}, "limits": {"memory": "2Gi"}})
+    unlimited = killed("2023-11-14T00:00:00Z", {"requests": {"memory": "1Gi"}})
+    old = killed("2023-11-01T00:00:00Z", {"requests": {"memory": "8Gi"}})
+    assert oom_bytes([limited, unlimited, old], week_ago) == {"app": 2.0 * 2**30}
+    assert oom_bytes([unlimited], week_ago) == {"app": 1.0 * 2**30}
+    assert oom_bytes([old], week_ago) == {}
+
+
+def test_a_workload_as_a_target() -> None:
+    container = {"name": "app", "resources": {"requests": {"cpu": "250m"}}}
+    template = {"spec": {"containers": [container, {"name": "proxy"}]}}
+    spec = {"selector": {"matchLabels": {"app": "web"}}, "template": template}
+    meta = {"name": "web", "namespace": "shop", "uid": "u", "labels": {"team": "red"}}
+    found = target_of(DEPLOYMENTS, msgspec.convert({"metadata": meta, "spec": spec}, WireWorkload), [], [], NOW)
+    assert (found.key, found.row, found.replicas) == ("shop/Deployment/web", "shop/Deployment/web", 1)
+    assert found.requests == {"app": Size(cpu_cores=0.25), "proxy": Size()}  # not set is not zero
+    assert found.matched == {"app": "web", "team": "red"} and found.labels == {"team": "red"}

@@ -1,0 +1,95 @@
+"""The benchmark on generated traces: rows, the family, summaries; and that no contender looks ahead."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from trimtab.bench.contenders import (
+    CONTENDERS,
+    Contender,
+    check_names,
+    portfolio,
+    rolling,
+    rows_of,
+)
+from trimtab.bench.protocol import Load
+from trimtab.bench.summary import BenchRow, geometric_mean, interval, summarise
+from trimtab.errors import InvalidInput
+from trimtab.sim.generate import LoadShape, generate
+from trimtab.sim.grid import DAY_STEPS
+from trimtab.sim.sliding_windows import trailing_mean
+from trimtab.tune.candidates import settings
+
+
+def made(days: int = 6, seed: int = 1, name: str = "made") -> Load:
+    steps = np.arange(days * DAY_STEPS)
+    noise = np.random.default_rng(seed).standard_normal(len(steps))
+    values = np.maximum(0, (16 + 12 * np.sin(steps * 2 * np.pi / DAY_STEPS)) * (1 + 0.05 * noise))
+    return Load(name, values, trailing_mean(values, 4))
+
+
+def test_the_family_has_135_members_and_hpa_is_one() -> None:
+    assert len(settings()) == len(set(settings())) == 135
+    assert (0.7, 0.1, 300.0) in settings()
+
+
+@pytest.mark.parametrize("name", CONTENDERS)
+def test_every_contender_runs(name: str) -> None:
+    (row,) = rows_of(made(days=4), [name], [120.0], [32.0])
+    assert row.policy == name
+    assert row.j > 1.0
+
+
+def test_retuning_beats_the_default_and_never_the_optimum() -> None:
+    rows = {row.policy: row for row in rows_of(made(), ["hpa-default", "hpa-rolling"], [120.0], [32.0])}
+    default, retuned = rows["hpa-default"], rows["hpa-rolling"]
+    assert 1.0 < retuned.j < 0.98 * default.j
+    assert retuned.regret == pytest.approx(retuned.j - 1)
+    assert retuned.j_oracle == default.j_oracle > 0
+
+
+def test_a_forecast_in_the_portfolio_helps_where_start_up_is_slow() -> None:
+    values = generate(LoadShape(peak=24, valley=0.15, steep=3.5, noise=0.05, days=8))
+    load = Load("office", values, trailing_mean(values, 4))
+    rows = {row.policy: row for row in rows_of(load, ["hpa-rolling", "trimtab"], [600.0], [32.0])}
+    assert rows["trimtab"].j < 0.995 * rows["hpa-rolling"].j
+
+
+def row(policy: str, trace: str, j: float) -> BenchRow:
+    return BenchRow(trace, 120.0, 32.0, policy, 1.2, 3.0, 40.0, 20.0, j, 1000.0, j - 1)
+
+
+def test_a_summary_is_by_trace_and_against_the_default() -> None:
+    rows = [row("hpa-default", "a", 2.0), row("hpa-default", "b", 4.0), row("x", "a", 1.0), row("x", "b", 8.0)]
+    default, other = summarise(rows)
+    assert default.j == pytest.approx(8**0.5)
+    assert other.j == pytest.approx(8**0.5)
+    assert other.change == pytest.approx(0.0)
+    assert (other.wins, other.traces, other.worst, other.worst_trace) == (1, 2, 8.0, "b")
+    assert rows[0].plain()["lambda"] == 32.0
+
+
+def test_the_interval_holds_the_mean_and_shrinks_with_traces() -> None:
+    few = np.random.default_rng(1).uniform(1, 3, 8)
+    many = np.tile(few, 16)
+    low, high = interval(few)
+    assert low < geometric_mean(few) < high
+    assert interval(many)[1] - interval(many)[0] < (high - low) / 2
+
+
+def test_an_unknown_contender_is_named() -> None:
+    with pytest.raises(InvalidInput, match=r"hpa-magic.*hpa-default, hpa-rolling"):
+        check_names(["hpa-default", "hpa-magic"])
+
+
+@pytest.mark.parametrize("contender", [rolling, portfolio])
+def test_the_retuned_policy_looks_at_earlier_days_only(contender: Contender) -> None:
+    load, day = made(), 4
+    values = load.values.copy()
+    values[day * DAY_STEPS :] = np.random.default_rng(7).uniform(0, 60, len(values) - day * DAY_STEPS)
+    changed = Load(load.name, values, trailing_mean(values, 4))
+    before, after = (contender(seen, [120.0], [32.0])[32.0][0] for seen in (load, changed))
+    for column, other in zip(before, after, strict=True):
+        assert (column[:day] == other[:day]).all()
+    assert (before.pods[day:] != after.pods[day:]).any()

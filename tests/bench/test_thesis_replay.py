@@ -1,0 +1,38 @@
+"""The evaluation of document 003, replayed: published figures beside ours, and a test over seeds."""
+
+from __future__ import annotations
+
+import pytest
+from click.testing import CliRunner
+
+from trimtab.bench.thesis import PROFILES, duration_s
+from trimtab.bench.thesis_replay import PUBLISHED, replay_pattern
+from trimtab.cli import main
+
+
+def test_every_published_row_is_replayed_and_every_pattern() -> None:
+    assert {pattern for pattern, _ in PUBLISHED} == set(PROFILES)
+    first, second = (replay_pattern("step-ladder", "v2", seeds=3) for _ in range(2))
+    assert first == second
+    assert first.published is not None and first.published.z == 0.482
+
+
+def test_the_paired_test_is_sure_where_the_published_z_is_not() -> None:
+    few, many = replay_pattern("jagged-edge", "v2", seeds=3), replay_pattern("jagged-edge", "v2", seeds=12)
+    assert many.z == pytest.approx(few.z, abs=0.2)
+    assert many.z < 1.0, "mean over std says nothing about how sure it is"
+    assert many.paired_t > 5.0 and many.paired_p < 0.001
+
+
+def test_longer_rests_make_prediction_worth_less() -> None:
+    """With Kubernetes' own windows both policies act rarely, so they differ less."""
+    quick, slow = (replay_pattern("increase-decrease", version, seeds=4) for version in ("v2", "v1"))
+    assert abs(slow.mean) < abs(quick.mean)
+
+
+def test_the_table_stands_beside_the_published_one() -> None:
+    done = CliRunner().invoke(main, ["bench", "--thesis", "--seeds", "2"])
+    assert done.exit_code == 0, done.output
+    row = next(line for line in done.stdout.splitlines() if line.startswith("flash-crowd-short"))
+    assert {"-0.591", "+0.695", "-0.850", "+0.802"} <= set(row.split())
+    assert duration_s(PROFILES["flash-crowd-short"]) == 1440

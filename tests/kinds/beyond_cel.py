@@ -1,0 +1,45 @@
+"""Which refusals the API server leaves to us, because no CEL can say them: the tests of the CRDs excuse these alone."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+
+class Beyond(NamedTuple):
+    """A refusal the API server leaves to us; `[]` in a path is every item."""
+
+    path: str
+    what: str
+
+
+BEYOND_CEL = (
+    Beyond("spec.schedules[].start", "a cron expression"),
+    Beyond("spec.schedules[].end", "a cron expression"),
+    Beyond("spec.schedules[].timezone", "a time zone"),
+    Beyond("spec.crons[].start", "a cron expression"),
+    Beyond("spec.crons[].end", "a cron expression"),
+    Beyond("spec.crons[].timezone", "a time zone"),
+    Beyond("spec.prediction.predictionAlgorithm.dsp.sampleInterval", "at most an hour"),
+    Beyond("spec.prediction.predictionAlgorithm.dsp.historyLength", "at least two days"),
+    Beyond("spec.prediction.predictionAlgorithm.percentile.percentile", "a ratio"),
+    Beyond("spec.prediction.predictionAlgorithm.percentile.histogram", "sizes that go together"),
+    Beyond("spec.prediction.predictionAlgorithm.percentile.targetUtilization", "a ratio"),
+    Beyond("spec.config", "keys and units of document 000"),
+    Beyond("spec.metrics[].*.averageValue", "a flag, a list or a mapping where a quantity belongs"),
+    Beyond("spec.metrics[].*.value", "a flag, a list or a mapping where a quantity belongs"),
+    Beyond("spec.behavior.*.tolerance", "a flag, a list or a mapping where a quantity belongs"),
+    Beyond("spec.*.metrics[].*.averageValue", "a flag, a list or a mapping where a quantity belongs"),
+    Beyond("spec.*.metrics[].*.value", "a flag, a list or a mapping where a quantity belongs"),
+    Beyond("spec.*.metrics[].*.targetAverageValue", "a flag, a list or a mapping where a quantity belongs"),
+    Beyond("metadata.annotations", "the annotations of trimtab.dev"),
+)
+
+
+def beyond_cel(path: str) -> bool:
+    """Whether a refusal at this path is ours alone."""
+    return any(re.match(_pattern(beyond.path), path) for beyond in BEYOND_CEL)
+
+
+def _pattern(path: str) -> str:
+    return re.escape(path).replace(r"\[\]", r"\[\d+\]").replace(r"\*", ".+") + r"($|[.\[])"

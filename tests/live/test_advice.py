@@ -1,0 +1,77 @@
+"""When an Analytics is looked at again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from trimtab.advisor import records
+from trimtab.live.advice import FIRST_RETRY_S, LAST_RETRY_S, Advisor
+from trimtab.wire.access import Access
+from trimtab.wire.facts import rfc3339
+from trimtab.wire.kube import Kube
+from trimtab.wire.objects import Custom, ObjectMeta
+from trimtab.wire.writer import Writer
+
+NOW = 1_700_000_000.0
+
+
+@pytest.fixture
+def advisor() -> Advisor:
+    return Advisor(Writer(Kube(Access("http://127.0.0.1:9"))), None, "trimtab-system")
+
+
+def analytics(strategy: dict[str, Any] | None = None, updated: float | None = None, **spec: Any) -> Custom:
+    status = {} if updated is None else {"lastUpdateTime": rfc3339(updated)}
+    written = {"completionStrategy": strategy} if strategy is not None else {}
+    return Custom(metadata=ObjectMeta(name="a", uid="1"), spec=written | spec, status=status)
+
+
+@pytest.mark.parametrize(
+    "found, due",
+    [
+        pytest.param(analytics(), True, id="new"),
+        pytest.param(analytics(updated=NOW - 1e9), False, id="once is the default, and has happened"),
+        pytest.param(
+            analytics({"completionStrategyType": "Periodical", "periodSeconds": 600}, NOW - 599), False, id="early"
+        ),
+        pytest.param(
+            analytics({"completionStrategyType": "Periodical", "periodSeconds": 600}, NOW - 600), True, id="due"
+        ),
+        pytest.param(
+            analytics({"completionStrategyType": "Periodical"}, NOW - 86399), False, id="a day is the default"
+        ),
+        pytest.param(analytics({"completionStrategyType": "Periodical"}, NOW - 86400), True, id="a day has passed"),
+        pytest.param(
+            analytics({"completionStrategyType": "Sometimes"}, NOW - 1), True, id="unreadable: the round says so"
+        ),
+    ],
+)
+def test_due(advisor: Advisor, found: Custom, due: bool) -> None:
+    assert advisor._due(found, NOW) is due
+
+
+def test_failed_rounds_come_again_ever_more_seldom(advisor: Advisor) -> None:
+    found, at, waits = analytics(), NOW, []
+    for _ in range(8):
+        advisor._later(found, at)
+        assert not advisor._due(found, at)
+        waits.append(advisor._retries["1"].at - at)
+        at = advisor._retries["1"].at
+        assert advisor._due(found, at)
+    assert waits[:3] == [FIRST_RETRY_S, 2 * FIRST_RETRY_S, 4 * FIRST_RETRY_S] and waits[-1] == LAST_RETRY_S
+
+
+def test_an_edit_is_looked_at_at_once(advisor: Advisor) -> None:
+    advisor._later(analytics(type="HPA"), NOW)
+    assert not advisor._due(analytics(type="HPA"), NOW + 1)
+    assert advisor._due(analytics(type="Resource"), NOW + 1)
+
+
+def test_once_runs_again_when_its_spec_is_edited(advisor: Advisor) -> None:
+    first = analytics(type="HPA")
+    done = Custom(metadata=first.metadata, spec=first.spec, status=records.round_done(first, NOW))
+    assert not advisor._due(done, NOW + 1e9)
+    assert advisor._due(Custom(metadata=done.metadata, spec={"type": "Resource"}, status=done.status), NOW + 1)
+    assert not advisor._due(analytics(type="Resource", updated=NOW), NOW + 1e9), "upstream's status says nothing of it"

@@ -1,0 +1,156 @@
+"""Checkpoints are read and written beside the ticks; what fails for one object is that object's alone."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+
+import msgspec
+import pytest
+
+from tests.live.build import AT, AUTOSCALERS, object_tick
+from tests.live.memory_api import MemoryApi
+from tests.live.shop import CORE, stock, watched
+from trimtab.core.model import Missing, Observation
+from trimtab.core.usage.settings import HistogramSettings
+from trimtab.live.look.cluster import WatchedCluster
+from trimtab.live.look.subject import Compiler
+from trimtab.live.measure.checkpoint import READ_AGAIN_S, Checkpoints
+from trimtab.live.measure.gather import PodUsage
+from trimtab.live.measure.usage import UsageWatch
+from trimtab.live.object_tick import ObjectTick
+from trimtab.wire.facts import rfc3339
+from trimtab.wire.objects import Pod
+from trimtab.wire.writer import Writer
+
+EVERY_S = 600.0
+STORED = f"{CORE}/configmaps/trimtab-usage-autoscaler-"
+
+
+class Watching:
+    """An operator's usage and checkpoints of the Deployments of a shop, tick by tick."""
+
+    def __init__(self, api: MemoryApi) -> None:
+        self.cluster: WatchedCluster = watched(api)
+        self.usage = UsageWatch(self.cluster, HistogramSettings())
+        self.checkpoints = Checkpoints(Writer(self.cluster.kube), self.usage, EVERY_S)
+        self.compiler = Compiler()
+
+    async def tick(self, at: float) -> None:
+        """One look, and the end of what it began in the background."""
+        ticks = [await self._object(name, at) for _, name in self.cluster.workloads["Deployment"].store.items]
+        targets = [tick.target for tick in ticks]
+        pods = [f"shop/{pod.name}" for target in targets for pod in self.cluster.pods_of(target)]
+        self.usage.look(targets, {pod: PodUsage({"app": (0.2, 2.0**25)}, at, 15.0) for pod in pods}, at)
+        self.checkpoints.follow(ticks, at)
+        await self.checkpoints.finished()
+
+    async def _object(self, name: str, at: float) -> ObjectTick:
+        found = self.cluster.ours["Autoscaler"].store.get("shop", name)
+        target = await self.cluster.target("shop", None, "Deployment", name)
+        assert found is not None
+        subject = self.compiler.subject(AUTOSCALERS, found, True, at)
+        return object_tick(subject, Observation(at=at, spec_replicas=2, status_replicas=2), target=target)
+
+    async def observed_s(self, name: str) -> float:
+        usage = self.usage.of(await self.cluster.target("shop", None, "Deployment", name))
+        return 0.0 if isinstance(usage, Missing) else usage.containers["app"].observed_s
+
+
+def shop(*names: str) -> MemoryApi:
+    api = MemoryApi()
+    for name in names:
+        stock(api, name, vertical={"apply": "InPlace"})
+    return api
+
+
+def test_what_was_seen_outlives_the_operator() -> None:
+    api = shop("web")
+
+    async def run() -> float:
+        first = Watching(api)
+        for at in (AT, AT + 300, AT + EVERY_S):
+            await first.tick(at)
+        assert json.loads(api.objects[f"{STORED}web"]["data"]["app"])["version"] == "v3"
+        second = Watching(api)
+        await second.tick(AT + EVERY_S + 60)
+        await second.tick(AT + EVERY_S + 120)
+        return await second.observed_s("web")
+
+    assert asyncio.run(run()) >= EVERY_S
+
+
+def test_a_kill_that_was_seen_before_the_checkpoint_came_still_counts() -> None:
+    api = shop("web")
+
+    async def memory_after(killed: bool) -> float:
+        second = Watching(api)
+        if killed:
+            pod = msgspec.to_builtins(second.cluster.pods.store.get("shop", "web-a"))
+            ended = {"terminated": {"reason": "OOMKilled", "finishedAt": rfc3339(AT + EVERY_S + 30)}}
+            pod["status"]["containerStatuses"] = [{"name": "app", "lastState": ended}]
+            second.cluster.pods.store.put(msgspec.convert(pod, Pod))
+        for at in (AT + EVERY_S + 60, AT + EVERY_S + 75):
+            await second.tick(at)
+        usage = second.usage.of(await second.cluster.target("shop", None, "Deployment", "web"))
+        assert not isinstance(usage, Missing) and usage.containers["app"].observed_s >= EVERY_S
+        return usage.containers["app"].target.memory_bytes or 0.0
+
+    async def run() -> tuple[float, float]:
+        first = Watching(api)
+        for at in (AT, AT + EVERY_S):
+            await first.tick(at)
+        return await memory_after(killed=False), await memory_after(killed=True)
+
+    without, with_kill = asyncio.run(run())
+    assert with_kill > without
+
+
+def test_a_tick_waits_for_no_checkpoint() -> None:
+    api = shop("web")
+
+    async def run() -> None:
+        watching = Watching(api)
+        watching.checkpoints.follow([await watching._object("web", AT)], AT)
+        assert api.asked == [], "it has begun, and nobody has waited for it"
+        await watching.checkpoints.finished()
+        assert api.asked == [("GET", f"{STORED}web")]
+
+    asyncio.run(run())
+
+
+def test_one_that_is_refused_holds_up_no_other_and_is_tried_again(caplog: pytest.LogCaptureFixture) -> None:
+    api = shop("web", "shy")
+    api.refused[("GET", f"{STORED}shy")] = 403
+
+    async def run() -> None:
+        watching = Watching(api)
+        for at in (AT, AT + 15, AT + EVERY_S):
+            await watching.tick(at)
+        assert f"{STORED}web" in api.objects, "the others are kept"
+        assert f"{STORED}shy" not in api.objects, "what was not read is not written over"
+        api.refused.clear()
+        await watching.tick(AT + EVERY_S + READ_AGAIN_S)
+        await watching.tick(AT + 2 * EVERY_S)
+        assert f"{STORED}shy" in api.objects
+
+    with caplog.at_level(logging.WARNING):
+        asyncio.run(run())
+    assert len(caplog.messages) == 1 and "Autoscaler shop/shy" in caplog.messages[0]
+
+
+def test_a_write_that_is_refused_is_tried_again_the_next_time() -> None:
+    api = shop("web", "shy")
+    api.refused[("PATCH", f"{STORED}shy")] = 403
+
+    async def run() -> None:
+        watching = Watching(api)
+        for at in (AT, AT + EVERY_S):
+            await watching.tick(at)
+        assert f"{STORED}web" in api.objects and f"{STORED}shy" not in api.objects
+        api.refused.clear()
+        await watching.tick(AT + 2 * EVERY_S)
+        assert f"{STORED}shy" in api.objects
+
+    asyncio.run(run())

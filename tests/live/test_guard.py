@@ -1,0 +1,85 @@
+"""One object's failure is caught, counted and said on that object; the others' results come back."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.live.build import AT, AUTOSCALERS, HPAS, custom, hpa
+from tests.live.memory_api import MemoryApi
+from trimtab.errors import InvalidInput, NotLeading, Refused
+from trimtab.live.guard import Guard
+from trimtab.live.tell.status_writer import StatusWriter
+from trimtab.live.tell.telemetry import Telemetry
+from trimtab.wire.facts import rfc3339
+from trimtab.wire.objects import Custom
+from trimtab.wire.resources import Resource
+from trimtab.wire.writer import Writer
+
+Item = tuple[Resource, Custom, Exception | None]
+STATUS = f"{AUTOSCALERS.root}/namespaces/shop/autoscalers/bad"
+
+
+def guarded(*items: Item, times: int = 1) -> tuple[list[str], MemoryApi, Telemetry]:
+    """The names of the objects that did not fail, and what was written of the others."""
+    api, telemetry = MemoryApi(), Telemetry()
+
+    async def run() -> list[str]:
+        writer = Writer(api.kube())
+        guard = Guard(writer, StatusWriter(writer), telemetry)
+        for _ in range(times):
+            found = await guard.each(_do, items, lambda item: item[:2], AT)
+        return found
+
+    return asyncio.run(run()), api, telemetry
+
+
+async def _do(item: Item) -> str:
+    if item[2] is not None:
+        raise item[2]
+    return item[1].metadata.name
+
+
+def conditions(api: MemoryApi) -> dict[str, Any]:
+    return {one["type"]: one for one in api.objects[STATUS]["status"]["conditions"]}
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        pytest.param(InvalidInput("spec.maxReplicas", 0, "write at least 1"), "InvalidSpec", id="a mistake"),
+        pytest.param(Refused("Deployment shop/web does not exist", 404), "FailedGetScale", id="a refusal"),
+        pytest.param(ZeroDivisionError("division by zero"), "InternalError", id="a bug"),
+    ],
+)
+def test_the_failure_of_one_is_said_on_it_and_the_others_go_on(error: Exception, reason: str) -> None:
+    done, api, telemetry = guarded((AUTOSCALERS, custom("good"), None), (AUTOSCALERS, custom("bad"), error))
+    assert done == ["good"] and telemetry.failures == {type(error).__name__: 1}
+    ready = conditions(api)["Ready"]
+    assert (ready["status"], ready["reason"], ready["lastTransitionTime"]) == ("False", reason, rfc3339(AT))
+
+
+def test_who_does_not_lead_any_more_says_nothing() -> None:
+    done, api, telemetry = guarded((AUTOSCALERS, custom("bad"), NotLeading("lost")))
+    assert (done, api.asked, telemetry.failures) == ([], [], {})
+
+
+def test_others_objects_hear_of_it_once_by_an_event() -> None:
+    _, api, _ = guarded((HPAS, hpa(), Refused("this HPA belongs to ScaledObject/x")), times=3)
+    (event,) = api.objects.values()
+    assert (event["reason"], event["type"], event["lastTimestamp"]) == ("ForecastNotUsed", "Warning", rfc3339(AT))
+
+
+def test_a_status_that_cannot_be_written_stops_nobody() -> None:
+    api, telemetry = MemoryApi(), Telemetry()
+    api.refused[("PATCH", f"{STATUS}/status")] = 403
+
+    async def run() -> list[str]:
+        writer = Writer(api.kube())
+        guard = Guard(writer, StatusWriter(writer), telemetry)
+        items: list[Item] = [(AUTOSCALERS, custom("bad"), Refused("no", 404)), (AUTOSCALERS, custom("good"), None)]
+        return await guard.each(_do, items, lambda item: item[:2], AT)
+
+    assert asyncio.run(run()) == ["good"]

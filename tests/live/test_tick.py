@@ -1,0 +1,130 @@
+"""A whole tick against an API server in memory: what is asked, written, said and recorded."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.live.build import AT, AUTOSCALERS, object_tick
+from tests.live.memory_api import MemoryApi
+from tests.live.shop import APPS, CORE, METRICS, OURS, stock, ticker, watched
+from trimtab import live
+from trimtab.core.model import Change, ContainerSize, Decision, Observation, Plan
+from trimtab.journal import Fate, Journal
+from trimtab.live.object_tick import ObjectTick
+from trimtab.live.tell.telemetry import Telemetry
+from trimtab.live.tick import Ticker
+from trimtab.policy import Size
+from trimtab.wire.facts import rfc3339
+
+
+def ticked(api: MemoryApi, journal: Path | None = None, at: float = AT) -> Telemetry:
+    """One tick over everything there is, its background work included."""
+    telemetry = Telemetry()
+
+    async def run() -> None:
+        made = ticker(api, watched(api), telemetry, journal)
+        await made.tick(at)
+        await made.checkpoints.finished()
+
+    asyncio.run(run())
+    return telemetry
+
+
+def test_a_load_of_twice_the_target_doubles_the_pods(tmp_path: Path) -> None:
+    api = MemoryApi()
+    stock(api, cores=0.25)
+    telemetry = ticked(api, tmp_path / "j.db")
+    assert api.objects[f"{APPS}/deployments/web"]["spec"]["replicas"] == 4
+    status = api.objects[f"{OURS}/web"]["status"]
+    assert (status["currentReplicas"], status["desiredReplicas"]) == (2, 4)
+    (event,) = [body for path, body in api.objects.items() if "/events/" in path]
+    assert (event["reason"], event["firstTimestamp"]) == ("SuccessfulRescale", rfc3339(AT)), "of the tick, not of now"
+    assert 'trimtab_acts_total{axis="replicas",outcome="written"} 1\n' in telemetry.render()
+    (act,) = Journal.read(tmp_path / "j.db").acts()
+    assert [(part.axis, part.fate) for part in act.outcome] == [("replicas", Fate.WRITTEN)]
+
+
+def test_pod_metrics_are_listed_once_for_signals_and_sizes() -> None:
+    api = MemoryApi()
+    stock(api, vertical={"apply": "InPlace"})
+    stock(api, "other", vertical={"apply": "InPlace"})
+    ticked(api)
+    assert api.asked.count(("GET", METRICS)) == 1
+
+
+def test_one_object_that_fails_does_not_stop_another() -> None:
+    api = MemoryApi()
+    stock(api, "web")
+    stock(api, "gone")
+    del api.objects[f"{APPS}/deployments/gone"]
+    telemetry = ticked(api)
+    assert api.objects[f"{APPS}/deployments/web"]["spec"]["replicas"] == 4
+    (ready,) = [one for one in api.objects[f"{OURS}/gone"]["status"]["conditions"] if one["type"] == "Ready"]
+    assert (ready["status"], ready["reason"]) == ("False", "FailedGetScale")
+    assert ready["lastTransitionTime"] == rfc3339(AT)
+    assert telemetry.failures == {"Refused": 1}
+
+
+def test_a_target_that_stays_is_neither_read_nor_written_again() -> None:
+    api = MemoryApi()
+    stock(api, cores=0.125)
+
+    async def run() -> list[tuple[str, str]]:
+        made = ticker(api, watched(api), Telemetry())
+        await made.tick(AT)
+        api.asked.clear()
+        await made.tick(AT + 15)
+        return api.asked
+
+    assert asyncio.run(run()) == [("GET", METRICS)]
+
+
+SMALL = {"app": ContainerSize(requests=Size(cpu_cores=0.25, memory_bytes=64 * 2.0**20))}
+BIGGER = {"app": ContainerSize(requests=Size(cpu_cores=0.5, memory_bytes=64 * 2.0**20))}
+
+
+async def _both(made: Ticker) -> ObjectTick:
+    """More pods and larger ones, decided by hand."""
+    cluster = made.cluster
+    (scaler,) = cluster.ours["Autoscaler"].store
+    subject = made.compiler.subject(AUTOSCALERS, scaler, True, AT)
+    seen = Observation(at=AT, spec_replicas=2, status_replicas=2, sizes=SMALL)
+    change = Change(was=2, replicas=4, sizes=BIGGER)
+    decision = Decision(plan=Plan(replicas=4, sizes=BIGGER), change=change)
+    target = await cluster.target("shop", "apps/v1", "Deployment", "web")
+    return object_tick(subject, seen, decision=decision, target=target)
+
+
+def test_replicas_written_and_sizes_refused_are_both_in_journal_metrics_and_events(tmp_path: Path) -> None:
+    api, telemetry = MemoryApi(), Telemetry()
+    stock(api, vertical={"apply": "InPlace"})
+    api.refused[("PATCH", f"{CORE}/pods/web-a/resize")] = 403
+
+    async def run() -> None:
+        made = ticker(api, watched(api), telemetry, tmp_path / "j.db")
+        made.recorder.record([await made._act(await _both(made))])
+
+    asyncio.run(run())
+    (act,) = Journal.read(tmp_path / "j.db").acts()
+    assert {(part.axis, part.fate) for part in act.outcome} == {("replicas", Fate.WRITTEN), ("sizes", Fate.REFUSED)}
+    for line in ('axis="replicas",outcome="written"', 'axis="sizes",outcome="refused"'):
+        assert f"trimtab_acts_total{{{line}}} 1\n" in telemetry.render()
+    events = {body["reason"]: body["type"] for path, body in api.objects.items() if "/events/" in path}
+    assert events == {"SuccessfulRescale": "Normal", "FailedUpdateScale": "Warning"}
+
+
+CLOCKS = {"time.time", "datetime.now", "datetime.utcnow", "date.today", "time.monotonic"}
+MAY_ASK = {"operator.py", "serve.py", "advice.py"}  # the loops that begin a tick, a period, a round
+
+
+@pytest.mark.parametrize(
+    "module", sorted(Path(live.__path__[0]).rglob("*.py")), ids=lambda path: str(path.relative_to(live.__path__[0]))
+)
+def test_only_the_loops_ask_the_clock(module: Path) -> None:
+    calls = [node.func for node in ast.walk(ast.parse(module.read_text())) if isinstance(node, ast.Call)]
+    asked = {ast.unparse(call) for call in calls} & CLOCKS
+    assert not asked or module.name in MAY_ASK, f"`at` is the only clock of a tick: {asked}"

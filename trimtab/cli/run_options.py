@@ -1,0 +1,141 @@
+"""The options of `trimtab run`, group by group: what is served, who leads, how requests are sized."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import click
+
+from trimtab.cli.option_groups import option_group
+from trimtab.cli.options import Finite
+from trimtab.errors import InvalidInput
+from trimtab.quantity import parse_duration, parse_quantity
+
+Parse = Callable[[str, str], Any]  # of a text and of the option to blame
+
+
+def above_zero(text: str, option: str) -> float:
+    """Nothing can be done every 0 seconds."""
+    if (found := parse_duration(text, option)) <= 0:
+        raise InvalidInput(option, text, "write a duration above zero")
+    return found
+
+
+def listen_address(text: str, option: str) -> tuple[str, int] | None:
+    """ADDRESS:PORT; an address left out is every one of this machine's."""
+    address, _, port = text.rpartition(":")
+    if text and not (port.isdecimal() and int(port) < 65536):
+        raise InvalidInput(option, text, "write [ADDRESS]:PORT, such as :8080")
+    return (address, int(port)) if text else None
+
+
+def lease_times(text: str, option: str) -> tuple[float, float, float]:
+    parts = text.split("/")
+    if len(parts) != 3:
+        raise InvalidInput(option, text, "write duration/renew deadline/retry, such as 15s/10s/2s")
+    duration, renew, retry = (above_zero(part, option) for part in parts)
+    return duration, renew, retry
+
+
+def _option(flag: str, field: str, parse: Parse, default: str, about: str) -> Callable[[Any], Any]:
+    """A text that our own parser reads, and refuses by the option's name."""
+
+    def read(ctx: click.Context, param: click.Parameter, text: str) -> Any:
+        return parse(text, flag)
+
+    return click.option(flag, field, callback=read, default=default, show_default=bool(default), help=about)
+
+
+class ServingOptions(NamedTuple):
+    """What is looked at, how often, and what is recorded."""
+
+    namespace: str
+    tick_s: float
+    shadow: bool
+    scrape_s: float
+    journal: str
+    listen: tuple[str, int] | None
+    downscale_s: float
+    breaker_s: float
+
+
+serving_options = option_group(
+    "serving",
+    ServingOptions,
+    click.option("-n", "--namespace", default="", help="Serve this namespace only; Roles suffice then."),
+    _option("--tick", "tick_s", above_zero, "15s", "How often everything is looked at."),
+    click.option("--shadow", is_flag=True, help="Decide and record everything, write nothing but status."),
+    _option("--scrape-interval", "scrape_s", above_zero, "60s", "Samples older than two of these are missing."),
+    click.option("--journal", default="", help="Record decisions in this SQLite file."),
+    _option(
+        "--listen",
+        "listen",
+        listen_address,
+        "",
+        "[ADDRESS]:PORT of /metrics, /healthz and /readyz, such as :8080.",
+    ),
+    _option(
+        "--downscale-window",
+        "downscale_s",
+        parse_duration,
+        "300s",
+        "Without `behavior`: how long a lower wish must last.",
+    ),
+    _option("--breaker-window", "breaker_s", parse_duration, "300s", "How long the fleet breaker holds."),
+)
+
+
+class ApiServerOptions(NamedTuple):
+    """Who leads, and how much the API server is asked."""
+
+    lease_namespace: str
+    lease_s: tuple[float, float, float]
+    api_per_s: float
+    api_burst: float
+
+
+api_server_options = option_group(
+    "api_server",
+    ApiServerOptions,
+    click.option("--lease-namespace", default="", help="Where the leader's Lease lives; default: our own namespace."),
+    _option("--lease", "lease_s", lease_times, "15s/10s/2s", "Lease duration/renew deadline/retry."),
+    click.option(
+        "--api-qps",
+        "api_per_s",
+        type=Finite(0, min_open=True),
+        default=50.0,
+        show_default=True,
+        help="Requests per second to the API server.",
+    ),
+    click.option("--api-burst", type=Finite(1), default=100.0, show_default=True, help="Requests to it at once."),
+)
+
+
+class SizingOptions(NamedTuple):
+    """How usage becomes requests."""
+
+    usage_every_s: float
+    checkpoint_s: float
+    half_life_s: float
+    memory_window_s: float
+    grow_after_s: float
+    shrink_after_s: float
+    oom_rest_s: float
+    least_cpu_cores: float
+    least_memory_bytes: float
+
+
+sizing_options = option_group(
+    "sizing",
+    SizingOptions,
+    _option("--usage-every", "usage_every_s", above_zero, "60s", "How often usage is sampled for requests."),
+    _option("--usage-checkpoint", "checkpoint_s", above_zero, "10m", "How often usage seen so far is saved."),
+    _option("--usage-half-life", "half_life_s", above_zero, "24h", "After this long a sample counts half."),
+    _option("--memory-window", "memory_window_s", above_zero, "24h", "One memory peak is kept for each of these."),
+    _option("--grow-after", "grow_after_s", parse_duration, "10m", "Usage to see before requests may grow."),
+    _option("--shrink-after", "shrink_after_s", parse_duration, "24h", "Usage to see before requests may shrink."),
+    _option("--oom-rest", "oom_rest_s", parse_duration, "24h", "Memory does not shrink this long after an OOM kill."),
+    _option("--least-cpu", "least_cpu_cores", parse_quantity, "10m", "The least CPU that a pod is sized to."),
+    _option("--least-memory", "least_memory_bytes", parse_quantity, "32Mi", "The least memory; VPA has 25m and 250Mi."),
+)

@@ -1,0 +1,28 @@
+"""What a settling rule may look at: where the workload stands, when it is, and what is remembered."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from trimtab.core.model import Memory
+
+
+class Wish(NamedTuple):
+    """Wanted replicas, possibly fractional, and their ratio to the current ones (kept exact for document 002)."""
+
+    replicas: float
+    ratio: float
+
+
+class SettleContext(NamedTuple):
+    at: float
+    current: int
+    ready: int
+    min_replicas: int
+    max_replicas: int
+    memory: Memory
+    converging: bool = False  # the wish comes from inside the watermarks' quiet zone
+
+
+def wish_of(replicas: float, current: int) -> Wish:
+    return Wish(replicas, replicas / current if current else float(replicas > 0) + 1.0)

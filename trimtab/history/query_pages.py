@@ -1,0 +1,110 @@
+"""Range queries in pages: about 100 series each, two in flight, at most 11,000 points per query, never gzipped.
+
+One query of everything drives Prometheus to gigabytes; ten pages, two at a time, are faster and cost it little.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+
+from trimtab.history.range_json import read_row
+from trimtab.history.source import TimeGrid
+from trimtab.series import Floats, Frame
+from trimtab.wire.prometheus import Prometheus, RangeSeries
+
+SERIES_PER_PAGE = 100
+PAGES_IN_FLIGHT = 2
+POINTS_PER_QUERY = 11_000  # Prometheus refuses more
+
+Fold = Callable[[Floats, Floats], Floats]
+
+
+def total(left: Floats, right: Floats) -> Floats:
+    """The sum, in which a hole counts as nothing, but two holes stay a hole."""
+    both: Floats = np.nansum([left, right], axis=0)
+    both[np.isnan(left) & np.isnan(right)] = np.nan
+    return both
+
+
+def largest(left: Floats, right: Floats) -> Floats:
+    both: Floats = np.fmax(left, right)
+    return both
+
+
+class StoredQuery(NamedTuple):
+    """The samples a query would look at: its matchers, over how long it takes rate() of them, its label_replace()."""
+
+    matchers: str
+    rate_s: float | None
+    relabel: Callable[[Mapping[str, str]], Mapping[str, str]]
+
+
+class QueryPage(NamedTuple):
+    """One query: how its series are named (None: not wanted), and what becomes of two with the same name.
+
+    `stored` is there where the answer can be worked out from samples as well.
+    """
+
+    expression: str
+    name: Callable[[Mapping[str, str]], str | None]
+    fold: Fold = total
+    stored: StoredQuery | None = None
+
+
+Read = Callable[[QueryPage, TimeGrid], Awaitable[Frame]]
+
+
+async def read_pages(read: Read, pages: Iterable[QueryPage], span: TimeGrid) -> AsyncIterator[Frame]:
+    """The answers in order, with the next one already on its way; pages without data are left out."""
+    waiting = iter(pages)
+    running = [asyncio.ensure_future(read(page, span)) for page in _first(waiting, PAGES_IN_FLIGHT)]
+    try:
+        while running:
+            frame = await running.pop(0)
+            running += [asyncio.ensure_future(read(page, span)) for page in _first(waiting, 1)]
+            if frame.names:
+                yield frame
+            del frame  # it is the caller's now; holding it here would keep a third page in memory
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+
+async def query_page(prometheus: Prometheus, page: QueryPage, span: TimeGrid) -> Frame:
+    """One page, however many queries its range needs."""
+    rows: dict[str, Floats] = {}
+    for part in parts(span):
+        series = await prometheus.query_range(page.expression, part.start, part.last, part.step_s)
+        await asyncio.to_thread(_add_rows, series, page, part, span, rows)  # the loop goes on receiving meanwhile
+    values = np.stack(list(rows.values())) if rows else np.empty((0, span.steps))
+    return Frame(tuple(rows), span.start, span.step_s, values)
+
+
+def parts(span: TimeGrid) -> Iterator[TimeGrid]:
+    """The range in pieces of at most 11,000 points."""
+    for first in range(0, span.steps, POINTS_PER_QUERY):
+        steps = min(POINTS_PER_QUERY, span.steps - first)
+        yield TimeGrid(span.start + first * span.step_s, span.step_s, steps)
+
+
+def _add_rows(
+    series: list[RangeSeries], page: QueryPage, part: TimeGrid, span: TimeGrid, rows: dict[str, Floats]
+) -> None:
+    for found in series:
+        name = page.name(found.metric)
+        if name is None:
+            continue
+        row = np.full(span.steps, np.nan)
+        first = round((part.start - span.start) / span.step_s)
+        read_row(bytes(found.values), part, row[first : first + part.steps])
+        rows[name] = page.fold(rows[name], row) if name in rows else row
+
+
+def _first(pages: Iterator[QueryPage], count: int) -> list[QueryPage]:
+    return list(islice(pages, count))

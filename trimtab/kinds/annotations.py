@@ -1,0 +1,45 @@
+"""Every annotation and label that is read or written, ours and other projects', with what it means."""
+
+from __future__ import annotations
+
+OURS = "trimtab.dev/"  # what all of ours begin with
+
+# On any autoscaler, by its user.
+PAUSED = "trimtab.dev/paused"  # "true": decide nothing
+PAUSED_UNTIL = "trimtab.dev/paused-until"  # a time (RFC 3339): decide nothing before it
+PIN = "trimtab.dev/pin"  # so many replicas, whatever the metrics say
+PIN_UNTIL = "trimtab.dev/pin-until"  # a time: the pin ends then
+EXACT = "trimtab.dev/exact"  # "true" on an Hvpa: the released program of document 001, where ours differs from it
+
+# On a HorizontalPodAutoscaler: the first by its user (document 003), the others by the operator.
+PREDICTIVE = "predictive"  # "true": a forecast may raise minReplicas
+ORIGINAL_FLOOR = "trimtab.dev/min-replicas"  # the user's own minReplicas, while ours stands in its place
+RAISED_FLOOR = "trimtab.dev/floor"  # the minReplicas that the operator wrote
+RAISED_FLOOR_UNTIL = "trimtab.dev/floor-until"  # unix seconds: it is not lowered before
+
+# A label of a Namespace, by its administrator.
+ENABLED = "trimtab.dev/enabled"  # "false": nothing in it is touched
+
+# Keys of an Analytics' config, beside those of document 000.
+ALGORITHM = "trimtab.dev/algorithm"  # exact: as document 000 says; crane: its program's numbers
+TIMEZONE = "trimtab.dev/timezone"  # in which hours of the day are counted
+
+# Other projects'.
+KEDA_PAUSED = "autoscaling.keda.sh/paused"  # "true": KEDA does not scale this ScaledObject
+KEDA_PAUSED_REPLICAS = "autoscaling.keda.sh/paused-replicas"  # so many replicas while it does not
+VPA_INTEGER_CPU = ("vpa-post-processor.kubernetes.io/", "_integerCPU")  # around a container's name: whole cores
+CRANE_QUERY = "metric-query.autoscaling.crane.io/"  # before a metric's name: its query
+HPA_V1_METRICS = "autoscaling.alpha.kubernetes.io/metrics"  # what autoscaling/v1 has no field for
+HPA_V1_BEHAVIOR = "autoscaling.alpha.kubernetes.io/behavior"  # the same
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"  # what kubectl apply was given
+MANAGED_BY = "app.kubernetes.io/managed-by"  # the controller that made an object
+ANALYTICS_NAME = "analysis.crane.io/analytics-name"  # label of a Recommendation: who asked for it
+ANALYTICS_UID = "analysis.crane.io/analytics-uid"  # the same, for selecting
+ANALYTICS_TYPE = "analysis.crane.io/analytics-type"  # its type of advice
+# Labels by which GitOps tools know what they manage: on our object they would make it theirs, to be pruned.
+GITOPS_TRACKING = ("app.kubernetes.io/instance", "argocd.argoproj.io/", "kustomize.toolkit.fluxcd.io/", "helm.sh/")
+
+
+def crane_recommendation(advice: str) -> str:
+    """Of a workload: the value that is recommended to it, by type of advice."""
+    return f"analysis.crane.io/{advice.lower()}-recommendation"

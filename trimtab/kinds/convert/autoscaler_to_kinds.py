@@ -1,0 +1,152 @@
+"""An Autoscaler's spec as that of an HPA, an EHPA or an Hvpa; what they cannot say is reported."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trimtab.errors import InvalidInput
+from trimtab.kinds.annotations import PAUSED, PIN, PIN_UNTIL, PREDICTIVE
+from trimtab.kinds.autoscaler import STARTUP
+from trimtab.kinds.convert.source_fields import SourceFields, annotate, unannotate
+from trimtab.quantity import parse_duration
+
+_OURS = ("cooldownSeconds", "minFactor", "maxFactor")
+
+
+def to_hpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
+    made = _horizontal(spec)
+    forecast = spec.part("forecast")
+    model, horizon = forecast.take("model", str), forecast.take("horizon", object, STARTUP)
+    if model == "linear" and horizon == STARTUP:
+        annotate(metadata, PREDICTIVE, "true")
+    elif model:
+        forecast.note("only a line over the start-up time can be asked of an HPA", "model")
+    if spec.take("mode", str, "Auto") != "Auto":
+        spec.note("an HPA always acts", "mode")
+    spec.close()
+    return made
+
+
+def to_ehpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
+    made = _horizontal(spec)
+    crons = [cron for schedule in spec.items("schedules") if (cron := _cron(schedule))]
+    if crons:
+        made["crons"] = crons
+    _prediction(spec.part("forecast"), made)
+    mode = spec.take("mode", str, "Auto")
+    if mode == "Shadow":
+        made["scaleStrategy"] = "Preview"
+        if PIN_UNTIL not in metadata.get("annotations", {}) and (pin := unannotate(metadata, PIN)):
+            made["specificReplicas"] = int(pin)
+    elif mode == "Paused":
+        annotate(metadata, PAUSED, "true")
+    spec.close()
+    return made
+
+
+def to_hvpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
+    made = _horizontal(spec)
+    if made.pop("behavior", None) is not None:
+        spec.note("Hvpa follows HPA's rules without behavior", "behavior")
+    target = made.pop("scaleTargetRef")
+    sized, vertical = spec.has("vertical"), spec.part("vertical")
+    policy = vertical.take("resourcePolicy", dict)
+    if vertical.take("apply", str, "InPlace") != "InPlaceOrRecreate":
+        vertical.note("Hvpa resizes in place where it can and else recreates", "apply")
+    template = {"template": {"spec": {"resourcePolicy": policy}}} if policy else {}
+    blend = _percent_blend(spec.part("blend"))
+    if not blend:
+        blend = _all_horizontal(made)
+        if sized:
+            spec.note("an Hvpa shares every change out: without weights or buckets all of it is horizontal", "vertical")
+    mode = spec.take("mode", str, "Auto")
+    if mode == "Paused":
+        annotate(metadata, PAUSED, "true")
+    elif mode != "Auto":
+        spec.note("an Hvpa always acts", "mode")
+    spec.close()
+    return {"targetRef": target, "hpa": {"template": {"spec": made}}, "vpa": template} | blend
+
+
+def _horizontal(spec: SourceFields) -> dict[str, Any]:
+    most = spec.take("maxReplicas", int)
+    if most is None:
+        raise InvalidInput(spec.at("maxReplicas"), None, "vertical alone has no equivalent here; set maxReplicas first")
+    made: dict[str, Any] = {"scaleTargetRef": spec.take("scaleTargetRef", dict), "maxReplicas": most}
+    least = spec.take("minReplicas", int)
+    if least is not None:
+        made["minReplicas"] = least
+    written = spec.items("metrics")
+    metrics = [metric for item in written if (metric := _metric(item))]
+    if metrics:
+        made["metrics"] = metrics
+    elif written:
+        spec.note("none is left, and without one the workload is scaled by CPU at 80 % of its requests", "metrics")
+    behavior = spec.take("behavior", dict)
+    if behavior is not None:
+        made["behavior"] = _behavior(behavior, spec)
+    return made
+
+
+def _metric(metric: SourceFields) -> dict[str, Any] | None:
+    made = metric.rest()
+    if made.get("type") == "Prometheus":
+        metric.note("a query needs a metrics adapter and an External metric there")
+        return None
+    return made
+
+
+def _behavior(behavior: dict[str, Any], spec: SourceFields) -> dict[str, Any]:
+    for way, rules in behavior.items():
+        for word in _OURS:
+            if rules.pop(word, None) is not None:
+                spec.note("has no equivalent", f"behavior.{way}.{word}")
+    return behavior
+
+
+def _cron(schedule: SourceFields) -> dict[str, Any] | None:
+    floor = schedule.take("minReplicas", int)
+    schedule.lose("maxReplicas", "a cron can only raise")
+    if floor is None:
+        schedule.note("a cron can only raise")
+        schedule.rest()
+        return None
+    return schedule.rest() | {"targetReplicas": floor}
+
+
+def _prediction(forecast: SourceFields, made: dict[str, Any]) -> None:
+    model, horizon = forecast.take("model", str), forecast.take("horizon", object, STARTUP)
+    if not model:
+        return
+    if model == "linear" or horizon == STARTUP:
+        forecast.note("an EHPA predicts by dsp or percentile over a window of seconds", "model")
+        return
+    window_s = round(parse_duration(str(horizon)))
+    made["prediction"] = {"predictionWindowSeconds": window_s, "predictionAlgorithm": {"algorithmType": model}}
+
+
+def _percent_blend(blend: SourceFields) -> dict[str, Any]:
+    intervals = blend.part("weights").items("intervals")
+    if intervals:
+        return {"weightBasedScalingIntervals": [_percent(interval) for interval in intervals]}
+    buckets = blend.part("buckets")
+    found, base = buckets.take("buckets", list), buckets.take("base", dict)
+    for name in ("sizing", "overlapPercent"):
+        buckets.lose(name, "has no equivalent")
+    blend.lose("capacity", "an Hvpa blends by weights or buckets")
+    return {"buckets": found} | ({"baseResourcesPerReplica": base} if base else {}) if found else {}
+
+
+def _all_horizontal(made: dict[str, Any]) -> dict[str, Any]:
+    """An Hvpa needs something to blend by; one stage without a vertical share leaves sizes alone."""
+    stage = {"vpaWeight": 0, "startReplicaCount": max(1, made.get("minReplicas", 1))}
+    return {"weightBasedScalingIntervals": [stage | {"lastReplicaCount": made["maxReplicas"]}]}
+
+
+def _percent(interval: SourceFields) -> dict[str, Any]:
+    made = interval.rest()
+    percent = made["vpaWeight"] * 100
+    made["vpaWeight"] = round(percent)
+    if abs(percent - made["vpaWeight"]) > 1e-9:
+        interval.note(f"is rounded to {made['vpaWeight']} %", "vpaWeight")
+    return made

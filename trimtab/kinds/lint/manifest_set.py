@@ -1,0 +1,174 @@
+"""Everything that was handed in at once, so that checks can look from an autoscaler to its workload and its rivals."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from trimtab.errors import InvalidInput, InvalidObject
+from trimtab.kinds import KINDS, Autoscaler, CustomHpa, Hvpa, Kind, Scaler, misspelt, read
+from trimtab.kinds.images import is_jvm
+from trimtab.kinds.yaml import Document
+from trimtab.policy import Mode, Policy
+
+WORKLOADS = ("Deployment", "StatefulSet", "ReplicaSet", "Rollout", "DaemonSet", "ReplicationController")
+_JVM_VARIABLES = ("JAVA_OPTS", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "JVM_OPTS")
+
+
+class WorkloadKey(NamedTuple):
+    """Which workload; versions and groups aside, since people mix them."""
+
+    namespace: str
+    kind: str
+    name: str
+
+
+class LintedManifest:
+    """One document, read as far as we can read it."""
+
+    def __init__(self, document: Document, at: float) -> None:
+        self.document, self._at = document, at
+        self.manifest: dict[str, Any] = document.value if isinstance(document.value, dict) else {}
+        self.problems: tuple[InvalidInput, ...] = ()
+        self.obj: Kind | CustomHpa | None = None
+        try:
+            self.obj = self._read()
+        except InvalidObject as error:
+            self.problems = error.problems
+        except InvalidInput as error:
+            self.problems = (error,)
+
+    def _read(self) -> Kind | CustomHpa | None:
+        if self.is_custom_hpa:
+            return CustomHpa.from_values(self.manifest)
+        ours = self.kind in {kind for _, kind in KINDS} or misspelt(self.manifest)
+        return read(self.manifest) if ours else None
+
+    @property
+    def kind(self) -> str:
+        return str(self.manifest.get("kind", ""))
+
+    @property
+    def is_custom_hpa(self) -> bool:
+        """The chart's values have no kind; their target gives them away."""
+        target = self.manifest.get("target")
+        return not self.kind and isinstance(target, dict) and "deployment" in target
+
+    @property
+    def title(self) -> str:
+        if self.is_custom_hpa:
+            return "custom-hpa values"
+        name = get(self.manifest, "metadata", "name")
+        return f"{self.kind}/{name}" if name else self.kind or "document"
+
+    @property
+    def namespace(self) -> str:
+        return str(get(self.manifest, "metadata", "namespace") or "default")
+
+    @cached_property
+    def policy(self) -> Policy | None:
+        return self.obj.to_policy(self._at) if isinstance(self.obj, Scaler | CustomHpa) else None
+
+    @property
+    def target(self) -> WorkloadKey | None:
+        """What it scales, where it scales anything."""
+        if isinstance(self.obj, CustomHpa):
+            return WorkloadKey(self.obj.target.namespace, "Deployment", self.obj.target.deployment)
+        if isinstance(self.obj, Scaler):
+            return WorkloadKey(self.namespace, self.obj.target.kind, self.obj.target.name)
+        field = {"VerticalPodAutoscaler": "targetRef", "ScaledObject": "scaleTargetRef"}.get(self.kind)
+        ref = get(self.manifest, "spec", field) if field else None
+        if not isinstance(ref, dict):
+            return None
+        return WorkloadKey(self.namespace, str(ref.get("kind", "Deployment")), str(ref.get("name")))
+
+    @property
+    def itself(self) -> WorkloadKey:
+        return WorkloadKey(self.namespace, self.kind, str(get(self.manifest, "metadata", "name")))
+
+    @property
+    def acts(self) -> bool:
+        """Shadows only watch, and what a controller owns acts for its owner."""
+        owners = get(self.manifest, "metadata", "ownerReferences")
+        owned = any(get(owner, "controller") for owner in owners) if isinstance(owners, list) else False
+        return not owned and not (self.policy and self.policy.admit.mode is Mode.SHADOW)
+
+    @property
+    def moves_pods(self) -> bool:
+        if self.kind == "ScaledObject":
+            return True
+        return self.policy is not None and bool(self.policy.signals)
+
+    @property
+    def resizes(self) -> set[str]:
+        """The resources whose requests it moves."""
+        if self.kind == "VerticalPodAutoscaler":
+            off = get(self.manifest, "spec", "updatePolicy", "updateMode") in ("Off", False)
+            return set() if off else {"cpu", "memory"}
+        vertical = self.policy.vertical if self.policy else None
+        rules = [rule for rule in vertical.containers if not rule.off] if vertical else []
+        cpu, memory = any(rule.cpu for rule in rules), any(rule.memory for rule in rules)
+        return {name for name, moved in (("cpu", cpu), ("memory", memory)) if moved}
+
+    def path(self, field: str) -> str:
+        """Where a field stands in the spelling of its kind."""
+        if isinstance(self.obj, CustomHpa):
+            return field
+        if isinstance(self.obj, Hvpa):
+            if field in ("scaleTargetRef", "weightBasedScalingIntervals"):
+                return "spec.targetRef" if field == "scaleTargetRef" else f"spec.{field}"
+            return f"spec.hpaTemplate.{field}" if self.obj.spec.flat else f"spec.hpa.template.spec.{field}"
+        if isinstance(self.obj, Autoscaler) and field == "weightBasedScalingIntervals":
+            return "spec.blend.weights.intervals"
+        return f"spec.{field}"
+
+
+class ManifestSet:
+    """All manifests, by the workload they are or act on."""
+
+    def __init__(self, documents: list[Document], at: float) -> None:
+        self.manifests = [LintedManifest(document, at) for document in documents if document.error is None]
+        self._workloads = {linted.itself: linted.manifest for linted in self.manifests if linted.kind in WORKLOADS}
+        self._acting: dict[WorkloadKey, list[LintedManifest]] = {}
+        for linted in self.manifests:
+            if linted.target and linted.acts:
+                self._acting.setdefault(linted.target, []).append(linted)
+
+    def workload(self, target: WorkloadKey | None) -> dict[str, Any] | None:
+        """The manifest of a workload, if it was handed in too."""
+        return self._workloads.get(target) if target else None
+
+    def scaling(self, target: WorkloadKey | None) -> list[LintedManifest]:
+        """Whoever moves the pods of this workload."""
+        return [linted for linted in self._acting.get(target, []) if linted.moves_pods] if target else []
+
+    def resizing(self, target: WorkloadKey | None) -> list[LintedManifest]:
+        return [linted for linted in self._acting.get(target, []) if linted.resizes] if target else []
+
+
+def get(value: Any, *steps: str) -> Any:
+    """A value deep in a manifest, or None where the way ends."""
+    for step in steps:
+        value = value.get(step) if isinstance(value, dict) else None
+    return value
+
+
+def containers(workload: dict[str, Any] | None) -> list[dict[str, Any]]:
+    found = get(workload, "spec", "template", "spec", "containers")
+    return [container for container in found if isinstance(container, dict)] if isinstance(found, list) else []
+
+
+def runs_java(container: dict[str, Any]) -> bool:
+    names = {str(variable.get("name")) for variable in container.get("env") or [] if isinstance(variable, dict)}
+    return is_jvm(str(container.get("image", ""))) or bool(names & set(_JVM_VARIABLES))
+
+
+def startup_s(workload: dict[str, Any] | None) -> float:
+    """How long a pod takes at least until it counts: the delays its manifest writes down."""
+    least = float(get(workload, "spec", "minReadySeconds") or 0)
+    delays = [
+        float(get(container, probe, "initialDelaySeconds") or 0)
+        for container in containers(workload)
+        for probe in ("readinessProbe", "startupProbe")
+    ]
+    return least + max(delays, default=0.0)

@@ -1,0 +1,146 @@
+"""Checks that need one object and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trimtab.kinds import Autoscaler, CustomHpa, EffectiveHpa, Hpa, Hvpa, Kind
+from trimtab.kinds.ignored import warnings
+from trimtab.kinds.lint.finding import Diagnostic, LintSeverity
+from trimtab.kinds.lint.manifest_set import LintedManifest, ManifestSet
+from trimtab.kinds.manifest_part import ABSENT
+from trimtab.policy import MaxFactor, MinFactor, Rate, Select, Utilization
+
+_REMOVED = {"autoscaling/v2beta1": "1.25", "autoscaling/v2beta2": "1.26"}
+_HIGH_PERCENT = 90
+
+
+def refused(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
+    for problem in linted.problems:
+        why = "it is missing" if problem.value is ABSENT else f"{problem.value!r} cannot be meant"
+        yield Diagnostic(LintSeverity.ERROR, "invalid", problem.path, why, problem.fix)
+
+
+def ignored_fields(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
+    if isinstance(linted.obj, Kind):
+        for path, why in warnings(linted.obj):
+            yield Diagnostic(LintSeverity.INFO, "ignored-field", path, f"changes nothing: {why}", "leave it out")
+
+
+def removed_version(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
+    version = str(linted.manifest.get("apiVersion"))
+    if version in _REMOVED:
+        why = f"{version} is gone from Kubernetes {_REMOVED[version]} on"
+        yield Diagnostic(
+            LintSeverity.WARNING, "removed-version", "apiVersion", why, "write autoscaling/v2; the fields are the same"
+        )
+
+
+def no_room(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
+    policy = linted.policy
+    if policy and policy.signals and policy.bounds.min_replicas == policy.bounds.max_replicas:
+        why = f"minReplicas and maxReplicas are both {policy.bounds.min_replicas}: nothing can ever scale"
+        yield Diagnostic(
+            LintSeverity.WARNING,
+            "min-equals-max",
+            linted.path("minReplicas"),
+            why,
+            "lower minReplicas or raise maxReplicas",
+        )
+
+
+def daemon_set(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
+    if linted.target and linted.target.kind == "DaemonSet" and linted.moves_pods:
+        why = "a DaemonSet has one pod per node; there is no number of replicas to change"
+        yield Diagnostic(
+            LintSeverity.ERROR,
+            "daemonset-target",
+            linted.path("scaleTargetRef"),
+            why,
+            "scale a Deployment, or only its size",
+        )
+
+
+def little_headroom(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
+    if isinstance(linted.obj, Hvpa) or linted.policy is None:
+        return  # targets above 100 % are document 004's own remedy there
+    for index, signal in enumerate(linted.policy.signals):
+        if isinstance(signal, Utilization) and signal.percent > _HIGH_PERCENT:
+            path = linted.path(f"metrics[{index}]")
+            why = f"{signal.percent} % of the request leaves no room while new pods start"
+            yield Diagnostic(
+                LintSeverity.WARNING,
+                "high-target",
+                path,
+                why,
+                "use 50 to 80 % unless pods burst well above their request",
+            )
+
+
+def never_down(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
+    for rule in linted.policy.settle if linted.policy else ():
+        if isinstance(rule, Rate) and rule.down.select is Select.DISABLED:
+            path = linted.path("behavior.scaleDown.selectPolicy")
+            yield Diagnostic(
+                LintSeverity.INFO,
+                "never-down",
+                path,
+                "the workload only ever grows",
+                "leave it out once that is not wanted",
+            )
+
+
+def dead_direction(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
+    rules = linted.policy.settle if linted.policy else ()
+    most = next((rule for rule in rules if isinstance(rule, MaxFactor)), None)
+    least = next((rule for rule in rules if isinstance(rule, MinFactor)), None)
+    if most is None or least is None:
+        return
+    for way, high, low in (("Up", most.up, least.up), ("Down", most.down, least.down)):
+        if high <= low:
+            path = _factor_path(linted, way)
+            why = f"steps are capped at {high:g} and only worth it above {low:g}: it never scales {way.lower()}"
+            yield Diagnostic(
+                LintSeverity.WARNING, "dead-direction", path, why, "raise the max factor above the min factor"
+            )
+
+
+def fallback_lowers(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
+    if linted.policy and linted.policy.absence.allow_decrease:
+        why = "missing metrics may shrink the workload: an outage of the metrics becomes one of the service"
+        path = "spec.onMetricFailure.then.allowDecrease"
+        yield Diagnostic(LintSeverity.WARNING, "fallback-lowers", path, why, "leave it out; replicas is then a floor")
+
+
+def _factor_path(linted: LintedManifest, way: str) -> str:
+    custom = isinstance(linted.obj, CustomHpa)
+    return f"behavior.scale{way}MaxFactor" if custom else f"spec.behavior.scale{way}.maxFactor"
+
+
+def mismatched_type(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
+    """Kubernetes goes by the value that is set; `type` only misleads the reader."""
+    if not isinstance(linted.obj, Hpa | Autoscaler | EffectiveHpa):
+        return
+    for index, metric in enumerate(linted.obj.spec.metrics or []):
+        for member, inner in metric.manifest().items():
+            target = inner.get("target", {}) if isinstance(inner, dict) else {}
+            field = next((name for name in ("averageUtilization", "averageValue", "value") if name in target), "")
+            meant = {"averageUtilization": "Utilization", "averageValue": "AverageValue", "value": "Value"}.get(field)
+            if meant and target.get("type") != meant:
+                path = f"spec.metrics[{index}].{member}.target.type"
+                why = f"says {target.get('type')}, but {field} is what is set and what counts"
+                yield Diagnostic(LintSeverity.INFO, "type-mismatch", path, why, f"write {meant}")
+
+
+CHECKS = (
+    refused,
+    ignored_fields,
+    removed_version,
+    no_room,
+    daemon_set,
+    little_headroom,
+    never_down,
+    dead_direction,
+    fallback_lowers,
+    mismatched_type,
+)

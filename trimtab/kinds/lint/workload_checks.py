@@ -1,0 +1,137 @@
+"""Checks that look from an autoscaler to its workload, and to others that act on the same one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from trimtab.kinds.lint.finding import Diagnostic, LintSeverity
+from trimtab.kinds.lint.manifest_set import (
+    WORKLOADS,
+    LintedManifest,
+    ManifestSet,
+    containers,
+    get,
+    runs_java,
+    startup_s,
+)
+from trimtab.policy import MetricKind, PodAverage, Stabilise, StabiliseMax, Utilization
+from trimtab.quantity import format_duration
+
+
+def rivals(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
+    """Two that move the same pods, or the same requests: each undoes what the other does."""
+    for acts, others in (("replicas", among.scaling(linted.target)), ("requests", among.resizing(linted.target))):
+        if linted in others and others[0] is not linted and linted.target:
+            why = f"{others[0].title} also sets the {acts} of {linted.target.kind}/{linted.target.name}"
+            fix = f"keep one of them: {_removal(linted)}"
+            yield Diagnostic(LintSeverity.ERROR, "two-autoscalers", "spec", why, fix)
+
+
+def _removal(linted: LintedManifest) -> str:
+    if linted.is_custom_hpa:
+        return "helm uninstall the release of these values"
+    return f"kubectl delete {linted.kind.lower()} {linted.itself.name} -n {linted.namespace}"
+
+
+def same_resource(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
+    """Utilisation is usage / request: who moves the request moves the other's target."""
+    if not linted.moves_pods or linted.resizes:
+        return  # one object for both axes moves the target with the request
+    for other in among.resizing(linted.target):
+        for resource in sorted(_utilized(linted) & other.resizes):
+            why = f"{other.title} moves {resource} requests while this scales on a share of them: they chase each other"
+            fix = f"use one Autoscaler with `vertical`, or averageValue for {resource}"
+            yield Diagnostic(LintSeverity.WARNING, "same-resource", "spec.metrics", why, fix)
+
+
+def _utilized(linted: LintedManifest) -> set[str]:
+    if linted.policy:
+        return {signal.metric.name for signal in linted.policy.signals if isinstance(signal, Utilization)}
+    triggers = get(linted.manifest, "spec", "triggers")
+    named = [trigger for trigger in triggers if isinstance(trigger, dict)] if isinstance(triggers, list) else []
+    return {str(trigger.get("type")) for trigger in named if _trigger_type(trigger) == "Utilization"} & {
+        "cpu",
+        "memory",
+    }
+
+
+def _trigger_type(trigger: dict[str, Any]) -> str:
+    return str(trigger.get("metricType") or get(trigger, "metadata", "type") or "Utilization")
+
+
+def missing_requests(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
+    for signal in linted.policy.signals if linted.policy else ():
+        if not isinstance(signal, Utilization):
+            continue
+        for container in containers(among.workload(linted.target)):
+            ours = signal.metric.kind is MetricKind.RESOURCE or container.get("name") == signal.metric.container
+            if (
+                ours
+                and get(container, "resources", "requests", signal.metric.name) is None
+                and not _limited(container, signal)
+            ):
+                name = signal.metric.name
+                why = f"container {container.get('name')} has no {name} request, so a percentage of it has no value"
+                yield Diagnostic(
+                    LintSeverity.ERROR,
+                    "missing-request",
+                    "spec.metrics",
+                    why,
+                    f"set resources.requests.{name} in the workload",
+                )
+
+
+def _limited(container: dict[str, Any], signal: Utilization) -> bool:
+    """A limit without a request is the request too."""
+    return get(container, "resources", "limits", signal.metric.name) is not None
+
+
+def replicas_written(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
+    if linted.kind not in WORKLOADS or get(linted.manifest, "spec", "replicas") is None:
+        return
+    for scaler in among.scaling(linted.itself)[:1]:
+        why = f"{scaler.title} decides the number of replicas; every apply of this manifest sets it back"
+        yield Diagnostic(
+            LintSeverity.WARNING, "replicas-in-manifest", "spec.replicas", why, "leave replicas out of the manifest"
+        )
+
+
+def short_window(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
+    """Pods are removed and needed again before a new one could have started."""
+    slow_s, window_s = startup_s(among.workload(linted.target)), _down_window(linted)
+    if window_s is not None and window_s < slow_s:
+        slow, window = format_duration(slow_s), format_duration(window_s)
+        why = f"pods need at least {slow} to start, but may be removed after {window}"
+        fix = f"set stabilizationWindowSeconds of scaleDown to {slow_s:.0f} or more"
+        path = "spec.behavior.scaleDown.stabilizationWindowSeconds"
+        yield Diagnostic(LintSeverity.WARNING, "short-window", path, why, fix)
+
+
+def _down_window(linted: LintedManifest) -> float | None:
+    for rule in linted.policy.settle if linted.policy else ():
+        if isinstance(rule, Stabilise | StabiliseMax):
+            return rule.down_s if isinstance(rule, Stabilise) else rule.window_s
+    return None
+
+
+def memory_of_java(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
+    on_memory = any(
+        isinstance(signal, Utilization | PodAverage) and signal.metric.name == "memory"
+        for signal in (linted.policy.signals if linted.policy else ())
+    )
+    if not on_memory:
+        return
+    for container in containers(among.workload(linted.target)):
+        if runs_java(container):
+            why = f"container {container.get('name')} runs a JVM, which keeps the memory it once took"
+            yield Diagnostic(
+                LintSeverity.WARNING,
+                "memory-of-java",
+                "spec.metrics",
+                why,
+                "scale on CPU, requests or the heap after GC",
+            )
+
+
+CHECKS = (rivals, same_resource, missing_requests, replicas_written, short_window, memory_of_java)

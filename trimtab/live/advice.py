@@ -1,0 +1,322 @@
+"""The controllers of Analytics and Recommendation: when to advise, on what, and what to write about it.
+
+An Analytics gets a round when it is new or edited, and a Periodical one again after its period; a Recommendation that
+belongs to none is advised on by itself. A round that could not read any history is tried again soon; what was
+recommended before stays.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from trimtab.advisor import records
+from trimtab.advisor.adopt import adopt, is_gone
+from trimtab.advisor.run import Advised, Failed, advise_all, server_time
+from trimtab.advisor.select import find, select
+from trimtab.advisor.targets import AdvisedTarget
+from trimtab.advisor.workloads import HistoryWindow
+from trimtab.errors import InvalidInput, MetricsUnavailable, NotLeading, Refused, TrimtabError, Unavailable
+from trimtab.history.workload_history import WorkloadHistory
+from trimtab.kinds import read
+from trimtab.kinds.analytics import Analytics, CompletionStrategy
+from trimtab.kinds.analytics import Recommendation as RecommendationKind
+from trimtab.kinds.annotations import ANALYTICS_UID
+from trimtab.kinds.config_keys import effective
+from trimtab.live.look.cluster import Feed
+from trimtab.policy import Advice, Inspection
+from trimtab.wire.access import Access
+from trimtab.wire.objects import Custom
+from trimtab.wire.prometheus import Prometheus
+from trimtab.wire.resources import Resource
+from trimtab.wire.writer import Writer
+
+KINDS = ("Analytics", "Recommendation")
+EVERY_S = 15.0
+FIRST_RETRY_S, LAST_RETRY_S = 15.0, 600.0
+TIMEOUT_S = 120.0
+NO_PROMETHEUS = "the operator has no Prometheus to read history from: start it with --prometheus URL"
+log = logging.getLogger(__name__)
+
+
+class Retry(NamedTuple):
+    """When a round that failed is tried again, unless the object is edited first."""
+
+    at: float
+    wait_s: float
+    spec: dict[str, Any]
+
+
+class Advisor:
+    """Call `run()` beside the operator's own loop; it writes only while the writer may."""
+
+    def __init__(
+        self,
+        writer: Writer,
+        prometheus: Access | None,
+        own_namespace: str,
+        namespace: str = "",
+        *,
+        shadow: bool = False,
+        every_s: float = EVERY_S,
+        enabled: Callable[[str], bool] = lambda namespace: True,
+    ) -> None:
+        self.writer, self.kube, self.every_s = writer, writer.kube, every_s
+        self.shadow = shadow  # recommend, but adopt nothing
+        self.enabled = enabled  # a namespace may opt out
+        self.own_namespace, self.namespace = own_namespace, namespace  # namespace "": the whole cluster
+        self.prometheus = Prometheus(prometheus, timeout_s=TIMEOUT_S) if prometheus else None
+        self.feeds = {kind: Feed(self.kube, Custom, (records.API, kind), namespace) for kind in KINDS}
+        self._retries: dict[str, Retry] = {}
+        self._adopted: dict[str, tuple[str, str]] = {}  # uid -> what was carried out last
+        self._said: dict[str, str] = {}
+
+    async def run(self) -> None:
+        async with self.following():
+            while True:
+                if self.writer.may_write() and all(feed.settled for feed in self.feeds.values()):
+                    with suppress(NotLeading):  # the new leader goes on
+                        await self._guarded(self.tick(time.time()), "this round of advice")
+                await asyncio.sleep(self.every_s)
+
+    @asynccontextmanager
+    async def following(self) -> AsyncIterator[None]:
+        """Objects are watched, not listed: while nothing is due, nothing is asked."""
+        tasks = [asyncio.create_task(feed.run()) for feed in self.feeds.values()]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            if self.prometheus:
+                await self.prometheus.close()
+
+    async def tick(self, at: float) -> None:
+        """Everything that is due now, one object after the other; one that fails never stops the next."""
+        analytics, kept = self._served("Analytics"), self._served("Recommendation")
+        for found in analytics:
+            if self._due(found, at):
+                await self._guarded(self._round(found, at), f"Analytics {_title(found)}")
+        for record in kept:
+            if ANALYTICS_UID not in (record.metadata.labels or {}) and self._due(record, at):
+                await self._guarded(self._alone(record, at), f"Recommendation {_title(record)}")
+        if not self.shadow:
+            for record in kept:
+                await self._guarded(self._adopt(record, at), f"adoption of {_title(record)}")
+        self._forget({record.metadata.uid for record in (*analytics, *kept)})
+
+    def _served(self, kind: str) -> list[Custom]:
+        return [one for one in self.feeds[kind].store if self.enabled(one.metadata.namespace)]
+
+    def _forget(self, alive: set[str]) -> None:
+        self._retries = {uid: retry for uid, retry in self._retries.items() if uid in alive}
+        self._adopted = {uid: adopted for uid, adopted in self._adopted.items() if uid in alive}
+
+    async def _guarded(self, work: Any, what: str) -> None:
+        try:
+            await work
+        except NotLeading:
+            raise
+        except TrimtabError as error:
+            if self._said.get(what) != str(error):  # what stays wrong is said once, not every tick
+                log.warning("%s: %s", what, error)
+            self._said[what] = str(error)
+        except Exception:
+            log.exception("%s: a bug of trimtab", what)
+        else:
+            self._said.pop(what, None)
+
+    async def _resource(self, kind: str) -> Resource:
+        return await self.kube.resource(records.API, kind)
+
+    async def _fresh(self, seen: Custom, kind: str) -> Custom:
+        """As it stands now: what is watched may lag behind our own last word, and Once means once."""
+        return await self.kube.get(Custom, await self._resource(kind), seen.metadata.namespace, seen.metadata.name)
+
+    # --- when ---
+
+    def _due(self, found: Custom, at: float) -> bool:
+        retry = self._retries.get(found.metadata.uid)
+        if retry and retry.spec == found.spec and at < retry.at:
+            return False
+        updated, strategy = _seconds(found.status.get("lastUpdateTime")), _strategy(found)
+        if updated is None or strategy is None or records.edited(found):
+            return True
+        period_s = strategy.period_s
+        return period_s is not None and at >= updated + period_s
+
+    def _later(self, found: Custom, at: float) -> None:
+        before = self._retries.get(found.metadata.uid)
+        wait_s = min(2 * before.wait_s, LAST_RETRY_S) if before and before.spec == found.spec else FIRST_RETRY_S
+        self._retries[found.metadata.uid] = Retry(at + wait_s, wait_s, found.spec)
+
+    # --- an Analytics ---
+
+    async def _round(self, seen: Custom, at: float) -> None:
+        found = await self._fresh(seen, "Analytics")
+        if not self._due(found, at):
+            return
+        everywhere = found.metadata.namespace == self.own_namespace and not self.namespace
+        try:
+            analytics = read(_manifest(found, "Analytics"))
+            assert isinstance(analytics, Analytics)
+            rules = analytics.to_inspection()
+            selected = await select(self.kube, analytics, everywhere, at)
+            targets = [one for one in selected if self.enabled(one.namespace)]
+        except TrimtabError as error:
+            self._later(found, at)
+            reason = "InvalidSpec" if isinstance(error, InvalidInput) else "FailedSelectResource"
+            failed = records.condition("Ready", False, reason, str(error))
+            await self._write(found, "Analytics", {"conditions": records.conditions([failed], found.status, at)})
+            return
+        outcomes = await self._outcomes(rules, targets, at)
+        label = f"{ANALYTICS_UID}={found.metadata.uid}"
+        kept = await self._resource("Recommendation")
+        mine = (await self.kube.list(Custom, kept, found.metadata.namespace, labels=label)).items
+        missions = [await self._mission(found, rules, outcome, mine, at) for outcome in outcomes]
+        await self._prune(mine, targets)
+        ready = records.analytics_ready(missions)
+        conditions = records.conditions([ready], found.status, at)
+        status: dict[str, Any] = {"conditions": conditions, "recommendations": missions}
+        if all(_unread(outcome) for outcome in outcomes):
+            self._later(found, at)
+        else:
+            self._retries.pop(found.metadata.uid, None)
+            status |= records.round_done(found, at) | {"config": effective(rules)}
+        await self._write(found, "Analytics", status)
+
+    async def _outcomes(self, rules: Inspection, targets: Sequence[AdvisedTarget], at: float) -> list[Advised]:
+        """Of every target; where no history can be read at all, that is the outcome of each."""
+        if self.prometheus is None:
+            return [Advised(one, Failed(MetricsUnavailable(NO_PROMETHEUS), NO_PROMETHEUS)) for one in targets]
+        try:
+            now, _ = await server_time(self.prometheus, at)
+            source, window = WorkloadHistory(self.prometheus, self.kube), HistoryWindow.before(now, rules.history_s)
+            return [one async for some in advise_all(rules, targets, source, window, at) for one in some]
+        except TrimtabError as error:
+            return [Advised(one, Failed(error, str(error))) for one in targets]
+
+    async def _mission(
+        self, analytics: Custom, rules: Inspection, outcome: Advised, mine: Sequence[Custom], at: float
+    ) -> dict[str, Any]:
+        """The Recommendation of one target, made or brought up to date."""
+        record = next((one for one in mine if _is_of(one, outcome.target)), None)
+        message = records.message_of(outcome)
+        try:
+            if record is None:
+                body = records.new_recommendation(analytics, outcome.target, rules.advice)
+                namespace = analytics.metadata.namespace
+                record = await self.writer.create(Custom, await self._resource("Recommendation"), namespace, body)
+            await self._write(record, "Recommendation", records.status_of(rules, outcome, record.status, at))
+        except NotLeading:
+            raise
+        except TrimtabError as error:
+            message = f"the recommendation could not be written: {error}"
+        return records.mission(outcome, record, message, at)
+
+    async def _prune(self, mine: Sequence[Custom], targets: Sequence[AdvisedTarget]) -> None:
+        """Of targets that are no longer selected; one whose run only failed is not among them."""
+        for record in mine:
+            if not any(_is_of(record, target) for target in targets) and self.writer.may_write():
+                meta = record.metadata
+                await self.kube.delete(await self._resource("Recommendation"), meta.namespace, meta.name, uid=meta.uid)
+
+    # --- a Recommendation by itself ---
+
+    async def _alone(self, seen: Custom, at: float) -> None:
+        found = await self._fresh(seen, "Recommendation")
+        if not self._due(found, at):
+            return
+        try:
+            kind = read(_manifest(found, "Recommendation"))
+            assert isinstance(kind, RecommendationKind)
+            everywhere = found.metadata.namespace == self.own_namespace and not self.namespace
+            target = await find(self.kube, kind.spec.target_ref, found.metadata.namespace, everywhere, at)
+        except TrimtabError as error:
+            self._later(found, at)
+            status = records.without_value(type(error).__name__, str(error), found.status, at)
+            await self._write(found, "Recommendation", status)
+            return
+        rules = Inspection(advice=Advice(kind.spec.type))
+        outcome = (await self._outcomes(rules, [target], at))[0]
+        status = records.status_of(rules, outcome, found.status, at)
+        if _unread(outcome):
+            self._later(found, at)
+        else:
+            self._retries.pop(found.metadata.uid, None)
+            status |= records.round_done(found, at)
+        await self._write(found, "Recommendation", status)
+
+    # --- writing ---
+
+    async def _write(self, found: Custom, kind: str, changes: dict[str, Any]) -> None:
+        """These kinds have no status subresource: the status is a part of the object like any other.
+
+        What is not applied again would be removed, so all of it is, guarded against a newer one.
+        """
+        status = found.status | changes
+        if status != found.status:
+            body = records.status_body(found, kind, status)
+            await self.writer.apply(Custom, await self._resource(kind), body)
+
+    async def _adopt(self, record: Custom, at: float) -> None:
+        wanted = (str(record.spec.get("adoptionType")), str(record.status.get("recommendedValue")))
+        namespace = (record.spec.get("targetRef") or {}).get("namespace") or record.metadata.namespace
+        if self._adopted.get(record.metadata.uid) == wanted or not self.enabled(namespace):
+            return
+        try:
+            await adopt(self.writer, record)
+            self._adopted[record.metadata.uid] = wanted
+            problem = None
+        except Refused as refusal:
+            if is_gone(refusal):
+                return  # the target is gone; the next round tells
+            problem = records.condition("Adopted", False, "AdoptionFailed", str(refusal))
+        await self._say_adopted(record, problem, at)
+
+    async def _say_adopted(self, record: Custom, problem: dict[str, Any] | None, at: float) -> None:
+        """A condition while it fails, none when it works: document 000 prints none."""
+        present = record.status.get("conditions") or []
+        others = [one for one in present if one["type"] != "Adopted"]
+        if problem is not None or len(others) != len(present):
+            new = [*others, problem] if problem else others
+            await self._write(record, "Recommendation", {"conditions": records.conditions(new, record.status, at)})
+
+
+def _unread(outcome: Advised) -> bool:
+    """Nobody knows the usage yet: this is no answer, so that Once has not happened."""
+    return isinstance(outcome.result, Failed) and isinstance(outcome.result.error, Unavailable | Refused)
+
+
+def _strategy(found: Custom) -> CompletionStrategy | None:
+    """None when it cannot be read; the round says why."""
+    given = found.spec.get("completionStrategy") or {}
+    try:
+        return CompletionStrategy.model_validate(given)
+    except ValueError:
+        return None
+
+
+def _is_of(record: Custom, target: AdvisedTarget) -> bool:
+    return records.same_target(record.spec.get("targetRef") or {}, target, record.metadata.namespace)
+
+
+def _manifest(found: Custom, kind: str) -> dict[str, Any]:
+    meta = found.metadata
+    named = {"name": meta.name, "namespace": meta.namespace}
+    notes = {"labels": meta.labels or {}, "annotations": meta.annotations or {}}
+    return {"apiVersion": records.API, "kind": kind, "metadata": named | notes, "spec": found.spec}
+
+
+def _title(found: Custom) -> str:
+    return f"{found.metadata.namespace}/{found.metadata.name}"
+
+
+def _seconds(text: str | None) -> float | None:
+    return datetime.fromisoformat(text).timestamp() if text else None

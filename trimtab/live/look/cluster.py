@@ -1,0 +1,199 @@
+"""cluster: the collections of the API server that the operator follows, and the workloads and pods found in them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from http import HTTPStatus
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from trimtab.core.model import Pod
+from trimtab.errors import InvalidInput, Refused, TrimtabError
+from trimtab.kinds.annotations import ENABLED
+from trimtab.live.look.members import Members
+from trimtab.wire.kube import Kube
+from trimtab.wire.objects import Custom, HasMeta, Namespace, Node, Scale, WirePod, WireWorkload
+from trimtab.wire.resources import (
+    DAEMON_SETS,
+    DEPLOYMENTS,
+    DISRUPTION_BUDGETS,
+    HPAS,
+    LIMIT_RANGES,
+    NAMESPACES,
+    NODES,
+    PODS,
+    REPLICA_SETS,
+    RESOURCE_QUOTAS,
+    STATEFUL_SETS,
+    Resource,
+)
+from trimtab.wire.watch import Informer, Store
+
+T = TypeVar("T", bound=HasMeta)
+LOOK_AGAIN_S = 10.0  # for kinds whose CRD is not installed (yet)
+OURS = (
+    ("trimtab.dev/v1alpha1", "Autoscaler"),
+    ("autoscaling.crane.io/v1alpha1", "EffectiveHorizontalPodAutoscaler"),
+    ("autoscaling.k8s.io/v1alpha1", "Hvpa"),
+)
+SCALED_OBJECT = ("keda.sh/v1alpha1", "ScaledObject")
+VPA = ("autoscaling.k8s.io/v1", "VerticalPodAutoscaler")
+log = logging.getLogger(__name__)
+
+
+class Feed(Generic[T]):
+    """One collection; of a kind that the cluster may not have, it waits until there is one."""
+
+    def __init__(
+        self, kube: Kube, kind: type[T], where: Resource | tuple[str, str], namespace: str = "", fields: str = ""
+    ) -> None:
+        self.kube, self.kind, self.where, self.namespace, self.fields = kube, kind, where, namespace, fields
+        self.store: Store[T] = Store()
+        self.resource = where if isinstance(where, Resource) else None
+        self.given_up = False  # we may not see it, and do without
+
+    @property
+    def name(self) -> str:
+        return self.where.plural if isinstance(self.where, Resource) else self.where[1]
+
+    @property
+    def settled(self) -> bool:
+        """Its content is known, or it is known that there is none for us."""
+        absent = self.resource is None and self.store.trouble is not None
+        return self.store.synced.is_set() or absent or self.given_up
+
+    async def run(self) -> None:
+        resource = self.resource = await self._find()
+        informer = Informer(self.kube, self.kind, resource, self.namespace, fields=self.fields)
+        informer.store = self.store
+        await informer.run()
+
+    async def _find(self) -> Resource:
+        while True:
+            try:
+                if isinstance(self.where, Resource):
+                    return self.where
+                return await self.kube.resource(*self.where)
+            except TrimtabError as trouble:
+                absent = isinstance(trouble, Refused) and trouble.status == HTTPStatus.NOT_FOUND
+                self.store.trouble = trouble if absent else None
+            await asyncio.sleep(LOOK_AGAIN_S)
+
+
+class ScaleTarget(NamedTuple):
+    """The workload as last seen; `workload` is None for kinds of which only the scale is known."""
+
+    resource: Resource
+    namespace: str
+    name: str
+    uid: str
+    version: str
+    replicas: int
+    status_replicas: int
+    workload: WireWorkload | None = None
+
+    @property
+    def text(self) -> str:
+        return f"{self.resource.kind} {self.namespace}/{self.name}"
+
+
+class WatchedCluster:
+    """Everything followed; `namespace` limits it to one, "" means the whole cluster."""
+
+    def __init__(self, kube: Kube, namespace: str = "", own: tuple[str, str] = ("", "")) -> None:
+        self.kube, self.namespace = kube, namespace
+        self.own = own  # namespace and name of our own Deployment, which we never scale
+        self.ours = {kind: Feed(kube, Custom, (version, kind), namespace) for version, kind in OURS}
+        self.hpas = Feed(kube, Custom, HPAS, namespace)
+        self.scaled_objects = Feed(kube, Custom, SCALED_OBJECT, namespace)
+        self.vpas = Feed(kube, Custom, VPA, namespace)
+        self.workloads = {
+            resource.kind: Feed(kube, WireWorkload, resource, namespace)
+            for resource in (DEPLOYMENTS, STATEFUL_SETS, REPLICA_SETS, DAEMON_SETS)
+        }
+        self.pods = Feed(kube, WirePod, PODS, namespace)
+        fields = f"metadata.name={namespace}" if namespace else ""
+        self.namespaces = Feed(kube, Namespace, NAMESPACES, fields=fields)
+        self.nodes = Feed(kube, Node, NODES)
+        self.quotas = Feed(kube, Custom, RESOURCE_QUOTAS, namespace)
+        self.limit_ranges = Feed(kube, Custom, LIMIT_RANGES, namespace)
+        self.disruption_budgets = Feed(kube, Custom, DISRUPTION_BUDGETS, namespace)
+        self.members = Members(self.pods.store, self.workloads["ReplicaSet"].store)
+
+    @property
+    def feeds(self) -> list[Feed[Any]]:
+        others: list[Feed[Any]] = [self.hpas, self.scaled_objects, self.vpas, self.pods]
+        blockers: list[Feed[Any]] = [self.quotas, self.limit_ranges, self.disruption_budgets]
+        return [*self.ours.values(), *self.workloads.values(), *others, *blockers, self.namespaces, self.nodes]
+
+    def unsettled(self) -> list[str]:
+        """What is not known yet."""
+        return [feed.name for feed in self.feeds if not feed.settled]
+
+    async def run(self) -> None:
+        lost = {
+            "namespaces": f"the label {ENABLED} is not looked at",
+            "nodes": "requests may grow beyond the largest of them",
+        }
+        async with asyncio.TaskGroup() as group:
+            for feed in self.feeds:
+                limited = self.namespace and feed.name in lost
+                group.create_task(self._follow_if_seen(feed, lost[feed.name]) if limited else feed.run())
+
+    async def _follow_if_seen(self, feed: Feed[Any], lost: str) -> None:
+        """Roles alone show nothing that has no namespace: said once, and done without."""
+        assert feed.resource is not None
+        while True:
+            try:
+                await self.kube.raw(feed.resource.path(), {"limit": "1", "fieldSelector": feed.fields})
+                break
+            except Refused as refusal:
+                if refusal.status == HTTPStatus.FORBIDDEN:
+                    log.info("%s cannot be read with Roles only: %s", feed.name, lost)
+                    feed.given_up = True
+                    return
+            except TrimtabError as trouble:
+                log.warning("%s: %s", feed.name, trouble)
+            await asyncio.sleep(LOOK_AGAIN_S)
+        await feed.run()
+
+    def enabled(self, namespace: str) -> bool:
+        """The opt-out: a namespace labelled trimtab.dev/enabled: "false"; nobody is in before that is known."""
+        found = self.namespaces.store.get("", namespace)
+        if not self.namespaces.settled:
+            return False
+        return found is None or (found.metadata.labels or {}).get(ENABLED) != "false"
+
+    def pods_of(self, target: ScaleTarget) -> tuple[Pod, ...]:
+        return self.members.facts(target.uid)
+
+    async def target(self, namespace: str, api_version: str | None, kind: str, name: str) -> ScaleTarget:
+        """The workload an object points at, from what is followed, else by asking for its scale."""
+        if (namespace, name) == self.own and kind == "Deployment":
+            raise InvalidInput("scaleTargetRef", name, "this is trimtab itself, which it never scales")
+        feed = self.workloads.get(kind)
+        if feed is None or feed.resource is None or (api_version or "apps/v1") != feed.resource.api_version:
+            return await self._by_scale(namespace, api_version or "apps/v1", kind, name)
+        found = feed.store.get(namespace, name)
+        if found is None:
+            raise Refused(f"{kind} {namespace}/{name} does not exist", HTTPStatus.NOT_FOUND)
+        if kind == "ReplicaSet" and (owner := found.metadata.controller):
+            fix = f"it belongs to {owner.kind}/{owner.name}: point at that"
+            raise InvalidInput("scaleTargetRef", f"ReplicaSet/{name}", fix)
+        return _target(feed.resource, found)
+
+    async def _by_scale(self, namespace: str, api_version: str, kind: str, name: str) -> ScaleTarget:
+        resource = await self.kube.resource(api_version, kind)
+        if not resource.scalable:
+            raise InvalidInput("scaleTargetRef", f"{kind}/{name}", "this kind has no scale subresource")
+        scale = await self.kube.get(Scale, resource, namespace, name, "scale")
+        meta, replicas = scale.metadata, scale.spec.replicas
+        return ScaleTarget(resource, namespace, name, meta.uid, meta.resource_version, replicas, scale.status.replicas)
+
+
+def _target(resource: Resource, found: WireWorkload) -> ScaleTarget:
+    meta = found.metadata
+    replicas = 1 if found.spec.replicas is None else found.spec.replicas
+    return ScaleTarget(
+        resource, meta.namespace, meta.name, meta.uid, meta.resource_version, replicas, found.status.replicas, found
+    )

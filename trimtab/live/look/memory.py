@@ -1,0 +1,104 @@
+"""memory: what is remembered of one object, as it stands in its status; a restart loses nothing of it.
+
+Wishes are not kept: a new leader seeds them with the current replicas, as HPA does, so that it never scales down
+before a window has passed.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from trimtab.core.model import ContainerSize, Memory
+from trimtab.core.remember import first_sight
+from trimtab.policy import Record
+
+VERSION = 1
+TAG = "Kept"  # records are stored under these names since the first version, whatever the classes are called
+REST_S = 3600.0
+
+
+class ReplicasWritten(Record, frozen=True, tag="Wrote"):
+    """Our last word on the replicas."""
+
+    was: int
+    replicas: int
+    at: float
+
+
+class SizesWritten(Record, frozen=True, tag="Patched"):
+    """Our last word on the template's sizes."""
+
+    was: dict[str, ContainerSize]
+    sizes: dict[str, ContainerSize]
+    at: float
+
+
+class UndoneChange(Record, frozen=True, tag="Undone"):
+    """Somebody undid our last word on an axis, so it rests."""
+
+    by: str  # the field manager
+    generation: int  # of the object when it happened
+    until: float | None = None  # None: the second time, until the object is edited
+
+
+class ObjectMemory(Record, frozen=True, tag=TAG):
+    """The core's memory and the operator's own: its last writes, and who undid them."""
+
+    version: int = VERSION
+    core: Memory = Memory()
+    wrote: ReplicasWritten | None = None
+    sizes: dict[str, ContainerSize] = {}  # in force on the pods, where they are not the template's
+    template: dict[str, ContainerSize] = {}  # what the template said then; an edit of it ends `sizes`
+    patched: SizesWritten | None = None
+    undone: dict[str, UndoneChange] = {}  # by axis: "replicas", "sizes"
+
+
+def read(status: dict[str, Any], at: float, replicas: int) -> ObjectMemory:
+    """From the object's status; of a memory that we cannot read, what the rest of the status tells."""
+    seed = first_sight(at, replicas)
+    try:
+        memory = msgspec.convert(status.get("memory") or {"is": TAG, "version": 0}, ObjectMemory)
+    except msgspec.ValidationError:
+        memory = ObjectMemory(version=0)
+    if memory.version != VERSION:
+        return ObjectMemory(core=_from_the_rest(status, seed, replicas))
+    return replace(memory, core=replace(memory.core, wanted=seed.wanted))
+
+
+def _from_the_rest(status: dict[str, Any], seed: Memory, replicas: int) -> Memory:
+    """Another version of trimtab wrote it: no cooldown is cut short, and a zero of ours is still ours."""
+    scaled_at = _seconds(status.get("lastScaleTime") or (status.get("lastScaling") or {}).get("lastScaleTime"))
+    ours = any(
+        condition.get("type") == "ScaledToZero" and condition.get("status") == "True"
+        for condition in _conditions(status)
+    )
+    zeroed = replicas == 0 and ours
+    return replace(seed, up_at=scaled_at, down_at=scaled_at, resized_at=scaled_at, zeroed=zeroed)
+
+
+def _conditions(status: dict[str, Any]) -> list[dict[str, Any]]:
+    return [one for one in status.get("conditions") or [] if isinstance(one, dict)]
+
+
+def _seconds(text: object) -> float | None:
+    try:
+        return datetime.fromisoformat(str(text)).timestamp()
+    except ValueError:
+        return None
+
+
+def written(memory: ObjectMemory) -> dict[str, Any]:
+    """What goes into the status, without what is empty: people read it there, too."""
+    slim = replace(memory, core=replace(memory.core, wanted=()))
+    plain: dict[str, Any] = _bare(msgspec.to_builtins(slim))
+    return plain
+
+
+def _bare(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    return {name: _bare(each) for name, each in value.items() if each is not None and each not in ({}, (), [])}

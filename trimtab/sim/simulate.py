@@ -1,0 +1,52 @@
+"""simulate(): a run by the fastest way that gives the same answer: the compiled lane, or the virtual cluster."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from trimtab.policy import Policy
+from trimtab.series import Floats
+from trimtab.sim.cluster import Run, run
+from trimtab.sim.cluster_spec import ClusterSpec
+from trimtab.sim.demand_forecast import forecast_demand
+from trimtab.sim.fast import run_compiled
+from trimtab.sim.grid import MEAN_STEPS, STEP_S, delay_steps
+from trimtab.sim.program import NOTHING_AHEAD, program, uncovered
+from trimtab.sim.score import ready_pods, violating_load
+from trimtab.sim.sliding_windows import trailing_mean
+
+_PLAIN = ClusterSpec()
+
+
+def why_slow(policy: Policy, cluster: ClusterSpec) -> str:
+    """Why decide() itself has to be run; empty when the compiled lane gives the same."""
+    return uncovered(policy) or ("the simulated cluster has faults or chance in it" if _unusual(cluster) else "")
+
+
+def _unusual(cluster: ClusterSpec) -> bool:
+    names = ("startup_jitter", "mean_s", "scrape_delay_s", "retry_share", "faults")
+    return cluster.memory_load is not None or any(getattr(cluster, name) != getattr(_PLAIN, name) for name in names)
+
+
+def simulate(
+    policy: Policy, load: Floats, cluster: ClusterSpec, *, first_pods: int, seed: int = 0, start: float = 0.0
+) -> Run:
+    """The run of a load in its own unit; see `run`."""
+    if why_slow(policy, cluster):
+        return run(policy, load, cluster, first_pods=first_pods, seed=seed, start=start)
+    signal, ahead = trailing_mean(load, MEAN_STEPS), NOTHING_AHEAD
+    if policy.forecast is not None:
+        (ahead,) = forecast_demand(policy.forecast, [policy.forecast.quantile], load, cluster.startup_s, start, STEP_S)
+    replicas = run_compiled(signal, program(policy, STEP_S, ahead), first_pods)
+    ready = ready_pods(replicas, delay_steps(cluster.startup_s))
+    pods = load / cluster.pod_capacity
+    return Run(
+        load=pods,
+        replicas=replicas,
+        ready=ready,
+        billed=replicas.astype(np.float64),
+        requested=replicas.astype(np.float64),
+        violating=violating_load(pods, ready, cluster.slo),
+        killed=np.zeros(len(pods), dtype=np.int32),
+        starts=int(np.maximum(np.diff(replicas), 0).sum()),
+    )

@@ -1,0 +1,132 @@
+"""facts: what Kubernetes objects say, in the words of the core: pods, sizes, kills, moments; and back again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+import msgspec
+
+from trimtab.core.model import ContainerSize, Pod
+from trimtab.core.requests import ContainerRequest, with_requests
+from trimtab.kinds.selector import Selector
+from trimtab.policy import Size
+from trimtab.quantity import format_cpu, format_memory, parse_quantity
+from trimtab.wire.objects import Container, ObjectMeta, Resources, WireCondition, WirePod, WireWorkload
+
+FINISHED = ("Succeeded", "Failed")
+OOM_KILLED, EVICTED = "OOMKilled", "Evicted"
+
+
+def seconds(moment: datetime | None) -> float | None:
+    return None if moment is None else moment.timestamp()
+
+
+def rfc3339(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def size_of(written: Mapping[str, str | int | float] | None) -> Size:
+    """Requests or limits; what is not set stays None, which is not zero."""
+    given = written or {}
+    cpu, memory = given.get("cpu"), given.get("memory")
+    return Size(
+        cpu_cores=None if cpu is None else parse_quantity(cpu),
+        memory_bytes=None if memory is None else parse_quantity(memory),
+    )
+
+
+def amounts(size: Size) -> dict[str, str]:
+    """The other way round: what is None is left out."""
+    written = {}
+    if size.cpu_cores is not None:
+        written["cpu"] = format_cpu(size.cpu_cores)
+    if size.memory_bytes is not None:
+        written["memory"] = format_memory(size.memory_bytes)
+    return written
+
+
+def fact(pod: WirePod) -> Pod:
+    """What the core knows of one pod."""
+    ready = condition(pod.status.conditions, "Ready")
+    bare = Pod(
+        name=pod.metadata.name,
+        phase=pod.status.phase or "Pending",
+        ready=None if ready is None else ready.status == "True",
+        created_at=seconds(pod.metadata.creation_timestamp),
+        started_at=seconds(pod.status.start_time),
+        ready_since=seconds(ready.last_transition_time) if ready else None,
+        deleting=pod.metadata.deletion_timestamp is not None,
+    )
+    level = size_of(pod.spec.resources.requests) if pod.spec.resources else None
+    return with_requests(bare, _requests(pod), level)
+
+
+def _requests(pod: WirePod) -> list[ContainerRequest]:
+    main = [_request(one) for one in pod.spec.containers]
+    return main + [_request(one, init=True) for one in pod.spec.init_containers]
+
+
+def _request(container: Container, init: bool = False) -> ContainerRequest:
+    return ContainerRequest(
+        name=container.name,
+        request=size_of(container.resources.requests),
+        init=init,
+        restartable=container.restart_policy == "Always",
+    )
+
+
+def condition(conditions: tuple[WireCondition, ...], kind: str) -> WireCondition | None:
+    return next((one for one in conditions if one.type == kind), None)
+
+
+def container_size(resources: Resources) -> ContainerSize:
+    return ContainerSize(requests=size_of(resources.requests), limits=size_of(resources.limits))
+
+
+def template_sizes(workload: WireWorkload) -> dict[str, ContainerSize]:
+    """Requests and limits of the pod template's containers: injected sidecars are not among them."""
+    return {one.name: container_size(one.resources) for one in workload.spec.template.spec.containers}
+
+
+def selector_of(workload: WireWorkload) -> str:
+    """Which pods are the workload's own, as `kubectl -l` takes it."""
+    return Selector.model_validate_json(msgspec.json.encode(workload.spec.selector)).text
+
+
+def killed_at(pod: WirePod, container: str) -> float | None:
+    """When this container was last killed for its memory."""
+    for status in pod.status.container_statuses:
+        for state in (status.state, status.last_state):
+            ended = state.terminated
+            if status.name == container and ended is not None and ended.reason == OOM_KILLED:
+                return seconds(ended.finished_at) or 0.0
+    return None
+
+
+def newest_overload(pods: Sequence[WirePod]) -> float | None:
+    """When a container of these pods was last killed for its memory, or a pod evicted."""
+    moments = [killed_at(pod, status.name) for pod in pods for status in pod.status.container_statuses]
+    for pod in pods:
+        if pod.status.phase == "Failed" and pod.status.reason == EVICTED and pod.metadata.creation_timestamp:
+            moments.append(seconds(pod.status.start_time or pod.metadata.creation_timestamp))
+    return max((moment for moment in moments if moment is not None), default=None)
+
+
+def same_size(now: ContainerSize, wanted: ContainerSize) -> bool:
+    """Equal as far as they are set, in whole millicores and bytes."""
+    pairs = [(now.requests, wanted.requests), (now.limits, wanted.limits)]
+    return all(_same_amounts(left, right) for left, right in pairs)
+
+
+def _same_amounts(now: Size, wanted: Size) -> bool:
+    cpu = wanted.cpu_cores is None or (now.cpu_cores is not None and abs(now.cpu_cores - wanted.cpu_cores) < 5e-4)
+    memory = wanted.memory_bytes is None or (
+        now.memory_bytes is not None and abs(now.memory_bytes - wanted.memory_bytes) < 1
+    )
+    return cpu and memory
+
+
+def owner_uid(meta: ObjectMeta) -> str:
+    """The uid of the controller, "" where there is none."""
+    return meta.controller.uid if meta.controller else ""
