@@ -21,7 +21,7 @@ from trimtab.live.measure.gather import PodUsage
 from trimtab.live.measure.usage import UsageWatch
 from trimtab.live.object_tick import ObjectTick
 from trimtab.wire.facts import rfc3339
-from trimtab.wire.objects import Pod
+from trimtab.wire.objects import WirePod
 from trimtab.wire.writer import Writer
 
 EVERY_S = 600.0
@@ -90,7 +90,7 @@ def test_a_kill_that_was_seen_before_the_checkpoint_came_still_counts() -> None:
             pod = msgspec.to_builtins(second.cluster.pods.store.get("shop", "web-a"))
             ended = {"terminated": {"reason": "OOMKilled", "finishedAt": rfc3339(AT + EVERY_S + 30)}}
             pod["status"]["containerStatuses"] = [{"name": "app", "lastState": ended}]
-            second.cluster.pods.store.put(msgspec.convert(pod, Pod))
+            second.cluster.pods.store.put(msgspec.convert(pod, WirePod))
         for at in (AT + EVERY_S + 60, AT + EVERY_S + 75):
             await second.tick(at)
         usage = second.usage.of(await second.cluster.target("shop", None, "Deployment", "web"))

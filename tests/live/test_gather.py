@@ -147,14 +147,14 @@ def test_a_metric_of_a_namespace_is_one_of_the_objects_own() -> None:
     """HPA takes the namespace it is in, whichever is named; anything else would read other tenants' metrics."""
     other = Total(metric=Metric(kind=MetricKind.OBJECT, name="bill", object="v1/Namespace/kube-system"), target=10)
     found, asked = asyncio.run(
-        ask({CUSTOM.format("v1beta2", "metrics/bill"): {"items": [ITEM]}}, Wanted("shop", (other,), PODS))
+        ask({CUSTOM.format("v1beta2", "metrics/bill"): {"items": [item()]}}, Wanted("shop", (other,), PODS))
     )
     assert isinstance(found[0][0], TotalSample) and asked == [CUSTOM.format("v1beta2", "metrics/bill")]
 
 
 def test_values_of_another_namespace_are_left_out() -> None:
-    foreign = ITEM | {"describedObject": {"kind": "Pod", "name": "b", "namespace": "elsewhere"}}
-    found = one({CUSTOM.format("v1beta2", "pods/*/rate"): {"items": [ITEM, foreign]}}, RATE)
+    foreign = item() | {"describedObject": {"kind": "Pod", "name": "b", "namespace": "elsewhere"}}
+    found = one({CUSTOM.format("v1beta2", "pods/*/rate"): {"items": [item(), foreign]}}, RATE)
     assert isinstance(found, PodSamples) and found.values == {"a": 10.5}
 
 

@@ -180,7 +180,7 @@ def test_a_limit_that_it_gave_to_a_container_without_one() -> None:
 
 
 def test_what_a_whole_pod_may_have() -> None:
-    most = limit_range("WirePod", max={"cpu": "1"})
+    most = limit_range("Pod", max={"cpu": "1"})
     sidecar = {"name": "proxy", "resources": resources("500m", "64Mi")}
     assert held(size(0.5), most, pod("a", others=[sidecar])) == {}
     found = held(size(0.6), most, pod("a", others=[sidecar]))
@@ -188,7 +188,7 @@ def test_what_a_whole_pod_may_have() -> None:
 
 
 def test_a_resource_that_does_not_move_is_not_judged() -> None:
-    assert held(size(0.3, GIB / 2), limit_range("WirePod", max={"memory": "1Mi"}), pod("a")) == {}
+    assert held(size(0.3, GIB / 2), limit_range("Pod", max={"memory": "1Mi"}), pod("a")) == {}
 
 
 # --- nodes -----------------------------------------------------------------------------------------------------------

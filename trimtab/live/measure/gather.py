@@ -25,8 +25,7 @@ from trimtab.wire.objects import CustomMetricValue, ExternalMetricValue, PodMetr
 from trimtab.wire.prometheus import IncompleteAnswer, Prometheus
 from trimtab.wire.resources import POD_METRICS, custom_metric_path, external_metric_path, namespace_metric_path
 
-CUSTOM = ("/apis/custom.metrics.k8s.io/v1beta2", "/apis/custom.metrics.k8s.io/v1beta1")
-EXTERNAL = "/apis/external.metrics.k8s.io/v1beta1"
+CUSTOM = ("v1beta2", "v1beta1")  # versions of custom.metrics.k8s.io, the newer one first
 log = logging.getLogger(__name__)
 MANY_NAMESPACES = 5  # from here on one list of the whole cluster is cheaper than one for each
 

@@ -62,7 +62,7 @@ class UsageWatch:
         if self._news:
             self._usages, self._news = usages(self.book, at), False
 
-    def take_up(self, past: Book, since: float) -> None:
+    def take_up(self, past: UsageHistograms, since: float) -> None:
         """Usage of before, where it is more than we have seen; kills, which may not be in it, are noted again."""
         taken = adopt(self.book, past, since)
         for pod in [pod for workload in taken for pod in self.cluster.members.pods(workload)]:
