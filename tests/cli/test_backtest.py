@@ -88,11 +88,12 @@ def test_the_page_is_self_contained(policies: tuple[str, str], tmp_path: Path) -
     done = invoke("backtest", "--compare", *policies, "--load", LOAD, "--html", str(page))
     assert done.exit_code == 0, done.output
     text = page.read_text()
-    assert "uPlot=function" in text
-    assert 'src="' not in text and "<link" not in text, "nothing is loaded"
-    data = json.loads(text.split('<script type="application/json">')[1].split("</script>")[0])
-    assert [line["name"] for line in data["lines"]] == ["load, in pods at 100 %", "optimum", "old", "new"]
-    assert len({len(line["values"]) for line in data["lines"]}) == 1
+    assert 'src="' not in text and '<link rel="style' not in text, "nothing is loaded"
+    data = json.loads(text.split('<script type="application/json" id="report">')[1].split("</script>")[0])
+    assert data["verdict"].startswith("new is ") and " than old: all costs together " in data["verdict"]
+    (section,) = data["sections"]
+    assert [line["name"] for line in section["lines"]] == ["load, in pods at 100 %", "optimum", "old", "new"]
+    assert len({len(line["values"]) for line in section["lines"]}) == 1
 
 
 def test_a_history_from_csv(policies: tuple[str, str], tmp_path: Path) -> None:

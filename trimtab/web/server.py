@@ -9,18 +9,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import suppress
 from functools import partial
-from typing import Protocol
 
-import msgspec
 from aiohttp import web
 
-from trimtab.errors import InvalidInput, NotEnoughData, TrimtabError
+from trimtab.errors import InvalidInput, TrimtabError
 from trimtab.web.bundle import part, shell
-from trimtab.web.sources import Answer, warm
+from trimtab.web.sources import PageSource, answered, refusal, warm
 
 log = logging.getLogger(__name__)
 HEADERS = {
@@ -39,16 +37,10 @@ LOOK_EVERY_S = 1.0
 SLOW = ("whatif",)  # answered by a process of its own
 
 
-class Source(Protocol):
-    def answer(self, question: str, query: Mapping[str, str]) -> Answer: ...
-
-    def version(self) -> float: ...
-
-
 class Dashboard:
     """One source behind one page."""
 
-    def __init__(self, source: Source, pool: Executor) -> None:
+    def __init__(self, source: PageSource, pool: Executor) -> None:
         self.source, self.pool = source, pool
 
     def app(self) -> web.Application:
@@ -69,15 +61,10 @@ class Dashboard:
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         question = request.match_info["question"]
         pool = self.pool if question in SLOW else None
-        try:
-            found = await asyncio.get_running_loop().run_in_executor(
-                pool, self.source.answer, question, dict(request.query)
-            )
-        except KeyError:
-            return _refusal(404, f"there is no /api/{question}")
-        except TrimtabError as error:
-            return _refusal(422 if isinstance(error, InvalidInput | NotEnoughData) else 502, str(error))
-        return web.Response(body=found.content, content_type=found.type)
+        found = await asyncio.get_running_loop().run_in_executor(
+            pool, answered, self.source, question, dict(request.query)
+        )
+        return web.Response(body=found.content, content_type=found.type, status=found.status)
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
         """`data: VERSION` whenever there is something new; a comment now and then keeps the line open."""
@@ -126,11 +113,11 @@ async def _guarded(
 
 
 def _refusal(status: int, text: str) -> web.Response:
-    body = msgspec.json.encode({"error": text})
-    return web.Response(status=status, body=body, content_type="application/json", headers=HEADERS)
+    said = refusal(status, text)
+    return web.Response(status=status, body=said.content, content_type=said.type, headers=HEADERS)
 
 
-async def serve(source: Source, port: int, opened: Callable[[str], None]) -> None:
+async def serve(source: PageSource, port: int, opened: Callable[[str], None]) -> None:
     """Until SIGINT or SIGTERM; `opened` is told the address."""
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

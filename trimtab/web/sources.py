@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
 from trimtab import __version__
+from trimtab.errors import TrimtabError, Unavailable
 from trimtab.journal import DAY_S, Journal
 from trimtab.web import fleet, health, whatif, workload
 from trimtab.web.packing import CONTENT_TYPE
@@ -18,9 +19,36 @@ from trimtab.web.query import knobs_of, name_of, number
 JSON = "application/json"
 
 
-class Answer(NamedTuple):
+class PageAnswer(NamedTuple):
     content: bytes
     type: str = CONTENT_TYPE
+    status: int = 200
+
+
+class PageSource(Protocol):
+    """Whatever can answer the page."""
+
+    def answer(self, question: str, query: Mapping[str, str]) -> PageAnswer: ...
+
+    def version(self) -> float: ...
+
+
+def answered(source: PageSource, question: str, query: Mapping[str, str]) -> PageAnswer:
+    """The answer, or in its place a refusal in words; it crosses processes, which exceptions of ours cannot."""
+    try:
+        return source.answer(question, query)
+    except UnknownQuestion:
+        return refusal(404, f"there is no /api/{question}")
+    except TrimtabError as error:
+        return refusal(502 if isinstance(error, Unavailable) else 422, str(error))
+
+
+def refusal(status: int, text: str) -> PageAnswer:
+    return PageAnswer(msgspec.json.encode({"error": text}), JSON, status)
+
+
+class UnknownQuestion(TrimtabError):
+    """The page never asks it."""
 
 
 class JournalSource:
@@ -38,7 +66,9 @@ class JournalSource:
             "whatif": self._whatif,
         }
 
-    def answer(self, question: str, query: Mapping[str, str]) -> Answer:
+    def answer(self, question: str, query: Mapping[str, str]) -> PageAnswer:
+        if question not in self.questions:
+            raise UnknownQuestion(question)
         journal = Journal.read(self.path)
         try:
             return self.questions[question](journal, query)
@@ -54,38 +84,38 @@ class JournalSource:
             journal.close()
         return span[1] if span else 0.0
 
-    def _about(self, journal: Journal, query: Mapping[str, str]) -> Answer:
+    def _about(self, journal: Journal, query: Mapping[str, str]) -> PageAnswer:
         span = journal.span() or (0.0, 0.0)
         return _json({"title": self.title, "note": self.note, "first": span[0], "now": span[1], "version": __version__})
 
-    def _fleet(self, journal: Journal, query: Mapping[str, str]) -> Answer:
-        return Answer(fleet.fleet(journal))
+    def _fleet(self, journal: Journal, query: Mapping[str, str]) -> PageAnswer:
+        return PageAnswer(fleet.fleet(journal))
 
-    def _workload(self, journal: Journal, query: Mapping[str, str]) -> Answer:
+    def _workload(self, journal: Journal, query: Mapping[str, str]) -> PageAnswer:
         end = number(query, "end", (journal.span() or (0.0, 0.0))[1])
         start = number(query, "start", end - 30 * DAY_S)
-        return Answer(workload.workload(journal, name_of(query), start, end))
+        return PageAnswer(workload.workload(journal, name_of(query), start, end))
 
-    def _decision(self, journal: Journal, query: Mapping[str, str]) -> Answer:
+    def _decision(self, journal: Journal, query: Mapping[str, str]) -> PageAnswer:
         return _json(workload.decision(journal, name_of(query), number(query, "at", 1e12)))
 
-    def _history(self, journal: Journal, query: Mapping[str, str]) -> Answer:
-        return Answer(whatif.csv(whatif.history(journal, name_of(query), _days(query))).encode(), "text/csv")
+    def _history(self, journal: Journal, query: Mapping[str, str]) -> PageAnswer:
+        return PageAnswer(whatif.csv(whatif.history(journal, name_of(query), _days(query))).encode(), "text/csv")
 
-    def _health(self, journal: Journal, query: Mapping[str, str]) -> Answer:
+    def _health(self, journal: Journal, query: Mapping[str, str]) -> PageAnswer:
         return _json(health.health(journal))
 
-    def _whatif(self, journal: Journal, query: Mapping[str, str]) -> Answer:
+    def _whatif(self, journal: Journal, query: Mapping[str, str]) -> PageAnswer:
         known = whatif.history(journal, name_of(query), _days(query))
-        return Answer(whatif.answer(known, knobs_of(query, whatif.present(known))))
+        return PageAnswer(whatif.answer(known, knobs_of(query, whatif.present(known))))
 
 
 def _days(query: Mapping[str, str]) -> float:
     return number(query, "days", whatif.DAYS, 0.05, 60.0)
 
 
-def _json(content: Any) -> Answer:
-    return Answer(msgspec.json.encode(content), JSON)
+def _json(content: Any) -> PageAnswer:
+    return PageAnswer(msgspec.json.encode(content), JSON)
 
 
 def warm(pool: ProcessPoolExecutor) -> None:
