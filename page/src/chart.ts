@@ -134,7 +134,7 @@ export function chart(place: HTMLElement, options: ChartOptions): uPlot {
 function series(line: Line, colour: (name: string) => string, format: (value: number | null) => string): uPlot.Series {
   return {
     label: line.label,
-    class: line.faint ? "faint" : "",
+    ...(line.faint ? { class: "faint" } : {}),
     stroke: line.faint ? "transparent" : colour(line.colour),
     width: line.wide ? 2.25 : 1.5,
     points: { show: false },

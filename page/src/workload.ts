@@ -172,7 +172,9 @@ function drawCharts(place: HTMLElement, { about, columns }: Packed<About>, group
     lines: [
       { label: "replicas", values: column("replicas"), colour: "--replicas", stepped: true, wide: true },
       { label: "ready", values: column("ready"), colour: "--ready", stepped: true, dash: [2, 2] },
-      { label: about.mode === "Shadow" ? "planned (shadow)" : "planned", values: column("planned"), colour: "--planned", stepped: true, dash: [6, 3] },
+      ...(about.mode === "Shadow"
+        ? [{ label: "trimtab, in shadow", values: column("planned"), colour: "--planned", stepped: true, dash: [6, 3] }]
+        : []),
     ],
     marks,
     onMark: (mark) => void explain(name, mark.at),

@@ -72,7 +72,7 @@ def test_problems_are_named(shop: Shop) -> None:
     said = dict(
         zip(about["text"]["name"], zip(about["text"]["problem"], columns["severity"], strict=True), strict=True)
     )
-    assert said[HOSTILE] == ("metrics are missing", 3)
+    assert said[HOSTILE] == ("no metrics", 3)
     assert said["cache"][1] <= 1
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import webbrowser
+from collections.abc import Callable, Coroutine
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -31,7 +33,10 @@ def command(journal: str, port: int, opens: bool) -> None:
     show(lambda opened: serve(JournalSource(path, path.name), port, opened), opens)
 
 
-def show(serving: object, opens: bool) -> None:
+Serving = Callable[[Callable[[str], None]], Coroutine[Any, Any, None]]
+
+
+def show(serving: Serving, opens: bool) -> None:
     """Serve until Ctrl-C."""
 
     def opened(address: str) -> None:
@@ -39,5 +44,4 @@ def show(serving: object, opens: bool) -> None:
         if opens:
             webbrowser.open(address)
 
-    assert callable(serving)
     asyncio.run(serving(opened))

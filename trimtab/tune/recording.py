@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
 
 from trimtab.core.model import Decision, Memory, Observation
 from trimtab.journal import Act, AxisOutcome, Fate, Journal, ObjectName, changed_axes
@@ -10,34 +10,35 @@ from trimtab.policy import Mode, Policy
 from trimtab.series import Floats
 from trimtab.sim.cluster import run
 from trimtab.sim.cluster_spec import ClusterSpec
+from trimtab.sim.grid import delay_steps
 from trimtab.ticks import Tick, tick_of
-
-Watch = Callable[[Observation, Memory, Decision], None]
 
 
 class SimulatedRecord:
     """Collects what a run shows; a wish that cannot be written counts once."""
 
-    def __init__(self, name: ObjectName, policy: Policy) -> None:
+    def __init__(self, name: ObjectName, policy: Policy, startup_s: float) -> None:
         self.name, self.policy = name, policy
         self.acts: list[Act] = []
-        self.looks: list[tuple[Observation, Decision]] = []
+        self.ticks: list[Tick] = []
+        self._pods: deque[int] = deque(maxlen=delay_steps(startup_s) + 1)
+        self._wish: object = None
 
     def watch(self, seen: Observation, memory: Memory, decision: Decision) -> None:
-        self.looks.append((seen, decision))
+        self._pods.append(seen.status_replicas)
+        ready = None if seen.pods else min(self._pods)  # those that were there throughout a start-up
+        self.ticks.append(tick_of(self.name, self.policy, seen, decision, ready))
         shadow = self.policy.admit.mode is Mode.SHADOW
-        known = self.acts[-1].decision.change if self.acts else None
-        if decision.change is not None and not (shadow and decision.change == known):
+        if decision.change is not None and not (shadow and decision.change == self._wish):
             fate = Fate.SHADOW if shadow else Fate.WRITTEN
             outcome = tuple(AxisOutcome(axis=axis, fate=fate) for axis in changed_axes(decision.change))
             self.acts.append(Act(self.name, self.policy, seen, memory, decision, outcome))
+        self._wish = decision.change
 
-    def ticks(self, ready: list[int]) -> list[Tick]:
-        """The looks with the pods that were ready at each of them."""
-        return [
-            tick_of(self.name, self.policy, seen, decision, count)
-            for (seen, decision), count in zip(self.looks, ready, strict=True)
-        ]
+    def write(self, journal: Journal) -> None:
+        """What was collected since the last time."""
+        acts, ticks, self.acts, self.ticks = self.acts, self.ticks, [], []
+        journal.write(acts, ticks, [(self.name, self.policy)])
 
 
 def record(
@@ -52,8 +53,8 @@ def record(
     seed: int = 0,
 ) -> list[Tick]:
     """Run a load under a policy and write down all of it."""
-    recorder = SimulatedRecord(name, policy)
-    found = run(policy, load, cluster, first_pods=first_pods, start=start, seed=seed, watch=recorder.watch)
-    ticks = recorder.ticks(found.ready.tolist())
-    journal.write(recorder.acts, ticks, [(name, policy)])
+    found = SimulatedRecord(name, policy, cluster.startup_s)
+    run(policy, load, cluster, first_pods=first_pods, start=start, seed=seed, watch=found.watch)
+    ticks = found.ticks
+    found.write(journal)
     return ticks

@@ -97,11 +97,11 @@ def _row(row: tuple[Any, ...], today: tuple[float, float, float], now: float) ->
 def _problem(row: dict[str, Any], now: float) -> tuple[int, str]:
     """What a person should look at first, and how urgent it is: 3 hurts now, 2 may soon, 1 is worth a look."""
     if row["at"] is None or now - row["at"] > SILENT_S:
-        return 1, "not looked at any more"
+        return 1, "not seen lately"
     if row["load"] is None:
-        return 3, "metrics are missing"
+        return 3, "no metrics"
     if row["capacity"] is not None and row["load"] > row["capacity"]:
-        return 3, "load above capacity"
+        return 3, "over capacity"
     if str(row["fate"]).startswith(Fate.REFUSED):
         return 2, f"last change {row['fate']}"
     if row["most"] is not None and row["replicas"] >= row["most"]:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from trimtab.kinds.meta import when
 from trimtab.web.bundle import document
 
 Plain = Mapping[str, Any]
@@ -43,7 +44,7 @@ def advice(report: Plain) -> dict[str, Any]:
         "now": f"{report['replicas']} replicas",
         "short": short(report),
         "saved": saved(report),
-        "start": 0.0,
+        "start": when(evidence.get("usageStart"), "usageStart") or 0.0,
         "step": HOUR_S,
         "usage": evidence.get("usage") or [],
         "forecast": evidence.get("forecast") or [],

@@ -12,7 +12,7 @@ import msgspec
 from trimtab import __version__
 from trimtab.errors import TrimtabError, Unavailable
 from trimtab.journal import DAY_S, Journal
-from trimtab.web import fleet, health, whatif, workload
+from trimtab.web import advice, fleet, health, whatif, workload
 from trimtab.web.packing import CONTENT_TYPE
 from trimtab.web.query import knobs_of, name_of, number
 
@@ -62,6 +62,7 @@ class JournalSource:
             "workload": self._workload,
             "decision": self._decision,
             "history.csv": self._history,
+            "advice": self._advice,
             "health": self._health,
             "whatif": self._whatif,
         }
@@ -101,6 +102,9 @@ class JournalSource:
 
     def _history(self, journal: Journal, query: Mapping[str, str]) -> PageAnswer:
         return PageAnswer(whatif.csv(whatif.history(journal, name_of(query), _days(query))).encode(), "text/csv")
+
+    def _advice(self, journal: Journal, query: Mapping[str, str]) -> PageAnswer:
+        return _json(advice.advice(journal, name_of(query)))
 
     def _health(self, journal: Journal, query: Mapping[str, str]) -> PageAnswer:
         return _json(health.health(journal))
