@@ -8,7 +8,7 @@ NODE_PACKAGES := page/node_modules/ready
 # The machine's Node, or the one of its PyPI package in an environment of its own.
 NPM := $(shell command -v npm || echo .venv/node/bin/npm)
 
-.PHONY: help test check page page-check demo bench bench-docs lock clean
+.PHONY: help test test-random check page page-check browser demo bench bench-docs lock clean
 
 help: ## Show this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -40,6 +40,13 @@ page-check: $(NODE_PACKAGES) ## Types, lint and unit tests of the page
 test: $(READY) $(PAGE) ## Run the whole fast test-suite (sets everything up from nothing)
 	$(BIN)/pytest -n 2 -q
 
+# Debian's Chromium for the tests of the page; without one they are skipped and say so.
+browser: ## Install a Chromium for the tests of the page (as root, on Debian)
+	@command -v chromium >/dev/null || { apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium; }
+
+test-random: $(READY) $(PAGE) ## Run it with other generated examples each time
+	$(BIN)/pytest -n 2 -q --hypothesis-profile random
+
 check: $(READY) page-check ## Lint, types and the layering of the rooms, of the page too
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -69,6 +76,8 @@ lock: $(READY) ## Resolve the dependencies again into requirements/
 	  --all-extras --group pyproject.toml:dev -c requirements/run.txt pyproject.toml -o requirements/dev.txt
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
 	  --group pyproject.toml:build -c requirements/dev.txt -o requirements/build.txt
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
+	  --group pyproject.toml:node -o requirements/node.txt
 
 clean: ## Remove what make has made
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache out page/node_modules trimtab/web/static

@@ -7,12 +7,11 @@ with the pods.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
-import random
 import shutil
 import signal
-import socket
 import ssl
 import subprocess
 import time
@@ -20,19 +19,20 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from tests.bed import build, manifests
 from tests.bed.parts import BINARIES, PARTS, PORTS, Site, write_kubeconfig
+from tests.bed.ports import free_ports, is_free
 from tests.bed.processes import DETACHED, Processes
 from tests.bed.waiting import eventually
 
 READY_WITHIN_S = 60.0
 # Below those that systems give to outgoing connections: a client that calls a part while it is down could otherwise
 # be given the very port it calls, and the part could never listen there again.
-PORT_RANGE = range(20000, 32000)
 
 
 class Bed:
@@ -62,7 +62,8 @@ class Bed:
             needed = set(build.OWNER)
         binaries = {name: str(path) for name, path in build.binaries(tuple(needed)).items()}
         processes = Processes(beds_dir() / (name or f"{os.getpid()}-{time.monotonic_ns()}"))
-        processes.create(os.getpid() * (not detached) or DETACHED, ports=_free_ports(), binaries=binaries)
+        ports = dict(zip(PORTS, free_ports(), strict=False))
+        processes.create(os.getpid() * (not detached) or DETACHED, ports=ports, binaries=binaries)
         bed = cls(processes)
         try:
             bed._bring_up(wanted, nodes)
@@ -95,7 +96,7 @@ class Bed:
 
     def start_part(self, part: str) -> None:
         # A killed process loses its command line, by which it is known, before its ports.
-        eventually(lambda: _is_free(self.site.ports[part]), 10, f"the port of {part} free")
+        eventually(lambda: is_free(self.site.ports[part]), 10, f"the port of {part} free")
         self.processes.start(part, self.site.command(part))
         self.await_ready(part)
 
@@ -209,26 +210,15 @@ def beds_dir() -> Path:
 
 def sweep() -> None:
     """Ends beds whose owner is gone: a test run that was killed leaves nothing behind for long."""
-    for file in beds_dir().glob("*/state.json"):
-        processes = Processes(file.parent)
-        if processes.abandoned():
-            processes.stop_all()
-            shutil.rmtree(file.parent, ignore_errors=True)
-
-
-def _free_ports() -> dict[str, int]:
-    candidates = random.sample(PORT_RANGE, k=len(PORT_RANGE))
-    return dict(zip(PORTS, (port for port in candidates if _is_free(port)), strict=False))
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as servers do: old connections do not count
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True
+    beds_dir().mkdir(parents=True, exist_ok=True)
+    with (beds_dir() / "sweep.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for file in beds_dir().glob("*/state.json"):
+            processes = Processes(file.parent)
+            with suppress(FileNotFoundError):  # its owner has just taken it away
+                if processes.abandoned():
+                    processes.stop_all()
+                    shutil.rmtree(file.parent, ignore_errors=True)
 
 
 _UNVERIFIED = ssl.create_default_context()

@@ -28,7 +28,7 @@ class Processes:
 
     def create(self, owner: int, **facts: Any) -> None:
         self.directory.mkdir(parents=True, exist_ok=True)
-        self.file.write_text(json.dumps({"owner": owner, "parts": {}, **facts}))
+        self._write({"owner": owner, "parts": {}, **facts})
 
     def read(self) -> dict[str, Any]:
         state: dict[str, Any] = json.loads(self.file.read_text())
@@ -99,9 +99,13 @@ class Processes:
             fcntl.flock(lock, fcntl.LOCK_EX)
             state = self.read()
             yield state
-            partial = self.file.with_suffix(".partial")
-            partial.write_text(json.dumps(state, indent=1))
-            partial.rename(self.file)
+            self._write(state)
+
+    def _write(self, state: dict[str, Any]) -> None:
+        """Whole or not at all: others read it without a lock."""
+        partial = self.file.with_suffix(".partial")
+        partial.write_text(json.dumps(state, indent=1))
+        partial.rename(self.file)
 
 
 def _command_line(pid: int) -> list[str] | None:

@@ -8,12 +8,14 @@ from collections.abc import Callable
 from typing import TypeVar
 
 T = TypeVar("T")
+PATIENCE_S = 60.0  # of a busy machine: who waits for less than this waits for this, and only a real fault takes it all
 NOT_YET = (AssertionError, LookupError, OSError, TypeError, ValueError, subprocess.SubprocessError)
 
 
 def eventually(check: Callable[[], T], within_s: float, what: str = "", every_s: float = 0.1) -> T:
     """The first truthy answer of `check`; what it raises on the way (see NOT_YET) means "not yet"."""
-    deadline = time.monotonic() + within_s
+    limit_s = max(within_s, PATIENCE_S)
+    deadline = time.monotonic() + limit_s
     while True:
         try:
             last: object = check()
@@ -22,7 +24,7 @@ def eventually(check: Callable[[], T], within_s: float, what: str = "", every_s:
         except NOT_YET as error:
             last = error
         if time.monotonic() > deadline:
-            raise TimeoutError(f"{what or 'the condition'} did not hold within {within_s:g} s; last: {last!r}")
+            raise TimeoutError(f"{what or 'the condition'} did not hold within {limit_s:g} s; last: {last!r}")
         time.sleep(every_s)
 
 

@@ -205,7 +205,9 @@ def test_without_a_cluster_the_remedy_is_named(tmp_path: Path, monkeypatch: pyte
         pytest.param(web.Response(status=401, text="no"), "check the user, token or headers", id="401"),
         pytest.param(web.Response(status=404, text="no"), "is this the address of Prometheus?", id="another server"),
         pytest.param(web.Response(status=503, text="busy"), "503", id="busy"),
-        pytest.param(web.json_response({"status": "success", "data": 1}), '"data": 1', id="nonsense"),
+        pytest.param(
+            web.json_response({"status": "success", "data": 1}), "is this the address of Prometheus?", id="nonsense"
+        ),
     ],
 )
 def test_a_metrics_server_that_says_no(tmp_path: Path, answer: web.Response, said: str) -> None:

@@ -28,8 +28,7 @@ from trimtab.policy import (
     Weights,
 )
 
-settings.register_profile("blend", max_examples=80, deadline=None)
-house = settings.get_profile("blend")
+house = settings(max_examples=80)
 
 cores = st.integers(1, 8000).map(lambda value: value / 1000)
 kilobytes = st.integers(1000, 8_000_000).map(lambda value: value * 1000.0)

@@ -49,8 +49,7 @@ from trimtab.policy import (
     Watermark,
 )
 
-settings.register_profile("house", max_examples=150, deadline=None)
-settings.load_profile("house")
+house = settings(max_examples=150)
 
 fractions = st.floats(0, 3, allow_nan=False)
 seconds = st.sampled_from([0.0, 15.0, 60.0, 300.0])
@@ -112,6 +111,7 @@ bad_samples = st.one_of(
 )
 
 
+@house
 @given(totals, settles, bounds(), memories, st.integers(1, 80), st.floats(0, 1e6))
 def test_bounds_always_hold(signal, settle, limits, memory, current, value) -> None:  # type: ignore[no-untyped-def]
     policy = Policy(signals=(signal,), settle=settle, bounds=limits)
@@ -119,6 +119,7 @@ def test_bounds_always_hold(signal, settle, limits, memory, current, value) -> N
     assert limits.min_replicas <= plan.replicas <= limits.max_replicas
 
 
+@house
 @given(settles, bounds(), memories, st.integers(1, 30), fractions, st.integers(0, 4), st.integers(0, 4))
 def test_bounds_hold_for_pods_in_any_state(settle, limits, memory, current, load, unready, silent) -> None:  # type: ignore[no-untyped-def]
     policy = Policy(signals=(Utilization(metric=CPU, percent=50),), settle=settle, bounds=limits)
@@ -136,6 +137,7 @@ def _messy(current: int, load: float, unready: int, silent: int) -> Observation:
     return replace(seen, pods=pods, samples=(replace(samples, values=heard),))
 
 
+@house
 @given(totals, settles, bounds(), memories, st.integers(1, 60), bad_samples)
 def test_no_answer_never_lowers_except_to_maxreplicas(signal, settle, limits, memory, current, sample) -> None:  # type: ignore[no-untyped-def]
     policy = Policy(signals=(signal,), settle=settle, bounds=limits, absence=Absence(stale_after_s=120))
@@ -144,6 +146,7 @@ def test_no_answer_never_lowers_except_to_maxreplicas(signal, settle, limits, me
     assert plan.replicas >= min(current, max(ceiling, limits.min_replicas))
 
 
+@house
 @given(st.sampled_from([math.nan, math.inf, -5.0]), st.integers(1, 20), fractions, st.integers(0, 19))
 def test_a_broken_pod_sample_never_lowers_more_than_a_silent_one(value, current, load, index) -> None:  # type: ignore[no-untyped-def]
     policy = Policy(signals=(Utilization(metric=CPU, percent=50),), settle=(), bounds=Bounds(max_replicas=100))
@@ -157,6 +160,7 @@ def test_a_broken_pod_sample_never_lowers_more_than_a_silent_one(value, current,
     assert decide(policy, broken, Memory()).plan.replicas == decide(policy, silent, Memory()).plan.replicas
 
 
+@house
 @given(totals, settles, bounds(), memories, st.integers(1, 60), st.floats(0, 1e4), st.floats(0, 1e4))
 def test_more_load_never_means_fewer_pods(signal, settle, limits, memory, current, one, other) -> None:  # type: ignore[no-untyped-def]
     policy = Policy(signals=(signal,), settle=settle, bounds=limits)
@@ -167,6 +171,7 @@ def test_more_load_never_means_fewer_pods(signal, settle, limits, memory, curren
         assert less <= more
 
 
+@house
 @given(st.integers(1, 40), st.floats(0.05, 2.0), st.integers(20, 90))
 def test_constant_load_ends_in_a_fixed_point(current: int, load: float, percent: int) -> None:
     """Total load stays; what each pod carries depends on how many there are."""
@@ -183,6 +188,7 @@ def test_constant_load_ends_in_a_fixed_point(current: int, load: float, percent:
     assert len(set(sizes[-20:])) == 1
 
 
+@house
 @given(totals, bounds(), st.integers(1, 60), st.floats(0, 1e4))
 def test_a_settled_workload_yields_no_change(signal, limits, current, value) -> None:  # type: ignore[no-untyped-def]
     policy = Policy(signals=(signal,), bounds=limits)
@@ -194,6 +200,7 @@ def test_a_settled_workload_yields_no_change(signal, limits, current, value) -> 
         assert again.plan.replicas >= current or isinstance(signal, Watermark) or decision.steps
 
 
+@house
 @given(st.integers(1, 40), fractions, st.floats(0, 200), st.sampled_from(Combine))
 def test_a_forecast_never_lowers(current: int, load: float, demand: float, how: Combine) -> None:
     policy = Policy(
@@ -208,6 +215,7 @@ def test_a_forecast_never_lowers(current: int, load: float, demand: float, how: 
     assert decide(ahead, replace(busy(current, load), forecasts=(forecast,)), Memory()).plan.replicas >= without
 
 
+@house
 @given(totals, settles, bounds(), memories, st.integers(1, 60), st.floats(0, 1e4))
 def test_the_same_three_values_give_the_same_decision(signal, settle, limits, memory, current, value) -> None:  # type: ignore[no-untyped-def]
     policy = Policy(signals=(signal,), settle=settle, bounds=limits)

@@ -18,7 +18,8 @@ import pytest
 
 from tests.bed import Bed, build, eventually
 from tests.bed.manifests import deployment
-from tests.live.running import autoscaler, free_port, install_crds, replicas
+from tests.bed.ports import free_port
+from tests.live.running import autoscaler, install_crds, replicas
 
 pytestmark = pytest.mark.e2e
 CHART = Path(__file__).parents[2] / "deploy" / "trimtab"

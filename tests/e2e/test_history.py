@@ -191,6 +191,7 @@ def test_without_kube_state_metrics_the_api_server_knows_the_owners(url: str, be
         meta = {"name": name, "namespace": "bare-shop", "labels": labels}
         return {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": meta, "spec": spec}
 
+    bed.kubectl("delete", "namespace", "bare-shop", "--ignore-not-found")  # what a run before this one left
     bed.kubectl("create", "namespace", "bare-shop")
     try:
         bed.apply(replica("web-aaa"), replica("web-api-ccc"))

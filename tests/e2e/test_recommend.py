@@ -29,6 +29,7 @@ from trimtab.series import Floats
 from trimtab.wire.access import prometheus_access
 from trimtab.wire.kube import Kube
 from trimtab.wire.kubeconfig import connect
+from trimtab.wire.objects import Custom
 from trimtab.wire.prometheus import Prometheus
 from trimtab.wire.writer import Writer
 
@@ -114,11 +115,12 @@ class Scene:
             async with Kube(connect(kubeconfig=str(self.bed.kubeconfig))) as kube:
                 where = self.namespace if namespace is None else namespace
                 advisor = Advisor(Writer(kube), prometheus_access(url or self.url), own, where)
-                async with advisor.following(), asyncio.timeout(60):
+                async with advisor.following(), asyncio.timeout(120):
                     while not all(feed.store.synced.is_set() for feed in advisor.feeds.values()):
                         await asyncio.sleep(0.01)
                     await advisor.tick(at)
-                    await asyncio.sleep(0.3)  # what was written comes back,
+                    while not await _caught_up(kube, advisor):  # what was written comes back,
+                        await asyncio.sleep(0.05)
                     await advisor.tick(at)  # and is adopted
 
         asyncio.run(run())
@@ -142,6 +144,17 @@ class Scene:
             *args,
         ]
         return subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
+
+
+async def _caught_up(kube: Kube, advisor: Advisor) -> bool:
+    """It has seen every object as the API server has it now."""
+    for feed in advisor.feeds.values():
+        assert feed.resource is not None
+        listed = (await kube.list(Custom, feed.resource, feed.namespace)).items
+        there = {(one.metadata.uid, one.metadata.resource_version) for one in listed}
+        if there != {(one.metadata.uid, one.metadata.resource_version) for one in feed.store}:
+            return False
+    return True
 
 
 @pytest.fixture

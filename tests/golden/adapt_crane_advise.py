@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from math import trunc
 from typing import Any
@@ -46,9 +47,10 @@ NOW = 1_000_000_000.0
 
 
 def fluctuation(case: Case) -> None:
-    """ "values 1..1439, one per minute": from the first minute of a day, so that the hours are whole."""
+    """ "1..1439", one per minute: from the first minute of a day, so that the hours are whole."""
     given, expected = case["input"], case["expected"]
-    values = np.arange(1.0, 1440.0)
+    first, last = (float(end) for end in re.findall(r"\d+", given["samples"])[:2])
+    values = np.arange(first, last + 1)
     medians = hourly_medians(values, hours_utc(0.0, 60.0, len(values)))
     if "median_min" in expected:
         assert (medians.min(), medians.max()) == (expected["median_min"], expected["median_max"])

@@ -15,12 +15,12 @@ from tests.golden import hvpa_weights as weights
 from tests.golden.harness import Case, Excuse
 
 ADAPTERS: dict[str, Callable[[Case], None]] = {
-    "seed1-ex1-weights": weights.weights_by_replicas,
-    "seed1-ex2-weights": weights.weights_by_replicas,
-    "seed1-ex3-weights": weights.weights_by_replicas,
-    "seed1-ex2-out-of-100": weights.weight,
-    "seed1-max-unconditional": weights.unconditional_at_max,
-    "seed1-formulas": weights.formulas,
+    "doc1-ex1-weights": weights.weights_by_replicas,
+    "doc1-ex2-weights": weights.weights_by_replicas,
+    "doc1-ex3-weights": weights.weights_by_replicas,
+    "doc1-ex2-out-of-100": weights.weight,
+    "doc1-max-unconditional": weights.unconditional_at_max,
+    "doc1-formulas": weights.formulas,
     "weight": weights.weight,
     "round": weights.rounding,
     "wmem": weights.weighted_memory,
@@ -46,11 +46,8 @@ ADAPTERS: dict[str, Callable[[Case], None]] = {
     "tw-contains-23-1": gates.window_contains,
     "tw-contains-23-0": gates.window_contains,
     "tw-eq-begin-end": gates.window_contains,
-    "oom": gates.oom_event,
-    "oom-flag": gates.oom_flag,
     "oom-stale": gates.oom_stale,
     "oom-weight-bug": gates.oom_weight,
-    "evict": gates.eviction,
     "hpalimited": gates.limited,
     "stab": gates.rests,
     "prec-vpa": gates.precedence,
@@ -86,6 +83,8 @@ ADAPTERS: dict[str, Callable[[Case], None]] = {
     "v2-piggyback": v2.piggyback,
     "v2-out-of-range-bug": v2.out_of_range,
 }
+# Older folders call the documents by another name.
+ADAPTERS |= {name.replace("doc1-", "seed1-"): check for name, check in ADAPTERS.items() if name.startswith("doc1-")}
 STORY1: Case = {"replicas": [1, 8], "cpu_m": [0, 24000]}
 
 
@@ -112,6 +111,9 @@ EXCUSED: dict[str, Excuse] = {
     "s-down": Excuse.RESOLVED,
     "s-mw-down": Excuse.RESOLVED,
     "oom-weight-bug": Excuse.RESOLVED,
+    "oom": Excuse.INTERNALS,
+    "oom-flag": Excuse.INTERNALS,
+    "evict": Excuse.INTERNALS,
     "stab-7": Excuse.RESOLVED,
     "mw-missing": Excuse.RESOLVED,
     "p88-delta-offbyone": Excuse.RESOLVED,

@@ -43,7 +43,7 @@ def _pod(data: dict[str, Any]) -> Pod:
         ready=data["ready"],
         started_at=NOW - data["startedSecondsAgo"],
         ready_since=NOW - data["readyTransitionSecondsAgo"],
-        deleting=data["deleted"],
+        deleting=data.get("deleted", False),
     )
 
 

@@ -1,4 +1,5 @@
-"""Reads the golden vectors from the folder named by TRIMTAB_GOLDEN and knows which cases are not ours to pass, and why.
+"""Reads the golden vectors, ours or those of the folder that TRIMTAB_GOLDEN names, and knows which cases are not ours
+to pass, and why.
 
 An adapter module (`adapt_FILE.py`) has ADAPTERS, a dict from a case's `fn` (or, where a file has none, the first
 word of its id, or else what its own `key_of(case)` says) to a function that takes the case and asserts. It calls our
@@ -17,9 +18,20 @@ from typing import Any
 
 Case = dict[str, Any]
 
-FOLDER = Path(os.environ.get("TRIMTAB_GOLDEN", Path(__file__).parents[3] / "shared" / "golden"))
-REQUIRED = os.environ.get("TRIMTAB_REQUIRE_GOLDEN") == "1"
-FILES = ("hpa", "nanit", "thesis", "wpa", "phpa", "hvpa", "vpa", "crane")
+OURS = Path(__file__).parent / "vectors"
+FOLDER = Path(os.environ.get("TRIMTAB_GOLDEN", OURS))
+RECORDINGS = Path(os.environ.get("TRIMTAB_TRACES", FOLDER.parent / "traces")) / "crane_dsp"
+FILES = (
+    "hpa",
+    "nanit",
+    "thesis",
+    "wpa",
+    "phpa",
+    "hvpa",
+    "vpa",
+    "crane",
+    *(("recordings",) if RECORDINGS.exists() else ()),
+)
 
 
 class Excuse(enum.StrEnum):

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from tests.golden import harness
 from tests.golden.harness import Case, Excuse
 
-ABSENT = f"no golden vectors in {harness.FOLDER}: set TRIMTAB_GOLDEN to the folder that has them"
-
 
 def test_the_vectors_are_there() -> None:
-    found = [name for name in harness.FILES if harness.load(name)]
-    if not found and not harness.REQUIRED:
-        pytest.skip(ABSENT)
-    assert found, ABSENT
+    assert [name for name in harness.FILES if harness.load(name)], f"no golden vectors in {harness.FOLDER}"
+
+
+@pytest.mark.parametrize("path", sorted(harness.OURS.glob("*.json")), ids=lambda path: path.stem)
+def test_our_vectors_have_ids_of_their_own_and_nobody_is_excused(path: Path) -> None:
+    cases = json.loads(path.read_text())["cases"]
+    ids = [case["id"] for case in cases]
+    assert len(set(ids)) == len(ids)
+    for case in cases:
+        assert set(case) - {"fn"} == {"id", "what", "input", "expected"}
+        assert harness.adapter(path.stem, case) is not None, case["id"]
 
 
 def _params() -> list[object]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import socket
 import struct
 import subprocess
 import time
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tests.bed.build import binaries
+from tests.bed.ports import free_port
 from tests.history.chunks import field, number, snappy
 from trimtab.series import Floats
 
@@ -67,9 +67,7 @@ def _written(one: Filled) -> bytes:
 @contextmanager
 def serve(directory: Path, *more: str) -> Iterator[tuple[str, int]]:
     """Its address and process id, while it runs; `more` are flags of its command line."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{probe.getsockname()[1]}"
+    address = f"127.0.0.1:{free_port()}"
     config = directory / "prometheus.yml"
     config.write_text("global: {}\n")
     flags = {

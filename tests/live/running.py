@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import urllib.error
@@ -15,6 +14,7 @@ from types import TracebackType
 from typing import Any
 
 from tests.bed import Bed, eventually
+from tests.bed.ports import free_port
 from tests.live.accounts import INSTANCE, chart_account
 from trimtab.journal import replay
 from trimtab.kinds.crd import CRDS, definitions
@@ -26,7 +26,7 @@ TRIMTAB = [sys.executable, "-c", "from trimtab.cli import main; main()"]
 def trimtab(*args: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     """A command of ours, run to its end."""
     return subprocess.run(
-        [*TRIMTAB, *args], capture_output=True, text=True, cwd=ROOT, env=os.environ | (env or {}), timeout=60
+        [*TRIMTAB, *args], capture_output=True, text=True, cwd=ROOT, env=os.environ | (env or {}), timeout=120
     )
 
 
@@ -35,14 +35,7 @@ def install_crds(bed: Bed) -> None:
     items = {"apiVersion": "v1", "kind": "List", "items": definitions()}
     bed.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", input=json.dumps(items))
     for one in CRDS:
-        bed.kubectl("wait", "--for=condition=Established", f"crd/{one.name}", "--timeout=30s")
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
-    return port
+        bed.kubectl("wait", "--for=condition=Established", f"crd/{one.name}", "--timeout=60s")
 
 
 class Running:
@@ -89,7 +82,7 @@ class Running:
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(self.command, stdout=log, stderr=log, cwd=ROOT)
 
-    def stop(self, within_s: float = 10.0) -> int:
+    def stop(self, within_s: float = 30.0) -> int:
         assert self.process is not None
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
@@ -98,7 +91,7 @@ class Running:
     def kill(self) -> None:
         assert self.process is not None
         self.process.kill()
-        self.process.wait(10)
+        self.process.wait(30)
 
     def get(self, path: str) -> str:
         try:

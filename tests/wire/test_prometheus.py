@@ -130,12 +130,12 @@ def test_a_late_answer_is_none_and_the_question_is_not_repeated() -> None:
 
     async def late(request: web.Request) -> web.StreamResponse:
         asked.append(request)
-        await asyncio.sleep(3)
+        await asyncio.sleep(30)
         return vector("1")
 
     with pytest.raises(MetricsUnavailable, match="no answer"):
         ask(late, timeout_s=0.2)
-    assert len(asked) == 1
+    assert len(asked) <= 1  # none, where the connection alone took too long
 
 
 def test_a_proxy_that_forbids_post_gets_get_from_then_on() -> None:

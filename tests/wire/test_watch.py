@@ -7,9 +7,11 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import pytest
 from aiohttp import web
 
 from tests.wire.fake import Fake, Handler, script
+from trimtab.wire import watch
 from trimtab.wire.objects import WirePod
 from trimtab.wire.resources import PODS
 from trimtab.wire.watch import Informer
@@ -57,7 +59,7 @@ def informing(handler: Handler, check: Check) -> None:
             informer = Informer(kube, WirePod, PODS)
             task = asyncio.create_task(informer.run())
             try:
-                async with asyncio.timeout(10):
+                async with asyncio.timeout(60):
                     await informer.store.synced.wait()
                     await check(informer, fake)
             finally:
@@ -77,9 +79,11 @@ def names(informer: Informer[WirePod]) -> set[str]:
 
 def test_the_first_list_comes_as_a_stream_and_changes_follow_on_it() -> None:
     changes: list[tuple[str, str]] = []
+    listening = asyncio.Event()
 
     async def check(informer: Informer[WirePod], fake: Fake) -> None:
         informer.store.on_change(lambda key, new, old: changes.append((key[1], "gone" if new is None else "here")))
+        listening.set()
         await until(lambda: names(informer) == {"y"})
         assert fake.requests[0].query["sendInitialEvents"] == "true"
         assert fake.requests[0].query["resourceVersionMatch"] == "NotOlderThan"
@@ -91,7 +95,7 @@ def test_the_first_list_comes_as_a_stream_and_changes_follow_on_it() -> None:
         response = web.StreamResponse()
         await response.prepare(request)
         await response.write(b"".join(first))
-        await asyncio.sleep(0.1)
+        await listening.wait()
         await response.write(b"".join(after))
         await asyncio.sleep(30)
         return response
@@ -185,14 +189,40 @@ def test_trouble_is_kept_for_who_asks_and_cleared_when_it_is_over() -> None:
         async with Fake(script(forbidden)) as fake, fake.kube() as kube:
             informer = Informer(kube, WirePod, PODS)
             task = asyncio.create_task(informer.run())
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(60):
                 await until(lambda: informer.store.trouble is not None)
             assert "pods is forbidden" in str(informer.store.trouble)
             assert not informer.store.synced.is_set()
             fake.handler = stream(event("ADDED", "x"), end_of_list("5"), hold=True)
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 await informer.store.synced.wait()
             await check(informer, fake)
             task.cancel()
 
     asyncio.run(run())
+
+
+def test_silence_is_no_trouble_where_the_server_takes_the_watch_up_again(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nothing changes in a quiet collection: every 90 s its watch was called broken while all was well."""
+    monkeypatch.setattr(watch, "SILENCE_S", 0.05)
+
+    async def check(informer: Informer[WirePod], fake: Fake) -> None:
+        await until(lambda: len(fake.requests) >= 3)
+        assert informer.store.trouble is None and names(informer) == {"x"}
+
+    informing(script(stream(event("ADDED", "x"), end_of_list("5"), hold=True), *[stream(hold=True)] * 20), check)
+    assert "watch of pods" not in caplog.text
+
+
+def test_a_server_that_answers_no_more_is_trouble(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "SILENCE_S", 0.05)
+
+    async def check(informer: Informer[WirePod], fake: Fake) -> None:
+        forbidden = web.json_response({"code": 403, "message": "pods is forbidden"}, status=403)
+        fake.handler = script(forbidden)
+        await until(lambda: informer.store.trouble is not None)
+        assert names(informer) == {"x"}, "what was known stays known, as old"
+
+    informing(stream(event("ADDED", "x"), end_of_list("5"), hold=True), check)

@@ -184,9 +184,11 @@ class Operator:
         with suppress(TimeoutError):
             async with asyncio.timeout(LAST_TICK_S):
                 await self._ticking.acquire()
+                await self.ticker.teller.finish()
 
     async def _close(self) -> None:
         self.checkpoints.close()
+        await self.ticker.teller.close()
         await self.kube.close()
         if self.prometheus:
             await self.prometheus.close()
@@ -207,14 +209,15 @@ class Operator:
 
     def _ready(self) -> tuple[int, str]:
         """Ready when everything is followed; not leading is no fault."""
-        if self._waiting_for:
-            said = [f"{feed.name}: {feed.store.trouble}" for feed in self.cluster.feeds if feed.store.trouble]
-            return 503, "\n".join([f"waiting for {', '.join(self._waiting_for)}", *said, ""])
+        said = [f"{feed.name}: {feed.trouble}" for feed in self.cluster.feeds if feed.trouble]
+        if self._waiting_for or said:
+            waiting = [f"waiting for {', '.join(self._waiting_for)}"] if self._waiting_for else []
+            return HTTPStatus.SERVICE_UNAVAILABLE, "\n".join([*waiting, *said, ""])
         return 200, f"ok, {'leading' if self.leadership.may_write() else 'standing by'}\n"
 
     def _numbers(self) -> Iterable[Line]:
         yield "trimtab_leader", {}, float(self.leadership.may_write())
-        yield "trimtab_breaker_open", {}, float(time.time() < self.breaker.until)
+        yield "trimtab_breaker_open", {}, float(self.breaker.open(time.time()))
         yield "trimtab_breaker_trips_total", {}, float(self.breaker.trips)
         yield "trimtab_api_budget_waited_seconds_total", {}, self.kube.budget.waited_s
         for (verb, resource, status), count in self.kube.counts.items():

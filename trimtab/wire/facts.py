@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 import msgspec
@@ -104,13 +104,21 @@ def killed_at(pod: WirePod, container: str) -> float | None:
     return None
 
 
-def newest_overload(pods: Sequence[WirePod]) -> float | None:
-    """When a container of these pods was last killed for its memory, or a pod evicted."""
-    moments = [killed_at(pod, status.name) for pod in pods for status in pod.status.container_statuses]
-    for pod in pods:
-        if pod.status.phase == "Failed" and pod.status.reason == EVICTED and pod.metadata.creation_timestamp:
-            moments.append(seconds(pod.status.start_time or pod.metadata.creation_timestamp))
+def overloaded_at(pod: WirePod) -> float | None:
+    """When a container of this pod was last killed for its memory, or the pod evicted."""
+    moments = [killed_at(pod, status.name) for status in pod.status.container_statuses]
+    if pod.status.phase == "Failed" and pod.status.reason == EVICTED:
+        moments.append(seconds(pod.status.start_time or pod.metadata.creation_timestamp))
     return max((moment for moment in moments if moment is not None), default=None)
+
+
+def has_sizes(pod: WirePod, sizes: Mapping[str, ContainerSize]) -> bool:
+    """Every container that has a size there has it here too."""
+    return all(
+        same_size(container_size(container.resources), sizes[container.name])
+        for container in pod.spec.containers
+        if container.name in sizes
+    )
 
 
 def same_size(now: ContainerSize, wanted: ContainerSize) -> bool:

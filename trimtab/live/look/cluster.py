@@ -62,6 +62,11 @@ class Feed(Generic[T]):
         absent = self.resource is None and self.store.trouble is not None
         return self.store.synced.is_set() or absent or self.given_up
 
+    @property
+    def trouble(self) -> TrimtabError | None:
+        """Why it is not being followed right now; a kind that the cluster does not have is none."""
+        return self.store.trouble if self.resource is not None and not self.given_up else None
+
     async def run(self) -> None:
         resource = self.resource = await self._find()
         informer = Informer(self.kube, self.kind, resource, self.namespace, fields=self.fields)

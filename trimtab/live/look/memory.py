@@ -18,7 +18,6 @@ from trimtab.policy import Record
 
 VERSION = 1
 TAG = "Kept"  # records are stored under these names since the first version, whatever the classes are called
-REST_S = 3600.0
 
 
 class ReplicasWritten(Record, frozen=True, tag="Wrote"):
@@ -37,16 +36,17 @@ class SizesWritten(Record, frozen=True, tag="Patched"):
     at: float
 
 
-class UndoneChange(Record, frozen=True, tag="Undone"):
-    """Somebody undid our last word on an axis, so it rests."""
+class Quarrel(Record, frozen=True):
+    """Somebody puts an axis back again and again after we wrote it."""
 
     by: str  # the field manager
-    generation: int  # of the object when it happened
-    until: float | None = None  # None: the second time, until the object is edited
+    generation: int  # of the object when it happened: an edit ends the quarrel
+    moments: tuple[float, ...]  # when it was put back, as far as it still counts
+    until: float | None = None  # the axis rests until then; None: it was too seldom so far
 
 
 class ObjectMemory(Record, frozen=True, tag=TAG):
-    """The core's memory and the operator's own: its last writes, and who undid them."""
+    """The core's memory and the operator's own: its last writes, and who put them back."""
 
     version: int = VERSION
     core: Memory = Memory()
@@ -54,7 +54,7 @@ class ObjectMemory(Record, frozen=True, tag=TAG):
     sizes: dict[str, ContainerSize] = {}  # in force on the pods, where they are not the template's
     template: dict[str, ContainerSize] = {}  # what the template said then; an edit of it ends `sizes`
     patched: SizesWritten | None = None
-    undone: dict[str, UndoneChange] = {}  # by axis: "replicas", "sizes"
+    quarrels: dict[str, Quarrel] = {}  # by what is put back: "replicas", "sizes"
 
 
 def read(status: dict[str, Any], at: float, replicas: int) -> ObjectMemory:

@@ -1,0 +1,11 @@
+"""Generated tests draw the same examples on every machine; `make test-random` explores, and prints how to repeat."""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, settings
+
+# How fast a machine is decides nothing.
+CALM = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("same", CALM, derandomize=True)
+settings.register_profile("random", CALM, print_blob=True)
+settings.load_profile("same")
