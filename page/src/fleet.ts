@@ -170,6 +170,7 @@ export function state(severity: number, problem: string): HTMLElement {
 
 function meter(free: number): (Node | string)[] {
   if (!Number.isFinite(free)) return ["–"];
+  if (free < 0) return [`−${Math.abs(free).toFixed(0)} %`];
   const bar = h("meter", { min: 0, max: 100, low: 5, value: Math.max(0, free), "aria-hidden": "true" });
   return [bar, `${free.toFixed(0)} %`];
 }

@@ -28,11 +28,12 @@ interface About {
   startup: [number, number][];
 }
 
+const DAY_S = 86400;
 const SPANS: [string, number][] = [
   ["1 h", 3600],
   ["6 h", 6 * 3600],
-  ["1 d", 86400],
-  ["7 d", 7 * 86400],
+  ["1 d", DAY_S],
+  ["7 d", 7 * DAY_S],
   ["All", Infinity],
 ];
 const LISTED = 200;
@@ -61,6 +62,8 @@ export async function workloadPage(place: HTMLElement, name: Name): Promise<() =
     below.replaceChildren(changesOf(found, name));
   };
   draw();
+  const [first, last] = group.seen();
+  if (last - first > 1.5 * DAY_S) group.show(last - DAY_S, last);
   return async () => {
     const next = await packed<About>("workload", { ...name });
     const focus = document.activeElement;

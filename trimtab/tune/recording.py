@@ -18,7 +18,7 @@ class SimulatedRecord:
     """Collects what a run shows; a wish that cannot be written counts once."""
 
     def __init__(self, name: ObjectName, policy: Policy, startup_s: float) -> None:
-        self.name, self.policy = name, policy
+        self.name, self.policy, self.startup_s = name, policy, startup_s
         self.acts: list[Act] = []
         self.ticks: list[Tick] = []
         self._pods: deque[int] = deque(maxlen=delay_steps(startup_s) + 1)
@@ -27,7 +27,9 @@ class SimulatedRecord:
     def watch(self, seen: Observation, memory: Memory, decision: Decision) -> None:
         self._pods.append(seen.status_replicas)
         ready = None if seen.pods else min(self._pods)  # those that were there throughout a start-up
-        self.ticks.append(tick_of(self.name, self.policy, seen, decision, ready))
+        tick = tick_of(self.name, self.policy, seen, decision, ready)
+        ahead = tick.forecast is not None and tick.horizon_s is None  # a start-up is known here, not measured
+        self.ticks.append(tick._replace(horizon_s=self.startup_s) if ahead else tick)
         shadow = self.policy.admit.mode is Mode.SHADOW
         if decision.change is not None and not (shadow and decision.change == self._wish):
             fate = Fate.SHADOW if shadow else Fate.WRITTEN
