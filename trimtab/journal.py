@@ -25,10 +25,17 @@ from trimtab.ticks import Tick as Tick
 
 DAY_S = 86400.0
 _MARKS = ", ".join("?" for _ in Tick._fields)
-_SPAN = (
-    "SELECT min(at), max(at) FROM (SELECT at FROM decisions UNION ALL SELECT at FROM ticks"
-    f" UNION ALL SELECT {minutes.HOUR_S} * hour FROM minutes)"
-)
+_SPAN = ", ".join(
+    f"(SELECT {edge} FROM {table})"
+    for edge, table in (
+        ("min(at)", "decisions"),
+        ("min(at)", "ticks"),
+        (f"{minutes.HOUR_S} * min(hour)", "minutes"),
+        ("max(at)", "decisions"),
+        ("max(at)", "ticks"),
+        (f"{minutes.HOUR_S} * max(hour)", "minutes"),
+    )
+)  # each of them by its index alone
 
 
 class Fate(enum.StrEnum):
@@ -198,8 +205,9 @@ class Journal:
     def span(self) -> tuple[float, float] | None:
         """When the first and the last thing in it happened; None when it is empty."""
         with self._reading():
-            first, last = self.db.execute(_SPAN).fetchone()
-        return None if first is None else (first, last)
+            found = self.db.execute(f"SELECT {_SPAN}").fetchone()
+        first, last = ([at for at in edges if at is not None] for edges in (found[:3], found[3:]))
+        return (min(first), max(last)) if first else None
 
     @contextmanager
     def _reading(self) -> Iterator[None]:

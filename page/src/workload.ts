@@ -61,9 +61,10 @@ export async function workloadPage(place: HTMLElement, name: Name): Promise<() =
     shadow.replaceChildren(...shadowTable(found));
     below.replaceChildren(changesOf(found, name));
   };
+  const times = found.columns["at"]!;
+  const end = times[times.length - 1] ?? 0;
+  if (end - (times[0] ?? 0) > 1.5 * DAY_S) group.range = [end - DAY_S, end]; // what is new comes first
   draw();
-  const [first, last] = group.seen();
-  if (last - first > 1.5 * DAY_S) group.show(last - DAY_S, last);
   return async () => {
     const next = await packed<About>("workload", { ...name });
     const focus = document.activeElement;

@@ -96,6 +96,17 @@ def test_the_page_is_self_contained(policies: tuple[str, str], tmp_path: Path) -
     assert len({len(line["values"]) for line in section["lines"]}) == 1
 
 
+def test_a_journal_of_the_backtest_can_be_explained(policies: tuple[str, str], tmp_path: Path) -> None:
+    journal = str(tmp_path / "run.db")
+    for _ in range(2):  # the second takes the place of the first
+        done = invoke("backtest", "-f", policies[0], "--load", LOAD, "--days", "0.2", "--journal", journal)
+        assert done.exit_code == 0, done.output
+    name = Path(policies[0]).stem
+    told = invoke("explain", f"backtest/{name}", "--journal", journal)
+    assert told.exit_code == 0 and "replicas" in told.stdout, told.output
+    assert invoke("replay", journal).exit_code == 0
+
+
 def test_a_history_from_csv(policies: tuple[str, str], tmp_path: Path) -> None:
     path = tmp_path / "rps.csv"
     values = 500 + 400 * np.sin(np.arange(2000) / 100)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import struct
 from collections.abc import Iterator
 from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
@@ -20,21 +18,10 @@ from tests.web.conftest import Shop, serving
 from tests.web.recorded import HOSTILE, START
 from trimtab.errors import TrimtabError
 from trimtab.journal import Journal, ObjectName
-from trimtab.web.packing import Column, packed
+from trimtab.web.packing import Column, packed, unpacked
 from trimtab.web.sources import JournalSource, answered
 
 WEB = ObjectName("Autoscaler", "shop", "web")
-
-
-def unpacked(content: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
-    assert content[:4] == b"TTP1"
-    (length,) = struct.unpack_from("<I", content, 4)
-    header, place, columns = json.loads(content[8 : 8 + length]), 8 + length, {}
-    for column in header["columns"]:
-        columns[column["name"]] = np.frombuffer(content, f"<f{column['bits'] // 8}", column["length"], place)
-        place += -(-column["length"] * column["bits"] // 64) * 8
-    assert place == len(content)
-    return header["about"], columns
 
 
 def ask(address: str, path: str, method: str = "GET", **headers: str) -> HTTPResponse:

@@ -22,6 +22,8 @@ from trimtab.quantity import format_duration
 from trimtab.sim.grid import HOUR_STEPS, STEP_S
 
 if TYPE_CHECKING:
+    from trimtab.cli.load_source import NamedPolicy
+    from trimtab.sim.cluster_spec import ClusterSpec
     from trimtab.tune.demand import Demand
     from trimtab.tune.policy_backtest import BacktestOutcome
     from trimtab.web.report import Section
@@ -55,6 +57,7 @@ SPARE = ("REGRET", "OVER", "UNDER", "POD HOURS", "WORST HOUR")  # what a narrow 
     "--fail-if", "conditions", multiple=True, metavar="CONDITION", help="Exit with 1, such as 'violations > 1%'."
 )
 @click.option("--html", type=OUT_FILE, help="Write a page with charts to zoom.")
+@click.option("--journal", type=OUT_FILE, help="Record every decision, for `trimtab explain` and `dashboard`.")
 @click.option("--json", "out", type=OUT_FILE_OR_DASH, help="Write figures; - is the standard output.")
 def command(
     files: tuple[str, ...],
@@ -65,6 +68,7 @@ def command(
     lam: float,
     conditions: tuple[str, ...],
     html: Path | None,
+    journal: Path | None,
     out: Path | None,
     load: LoadOptions,
     prometheus: PrometheusOptions,
@@ -108,11 +112,40 @@ def command(
     notes = [text for text in (*demand.notes, note, idle) if text]
     _print(outcomes, demand, notes, quiet=str(out) == "-")
     _write(outcomes, demand, notes, lam, startup, html, out)
+    if journal is not None:
+        _record(journal, policies, demand, cluster)
     judged = outcomes[1:] if compare else outcomes  # the first of a comparison is what there is already
     failures = [text for fail_if in parsed for outcome in judged if (text := failure(fail_if, outcome, outcomes[0]))]
     for text in failures:
         click.echo(f"over the limit: {text}", err=True)
     raise SystemExit(1 if failures else 0)
+
+
+def _record(path: Path, policies: list[NamedPolicy], demand: Demand, cluster: ClusterSpec) -> None:
+    """Each policy as an object of its own, step by step as the operator would have recorded it."""
+    from trimtab.journal import Journal, ObjectName
+    from trimtab.tune.policy_backtest import first_pods
+    from trimtab.tune.recording import record
+
+    clear_journal(path)
+    journal = Journal(path)
+    for named in policies:
+        first = first_pods(named.policy, float(demand.values[0]) / cluster.pod_capacity)
+        name = ObjectName("Autoscaler", "backtest", named.name)
+        record(journal, name, named.policy, demand.values, cluster, first_pods=first, start=demand.start)
+    journal.prune(demand.start + demand.days * 86400 - 900)
+    journal.close()
+    click.echo(f"journal: {path}; try: trimtab dashboard --journal {path}", err=True)
+
+
+def clear_journal(path: Path) -> None:
+    """The journal of last time makes way; any other file is left alone and said."""
+    from trimtab.journal import Journal
+
+    if path.exists():
+        Journal.read(path).close()
+        for suffix in ("", "-wal", "-shm"):
+            Path(f"{path}{suffix}").unlink(missing_ok=True)
 
 
 def _print(outcomes: list[BacktestOutcome], demand: Demand, notes: list[str], quiet: bool) -> None:

@@ -13,13 +13,12 @@ import numpy as np
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from trimtab.cli.backtest import COLOURS, section
+from trimtab.cli.backtest import COLOURS, clear_journal, section
 from trimtab.cli.dashboard import show
 from trimtab.cli.options import OUT_FILE
 from trimtab.cli.output import write_file
 from trimtab.cli.screen import Screen, screen
 from trimtab.cli.workers import on_all_cores
-from trimtab.journal import Journal
 from trimtab.sim.prices import OBJECTIVES
 
 if TYPE_CHECKING:
@@ -80,14 +79,6 @@ def command(html: Path, journal: Path, dashboard: bool | None, port: int) -> Non
     write_file(html, page("trimtab demo", ABOUT, sections, _headline(results)))
     console.print(f"\nreport: {html.resolve()}  ({time.time() - began:.0f} s)")
     _look(results, journal, sys.stdout.isatty() if dashboard is None else dashboard, port)
-
-
-def clear_journal(path: Path) -> None:
-    """The demo of last time makes room; any other file is left alone and said."""
-    if path.exists():
-        Journal.read(path).close()
-        for suffix in ("", "-wal", "-shm"):
-            Path(f"{path}{suffix}").unlink(missing_ok=True)
 
 
 def _look(results: list[DemoResult], path: Path, dashboard: bool, port: int) -> None:

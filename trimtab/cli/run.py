@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import click
 
@@ -20,6 +21,8 @@ from trimtab.core.usage.settings import HistogramSettings as UsageSettings
 from trimtab.live.look.subject import ChangeRules
 from trimtab.live.operator import Operator, OperatorSettings
 from trimtab.policy import Size
+from trimtab.web.operator import answer_on
+from trimtab.web.sources import JournalSource
 from trimtab.wire.access import Access
 
 
@@ -72,4 +75,8 @@ def _settings(serving: ServingOptions, api_server: ApiServerOptions, sizing: Siz
 
 
 async def _run(cluster: ClusterOptions, prometheus: Access | None, settings: OperatorSettings) -> None:
-    await Operator(cluster.connect(), prometheus, settings).run()
+    operator = Operator(cluster.connect(), prometheus, settings)
+    if settings.journal:
+        source = JournalSource(Path(settings.journal), settings.identity)
+        operator.extend_server = lambda app: answer_on(app, source)
+    await operator.run()

@@ -9,7 +9,7 @@ import signal
 import socket
 import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -72,6 +72,7 @@ class OperatorSettings:
 class Operator:
     def __init__(self, access: Access, prometheus: Access | None, settings: OperatorSettings) -> None:
         self.settings, self.telemetry = settings, Telemetry()
+        self.extend_server: Callable[[web.Application], None] = lambda _: None  # what others answer on our port
         self.kube = Kube(access, Budget(settings.api_per_s, settings.api_burst))
         self.prometheus = Prometheus(prometheus, timeout_s=max(1.0, min(10.0, settings.tick_s))) if prometheus else None
         own = (access.namespace, os.environ.get("TRIMTAB_DEPLOYMENT", ""))
@@ -199,7 +200,7 @@ class Operator:
         if self.settings.listen is None:
             return None
         routes = {"/metrics": lambda: (200, self.telemetry.render()), "/healthz": self._health, "/readyz": self._ready}
-        return await listen(*self.settings.listen, routes)
+        return await listen(*self.settings.listen, routes, self.extend_server)
 
     def _health(self) -> tuple[int, str]:
         late_s = time.monotonic() - self._ticked_at

@@ -107,5 +107,5 @@ def _problem(row: dict[str, Any], now: float) -> tuple[int, str]:
     if row["most"] is not None and row["replicas"] >= row["most"]:
         return 2, "at maxReplicas"
     if row["violations"] > 1.0:
-        return 1, "violations today"
+        return 1, "violations"
     return 0, ""

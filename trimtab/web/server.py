@@ -18,7 +18,7 @@ from aiohttp import web
 
 from trimtab.errors import InvalidInput, TrimtabError
 from trimtab.web.bundle import part, shell
-from trimtab.web.sources import PageSource, answered, refusal, warm
+from trimtab.web.sources import JournalSource, PageSource, answered, refusal, warm
 
 log = logging.getLogger(__name__)
 HEADERS = {
@@ -60,7 +60,7 @@ class Dashboard:
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         question = request.match_info["question"]
-        pool = self.pool if question in SLOW else None
+        pool = self.pool if question in SLOW and isinstance(self.source, JournalSource) else None
         found = await asyncio.get_running_loop().run_in_executor(
             pool, answered, self.source, question, dict(request.query)
         )

@@ -64,8 +64,10 @@ class JournalSource:
             "history.csv": self._history,
             "advice": self._advice,
             "health": self._health,
+            "known": self._known,
             "whatif": self._whatif,
         }
+        self._last_fleet: tuple[float, PageAnswer] | None = None
 
     def answer(self, question: str, query: Mapping[str, str]) -> PageAnswer:
         if question not in self.questions:
@@ -90,7 +92,11 @@ class JournalSource:
         return _json({"title": self.title, "note": self.note, "first": span[0], "now": span[1], "version": __version__})
 
     def _fleet(self, journal: Journal, query: Mapping[str, str]) -> PageAnswer:
-        return PageAnswer(fleet.fleet(journal))
+        """Made once for all who look, until there is something new."""
+        version = (journal.span() or (0.0, 0.0))[1]
+        if self._last_fleet is None or self._last_fleet[0] != version:
+            self._last_fleet = version, PageAnswer(fleet.fleet(journal))
+        return self._last_fleet[1]
 
     def _workload(self, journal: Journal, query: Mapping[str, str]) -> PageAnswer:
         end = number(query, "end", (journal.span() or (0.0, 0.0))[1])
@@ -108,6 +114,10 @@ class JournalSource:
 
     def _health(self, journal: Journal, query: Mapping[str, str]) -> PageAnswer:
         return _json(health.health(journal))
+
+    def _known(self, journal: Journal, query: Mapping[str, str]) -> PageAnswer:
+        """For who asks what-if elsewhere: whoever wants to know pays for the computing."""
+        return PageAnswer(whatif.pack_history(whatif.history(journal, name_of(query), _days(query))))
 
     def _whatif(self, journal: Journal, query: Mapping[str, str]) -> PageAnswer:
         known = whatif.history(journal, name_of(query), _days(query))

@@ -6,6 +6,7 @@ import json
 from shlex import quote
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 import yaml
 from msgspec.structs import replace
@@ -17,14 +18,16 @@ from trimtab.policy import Policy, Stabilise, StabiliseMax, Utilization
 from trimtab.quantity import format_number
 from trimtab.series import Floats, Frame
 from trimtab.sim.cluster_spec import ClusterSpec
+from trimtab.sim.grid import STEP_S
 from trimtab.sim.simulate import why_slow
 from trimtab.tune.candidates import Setting, on_demand, setting_of, with_setting
 from trimtab.tune.demand import Demand, demand_of, pod_capacity
 from trimtab.tune.policy_backtest import BacktestOutcome, backtest
-from trimtab.web.packing import Column, packed
+from trimtab.web.packing import Column, packed, unpacked
 from trimtab.web.workload import known_policy, unit_of
 
 DAYS = 14.0
+STEPS = round(MINUTE_S / STEP_S)  # of a backtest in a minute
 KUBECTL = {"HorizontalPodAutoscaler": "hpa", "EffectiveHorizontalPodAutoscaler": "ehpa"}
 
 
@@ -138,7 +141,7 @@ def answer(known: History, knobs: Knobs) -> bytes:
         "yaml": as_yaml(known, knobs),
         "command": command(known, knobs),
     }
-    times: Floats = known.demand.start + 15.0 * np.arange(len(run.load), dtype=np.float64)
+    times: Floats = known.demand.start + STEP_S * np.arange(len(run.load), dtype=np.float64)
     load = run.load.astype(np.float32)
     curves: dict[str, Column] = {
         "at": times,
@@ -203,9 +206,29 @@ def command(known: History, knobs: Knobs) -> str:
     return f"kubectl patch {_target(known.name)} --type merge -p '{text}'"
 
 
+def pack_history(known: History) -> bytes:
+    """A history to judge somewhere else."""
+    about = {
+        "name": known.name,
+        "policy": known.policy,
+        "start": known.demand.start,
+        "notes": known.demand.notes,
+        "capacity": known.capacity,
+        "startup_s": known.startup_s,
+    }
+    return packed(about, {"load": known.demand.values[::STEPS]})
+
+
+def unpack_history(content: bytes) -> History:
+    about, columns = unpacked(content)
+    values = np.repeat(columns["load"].astype(np.float64), STEPS)
+    name = ObjectName(*about["name"])
+    demand = Demand(str(name), values, about["start"], tuple(about["notes"]))
+    return History(name, msgspec.convert(about["policy"], Policy), demand, about["capacity"], about["startup_s"])
+
+
 def csv(known: History) -> str:
     """The history that was judged, as `trimtab backtest --load` reads it."""
-    step = round(MINUTE_S / 15)
-    values = known.demand.values[::step]
+    values = known.demand.values[::STEPS]
     rows = (f"{known.demand.start + MINUTE_S * index:.0f},{value!r}" for index, value in enumerate(values.tolist()))
     return "\n".join(("timestamp,value", *rows, ""))
