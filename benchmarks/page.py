@@ -64,17 +64,17 @@ def large_fleet(path: Path) -> None:
     for minute in range(0, 60, 10):
         loads = draw.uniform(10, 90, OBJECTS)
         ticks = [
-            Tick(name, START + 60.0 * minute, 3, 3, 3, load, load, 80.0, held="stabilisation until 12:00 allows 3")
+            Tick(name, START + 60.0 * minute, 3, 3, 3, load, load, 80.0, held="stabilisation allows 3", policy=PLAIN)
             for name, load in zip(names, loads.tolist(), strict=True)
         ]
-        journal.write([], ticks, [(name, PLAIN) for name in names])
+        journal.write([], ticks)
     load = 500 + 300 * np.sin(np.arange(MINUTES) / 200) + draw.normal(0, 20, MINUTES)
     long = ObjectName("Autoscaler", "shop", "long")
     ticks = [
-        Tick(long, START - 60.0 * (MINUTES - minute), 9, 9, 9, None, value, 900.0)
+        Tick(long, START - 60.0 * (MINUTES - minute), 9, 9, 9, None, value, 900.0, policy=PLAIN)
         for minute, value in enumerate(load.tolist())
     ]
-    journal.write([], ticks, [(long, PLAIN)])
+    journal.write([], ticks)
     journal.prune(START)
     journal.close()
 

@@ -6,6 +6,7 @@ A record, never the memory: losing it changes no decision. One process writes (W
 from __future__ import annotations
 
 import enum
+import hashlib
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,13 +19,16 @@ from trimtab import journal_file, minutes
 from trimtab.core.decide import decide
 from trimtab.core.explain import sentence
 from trimtab.core.model import Change, Decision, Memory, Observation
-from trimtab.errors import InvalidInput, Unavailable
+from trimtab.errors import InvalidInput, JournalUnavailable
 from trimtab.policy import Policy, Record
 from trimtab.ticks import ObjectName as ObjectName
 from trimtab.ticks import Tick as Tick
 
 DAY_S = 86400.0
-_MARKS = ", ".join("?" for _ in Tick._fields)
+SLACK = 1.1  # pruning is not for every tick
+HELD = "held"
+_STORED = Tick._fields[1:-1]
+_MARKS = ", ".join("?" for _ in ("object", *_STORED))
 _SPAN = ", ".join(
     f"(SELECT {edge} FROM {table})"
     for edge, table in (
@@ -107,22 +111,15 @@ class Journal:
         reader.path, reader.keep, reader._ids, reader._policies = found, Retention(), {}, {}
         reader.db = journal_file.connect(found, read_only=True)
         with reader._reading():
-            journal_file.check_version(reader.db, found)
+            journal_file.make_readable(reader.db, found)
         return reader
 
     def close(self) -> None:
         self.db.close()
 
-    def write(
-        self, acts: Iterable[Act], ticks: Iterable[Tick] = (), policies: Iterable[tuple[ObjectName, Policy]] = ()
-    ) -> None:
-        """All of one tick in one transaction; a policy is written where it is not the one of last time."""
-        news = [(name, policy) for name, policy in policies if not _same(self._policies.get(name), policy)]
-        with self.db:
-            self.db.executemany(
-                "INSERT OR REPLACE INTO policies VALUES (?, ?, ?, ?, ?)",
-                [(self._id(name), *_policy_row(policy)) for name, policy in news],
-            )
+    def write(self, acts: Iterable[Act], ticks: Sequence[Tick] = ()) -> None:
+        """All of one tick in one transaction; what grows too large is pruned at once, not when the time comes."""
+        with self._writing(), self.db:
             self.db.executemany(
                 "INSERT INTO decisions"
                 " (object, at, replicas, planned, said, fate, outcome, policy, seen, memory, decision)"
@@ -131,19 +128,22 @@ class Journal:
             )
             self.db.executemany(
                 f"INSERT OR REPLACE INTO ticks VALUES ({_MARKS})",
-                [(self._id(tick.name), *tick[1:]) for tick in ticks],
+                [(self._id(tick.name), *tick[1:-1]) for tick in ticks],
             )
-        self._policies.update(news)
+            self._note_policies(ticks)
+        if self.size_bytes() > self.keep.size_bytes * SLACK:
+            self.prune(float("-inf"))
 
     def prune(self, at: float) -> None:
         """Fold ticks into minutes, forget what is too old, then the oldest while it is too much; the file shrinks."""
-        minutes.fold(self.db, at)
-        with self.db:
-            self._forget_before(at - self.keep.age_s)
-        while self.size_bytes() > self.keep.size_bytes and (oldest := self._oldest_tenth()) is not None:
+        with self._writing():
+            minutes.fold(self.db, at)
             with self.db:
-                self._forget_before(oldest)
-        self.db.executescript("PRAGMA incremental_vacuum")  # execute() would free one page only
+                self._forget_before(at - self.keep.age_s)
+            while self.size_bytes() > self.keep.size_bytes and (oldest := self._oldest_tenth()) is not None:
+                with self.db:
+                    self._forget_before(oldest)
+            self.db.executescript("PRAGMA incremental_vacuum")  # execute() would free one page only
 
     def size_bytes(self) -> int:
         """What is in use, without pages that wait to be used again."""
@@ -157,8 +157,9 @@ class Journal:
         where, values = _where(namespace, name, until)
         order = f"ORDER BY at DESC, d.id DESC LIMIT {last}" if last is not None else "ORDER BY at, d.id"
         query = (
-            "SELECT kind, namespace, name, outcome, policy, seen, memory, decision"
-            f" FROM decisions d JOIN objects o ON o.id = d.object {where} {order}"
+            "SELECT kind, namespace, name, outcome, coalesce(p.text, policy), seen, memory, decision"
+            " FROM decisions d JOIN objects o ON o.id = d.object"
+            f" LEFT JOIN policies p ON p.id = CAST(d.policy AS INTEGER) {where} {order}"
         )
         with self._reading():
             rows = self.db.execute(query, values)
@@ -170,7 +171,7 @@ class Journal:
     ) -> Iterator[Tick]:
         where, values = _where(namespace, name, until)
         query = (
-            f"SELECT kind, namespace, name, {', '.join(Tick._fields[1:])}"
+            f"SELECT kind, namespace, name, {', '.join(_STORED)}"
             f" FROM ticks d JOIN objects o ON o.id = d.object {where} ORDER BY at"
         )
         with self._reading():
@@ -191,7 +192,8 @@ class Journal:
     def policy_of(self, name: ObjectName) -> Policy | None:
         """The newest policy of an object whose ticks are recorded."""
         query = (
-            "SELECT policy FROM policies p JOIN objects o ON o.id = p.object WHERE (kind, namespace, name) = (?, ?, ?)"
+            "SELECT text FROM policies p JOIN current c ON c.policy = p.id JOIN objects o ON o.id = c.object"
+            " WHERE (kind, namespace, name) = (?, ?, ?)"
         )
         with self._reading():
             found = self.db.execute(query, name).fetchone()
@@ -217,12 +219,24 @@ class Journal:
         except sqlite3.OperationalError as error:
             if "locked" not in str(error):
                 raise InvalidInput("journal", str(self.path), f"cannot be read: {error}") from error
-            raise Unavailable(f"the journal {self.path} is held by another process; it is whole, try again") from error
+            raise JournalUnavailable(
+                f"journal {self.path}: another process holds it; it is whole, try again"
+            ) from error
         except sqlite3.DatabaseError as error:
             raise InvalidInput("journal", str(self.path), f"this is no journal, or a damaged one: {error}") from error
         except msgspec.MsgspecError as error:
             fix = f"it holds what this version does not understand ({error}): read it with the trimtab that wrote it"
             raise InvalidInput("journal", str(self.path), fix) from error
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """What a full disk or a damaged file come to: the record has a hole, nothing else."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            self._ids.clear()  # what was rolled back is not there
+            self._policies.clear()
+            raise JournalUnavailable(f"journal {self.path}: {error}", damaged=_damaged(error)) from error
 
     def _pragma(self, name: str) -> int:
         with self._reading():
@@ -231,10 +245,27 @@ class Journal:
 
     def _row(self, act: Act) -> tuple[object, ...]:
         seen, plan = act.seen, act.decision.plan
-        values = (act.outcome, act.policy, seen, act.memory, act.decision)
-        texts = [msgspec.json.encode(value).decode() for value in values]
-        said = sentence(act.policy, seen, act.memory, act.decision)
-        return self._id(act.name), seen.at, seen.spec_replicas, plan.replicas, said, fate_of(act.outcome), *texts
+        said, fate = sentence(act.policy, seen, act.memory, act.decision), fate_of(act.outcome)
+        texts = (_text(act.outcome), self._policy(act.policy), _text(seen), _text(act.memory), _text(act.decision))
+        return self._id(act.name), seen.at, seen.spec_replicas, plan.replicas, said, fate, *texts
+
+    def _policy(self, policy: Policy) -> int:
+        """Its number; written once, as its queries may be long and it stays the same from act to act."""
+        text = _text(policy)
+        digest = hashlib.sha256(text.encode()).digest()
+        self.db.execute("INSERT OR IGNORE INTO policies (digest, text) VALUES (?, ?)", (digest, text))
+        number: int = self.db.execute("SELECT id FROM policies WHERE digest = ?", (digest,)).fetchone()[0]
+        return number
+
+    def _note_policies(self, ticks: Iterable[Tick]) -> None:
+        """Which policy each object has now, where it is not the one of last time."""
+        for tick in ticks:
+            policy, known = tick.policy, self._policies.get(tick.name)
+            if policy is not None and policy is not known and policy != known:
+                bounds = policy.bounds
+                row = (policy.admit.mode, bounds.min_replicas, bounds.max_replicas, self._policy(policy))
+                self.db.execute("INSERT OR REPLACE INTO current VALUES (?, ?, ?, ?, ?)", (self._id(tick.name), *row))
+                self._policies[tick.name] = policy
 
     def _id(self, name: ObjectName) -> int:
         if name not in self._ids:
@@ -247,6 +278,10 @@ class Journal:
         self.db.execute("DELETE FROM decisions WHERE at < ?", (at,))
         self.db.execute("DELETE FROM ticks WHERE at < ?", (at,))
         minutes.forget_before(self.db, at)
+        self.db.execute(
+            "DELETE FROM policies WHERE id NOT IN (SELECT CAST(policy AS INTEGER) FROM decisions)"
+            " AND id NOT IN (SELECT policy FROM current)"
+        )
 
     def _oldest_tenth(self) -> float | None:
         """The time before which a tenth of the whole span lies; None when nothing is left."""
@@ -267,20 +302,21 @@ def replay(path: str | Path) -> Replay:
 
 
 def fate_of(outcome: Outcome) -> str:
-    """The worst that became of a change, in a word or a sentence."""
+    """The worst that became of a change, in a word or a sentence; a wish that a rule left nothing of was held."""
+    if not outcome:
+        return HELD
     for fate in (Fate.REFUSED, Fate.SHADOW, Fate.ADVISED):
         if found := next((part for part in outcome if part.fate is fate), None):
             return f"{fate}: {found.reason}" if found.reason else str(fate)
     return str(Fate.WRITTEN)
 
 
-def _policy_row(policy: Policy) -> tuple[object, ...]:
-    bounds = policy.bounds
-    return policy.admit.mode, bounds.min_replicas, bounds.max_replicas, msgspec.json.encode(policy).decode()
+def _damaged(error: sqlite3.Error) -> bool:
+    return getattr(error, "sqlite_errorname", "") in ("SQLITE_CORRUPT", "SQLITE_NOTADB")
 
 
-def _same(known: Policy | None, policy: Policy) -> bool:
-    return known is policy or known == policy
+def _text(value: object) -> str:
+    return msgspec.json.encode(value).decode()
 
 
 def _where(namespace: str | None, name: str | None, until: float | None) -> tuple[str, list[object]]:

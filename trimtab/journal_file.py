@@ -9,10 +9,11 @@ from urllib.parse import quote
 from trimtab import minutes
 from trimtab.errors import InvalidInput
 
-VERSION = 2
-OLDEST = 1  # whose decisions can still be read
+VERSION = 3
+READABLE = (1, 2, 3)  # version 1 has each policy in its decision, both have looks that say too little for a page
+_POLICIES = "CREATE TABLE IF NOT EXISTS policies (id INTEGER PRIMARY KEY, digest BLOB UNIQUE, text TEXT);"
 _LOOKS = """
-CREATE TABLE policies (object INTEGER PRIMARY KEY, mode TEXT, least INTEGER, most INTEGER, policy TEXT);
+CREATE TABLE current (object INTEGER PRIMARY KEY, mode TEXT, least INTEGER, most INTEGER, policy INTEGER);
 CREATE TABLE ticks (object INTEGER, at REAL, replicas INTEGER, planned INTEGER, ready INTEGER, value REAL, load REAL,
                     capacity REAL, forecast_low REAL, forecast REAL, forecast_high REAL, horizon_s REAL,
                     cpu_cores REAL, memory_bytes REAL, held TEXT, PRIMARY KEY (object, at)) WITHOUT ROWID;
@@ -25,19 +26,24 @@ CREATE TABLE decisions (id INTEGER PRIMARY KEY, object INTEGER, at REAL, replica
                         said TEXT, fate TEXT, outcome TEXT, policy TEXT, seen TEXT, memory TEXT, decision TEXT);
 CREATE INDEX decisions_of_object ON decisions (object, at);
 CREATE INDEX decisions_by_time ON decisions (at);
+{_POLICIES}
 {_LOOKS}{minutes.SCHEMA}"""
-_FROM_1 = f"""
+_UPGRADE = f"""
 DROP TABLE ticks;
+{_POLICIES}
 {_LOOKS}{minutes.SCHEMA}
 ALTER TABLE decisions ADD COLUMN said TEXT;
 ALTER TABLE decisions ADD COLUMN fate TEXT;
 """
 
 
+def uri_of(path: Path) -> str:
+    return f"file:{quote(str(path))}"
+
+
 def connect(path: Path, read_only: bool = False) -> sqlite3.Connection:
     try:
-        uri = f"file:{quote(str(path))}{'?mode=ro' if read_only else ''}"
-        return sqlite3.connect(uri, uri=True, timeout=5.0)
+        return sqlite3.connect(uri_of(path) + ("?mode=ro" if read_only else ""), uri=True, timeout=5.0)
     except sqlite3.OperationalError as error:
         raise InvalidInput("journal", str(path), f"cannot be opened: {error}") from error
 
@@ -50,20 +56,27 @@ def prepare(db: sqlite3.Connection, path: Path) -> None:
             raise InvalidInput("journal", str(path), "this is another program's database: name a new file")
         db.execute("PRAGMA auto_vacuum = INCREMENTAL")
         db.execute("PRAGMA journal_mode = WAL").fetchall()
-    if version in (0, 1):
+    if version < VERSION and version in (0, *READABLE):
         with db:
-            db.executescript(f"{_SCHEMA if version == 0 else _FROM_1} PRAGMA user_version = {VERSION};")
+            db.executescript(f"{_SCHEMA if version == 0 else _UPGRADE} PRAGMA user_version = {VERSION};")
     check_version(db, path)
     db.execute("PRAGMA journal_mode = WAL").fetchall()
     db.execute("PRAGMA synchronous = NORMAL")  # a power cut may cost the last rows, never the file
 
 
-def check_version(db: sqlite3.Connection, path: Path) -> None:
+def check_version(db: sqlite3.Connection, path: Path) -> int:
     version = version_of(db)
-    if not OLDEST <= version <= VERSION:
-        fix = f"its schema has version {version}, this trimtab reads {VERSION}: "
+    if version not in READABLE:
         newer = "read it with the trimtab that wrote it" if version > VERSION else "start a new file"
-        raise InvalidInput("journal", str(path), fix + newer)
+        fix = f"its schema has version {version}, this trimtab reads {VERSION}: {newer}"
+        raise InvalidInput("journal", str(path), fix)
+    return version
+
+
+def make_readable(db: sqlite3.Connection, path: Path) -> None:
+    """The decisions of an older file, without a change to it."""
+    if check_version(db, path) == 1:
+        db.execute("CREATE TEMP TABLE policies (id INTEGER PRIMARY KEY, text TEXT)")
 
 
 def version_of(db: sqlite3.Connection) -> int:

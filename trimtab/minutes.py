@@ -144,5 +144,6 @@ def _unpacked(content: bytes) -> Content:
 
 
 def forget_before(db: sqlite3.Connection, at: float) -> None:
+    """Hours that were over by then."""
     for table in ("minutes", "hours"):
-        db.execute(f"DELETE FROM {table} WHERE hour < ?", (int(at // HOUR_S),))
+        db.execute(f"DELETE FROM {table} WHERE (hour + 1) * {HOUR_S} <= ?", (at,))

@@ -44,6 +44,7 @@ class Tick(NamedTuple):
     cpu_cores: float | None = None  # request of one pod
     memory_bytes: float | None = None
     held: str = ""  # which rule kept the wish from being followed
+    policy: Policy | None = None  # in force; stored once for all ticks that have it
 
 
 def tick_of(name: ObjectName, policy: Policy, seen: Observation, decision: Decision, ready: int | None = None) -> Tick:
@@ -67,6 +68,7 @@ def tick_of(name: ObjectName, policy: Policy, seen: Observation, decision: Decis
         size.cpu_cores,
         size.memory_bytes,
         held_by(decision),
+        policy,
     )
 
 

@@ -31,6 +31,7 @@ class MemoryApi:
         self.objects: dict[str, Object] = {}
         self.asked: list[tuple[str, str]] = []
         self.refused: dict[tuple[str, str], int] = {}
+        self.served: dict[str, list[Object]] = {}  # discovery, by the path of a group version
         self.counts: Counter[tuple[str, str, int]] = Counter()
         self.budget = Budget()
 
@@ -69,6 +70,8 @@ class MemoryApi:
         return answer
 
     def _get(self, path: str, _: Object) -> Answer:
+        if path in self.served:
+            return _answer(HTTPStatus.OK, {"resources": self.served[path]})
         found = PATH.fullmatch(path)
         assert found is not None, path
         if not found["rest"]:
@@ -79,8 +82,9 @@ class MemoryApi:
 
     def _post(self, path: str, body: Object) -> Answer:
         meta = body["metadata"]
-        self.put(f"{path}/{meta.get('name') or meta['generateName'] + str(len(self.objects))}", body)
-        return _answer(HTTPStatus.CREATED, body)
+        made = f"{path}/{meta.get('name') or meta['generateName'] + str(len(self.objects))}"
+        self.put(made, body)
+        return _answer(HTTPStatus.CREATED, self.objects[made])
 
     def _patch(self, path: str, body: Object) -> Answer:
         """A merge patch, or an apply; of the scale, which is its workload's, only the replicas."""

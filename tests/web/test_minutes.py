@@ -101,7 +101,7 @@ def test_a_journal_of_the_first_version_is_read_and_becomes_one_of_this(tmp_path
     path = tmp_path / "old.db"
     old = Journal(path)
     old.db.executescript(
-        "DROP TABLE ticks; DROP TABLE minutes; DROP TABLE hours; DROP TABLE policies;"
+        "DROP TABLE ticks; DROP TABLE minutes; DROP TABLE hours; DROP TABLE policies; DROP TABLE current;"
         "ALTER TABLE decisions DROP COLUMN said; ALTER TABLE decisions DROP COLUMN fate;"
         "CREATE TABLE ticks (object INTEGER, at REAL, replicas INTEGER, planned INTEGER, ready INTEGER, value REAL,"
         " PRIMARY KEY (object, at)) WITHOUT ROWID; CREATE INDEX ticks_by_time ON ticks (at); PRAGMA user_version = 1"

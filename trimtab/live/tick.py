@@ -14,7 +14,7 @@ from trimtab.core.decide import decide
 from trimtab.core.explain import sentence
 from trimtab.core.model import Change, Decision, Missing, Observation, Plan, Samples, Veto
 from trimtab.errors import ClusterUnavailable
-from trimtab.journal import AxisOutcome, Fate, Journal, Outcome
+from trimtab.journal import AxisOutcome, Fate, Outcome
 from trimtab.live.act import floor as act_floor
 from trimtab.live.act import resize
 from trimtab.live.act.apply import apply, unwritten
@@ -34,7 +34,7 @@ from trimtab.live.measure.usage import UsageWatch
 from trimtab.live.object_tick import ObjectTick
 from trimtab.live.tell import conditions
 from trimtab.live.tell.events import Happening, tell
-from trimtab.live.tell.record import Recorder
+from trimtab.live.tell.record import DecisionLog, Recorder
 from trimtab.live.tell.status import STATUS
 from trimtab.live.tell.status_writer import StatusWriter
 from trimtab.live.tell.telemetry import Telemetry
@@ -60,7 +60,7 @@ class Ticker:
         usage: UsageWatch,
         checkpoints: Checkpoints,
         forecasts: Forecasts,
-        journal: Journal | None = None,
+        journal: DecisionLog | None = None,
     ) -> None:
         self.cluster, self.gather, self.writer, self.compiler = cluster, gather, writer, compiler
         self.breaker, self.usage, self.checkpoints, self.forecasts = breaker, usage, checkpoints, forecasts
@@ -99,7 +99,8 @@ class Ticker:
         return ours + [(HPAS, hpa) for hpa in self.cluster.hpas.store if floor.is_predictive(hpa)]
 
     async def _compile(self, resource: Resource, found: Custom, at: float) -> Subject:
-        return self.compiler.subject(resource, found, self.cluster.enabled(found.metadata.namespace), at)
+        enabled = self.cluster.enabled(found.metadata.namespace)
+        return self.compiler.subject(resource, found, enabled, at, self.cluster.frozen)
 
     async def _look(self, subject: Subject, claims: conflict.Claims, at: float) -> ObjectTick:
         ref, namespace = subject.target, subject.name.namespace

@@ -40,7 +40,7 @@ class SimulatedRecord:
     def write(self, journal: Journal) -> None:
         """What was collected since the last time."""
         acts, ticks, self.acts, self.ticks = self.acts, self.ticks, [], []
-        journal.write(acts, ticks, [(self.name, self.policy)])
+        journal.write(acts, ticks)
 
 
 def record(

@@ -14,13 +14,14 @@ SILENT_S = 300.0  # an object nobody looked at for so long, while others were
 _LAST = """
 WITH last AS (SELECT object, max(at) AS at, replicas, planned, ready, load, capacity, forecast, horizon_s,
                      cpu_cores, memory_bytes, held FROM ticks GROUP BY object),
-     acts AS (SELECT object, max(at) AS at, replicas, planned, fate, said FROM decisions GROUP BY object)
+     acts AS (SELECT object, max(at) AS at, replicas, planned, fate, said FROM decisions
+              WHERE fate <> 'held' GROUP BY object)
 SELECT o.id, kind, namespace, name, mode, last.at, last.replicas, last.planned, last.ready, load, capacity,
        forecast, horizon_s, cpu_cores, memory_bytes, held, least, most, acts.at, acts.replicas, acts.planned,
        fate, said,
        (SELECT forecast FROM ticks e WHERE e.object = o.id AND e.at <= last.at - horizon_s ORDER BY e.at DESC LIMIT 1)
 FROM objects o LEFT JOIN last ON last.object = o.id LEFT JOIN acts ON acts.object = o.id
-               LEFT JOIN policies p ON p.object = o.id
+               LEFT JOIN current c ON c.object = o.id
 """
 _FOLDED = "SELECT object, sum(pod_minutes), sum(load), sum(violating) FROM hours WHERE hour >= ? GROUP BY object"
 _TICKED = """

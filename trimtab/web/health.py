@@ -21,7 +21,7 @@ def health(journal: Journal) -> dict[str, Any]:
         "objects": journal.query("SELECT count(*) FROM objects")[0][0],
         "ticks": _ticks(journal),
         "fates": _pairs(journal, "SELECT fate, count(*) FROM decisions WHERE at >= ? GROUP BY fate", since),
-        "modes": [list(row) for row in journal.query("SELECT mode, count(*) FROM policies GROUP BY mode")],
+        "modes": [list(row) for row in journal.query("SELECT mode, count(*) FROM current GROUP BY mode")],
         "silent": _objects(journal, "load IS NULL", now),
         "held": _held(journal, now),
         "refused": _refused(journal, since),

@@ -62,7 +62,7 @@ def unit_of(policy: Policy) -> str:
 def _changes(journal: Journal, name: ObjectName, start: float, end: float) -> list[dict[str, Any]]:
     rows = journal.query(
         "SELECT at, replicas, planned, fate, said FROM decisions d JOIN objects o ON o.id = d.object"
-        " WHERE (kind, namespace, name) = (?, ?, ?) AND at BETWEEN ? AND ? ORDER BY at DESC LIMIT ?",
+        " WHERE (kind, namespace, name) = (?, ?, ?) AND at BETWEEN ? AND ? AND fate <> 'held' ORDER BY at DESC LIMIT ?",
         (*name, start, end, MARKS),
     )
     keys = ("at", "from", "to", "fate", "said")

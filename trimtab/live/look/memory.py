@@ -6,7 +6,6 @@ before a window has passed.
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -15,9 +14,11 @@ from msgspec.structs import replace
 from trimtab.core.model import ContainerSize, Memory
 from trimtab.core.remember import first_sight
 from trimtab.policy import Record
+from trimtab.wire.facts import conditions_in, seconds_of
 
 VERSION = 1
 TAG = "Kept"  # records are stored under these names since the first version, whatever the classes are called
+LONGEST_BYTES = 64 * 1024
 
 
 class ReplicasWritten(Record, frozen=True, tag="Wrote"):
@@ -61,7 +62,10 @@ def read(status: dict[str, Any], at: float, replicas: int) -> ObjectMemory:
     """From the object's status; of a memory that we cannot read, what the rest of the status tells."""
     seed = first_sight(at, replicas)
     try:
-        memory = msgspec.convert(status.get("memory") or {"is": TAG, "version": 0}, ObjectMemory)
+        given = status.get("memory") or {"is": TAG, "version": 0}
+        if len(msgspec.json.encode(given)) > LONGEST_BYTES:
+            raise msgspec.ValidationError("longer than anything we write")
+        memory = msgspec.convert(given, ObjectMemory)
     except msgspec.ValidationError:
         memory = ObjectMemory(version=0)
     if memory.version != VERSION:
@@ -71,24 +75,11 @@ def read(status: dict[str, Any], at: float, replicas: int) -> ObjectMemory:
 
 def _from_the_rest(status: dict[str, Any], seed: Memory, replicas: int) -> Memory:
     """Another version of trimtab wrote it: no cooldown is cut short, and a zero of ours is still ours."""
-    scaled_at = _seconds(status.get("lastScaleTime") or (status.get("lastScaling") or {}).get("lastScaleTime"))
-    ours = any(
-        condition.get("type") == "ScaledToZero" and condition.get("status") == "True"
-        for condition in _conditions(status)
-    )
-    zeroed = replicas == 0 and ours
+    hvpa = status.get("lastScaling")
+    last = hvpa if isinstance(hvpa, dict) else status
+    scaled_at = seconds_of(status.get("lastScaleTime") or last.get("lastScaleTime"))
+    zeroed = replicas == 0 and conditions_in(status).get("ScaledToZero", {}).get("status") == "True"
     return replace(seed, up_at=scaled_at, down_at=scaled_at, resized_at=scaled_at, zeroed=zeroed)
-
-
-def _conditions(status: dict[str, Any]) -> list[dict[str, Any]]:
-    return [one for one in status.get("conditions") or [] if isinstance(one, dict)]
-
-
-def _seconds(text: object) -> float | None:
-    try:
-        return datetime.fromisoformat(str(text)).timestamp()
-    except ValueError:
-        return None
 
 
 def written(memory: ObjectMemory) -> dict[str, Any]:
