@@ -96,6 +96,7 @@ class Operator:
         usage = UsageWatch(self.cluster, settings.usage, settings.usage_every_s, rebuild)
         writer = Writer(self.kube)
         self.checkpoints = Checkpoints(writer, usage, settings.checkpoint_s)
+        self.forecasts = Forecasts()
         self.ticker = Ticker(
             self.cluster,
             gather,
@@ -105,7 +106,7 @@ class Operator:
             self.telemetry,
             usage,
             self.checkpoints,
-            Forecasts(self.prometheus),
+            self.forecasts,
             self.journal,
         )
         self.advisor = Advisor(
@@ -191,6 +192,7 @@ class Operator:
     async def _close(self) -> None:
         self.checkpoints.close()
         await self.ticker.teller.close()
+        self.forecasts.close()
         await self.kube.close()
         if self.prometheus:
             await self.prometheus.close()

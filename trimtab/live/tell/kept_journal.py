@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-import time
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
 from trimtab.errors import InvalidInput, JournalUnavailable
@@ -115,8 +115,9 @@ def ours_but_unreadable(path: Path) -> bool:
 
 
 def put_aside(path: Path) -> Path:
-    """Under a name with the time; the two files that SQLite keeps beside it go with it."""
-    aside = path.with_name(f"{path.name}.unreadable-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}")
+    """Under a name with the time of its last change; the two files that SQLite keeps beside it go with it."""
+    changed = datetime.fromtimestamp(path.stat().st_mtime, UTC).strftime("%Y%m%dT%H%M%SZ")
+    aside = path.with_name(f"{path.name}.unreadable-{changed}")
     path.rename(aside)
     for suffix in ("-wal", "-shm"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
