@@ -152,6 +152,7 @@ def take_pictures(folder: Path, shop: Path) -> None:
     with serving(shop) as address, browser.chromium() as chromium:
         for name, view in views.items():
             page = chromium.new_page(viewport={"width": 1240, "height": 720})
+            page.set_default_timeout(120_000)  # the first what-if may have to be compiled
             page.goto(f"{address}/{view}")
             page.wait_for_selector(f'main[data-ready="{name}"]')
             if name == "whatif":

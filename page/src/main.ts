@@ -21,6 +21,8 @@ interface About {
 type Refresh = () => Promise<void>;
 const NAMES: [View, string][] = [["fleet", "Fleet"], ["workload", "Workload"], ["whatif", "What if"], ["advice", "Advice"], ["health", "Health"]];
 
+const COMPILING = "Replaying the history… the first time after an update this takes half a minute, while it is compiled.";
+
 async function open(route: Route, place: HTMLElement): Promise<Refresh> {
   if (route.view === "health") return healthPage(place);
   if (route.view === "fleet" || !route.name) return fleetPage(place);
@@ -62,7 +64,8 @@ function dashboard(): void {
     const route = read(location.hash);
     nav.replaceChildren(...navigation(route));
     const place = h("div");
-    main.replaceChildren(place);
+    const wait = h("p", { class: "soft wait", role: "status" }, route.view === "whatif" ? COMPILING : "Reading…");
+    main.replaceChildren(place, wait);
     main.dataset["ready"] = "";
     try {
       const next = await open(route, place);
@@ -72,6 +75,7 @@ function dashboard(): void {
       if (mine === turn) fail(error);
       refresh = go;
     }
+    wait.remove();
     if (mine === turn) main.dataset["ready"] = route.view;
     await about().catch(() => null);
   };

@@ -49,6 +49,7 @@ def visit(chromium: Browser, address: str) -> Iterator[Open]:
         context = chromium.new_context(viewport=options.pop("viewport", {"width": 1300, "height": 800}), **options)
         contexts.append(context)
         page = context.new_page()
+        page.set_default_timeout(120_000)  # the first what-if may have to be compiled
         page.on("console", lambda message: said.append(message.text) if _is_fault(message) else None)
         page.on("pageerror", lambda error: said.append(str(error)))
         page.goto(f"{at}/{PAGES.get(view, view)}")
