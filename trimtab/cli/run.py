@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from pathlib import Path
 
 import click
@@ -24,6 +25,7 @@ from trimtab.policy import Size
 from trimtab.web.operator import answer_on
 from trimtab.web.sources import JournalSource
 from trimtab.wire.access import Access
+from trimtab.wire.clock import SYSTEM
 
 
 @click.command(name="run")
@@ -75,8 +77,12 @@ def _settings(serving: ServingOptions, api_server: ApiServerOptions, sizing: Siz
 
 
 async def _run(cluster: ClusterOptions, prometheus: Access | None, settings: OperatorSettings) -> None:
-    operator = Operator(cluster.connect(), prometheus, settings)
+    """Until SIGTERM or SIGINT."""
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    operator = Operator(cluster.connect(), prometheus, settings, SYSTEM)
     if settings.journal:
         source = JournalSource(Path(settings.journal), settings.identity)
         operator.extend_server = lambda app: answer_on(app, source)
-    await operator.run()
+    await operator.run(stop)

@@ -18,7 +18,7 @@ from trimtab.journal import AxisOutcome, Fate, Outcome
 from trimtab.live.act import floor as act_floor
 from trimtab.live.act import resize
 from trimtab.live.act.apply import apply, unwritten
-from trimtab.live.act.breaker import Breaker, Wish, falls_steeply
+from trimtab.live.act.breaker import Breaker, FleetWish, falls_steeply
 from trimtab.live.act.sizes import writable
 from trimtab.live.guard import Guard
 from trimtab.live.headroom import Headroom
@@ -136,7 +136,8 @@ class Ticker:
         wanted = [_wanted(tick) for tick in ticks]
         gathered = await self.gather.gather(wanted, at, self.usage.namespaces(targets, at))
         self.usage.look(targets, gathered.usage, at)
-        self.checkpoints.follow(sized, at)
+        self.checkpoints.follow(ticks, at)
+        self.forecasts.read_back(ticks, at)
         return gathered
 
     async def _decide(self, tick: ObjectTick, samples: tuple[Samples | Missing, ...], headroom: Headroom) -> ObjectTick:
@@ -255,8 +256,8 @@ def _writes_replicas(tick: ObjectTick) -> bool:
     return tick.subject.resource is not HPAS and writes(tick.subject.policy.admit, tick.seen.at)
 
 
-def _wish(tick: ObjectTick) -> Wish:
-    return Wish(tick.subject.uid, tick.subject.name.namespace, falls_steeply(tick.decision))
+def _wish(tick: ObjectTick) -> FleetWish:
+    return FleetWish(tick.subject.uid, tick.subject.name.namespace, falls_steeply(tick.decision))
 
 
 def _wanted(tick: ObjectTick) -> Wanted:

@@ -78,7 +78,7 @@
 - apiGroups: [""]
   resources: [events]
   verbs: [create]
-# Usage seen so far, one ConfigMap for each object that sizes containers.
+# What was seen so far, one ConfigMap for each object that sizes containers or forecasts.
 - apiGroups: [""]
   resources: [configmaps]
   verbs: [get, create, patch]

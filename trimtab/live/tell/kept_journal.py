@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-import time
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from datetime import UTC, datetime
@@ -30,9 +29,11 @@ class KeptJournal:
         self.trouble = ""
         self.lost = 0  # decisions that are in no journal
         self._journal: Journal | None = None
-        self._open_again_at = float("-inf")
+        self._now = 0.0  # of the newest tick that was to be recorded
+        self._tried_at = float("-inf")
 
     def write(self, acts: Sequence[Act], ticks: Sequence[Tick] = ()) -> None:
+        self._now = max([self._now, *(act.seen.at for act in acts), *(tick.at for tick in ticks)])
         if self._do(lambda journal: journal.write(acts, ticks)):
             self._say("")
         else:
@@ -64,9 +65,8 @@ class KeptJournal:
         return True
 
     def _opened(self) -> Journal | None:
-        now = time.monotonic()
-        if self._journal is None and now >= self._open_again_at:
-            self._open_again_at = now + OPEN_AGAIN_S
+        if self._journal is None and abs(self._now - self._tried_at) >= OPEN_AGAIN_S:
+            self._tried_at = self._now
             try:
                 self._journal = Journal(self.path, self.keep)
             except InvalidInput as error:
@@ -76,7 +76,7 @@ class KeptJournal:
     def _replace(self) -> None:
         """The next write begins a new file."""
         self.close()
-        self._open_again_at = float("-inf")
+        self._tried_at = float("-inf")
         with suppress(OSError):
             put_aside(self.path)
 
