@@ -88,11 +88,23 @@ def test_the_page_is_self_contained(policies: tuple[str, str], tmp_path: Path) -
     done = invoke("backtest", "--compare", *policies, "--load", LOAD, "--html", str(page))
     assert done.exit_code == 0, done.output
     text = page.read_text()
-    assert "uPlot=function" in text
-    assert 'src="' not in text and "<link" not in text, "nothing is loaded"
-    data = json.loads(text.split('<script type="application/json">')[1].split("</script>")[0])
-    assert [line["name"] for line in data["lines"]] == ["load, in pods at 100 %", "optimum", "old", "new"]
-    assert len({len(line["values"]) for line in data["lines"]}) == 1
+    assert 'src="' not in text and '<link rel="style' not in text, "nothing is loaded"
+    data = json.loads(text.split('<script type="application/json" id="report">')[1].split("</script>")[0])
+    assert data["verdict"].startswith("new is ") and " than old: all costs together " in data["verdict"]
+    (section,) = data["sections"]
+    assert [line["name"] for line in section["lines"]] == ["load, in pods at 100 %", "optimum", "old", "new"]
+    assert len({len(line["values"]) for line in section["lines"]}) == 1
+
+
+def test_a_journal_of_the_backtest_can_be_explained(policies: tuple[str, str], tmp_path: Path) -> None:
+    journal = str(tmp_path / "run.db")
+    for _ in range(2):  # the second takes the place of the first
+        done = invoke("backtest", "-f", policies[0], "--load", LOAD, "--days", "0.2", "--journal", journal)
+        assert done.exit_code == 0, done.output
+    name = Path(policies[0]).stem
+    told = invoke("explain", f"backtest/{name}", "--journal", journal)
+    assert told.exit_code == 0 and "replicas" in told.stdout, told.output
+    assert invoke("replay", journal).exit_code == 0
 
 
 def test_a_history_from_csv(policies: tuple[str, str], tmp_path: Path) -> None:

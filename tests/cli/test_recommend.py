@@ -136,8 +136,11 @@ def test_the_page_is_self_contained(usage: str) -> None:
             links.extend(value or "" for name, value in attrs if name in ("src", "href"))
 
     Reader().feed(text)
-    assert tags.count("article") == 3 and tags.count("svg") == 4  # a week each; hours for the one with advice
-    assert "script" not in tags and all(link.startswith("#") for link in links)
+    assert tags.count("script") == 2 and all(link == "data:," for link in links)
+    report = json.loads(text.split('id="report">')[1].split("</script>")[0])
+    assert len(report["advice"]) == 3 and report["verdict"].startswith("Of 3 workloads ")
+    assert sum(bool(advice["usage"]) for advice in report["advice"]) == 3
+    assert sum(bool(advice["medians"]) for advice in report["advice"]) == 1  # hours for the one with advice
     assert "min-cpu-usage-threshold" in text and "LowFluctuation" in text
 
 

@@ -23,6 +23,8 @@ from trimtab.quantity import format_duration
 from trimtab.sim.grid import HOUR_STEPS, STEP_S
 
 if TYPE_CHECKING:
+    from trimtab.cli.policy_files import NamedPolicy
+    from trimtab.sim.cluster_spec import ClusterSpec
     from trimtab.tune.demand import Demand
     from trimtab.tune.policy_backtest import BacktestOutcome
     from trimtab.web.report import Section
@@ -66,6 +68,7 @@ SPARE = ("REGRET", "OVER", "UNDER", "POD HOURS", "WORST HOUR")  # what a narrow 
     "--fail-if", "conditions", multiple=True, metavar="CONDITION", help="Exit with 1, such as 'violations > 1%'."
 )
 @click.option("--html", type=OUT_FILE, help="Write a page with charts to zoom.")
+@click.option("--journal", type=OUT_FILE, help="Record every decision, for `trimtab explain` and `dashboard`.")
 @click.option("--json", "out", type=OUT_FILE_OR_DASH, help="Write figures; - is the standard output.")
 def command(
     files: tuple[str, ...],
@@ -76,6 +79,7 @@ def command(
     lam: float,
     conditions: tuple[str, ...],
     html: Path | None,
+    journal: Path | None,
     out: Path | None,
     load: LoadOptions,
     prometheus: PrometheusOptions,
@@ -120,11 +124,40 @@ def command(
     notes = list(dict.fromkeys(text for text in (*demand.notes, note, idle, *others) if text))
     _print(outcomes, demand, notes, quiet=str(out) == "-")
     _write(outcomes, demand, notes, lam, startup, html, out)
+    if journal is not None:
+        _record(journal, policies, demand, cluster)
     judged = outcomes[1:] if compare else outcomes  # the first of a comparison is what there is already
     failures = [text for fail_if in parsed for outcome in judged if (text := failure(fail_if, outcome, outcomes[0]))]
     for text in failures:
         click.echo(f"over the limit: {text}", err=True)
     raise SystemExit(1 if failures else 0)
+
+
+def _record(path: Path, policies: list[NamedPolicy], demand: Demand, cluster: ClusterSpec) -> None:
+    """Each policy as an object of its own, step by step as the operator would have recorded it."""
+    from trimtab.journal import Journal, ObjectName
+    from trimtab.tune.policy_backtest import first_pods
+    from trimtab.tune.recording import record
+
+    clear_journal(path)
+    journal = Journal(path)
+    for named in policies:
+        first = first_pods(named.policy, float(demand.values[0]) / cluster.pod_capacity)
+        name = ObjectName("Autoscaler", "backtest", named.name)
+        record(journal, name, named.policy, demand.values, cluster, first_pods=first, start=demand.start)
+    journal.prune(demand.start + demand.days * 86400 - 900)
+    journal.close()
+    click.echo(f"journal: {path}; try: trimtab dashboard --journal {path}", err=True)
+
+
+def clear_journal(path: Path) -> None:
+    """The journal of last time makes way; any other file is left alone and said."""
+    from trimtab.journal import Journal
+
+    if path.exists():
+        Journal.read(path).close()
+        for suffix in ("", "-wal", "-shm"):
+            Path(f"{path}{suffix}").unlink(missing_ok=True)
 
 
 def _print(outcomes: list[BacktestOutcome], demand: Demand, notes: list[str], quiet: bool) -> None:
@@ -199,17 +232,38 @@ def _write(
     if html is not None:
         from trimtab.web.report import page
 
-        about = f"{demand.days:.1f} days, start-up {format_duration(startup_s)}, violations priced at {lam:g}."
-        write_file(html, page(f"Backtest of {demand.name}", about, [section(demand, outcomes, notes)]))
+        about = (
+            f"{demand.days:.1f} days from {when(demand.start)} UTC, start-up {format_duration(startup_s)},"
+            f" one violated pod-minute costs {lam:g} pod-minutes."
+        )
+        parts = [section(demand, outcomes, notes)]
+        write_file(html, page(f"Backtest of {demand.name}", about, parts, verdict(outcomes)))
         click.echo(f"report: {html}", err=True)
+
+
+def verdict(outcomes: list[BacktestOutcome]) -> str:
+    """What it comes to, in one line: the last policy against the first, or a single one against the optimum."""
+    first, last = outcomes[0], outcomes[-1]
+    if first is last:
+        return (
+            f"{first.policy}: all costs together are {100 * first.score.regret:+.0f} % above the optimum;"
+            f" {first.score.violations:.2f} % of the load met too little capacity."
+        )
+    word = "better" if last.score.j < first.score.j else "worse"
+    return (
+        f"{last.policy} is {word} than {first.policy}: all costs together"
+        f" {100 * (last.score.j / first.score.j - 1):+.1f} %, pod hours"
+        f" {100 * (last.pod_hours / first.pod_hours - 1):+.1f} %, violations {first.score.violations:.2f} % to"
+        f" {last.score.violations:.2f} % of the load."
+    )
 
 
 def section(demand: Demand, outcomes: list[BacktestOutcome], notes: list[str]) -> Section:
     """A workload's part of the page."""
     from trimtab.web.report import ChartLine, Section
 
-    lines = [ChartLine("load, in pods at 100 %", outcomes[0].run.load)]
-    lines += [ChartLine("optimum", outcomes[0].best.astype(np.float64))]
+    lines = [ChartLine("load, in pods at 100 %", outcomes[0].run.load, "load")]
+    lines += [ChartLine("optimum", outcomes[0].best.astype(np.float64), "optimum")]
     lines += [ChartLine(outcome.policy, outcome.run.replicas.astype(np.float64)) for outcome in outcomes]
     return Section(demand.name, HEADINGS, rows(outcomes), demand.start, float(STEP_S), lines, notes)
 

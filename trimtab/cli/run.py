@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from pathlib import Path
 
 import click
 
@@ -21,6 +22,8 @@ from trimtab.core.usage.settings import HistogramSettings as UsageSettings
 from trimtab.live.look.subject import ChangeRules
 from trimtab.live.operator import Operator, OperatorSettings
 from trimtab.policy import Size
+from trimtab.web.operator import answer_on
+from trimtab.web.sources import JournalSource
 from trimtab.wire.access import Access
 from trimtab.wire.clock import SYSTEM
 
@@ -78,4 +81,8 @@ async def _run(cluster: ClusterOptions, prometheus: Access | None, settings: Ope
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    await Operator(cluster.connect(), prometheus, settings, SYSTEM).run(stop)
+    operator = Operator(cluster.connect(), prometheus, settings, SYSTEM)
+    if settings.journal:
+        source = JournalSource(Path(settings.journal), settings.identity)
+        operator.extend_server = lambda app: answer_on(app, source)
+    await operator.run(stop)

@@ -78,6 +78,7 @@ class Operator:
         self, access: Access, prometheus: Access | None, settings: OperatorSettings, clock: Clock = SYSTEM
     ) -> None:
         self.settings, self.clock, self.telemetry = settings, clock, Telemetry()
+        self.extend_server: Callable[[web.Application], None] = lambda _: None  # what others answer on our port
         namespace = settings.lease_namespace or settings.namespace or access.namespace
         duration_s, renew_s, retry_s = settings.lease_s
         self.leadership = Leadership(
@@ -210,7 +211,7 @@ class Operator:
         if self.settings.listen is None:
             return None
         routes = {"/metrics": lambda: (200, self.telemetry.render()), "/healthz": self.health, "/readyz": self.ready}
-        return await listen(*self.settings.listen, routes)
+        return await listen(*self.settings.listen, routes, self.extend_server)
 
     def health(self) -> tuple[int, str]:
         late_s = self.clock.since_boot() - self._ticked_at

@@ -13,7 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from trimtab.errors import InvalidInput, JournalUnavailable
-from trimtab.journal import Act, Journal, Retention, Tick, uri_of
+from trimtab.journal import Act, Journal, Retention, Tick
+from trimtab.journal_file import uri_of
 from trimtab.live.tell.telemetry import Line
 
 OPEN_AGAIN_S = 60.0
