@@ -61,7 +61,7 @@ def test_one_object_that_fails_does_not_stop_another() -> None:
     api = MemoryApi()
     stock(api, "web")
     stock(api, "gone")
-    del api.objects[f"{APPS}/deployments/gone"]
+    api.remove(f"{APPS}/deployments/gone")
     telemetry = ticked(api)
     assert api.objects[f"{APPS}/deployments/web"]["spec"]["replicas"] == 4
     (ready,) = [one for one in api.objects[f"{OURS}/gone"]["status"]["conditions"] if one["type"] == "Ready"]

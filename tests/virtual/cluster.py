@@ -242,7 +242,7 @@ class Cluster:
 
     def get(self, kind: str, name: str) -> Object:
         namespace, _, short = name.partition("/")
-        found = self.server.objects.get(self._kind(kind), namespace, short)
+        found = self.server.store.get(self._kind(kind), namespace, short)
         assert found is not None, f"there is no {kind} {name}"
         return found
 
@@ -279,7 +279,7 @@ class Cluster:
     def events(self, name: str) -> list[str]:
         """Reasons of the Events about an object, in order."""
         namespace, _, short = name.partition("/")
-        events = self.server.objects.of(self._kind("Event")).items.values()
+        events = self.server.store.of(self._kind("Event")).items.values()
         about = [(each, each["involvedObject"]) for each in events]
         return [each["reason"] for each, of in about if (of["namespace"], of["name"]) == (namespace, short)]
 

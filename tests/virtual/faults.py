@@ -169,7 +169,7 @@ class Weather:
         elif isinstance(fault, StalledWatches):
             server.watching.stall_again()
         elif isinstance(fault, Compacted):
-            server.objects.compact()
+            server.store.compact()
         elif isinstance(fault, ClockStepped):
             processes.step_clock(fault.who, fault.by_s)
         elif isinstance(fault, DiskFull):

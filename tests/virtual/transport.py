@@ -99,7 +99,7 @@ class Sent:
 
     def _watch(self, server: ApiServer, call: Call) -> Incoming:
         try:
-            held, keep = server.collection(call), selector(place_of(call.path).namespace, call.params)
+            held, keep = server.collection(call.path), selector(place_of(call.path).namespace, call.params)
             if call.params.get("sendInitialEvents") and not server.streams_lists:
                 raise Denied(422, "Invalid", "sendInitialEvents: Forbidden")
         except Denied as denied:
