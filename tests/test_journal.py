@@ -17,7 +17,7 @@ from trimtab.core.model import Forecast, Memory, Missing, Observation, Quantile,
 from trimtab.core.remember import first_sight
 from trimtab.errors import InvalidInput
 from trimtab.journal import Act, AxisOutcome, Fate, Journal, ObjectName, Retention, Tick, describe, replay
-from trimtab.policy import Axis, Direction, ForecastChoice, Policy
+from trimtab.policy import Axis, Direction, ForecastChoice, Metric, MetricKind, Policy, Total
 
 WEB = ObjectName("Autoscaler", "shop", "web")
 
@@ -97,14 +97,44 @@ def test_old_rows_are_forgotten(tmp_path: Path) -> None:
 
 def test_the_file_stays_within_its_size_and_keeps_the_youngest(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j.db", Retention(size_bytes=300_000))
-    journal.write([act(hpa(), busy(20, 0.9, NOW + i)) for i in range(200)])
-    journal.db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-    assert journal.path.stat().st_size > 600_000
+    for start in range(0, 200, 20):
+        journal.write([act(hpa(), busy(20, 0.9, NOW + start + i)) for i in range(20)])
+        assert journal.size_bytes() < 330_000, "between two prunes, too"
     journal.prune(NOW)
     journal.db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     assert journal.path.stat().st_size < 320_000
     kept = [one.seen.at for one in journal.acts()]
     assert kept and kept[-1] == NOW + 199 and kept == sorted(kept)
+
+
+def test_long_queries_are_stored_once(tmp_path: Path) -> None:
+    query = Metric(kind=MetricKind.PROMETHEUS, query="sum(rate(requests[5m]))" + " + 0 * sum(up)" * 250)
+    signals = tuple(Total(metric=replace(query, name=f"m{i}"), target=1.0) for i in range(20))
+    policy = replace(hpa(), signals=signals)
+    journal = Journal(tmp_path / "j.db")
+    acts = [act(policy, total(1, 5.0, NOW + at)) for at in range(100)]
+    journal.write(acts)
+    assert list(journal.acts()) == acts
+    assert journal.size_bytes() < 1_000_000, "a hundred times 80 KB would be eight times as much"
+    journal.write([act(hpa(), busy(3, 0.9, NOW + 1000))])
+    journal.keep = Retention(age_s=100)
+    journal.prune(NOW + 1001)
+    assert journal.db.execute("SELECT count(*) FROM policies").fetchone() == (1,), "a policy goes with its decisions"
+
+
+def test_a_journal_of_version_1_is_read_and_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "j.db"
+    journal = Journal(path)
+    journal.write(many_acts())
+    journal.db.executescript(
+        "UPDATE decisions SET policy = (SELECT text FROM policies WHERE id = CAST(decisions.policy AS INTEGER));"
+        "DROP TABLE policies; PRAGMA user_version = 1;"
+    )
+    journal.close()
+    assert list(Journal.read(path).acts()) == many_acts() and replay(path).differences == ()
+    again = Journal(path)
+    again.write(many_acts()[:1])
+    assert len(list(again.acts())) == 6
 
 
 def test_a_second_writer_appends(tmp_path: Path) -> None:

@@ -6,7 +6,8 @@ TrimtabError
 │   └── InvalidPolicy     a policy contradicts itself; it is refused as a whole
 ├── Unavailable           something outside did not answer; the workload keeps its size
 │   ├── MetricsUnavailable
-│   └── ClusterUnavailable
+│   ├── ClusterUnavailable
+│   └── JournalUnavailable
 ├── Refused               the cluster answered and said no (403, conflict, quota)
 ├── NotLeading            another operator may lead by now; nothing was written
 └── NotEnoughData         there is data, but too little to say anything
@@ -84,6 +85,14 @@ class MetricsUnavailable(Unavailable):
 
 class ClusterUnavailable(Unavailable):
     """The API server did not answer."""
+
+
+class JournalUnavailable(Unavailable):
+    """The record of decisions cannot be written; no decision depends on it."""
+
+    def __init__(self, message: str, damaged: bool = False) -> None:
+        super().__init__(message)
+        self.damaged = damaged
 
 
 class Refused(TrimtabError):

@@ -6,6 +6,7 @@ A record, never the memory: losing it changes no decision. One process writes (W
 from __future__ import annotations
 
 import enum
+import hashlib
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -17,11 +18,13 @@ import msgspec
 
 from trimtab.core.decide import decide
 from trimtab.core.model import Change, Decision, Memory, Observation
-from trimtab.errors import InvalidInput
+from trimtab.errors import InvalidInput, JournalUnavailable
 from trimtab.policy import Policy, Record
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+READABLE = (1, 2)  # version 1 has each policy in its decision, not once for all of them
 DAY_S = 86400.0
+SLACK = 1.1  # pruning is not for every tick
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE objects (id INTEGER PRIMARY KEY, kind TEXT, namespace TEXT, name TEXT, UNIQUE (kind, namespace, name));
@@ -29,6 +32,7 @@ CREATE TABLE ticks (object INTEGER, at REAL, replicas INTEGER, planned INTEGER, 
                     PRIMARY KEY (object, at)) WITHOUT ROWID;
 CREATE TABLE decisions (id INTEGER PRIMARY KEY, object INTEGER, at REAL, replicas INTEGER, planned INTEGER,
                         outcome TEXT, policy TEXT, seen TEXT, memory TEXT, decision TEXT);
+CREATE TABLE policies (id INTEGER PRIMARY KEY, digest BLOB UNIQUE, text TEXT);
 CREATE INDEX decisions_of_object ON decisions (object, at);
 CREATE INDEX decisions_by_time ON decisions (at);
 CREATE INDEX ticks_by_time ON ticks (at);
@@ -110,7 +114,7 @@ class Journal:
 
     def __init__(self, path: str | Path, keep: Retention = Retention()) -> None:  # noqa: B008  (frozen)
         self.path, self.keep = Path(path), keep
-        self.db = _connect(_uri(self.path), self.path)
+        self.db = _connect(uri_of(self.path), self.path)
         self._ids: dict[ObjectName, int] = {}
         with self._reading():
             self._prepare()
@@ -123,16 +127,17 @@ class Journal:
             raise InvalidInput("journal", str(path), "there is no such file; `trimtab run --journal PATH` writes one")
         reader = cls.__new__(cls)
         reader.path, reader.keep, reader._ids = found, Retention(), {}
-        reader.db = _connect(f"{_uri(found)}?mode=ro", found)
-        reader._check_version()
+        reader.db = _connect(f"{uri_of(found)}?mode=ro", found)
+        if reader._check_version() == 1:
+            reader.db.execute("CREATE TEMP TABLE policies (id INTEGER PRIMARY KEY, text TEXT)")
         return reader
 
     def close(self) -> None:
         self.db.close()
 
     def write(self, acts: Iterable[Act], ticks: Iterable[Tick] = ()) -> None:
-        """All of one tick in one transaction."""
-        with self.db:
+        """All of one tick in one transaction; what grows too large is pruned at once, not when the time comes."""
+        with self._writing(), self.db:
             self.db.executemany(
                 "INSERT INTO decisions (object, at, replicas, planned, outcome, policy, seen, memory, decision)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -142,15 +147,18 @@ class Journal:
                 "INSERT OR REPLACE INTO ticks VALUES (?, ?, ?, ?, ?, ?)",
                 [(self._id(tick.name), *tick[1:]) for tick in ticks],
             )
+        if self.size_bytes() > self.keep.size_bytes * SLACK:
+            self.prune(float("-inf"))
 
     def prune(self, at: float) -> None:
         """Forget what is too old, then the oldest while it is too much; the file shrinks with it."""
-        with self.db:
-            self._forget_before(at - self.keep.age_s)
-        while self.size_bytes() > self.keep.size_bytes and (oldest := self._oldest_tenth()) is not None:
+        with self._writing():
             with self.db:
-                self._forget_before(oldest)
-        self.db.executescript("PRAGMA incremental_vacuum")  # execute() would free one page only
+                self._forget_before(at - self.keep.age_s)
+            while self.size_bytes() > self.keep.size_bytes and (oldest := self._oldest_tenth()) is not None:
+                with self.db:
+                    self._forget_before(oldest)
+            self.db.executescript("PRAGMA incremental_vacuum")  # execute() would free one page only
 
     def size_bytes(self) -> int:
         """What is in use, without pages that wait to be used again."""
@@ -164,8 +172,9 @@ class Journal:
         where, values = _where(namespace, name, until)
         order = f"ORDER BY at DESC, d.id DESC LIMIT {last}" if last is not None else "ORDER BY at, d.id"
         query = (
-            "SELECT kind, namespace, name, outcome, policy, seen, memory, decision"
-            f" FROM decisions d JOIN objects o ON o.id = d.object {where} {order}"
+            "SELECT kind, namespace, name, outcome, coalesce(p.text, policy), seen, memory, decision"
+            " FROM decisions d JOIN objects o ON o.id = d.object"
+            f" LEFT JOIN policies p ON p.id = CAST(d.policy AS INTEGER) {where} {order}"
         )
         with self._reading():
             rows = self.db.execute(query, values)
@@ -200,6 +209,15 @@ class Journal:
             fix = f"it holds what this version does not understand ({error}): read it with the trimtab that wrote it"
             raise InvalidInput("journal", str(self.path), fix) from error
 
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """What a full disk or a damaged file come to: the record has a hole, nothing else."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            self._ids.clear()  # what was rolled back is not there
+            raise JournalUnavailable(f"journal {self.path}: {error}", damaged=_damaged(error)) from error
+
     def _prepare(self) -> None:
         if self._pragma("user_version") == 0:
             if self.db.execute("SELECT name FROM sqlite_master").fetchone():
@@ -208,18 +226,21 @@ class Journal:
             self.db.execute("PRAGMA journal_mode = WAL").fetchall()
             with self.db:
                 self.db.executescript(f"{_SCHEMA} PRAGMA user_version = {SCHEMA_VERSION};")
-        self._check_version()
+        if self._check_version() == 1:
+            added = "CREATE TABLE IF NOT EXISTS policies (id INTEGER PRIMARY KEY, digest BLOB UNIQUE, text TEXT);"
+            self.db.executescript(f"{added} PRAGMA user_version = {SCHEMA_VERSION};")
         self.db.execute("PRAGMA journal_mode = WAL").fetchall()
         self.db.execute("PRAGMA synchronous = NORMAL")  # a power cut may cost the last rows, never the file
 
-    def _check_version(self) -> None:
+    def _check_version(self) -> int:
         version = self._pragma("user_version")
-        if version != SCHEMA_VERSION:
+        if version not in READABLE:
             raise InvalidInput(
                 "journal",
                 str(self.path),
                 f"its schema has version {version}, this trimtab reads {SCHEMA_VERSION}: start a new file",
             )
+        return version
 
     def _pragma(self, name: str) -> int:
         with self._reading():
@@ -228,9 +249,18 @@ class Journal:
 
     def _row(self, act: Act) -> tuple[object, ...]:
         seen, plan = act.seen, act.decision.plan
-        values = (act.outcome, act.policy, seen, act.memory, act.decision)
-        texts = [msgspec.json.encode(value).decode() for value in values]
+        outcome, memory, decision = (_text(value) for value in (act.outcome, act.memory, act.decision))
+        policy = self._policy(act.policy)
+        texts = (outcome, policy, _text(seen), memory, decision)
         return self._id(act.name), seen.at, seen.spec_replicas, plan.replicas, *texts
+
+    def _policy(self, policy: Policy) -> int:
+        """Its number; written once, as its queries may be long and it stays the same from act to act."""
+        text = _text(policy)
+        digest = hashlib.sha256(text.encode()).digest()
+        self.db.execute("INSERT OR IGNORE INTO policies (digest, text) VALUES (?, ?)", (digest, text))
+        number: int = self.db.execute("SELECT id FROM policies WHERE digest = ?", (digest,)).fetchone()[0]
+        return number
 
     def _id(self, name: ObjectName) -> int:
         if name not in self._ids:
@@ -242,6 +272,7 @@ class Journal:
     def _forget_before(self, at: float) -> None:
         self.db.execute("DELETE FROM decisions WHERE at < ?", (at,))
         self.db.execute("DELETE FROM ticks WHERE at < ?", (at,))
+        self.db.execute("DELETE FROM policies WHERE id NOT IN (SELECT CAST(policy AS INTEGER) FROM decisions)")
 
     def _oldest_tenth(self) -> float | None:
         """The time before which a tenth of the whole span lies; None when nothing is left."""
@@ -266,7 +297,7 @@ def replay(path: str | Path) -> Replay:
     return Replay(checked, tuple(differences))
 
 
-def _uri(path: Path) -> str:
+def uri_of(path: Path) -> str:
     return f"file:{quote(str(path))}"
 
 
@@ -275,6 +306,14 @@ def _connect(uri: str, path: Path) -> sqlite3.Connection:
         return sqlite3.connect(uri, uri=True, timeout=5.0)
     except sqlite3.OperationalError as error:
         raise InvalidInput("journal", str(path), f"cannot be opened: {error}") from error
+
+
+def _damaged(error: sqlite3.Error) -> bool:
+    return getattr(error, "sqlite_errorname", "") in ("SQLITE_CORRUPT", "SQLITE_NOTADB")
+
+
+def _text(value: object) -> str:
+    return msgspec.json.encode(value).decode()
 
 
 def _where(namespace: str | None, name: str | None, until: float | None) -> tuple[str, list[object]]:

@@ -4,34 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trimtab.core.overload import evicted, oom_killed, still_matters
-
-
-@pytest.mark.parametrize(
-    "before, restarts, reason, counts",
-    [
-        pytest.param(0, 1, "OOMKilled", True, id="killed for memory"),
-        pytest.param(None, 1, "OOMKilled", True, id="seen for the first time"),
-        pytest.param(None, 0, "OOMKilled", False, id="not restarted yet"),
-        pytest.param(3, 3, "OOMKilled", False, id="known already"),
-        pytest.param(3, 4, "Error", False, id="another death"),
-    ],
-)
-def test_oom_kill(before: int | None, restarts: int, reason: str, counts: bool) -> None:
-    assert oom_killed(before, restarts, reason) is counts
-
-
-@pytest.mark.parametrize(
-    "before, reason, node_reason, status, counts",
-    [
-        pytest.param(False, "Evicted", "KubeletHasInsufficientMemory", "True", True, id="from a full node"),
-        pytest.param(False, "Evicted", "KubeletHasSufficientMemory", "False", False, id="for another reason"),
-        pytest.param(True, "Evicted", "KubeletHasInsufficientMemory", "True", False, id="once for each pod"),
-        pytest.param(False, "Preempted", "KubeletHasInsufficientMemory", "True", False, id="not evicted"),
-    ],
-)
-def test_eviction(before: bool, reason: str, node_reason: str, status: str, counts: bool) -> None:
-    assert evicted(before, reason, node_reason, status) is counts
+from trimtab.core.overload import still_matters
 
 
 @pytest.mark.parametrize(

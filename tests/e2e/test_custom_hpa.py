@@ -290,14 +290,11 @@ def test_a_namespace_that_opts_out_is_left_alone(bed: Bed, namespace: str, insta
         always(lambda: replicas(bed, namespace) == 10, 2)
 
 
-def test_who_undoes_a_scaling_is_named_and_left_alone(bed: Bed, namespace: str, install: Install) -> None:
-    release = install(queue=160, **{"behavior.scaleUpCooldown": 3600})
-    with release.running() as process:
+def test_a_scaling_that_is_put_back_is_a_new_starting_point(bed: Bed, namespace: str, install: Install) -> None:
+    release = install(queue=160)
+    with release.running():
         eventually(lambda: replicas(bed, namespace) == 16, SCALED_WITHIN_S)
         eventually(lambda: release.memory()["wrote"], 5)
         bed.kubectl("scale", "deployment", "web", "-n", namespace, "--replicas=10", "--current-replicas=16")
-        eventually(lambda: release.memory()["undone"]["replicas"]["by"] == "kubectl", 20)
-        bed.load(namespace, "web", queue=10)
-        bed.kubectl("scale", "deployment", "web", "-n", namespace, "--replicas=30")
-        eventually(lambda: process.said("undid our last change"), 20)
-        always(lambda: replicas(bed, namespace) == 30, 2)
+        eventually(lambda: release.memory()["quarrels"]["replicas"]["by"] == "kubectl", 20)
+        eventually(lambda: replicas(bed, namespace) == 16, SCALED_WITHIN_S)

@@ -137,18 +137,6 @@ def _is_clock(text: str) -> bool:
     return True
 
 
-def oom_event(case: Case) -> None:
-    given = case["input"]
-    assert overload.oom_killed(given["old"], given["restartCount"], given["reason"]) == case["expected"]["oomEvent"]
-
-
-def oom_flag(case: Case) -> None:
-    given = case["input"]
-    died = overload.oom_killed(None, given["restartCount"], given["reason"])
-    matters = overload.still_matters(AT, given["lastScaleTime"], given["nodeName_set"], current_size=True)
-    assert (died and matters) == case["expected"]["overrideScaleUpStabilization"]
-
-
 def oom_stale(case: Case) -> None:
     """Times are ISO 8601 of the same zone, so they compare as text does."""
     ranks = sorted({one[key] for one in case["input"]["cases"] for key in ("oomFinishedAt", "lastScaleTime")})
@@ -159,14 +147,6 @@ def oom_stale(case: Case) -> None:
         for one in case["input"]["cases"]
     ]
     assert found == case["expected"]["override"]
-
-
-def eviction(case: Case) -> None:
-    given = case["input"]
-    found = overload.evicted(
-        given["wasEvictedBefore"], given["podReason"], given["nodeConditionReason"], given["nodeConditionStatus"]
-    )
-    assert found == case["expected"]["overrideScaleUpStabilization"]
 
 
 def oom_weight(case: Case) -> None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Beyond(NamedTuple):
-    """A refusal the API server leaves to us; `[]` in a path is every item."""
+    """A refusal the API server leaves to us; `[]` in a path is every item, `$` its end."""
 
     path: str
     what: str
@@ -17,11 +17,15 @@ BEYOND_CEL = (
     Beyond("spec.schedules[].start", "a cron expression"),
     Beyond("spec.schedules[].end", "a cron expression"),
     Beyond("spec.schedules[].timezone", "a time zone"),
+    Beyond("spec.schedules$", "how often all of them come"),
+    Beyond("spec.crons$", "how often all of them come"),
+    Beyond("spec.forecast.horizon", "a duration of an hour at most"),
+    Beyond("spec.*.matchLabels", "keys of labels"),
     Beyond("spec.crons[].start", "a cron expression"),
     Beyond("spec.crons[].end", "a cron expression"),
     Beyond("spec.crons[].timezone", "a time zone"),
-    Beyond("spec.prediction.predictionAlgorithm.dsp.sampleInterval", "at most an hour"),
-    Beyond("spec.prediction.predictionAlgorithm.dsp.historyLength", "at least two days"),
+    Beyond("spec.prediction.predictionAlgorithm.dsp.sampleInterval", "a second to an hour"),
+    Beyond("spec.prediction.predictionAlgorithm.dsp.historyLength", "two to fifteen days"),
     Beyond("spec.prediction.predictionAlgorithm.percentile.percentile", "a ratio"),
     Beyond("spec.prediction.predictionAlgorithm.percentile.histogram", "sizes that go together"),
     Beyond("spec.prediction.predictionAlgorithm.percentile.targetUtilization", "a ratio"),
@@ -42,4 +46,5 @@ def beyond_cel(path: str) -> bool:
 
 
 def _pattern(path: str) -> str:
-    return re.escape(path).replace(r"\[\]", r"\[\d+\]").replace(r"\*", ".+") + r"($|[.\[])"
+    inner = re.escape(path.removesuffix("$")).replace(r"\[\]", r"\[\d+\]").replace(r"\*", ".+")
+    return inner + ("$" if path.endswith("$") else r"($|[.\[])")

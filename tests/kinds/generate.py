@@ -325,7 +325,9 @@ RECOMMENDATIONS = whole(
     "analysis.crane.io/v1alpha1",
     part(
         {
-            "targetRef": part({"kind": st.just("Deployment"), "name": NAMES}, {"namespace": NAMES}),
+            "targetRef": part(
+                {"kind": st.just("Deployment"), "name": NAMES}, {"namespace": st.sampled_from(["shop", "team-1"])}
+            ),
             "type": st.just("HPA"),
         },
         {"completionStrategy": _STRATEGY, "adoptionType": st.sampled_from(["Status", "StatusAndAnnotation", "Auto"])},

@@ -10,6 +10,7 @@ from tests.virtual.served import Served
 from tests.virtual.transport import Link
 from trimtab.live.look.cluster import WatchedCluster
 from trimtab.wire.access import Access
+from trimtab.wire.http import Fence
 from trimtab.wire.kube import Kube
 from trimtab.wire.resources import POD_METRICS
 
@@ -22,7 +23,7 @@ class MemoryApi(ApiServer):
     def __init__(self, leads: bool = True) -> None:
         super().__init__(lambda: NOW)
         self.install(Served(POD_METRICS))
-        self.leads = leads
+        self.fence: Fence = (lambda: 10.0) if leads else (lambda: 0.0)
         self.asked: list[tuple[str, str]] = []
         self.refused: dict[tuple[str, str], int] = {}
 
@@ -34,7 +35,7 @@ class MemoryApi(ApiServer):
 
     def kube(self) -> Kube:
         access = Access("http://in-memory", transport=Link(self, ADMIN).transport)
-        return Kube(access, fence=lambda: 10.0 if self.leads else 0.0)
+        return Kube(access, fence=lambda: self.fence())
 
     def remove(self, path: str) -> None:
         place = place_of(path)

@@ -68,6 +68,6 @@ def ticker(api: MemoryApi, cluster: WatchedCluster, telemetry: Telemetry, journa
         telemetry,
         usage,
         Checkpoints(writer, usage, every_s=600.0),
-        Forecasts(None),
+        Forecasts(),
         Journal(journal) if journal else None,
     )

@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 
 from trimtab.advisor import records
+from trimtab.advisor.run import Advised
+from trimtab.advisor.targets import AdvisedTarget
+from trimtab.core.advise.records import Against, Objection, Objections
 from trimtab.live.advice import FIRST_RETRY_S, LAST_RETRY_S, Advisor
 from trimtab.wire.access import Access
 from trimtab.wire.facts import rfc3339
@@ -75,3 +78,24 @@ def test_once_runs_again_when_its_spec_is_edited(advisor: Advisor) -> None:
     assert not advisor._due(done, NOW + 1e9)
     assert advisor._due(Custom(metadata=done.metadata, spec={"type": "Resource"}, status=done.status), NOW + 1)
     assert not advisor._due(analytics(type="Resource", updated=NOW), NOW + 1e9), "upstream's status says nothing of it"
+
+
+def without_pods(found: Against) -> Advised:
+    target = AdvisedTarget("apps/v1", "Deployment", "shop", "web", 3, {}, ())
+    return Advised(target, Objections(reasons=(Objection(reason=found),)))
+
+
+@pytest.mark.parametrize("found", [Against.NO_AVAILABLE_PODS, Against.NO_PODS])
+def test_an_analytics_applied_with_its_deployment_is_tried_again_soon(advisor: Advisor, found: Against) -> None:
+    """Also with Once; and not for ever, as a Deployment may have no pods on purpose."""
+    once, at, waits = analytics({"completionStrategyType": "Once"}), NOW, []
+    while advisor._again(once, [without_pods(found)], at):
+        waits.append(advisor._retries["1"].at - at)
+        at = advisor._retries["1"].at
+        assert advisor._due(once, at) and not advisor._due(once, at - 1)
+    assert waits[0] == FIRST_RETRY_S and waits == sorted(waits) and waits[-1] == LAST_RETRY_S
+    assert not advisor._retries
+
+
+def test_other_objections_are_an_answer(advisor: Advisor) -> None:
+    assert not advisor._again(analytics(), [without_pods(Against.LOW_REPLICAS)], NOW)

@@ -6,9 +6,10 @@ from typing import Any
 
 import msgspec
 
+from trimtab.core.model import ContainerSize
 from trimtab.live.look.members import Members
 from trimtab.policy import Size
-from trimtab.wire.facts import fact, killed_at, newest_overload
+from trimtab.wire.facts import fact, has_sizes, killed_at, overloaded_at
 from trimtab.wire.objects import WirePod, WireWorkload
 from trimtab.wire.watch import Store
 
@@ -115,6 +116,12 @@ def test_oom_kills_and_evictions_are_seen_once_they_are_new() -> None:
     killed = pod("a", "x", status={"containerStatuses": [{"name": "app", "lastState": ended}]})
     at = killed_at(killed, "app")
     assert at is not None and killed_at(killed, "other") is None
-    assert newest_overload([pod("c", "x"), killed]) == at
+    assert overloaded_at(killed) == at and overloaded_at(pod("c", "x")) is None
     evicted = pod("b", "x", "Failed", status={"reason": "Evicted"}, metadata={"name": "b", "creationTimestamp": T0})
-    assert newest_overload([evicted]) == at - 60 and newest_overload([evicted, killed]) == at
+    assert overloaded_at(evicted) == at - 60
+
+
+def test_a_pod_has_the_size_in_force_where_its_containers_have_it() -> None:
+    in_force = {"app": ContainerSize(requests=Size(cpu_cores=0.25))}
+    assert has_sizes(pod("a", "x"), in_force) and has_sizes(pod("a", "x"), {})
+    assert not has_sizes(pod("a", "x"), {"app": ContainerSize(requests=Size(cpu_cores=0.5))})

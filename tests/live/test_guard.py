@@ -13,6 +13,7 @@ from trimtab.errors import InvalidInput, NotLeading, Refused
 from trimtab.live.guard import Guard
 from trimtab.live.tell.status_writer import StatusWriter
 from trimtab.live.tell.telemetry import Telemetry
+from trimtab.live.tell.teller import Teller
 from trimtab.wire.facts import rfc3339
 from trimtab.wire.objects import Custom
 from trimtab.wire.resources import Resource
@@ -30,9 +31,12 @@ def guarded(*items: Item, times: int = 1) -> tuple[list[str], MemoryApi, Telemet
 
     async def run() -> list[str]:
         writer = Writer(api.kube())
-        guard = Guard(writer, StatusWriter(writer), telemetry)
+        teller = Teller()
+        guard = Guard(writer, StatusWriter(writer), teller, telemetry)
         for _ in range(times):
             found = await guard.each(_do, items, lambda item: item[:2], AT)
+            await teller.finish()
+            guard.forget({item[1].metadata.uid for item in items})
         return found
 
     return asyncio.run(run()), api, telemetry
@@ -74,14 +78,23 @@ def test_others_objects_hear_of_it_once_by_an_event() -> None:
     assert (event["reason"], event["type"], event["lastTimestamp"]) == ("ForecastNotUsed", "Warning", rfc3339(AT))
 
 
+def test_what_repeats_is_logged_less_and_less_often(caplog: pytest.LogCaptureFixture) -> None:
+    guarded((AUTOSCALERS, custom("bad"), Refused("no such Deployment")), times=120)
+    said = [record.getMessage() for record in caplog.records]
+    assert [text.rpartition("Deployment")[2] for text in said] == ["", " (10 times in a row)", " (100 times in a row)"]
+
+
 def test_a_status_that_cannot_be_written_stops_nobody() -> None:
     api, telemetry = MemoryApi(), Telemetry()
     api.refused[("PATCH", f"{STATUS}/status")] = 403
 
     async def run() -> list[str]:
         writer = Writer(api.kube())
-        guard = Guard(writer, StatusWriter(writer), telemetry)
+        teller = Teller()
+        guard = Guard(writer, StatusWriter(writer), teller, telemetry)
         items: list[Item] = [(AUTOSCALERS, custom("bad"), Refused("no", 404)), (AUTOSCALERS, custom("good"), None)]
-        return await guard.each(_do, items, lambda item: item[:2], AT)
+        done = await guard.each(_do, items, lambda item: item[:2], AT)
+        await teller.finish()
+        return done
 
     assert asyncio.run(run()) == ["good"]

@@ -9,16 +9,16 @@ from msgspec.structs import replace
 
 from trimtab.core.model import ContainerSize, Memory
 from trimtab.live.look import memory as module
-from trimtab.live.look.memory import ObjectMemory, ReplicasWritten, UndoneChange
+from trimtab.live.look.memory import ObjectMemory, Quarrel, ReplicasWritten
 from trimtab.policy import Size
 
 FULL = ObjectMemory(
     core=Memory(wanted=((1.0, 3),), grown=((5.0, 2),), up_at=5.5, zeroed=True),
     wrote=ReplicasWritten(was=1, replicas=3, at=5.5),
     sizes={"app": ContainerSize(requests=Size(cpu_cores=0.25))},
-    undone={
-        "replicas": UndoneChange(by="argocd", until=99.0, generation=1),
-        "sizes": UndoneChange(by="flux", until=None, generation=2),
+    quarrels={
+        "replicas": Quarrel(by="argocd", until=99.0, generation=1, moments=(1.0, 2.0, 3.0)),
+        "sizes": Quarrel(by="flux", generation=2, moments=(1.0,)),
     },
 )
 
@@ -28,7 +28,7 @@ def test_everything_but_the_wishes_comes_back_through_json() -> None:
     found = module.read(status, at=100.0, replicas=7)
     assert found.core.wanted == ((100.0, 7),), "windows start again with the replicas in force"
     assert (found.core.grown, found.core.up_at, found.core.zeroed) == (((5.0, 2),), 5.5, True)
-    assert (found.wrote, found.sizes, found.undone) == (FULL.wrote, FULL.sizes, FULL.undone)
+    assert (found.wrote, found.sizes, found.quarrels) == (FULL.wrote, FULL.sizes, FULL.quarrels)
 
 
 def test_what_is_empty_is_not_shown() -> None:

@@ -1,4 +1,4 @@
-"""Somebody undoes our change: that axis rests an hour, after a second time until the object is edited."""
+"""Somebody else's number is a new starting point; who puts ours back again and again has a quarrel with us."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from msgspec.structs import replace
 from tests.wire.fake import Fake
 from trimtab.core.model import ContainerSize, Memory
 from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
-from trimtab.live.look.memory import ObjectMemory, ReplicasWritten, SizesWritten, UndoneChange
-from trimtab.live.look.revert import noticed, resting, text, veto
-from trimtab.policy import Axis, Size
+from trimtab.live.look.memory import ObjectMemory, ReplicasWritten, SizesWritten
+from trimtab.live.look.revert import noticed, resting, veto
+from trimtab.policy import Axis, Direction, Size
 from trimtab.wire.objects import WireWorkload
 from trimtab.wire.resources import DEPLOYMENTS
 
@@ -63,32 +63,57 @@ def looked(
     return asyncio.run(run()), asked
 
 
-def test_an_hour_the_first_time_and_until_an_edit_the_second() -> None:
-    memory, _ = looked(SCALED, workload(2), workload(2), AT + 60)
-    ((what, once),) = memory.undone.items()
-    assert (what, once.by, once.until) == ("replicas", "kubectl", AT + 60 + HOUR)
-    assert "kubectl" in text(what, once) and "an hour" in text(what, once)
-    assert [one.axis for one in veto(memory, AT + 60)] == [Axis.REPLICAS]
-    assert veto(memory, AT + 60 + HOUR) == (), "the hour is over"
-    again = replace(memory, wrote=ReplicasWritten(was=2, replicas=5, at=AT + 2 * HOUR))
-    memory, _ = looked(again, workload(2), workload(2), AT + 2 * HOUR + 60)
-    assert memory.undone["replicas"].until is None and veto(memory, AT + 1e9) != ()
-    assert "until this object is edited" in text("replicas", memory.undone["replicas"])
-    memory, _ = looked(memory, workload(2), workload(2), AT + 3 * HOUR, generation=2)
-    assert memory.undone == {} and veto(memory, AT + 3 * HOUR) == ()
+def put_back(times: int, every_s: float = 120.0, after_s: float = 30.0) -> tuple[ObjectMemory, float]:
+    """The memory after we scaled to 4 and somebody put 2 in its place so often, and when that was last."""
+    memory, at = SCALED, AT
+    for turn in range(times):
+        at = AT + turn * every_s
+        memory = replace(memory, wrote=ReplicasWritten(was=2, replicas=4, at=at))
+        memory, _ = looked(memory, workload(2), workload(2), at + after_s)
+    return memory, at + after_s
 
 
-def test_the_template_that_is_put_back_rests_too() -> None:
+def test_a_deploy_that_carries_replicas_is_a_new_starting_point() -> None:
+    memory, at = put_back(2)
+    assert memory.wrote is None and resting(memory, at) == {} and veto(memory, at) == ()
+
+
+def test_three_times_within_ten_minutes_is_a_quarrel_and_only_decreases_rest() -> None:
+    memory, at = put_back(3)
+    (held,) = veto(memory, at)
+    assert (held.axis, held.direction, held.until) == (Axis.REPLICAS, Direction.DOWN, at + HOUR)
+    assert "kubectl puts the replicas back" in held.detail and "leave `replicas` out" in held.detail
+    assert veto(memory, at + HOUR) == (), "the hour is over"
+    memory, _ = looked(memory, workload(2), workload(2), at + 60, generation=2)
+    assert memory.quarrels == {} and veto(memory, at + 60) == (), "an edit ends it"
+
+
+@pytest.mark.parametrize(
+    "times, every_s, after_s",
+    [
+        pytest.param(9, 400.0, 30.0, id="too seldom"),
+        pytest.param(9, 120.0, 61.0, id="more than a minute after our write"),
+    ],
+)
+def test_what_is_no_quarrel(times: int, every_s: float, after_s: float) -> None:
+    memory, at = put_back(times, every_s, after_s)
+    assert veto(memory, at) == ()
+
+
+def test_a_template_that_is_put_back_twice_within_an_hour_rests_for_a_day() -> None:
     memory, _ = looked(PATCHED, workload(2), workload(2), AT + 60)
-    assert memory.undone == {"sizes": UndoneChange(by="argocd", until=AT + 60 + HOUR, generation=1)}
-    assert [one.axis for one in veto(memory, AT + 60)] == [Axis.CPU, Axis.MEMORY], "the replicas do not rest"
+    assert veto(memory, AT + 60) == (), "once may be a deploy"
+    again = replace(memory, patched=SizesWritten(was=SMALL, sizes=LARGE, at=AT + 600))
+    memory, _ = looked(again, workload(2), workload(2), AT + 700)
+    found = veto(memory, AT + 700)
+    assert [(held.axis, held.direction) for held in found] == [(Axis.CPU, None), (Axis.MEMORY, None)]
+    assert found[0].until == AT + 700 + 24 * HOUR and "argocd puts the requests back" in found[0].detail
 
 
 @pytest.mark.parametrize(
     "memory, real, at",
     [
         pytest.param(SCALED, workload(7), AT + 60, id="another number is somebody's own word"),
-        pytest.param(SCALED, workload(2), AT + HOUR + 1, id="an hour later it is no answer to ours"),
         pytest.param(PATCHED, workload(2, "300m"), AT + 60, id="another size is somebody's own word"),
         pytest.param(PATCHED, workload(2), AT + HOUR + 1, id="so is the old one after an hour"),
     ],

@@ -29,6 +29,7 @@ def ticked(api: MemoryApi, journal: Path | None = None, at: float = AT) -> Telem
     async def run() -> None:
         made = ticker(api, watched(api), telemetry, journal)
         await made.tick(at)
+        await made.teller.finish()
         await made.checkpoints.finished()
 
     asyncio.run(run())
@@ -70,6 +71,20 @@ def test_one_object_that_fails_does_not_stop_another() -> None:
     assert telemetry.failures == {"Refused": 1}
 
 
+def test_every_scaling_goes_before_every_word(caplog: pytest.LogCaptureFixture) -> None:
+    """A thousand broken objects had their statuses written before a healthy one was scaled."""
+    api = MemoryApi()
+    for number in range(40):
+        stock(api, f"broken-{number}")
+        api.remove(f"{APPS}/deployments/broken-{number}")
+    stock(api, "web")
+    with caplog.at_level("INFO"):
+        ticked(api)
+    writes = [path for method, path in api.asked if method == "PATCH"]
+    assert writes[0] == f"{APPS}/deployments/web/scale" and len(writes) == 42, "a scale, then 41 statuses"
+    assert "Autoscaler shop/web: 2 -> 4 replicas: " in caplog.text, "one line per scaling, with its reason"
+
+
 def test_a_target_that_stays_is_neither_read_nor_written_again() -> None:
     api = MemoryApi()
     stock(api, cores=0.125)
@@ -77,8 +92,10 @@ def test_a_target_that_stays_is_neither_read_nor_written_again() -> None:
     async def run() -> list[tuple[str, str]]:
         made = ticker(api, watched(api), Telemetry())
         await made.tick(AT)
+        await made.teller.finish()
         api.asked.clear()
         await made.tick(AT + 15)
+        await made.teller.finish()
         return api.asked
 
     assert asyncio.run(run()) == [("GET", METRICS)]
@@ -108,6 +125,7 @@ def test_replicas_written_and_sizes_refused_are_both_in_journal_metrics_and_even
     async def run() -> None:
         made = ticker(api, watched(api), telemetry, tmp_path / "j.db")
         made.recorder.record([await made._act(await _both(made))])
+        await made.teller.finish()
 
     asyncio.run(run())
     (act,) = Journal.read(tmp_path / "j.db").acts()

@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import random
+import sqlite3
 import tempfile
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -216,11 +217,16 @@ class Cluster:
     def step_clock(self, who: str, by_s: float) -> None:
         self.processes[who].clock.stepped_s += by_s
 
-    def fill_disk(self, who: str, full: bool) -> None:
+    def journal_db(self, who: str) -> sqlite3.Connection:
+        """The connection that an operator writes its journal by."""
         operator = self.processes[who].operator
-        assert operator is not None and operator.journal is not None
-        pages = operator.journal.db.execute("PRAGMA page_count").fetchone()[0] if full else 2**30
-        operator.journal.db.execute(f"PRAGMA max_page_count = {pages}")
+        assert operator is not None and operator.journal is not None and operator.journal._journal is not None
+        return operator.journal._journal.db
+
+    def fill_disk(self, who: str, full: bool) -> None:
+        db = self.journal_db(who)
+        pages = db.execute("PRAGMA page_count").fetchone()[0] if full else 2**30
+        db.execute(f"PRAGMA max_page_count = {pages}").fetchall()
 
     def _access(self, who: str) -> Access:
         link = Link(self.server, who, self.weather, self)

@@ -107,10 +107,9 @@ def test_a_full_disk_refuses_what_the_journal_writes() -> None:
         busy(cluster)
         cluster.run(minutes=1)
         cluster.fill_disk("operator-0", True)
-        operator = cluster.processes["operator-0"].operator
-        assert operator is not None and operator.journal is not None
-        with pytest.raises(sqlite3.OperationalError, match="full"), operator.journal.db:
-            operator.journal.db.execute("CREATE TABLE filler AS SELECT randomblob(1000000) AS filling")
+        db = cluster.journal_db("operator-0")
+        with pytest.raises(sqlite3.OperationalError, match="full"), db:
+            db.execute("CREATE TABLE filler AS SELECT randomblob(1000000) AS filling")
         cluster.fill_disk("operator-0", False)
 
 

@@ -7,9 +7,11 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import pytest
 from aiohttp import web
 
 from tests.wire.fake import Fake, Handler, script
+from trimtab.wire import watch
 from trimtab.wire.objects import WirePod
 from trimtab.wire.resources import PODS
 from trimtab.wire.watch import Informer
@@ -198,3 +200,29 @@ def test_trouble_is_kept_for_who_asks_and_cleared_when_it_is_over() -> None:
             task.cancel()
 
     asyncio.run(run())
+
+
+def test_silence_is_no_trouble_where_the_server_takes_the_watch_up_again(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nothing changes in a quiet collection: every 90 s its watch was called broken while all was well."""
+    monkeypatch.setattr(watch, "SILENCE_S", 0.05)
+
+    async def check(informer: Informer[WirePod], fake: Fake) -> None:
+        await until(lambda: len(fake.requests) >= 3)
+        assert informer.store.trouble is None and names(informer) == {"x"}
+
+    informing(script(stream(event("ADDED", "x"), end_of_list("5"), hold=True), *[stream(hold=True)] * 20), check)
+    assert "watch of pods" not in caplog.text
+
+
+def test_a_server_that_answers_no_more_is_trouble(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "SILENCE_S", 0.05)
+
+    async def check(informer: Informer[WirePod], fake: Fake) -> None:
+        forbidden = web.json_response({"code": 403, "message": "pods is forbidden"}, status=403)
+        fake.handler = script(forbidden)
+        await until(lambda: informer.store.trouble is not None)
+        assert names(informer) == {"x"}, "what was known stays known, as old"
+
+    informing(stream(event("ADDED", "x"), end_of_list("5"), hold=True), check)

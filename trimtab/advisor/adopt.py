@@ -9,11 +9,14 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Any
 
-import yaml
-
 from trimtab.advisor.manifests import effective_hpa_of
-from trimtab.errors import Refused
+from trimtab.advisor.select import advisable
+from trimtab.errors import InvalidInput, Refused
+from trimtab.kinds import read
+from trimtab.kinds.analytics import ANALYSIS_API, Recommendation
 from trimtab.kinds.annotations import crane_recommendation
+from trimtab.kinds.manifest_part import shown
+from trimtab.kinds.yaml import read_within
 from trimtab.policy import Advice
 from trimtab.wire.kube import Patch
 from trimtab.wire.managed_fields import ManagedObject
@@ -23,21 +26,58 @@ from trimtab.wire.writer import Writer
 EHPA = ("autoscaling.crane.io/v1alpha1", "EffectiveHorizontalPodAutoscaler")
 ADOPTED = ("minReplicas", "maxReplicas", "metrics", "behavior", "prediction")
 
+NO_STATUS = (
+    "recommendations are not adopted: in this cluster whoever may edit a Recommendation may write its status, "
+    "as its CustomResourceDefinition has no status subresource; install that of the chart (crds.craneAnalysis)"
+)
+ELSEWHERE = "a Recommendation is adopted only in its own namespace: create the Analytics where the workload is"
+
 
 async def adopt(writer: Writer, record: Custom) -> None:
-    """Carry out `adoptionType` with the value in the status; what is there already is not written again."""
+    """Carry out `adoptionType` with the value in the status; what is there already is not written again.
+
+    The status is our own word where it is a subresource; what stands in it is still read like anybody's.
+    """
     how, value = record.spec.get("adoptionType", "StatusAndAnnotation"), record.status.get("recommendedValue")
-    if how == "Status" or not value:
+    if how == "Status" or not isinstance(value, str) or not value:
         return
-    advice = Advice(record.spec["type"])
-    ref = {"namespace": record.metadata.namespace} | record.spec["targetRef"]
+    if not (await writer.kube.resource(ANALYSIS_API, "Recommendation")).has_status:
+        raise Refused(NO_STATUS, HTTPStatus.FORBIDDEN)
+    advice, ref = Advice(record.spec["type"]), own_target(record)
+    if ref is None:
+        if how == "Auto":
+            raise Refused(ELSEWHERE, HTTPStatus.FORBIDDEN)
+        return
     await _annotate(writer, ref, crane_recommendation(advice), value)
     if how == "Auto" and advice is Advice.HPA:
-        await _effective_hpa(writer, ref, yaml.safe_load(value))
+        await _effective_hpa(writer, ref, adopted_spec(ref, value))
+
+
+def own_target(record: Custom) -> dict[str, str] | None:
+    """The workload, if it is in the namespace of the Recommendation: an object speaks for its own alone."""
+    spec = {name: value for name, value in record.spec.items() if name in ("targetRef", "type")}
+    named = {"name": record.metadata.name, "namespace": record.metadata.namespace}
+    kind = read({"apiVersion": ANALYSIS_API, "kind": "Recommendation", "metadata": named, "spec": spec})
+    assert isinstance(kind, Recommendation)
+    target = kind.spec.target_ref
+    if target.namespace not in (None, record.metadata.namespace):
+        return None
+    version = target.api_version or "apps/v1"
+    return {"apiVersion": version, "kind": target.kind, "name": target.name, "namespace": record.metadata.namespace}
+
+
+def adopted_spec(ref: dict[str, str], text: str) -> dict[str, Any]:
+    """The fields that a recommendation may set, checked as a part of the object that they become."""
+    value = read_within(text, "status.recommendedValue")
+    if not isinstance(value, dict):
+        raise InvalidInput("status.recommendedValue", shown(value), "this is no recommendation for an HPA")
+    chosen = {name: value[name] for name in ADOPTED if name in value}
+    read(effective_hpa_of(ref, chosen))
+    return chosen
 
 
 async def _annotate(writer: Writer, ref: dict[str, str], key: str, value: str) -> None:
-    resource = await writer.kube.resource(ref.get("apiVersion") or "apps/v1", ref["kind"])
+    resource = await advisable(writer.kube, ref["apiVersion"], ref["kind"])
     target = await writer.kube.get(Custom, resource, ref["namespace"], ref["name"])
     if (target.metadata.annotations or {}).get(key) != value:
         body = {"metadata": {"annotations": {key: value}}}

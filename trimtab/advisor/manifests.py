@@ -75,14 +75,14 @@ def reference(target: AdvisedTarget) -> dict[str, str]:
 
 def effective_hpa_of(ref: Mapping[str, str], value: Manifest) -> Manifest:
     """In Preview: it decides and shows, and touches nothing until its owner says Auto."""
-    spec = {"scaleStrategy": "Preview"} | value
+    spec = value | {"scaleStrategy": "Preview"}
     return _object("autoscaling.crane.io/v1alpha1", "EffectiveHorizontalPodAutoscaler", ref, spec)
 
 
 def _object(api_version: str, kind: str, ref: Mapping[str, str], spec: Manifest) -> Manifest:
     target = {"apiVersion": ref.get("apiVersion") or "apps/v1", "kind": ref["kind"], "name": ref["name"]}
     metadata = {"name": ref["name"], "namespace": ref["namespace"]}
-    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": {"scaleTargetRef": target} | spec}
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec | {"scaleTargetRef": target}}
 
 
 def patch(advice: Advice, target: AdvisedTarget, found: WorkloadAdvice) -> Manifest:

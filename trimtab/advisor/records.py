@@ -14,12 +14,12 @@ from trimtab.advisor.run import Advised
 from trimtab.advisor.targets import AdvisedTarget
 from trimtab.core.advise import WorkloadAdvice
 from trimtab.core.explain.advice import because
+from trimtab.kinds.analytics import ANALYSIS_API
 from trimtab.kinds.annotations import ANALYTICS_NAME, ANALYTICS_TYPE, ANALYTICS_UID, GITOPS_TRACKING
 from trimtab.policy import Advice, Inspection
-from trimtab.wire.facts import rfc3339
+from trimtab.wire.facts import conditions_in, rfc3339
 from trimtab.wire.objects import Custom
 
-API = "analysis.crane.io/v1alpha1"
 LONGEST_LABEL = 63
 SUCCESS = "Success"
 Plain = dict[str, Any]
@@ -34,9 +34,9 @@ def new_recommendation(analytics: Custom, target: AdvisedTarget, advice: Advice)
         ANALYTICS_UID: meta.uid,
         ANALYTICS_TYPE: str(advice),
     }
-    owner = {"apiVersion": API, "kind": "Analytics", "name": meta.name, "uid": meta.uid}
+    owner = {"apiVersion": ANALYSIS_API, "kind": "Analytics", "name": meta.name, "uid": meta.uid}
     return {
-        "apiVersion": API,
+        "apiVersion": ANALYSIS_API,
         "kind": "Recommendation",
         "metadata": {
             "generateName": f"{meta.name}-{advice.lower()}-",
@@ -57,11 +57,11 @@ def status_body(found: Custom, kind: str, status: Plain) -> Plain:
     meta = found.metadata
     guard = {"uid": meta.uid, "resourceVersion": meta.resource_version}
     named = {"name": meta.name, "namespace": meta.namespace}
-    return {"apiVersion": API, "kind": kind, "metadata": named | guard, "status": status}
+    return {"apiVersion": ANALYSIS_API, "kind": kind, "metadata": named | guard, "status": status}
 
 
 def round_done(found: Custom, at: float) -> Plain:
-    """When, and with which spec: status writes move the generation of these kinds, so it cannot tell of an edit."""
+    """When, and with which spec: what was written of them before they had a status of their own stays readable."""
     return {"lastUpdateTime": rfc3339(at), "observedSpec": _print_of(found.spec)}
 
 
@@ -98,8 +98,8 @@ def status_of(rules: Inspection, outcome: Advised, before: Plain, at: float) -> 
 def without_value(reason: str, message: str, before: Plain, at: float) -> Plain:
     failed = condition("LastRunSucceeded", False, reason, message)
     if before.get("recommendedValue"):
-        kept = [one for one in before.get("conditions") or [] if one["type"] == "Ready"]
-        return {"conditions": conditions([*kept, failed], before, at)}
+        kept = conditions_in(before).get("Ready")
+        return {"conditions": conditions([kept, failed] if kept else [failed], before, at)}
     return {"conditions": conditions([condition("Ready", False, reason, message), failed], before, at)}
 
 
@@ -119,7 +119,7 @@ def condition(kind: str, status: bool, reason: str, message: str) -> Plain:
 
 def conditions(new: Iterable[Plain], before: Plain, at: float) -> list[Plain]:
     """These and no others; one whose status stays keeps its time."""
-    old = {one["type"]: one for one in before.get("conditions") or []}
+    old = conditions_in(before)
     return [one | {"lastTransitionTime": _since(one, old.get(one["type"]), at)} for one in new]
 
 

@@ -15,7 +15,8 @@ import numpy as np
 from trimtab.advisor.targets import AdvisedTarget
 from trimtab.advisor.workloads import HistoryWindow, PastLoad, assemble, fetch_past, pod_share
 from trimtab.core.advise import Objections, WorkloadAdvice, advise
-from trimtab.errors import MetricsUnavailable, TrimtabError
+from trimtab.core.advise.records import Against
+from trimtab.errors import MetricsUnavailable, Refused, TrimtabError, Unavailable
 from trimtab.history.source import HistorySource
 from trimtab.policy import Inspection
 from trimtab.series import Floats
@@ -26,6 +27,7 @@ ROWS = 1000.0  # of a week in minutes: 80 MB
 PATIENCE = 3  # chunks in a row that cannot be fetched: then the source is gone, not the chunk
 SKEW_S = 60.0
 HOUR_S = 3600.0
+PODLESS = (Against.NO_PODS, Against.NO_AVAILABLE_PODS)
 log = logging.getLogger(__name__)
 
 
@@ -47,6 +49,17 @@ class Advised(NamedTuple):
     result: WorkloadAdvice | Objections | Failed
     start: float = 0.0
     usage: tuple[float, ...] = ()  # NaN where there was no sample
+
+    @property
+    def unread(self) -> bool:
+        """Nobody knows the usage yet: this is no answer, so that Once has not happened."""
+        return isinstance(self.result, Failed) and isinstance(self.result.error, Unavailable | Refused)
+
+    @property
+    def without_pods(self) -> bool:
+        """They may be starting: an Analytics is often applied together with its Deployment."""
+        result = self.result
+        return isinstance(result, Objections) and any(each.reason in PODLESS for each in result.reasons)
 
 
 async def advise_all(

@@ -22,10 +22,6 @@ _LONGEST = 32
 Count = Annotated[int, Field(ge=1, le=INT32, json_schema_extra={"format": "int32"})]
 CountOrZero = Annotated[int, Field(ge=0, le=INT32, json_schema_extra={"format": "int32"})]
 Text = Annotated[str, Field(min_length=1, max_length=1024)]
-Segment = Annotated[str, Field(min_length=1, max_length=1024, pattern=r"^[^/%]+$")]  # part of a URL
-_LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
-ContainerName = Annotated[str, Field(max_length=63, pattern=f"^{_LABEL}$")]
-ContainerNames = Annotated[str, Field(max_length=63, pattern=rf"^(\*|{_LABEL})$")]  # one, or "*" for all others
 Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 

@@ -9,13 +9,14 @@ from msgspec.structs import replace
 from pydantic import Field
 
 from trimtab.errors import InvalidInput
-from trimtab.kinds.amounts import Text
 from trimtab.kinds.config_keys import config_problems, settings_of
 from trimtab.kinds.manifest_part import FieldRule, ManifestPart
 from trimtab.kinds.meta import Kind
+from trimtab.kinds.names import ApiVersion, KindName, NamespaceName, ObjectName
 from trimtab.kinds.selector import Selector
 from trimtab.policy import Advice, Inspection
 
+ANALYSIS_API = "analysis.crane.io/v1alpha1"
 DEFAULT_PERIOD_S = 86400
 
 AdviceType = Literal["HPA", "Resource", "Replicas"]
@@ -38,16 +39,16 @@ class CompletionStrategy(ManifestPart):
 class ResourceSelector(ManifestPart):
     """One workload by name, or all of a kind whose labels match."""
 
-    kind: Text
-    api_version: Text
-    name: str | None = None
+    kind: KindName
+    api_version: ApiVersion
+    name: ObjectName | None = None
     label_selector: Selector | None = None
 
 
 class AnalyticsSpec(ManifestPart):
     type: AdviceType
     """HPA: should it be autoscaled, and how. Resource: its requests. Replicas: their number."""
-    resource_selectors: Annotated[list[ResourceSelector], Field(min_length=1, max_length=100)]
+    resource_selectors: Annotated[list[ResourceSelector], Field(min_length=1, max_length=20)]
     completion_strategy: CompletionStrategy = CompletionStrategy()
     config: dict[str, str] = {}
     """The keys of document 000, such as ehpa.default-min-replicas."""
@@ -74,10 +75,10 @@ class Analytics(Kind):
 class ObjectReference(ManifestPart):
     """Kubernetes' ObjectReference, as far as it names a workload."""
 
-    kind: Text
-    name: Text
-    api_version: str | None = None
-    namespace: str | None = None
+    kind: KindName
+    name: ObjectName
+    api_version: ApiVersion | None = None
+    namespace: NamespaceName | None = None
     uid: str | None = None
     resource_version: str | None = None
     field_path: str | None = None

@@ -15,22 +15,24 @@ from trimtab.kinds.blend import BlendSpec
 from trimtab.kinds.horizontal import LINE, MIN_AT_MOST_MAX, ZERO_NEEDS_EYES, horizontal
 from trimtab.kinds.manifest_part import FieldRule, ManifestPart
 from trimtab.kinds.meta import Kind, TargetRef
-from trimtab.kinds.metric import AutoscalerMetric
-from trimtab.kinds.schedule import Schedule
+from trimtab.kinds.metric import MOST_METRICS, AutoscalerMetric, few_forecasts
+from trimtab.kinds.schedule import MOST_A_DAY, TOO_MANY, Schedule, events_a_day
 from trimtab.kinds.vertical import VerticalSpec
 from trimtab.policy import Absence, Bounds, ForecastChoice, Mode, Policy
 from trimtab.quantity import parse_duration
 
 STARTUP = "startup"
+LONGEST_HORIZON_S = 3600  # document 000's own window; a pod that starts later is not saved by looking further
 _HORIZON = f"^({STARTUP}|{DURATION[1:-1]})$"
 
 
 def _check_horizon(value: object) -> object:
-    whole = isinstance(value, int) and not isinstance(value, bool) and 0 < value <= 86400 * 7
-    if whole or (isinstance(value, str) and re.fullmatch(_HORIZON, value)):
+    whole = isinstance(value, int) and not isinstance(value, bool) and value > 0
+    known = isinstance(value, str) and len(value) <= 32 and re.fullmatch(_HORIZON, value)
+    if (whole or known) and (value == STARTUP or parse_duration(str(value)) <= LONGEST_HORIZON_S):
         return value
     raise PydanticCustomError(
-        "horizon", 'write "startup" (the measured start-up time), seconds, or a duration such as "5m"'
+        "horizon", 'write "startup" (the measured start-up time), seconds, or a duration such as "5m", up to 1h'
     )
 
 
@@ -43,7 +45,8 @@ Horizon = Annotated[
             "x-kubernetes-int-or-string": True,
             "pattern": _HORIZON,
             "minimum": 1,
-            "maximum": 86400 * 7,
+            "maximum": LONGEST_HORIZON_S,
+            "maxLength": 32,
             "default": STARTUP,
         }
     ),
@@ -92,7 +95,7 @@ class AutoscalerSpec(ManifestPart):
     """The floor; zero needs a metric that has a value without pods."""
     max_replicas: Count | None = None
     """The ceiling; may only be left out with vertical, which then acts alone."""
-    metrics: Annotated[list[AutoscalerMetric], Field(max_length=50)] | None = None
+    metrics: Annotated[list[AutoscalerMetric], Field(max_length=MOST_METRICS)] | None = None
     """As in autoscaling/v2, or a Prometheus query; the metric that needs most replicas counts. None: CPU at 80 %."""
     behavior: OurBehavior | None = None
     """As in autoscaling/v2, with cooldownSeconds, minFactor and maxFactor beside it."""
@@ -112,6 +115,12 @@ class AutoscalerSpec(ManifestPart):
     rules: ClassVar = (
         MIN_AT_MOST_MAX,
         ZERO_NEEDS_EYES,
+        few_forecasts("forecast"),
+        FieldRule(
+            lambda s: events_a_day(s.schedules) <= MOST_A_DAY,
+            at="schedules",
+            fix=TOO_MANY,
+        ),
         FieldRule(
             lambda s: s.max_replicas is not None or s.vertical is not None,
             at="maxReplicas",

@@ -39,7 +39,6 @@ class Crd(NamedTuple):
     spec: type[ManifestPart]
     status: type[ManifestPart]
     columns: tuple[Column, ...]
-    has_status: bool = True
     scale: tuple[str, str, str] | None = None
     version: str = "v1alpha1"
 
@@ -122,7 +121,6 @@ CRDS = (
             Column("PeriodSeconds", ".spec.completionStrategy.periodSeconds", "integer", wide=True),
             AGE,
         ),
-        has_status=False,
     ),
     Crd(
         "analysis.crane.io",
@@ -143,7 +141,6 @@ CRDS = (
             Column("AdoptionType", ".spec.adoptionType"),
             AGE,
         ),
-        has_status=False,
     ),
 )
 
@@ -183,12 +180,11 @@ def _names(crd: Crd) -> Schema:
 def _version(crd: Crd) -> Schema:
     version: Schema = {"name": crd.version, "served": True, "storage": True}
     version["schema"] = {"openAPIV3Schema": _root(crd)}
-    subresources: Schema = {"status": {}} if crd.has_status else {}
+    subresources: Schema = {"status": {}}  # written by whoever has the right to, not by whoever may edit the object
     if crd.scale:
         paths = ("specReplicasPath", "statusReplicasPath", "labelSelectorPath")
         subresources["scale"] = dict(zip(paths, crd.scale, strict=True))
-    if subresources:
-        version["subresources"] = subresources
+    version["subresources"] = subresources
     version["additionalPrinterColumns"] = [_column(column) for column in crd.columns]
     return version
 

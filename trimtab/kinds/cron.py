@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, tzinfo
+from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cronsim import CronSim, CronSimError
@@ -30,24 +31,47 @@ _WRAPPED = re.compile(r"([0-7])-([0-7])(/\d+)?")
 _FIX = 'write five fields, such as "0 8 * * 1-5" (minute, hour, day, month, weekday)'
 
 
+class Moments:
+    """The moments of one expression, passed once: ask with times that never go back."""
+
+    def __init__(self, expression: str, zone: tzinfo, after: float) -> None:
+        self._coming = CronSim(translate(expression), datetime.fromtimestamp(after, zone))
+        self._next = float(next(self._coming).timestamp())
+
+    def after(self, at: float) -> float:
+        """The first one strictly after `at`."""
+        while self._next <= at:
+            self._next = float(next(self._coming).timestamp())
+        return self._next
+
+
 def active(start: str, end: str, zone: tzinfo, at: float) -> bool:
     """Whether the window is open at this moment (unix seconds)."""
-    return not _next(start, zone, at) < _next(end, zone, at)
+    return not Moments(start, zone, at).after(at) < Moments(end, zone, at).after(at)
 
 
 def spans(start: str, end: str, zone: tzinfo, begin: float, until: float) -> list[tuple[float, float]]:
     """The open stretches that touch [begin, until): a stretch that is open at `begin` starts there."""
     found: list[tuple[float, float]] = []
-    moment = begin
+    starts, ends, moment = Moments(start, zone, begin), Moments(end, zone, begin), begin
     while moment < until:
-        if not active(start, end, zone, moment):
-            moment = _next(start, zone, moment)
+        opens, closes = starts.after(moment), ends.after(moment)
+        if opens < closes:
+            moment = opens
             continue
-        closes = _next(end, zone, moment)
         opened = found.pop()[0] if found and found[-1][1] == moment else moment
         found.append((opened, closes))
         moment = closes
     return found
+
+
+def times_a_day(expression: str) -> int:
+    """On the busiest day there can be: every minute that is named, in every hour that is."""
+    try:
+        parsed = CronSim(translate(expression), datetime(2024, 1, 1, tzinfo=UTC))
+    except InvalidInput:
+        return 0  # refused by itself, with its path
+    return len(parsed.minutes) * len(parsed.hours)
 
 
 def zone_of(name: str | None, path: str = "timezone") -> tzinfo:
@@ -60,6 +84,7 @@ def zone_of(name: str | None, path: str = "timezone") -> tzinfo:
         raise InvalidInput(path, name, 'timezone not valid: write an IANA name such as "Europe/Berlin"') from error
 
 
+@lru_cache(maxsize=512)
 def translate(expression: str, path: str = "cron") -> str:
     """Five fields that cronsim understands; raises where no reading makes sense."""
     if not expression.strip():
@@ -92,9 +117,3 @@ def _unwrapped(match: re.Match[str]) -> str:
         return match[0]
     days = [day % 7 for day in range(first, last + 8, max(1, step))]
     return ",".join(str(day) for day in dict.fromkeys(days))
-
-
-def _next(expression: str, zone: tzinfo, at: float) -> float:
-    """The first moment strictly after `at`."""
-    here = datetime.fromtimestamp(at, zone)
-    return float(next(CronSim(translate(expression), here)).timestamp())

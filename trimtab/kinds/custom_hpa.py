@@ -16,6 +16,7 @@ from trimtab.kinds.amounts import Count, CountOrZero, Text
 from trimtab.kinds.horizontal import MIN_AT_MOST_MAX
 from trimtab.kinds.manifest_part import ManifestPart, without_nulls
 from trimtab.kinds.meta import TargetRef
+from trimtab.kinds.names import NamespaceName, ObjectName
 from trimtab.kinds.problems import invalid_object
 from trimtab.policy import (
     Admit,
@@ -36,8 +37,8 @@ Share = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)]
 
 
 class CustomTarget(ManifestPart):
-    deployment: Text
-    namespace: Text
+    deployment: ObjectName
+    namespace: NamespaceName
     value: Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 

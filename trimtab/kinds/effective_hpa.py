@@ -18,18 +18,24 @@ from trimtab.kinds.behavior import Behavior
 from trimtab.kinds.horizontal import MIN_AT_MOST_MAX, ZERO_NEEDS_EYES, horizontal
 from trimtab.kinds.manifest_part import FieldRule, ManifestPart
 from trimtab.kinds.meta import Kind, TargetRef
-from trimtab.kinds.metric import MetricSpec
+from trimtab.kinds.metric import MOST_METRICS, MetricSpec, few_forecasts
 from trimtab.kinds.prediction import Prediction
-from trimtab.kinds.schedule import schedule_problems, spans_of
+from trimtab.kinds.schedule import (
+    MOST_A_DAY,
+    TOO_MANY,
+    events_a_day,
+    schedule_problems,
+    spans_of,
+)
 from trimtab.policy import Mode, Policy, ScheduledBounds
 
 
 class CronSpec(ManifestPart):
     """From start to end at least targetReplicas."""
 
-    name: Annotated[str, Field(max_length=253)] = ""
-    description: str | None = None
-    timezone: str | None = None
+    name: Annotated[str, Field(max_length=253, pattern=r"^[^\x00-\x1f\x7f]*$")] = ""
+    description: Annotated[str, Field(max_length=1024)] | None = None
+    timezone: Annotated[str, Field(max_length=64)] | None = None
     start: Annotated[str, Field(max_length=100)]
     end: Annotated[str, Field(max_length=100)]
     target_replicas: CountOrZero
@@ -54,7 +60,7 @@ class EffectiveHpaSpec(ManifestPart):
     """Auto acts; Preview only says what it would do."""
     specific_replicas: CountOrZero | None = None
     """With Preview: the replicas to set."""
-    metrics: Annotated[list[MetricSpec], Field(max_length=50)] | None = None
+    metrics: Annotated[list[MetricSpec], Field(max_length=MOST_METRICS)] | None = None
     behavior: Behavior | None = None
     crons: Annotated[list[CronSpec], Field(max_length=30)] | None = None
     """Floors by the clock."""
@@ -64,6 +70,12 @@ class EffectiveHpaSpec(ManifestPart):
     rules: ClassVar[tuple[FieldRule, ...]] = (
         MIN_AT_MOST_MAX,
         ZERO_NEEDS_EYES,
+        few_forecasts("prediction"),
+        FieldRule(
+            lambda s: events_a_day(s.crons) <= MOST_A_DAY,
+            at="crons",
+            fix=TOO_MANY,
+        ),
         FieldRule(
             lambda s: len(set(_names(s.crons))) == len(_names(s.crons)),
             at="crons",

@@ -15,7 +15,7 @@ from trimtab.kinds.behavior import Behavior
 from trimtab.kinds.horizontal import LINE, MIN_AT_MOST_MAX, ZERO_NEEDS_EYES, horizontal
 from trimtab.kinds.manifest_part import FieldRule, ManifestPart
 from trimtab.kinds.meta import Kind, TargetRef
-from trimtab.kinds.metric import DEFAULT_CPU_PERCENT, MetricSpec, cpu_of_request
+from trimtab.kinds.metric import DEFAULT_CPU_PERCENT, MOST_FORECASTS, MetricSpec, cpu_of_request
 from trimtab.policy import Policy
 
 MetricList = Annotated[list[MetricSpec], Field(max_length=50)]
@@ -52,6 +52,12 @@ class AnyHpa(Kind):
 class Hpa(AnyHpa):
     api_version: Literal["autoscaling/v2", "autoscaling/v2beta2"]
     spec: HpaSpec
+
+    def problems(self) -> Iterator[InvalidInput]:
+        yield from super().problems()
+        if self.predictive and len(self.spec.metrics or []) > MOST_FORECASTS:
+            fix = f"a forecast looks ahead for at most {MOST_FORECASTS} metrics, of which this has more"
+            yield InvalidInput(f'metadata.annotations["{PREDICTIVE}"]', "true", fix)
 
     @property
     def target(self) -> TargetRef:

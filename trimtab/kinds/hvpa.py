@@ -20,6 +20,7 @@ from trimtab.kinds.hvpa_gates import ChangeParams, ScaleType, Side, WindowSpec, 
 from trimtab.kinds.hvpa_parts import HvpaMetric, HvpaResourcePolicy
 from trimtab.kinds.manifest_part import FieldRule, ManifestPart
 from trimtab.kinds.meta import Kind, TargetRef, annotation_problems, flag
+from trimtab.kinds.metric import MOST_METRICS
 from trimtab.kinds.vertical import container_rules
 from trimtab.policy import (
     Apply,
@@ -60,7 +61,7 @@ class HpaTemplate(ManifestPart):
 
     min_replicas: Count = 1
     max_replicas: Count
-    metrics: Annotated[list[HvpaMetric], Field(max_length=50)] | None = None
+    metrics: Annotated[list[HvpaMetric], Field(max_length=MOST_METRICS)] | None = None
 
     rules: ClassVar = (MIN_AT_MOST_MAX,)
 

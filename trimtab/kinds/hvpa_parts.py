@@ -6,9 +6,10 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from trimtab.kinds.amounts import ContainerName, Count, Target, Text
+from trimtab.kinds.amounts import Count, Target
 from trimtab.kinds.manifest_part import FieldRule, ManifestPart
 from trimtab.kinds.metric import MetricSpec, ResourceTarget
+from trimtab.kinds.names import ContainerName, ResourceName
 from trimtab.kinds.vertical import Amounts, ContainerPolicy, at_most_cel, distinct_names, min_max_rule, ordered
 
 _WAYS = ("target", "targetAverageUtilization", "targetAverageValue")
@@ -21,7 +22,7 @@ def _ways(part: HvpaResource) -> list[object]:
 class HvpaResource(ManifestPart):
     """CPU or memory: the target of autoscaling/v2, or v2beta1's two fields."""
 
-    name: Text
+    name: ResourceName
     target: ResourceTarget | None = None
     target_average_utilization: Count | None = None
     target_average_value: Target | None = None

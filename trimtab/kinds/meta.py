@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 from msgspec.structs import replace
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict
 from pydantic.alias_generators import to_camel
 
 from trimtab.errors import InvalidInput
-from trimtab.kinds.amounts import INT32, Text
+from trimtab.kinds.amounts import INT32
 from trimtab.kinds.annotations import PAUSED, PAUSED_UNTIL, PIN, PIN_UNTIL
-from trimtab.kinds.manifest_part import FieldRule, ManifestPart
+from trimtab.kinds.manifest_part import FieldRule, ManifestPart, shown
+from trimtab.kinds.names import ApiVersion, KindName, NamespaceName, ObjectName
 from trimtab.policy import Admit, Mode
 
-DNS_NAME = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"
+LONGEST_TIME, LONGEST_COUNT = 64, 10  # characters of annotations that are read
 
 
 class Meta(ManifestPart):
@@ -24,9 +25,9 @@ class Meta(ManifestPart):
 
     model_config = ConfigDict(extra="allow", strict=True, frozen=True, alias_generator=to_camel)
 
-    name: Annotated[str, Field(max_length=253, pattern=DNS_NAME)] | None = None
+    name: ObjectName | None = None
     generate_name: str | None = None
-    namespace: str | None = None
+    namespace: NamespaceName | None = None
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
 
@@ -39,9 +40,9 @@ class Meta(ManifestPart):
 class ObjectRef(ManifestPart):
     """Another object of the same namespace."""
 
-    api_version: Annotated[str, Field(max_length=256)] | None = None
-    kind: Text
-    name: Text
+    api_version: ApiVersion | None = None
+    kind: KindName
+    name: ObjectName
 
     @property
     def text(self) -> str:
@@ -115,23 +116,23 @@ def when(text: str | None, path: str) -> float | None:
     if text is None:
         return None
     try:
-        moment = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text[:LONGEST_TIME])
     except ValueError:
         moment = None
     if moment is None or moment.tzinfo is None:
-        raise InvalidInput(path, text, 'write a time with its zone, such as "2026-11-15T18:00:00Z"')
+        raise InvalidInput(path, shown(text), 'write a time with its zone, such as "2026-11-15T18:00:00Z"')
     return moment.timestamp()
 
 
 def _pin(text: str | None, path: str) -> int | None:
     if text is None:
         return None
-    if not text.isdecimal() or int(text) > INT32:
-        raise InvalidInput(path, text, 'write a whole number of replicas, such as "6"')
+    if not text.isdecimal() or len(text) > LONGEST_COUNT or int(text) > INT32:
+        raise InvalidInput(path, shown(text), 'write a whole number of replicas, such as "6"')
     return int(text)
 
 
 def flag(text: str | None, path: str) -> bool:
     if text not in (None, "true", "false"):
-        raise InvalidInput(path, text, 'write "true" or "false"')
+        raise InvalidInput(path, shown(text), 'write "true" or "false"')
     return text == "true"

@@ -7,12 +7,17 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 from pydantic.alias_generators import to_snake
 
-from trimtab.kinds.amounts import ContainerName, Count, Segment, Target, Text
+from trimtab.kinds.amounts import Count, Target
 from trimtab.kinds.manifest_part import FieldRule, ManifestPart
 from trimtab.kinds.meta import ObjectRef
+from trimtab.kinds.names import ContainerName, MetricName, ResourceName, Title
 from trimtab.kinds.selector import Selector
 from trimtab.policy import Metric, MetricKind, PodAverage, Signal, Tolerance, Total, TotalAverage, Utilization
 from trimtab.quantity import parse_quantity
+
+LONGEST_QUERY = 4096
+MOST_METRICS = 20
+MOST_FORECASTS = 4  # metrics of one object that a forecast looks ahead for
 
 TargetType = Literal["Utilization", "AverageValue", "Value"]
 
@@ -66,8 +71,8 @@ class ValueTarget(ManifestPart):
     )
 
 
-class MetricName(ManifestPart):
-    name: Segment
+class NamedMetric(ManifestPart):
+    name: MetricName
     selector: Selector | None = None
 
     @property
@@ -78,7 +83,7 @@ class MetricName(ManifestPart):
 class ResourceMetricSource(ManifestPart):
     """CPU or memory of whole pods."""
 
-    name: Text
+    name: ResourceName
     target: ResourceTarget
 
     @property
@@ -95,7 +100,7 @@ class ContainerResourceMetricSource(ResourceMetricSource):
 class PodsMetricSource(ManifestPart):
     """A custom metric of each pod."""
 
-    metric: MetricName
+    metric: NamedMetric
     target: AverageTarget
 
 
@@ -103,23 +108,33 @@ class ObjectMetricSource(ManifestPart):
     """A metric of one other object."""
 
     described_object: ObjectRef
-    metric: MetricName
+    metric: NamedMetric
     target: ValueTarget
 
 
 class ExternalMetricSource(ManifestPart):
     """A metric from outside the cluster."""
 
-    metric: MetricName
+    metric: NamedMetric
     target: ValueTarget
 
 
 class PrometheusMetricSource(ManifestPart):
     """A query whose answer is one number; the operator knows the server."""
 
-    query: Annotated[str, Field(min_length=1, max_length=8192)]
-    name: Text | None = None
+    query: Annotated[str, Field(min_length=1, max_length=LONGEST_QUERY)]
+    name: Title | None = None
     target: ValueTarget
+
+
+def few_forecasts(member: str) -> FieldRule:
+    """Each metric that is looked ahead for costs a fit in every tick."""
+    return FieldRule(
+        lambda s: getattr(s, member) is None or len(s.metrics or []) <= MOST_FORECASTS,
+        at=member,
+        fix=f"a forecast looks ahead for at most {MOST_FORECASTS} metrics: leave it out, or some of the metrics",
+        cel=f"!has(self.{member}) || !has(self.metrics) || self.metrics.size() <= {MOST_FORECASTS}",
+    )
 
 
 _MEMBERS = ("resource", "containerResource", "pods", "object", "external")
@@ -191,7 +206,7 @@ class AutoscalerMetric(MetricSpec):
         return _of_total(metric, self.prometheus.target, tolerance)
 
 
-def _named(kind: MetricKind, metric: MetricName, where: str = "") -> Metric:
+def _named(kind: MetricKind, metric: NamedMetric, where: str = "") -> Metric:
     return Metric(kind=kind, name=metric.name, selector=metric.selector_text, object=where)
 
 

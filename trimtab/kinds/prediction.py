@@ -18,8 +18,10 @@ from trimtab.policy import ForecastChoice
 from trimtab.quantity import parse_duration
 
 NumberText = Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)?$", max_length=32)]
-LEAST_HISTORY_S, LONGEST_SAMPLE_S = 48 * 3600.0, 3600.0
-MOST_BUCKETS = 100_000
+LEAST_HISTORY_S, LONGEST_HISTORY_S = 48 * 3600.0, 15 * 86400.0
+LEAST_SAMPLE_S, LONGEST_SAMPLE_S = 1.0, 3600.0
+LONGEST_WINDOW_S = 3600
+MOST_BUCKETS = 10_000
 
 Options = dict[str, Any]
 
@@ -57,8 +59,8 @@ class FftEstimator(ManifestPart):
 class Estimators(ManifestPart):
     """Those to choose among; without any, eight of the second kind."""
 
-    max_value: Annotated[list[MaxValueEstimator], Field(max_length=20)] | None = None
-    fft: Annotated[list[FftEstimator], Field(max_length=20)] | None = None
+    max_value: Annotated[list[MaxValueEstimator], Field(max_length=10)] | None = None
+    fft: Annotated[list[FftEstimator], Field(max_length=10)] | None = None
 
     def options(self) -> list[Options]:
         largest = [estimator.options() for estimator in self.max_value or []]
@@ -74,12 +76,11 @@ class Dsp(ManifestPart):
 
     def problems(self) -> Iterator[InvalidInput]:
         yield from super().problems()
-        if self.sample_interval and parse_duration(self.sample_interval) > LONGEST_SAMPLE_S:
-            yield InvalidInput("sampleInterval", self.sample_interval, "must not be longer than 1h")
-        if self.history_length and parse_duration(self.history_length) < LEAST_HISTORY_S:
-            yield InvalidInput(
-                "historyLength", self.history_length, "must not be shorter than 48h: two days show a daily cycle"
-            )
+        if self.sample_interval and not LEAST_SAMPLE_S <= parse_duration(self.sample_interval) <= LONGEST_SAMPLE_S:
+            yield InvalidInput("sampleInterval", self.sample_interval, "must be between 1s and 1h")
+        if self.history_length and not LEAST_HISTORY_S <= parse_duration(self.history_length) <= LONGEST_HISTORY_S:
+            fix = "must be between 48h (two days show a daily cycle) and 15d"
+            yield InvalidInput("historyLength", self.history_length, fix)
 
     def options(self) -> Options:
         given: Options = {"history_s": parse_duration(self.history_length)} if self.history_length else {}
@@ -183,7 +184,7 @@ class PredictionAlgorithm(ManifestPart):
 class Prediction(ManifestPart):
     """The largest load expected within the window counts as well as the present one."""
 
-    prediction_window_seconds: Annotated[int, Field(ge=1, le=86400 * 14)] = 3600
+    prediction_window_seconds: Annotated[int, Field(ge=1, le=LONGEST_WINDOW_S)] = 3600
     prediction_algorithm: PredictionAlgorithm
 
     def forecast(self) -> ForecastChoice:

@@ -5,26 +5,28 @@ Spans reach from a day before to eight days after; who keeps a policy longer tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Protocol
 
 from pydantic import Field
 
 from trimtab.errors import InvalidInput
 from trimtab.kinds import cron
-from trimtab.kinds.amounts import CountOrZero, Text
+from trimtab.kinds.amounts import CountOrZero
 from trimtab.kinds.manifest_part import FieldRule, ManifestPart
+from trimtab.kinds.names import Title
 from trimtab.policy import ScheduledBounds
 
 HOUR_S, DAY_S = 3600.0, 86400.0
 BEHIND_S, AHEAD_S = DAY_S, 8 * DAY_S
-_MOST_A_DAY = 96
+MOST_A_DAY = 48  # starts, or ends where there are more of them, of all schedules of one object
+TOO_MANY = f"they start or end more than {MOST_A_DAY} times a day; use metrics for what changes by the minute"
 
 Cron = Annotated[str, Field(min_length=1, max_length=100)]
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def _expand(start: str, end: str, zone: str | None, begin: float, until: float) -> tuple[tuple[float, float], ...]:
     return tuple(cron.spans(start, end, cron.zone_of(zone), begin, until))
 
@@ -40,7 +42,19 @@ def spans_of(
     ]
 
 
-@lru_cache(maxsize=4096)
+class CronPair(Protocol):
+    @property
+    def start(self) -> str: ...
+    @property
+    def end(self) -> str: ...
+
+
+def events_a_day(pairs: Iterable[CronPair] | None) -> int:
+    """The most that any day can bring: what an object's schedules cost, whatever the date."""
+    return sum(max(cron.times_a_day(pair.start), cron.times_a_day(pair.end)) for pair in pairs or ())
+
+
+@lru_cache(maxsize=512)
 def _wrong(start: str, end: str, zone: str | None) -> tuple[InvalidInput, ...]:
     found: list[InvalidInput] = []
     checks: tuple[tuple[Callable[..., object], str | None, str], ...] = (
@@ -53,8 +67,10 @@ def _wrong(start: str, end: str, zone: str | None) -> tuple[InvalidInput, ...]:
             check(value, path)
         except InvalidInput as problem:
             found.append(problem)
-    if not found and len(_expand(start, end, zone, 0.0, DAY_S)) > _MOST_A_DAY:
-        found.append(InvalidInput("start", start, "this starts too often; use metrics for what changes by the minute"))
+    for path, expression in (("start", start), ("end", end)):
+        if not found and cron.times_a_day(expression) > MOST_A_DAY:
+            fix = f"this comes more than {MOST_A_DAY} times a day; use metrics for what changes by the minute"
+            found.append(InvalidInput(path, expression, fix))
     return tuple(found)
 
 
@@ -66,8 +82,8 @@ def schedule_problems(start: str, end: str, zone: str | None) -> Iterator[Invali
 class Schedule(ManifestPart):
     """While it runs its bounds hold beside the usual ones: a floor, a ceiling, or both."""
 
-    name: Text
-    timezone: Text = "UTC"
+    name: Title
+    timezone: Annotated[str, Field(min_length=1, max_length=64)] = "UTC"
     start: Cron
     end: Cron
     min_replicas: CountOrZero | None = None

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from trimtab.kinds.amounts import Text
+from trimtab.errors import InvalidInput
 from trimtab.kinds.manifest_part import FieldRule, ManifestPart
+from trimtab.kinds.names import LabelKey, LabelValue, label_key_problems
 
 
 class Expression(ManifestPart):
     """One requirement of a selector."""
 
-    key: Text
+    key: LabelKey
     operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
-    values: Annotated[list[str], Field(max_length=50)] | None = None
+    values: Annotated[list[LabelValue], Field(max_length=50)] | None = None
 
     rules: ClassVar = (
         FieldRule(
@@ -45,8 +46,12 @@ class Expression(ManifestPart):
 class Selector(ManifestPart):
     """Kubernetes' LabelSelector; an empty one matches everything."""
 
-    match_labels: dict[str, str] | None = None
+    match_labels: Annotated[dict[str, LabelValue], Field(max_length=64)] | None = None
     match_expressions: Annotated[list[Expression], Field(max_length=20)] | None = None
+
+    def problems(self) -> Iterator[InvalidInput]:
+        yield from super().problems()
+        yield from label_key_problems(self.match_labels or (), "matchLabels")
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         wanted = self.match_labels or {}

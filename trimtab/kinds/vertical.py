@@ -7,8 +7,9 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from trimtab.kinds.amounts import ContainerNames, Quantity, amount
+from trimtab.kinds.amounts import Quantity, amount
 from trimtab.kinds.manifest_part import FieldRule, ManifestPart
+from trimtab.kinds.names import ContainerNames
 from trimtab.policy import Apply, ContainerRule, Size, Vertical
 
 RESOURCES = ("cpu", "memory")

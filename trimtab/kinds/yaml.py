@@ -18,6 +18,7 @@ from trimtab.errors import InvalidInput
 
 MAX_BYTES = 64 * 1024**2
 MAX_NODES = 1_000_000
+MAX_TENANT_BYTES, MAX_TENANT_NODES = 64 * 1024, 5_000  # of text that stands inside an object of a tenant
 SUFFIXES = (".yaml", ".yml", ".json")
 MAX_DEPTH = 100
 _SUSPICIOUS = 500  # brackets or columns; fewer cannot nest deeper than libyaml's recursion can bear
@@ -76,6 +77,16 @@ def documents(text: str | bytes, file: str = "-") -> Iterator[Document]:
             yield from _unlisted(document)
 
 
+def read_within(text: str, path: str) -> Any:
+    """YAML that stands inside an object, such as a recommended value: one small document, no anchors."""
+    if len(text) > MAX_TENANT_BYTES:
+        raise InvalidInput(path, f"{len(text)} characters", f"at most {MAX_TENANT_BYTES} are read")
+    found = _document(text, path, 1, MAX_TENANT_NODES, anchors=False)
+    if found.error is not None:
+        raise InvalidInput(path, f"{found.error.path}: {found.error.value}", found.error.fix)
+    return found.value
+
+
 def _text_of(text: str | bytes, file: str) -> str:
     if len(text) > MAX_BYTES:
         raise InvalidInput(file, "too large", f"files up to {MAX_BYTES // 1024**2} MiB are read; split it")
@@ -98,11 +109,13 @@ def _parts(text: str) -> Iterator[tuple[int, str]]:
         line += part.count("\n")
 
 
-def _document(text: str, file: str, line: int) -> Document:
+def _document(text: str, file: str, line: int, most: int = MAX_NODES, *, anchors: bool = True) -> Document:
     try:
         _guard_depth(text)
+        if not anchors:
+            _guard_anchors(text)
         root = yaml.compose(text, Loader=yaml.CSafeLoader)
-        value = None if root is None else _Builder(line).build(root, 0)
+        value = None if root is None else _Builder(line, most).build(root, 0)
         return Document(file, line, value, root=root, base=line)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -125,6 +138,13 @@ def _guard_depth(text: str) -> None:
         depth += 1 if opens else -1 if isinstance(event, yaml.CollectionEndEvent) else 0
         if depth > MAX_DEPTH:
             raise _too_deep(event.start_mark.line + 1)
+
+
+def _guard_anchors(text: str) -> None:
+    """Before composing: what is repeated by name is not even counted."""
+    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
+            raise InvalidInput(f"line {event.start_mark.line + 1}", "an anchor", "write it out")
 
 
 def _too_deep(line: int) -> InvalidInput:
@@ -153,13 +173,13 @@ def _hint(text: str, error: yaml.MarkedYAMLError) -> str:
 class _Builder:
     """Values from nodes; counts what it makes."""
 
-    def __init__(self, line: int) -> None:
-        self._line, self._made = line, 0
+    def __init__(self, line: int, most: int) -> None:
+        self._line, self._made, self._most = line, 0, most
 
     def build(self, node: yaml.Node, depth: int) -> Any:
         self._made += 1
-        if self._made > MAX_NODES:
-            raise self._refuse(node, "anchors", f"this unfolds to more than {MAX_NODES} values; write it out")
+        if self._made > self._most:
+            raise self._refuse(node, "anchors", f"this unfolds to more than {self._most} values; write it out")
         if depth > MAX_DEPTH:
             raise _too_deep(self._line + node.start_mark.line)
         if isinstance(node, yaml.ScalarNode):

@@ -11,25 +11,26 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from datetime import datetime
+from http import HTTPStatus
 from typing import Any, NamedTuple
 
 from trimtab.advisor import records
-from trimtab.advisor.adopt import adopt, is_gone
+from trimtab.advisor.adopt import NO_STATUS, adopt, is_gone
 from trimtab.advisor.run import Advised, Failed, advise_all, server_time
 from trimtab.advisor.select import find, select
 from trimtab.advisor.targets import AdvisedTarget
 from trimtab.advisor.workloads import HistoryWindow
-from trimtab.errors import InvalidInput, MetricsUnavailable, NotLeading, Refused, TrimtabError, Unavailable
+from trimtab.errors import InvalidInput, MetricsUnavailable, NotLeading, Refused, TrimtabError
 from trimtab.history.workload_history import WorkloadHistory
 from trimtab.kinds import read
-from trimtab.kinds.analytics import Analytics, CompletionStrategy
+from trimtab.kinds.analytics import ANALYSIS_API, Analytics, CompletionStrategy
 from trimtab.kinds.analytics import Recommendation as RecommendationKind
 from trimtab.kinds.annotations import ANALYTICS_UID
 from trimtab.kinds.config_keys import effective
 from trimtab.live.look.cluster import Feed
 from trimtab.policy import Advice, Inspection
 from trimtab.wire.access import Access
+from trimtab.wire.facts import conditions_in, seconds_of
 from trimtab.wire.objects import Custom
 from trimtab.wire.prometheus import Prometheus
 from trimtab.wire.resources import Resource
@@ -70,7 +71,7 @@ class Advisor:
         self.enabled = enabled  # a namespace may opt out
         self.own_namespace, self.namespace = own_namespace, namespace  # namespace "": the whole cluster
         self.prometheus = Prometheus(prometheus, timeout_s=TIMEOUT_S) if prometheus else None
-        self.feeds = {kind: Feed(self.kube, Custom, (records.API, kind), namespace) for kind in KINDS}
+        self.feeds = {kind: Feed(self.kube, Custom, (ANALYSIS_API, kind), namespace) for kind in KINDS}
         self._retries: dict[str, Retry] = {}
         self._adopted: dict[str, tuple[str, str]] = {}  # uid -> what was carried out last
         self._said: dict[str, str] = {}
@@ -100,10 +101,9 @@ class Advisor:
         """Everything that is due now, one object after the other; one that fails never stops the next."""
         analytics, kept = self._served("Analytics"), self._served("Recommendation")
         for found in analytics:
-            if self._due(found, at):
-                await self._guarded(self._round(found, at), f"Analytics {_title(found)}")
+            await self._guarded(self._round(found, at), f"Analytics {_title(found)}")
         for record in kept:
-            if ANALYTICS_UID not in (record.metadata.labels or {}) and self._due(record, at):
+            if ANALYTICS_UID not in (record.metadata.labels or {}):
                 await self._guarded(self._alone(record, at), f"Recommendation {_title(record)}")
         if not self.shadow:
             for record in kept:
@@ -132,7 +132,7 @@ class Advisor:
             self._said.pop(what, None)
 
     async def _resource(self, kind: str) -> Resource:
-        return await self.kube.resource(records.API, kind)
+        return await self.kube.resource(ANALYSIS_API, kind)
 
     async def _fresh(self, seen: Custom, kind: str) -> Custom:
         """As it stands now: what is watched may lag behind our own last word, and Once means once."""
@@ -144,7 +144,9 @@ class Advisor:
         retry = self._retries.get(found.metadata.uid)
         if retry and retry.spec == found.spec and at < retry.at:
             return False
-        updated, strategy = _seconds(found.status.get("lastUpdateTime")), _strategy(found)
+        updated, strategy = seconds_of(found.status.get("lastUpdateTime")), _strategy(found)
+        if retry and retry.spec == found.spec:  # a round that could not do its work yet, although Once may be over
+            return True
         if updated is None or strategy is None or records.edited(found):
             return True
         period_s = strategy.period_s
@@ -155,9 +157,22 @@ class Advisor:
         wait_s = min(2 * before.wait_s, LAST_RETRY_S) if before and before.spec == found.spec else FIRST_RETRY_S
         self._retries[found.metadata.uid] = Retry(at + wait_s, wait_s, found.spec)
 
+    def _again(self, found: Custom, outcomes: Sequence[Advised], at: float) -> bool:
+        """Whether it is tried again soon: nothing could be read, or pods that may be starting are not there yet."""
+        retry = self._retries.get(found.metadata.uid)
+        starting = any(outcome.without_pods for outcome in outcomes)
+        patient = retry is None or retry.spec != found.spec or retry.wait_s < LAST_RETRY_S
+        if all(outcome.unread for outcome in outcomes) or (starting and patient):
+            self._later(found, at)
+            return True
+        self._retries.pop(found.metadata.uid, None)
+        return False
+
     # --- an Analytics ---
 
     async def _round(self, seen: Custom, at: float) -> None:
+        if not self._due(seen, at):
+            return
         found = await self._fresh(seen, "Analytics")
         if not self._due(found, at):
             return
@@ -183,10 +198,7 @@ class Advisor:
         ready = records.analytics_ready(missions)
         conditions = records.conditions([ready], found.status, at)
         status: dict[str, Any] = {"conditions": conditions, "recommendations": missions}
-        if all(_unread(outcome) for outcome in outcomes):
-            self._later(found, at)
-        else:
-            self._retries.pop(found.metadata.uid, None)
+        if not self._again(found, outcomes, at):
             status |= records.round_done(found, at) | {"config": effective(rules)}
         await self._write(found, "Analytics", status)
 
@@ -229,6 +241,8 @@ class Advisor:
     # --- a Recommendation by itself ---
 
     async def _alone(self, seen: Custom, at: float) -> None:
+        if not self._due(seen, at):
+            return
         found = await self._fresh(seen, "Recommendation")
         if not self._due(found, at):
             return
@@ -245,35 +259,31 @@ class Advisor:
         rules = Inspection(advice=Advice(kind.spec.type))
         outcome = (await self._outcomes(rules, [target], at))[0]
         status = records.status_of(rules, outcome, found.status, at)
-        if _unread(outcome):
-            self._later(found, at)
-        else:
-            self._retries.pop(found.metadata.uid, None)
+        if not self._again(found, [outcome], at):
             status |= records.round_done(found, at)
         await self._write(found, "Recommendation", status)
 
     # --- writing ---
 
     async def _write(self, found: Custom, kind: str, changes: dict[str, Any]) -> None:
-        """These kinds have no status subresource: the status is a part of the object like any other.
-
-        What is not applied again would be removed, so all of it is, guarded against a newer one.
-        """
+        """What is not applied again would be removed, so all of it is, guarded against a newer one."""
         status = found.status | changes
         if status != found.status:
             body = records.status_body(found, kind, status)
-            await self.writer.apply(Custom, await self._resource(kind), body)
+            resource = await self._resource(kind)
+            if not resource.has_status:
+                raise Refused(NO_STATUS, HTTPStatus.NOT_FOUND)
+            await self.writer.apply(Custom, resource, body, "status")
 
     async def _adopt(self, record: Custom, at: float) -> None:
         wanted = (str(record.spec.get("adoptionType")), str(record.status.get("recommendedValue")))
-        namespace = (record.spec.get("targetRef") or {}).get("namespace") or record.metadata.namespace
-        if self._adopted.get(record.metadata.uid) == wanted or not self.enabled(namespace):
+        if self._adopted.get(record.metadata.uid) == wanted:
             return
         try:
             await adopt(self.writer, record)
             self._adopted[record.metadata.uid] = wanted
             problem = None
-        except Refused as refusal:
+        except (Refused, InvalidInput) as refusal:
             if is_gone(refusal):
                 return  # the target is gone; the next round tells
             problem = records.condition("Adopted", False, "AdoptionFailed", str(refusal))
@@ -281,16 +291,11 @@ class Advisor:
 
     async def _say_adopted(self, record: Custom, problem: dict[str, Any] | None, at: float) -> None:
         """A condition while it fails, none when it works: document 000 prints none."""
-        present = record.status.get("conditions") or []
-        others = [one for one in present if one["type"] != "Adopted"]
+        present = conditions_in(record.status)
+        others = [one for kind, one in present.items() if kind != "Adopted"]
         if problem is not None or len(others) != len(present):
             new = [*others, problem] if problem else others
             await self._write(record, "Recommendation", {"conditions": records.conditions(new, record.status, at)})
-
-
-def _unread(outcome: Advised) -> bool:
-    """Nobody knows the usage yet: this is no answer, so that Once has not happened."""
-    return isinstance(outcome.result, Failed) and isinstance(outcome.result.error, Unavailable | Refused)
 
 
 def _strategy(found: Custom) -> CompletionStrategy | None:
@@ -310,12 +315,8 @@ def _manifest(found: Custom, kind: str) -> dict[str, Any]:
     meta = found.metadata
     named = {"name": meta.name, "namespace": meta.namespace}
     notes = {"labels": meta.labels or {}, "annotations": meta.annotations or {}}
-    return {"apiVersion": records.API, "kind": kind, "metadata": named | notes, "spec": found.spec}
+    return {"apiVersion": ANALYSIS_API, "kind": kind, "metadata": named | notes, "spec": found.spec}
 
 
 def _title(found: Custom) -> str:
     return f"{found.metadata.namespace}/{found.metadata.name}"
-
-
-def _seconds(text: str | None) -> float | None:
-    return datetime.fromisoformat(text).timestamp() if text else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from trimtab.errors import NotLeading, TrimtabError
 from trimtab.live.look.subject import name_of
@@ -13,6 +13,7 @@ from trimtab.live.tell import conditions
 from trimtab.live.tell.events import Happening, tell
 from trimtab.live.tell.status_writer import StatusWriter
 from trimtab.live.tell.telemetry import Telemetry
+from trimtab.live.tell.teller import Teller
 from trimtab.wire.objects import Custom
 from trimtab.wire.resources import HPAS, Resource
 from trimtab.wire.writer import Writer
@@ -23,12 +24,18 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
+class RepeatedFailure(NamedTuple):
+    text: str
+    times: int  # ticks in a row
+
+
 class Guard:
     """The one place where an object's failure is caught."""
 
-    def __init__(self, writer: Writer, status_writer: StatusWriter, telemetry: Telemetry) -> None:
-        self.writer, self.status_writer, self.telemetry = writer, status_writer, telemetry
-        self._told: dict[str, str] = {}
+    def __init__(self, writer: Writer, status_writer: StatusWriter, teller: Teller, telemetry: Telemetry) -> None:
+        self.writer, self.status_writer, self.teller, self.telemetry = writer, status_writer, teller, telemetry
+        self._failing: dict[str, RepeatedFailure] = {}
+        self._failed_in_this_tick: set[str] = set()
 
     async def each(
         self,
@@ -47,37 +54,41 @@ class Guard:
                 except NotLeading:
                     return False, None
                 except Exception as error:
-                    await self._failed(*whose(item), error, at)
+                    self._failed(*whose(item), error, at)
                     return False, None
 
         done = await asyncio.gather(*(guarded(item) for item in items))
         return [result for fine, result in done if fine]
 
     def forget(self, uids: set[str]) -> None:
-        """All but these are gone."""
-        self._told = {uid: text for uid, text in self._told.items() if uid in uids}
+        """All but these are gone, and who did not fail in the last tick has recovered."""
+        still = uids & self._failed_in_this_tick
+        self._failing = {uid: failure for uid, failure in self._failing.items() if uid in still}
+        self._failed_in_this_tick.clear()
 
-    async def _failed(self, resource: Resource, about: Custom, error: Exception, at: float) -> None:
-        name = name_of(resource.kind, about)
+    def _failed(self, resource: Resource, about: Custom, error: Exception, at: float) -> None:
+        uid, name = about.metadata.uid, name_of(resource.kind, about)
         self.telemetry.failures[type(error).__name__] += 1
-        if isinstance(error, TrimtabError):
-            log.warning("%s: %s", name, error)
-        else:
-            log.exception("%s: this is a bug of trimtab; the object keeps its size", name, exc_info=error)
-        try:
-            if resource is HPAS:
-                await self._tell_once(about, error, at)
-                return
+        before = self._failing.get(uid)
+        count = before.times + 1 if before is not None and before.text == str(error) else 1
+        self._failing[uid] = RepeatedFailure(str(error), count)
+        self._failed_in_this_tick.add(uid)
+        _log(str(name), error, count)
+        if resource is not HPAS:
             # A field that is not applied again would be removed: the rest of the status stays as it was.
-            await self.status_writer.say(
-                resource, about, self.status_writer.before(about), conditions.of_trouble(error), at
-            )
-        except (TrimtabError, OSError) as second:
-            log.warning("%s: its status cannot be written: %s", name, second)
+            status, found = self.status_writer.before(about), conditions.of_trouble(error)
+            self.teller.later(uid, lambda: self.status_writer.say(resource, about, status, found, at))
+        elif count == 1:  # others' objects hear of their trouble by an event, when it is news
+            happening = Happening("ForecastNotUsed", str(error), warning=True)
+            self.teller.later(uid, lambda: tell(self.writer, HPAS, about, happening, at))
 
-    async def _tell_once(self, about: Custom, error: Exception, at: float) -> None:
-        """Others' objects hear of their trouble by an event, when it is news."""
-        uid, text = about.metadata.uid, str(error)
-        if self._told.get(uid) != text:
-            self._told[uid] = text
-            await tell(self.writer, HPAS, about, Happening("ForecastNotUsed", text, warning=True), at)
+
+def _log(name: str, error: Exception, count: int) -> None:
+    """What repeats is said less and less often: the 1st, 10th, 100th time."""
+    if str(count).strip("0") != "1":
+        return
+    times = f" ({count} times in a row)" if count > 1 else ""
+    if isinstance(error, TrimtabError):
+        log.warning("%s: %s%s", name, error, times)
+    else:
+        log.exception("%s: this is a bug of trimtab; the object keeps its size%s", name, times, exc_info=error)

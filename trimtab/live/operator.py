@@ -16,7 +16,7 @@ from aiohttp import web
 
 from trimtab.core.usage.settings import HistogramSettings as UsageSettings
 from trimtab.errors import TrimtabError
-from trimtab.journal import Journal, Retention
+from trimtab.journal import Retention
 from trimtab.live.act.breaker import Breaker
 from trimtab.live.advice import Advisor
 from trimtab.live.look.cluster import WatchedCluster
@@ -27,6 +27,7 @@ from trimtab.live.measure.gather import Gather
 from trimtab.live.measure.rebuild import Rebuild
 from trimtab.live.measure.usage import UsageWatch
 from trimtab.live.tell.forecast_error import ForecastErrors
+from trimtab.live.tell.kept_journal import KeptJournal
 from trimtab.live.tell.telemetry import Line, Telemetry, listen
 from trimtab.live.tick import Ticker
 from trimtab.quantity import MIB
@@ -87,17 +88,18 @@ class Operator:
             clock=clock,
         )
         budget = Budget(settings.api_per_s, settings.api_burst)
-        self.kube = Kube(access, budget, fence=self.leadership.seconds_left, clock=clock)
+        self.kube = Kube(access, budget, fence=self._seconds_to_write, clock=clock)
         self.prometheus = Prometheus(prometheus, timeout_s=max(1.0, min(10.0, settings.tick_s))) if prometheus else None
         own = (access.namespace, os.environ.get("TRIMTAB_DEPLOYMENT", ""))
-        self.cluster = WatchedCluster(self.kube, settings.namespace, own)
-        self.journal = Journal(settings.journal, KEEP) if settings.journal else None
+        self.cluster = WatchedCluster(self.kube, settings.namespace, own, namespace)
+        self.journal = KeptJournal(settings.journal, KEEP) if settings.journal else None
         self.breaker = Breaker(settings.breaker_s)
         gather = Gather(self.kube, self.prometheus, everywhere=not settings.namespace, scrape_s=settings.scrape_s)
         rebuild = Rebuild(prometheus, self.kube, settings.usage, settings.usage_every_s) if prometheus else None
         usage = UsageWatch(self.cluster, settings.usage, settings.usage_every_s, rebuild)
         writer = Writer(self.kube)
         self.checkpoints = Checkpoints(writer, usage, settings.checkpoint_s)
+        self.forecasts = Forecasts()
         self.ticker = Ticker(
             self.cluster,
             gather,
@@ -107,7 +109,7 @@ class Operator:
             self.telemetry,
             usage,
             self.checkpoints,
-            Forecasts(self.prometheus),
+            self.forecasts,
             self.journal,
         )
         self.advisor = Advisor(
@@ -147,6 +149,10 @@ class Operator:
         for task in failed:
             task.result()  # none of them ends by itself: raise what ended it
 
+    def _seconds_to_write(self) -> float:
+        """The fence of every write: none while somebody holds the brake."""
+        return 0.0 if self.cluster.frozen else self.leadership.seconds_left()
+
     async def _loop(self) -> None:
         self.leadership.on_change(lambda leads: self.ticker.take_over() if leads else None)
         pruned_at, due = float("-inf"), self.clock.now()
@@ -183,9 +189,12 @@ class Operator:
         with suppress(TimeoutError):
             async with asyncio.timeout(LAST_TICK_S):
                 await self._ticking.acquire()
+                await self.ticker.teller.finish()
 
     async def _close(self) -> None:
         self.checkpoints.close()
+        await self.ticker.teller.close()
+        self.forecasts.close()
         await self.kube.close()
         if self.prometheus:
             await self.prometheus.close()
@@ -206,19 +215,26 @@ class Operator:
 
     def ready(self) -> tuple[int, str]:
         """Ready when everything is followed; not leading is no fault."""
-        if self._waiting_for:
-            said = [f"{feed.name}: {feed.store.trouble}" for feed in self.cluster.feeds if feed.store.trouble]
-            return 503, "\n".join([f"waiting for {', '.join(self._waiting_for)}", *said, ""])
-        return 200, f"ok, {'leading' if self.leadership.may_write() else 'standing by'}\n"
+        said = [f"{feed.name}: {feed.trouble}" for feed in self.cluster.feeds if feed.trouble]
+        if self._waiting_for or said:
+            waiting = [f"waiting for {', '.join(self._waiting_for)}"] if self._waiting_for else []
+            return HTTPStatus.SERVICE_UNAVAILABLE, "\n".join([*waiting, *said, ""])
+        state = "leading" if self.leadership.may_write() else "standing by"
+        frozen = ", frozen: nothing is written" if self.cluster.frozen else ""
+        unrecorded = f"\n{self.journal.trouble}" if self.journal and self.journal.trouble else ""  # no reason to stop
+        return 200, f"ok, {state}{frozen}{unrecorded}\n"
 
     def _numbers(self) -> Iterable[Line]:
         yield "trimtab_leader", {}, float(self.leadership.may_write())
-        yield "trimtab_breaker_open", {}, float(self.clock.now() < self.breaker.until)
+        yield "trimtab_frozen", {}, float(self.cluster.frozen)
+        yield "trimtab_breaker_open", {}, float(self.breaker.open(self.clock.now()))
         yield "trimtab_breaker_trips_total", {}, float(self.breaker.trips)
         yield "trimtab_api_budget_waited_seconds_total", {}, self.kube.budget.waited_s
         for (verb, resource, status), count in self.kube.counts.items():
             labels = {"verb": verb, "resource": resource, "code": str(status)}
             yield "trimtab_api_requests_total", labels, float(count)
+        if self.journal:
+            yield from self.journal.lines()
         if self.prometheus:
             for (_, what, status), count in self.prometheus.counts.items():
                 yield "trimtab_queries_total", {"what": what, "code": str(status)}, float(count)

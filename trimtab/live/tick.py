@@ -14,15 +14,15 @@ from trimtab.core.decide import decide
 from trimtab.core.explain import sentence
 from trimtab.core.model import Change, Decision, Missing, Observation, Plan, Samples, Veto
 from trimtab.errors import ClusterUnavailable
-from trimtab.journal import AxisOutcome, Fate, Journal, Outcome
+from trimtab.journal import AxisOutcome, Fate, Outcome
 from trimtab.live.act import floor as act_floor
 from trimtab.live.act import resize
 from trimtab.live.act.apply import apply, unwritten
-from trimtab.live.act.breaker import Breaker
+from trimtab.live.act.breaker import Breaker, Wish, falls_steeply
 from trimtab.live.act.sizes import writable
 from trimtab.live.guard import Guard
 from trimtab.live.headroom import Headroom
-from trimtab.live.look import conflict, floor, memory, revert, sizes
+from trimtab.live.look import conflict, doubts, floor, memory, revert, sizes
 from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
 from trimtab.live.look.memory import ObjectMemory
 from trimtab.live.look.subject import Compiler, Subject
@@ -34,10 +34,11 @@ from trimtab.live.measure.usage import UsageWatch
 from trimtab.live.object_tick import ObjectTick
 from trimtab.live.tell import conditions
 from trimtab.live.tell.events import Happening, tell
-from trimtab.live.tell.record import Recorder
+from trimtab.live.tell.record import DecisionLog, Recorder
 from trimtab.live.tell.status import STATUS
 from trimtab.live.tell.status_writer import StatusWriter
 from trimtab.live.tell.telemetry import Telemetry
+from trimtab.live.tell.teller import Teller
 from trimtab.wire.objects import Custom
 from trimtab.wire.resources import HPAS, Resource
 from trimtab.wire.writer import Writer
@@ -59,12 +60,13 @@ class Ticker:
         usage: UsageWatch,
         checkpoints: Checkpoints,
         forecasts: Forecasts,
-        journal: Journal | None = None,
+        journal: DecisionLog | None = None,
     ) -> None:
         self.cluster, self.gather, self.writer, self.compiler = cluster, gather, writer, compiler
         self.breaker, self.usage, self.checkpoints, self.forecasts = breaker, usage, checkpoints, forecasts
         self.status_writer = StatusWriter(writer)
-        self.guard = Guard(writer, self.status_writer, telemetry)
+        self.teller = Teller()
+        self.guard = Guard(writer, self.status_writer, self.teller, telemetry)
         self.recorder = Recorder(telemetry, journal)
         self._memories: dict[str, ObjectMemory] = {}
 
@@ -85,10 +87,12 @@ class Ticker:
         decided = await self.guard.each(
             lambda pair: self._decide(*pair, headroom), measured, lambda pair: _of_subject(pair[0].subject), at
         )
+        self.forecasts.follow()
         held = self._break(decided, at)
         done = await self.guard.each(self._act, held, lambda tick: _of_subject(tick.subject), at)
         await self.guard.each(self._restore, self._orphans(), _of_object, at)
         self.recorder.record(done)
+        self.teller.begin()
 
     def _objects(self) -> list[tuple[Resource, Custom]]:
         """Everything that asks us to scale something."""
@@ -96,7 +100,8 @@ class Ticker:
         return ours + [(HPAS, hpa) for hpa in self.cluster.hpas.store if floor.is_predictive(hpa)]
 
     async def _compile(self, resource: Resource, found: Custom, at: float) -> Subject:
-        return self.compiler.subject(resource, found, self.cluster.enabled(found.metadata.namespace), at)
+        enabled = self.cluster.enabled(found.metadata.namespace)
+        return self.compiler.subject(resource, found, enabled, at, self.cluster.frozen)
 
     async def _look(self, subject: Subject, claims: conflict.Claims, at: float) -> ObjectTick:
         ref, namespace = subject.target, subject.name.namespace
@@ -140,27 +145,31 @@ class Ticker:
         seen = replace(
             tick.seen, samples=samples, usage=self.usage.of(target), startup=started, vetoes=self._vetoes(tick)
         )
-        await self.forecasts.note_demand(subject, seen)
-        seen = replace(seen, forecasts=self.forecasts.forecasts(subject, started, at))
+        seen = replace(seen, forecasts=self.forecasts.look(subject, seen))
         tick = _decided(tick, seen)
         blocked = headroom.vetoes(subject, target, seen.sizes, tick.decision.change)
         return _decided(tick, seen, blocked) if blocked else tick
 
     def _vetoes(self, tick: ObjectTick) -> tuple[Veto, ...]:
         at = tick.seen.at
-        return conflict.vetoes(tick.claims) + revert.veto(tick.memory, at) + self.breaker.vetoes(at)
+        subject, breaker = tick.subject, self.breaker.vetoes(tick.subject.name.namespace, at)
+        stale = doubts.vetoes(self.cluster, tick.target, tick.seen.pods, subject.policy)
+        return conflict.vetoes(tick.claims) + revert.veto(tick.memory, at) + stale + breaker
 
     def _break(self, ticks: list[ObjectTick], at: float) -> list[ObjectTick]:
         """Too many fall at once: decide again, with nobody allowed to."""
-        if not self.breaker.trip([tick.decision for tick in ticks], at):
+        tripped = self.breaker.trip((_wish(tick) for tick in ticks if _writes_replicas(tick)), at)
+        for place in tripped:
+            who = f"objects of namespace {place}" if place else "objects"
+            log.warning(
+                "fleet breaker: too many %s want to shrink at once; none does for %g s", who, self.breaker.window_s
+            )
+        if not tripped:
             return ticks
-        log.warning(
-            "fleet breaker: too many objects want to shrink at once; nobody does for %g s", self.breaker.window_s
-        )
-        return [_decided(tick, tick.seen, self.breaker.vetoes(at)) for tick in ticks]
+        return [_decided(tick, tick.seen, self.breaker.vetoes(tick.subject.name.namespace, at)) for tick in ticks]
 
     async def _act(self, tick: ObjectTick) -> ObjectTick:
-        """Write the change, if this object may; remember it only after the write succeeded; then say so."""
+        """Write the change, if this object may; remember it only after the write succeeded. It is told later."""
         if tick.subject.resource is HPAS:
             return await self._raise_floor(tick)
         after, outcome = replace(tick.memory, core=tick.decision.memory), unwritten(tick.decision.change, Fate.SHADOW)
@@ -168,7 +177,7 @@ class Ticker:
             after, outcome = await self._write(tick, after)
         tick = tick._replace(outcome=outcome, after=after)
         self._memories[tick.subject.uid] = after
-        await self._say(tick)
+        self._say(tick)
         return tick
 
     async def _write(self, tick: ObjectTick, after: ObjectMemory) -> tuple[ObjectMemory, Outcome]:
@@ -192,7 +201,7 @@ class Ticker:
         fate = Fate.WRITTEN if writes(subject.policy.admit, at) else Fate.SHADOW
         if fate is Fate.WRITTEN:
             await act_floor.write(self.writer, subject.object, moved, at)
-            await tell(self.writer, HPAS, subject.object, Happening("ForecastFloor", moved.text), at)
+            self._tell(subject, Happening("ForecastFloor", moved.text), at)
         return tick._replace(after=after, outcome=(AxisOutcome(axis="floor", fate=fate),))
 
     def _orphans(self) -> list[tuple[Resource, Custom]]:
@@ -209,16 +218,24 @@ class Ticker:
     async def _restore(self, item: tuple[Resource, Custom]) -> None:
         await act_floor.restore(self.writer, item[1])
 
-    async def _say(self, tick: ObjectTick) -> None:
+    def _say(self, tick: ObjectTick) -> None:
         subject, at = tick.subject, tick.seen.at
         resized = self.cluster.members.pods(tick.target.uid) if subject.policy.vertical else ()
         found = conditions.of_tick(tick, resize.stuck(resized))
         if tick.wrote("replicas"):
             text = sentence(subject.policy, tick.seen, tick.memory.core, tick.decision)
+            log.info("%s: %d -> %d replicas: %s", subject.name, tick.target.replicas, tick.decision.plan.replicas, text)
             news = Happening("SuccessfulRescale", f"New size: {tick.decision.plan.replicas}; reason: {text}")
-            await tell(self.writer, subject.resource, subject.object, news, at)
+            self._tell(subject, news, at)
         status = STATUS[subject.name.kind](tick)
-        await self.status_writer.say(subject.resource, subject.object, status, found, at)
+        self.teller.later(
+            subject.uid, lambda: self.status_writer.say(subject.resource, subject.object, status, found, at)
+        )
+
+    def _tell(self, subject: Subject, news: Happening, at: float) -> None:
+        """No event takes the place of an earlier one."""
+        key = f"{subject.uid}/{news.reason}/{at}"
+        self.teller.later(key, lambda: tell(self.writer, subject.resource, subject.object, news, at))
 
     def _forget(self, uids: set[str]) -> None:
         """All but these are gone."""
@@ -231,6 +248,15 @@ def _decided(tick: ObjectTick, seen: Observation, more: tuple[Veto, ...] = ()) -
     """What stands in the way is part of what was seen, so that explain and replay know it."""
     seen = replace(seen, vetoes=seen.vetoes + more) if more else seen
     return tick._replace(seen=seen, decision=decide(tick.subject.policy, seen, tick.memory.core))
+
+
+def _writes_replicas(tick: ObjectTick) -> bool:
+    """Neither Shadow nor a pause, nor an HPA, which scales by itself."""
+    return tick.subject.resource is not HPAS and writes(tick.subject.policy.admit, tick.seen.at)
+
+
+def _wish(tick: ObjectTick) -> Wish:
+    return Wish(tick.subject.uid, tick.subject.name.namespace, falls_steeply(tick.decision))
 
 
 def _wanted(tick: ObjectTick) -> Wanted:

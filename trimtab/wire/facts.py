@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import Any
 
 import msgspec
 
@@ -24,6 +25,22 @@ def seconds(moment: datetime | None) -> float | None:
 
 def rfc3339(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def seconds_of(text: object) -> float | None:
+    """Of an RFC 3339 time; None for everything else that may stand where one belongs."""
+    try:
+        moment = datetime.fromisoformat(text) if isinstance(text, str) else None
+        return None if moment is None or moment.tzinfo is None else moment.timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def conditions_in(status: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Conditions by type; what is no condition, as schemas of others let pass, is left out."""
+    given = status.get("conditions")
+    found = [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
+    return {one["type"]: one for one in found if isinstance(one.get("type"), str)}
 
 
 def size_of(written: Mapping[str, str | int | float] | None) -> Size:
@@ -104,13 +121,21 @@ def killed_at(pod: WirePod, container: str) -> float | None:
     return None
 
 
-def newest_overload(pods: Sequence[WirePod]) -> float | None:
-    """When a container of these pods was last killed for its memory, or a pod evicted."""
-    moments = [killed_at(pod, status.name) for pod in pods for status in pod.status.container_statuses]
-    for pod in pods:
-        if pod.status.phase == "Failed" and pod.status.reason == EVICTED and pod.metadata.creation_timestamp:
-            moments.append(seconds(pod.status.start_time or pod.metadata.creation_timestamp))
+def overloaded_at(pod: WirePod) -> float | None:
+    """When a container of this pod was last killed for its memory, or the pod evicted."""
+    moments = [killed_at(pod, status.name) for status in pod.status.container_statuses]
+    if pod.status.phase == "Failed" and pod.status.reason == EVICTED:
+        moments.append(seconds(pod.status.start_time or pod.metadata.creation_timestamp))
     return max((moment for moment in moments if moment is not None), default=None)
+
+
+def has_sizes(pod: WirePod, sizes: Mapping[str, ContainerSize]) -> bool:
+    """Every container that has a size there has it here too."""
+    return all(
+        same_size(container_size(container.resources), sizes[container.name])
+        for container in pod.spec.containers
+        if container.name in sizes
+    )
 
 
 def same_size(now: ContainerSize, wanted: ContainerSize) -> bool:

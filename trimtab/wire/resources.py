@@ -57,6 +57,7 @@ class Resource(msgspec.Struct, frozen=True):
     kind: str
     namespaced: bool = True
     scalable: bool = False
+    has_status: bool = True  # its status is written apart, by whoever has that right
 
     @property
     def api_version(self) -> str:
@@ -126,7 +127,15 @@ def read_discovery(api_version: str, body: bytes) -> dict[str, Resource]:
     listed = msgspec.json.decode(body, type=DiscoveryList).resources
     names = {found.name for found in listed}
     return {
-        found.kind: Resource(group, version, found.name, found.kind, found.namespaced, f"{found.name}/scale" in names)
+        found.kind: Resource(
+            group,
+            version,
+            found.name,
+            found.kind,
+            found.namespaced,
+            f"{found.name}/scale" in names,
+            f"{found.name}/status" in names,
+        )
         for found in listed
         if "/" not in found.name
     }

@@ -28,7 +28,7 @@ Anything = TypeVar("Anything")
 Key = tuple[str, str]
 OnChange = Callable[[Key, "T | None", "T | None"], None]
 
-SILENCE_S = 90.0  # bookmarks come about once a minute: after this long the connection is taken for dead
+SILENCE_S = 90.0  # after this long the connection may be dead: a new one is made
 UNKNOWN_OPTION = (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY)  # how an older server says it
 LINE_BYTES = 16 * 2**20  # of one event; etcd itself holds no object of more than a tenth of it
 INITIAL_END = "k8s.io/initial-events-end"
@@ -118,6 +118,7 @@ class Informer(Generic[T]):
         self.store: Store[T] = Store()
         self._labels, self._fields = labels, fields
         self._version = ""
+        self._connected = False  # the server took up the watch that is under way, or was last
         self._streams_lists = True  # until the server says otherwise
         self._event: msgspec.json.Decoder[Event[T]] = decoder(Event[kind])  # type: ignore[valid-type]
 
@@ -130,14 +131,20 @@ class Informer(Generic[T]):
             except Gone:
                 self._version = ""
             except TrimtabError as trouble:
-                self.store.trouble = trouble
-                log.warning("watch of %s: %s", self.resource.plural, trouble)
+                if not self._fell_silent(trouble):
+                    self.store.trouble = trouble
+                    log.warning("watch of %s: %s", self.resource.plural, trouble)
             if self.kube.clock.since_boot() - started > SILENCE_S / 3:
                 backoff.reset()
             await backoff.pause()
 
+    def _fell_silent(self, trouble: TrimtabError) -> bool:
+        """Of a collection in which nothing changes nothing is heard, not even bookmarks: connecting again will tell."""
+        return self._connected and isinstance(trouble.__cause__, TimeoutError)
+
     async def _follow(self) -> None:
         """One connection: from an empty hand, or from the last version."""
+        self._connected = False
         initial = not self._version
         if initial and not self._streams_lists:
             await self._list()
@@ -156,6 +163,9 @@ class Informer(Generic[T]):
                 return
             if answer.status != HTTPStatus.OK:
                 raise refused(answer, f"watch {self.resource.plural}")
+            self._connected = True
+            if not initial:
+                self._heard()  # from the last version on, everything will come
             async for line in lines(chunks, LINE_BYTES):
                 fresh = self._take(line, fresh)
         if fresh is not None:  # it ended before it said that the list was whole: ask for a plain list

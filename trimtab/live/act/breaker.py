@@ -1,50 +1,74 @@
-"""breaker: when more than a fifth of all objects (and at least 10) want to shrink by a third or more in one tick,
-nobody shrinks for one window: the metrics are lying more often than the world ends."""
+"""breaker: when more than a fifth of those that write (and at least 10) want to shrink by a third or more in one tick,
+nobody of them shrinks for one window: the metrics are lying more often than the world ends.
+
+Counted over everybody and in each namespace by itself. Who still falls after its window is believed, and is not counted
+again before it has stopped falling; everybody else is watched as before.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from trimtab.core.model import Decision, Veto
 from trimtab.policy import Axis, Direction
 
 SHARE, LEAST, FALL = 1 / 5, 10, 1 / 3
 WINDOW_S = 300.0
+EVERYBODY = ""  # as a namespace
+
+
+class Wish(NamedTuple):
+    """What one object that writes wants in this tick."""
+
+    uid: str
+    namespace: str
+    falls: bool
 
 
 class Breaker:
-    """Trips on a tick's decisions; `veto` holds everybody's decrease until the window is over."""
+    """Trips on a tick's wishes; `vetoes` holds decreases until the window is over."""
 
     def __init__(self, window_s: float = WINDOW_S) -> None:
         self.window_s = window_s
-        self.until = float("-inf")
         self.trips = 0
-        self._armed = True
+        self._until: dict[str, float] = {}  # by namespace
+        self._held: dict[str, str] = {}  # uid of who fell when it tripped -> the namespace that was held
 
-    def trip(self, decisions: Sequence[Decision], at: float) -> bool:
-        """Whether these decisions are too many at once. What lasts longer than a window is believed."""
-        if at < self.until:
-            return False
-        falls = sum(1 for one in decisions if falls_steeply(one))
-        crowd = falls >= LEAST and falls > SHARE * len(decisions)
-        trips, self._armed = crowd and self._armed, not crowd
-        if trips:
-            self.until, self.trips = at + self.window_s, self.trips + 1
-        return trips
+    def trip(self, wishes: Iterable[Wish], at: float) -> list[str]:
+        """The namespaces (or everybody) whose decreases are held from now on, because too many fall at once."""
+        known = list(wishes)
+        self._forget_who_stopped({wish.uid for wish in known if wish.falls}, at)
+        writers = Counter(place for wish in known for place in (wish.namespace, EVERYBODY))
+        new = [wish for wish in known if wish.falls and wish.uid not in self._held]
+        falls = Counter(place for wish in new for place in (wish.namespace, EVERYBODY))
+        tripped = [place for place, count in falls.items() if count >= LEAST and count > SHARE * writers[place]]
+        for place in tripped:
+            self._until[place] = at + self.window_s
+            self._held |= {wish.uid: place for wish in new if place in (wish.namespace, EVERYBODY)}
+        self.trips += bool(tripped)
+        return tripped
 
-    def vetoes(self, at: float) -> tuple[Veto, ...]:
-        if at >= self.until:
+    def open(self, at: float) -> bool:
+        return any(self._holds(place, at) for place in self._until)
+
+    def vetoes(self, namespace: str, at: float) -> tuple[Veto, ...]:
+        place = next((place for place in (EVERYBODY, namespace) if self._holds(place, at)), None)
+        if place is None:
             return ()
-        detail = "too many objects want to shrink at once: the metrics are doubted for one window"
-        return (
-            Veto(
-                axis=Axis.REPLICAS,
-                direction=Direction.DOWN,
-                reason="FleetBreaker",
-                detail=detail,
-                until=self.until,
-            ),
-        )
+        where = f"of namespace {place} " if place else ""
+        detail = f"too many objects {where}want to shrink at once: the metrics are doubted for one window"
+        until = self._until[place]
+        return (Veto(axis=Axis.REPLICAS, direction=Direction.DOWN, reason="FleetBreaker", detail=detail, until=until),)
+
+    def _holds(self, place: str, at: float) -> bool:
+        """A clock that was set back does not make the window longer."""
+        return 0 < self._until.get(place, at) - at <= self.window_s
+
+    def _forget_who_stopped(self, falling: set[str], at: float) -> None:
+        """While a window holds them nobody falls: that says nothing about what they want."""
+        self._held = {uid: place for uid, place in self._held.items() if uid in falling or self._holds(place, at)}
 
 
 def falls_steeply(decision: Decision) -> bool:

@@ -6,19 +6,19 @@ before a window has passed.
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
 from trimtab.core.model import ContainerSize, Memory
-from trimtab.core.remember import first_sight
+from trimtab.core.remember import first_sight, restored, stored
 from trimtab.policy import Record
+from trimtab.wire.facts import conditions_in, seconds_of
 
 VERSION = 1
 TAG = "Kept"  # records are stored under these names since the first version, whatever the classes are called
-REST_S = 3600.0
+LONGEST_BYTES = 64 * 1024
 
 
 class ReplicasWritten(Record, frozen=True, tag="Wrote"):
@@ -37,16 +37,17 @@ class SizesWritten(Record, frozen=True, tag="Patched"):
     at: float
 
 
-class UndoneChange(Record, frozen=True, tag="Undone"):
-    """Somebody undid our last word on an axis, so it rests."""
+class Quarrel(Record, frozen=True):
+    """Somebody puts an axis back again and again after we wrote it."""
 
     by: str  # the field manager
-    generation: int  # of the object when it happened
-    until: float | None = None  # None: the second time, until the object is edited
+    generation: int  # of the object when it happened: an edit ends the quarrel
+    moments: tuple[float, ...]  # when it was put back, as far as it still counts
+    until: float | None = None  # the axis rests until then; None: it was too seldom so far
 
 
 class ObjectMemory(Record, frozen=True, tag=TAG):
-    """The core's memory and the operator's own: its last writes, and who undid them."""
+    """The core's memory and the operator's own: its last writes, and who put them back."""
 
     version: int = VERSION
     core: Memory = Memory()
@@ -54,46 +55,36 @@ class ObjectMemory(Record, frozen=True, tag=TAG):
     sizes: dict[str, ContainerSize] = {}  # in force on the pods, where they are not the template's
     template: dict[str, ContainerSize] = {}  # what the template said then; an edit of it ends `sizes`
     patched: SizesWritten | None = None
-    undone: dict[str, UndoneChange] = {}  # by axis: "replicas", "sizes"
+    quarrels: dict[str, Quarrel] = {}  # by what is put back: "replicas", "sizes"
 
 
 def read(status: dict[str, Any], at: float, replicas: int) -> ObjectMemory:
     """From the object's status; of a memory that we cannot read, what the rest of the status tells."""
     seed = first_sight(at, replicas)
     try:
-        memory = msgspec.convert(status.get("memory") or {"is": TAG, "version": 0}, ObjectMemory)
+        given = status.get("memory") or {"is": TAG, "version": 0}
+        if len(msgspec.json.encode(given)) > LONGEST_BYTES:
+            raise msgspec.ValidationError("longer than anything we write")
+        memory = msgspec.convert(given, ObjectMemory)
     except msgspec.ValidationError:
         memory = ObjectMemory(version=0)
     if memory.version != VERSION:
         return ObjectMemory(core=_from_the_rest(status, seed, replicas))
-    return replace(memory, core=replace(memory.core, wanted=seed.wanted))
+    return replace(memory, core=restored(memory.core, at, replicas))
 
 
 def _from_the_rest(status: dict[str, Any], seed: Memory, replicas: int) -> Memory:
     """Another version of trimtab wrote it: no cooldown is cut short, and a zero of ours is still ours."""
-    scaled_at = _seconds(status.get("lastScaleTime") or (status.get("lastScaling") or {}).get("lastScaleTime"))
-    ours = any(
-        condition.get("type") == "ScaledToZero" and condition.get("status") == "True"
-        for condition in _conditions(status)
-    )
-    zeroed = replicas == 0 and ours
+    hvpa = status.get("lastScaling")
+    last = hvpa if isinstance(hvpa, dict) else status
+    scaled_at = seconds_of(status.get("lastScaleTime") or last.get("lastScaleTime"))
+    zeroed = replicas == 0 and conditions_in(status).get("ScaledToZero", {}).get("status") == "True"
     return replace(seed, up_at=scaled_at, down_at=scaled_at, resized_at=scaled_at, zeroed=zeroed)
-
-
-def _conditions(status: dict[str, Any]) -> list[dict[str, Any]]:
-    return [one for one in status.get("conditions") or [] if isinstance(one, dict)]
-
-
-def _seconds(text: object) -> float | None:
-    try:
-        return datetime.fromisoformat(str(text)).timestamp()
-    except ValueError:
-        return None
 
 
 def written(memory: ObjectMemory) -> dict[str, Any]:
     """What goes into the status, without what is empty: people read it there, too."""
-    slim = replace(memory, core=replace(memory.core, wanted=()))
+    slim = replace(memory, core=stored(memory.core))
     plain: dict[str, Any] = _bare(msgspec.to_builtins(slim))
     return plain
 

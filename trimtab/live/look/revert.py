@@ -1,31 +1,69 @@
-"""revert: somebody undid our change (GitOps self-heal, a hand): that axis rests an hour, then until an edit.
+"""revert: somebody else's number is a new starting point; who puts ours back again and again has a quarrel with us.
 
-Undone is what stands again as it did before our last word, within an hour of it. Anything else is somebody's own word:
-we go on from there. Who it was is read from the workload's managedFields, and only then.
+Replicas: the same field manager, within a minute of our write, three times in ten minutes: decreases rest for an hour,
+increases go on. Sizes of a template, where each change costs a rollout: twice in an hour, then they rest for a day. An
+edit of the object ends either. Who it was is read from the workload's managedFields, and only then.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from trimtab.core.model import ContainerSize, Veto
 from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
-from trimtab.live.look.memory import REST_S, ObjectMemory, UndoneChange
-from trimtab.policy import Axis
+from trimtab.live.look.memory import ObjectMemory, Quarrel
+from trimtab.policy import Axis, Direction
+from trimtab.quantity import format_duration
 from trimtab.wire.facts import same_size, template_sizes
 from trimtab.wire.managed_fields import ANY, ManagedWorkload
 from trimtab.wire.objects import WireWorkload
 
+
+class QuarrelRule(NamedTuple):
+    """What makes a quarrel, and what rests because of it."""
+
+    words: str
+    remedy: str
+    answer_s: float  # put back this soon after our write
+    times: int  # so often ...
+    within_s: float  # ... in this time
+    rest_s: float
+    axes: tuple[Axis, ...]
+    direction: Direction | None  # None: both
+
+
 REPLICAS, SIZES = "replicas", "sizes"
+RULES = {
+    REPLICAS: QuarrelRule(
+        "the replicas",
+        "leave `replicas` out of its manifest, or let it ignore that field (Argo CD: ignoreDifferences)",
+        60.0,
+        3,
+        600.0,
+        3600.0,
+        (Axis.REPLICAS,),
+        Direction.DOWN,
+    ),
+    SIZES: QuarrelRule(
+        "the requests",
+        "leave `resources` out of its manifest, or use `apply: InPlace`, which leaves the template alone",
+        3600.0,
+        2,
+        3600.0,
+        86400.0,
+        (Axis.CPU, Axis.MEMORY),
+        None,
+    ),
+}
 CONTAINER_RESOURCES = ("spec", "template", "spec", "containers", ANY, "resources")
-AXES = {REPLICAS: (Axis.REPLICAS,), SIZES: (Axis.CPU, Axis.MEMORY)}
-WORDS = {REPLICAS: "the replicas", SIZES: "the requests"}
 
 
 async def noticed(
     cluster: WatchedCluster, target: ScaleTarget, memory: ObjectMemory, generation: int, at: float
 ) -> ObjectMemory:
-    """The memory with a revert noted, ended or unchanged. The workload is asked for only where it differs."""
+    """The memory with what was put back noted. The workload is asked for only where it differs from our word."""
     memory = _edited(memory, generation)
     if memory.wrote is not None and target.replicas != memory.wrote.replicas:
         memory = _of_replicas(await _asked(cluster, target), memory, generation, at)
@@ -40,9 +78,7 @@ def _of_replicas(now: ManagedWorkload, memory: ObjectMemory, generation: int, at
     if now.spec.replicas == wrote.replicas:  # our write has not come back to us yet
         return memory
     memory = replace(memory, wrote=None, core=replace(memory.core, zeroed=False))  # zero after this is somebody's zero
-    if now.spec.replicas != wrote.was or at - wrote.at > REST_S:
-        return memory
-    return _undone(memory, REPLICAS, _last_writer(now, "spec", "replicas"), generation, at)
+    return _put_back(memory, REPLICAS, _last_writer(now, "spec", "replicas"), wrote.at, generation, at)
 
 
 def _of_sizes(now: ManagedWorkload, memory: ObjectMemory, generation: int, at: float) -> ObjectMemory:
@@ -51,15 +87,20 @@ def _of_sizes(now: ManagedWorkload, memory: ObjectMemory, generation: int, at: f
     if alike(sizes, patched.sizes):
         return memory
     memory = replace(memory, patched=None)
-    if not alike(sizes, patched.was) or at - patched.at > REST_S:
+    if not alike(sizes, patched.was):  # another size is somebody's own word
         return memory
-    return _undone(memory, SIZES, _last_writer(now, *CONTAINER_RESOURCES), generation, at)
+    return _put_back(memory, SIZES, _last_writer(now, *CONTAINER_RESOURCES), patched.at, generation, at)
 
 
-def _undone(memory: ObjectMemory, what: str, by: str, generation: int, at: float) -> ObjectMemory:
-    before = memory.undone.get(what)
-    until = at + REST_S if before is None else None
-    return replace(memory, undone=memory.undone | {what: UndoneChange(by=by, until=until, generation=generation)})
+def _put_back(memory: ObjectMemory, what: str, by: str, written_at: float, generation: int, at: float) -> ObjectMemory:
+    rule, before = RULES[what], memory.quarrels.get(what)
+    if at - written_at > rule.answer_s:
+        return memory
+    known = before.moments if before is not None and before.by == by else ()
+    moments = (*(moment for moment in known if at - moment < rule.within_s), at)[-rule.times :]
+    until = at + rule.rest_s if len(moments) == rule.times else None
+    quarrel = Quarrel(by=by, generation=generation, moments=moments, until=until)
+    return replace(memory, quarrels=memory.quarrels | {what: quarrel})
 
 
 def _template(workload: WireWorkload | ManagedWorkload | None) -> dict[str, ContainerSize]:
@@ -71,27 +112,37 @@ def alike(now: dict[str, ContainerSize], then: dict[str, ContainerSize]) -> bool
     return all(name not in now or same_size(now[name], size) for name, size in then.items())
 
 
-def resting(memory: ObjectMemory, at: float) -> dict[str, UndoneChange]:
-    return {what: undone for what, undone in memory.undone.items() if undone.until is None or at < undone.until}
+def resting(memory: ObjectMemory, at: float) -> dict[str, Quarrel]:
+    return {
+        what: quarrel for what, quarrel in memory.quarrels.items() if quarrel.until is not None and at < quarrel.until
+    }
 
 
 def veto(memory: ObjectMemory, at: float) -> tuple[Veto, ...]:
     return tuple(
-        Veto(axis=axis, direction=None, reason="Reverted", detail=text(what, undone), until=undone.until)
-        for what, undone in resting(memory, at).items()
-        for axis in AXES[what]
+        Veto(
+            axis=axis,
+            direction=RULES[what].direction,
+            reason="Reverted",
+            detail=text(what, quarrel),
+            until=quarrel.until,
+        )
+        for what, quarrel in resting(memory, at).items()
+        for axis in RULES[what].axes
     )
 
 
-def text(what: str, undone: UndoneChange) -> str:
-    ends = "for an hour" if undone.until is not None else "until this object is edited"
-    return f"{undone.by} undid our last change of {WORDS[what]}: they rest {ends}"
+def text(what: str, quarrel: Quarrel) -> str:
+    rule = RULES[what]
+    rests = "they change no more" if rule.direction is None else "they are not lowered"
+    ends = f"for {format_duration(rule.rest_s)}, or until this object is edited"
+    return f"{quarrel.by} puts {rule.words} back again and again: {rests} {ends}; to end it, {rule.remedy}"
 
 
 def _edited(memory: ObjectMemory, generation: int) -> ObjectMemory:
-    """An edit of the object ends every rest and begins the count anew."""
-    left = {what: undone for what, undone in memory.undone.items() if undone.generation == generation}
-    return memory if len(left) == len(memory.undone) else replace(memory, undone=left)
+    """An edit of the object ends every quarrel."""
+    left = {what: quarrel for what, quarrel in memory.quarrels.items() if quarrel.generation == generation}
+    return memory if len(left) == len(memory.quarrels) else replace(memory, quarrels=left)
 
 
 async def _asked(cluster: WatchedCluster, target: ScaleTarget) -> ManagedWorkload:

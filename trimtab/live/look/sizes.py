@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import re
-
 from msgspec.structs import replace
 
 from trimtab.core.model import ContainerSize
+from trimtab.core.overload import still_matters
 from trimtab.errors import InvalidInput
+from trimtab.kinds.images import is_jvm
 from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
 from trimtab.live.look.memory import ObjectMemory
 from trimtab.live.look.subject import Subject
 from trimtab.policy import Apply, Policy, Size
-from trimtab.wire.facts import newest_overload, template_sizes
+from trimtab.wire.facts import has_sizes, overloaded_at, template_sizes
+from trimtab.wire.objects import WirePod
 from trimtab.wire.resources import DAEMON_SETS
-
-JVM = re.compile(
-    r"(^|[/_.-])(java|jdk|jre|jvm|openjdk|temurin|corretto|tomcat|jetty|wildfly|kafka|elasticsearch)", re.I
-)
 
 
 def now(subject: Subject, target: ScaleTarget, memory: ObjectMemory) -> dict[str, ContainerSize]:
@@ -56,16 +53,24 @@ def _with_images(subject: Subject, target: ScaleTarget) -> Subject:
     vertical, workload = subject.policy.vertical, target.workload
     if vertical is None or workload is None:
         return subject
-    if not any(JVM.search(container.image) for container in workload.spec.template.spec.containers):
+    if not any(is_jvm(container.image) for container in workload.spec.template.spec.containers):
         return subject
     return subject._replace(policy=replace(subject.policy, vertical=replace(vertical, keep_memory=True)))
 
 
 def overloaded(cluster: WatchedCluster, target: ScaleTarget, memory: ObjectMemory, policy: Policy) -> ObjectMemory:
-    """A kill or an eviction after the last scaling: nothing that helps should wait."""
+    """The memory with a kill or an eviction that nobody has answered yet: nothing that helps should wait."""
     if policy.vertical is None or memory.core.overloaded:
         return memory
-    at = newest_overload(cluster.members.pods(target.uid))
-    if at is None or at <= (memory.core.scaled_at or 0.0):
-        return memory
-    return replace(memory, core=replace(memory.core, overloaded=True))
+    in_force = memory.sizes or (template_sizes(target.workload) if target.workload else {})
+    pods = cluster.members.pods(target.uid)
+    if any(_shows_overload(pod, in_force, memory.core.scaled_at) for pod in pods):
+        return replace(memory, core=replace(memory.core, overloaded=True))
+    return memory
+
+
+def _shows_overload(pod: WirePod, in_force: dict[str, ContainerSize], scaled_at: float | None) -> bool:
+    died_at = overloaded_at(pod)
+    if died_at is None:
+        return False
+    return still_matters(died_at, scaled_at, bool(pod.spec.node_name), has_sizes(pod, in_force))

@@ -84,7 +84,7 @@ def _of_revert(memory: ObjectMemory, at: float) -> DecisionCondition:
     rests = revert.resting(memory, at)
     if not rests:
         return _of("Reverted", False, "NotReverted", "nobody undoes our changes")
-    return _of("Reverted", True, "Reverted", "; ".join(revert.text(what, undone) for what, undone in rests.items()))
+    return _of("Reverted", True, "Reverted", "; ".join(revert.text(what, quarrel) for what, quarrel in rests.items()))
 
 
 def _of_blockers(vetoes: tuple[Veto, ...]) -> DecisionCondition:

@@ -23,7 +23,7 @@ from trimtab.live.look.memory import ObjectMemory, written
 from trimtab.live.object_tick import ObjectTick
 from trimtab.policy import Axis, MetricKind, PodAverage, Policy, Signal, Utilization, Weights
 from trimtab.quantity import format_cpu, format_memory, format_number
-from trimtab.wire.facts import amounts, rfc3339, selector_of
+from trimtab.wire.facts import amounts, conditions_in, rfc3339, selector_of
 
 
 def _every(tick: ObjectTick) -> dict[str, Any]:
@@ -188,7 +188,7 @@ def with_conditions(
     status: dict[str, Any], conditions: Sequence[DecisionCondition], before: dict[str, Any], at: float
 ) -> dict[str, Any]:
     """The status with these conditions; those of other types stay, a status that stays keeps its time."""
-    old = {one["type"]: one for one in before.get("conditions") or []}
+    old = conditions_in(before)
     new = {one.type: _condition(one, old.get(one.type), at) for one in conditions}
     return status | {"conditions": list((old | new).values())}
 
@@ -196,7 +196,9 @@ def with_conditions(
 def _condition(new: DecisionCondition, old: dict[str, Any] | None, at: float) -> dict[str, Any]:
     status = "True" if new.status else "False"
     since = (
-        old["lastTransitionTime"] if old and old["status"] == status and "lastTransitionTime" in old else rfc3339(at)
+        old["lastTransitionTime"]
+        if old and old.get("status") == status and "lastTransitionTime" in old
+        else rfc3339(at)
     )
     return {
         "type": new.type,
@@ -210,5 +212,5 @@ def _condition(new: DecisionCondition, old: dict[str, Any] | None, at: float) ->
 def loud(status: dict[str, Any]) -> dict[str, Any]:
     """What is worth a write by itself: not measurements, not the wording of a message."""
     lasting = {key: value for key, value in status.items() if key not in (*QUIET, "conditions")}
-    reasons = {one["type"]: (one["status"], one.get("reason")) for one in status.get("conditions") or []}
+    reasons = {kind: (one.get("status"), one.get("reason")) for kind, one in conditions_in(status).items()}
     return lasting | {"conditions": reasons}

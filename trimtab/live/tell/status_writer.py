@@ -9,6 +9,7 @@ from trimtab.core.explain import DecisionCondition
 from trimtab.live.tell.conditions import FIELDS_IGNORED
 from trimtab.live.tell.events import Happening, tell
 from trimtab.live.tell.status import loud, with_conditions
+from trimtab.wire.facts import conditions_in
 from trimtab.wire.objects import Custom
 from trimtab.wire.resources import Resource
 from trimtab.wire.writer import Writer
@@ -59,5 +60,5 @@ class StatusWriter:
 def _turned_bad(now: DecisionCondition, before: dict[str, Any]) -> bool:
     bad = now.status if now.type in BAD else (not now.status and now.type not in NEUTRAL)
     bad = bad or now.reason == FIELDS_IGNORED  # served, but not as its author may think
-    reasons = {old["type"]: (old["status"] == "True", old.get("reason")) for old in before.get("conditions") or []}
+    reasons = {kind: (old.get("status") == "True", old.get("reason")) for kind, old in conditions_in(before).items()}
     return bad and reasons.get(now.type) != (now.status, now.reason)

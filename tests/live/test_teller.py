@@ -1,0 +1,52 @@
+"""What ticks have to say: the newest word of each, in the background, whatever fails."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from trimtab.errors import NotLeading, Refused
+from trimtab.live.tell.teller import Teller
+
+
+def saying(heard: list[str], text: str, error: Exception | None = None) -> Callable[[], Awaitable[None]]:
+    async def say() -> None:
+        await asyncio.sleep(0)
+        if error is not None:
+            raise error
+        heard.append(text)
+
+    return say
+
+
+def test_only_the_newest_word_of_each_is_said_and_failures_stop_nobody() -> None:
+    heard: list[str] = []
+
+    async def run() -> None:
+        teller = Teller()
+        for number in range(100):
+            teller.later("busy", saying(heard, f"word {number}"))
+        for number, error in enumerate((Refused("no"), NotLeading("lost"), ZeroDivisionError("bug"))):
+            teller.later(f"bad-{number}", saying(heard, "never", error))
+        teller.later("calm", saying(heard, "calm"))
+        await teller.finish()
+
+    asyncio.run(run())
+    assert heard == ["word 99", "calm"]
+
+
+def test_a_tick_does_not_wait_for_what_is_said() -> None:
+    async def run() -> None:
+        teller, never = Teller(), asyncio.Event()
+
+        async def stuck() -> None:
+            await never.wait()
+
+        teller.later("stuck", stuck)
+        teller.begin()
+        await asyncio.sleep(0)
+        teller.later("next", stuck)
+        teller.begin()  # returns at once, though the first has not been said
+        await teller.close()
+
+    asyncio.run(asyncio.wait_for(run(), 60))

@@ -1,0 +1,34 @@
+"""doubts: what we know of a target may be old, or not all of it. Then nothing is lowered: a stale view is no data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trimtab.core.model import Pod, Veto
+from trimtab.live.look.cluster import Feed, ScaleTarget, WatchedCluster
+from trimtab.policy import Axis, Direction, MetricKind, Policy
+
+STALE_VIEW = "StaleView"
+BY_POD = (MetricKind.RESOURCE, MetricKind.CONTAINER, MetricKind.PODS)
+
+
+def vetoes(cluster: WatchedCluster, target: ScaleTarget, pods: tuple[Pod, ...], policy: Policy) -> tuple[Veto, ...]:
+    feeds: list[Feed[Any] | None] = [cluster.workloads.get(target.resource.kind), cluster.pods]
+    why = _not_followed(feeds) or _missing_pods(target, pods, policy)
+    if not why:
+        return ()
+    return tuple(Veto(axis=axis, direction=Direction.DOWN, reason=STALE_VIEW, detail=why) for axis in Axis)
+
+
+def _not_followed(feeds: list[Feed[Any] | None]) -> str:
+    """Which of these cannot be followed right now, and why; "" while all of them can."""
+    troubled = [feed for feed in feeds if feed is not None and feed.trouble]
+    return "; ".join(f"{feed.name} are not up to date: {feed.trouble}" for feed in troubled)
+
+
+def _missing_pods(target: ScaleTarget, pods: tuple[Pod, ...], policy: Policy) -> str:
+    """The others may be the busy ones. Who is not measured by its pods does not need them."""
+    known = sum(1 for pod in pods if not pod.deleting)
+    if known >= target.status_replicas or not any(signal.metric.kind in BY_POD for signal in policy.signals):
+        return ""
+    return f"{known} of the {target.status_replicas} pods of {target.text} are known"
