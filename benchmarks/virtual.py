@@ -7,8 +7,11 @@ every ten seconds, for tests that are not about it.
 from __future__ import annotations
 
 import json
+import sys
 import time
+from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parent.parent))
 from tests.virtual.cluster import Cluster, autoscaler
 
 HOURS = 6

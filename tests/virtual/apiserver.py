@@ -17,7 +17,7 @@ import msgspec
 from tests.virtual import fields
 from tests.virtual.fields import Entry, Object, Ownership, encoded
 from tests.virtual.objects import Collection, Objects, key_of
-from tests.virtual.served import BUILT_IN, Served, custom
+from tests.virtual.served import BUILT_IN, OTHERS, Served, custom
 from tests.virtual.watching import Watching
 from trimtab.wire.facts import rfc3339
 from trimtab.wire.kube import Patch
@@ -94,7 +94,7 @@ class ApiServer:
         self.audit: deque[Audited] = deque(maxlen=AUDITED)
         self.watching = Watching(self.store)
         self.streams_lists = True  # sendInitialEvents, from Kubernetes 1.32 on
-        for served in (*BUILT_IN, *(custom() if kinds is None else kinds)):
+        for served in (*BUILT_IN, *((*custom(), *OTHERS) if kinds is None else kinds)):
             self.install(served)
 
     def install(self, served: Served) -> None:
