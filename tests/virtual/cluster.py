@@ -175,6 +175,7 @@ class Cluster:
     # --- operators ---
 
     def start_operator(self, who: str) -> None:
+        self.weather.dead.discard(who)
         process = self.processes.get(who)
         if process is None:
             journal = str(Path(self._folder.name, f"{who}.db"))
@@ -200,6 +201,7 @@ class Cluster:
 
     def kill(self, who: str, back_after_s: float | None = None) -> None:
         """As SIGKILL does: no request leaves any more, nothing is finished."""
+        self.weather.dead.add(who)
         self.loop.create_task(self._kill(self.processes[who]))
         if back_after_s is not None:
             self.loop.call_later(back_after_s, self.start_operator, who)

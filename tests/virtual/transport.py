@@ -92,7 +92,9 @@ class Sent:
             self._close()
 
     def _answered(self, call: Call) -> Incoming:
-        server = self.link.server
+        server, weather = self.link.server, self.link.weather
+        if weather is not None and call.who in weather.dead:
+            raise ConnectionError("the process is gone")
         if isinstance(server, ApiServer) and call.params.get("watch") == "true":
             return self._watch(server, call)
         return Whole(server.handle(call))
