@@ -56,7 +56,7 @@ class Process:
     settings: OperatorSettings
     operator: Operator | None = None
     stop: asyncio.Event | None = None
-    tasks: set[asyncio.Task[Any]] = field(default_factory=set)
+    tasks: dict[asyncio.Task[Any], None] = field(default_factory=dict)  # in order, unlike a set
     died_of: BaseException | None = None  # what ended it by itself
 
 
@@ -305,8 +305,8 @@ def _owned(loop: asyncio.AbstractEventLoop, work: Any, context: Any = None) -> a
     """Every task knows whose process it belongs to."""
     task: asyncio.Task[Any] = asyncio.Task(work, loop=loop, context=context)
     if (process := _process.get()) is not None:
-        process.tasks.add(task)
-        task.add_done_callback(process.tasks.discard)
+        process.tasks[task] = None
+        task.add_done_callback(lambda done: process.tasks.pop(done, None))
     return task
 
 
