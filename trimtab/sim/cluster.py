@@ -81,10 +81,14 @@ def run(
     start: float = 0.0,
     step_s: float = STEP_S,
     watch: Watch | None = None,
+    memory: Memory | None = None,
 ) -> Run:
-    """Replay `load` (in its own unit, at `step_s`) under a policy; `watch` sees every decision with its inputs."""
+    """Replay `load` (in its own unit, at `step_s`) under a policy; `watch` sees every decision with its inputs.
+
+    `memory` is what is known before the first decision: nothing, or an operator's `first_sight`.
+    """
     cluster = _Cluster(policy, spec or ClusterSpec(), first_pods, seed, start, step_s)
-    cluster.watch = watch
+    cluster.watch, cluster.memory = watch, memory or Memory()
     for step, value in enumerate(load.tolist()):
         cluster.step(step, value)
     return cluster.result()

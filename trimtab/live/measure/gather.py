@@ -97,11 +97,11 @@ class Gather:
         """The samples that are wanted at `at`, and the usage of all pods in the namespaces `usage_of`."""
         spaces = _usage_namespaces(wanted) | set(usage_of)
         whole = self.everywhere and len(spaces) >= MANY_NAMESPACES
-        of_usage = {_usage_question(namespace, whole) for namespace in usage_of}
-        questions = of_usage | {
+        of_usage = dict.fromkeys(_usage_question(namespace, whole) for namespace in sorted(usage_of))
+        questions = of_usage | dict.fromkeys(
             _question(signal.metric, each.namespace, whole) for each in wanted for signal in each.signals
-        }
-        ordered = list(questions)
+        )
+        ordered = list(questions)  # in the same order each time, unlike a set
         answers = await asyncio.gather(*(self._answer(question, at) for question in ordered))
         known = dict(zip(ordered, answers, strict=True))
         samples = [
