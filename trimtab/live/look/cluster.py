@@ -170,7 +170,7 @@ class WatchedCluster:
         return found is None or (found.metadata.labels or {}).get(ENABLED) != "false"
 
     def pods_of(self, target: ScaleTarget) -> tuple[Pod, ...]:
-        return self.members.facts(target.uid)
+        return self.members.facts(target.namespace, target.uid)
 
     async def target(self, namespace: str, api_version: str | None, kind: str, name: str) -> ScaleTarget:
         """The workload an object points at, from what is followed, else by asking for its scale."""

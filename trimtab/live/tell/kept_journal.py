@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-import time
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
@@ -16,7 +15,6 @@ from trimtab.errors import InvalidInput, JournalUnavailable
 from trimtab.journal import Act, Journal, Retention, Tick, uri_of
 from trimtab.live.tell.telemetry import Line
 
-OPEN_AGAIN_S = 60.0
 log = logging.getLogger(__name__)
 
 
@@ -28,7 +26,6 @@ class KeptJournal:
         self.trouble = ""
         self.lost = 0  # decisions that are in no journal
         self._journal: Journal | None = None
-        self._open_again_at = float("-inf")
 
     def write(self, acts: Sequence[Act], ticks: Sequence[Tick] = ()) -> None:
         if self._do(lambda journal: journal.write(acts, ticks)):
@@ -62,9 +59,7 @@ class KeptJournal:
         return True
 
     def _opened(self) -> Journal | None:
-        now = time.monotonic()
-        if self._journal is None and now >= self._open_again_at:
-            self._open_again_at = now + OPEN_AGAIN_S
+        if self._journal is None:
             try:
                 self._journal = Journal(self.path, self.keep)
             except InvalidInput as error:
@@ -74,7 +69,6 @@ class KeptJournal:
     def _replace(self) -> None:
         """The next write begins a new file."""
         self.close()
-        self._open_again_at = float("-inf")
         with suppress(OSError):
             put_aside(self.path)
 
@@ -114,9 +108,9 @@ def ours_but_unreadable(path: Path) -> bool:
 
 
 def put_aside(path: Path) -> Path:
-    """Under a name with the time; the two files that SQLite keeps beside it go with it."""
-    aside = path.with_name(f"{path.name}.unreadable-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}")
-    path.rename(aside)
+    """In place of the one that was put aside before, as the disk is not ours alone; SQLite's own two files go."""
+    aside = path.with_name(f"{path.name}.unreadable")
+    path.replace(aside)
     for suffix in ("-wal", "-shm"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
     return aside
