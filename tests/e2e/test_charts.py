@@ -226,6 +226,16 @@ def test_pods_are_spread_kept_through_drains_and_closed_to_strangers(bed: Bed) -
 
 
 @e2e
+def test_before_it_goes_it_is_frozen_and_puts_back_what_is_in_force(bed: Bed) -> None:
+    (job,) = of_kind(rendered(bed, OPERATOR), "Job")
+    assert job["metadata"]["annotations"]["helm.sh/hook"] == "pre-delete"
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    assert container["command"] == ["trimtab", "freeze", "--undo", "--namespace=home"]
+    (job,) = of_kind(rendered(bed, OPERATOR, *values("namespace=shop")), "Job")
+    assert job["spec"]["template"]["spec"]["containers"][0]["command"] == ["trimtab", "restore", "--namespace=shop"]
+
+
+@e2e
 def test_definitions_outlive_the_chart_and_are_taken_up_again(bare: Bed) -> None:
     bare.kubectl("create", "namespace", "steady")
     bare.helm("install", "trimtab", str(OPERATOR), "-n", "steady")

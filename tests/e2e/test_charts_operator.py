@@ -39,6 +39,8 @@ NOTICED = {
     ("analysis.crane.io", "recommendations"): "recommendations",
     ("autoscaling", "horizontalpodautoscalers"): "horizontalpodautoscalers",
     ("keda.sh", "scaledobjects"): "scaledobjects",
+    ("datadoghq.com", "watermarkpodautoscalers"): "watermarkpodautoscalers",
+    ("jamiethompson.me", "predictivehorizontalpodautoscalers"): "predictivehorizontalpodautoscalers",
     ("apps", "deployments"): "deployments",
     ("apps", "deployments/scale"): "deployments/scale",
     ("", "pods"): "pods",
@@ -140,9 +142,11 @@ def _object(version: str, kind: str, namespace: str, name: str, spec: dict[str, 
 
 
 def install_foreign_kinds(bed: Bed) -> None:
-    """KEDA's and VPA's, open to anything: the operator looks for them only where they are installed."""
+    """KEDA's, VPA's, WPA's and PHPA's, open to anything: the operator looks for them only where they are installed."""
     kinds = (
         ("keda.sh", "v1alpha1", "ScaledObject", "scaledobjects"),
+        ("datadoghq.com", "v1alpha1", "WatermarkPodAutoscaler", "watermarkpodautoscalers"),
+        ("jamiethompson.me", "v1alpha1", "PredictiveHorizontalPodAutoscaler", "predictivehorizontalpodautoscalers"),
         ("autoscaling.k8s.io", "v1", "VerticalPodAutoscaler", "verticalpodautoscalers"),
     )
     for group, version, kind, plural in kinds:

@@ -54,12 +54,19 @@ def test_explain_shows_what_was_seen_proposed_and_done(journal: Journal) -> None
     ]
 
 
+def test_explain_says_that_nothing_asked_for_a_change(journal: Journal) -> None:
+    journal.write([], [Tick(WEB._replace(name="idle"), NOW, 3, 3, 3, 0.5)])
+    result = CliRunner().invoke(explain.command, ["shop/idle", "--journal", str(journal.path)])
+    assert result.exit_code == 0 and "Nothing asked for a change" in result.output and "3 replicas" in result.output
+    early = ["shop/idle", "--journal", str(journal.path), "--at", "2020-01-01T00:00:00Z"]
+    assert isinstance(CliRunner().invoke(explain.command, early).exception, NotEnoughData)
+
+
 @pytest.mark.parametrize(
     ("name", "error", "says"),
     [
         pytest.param("web", InvalidInput, "NAMESPACE/NAME", id="no namespace"),
         pytest.param("shop/other", InvalidInput, "knows shop/idle, shop/web", id="unknown"),
-        pytest.param("shop/idle", NotEnoughData, "nothing to explain", id="only idle"),
     ],
 )
 def test_what_cannot_be_explained(journal: Journal, name: str, error: type[Exception], says: str) -> None:

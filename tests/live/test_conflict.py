@@ -84,6 +84,21 @@ def test_what_a_vpa_can_be_told_ends_the_conflict(cluster: WatchedCluster) -> No
     assert axes(cluster, custom(spec=BOTH)) == set()
 
 
+def test_what_a_watermark_autoscaler_can_be_told_ends_the_conflict(cluster: WatchedCluster) -> None:
+    cluster.wpas.store.put(custom("wpa", spec=target()))
+    found = subject(custom(spec=spec()))
+    claim = Claims(cluster, [found], AT).against(found, AT)[Axis.REPLICAS]
+    assert claim.title == "WatermarkPodAutoscaler shop/wpa"
+    patch = json.loads(claim.remedy.partition("-p '")[2].rstrip("'"))
+    cluster.wpas.store.put(custom("wpa", spec=target() | patch["spec"]))
+    assert axes(cluster, custom(spec=spec())) == set()
+
+
+def test_a_predictive_hpa_takes_the_replicas(cluster: WatchedCluster) -> None:
+    cluster.phpas.store.put(custom("phpa", spec=target()))
+    assert axes(cluster, custom(spec=BOTH)) == {Axis.REPLICAS}
+
+
 def test_a_pin_is_a_write_in_shadow_too(cluster: WatchedCluster) -> None:
     cluster.hpas.store.put(custom("other", spec=target()))
     notes = {"annotations": {"trimtab.dev/pin": "3", "trimtab.dev/pin-until": "2040-01-01T00:00:00Z"}}

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.live.build import AT, custom, object_tick, spec, subject
-from trimtab.core.model import Observation, TotalSample
+from trimtab.core.model import Decision, Observation, Plan, RuleName, Step, TotalSample
 from trimtab.journal import AxisOutcome, Fate, Journal
 from trimtab.live.object_tick import ObjectTick
 from trimtab.live.tell.record import Recorder
 from trimtab.live.tell.telemetry import Telemetry
+from trimtab.policy import Axis
 
 QUEUE = {
     "type": "External",
@@ -44,3 +45,23 @@ def test_every_write_is_an_act_and_an_idle_look_is_none(tmp_path: Path) -> None:
         tmp_path, wishing(20, AT, Fate.WRITTEN), wishing(20, AT + 1, Fate.WRITTEN), wishing(10, AT + 2)
     )
     assert acts == [AT, AT + 1] and rows == [AT, AT + 1, AT + 2] and telemetry.acts == {("replicas", "written"): 2}
+
+
+def held(at: float, rule: RuleName | None) -> ObjectTick:
+    """The load asks for 4 of 2, and a rule keeps it."""
+    steps = (Step(rule=rule, axis=Axis.REPLICAS, before=4, after=2),) if rule else ()
+    decision = Decision(plan=Plan(replicas=2), change=None, steps=steps)
+    seen = Observation(at=at, spec_replicas=2, status_replicas=2)
+    return object_tick(subject(custom(spec=spec(metrics=[QUEUE]))), seen, decision=decision)
+
+
+def test_what_holds_a_wish_is_written_down_when_it_begins_changes_and_ends(tmp_path: Path) -> None:
+    """ "Why did it not scale?" is what people ask on call."""
+    rules = [None, RuleName.COOLDOWN, RuleName.COOLDOWN, RuleName.RATE, None, None]
+    ticks = [held(AT + 60 * minute, rule) for minute, rule in enumerate(rules)]
+    assert recorded(tmp_path, *ticks)[0] == [AT + 60, AT + 180, AT + 240]
+
+
+def test_rules_that_change_all_the_time_are_written_down_once_a_minute(tmp_path: Path) -> None:
+    ticks = [held(AT + 5 * turn, (RuleName.COOLDOWN, RuleName.RATE)[turn % 2]) for turn in range(60)]
+    assert len(recorded(tmp_path, *ticks)[0]) == 5

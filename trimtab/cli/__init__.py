@@ -24,13 +24,15 @@ COMMANDS = {
     "crds": "Print the CustomResourceDefinitions, ready for kubectl apply.",
     "custom-hpa": "Scale one Deployment by one Prometheus query (document 002).",
     "demo": "See what trimtab does, without a cluster.",
+    "freeze": "Stop every write of an installation at once.",
     "lint": "Find what would hurt in manifests, before it does.",
     "recommend": "Say which workloads should be autoscaled, and with which settings.",
     "explain": "Explain the last decision for an object, from a journal.",
     "replay": "Take every decision of a journal again and report differences.",
-    "restore": "Give HorizontalPodAutoscalers the floor their users wrote.",
+    "restore": "Put back what a stopped operator left in force: floors of HPAs, sizes of pods.",
     "run": "Run the operator.",
     "tune": "Find better settings for a policy in its workload's own history.",
+    "unfreeze": "Let a frozen installation go on.",
 }
 
 

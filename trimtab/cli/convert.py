@@ -2,62 +2,99 @@
 
 from __future__ import annotations
 
-from typing import Any
+import enum
+from collections import Counter
+from typing import Any, NamedTuple
 
 import click
 
 from trimtab.cli.output import dump, output_option
 from trimtab.errors import InvalidInput, InvalidObject
-from trimtab.kinds.convert import TARGETS, convert, convertible
+from trimtab.kinds.convert import TARGETS, Converted, convert, convertible
 from trimtab.kinds.yaml import Document, load
+
+
+class Outcome(enum.Enum):
+    KEPT = enum.auto()  # all of it
+    LESS = enum.auto()  # something is left out
+    REFUSED = enum.auto()  # its signal would be lost
+    BROKEN = enum.auto()  # it cannot be read, or there can be no such object
+
+
+class Wanted(NamedTuple):
+    to: str
+    beside_keda: bool
+    force: bool
 
 
 @click.command(name="convert")
 @click.argument("paths", nargs=-1, required=True, metavar="FILE|DIR|- ...")
 @click.option("--to", type=click.Choice(list(TARGETS)), required=True, help="The kind to write.")
-@click.option("--strict", is_flag=True, help="Exit 1 when something has no equivalent.")
+@click.option("--strict", is_flag=True, help="Exit 1 when anything is left out, a whole object included.")
+@click.option("--force", is_flag=True, help="Convert also what loses its signal and would follow CPU instead.")
+@click.option("--beside-keda", is_flag=True, help="KEDA keeps fetching its metrics; only its scaling ends.")
 @output_option("yaml", "json")
-def command(paths: tuple[str, ...], to: str, strict: bool, output: str) -> None:
-    """Turn HPA, VPA, KEDA, EHPA, Hvpa and custom-hpa manifests into one another.
+def command(paths: tuple[str, ...], strict: bool, output: str, **wanted: Any) -> None:
+    """Turn HPA, VPA, KEDA, WPA, PHPA, EHPA, Hvpa and custom-hpa manifests into one another.
 
-    What has no equivalent is listed on standard error with its path.
+    What has no equivalent is listed on standard error with its path. What would no longer be scaled by the signal it
+    is scaled by now is refused.
 
     \b
     kubectl get hpa web -o yaml | trimtab convert - --to autoscaler
     trimtab convert keda/ --to autoscaler > autoscalers.yaml
+    kubectl get scaledobject web -o yaml | trimtab convert - --to autoscaler --beside-keda
 
-    Exit code 0: converted, 1: with --strict something was lost, 2: something could not be read or converted.
+    Exit code 0: converted, 1: refused, or with --strict something was left out, 2: something could not be read or
+    converted.
     """
     made: list[dict[str, Any]] = []
-    lost, failed = 0, 0
-    for document in (document for path in paths for document in load(path)):
-        try:
-            result = _convert(document, to)
-        except InvalidInput as error:
-            failed += 1
-            _complain(document, error)
-            continue
-        made += [result.manifest] if result else []
-        for loss in result.lost if result else []:
-            lost += 1
-            click.echo(f"{document.file}:{document.line_of(loss.path)}: warning: {loss.path}: {loss.why}", err=True)
+    outcomes = Counter(_convert(document, Wanted(**wanted), made) for path in paths for document in load(path))
     if made:
         dump(made, output)
-    raise SystemExit(2 if failed else 1 if strict and lost else 0)
+    refused = outcomes[Outcome.REFUSED] or (strict and outcomes[Outcome.LESS])
+    raise SystemExit(2 if outcomes[Outcome.BROKEN] else 1 if refused else 0)
 
 
-def _convert(document: Document, to: str) -> Any:
-    if document.error is not None:
-        raise document.error
-    if not isinstance(document.value, dict) or not convertible(document.value):
-        kind = document.value.get("kind") if isinstance(document.value, dict) else None
-        click.echo(f"{document.file}:{document.line}: left out: {kind or 'this'} is no autoscaler", err=True)
-        return None
-    return convert(document.value, to)
+def _convert(document: Document, wanted: Wanted, made: list[dict[str, Any]]) -> Outcome:
+    try:
+        if document.error is not None:
+            raise document.error
+        if not isinstance(document.value, dict) or not convertible(document.value):
+            kind = document.value.get("kind") if isinstance(document.value, dict) else None
+            _say(document, document.line, f"left out: {kind or 'this'} is no autoscaler")
+            return Outcome.LESS
+        result = convert(document.value, wanted.to, wanted.beside_keda)
+    except InvalidInput as error:
+        _complain(document, error)
+        return Outcome.BROKEN
+    return _report(document, result, wanted, made)
+
+
+def _report(document: Document, result: Converted, wanted: Wanted, made: list[dict[str, Any]]) -> Outcome:
+    for loss in result.lost:
+        severity = "error" if loss.signal and not wanted.force else "warning"
+        _say(document, document.line_of(loss.path), f"{severity}: {loss.path}: {loss.why}")
+    if result.loses_signal and not wanted.force:
+        _say(document, document.line, "refused: its signal would be lost; --force converts it all the same")
+        return Outcome.REFUSED
+    made.append(result.manifest)
+    if wanted.beside_keda and document.value.get("kind") == "ScaledObject":
+        _say(document, document.line, f"then end KEDA's scaling: {_pause(result.manifest['metadata'])}")
+    return Outcome.LESS if result.lost else Outcome.KEPT
+
+
+def _pause(metadata: dict[str, Any]) -> str:
+    namespace = f" -n {metadata['namespace']}" if "namespace" in metadata else ""
+    return f"kubectl annotate scaledobject {metadata['name']}{namespace} autoscaling.keda.sh/paused=true"
 
 
 def _complain(document: Document, error: InvalidInput) -> None:
     problems = error.problems if isinstance(error, InvalidObject) else (error,)
     for problem in problems:
         line = document.line if document.error else document.line_of(problem.path)
-        click.echo(f"{document.file}:{line}: error: {problem}", err=True)
+        _say(document, line, f"error: {problem}")
+
+
+def _say(document: Document, line: int, text: str) -> None:
+    click.echo(f"{document.file}:{line}: {text}", err=True)

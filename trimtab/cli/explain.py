@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from datetime import UTC, datetime
+from typing import Any
 
 import click
 import msgspec
@@ -12,47 +14,67 @@ from rich.text import Text
 from trimtab.cli.screen import screen
 from trimtab.core.explain import missing_text, sentence, table
 from trimtab.core.model import Missing, PodSamples, Samples
-from trimtab.errors import InvalidInput, NotEnoughData
-from trimtab.journal import Act, Journal, describe
+from trimtab.errors import InvalidInput, NotEnoughData, TrimtabError
+from trimtab.journal import Act, Journal, Tick, describe
 from trimtab.kinds.meta import when
 from trimtab.quantity import format_number
 
 
 @click.command(name="explain")
 @click.argument("object_name", metavar="NAMESPACE/NAME")
-@click.option("--at", "at_text", help="The last decision not after this time (RFC 3339), instead of the newest.")
+@click.option("--at", "at_text", help="The decision in force at this time (RFC 3339), instead of the newest.")
 @click.option(
     "--journal", default="trimtab.db", show_default=True, envvar="TRIMTAB_JOURNAL", help="The journal to read."
 )
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def command(object_name: str, at_text: str | None, journal: str, output: str) -> None:
-    """Explain the last acting decision for an object."""
+    """Explain what was decided for an object: why it changed something, or what held it."""
     namespace, slash, name = object_name.partition("/")
     if not slash or not namespace or not name:
         raise InvalidInput("object", object_name, "write NAMESPACE/NAME, such as shop/web")
-    act = _find(Journal.read(journal), namespace, name, when(at_text, "--at"))
+    read, until = Journal.read(journal), when(at_text, "--at")
+    act = next(iter(read.acts(namespace, name, until, last=1)), None)
+    looks = deque(read.ticks(namespace, name, until), maxlen=1)
+    if act is None and not looks:
+        raise _unknown(read, namespace, name)
     if output == "json":
-        fields = ("policy", "seen", "memory", "decision", "outcome")
-        click.echo(msgspec.json.encode({field: getattr(act, field) for field in fields} | {"object": str(act.name)}))
-    else:
+        click.echo(msgspec.json.encode(_plain(act, looks[-1] if looks else None)))
+        return
+    if act is not None:
         _print(act)
+    if looks and (act is None or looks[-1].at > act.seen.at):
+        screen().print(_last_look(looks[-1], act))
 
 
-def _find(journal: Journal, namespace: str, name: str, until: float | None) -> Act:
-    found = list(journal.acts(namespace, name, until, last=1))
-    if found:
-        return found[0]
+def _plain(act: Act | None, look: Tick | None) -> dict[str, Any]:
+    fields = ("policy", "seen", "memory", "decision", "outcome")
+    decided = {field: getattr(act, field) for field in fields} if act is not None else {}
+    about = act.name if act is not None else look.name if look is not None else None
+    return decided | {"object": str(about), "lastLook": look._asdict() | {"name": str(about)} if look else None}
+
+
+def _unknown(journal: Journal, namespace: str, name: str) -> TrimtabError:
     known = [f"{entry.namespace}/{entry.name}" for entry in journal.names()]
     if f"{namespace}/{name}" in known:
-        raise NotEnoughData(f"{namespace}/{name} has not changed anything in this time: nothing to explain")
-    listed = ", ".join(known[:10]) or "nothing"
-    raise InvalidInput("object", f"{namespace}/{name}", f"the journal knows {listed}")
+        return NotEnoughData(f"{namespace}/{name} was not looked at before this time")
+    return InvalidInput("object", f"{namespace}/{name}", f"the journal knows {', '.join(known[:10]) or 'nothing'}")
+
+
+def _last_look(look: Tick, act: Act | None) -> str:
+    """What has been since the last decision that was written down in full."""
+    value = "no value" if look.value is None else f"the first metric at {format_number(look.value)}"
+    since = "Nothing asked for a change" if act is None else "\nSince then nothing else was decided"
+    return f"{since}: at {_moment(look.at)} {look.name} had {look.replicas} replicas, {look.ready} ready, {value}"
+
+
+def _moment(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def _print(act: Act) -> None:
     console = screen()
-    at = datetime.fromtimestamp(act.seen.at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    console.print(Text.assemble((str(act.name), "bold"), f" at {at}: {describe(act.outcome)}"))
+    done = describe(act.outcome) if act.outcome else "nothing was changed"
+    console.print(Text.assemble((str(act.name), "bold"), f" at {_moment(act.seen.at)}: {done}"))
     console.print(sentence(act.policy, act.seen, act.memory, act.decision))
     console.print(f"\nSeen: {act.seen.spec_replicas} replicas, {len(act.seen.pods)} pods")
     for signal, sample in zip(act.policy.signals, act.seen.samples, strict=False):

@@ -1,4 +1,4 @@
-"""trimtab restore: give every HorizontalPodAutoscaler the floor its user wrote, and take our annotations away."""
+"""trimtab restore: put back what a stopped operator left in force."""
 
 from __future__ import annotations
 
@@ -7,12 +7,8 @@ import asyncio
 import click
 
 from trimtab.cli.option_groups import ClusterOptions, cluster_options
-from trimtab.live.act.floor import restore
-from trimtab.live.look import floor
+from trimtab.live.act.restore import restore_all
 from trimtab.wire.kube import Kube
-from trimtab.wire.objects import Custom
-from trimtab.wire.resources import HPAS
-from trimtab.wire.writer import Writer
 
 
 @click.command(name="restore")
@@ -20,17 +16,18 @@ from trimtab.wire.writer import Writer
 @click.option("-n", "--namespace", default="", help="Only this namespace.")
 @click.option("--dry-run", is_flag=True, help="Say what would be put back, and change nothing.")
 def command(cluster: ClusterOptions, namespace: str, dry_run: bool) -> None:
-    """Put back what a stopped operator left behind: raised minReplicas of predictive HPAs."""
+    """Put back what a stopped operator left in force: raised minReplicas of predictive HPAs, resized pods."""
     asyncio.run(_restore(cluster, namespace, dry_run))
 
 
 async def _restore(cluster: ClusterOptions, namespace: str, dry_run: bool) -> None:
     async with Kube(cluster.connect()) as kube:
-        writer = Writer(kube)  # a person runs this, after the operator
-        found = [hpa for hpa in (await kube.list(Custom, HPAS, namespace)).items if floor.is_ours(hpa)]
-        for hpa in found:
-            before, after = hpa.spec.get("minReplicas", 1), floor.read(hpa).original
-            click.echo(f"hpa {hpa.metadata.namespace}/{hpa.metadata.name}: minReplicas {before} -> {after}")
-            if not dry_run:
-                await restore(writer, hpa)
-        click.echo(f"{len(found)} {'would be ' if dry_run else ''}restored")
+        await echo_restored(kube, namespace, dry_run)
+
+
+async def echo_restored(kube: Kube, namespace: str, dry_run: bool = False) -> None:
+    count = 0
+    async for line in restore_all(kube, namespace, dry_run):
+        click.echo(line)
+        count += 1
+    click.echo(f"{count} {'would be ' if dry_run else ''}restored")

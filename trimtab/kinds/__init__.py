@@ -17,12 +17,15 @@ from trimtab.kinds.autoscaler import Autoscaler
 from trimtab.kinds.custom_hpa import CustomHpa
 from trimtab.kinds.effective_hpa import EffectiveHpa
 from trimtab.kinds.hpa import Hpa, HpaV1
+from trimtab.kinds.hpa_v2beta1 import HpaV2beta1
 from trimtab.kinds.hvpa import Hvpa
 from trimtab.kinds.manifest_part import without_nulls
 from trimtab.kinds.meta import Kind, TargetRef
+from trimtab.kinds.predictive_hpa import PredictiveHpa
 from trimtab.kinds.problems import invalid_object, nearest
+from trimtab.kinds.watermark_pod_autoscaler import WatermarkPodAutoscaler
 
-Scaler = Autoscaler | EffectiveHpa | Hvpa | Hpa | HpaV1
+Scaler = Autoscaler | EffectiveHpa | Hvpa | Hpa | HpaV1 | HpaV2beta1 | WatermarkPodAutoscaler | PredictiveHpa
 
 KINDS: dict[tuple[str, str], type[Kind]] = {
     ("trimtab.dev/v1alpha1", "Autoscaler"): Autoscaler,
@@ -32,7 +35,10 @@ KINDS: dict[tuple[str, str], type[Kind]] = {
     ("autoscaling.k8s.io/v1alpha1", "Hvpa"): Hvpa,
     ("autoscaling/v2", "HorizontalPodAutoscaler"): Hpa,
     ("autoscaling/v2beta2", "HorizontalPodAutoscaler"): Hpa,
+    ("autoscaling/v2beta1", "HorizontalPodAutoscaler"): HpaV2beta1,
     ("autoscaling/v1", "HorizontalPodAutoscaler"): HpaV1,
+    ("datadoghq.com/v1alpha1", "WatermarkPodAutoscaler"): WatermarkPodAutoscaler,
+    ("jamiethompson.me/v1alpha1", "PredictiveHorizontalPodAutoscaler"): PredictiveHpa,
 }
 
 
@@ -80,6 +86,9 @@ __all__ = [
     "Hvpa",
     "Hpa",
     "HpaV1",
+    "HpaV2beta1",
+    "WatermarkPodAutoscaler",
+    "PredictiveHpa",
     "CustomHpa",
     "Analytics",
     "Recommendation",

@@ -17,6 +17,9 @@ ORIGINAL_FLOOR = "trimtab.dev/min-replicas"  # the user's own minReplicas, while
 RAISED_FLOOR = "trimtab.dev/floor"  # the minReplicas that the operator wrote
 RAISED_FLOOR_UNTIL = "trimtab.dev/floor-until"  # unix seconds: it is not lowered before
 
+# On the Namespace of the operator, by its administrator (`trimtab freeze`).
+FROZEN = "trimtab.dev/frozen"  # "true": the whole installation writes nothing
+
 # A label of a Namespace, by its administrator.
 ENABLED = "trimtab.dev/enabled"  # "false": nothing in it is touched
 
@@ -26,6 +29,9 @@ TIMEZONE = "trimtab.dev/timezone"  # in which hours of the day are counted
 
 # Other projects'.
 KEDA_PAUSED = "autoscaling.keda.sh/paused"  # "true": KEDA does not scale this ScaledObject
+KEDA_PAUSED_IN = "autoscaling.keda.sh/paused-scale-in"  # "true": KEDA only lets it grow
+KEDA_PAUSED_OUT = "autoscaling.keda.sh/paused-scale-out"  # "true": KEDA only lets it shrink
+KEDA_NAME = "scaledobject.keda.sh/name"  # label by which KEDA's metrics are asked for: the ScaledObject's name
 KEDA_PAUSED_REPLICAS = "autoscaling.keda.sh/paused-replicas"  # so many replicas while it does not
 VPA_INTEGER_CPU = ("vpa-post-processor.kubernetes.io/", "_integerCPU")  # around a container's name: whole cores
 CRANE_QUERY = "metric-query.autoscaling.crane.io/"  # before a metric's name: its query
@@ -38,6 +44,22 @@ ANALYTICS_UID = "analysis.crane.io/analytics-uid"  # the same, for selecting
 ANALYTICS_TYPE = "analysis.crane.io/analytics-type"  # its type of advice
 # Labels by which GitOps tools know what they manage: on our object they would make it theirs, to be pruned.
 GITOPS_TRACKING = ("app.kubernetes.io/instance", "argocd.argoproj.io/", "kustomize.toolkit.fluxcd.io/", "helm.sh/")
+# What tools note on an object they made or track: on another object it would be untrue.
+BOOKKEEPING = (
+    LAST_APPLIED,
+    "argocd.argoproj.io/tracking-id",
+    "argocd.argoproj.io/installation-id",
+    "argocd.argoproj.io/instance",
+    "kustomize.toolkit.fluxcd.io/",
+    "helm.toolkit.fluxcd.io/",
+    "meta.helm.sh/",
+    "objectset.rio.cattle.io/",
+    "config.kubernetes.io/origin",
+    "autoscaling.alpha.kubernetes.io/conditions",
+    "autoscaling.alpha.kubernetes.io/current-metrics",
+    "scaledobject.keda.sh/",
+    "validations.keda.sh/",
+)
 
 
 def crane_recommendation(advice: str) -> str:

@@ -73,10 +73,6 @@ class OperatorSettings:
 class Operator:
     def __init__(self, access: Access, prometheus: Access | None, settings: OperatorSettings) -> None:
         self.settings, self.telemetry = settings, Telemetry()
-        self.kube = Kube(access, Budget(settings.api_per_s, settings.api_burst))
-        self.prometheus = Prometheus(prometheus, timeout_s=max(1.0, min(10.0, settings.tick_s))) if prometheus else None
-        own = (access.namespace, os.environ.get("TRIMTAB_DEPLOYMENT", ""))
-        self.cluster = WatchedCluster(self.kube, settings.namespace, own)
         namespace = settings.lease_namespace or settings.namespace or access.namespace
         duration_s, renew_s, retry_s = settings.lease_s
         self.leadership = Leadership(
@@ -88,10 +84,10 @@ class Operator:
             renew_deadline_s=renew_s,
             retry_s=retry_s,
         )
-        self.kube = Kube(access, Budget(settings.api_per_s, settings.api_burst), fence=self.leadership.seconds_left)
+        self.kube = Kube(access, Budget(settings.api_per_s, settings.api_burst), fence=self._seconds_to_write)
         self.prometheus = Prometheus(prometheus, timeout_s=max(1.0, min(10.0, settings.tick_s))) if prometheus else None
         own = (access.namespace, os.environ.get("TRIMTAB_DEPLOYMENT", ""))
-        self.cluster = WatchedCluster(self.kube, settings.namespace, own)
+        self.cluster = WatchedCluster(self.kube, settings.namespace, own, namespace)
         self.journal = KeptJournal(settings.journal, KEEP) if settings.journal else None
         self.breaker = Breaker(settings.breaker_s)
         gather = Gather(self.kube, self.prometheus, everywhere=not settings.namespace, scrape_s=settings.scrape_s)
@@ -150,6 +146,10 @@ class Operator:
             await self._close()
         for task in failed:
             task.result()  # none of them ends by itself: raise what ended it
+
+    def _seconds_to_write(self) -> float:
+        """The fence of every write: none while somebody holds the brake."""
+        return 0.0 if self.cluster.frozen else self.leadership.seconds_left()
 
     async def _loop(self) -> None:
         self.leadership.on_change(lambda leads: self.ticker.take_over() if leads else None)
@@ -214,11 +214,14 @@ class Operator:
         if self._waiting_for or said:
             waiting = [f"waiting for {', '.join(self._waiting_for)}"] if self._waiting_for else []
             return HTTPStatus.SERVICE_UNAVAILABLE, "\n".join([*waiting, *said, ""])
+        state = "leading" if self.leadership.may_write() else "standing by"
+        frozen = ", frozen: nothing is written" if self.cluster.frozen else ""
         unrecorded = f"\n{self.journal.trouble}" if self.journal and self.journal.trouble else ""  # no reason to stop
-        return 200, f"ok, {'leading' if self.leadership.may_write() else 'standing by'}{unrecorded}\n"
+        return 200, f"ok, {state}{frozen}{unrecorded}\n"
 
     def _numbers(self) -> Iterable[Line]:
         yield "trimtab_leader", {}, float(self.leadership.may_write())
+        yield "trimtab_frozen", {}, float(self.cluster.frozen)
         yield "trimtab_breaker_open", {}, float(self.breaker.open(time.time()))
         yield "trimtab_breaker_trips_total", {}, float(self.breaker.trips)
         yield "trimtab_api_budget_waited_seconds_total", {}, self.kube.budget.waited_s

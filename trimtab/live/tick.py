@@ -99,7 +99,8 @@ class Ticker:
         return ours + [(HPAS, hpa) for hpa in self.cluster.hpas.store if floor.is_predictive(hpa)]
 
     async def _compile(self, resource: Resource, found: Custom, at: float) -> Subject:
-        return self.compiler.subject(resource, found, self.cluster.enabled(found.metadata.namespace), at)
+        enabled = self.cluster.enabled(found.metadata.namespace)
+        return self.compiler.subject(resource, found, enabled, at, self.cluster.frozen)
 
     async def _look(self, subject: Subject, claims: conflict.Claims, at: float) -> ObjectTick:
         ref, namespace = subject.target, subject.name.namespace

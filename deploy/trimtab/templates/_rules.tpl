@@ -39,6 +39,12 @@
 - apiGroups: [keda.sh]
   resources: [scaledobjects]
   verbs: [get, list, watch]
+- apiGroups: [datadoghq.com]
+  resources: [watermarkpodautoscalers]
+  verbs: [get, list, watch]
+- apiGroups: [jamiethompson.me]
+  resources: [predictivehorizontalpodautoscalers]
+  verbs: [get, list, watch]
 # Workloads: replicas by their scale; templates for `apply: Recreate`; annotations of adopted recommendations.
 - apiGroups: [apps]
   resources: [deployments, statefulsets, replicasets, daemonsets]

@@ -9,10 +9,14 @@ import copy
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from trimtab.errors import InvalidInput
+from trimtab.errors import InvalidInput, InvalidObject
 from trimtab.kinds import CustomHpa, misspelt, read, without_nulls
-from trimtab.kinds.convert import autoscaler_to_kinds, keda_vpa_to_autoscaler, kinds_to_autoscaler
-from trimtab.kinds.convert.source_fields import Lost, SourceFields, metadata_of
+from trimtab.kinds.convert import autoscaler_to_kinds, kinds_to_autoscaler
+from trimtab.kinds.convert.hvpa_to_autoscaler import from_hvpa
+from trimtab.kinds.convert.keda_to_autoscaler import from_keda, served_names
+from trimtab.kinds.convert.source_fields import Ledger, Lost, SourceFields, metadata_of
+from trimtab.kinds.convert.vpa_to_autoscaler import from_vpa
+from trimtab.kinds.convert.wpa_phpa_to_autoscaler import from_phpa, from_wpa
 
 Manifest = dict[str, Any]
 Step = Callable[[SourceFields, Manifest], Manifest]
@@ -21,11 +25,13 @@ _HPA, _EHPA, _HVPA = "HorizontalPodAutoscaler", "EffectiveHorizontalPodAutoscale
 _FROM: dict[str, Step] = {
     _HPA: kinds_to_autoscaler.from_hpa,
     _EHPA: kinds_to_autoscaler.from_ehpa,
-    _HVPA: kinds_to_autoscaler.from_hvpa,
-    "VerticalPodAutoscaler": keda_vpa_to_autoscaler.from_vpa,
-    "ScaledObject": keda_vpa_to_autoscaler.from_keda,
+    _HVPA: from_hvpa,
+    "VerticalPodAutoscaler": from_vpa,
+    "ScaledObject": from_keda,
+    "WatermarkPodAutoscaler": from_wpa,
+    "PredictiveHorizontalPodAutoscaler": from_phpa,
 }
-_FOREIGN = ("VerticalPodAutoscaler", "ScaledObject")
+_FOREIGN = ("VerticalPodAutoscaler", "ScaledObject", "ScaledJob")
 
 
 class TargetKind(NamedTuple):
@@ -46,41 +52,62 @@ class Converted(NamedTuple):
     manifest: Manifest
     lost: list[Lost]
 
+    @property
+    def loses_signal(self) -> bool:
+        """What it was scaled by is gone: the result would follow something else."""
+        return any(loss.signal for loss in self.lost)
+
 
 def convertible(manifest: Manifest) -> bool:
-    return manifest.get("kind") in (*_FROM, "Autoscaler") or _is_custom(manifest) or misspelt(manifest)
+    return manifest.get("kind") in (*_FROM, *_FOREIGN, "Autoscaler") or _is_custom(manifest) or misspelt(manifest)
 
 
-def convert(manifest: Manifest, to: str) -> Converted:
-    """The manifest in the form of another kind; raises where there can be none."""
-    target, lost = TARGETS[to], list[Lost]()
+def convert(manifest: Manifest, to: str, beside_keda: bool = False) -> Converted:
+    """The manifest in the form of another kind; raises where there can be none. Paths are those of the source."""
+    target, ledger = TARGETS[to], Ledger()
     manifest = without_nulls(manifest)
     if not _is_custom(manifest) and manifest.get("kind") not in _FOREIGN:
         read(manifest)
     if (manifest.get("apiVersion"), manifest.get("kind")) == target[:2]:
-        return Converted(copy.deepcopy(manifest), lost)
-    autoscaler = _checked(_autoscaler(manifest, lost))
-    if target.step is None:
-        return Converted(autoscaler, lost)
-    metadata = copy.deepcopy(autoscaler["metadata"])
-    spec = target.step(SourceFields(autoscaler["spec"], "spec", lost), metadata)
-    return Converted(_checked(_whole(target, metadata, spec)), lost)
+        return Converted(copy.deepcopy(manifest), [])
+    made = _autoscaler(manifest, ledger, beside_keda)
+    try:
+        autoscaler = _checked(made)
+        if target.step is None:
+            return Converted(autoscaler, ledger.lost)
+        onward = Ledger()
+        metadata = copy.deepcopy(autoscaler["metadata"])
+        spec = target.step(SourceFields(autoscaler["spec"], "spec", onward), metadata)
+        lost = [loss._replace(path=ledger.source_of(loss.path)) for loss in onward.lost]
+        return Converted(_checked(_whole(target, metadata, spec)), ledger.lost + lost)
+    except InvalidObject as error:
+        raise InvalidObject(error.what, tuple(_at_source(problem, ledger) for problem in error.problems)) from None
+    except InvalidInput as error:
+        raise _at_source(error, ledger) from None
 
 
-def _autoscaler(manifest: Manifest, lost: list[Lost]) -> Manifest:
+def _at_source(problem: InvalidInput, ledger: Ledger) -> InvalidInput:
+    return InvalidInput(ledger.source_of(problem.path), problem.value, problem.fix)
+
+
+def _autoscaler(manifest: Manifest, ledger: Ledger, beside_keda: bool) -> Manifest:
     if _is_custom(manifest):
         CustomHpa.from_values(manifest)
         metadata: Manifest = {}
-        return _whole(
-            TARGETS["autoscaler"], metadata, kinds_to_autoscaler.from_custom(SourceFields(manifest, "", lost), metadata)
-        )
-    metadata = metadata_of(manifest)
-    spec = manifest.get("spec")
+        made = kinds_to_autoscaler.from_custom(SourceFields(manifest, "", ledger), metadata)
+        return _whole(TARGETS["autoscaler"], metadata, made)
+    kind, metadata, spec = manifest["kind"], metadata_of(manifest), manifest.get("spec")
+    if kind == "ScaledJob":
+        raise InvalidInput("kind", kind, "it starts Jobs, which nothing here does: keep it with KEDA")
     if not isinstance(spec, dict):
         raise InvalidInput("spec", spec, "write a mapping")
-    if manifest["kind"] == "Autoscaler":
+    if kind == "Autoscaler":
         return {**manifest, "metadata": metadata}
-    made = _FROM[manifest["kind"]](SourceFields(spec, "spec", lost), metadata)
+    fields = SourceFields(spec, "spec", ledger)
+    if kind == "ScaledObject" and beside_keda:
+        made = from_keda(fields, metadata, served_names(manifest.get("status")))
+    else:
+        made = _FROM[kind](fields, metadata)
     return _whole(TARGETS["autoscaler"], metadata, made)
 
 

@@ -15,6 +15,7 @@ _OURS = ("cooldownSeconds", "minFactor", "maxFactor")
 
 def to_hpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
     made = _horizontal(spec)
+    _without_ours(made.get("behavior", {}), spec)
     forecast = spec.part("forecast")
     model, horizon = forecast.take("model", str), forecast.take("horizon", object, STARTUP)
     if model == "linear" and horizon == STARTUP:
@@ -29,6 +30,7 @@ def to_hpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
 
 def to_ehpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
     made = _horizontal(spec)
+    _without_ours(made.get("behavior", {}), spec)
     crons = [cron for schedule in spec.items("schedules") if (cron := _cron(schedule))]
     if crons:
         made["crons"] = crons
@@ -46,8 +48,7 @@ def to_ehpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
 
 def to_hvpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
     made = _horizontal(spec)
-    if made.pop("behavior", None) is not None:
-        spec.note("Hvpa follows HPA's rules without behavior", "behavior")
+    sides = _sides(made.pop("behavior", None) or {}, spec)
     target = made.pop("scaleTargetRef")
     sized, vertical = spec.has("vertical"), spec.part("vertical")
     policy = vertical.take("resourcePolicy", dict)
@@ -65,7 +66,7 @@ def to_hvpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
     elif mode != "Auto":
         spec.note("an Hvpa always acts", "mode")
     spec.close()
-    return {"targetRef": target, "hpa": {"template": {"spec": made}}, "vpa": template} | blend
+    return {"targetRef": target, "hpa": {**sides, "template": {"spec": made}}, "vpa": template} | blend
 
 
 def _horizontal(spec: SourceFields) -> dict[str, Any]:
@@ -81,27 +82,42 @@ def _horizontal(spec: SourceFields) -> dict[str, Any]:
     if metrics:
         made["metrics"] = metrics
     elif written:
-        spec.note("none is left, and without one the workload is scaled by CPU at 80 % of its requests", "metrics")
+        why = "none is left, and without one the workload is scaled by CPU at 80 % of its requests"
+        spec.note(why, "metrics", signal=True)
     behavior = spec.take("behavior", dict)
     if behavior is not None:
-        made["behavior"] = _behavior(behavior, spec)
+        made["behavior"] = behavior
     return made
 
 
 def _metric(metric: SourceFields) -> dict[str, Any] | None:
     made = metric.rest()
     if made.get("type") == "Prometheus":
-        metric.note("a query needs a metrics adapter and an External metric there")
+        metric.note("a query needs a metrics adapter and an External metric there", signal=True)
         return None
     return made
 
 
-def _behavior(behavior: dict[str, Any], spec: SourceFields) -> dict[str, Any]:
+def _without_ours(behavior: dict[str, Any], spec: SourceFields) -> None:
     for way, rules in behavior.items():
         for word in _OURS:
             if rules.pop(word, None) is not None:
                 spec.note("has no equivalent", f"behavior.{way}.{word}")
-    return behavior
+
+
+def _sides(behavior: dict[str, Any], spec: SourceFields) -> dict[str, Any]:
+    """A cooldown is a rest and a direction that is off stays off; an Hvpa follows HPA's rules without behavior."""
+    sides: dict[str, Any] = {}
+    for way, rules in behavior.items():
+        if not rules:
+            spec.note("Hvpa follows HPA's rules without behavior", f"behavior.{way}")
+        if (rest := rules.pop("cooldownSeconds", None)) is not None:
+            sides[way] = {"stabilizationDuration": f"{rest}s"}
+        if rules.get("selectPolicy") == "Disabled" and rules.pop("selectPolicy"):
+            sides.setdefault(way, {})["updatePolicy"] = {"updateMode": "Off"}
+        for word in rules:
+            spec.note("Hvpa follows HPA's rules without behavior", f"behavior.{way}.{word}")
+    return sides
 
 
 def _cron(schedule: SourceFields) -> dict[str, Any] | None:

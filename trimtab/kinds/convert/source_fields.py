@@ -6,28 +6,56 @@ import copy
 from typing import Any, NamedTuple, TypeVar
 
 from trimtab.errors import InvalidInput
-from trimtab.kinds.annotations import LAST_APPLIED
+from trimtab.kinds.annotations import BOOKKEEPING
 
 T = TypeVar("T")
 
 _SERVER_FIELDS = frozenset(
-    ["uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "ownerReferences"]
+    [
+        "uid",
+        "resourceVersion",
+        "generation",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "managedFields",
+        "selfLink",
+        "ownerReferences",
+        "finalizers",
+    ]
 )
 _WORDS: dict[type, str] = {str: "text", int: "a whole number", bool: "true or false", list: "a list", dict: "a mapping"}
 
 
 class Lost(NamedTuple):
-    """What has no equivalent."""
+    """What has no equivalent; without a signal the workload would be scaled by something else than before."""
 
     path: str
     why: str
+    signal: bool = False
+
+
+class Ledger:
+    """What was lost on the way, and where in the source each part of the result comes from."""
+
+    def __init__(self) -> None:
+        self.lost: list[Lost] = []
+        self._places: dict[str, str] = {}
+
+    def place(self, made: str, source: str) -> None:
+        self._places[made] = source
+
+    def source_of(self, path: str) -> str:
+        """The path as its writer knows it: that of the longest part of it whose place is known."""
+        known = [made for made in self._places if path == made or path.startswith((f"{made}.", f"{made}["))]
+        longest = max(known, key=len, default="")
+        return self._places[longest] + path[len(longest) :] if longest else path
 
 
 class SourceFields:
     """One mapping of a manifest; `take` removes a field, `close` reports the rest."""
 
-    def __init__(self, value: dict[str, Any], path: str, lost: list[Lost]) -> None:
-        self._left, self._path, self._lost = dict(value), path, lost
+    def __init__(self, value: dict[str, Any], path: str, ledger: Ledger) -> None:
+        self.written, self._left, self.path, self.ledger = frozenset(value), dict(value), path, ledger
 
     def take(self, name: str, kind: type[T], default: T | None = None) -> T | None:
         value = self._left.pop(name, None)
@@ -40,9 +68,16 @@ class SourceFields:
     def has(self, name: str) -> bool:
         return self._left.get(name) is not None
 
+    def names(self) -> list[str]:
+        """What nobody has taken yet."""
+        return list(self._left)
+
+    def lost_signal(self) -> bool:
+        return any(loss.signal for loss in self.ledger.lost)
+
     def part(self, name: str) -> SourceFields:
         """A mapping inside; an absent one is empty."""
-        return SourceFields(self.take(name, dict) or {}, self.at(name), self._lost)
+        return SourceFields(self.take(name, dict) or {}, self.at(name), self.ledger)
 
     def items(self, name: str) -> list[SourceFields]:
         """The mappings of a list."""
@@ -50,15 +85,15 @@ class SourceFields:
         for index, item in enumerate(found):
             if not isinstance(item, dict):
                 raise InvalidInput(f"{self.at(name)}[{index}]", item, "write a mapping")
-        return [SourceFields(item, f"{self.at(name)}[{index}]", self._lost) for index, item in enumerate(found)]
+        return [SourceFields(item, f"{self.at(name)}[{index}]", self.ledger) for index, item in enumerate(found)]
 
     def lose(self, name: str, why: str) -> None:
         """Takes a field that has no equivalent."""
         if self._left.pop(name, None) is not None:
-            self._lost.append(Lost(self.at(name), why))
+            self.ledger.lost.append(Lost(self.at(name), why))
 
-    def note(self, why: str, name: str = "") -> None:
-        self._lost.append(Lost(self.at(name) if name else self._path, why))
+    def note(self, why: str, name: str = "", signal: bool = False) -> None:
+        self.ledger.lost.append(Lost(self.at(name) if name else self.path, why, signal))
 
     def close(self, why: str = "has no equivalent") -> None:
         for name in list(self._left):
@@ -70,7 +105,7 @@ class SourceFields:
         return copy.deepcopy(left)
 
     def at(self, name: str) -> str:
-        return f"{self._path}.{name}" if self._path else name
+        return f"{self.path}.{name}" if self.path else name
 
 
 def metadata_of(manifest: dict[str, Any]) -> dict[str, Any]:
@@ -80,10 +115,13 @@ def metadata_of(manifest: dict[str, Any]) -> dict[str, Any]:
         raise InvalidInput("metadata", written, "write a mapping with a name")
     kept = {name: copy.deepcopy(value) for name, value in written.items() if name not in _SERVER_FIELDS}
     notes = kept.pop("annotations", None) or {}
-    if not isinstance(notes, dict):
-        raise InvalidInput("metadata.annotations", notes, "write a mapping (name: value)")
-    notes.pop(LAST_APPLIED, None)
-    return kept | ({"annotations": notes} if notes else {})
+    labels = kept.pop("labels", None) or {}
+    for name, values in (("labels", labels), ("annotations", notes)):
+        if not isinstance(values, dict):
+            raise InvalidInput(f"metadata.{name}", values, "write a mapping (name: value)")
+        if own := {key: value for key, value in values.items() if not key.startswith(BOOKKEEPING)}:
+            kept[name] = own
+    return kept
 
 
 def annotate(metadata: dict[str, Any], key: str, value: str) -> None:
@@ -98,3 +136,7 @@ def unannotate(metadata: dict[str, Any], key: str) -> str | None:
     if notes:
         metadata["annotations"] = notes
     return value
+
+
+def without_none(**fields: Any) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}

@@ -32,7 +32,11 @@ def removed_version(linted: LintedManifest, among: ManifestSet) -> Iterator[Diag
     if version in _REMOVED:
         why = f"{version} is gone from Kubernetes {_REMOVED[version]} on"
         yield Diagnostic(
-            LintSeverity.WARNING, "removed-version", "apiVersion", why, "write autoscaling/v2; the fields are the same"
+            LintSeverity.WARNING,
+            "removed-version",
+            "apiVersion",
+            why,
+            "trimtab convert FILE --to hpa writes autoscaling/v2",
         )
 
 

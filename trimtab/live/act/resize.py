@@ -48,6 +48,13 @@ async def in_place(writer: Writer, pods: Sequence[WirePod], sizes: Sizes) -> int
     return written
 
 
+async def one_by_one(writer: Writer, pods: Sequence[WirePod], sizes: Sizes) -> None:
+    """Bring these pods to their sizes, growing or shrinking, without waiting for a tick between them."""
+    for pod in pods:
+        if wanted := _differs(pod, sizes):
+            await _patch(writer, pod, wanted)
+
+
 async def template(writer: Writer, target: ScaleTarget, sizes: Sizes) -> None:
     """Patch the template's containers; injected sidecars are not in it, so they are never touched."""
     assert target.workload is not None

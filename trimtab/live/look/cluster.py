@@ -9,7 +9,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from trimtab.core.model import Pod
 from trimtab.errors import InvalidInput, Refused, TrimtabError
-from trimtab.kinds.annotations import ENABLED
+from trimtab.kinds.annotations import ENABLED, FROZEN
 from trimtab.live.look.members import Members
 from trimtab.wire.kube import Kube
 from trimtab.wire.objects import Custom, HasMeta, Namespace, Node, Scale, WirePod, WireWorkload
@@ -38,6 +38,8 @@ OURS = (
 )
 SCALED_OBJECT = ("keda.sh/v1alpha1", "ScaledObject")
 VPA = ("autoscaling.k8s.io/v1", "VerticalPodAutoscaler")
+WPA = ("datadoghq.com/v1alpha1", "WatermarkPodAutoscaler")
+PHPA = ("jamiethompson.me/v1alpha1", "PredictiveHorizontalPodAutoscaler")
 log = logging.getLogger(__name__)
 
 
@@ -105,13 +107,15 @@ class ScaleTarget(NamedTuple):
 class WatchedCluster:
     """Everything followed; `namespace` limits it to one, "" means the whole cluster."""
 
-    def __init__(self, kube: Kube, namespace: str = "", own: tuple[str, str] = ("", "")) -> None:
-        self.kube, self.namespace = kube, namespace
+    def __init__(self, kube: Kube, namespace: str = "", own: tuple[str, str] = ("", ""), home: str = "") -> None:
+        self.kube, self.namespace, self.home = kube, namespace, home  # home: where our Lease is
         self.own = own  # namespace and name of our own Deployment, which we never scale
         self.ours = {kind: Feed(kube, Custom, (version, kind), namespace) for version, kind in OURS}
         self.hpas = Feed(kube, Custom, HPAS, namespace)
         self.scaled_objects = Feed(kube, Custom, SCALED_OBJECT, namespace)
         self.vpas = Feed(kube, Custom, VPA, namespace)
+        self.wpas = Feed(kube, Custom, WPA, namespace)
+        self.phpas = Feed(kube, Custom, PHPA, namespace)
         self.workloads = {
             resource.kind: Feed(kube, WireWorkload, resource, namespace)
             for resource in (DEPLOYMENTS, STATEFUL_SETS, REPLICA_SETS, DAEMON_SETS)
@@ -127,7 +131,7 @@ class WatchedCluster:
 
     @property
     def feeds(self) -> list[Feed[Any]]:
-        others: list[Feed[Any]] = [self.hpas, self.scaled_objects, self.vpas, self.pods]
+        others: list[Feed[Any]] = [self.hpas, self.scaled_objects, self.vpas, self.wpas, self.phpas, self.pods]
         blockers: list[Feed[Any]] = [self.quotas, self.limit_ranges, self.disruption_budgets]
         return [*self.ours.values(), *self.workloads.values(), *others, *blockers, self.namespaces, self.nodes]
 
@@ -168,6 +172,12 @@ class WatchedCluster:
         if not self.namespaces.settled:
             return False
         return found is None or (found.metadata.labels or {}).get(ENABLED) != "false"
+
+    @property
+    def frozen(self) -> bool:
+        """The brake of the whole installation: an annotation on the operator's own namespace."""
+        found = self.namespaces.store.get("", self.home)
+        return found is not None and (found.metadata.annotations or {}).get(FROZEN) == "true"
 
     def pods_of(self, target: ScaleTarget) -> tuple[Pod, ...]:
         return self.members.facts(target.namespace, target.uid)

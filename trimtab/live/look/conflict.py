@@ -1,6 +1,6 @@
 """conflict: who else moves the same target on the same axis. The younger of ours holds still; others always win.
 
-Shadow and paused objects, VPAs in Off and paused ScaledObjects never conflict, nor does an annotated HPA with the floor
+Shadow and paused objects, VPAs in Off, dry-running WPAs and paused ScaledObjects never conflict, nor does an annotated HPA with the floor
 we put under it; a ScaledObject counts once, not also as the HPA it makes. A pin is a write, in Shadow too.
 """
 
@@ -21,6 +21,16 @@ from trimtab.wire.objects import Custom
 Place = tuple[str, str, str]  # namespace, kind and name of a target
 SIZES = (Axis.CPU, Axis.MEMORY)
 VPA_OFF = """patch vpa {name} -n {ns} --type merge -p '{{"spec":{{"updatePolicy":{{"updateMode":"Off"}}}}}}'"""
+
+
+WPA_DRY = """patch wpa {name} -n {ns} --type merge -p '{{"spec":{{"dryRun":true}}}}'"""
+TITLES = {
+    "hpa": "HorizontalPodAutoscaler",
+    "scaledobject": "ScaledObject",
+    "vpa": "VerticalPodAutoscaler",
+    "wpa": "WatermarkPodAutoscaler",
+    "phpa": "PredictiveHorizontalPodAutoscaler",
+}
 
 
 class Claim(NamedTuple):
@@ -49,6 +59,11 @@ class Claims:
             if mode != "Off":
                 for axis in SIZES:
                     self._add(found, "targetRef", axis, _foreign(found, "vpa", VPA_OFF))
+        for found in cluster.wpas.store:
+            if not found.spec.get("dryRun"):
+                self._add(found, "scaleTargetRef", Axis.REPLICAS, _foreign(found, "wpa", WPA_DRY))
+        for found in cluster.phpas.store:
+            self._add(found, "scaleTargetRef", Axis.REPLICAS, _foreign(found, "phpa", "delete phpa {name} -n {ns}"))
         for subject in subjects:
             for axis in _axes(subject.policy, at):
                 self._by_place[_place(subject), axis].append(_ours(subject))
@@ -107,9 +122,8 @@ def _ours(subject: Subject) -> Claim:
 
 def _foreign(found: Custom, kind: str, remedy: str) -> Claim:
     meta = found.metadata
-    title = {"hpa": "HorizontalPodAutoscaler", "scaledobject": "ScaledObject", "vpa": "VerticalPodAutoscaler"}[kind]
     command = remedy.format(name=meta.name, ns=meta.namespace)
-    return Claim((-1.0, kind), meta.uid, f"{title} {meta.namespace}/{meta.name}", f"kubectl {command}")
+    return Claim((-1.0, kind), meta.uid, f"{TITLES[kind]} {meta.namespace}/{meta.name}", f"kubectl {command}")
 
 
 def _by_keda(found: Custom) -> bool:

@@ -80,19 +80,19 @@ class Compiler:
         self.change_rules = change_rules
         self._known: dict[str, Compiled] = {}
 
-    def subject(self, resource: Resource, found: Custom, enabled: bool, at: float) -> Subject:
+    def subject(self, resource: Resource, found: Custom, enabled: bool, at: float, frozen: bool = False) -> Subject:
         compiled = self._compiled(resource, found, at)
-        policy = replace(compiled.policy, admit=self._admit(compiled.policy.admit, enabled))
+        policy = replace(compiled.policy, admit=self._admit(compiled.policy.admit, enabled, frozen))
         return Subject(name_of(resource.kind, found), resource, found, compiled.target, policy, compiled.ignored)
 
     def forget(self, uids: set[str]) -> None:
         """Keep only these."""
         self._known = {uid: compiled for uid, compiled in self._known.items() if uid in uids}
 
-    def _admit(self, admit: Admit, enabled: bool) -> Admit:
+    def _admit(self, admit: Admit, enabled: bool, frozen: bool) -> Admit:
         if not enabled:
             return Admit(mode=Mode.PAUSED)
-        if self.shadow and admit.mode is not Mode.PAUSED:  # a pin is a write too
+        if (self.shadow or frozen) and admit.mode is not Mode.PAUSED:  # a pin is a write too
             return Admit(mode=Mode.SHADOW, paused_until=admit.paused_until)
         return admit
 

@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from trimtab.core.model import Change
 from trimtab.journal import Act, Fate, Tick
 from trimtab.live.object_tick import ObjectTick
 from trimtab.live.tell.telemetry import Telemetry
+
+HELD_EVERY_S = 60.0  # a wish held by ever other rules is written down this often at most
+
+
+class Situation(NamedTuple):
+    """What one object wants, and what keeps it from that."""
+
+    change: Change | None
+    held_by: tuple[str, ...]
+    written_at: float = float("-inf")
+
+
+CALM = Situation(None, ())
 
 
 class DecisionLog(Protocol):
@@ -18,11 +31,11 @@ class DecisionLog(Protocol):
 
 
 class Recorder:
-    """Knows what each object last wished for, so that a wish that stays is written down once."""
+    """Knows the situation of each object, so that one that stays is written down once."""
 
     def __init__(self, telemetry: Telemetry, journal: DecisionLog | None) -> None:
         self.telemetry, self.journal = telemetry, journal
-        self._wishes: dict[str, Change | None] = {}
+        self._situations: dict[str, Situation] = {}
 
     def record(self, ticks: Sequence[ObjectTick]) -> None:
         self.telemetry.saw(ticks)
@@ -32,13 +45,25 @@ class Recorder:
 
     def forget(self, uids: set[str]) -> None:
         """All but these are gone."""
-        self._wishes = {uid: wish for uid, wish in self._wishes.items() if uid in uids}
+        self._situations = {uid: known for uid, known in self._situations.items() if uid in uids}
 
     def _is_news(self, tick: ObjectTick) -> bool:
-        """An act, or a wish that cannot be written (Shadow, refused) when it is not the one of last time."""
-        uid, change = tick.subject.uid, tick.decision.change
-        known, self._wishes[uid] = self._wishes.get(uid), change
-        return change is not None and (any(part.fate is Fate.WRITTEN for part in tick.outcome) or change != known)
+        """An act; or a wish that is not written (Shadow, refused, held by a rule) when it is not that of last time."""
+        uid, change, held_by = tick.subject.uid, tick.decision.change, _held_by(tick)
+        known = self._situations.get(uid, CALM)
+        written = any(part.fate is Fate.WRITTEN for part in tick.outcome)
+        otherwise = held_by != known.held_by and tick.seen.at - known.written_at >= HELD_EVERY_S
+        news = written or (change is not None and change != known.change) or otherwise
+        at, held_by = (tick.seen.at, held_by) if news else (known.written_at, known.held_by)
+        self._situations[uid] = Situation(change, held_by, at)
+        return news
+
+
+def _held_by(tick: ObjectTick) -> tuple[str, ...]:
+    """The rules that left nothing of what the load asks for; none where it asks for nothing, or gets it."""
+    if tick.decision.change is not None:
+        return ()
+    return tuple(dict.fromkeys(step.reason for step in tick.decision.steps if step.before != step.after))
 
 
 def _act(tick: ObjectTick) -> Act:

@@ -1,0 +1,277 @@
+"""ScaledObjects as people write them: the signal survives as the exporter's query, as KEDA's metric, or is named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from trimtab.errors import InvalidInput
+from trimtab.kinds import Autoscaler, read
+from trimtab.kinds.convert import Converted, convert
+from trimtab.policy import Policy, Rate, Select, TotalAverage
+
+Manifest = dict[str, Any]
+NOW = 1_700_000_000.0
+
+
+def scaled(*triggers: str, **spec: Any) -> Manifest:
+    read_triggers = [yaml.safe_load(trigger) for trigger in triggers]
+    return {
+        "apiVersion": "keda.sh/v1alpha1",
+        "kind": "ScaledObject",
+        "metadata": {"name": "worker", "namespace": "shop"},
+        "spec": {"scaleTargetRef": {"name": "worker"}, "triggers": read_triggers, "minReplicaCount": 1} | spec,
+    }
+
+
+def policy(manifest: Manifest) -> Policy:
+    obj = read(manifest)
+    assert isinstance(obj, Autoscaler)
+    return obj.to_policy(NOW)
+
+
+def signals(converted: Converted) -> list[str]:
+    return [loss.path for loss in converted.lost if loss.signal]
+
+
+QUERIES = [
+    (
+        "kafka",
+        "{type: kafka, metadata: {consumerGroup: billing, topic: orders, lagThreshold: '50'}}",
+        ('clamp_max(sum(kafka_consumergroup_lag{consumergroup="billing",topic="orders"}),'
+        ' 50 * scalar(count(kafka_consumergroup_lag{consumergroup="billing",topic="orders"}))) # kafka_exporter'),
+        50.0,
+    ),
+    (
+        "kafka with idle consumers",
+        "{type: apache-kafka, metadata: {consumerGroup: g, topic: t, allowIdleConsumers: 'true'}}",
+        'sum(kafka_consumergroup_lag{consumergroup="g",topic="t"}) # kafka_exporter',
+        10.0,
+    ),
+    (
+        "rabbitmq",
+        ("{type: rabbitmq, metadata: {protocol: amqp, queueName: mail, mode: QueueLength, value: '20'},"
+        " authenticationRef: {name: rabbit}}"),
+        'sum(rabbitmq_queue_messages{queue="mail"}) # rabbitmq_prometheus, with metrics per queue',
+        20.0,
+    ),
+    (
+        "rabbitmq by pattern",
+        "{type: rabbitmq, metadata: {queueName: '^mail', useRegex: 'true', operation: max, vhostName: eu, value: '3'}}",
+        'max(rabbitmq_queue_messages{vhost="eu",queue=~"^mail"}) # rabbitmq_prometheus, with metrics per queue',
+        3.0,
+    ),
+    (
+        "a list of redis",
+        "{type: redis, metadata: {address: 'redis:6379', listName: jobs, listLength: '7', databaseIndex: '2'}}",
+        'sum(redis_key_size{db="db2",key="jobs"}) # redis_exporter, with --check-single-keys for jobs',
+        7.0,
+    ),
+    (
+        "a stream of redis",
+        "{type: redis-cluster-streams, metadata: {stream: events, consumerGroup: readers, pendingEntriesCount: '9'}}",
+        ('sum(redis_stream_group_messages_pending{stream="events",group="readers"})'
+        " # redis_exporter, with --check-single-streams for events"),
+        9.0,
+    ),
+    (
+        "sqs",
+        ("{type: aws-sqs-queue, metadata: {queueURL: 'https://sqs.eu-west-1.amazonaws.com/123/jobs', queueLength: '5',"
+        " awsRegion: eu-west-1}}"),
+        ('sum(aws_sqs_approximate_number_of_messages_visible_average{dimension_QueueName="jobs"})'
+        ' + sum(aws_sqs_approximate_number_of_messages_not_visible_average{dimension_QueueName="jobs"})'
+        " # yet-another-cloudwatch-exporter, AWS/SQS, statistic Average"),
+        5.0,
+    ),
+    (
+        "pubsub",
+        "{type: gcp-pubsub, metadata: {subscriptionName: projects/p/subscriptions/mail, value: '8'}}",
+        ("sum(stackdriver_pubsub_subscription_pubsub_googleapis_com_subscription_num_undelivered_messages"
+        '{subscription_id="mail"}) # stackdriver_exporter'),
+        8.0,
+    ),
+    (
+        "pulsar",
+        ("{type: pulsar, metadata: {adminURL: 'http://p', topic: 'persistent://a/b/c', subscription: s,"
+        " msgBacklogThreshold: '4'}}"),
+        'sum(pulsar_subscription_back_log{topic="persistent://a/b/c",subscription="s"}) # Pulsar\'s brokers',
+        4.0,
+    ),
+    (
+        "jetstream",
+        "{type: nats-jetstream, metadata: {account: $G, stream: S, consumer: C, lagThreshold: '6'}}",
+        ('sum(jetstream_consumer_num_pending{stream_name="S",consumer_name="C",is_consumer_leader="true"})'
+        ' + sum(jetstream_consumer_num_ack_pending{stream_name="S",consumer_name="C",is_consumer_leader="true"})'
+        " # prometheus-nats-exporter, with -jsz=all"),
+        6.0,
+    ),
+    (
+        "pods of another workload",
+        "{type: kubernetes-workload, metadata: {podSelector: 'app=front, tier in (a, b)', value: '2'}}",
+        ('(count(kube_pod_labels{namespace="shop",label_app="front",label_tier=~"a|b"} and on(pod)'
+        ' (kube_pod_status_phase{namespace="shop",phase!~"Succeeded|Failed"} == 1)) or vector(0))'
+        " # kube-state-metrics, with --metric-labels-allowlist for these labels"),
+        2.0,
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("trigger, query, target", [case[1:] for case in QUERIES], ids=[case[0] for case in QUERIES])
+def test_a_trigger_becomes_the_query_of_its_exporter(trigger: str, query: str, target: float) -> None:
+    converted = convert(scaled(trigger), "autoscaler")
+    (signal,) = policy(converted.manifest).signals
+    assert isinstance(signal, TotalAverage)
+    assert (signal.metric.query, signal.target) == (query, target)
+    assert signals(converted) == []
+
+
+@pytest.mark.parametrize(
+    "trigger, why",
+    [
+        pytest.param("{type: mysql, metadata: {query: SELECT 1, queryValue: '5'}}", "--beside-keda", id="mysql"),
+        pytest.param(
+            "{type: rabbitmq, metadata: {queueName: q, mode: MessageRate, value: '1'}}", "MessageRate", id="rate"
+        ),
+        pytest.param(
+            "{type: aws-sqs-queue, metadata: {queueURLFromEnv: URL}}", "queueURL is not written", id="variable"
+        ),
+        pytest.param(
+            "{type: kubernetes-workload, metadata: {podSelector: '!old', value: '1'}}", "'!old'", id="selector"
+        ),
+    ],
+)
+def test_one_lost_trigger_is_a_lost_signal_whatever_the_others_say(trigger: str, why: str) -> None:
+    converted = convert(scaled("{type: cpu, metricType: Utilization, metadata: {value: '60'}}", trigger), "autoscaler")
+    assert converted.loses_signal
+    (loss,) = [loss for loss in converted.lost if loss.signal]
+    assert (loss.path, why in loss.why) == ("spec.triggers[1]", True), loss
+
+
+PROMETHEUS = "{type: prometheus, name: %s, metadata: {serverAddress: 'http://p', query: %s, threshold: '5'%s}}"
+
+
+@pytest.mark.parametrize(
+    "least, query",
+    [
+        pytest.param(0, "(sum(x)) * ((sum(x)) > bool 50)", id="to zero: up to it the workload sleeps"),
+        pytest.param(1, "sum(x)", id="above zero it means nothing in KEDA either"),
+    ],
+)
+def test_activation(least: int, query: str) -> None:
+    trigger = PROMETHEUS % ("rps", "sum(x)", ", activationThreshold: '50', ignoreNullValues: 'false'")
+    made, lost = convert(scaled(trigger, minReplicaCount=least), "autoscaler")
+    assert made["spec"]["metrics"][0]["prometheus"]["query"] == query
+    assert [loss.path for loss in lost] == ["spec.triggers[0].metadata.serverAddress"]
+
+
+def test_a_formula_of_arithmetic_is_one_query() -> None:
+    modifiers = {"formula": "(one + two) / 2", "target": "10"}
+    triggers = (PROMETHEUS % ("one", "sum(a)", ""), PROMETHEUS % ("two", "sum(b)", ""))
+    converted = convert(scaled(*triggers, advanced={"scalingModifiers": modifiers}), "autoscaler")
+    (metric,) = converted.manifest["spec"]["metrics"]
+    assert metric["prometheus"]["query"] == "vector((scalar(sum(a)) + scalar(sum(b))) / 2)"
+    assert metric["prometheus"]["target"] == {"type": "AverageValue", "averageValue": "10"}
+    assert not converted.loses_signal
+
+
+def test_a_formula_that_says_more_is_a_lost_signal() -> None:
+    modifiers = {"formula": "one > 3 ? one : 0", "target": "10"}
+    converted = convert(
+        scaled(PROMETHEUS % ("one", "sum(a)", ""), advanced={"scalingModifiers": modifiers}), "autoscaler"
+    )
+    assert "spec.advanced.scalingModifiers.formula" in signals(converted)
+
+
+def test_cron_alone_stays_cron_alone() -> None:
+    cron = "{type: cron, metadata: {timezone: UTC, start: 0 8 * * *, end: 0 18 * * *, desiredReplicas: '6'}}"
+    made, lost = convert(scaled(cron, minReplicaCount=0), "autoscaler")
+    (signal,) = policy(made).signals
+    assert signal.metric.query == "vector(0)"
+    assert (made["spec"]["minReplicas"], made["spec"]["schedules"][0]["minReplicas"], lost) == (0, 6, [])
+
+
+@pytest.mark.parametrize(
+    "cooldown, window, named",
+    [(300, None, False), (60, None, True), (60, 60, False), (None, None, False)],
+    ids=["HPA's own window", "another", "the same as the window", "unset"],
+)
+def test_cooldown_is_named_where_zero_comes_at_another_time(
+    cooldown: int | None, window: int | None, named: bool
+) -> None:
+    spec: Manifest = {"minReplicaCount": 0} | ({"cooldownPeriod": cooldown} if cooldown else {})
+    if window:
+        behavior = {"scaleDown": {"stabilizationWindowSeconds": window}}
+        spec["advanced"] = {"horizontalPodAutoscalerConfig": {"behavior": behavior}}
+    _, lost = convert(scaled(PROMETHEUS % ("rps", "sum(x)", ""), **spec), "autoscaler")
+    assert ("spec.cooldownPeriod" in [loss.path for loss in lost]) is named
+
+
+@pytest.mark.parametrize("way, side", [("in", "down"), ("out", "up")])
+def test_a_pause_of_one_direction_switches_it_off(way: str, side: str) -> None:
+    manifest = scaled("{type: cpu, metricType: Utilization, metadata: {value: '60'}}")
+    manifest["metadata"]["annotations"] = {f"autoscaling.keda.sh/paused-scale-{way}": "true"}
+    made, lost = convert(manifest, "autoscaler")
+    rate = next(rule for rule in policy(made).settle if isinstance(rule, Rate))
+    assert getattr(rate, side).select is Select.DISABLED
+    assert ("annotations" in made["metadata"], lost) == (False, [])
+
+
+def test_what_has_no_equivalent_is_named() -> None:
+    spec: Manifest = {"idleReplicaCount": 0, "initialCooldownPeriod": 60, "pollingInterval": 5}
+    spec |= {"fallback": {"failureThreshold": 3, "replicas": 6, "behavior": "currentReplicasIfLower"}}
+    _, lost = convert(scaled("{type: cpu, metadata: {value: '60'}}", minReplicaCount=2, **spec), "autoscaler")
+    named = {"spec.idleReplicaCount", "spec.initialCooldownPeriod", "spec.pollingInterval", "spec.fallback.behavior"}
+    assert {loss.path for loss in lost} == named
+
+
+def test_bookkeeping_stays_behind() -> None:
+    manifest = scaled("{type: cpu, metadata: {value: '60'}}")
+    manifest["metadata"] |= {
+        "finalizers": ["finalizer.keda.sh"],
+        "labels": {"scaledobject.keda.sh/name": "worker", "team": "a"},
+        "annotations": {"argocd.argoproj.io/tracking-id": "x", "meta.helm.sh/release-name": "y", "note": "kept"},
+    }
+    metadata = convert(manifest, "autoscaler").manifest["metadata"]
+    assert metadata == {"name": "worker", "namespace": "shop", "labels": {"team": "a"}, "annotations": {"note": "kept"}}
+
+
+def test_beside_keda_its_own_metric_is_followed() -> None:
+    manifest = scaled(
+        "{type: cpu, metadata: {value: '60'}}",
+        "{type: mysql, metadata: {query: SELECT 1, queryValue: '5'}, authenticationRef: {name: db}}",
+    )
+    manifest["metadata"]["annotations"] = {"autoscaling.keda.sh/paused": "true"}
+    manifest["status"] = {"externalMetricNames": ["s1-mysql-jobs"]}
+    made, lost = convert(manifest, "autoscaler", beside_keda=True)
+    metric = {"name": "s1-mysql-jobs", "selector": {"matchLabels": {"scaledobject.keda.sh/name": "worker"}}}
+    target = {"type": "AverageValue", "averageValue": "5"}
+    assert made["spec"]["metrics"][1] == {"type": "External", "external": {"metric": metric, "target": target}}
+    assert ("annotations" in made["metadata"], lost) == (False, [])
+
+
+def test_beside_keda_a_formula_is_kedas_own_metric() -> None:
+    modifiers = {"formula": "one > 3 ? one : 0", "target": "10"}
+    manifest = scaled(PROMETHEUS % ("one", "sum(a)", ""), advanced={"scalingModifiers": modifiers})
+    manifest["status"] = {"externalMetricNames": ["s0-prometheus"]}
+    made, lost = convert(manifest, "autoscaler", beside_keda=True)
+    assert [metric["external"]["metric"]["name"] for metric in made["spec"]["metrics"]] == ["composite-metric"]
+    assert lost == []
+
+
+def test_beside_keda_needs_the_names_that_keda_gave() -> None:
+    with pytest.raises(InvalidInput, match="kubectl get scaledobject"):
+        convert(scaled("{type: kafka, metadata: {topic: t}}"), "autoscaler", beside_keda=True)
+    manifest = scaled("{type: external, metadata: {scalerAddress: a}}") | {"status": {"externalMetricNames": ["s0-x"]}}
+    (loss,) = convert(manifest, "autoscaler", beside_keda=True).lost[:1]
+    assert "kubectl get hpa keda-hpa-worker" in loss.why
+
+
+@pytest.mark.parametrize("to", ["hpa", "ehpa", "hvpa"])
+def test_paths_are_those_of_the_scaled_object_wherever_it_goes(to: str) -> None:
+    lost = convert(scaled("{type: cpu, metadata: {value: '60'}}", QUERIES[0][1]), to).lost
+    assert "spec.triggers[1]" in [loss.path for loss in lost if loss.signal]
+    with pytest.raises(InvalidInput) as caught:
+        convert(scaled("{type: cpu, metadata: {value: '60'}}", minReplicaCount=9, maxReplicaCount=3), to)
+    assert caught.value.path == "spec.minReplicaCount"

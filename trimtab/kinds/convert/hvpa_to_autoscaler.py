@@ -1,0 +1,127 @@
+"""An Hvpa as the spec of an Autoscaler: both halves, their blend, and of its gates what behavior can say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trimtab.kinds.annotations import EXACT
+from trimtab.kinds.convert.source_fields import SourceFields, unannotate, without_none
+from trimtab.kinds.hpa_v2beta1 import v2_metric
+from trimtab.quantity import parse_duration
+
+_WAYS = ("scaleUp", "scaleDown")
+_REST = "sizes no longer rest after a change"
+_SMALL = "small changes of a size are no longer held back"
+
+
+def from_hvpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
+    """Rests of replicas are cooldowns, directions that are off stay off; what holds sizes back is named."""
+    nested = spec.has("hpa") or spec.has("vpa")
+    has_vpa = spec.has("vpa") or not nested
+    hpa, vpa = spec.part("hpa"), spec.part("vpa")
+    templates = hpa.part("template"), vpa.part("template")
+    horizontal = templates[0].part("spec") if nested else spec.part("hpaTemplate")
+    vertical = templates[1].part("spec") if nested else spec.part("vpaTemplate")
+    _places(spec, horizontal, vertical)
+    made = without_none(
+        scaleTargetRef=spec.take("targetRef", dict),
+        minReplicas=horizontal.take("minReplicas", int),
+        maxReplicas=horizontal.take("maxReplicas", int),
+        metrics=[v2_metric(metric.rest()) for metric in horizontal.items("metrics")] or None,
+    )
+    if hpa.take("deploy", bool) is False:
+        hpa.note("the metrics of an Autoscaler always count", "deploy")
+    made["vertical"] = _vertical(vertical, deployed=bool(vpa.take("deploy", bool, has_vpa)))
+    _blend(spec, metadata, made, 100.0 if nested else 1.0)
+    _gates(spec, hpa, vpa, made)
+    for part in (horizontal, vertical, *templates):
+        part.close("no object is made from a template")
+    for part in (hpa, vpa, spec):
+        part.lose("selector", "nothing is selected by it")
+        part.lose("replicas", "the number of replicas is decided")
+        part.close()
+    return made
+
+
+def _places(spec: SourceFields, horizontal: SourceFields, vertical: SourceFields) -> None:
+    for name in ("minReplicas", "maxReplicas", "metrics"):
+        spec.ledger.place(f"spec.{name}", horizontal.at(name))
+    spec.ledger.place("spec.scaleTargetRef", "spec.targetRef")
+    spec.ledger.place("spec.vertical.resourcePolicy", vertical.at("resourcePolicy"))
+    spec.ledger.place("spec.vertical", vertical.path)
+    spec.ledger.place("spec.blend.weights.intervals", "spec.weightBasedScalingIntervals")
+    spec.ledger.place("spec.blend.buckets.buckets", "spec.buckets")
+    spec.ledger.place("spec.blend.buckets.base", "spec.baseResourcesPerReplica")
+
+
+def _vertical(template: SourceFields, deployed: bool) -> dict[str, Any]:
+    policy = template.take("resourcePolicy", dict) or {}
+    for container in policy.get("containerPolicies", []):
+        if "MinAllowed" in container:
+            container["minAllowed"] = container.pop("MinAllowed")
+    if not deployed:
+        return {"apply": "Never", "resourcePolicy": {"containerPolicies": [{"containerName": "*", "mode": "Off"}]}}
+    return {"apply": "InPlaceOrRecreate"} | ({"resourcePolicy": policy} if policy else {})
+
+
+def _blend(spec: SourceFields, metadata: dict[str, Any], made: dict[str, Any], whole: float) -> None:
+    buckets = spec.take("buckets", list)
+    if unannotate(metadata, EXACT) == "true":
+        spec.note("an Autoscaler follows the document where its program differs", EXACT)
+    intervals = spec.take("weightBasedScalingIntervals", list)
+    base = spec.take("baseResourcesPerReplica", dict)
+    if buckets:
+        made["blend"] = {"buckets": {"buckets": buckets} | ({"base": base} if base else {})}
+    elif intervals:
+        stages = [interval | {"vpaWeight": interval["vpaWeight"] / whole} for interval in intervals]
+        made["blend"] = {"weights": {"intervals": stages}}
+    if "blend" in made and "maxReplicas" not in made:
+        last = buckets[-1]["replicas"]["max"] if buckets else 1
+        made["maxReplicas"] = last
+
+
+def _gates(spec: SourceFields, hpa: SourceFields, vpa: SourceFields, made: dict[str, Any]) -> None:
+    behavior = {way: _flat_rest(spec, way) or _replica_rules(hpa.part(way)) for way in _WAYS}
+    if behavior := {way: rules for way, rules in behavior.items() if rules}:
+        made["behavior"] = behavior
+    sides = [vpa.part(way) for way in _WAYS]
+    modes = [_mode(side) for side in sides]
+    if modes == ["Off", "Off"]:
+        made["vertical"]["apply"] = "Never"
+    for side, mode in zip(sides, modes, strict=True):
+        if mode == "Off" and modes != ["Off", "Off"]:
+            side.note("an Autoscaler sizes in both directions", "updatePolicy.updateMode")
+        elif mode == "MaintenanceWindow":
+            side.note("sizes change at any time of the day", "updatePolicy.updateMode")
+        side.lose("stabilizationDuration", _REST)
+        side.lose("minChange", _SMALL)
+        side.close()
+    for name in ("minCpuChange", "minMemChange"):
+        spec.lose(name, _SMALL)
+    if not ("minCpuChange" in spec.written or any("minChange" in side.written for side in sides)):
+        spec.note("changes below 200m and 200M are no longer held back", "minCpuChange")
+    spec.take("maintenanceTimeWindow", dict)  # means nothing but to the modes, which are named
+
+
+def _flat_rest(spec: SourceFields, way: str) -> dict[str, Any]:
+    """Document 001's one window for both axes."""
+    name = f"{way}StabilizationWindow"
+    if (rest := spec.take(name, str)) is None:
+        return {}
+    spec.note(_REST, name)
+    return {"cooldownSeconds": round(parse_duration(rest))}
+
+
+def _replica_rules(side: SourceFields) -> dict[str, Any]:
+    rest, mode = side.take("stabilizationDuration", str), _mode(side)
+    if mode == "MaintenanceWindow":
+        side.note("replicas change at any time of the day", "updatePolicy.updateMode")
+    side.lose("minChange", "replicas have no smallest change")
+    side.close()
+    rules: dict[str, Any] = {"cooldownSeconds": round(parse_duration(rest))} if rest else {}
+    return rules | ({"selectPolicy": "Disabled"} if mode == "Off" else {})
+
+
+def _mode(side: SourceFields) -> str:
+    policy = side.part("updatePolicy")
+    return policy.take("updateMode", str, "Auto") or "Auto"

@@ -1,0 +1,152 @@
+"""KEDA's ScaledObject as the spec of an Autoscaler: without KEDA, or beside it, with KEDA still asking."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trimtab.errors import InvalidInput
+from trimtab.kinds.annotations import (
+    KEDA_PAUSED,
+    KEDA_PAUSED_IN,
+    KEDA_PAUSED_OUT,
+    KEDA_PAUSED_REPLICAS,
+    PAUSED,
+    PIN,
+)
+from trimtab.kinds.convert.keda_triggers import TriggerSetting, triggers
+from trimtab.kinds.convert.source_fields import SourceFields, annotate, unannotate
+
+_POLL_S, _COOLDOWN_S, _WINDOW_S = 30, 300, 300
+_PLACES = {
+    "spec.minReplicas": "spec.minReplicaCount",
+    "spec.maxReplicas": "spec.maxReplicaCount",
+    "spec.metrics": "spec.triggers",
+    "spec.schedules": "spec.triggers",
+    "spec.onMetricFailure": "spec.fallback",
+    "spec.behavior": "spec.advanced.horizontalPodAutoscalerConfig.behavior",
+}
+
+
+def from_keda(spec: SourceFields, metadata: dict[str, Any], served: tuple[str, ...] | None = None) -> dict[str, Any]:
+    """Triggers become metrics and schedules, the fallback a floor, the pause annotations ours."""
+    made: dict[str, Any] = {"scaleTargetRef": _target(spec.part("scaleTargetRef"))}
+    least = spec.take("minReplicaCount", int, 0) or 0
+    setting = TriggerSetting(str(metadata.get("name")), metadata.get("namespace"), least == 0, served)
+    advanced = spec.part("advanced")
+    for name, source in _PLACES.items():
+        spec.ledger.place(name, source)
+    found = triggers(spec, advanced.part("scalingModifiers"), setting)
+    if found.schedules and not found.metrics and not spec.lost_signal():
+        found.metrics.append(_nothing())
+    made.update({name: part for name, part in found._asdict().items() if part})
+    if not found.metrics:
+        spec.note("no metric is left: CPU at 80 % of the request would be used, as in Kubernetes", "triggers", True)
+    _bounds(spec, made, least)
+    _fallback(spec, made)
+    _advanced(advanced, made)
+    _directions(metadata, made)
+    _cooldown(spec, made)
+    spec.close()
+    _pauses(metadata, served is not None)
+    return made
+
+
+def _nothing() -> dict[str, Any]:
+    """A total of nothing lets the schedules decide alone: outside its window a cron trigger asks for nothing."""
+    target = {"type": "AverageValue", "averageValue": "1"}
+    return {"type": "Prometheus", "prometheus": {"name": "schedules-alone", "query": "vector(0)", "target": target}}
+
+
+def _target(target: SourceFields) -> dict[str, Any]:
+    reference = {
+        "apiVersion": target.take("apiVersion", str, "apps/v1"),
+        "kind": target.take("kind", str, "Deployment"),
+        "name": target.take("name", str),
+    }
+    target.take("envSourceContainerName", str)  # where triggers read variables; none is read here
+    target.close()
+    return {name: value for name, value in reference.items() if value is not None}
+
+
+def _bounds(spec: SourceFields, made: dict[str, Any], least: int) -> None:
+    sees = any(metric["type"] in ("Prometheus", "External") for metric in made.get("metrics", []))
+    if least == 0 and not sees:
+        if "minReplicaCount" in spec.written:
+            spec.note("zero needs a metric that has a value without pods; 1 is used", "minReplicaCount")
+        least = 1
+    idle = spec.take("idleReplicaCount", int)
+    if idle is not None:
+        spec.note(f"an idle workload stays at minReplicas ({least}), not at {idle}", "idleReplicaCount")
+    spec.lose("initialCooldownPeriod", "a new object acts at once")
+    made |= {"minReplicas": least, "maxReplicas": spec.take("maxReplicaCount", int, 100)}
+
+
+def _cooldown(spec: SourceFields, made: dict[str, Any]) -> None:
+    """KEDA waits so long before zero; here it is the window of scaleDown that is waited for."""
+    cooldown_s = spec.take("cooldownPeriod", int, _COOLDOWN_S)
+    down = made.get("behavior", {}).get("scaleDown")
+    window_s = down.get("stabilizationWindowSeconds", _WINDOW_S) if isinstance(down, dict) else _WINDOW_S
+    if made["minReplicas"] == 0 and cooldown_s != window_s:
+        why = f"zero is reached after the window of behavior.scaleDown ({window_s} s), not after {cooldown_s} s"
+        spec.note(why, "cooldownPeriod")
+
+
+def _fallback(spec: SourceFields, made: dict[str, Any]) -> None:
+    fallback = spec.part("fallback")
+    threshold, replicas = fallback.take("failureThreshold", int), fallback.take("replicas", int)
+    how = fallback.take("behavior", str, "static")
+    poll_s = spec.take("pollingInterval", int)
+    if poll_s is not None:
+        spec.note("metrics are read on every tick of the operator (--interval)", "pollingInterval")
+    if threshold is None or replicas is None:
+        if (threshold, replicas) != (None, None):
+            fallback.note("needs both failureThreshold and replicas")
+        return
+    failure: dict[str, Any] = {"holdSeconds": threshold * (poll_s or _POLL_S)}
+    if how in ("static", "currentReplicasIfHigher"):
+        failure["then"] = {"replicas": replicas} | ({"allowDecrease": True} if how == "static" else {})
+    elif how != "currentReplicas":
+        fallback.note(f"{how} has no equivalent; the size is held instead", "behavior")
+    fallback.close()
+    made["onMetricFailure"] = failure
+
+
+def _advanced(advanced: SourceFields, made: dict[str, Any]) -> None:
+    config = advanced.part("horizontalPodAutoscalerConfig")
+    behavior = config.take("behavior", dict)
+    if behavior is not None:
+        made["behavior"] = behavior
+    config.lose("name", "no HPA object is made")
+    config.close()
+    if advanced.take("restoreToOriginalReplicaCount", bool):
+        advanced.note("deleting the object leaves the workload as it is", "restoreToOriginalReplicaCount")
+    advanced.close()
+
+
+def _directions(metadata: dict[str, Any], made: dict[str, Any]) -> None:
+    """A pause of one direction switches that direction off."""
+    for key, way in ((KEDA_PAUSED_IN, "scaleDown"), (KEDA_PAUSED_OUT, "scaleUp")):
+        if unannotate(metadata, key) == "true":
+            behavior = made.setdefault("behavior", {})
+            rules = behavior.get(way)
+            behavior[way] = (rules if isinstance(rules, dict) else {}) | {"selectPolicy": "Disabled"}
+
+
+def _pauses(metadata: dict[str, Any], beside: bool) -> None:
+    """Beside KEDA the pause is what lets us scale, and means nothing more."""
+    replicas, paused = unannotate(metadata, KEDA_PAUSED_REPLICAS), unannotate(metadata, KEDA_PAUSED)
+    if beside:
+        return
+    if replicas is not None:
+        annotate(metadata, PIN, replicas)
+    elif paused == "true":
+        annotate(metadata, PAUSED, "true")
+
+
+def served_names(status: object) -> tuple[str, ...]:
+    """What KEDA calls the external metrics of an object: only the cluster knows."""
+    names = status.get("externalMetricNames") if isinstance(status, dict) else None
+    if not isinstance(names, list) or not names:
+        fix = "KEDA writes it: kubectl get scaledobject NAME -o yaml | trimtab convert - --to autoscaler --beside-keda"
+        raise InvalidInput("status.externalMetricNames", names, fix)
+    return tuple(str(name) for name in names)

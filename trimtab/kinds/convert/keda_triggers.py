@@ -1,0 +1,245 @@
+"""The triggers of a ScaledObject as metrics and schedules: a resource, a query, a cron window, or KEDA's own metric.
+
+A trigger that becomes none of these is a lost signal, whatever the other triggers say: KEDA takes the largest answer.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+from trimtab.errors import InvalidInput
+from trimtab.kinds.annotations import KEDA_NAME
+from trimtab.kinds.convert.keda_exporters import EXPORTERS, Unanswerable
+from trimtab.kinds.convert.source_fields import SourceFields
+
+_OPERATOR = "is the operator's setting, not the object's"
+_SERVER = ("serverAddress", "namespace", "customHeaders", "authModes", "unsafeSsl", "cortexOrgID", "queryParameters")
+_FORECAST = ("predictHorizon", "historyTimeWindow", "queryStep")
+_COMPOSITE = "composite-metric"  # what KEDA calls the answer of a formula
+_FORMULA = re.compile(r"[A-Za-z_]\w*|\d+(?:\.\d+)?|[-+*/()]|\s+")
+# Where a trigger keeps its target, and what it is without one; for those that KEDA itself keeps asking.
+_THRESHOLDS: dict[str, tuple[tuple[str, ...], str | None]] = {
+    "activemq": (("targetQueueSize",), "10"),
+    "apache-kafka": (("lagThreshold",), "10"),
+    "artemis-queue": (("queueLength",), "10"),
+    "aws-cloudwatch": (("targetMetricValue",), None),
+    "aws-kinesis-stream": (("shardCount",), "2"),
+    "aws-sqs-queue": (("queueLength",), "5"),
+    "azure-eventhub": (("unprocessedEventThreshold",), "64"),
+    "azure-log-analytics": (("threshold",), None),
+    "azure-monitor": (("targetValue",), None),
+    "azure-queue": (("queueLength",), "5"),
+    "azure-servicebus": (("messageCount",), "5"),
+    "cassandra": (("targetQueryValue",), None),
+    "datadog": (("targetValue", "queryValue"), None),
+    "elasticsearch": (("targetValue",), None),
+    "gcp-pubsub": (("value", "subscriptionSize"), "10"),
+    "github-runner": (("targetWorkflowQueueLength",), "1"),
+    "graphite": (("threshold",), None),
+    "ibmmq": (("queueDepth",), "20"),
+    "influxdb": (("thresholdValue",), None),
+    "kafka": (("lagThreshold",), "10"),
+    "kubernetes-workload": (("value",), None),
+    "loki": (("threshold",), None),
+    "metrics-api": (("targetValue",), None),
+    "mongodb": (("queryValue",), None),
+    "mssql": (("targetValue",), None),
+    "mysql": (("queryValue",), None),
+    "nats-jetstream": (("lagThreshold",), "10"),
+    "new-relic": (("threshold",), None),
+    "postgresql": (("targetQueryValue",), None),
+    "prometheus": (("threshold",), None),
+    "pulsar": (("msgBacklogThreshold",), "10"),
+    "rabbitmq": (("value", "queueLength"), "20"),
+    "redis": (("listLength",), "5"),
+    "redis-cluster": (("listLength",), "5"),
+    "redis-sentinel": (("listLength",), "5"),
+    "solr": (("targetQueryValue",), None),
+}
+
+
+class TriggerSetting(NamedTuple):
+    """What triggers share: where the object lives, whether it may reach zero, what KEDA serves for it."""
+
+    name: str
+    namespace: str | None
+    to_zero: bool
+    served: tuple[str, ...] | None = None  # KEDA's names of its external metrics; None: KEDA goes away
+
+
+class TriggerParts(NamedTuple):
+    metrics: list[dict[str, Any]]
+    schedules: list[dict[str, Any]]
+
+
+def triggers(spec: SourceFields, modifiers: SourceFields, setting: TriggerSetting) -> TriggerParts:
+    """Every trigger's part; with a formula its answer is the one metric beside CPU and memory."""
+    made = TriggerParts([], [])
+    queries: dict[str, str] = {}
+    formula = modifiers.take("formula", str)
+    for index, trigger in enumerate(spec.items("triggers")):
+        name = trigger.take("name", str)
+        spec.ledger.place(f"spec.schedules[{len(made.schedules)}]", trigger.path)
+        metric = _trigger(trigger, index, name, setting, made)
+        if formula and metric and metric["type"] in ("Prometheus", "External"):
+            queries[name or ""] = metric.get("prometheus", {}).get("query", "")
+        elif metric:
+            spec.ledger.place(f"spec.metrics[{len(made.metrics)}]", trigger.path)
+            made.metrics.append(metric)
+    if formula:
+        spec.ledger.place(f"spec.metrics[{len(made.metrics)}]", modifiers.path)
+        made.metrics.extend(_formula(formula, modifiers, queries, setting))
+    modifiers.close()
+    return made
+
+
+def _trigger(
+    trigger: SourceFields, index: int, name: str | None, setting: TriggerSetting, made: TriggerParts
+) -> dict[str, Any] | None:
+    kind, settings = trigger.take("type", str, "") or "", trigger.part("metadata")
+    metric_type = trigger.take("metricType", str) or (settings.take("type", str) if kind in ("cpu", "memory") else None)
+    try:
+        if kind in ("cpu", "memory"):
+            return _resource(kind, settings, metric_type)
+        if kind == "cron":
+            made.schedules.append(_cron(settings, name or f"cron-{index}"))
+            return None
+        if setting.served is not None:
+            return _served(kind, settings, metric_type, index, setting)
+        if kind in ("prometheus", "predictkube"):
+            return _prometheus(settings, metric_type, name, setting)
+        if kind in EXPORTERS:
+            return _exported(kind, settings, metric_type, name, setting)
+        raise Unanswerable("write its query for Prometheus by hand, or keep KEDA for it: --beside-keda")
+    except Unanswerable as why:
+        trigger.note(f"trigger {kind}: {why}", signal=True)
+        settings.rest()
+        return None
+    finally:
+        if setting.served is None:
+            trigger.lose("authenticationRef", _OPERATOR)
+            trigger.lose("useCachedMetrics", "every tick asks anew")
+            settings.close()
+        else:
+            trigger.take("authenticationRef", object)
+            trigger.take("useCachedMetrics", object)
+        trigger.close()
+
+
+def _resource(name: str, settings: SourceFields, metric_type: str | None) -> dict[str, Any]:
+    value = str(settings.take("value", object) or "")
+    if metric_type == "AverageValue":
+        target: dict[str, Any] = {"type": "AverageValue", "averageValue": value}
+    elif value.isdecimal():
+        target = {"type": "Utilization", "averageUtilization": int(value)}
+    else:
+        raise InvalidInput(settings.at("value"), value, "write a whole percentage")
+    container = settings.take("containerName", str)
+    if container:
+        inner = {"name": name, "container": container, "target": target}
+        return {"type": "ContainerResource", "containerResource": inner}
+    return {"type": "Resource", "resource": {"name": name, "target": target}}
+
+
+def _prometheus(
+    settings: SourceFields, metric_type: str | None, name: str | None, setting: TriggerSetting
+) -> dict[str, Any]:
+    query, threshold = settings.take("query", str, "") or "", str(settings.take("threshold", object) or "")
+    name = name or settings.take("metricName", str)
+    settings.take("metricName", str)
+    for field in _SERVER:
+        settings.lose(field, _OPERATOR)
+    for field in _FORECAST:
+        settings.lose(field, "has no equivalent: ask for a forecast with spec.forecast")
+    if str(settings.take("ignoreNullValues", object)).lower() != "false" and setting.to_zero:
+        why = "no answer is no zero here: replicas are held; where it means zero, add `or vector(0)` to the query"
+        settings.note(why, "ignoreNullValues")
+    return _query(_activated(query, settings, setting, "activationThreshold"), threshold, metric_type, name)
+
+
+def _exported(
+    kind: str, settings: SourceFields, metric_type: str | None, name: str | None, setting: TriggerSetting
+) -> dict[str, Any]:
+    asked = EXPORTERS[kind](settings, setting.namespace)
+    words = [word for word in settings.names() if word.startswith("activation")]
+    query = _activated(asked.query, settings, setting, words[0] if words else "activationThreshold")
+    return _query(f"{query} # {asked.exporter}", asked.target, metric_type, name)
+
+
+def _activated(query: str, settings: SourceFields, setting: TriggerSetting, field: str) -> str:
+    """Up to its activation KEDA keeps a workload at zero, whatever the target says; above zero it changes nothing."""
+    activation = settings.take(field, object)
+    if activation is None or not setting.to_zero or float(str(activation)) == 0:
+        return query
+    return f"({query}) * (({query}) > bool {activation})"
+
+
+def _query(query: str, threshold: str, metric_type: str | None, name: str | None) -> dict[str, Any]:
+    inner = {"query": query, "target": _target(metric_type, threshold)} | ({"name": name} if name else {})
+    return {"type": "Prometheus", "prometheus": inner}
+
+
+def _target(metric_type: str | None, threshold: str) -> dict[str, Any]:
+    field = "value" if metric_type == "Value" else "averageValue"
+    return {"type": metric_type or "AverageValue", field: threshold}
+
+
+def _served(
+    kind: str, settings: SourceFields, metric_type: str | None, index: int, setting: TriggerSetting
+) -> dict[str, Any]:
+    """KEDA fetches, we scale: its external metric by the name that KEDA gave it."""
+    name = next((name for name in setting.served or () if name.startswith(f"s{index}-")), None)
+    if name is None:
+        raise Unanswerable("its status names no metric for it; read the object from the cluster, with its status")
+    if kind not in _THRESHOLDS:
+        hpa = f"kubectl get hpa keda-hpa-{setting.name} -o yaml | trimtab convert - --to autoscaler"
+        raise Unanswerable(f"its target is not known here; convert the HPA that KEDA made instead: {hpa}")
+    fields, default = _THRESHOLDS[kind]
+    threshold = next((value for field in fields if (value := settings.take(field, object)) is not None), default)
+    if threshold is None:
+        raise Unanswerable(f"{fields[0]} is not written here, so there is no target")
+    for field in [word for word in settings.names() if word.startswith("activation")]:
+        if setting.to_zero and str(settings.take(field, object)) not in ("0", "0.0"):
+            settings.note("zero is left as soon as there is anything to do", field)
+    settings.rest()
+    return _external(name, setting, metric_type, str(threshold))
+
+
+def _external(name: str, setting: TriggerSetting, metric_type: str | None, threshold: str) -> dict[str, Any]:
+    metric = {"name": name, "selector": {"matchLabels": {KEDA_NAME: setting.name}}}
+    return {"type": "External", "external": {"metric": metric, "target": _target(metric_type, threshold)}}
+
+
+def _formula(
+    formula: str, modifiers: SourceFields, queries: dict[str, str], setting: TriggerSetting
+) -> list[dict[str, Any]]:
+    """Arithmetic over triggers is arithmetic over their queries; whatever else a formula says is lost."""
+    threshold, metric_type = str(modifiers.take("target", object) or ""), modifiers.take("metricType", str)
+    activation = modifiers.take("activationTarget", object)
+    if setting.served is not None:
+        return [_external(_COMPOSITE, setting, metric_type, threshold)]
+    words = _FORMULA.findall(formula)
+    names = {word for word in words if word[0].isalpha() or word[0] == "_"}
+    if "".join(words) != formula or not names or not names <= set(queries):
+        modifiers.note(f"{formula!r} is more than arithmetic over triggers that are queries", "formula", signal=True)
+        return []
+    bare = {name: re.sub(r" # [^\n]*$", "", query) for name, query in queries.items()}
+    query = "vector(" + "".join(f"scalar({bare[word]})" if word in names else word for word in words) + ")"
+    if activation and setting.to_zero and float(str(activation)) != 0:
+        query = f"{query} * ({query} > bool {activation})"
+    exporters = sorted({found[1] for text in queries.values() if (found := re.search(r" # ([^\n]*)$", text))})
+    return [_query(query + (f" # {'; '.join(exporters)}" if exporters else ""), threshold, metric_type, _COMPOSITE)]
+
+
+def _cron(settings: SourceFields, name: str) -> dict[str, Any]:
+    replicas = str(settings.take("desiredReplicas", object) or "")
+    if not replicas.isdecimal():
+        raise InvalidInput(settings.at("desiredReplicas"), replicas, "write a whole number")
+    return {
+        "name": name,
+        "timezone": settings.take("timezone", str, "UTC"),
+        "start": settings.take("start", str, ""),
+        "end": settings.take("end", str, ""),
+        "minReplicas": int(replicas),
+    }

@@ -1,0 +1,66 @@
+"""A VerticalPodAutoscaler as the spec of an Autoscaler."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trimtab.kinds.annotations import VPA_INTEGER_CPU
+from trimtab.kinds.convert.source_fields import SourceFields, unannotate
+
+_DEFAULT = "Recreate"  # what VPA does where no updateMode is written
+_PLACES = {
+    "spec.scaleTargetRef": "spec.targetRef",
+    "spec.vertical.apply": "spec.updatePolicy.updateMode",
+    "spec.vertical.resourcePolicy": "spec.resourcePolicy",
+    "spec.maxReplicas": "spec",
+}
+UPDATE_MODES = {
+    "Auto": "InPlaceOrRecreate",
+    "InPlaceOrRecreate": "InPlaceOrRecreate",
+    "InPlace": "InPlace",
+    "Recreate": "Recreate",
+    "Off": "Never",
+    "Initial": "InPlace",
+}
+
+
+def from_vpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
+    """Vertical only: the number of pods stays with whoever sets it now."""
+    for name, source in _PLACES.items():
+        spec.ledger.place(name, source)
+    update = spec.part("updatePolicy")
+    mode = update.take("updateMode", str) or _DEFAULT
+    if mode == "Initial":
+        update.note("Initial has no equivalent; pods are resized in place instead", "updateMode")
+    elif mode not in UPDATE_MODES:
+        update.note(f"{mode} is no mode of VPA's; pods are resized in place", "updateMode")
+    update.lose("minReplicas", "disruption budgets are respected instead")
+    update.close()
+    policy = spec.part("resourcePolicy")
+    policies = _whole_cores([_container_policy(container) for container in policy.items("containerPolicies")], metadata)
+    policy.close()
+    vertical: dict[str, Any] = {"apply": UPDATE_MODES.get(mode, "InPlace")}
+    if policies:
+        vertical["resourcePolicy"] = {"containerPolicies": policies}
+    made = {"scaleTargetRef": spec.take("targetRef", dict) or {}, "vertical": vertical}
+    spec.lose("recommenders", "the recommendation is computed here")
+    spec.close()
+    return made
+
+
+def _container_policy(policy: SourceFields) -> dict[str, Any]:
+    names = ("containerName", "mode", "minAllowed", "maxAllowed", "controlledResources", "controlledValues")
+    taken = {name: policy.take(name, object) for name in names}
+    policy.close()
+    return {name: value for name, value in taken.items() if value is not None}
+
+
+def _whole_cores(policies: list[dict[str, Any]], metadata: dict[str, Any]) -> list[dict[str, Any]]:
+    """VPA says it in an annotation for each container."""
+    named = {str(policy.get("containerName", "*")): policy for policy in policies}
+    before, after = VPA_INTEGER_CPU
+    for key in list(metadata.get("annotations", {})):
+        container = key.removeprefix(before).removesuffix(after)
+        if key == f"{before}{container}{after}" and unannotate(metadata, key) == "true":
+            named.setdefault(container, {"containerName": container})["wholeCores"] = True
+    return list(named.values())

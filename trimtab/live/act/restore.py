@@ -1,0 +1,86 @@
+"""restore: put back what the operator left in force: raised floors of predictive HPAs, and sizes of pods.
+
+A person runs this, after the operator or while it is frozen. Replicas stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from trimtab.errors import Refused, TrimtabError
+from trimtab.kinds import Scaler, read
+from trimtab.live.act import floor as act_floor
+from trimtab.live.act.resize import one_by_one
+from trimtab.live.look import floor, memory
+from trimtab.live.look.cluster import OURS, ScaleTarget, WatchedCluster
+from trimtab.live.look.subject import manifest
+from trimtab.wire.facts import has_sizes, template_sizes
+from trimtab.wire.kube import Kube
+from trimtab.wire.objects import Custom, WirePod
+from trimtab.wire.resources import HPAS, PODS, REPLICA_SETS, Resource
+from trimtab.wire.writer import Writer
+
+
+async def restore_all(kube: Kube, namespace: str, dry_run: bool) -> AsyncIterator[str]:
+    """One line for each thing that is put back, or would be."""
+    writer = Writer(kube)
+    for hpa in (await kube.list(Custom, HPAS, namespace)).items:
+        if floor.is_ours(hpa):
+            before, after = hpa.spec.get("minReplicas", 1), floor.read(hpa).original
+            yield f"hpa {hpa.metadata.namespace}/{hpa.metadata.name}: minReplicas {before} -> {after}"
+            if not dry_run:
+                await act_floor.restore(writer, hpa)
+    async for target, pods in _resized(kube, namespace):
+        assert target.workload is not None
+        yield f"{target.text}: {len(pods)} pods back to the size of their template"
+        if not dry_run:
+            await one_by_one(writer, pods, template_sizes(target.workload))
+
+
+async def _resized(kube: Kube, namespace: str) -> AsyncIterator[tuple[ScaleTarget, list[WirePod]]]:
+    """Targets of ours with pods that have another size than their template."""
+    sized = [found async for found in _sized(kube, namespace)]
+    if not sized:
+        return
+    cluster = await _listed(kube, namespace)
+    for resource, found in sized:
+        try:
+            target = await _target(cluster, resource, found)
+        except TrimtabError:  # it cannot be read, or its target is gone: nothing is in force
+            continue
+        sizes = template_sizes(target.workload) if target.workload else {}
+        pods = [pod for pod in cluster.members.pods(target.uid) if not has_sizes(pod, sizes)]
+        if pods:
+            yield target, pods
+
+
+async def _sized(kube: Kube, namespace: str) -> AsyncIterator[tuple[Resource, Custom]]:
+    """Objects that remember sizes in force."""
+    for api_version, kind in OURS:
+        try:
+            resource = await kube.resource(api_version, kind)
+        except Refused:  # this definition is not installed
+            continue
+        for found in (await kube.list(Custom, resource, namespace)).items:
+            if memory.read(found.status, 0.0, 0).sizes:
+                yield resource, found
+
+
+async def _listed(kube: Kube, namespace: str) -> WatchedCluster:
+    """Pods and who owns them, as they are now."""
+    cluster = WatchedCluster(kube, namespace)
+    for workload in (await kube.list(cluster.workloads["ReplicaSet"].kind, REPLICA_SETS, namespace)).items:
+        cluster.workloads["ReplicaSet"].store.put(workload)
+    for pod in (await kube.list(WirePod, PODS, namespace)).items:
+        cluster.pods.store.put(pod)
+    return cluster
+
+
+async def _target(cluster: WatchedCluster, resource: Resource, found: Custom) -> ScaleTarget:
+    kind = read(manifest(resource, found))
+    assert isinstance(kind, Scaler)
+    ref, namespace = kind.target, found.metadata.namespace
+    feed = cluster.workloads.get(ref.kind)
+    if feed is not None and feed.resource is not None:
+        feed.store.put(await cluster.kube.get(feed.kind, feed.resource, namespace, ref.name))
+    return await cluster.target(namespace, ref.api_version, ref.kind, ref.name)
