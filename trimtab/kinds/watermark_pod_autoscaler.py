@@ -9,11 +9,12 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from trimtab.kinds.amounts import Count, CountOrZero, Quantity, Segment, Target, Text
+from trimtab.kinds.amounts import Count, CountOrZero, Quantity, Target, Text
 from trimtab.kinds.amounts import Tolerance as ToleranceText
 from trimtab.kinds.horizontal import MIN_AT_MOST_MAX
 from trimtab.kinds.manifest_part import FieldRule, ManifestPart
 from trimtab.kinds.meta import Kind, TargetRef
+from trimtab.kinds.names import MetricName
 from trimtab.kinds.selector import Selector
 from trimtab.policy import (
     Absence,
@@ -66,7 +67,7 @@ def _amount(mark: str | int | float | None, other: str | int | float | None) -> 
 
 
 class ExternalMarks(Marks):
-    metric_name: Segment
+    metric_name: MetricName
     metric_selector: Selector | None = None
 
     def metric(self) -> Metric:

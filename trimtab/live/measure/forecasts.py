@@ -7,7 +7,7 @@ configured the past of its own queries is read back at first sight. Start-ups ar
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import isfinite
 
 import msgspec
@@ -20,6 +20,7 @@ from trimtab.errors import TrimtabError
 from trimtab.history.ring_buffer import RingBuffer
 from trimtab.live.look.subject import Subject
 from trimtab.live.measure.horizon import horizon_s
+from trimtab.live.measure.tenancy import NotAllowed, QueryTenancy
 from trimtab.policy import ForecastChoice, MetricKind, Signal
 from trimtab.series import Frame
 from trimtab.wire.prometheus import Prometheus
@@ -36,8 +37,8 @@ log = logging.getLogger(__name__)
 class Forecasts:
     """Feed it with each tick's samples; ask it for forecasts and start-up times."""
 
-    def __init__(self, prometheus: Prometheus | None) -> None:
-        self.prometheus = prometheus
+    def __init__(self, prometheus: Prometheus | None, tenancy: QueryTenancy = QueryTenancy()) -> None:  # noqa: B008
+        self.prometheus, self.tenancy = prometheus, tenancy
         self.fine, self.coarse = RingBuffer(FINE_STEP_S, FINE_STEPS), RingBuffer(COARSE_STEP_S, COARSE_STEPS)
         self._startups: dict[str, StartupLog] = {}  # by workload
         self._made: dict[str, tuple[float, tuple[Forecast | Missing, ...]]] = {}
@@ -94,18 +95,23 @@ class Forecasts:
         """The past of the object's own queries, once."""
         if subject.uid in self._read_back or self.prometheus is None:
             return
+        try:
+            extra = self.tenancy.params(subject.name.namespace)
+        except NotAllowed:
+            return  # said of the query itself; once it is allowed its past is read too
         self._read_back.add(subject.uid)
         for index, signal in enumerate(subject.policy.signals):
             if signal.metric.kind is MetricKind.PROMETHEUS:
                 try:
-                    await self._read_one(self.prometheus, _key(subject, index), signal, self._ring(choice), at)
+                    await self._read_one(_key(subject, index), signal, self._ring(choice), at, extra)
                 except TrimtabError as error:
                     log.warning("%s: its past cannot be read back: %s", subject.name, error)
 
-    async def _read_one(self, prometheus: Prometheus, key: str, signal: Signal, ring: RingBuffer, at: float) -> None:
+    async def _read_one(self, key: str, signal: Signal, ring: RingBuffer, at: float, extra: Mapping[str, str]) -> None:
+        assert self.prometheus is not None
         end = at - at % ring.step_s
         span_s = min(READ_BACK_S, ring.step_s * (ring.steps - 1))
-        found = await prometheus.query_range(signal.metric.query, end - span_s, end, ring.step_s)
+        found = await self.prometheus.query_range(signal.metric.query, end - span_s, end, ring.step_s, extra)
         if len(found) != 1:
             return
         self._keys.add(key)
