@@ -86,6 +86,9 @@ class MemoryApi:
         self.put(made, body)
         return _answer(HTTPStatus.CREATED, self.objects[made])
 
+    def _delete(self, path: str, _: Object) -> Answer:
+        return _answer(HTTPStatus.OK, self.objects.pop(path, {}))
+
     def _patch(self, path: str, body: Object) -> Answer:
         """A merge patch, or an apply; of the scale, which is its workload's, only the replicas."""
         whole = re.sub(r"/(scale|status|resize)$", "", path)
@@ -96,6 +99,7 @@ class MemoryApi:
         if expected not in (None, now["metadata"]["resourceVersion"]):
             return _answer(HTTPStatus.CONFLICT, {"message": "somebody was faster"})
         _merge(now, {key: value for key, value in body.items() if key != "metadata"})
+        now["metadata"]["labels"] = now["metadata"].get("labels", {}) | body.get("metadata", {}).get("labels", {})
         now["metadata"]["resourceVersion"] = str(int(now["metadata"]["resourceVersion"]) + 1)
         return _answer(HTTPStatus.OK, now)
 

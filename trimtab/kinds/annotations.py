@@ -24,6 +24,10 @@ FROZEN = "trimtab.dev/frozen"  # "true": the whole installation writes nothing
 ENABLED = "trimtab.dev/enabled"  # "false": nothing in it is touched
 PROMETHEUS_ALLOWED = "trimtab.dev/prometheus"  # "true": its objects may query Prometheus (tenancy by-label)
 
+# Labels of a usage checkpoint, a ConfigMap in the operator's own namespace.
+OBJECT_UID = "trimtab.dev/object-uid"  # whose it is
+OBJECT_NAMESPACE = "trimtab.dev/object-namespace"  # and where that is
+
 # Keys of an Analytics' config, beside those of document 000.
 ALGORITHM = "trimtab.dev/algorithm"  # exact: as document 000 says; crane: its program's numbers
 TIMEZONE = "trimtab.dev/timezone"  # in which hours of the day are counted

@@ -107,7 +107,7 @@ class Operator:
         rebuild = Rebuild(history, self.kube, settings.usage, settings.usage_every_s) if history else None
         usage = UsageWatch(self.cluster, settings.usage, settings.usage_every_s, rebuild)
         writer = Writer(self.kube)
-        self.checkpoints = Checkpoints(writer, usage, settings.checkpoint_s)
+        self.checkpoints = Checkpoints(writer, usage, settings.checkpoint_s, namespace)
         self.ticker = Ticker(
             self.cluster,
             gather,
