@@ -21,13 +21,13 @@ from trimtab.core.remember import first_sight
 from trimtab.kinds import read
 from trimtab.kinds.metric import LONGEST_QUERY, MOST_FORECASTS, MOST_METRICS
 from trimtab.kinds.schedule import MOST_A_DAY
-from trimtab.live.measure.forecasts import COARSE_STEP_S, COARSE_STEPS
 from trimtab.policy import Policy
 from trimtab.series import Frame
 
 AT = 1_794_811_716.0
 LIMIT_MS, LIMIT_MB = 50.0, 5.0
 REPEATED = 5
+COARSE_STEP_S, COARSE_STEPS = 60.0, 15 * 1440  # fifteen days of minutes
 REF = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
 PODS = tuple(Pod(name=f"web-{index}") for index in range(100))
 

@@ -12,7 +12,7 @@ from trimtab.core.forecast import linear
 from trimtab.core.forecast.linear import LinearOptions
 from trimtab.core.model import Forecast, Missing, Reason
 from trimtab.core.startup import mean_startup_s, startup
-from trimtab.series import Frame
+from trimtab.series import Frame, Series
 
 RAMP = np.array([[10.0, 20.0, 30.0, 40.0]])
 TIMES = np.array([-45.0, -30.0, -15.0, 0.0])
@@ -77,10 +77,17 @@ def test_one_sample_is_no_line_but_it_is_a_replica_count() -> None:
 
 
 @pytest.mark.parametrize(
-    "startup_s, wanted_s", [pytest.param(5.0, 100.0, id="20 times"), pytest.param(135.0, 180.0, id="capped")]
+    "horizon_s, exact, wanted_s",
+    [
+        pytest.param(5.0, True, 100.0, id="document 003: 20 times"),
+        pytest.param(135.0, True, 180.0, id="document 003: capped"),
+        pytest.param(5.0, False, 180.0, id="three minutes at least"),
+        pytest.param(600.0, False, 600.0, id="as far back as ahead"),
+        pytest.param(7200.0, False, 3600.0, id="an hour at most"),
+    ],
 )
-def test_window(startup_s: float, wanted_s: float) -> None:
-    assert linear.window_s(startup_s) == wanted_s
+def test_window(horizon_s: float, exact: bool, wanted_s: float) -> None:
+    assert linear.window_s(horizon_s, LinearOptions(exact=exact)) == wanted_s
 
 
 def test_observations_leave_the_window_and_keep_their_distance() -> None:
@@ -116,10 +123,11 @@ def test_forecast_says_why_it_is_silent() -> None:
 @pytest.mark.parametrize(
     "observed, horizon_s, options, speaks",
     [
-        pytest.param(2, 60.0, LinearOptions(), False, id="half a minute says nothing about the next minute"),
-        pytest.param(4, 60.0, LinearOptions(), True, id="a minute does"),
-        pytest.param(11, 600.0, LinearOptions(), False, id="longer than the window: the whole window"),
-        pytest.param(12, 600.0, LinearOptions(), True, id="which is 3 minutes"),
+        pytest.param(4, 60.0, LinearOptions(), False, id="45 s say nothing about the next minute"),
+        pytest.param(5, 60.0, LinearOptions(), True, id="a minute does, both ends counted"),
+        pytest.param(12, 180.0, LinearOptions(), False, id="165 s are not three minutes"),
+        pytest.param(13, 180.0, LinearOptions(), True, id="three minutes at a tick of 15 s"),
+        pytest.param(13, 600.0, LinearOptions(), False, id="three minutes say nothing about ten"),
         pytest.param(2, 60.0, LinearOptions(exact=True), True, id="the program asks for two observations"),
         pytest.param(2, 60.0, LinearOptions(both_ways=True, history_size=6), True, id="so does PHPA"),
     ],
@@ -134,11 +142,17 @@ def test_a_line_needs_as_much_past_as_it_looks_ahead(
         assert (answer.reason, "needed" in answer.detail) == (Reason.NOT_ENOUGH_HISTORY, True)
 
 
-def test_dense_samples_are_thinned_to_the_spacing() -> None:
-    dense = frame([float(second) for second in range(60)], step_s=1.0)
-    kept = linear.recent_of(dense, 1059.0, 1.5, LinearOptions())  # a window of 30 s
-    assert kept.times.tolist() == [1034.0, 1039.0, 1044.0, 1049.0, 1054.0, 1059.0]
-    assert kept.values[0, -1] == 59.0
+def test_dense_samples_are_thinned_and_both_ends_stay() -> None:
+    dense = Series(np.arange(1000.0, 1400.0), np.arange(400.0))
+    kept = linear.recent_of(dense, 1399.0, 30.0, LinearOptions())  # a window of three minutes
+    assert (len(kept), kept.times[0], kept.times[-1]) == (linear.MOST_POINTS, 1219.0, 1399.0)
+
+
+def test_a_late_tick_does_not_shorten_the_window() -> None:
+    late = Series(np.array([1000.0, 1060.0, 1120.0, 1183.0]), np.arange(4.0))
+    assert linear.recent_of(late, 1183.0, 30.0, LinearOptions()).times[0] == 1000.0, "183 s ago, not 123 s"
+    gap = Series(np.array([100.0, 1120.0, 1183.0]), np.arange(3.0))
+    assert linear.recent_of(gap, 1183.0, 30.0, LinearOptions()).times[0] == 1120.0, "the past before a gap is past"
 
 
 @settings(max_examples=50)

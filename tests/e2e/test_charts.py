@@ -167,7 +167,9 @@ def test_each_group_of_definitions_has_a_switch(bed: Bed, group: str, switch: st
 @e2e
 def test_in_one_namespace_it_is_content_with_roles(bed: Bed) -> None:
     made = rendered(bed, OPERATOR, *values("namespace=shop", *NO_CRDS))
-    assert {one["kind"] for one in made} == {"ServiceAccount", "Role", "RoleBinding", "Deployment", "Service"}
+    kinds = {"ServiceAccount", "Role", "RoleBinding", "Deployment", "Service"}
+    kinds |= {"PodDisruptionBudget", "NetworkPolicy", "Job"}
+    assert {one["kind"] for one in made} == kinds
     assert {one["metadata"]["namespace"] for one in of_kind(made, "Role")} == {"shop"}
     wide = rendered(bed, OPERATOR, *values(*NO_CRDS))
     cluster = next(one for one in of_kind(wide, "ClusterRole") if one["metadata"]["name"] == "made-trimtab")
@@ -246,13 +248,13 @@ def test_definitions_outlive_the_chart_and_are_taken_up_again(bare: Bed) -> None
     bare.helm("upgrade", "trimtab", str(OPERATOR), "-n", "steady", *values("shadow=true", "replicas=1"))
     args = bare.get("deployment", "trimtab", "-n", "steady")["spec"]["template"]["spec"]["containers"][0]["args"]
     assert "--shadow" in args
-    bare.helm("uninstall", "trimtab", "-n", "steady")
+    bare.helm("uninstall", "trimtab", "-n", "steady", "--no-hooks")
     kinds = "deployment,serviceaccount,role,rolebinding,service,clusterrole,clusterrolebinding"
     assert "trimtab" not in bare.kubectl("get", kinds, "-A", "-o", "name")
     assert bare.get("autoscaler", "web", "-n", "steady")["spec"]["maxReplicas"] == 10
     bare.helm("install", "trimtab", str(OPERATOR), "-n", "steady")
     assert {crd.name: bare.get("crd", crd.name)["metadata"]["uid"] for crd in CRDS} == before
-    bare.helm("uninstall", "trimtab", "-n", "steady")
+    bare.helm("uninstall", "trimtab", "-n", "steady", "--no-hooks")
     bare.kubectl("delete", "crd", *before)
 
 
@@ -288,7 +290,7 @@ def test_somebody_else_s_definitions_are_named_and_left_alone(bare: Bed) -> None
         bare.helm("install", "trimtab", str(OPERATOR), *values("crds.hvpa=false"))
         schema = bare.get("crd", name)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
         assert schema == foreign["spec"]["versions"][0]["schema"]["openAPIV3Schema"]  # type: ignore[index]
-        bare.helm("uninstall", "trimtab")
+        bare.helm("uninstall", "trimtab", "--no-hooks")
     finally:
         bare.kubectl("delete", "crd", "--all")
 
@@ -311,4 +313,4 @@ def test_the_pod_keeps_the_restricted_standard(bare: Bed, chart: Path) -> None:
     spoilt = json.dumps(pod | {"spec": template["spec"]})
     said = refusal(lambda: bare.kubectl("apply", "--dry-run=server", "-f", "-", input=spoilt))
     assert "violates PodSecurity" in said
-    bare.helm("uninstall", "made", "-n", namespace)
+    bare.helm("uninstall", "made", "-n", namespace, "--no-hooks")

@@ -115,7 +115,7 @@ def served(bed: Bed, namespace: str) -> Iterator[str]:
     install(bed, namespace, f"namespace={namespace}")
     busy(bed, namespace)
     yield namespace
-    bed.helm("uninstall", "trimtab", "-n", namespace)
+    bed.helm("uninstall", "trimtab", "-n", namespace, "--no-hooks")
 
 
 def busy(bed: Bed, namespace: str) -> None:

@@ -68,6 +68,6 @@ def ticker(api: MemoryApi, cluster: WatchedCluster, telemetry: Telemetry, journa
         telemetry,
         usage,
         Checkpoints(writer, usage, 600.0, "trimtab"),
-        Forecasts(None),
+        Forecasts(),
         Journal(journal) if journal else None,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import asyncio
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from tests.live.build import AT, AUTOSCALERS, object_tick
 from tests.live.memory_api import MemoryApi
 from tests.live.shop import APPS, CORE, METRICS, OURS, stock, ticker, watched
-from trimtab import live
+from trimtab import live, wire
 from trimtab.core.model import Change, ContainerSize, Decision, Observation, Plan
 from trimtab.journal import Fate, Journal
 from trimtab.live.object_tick import ObjectTick
@@ -135,14 +136,24 @@ def test_replicas_written_and_sizes_refused_are_both_in_journal_metrics_and_even
     assert events == {"SuccessfulRescale": "Normal", "FailedUpdateScale": "Warning"}
 
 
-CLOCKS = {"time.time", "datetime.now", "datetime.utcnow", "date.today", "time.monotonic"}
+CLOCKS = {"time", "datetime.now", "datetime.utcnow", "date.today"}
+ASKED = ("clock.now", "clock.since_boot")
 MAY_ASK = {"operator.py", "serve.py", "advice.py"}  # the loops that begin a tick, a period, a round
+ROOMS = (Path(live.__path__[0]), Path(wire.__path__[0]))
 
 
-@pytest.mark.parametrize(
-    "module", sorted(Path(live.__path__[0]).rglob("*.py")), ids=lambda path: str(path.relative_to(live.__path__[0]))
-)
-def test_only_the_loops_ask_the_clock(module: Path) -> None:
-    calls = [node.func for node in ast.walk(ast.parse(module.read_text())) if isinstance(node, ast.Call)]
-    asked = {ast.unparse(call) for call in calls} & CLOCKS
+@pytest.mark.parametrize("module", sorted(path for room in ROOMS for path in room.rglob("*.py")), ids=lambda p: p.name)
+def test_nobody_asks_another_clock_than_the_one_handed_in(module: Path) -> None:
+    nodes = list(ast.walk(ast.parse(module.read_text())))
+    imported = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    assert not (imported | _called(nodes)) & CLOCKS or module.name == "clock.py"
+
+
+@pytest.mark.parametrize("module", sorted(ROOMS[0].rglob("*.py")), ids=lambda path: path.name)
+def test_only_the_loops_ask_what_time_it_is(module: Path) -> None:
+    asked = {call for call in _called(ast.walk(ast.parse(module.read_text()))) if call.endswith(ASKED)}
     assert not asked or module.name in MAY_ASK, f"`at` is the only clock of a tick: {asked}"
+
+
+def _called(nodes: Iterable[ast.AST]) -> set[str]:
+    return {ast.unparse(node.func) for node in nodes if isinstance(node, ast.Call)}

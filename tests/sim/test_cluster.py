@@ -117,11 +117,11 @@ def test_a_refused_write_changes_nothing_and_is_not_remembered() -> None:
     assert all(memory.up_at is None for memory in seen[:41])
 
 
-def test_an_operator_that_was_down_forgets_nothing() -> None:
+def test_an_operator_that_was_down_never_scales_down_sooner() -> None:
     load = np.concatenate((np.full(40, 12.0), np.full(80, 3.0)))
     down = ClusterSpec(faults=(Fault(FaultKind.OPERATOR_DOWN, 45 * 15, 46 * 15),))
     assert (
-        run(on_load(), load, first_pods=18).replicas[50:] == run(on_load(), load, down, first_pods=18).replicas[50:]
+        run(on_load(), load, first_pods=18).replicas[50:] <= run(on_load(), load, down, first_pods=18).replicas[50:]
     ).all()
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.wire import virtual
+from tests.virtual import loop
 from trimtab.wire.budget import FAIR_TURN, Budget, Priority
 
 Wish = tuple[str, Priority]
@@ -28,10 +28,10 @@ def served(*asked: Wish, per_s: float = 10.0) -> list[Wish]:
         await budget.take()  # the burst
         await asyncio.gather(*map(request, asked))
         assert budget.spent == 1 + len(asked)
-        assert virtual.now() == pytest.approx(len(asked) / per_s)
+        assert loop.now() == pytest.approx(len(asked) / per_s)
         return order
 
-    return virtual.run(run())
+    return loop.run(run())
 
 
 @pytest.mark.parametrize("crowd", [Priority.SCALE, Priority.STATUS, Priority.EVENT])
@@ -72,10 +72,10 @@ def test_a_request_that_was_given_up_costs_nothing() -> None:
         await asyncio.sleep(0)
         given_up.cancel()
         await budget.take("b")
-        assert virtual.now() == pytest.approx(0.1)
+        assert loop.now() == pytest.approx(0.1)
         assert budget.spent == 2
 
-    virtual.run(run())
+    loop.run(run())
 
 
 def test_a_full_bucket_lets_a_burst_through_at_once_and_no_more() -> None:
@@ -83,7 +83,7 @@ def test_a_full_bucket_lets_a_burst_through_at_once_and_no_more() -> None:
         budget = Budget(per_s=50.0, burst=100.0)
         await asyncio.sleep(3600)
         await asyncio.gather(*(budget.take() for _ in range(150)))
-        assert virtual.now() == pytest.approx(3601.0)
+        assert loop.now() == pytest.approx(3601.0)
         assert budget.waited_s > 0
 
-    virtual.run(run())
+    loop.run(run())

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from tests.wire import virtual
+from tests.virtual import loop
 from tests.wire.fake import Fake
 from trimtab.errors import ClusterUnavailable, NotLeading
 from trimtab.wire.access import Access
@@ -21,7 +21,7 @@ DEADLINE_S = 10.0
 
 
 def left() -> float:
-    return DEADLINE_S - virtual.now()
+    return DEADLINE_S - loop.now()
 
 
 async def scale(kube: Kube, name: str) -> Scale:
@@ -32,7 +32,7 @@ def test_of_700_queued_writes_none_leaves_after_the_fence() -> None:
     left_at: list[float] = []
 
     async def handler(request: web.Request) -> web.StreamResponse:
-        left_at.append(virtual.now())
+        left_at.append(loop.now())
         return web.json_response({})
 
     async def run() -> list[Any]:
@@ -42,7 +42,7 @@ def test_of_700_queued_writes_none_leaves_after_the_fence() -> None:
                 *(scale(kube, f"web-{number}") for number in range(700)), return_exceptions=True
             )
 
-    results = virtual.run(run(), virtual.SOCKETS_S)
+    results = loop.run(run(), loop.SOCKETS_S)
     refused = [result for result in results if isinstance(result, NotLeading)]
     assert max(left_at) <= DEADLINE_S
     assert len(left_at) + len(refused) == 700
@@ -59,16 +59,16 @@ def test_a_write_without_an_answer_is_given_up_before_the_fence() -> None:
             await asyncio.sleep(2.5)
             with pytest.raises(ClusterUnavailable, match="no answer"):
                 await scale(kube, "web")
-            assert virtual.now() <= DEADLINE_S
+            assert loop.now() <= DEADLINE_S
 
-    virtual.run(run(), virtual.SOCKETS_S)
+    loop.run(run(), loop.SOCKETS_S)
 
 
 def test_a_429_that_asks_for_a_pause_beyond_the_fence_ends_the_write() -> None:
     asked: list[float] = []
 
     async def busy(request: web.Request) -> web.StreamResponse:
-        asked.append(virtual.now())
+        asked.append(loop.now())
         return web.Response(status=429, headers={"Retry-After": "6"})
 
     async def run() -> None:
@@ -76,7 +76,7 @@ def test_a_429_that_asks_for_a_pause_beyond_the_fence_ends_the_write() -> None:
             with pytest.raises(NotLeading):
                 await scale(kube, "web")
 
-    virtual.run(run(), virtual.SOCKETS_S)
+    loop.run(run(), loop.SOCKETS_S)
     assert len(asked) == 2 and max(asked) <= DEADLINE_S
 
 
@@ -93,4 +93,4 @@ def test_who_does_not_lead_reads_but_neither_writes_nor_queues() -> None:
             await kube.get(Scale, DEPLOYMENTS, "shop", "web", "scale")
             assert [request.method for request in fake.requests] == ["GET"]
 
-    virtual.run(run(), virtual.SOCKETS_S)
+    loop.run(run(), loop.SOCKETS_S)

@@ -14,6 +14,7 @@ import pytest
 from aiohttp import web
 
 from tests.bed.pki import Authority
+from tests.virtual.clock import HandClock
 from tests.wire.fake import Fake
 from trimtab.errors import ClusterUnavailable, InvalidInput, Refused
 from trimtab.wire import credentials
@@ -66,14 +67,14 @@ def test_a_rotated_token_is_read_again_after_401(tmp_path: Path) -> None:
     assert asyncio.run(run()) == ["Bearer old", "Bearer old", "Bearer new"]
 
 
-def test_a_token_file_is_read_every_minute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_token_file_is_read_every_minute(tmp_path: Path) -> None:
+    clock = HandClock()
     (tmp_path / "token").write_text("old")
-    identity = TokenFile(str(tmp_path / "token"))
+    identity = TokenFile(str(tmp_path / "token"), clock=clock)
     assert asyncio.run(identity.credential()).authorization == "Bearer old"
     (tmp_path / "token").write_text("new")
     assert asyncio.run(identity.credential()).authorization == "Bearer old"
-    later = time.monotonic() + credentials.REREAD_S
-    monkeypatch.setattr("trimtab.wire.credentials.time.monotonic", lambda: later)
+    clock.boot += credentials.REREAD_S
     assert asyncio.run(identity.credential()).authorization == "Bearer new"
 
 

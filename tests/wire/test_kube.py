@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from tests.wire import virtual
+from tests.virtual import loop
 from tests.wire.fake import Fake, script
 from trimtab.errors import ClusterUnavailable, Refused
 from trimtab.wire.access import Access
@@ -234,5 +234,5 @@ def test_800_statuses_that_wait_do_not_delay_a_scaling() -> None:
                 task.cancel()
             await asyncio.gather(*waiting, return_exceptions=True)
 
-    virtual.run(run(), virtual.SOCKETS_S)
+    loop.run(run(), loop.SOCKETS_S)
     assert order.index("scale") <= 0.1 * 50 + 4

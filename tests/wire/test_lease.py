@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from tests.virtual.clock import HandClock
 from tests.wire.fake import Fake
 from trimtab.errors import InvalidInput
 from trimtab.wire.access import Access
-from trimtab.wire.clock import since_boot
+from trimtab.wire.clock import SystemClock
 from trimtab.wire.lease import Leadership, micro_time
 
 
@@ -139,23 +140,16 @@ def test_an_old_leader_that_comes_back_does_not_write_over_the_new_one() -> None
     asyncio.run(run())
 
 
-class Clock:
-    now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-def test_a_machine_that_slept_no_longer_leads(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_that_slept_no_longer_leads() -> None:
     async def run() -> None:
-        clock = Clock()
+        clock = HandClock()
         async with Fake(LeaseServer()) as fake:
             a = candidate(fake.url, "a", clock=clock)
             await a._try()
             assert a.seconds_left() == pytest.approx(1.0)
-            monkeypatch.setattr(time, "time", lambda: 4e9)  # a step of the wall clock moves nothing
+            clock.wall = 4e9  # a step of the wall clock moves nothing
             assert a.may_write()
-            clock.now += 1.0  # the processes of a sleeping machine stand still, this clock does not
+            clock.boot += 1.0  # the processes of a sleeping machine stand still, this clock does not
             assert not a.may_write() and a.seconds_left() <= 0
             await a.kube.close()
 
@@ -164,13 +158,13 @@ def test_a_machine_that_slept_no_longer_leads(monkeypatch: pytest.MonkeyPatch) -
 
 def test_others_wait_by_the_clock_since_boot() -> None:
     async def run() -> None:
-        clock = Clock()
+        clock = HandClock()
         async with Fake(LeaseServer()) as fake:
             a, b = candidate(fake.url, "a", clock=clock), candidate(fake.url, "b", clock=clock)
             await a._try()
             await b._try()
             assert not b.may_write()
-            clock.now += 2.1
+            clock.boot += 2.1
             await b._try()
             assert (a.may_write(), b.may_write()) == (False, True)
             await a.kube.close()
@@ -182,4 +176,4 @@ def test_others_wait_by_the_clock_since_boot() -> None:
 @pytest.mark.skipif(not hasattr(time, "CLOCK_BOOTTIME"), reason="this platform does not count while it sleeps")
 def test_the_clock_counts_suspended_time() -> None:
     before = time.clock_gettime(time.CLOCK_BOOTTIME)
-    assert before <= since_boot() <= time.clock_gettime(time.CLOCK_BOOTTIME)
+    assert before <= SystemClock().since_boot() <= time.clock_gettime(time.CLOCK_BOOTTIME)

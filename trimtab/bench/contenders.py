@@ -74,7 +74,7 @@ def _portfolio_days(load: Load, startup_s: float) -> list[Days]:
     reactive = [with_setting(hpa(), setting, 1.0) for setting in settings()]
     programs = [program(policy, STEP_S) for policy in reactive]
     choice = ForecastChoice(model=FORECAST)
-    for ahead in forecast_demand(choice, QUANTILES, load.values, startup_s, load.start, STEP_S):
+    for ahead in forecast_demand(choice, QUANTILES, load.values, startup_s, load.start):
         programs += [program(replace(policy, forecast=choice), STEP_S, ahead) for policy in reactive]
     swept = sweep(load.values, load.signal, programs, load.first_pods, [delay_steps(startup_s)], DAY_STEPS)
     return [days for (days,) in swept]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 
 import click
 
@@ -21,6 +22,7 @@ from trimtab.live.look.subject import ChangeRules
 from trimtab.live.operator import Operator, OperatorSettings
 from trimtab.policy import Size
 from trimtab.wire.access import Access
+from trimtab.wire.clock import SYSTEM
 
 
 @click.command(name="run")
@@ -75,4 +77,8 @@ def _settings(serving: ServingOptions, api_server: ApiServerOptions, sizing: Siz
 
 
 async def _run(cluster: ClusterOptions, prometheus: Access | None, settings: OperatorSettings) -> None:
-    await Operator(cluster.connect(), prometheus, settings).run()
+    """Until SIGTERM or SIGINT."""
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    await Operator(cluster.connect(), prometheus, settings, SYSTEM).run(stop)

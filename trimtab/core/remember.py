@@ -15,6 +15,16 @@ def first_sight(at: float, replicas: int) -> Memory:
     return Memory(wanted=((at, replicas),))
 
 
+def stored(memory: Memory) -> Memory:
+    """What of it outlives the operator: wishes do not."""
+    return replace(memory, wanted=())
+
+
+def restored(memory: Memory, at: float, replicas: int) -> Memory:
+    """What a new leader takes up: it never scales down before a window has passed."""
+    return replace(memory, wanted=first_sight(at, replicas).wanted)
+
+
 def remember(policy: Policy, memory: Memory, change: Change, at: float) -> Memory:
     """The memory after `change` was written at `at`."""
     if change.sizes:

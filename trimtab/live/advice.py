@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from http import HTTPStatus
@@ -82,7 +81,7 @@ class Advisor:
             while True:
                 if self.writer.may_write() and all(feed.settled for feed in self.feeds.values()):
                     with suppress(NotLeading):  # the new leader goes on
-                        await self._guarded(self.tick(time.time()), "this round of advice")
+                        await self._guarded(self.tick(self.kube.clock.now()), "this round of advice")
                 await asyncio.sleep(self.every_s)
 
     @asynccontextmanager

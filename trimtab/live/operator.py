@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import signal
 import socket
-import time
 import uuid
 from collections.abc import Iterable
 from contextlib import suppress
@@ -36,6 +34,7 @@ from trimtab.live.tick import Ticker
 from trimtab.quantity import MIB
 from trimtab.wire.access import Access
 from trimtab.wire.budget import Budget
+from trimtab.wire.clock import SYSTEM, Clock
 from trimtab.wire.kube import Kube
 from trimtab.wire.lease import Leadership
 from trimtab.wire.prometheus import Prometheus
@@ -46,6 +45,7 @@ PRUNE_EVERY_S = 600.0
 LAST_TICK_S = 2.0  # with the lease's release it ends within 5 s
 KEEP = Retention(size_bytes=512 * MIB)  # half of the volume that the chart gives it
 LEASE = "trimtab"
+LOOK_AGAIN_S = 0.2  # while something is not known yet
 LATE_TICKS = 10  # after this many missed ticks the operator calls itself unhealthy
 
 
@@ -75,8 +75,10 @@ class OperatorSettings:
 
 
 class Operator:
-    def __init__(self, access: Access, prometheus: Access | None, settings: OperatorSettings) -> None:
-        self.settings, self.telemetry = settings, Telemetry()
+    def __init__(
+        self, access: Access, prometheus: Access | None, settings: OperatorSettings, clock: Clock = SYSTEM
+    ) -> None:
+        self.settings, self.clock, self.telemetry = settings, clock, Telemetry()
         namespace = settings.lease_namespace or settings.namespace or access.namespace
         duration_s, renew_s, retry_s = settings.lease_s
         self.leadership = Leadership(
@@ -87,8 +89,10 @@ class Operator:
             duration_s=duration_s,
             renew_deadline_s=renew_s,
             retry_s=retry_s,
+            clock=clock,
         )
-        self.kube = Kube(access, Budget(settings.api_per_s, settings.api_burst), fence=self._seconds_to_write)
+        budget = Budget(settings.api_per_s, settings.api_burst)
+        self.kube = Kube(access, budget, fence=self._seconds_to_write, clock=clock)
         self.prometheus = Prometheus(prometheus, timeout_s=max(1.0, min(10.0, settings.tick_s))) if prometheus else None
         own = (access.namespace, os.environ.get("TRIMTAB_DEPLOYMENT", ""))
         self.cluster = WatchedCluster(self.kube, settings.namespace, own, namespace)
@@ -108,6 +112,7 @@ class Operator:
         usage = UsageWatch(self.cluster, settings.usage, settings.usage_every_s, rebuild)
         writer = Writer(self.kube)
         self.checkpoints = Checkpoints(writer, usage, settings.checkpoint_s, namespace)
+        self.forecasts = Forecasts()
         self.ticker = Ticker(
             self.cluster,
             gather,
@@ -117,7 +122,7 @@ class Operator:
             self.telemetry,
             usage,
             self.checkpoints,
-            Forecasts(self.prometheus, tenancy),
+            self.forecasts,
             self.journal,
         )
         self.advisor = Advisor(
@@ -133,15 +138,12 @@ class Operator:
         forecast_errors = ForecastErrors()
         self.telemetry.watchers.append(forecast_errors.saw)
         self.telemetry.extra.append(forecast_errors.lines)
-        self._ticked_at = time.monotonic()
+        self._ticked_at = clock.since_boot()
         self._ticking = asyncio.Lock()
         self._waiting_for: list[str] = ["everything"]
 
-    async def run(self) -> None:
-        """Until SIGTERM or SIGINT; then the lease is released and everything closed."""
-        stop = asyncio.Event()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    async def run(self, stop: asyncio.Event) -> None:
+        """Until `stop` is set; then the lease is released and everything closed."""
         server = await self._listen()
         loops = (self.cluster.run(), self.leadership.run(), self._loop(), self.advisor.run())
         tasks = [asyncio.create_task(loop) for loop in loops]
@@ -166,24 +168,26 @@ class Operator:
 
     async def _loop(self) -> None:
         self.leadership.on_change(lambda leads: self.ticker.take_over() if leads else None)
-        pruned_at, due = 0.0, time.time()
+        pruned_at, due = float("-inf"), self.clock.now()
         while True:
-            started = time.monotonic()
+            self._ticked_at = self.clock.since_boot()
             self._waiting_for = self.cluster.unsettled()
-            if not self._waiting_for and self.leadership.may_write():
+            if self._waiting_for:
+                await asyncio.sleep(min(self.settings.tick_s, LOOK_AGAIN_S))
+                due = self.clock.now()
+                continue
+            if self.leadership.may_write():
                 async with self._ticking:
                     await self._tick(due)
-                if self.journal and started - pruned_at > PRUNE_EVERY_S:
-                    self.journal.prune(time.time())
-                    pruned_at = started
-            self._ticked_at = time.monotonic()
-            period_s = self.settings.tick_s if not self._waiting_for else min(self.settings.tick_s, 0.2)
-            now = time.time()
-            due = next_due(due, period_s, now)
+                if self.journal and self._ticked_at - pruned_at > PRUNE_EVERY_S:
+                    self.journal.prune(self.clock.now())
+                    pruned_at = self._ticked_at
+            now = self.clock.now()
+            due = next_due(due, self.settings.tick_s, now)
             await asyncio.sleep(due - now)
 
     async def _tick(self, at: float) -> None:
-        started = time.monotonic()
+        started = self.clock.since_boot()
         try:
             await self.ticker.tick(at)
         except TrimtabError as error:
@@ -191,7 +195,7 @@ class Operator:
         except Exception:
             log.exception("this tick was given up: a bug of trimtab; the next one tries again")
             self.telemetry.failures["Tick"] += 1
-        self.telemetry.ticked(time.monotonic() - started)
+        self.telemetry.ticked(self.clock.since_boot() - started)
 
     async def _finish_tick(self) -> None:
         """What was written must be remembered and recorded: the tick under way gets a moment, and no other starts."""
@@ -203,6 +207,7 @@ class Operator:
     async def _close(self) -> None:
         self.checkpoints.close()
         await self.ticker.teller.close()
+        self.forecasts.close()
         await self.kube.close()
         if self.prometheus:
             await self.prometheus.close()
@@ -212,16 +217,16 @@ class Operator:
     async def _listen(self) -> web.AppRunner | None:
         if self.settings.listen is None:
             return None
-        routes = {"/metrics": lambda: (200, self.telemetry.render()), "/healthz": self._health, "/readyz": self._ready}
+        routes = {"/metrics": lambda: (200, self.telemetry.render()), "/healthz": self.health, "/readyz": self.ready}
         return await listen(*self.settings.listen, routes)
 
-    def _health(self) -> tuple[int, str]:
-        late_s = time.monotonic() - self._ticked_at
+    def health(self) -> tuple[int, str]:
+        late_s = self.clock.since_boot() - self._ticked_at
         if late_s > LATE_TICKS * max(self.settings.tick_s, 3.0):
             return HTTPStatus.INTERNAL_SERVER_ERROR, f"no tick for {late_s:.0f} s\n"
         return 200, "ok\n"
 
-    def _ready(self) -> tuple[int, str]:
+    def ready(self) -> tuple[int, str]:
         """Ready when everything is followed; not leading is no fault."""
         said = [f"{feed.name}: {feed.trouble}" for feed in self.cluster.feeds if feed.trouble]
         if self._waiting_for or said:
@@ -235,7 +240,7 @@ class Operator:
     def _numbers(self) -> Iterable[Line]:
         yield "trimtab_leader", {}, float(self.leadership.may_write())
         yield "trimtab_frozen", {}, float(self.cluster.frozen)
-        yield "trimtab_breaker_open", {}, float(self.breaker.open(time.time()))
+        yield "trimtab_breaker_open", {}, float(self.breaker.open(self.clock.now()))
         yield "trimtab_breaker_trips_total", {}, float(self.breaker.trips)
         yield "trimtab_api_budget_waited_seconds_total", {}, self.kube.budget.waited_s
         for (verb, resource, status), count in self.kube.counts.items():

@@ -87,6 +87,7 @@ class Ticker:
         decided = await self.guard.each(
             lambda pair: self._decide(*pair, headroom), measured, lambda pair: _of_subject(pair[0].subject), at
         )
+        self.forecasts.follow()
         held = self._break(decided, at)
         done = await self.guard.each(self._act, held, lambda tick: _of_subject(tick.subject), at)
         await self.guard.each(self._restore, self._orphans(), _of_object, at)
@@ -144,8 +145,7 @@ class Ticker:
         seen = replace(
             tick.seen, samples=samples, usage=self.usage.of(target), startup=started, vetoes=self._vetoes(tick)
         )
-        await self.forecasts.note_demand(subject, seen)
-        seen = replace(seen, forecasts=self.forecasts.forecasts(subject, started, at))
+        seen = replace(seen, forecasts=self.forecasts.look(subject, seen))
         tick = _decided(tick, seen)
         blocked = headroom.vetoes(subject, target, seen.sizes, tick.decision.change)
         return _decided(tick, seen, blocked) if blocked else tick

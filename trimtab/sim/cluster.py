@@ -14,12 +14,13 @@ import msgspec
 import numpy as np
 
 from trimtab.core.decide import decide
+from trimtab.core.demand.total import is_per_pod
 from trimtab.core.model import Change, Decision, Memory, Observation
-from trimtab.core.remember import remember
+from trimtab.core.remember import remember, restored, stored
 from trimtab.policy import Mode, PodAverage, Policy, Total, Utilization, Watermark
 from trimtab.series import Floats
 from trimtab.sim.cluster_spec import ClusterSpec, Fault, FaultKind
-from trimtab.sim.demand_forecast import SignalForecasts
+from trimtab.sim.demand_forecast import SimulatedForecasts
 from trimtab.sim.grid import STEP_S
 from trimtab.sim.meter import NO_TROUBLE, Meter, Trouble
 from trimtab.sim.score import Counts, Days, serve
@@ -104,20 +105,19 @@ class _Cluster:
     ) -> None:
         self.policy, self.spec, self.start, self.step_s = policy, spec, start, step_s
         self.draw = np.random.default_rng(seed)
-        self.pods = Pods(first_pods, spec.pod_cores, spec.pod_memory_bytes, self._startup_steps)
+        usual_steps = ceil(spec.startup_s * sum(spec.startup_jitter) / 2 / step_s)
+        self.pods = Pods(first_pods, spec.pod_cores, spec.pod_memory_bytes, self._startup_steps, usual_steps)
         self.meter = Meter(spec, start, step_s)
         self.memory = Memory()
         self.usage = UsageSampler() if policy.vertical is not None else None
-        self.forecasts = (
-            SignalForecasts(policy.forecast, policy.signals, spec.startup_s, start, step_s) if policy.forecast else None
-        )
+        falls = any(fault.kind is FaultKind.OPERATOR_DOWN for fault in spec.faults)
+        self.forecasts = SimulatedForecasts(policy, keeps=falls) if policy.forecast else None
         self.replicas, self.backlog, self.retried = first_pods, 0.0, 0.0
         self.refusals = self.starts = 0
         self.trail = _Trail()
         self.watch: Watch | None = None
-        self._shows_pods = policy.vertical is not None or any(
-            isinstance(signal, Utilization | PodAverage | Total | Watermark) for signal in policy.signals
-        )
+        per_pod = any(isinstance(signal, Utilization | PodAverage | Total | Watermark) for signal in policy.signals)
+        self._shows_pods = policy.vertical is not None or per_pod or is_per_pod(policy)
 
     def _startup_steps(self) -> int:
         low, high = self.spec.startup_jitter
@@ -183,14 +183,23 @@ class _Cluster:
         """The operator's tick at the end of a step."""
         at = self.start + (step + 1) * self.step_s
         if self._fault(step - 1, FaultKind.OPERATOR_DOWN):
-            self.memory = msgspec.json.decode(msgspec.json.encode(self.memory), type=Memory)
+            self._restart(at)
         seen, memory = self._observe(step, at), self.memory
         decision = decide(self.policy, seen, memory)
         self.memory = decision.memory
         if self.watch is not None:
             self.watch(seen, memory, decision)
+        if self.forecasts:
+            self.forecasts.after_tick(at)
         if decision.change is not None and self.policy.admit.mode is not Mode.SHADOW:
             self._write(decision.change, step, at)
+
+    def _restart(self, at: float) -> None:
+        """A new operator knows what was stored."""
+        text = msgspec.json.encode(stored(self.memory))
+        self.memory = restored(msgspec.json.decode(text, type=Memory), at, self.replicas)
+        if self.forecasts:
+            self.forecasts.restart()
 
     def _observe(self, step: int, at: float) -> Observation:
         pods, policy = self.pods, self.policy
@@ -203,8 +212,9 @@ class _Cluster:
             pods=pods.facts(self.start, self.step_s) if self._shows_pods else (),
             sizes=pods.sizes(limited=self.spec.burst == 1.0) if self.usage else {},
             samples=samples,
-            forecasts=self.forecasts(self.meter, at) if self.forecasts else (),
         )
+        if self.forecasts:
+            seen = self.forecasts.complete(seen, pods.facts(self.start, self.step_s))
         return self.usage.complete(seen, self.meter, pods) if self.usage else seen
 
     def _trouble(self, step: int) -> Trouble:

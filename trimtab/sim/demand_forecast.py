@@ -1,91 +1,76 @@
-"""Forecasts in the simulated cluster: made from what was measured so far, as often as they expire."""
+"""Forecasts in the simulated cluster: the core's own, from what the simulated operator observed and remembers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
+from msgspec.structs import replace
 
-from trimtab.core.forecast import forecast_rows
-from trimtab.core.model import Forecast, Missing
-from trimtab.policy import ForecastChoice, Metric, MetricKind, Signal, TotalAverage, Utilization
-from trimtab.series import Floats, Frame
-from trimtab.sim.cluster_spec import ClusterSpec
-from trimtab.sim.meter import Meter
+from trimtab.core.demand import checkpoint
+from trimtab.core.forecast.demand_forecasts import DemandForecasts, keys_of, names_of
+from trimtab.core.model import Missing, Observation, Pod, TotalSample
+from trimtab.core.startup import StartupLog, startup, startup_of, watch
+from trimtab.policy import ForecastChoice, Metric, MetricKind, Policy, TotalAverage
+from trimtab.series import Floats
+from trimtab.sim.grid import MEAN_STEPS, STEP_S, delay_steps
+from trimtab.sim.sliding_windows import trailing_mean
 
-OF_MINUTES = ("linear",)  # they look at minutes of the past, the others at weeks
-COARSE_S = 300.0
-REFRESH_S = 60.0  # of a forecast that could not be made
-HISTORY_S = {"linear": 3600.0, "holtWinters": 4 * 86400.0}  # PHPA keeps four seasons
-LONGEST_S = 15 * 86400.0
+OWNER = "simulated"
+CHECKPOINT_S = 600.0  # as the operator writes them
 
 
-class SignalForecasts:
-    """The forecasts of one policy's signals."""
+class SimulatedForecasts:
+    """The forecasts of one policy, and what of them survives the operator."""
 
-    def __init__(
-        self, choice: ForecastChoice, signals: tuple[Signal, ...], startup_s: float, start: float, step_s: float
-    ) -> None:
-        self._choice, self._signals = choice, signals
-        self._horizon_s = startup_s if choice.horizon_s is None else choice.horizon_s
-        fine = choice.model in OF_MINUTES
-        self._fold = 1 if fine else max(1, round(COARSE_S / step_s))
-        self._start, self._step_s = start, step_s * self._fold
-        self._rows: list[list[float]] = [[] for _ in signals]
-        self._forecasts: tuple[Forecast | Missing, ...] = ()
-        self._due = float("-inf")
+    def __init__(self, policy: Policy, keeps: bool = False) -> None:
+        self.policy, self.keeps = policy, keeps
+        self._names = dict(zip(names_of(policy), keys_of(OWNER, policy), strict=True))
+        self._stored, self._stored_at = b"", float("-inf")
+        self._begin()
 
-    def __call__(self, meter: Meter, at: float) -> tuple[Forecast | Missing, ...]:
-        """What is expected at the end of the newest step; the same answer until it is about to expire."""
-        self._note(meter)
-        if at >= self._due and self._rows[0]:
-            self._forecasts = self._look(at)
-            self._due = min(self._expiry(forecast, at) for forecast in self._forecasts)
-        return self._forecasts
+    def _begin(self) -> None:
+        self._demand, self._startups, self._pods = DemandForecasts(), StartupLog(), tuple[Pod, ...]()
 
-    def _note(self, meter: Meter) -> None:
-        """Fold the newest steps into the history once a whole bin of them is there."""
-        steps = len(meter.totals)
-        if steps % self._fold:
-            return
-        for row, signal in zip(self._rows, self._signals, strict=True):
-            newest = self._series(meter, signal)[steps - self._fold :]
-            row.append(sum(newest) / self._fold)
+    def complete(self, seen: Observation, pods: tuple[Pod, ...]) -> Observation:
+        """The observation with start-up times and forecasts."""
+        if pods is not self._pods:
+            self._startups, self._pods = watch(self._startups, pods), pods
+        seen = replace(seen, startup=startup_of(self._startups, seen.at))
+        self._demand.note(OWNER, self.policy, seen)
+        return replace(seen, forecasts=self._demand.of(OWNER, self.policy, seen))
 
-    def _series(self, meter: Meter, signal: Signal) -> list[float]:
-        if self._choice.exact and isinstance(signal, Utilization):
-            return meter.percent  # document 003's program looks at utilisation, which drops when pods are added
-        return meter.cores if isinstance(signal, Utilization) else meter.totals
+    def after_tick(self, at: float) -> None:
+        """What the operator does between two ticks."""
+        self._demand.make_due()
+        if self.keeps and at - self._stored_at >= CHECKPOINT_S:
+            self._stored, self._stored_at = checkpoint.save(self._demand.log, self._names, at), at
 
-    def _look(self, at: float) -> tuple[Forecast | Missing, ...]:
-        keep = int(HISTORY_S.get(self._choice.model, LONGEST_S) / self._step_s)
-        values = np.array([row[-keep:] for row in self._rows])
-        first = len(self._rows[0]) - values.shape[1]
-        names = tuple(signal.metric.label for signal in self._signals)
-        # A bin belongs to the moment it was complete: what is dated `at` is known at `at`.
-        frame = Frame(names, self._start + (first + 1) * self._step_s, self._step_s, values)
-        return tuple(forecast_rows(self._choice, frame, self._horizon_s, at))
-
-    def _expiry(self, forecast: Forecast | Missing, at: float) -> float:
-        if isinstance(forecast, Missing):
-            return at + REFRESH_S
-        return max(at + self._step_s, forecast.expires_at - self._step_s)
+    def restart(self) -> None:
+        """A new operator knows what the last checkpoint says."""
+        self._begin()
+        if self._stored:
+            checkpoint.load(self._demand.log, self._names, self._stored)
 
 
 def forecast_demand(
-    choice: ForecastChoice, quantiles: Sequence[float], load: Floats, startup_s: float, start: float, step_s: float
+    choice: ForecastChoice, quantiles: Sequence[float], load: Floats, startup_s: float, start: float
 ) -> list[Floats]:
     """The demand that is forecast at the end of each step, for each quantile; 0 where nothing is said.
 
     Demand does not depend on how it is served, so one look ahead serves every policy with this choice.
     """
     total = TotalAverage(metric=Metric(kind=MetricKind.EXTERNAL, name="load"), target=1.0)
-    forecasts, meter = SignalForecasts(choice, (total,), startup_s, start, step_s), Meter(ClusterSpec(), start, step_s)
+    policy, demand = Policy(signals=(total,), forecast=choice), DemandForecasts()
+    started = startup([delay_steps(startup_s) * STEP_S], start)
     found = np.zeros((len(quantiles), len(load)))
-    for step, value in enumerate(load.tolist()):
-        meter.totals.append(value)
-        at = start + (step + 1) * step_s
-        for forecast in forecasts(meter, at):
+    for step, value in enumerate(trailing_mean(load, MEAN_STEPS).tolist()):
+        at = start + (step + 1) * STEP_S
+        sample = TotalSample(value=value, at=at)
+        seen = Observation(at=at, spec_replicas=1, status_replicas=1, samples=(sample,), startup=started)
+        demand.note(OWNER, policy, seen)
+        for forecast in demand.of(OWNER, policy, seen):
             if not isinstance(forecast, Missing) and at < forecast.expires_at:
                 found[:, step] = [max(0.0, forecast.at_quantile(quantile)) for quantile in quantiles]
+        demand.make_due()
     return list(found)

@@ -36,7 +36,7 @@ def simulate(
         return run(policy, load, cluster, first_pods=first_pods, seed=seed, start=start)
     signal, ahead = trailing_mean(load, MEAN_STEPS), NOTHING_AHEAD
     if policy.forecast is not None:
-        (ahead,) = forecast_demand(policy.forecast, [policy.forecast.quantile], load, cluster.startup_s, start, STEP_S)
+        (ahead,) = forecast_demand(policy.forecast, [policy.forecast.quantile], load, cluster.startup_s, start)
     replicas = run_compiled(signal, program(policy, STEP_S, ahead), first_pods)
     ready = ready_pods(replicas, delay_steps(cluster.startup_s))
     pods = load / cluster.pod_capacity

@@ -29,7 +29,9 @@ class SimPod:
 class Pods:
     """All pods of the workload. `startup_steps` draws how long the next one takes."""
 
-    def __init__(self, count: int, cores: float, memory_bytes: float, startup_steps: Callable[[], int]) -> None:
+    def __init__(
+        self, count: int, cores: float, memory_bytes: float, startup_steps: Callable[[], int], took_steps: int = 0
+    ) -> None:
         self._startup_steps, self._made = startup_steps, 0
         self.cores, self.memory_bytes = cores, memory_bytes  # of the template
         self.all: list[SimPod] = []
@@ -39,6 +41,7 @@ class Pods:
         self._names: list[str] | None = None
         for _ in range(count):
             self._add(0, 0)
+            self.all[-1].created = -took_steps  # they were started before anybody looked
         self.tick(0)
 
     def _add(self, step: int, ready_at: int) -> None:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import os
 import ssl
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from trimtab.errors import InvalidInput
 from trimtab.wire.credentials import Credential, Fixed, Identity, TokenFile, basic, bearer
+
+if TYPE_CHECKING:  # commands that ask no server need not load what would carry the question
+    from trimtab.wire.transport import Transport
 
 SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 
@@ -53,7 +56,7 @@ def _load_certificate(context: ssl.SSLContext, pem: bytes) -> None:
 
 @dataclass(frozen=True)
 class Access:
-    """A base URL with identity and trust; `options()` is what one aiohttp request needs of them."""
+    """A base URL with identity and trust; `options()` is what one request needs of them."""
 
     url: str
     identity: Identity = field(default_factory=Fixed)
@@ -61,6 +64,7 @@ class Access:
     proxy: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
     namespace: str = "default"
+    transport: Callable[[], Transport] | None = None  # what carries requests there; None: aiohttp
     _contexts: dict[bytes, ssl.SSLContext] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:

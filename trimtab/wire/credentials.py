@@ -10,7 +10,6 @@ import asyncio
 import base64
 import os
 import sys
-import time
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -18,6 +17,7 @@ from typing import Any, Protocol
 import msgspec
 
 from trimtab.errors import InvalidInput
+from trimtab.wire.clock import SYSTEM, Clock
 
 REREAD_S = 60.0  # kubelets rotate projected tokens long before they expire
 EXPIRY_MARGIN_S = 10.0
@@ -66,15 +66,15 @@ class Fixed:
 class TokenFile:
     """A token that somebody else rotates on disk: read every minute and after every 401."""
 
-    def __init__(self, path: str, certificate: bytes = b"") -> None:
-        self.path, self._certificate = path, certificate
+    def __init__(self, path: str, certificate: bytes = b"", clock: Clock = SYSTEM) -> None:
+        self.path, self._certificate, self._clock = path, certificate, clock
         self._held = Credential()
         self._read_at = -REREAD_S
 
     async def credential(self) -> Credential:
-        if time.monotonic() - self._read_at >= REREAD_S:
+        if self._clock.since_boot() - self._read_at >= REREAD_S:
             self._held = Credential(bearer(_read_token(self.path)), self._certificate)
-            self._read_at = time.monotonic()
+            self._read_at = self._clock.since_boot()
         return self._held
 
     def forget(self) -> bool:
@@ -129,7 +129,7 @@ class ExecPlugin:
 
     async def credential(self) -> Credential:
         async with self._running:  # one run for all who wait: plugins may open a browser
-            if self._held is None or time.time() >= self._expires_at - EXPIRY_MARGIN_S:
+            if self._held is None or SYSTEM.now() >= self._expires_at - EXPIRY_MARGIN_S:
                 self._hold(self._read(await self._run()))
             assert self._held is not None
             return self._held

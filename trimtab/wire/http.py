@@ -9,28 +9,28 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Any, NamedTuple
 
-import aiohttp
 import msgspec
 from yarl import URL
 
 from trimtab.errors import NotLeading, Unavailable, quoted, without_credentials
 from trimtab.wire.access import Access
 from trimtab.wire.budget import Backoff, Budget, Priority
+from trimtab.wire.transport import AiohttpTransport, Incoming, NotConnected, Outgoing
 
 ATTEMPTS = 4
 LONGEST_WAIT_S = 10.0  # a server that wants a longer pause is unavailable for this tick
 ANSWER_BYTES = 256 * 2**20  # more than any page or query we ask for; a larger answer is not read
 LONGEST_SENTENCE = 240  # characters: quotas and webhooks explain themselves at length
 ERROR_BYTES = 64 * 2**10  # enough of an answer that says no
-FAULTS = (aiohttp.ClientError, TimeoutError, OSError)
+FAULTS = (TimeoutError, OSError)
+CONNECT_S = 10.0
 log = logging.getLogger(__name__)
 
 Fence = Callable[[], float]  # the seconds for which we may still write; none are left: 0 or less
@@ -96,14 +96,12 @@ class Http:
         self.access, self.unavailable, self.fence = access, unavailable, fence
         self._base = str(URL(access.url)).rstrip("/")
         self.budget = budget or Budget()
-        self.timeout = aiohttp.ClientTimeout(total=timeout_s, sock_connect=min(timeout_s, 10.0))
+        self.timeout_s = timeout_s
         self.counts: Counter[tuple[str, str, int]] = Counter()  # by verb, resource and status; 0: no answer
-        self._session: aiohttp.ClientSession | None = None
+        self.transport = (access.transport or AiohttpTransport)()
 
     async def close(self) -> None:
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        await self.transport.close()
 
     async def send(self, request: Request) -> Answer:
         """The answer, if its status is below 500; no answer, 5xx and an endless 429 raise `unavailable`."""
@@ -111,8 +109,8 @@ class Http:
         for attempt in range(1, ATTEMPTS + 1):
             last = attempt == ATTEMPTS
             try:
-                async with self._open(request, self.timeout) as response:
-                    answer = await self._read(response)
+                async with self._open(request, self.timeout_s) as incoming:
+                    answer = await self._read(incoming)
             except FAULTS as fault:
                 if last or not _repeatable(request, fault):
                     raise self._unreachable(fault) from fault
@@ -130,37 +128,44 @@ class Http:
     async def stream(self, request: Request, silence_s: float) -> AsyncIterator[tuple[Answer, AsyncIterator[bytes]]]:
         """An answer without an end: its status (with the body, when it is an error), then its chunks."""
         try:
-            async with self._open(request, aiohttp.ClientTimeout(sock_connect=10.0, sock_read=silence_s)) as response:
-                opened = Answer(response.status, "", b"", 0.0)
-                answer = opened if response.status == HTTPStatus.OK else await self._read(response)
+            async with self._open(request, None, silence_s) as incoming:
+                opened = Answer(incoming.status, "", b"", 0.0)
+                answer = opened if incoming.status == HTTPStatus.OK else await self._read(incoming)
                 if answer.is_refusal_to_work:
                     await asyncio.sleep(min(answer.wait_s, LONGEST_WAIT_S))
                     raise self._unwilling(answer)
-                yield answer, response.content.iter_any()
+                yield answer, incoming.pieces()
         except FAULTS as fault:
             raise self._unreachable(fault) from fault
 
     @asynccontextmanager
-    async def _open(self, request: Request, timeout: aiohttp.ClientTimeout) -> AsyncIterator[aiohttp.ClientResponse]:
+    async def _open(
+        self, request: Request, total_s: float | None, silence_s: float | None = None
+    ) -> AsyncIterator[Incoming]:
         """One request, and a second one with a new credential when the first was met with 401."""
         for renewed in (False, True):
-            async with await self._start(request, timeout) as response:
-                if renewed or response.status != HTTPStatus.UNAUTHORIZED or not self.access.forget():
-                    yield response
+            outgoing, status = await self._outgoing(request, total_s, silence_s), 0
+            async with AsyncExitStack() as opened:
+                try:
+                    incoming = await opened.enter_async_context(self.transport.send(outgoing))
+                    status = incoming.status
+                finally:
+                    self.counts[request.verb, request.resource, status] += 1
+                if renewed or status != HTTPStatus.UNAUTHORIZED or not self.access.forget():
+                    yield incoming
                     return
 
-    async def _start(self, request: Request, timeout: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
+    async def _outgoing(self, request: Request, total_s: float | None, silence_s: float | None) -> Outgoing:
+        """Paid for, with a credential, and within the fence."""
         self._time_left(request)  # what could not leave now need not queue
         await self.budget.take(request.namespace, request.priority)
         options = await self._options(request)
-        url, status = URL(self._base + request.path, encoded=True), 0
-        timeout = _within(timeout, self._time_left(request))
-        try:
-            response = await self._live_session().request(request.method, url, timeout=timeout, **options)
-            status = response.status
-        finally:
-            self.counts[request.verb, request.resource, status] += 1
-        return response
+        left_s = self._time_left(request)
+        if left_s is not None and total_s is not None:
+            total_s = min(left_s, total_s)
+        connect_s = CONNECT_S if total_s is None else min(total_s, CONNECT_S)
+        url = self._base + request.path
+        return Outgoing(request.method, url, request.params, request.body, options, total_s, connect_s, silence_s)
 
     def _time_left(self, request: Request) -> float | None:
         """The seconds this request may take; None: as many as it likes."""
@@ -171,18 +176,18 @@ class Http:
             raise NotLeading("the lease may have passed to another operator: nothing was written")
         return left_s
 
-    async def _read(self, response: aiohttp.ClientResponse) -> Answer:
-        wait_s = _retry_after_s(response.headers.get("Retry-After", ""))
-        fine = response.status < HTTPStatus.MULTIPLE_CHOICES
+    async def _read(self, incoming: Incoming) -> Answer:
+        wait_s = _retry_after_s(incoming.headers)
+        fine = incoming.status < HTTPStatus.MULTIPLE_CHOICES
         pieces, size = [], 0
-        async for piece in response.content.iter_any():
+        async for piece in incoming.pieces():
             pieces.append(piece)
             size += len(piece)
             if size > ANSWER_BYTES:
                 raise self.unavailable(f"{self._here}: an answer of more than {ANSWER_BYTES:,} bytes is not read")
             if not fine and size > ERROR_BYTES:
                 break
-        return Answer(response.status, response.reason or "", b"".join(pieces), wait_s)
+        return Answer(incoming.status, incoming.reason, b"".join(pieces), wait_s)
 
     async def _options(self, request: Request) -> dict[str, Any]:
         options = await self.access.options()
@@ -194,13 +199,7 @@ class Http:
         }
         if request.body is not None:
             options["headers"]["Content-Type"] = request.content_type
-        return options | {"params": request.params, "data": request.body, "allow_redirects": False}
-
-    def _live_session(self) -> aiohttp.ClientSession:
-        if self._session is None:  # made inside the running loop, not when the object is
-            connector = aiohttp.TCPConnector(limit=32)
-            self._session = aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
-        return self._session
+        return options
 
     def _unreachable(self, fault: BaseException) -> Unavailable:
         said = quoted(str(fault) or type(fault).__name__)
@@ -219,24 +218,19 @@ def _repeatable(request: Request, fault: BaseException) -> bool:
     """Who was too slow once is not helped by being asked again."""
     if isinstance(fault, TimeoutError):
         return False
-    return request.reads or isinstance(fault, aiohttp.ClientConnectorError)
+    return request.reads or isinstance(fault, NotConnected)
 
 
-def _within(timeout: aiohttp.ClientTimeout, left_s: float | None) -> aiohttp.ClientTimeout:
-    """The shorter of both, to the millisecond: aiohttp would round long ones up to whole seconds."""
-    if left_s is None or timeout.total is None:
-        return timeout
-    total_s = min(left_s, timeout.total)
-    return aiohttp.ClientTimeout(total=total_s, sock_connect=timeout.sock_connect, ceil_threshold=float("inf"))
-
-
-def _retry_after_s(written: str) -> float:
-    """Seconds or an HTTP date: RFC 9110 10.2.3 allows both."""
+def _retry_after_s(headers: Mapping[str, str]) -> float:
+    """Seconds or an HTTP date: RFC 9110 10.2.3 allows both. A date is counted from the server's own, not from ours."""
+    written = headers.get("Retry-After")
+    if written is None:
+        return 0.0
     try:
         return max(0.0, float(written))
     except ValueError:
         pass
     try:
-        return max(0.0, parsedate_to_datetime(written).timestamp() - time.time())
-    except ValueError:
+        return max(0.0, (parsedate_to_datetime(written) - parsedate_to_datetime(headers["Date"])).total_seconds())
+    except (ValueError, KeyError, TypeError):
         return 0.0

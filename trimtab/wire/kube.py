@@ -6,7 +6,6 @@ answer about another object than was asked for.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from enum import StrEnum
 from http import HTTPStatus
@@ -18,6 +17,7 @@ import msgspec
 from trimtab.errors import ClusterUnavailable, Refused, quoted
 from trimtab.wire.access import Access
 from trimtab.wire.budget import Budget, Priority
+from trimtab.wire.clock import SYSTEM, Clock
 from trimtab.wire.decode import decoder
 from trimtab.wire.http import Answer, Fence, Http, Request
 from trimtab.wire.managed_fields import FIELD_MANAGER
@@ -92,9 +92,14 @@ class Kube:
     """
 
     def __init__(
-        self, access: Access, budget: Budget | None = None, timeout_s: float = 30.0, fence: Fence | None = None
+        self,
+        access: Access,
+        budget: Budget | None = None,
+        timeout_s: float = 30.0,
+        fence: Fence | None = None,
+        clock: Clock = SYSTEM,
     ) -> None:
-        self.access = access
+        self.access, self.clock = access, clock
         self.http = Http(access, ClusterUnavailable, budget, timeout_s, fence)
         self.counts, self.budget = self.http.counts, self.http.budget
         self._discovered: dict[str, tuple[float, dict[str, Resource]]] = {}
@@ -209,7 +214,7 @@ class Kube:
         if known := KNOWN.get((api_version, kind)):
             return known
         read_at, kinds = self._discovered.get(api_version, (float("-inf"), {}))
-        if kind not in kinds or time.monotonic() - read_at > DISCOVERY_S:
+        if kind not in kinds or self.clock.since_boot() - read_at > DISCOVERY_S:
             kinds = await self._discover(api_version)
         if kind not in kinds:
             raise Refused(
@@ -228,7 +233,7 @@ class Kube:
             kinds = {}
         except msgspec.MsgspecError as error:
             raise ClusterUnavailable(f"{self.access.url}{root}: no list of kinds: {error}") from error
-        self._discovered[api_version] = (time.monotonic(), kinds)
+        self._discovered[api_version] = (self.clock.since_boot(), kinds)
         return kinds
 
     def decode(self, body: bytes, kind: type[T]) -> T:

@@ -12,7 +12,6 @@ import asyncio
 import logging
 import math
 import random
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -21,7 +20,7 @@ from typing import Any
 from trimtab.errors import InvalidInput, Refused, TrimtabError
 from trimtab.wire.access import Access
 from trimtab.wire.budget import Budget
-from trimtab.wire.clock import since_boot
+from trimtab.wire.clock import SYSTEM, Clock
 from trimtab.wire.kube import Kube
 from trimtab.wire.objects import Lease
 from trimtab.wire.resources import LEASES
@@ -50,12 +49,12 @@ class Leadership:
         duration_s: float = 15.0,
         renew_deadline_s: float = 10.0,
         retry_s: float = 2.0,
-        clock: Callable[[], float] = since_boot,
+        clock: Clock = SYSTEM,
     ) -> None:
         if not retry_s < renew_deadline_s < duration_s:
             given = f"{retry_s}/{renew_deadline_s}/{duration_s}"
             raise InvalidInput("lease", given, "retry < renew deadline < duration must hold, such as 2/10/15")
-        self.kube = Kube(access, Budget(per_s=5.0, burst=20.0), timeout_s=renew_deadline_s / 2)
+        self.kube = Kube(access, Budget(per_s=5.0, burst=20.0), timeout_s=renew_deadline_s / 2, clock=clock)
         self.namespace, self.name, self.identity = namespace, name, identity
         self._clock = clock
         self.duration_s, self.renew_deadline_s, self.retry_s = duration_s, renew_deadline_s, retry_s
@@ -63,6 +62,7 @@ class Leadership:
         self.term = 0  # leaseTransitions: grows with every change of leader
         self.holder = ""
         self._may_write_until = float("-inf")
+        self._ours: Lease | None = None  # as we last wrote it
         self._seen: tuple[str, float] = ("", 0.0)  # the lease's version and when we first saw it
         self._listeners: list[Callable[[bool], None]] = []
 
@@ -72,7 +72,7 @@ class Leadership:
 
     def seconds_left(self) -> float:
         """For how long we surely lead; what Kube takes for its fence."""
-        return self._may_write_until - self._clock()
+        return self._may_write_until - self._clock.since_boot()
 
     def on_change(self, listener: Callable[[bool], None]) -> None:
         """Called with True when we become leader, with False when we are no longer."""
@@ -89,18 +89,36 @@ class Leadership:
             await self.kube.close()
 
     async def _try(self) -> float:
-        """One look and, if the lease is ours or free, one write; the seconds until the next try."""
+        """Renew it, or try to get it; the seconds until the next try."""
         try:
             async with asyncio.timeout(self.renew_deadline_s / 2):
-                lease = await self._look()
-                wait_s = self._others_time_left(lease)
-                if wait_s <= 0:
-                    await self._take(lease)
+                wait_s = 0.0 if await self._renewed() else await self._compete()
         except (TrimtabError, TimeoutError) as error:
             log.warning("lease %s/%s: %s", self.namespace, self.name, str(error) or "no answer in time")
             wait_s = 0.0
         pause_s = self.retry_s * random.uniform(1.0, 1.2)
         return min(pause_s, wait_s) if wait_s > 0 else pause_s
+
+    async def _renewed(self) -> bool:
+        """While it is surely ours nobody else has written it: one guarded write, and a look only if that is refused."""
+        if self._ours is None or not self.may_write():
+            return False
+        try:
+            await self._take(self._ours)
+        except Refused as refusal:
+            self._ours = None
+            if refusal.status not in (HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND):
+                raise
+            return False
+        return True
+
+    async def _compete(self) -> float:
+        """Look, and write where the lease is ours or free; the seconds for which it is still somebody else's."""
+        lease = await self._look()
+        wait_s = self._others_time_left(lease)
+        if wait_s <= 0:
+            await self._take(lease)
+        return wait_s
 
     async def _look(self) -> Lease | None:
         try:
@@ -111,7 +129,7 @@ class Leadership:
             return None
         self.holder = lease.spec.holder_identity or ""
         if lease.metadata.resource_version != self._seen[0]:
-            self._seen = (lease.metadata.resource_version, self._clock())
+            self._seen = (lease.metadata.resource_version, self._clock.since_boot())
         return lease
 
     def _others_time_left(self, lease: Lease | None) -> float:
@@ -119,10 +137,10 @@ class Leadership:
         if lease is None or not self.holder or self.holder == self.identity:
             return 0.0
         theirs_s = float(lease.spec.lease_duration_seconds or self.duration_s)
-        return self._seen[1] + theirs_s - self._clock()
+        return self._seen[1] + theirs_s - self._clock.since_boot()
 
     async def _take(self, lease: Lease | None) -> None:
-        sent_at = self._clock()
+        sent_at = self._clock.since_boot()
         if lease is None:
             meta = {"name": self.name, "namespace": self.namespace}
             body = {
@@ -139,11 +157,12 @@ class Leadership:
             }
             written = await self.kube.patch(Lease, LEASES, self.namespace, self.name, body)
         self._seen = (written.metadata.resource_version, sent_at)
+        self._ours = written
         self.holder, self.term = self.identity, written.spec.lease_transitions or 0
         self._may_write_until = sent_at + self.renew_deadline_s
 
     def _spec(self, lease: Lease | None) -> dict[str, Any]:
-        now = micro_time(time.time())
+        now = micro_time(self._clock.now())
         spec: dict[str, Any] = {
             "holderIdentity": self.identity,
             "leaseDurationSeconds": math.ceil(self.duration_s),
@@ -179,7 +198,7 @@ class Leadership:
         self._mark()
         if not was_ours:
             return
-        spec = {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": micro_time(time.time())}
+        spec = {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": micro_time(self._clock.now())}
         body = {"metadata": {"resourceVersion": self._seen[0]}, "spec": spec}
         try:
             async with asyncio.timeout(2.0):

@@ -5,6 +5,7 @@ Paths to the API server are made here and nowhere else: every part of one is a n
 
 from __future__ import annotations
 
+from functools import lru_cache
 from urllib.parse import quote
 
 import msgspec
@@ -14,6 +15,7 @@ from trimtab.errors import InvalidInput
 UNQUOTED = ":*"  # NAME:PORT of a proxied service; * for all objects of a metric
 
 
+@lru_cache(maxsize=10_000)  # the same few paths are asked for in every tick
 def path_of(*names: str) -> str:
     """A path of these names; refused is what the API server refuses in paths (IsValidPathSegmentName)."""
     for name in names:

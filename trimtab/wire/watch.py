@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from http import HTTPStatus
 from typing import Any, Generic, TypeVar
@@ -42,7 +41,7 @@ class Store(Generic[T]):
     def __init__(self) -> None:
         self.items: dict[Key, T] = {}
         self.synced = asyncio.Event()
-        self.heard_at = float("-inf")  # monotonic; how fresh the content is
+        self.heard_at = float("-inf")  # by the clock since boot; how fresh the content is
         self.unreadable = 0
         self.trouble: TrimtabError | None = None  # why it is not being followed right now
         self._listeners: list[OnChange[T]] = []
@@ -126,7 +125,7 @@ class Informer(Generic[T]):
     async def run(self) -> None:
         backoff = Backoff(first_s=0.5, most_s=5.0)  # a restarted API server should be noticed soon
         while True:
-            started = time.monotonic()
+            started = self.kube.clock.since_boot()
             try:
                 await self._follow()
             except Gone:
@@ -135,7 +134,7 @@ class Informer(Generic[T]):
                 if not self._fell_silent(trouble):
                     self.store.trouble = trouble
                     log.warning("watch of %s: %s", self.resource.plural, trouble)
-            if time.monotonic() - started > SILENCE_S / 3:
+            if self.kube.clock.since_boot() - started > SILENCE_S / 3:
                 backoff.reset()
             await backoff.pause()
 
@@ -246,7 +245,7 @@ class Informer(Generic[T]):
         return None
 
     def _heard(self) -> None:
-        self.store.heard_at, self.store.trouble = time.monotonic(), None
+        self.store.heard_at, self.store.trouble = self.kube.clock.since_boot(), None
 
 
 def _error(line: bytes) -> Exception:

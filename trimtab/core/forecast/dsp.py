@@ -75,7 +75,7 @@ def _forecast_row(
     predicted = predict(history, step_s, options)
     if isinstance(predicted, Missing):
         return predicted
-    value = largest_between(predicted.times, predicted.values, at, at + horizon_s)
+    value = largest_between(predicted.times, predicted.values, at, at + max(horizon_s, step_s))  # a bin at least
     if value is None:
         return outdated(float(predicted.times[-1]), "the prediction ends before now: the history is too old")
     return certain("dsp", Dates(at, at + options.valid_s), value)

@@ -1,30 +1,35 @@
 """The line of best fit through the last observations, read at now + start-up time (document 003; PHPA).
 
 slope = cov(t, y) / var(t); predicted = mean(y) + slope * (now + startup - mean(t)). The document lets the
-line only raise: max(predicted, current). `exact` is its program: slope < 0 keeps the current value, else
-the line counts even where it lies below it. `both_ways` is PHPA: the plain line through the newest replica
-counts. Our own line stays silent until it has seen as much of the past as it looks ahead: two noisy observations
-five seconds apart say nothing about the next minute.
+line only raise: max(predicted, current). `exact` is its program: its own short window, slope < 0 keeps the current
+value, else the line counts even where it lies below it. `both_ways` is PHPA: the plain line through the newest replica
+counts. Our own line looks back as far as it looks ahead, and at least three minutes; it stays silent until it has seen
+as much of the past as it looks ahead: two noisy observations five seconds apart say nothing about the next minute.
 """
 
 from __future__ import annotations
 
-from math import ceil
+from collections.abc import Sequence
 
 import numpy as np
 
 from trimtab.core.forecast.dated import Dates, certain, known_at, outdated, too_short
 from trimtab.core.model import Forecast, Missing, Reason
 from trimtab.policy import Record
-from trimtab.series import Floats, Frame
+from trimtab.series import Floats, Frame, Series
 
 Point = tuple[float, float]  # (at, value)
+
+LEAST_WINDOW_S, MOST_WINDOW_S = 180.0, 3600.0
+MOST_POINTS = 40  # a line through more is no better, and pairs of points cost their square
+STALE_S = 180.0
+_HAIR = 1e-6
 
 
 class LinearOptions(Record, frozen=True):
     """`per_pod` is parity: utilisation of each pod, which drops when pods are added; else total demand."""
 
-    multiplier: float = 20.0  # the window is this many start-up times long ...
+    multiplier: float = 20.0  # `exact`: the window is this many start-up times long ...
     cap_s: float = 180.0  # ... but not longer than this
     spacing_s: float = 5.0  # observations closer than this to the one before are refused
     history_size: int | None = None  # PHPA: so many of the newest observations instead of a window
@@ -39,24 +44,28 @@ DEFAULT = LinearOptions()
 
 
 def forecast(frame: Frame, horizon_s: float, at: float, options: LinearOptions = DEFAULT) -> list[Forecast | Missing]:
-    """One line for each row over the observations before `at`, read at `at + horizon_s`."""
-    recent = recent_of(known_at(frame, at), at, horizon_s, options)
-    values = predict(recent.times - at, recent.values, horizon_s, options)
-    seen = np.isfinite(recent.values).sum(axis=1)
-    dates, needs_s = Dates(at, at + options.valid_s), _needs_s(horizon_s, options)
-
-    def say(value: float, count: int, span_s: float) -> Forecast | Missing:
-        if not np.isfinite(value):
-            return _silent(count, at)
-        return too_short(span_s, needs_s) if span_s < needs_s else certain("linear", dates, value, options.per_pod)
-
-    return [say(*row) for row in zip(values.tolist(), seen.tolist(), _spans_s(recent), strict=True)]
+    """One line for each row over the observations up to `at`, read at `at + horizon_s`."""
+    known = known_at(frame, at)
+    return forecast_recent([known.row(row) for row in range(len(frame.names))], horizon_s, at, options)
 
 
-def _silent(count: int, at: float) -> Missing:
-    if count == 0:
+def forecast_recent(
+    observed: Sequence[Series], horizon_s: float, at: float, options: LinearOptions = DEFAULT
+) -> list[Forecast | Missing]:
+    """The same from observations as they came, each series at its own times."""
+    return [_line(recent_of(series, at, horizon_s, options), horizon_s, at, options) for series in observed]
+
+
+def _line(recent: Series, horizon_s: float, at: float, options: LinearOptions) -> Forecast | Missing:
+    needs_s, count = _needs_s(horizon_s, options), len(recent)
+    if count == 0 or (needs_s and at - recent.times[-1] > STALE_S):
         return outdated(at, "no observation inside the window")
-    return Missing(reason=Reason.NOT_ENOUGH_HISTORY, detail=f"{count} observation, a line needs 2")
+    if count == 1 and not options.both_ways:
+        return Missing(reason=Reason.NOT_ENOUGH_HISTORY, detail="1 observation, a line needs 2")
+    if needs_s and at - recent.times[0] < needs_s - _HAIR:
+        return too_short(at - float(recent.times[0]), needs_s)
+    value = float(predict(recent.times - at, recent.values[None, :], horizon_s, options)[0])
+    return certain("linear", Dates(at, at + options.valid_s), value, options.per_pod)
 
 
 def _needs_s(horizon_s: float, options: LinearOptions) -> float:
@@ -66,39 +75,38 @@ def _needs_s(horizon_s: float, options: LinearOptions) -> float:
     return min(horizon_s, window_s(horizon_s, options))
 
 
-def _spans_s(recent: Frame) -> list[float]:
-    """What each row covers from its first to its last observation, each of which stands for one step."""
-    present = np.isfinite(recent.values)
-    if present.shape[1] == 0:
-        return [0.0] * len(present)
-    first, last = np.argmax(present, axis=1), present.shape[1] - 1 - np.argmax(present[:, ::-1], axis=1)
-    spans: list[float] = ((last - first + 1) * recent.step_s).tolist()
-    return spans
-
-
-def recent_of(frame: Frame, at: float, horizon_s: float, options: LinearOptions) -> Frame:
-    """The columns that count: the newest few, or those inside the window, at least `spacing_s` apart."""
+def recent_of(series: Series, at: float, horizon_s: float, options: LinearOptions) -> Series:
+    """The observations that count: the newest few, or those inside the window."""
     if options.history_size is not None:
-        return frame.tail(options.history_size)
-    oldest = at - window_s(horizon_s, options)
-    columns = int((frame.times > oldest).sum())
-    stride = max(1, ceil(options.spacing_s / frame.step_s))
-    recent = frame.tail(columns) if columns else Frame(frame.names, at, frame.step_s, frame.values[:, :0])
-    first = (columns - 1) % stride if columns else 0  # counted back from the newest
-    start = recent.start + first * frame.step_s
-    return Frame(frame.names, start, stride * frame.step_s, recent.values[:, first::stride])
+        return Series(series.times[-options.history_size :], series.values[-options.history_size :])
+    edge = at - window_s(horizon_s, options)
+    if options.exact or options.both_ways:
+        return _part(series, np.flatnonzero(series.times > edge))
+    # Both ends count: from the newest observation that is not younger than the edge, unless it is far from it.
+    first = int(np.searchsorted(series.times, edge + _HAIR, side="right")) - 1
+    first = max(first, int(np.searchsorted(series.times, edge - LEAST_WINDOW_S / 3)))
+    count = len(series) - first
+    if count <= MOST_POINTS:
+        return _part(series, np.arange(first, len(series)))
+    return _part(series, first + np.linspace(0, count - 1, MOST_POINTS).round().astype(np.intp))
 
 
-def window_s(startup_s: float, options: LinearOptions = DEFAULT) -> float:
+def _part(series: Series, places: np.ndarray) -> Series:
+    return Series(series.times[places], series.values[places])
+
+
+def window_s(horizon_s: float, options: LinearOptions = DEFAULT) -> float:
     """How far back observations count."""
-    return min(options.multiplier * startup_s, options.cap_s)
+    if options.exact or options.both_ways:
+        return min(options.multiplier * horizon_s, options.cap_s)
+    return min(max(LEAST_WINDOW_S, horizon_s), MOST_WINDOW_S)
 
 
 def observe(
     history: tuple[Point, ...], at: float, value: float, startup_s: float, options: LinearOptions = DEFAULT
 ) -> tuple[Point, ...]:
-    """Add an observation: what has left the window goes, and two of them keep their distance."""
-    cutoff = at - window_s(startup_s, options)
+    """Document 003's program: what has left the window goes, and two observations keep their distance."""
+    cutoff = at - min(options.multiplier * startup_s, options.cap_s)
     kept = tuple(point for point in history if point[0] > cutoff)
     return kept if kept and at - kept[-1][0] < options.spacing_s else (*kept, (at, value))
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 from math import ceil
 from typing import Any, NamedTuple
 
+from trimtab.core.forecast.horizon import horizon_s
 from trimtab.core.model import Decision, Missing, Observation
 from trimtab.errors import Refused
 from trimtab.kinds.annotations import ORIGINAL_FLOOR, RAISED_FLOOR, RAISED_FLOOR_UNTIL
 from trimtab.live.look.floor import Floor, owner, read
-from trimtab.live.measure.horizon import horizon_s
 from trimtab.policy import Policy
 from trimtab.wire.kube import Patch
 from trimtab.wire.objects import Custom
@@ -61,7 +61,7 @@ def moved(found: Custom, policy: Policy, seen: Observation, decision: Decision) 
     if value == (floor.original if floor.ours is None else floor.ours):
         return None
     assert policy.forecast is not None
-    return Moved(floor, value, horizon_s(policy.forecast, seen.startup))
+    return Moved(floor, value, horizon_s(policy.forecast, seen))
 
 
 async def restore(writer: Writer, found: Custom) -> None:

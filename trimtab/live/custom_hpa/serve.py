@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-import time
 from urllib.parse import urlsplit
 
 from aiohttp import web
@@ -73,9 +72,10 @@ async def _until(ended: asyncio.Event, loop: Loop, others: list[Feed[Custom]]) -
 
 
 async def _periods(loop: Loop, others: list[Feed[Custom]]) -> None:
+    clock = loop.kube.clock
     period_s = float(loop.custom.control_loop_period)
     while True:
-        started = time.monotonic()
+        started = clock.since_boot()
         unknown = [feed for feed in others if not feed.settled]
         if unknown:
             level = logging.WARNING if any(feed.store.trouble for feed in unknown) else logging.DEBUG
@@ -83,12 +83,12 @@ async def _periods(loop: Loop, others: list[Feed[Custom]]) -> None:
         else:
             await _guarded(loop)
         wait_s = min(period_s, LOOK_AGAIN_S) if unknown else period_s
-        await asyncio.sleep(max(0.0, started + wait_s - time.monotonic()))
+        await asyncio.sleep(max(0.0, started + wait_s - clock.since_boot()))
 
 
 async def _guarded(loop: Loop) -> None:
     try:
-        await loop.period(time.time())
+        await loop.period(loop.kube.clock.now())
     except TrimtabError as error:
         loop.gauges.statuses = set()
         log.warning("this period was given up, the Deployment keeps its size: %s", error)

@@ -1,8 +1,8 @@
 """conflict: who else moves the same target on the same axis. The younger of ours holds still; others always win.
 
 Shadow and paused objects, VPAs in Off, dry-running WPAs and paused ScaledObjects never conflict, nor does an annotated
-HPA with the floor we put under it; a ScaledObject counts once, not also as the HPA it makes. A pin is a write, in
-Shadow too.
+HPA with the floor we put under it; a ScaledObject counts once, not also as the HPA it makes. A pin writes, in Shadow
+too.
 """
 
 from __future__ import annotations

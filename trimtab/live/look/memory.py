@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from trimtab.core.model import ContainerSize, Memory
-from trimtab.core.remember import first_sight
+from trimtab.core.remember import first_sight, restored, stored
 from trimtab.policy import Record
 from trimtab.wire.facts import conditions_in, seconds_of
 
@@ -70,7 +70,7 @@ def read(status: dict[str, Any], at: float, replicas: int) -> ObjectMemory:
         memory = ObjectMemory(version=0)
     if memory.version != VERSION:
         return ObjectMemory(core=_from_the_rest(status, seed, replicas))
-    return replace(memory, core=replace(memory.core, wanted=seed.wanted))
+    return replace(memory, core=restored(memory.core, at, replicas))
 
 
 def _from_the_rest(status: dict[str, Any], seed: Memory, replicas: int) -> Memory:
@@ -84,7 +84,7 @@ def _from_the_rest(status: dict[str, Any], seed: Memory, replicas: int) -> Memor
 
 def written(memory: ObjectMemory) -> dict[str, Any]:
     """What goes into the status, without what is empty: people read it there, too."""
-    slim = replace(memory, core=replace(memory.core, wanted=()))
+    slim = replace(memory, core=stored(memory.core))
     plain: dict[str, Any] = _bare(msgspec.to_builtins(slim))
     return plain
 

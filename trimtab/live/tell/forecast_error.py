@@ -9,10 +9,10 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from trimtab.core.demand.total import demand_of
+from trimtab.core.forecast.horizon import horizon_s
 from trimtab.core.model import Forecast
 from trimtab.journal import ObjectName
-from trimtab.live.measure.forecasts import demand_of
-from trimtab.live.measure.horizon import horizon_s
 from trimtab.live.object_tick import ObjectTick
 from trimtab.live.tell.telemetry import Line, labels_of
 
@@ -46,7 +46,7 @@ class ForecastErrors:
                     value = forecast.at_quantile(policy.forecast.quantile)
                 load = demand_of(seen.samples[index], seen.pods) if index < len(seen.samples) else None
                 source = ObjectSignal(name, index, signal.metric.label)
-                self.note(source, seen.at, value, horizon_s(policy.forecast, seen.startup), load)
+                self.note(source, seen.at, value, horizon_s(policy.forecast, seen), load)
                 alive.add(source)
         self._forget(alive)
 

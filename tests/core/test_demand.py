@@ -1,0 +1,182 @@
+"""The demand log: any spacing of samples, two bytes per minute, a past that never overwrites what was seen."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trimtab.core.demand import checkpoint
+from trimtab.core.demand.codes import code_of, codes_of, values_of
+from trimtab.core.demand.log import DemandLog
+from trimtab.core.demand.total import demand_of
+from trimtab.core.model import Missing, Pod, PodSamples, Reason, TotalSample
+from trimtab.errors import InvalidInput
+from trimtab.series import Series
+
+AT = 1_750_000_020.0  # a whole minute
+DAY_S = 86400.0
+WORKLOAD_BYTES = 150_000
+
+
+@given(st.floats(1e-9, 1e19))
+def test_a_code_is_right_to_a_twentieth_of_a_percent(value: float) -> None:
+    assert values_of(codes_of(np.array([value])))[0] == pytest.approx(value, rel=0.0005001)
+    assert code_of(value) == codes_of(np.array([value]))[0]
+
+
+def test_nothing_and_no_answer_are_different_codes() -> None:
+    found = values_of(codes_of(np.array([0.0, -3.0, np.nan, np.inf])))
+    assert found[:2].tolist() == [0.0, 0.0] and np.isnan(found[2:]).all()
+    assert code_of(-1.0) == code_of(0.0)
+
+
+@pytest.mark.parametrize("tick_s", [1.0, 5.0, 15.0, 30.0, 60.0])
+@pytest.mark.parametrize("span_s", [180.0, 600.0, 1800.0, 3600.0])
+def test_a_window_covers_both_its_ends_at_every_tick(tick_s: float, span_s: float) -> None:
+    log = DemandLog()
+    for step in range(int(2 * 3600 / tick_s)):
+        log.note(AT + step * tick_s, "a", float(step))
+    at = AT + step * tick_s
+    found = log.recent("a", at, span_s)
+    assert span_s <= at - found.times[0] < span_s + max(tick_s, 5.0)
+    assert at - found.times[-1] < 5.0 and np.diff(found.times).min() >= 5.0
+
+
+def test_bins_are_means_counted_back_from_now_whatever_the_ticks() -> None:
+    log = DemandLog()
+    for second in range(0, 900, 15):
+        log.note(AT + second, "a", 100.0 + second // 300)
+    log.note(AT + 885, "b", 7.0)
+    frame = log.frame(["a", "b", "nobody"], AT + 899.0, 300.0)
+    assert frame.end == AT + 900.0 and frame.step_s == 300.0
+    assert frame.values[0, -3:] == pytest.approx([100.0, 101.0, 102.0], rel=0.0005)
+    assert np.isnan(frame.values[1, :-1]).all() and frame.values[1, -1] == pytest.approx(7.0, rel=0.0005)
+    assert np.isnan(frame.values[2]).all()
+
+
+def test_a_clock_that_was_set_back_leaves_times_in_order() -> None:
+    log = DemandLog()
+    for at in (AT, AT + 60.0, AT + 10.0, AT + 20.0):
+        log.note(at, "a", 1.0)
+    assert log.recent("a", AT + 20.0, 180.0).times.tolist() == [AT, AT + 10.0, AT + 20.0]
+
+
+def test_a_past_that_is_read_back_fills_holes_only() -> None:
+    log = DemandLog()
+    log.note(AT, "a", 50.0)
+    times = AT + np.arange(-3599.0, 60.0, 30.0)
+    log.restore("a", Series(times, np.full(len(times), 10.0)), 30.0)
+    frame = log.frame(["a"], AT, 60.0)
+    assert frame.values[0, -1] == pytest.approx(50.0, rel=0.0005)
+    assert frame.values[0, -10:-1] == pytest.approx([10.0] * 9, rel=0.0005)
+    recent = log.recent("a", AT, 1800.0)
+    assert recent.values[-1] == 50.0 and AT - recent.times[0] >= 1800.0
+
+
+def test_coarse_history_fills_every_minute_that_it_stands_for() -> None:
+    log = DemandLog()
+    ends = AT - 300.0 * np.arange(12.0, -1.0, -1.0)
+    log.restore("a", Series(ends, np.arange(1.0, 14.0)), 300.0)
+    frame = log.frame(["a"], AT - 1.0, 300.0)
+    assert frame.values[0, -12:] == pytest.approx(np.arange(2.0, 14.0), rel=0.0005)
+    assert len(log.recent("a", AT, 3600.0)) == 0, "five minutes are no observation"
+
+
+def filled(keys: int, days: float, tick_s: float = 60.0) -> DemandLog:
+    log = DemandLog()
+    for step in range(int(days * DAY_S / tick_s)):
+        at = AT - days * DAY_S + (step + 1) * tick_s
+        for key in range(keys):
+            log.note(at, f"w/{key}", 10.0 + key + np.sin(2 * np.pi * at / DAY_S))
+    return log
+
+
+def test_two_weeks_of_a_workload_with_two_signals_take_at_most_150_kb() -> None:
+    tracemalloc.start()
+    before, _ = tracemalloc.get_traced_memory()
+    log = filled(2, 15.0)
+    for second in range(0, 4000, 5):  # and the finest hour there is
+        for key in range(2):
+            log.note(AT + second, f"w/{key}", 10.0)
+    after, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert after - before <= WORKLOAD_BYTES
+    assert log.bytes_kept <= WORKLOAD_BYTES
+    log.forget(["w/0", "w/1"])
+    assert log.bytes_kept == 0 and len(log) == 0
+
+
+@pytest.mark.parametrize("signals", [1, 2, 3, 6, 12])
+def test_a_checkpoint_fits_whatever_the_number_of_signals(signals: int) -> None:
+    log, at = filled(signals, 15.0, tick_s=300.0), AT
+    keys = {str(key): f"w/{key}" for key in range(signals)}
+    data = checkpoint.save(log, keys, at)
+    assert len(data) <= checkpoint.MOST_BYTES
+    back = DemandLog()
+    checkpoint.load(back, keys, data)
+    assert len(back) >= min(signals, 6)
+    was, now = log.frame(["w/0"], at, 7200.0), back.frame(["w/0"], at, 7200.0)
+    assert now.values[0, 1:] == pytest.approx(was.values[0, -now.values.shape[1] + 1 :], rel=0.02)
+
+
+def test_the_last_hour_survives_as_it_was_observed() -> None:
+    log = DemandLog()
+    for step in range(241):
+        log.note(AT + 15.0 * step, "w", 100.0 + step)
+    at, back = AT + 15.0 * 240, DemandLog()
+    checkpoint.load(back, {"cpu": "w"}, checkpoint.save(log, {"cpu": "w"}, at))
+    was, now = log.recent("w", at, 1800.0), back.recent("w", at, 1800.0)
+    assert now.times == pytest.approx(was.times, abs=15.0) and now.values == pytest.approx(was.values, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    "change, field",
+    [
+        pytest.param({"version": 9}, "version", id="another version"),
+        pytest.param({"at": -5.0}, "at", id="no time"),
+        pytest.param(
+            {"signals": {"cpu": {"end": AT, "step_s": 7.0, "bins": "AAA=", "ages": "", "recent": ""}}},
+            "bins",
+            id="bins",
+        ),
+        pytest.param(
+            {"signals": {"cpu": {"end": AT, "step_s": 300.0, "bins": "", "ages": "AAA=", "recent": ""}}},
+            "recent",
+            id="ages",
+        ),
+        pytest.param(
+            {"signals": {"cpu": {"end": AT, "step_s": 300.0, "bins": "AA==", "ages": "", "recent": ""}}},
+            "two bytes",
+            id="odd",
+        ),
+        pytest.param({"signals": 3}, "signals", id="shape"),
+        pytest.param({"more": "x" * 30_000}, "at most", id="too large"),
+    ],
+)
+def test_a_bad_checkpoint_is_refused_with_its_reason(change: dict[str, object], field: str) -> None:
+    log = DemandLog()
+    log.note(AT, "w", 1.0)
+    good = msgspec.json.decode(checkpoint.save(log, {"cpu": "w"}, AT))
+    with pytest.raises(InvalidInput, match=field):
+        checkpoint.load(DemandLog(), {"cpu": "w"}, msgspec.json.encode(good | change))
+
+
+def pod(name: str, ready: bool = True, deleting: bool = False) -> Pod:
+    return Pod(name=name, ready=ready, deleting=deleting)
+
+
+def test_a_sum_with_a_silent_pod_in_it_is_no_sum() -> None:
+    samples = PodSamples(values={"a": 1.0, "b": 2.0}, at=AT)
+    assert demand_of(samples, [pod("a"), pod("b")]) == 3.0
+    assert demand_of(samples, [pod("a"), pod("b"), pod("c")]) is None
+    assert demand_of(samples, [pod("a"), pod("b"), pod("c", ready=False), pod("d", deleting=True)]) == 3.0
+    assert demand_of(TotalSample(value=7.0, at=AT), []) == 7.0
+    assert demand_of(Missing(reason=Reason.STALE), []) is None
+    lying = PodSamples(values={"a": float("nan"), "b": 2.0}, at=AT)
+    assert demand_of(lying, [pod("a"), pod("b")]) is None
+    assert demand_of(TotalSample(value=-1.0, at=AT), []) is None

@@ -1,0 +1,324 @@
+"""A whole cluster in a test: an API server, controllers, load, operators and faults, under a virtual clock.
+
+    with Cluster(seed=1) as cluster:
+        cluster.deploy("shop/web", replicas=2)
+        cluster.load("shop/web", lambda seconds: 2.0 if seconds < 600 else 8.0)
+        cluster.apply(autoscaler("shop/web"))
+        cluster.run(hours=1)
+        assert cluster.writes("shop/web") == [...]
+
+Operators begin so that they tick at whole multiples of 15 s from the start, the first time after one step.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import random
+import tempfile
+from collections.abc import Callable
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+import yaml
+
+from tests.virtual.apiserver import ADMIN, ApiServer, Audited, Call, Reply
+from tests.virtual.clock import VirtualClock
+from tests.virtual.faults import Fault, Weather
+from tests.virtual.fields import Object, encoded
+from tests.virtual.loop import VirtualLoop
+from tests.virtual.metrics import FakePrometheus, Metrics
+from tests.virtual.transport import Link
+from tests.virtual.workloads import Load, Workload, Workloads, deployment
+from trimtab.journal import Journal
+from trimtab.live.operator import LOOK_AGAIN_S, Operator, OperatorSettings
+from trimtab.sim.grid import STEP_S
+from trimtab.wire.access import Access
+from trimtab.wire.kube import Patch
+from trimtab.wire.resources import Resource
+
+START = 1_750_000_500.0  # a whole multiple of 15 s, on a Sunday
+AFTER_S = 1.0  # a run ends this long after its last moment, so that what happens then has happened
+EDGE_S = 0.001  # load is measured just before a tick, pods become ready just after it
+OWN_NAMESPACE = "trimtab-system"
+_process: ContextVar[Process | None] = ContextVar("process", default=None)
+
+
+@dataclass
+class Process:
+    """One operator and the machine it runs on."""
+
+    who: str
+    clock: VirtualClock
+    settings: OperatorSettings
+    operator: Operator | None = None
+    stop: asyncio.Event | None = None
+    tasks: set[asyncio.Task[Any]] = field(default_factory=set)
+    died_of: BaseException | None = None  # what ended it by itself
+
+
+class Cluster:
+    """Write a test with `apply`, `deploy`, `load`, `faults`, `run`; read it by `writes`, `get`, `audit`, `journal`."""
+
+    def __init__(self, seed: int = 0, *, operators: int = 1, start: float = START, **settings: Any) -> None:
+        self.seed, self.start, self._settings = seed, start, settings
+        self.loop = VirtualLoop()
+        self.loop.set_task_factory(_owned)
+        self.server = ApiServer(self.now)
+        self.weather = Weather(lambda: self.now() - start, seed)
+        self.workloads = Workloads(self.server, start)
+        self.metrics = Metrics(self.server, self.workloads, self.weather)
+        self.prometheus: FakePrometheus | None = FakePrometheus(self.metrics)
+        self.processes: dict[str, Process] = {}
+        self._operators, self._until = operators, 0.0
+        self._next_step = 1
+
+    # --- as a context ---
+
+    def __enter__(self) -> Self:
+        gc.freeze()  # what is imported stays: looking through all of it takes longer than a tick
+        self._random = random.getstate()
+        random.seed(self.seed)
+        self._folder = tempfile.TemporaryDirectory()
+        asyncio.set_event_loop(self.loop)
+        self._schedule_step()
+        for number in range(self._operators):
+            self.loop.call_at(STEP_S - LOOK_AGAIN_S, self.start_operator, f"operator-{number}")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            self.loop.run_until_complete(self._end())
+        finally:
+            random.setstate(self._random)
+            gc.unfreeze()
+            asyncio.set_event_loop(None)
+            self.loop.close()
+            self._folder.cleanup()
+
+    async def _end(self) -> None:
+        for process in self.processes.values():
+            await self._kill(process)
+
+    # --- time ---
+
+    def now(self) -> float:
+        return round(self.start + self.loop.time(), 6)
+
+    def run(self, *, hours: float = 0.0, minutes: float = 0.0, seconds: float = 0.0) -> None:
+        self._until += hours * 3600 + minutes * 60 + seconds
+        self.loop.run_until_complete(asyncio.sleep(self._until + AFTER_S - self.loop.time()))
+        for process in self.processes.values():
+            if process.died_of is not None:
+                raise process.died_of
+
+    def _schedule_step(self) -> None:
+        at = self._next_step * STEP_S
+        self.loop.call_at(at - EDGE_S, self.workloads.close_step)
+        self.loop.call_at(at + EDGE_S, self._open_step)
+
+    def _open_step(self) -> None:
+        self.workloads.open_step()
+        self._next_step += 1
+        self._schedule_step()
+
+    # --- what people and other programs do ---
+
+    def apply(self, *manifests: str | Object, by: str = ADMIN) -> None:
+        """`kubectl apply`, with its field manager, on one or many documents."""
+        for manifest in manifests:
+            documents = yaml.safe_load_all(manifest) if isinstance(manifest, str) else [manifest]
+            for document in documents:
+                self._applied(document, by)
+
+    def _applied(self, document: Object, by: str) -> None:
+        resource = self.resource(document["apiVersion"], document["kind"])
+        meta = document["metadata"]
+        path = resource.path(meta.get("namespace", "default"), meta["name"])
+        params = {"fieldManager": by, "force": "true"}
+        self._expect(Call(by, "PATCH", path, params, encoded(document), Patch.APPLY))
+
+    def patch(self, kind: str, name: str, body: Object, by: str = ADMIN) -> None:
+        """`kubectl patch --type merge`; `kind` as in a manifest."""
+        namespace, _, short = name.partition("/")
+        path = self._kind(kind).path(namespace, short)
+        self._expect(Call(by, "PATCH", path, {"fieldManager": by}, encoded(body), Patch.MERGE))
+
+    def delete(self, kind: str, name: str, by: str = ADMIN) -> None:
+        namespace, _, short = name.partition("/")
+        self._expect(Call(by, "DELETE", self._kind(kind).path(namespace, short), {}, None, ""))
+
+    def deploy(self, name: str, load: Load | float | None = None, startup_s: float | None = None, **spec: Any) -> None:
+        """A Deployment of one container with its pods running; again: a new version of its manifest."""
+        given = {"startup_s": startup_s, "load": _load(load)}
+        self.workloads.set(name, **{key: value for key, value in given.items() if value is not None})
+        self.apply(deployment(name, **spec))
+
+    def load(self, name: str, cores: Load | float, memory: Load | None = None) -> None:
+        """What is asked of all pods of a workload together, in cores (and bytes), by seconds from the start."""
+        self.workloads.set(name, load=_load(cores), **({"memory": memory} if memory else {}))
+
+    def faults(self, *faults: Fault) -> None:
+        async def add() -> None:
+            self.weather.add(faults, self.server, self)
+
+        self.loop.run_until_complete(add())
+
+    def _expect(self, call: Call) -> Reply:
+        reply = self.server.handle(call)
+        assert reply.status < 300, reply.body.decode()
+        return reply
+
+    # --- operators ---
+
+    def start_operator(self, who: str) -> None:
+        process = self.processes.get(who)
+        if process is None:
+            journal = str(Path(self._folder.name, f"{who}.db"))
+            given = {"journal": journal, "identity": who} | self._settings
+            process = Process(who, VirtualClock(self.loop, self.start), OperatorSettings(**given))
+            self.processes[who] = process
+        process.operator = Operator(self._access(who), self._prometheus_access(who), process.settings, process.clock)
+        process.stop = asyncio.Event()
+        token = _process.set(process)
+        task = self.loop.create_task(process.operator.run(process.stop))
+        _process.reset(token)
+        task.add_done_callback(lambda done: self._ended(process, done))
+
+    def _ended(self, process: Process, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and task.exception() is not None:
+            process.died_of = task.exception()
+
+    def stop_operator(self, who: str) -> None:
+        """As SIGTERM does: it finishes and gives the lease back."""
+        stop = self.processes[who].stop
+        assert stop is not None
+        stop.set()
+
+    def kill(self, who: str, back_after_s: float | None = None) -> None:
+        """As SIGKILL does: no request leaves any more, nothing is finished."""
+        self.loop.create_task(self._kill(self.processes[who]))
+        if back_after_s is not None:
+            self.loop.call_later(back_after_s, self.start_operator, who)
+
+    async def _kill(self, process: Process) -> None:
+        tasks = [task for task in process.tasks if not task.done()]
+        process.tasks.clear()
+        while tasks := [task for task in tasks if not task.done()]:
+            for task in tasks:
+                task.cancel()
+            await asyncio.sleep(0)
+        if process.operator is not None and process.operator.journal is not None:
+            process.operator.journal.close()
+
+    def step_clock(self, who: str, by_s: float) -> None:
+        self.processes[who].clock.stepped_s += by_s
+
+    def fill_disk(self, who: str, full: bool) -> None:
+        operator = self.processes[who].operator
+        assert operator is not None and operator.journal is not None and operator.journal._journal is not None
+        db = operator.journal._journal.db
+        pages = db.execute("PRAGMA page_count").fetchone()[0] if full else 2**30
+        db.execute(f"PRAGMA max_page_count = {pages}").fetchall()
+
+    def _access(self, who: str) -> Access:
+        link = Link(self.server, who, self.weather, self)
+        return Access("http://cluster", namespace=OWN_NAMESPACE, transport=link.transport)
+
+    def _prometheus_access(self, who: str) -> Access | None:
+        if self.prometheus is None:
+            return None
+        return Access("http://prometheus", transport=Link(self.prometheus, who, self.weather, self).transport)
+
+    # --- what happened ---
+
+    def resource(self, api_version: str, kind: str) -> Resource:
+        found = [served.resource for served in self.server.served.values() if served.resource.kind == kind]
+        return next(resource for resource in found if resource.api_version == api_version)
+
+    def _kind(self, kind: str) -> Resource:
+        return next(served.resource for served in self.server.served.values() if served.resource.kind == kind)
+
+    def get(self, kind: str, name: str) -> Object:
+        namespace, _, short = name.partition("/")
+        found = self.server.objects.get(self._kind(kind), namespace, short)
+        assert found is not None, f"there is no {kind} {name}"
+        return found
+
+    def replicas(self, name: str) -> int:
+        return int(self.get("Deployment", name)["spec"]["replicas"])
+
+    def pods(self, name: str) -> list[Object]:
+        workload = self.workloads.all[name]
+        return [self.get("Pod", f"{workload.namespace}/{workload.full(pod.name)}") for pod in workload.pods.all]
+
+    def workload(self, name: str) -> Workload:
+        return self.workloads.all[name]
+
+    def audit(self, who: str = "", verb: str = "", path: str = "") -> list[Audited]:
+        """Requests by whom they came from, what they did and what their path holds."""
+        return [
+            each
+            for each in self.server.audit
+            if who in ("", each.who) and verb in ("", each.verb) and path in each.path
+        ]
+
+    def writes(self, name: str, who: str = "") -> list[tuple[float, int]]:
+        """Scalings of a workload by operators: seconds from the start, replicas."""
+        namespace, _, short = name.partition("/")
+        path = f"/namespaces/{namespace}/deployments/{short}/scale"
+        found = [each for each in self.audit(who, "patch", path) if each.status == 200]
+        return [(each.at - self.start, each.body["spec"]["replicas"]) for each in found]
+
+    def conditions(self, kind: str, name: str) -> dict[str, tuple[str, str]]:
+        """Type -> status and reason."""
+        found = (self.get(kind, name).get("status") or {}).get("conditions") or []
+        return {each["type"]: (each["status"], each["reason"]) for each in found}
+
+    def events(self, name: str) -> list[str]:
+        """Reasons of the Events about an object, in order."""
+        namespace, _, short = name.partition("/")
+        events = self.server.objects.of(self._kind("Event")).items.values()
+        about = [(each, each["involvedObject"]) for each in events]
+        return [each["reason"] for each, of in about if (of["namespace"], of["name"]) == (namespace, short)]
+
+    def journal(self, who: str = "operator-0") -> Journal:
+        return Journal.read(self.processes[who].settings.journal)
+
+
+def _load(given: Load | float | None) -> Load | None:
+    if given is None or callable(given):
+        return given
+    return lambda seconds: given
+
+
+def _owned(loop: asyncio.AbstractEventLoop, work: Any, context: Any = None) -> asyncio.Task[Any]:
+    """Every task knows whose process it belongs to."""
+    task: asyncio.Task[Any] = asyncio.Task(work, loop=loop, context=context)
+    if (process := _process.get()) is not None:
+        process.tasks.add(task)
+        task.add_done_callback(process.tasks.discard)
+    return task
+
+
+def autoscaler(name: str, percent: int = 50, **spec: Any) -> Object:
+    """An Autoscaler of CPU for the Deployment of the same name."""
+    namespace, _, short = name.partition("/")
+    cpu = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": percent}}
+    full: Object = {
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": short},
+        "minReplicas": 1,
+        "maxReplicas": 20,
+        "metrics": [{"type": "Resource", "resource": cpu}],
+    }
+    return {
+        "apiVersion": "trimtab.dev/v1alpha1",
+        "kind": "Autoscaler",
+        "metadata": {"name": short, "namespace": namespace},
+        "spec": full | spec,
+    }
+
+
+__all__ = ["Callable", "Cluster", "autoscaler", "START"]

@@ -1,0 +1,65 @@
+"""An event loop whose time jumps to the next timer whenever nothing else happens.
+
+With `patience_s` sockets work as usual and are waited for that long first. Work for other threads is done at once, in
+this one: the same program takes the same turns each time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import selectors
+from collections.abc import Callable, Coroutine
+from contextvars import Context
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+SOCKETS_S = 0.002  # what a packet to ourselves may take before time goes on
+DIGITS = 9  # of a second: timers that are due at the same time are due at the very same float
+
+
+class _Selector(selectors.DefaultSelector):
+    def __init__(self, patience_s: float) -> None:
+        super().__init__()
+        self.now, self.patience_s = 0.0, patience_s
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        if timeout is None:
+            return super().select(None if self.patience_s else 0.0)
+        if self.patience_s == 0.0:
+            self.now = round(self.now + max(0.0, timeout), DIGITS)
+            return []
+        found = super().select(min(self.patience_s, max(0.0, timeout)))
+        if timeout > 0 and not found:
+            self.now = round(self.now + timeout, DIGITS)
+        return found
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    def __init__(self, patience_s: float = 0.0) -> None:
+        self.clock = _Selector(patience_s)
+        super().__init__(self.clock)
+
+    def time(self) -> float:
+        return self.clock.now
+
+    def call_at(  # type: ignore[override]
+        self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        return super().call_at(round(when, DIGITS), callback, *args, context=context)
+
+    def run_in_executor(self, executor: Any, func: Callable[..., T], *args: Any) -> asyncio.Future[T]:  # type: ignore[override]
+        done: asyncio.Future[T] = self.create_future()
+        try:
+            done.set_result(func(*args))
+        except Exception as error:
+            done.set_exception(error)
+        return done
+
+
+def run(work: Coroutine[Any, Any, T], patience_s: float = 0.0) -> T:
+    with asyncio.Runner(loop_factory=lambda: VirtualLoop(patience_s)) as runner:
+        return runner.run(work)
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()

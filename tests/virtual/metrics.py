@@ -1,0 +1,132 @@
+"""The metrics APIs and a Prometheus, both answering from the simulated load."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tests.virtual.apiserver import ApiServer, Call, Denied, Reply
+from tests.virtual.faults import Weather
+from tests.virtual.fields import Object, encoded
+from tests.virtual.transport import form
+from tests.virtual.workloads import CPU, MEMORY, Workload, Workloads
+from trimtab.core.model import Missing, PodSamples, Reason
+from trimtab.sim.grid import STEP_S
+from trimtab.sim.meter import NO_TROUBLE, Trouble
+from trimtab.wire.facts import rfc3339
+
+Value = Callable[[float], float]  # by seconds from the start
+
+
+class Metrics:
+    """metrics.k8s.io for pods; custom metrics `load` of pods; external metrics and queries by their names."""
+
+    def __init__(self, server: ApiServer, workloads: Workloads, weather: Weather) -> None:
+        self.server, self.workloads, self.weather = server, workloads, weather
+        self.external: dict[str, Value] = {}
+        server.aggregated |= {
+            "metrics.k8s.io": self._pods,
+            "custom.metrics.k8s.io": self._custom,
+            "external.metrics.k8s.io": self._external,
+        }
+
+    def trouble(self, workload: Workload) -> Trouble:
+        fault = self.weather.metrics(f"{workload.namespace}/{workload.name}")
+        if fault is None:
+            return NO_TROUBLE
+        return Trouble(fault.kind, int(fault.start_s // STEP_S) - workload.first_step, fault.amount)
+
+    def _of(self, namespace: str) -> list[Workload]:
+        return [each for each in self.workloads.all.values() if namespace in ("", each.namespace)]
+
+    def _pods(self, path: list[str], params: Mapping[str, str]) -> Reply:
+        """VERSION/pods, or VERSION/namespaces/NAMESPACE/pods."""
+        namespace = path[2] if len(path) == 4 and path[1] == "namespaces" else ""
+        if path[-1] != "pods" or len(path) not in (2, 4):
+            raise Denied(404, "NotFound", "the server could not find the requested resource")
+        items = [item for workload in self._of(namespace) for item in self._usage(workload)]
+        return Reply(200, encoded({"kind": "PodMetricsList", "metadata": {}, "items": items}))
+
+    def _usage(self, workload: Workload) -> list[Object]:
+        trouble = self.trouble(workload)
+        cpu, memory = workload.sample(CPU, trouble), workload.sample(MEMORY, trouble)
+        if not isinstance(cpu, PodSamples) or not isinstance(memory, PodSamples):
+            return []
+        names = [container["name"] for container in workload.template["spec"]["containers"]]
+        at = rfc3339(cpu.at)
+        return [
+            {
+                "metadata": {"name": workload.full(pod), "namespace": workload.namespace},
+                "timestamp": at,
+                "window": f"{cpu.window_s:g}s",
+                "containers": [
+                    {
+                        "name": name,
+                        "usage": {
+                            "cpu": f"{round(cores / len(names) * 1e9)}n",
+                            "memory": str(round(memory.values[pod] / len(names))),
+                        },
+                    }
+                    for name in names
+                ],
+            }
+            for pod, cores in cpu.values.items()
+        ]
+
+    def _custom(self, path: list[str], params: Mapping[str, str]) -> Reply:
+        """VERSION/namespaces/NAMESPACE/pods/*/load."""
+        if len(path) != 6 or path[1] != "namespaces" or path[3:] != ["pods", "*", "load"]:
+            raise Denied(404, "NotFound", "no such custom metric")
+        items = []
+        for workload in self._of(path[2]):
+            found = workload.by_pod(self.trouble(workload))
+            if not isinstance(found, Missing):
+                items += [
+                    _custom_value(workload.namespace, workload.full(pod), value, found.at)
+                    for pod, value in found.values.items()
+                ]
+        return Reply(200, encoded({"kind": "MetricValueList", "metadata": {}, "items": items}))
+
+    def _external(self, path: list[str], params: Mapping[str, str]) -> Reply:
+        """VERSION/namespaces/NAMESPACE/NAME: one that was set, or the load of the workload of that name."""
+        if len(path) != 4 or path[1] != "namespaces":
+            raise Denied(404, "NotFound", "no such external metric")
+        value = self.value(path[3], path[2])
+        items = []
+        if value is not None:
+            row = {"metricName": path[3], "timestamp": rfc3339(value[0]), "value": f"{round(value[1] * 1000)}m"}
+            items.append(row)
+        return Reply(200, encoded({"kind": "ExternalMetricValueList", "metadata": {}, "items": items}))
+
+    def value(self, name: str, namespace: str = "") -> tuple[float, float] | None:
+        """When and how much; None: there is no such thing, or it is not known."""
+        if name in self.external:
+            return self.server.now(), self.external[name](self.weather.seconds())
+        workload = self.workloads.all.get(name if "/" in name else f"{namespace}/{name}")
+        found = workload.total(self.trouble(workload)) if workload else Missing(reason=Reason.ABSENT)
+        return None if isinstance(found, Missing) else (found.at, found.value)
+
+
+class FakePrometheus:
+    """Instant queries: the text of a query names a workload (`NAMESPACE/NAME`) or an external metric that was set."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self.metrics = metrics
+
+    def handle(self, call: Call) -> Reply:
+        if call.path.endswith("/api/v1/query"):
+            found = self.metrics.value(str(form(call).get("query", "")))
+            row = [] if found is None else [{"metric": {}, "value": [found[0], repr(found[1])]}]
+            return _success("vector", row)
+        if call.path.endswith("/api/v1/query_range"):
+            return _success("matrix", [])
+        return Reply(404, b"404 page not found\n")
+
+
+def _success(kind: str, result: list[Any]) -> Reply:
+    return Reply(200, encoded({"status": "success", "data": {"resultType": kind, "result": result}}))
+
+
+def _custom_value(namespace: str, pod: str, value: float, at: float) -> Object:
+    described = {"kind": "Pod", "namespace": namespace, "name": pod}
+    return {"describedObject": described, "timestamp": rfc3339(at), "value": f"{round(value * 1000)}m"}

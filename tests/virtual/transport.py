@@ -1,0 +1,125 @@
+"""Carries requests to a server in this process: below all of our own client code, above nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from types import TracebackType
+from typing import Any, NamedTuple, Protocol
+from urllib.parse import parse_qsl, urlsplit
+
+from tests.virtual.apiserver import ApiServer, Call, Denied, Reply, place_of, selector, status_body
+from tests.virtual.faults import Processes, Weather
+from trimtab.wire.transport import Incoming, Outgoing
+
+
+class Answers(Protocol):
+    def handle(self, call: Call) -> Reply: ...
+
+
+class Link(NamedTuple):
+    """Between one client and one server."""
+
+    server: Answers
+    who: str
+    weather: Weather | None = None
+    processes: Processes | None = None
+
+    def transport(self) -> InProcess:
+        return InProcess(self)
+
+
+class InProcess:
+    def __init__(self, link: Link) -> None:
+        self.link = link
+
+    def send(self, outgoing: Outgoing) -> Sent:
+        return Sent(self.link, outgoing)
+
+    async def close(self) -> None:
+        pass
+
+
+class Whole:
+    """An answer that is there at once."""
+
+    def __init__(self, reply: Reply) -> None:
+        self.status, self.body, self.headers = reply
+        self.reason = ""
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        yield self.body
+
+
+class Opened:
+    status, reason, headers = 200, "", dict[str, str]()
+
+    def __init__(self, pieces: Callable[[], AsyncIterator[bytes]]) -> None:
+        self.pieces = pieces
+
+
+class Sent:
+    """One request under way; leaving it closes a stream."""
+
+    def __init__(self, link: Link, outgoing: Outgoing) -> None:
+        self.link, self.outgoing = link, outgoing
+        self._close: Callable[[], None] | None = None
+
+    async def __aenter__(self) -> Incoming:
+        link, outgoing = self.link, self.outgoing
+        path = urlsplit(outgoing.url).path
+        kind = outgoing.options["headers"].get("Content-Type", "")
+        call = Call(link.who, outgoing.method, path, outgoing.params or {}, outgoing.body, kind)
+        if link.weather is None or link.processes is None or not link.weather.faults:
+            await asyncio.sleep(0)
+            return self._answered(call)
+        async with asyncio.timeout(outgoing.total_s):
+            plural = "prometheus" if not isinstance(link.server, ApiServer) else _plural(path)
+            reply = await link.weather.before(call, plural, link.processes)
+            if reply is not None:
+                if isinstance(link.server, ApiServer):
+                    link.server.note(call, call.method.lower(), None, reply.status)
+                return Whole(reply)
+            await asyncio.sleep(0)
+            answered = self._answered(call)
+            await link.weather.after(call, plural, link.processes)
+            return answered
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._close is not None:
+            self._close()
+
+    def _answered(self, call: Call) -> Incoming:
+        server = self.link.server
+        if isinstance(server, ApiServer) and call.params.get("watch") == "true":
+            return self._watch(server, call)
+        return Whole(server.handle(call))
+
+    def _watch(self, server: ApiServer, call: Call) -> Incoming:
+        try:
+            held, keep = server.collection(call), selector(place_of(call.path).namespace, call.params)
+            if call.params.get("sendInitialEvents") and not server.streams_lists:
+                raise Denied(422, "Invalid", "sendInitialEvents: Forbidden")
+        except Denied as denied:
+            server.note(call, "watch", None, denied.reply.status)
+            return Whole(denied.reply)
+        server.note(call, "watch", None, 200)
+        stream, self._close = server.watching.open(call.who, held, call.params, keep, self.outgoing.silence_s)
+        return Opened(stream.pieces)
+
+
+def _plural(path: str) -> str:
+    try:
+        return place_of(path).plural
+    except Denied:
+        return ""
+
+
+def form(call: Call) -> Mapping[str, Any]:
+    """The fields of a POSTed form, or of the query."""
+    return dict(parse_qsl(call.body.decode())) if call.body else call.params
+
+
+__all__ = ["InProcess", "Link", "form", "status_body"]

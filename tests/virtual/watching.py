@@ -1,0 +1,155 @@
+"""Watches: streams of events from a version on, with bookmarks, an end, and the faults that befall them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+
+from tests.virtual.fields import Object, encoded
+from tests.virtual.objects import Collection, Happened, Objects, line_of
+from trimtab.wire.watch import INITIAL_END
+
+BOOKMARK_S = 60.0
+Spoil = Callable[[str, str, bytes], list[bytes]]  # who, which feed, an event -> what is sent of it
+
+
+class Stream:
+    """One open watch; `pieces` is what its client reads."""
+
+    def __init__(self, who: str, plural: str, silence_s: float | None) -> None:
+        self.who, self.plural, self.silence_s = who, plural, silence_s
+        self.ended = self.stalled = False
+        self._waiting: list[bytes] = []
+        self._wake: asyncio.Future[None] | None = None
+
+    def send(self, line: bytes) -> None:
+        self._waiting.append(line)
+        self.wake()
+
+    def end(self) -> None:
+        self.ended = True
+        self.wake()
+
+    def wake(self) -> None:
+        if self._wake is not None and not self._wake.done() and not (self.stalled and not self.ended):
+            self._wake.set_result(None)
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        while True:
+            if self._waiting and not self.stalled:
+                sent, self._waiting = b"".join(self._waiting), []
+                yield sent
+            if self.ended:
+                return
+            if self.stalled or not self._waiting:
+                await self._woken()
+
+    async def _woken(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._wake = loop.create_future()
+        timer = None if self.silence_s is None else loop.call_later(self.silence_s, _time_out, self._wake)
+        try:
+            await self._wake
+        finally:
+            self._wake = None
+            if timer is not None:
+                timer.cancel()
+
+
+def _time_out(wake: asyncio.Future[None]) -> None:
+    if not wake.done():
+        wake.set_exception(TimeoutError("silence"))
+
+
+class Watching:
+    """Every open stream of a server."""
+
+    def __init__(self, objects: Objects) -> None:
+        self.objects = objects
+        self.streams: list[Stream] = []
+        self.spoil: Spoil | None = None
+        self.stalls: Callable[[str, str], bool] = lambda who, plural: False
+
+    def open(
+        self,
+        who: str,
+        held: Collection,
+        params: Mapping[str, str],
+        keep: Callable[[Object], bool],
+        silence_s: float | None,
+    ) -> tuple[Stream, Callable[[], None]]:
+        """A stream, and how to close it."""
+        loop, plural = asyncio.get_running_loop(), held.resource.plural
+        stream = Stream(who, plural, silence_s)
+        stream.stalled = self.stalls(who, plural)
+
+        def happened(event: Happened) -> None:
+            if keep(event.object):
+                self._send(stream, event.line or line_of(event.type, event.object))
+
+        def bookmark() -> None:
+            timers[0] = loop.call_later(BOOKMARK_S, bookmark)
+            stream.send(_bookmark(held, self.objects.version))
+
+        timers = [loop.call_later(BOOKMARK_S, bookmark)]
+        timers.append(loop.call_later(float(params.get("timeoutSeconds") or 1800), stream.end))
+
+        def close() -> None:
+            for timer in timers:
+                timer.cancel()
+            if happened in held.watchers:
+                held.watchers.remove(happened)
+                self.streams.remove(stream)
+
+        self._begin(stream, held, params, keep)
+        held.watchers.append(happened)
+        self.streams.append(stream)
+        return stream, close
+
+    def _begin(
+        self, stream: Stream, held: Collection, params: Mapping[str, str], keep: Callable[[Object], bool]
+    ) -> None:
+        if params.get("sendInitialEvents") == "true":
+            for found in held.items.values():
+                if keep(found):
+                    stream.send(line_of("ADDED", found))
+            stream.send(_bookmark(held, self.objects.version, {INITIAL_END: "true"}))
+            return
+        since = int(params.get("resourceVersion") or 0)
+        if since < held.oldest:
+            gone = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old resource version"}
+            stream.send(encoded({"type": "ERROR", "object": gone}) + b"\n")
+            stream.end()
+            return
+        for event in held.history:
+            if event.version > since and keep(event.object):
+                stream.send(event.line or line_of(event.type, event.object))
+
+    def _send(self, stream: Stream, line: bytes) -> None:
+        for part in [line] if self.spoil is None else self.spoil(stream.who, stream.plural, line):
+            stream.send(part)
+
+    def cut(self, plural: str = "", who: str = "") -> None:
+        for stream in self.streams:
+            if plural in ("", stream.plural) and who in ("", stream.who):
+                stream.end()
+
+    def stall_again(self) -> None:
+        """Look which streams are stalled now; one that goes on sends what it held back."""
+        for stream in self.streams:
+            stream.stalled = self.stalls(stream.who, stream.plural)
+            stream.wake()
+
+
+def _bookmark(held: Collection, version: int, notes: Mapping[str, str] | None = None) -> bytes:
+    resource = held.resource
+    meta = {"resourceVersion": str(version)} | ({"annotations": notes} if notes else {})
+    return (
+        encoded(
+            {
+                "type": "BOOKMARK",
+                "object": {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": meta},
+            }
+        )
+        + b"\n"
+    )

@@ -1,0 +1,141 @@
+"""DemandLog: what each key demanded. The last hour as it was observed, fifteen days as means of minutes.
+
+A key costs 43 KB for the days and at most 12 KB for the hour; memory grows key by key and is given back with it.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Sequence
+
+import numpy as np
+
+from trimtab.core.demand.codes import code_of, codes_of, values_of
+from trimtab.core.demand.minutes import KEPT, MINUTE_S, Minutes
+from trimtab.series import Floats, Frame, Series
+
+SPACING_S = 5.0  # an observation closer than this to the one before is not kept as such (document 003)
+RECENT_S = 3600.0
+EDGE_S = 60.0  # the longest tick: the observation before a window's edge is at most this much older
+_HAIR = 1e-6
+
+
+class _Row:
+    __slots__ = ("count", "minute", "minutes", "times", "total", "values")
+
+    def __init__(self) -> None:
+        self.times, self.values = array("d"), array("d")
+        self.minutes = Minutes()
+        self.minute, self.total, self.count = -1, 0.0, 0
+
+
+class DemandLog:
+    """Demand by key. Nothing here asks the time: it comes with every observation and every question."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, _Row] = {}
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._rows
+
+    @property
+    def bytes_kept(self) -> int:
+        each = (16 * len(row.times) + row.minutes.bytes_kept for row in self._rows.values())
+        return sum(each)
+
+    def note(self, at: float, key: str, demand: float) -> None:
+        """One observation."""
+        row = self._row(key)
+        minute = int(at // MINUTE_S)
+        if minute != row.minute:
+            row.minute, row.total, row.count = minute, 0.0, 0
+        row.total += demand
+        row.count += 1
+        row.minutes.put(minute, code_of(row.total / row.count))
+        _append(row, at, demand)
+
+    def recent(self, key: str, at: float, span_s: float) -> Series:
+        """The observations of the last `span_s` as they came, and the one before, so that both ends are covered."""
+        row = self._rows.get(key)
+        if row is None:
+            return Series(np.empty(0), np.empty(0))
+        edge = bisect_right(row.times, at - span_s + _HAIR) - 1
+        first = max(edge, bisect_left(row.times, at - span_s - EDGE_S))
+        last = bisect_right(row.times, at + _HAIR)
+        return Series(np.array(row.times[first:last]), np.array(row.values[first:last]))
+
+    def frame(self, keys: Sequence[str], at: float, step_s: float) -> Frame:
+        """Means of bins counted back from the minute of `at`, as far as anything is known; whole minutes to a bin."""
+        width, end = max(1, round(step_s / MINUTE_S)), int(at // MINUTE_S) + 1
+        oldest = [row.minutes.first for key in keys if (row := self._rows.get(key))]
+        first = max(end - KEPT, min((minute for minute in oldest if minute is not None), default=end))
+        bins = (end - first) // width
+        first = end - bins * width
+        values = np.empty((len(keys), bins))
+        for place, key in enumerate(keys):
+            row = self._rows.get(key)
+            values[place] = np.nan if row is None else _means(values_of(row.minutes.codes(first, bins * width)), width)
+        return Frame(tuple(keys), first * MINUTE_S, width * MINUTE_S, values)
+
+    def restore(self, key: str, past: Series, step_s: float) -> None:
+        """A past that somebody else kept; each value stands for the `step_s` before it. What we saw ourselves stays."""
+        row, known = self._row(key), np.isfinite(past.values)
+        width = max(1, round(step_s / MINUTE_S))
+        ends = np.ceil(past.times[known] / MINUTE_S).astype(np.int64)
+        if len(ends) == 0:
+            return
+        first = max(int(ends[0]) - width, int(ends[-1]) - KEPT)
+        codes = np.zeros(int(ends[-1]) - first, dtype=np.uint16)
+        for back in range(width, 0, -1):
+            places = ends - back - first
+            codes[places[places >= 0]] = codes_of(past.values[known])[places >= 0]
+        row.minutes.fill(first, codes)
+        if step_s <= EDGE_S:
+            _prepend(row, past.times[known], past.values[known])
+
+    def forget(self, keys: Collection[str]) -> None:
+        for key in keys:
+            self._rows.pop(key, None)
+
+    def _row(self, key: str) -> _Row:
+        row = self._rows.get(key)
+        if row is None:
+            row = self._rows[key] = _Row()
+        return row
+
+
+def _append(row: _Row, at: float, demand: float) -> None:
+    times, values = row.times, row.values
+    while times and times[-1] >= at + SPACING_S:  # the clock was set back
+        times.pop()
+        values.pop()
+    if times and at - times[-1] < SPACING_S - _HAIR:
+        return
+    times.append(at)
+    values.append(demand)
+    if times[0] < at - 1.25 * RECENT_S:  # not one by one: a cut moves all that stay
+        gone = bisect_left(times, at - RECENT_S - EDGE_S)
+        del times[:gone]
+        del values[:gone]
+
+
+def _prepend(row: _Row, times: Floats, values: Floats) -> None:
+    newest = row.times[-1] if row.times else float(times[-1])
+    before = row.times[0] - SPACING_S if row.times else float("inf")
+    chosen = (times >= newest - RECENT_S - EDGE_S) & (times <= before)
+    row.times = array("d", times[chosen]) + row.times
+    row.values = array("d", values[chosen]) + row.values
+
+
+def _means(minutes: Floats, width: int) -> Floats:
+    if width == 1:
+        return minutes
+    parts = minutes.reshape(-1, width)
+    present = np.isfinite(parts)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means: Floats = np.where(present, parts, 0.0).sum(axis=1) / present.sum(axis=1)
+    return means
