@@ -9,7 +9,6 @@ from trimtab.bench.contenders import (
     CONTENDERS,
     Contender,
     check_names,
-    portfolio,
     rolling,
     rows_of,
 )
@@ -49,15 +48,16 @@ def test_retuning_beats_the_default_and_never_the_optimum() -> None:
     assert retuned.j_oracle == default.j_oracle > 0
 
 
-def test_a_forecast_in_the_portfolio_helps_where_start_up_is_slow() -> None:
+def test_a_forecast_helps_where_start_up_is_slow_and_the_bridge_more() -> None:
     values = generate(LoadShape(peak=24, valley=0.15, steep=3.5, noise=0.05, days=8))
     load = Load("office", values, trailing_mean(values, 4))
-    rows = {row.policy: row for row in rows_of(load, ["hpa-rolling", "trimtab"], [600.0], [32.0])}
-    assert rows["trimtab"].j < 0.995 * rows["hpa-rolling"].j
+    rows = {row.policy: row for row in rows_of(load, ["hpa-rolling", "trimtab", "trimtab-bridge"], [600.0], [32.0])}
+    assert rows["trimtab"].j < 0.97 * rows["hpa-rolling"].j
+    assert rows["trimtab-bridge"].j < rows["trimtab"].j
 
 
 def row(policy: str, trace: str, j: float) -> BenchRow:
-    return BenchRow(trace, 120.0, 32.0, policy, 1.2, 3.0, 40.0, 20.0, j, 1000.0, j - 1)
+    return BenchRow(trace, 120.0, 32.0, policy, 1.2, 3.0, 40.0, 20.0, 0.0, j, 1000.0, j - 1)
 
 
 def test_a_summary_is_by_trace_and_against_the_default() -> None:
@@ -79,11 +79,11 @@ def test_the_interval_holds_the_mean_and_shrinks_with_traces() -> None:
 
 
 def test_an_unknown_contender_is_named() -> None:
-    with pytest.raises(InvalidInput, match=r"hpa-magic.*hpa-default, hpa-rolling"):
+    with pytest.raises(InvalidInput, match=r"hpa-magic.*hpa-default, hpa-default-bridge"):
         check_names(["hpa-default", "hpa-magic"])
 
 
-@pytest.mark.parametrize("contender", [rolling, portfolio])
+@pytest.mark.parametrize("contender", [rolling, CONTENDERS["trimtab-bridge"]])
 def test_the_retuned_policy_looks_at_earlier_days_only(contender: Contender) -> None:
     load, day = made(), 4
     values = load.values.copy()

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from trimtab.cli.output import to_yaml
-from trimtab.kinds import Analytics, CustomHpa, Scaler, read
+from trimtab.kinds import KINDS, Analytics, CustomHpa, Scaler, read
 from trimtab.kinds.convert import convert, convertible
 from trimtab.kinds.lint import LintSeverity, lint
 from trimtab.kinds.yaml import documents, load
@@ -39,7 +39,9 @@ def becomes(value: dict[str, Any]) -> str | None:
         return to_yaml({name: setting for name, setting in settings.items() if name != "is"})
     if value.get("kind") == "Autoscaler" or not convertible(value):
         return None
-    return to_yaml(convert(value, "autoscaler").manifest)
+    converted = convert(value, "autoscaler")
+    assert not converted.loses_signal
+    return to_yaml(converted.manifest)
 
 
 def beside(path: Path) -> Path:
@@ -49,7 +51,9 @@ def beside(path: Path) -> Path:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(FOLDER)))
 def test_an_example_compiles_and_has_no_errors(path: Path) -> None:
     value = value_of(path)
-    obj = read(value) if "kind" in value else CustomHpa.from_values(value)
+    foreign = (value.get("apiVersion"), value.get("kind")) not in KINDS
+    whole = convert(value, "autoscaler").manifest if foreign and "kind" in value else value
+    obj = read(whole) if "kind" in value else CustomHpa.from_values(value)
     if isinstance(obj, Scaler | CustomHpa):
         assert obj.to_policy(NOW).bounds.max_replicas >= 8
     found = lint(list(load(str(path))), NOW)

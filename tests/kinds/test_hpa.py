@@ -11,7 +11,9 @@ from tests.kinds import generate
 from trimtab.errors import InvalidObject
 from trimtab.kinds import Hpa, Scaler, read
 from trimtab.kinds.horizontal import LINE
+from trimtab.kinds.ignored import warnings
 from trimtab.policy import (
+    ForecastChoice,
     Metric,
     MetricKind,
     PodAverage,
@@ -179,6 +181,18 @@ def test_document_003_is_switched_on_by_exactly_true(value: str, predictive: boo
     assert isinstance(obj, Hpa)
     assert obj.predictive is predictive
     assert obj.to_policy(NOW).forecast == (LINE if predictive else None)
+
+
+def test_document_003s_own_line_can_be_asked_for() -> None:
+    obj = read(hpa(annotations={"predictive": "true", "trimtab.dev/exact": "true"}))
+    assert isinstance(obj, Hpa)
+    assert obj.to_policy(NOW).forecast == ForecastChoice(model="linear", exact=True)
+    assert list(warnings(obj)) == []
+    plain = read(hpa(annotations={"trimtab.dev/exact": "true"}))
+    assert isinstance(plain, Hpa)
+    assert [found.path for found in warnings(plain)] == ['metadata.annotations["trimtab.dev/exact"]']
+    with pytest.raises(InvalidObject, match=r'trimtab.dev/exact"\]: .*write "true" or "false"'):
+        read(hpa(annotations={"predictive": "true", "trimtab.dev/exact": "yes"}))
 
 
 def test_an_unquoted_annotation_gets_the_hint() -> None:

@@ -14,6 +14,7 @@ from trimtab.bench.protocol import MAX_PODS, MIN_PODS, Load
 from trimtab.policy import (
     Blend,
     Bounds,
+    Bridge,
     Bucket,
     Buckets,
     Capacity,
@@ -145,6 +146,7 @@ def _always(policy: Policy) -> Baseline:
 
 BASELINES: dict[str, Baseline] = {
     "hpa-default": _always(hpa()),
+    "hpa-default-bridge": _always(replace(hpa(), bridge=Bridge(ceiling=0.70))),
     "hpa-cpu": _always(on_cpu()),
     "keda": _always(keda()),
     "schedule": scheduled,

@@ -8,22 +8,27 @@ import numpy as np
 from msgspec.structs import replace
 
 from trimtab.bench.baselines import BASELINES, Baseline, hpa
-from trimtab.bench.protocol import MIN_PODS, Load
+from trimtab.bench.protocol import MAX_PODS, MIN_PODS, Load
 from trimtab.bench.summary import BenchRow
+from trimtab.core.forecast.learned.net import Weights, shipped_weights
 from trimtab.errors import InvalidInput
-from trimtab.policy import ForecastChoice, Policy
+from trimtab.policy import Bridge, Policy
 from trimtab.sim.cluster_spec import ClusterSpec
-from trimtab.sim.demand_forecast import forecast_demand
 from trimtab.sim.fast import sweep
 from trimtab.sim.grid import DAY_STEPS, STEP_S, delay_steps
 from trimtab.sim.oracle import optimum, pods_needed
+from trimtab.sim.priced_levels import band_path, priced_levels
 from trimtab.sim.program import program
-from trimtab.sim.score import Days, score
+from trimtab.sim.resize_in_place import shown_load
+from trimtab.sim.score import Days, measure, score
 from trimtab.sim.simulate import simulate
 from trimtab.tune.candidates import Setting, setting_of, settings, with_setting
 from trimtab.tune.rolling_choice import choose, picked
 
-FORECAST, QUANTILES = "seasonal", (0.5, 0.9, 0.97)
+NO_BRIDGE = (None,)
+REACTIVE_BRIDGES = (None, Bridge(ceiling=0.65), Bridge(ceiling=0.70), Bridge(ceiling=0.75))
+PRICED_BRIDGES = (None, Bridge(ceiling=0.70), Bridge(ceiling=0.75), Bridge(ceiling=0.78))
+PRICES = tuple(2.0**power for power in range(12))  # from 1 to 128 for a start, two to sixteen times that for keeping
 Results = dict[float, list[Days]]  # of each price: the days under each start-up time
 Contender = Callable[[Load, Sequence[float], Sequence[float]], Results]
 
@@ -46,49 +51,72 @@ def _days(policy: Policy, load: Load, startup_s: float) -> Days:
 
 def rolling(load: Load, startups_s: Sequence[float], lambdas: Sequence[float]) -> Results:
     """Default HPA, retuned every night by a backtest of the workload's own past."""
-    family = settings()
-    default = hpa()
-    found = sweep_days(load, [with_setting(default, setting, 1.0) for setting in family], startups_s)
-    incumbent = family.index(Setting(*setting_of(default, 1.0)))
-    return {
-        lam: [
-            _chosen_days([by_startup[index] for by_startup in found], lam, load.warmup_days, incumbent)
-            for index in range(len(startups_s))
+    return _rolling(load, startups_s, lambdas, NO_BRIDGE)
+
+
+def rolling_bridge(load: Load, startups_s: Sequence[float], lambdas: Sequence[float]) -> Results:
+    """The same, with the bridge as one more choice."""
+    return _rolling(load, startups_s, lambdas, REACTIVE_BRIDGES)
+
+
+def _rolling(
+    load: Load, startups_s: Sequence[float], lambdas: Sequence[float], bridges: Sequence[Bridge | None]
+) -> Results:
+    return chosen(load, lambdas, reactive_days(load, startups_s, bridges))
+
+
+def priced(weights: Weights, reactive: Sequence[Bridge | None], forecasting: Sequence[Bridge | None]) -> Contender:
+    """The retuned family, with the priced policy at many prices as further choices; each with these bridges."""
+
+    def days(load: Load, startups_s: Sequence[float], lambdas: Sequence[float]) -> Results:
+        families = [
+            found + priced_days(load, startup_s, weights, forecasting)
+            for startup_s, found in zip(startups_s, reactive_days(load, startups_s, reactive), strict=True)
         ]
-        for lam in lambdas
-    }
+        return chosen(load, lambdas, families)
+
+    return days
+
+
+def chosen(load: Load, lambdas: Sequence[float], families: Sequence[list[Days]]) -> Results:
+    """Of the family under each start-up time, the days of whoever was best so far; default HPA is there at first."""
+    default = settings().index(Setting(*setting_of(hpa(), 1.0)))
+    return {lam: [_chosen_days(family, lam, load.warmup_days, default) for family in families] for lam in lambdas}
 
 
 def _chosen_days(family: list[Days], lam: float, first_day: int, incumbent: int) -> Days:
     return picked(family, choose(np.array([days.j(lam) for days in family]), first_day, incumbent))
 
 
-def portfolio(load: Load, startups_s: Sequence[float], lambdas: Sequence[float]) -> Results:
-    """The same, with a seasonal forecast on top as three more choices for each setting: how sure it has to be."""
-    found = [_portfolio_days(load, startup_s) for startup_s in startups_s]
-    incumbent = settings().index(Setting(*setting_of(hpa(), 1.0)))
-    return {lam: [_chosen_days(family, lam, load.warmup_days, incumbent) for family in found] for lam in lambdas}
-
-
-def _portfolio_days(load: Load, startup_s: float) -> list[Days]:
-    reactive = [with_setting(hpa(), setting, 1.0) for setting in settings()]
-    programs = [program(policy, STEP_S) for policy in reactive]
-    choice = ForecastChoice(model=FORECAST)
-    for ahead in forecast_demand(choice, QUANTILES, load.values, startup_s, load.start):
-        programs += [program(replace(policy, forecast=choice), STEP_S, ahead) for policy in reactive]
-    swept = sweep(load.values, load.signal, programs, load.first_pods, [delay_steps(startup_s)], DAY_STEPS)
-    return [days for (days,) in swept]
-
-
-def sweep_days(load: Load, policies: list[Policy], startups_s: Sequence[float]) -> list[list[Days]]:
-    programs = [program(policy, STEP_S) for policy in policies]
+def reactive_days(load: Load, startups_s: Sequence[float], bridges: Sequence[Bridge | None]) -> list[list[Days]]:
+    """The days of the whole family (inner) under each start-up time (outer)."""
+    policies = [with_setting(hpa(), setting, 1.0) for setting in settings()]
+    programs = [program(replace(policy, bridge=bridge), STEP_S) for bridge in bridges for policy in policies]
     delays = [delay_steps(startup_s) for startup_s in startups_s]
-    return sweep(load.values, load.signal, programs, load.first_pods, delays, DAY_STEPS)
+    swept = sweep(load.values, load.signal, programs, load.first_pods, delays, DAY_STEPS)
+    return [list(family) for family in zip(*swept, strict=True)]
 
 
-CONTENDERS: dict[str, Contender] = {"hpa-rolling": rolling, "trimtab": portfolio} | {
-    name: fixed(baseline) for name, baseline in BASELINES.items()
-}
+def priced_days(load: Load, startup_s: float, weights: Weights, bridges: Sequence[Bridge | None]) -> list[Days]:
+    found, seen = priced_levels(load.values, startup_s, weights, PRICES), shown_load(load.values)
+    paths = [
+        band_path(found, start, start + more, load.first_pods, MIN_PODS, MAX_PODS)
+        for start in range(8)
+        for more in range(1, 5)
+    ]
+    return [
+        measure(load.values, path, delay_steps(startup_s), DAY_STEPS, bridge=bridge, seen=seen)
+        for bridge in bridges
+        for path in paths
+    ]
+
+
+CONTENDERS: dict[str, Contender] = {
+    "hpa-rolling": rolling,
+    "hpa-rolling-bridge": rolling_bridge,
+    "trimtab": priced(shipped_weights(), NO_BRIDGE, NO_BRIDGE),
+    "trimtab-bridge": priced(shipped_weights(), REACTIVE_BRIDGES, PRICED_BRIDGES),
+} | {name: fixed(baseline) for name, baseline in BASELINES.items()}
 
 
 def check_names(names: Sequence[str]) -> None:

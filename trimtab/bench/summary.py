@@ -26,6 +26,7 @@ class BenchRow(NamedTuple):
     violations: float
     churn_per_day: float
     starts_per_day: float
+    resizes_per_pod_day: float
     j: float
     j_oracle: float
     regret: float

@@ -12,10 +12,11 @@ import numpy as np
 from rich.progress import track
 from rich.table import Table
 
-from trimtab.cli.load_source import LoadOptions, load_options, query_options, read_load, read_policies
+from trimtab.cli.load_source import LoadOptions, load_options, query_options, read_load
 from trimtab.cli.option_groups import PrometheusOptions
 from trimtab.cli.options import OUT_FILE, OUT_FILE_OR_DASH, Finite, duration, objective
 from trimtab.cli.output import write_file
+from trimtab.cli.policy_files import read_policies, standing_still
 from trimtab.cli.screen import screen
 from trimtab.errors import InvalidInput
 from trimtab.quantity import format_duration
@@ -43,13 +44,23 @@ SPARE = ("REGRET", "OVER", "UNDER", "POD HOURS", "WORST HOUR")  # what a narrow 
 
 
 @click.command(name="backtest")
-@click.option("-f", "--filename", "files", multiple=True, help="Manifests of policies; may be repeated.")
+@click.option(
+    "-f",
+    "--filename",
+    "files",
+    multiple=True,
+    help="Manifests: policies, and their workloads for the requests; a file, a folder or -, may be repeated.",
+)
 @click.option("--compare", nargs=2, metavar="A B", help="Two manifests: how B differs from A.")
 @load_options
 @query_options
 @click.option("--startup", type=duration, default="2m", show_default=True, help="From a pod's creation to serving.")
 @click.option("--jitter", is_flag=True, help="Start-ups vary by 0.7 to 1.6 of that.")
-@click.option("--pod-capacity", type=Finite(0, min_open=True), help="Load one pod carries at 100 %.")
+@click.option(
+    "--pod-capacity",
+    type=Finite(0, min_open=True),
+    help="Load one pod carries at 100 %; else its CPU request, or target / 0.7.",
+)
 @click.option("--objective", "lam", type=objective, default="balanced", show_default=True, help=objective.__doc__)
 @click.option(
     "--fail-if", "conditions", multiple=True, metavar="CONDITION", help="Exit with 1, such as 'violations > 1%'."
@@ -78,7 +89,7 @@ def command(
     Exit code 0: done, 1: a condition of --fail-if holds, 2: it could not be done.
     """
     from trimtab.sim.cluster_spec import ClusterSpec
-    from trimtab.tune.demand import check_unit, idle_note
+    from trimtab.tune.demand import check_unit, idle_note, memory_note
     from trimtab.tune.demand import pod_capacity as capacity_of
     from trimtab.tune.fail_if import failure, parse_fail_if
     from trimtab.tune.policy_backtest import backtest
@@ -91,7 +102,7 @@ def command(
     policies = read_policies(chosen, demand.start, demand.days * 86400)
     if len(policies) == 1 and (lonely := next((limit for limit in parsed if limit.relative), None)):
         raise InvalidInput("--fail-if", lonely.text, "a value with a sign needs a second policy: use --compare")
-    capacity, note = capacity_of(policies[0].policy, pod_capacity)
+    capacity, note = capacity_of(policies[0].policy, pod_capacity, policies[0].pod)
     check_unit(demand, capacity, load.source)
     cluster = ClusterSpec(
         startup_s=startup,
@@ -105,7 +116,8 @@ def command(
         for named in track(policies, "Policies", console=console, transient=True, disable=not console.is_terminal)
     ]
     idle = idle_note(demand, capacity, policies[0].policy.bounds.min_replicas)
-    notes = [text for text in (*demand.notes, note, idle) if text]
+    others = (text for named in policies for text in (*named.notes, *standing_still(named), memory_note(named.policy)))
+    notes = list(dict.fromkeys(text for text in (*demand.notes, note, idle, *others) if text))
     _print(outcomes, demand, notes, quiet=str(out) == "-")
     _write(outcomes, demand, notes, lam, startup, html, out)
     judged = outcomes[1:] if compare else outcomes  # the first of a comparison is what there is already

@@ -9,7 +9,9 @@ PAUSED = "trimtab.dev/paused"  # "true": decide nothing
 PAUSED_UNTIL = "trimtab.dev/paused-until"  # a time (RFC 3339): decide nothing before it
 PIN = "trimtab.dev/pin"  # so many replicas, whatever the metrics say
 PIN_UNTIL = "trimtab.dev/pin-until"  # a time: the pin ends then
-EXACT = "trimtab.dev/exact"  # "true" on an Hvpa: the released program of document 001, where ours differs from it
+EXACT = (
+    "trimtab.dev/exact"  # "true": the released program, of document 001 on an Hvpa, of document 003 on a predictive HPA
+)
 
 # On a HorizontalPodAutoscaler: the first by its user (document 003), the others by the operator.
 PREDICTIVE = "predictive"  # "true": a forecast may raise minReplicas

@@ -10,11 +10,11 @@ from pydantic import Field
 
 from trimtab.errors import InvalidInput
 from trimtab.kinds.amounts import Count, CountOrZero
-from trimtab.kinds.annotations import HPA_V1_BEHAVIOR, HPA_V1_METRICS, PREDICTIVE
+from trimtab.kinds.annotations import EXACT, HPA_V1_BEHAVIOR, HPA_V1_METRICS, PREDICTIVE
 from trimtab.kinds.behavior import Behavior
-from trimtab.kinds.horizontal import LINE, MIN_AT_MOST_MAX, ZERO_NEEDS_EYES, horizontal
+from trimtab.kinds.horizontal import EXACT_LINE, LINE, MIN_AT_MOST_MAX, ZERO_NEEDS_EYES, horizontal
 from trimtab.kinds.manifest_part import FieldRule, ManifestPart
-from trimtab.kinds.meta import Kind, TargetRef
+from trimtab.kinds.meta import Kind, TargetRef, annotation_problems, flag
 from trimtab.kinds.metric import DEFAULT_CPU_PERCENT, MOST_FORECASTS, MetricSpec, cpu_of_request
 from trimtab.policy import Policy
 
@@ -38,6 +38,10 @@ class AnyHpa(Kind):
 
     crd: ClassVar[bool] = False
 
+    def problems(self) -> Iterator[InvalidInput]:
+        yield from super().problems()
+        yield from annotation_problems(self.metadata.annotations, {EXACT: flag})
+
     @property
     def predictive(self) -> bool:
         """Document 003's switch."""
@@ -45,7 +49,8 @@ class AnyHpa(Kind):
 
     def _with_forecast(self, policy: Policy) -> Policy:
         """The forecast only adds: the HPA keeps scaling, its floor is what we raise."""
-        forecast = LINE if self.predictive else None
+        exact = flag(self.metadata.annotations.get(EXACT), "")
+        forecast = (EXACT_LINE if exact else LINE) if self.predictive else None
         return replace(policy, admit=self.admit(), forecast=forecast)
 
 

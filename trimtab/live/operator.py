@@ -7,13 +7,14 @@ import logging
 import os
 import socket
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 
 from aiohttp import web
 
+from trimtab.core.forecast.demand_forecasts import DemandForecasts
 from trimtab.core.usage.settings import HistogramSettings as UsageSettings
 from trimtab.errors import TrimtabError
 from trimtab.journal import Retention
@@ -24,6 +25,7 @@ from trimtab.live.look.subject import ChangeRules, Compiler
 from trimtab.live.measure.checkpoint import Checkpoints
 from trimtab.live.measure.forecasts import Forecasts
 from trimtab.live.measure.gather import Gather
+from trimtab.live.measure.past_demand import PastDemand, all_read_back
 from trimtab.live.measure.rebuild import Rebuild
 from trimtab.live.measure.tenancy import QueryTenancy, TenancyMode
 from trimtab.live.measure.usage import UsageWatch
@@ -31,6 +33,7 @@ from trimtab.live.tell.forecast_error import ForecastErrors
 from trimtab.live.tell.kept_journal import KeptJournal
 from trimtab.live.tell.telemetry import Line, Telemetry, listen
 from trimtab.live.tick import Ticker
+from trimtab.policy import Policy
 from trimtab.quantity import MIB
 from trimtab.wire.access import Access
 from trimtab.wire.budget import Budget
@@ -111,8 +114,11 @@ class Operator:
         rebuild = Rebuild(history, self.kube, settings.usage, settings.usage_every_s) if history else None
         usage = UsageWatch(self.cluster, settings.usage, settings.usage_every_s, rebuild)
         writer = Writer(self.kube)
-        self.checkpoints = Checkpoints(writer, usage, settings.checkpoint_s, namespace)
-        self.forecasts = Forecasts()
+        demand = DemandForecasts()
+        past = PastDemand(history, self.kube, demand, prometheus, tenancy) if history and prometheus else None
+        self.forecasts = Forecasts(demand, past)
+        forgotten = _forgotten_by_others(history)
+        self.checkpoints = Checkpoints(writer, usage, settings.checkpoint_s, namespace, demand, forgotten)
         self.ticker = Ticker(
             self.cluster,
             gather,
@@ -258,6 +264,11 @@ def _history(prometheus: Access | None, settings: OperatorSettings) -> Access | 
     if prometheus is None or (settings.tenancy == "label-proxy" and not settings.history_url):
         return None
     return replace(prometheus, url=settings.history_url) if settings.history_url else prometheus
+
+
+def _forgotten_by_others(prometheus: Access | None) -> Callable[[Policy], bool]:
+    """Whose demand nobody but us remembers."""
+    return lambda policy: policy.forecast is not None and (prometheus is None or not all_read_back(policy))
 
 
 def next_due(due: float, period_s: float, now: float) -> float:

@@ -136,7 +136,8 @@ class Ticker:
         wanted = [_wanted(tick) for tick in ticks]
         gathered = await self.gather.gather(wanted, at, self.usage.namespaces(targets, at))
         self.usage.look(targets, gathered.usage, at)
-        self.checkpoints.follow(sized, at)
+        self.checkpoints.follow(ticks, at)
+        self.forecasts.read_back(ticks, at)
         return gathered
 
     async def _decide(self, tick: ObjectTick, samples: tuple[Samples | Missing, ...], headroom: Headroom) -> ObjectTick:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from trimtab.policy.axis import RESOURCES, Axis, Direction, Size
 from trimtab.policy.blend import Blend, Bucket, Buckets, BucketSizing, Capacity, Margin, Margins, Stage, Weights
 from trimtab.policy.bounds import Admit, Bounds, ForecastChoice, Mode, ScheduledBounds
+from trimtab.policy.bridge import Bridge
 from trimtab.policy.gates import Gate, MaintenanceWindow, MinChange, Rest, Update, UpdateMode
 from trimtab.policy.inspection import Advice, AdviceAlgorithm, Inspection
 from trimtab.policy.record import Record
@@ -55,6 +56,7 @@ class Policy(Record, frozen=True):
     pods: PodRules = PodRules()
     settle: tuple[Rule, ...] = (StabiliseMax(), UpLimit())
     vertical: Vertical | None = None
+    bridge: Bridge | None = None
     blend: Blend | None = None
     gates: tuple[Gate, ...] = ()
     bounds: Bounds = Bounds()
@@ -77,6 +79,7 @@ __all__ = [
     "Axis",
     "Blend",
     "Bounds",
+    "Bridge",
     "Bucket",
     "Buckets",
     "Capacity",

@@ -13,11 +13,12 @@ from math import ceil
 import msgspec
 import numpy as np
 
+from trimtab.core.bridge import Needed, factor_of, level_needed, still_needed
 from trimtab.core.decide import decide
 from trimtab.core.demand.total import is_per_pod
 from trimtab.core.model import Change, Decision, Memory, Observation
 from trimtab.core.remember import remember, restored, stored
-from trimtab.policy import Mode, PodAverage, Policy, Total, Utilization, Watermark
+from trimtab.policy import PodAverage, Policy, Total, Utilization, Watermark
 from trimtab.series import Floats
 from trimtab.sim.cluster_spec import ClusterSpec, Fault, FaultKind
 from trimtab.sim.demand_forecast import SimulatedForecasts
@@ -43,6 +44,7 @@ class Run:
     requested: Floats  # cores, in pods of the first size
     violating: Floats  # load that met a violated service level
     killed: Counts  # pods that ran out of memory
+    resized: Counts  # pods that the bridge resized
     refusals: int = 0  # writes that the API server refused
     starts: int = 0
 
@@ -58,13 +60,13 @@ class Run:
         return self._part(slice(step))
 
     def _part(self, part: slice) -> Run:
-        arrays = ("load", "replicas", "ready", "billed", "requested", "violating", "killed")
+        arrays = ("load", "replicas", "ready", "billed", "requested", "violating", "killed", "resized")
         return replace(self, **{name: getattr(self, name)[part] for name in arrays})
 
     def days(self, day_steps: int) -> Days:
         """The same sums as `score.measure`."""
         change = np.diff(self.replicas, prepend=self.replicas[0])
-        columns = (self.billed, self.violating, np.maximum(change, 0), np.abs(change), self.load)
+        columns = (self.billed, self.violating, np.maximum(change, 0), np.abs(change), self.load, self.resized)
         edges = np.arange(0, len(self.load), day_steps)
         return Days(*(np.add.reduceat(column.astype(np.float64), edges) for column in columns))
 
@@ -97,6 +99,7 @@ class _Trail:
     requested: list[float] = field(default_factory=list)
     violating: list[float] = field(default_factory=list)
     killed: list[int] = field(default_factory=list)
+    resized: list[int] = field(default_factory=list)
 
 
 class _Cluster:
@@ -114,6 +117,8 @@ class _Cluster:
         self.forecasts = SimulatedForecasts(policy, keeps=falls) if policy.forecast else None
         self.replicas, self.backlog, self.retried = first_pods, 0.0, 0.0
         self.refusals = self.starts = 0
+        self.factor, self.next_factor = 1.0, 1.0
+        self._bridge_needed: Needed = ()
         self.trail = _Trail()
         self.watch: Watch | None = None
         per_pod = any(isinstance(signal, Utilization | PodAverage | Total | Watermark) for signal in policy.signals)
@@ -129,24 +134,36 @@ class _Cluster:
             if fault.kind is FaultKind.NODE_LOSS and self._begins(fault, step):
                 self.starts += self.pods.lose(fault.amount, step)
         self.pods.tick(step)
+        self._bridge(step)
         self._serve(step, load)
         if not self._fault(step, FaultKind.OPERATOR_DOWN):
             self._operate(step)
+
+    def _bridge(self, step: int) -> None:
+        """What the last step needed of the pods that are ready now is asked for now, and there in the next step."""
+        bridge, ready, self.factor = self.policy.bridge, self.pods.ready, self.next_factor
+        if bridge is not None and step > 0:
+            load = self.meter.shown_total() / self.spec.pod_capacity
+            level = level_needed(load, ready, bridge.ceiling, bridge.max_factor)
+            self._bridge_needed = still_needed(self._bridge_needed, level, step * self.step_s)
+            self.next_factor = factor_of(self._bridge_needed)
+        self.trail.resized.append(ready if self.next_factor != self.factor else 0)
 
     def _serve(self, step: int, load: float) -> None:
         """One step of work: what is served, what is left, and how busy that makes the pods."""
         spec, pods, trail = self.spec, self.pods, self.trail
         total = load + self.retried
         arriving = total / spec.pod_capacity
-        capacity = pods.ready_cores * spec.burst / spec.pod_cores
+        capacity = pods.ready_cores * self.factor * spec.burst / spec.pod_cores
         served = min(arriving + self.backlog, capacity)
         self.backlog, violates = serve(arriving, self.backlog, capacity, spec.slo)
         self.retried = total * spec.retry_share if violates else 0.0
         trail.load.append(arriving)
         trail.replicas.append(len(pods.all))
         trail.ready.append(pods.ready)
-        trail.billed.append(self._billed() if self.usage else len(pods.all))
-        trail.requested.append(self._requested() if self.usage else len(pods.all))
+        grown = pods.ready * (max(self.factor, self.next_factor) - 1.0)
+        trail.billed.append(grown + (self._billed() if self.usage else len(pods.all)))
+        trail.requested.append(grown + (self._requested() if self.usage else len(pods.all)))
         trail.violating.append(arriving if violates else 0.0)
         trail.killed.append(0)
         memory_bytes = self._remember_memory(step)
@@ -191,7 +208,7 @@ class _Cluster:
             self.watch(seen, memory, decision)
         if self.forecasts:
             self.forecasts.after_tick(at)
-        if decision.change is not None and self.policy.admit.mode is not Mode.SHADOW:
+        if decision.change is not None:  # Shadow too: a simulation asks what it would do
             self._write(decision.change, step, at)
 
     def _restart(self, at: float) -> None:
@@ -265,6 +282,7 @@ class _Cluster:
             requested=np.array(trail.requested, dtype=np.float64),
             violating=np.array(trail.violating),
             killed=np.array(trail.killed, dtype=np.int32),
+            resized=np.array(trail.resized, dtype=np.int32),
             refusals=self.refusals,
             starts=self.starts,
         )

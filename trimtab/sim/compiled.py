@@ -20,7 +20,15 @@ from typing import Any, TypeVar
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _PACKAGE = Path(__file__).parent.parent
-_SOURCES = ("sim/*.py", "core/propose.py", "core/bound.py", "core/settle/*.py")
+_SOURCES = (
+    "sim/*.py",
+    "core/propose.py",
+    "core/bound.py",
+    "core/bridge.py",
+    "core/priced.py",
+    "core/forecast/learned/*.py",
+    "core/settle/*.py",
+)
 
 
 @cache

@@ -77,6 +77,10 @@ class Meter:
             values |= dict.fromkeys((pod.name for pod in pods.all if not pod.ready), 0.0)
         return PodSamples(values=values, at=at, window_s=self._cluster.mean_s)
 
+    def shown_total(self) -> float:
+        """What the end of the newest step shows of the load: the newest, or the mean where that is more."""
+        return max(self.totals[-1], self.mean(self.totals, len(self.totals) - 1))
+
     def mean(self, series: list[float], step: int) -> float:
         """The mean of the last minute up to a step, added up from the newest on as the compiled lane does."""
         first = max(0, step - self._width + 1)

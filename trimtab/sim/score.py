@@ -1,8 +1,8 @@
 """How good a run was: cost, violating load and churn, priced into J and set against the clairvoyant optimum.
 
-J = billed pod-steps + lambda x violating load + 8 x pods started; regret = J / optimum - 1.
+J = billed pod-steps + lambda x violating load + 8 x pods started + 0.25 x pods resized; regret = J / optimum - 1.
 A step violates when slo x ready < load, or when a backlog is left: work = load + backlog, served = min(work, ready),
-backlog = min(work - served, ready). All of the step's load counts.
+backlog = min(work - served, ready). All of the step's load counts. With a bridge, ready pods count by their size.
 """
 
 from __future__ import annotations
@@ -12,15 +12,20 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from trimtab.core.bridge import level_needed
+from trimtab.policy import Bridge
 from trimtab.series import Floats
 from trimtab.sim.compiled import compiled, shared
-from trimtab.sim.prices import START_PRICE
+from trimtab.sim.grid import DAY_STEPS
+from trimtab.sim.prices import RESIZE_PRICE, START_PRICE
+from trimtab.sim.resize_in_place import empty_levels, hold, numbers_of
 from trimtab.sim.sliding_windows import backward_min
 
 Counts = NDArray[np.int32]
 
 SLO = 0.8  # the highest share of a pod's capacity at which it still answers in time
 _SLACK = 1e-6
+_LEAST_BACKLOG = 1e-9
 
 
 class Days(NamedTuple):
@@ -31,12 +36,13 @@ class Days(NamedTuple):
     starts: Floats
     churn: Floats  # pods started and removed
     load: Floats
+    resized: Floats  # pods resized in place, each time
 
     def since(self, day: int) -> Days:
         return Days(*(column[day:] for column in self))
 
     def j(self, lam: float) -> Floats:
-        return self.pods + lam * self.violating + START_PRICE * self.starts
+        return self.pods + lam * self.violating + START_PRICE * self.starts + RESIZE_PRICE * self.resized
 
 
 class Score(NamedTuple):
@@ -46,6 +52,7 @@ class Score(NamedTuple):
     violations: float
     churn_per_day: float
     starts_per_day: float
+    resizes_per_pod_day: float
     j: float
     j_oracle: float  # pod-steps
 
@@ -62,6 +69,7 @@ def score(days: Days, optimum: float, lam: float) -> Score:
         violations=100.0 * float(days.violating.sum()) / load if load > 0 else 0.0,
         churn_per_day=float(days.churn.sum()) / count,
         starts_per_day=float(days.starts.sum()) / count,
+        resizes_per_pod_day=DAY_STEPS * float(days.resized.sum()) / max(1.0, float(days.pods.sum())),
         j=float(days.j(lam).sum()) / optimum,
         j_oracle=optimum,
     )
@@ -71,21 +79,49 @@ def serve(arriving: float, backlog: float, capacity: float, slo: float) -> tuple
     """One step of work: the backlog that is left, and whether the service level was violated."""
     work = arriving + backlog
     left = min(work - min(work, capacity), capacity)
-    return left, slo * capacity < arriving - _SLACK or left > 0.0
+    return left, slo * capacity < arriving - _SLACK or left > _LEAST_BACKLOG
+
+
+def violates_without_backlog(load: Floats, ready: Counts, slo: float) -> NDArray[np.bool_]:
+    """Steps whose own load is too much for the ready pods, of whole arrays."""
+    return slo * ready < load - _SLACK
 
 
 shared(serve)
 
 
-def measure(load: Floats, replicas: Counts, delay_steps: int, day_steps: int, slo: float = SLO) -> Days:
-    """What these replicas, billed step by step, did with this load (in units of one pod's capacity)."""
-    table = np.zeros((5, -(-len(load) // day_steps)))
-    measure_into(load, replicas, delay_steps, day_steps, slo, table)
+def measure(
+    load: Floats,
+    replicas: Counts,
+    delay_steps: int,
+    day_steps: int,
+    slo: float = SLO,
+    bridge: Bridge | None = None,
+    seen: Floats | None = None,
+) -> Days:
+    """What these replicas, billed step by step, did with this load (in units of one pod's capacity).
+
+    A bridge looks at `seen`, the load that each step shows at its end; the load itself where nothing else is given.
+    """
+    table = np.zeros((6, -(-len(load) // day_steps)))
+    shown = load if seen is None else seen
+    measure_into(load, shown, replicas, delay_steps, day_steps, slo, *numbers_of(bridge), table)
     return Days(*table)
 
 
 @compiled
-def measure_into(load: Floats, replicas: Counts, delay_steps: int, day_steps: int, slo: float, table: Floats) -> None:
+def measure_into(
+    load: Floats,
+    seen: Floats,
+    replicas: Counts,
+    delay_steps: int,
+    day_steps: int,
+    slo: float,
+    ceiling: float,
+    max_factor: float,
+    levels: int,
+    table: Floats,
+) -> None:
     """The loop of `measure`: pods serve `delay_steps` after they are billed, the youngest are removed first."""
     mask = 1
     while mask < delay_steps + 1:
@@ -94,6 +130,7 @@ def measure_into(load: Floats, replicas: Counts, delay_steps: int, day_steps: in
     mask -= 1
     ready = before = int(replicas[0])
     starting, backlog = 0, 0.0
+    last_needed, factor, next_factor = empty_levels(levels), 1.0, 1.0
     for t in range(len(load)):
         now, day = int(replicas[t]), t // day_steps
         if now > before:
@@ -114,25 +151,31 @@ def measure_into(load: Floats, replicas: Counts, delay_steps: int, day_steps: in
             ready += arriving[t & mask]
             starting -= arriving[t & mask]
             arriving[t & mask] = 0
-        backlog, violates = serve(load[t], backlog, float(ready), slo)
-        table[0, day] += now
+        factor = next_factor
+        if levels > 0 and t > 0:
+            level = level_needed(seen[t - 1], float(ready), ceiling, max_factor)
+            next_factor = hold(last_needed, t, level, max_factor)
+            if next_factor != factor:
+                table[5, (t - 1) // day_steps] += ready
+        backlog, violates = serve(load[t], backlog, ready * factor, slo)
+        table[0, day] += now + ready * (max(factor, next_factor) - 1.0)
         table[4, day] += load[t]
         if violates:
             table[1, day] += load[t]
 
 
-def violating_load(load: Floats, ready: Counts, slo: float = SLO) -> Floats:
+def violating_load(load: Floats, capacity: Floats, slo: float = SLO) -> Floats:
     """The load of each step that met a violated service level, else zero."""
     violating = np.zeros(len(load))
-    violating_into(load, ready, slo, violating)
+    violating_into(load, capacity, slo, violating)
     return violating
 
 
 @compiled
-def violating_into(load: Floats, ready: Counts, slo: float, violating: Floats) -> None:
+def violating_into(load: Floats, capacity: Floats, slo: float, violating: Floats) -> None:
     backlog = 0.0
     for t in range(len(load)):
-        backlog, violates = serve(load[t], backlog, float(ready[t]), slo)
+        backlog, violates = serve(load[t], backlog, capacity[t], slo)
         if violates:
             violating[t] = load[t]
 

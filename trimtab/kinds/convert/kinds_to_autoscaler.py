@@ -8,6 +8,26 @@ from trimtab.kinds.annotations import PIN, PREDICTIVE
 from trimtab.kinds.convert.source_fields import SourceFields, annotate, unannotate, without_none
 from trimtab.kinds.hpa_v2beta1 import v2_metric
 
+_CUSTOM_PLACES = {
+    "spec.minReplicas": "minReplicas",
+    "spec.maxReplicas": "maxReplicas",
+    "spec.metrics": "prometheus.query",
+    "spec.metrics[0]": "prometheus.query",
+    "spec.scaleTargetRef": "target",
+    "spec.mode": "dryRun",
+    "spec.behavior": "behavior",
+} | {
+    f"spec.behavior.scale{way}.{ours}": f"behavior.scale{way}{theirs}"
+    for way in ("Up", "Down")
+    for ours, theirs in (
+        ("cooldownSeconds", "Cooldown"),
+        ("minFactor", "MinFactor"),
+        ("maxFactor", "MaxFactor"),
+        ("tolerance", "MinFactor"),  # the program has neither tolerance nor window
+        ("stabilizationWindowSeconds", "Cooldown"),
+    )
+}
+
 
 def from_hpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
     """The same spec; document 003's annotation becomes a forecast."""
@@ -23,6 +43,7 @@ def from_hpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
         made["metrics"] = [_cpu({"type": "Utilization", "averageUtilization": percent})]
     if unannotate(metadata, PREDICTIVE) == "true":
         made["forecast"] = {"model": "linear"}
+        spec.places({"spec.forecast.model": f'metadata.annotations["{PREDICTIVE}"]'})
     return made
 
 
@@ -33,8 +54,7 @@ def _metrics(spec: SourceFields) -> list[Any] | None:
 
 def from_ehpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
     """Crons are schedules, prediction is a forecast, Preview is Shadow."""
-    for name, source in (("schedules", "crons"), ("forecast", "prediction"), ("mode", "scaleStrategy")):
-        spec.ledger.place(f"spec.{name}", f"spec.{source}")
+    spec.places({"spec.schedules": "spec.crons", "spec.forecast": "spec.prediction", "spec.mode": "spec.scaleStrategy"})
     made = from_hpa(spec, metadata)
     crons = [_schedule(cron, index) for index, cron in enumerate(spec.items("crons"))]
     if crons:
@@ -74,12 +94,7 @@ def _schedule(cron: SourceFields, index: int) -> dict[str, Any]:
 def from_custom(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
     """Document 002's program with HPA's rules around it; its own rhythm is the operator's."""
     target, prometheus, behavior = spec.part("target"), spec.part("prometheus"), spec.part("behavior")
-    for field in ("minReplicas", "maxReplicas", "behavior"):
-        spec.ledger.place(f"spec.{field}", field)
-    spec.ledger.place("spec.metrics[0]", "prometheus.query")
-    spec.ledger.place("spec.metrics", "prometheus.query")
-    spec.ledger.place("spec.scaleTargetRef", "target")
-    spec.ledger.place("spec.mode", "dryRun")
+    spec.places(_CUSTOM_PLACES)
     name = target.take("deployment", str)
     metadata |= {"name": f"{name}-custom-hpa", "namespace": target.take("namespace", str)}
     value = {"type": "Value", "value": str(target.take("value", object))}

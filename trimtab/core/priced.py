@@ -1,0 +1,55 @@
+"""The priced policy: how many pods a forecast is worth, when load that meets too few of them has a price.
+
+Two questions, because a pod takes its time to start. Start: is it needed when it could serve? Keep: could it be needed
+before it could be made anew? Each is answered by the level at which one more pod costs as much as it saves:
+argmin over n of n + price x E[load, where it exceeds what n pods carry]. Then n moves as little as possible into
+[start, keep].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from trimtab.core.model import Quantile
+from trimtab.policy import Record
+from trimtab.series import Floats
+
+SERVICE_LEVEL = 0.8
+
+
+class Prices(Record, frozen=True):
+    """Pod-steps that one step of load above what the pods carry is worth, when starting and when keeping a pod."""
+
+    start: float
+    keep: float
+
+
+def level(demand: Sequence[Quantile], price: float, service_level: float = SERVICE_LEVEL) -> int:
+    """The pods that this demand is worth; demand is counted in what one pod carries at 100 %."""
+    probabilities = np.array([quantile.probability for quantile in demand])
+    values = np.array([[quantile.value for quantile in demand]])
+    return int(levels(probabilities, values, price, service_level)[0])
+
+
+def levels(probabilities: Floats, values: Floats, price: float, service_level: float = SERVICE_LEVEL) -> Floats:
+    """The same for many forecasts at once: values[row, quantile], probabilities and values ascending."""
+    pods = np.ceil(np.maximum(values, 0.0) / service_level - 1e-9)
+    cost = pods + price * load_above(probabilities, np.maximum(values, 0.0))
+    chosen: Floats = np.take_along_axis(pods, cost.argmin(axis=1)[:, None], axis=1)[:, 0]
+    return chosen
+
+
+def load_above(probabilities: Floats, values: Floats) -> Floats:
+    """E[load, where it exceeds this quantile], for each quantile; beyond the last one it counts a third more."""
+    between = np.diff(probabilities) * (values[:, 1:] + values[:, :-1]) / 2.0
+    beyond = (1.0 - probabilities[-1]) * values[:, -1:] * (4.0 / 3.0)
+    parts = np.concatenate([between, beyond], axis=1)
+    above: Floats = np.cumsum(parts[:, ::-1], axis=1)[:, ::-1]
+    return above
+
+
+def into_band(pods: int, start: int, keep: int) -> int:
+    """`pods` moved as little as needed to lie in [start, keep]; what has to start is never kept away."""
+    return min(max(pods, start), max(start, keep))
