@@ -82,7 +82,7 @@ def by_the_operator(given: Scene, seed: int) -> tuple[list[Row], dict[float, tup
         cluster.apply(given.manifest)
         cluster.run(hours=HOURS)
         journal = cluster.journal()
-        rows = [Row(*tick[1:]) for tick in journal.ticks("shop", "web")]
+        rows = [Row(*tick[1:6]) for tick in journal.ticks("shop", "web")]
         acts = {act.seen.at: (act.memory, act.decision) for act in journal.acts("shop", "web") if act.decision.change}
         journal.close()
     return rows, acts

@@ -60,18 +60,19 @@ async def read_targets(
         for resource in resources:
             for item in (await kube.list(WireWorkload, resource, namespace, labels=labels)).items:
                 if resource != REPLICA_SETS or item.metadata.controller is None:
-                    found.append(target_of(resource, item, members.get(item.metadata.uid, []), hpas, at))
+                    own = members.get((item.metadata.namespace, item.metadata.uid), [])
+                    found.append(target_of(resource, item, own, hpas, at))
     return found
 
 
-def by_owner(pods: Iterable[WirePod], sets: Iterable[WireWorkload]) -> dict[str, list[WirePod]]:
-    """Unfinished pods by the uid of their controller, and through a ReplicaSet by that of its controller."""
-    above = {one.metadata.uid: owner_uid(one.metadata) or one.metadata.uid for one in sets}
-    members: dict[str, list[WirePod]] = defaultdict(list)
+def by_owner(pods: Iterable[WirePod], sets: Iterable[WireWorkload]) -> dict[tuple[str, str], list[WirePod]]:
+    """Unfinished pods by namespace and uid of their controller, and through a ReplicaSet by that of its controller."""
+    above = {(one.metadata.namespace, one.metadata.uid): owner_uid(one.metadata) or one.metadata.uid for one in sets}
+    members: dict[tuple[str, str], list[WirePod]] = defaultdict(list)
     for pod in pods:
-        owner = owner_uid(pod.metadata)
+        namespace, owner = pod.metadata.namespace, owner_uid(pod.metadata)
         if owner and pod.status.phase not in FINISHED:
-            members[above.get(owner, owner)].append(pod)
+            members[namespace, above.get((namespace, owner), owner)].append(pod)
     return members
 
 

@@ -21,6 +21,7 @@ class Reason(enum.StrEnum):
     PARTIAL = "Partial"  # the source warned that its answer is incomplete
     NO_REQUEST = "NoRequest"  # a container has no request to compare with
     NO_READY_PODS = "NoReadyPods"  # every sample belongs to a pod that does not count yet
+    NOT_ALLOWED = "NotAllowed"  # the administrator lets nobody of this namespace ask
     UNSUPPORTED = "Unsupported"  # a metric type nobody knows
     NOT_ENOUGH_HISTORY = "NotEnoughHistory"
     NOT_PREDICTABLE = "NotPredictable"

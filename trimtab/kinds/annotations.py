@@ -21,8 +21,13 @@ RAISED_FLOOR_UNTIL = "trimtab.dev/floor-until"  # unix seconds: it is not lowere
 # On the Namespace of the operator, by its administrator (`trimtab freeze`).
 FROZEN = "trimtab.dev/frozen"  # "true": the whole installation writes nothing
 
-# A label of a Namespace, by its administrator.
+# Labels of a Namespace, by its administrator.
 ENABLED = "trimtab.dev/enabled"  # "false": nothing in it is touched
+PROMETHEUS_ALLOWED = "trimtab.dev/prometheus"  # "true": its objects may query Prometheus (tenancy by-label)
+
+# Labels of a usage checkpoint, a ConfigMap in the operator's own namespace.
+OBJECT_UID = "trimtab.dev/object-uid"  # whose it is
+OBJECT_NAMESPACE = "trimtab.dev/object-namespace"  # and where that is
 
 # Keys of an Analytics' config, beside those of document 000.
 ALGORITHM = "trimtab.dev/algorithm"  # exact: as document 000 says; crane: its program's numbers

@@ -9,7 +9,7 @@ import socket
 import uuid
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 
 from aiohttp import web
@@ -27,6 +27,7 @@ from trimtab.live.measure.forecasts import Forecasts
 from trimtab.live.measure.gather import Gather
 from trimtab.live.measure.past_demand import PastDemand, all_read_back
 from trimtab.live.measure.rebuild import Rebuild
+from trimtab.live.measure.tenancy import QueryTenancy, TenancyMode
 from trimtab.live.measure.usage import UsageWatch
 from trimtab.live.tell.forecast_error import ForecastErrors
 from trimtab.live.tell.kept_journal import KeptJournal
@@ -71,6 +72,9 @@ class OperatorSettings:
     usage_every_s: float = 60.0
     checkpoint_s: float = 600.0
     change_rules: ChangeRules = field(default_factory=ChangeRules)
+    system_namespaces: tuple[str, ...] = ()  # those of the cluster itself that are served, too
+    tenancy: TenancyMode = "open"
+    history_url: str = ""  # for the operator's own questions, where tenants' go to a label proxy
 
 
 class Operator:
@@ -98,14 +102,24 @@ class Operator:
         self.cluster = WatchedCluster(self.kube, settings.namespace, own, namespace)
         self.journal = KeptJournal(settings.journal, KEEP) if settings.journal else None
         self.breaker = Breaker(settings.breaker_s)
-        gather = Gather(self.kube, self.prometheus, everywhere=not settings.namespace, scrape_s=settings.scrape_s)
-        rebuild = Rebuild(prometheus, self.kube, settings.usage, settings.usage_every_s) if prometheus else None
+        self.cluster.served_system = settings.system_namespaces
+        tenancy = QueryTenancy(settings.tenancy, self.cluster.may_query)
+        gather = Gather(
+            self.kube,
+            self.prometheus,
+            everywhere=not settings.namespace,
+            scrape_s=settings.scrape_s,
+            tenancy=tenancy,
+        )
+        history = _history(prometheus, settings)
+        rebuild = Rebuild(history, self.kube, settings.usage, settings.usage_every_s) if history else None
         usage = UsageWatch(self.cluster, settings.usage, settings.usage_every_s, rebuild)
         writer = Writer(self.kube)
         demand = DemandForecasts()
-        past = PastDemand(prometheus, self.kube, demand) if prometheus else None
+        past = PastDemand(history, self.kube, demand, prometheus, tenancy) if history and prometheus else None
         self.forecasts = Forecasts(demand, past)
-        self.checkpoints = Checkpoints(writer, usage, settings.checkpoint_s, demand, _forgotten_by_others(prometheus))
+        forgotten = _forgotten_by_others(history)
+        self.checkpoints = Checkpoints(writer, usage, settings.checkpoint_s, namespace, demand, forgotten)
         self.ticker = Ticker(
             self.cluster,
             gather,
@@ -120,7 +134,7 @@ class Operator:
         )
         self.advisor = Advisor(
             writer,
-            prometheus,
+            history,
             namespace,
             settings.namespace,
             shadow=settings.shadow,
@@ -244,6 +258,13 @@ class Operator:
         if self.prometheus:
             for (_, what, status), count in self.prometheus.counts.items():
                 yield "trimtab_queries_total", {"what": what, "code": str(status)}, float(count)
+
+
+def _history(prometheus: Access | None, settings: OperatorSettings) -> Access | None:
+    """Where usage of before is read, which is of many namespaces at once: a label proxy would not answer."""
+    if prometheus is None or (settings.tenancy == "label-proxy" and not settings.history_url):
+        return None
+    return replace(prometheus, url=settings.history_url) if settings.history_url else prometheus
 
 
 def _forgotten_by_others(prometheus: Access | None) -> Callable[[Policy], bool]:

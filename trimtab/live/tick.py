@@ -221,7 +221,7 @@ class Ticker:
 
     def _say(self, tick: ObjectTick) -> None:
         subject, at = tick.subject, tick.seen.at
-        resized = self.cluster.members.pods(tick.target.uid) if subject.policy.vertical else ()
+        resized = self.cluster.members.pods(tick.target.namespace, tick.target.uid) if subject.policy.vertical else ()
         found = conditions.of_tick(tick, resize.stuck(resized))
         if tick.wrote("replicas"):
             text = sentence(subject.policy, tick.seen, tick.memory.core, tick.decision)

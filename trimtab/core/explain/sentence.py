@@ -76,6 +76,7 @@ _REASONS = {
     Reason.NOT_PREDICTABLE: "the series is not predictable",
     Reason.EXPIRED: "the forecast has expired",
     Reason.NOT_CONFIGURED: "nothing is configured",
+    Reason.NOT_ALLOWED: "this namespace may not ask for it",
 }
 
 

@@ -49,7 +49,7 @@ async def write(
     wanted = now(subject, target, memory) | changed
     if vertical.apply is Apply.RECREATE:
         return await _roll_out(writer, target, memory, wanted, at)
-    await resize.in_place(writer, cluster.members.pods(target.uid), wanted)
+    await resize.in_place(writer, cluster.members.pods(target.namespace, target.uid), wanted)
     return replace(memory, sizes=wanted, template=template_sizes(target.workload))
 
 
@@ -65,7 +65,7 @@ async def keep(
     wanted = now(subject, target, memory)
     if not memory.sizes or wanted is not memory.sizes:
         return memory
-    pods = cluster.members.pods(target.uid)
+    pods = cluster.members.pods(target.namespace, target.uid)
     gives_up = resize.gives_up(vertical.apply, resize.stuck(pods), at)
     blocker = blocker_of(cluster, target) if gives_up else None
     if gives_up and blocker is None:

@@ -1,16 +1,19 @@
 """checkpoint: what was seen outlives the operator in a ConfigMap per object: usage in VPA's own format, and demand.
 
-It belongs to its object, so it goes with it. All of it happens in the background, a few objects at a time: a tick waits
-for none. What cannot be read or written for one object is said and tried again; the others' are not touched by it.
+They are in the operator's own namespace, where no tenant writes; when an object is gone, so is its ConfigMap. All of it
+happens in the background, a few objects at a time: a tick waits for none. What cannot be read or written for one object
+is said and tried again; the others' are not touched by it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 from http import HTTPStatus
+from typing import Any
 
 import msgspec
 
@@ -18,6 +21,7 @@ from trimtab.core.forecast.demand_forecasts import DemandForecasts
 from trimtab.core.usage import histogram_checkpoint
 from trimtab.core.usage.histograms import UsageHistograms
 from trimtab.errors import InvalidInput, NotLeading, Refused, TrimtabError
+from trimtab.kinds.annotations import OBJECT_NAMESPACE, OBJECT_UID
 from trimtab.live.look.subject import Subject
 from trimtab.live.measure.usage import UsageWatch
 from trimtab.live.object_tick import ObjectTick
@@ -28,6 +32,8 @@ from trimtab.wire.writer import Writer
 
 DEMAND = "demand.json"  # beside the containers, whose names have no dot
 AT_ONCE = 4  # objects under way
+LONGEST_NAME = 253
+LONGEST_BYTES = 256 * 1024  # of one container; a histogram has a few hundred buckets
 READ_AGAIN_S = 60.0  # after a checkpoint could not be read
 log = logging.getLogger(__name__)
 
@@ -40,10 +46,11 @@ class Checkpoints:
         writer: Writer,
         usage: UsageWatch,
         every_s: float,
+        home: str,
         demand: DemandForecasts | None = None,
         keeps_demand: Callable[[Policy], bool] = lambda policy: policy.forecast is not None,
     ) -> None:
-        self.writer, self.usage, self.every_s = writer, usage, every_s
+        self.writer, self.usage, self.every_s, self.home = writer, usage, every_s, home
         self.demand, self._keeps_demand = demand or DemandForecasts(), keeps_demand
         self._read: set[str] = set()  # by uid; one that was not read is not written over
         self._failed: set[str] = set()
@@ -84,6 +91,7 @@ class Checkpoints:
         if due:
             self._written_at = at
             troubles |= await self._save_all([tick for tick in due if tick.subject.uid in self._read], at)
+            await self._drop_orphans()
         self._say(troubles)
         self._failed = self._failed - {tick.subject.uid for tick in (*unread, *due)} | troubles.keys()
 
@@ -116,17 +124,20 @@ class Checkpoints:
     async def _load(self, tick: ObjectTick) -> None:
         subject = tick.subject
         try:
-            found = await self.writer.kube.get(ConfigMap, CONFIG_MAPS, subject.name.namespace, name_of(subject))
+            found = await self.writer.kube.get(ConfigMap, CONFIG_MAPS, self.home, name_of(subject))
         except Refused as refusal:
             if refusal.status != HTTPStatus.NOT_FOUND:
                 raise
             return
+        if (found.metadata.labels or {}).get(OBJECT_UID) != subject.uid:
+            return  # of an object of the same name that is no more
         book, data = UsageHistograms(self.usage.book.settings), dict(found.data)
         self._load_demand(subject, data.pop(DEMAND, ""))
         for container, text in data.items():
             try:
-                histogram_checkpoint.load(book, tick.target.uid, container, msgspec.json.decode(text), container)
-            except (InvalidInput, msgspec.DecodeError) as error:
+                status = msgspec.json.decode(text[:LONGEST_BYTES], type=dict[str, Any])
+                histogram_checkpoint.load(book, tick.target.uid, container, status, container)
+            except (InvalidInput, OverflowError, msgspec.DecodeError) as error:
                 log.warning("%s: the checkpoint of container %s starts afresh: %s", subject.name, container, error)
         self.usage.take_up(book, since=0.0)
 
@@ -153,21 +164,34 @@ class Checkpoints:
         data = {name: msgspec.json.encode(status).decode() for name, status in saved.items()}
         if self._keeps_demand(subject.policy):
             data[DEMAND] = self.demand.save(subject.uid, subject.policy, at).decode()
-        meta = subject.object.metadata
-        owner = {
-            "apiVersion": subject.resource.api_version,
-            "kind": subject.name.kind,
-            "name": meta.name,
-            "uid": meta.uid,
-        }
+        labels = {OBJECT_UID: subject.uid, OBJECT_NAMESPACE: subject.name.namespace}
         body = {
             "apiVersion": "v1",
             "kind": "ConfigMap",
-            "metadata": {"name": name_of(subject), "namespace": meta.namespace, "ownerReferences": [owner]},
+            "metadata": {"name": name_of(subject), "namespace": self.home, "labels": labels},
             "data": data,
         }
         await self.writer.apply(ConfigMap, CONFIG_MAPS, body)
 
+    async def _drop_orphans(self) -> None:
+        """Of objects that are gone; of those that we do not follow, nobody's."""
+        cluster = self.usage.cluster
+        if not all(feed.settled for feed in cluster.ours.values()):
+            return
+        alive = {found.metadata.uid for feed in cluster.ours.values() for found in feed.store}
+        try:
+            for kept in (await self.writer.kube.list(ConfigMap, CONFIG_MAPS, self.home, labels=OBJECT_UID)).items:
+                labels, meta = kept.metadata.labels or {}, kept.metadata
+                ours = OBJECT_UID in labels and cluster.namespace in ("", labels.get(OBJECT_NAMESPACE))
+                if ours and labels[OBJECT_UID] not in alive:
+                    await self.writer.kube.delete(CONFIG_MAPS, self.home, meta.name, uid=meta.uid)
+        except TrimtabError as error:
+            log.debug("checkpoints of objects that are gone stay: %s", error)
+
 
 def name_of(subject: Subject) -> str:
-    return f"trimtab-usage-{subject.name.kind.lower()}-{subject.name.name}"[:253]
+    """Unique, as neither a kind nor a namespace has a dot; one that would be too long ends with a digest."""
+    kind, namespace, name = subject.name
+    whole = f"trimtab-usage.{kind.lower()}.{namespace}.{name}"
+    digest = hashlib.sha256(whole.encode()).hexdigest()[:16]
+    return whole if len(whole) <= LONGEST_NAME else f"{whole[: LONGEST_NAME - 17].rstrip('.-')}-{digest}"

@@ -22,6 +22,7 @@ from trimtab.history.query_pages import total
 from trimtab.history.source import Selection
 from trimtab.history.workload_history import WorkloadHistory
 from trimtab.live.look.subject import Subject
+from trimtab.live.measure.tenancy import NotAllowed, QueryTenancy
 from trimtab.live.object_tick import ObjectTick
 from trimtab.policy import Metric, MetricKind, Policy
 from trimtab.series import Floats, Series
@@ -58,8 +59,16 @@ class PastSignal(NamedTuple):
 class PastDemand:
     """Call `follow` in every tick: the past of each new object, or of one with new signals, is read once."""
 
-    def __init__(self, access: Access, kube: Kube, demand: DemandForecasts) -> None:
+    def __init__(
+        self,
+        access: Access,
+        kube: Kube,
+        demand: DemandForecasts,
+        queries: Access | None = None,
+        tenancy: QueryTenancy = QueryTenancy(),  # noqa: B008  (frozen)
+    ) -> None:
         self.access, self.kube, self.demand = access, kube, demand
+        self.queries, self.tenancy = queries or access, tenancy  # tenants' own queries, and whose are asked
         self._done: dict[str, tuple[str, ...]] = {}  # keys by uid
         self._work: asyncio.Task[None] | None = None
         self._rest_until = float("-inf")
@@ -93,7 +102,10 @@ class PastDemand:
         log.info("demand before now was read back: objects %d", len(ticks))
 
     async def _read(self, signals: Sequence[PastSignal], at: float) -> None:
-        async with Prometheus(self.access, timeout_s=TIMEOUT_S) as prometheus:
+        async with (
+            Prometheus(self.access, timeout_s=TIMEOUT_S) as prometheus,
+            Prometheus(self.queries, timeout_s=TIMEOUT_S) as queries,
+        ):
             history = WorkloadHistory(prometheus, self.kube)
             for time_range in (HOUR, DAYS):  # the quick one first
                 some = [signal for signal in signals if signal.time_range is time_range]
@@ -102,7 +114,7 @@ class PastDemand:
                     await self._read_usage(history, metric, some, at)
                 for signal in some:
                     if signal.metric.kind is MetricKind.PROMETHEUS:
-                        await self._read_query(prometheus, signal, at)
+                        await self._read_query(queries, signal, at)
 
     async def _read_usage(
         self, history: WorkloadHistory, metric: Literal["cpu", "memory"], signals: Sequence[PastSignal], at: float
@@ -130,7 +142,11 @@ class PastDemand:
         time_range = signal.time_range
         end = at - at % time_range.step_s
         try:
-            found = await prometheus.query_range(signal.metric.query, end - time_range.span_s, end, time_range.step_s)
+            extra = self.tenancy.params(signal.subject.name.namespace)
+            start = end - time_range.span_s
+            found = await prometheus.query_range(signal.metric.query, start, end, time_range.step_s, extra)
+        except NotAllowed:  # said of the query itself
+            return
         except TrimtabError as error:
             log.warning("%s: its past cannot be read back: %s", signal.subject.name, error)
             return
