@@ -169,6 +169,9 @@ class Memory(Record, frozen=True):
     below_since: float | None = None
     zeroed: bool = False  # we scaled it to zero, so we may wake it
     overloaded: bool = False  # OOM kill or eviction since the last scaling
+    bridge: float = 1.0  # the factor in force on ready pods
+    bridge_needed: tuple[tuple[float, float], ...] = ()  # levels above 1, each with when it was last needed
+    bridge_moves: tuple[float, ...] = ()  # when the factor was changed, within the last hour
 
     @property
     def scaled_at(self) -> float | None:
@@ -231,6 +234,8 @@ class RuleName(enum.StrEnum):
     SCHEDULE = "Schedule"
     MIN_REPLICAS = "TooFewReplicas"
     MAX_REPLICAS = "TooManyReplicas"
+    BRIDGE = "Bridge"
+    BRIDGE_LIMIT = "BridgeLimit"
 
 
 class Step(Record, frozen=True):
@@ -254,6 +259,7 @@ class Plan(Record, frozen=True):
     replicas: int
     sizes: dict[str, ContainerSize] = {}
     joint: bool = False  # replicas and sizes were chosen together: half of it may be too little
+    bridge: float = 1.0  # how many times their written cpu ready pods have; never part of a size
 
 
 class Change(Record, frozen=True):
@@ -262,6 +268,7 @@ class Change(Record, frozen=True):
     was: int  # the replicas this change was decided on
     replicas: int | None = None
     sizes: dict[str, ContainerSize] | None = None
+    bridge: float | None = None
 
 
 class Decision(Record, frozen=True):

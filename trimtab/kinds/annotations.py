@@ -10,6 +10,7 @@ PAUSED_UNTIL = "trimtab.dev/paused-until"  # a time (RFC 3339): decide nothing b
 PIN = "trimtab.dev/pin"  # so many replicas, whatever the metrics say
 PIN_UNTIL = "trimtab.dev/pin-until"  # a time: the pin ends then
 EXACT = "trimtab.dev/exact"  # "true" on an Hvpa: the released program of document 001, where ours differs from it
+BRIDGE = "trimtab.dev/bridge"  # on an EHPA or Hvpa: ready pods may grow to so many times their cpu for a while
 
 # On a HorizontalPodAutoscaler: the first by its user (document 003), the others by the operator.
 PREDICTIVE = "predictive"  # "true": a forecast may raise minReplicas

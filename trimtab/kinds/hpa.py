@@ -10,11 +10,12 @@ from pydantic import Field
 
 from trimtab.errors import InvalidInput
 from trimtab.kinds.amounts import Count, CountOrZero
-from trimtab.kinds.annotations import HPA_V1_BEHAVIOR, HPA_V1_METRICS, PREDICTIVE
+from trimtab.kinds.annotations import BRIDGE, HPA_V1_BEHAVIOR, HPA_V1_METRICS, PREDICTIVE
 from trimtab.kinds.behavior import Behavior
+from trimtab.kinds.bridge import no_bridge
 from trimtab.kinds.horizontal import LINE, MIN_AT_MOST_MAX, ZERO_NEEDS_EYES, horizontal
 from trimtab.kinds.manifest_part import FieldRule, ManifestPart
-from trimtab.kinds.meta import Kind, TargetRef
+from trimtab.kinds.meta import Kind, TargetRef, annotation_problems
 from trimtab.kinds.metric import DEFAULT_CPU_PERCENT, MOST_FORECASTS, MetricSpec, cpu_of_request
 from trimtab.policy import Policy
 
@@ -37,6 +38,10 @@ class AnyHpa(Kind):
     kind: Literal["HorizontalPodAutoscaler"]
 
     crd: ClassVar[bool] = False
+
+    def problems(self) -> Iterator[InvalidInput]:
+        yield from super().problems()
+        yield from annotation_problems(self.metadata.annotations, {BRIDGE: no_bridge})
 
     @property
     def predictive(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from trimtab.core.model import Pod
+from trimtab.wire.bridged import factor_on
 from trimtab.wire.facts import FINISHED, fact, owner_uid
 from trimtab.wire.objects import WirePod, WireWorkload
 from trimtab.wire.watch import Key, Store
@@ -20,6 +21,7 @@ class Members:
     def __init__(self, pods: Store[WirePod], replica_sets: Store[WireWorkload]) -> None:
         self._facts: dict[str, dict[Key, Pod]] = defaultdict(dict)  # by uid of the direct owner
         self._raw: dict[str, dict[Key, WirePod]] = defaultdict(dict)
+        self.bridged: dict[Key, WirePod] = {}  # those with more cpu than written, whoever they belong to
         self._sets: dict[str, dict[Key, str]] = defaultdict(dict)  # uid of the owner -> its ReplicaSets
         pods.on_change(self._pod_changed)
         replica_sets.on_change(self._set_changed)
@@ -36,6 +38,10 @@ class Members:
         return [uid, *self._sets.get(uid, {}).values()]
 
     def _pod_changed(self, key: Key, new: WirePod | None, old: WirePod | None) -> None:
+        if new is not None and factor_on(new) > 1.0:
+            self.bridged[key] = new
+        else:
+            self.bridged.pop(key, None)
         if old is not None and (owner := owner_uid(old.metadata)):
             self._facts[owner].pop(key, None)
             self._raw[owner].pop(key, None)
