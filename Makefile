@@ -3,8 +3,12 @@ SHELL := /bin/bash
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
+PAGE := trimtab/web/static/page.js
+NODE_PACKAGES := page/node_modules/ready
+# The machine's Node, or the one of its PyPI package in an environment of its own.
+NPM := $(shell command -v npm || echo .venv/node/bin/npm)
 
-.PHONY: help test test-random check demo bench bench-docs lock clean
+.PHONY: help test test-random check page page-check browser demo bench bench-docs lock clean
 
 help: ## Show this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -17,22 +21,42 @@ $(READY): requirements/build.txt requirements/dev.txt pyproject.toml
 	@VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
-test: $(READY) ## Run the whole fast test-suite (sets everything up from nothing)
+.venv/node/bin/npm: requirements/node.txt | $(READY)
+	@$(BIN)/uv venv --quiet .venv/node
+	@VIRTUAL_ENV=.venv/node $(BIN)/uv pip install --quiet --require-hashes -r requirements/node.txt
+
+$(NODE_PACKAGES): page/package.json page/package-lock.json | $(filter .venv/%,$(NPM))
+	@PATH="$(dir $(NPM)):$$PATH" $(NPM) --prefix page ci --ignore-scripts --loglevel=error
+	@touch $@
+
+$(PAGE): $(NODE_PACKAGES) page/build.mjs $(wildcard page/src/*)
+	@cd page && PATH="$(dir $(abspath $(NPM))):$$PATH" node build.mjs
+
+page: $(PAGE) ## Build the dashboard's page from page/
+
+page-check: $(NODE_PACKAGES) ## Types, lint and unit tests of the page
+	@cd page && export PATH="$(dir $(abspath $(NPM))):$$PATH" && node node_modules/typescript/bin/tsc --noEmit && node node_modules/eslint/bin/eslint.js . && node node_modules/vitest/vitest.mjs run --reporter=dot
+
+test: $(READY) $(PAGE) ## Run the whole fast test-suite (sets everything up from nothing)
 	$(BIN)/pytest -n 2 -q
 
-test-random: $(READY) ## Run it with other generated examples each time
+# Debian's Chromium for the tests of the page; without one they are skipped and say so.
+browser: ## Install a Chromium for the tests of the page (as root, on Debian)
+	@command -v chromium >/dev/null || { apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium; }
+
+test-random: $(READY) $(PAGE) ## Run it with other generated examples each time
 	$(BIN)/pytest -n 2 -q --hypothesis-profile random
 
-check: $(READY) ## Lint, types and the layering of the rooms
+check: $(READY) page-check ## Lint, types and the layering of the rooms, of the page too
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-demo: $(READY) ## See what trimtab does, on this machine, without a cluster
+demo: $(READY) $(PAGE) ## See what trimtab does, on this machine, without a cluster
 	@mkdir -p out && $(BIN)/trimtab demo --html out/demo.html
 
-bench: $(READY) ## Run every benchmark; each ends with one line of JSON
+bench: $(READY) $(PAGE) ## Run every benchmark; each ends with one line of JSON
 	@set -e; for file in benchmarks/[a-z]*.py; do echo "== $$file"; $(BIN)/python $$file; done
 
 EVERYBODY := hpa-default,hpa-rolling,trimtab,hpa-cpu,keda,custom-hpa,watermark,schedule,predictive-hpa,predictive-hpa-exact,ehpa,holt-winters,hpa-seasonal
@@ -52,9 +76,11 @@ lock: $(READY) ## Resolve the dependencies again into requirements/
 	  --all-extras --group pyproject.toml:dev -c requirements/run.txt pyproject.toml -o requirements/dev.txt
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
 	  --group pyproject.toml:build -c requirements/dev.txt -o requirements/build.txt
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
+	  --group pyproject.toml:node -o requirements/node.txt
 
 clean: ## Remove what make has made
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache out
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache out page/node_modules trimtab/web/static
 
 # Groups of tests share one control plane, each test in a namespace of its own; those that break it run alone.
 E2E := $(BIN)/python -m tests.bed run bash -c

@@ -128,7 +128,8 @@ def test_a_journal_of_version_1_is_read_and_goes_on(tmp_path: Path) -> None:
     journal.write(many_acts())
     journal.db.executescript(
         "UPDATE decisions SET policy = (SELECT text FROM policies WHERE id = CAST(decisions.policy AS INTEGER));"
-        "DROP TABLE policies; PRAGMA user_version = 1;"
+        "DROP TABLE policies; DROP TABLE current; DROP TABLE minutes; DROP TABLE hours;"
+        "ALTER TABLE decisions DROP COLUMN said; ALTER TABLE decisions DROP COLUMN fate; PRAGMA user_version = 1;"
     )
     journal.close()
     assert list(Journal.read(path).acts()) == many_acts() and replay(path).differences == ()

@@ -8,57 +8,38 @@ from __future__ import annotations
 import enum
 import hashlib
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal, NamedTuple
-from urllib.parse import quote
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from trimtab import journal_file, minutes
 from trimtab.core.decide import decide
+from trimtab.core.explain import sentence
 from trimtab.core.model import Change, Decision, Memory, Observation
 from trimtab.errors import InvalidInput, JournalUnavailable
 from trimtab.policy import Policy, Record
+from trimtab.ticks import ObjectName as ObjectName
+from trimtab.ticks import Tick as Tick
 
-SCHEMA_VERSION = 2
-READABLE = (1, 2)  # version 1 has each policy in its decision, not once for all of them
 DAY_S = 86400.0
 SLACK = 1.1  # pruning is not for every tick
-_SCHEMA = """
-CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE objects (id INTEGER PRIMARY KEY, kind TEXT, namespace TEXT, name TEXT, UNIQUE (kind, namespace, name));
-CREATE TABLE ticks (object INTEGER, at REAL, replicas INTEGER, planned INTEGER, ready INTEGER, value REAL,
-                    PRIMARY KEY (object, at)) WITHOUT ROWID;
-CREATE TABLE decisions (id INTEGER PRIMARY KEY, object INTEGER, at REAL, replicas INTEGER, planned INTEGER,
-                        outcome TEXT, policy TEXT, seen TEXT, memory TEXT, decision TEXT);
-CREATE TABLE policies (id INTEGER PRIMARY KEY, digest BLOB UNIQUE, text TEXT);
-CREATE INDEX decisions_of_object ON decisions (object, at);
-CREATE INDEX decisions_by_time ON decisions (at);
-CREATE INDEX ticks_by_time ON ticks (at);
-"""
-
-
-class ObjectName(NamedTuple):
-    """Which object decided."""
-
-    kind: str
-    namespace: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.kind} {self.namespace}/{self.name}"
-
-
-class Tick(NamedTuple):
-    """An idle look: `value` is what the first signal measured, None when it was missing."""
-
-    name: ObjectName
-    at: float
-    replicas: int
-    planned: int
-    ready: int
-    value: float | None
+HELD = "held"
+_STORED = Tick._fields[1:-1]
+_MARKS = ", ".join("?" for _ in ("object", *_STORED))
+_SPAN = ", ".join(
+    f"(SELECT {edge} FROM {table})"
+    for edge, table in (
+        ("min(at)", "decisions"),
+        ("min(at)", "ticks"),
+        (f"{minutes.HOUR_S} * min(hour)", "minutes"),
+        ("max(at)", "decisions"),
+        ("max(at)", "ticks"),
+        (f"{minutes.HOUR_S} * max(hour)", "minutes"),
+    )
+)  # each of them by its index alone
 
 
 class Fate(enum.StrEnum):
@@ -114,10 +95,11 @@ class Journal:
 
     def __init__(self, path: str | Path, keep: Retention = Retention()) -> None:  # noqa: B008  (frozen)
         self.path, self.keep = Path(path), keep
-        self.db = _connect(uri_of(self.path), self.path)
+        self.db = journal_file.connect(self.path)
         self._ids: dict[ObjectName, int] = {}
+        self._policies: dict[ObjectName, Policy] = {}
         with self._reading():
-            self._prepare()
+            journal_file.prepare(self.db, self.path)
 
     @classmethod
     def read(cls, path: str | Path) -> Journal:
@@ -126,33 +108,36 @@ class Journal:
         if not found.exists():
             raise InvalidInput("journal", str(path), "there is no such file; `trimtab run --journal PATH` writes one")
         reader = cls.__new__(cls)
-        reader.path, reader.keep, reader._ids = found, Retention(), {}
-        reader.db = _connect(f"{uri_of(found)}?mode=ro", found)
-        if reader._check_version() == 1:
-            reader.db.execute("CREATE TEMP TABLE policies (id INTEGER PRIMARY KEY, text TEXT)")
+        reader.path, reader.keep, reader._ids, reader._policies = found, Retention(), {}, {}
+        reader.db = journal_file.connect(found, read_only=True)
+        with reader._reading():
+            journal_file.make_readable(reader.db, found)
         return reader
 
     def close(self) -> None:
         self.db.close()
 
-    def write(self, acts: Iterable[Act], ticks: Iterable[Tick] = ()) -> None:
+    def write(self, acts: Iterable[Act], ticks: Sequence[Tick] = ()) -> None:
         """All of one tick in one transaction; what grows too large is pruned at once, not when the time comes."""
         with self._writing(), self.db:
             self.db.executemany(
-                "INSERT INTO decisions (object, at, replicas, planned, outcome, policy, seen, memory, decision)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO decisions"
+                " (object, at, replicas, planned, said, fate, outcome, policy, seen, memory, decision)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [self._row(act) for act in acts],
             )
             self.db.executemany(
-                "INSERT OR REPLACE INTO ticks VALUES (?, ?, ?, ?, ?, ?)",
-                [(self._id(tick.name), *tick[1:]) for tick in ticks],
+                f"INSERT OR REPLACE INTO ticks VALUES ({_MARKS})",
+                [(self._id(tick.name), *tick[1:-1]) for tick in ticks],
             )
+            self._note_policies(ticks)
         if self.size_bytes() > self.keep.size_bytes * SLACK:
             self.prune(float("-inf"))
 
     def prune(self, at: float) -> None:
-        """Forget what is too old, then the oldest while it is too much; the file shrinks with it."""
+        """Fold ticks into minutes, forget what is too old, then the oldest while it is too much; the file shrinks."""
         with self._writing():
+            minutes.fold(self.db, at)
             with self.db:
                 self._forget_before(at - self.keep.age_s)
             while self.size_bytes() > self.keep.size_bytes and (oldest := self._oldest_tenth()) is not None:
@@ -186,7 +171,7 @@ class Journal:
     ) -> Iterator[Tick]:
         where, values = _where(namespace, name, until)
         query = (
-            "SELECT kind, namespace, name, at, replicas, planned, ready, value"
+            f"SELECT kind, namespace, name, {', '.join(_STORED)}"
             f" FROM ticks d JOIN objects o ON o.id = d.object {where} ORDER BY at"
         )
         with self._reading():
@@ -198,11 +183,45 @@ class Journal:
             rows = self.db.execute("SELECT kind, namespace, name FROM objects ORDER BY namespace, name, kind")
             return [ObjectName(*row) for row in rows]
 
+    def minutes_of(self, name: ObjectName, start: float, end: float) -> minutes.Minutes:
+        """What each minute of a span was like for one object."""
+        with self._reading():
+            found = self.db.execute("SELECT id FROM objects WHERE (kind, namespace, name) = (?, ?, ?)", name).fetchone()
+            return minutes.read(self.db, found[0] if found else -1, start, end)
+
+    def policy_of(self, name: ObjectName) -> Policy | None:
+        """The newest policy of an object whose ticks are recorded."""
+        query = (
+            "SELECT text FROM policies p JOIN current c ON c.policy = p.id JOIN objects o ON o.id = c.object"
+            " WHERE (kind, namespace, name) = (?, ?, ?)"
+        )
+        with self._reading():
+            found = self.db.execute(query, name).fetchone()
+            return msgspec.json.decode(found[0], type=Policy) if found else None
+
+    def query(self, text: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """For those who show it: any question that reads."""
+        with self._reading():
+            return self.db.execute(text, values).fetchall()
+
+    def span(self) -> tuple[float, float] | None:
+        """When the first and the last thing in it happened; None when it is empty."""
+        with self._reading():
+            found = self.db.execute(f"SELECT {_SPAN}").fetchone()
+        first, last = ([at for at in edges if at is not None] for edges in (found[:3], found[3:]))
+        return (min(first), max(last)) if first else None
+
     @contextmanager
     def _reading(self) -> Iterator[None]:
         """What a damaged file, or rows of another version, come to."""
         try:
             yield
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error):
+                raise InvalidInput("journal", str(self.path), f"cannot be read: {error}") from error
+            raise JournalUnavailable(
+                f"journal {self.path}: another process holds it; it is whole, try again"
+            ) from error
         except sqlite3.DatabaseError as error:
             raise InvalidInput("journal", str(self.path), f"this is no journal, or a damaged one: {error}") from error
         except msgspec.MsgspecError as error:
@@ -216,31 +235,8 @@ class Journal:
             yield
         except sqlite3.Error as error:
             self._ids.clear()  # what was rolled back is not there
+            self._policies.clear()
             raise JournalUnavailable(f"journal {self.path}: {error}", damaged=_damaged(error)) from error
-
-    def _prepare(self) -> None:
-        if self._pragma("user_version") == 0:
-            if self.db.execute("SELECT name FROM sqlite_master").fetchone():
-                raise InvalidInput("journal", str(self.path), "this is another program's database: name a new file")
-            self.db.execute("PRAGMA auto_vacuum = INCREMENTAL")
-            self.db.execute("PRAGMA journal_mode = WAL").fetchall()
-            with self.db:
-                self.db.executescript(f"{_SCHEMA} PRAGMA user_version = {SCHEMA_VERSION};")
-        if self._check_version() == 1:
-            added = "CREATE TABLE IF NOT EXISTS policies (id INTEGER PRIMARY KEY, digest BLOB UNIQUE, text TEXT);"
-            self.db.executescript(f"{added} PRAGMA user_version = {SCHEMA_VERSION};")
-        self.db.execute("PRAGMA journal_mode = WAL").fetchall()
-        self.db.execute("PRAGMA synchronous = NORMAL")  # a power cut may cost the last rows, never the file
-
-    def _check_version(self) -> int:
-        version = self._pragma("user_version")
-        if version not in READABLE:
-            raise InvalidInput(
-                "journal",
-                str(self.path),
-                f"its schema has version {version}, this trimtab reads {SCHEMA_VERSION}: start a new file",
-            )
-        return version
 
     def _pragma(self, name: str) -> int:
         with self._reading():
@@ -249,10 +245,9 @@ class Journal:
 
     def _row(self, act: Act) -> tuple[object, ...]:
         seen, plan = act.seen, act.decision.plan
-        outcome, memory, decision = (_text(value) for value in (act.outcome, act.memory, act.decision))
-        policy = self._policy(act.policy)
-        texts = (outcome, policy, _text(seen), memory, decision)
-        return self._id(act.name), seen.at, seen.spec_replicas, plan.replicas, *texts
+        said, fate = sentence(act.policy, seen, act.memory, act.decision), fate_of(act.outcome)
+        texts = (_text(act.outcome), self._policy(act.policy), _text(seen), _text(act.memory), _text(act.decision))
+        return self._id(act.name), seen.at, seen.spec_replicas, plan.replicas, said, fate, *texts
 
     def _policy(self, policy: Policy) -> int:
         """Its number; written once, as its queries may be long and it stays the same from act to act."""
@@ -261,6 +256,16 @@ class Journal:
         self.db.execute("INSERT OR IGNORE INTO policies (digest, text) VALUES (?, ?)", (digest, text))
         number: int = self.db.execute("SELECT id FROM policies WHERE digest = ?", (digest,)).fetchone()[0]
         return number
+
+    def _note_policies(self, ticks: Iterable[Tick]) -> None:
+        """Which policy each object has now, where it is not the one of last time."""
+        for tick in ticks:
+            policy, known = tick.policy, self._policies.get(tick.name)
+            if policy is not None and policy is not known and policy != known:
+                bounds = policy.bounds
+                row = (policy.admit.mode, bounds.min_replicas, bounds.max_replicas, self._policy(policy))
+                self.db.execute("INSERT OR REPLACE INTO current VALUES (?, ?, ?, ?, ?)", (self._id(tick.name), *row))
+                self._policies[tick.name] = policy
 
     def _id(self, name: ObjectName) -> int:
         if name not in self._ids:
@@ -272,17 +277,16 @@ class Journal:
     def _forget_before(self, at: float) -> None:
         self.db.execute("DELETE FROM decisions WHERE at < ?", (at,))
         self.db.execute("DELETE FROM ticks WHERE at < ?", (at,))
-        self.db.execute("DELETE FROM policies WHERE id NOT IN (SELECT CAST(policy AS INTEGER) FROM decisions)")
+        minutes.forget_before(self.db, at)
+        self.db.execute(
+            "DELETE FROM policies WHERE id NOT IN (SELECT CAST(policy AS INTEGER) FROM decisions)"
+            " AND id NOT IN (SELECT policy FROM current)"
+        )
 
     def _oldest_tenth(self) -> float | None:
         """The time before which a tenth of the whole span lies; None when nothing is left."""
-        first, last = self.db.execute(
-            "SELECT min(at), max(at) FROM (SELECT at FROM decisions UNION ALL SELECT at FROM ticks)"
-        ).fetchone()
-        if first is None:
-            return None
-        cut: float = first + max((last - first) / 10, 1e-3)
-        return cut
+        span = self.span()
+        return None if span is None else span[0] + max((span[1] - span[0]) / 10, 1e-3)
 
 
 def replay(path: str | Path) -> Replay:
@@ -297,15 +301,14 @@ def replay(path: str | Path) -> Replay:
     return Replay(checked, tuple(differences))
 
 
-def uri_of(path: Path) -> str:
-    return f"file:{quote(str(path))}"
-
-
-def _connect(uri: str, path: Path) -> sqlite3.Connection:
-    try:
-        return sqlite3.connect(uri, uri=True, timeout=5.0)
-    except sqlite3.OperationalError as error:
-        raise InvalidInput("journal", str(path), f"cannot be opened: {error}") from error
+def fate_of(outcome: Outcome) -> str:
+    """The worst that became of a change, in a word or a sentence; a wish that a rule left nothing of was held."""
+    if not outcome:
+        return HELD
+    for fate in (Fate.REFUSED, Fate.SHADOW, Fate.ADVISED):
+        if found := next((part for part in outcome if part.fate is fate), None):
+            return f"{fate}: {found.reason}" if found.reason else str(fate)
+    return str(Fate.WRITTEN)
 
 
 def _damaged(error: sqlite3.Error) -> bool:

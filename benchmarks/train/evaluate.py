@@ -17,10 +17,10 @@ import numpy as np
 from lessons import fold_of
 
 from trimtab.bench.contenders import CONTENDERS, NO_BRIDGE, PRICED_BRIDGES, REACTIVE_BRIDGES, priced, rows_of
+from trimtab.bench.learned_weights import load_weights
 from trimtab.bench.protocol import load_of
 from trimtab.bench.summary import BenchRow, geometric_mean
 from trimtab.bench.traces import traces_in
-from trimtab.core.forecast.learned.net import load_weights
 from trimtab.series import Series
 
 NAMES = ("hpa-default", "hpa-rolling", "hpa-default-bridge", "hpa-rolling-bridge", "trimtab", "trimtab-bridge")

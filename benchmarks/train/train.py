@@ -1,6 +1,6 @@
 """Train the weights of the learned forecast: numpy only, seeded, some minutes on two cores.
 
-    python benchmarks/train/train.py --traces FOLDER --out trimtab/core/forecast/learned/weights.npz
+    python benchmarks/train/train.py --traces FOLDER --out trimtab/bench/learned_weights.npz
 
 Ends with one line of JSON: rows, the loss on held-out sources (cross-validated by source) and that of the shipped
 weights on what they were trained on.
@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from lessons import SOURCES, Lessons, lessons_of
 
-from trimtab.core.forecast.learned.net import BINS, Weights, hidden_of, probabilities_of
+from trimtab.core.forecast.learned.net import BINS, NetWeights, hidden_of, probabilities_of
 
 HIDDEN, EPOCHS, BATCH = 64, 4, 2048
 RATE, DECAY, LEAK = 3e-3, 1e-5, 0.05
@@ -45,11 +45,11 @@ def _part(lessons: Lessons, chosen: np.ndarray) -> Lessons:
     return Lessons(*(column[chosen] for column in lessons))
 
 
-def _save(path: Path, weights: Weights) -> None:
+def _save(path: Path, weights: NetWeights) -> None:
     np.savez(path, **weights._asdict())
 
 
-def loss(weights: Weights, lessons: Lessons, every: int = 10) -> list[float]:
+def loss(weights: NetWeights, lessons: Lessons, every: int = 10) -> list[float]:
     """The mean surprise of each question in nats, weighed by the load at stake."""
     shares = probabilities_of(weights.last, hidden_of(weights, lessons.features[::every]))
     outcome = lessons.outcomes[::every].astype(np.intp)[:, :, None]
@@ -58,7 +58,7 @@ def loss(weights: Weights, lessons: Lessons, every: int = 10) -> list[float]:
     return [round(float(value), 4) for value in (surprise * weight).sum(axis=0) / weight.sum()]
 
 
-def trained(lessons: Lessons, seed: int) -> Weights:
+def trained(lessons: Lessons, seed: int) -> NetWeights:
     """One hidden layer by Adam on the weighed cross-entropy; then the hidden layer is whitened."""
     draw = np.random.default_rng(seed)
     sample = lessons.features[::7].astype(np.float32)
@@ -111,7 +111,7 @@ def _step(layers, moments, slopes, count: int, total: int) -> None:
         layer -= (rate * (step + (DECAY * layer if layer.ndim == 2 else 0.0))).astype(np.float32)
 
 
-def _whitened(mean: np.ndarray, spread: np.ndarray, layers: list[np.ndarray], sample: np.ndarray) -> Weights:
+def _whitened(mean: np.ndarray, spread: np.ndarray, layers: list[np.ndarray], sample: np.ndarray) -> NetWeights:
     """The same function, with a hidden layer of mean 0 and unit covariance on the training data."""
     first, first_bias, last, last_bias = layers
     summed = np.clip((sample - mean) / spread, -6, 6) @ first + first_bias
@@ -122,7 +122,7 @@ def _whitened(mean: np.ndarray, spread: np.ndarray, layers: list[np.ndarray], sa
     whiten, back = vectors / np.sqrt(values) @ vectors.T, vectors * np.sqrt(values) @ vectors.T
     shifted = np.concatenate([(last_bias + center @ last)[None], back @ last])
     stored = (mean, spread, first, first_bias, whiten, -center @ whiten, shifted)
-    return Weights(*(np.asarray(layer, dtype=np.float32) for layer in stored))
+    return NetWeights(*(np.asarray(layer, dtype=np.float32) for layer in stored))
 
 
 if __name__ == "__main__":

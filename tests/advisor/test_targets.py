@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import pytest
 
 from trimtab.advisor.targets import by_owner, inherited, oom_bytes, target_of
 from trimtab.policy import Size
@@ -25,7 +26,8 @@ def pod(name: str, uid: str, kind: str = "ReplicaSet", phase: str = "Running", *
 
 def test_pods_belong_to_their_owners_whatever_their_names() -> None:
     sets = [msgspec.convert(owned("rs-web", "Deployment", "web"), WireWorkload)]
-    sets.append(msgspec.convert({"metadata": {"name": "rs-free", "uid": "rs-free"}}, WireWorkload))
+    free = {"name": "rs-free", "namespace": "shop", "uid": "rs-free"}
+    sets.append(msgspec.convert({"metadata": free}, WireWorkload))
     pods = [
         pod("web-1", "rs-web"),
         pod("web-api-1", "rs-free"),
@@ -33,8 +35,18 @@ def test_pods_belong_to_their_owners_whatever_their_names() -> None:
         pod("db-0", "db", kind="StatefulSet"),
         msgspec.convert({"metadata": {"name": "alone"}}, WirePod),
     ]
-    found = {uid: [one.metadata.name for one in some] for uid, some in by_owner(pods, sets).items()}
+    found = {uid: [one.metadata.name for one in some] for (_, uid), some in by_owner(pods, sets).items()}
     assert found == {"web": ["web-1"], "rs-free": ["web-api-1"], "db": ["db-0"]}
+
+
+def test_pods_and_replica_sets_of_another_namespace_do_not_belong() -> None:
+    evil = owned("evil", "ReplicaSet", "rs-web", status={"phase": "Running"})
+    evil["metadata"]["namespace"] = "tenant"
+    forged = owned("rs-evil", "Deployment", "web")
+    forged["metadata"]["namespace"] = "tenant"
+    sets = [msgspec.convert(each, WireWorkload) for each in (owned("rs-web", "Deployment", "web"), forged)]
+    found = by_owner([pod("web-1", "rs-web"), msgspec.convert(evil, WirePod)], sets)
+    assert [one.metadata.name for one in found["shop", "web"]] == ["web-1"]
 
 
 def hpa(kind: str, name: str, labels: dict[str, str] | None = None) -> Custom:
@@ -49,6 +61,22 @@ def test_everything_but_cpu_is_inherited_from_the_workloads_own_hpa() -> None:
     assert [one["resource"]["name"] for one in metrics] == ["memory"] and behavior == {"scaleUp": {}}
     assert inherited([hpa("Deployment", "web-api")], "shop", "Deployment", "web") == ((), None)
     assert inherited([hpa("Deployment", "web")], "other", "Deployment", "web") == ((), None)
+
+
+@pytest.mark.parametrize(
+    "target, kept",
+    [
+        pytest.param(
+            {"type": "Utilization", "averageUtilization": 50}, 0, id="000: CpuUtilization is recommended anew"
+        ),
+        pytest.param({"type": "AverageValue", "averageValue": "500m"}, 1, id="000: other MetricSpecs are inherited"),
+    ],
+)
+def test_a_cpu_target_in_cores_is_inherited(target: dict[str, Any], kept: int) -> None:
+    found = hpa("Deployment", "web")
+    found.spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
+    metrics, _ = inherited([found], "shop", "Deployment", "web")
+    assert list(metrics) == found.spec["metrics"][:kept]
 
 
 def test_the_hpa_of_an_effective_hpa_is_no_users_word() -> None:

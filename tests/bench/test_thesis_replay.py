@@ -6,8 +6,9 @@ import pytest
 from click.testing import CliRunner
 
 from trimtab.bench.thesis import PROFILES, duration_s
-from trimtab.bench.thesis_replay import PUBLISHED, replay_pattern
+from trimtab.bench.thesis_replay import LINES, PUBLISHED, replay_pattern
 from trimtab.cli import main
+from trimtab.kinds.horizontal import LINE
 
 
 def test_every_published_row_is_replayed_and_every_pattern() -> None:
@@ -30,9 +31,30 @@ def test_longer_rests_make_prediction_worth_less() -> None:
     assert abs(slow.mean) < abs(quick.mean)
 
 
+def test_published_signs_are_counted_row_by_row() -> None:
+    done = CliRunner().invoke(main, ["bench", "--thesis", "--seeds", "2"])
+    assert done.exit_code == 0, done.output
+    rows = [line.split() for line in done.stdout.splitlines() if line and line.split()[0] in PROFILES]
+    assert len(rows) == len(LINES) * len(PUBLISHED)
+    for line in LINES:
+        of_line = [row for row in rows if row[2] == line]
+        same = sum("same" in row for row in of_line)
+        told = sum("same" in row or "other" in row for row in of_line)
+        assert told == len([row for row in PUBLISHED.values() if row is not None])
+        assert f"{line}: {same} of {told} published signs" in done.stdout
+
+
+def test_the_default_line_is_the_one_of_an_annotated_hpa() -> None:
+    """It only adds, and one jump is no slope: a flash crowd costs it less than the document's line."""
+    assert LINES["default"] == LINE and not LINE.exact
+    document, default = (replay_pattern("flash-crowd-short", "v2", 4, line) for line in LINES)
+    assert (document.line, default.line) == ("document", "default")
+    assert document.mean != default.mean
+
+
 def test_the_table_stands_beside_the_published_one() -> None:
     done = CliRunner().invoke(main, ["bench", "--thesis", "--seeds", "2"])
     assert done.exit_code == 0, done.output
     row = next(line for line in done.stdout.splitlines() if line.startswith("flash-crowd-short"))
-    assert {"-0.591", "+0.695", "-0.850", "+0.802"} <= set(row.split())
+    assert {"-0.591", "+0.695", "-0.850", "+0.802", "other"} <= set(row.split())
     assert duration_s(PROFILES["flash-crowd-short"]) == 1440

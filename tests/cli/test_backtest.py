@@ -88,11 +88,23 @@ def test_the_page_is_self_contained(policies: tuple[str, str], tmp_path: Path) -
     done = invoke("backtest", "--compare", *policies, "--load", LOAD, "--html", str(page))
     assert done.exit_code == 0, done.output
     text = page.read_text()
-    assert "uPlot=function" in text
-    assert 'src="' not in text and "<link" not in text, "nothing is loaded"
-    data = json.loads(text.split('<script type="application/json">')[1].split("</script>")[0])
-    assert [line["name"] for line in data["lines"]] == ["load, in pods at 100 %", "optimum", "old", "new"]
-    assert len({len(line["values"]) for line in data["lines"]}) == 1
+    assert 'src="' not in text and '<link rel="style' not in text, "nothing is loaded"
+    data = json.loads(text.split('<script type="application/json" id="report">')[1].split("</script>")[0])
+    assert data["verdict"].startswith("new is ") and " than old: all costs together " in data["verdict"]
+    (section,) = data["sections"]
+    assert [line["name"] for line in section["lines"]] == ["load, in pods at 100 %", "optimum", "old", "new"]
+    assert len({len(line["values"]) for line in section["lines"]}) == 1
+
+
+def test_a_journal_of_the_backtest_can_be_explained(policies: tuple[str, str], tmp_path: Path) -> None:
+    journal = str(tmp_path / "run.db")
+    for _ in range(2):  # the second takes the place of the first
+        done = invoke("backtest", "-f", policies[0], "--load", LOAD, "--days", "0.2", "--journal", journal)
+        assert done.exit_code == 0, done.output
+    name = Path(policies[0]).stem
+    told = invoke("explain", f"backtest/{name}", "--journal", journal)
+    assert told.exit_code == 0 and "replicas" in told.stdout, told.output
+    assert invoke("replay", journal).exit_code == 0
 
 
 def test_a_history_from_csv(policies: tuple[str, str], tmp_path: Path) -> None:
@@ -131,13 +143,20 @@ def test_no_policy_at_all(tmp_path: Path) -> None:
     assert done.exit_code == 2 and "broken.yaml:2" in done.stderr
 
 
-def test_what_the_lane_does_not_cover_is_run_and_said(policies: tuple[str, str], tmp_path: Path) -> None:
+def test_what_the_lane_does_not_cover_is_run_and_said(tmp_path: Path) -> None:
+    zero = tmp_path / "zero.yaml"
+    text = HPA.format(name="zero", target="50").replace("autoscaling/v2", "trimtab.dev/v1alpha1")
+    zero.write_text(text.replace("HorizontalPodAutoscaler", "Autoscaler").replace("minReplicas: 2", "minReplicas: 0"))
+    done = invoke("backtest", "-f", str(zero), "--load", "generate:flat,days=1,peak=2000", "--json", "-")
+    assert "zero: run step by step, because its floor is zero" in done.stderr
+
+
+def test_schedules_hold_on_every_day(tmp_path: Path) -> None:
     night = tmp_path / "night.yaml"
     text = HPA.format(name="night", target="50").replace("autoscaling/v2", "trimtab.dev/v1alpha1")
     text = text.replace("HorizontalPodAutoscaler", "Autoscaler")
     night.write_text(text + '  schedules: [{name: day, start: "0 8 * * *", end: "0 18 * * *", minReplicas: 55}]\n')
     done = invoke("backtest", "-f", str(night), "--load", "generate:diurnal,days=10,peak=2000", "--json", "-")
-    assert "night: run step by step, because its bounds change with time" in done.stderr
     (found,) = json.loads(done.stdout)["policies"]
     assert found["podHours"] > 10 * 10 * 55, "every day of the ten, although a kind lays out eight days only"
 
@@ -300,7 +319,7 @@ def test_the_objects_beside_a_policy_are_left_out_and_twins_named_by_their_files
 def test_two_files_to_tune_are_one_too_many(policies: tuple[str, str]) -> None:
     done = invoke("tune", "-f", policies[0], "-f", policies[1], "--load", LOAD)
     assert done.exit_code == 2
-    assert "holds 2 policies; give one" in done.stderr
+    assert "holds 2 policies (old, new); give one" in done.stderr
 
 
 def test_a_file_is_replaced_as_a_whole_and_a_device_is_written_to(tmp_path: Path) -> None:

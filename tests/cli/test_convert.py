@@ -153,6 +153,7 @@ def test_keda() -> None:
     assert {one.path for one in lost} == {
         "spec.triggers[2].metadata.serverAddress",
         "spec.triggers[2].metadata.ignoreNullValues",
+        "spec.triggers[2].metadata.activationThreshold",
         "spec.triggers[4]",
         "spec.pollingInterval",
     }

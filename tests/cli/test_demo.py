@@ -15,7 +15,8 @@ from trimtab.cli import main
 def test_a_workload_of_the_shop_from_table_to_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fleet, "demo_fleet", lambda: [fleet._worker()])
     page = tmp_path / "demo.html"
-    done = CliRunner().invoke(main, ["demo", "--html", str(page)])
+    journal = tmp_path / "demo.db"
+    done = CliRunner().invoke(main, ["demo", "--html", str(page), "--journal", str(journal)])
     assert done.exit_code == 0, done.output
     lines = done.stdout.splitlines()
     header = next(index for index, line in enumerate(lines) if line.startswith("WORKLOAD"))
@@ -24,6 +25,18 @@ def test_a_workload_of_the_shop_from_table_to_page(tmp_path: Path, monkeypatch: 
     assert "All costs together (J) -" in done.stdout
     assert "Why, in its own words:" in done.stdout and " replicas: requests wants " in done.stdout
     assert "worker: a queue worker" in page.read_text()
+    told = CliRunner().invoke(main, ["explain", "demo/worker", "--journal", str(journal)])
+    assert told.exit_code == 0 and "Autoscaler demo/worker at " in told.stdout
+    again = CliRunner().invoke(main, ["replay", str(journal)])
+    assert again.exit_code == 0 and ", 0 come out otherwise" in again.stdout
+
+
+def test_a_file_that_is_no_journal_is_left_alone(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.db"
+    mine.write_text("my own notes, not a journal at all")
+    done = CliRunner().invoke(main, ["demo", "--html", str(tmp_path / "x.html"), "--journal", str(mine)])
+    assert done.exit_code == 2 and "this is no journal" in done.stderr
+    assert mine.read_text() == "my own notes, not a journal at all"
 
 
 def test_the_shop_is_the_same_every_time_and_has_four_workloads() -> None:

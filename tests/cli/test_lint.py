@@ -77,6 +77,14 @@ spec:
 STAGES = "weightBasedScalingIntervals: [{vpaWeight: %s, startReplicaCount: 1, lastReplicaCount: %s}, {vpaWeight: 0, startReplicaCount: 7, lastReplicaCount: 10}]"  # noqa: E501
 BUCKETS = "buckets: [{replicas: {min: 1, max: 1}, cpu: {min: 0, max: 1}}, {replicas: {min: 2, max: 8}, cpu: {min: %s, max: 9}}]"  # noqa: E501
 
+KEDA = """\
+apiVersion: keda.sh/v1alpha1
+kind: ScaledObject
+metadata: {name: web}
+spec: {scaleTargetRef: {name: web}, minReplicaCount: %s, maxReplicaCount: 5, triggers: %s}
+"""
+CPU = "[{type: cpu, metricType: Utilization, metadata: {value: '50'}}]"
+
 
 def rules(*texts: str) -> set[str]:
     return {one.rule for one in lint(list(documents("---\n".join(texts))), NOW)}
@@ -110,6 +118,9 @@ CASES: list[tuple[str, list[str], list[str]]] = [
     ("ignored-field", [HVPA % ("selector: {},", BUCKETS % "500m")], [HVPA % ("", BUCKETS % "500m")]),
     ("type-mismatch", [(HPA % (1, "cpu", 50)).replace("type: Utilization", "type: Value")], [HPA % (1, "cpu", 50)]),
     ("two-autoscalers", [HPA % (1, "cpu", 50), EHPA % ""], [HPA % (1, "cpu", 50), EHPA % "scaleStrategy: Preview"]),
+    ("no-trigger", [KEDA % (1, "[]")], [KEDA % (1, CPU)]),
+    ("unknown-mode", [VPA % "Sometimes"], [VPA % "InPlace"]),
+    ("missing-target", [HPA % (1, "cpu", 50), (DEPLOYMENT % ("", "")).replace("web", "wep")], [HPA % (1, "cpu", 50), DEPLOYMENT % ("", "")]),  # noqa: E501
     ("same-resource", [HPA % (1, "cpu", 50), VPA % "Auto"], [HPA % (1, "cpu", 50), VPA % '"Off"']),
     ("missing-request", [HPA % (1, "cpu", 50), (DEPLOYMENT % ("", "")).replace("cpu: 100m, ", "")], [HPA % (1, "cpu", 50), DEPLOYMENT % ("", "")]),  # noqa: E501
     ("replicas-in-manifest", [HPA % (1, "cpu", 50), DEPLOYMENT % ("replicas: 3", "")], [DEPLOYMENT % ("replicas: 3", "")]),  # noqa: E501
@@ -237,12 +248,110 @@ def test_odd_documents_are_answered_and_do_not_stop_the_others(text: str, said: 
 
 def test_the_way_out_of_a_rivalry_can_be_pasted() -> None:
     _, out, _ = run("-", text=HPA % (1, "cpu", 50) + "---\n" + EHPA % "")
-    assert "fix: keep one of them: kubectl delete effectivehorizontalpodautoscaler web -n default" in out
+    assert (
+        "kubectl get horizontalpodautoscaler web -n default"
+        " && kubectl delete effectivehorizontalpodautoscaler web -n default\n" in out
+    )
     _, out, _ = run("-", text=HPA % (1, "cpu", 50) + "---\n" + custom())
-    assert "fix: keep one of them: helm uninstall the release of these values" in out
+    assert "where the other runs: helm uninstall the release of these values" in out
 
 
 def test_a_folder_without_manifests_is_a_mistake(tmp_path: Path) -> None:
     code, _, err = run(str(tmp_path))
     assert code == 2
     assert "this folder holds no manifest (.yaml, .yml, .json)" in err
+
+
+def test_the_foreign_kinds_are_held_to_what_is_read_of_them() -> None:
+    _, out, _ = run("-", text=KEDA % (6, CPU))
+    assert "-:4: error ScaledObject/web spec.minReplicaCount [invalid]" in out
+    _, out, _ = run("-", text=(VPA % "Auto") + "  resourcePolicy: {containerPolicies: [{containerName: [app]}]}\n")
+    assert "spec.resourcePolicy.containerPolicies[0].containerName [invalid]" in out
+
+
+def tree(folder: Path, **files: str) -> str:
+    for name, text in files.items():
+        path = folder / name.replace("__", "/").replace("_yaml", ".yaml")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return str(folder)
+
+
+@pytest.mark.parametrize(
+    "files, rival",
+    [
+        pytest.param({"dev__hpa_yaml": HPA, "prod__hpa_yaml": HPA}, False, id="one object in two folders"),
+        pytest.param({"overlays__dev__a_yaml": HPA, "overlays__prod__b_yaml": KEDA}, False, id="two overlays"),
+        pytest.param({"web__hpa_yaml": HPA, "web__becomes__keda_yaml": KEDA}, False, id="its conversion, below it"),
+        pytest.param({"hpa__web_yaml": HPA, "keda__web_yaml": KEDA}, True, id="a folder for each kind"),
+        pytest.param({"web__hpa_yaml": HPA, "web__keda_yaml": KEDA}, True, id="one folder"),
+    ],
+)
+def test_only_what_is_applied_together_is_a_rivalry(tmp_path: Path, files: dict[str, str], rival: bool) -> None:
+    texts = {name: text % ((1, "cpu", 50) if text is HPA else (1, CPU)) for name, text in files.items()}
+    _, out, _ = run(tree(tmp_path, **texts))
+    assert ("two-autoscalers" in out) is rival
+
+
+def test_a_patch_of_a_kustomization_is_no_whole_object(tmp_path: Path) -> None:
+    patch = "apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: web}\nspec: {minReplicas: 3}\n"
+    kustomization = "resources: [../../base]\npatches: [{path: more.yaml}]\n"
+    whole = HPA % (1, "cpu", 50)
+    folder = tree(tmp_path, base__hpa_yaml=whole, overlays__prod__more_yaml=patch)
+    assert run(folder)[0] == 1
+    tree(tmp_path, overlays__prod__kustomization_yaml=kustomization)
+    assert run(folder)[:2] == (0, "")
+
+
+@pytest.mark.parametrize("value", ["{{ .Values.max }}", '"{{ .Values.max }}"'], ids=["bare", "quoted"])
+def test_a_helm_template_is_left_out_and_named(tmp_path: Path, value: str) -> None:
+    text = (HPA % (1, "cpu", 50)).replace("maxReplicas: 10", f"maxReplicas: {value}")
+    code, out, err = run(tree(tmp_path, templates__hpa_yaml=text, other_yaml=HPA % (10, "cpu", 50)))
+    assert (code, "min-equals-max" in out) == (1, True)
+    assert "hpa.yaml: left out, a Helm template: helm template CHART | trimtab lint -" in err
+
+
+@pytest.mark.parametrize(
+    "text, code",
+    [
+        pytest.param(HPA % ("10 # trimtab:ignore=min-equals-max", "cpu", 50), 0, id="on the line"),
+        pytest.param(
+            (HPA % (10, "cpu", 50)).replace("  minR", "  # trimtab:ignore=a,min-equals-max\n  minR"), 0, id="above"
+        ),
+        pytest.param("# trimtab:ignore=min-equals-max\n" + HPA % (10, "cpu", 50), 0, id="above it all"),
+        pytest.param("# trimtab:ignore=high-target\n" + HPA % (10, "cpu", 50), 1, id="another rule"),
+        pytest.param("# trimtab:ignore=min-equals-max\n---\n" + HPA % (10, "cpu", 50), 1, id="another document"),
+    ],
+)
+def test_a_comment_silences_a_rule_where_it_stands(text: str, code: int) -> None:
+    assert run("-", text=text)[0] == code
+
+
+def test_what_the_baseline_knows_is_left_out_wherever_it_moves(tmp_path: Path) -> None:
+    folder = tree(tmp_path, web_yaml=HPA % (10, "cpu", 50))
+    assert run(folder)[0] == 1
+    assert run(folder, "--update-baseline")[0] == 0
+    assert run(folder)[:2] == (0, "")
+    tree(tmp_path, web_yaml="# moved\n" + HPA % (10, "cpu", 95))
+    code, out, _ = run(folder)
+    assert (code, "min-equals-max" in out, "high-target" in out) == (1, False, True)
+    (tmp_path / ".trimtab-baseline").write_text("[]")
+    code, _, err = run(folder)
+    assert (code, "write it again: --update-baseline" in err) == (2, True)
+
+
+def test_sarif_and_markdown() -> None:
+    code, out, _ = run("-", "-o", "sarif", text=HPA % (10, "cpu", 50))
+    (scan,) = json.loads(out)["runs"]
+    assert (code, scan["tool"]["driver"]["rules"]) == (1, [{"id": "min-equals-max"}])
+    (result,) = scan["results"]
+    assert (result["ruleId"], result["level"]) == ("min-equals-max", "warning")
+    assert result["locations"][0]["physicalLocation"]["region"] == {"startLine": 6}
+    code, out, _ = run("-", "-o", "markdown", text=HPA % (10, "cpu", 50))
+    row = "| warning | `-:6` HorizontalPodAutoscaler/web `spec.minReplicas` | `min-equals-max` |"
+    assert (code, row in out) == (1, True)
+
+
+def test_the_examples_are_clean() -> None:
+    examples = Path(__file__).parents[2] / "examples"
+    assert run(str(examples))[:2] == (0, "")

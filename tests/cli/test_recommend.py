@@ -96,6 +96,30 @@ def test_manifests_can_be_applied(usage: str, shape: str) -> None:
     assert [read(one).name for one in documents] == ["web"]
 
 
+@pytest.mark.parametrize(
+    "algorithm, percent",
+    [
+        pytest.param("crane", 75, id="000, as printed: averageUtilization 75, minReplicas 2, maxReplicas 2"),
+        pytest.param("exact", 30, id="000, by its formulas: an idle pod gets min-cpu-target-utilization"),
+    ],
+)
+def test_document_000_walk_through(tmp_path: Path, algorithm: str, percent: int) -> None:
+    folder = Path(__file__).parents[2] / "examples/000-recommendation"
+    config = yaml.safe_load((folder / "analytics-hpa.yaml").read_text())["spec"]["config"]
+    config["trimtab.dev/algorithm"] = algorithm
+    idle = tmp_path / "idle.csv"
+    times = range(1_700_000_000, 1_700_000_000 + 7 * 86400, 300)
+    idle.write_text(
+        "timestamp,value,series\n" + "".join(f"{t},0.0005,default/Deployment/nginx-deployment\n" for t in times)
+    )
+    settings = [part for key, value in config.items() for part in ("--set", f"{key}={value}")]
+    done = run("--history", str(idle), "-f", str(folder / "nginx-deployment.yaml"), *settings, "--as", "hpa")
+    spec = yaml.safe_load(done.stdout)["spec"]
+    cpu = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": percent}}
+    assert (spec["minReplicas"], spec["maxReplicas"]) == (2, 2)
+    assert spec["metrics"] == [{"type": "Resource", "resource": cpu}]
+
+
 def test_a_patch_for_replicas(usage: str) -> None:
     done = run("web", "--history", usage, *REQUESTS, "--type", "replicas", "--as", "patch")
     assert yaml.safe_load(done.stdout)["spec"] == {"replicas": 16}  # P95 of 16 cores at half of 2 each
@@ -112,8 +136,11 @@ def test_the_page_is_self_contained(usage: str) -> None:
             links.extend(value or "" for name, value in attrs if name in ("src", "href"))
 
     Reader().feed(text)
-    assert tags.count("article") == 3 and tags.count("svg") == 4  # a week each; hours for the one with advice
-    assert "script" not in tags and all(link.startswith("#") for link in links)
+    assert tags.count("script") == 2 and all(link == "data:," for link in links)
+    report = json.loads(text.split('id="report">')[1].split("</script>")[0])
+    assert len(report["advice"]) == 3 and report["verdict"].startswith("Of 3 workloads ")
+    assert sum(bool(advice["usage"]) for advice in report["advice"]) == 3
+    assert sum(bool(advice["medians"]) for advice in report["advice"]) == 1  # hours for the one with advice
     assert "min-cpu-usage-threshold" in text and "LowFluctuation" in text
 
 

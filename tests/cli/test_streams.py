@@ -105,7 +105,9 @@ def test_an_interrupted_demo_ends_without_report_traceback_or_workers(
     tmp_path: Path, moment: Callable[[subprocess.Popen[bytes]], bool]
 ) -> None:
     page = tmp_path / "demo.html"
-    process = start("demo", "--html", str(page), stdout=subprocess.PIPE, start_new_session=True)
+    process = start(
+        "demo", "--html", str(page), "--journal", f"{page}.db", stdout=subprocess.PIPE, start_new_session=True
+    )
     _until(moment, process)
     os.killpg(process.pid, signal.SIGINT)
     _, err = process.communicate(timeout=60)

@@ -81,8 +81,12 @@ def test_story_1_examples(current: int, wanted: int, now: float, target: float, 
     [
         pytest.param(0.4, 1.5, (1, 0.4, 1.5), id="story 2: vertically with one replica"),
         pytest.param(1.0, 2.0, (1, 1.0, 2.0), id="story 2: until 1 core and 2G"),
-        pytest.param(1.0, 3.0, (2, 0.5, 1.5), id="story 2: 2G to 4G belong to no bucket, and to two replicas here"),
-        pytest.param(1.2, 2.0, (2, 0.6, 1.0), id="story 2: 1 to 2 cores likewise"),
+        pytest.param(1.0, 3.0, (2, 1.0, 2.0), id="story 2: 2G to 4G belong to no bucket: two replicas of its minimum"),
+        pytest.param(1.2, 2.0, (2, 1.0, 2.0), id="story 2: 1 to 2 cores likewise"),
+        pytest.param(
+            4.2, 4.0, (2, 2.1, 2.0), id="story 2: of seven equal steps from 1 to 9 cores two replicas have one"
+        ),
+        pytest.param(4.3, 4.0, (3, 1.434, 2.0), id="story 2: 2 x (1 + 8/7) cores are the most of two"),
         pytest.param(72.0, 160.0, (8, 9.0, 20.0), id="story 2: 9 cores and 20G in 8 replicas are the most"),
     ],
 )
@@ -128,7 +132,7 @@ def test_several_containers_in_a_plan() -> None:
         pytest.param(25, (4, 8.0), id="horizontal only: 24 to 32 cores belong to nobody, and to four replicas here"),
         pytest.param(33, (5, 8.0), id="horizontal only: ceil(33 / 8)"),
         pytest.param(48, (6, 8.0), id="horizontal only: 48 / 8"),
-        pytest.param(60, (6, 10.0), id="horizontal only: beyond the last count nothing is left but size"),
+        pytest.param(60, (6, 8.0), id="horizontal only: the size is the same beyond the last count"),
     ],
 )
 def test_horizontal_only(cores: float, expected: tuple[int, float]) -> None:
@@ -182,13 +186,62 @@ def test_a_cap_wins_over_the_rule_of_thumb_and_says_so() -> None:
     assert [(step.before, step.after) for step in steps if step.rule is RuleName.CAPPED_BY_BUCKET] == [(12.0, 9.0)]
 
 
-def test_above_the_last_bucket_the_size_grows_to_what_is_allowed() -> None:
+@pytest.mark.parametrize(
+    "now, target, wanted, expected, rules",
+    [
+        pytest.param(
+            24, 30, 8, 24, {RuleName.CAPPED_BY_BUCKET}, id="story 1, maximum CPU 24000m: VPA asks for 30 cores"
+        ),
+        pytest.param(
+            20, 500, 8, 24, {RuleName.CAPPED_BY_BUCKET}, id="story 1, maximum CPU 24000m: VPA asks for 500 cores"
+        ),
+        pytest.param(
+            24, 24, 16, 24, {RuleName.CAPPED_BY_BUCKET}, id="story 1, maximum CPU 24000m: HPA asks for 16 x 24"
+        ),
+        pytest.param(24, 24, 8, 24, set(), id="story 1, maximum CPU 24000m: just that is no cap"),
+    ],
+)
+def test_not_more_than_the_maximum_total_for_the_last_replica_count(
+    now: float, target: float, wanted: int, expected: float, rules: set[RuleName]
+) -> None:
+    steps: list[Step] = []
+    found = plan(STORY_1, ask(8, wanted, size(now), size(target), most=20), steps)
+    assert shape(found)[:2] == (8, expected)
+    assert {step.rule for step in steps if step.rule is not RuleName.BUCKETS} == rules
+
+
+PROPOSAL = (bucket((2, 5), cpu=(3, 6), gb=(2.5, 7)),)
+
+
+@pytest.mark.parametrize(
+    "current, now, target, expected",
+    [
+        pytest.param(
+            2, (3, 2.5), (0.5, 0.5), (2, 3, 2.5), id="proposal, minimum CPU 3 and memory 2.5G: VPA asks for less"
+        ),
+        pytest.param(3, (4, 4), (1, 4), (3, 3, 4), id="proposal, minimum CPU 3: memory keeps three replicas"),
+        pytest.param(3, (4, 4), (4, 4), (3, 4, 4), id="proposal, 3 replicas with 4 cores lie in the bucket"),
+    ],
+)
+def test_a_bucket_has_a_minimum(
+    current: int, now: tuple[float, float], target: tuple[float, float], expected: tuple[int, float, float]
+) -> None:
+    steps: list[Step] = []
+    wish = ask(current, current, size(*now), size(*target), speaks_for=VERTICAL_ONLY)
+    assert shape(plan(PROPOSAL, wish, steps)) == expected
+    raised = {step.axis for step in steps if step.rule is RuleName.BUCKET_MINIMUM}
+    assert (Axis.CPU in raised) == (target[0] < 3)
+
+
+def test_growing_past_the_last_maximum_is_a_setting() -> None:
+    wish = ask(6, 6, size(8, 20), size(10, 20), speaks_for=VERTICAL_ONLY)
+    assert shape(plan(ONLY_HORIZONTAL, wish, grow_past_last=True))[:2] == (6, 10.0)
     steps: list[Step] = []
     vertical = Vertical(containers=(ContainerRule(most=size(30)),))
-    wish = ask(8, 8, size(24), size(26))
-    assert shape(blend(Buckets(buckets=STORY_1), vertical, wish, steps))[:2] == (8, 26.0)
+    rule = Buckets(buckets=STORY_1, grow_past_last=True)
+    assert shape(blend(rule, vertical, ask(8, 8, size(24), size(26)), steps))[:2] == (8, 26.0)
     assert not [step for step in steps if step.rule is RuleName.ALLOWED]
-    assert shape(blend(Buckets(buckets=STORY_1), vertical, ask(8, 16, size(24), size(26)), steps))[:2] == (8, 30.0)
+    assert shape(blend(rule, vertical, ask(8, 16, size(24), size(26)), steps))[:2] == (8, 30.0)
     assert [step.after for step in steps if step.rule is RuleName.ALLOWED] == [30.0]
 
 

@@ -77,7 +77,10 @@ def ladders(draw: st.DrawFn, overlaps: tuple[float, ...] = (0.0, 10.0, 30.0)) ->
         first = last + draw(st.integers(1, 2))
     overlap = Margin(percent=draw(st.sampled_from(overlaps)))
     return Buckets(
-        buckets=tuple(found), sizing=draw(st.sampled_from(BucketSizing)), overlap=Margins(cpu=overlap, memory=overlap)
+        buckets=tuple(found),
+        sizing=draw(st.sampled_from(BucketSizing)),
+        overlap=Margins(cpu=overlap, memory=overlap),
+        grow_past_last=draw(st.booleans()),
     )
 
 
@@ -128,9 +131,25 @@ def test_a_plan_holds_what_was_recommended_unless_it_says_otherwise(
 ) -> None:
     steps: list[Step] = []
     plan = blend(rule, vertical, ask, steps)
-    bounded = {step.axis for step in steps if step.rule is RuleName.ALLOWED}
+    bounded = {step.axis for step in steps if step.rule in (RuleName.ALLOWED, RuleName.CAPPED_BY_BUCKET)}
     for axis, total in recommended(rule, vertical, ask).items():
         assert axis in bounded or capacity_of(plan, axis) >= total * (1 - 1e-9)
+
+
+@house
+@given(ladders(), asks())
+def test_sizes_stay_within_their_bucket_at_every_replica_count(rule: Buckets, ask: AxisWishes) -> None:
+    """Document 004: "the resource per replica can be capped to a certain maximum value"."""
+    held = Buckets(buckets=rule.buckets, sizing=rule.sizing, overlap=rule.overlap)
+    plan = blend(held, Vertical(floor=Size()), ask, [])
+    if plan.sizes == ask.sizes:  # nothing moves, whatever it was before
+        return
+    below = [bucket for bucket in held.buckets if bucket.replicas_min <= plan.replicas]
+    bucket = below[-1] if below else held.buckets[0]
+    for axis, grain in ((Axis.CPU, 0.001), (Axis.MEMORY, 1000.0)):
+        replica = capacity_of(plan, axis) / plan.replicas
+        assert (bucket.least.amount(axis) or 0.0) - 2 * grain <= replica
+        assert replica <= (bucket.most.amount(axis) or 0.0) + 2 * grain
 
 
 @house

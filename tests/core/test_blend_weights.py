@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+from math import inf
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -47,6 +49,84 @@ EXAMPLE_3 = stages((0, 1, 3), (0.6, 4, 10))
 )
 def test_the_weight_of_a_replica_count(rows: tuple[Stage, ...], current: int, wanted: int, share: float) -> None:
     assert share_at(rows, current, wanted) == share
+
+
+OUTWARDS = stages((1, 1, 1), (0, 2, 10))
+BOUNDED = Vertical(containers=(ContainerRule(least=size(0.5), most=size(4.0)),), floor=Size())
+SMALL = {("app", Axis.CPU): inf}  # the gates let no change through
+
+
+@pytest.mark.parametrize(
+    "rows, current, wanted, now, target, expected, more",
+    [
+        pytest.param(OUTWARDS, 1, 2, 1.0, 1.2, (1, 1.2), {}, id="001, vpaWeight = 1: pure vertical scaling"),
+        pytest.param(EXAMPLE_2, 1, 2, 1.0, 3.0, (1, 3.0), {}, id="001 example 2: the vertical line at one replica"),
+        pytest.param(EXAMPLE_2, 1, 4, 3.0, 3.1, (3, 3.1), {}, id="001 example 2: within 10 % it goes on diagonally"),
+        pytest.param(EXAMPLE_2, 1, 4, 4.0, 9.0, (3, 4.0), {}, id="001 example 2: at maxAllowed it goes on diagonally"),
+        pytest.param(
+            EXAMPLE_2, 1, 4, 1.0, 3.0, (3, 3.0), {"smallest": SMALL}, id="001 example 2: or where sizes may not"
+        ),
+        pytest.param(
+            EXAMPLE_2, 1, 4, 3.0, 3.1, (1, 3.1), {"smallest": {("app", Axis.CPU): 0.05}}, id="001, minCpuChange: enough"
+        ),
+        pytest.param(EXAMPLE_2, 1, 4, 2.0, 1.0, (3, 1.0), {}, id="001: nothing to add is no reason to stay"),
+        pytest.param(
+            EXAMPLE_2, 1, 4, 1.0, 3.0, (3, 3.0), {"speaks_for": {Axis.MEMORY}}, id="001: nor is what nobody asked for"
+        ),
+        pytest.param(
+            stages((0.5, 1, 2), (1, 3, 9)), 3, 1, 2.0, 1.0, (3, 1.0), {}, id="001, vpaWeight = 1: downwards too"
+        ),
+        pytest.param(stages((0.5, 1, 2), (1, 3, 9)), 3, 1, 1.0, 1.0, (2, 1.0), {}, id="001: then by the stage before"),
+    ],
+)
+def test_a_stage_of_weight_1(
+    rows: tuple[Stage, ...],
+    current: int,
+    wanted: int,
+    now: float,
+    target: float,
+    expected: tuple[int, float],
+    more: dict[str, Any],
+) -> None:
+    plan = blend(Weights(stages=rows), BOUNDED, ask(current, wanted, size(now), size(target), **more), [])
+    assert (plan.replicas, plan.sizes["app"].requests.cpu_cores) == expected
+
+
+def test_exact_leaves_weight_1_as_the_released_program_does() -> None:
+    rule = Weights(stages=EXAMPLE_2, exact=True)
+    plan = blend(rule, BOUNDED, ask(1, 2, size(1.0), size(3.0), stuck=True), [])
+    assert (plan.replicas, plan.sizes["app"].requests.cpu_cores) == (2, 2.2)
+
+
+OPEN = Stage(vertical_share=0.6, first=1, last=10, until_least=True, until_most=True)
+OPEN_ONCE = Stage(vertical_share=1.0, first=1, last=10, until_least=True, until_most=True)
+
+
+@pytest.mark.parametrize(
+    "rows, current, wanted, now, replicas",
+    [
+        pytest.param((OPEN, *stages((0, 5, 10))), 6, 10, 1.0, 8, id="001, no x2: 0.6 until maxAllowed"),
+        pytest.param(
+            (OPEN, *stages((0, 5, 10))), 6, 10, 4.0, 10, id="001, no x2: at maxAllowed the later stage is reached"
+        ),
+        pytest.param(
+            (OPEN, *stages((0.5, 5, 10))), 2, 10, 4.0, 6, id="001, no x2: the next one, if none holds the count"
+        ),
+        pytest.param(
+            (OPEN, *stages((0.5, 2, 4), (0, 5, 10))), 6, 10, 4.0, 10, id="001, no x2: the one that holds it first"
+        ),
+        pytest.param((OPEN,), 6, 10, 4.0, 10, id="001, no x2: nothing later scales horizontally"),
+        pytest.param((OPEN,), 6, 2, 4.0, 4, id="001, no x1: downwards 0.6 from maxAllowed"),
+        pytest.param((OPEN,), 6, 2, 0.5, 2, id="001, no x1: at minAllowed horizontally"),
+        pytest.param((*stages((0.5, 1, 3)), OPEN), 6, 2, 0.5, 4, id="001, no x1: at minAllowed the earlier stage"),
+        pytest.param((OPEN_ONCE,), 3, 9, 1.0, 3, id="001, no x2: purely vertical until maxAllowed"),
+        pytest.param((OPEN_ONCE,), 3, 9, 4.0, 9, id="001, no x2: and horizontal from there"),
+    ],
+)
+def test_a_stage_without_an_end(rows: tuple[Stage, ...], current: int, wanted: int, now: float, replicas: int) -> None:
+    target = 8.0 if wanted > current else 0.1
+    plan = blend(Weights(stages=rows), BOUNDED, ask(current, wanted, size(now), size(target)), [])
+    assert plan.replicas == replicas
 
 
 @pytest.mark.parametrize(

@@ -94,13 +94,13 @@ def test_a_pods_own_window_decides_whether_its_sample_counts() -> None:
 )
 def test_averages_are_compared_in_whole_thousandths(target: float, usage: float, ready: int, replicas: int) -> None:
     totals = Tally(ready, usage, 0.0, 0, 0.0, 0, 0.0, 0)
-    assert by_average(totals, target, 0.1, 0.1, ready) == replicas
+    assert by_average(totals, target, 0.1, 0.1, ready).replicas == replicas
 
 
 @pytest.mark.parametrize("tenths", range(1, 60))
 def test_totals_are_divided_in_whole_thousandths(tenths: int) -> None:
     assert by_total_average(tenths / 10, 0.1, 0.0, 0.0, 1) == tenths
-    assert by_value(tenths / 10, 0.1, 0.0, 0.0, 1, 1) == tenths
+    assert by_value(tenths / 10, 0.1, 0.0, 0.0, 1, 1).replicas == tenths
 
 
 def test_unready_pods_damp_a_scale_up_and_never_brake_a_scale_down() -> None:

@@ -37,6 +37,7 @@ NOTICED = {
     ("autoscaling.crane.io", "effectivehorizontalpodautoscalers/status"): "effectivehorizontalpodautoscalers/status",
     ("analysis.crane.io", "analytics"): "analytics",
     ("analysis.crane.io", "recommendations"): "recommendations",
+    ("analysis.crane.io", "analytics/status"): "analytics/status",
     ("autoscaling", "horizontalpodautoscalers"): "horizontalpodautoscalers",
     ("keda.sh", "scaledobjects"): "scaledobjects",
     ("datadoghq.com", "watermarkpodautoscalers"): "watermarkpodautoscalers",
@@ -202,7 +203,7 @@ def test_it_may_not_do_what_it_does_not_need(bed: Bed, served: str) -> None:
     assert not _may(bed, served, "list", "pods", "default")
     needless = {
         "get": ("secrets",),
-        "list": ("configmaps",),
+        "list": ("secrets", "services"),
         "create": ("pods", "deployments"),
         "delete": ("pods", "deployments", "horizontalpodautoscalers"),
         "update": ("autoscalers", "roles"),

@@ -209,10 +209,10 @@ def test_usage_seen_outlives_the_operator(bed: Bed, namespace: str, tmp_path: Pa
     bed.apply(deployment(namespace, "web", cpu="100m"), vertical_only(namespace))
     ready_pods(bed, namespace, 1)
     patient = ("--usage-every", "2s", "--usage-checkpoint", "2s", "--grow-after", "40s", "--prometheus", "")
-    saved = ("configmap", "trimtab-usage-autoscaler-web", "-n", namespace)
+    saved = ("configmap", f"trimtab-usage.autoscaler.{namespace}.web", "-n", namespace)
     with Running(bed, namespace, tmp_path, *patient):
         first = eventually(lambda: json.loads(bed.get(*saved)["data"]["app"])["firstSampleStart"], SIZED_WITHIN_S)
-        assert bed.get(*saved)["metadata"]["ownerReferences"][0]["kind"] == "Autoscaler"
+        assert bed.get(*saved)["metadata"]["labels"]["trimtab.dev/object-namespace"] == namespace
     with Running(bed, namespace, tmp_path, *patient):
         eventually(lambda: all(milli(cpu) > 400 for cpu in cpus(bed, namespace).values()), SIZED_WITHIN_S)
         assert json.loads(bed.get(*saved)["data"]["app"])["firstSampleStart"] == first, "not a new history"
@@ -235,7 +235,7 @@ def test_usage_of_before_comes_from_prometheus_or_else_from_the_checkpoint(
     hour, gone = np.arange(int(time.time()) - 3600, int(time.time()), 15), pod.rpartition("-")[0] + "-gone1"
     fill(tmp_path, [*used(namespace, gone, 1.0, hour - 3600), *used(namespace, pod, 0.4, hour)])
     patient = ("--usage-every", "5s", "--usage-checkpoint", "2s", "--memory-window", "15m", "--grow-after", "30m")
-    saved = ("configmap", "trimtab-usage-autoscaler-web", "-n", namespace)
+    saved = ("configmap", f"trimtab-usage.autoscaler.{namespace}.web", "-n", namespace)
     advice = lambda: bed.get("autoscaler", "web", "-n", namespace)["status"]["sizes"][0]  # noqa: E731
     with serve(tmp_path) as (url, _):
         with Running(bed, namespace, tmp_path, *patient, "--prometheus", url):

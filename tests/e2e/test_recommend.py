@@ -22,7 +22,7 @@ from tests.bed import Bed
 from tests.bed.manifests import deployment
 from tests.bed.waiting import always, eventually
 from tests.history.filled import Filled, fill, serve
-from tests.live.running import Running, install_crds
+from tests.live.running import ROOT, Running, install_crds
 from trimtab.advisor.run import server_time
 from trimtab.live.advice import Advisor
 from trimtab.series import Floats
@@ -39,25 +39,8 @@ TRIMTAB = str(Path(sys.executable).with_name("trimtab"))
 DAY_S, WEEK_MINUTES = 86400, 7 * 1440
 SETTLED_S = 60.0  # pods count as available when they have been ready for half a minute
 
-ANALYTICS = """
-apiVersion: analysis.crane.io/v1alpha1
-kind: Analytics
-metadata:
-  name: nginx-hpa
-spec:
-  type: HPA                        # This can only be "Resource" or "HPA".
-  completionStrategy:
-    completionStrategyType: Periodical  # This can only be "Once" or "Periodical".
-    periodSeconds: 600                  # analytics selected resources every 10 minutes
-  resourceSelectors:                    # defines all the resources to be select with
-    - kind: Deployment
-      apiVersion: apps/v1
-      name: nginx-deployment
-  config:                               # defines all the configuration for this analytics
-    ehpa.deployment-min-replicas: "1"
-    ehpa.fluctuation-threshold: "0"
-    ehpa.min-cpu-usage-threshold: "0"
-"""
+EXAMPLE = ROOT / "examples" / "000-recommendation"
+ANALYTICS = (EXAMPLE / "analytics-hpa.yaml").read_text()
 
 PRINTED = """maxReplicas: 2
 metrics:
@@ -86,6 +69,16 @@ class Scene:
         ready = lambda: self.get("deployment", name)["status"].get("readyReplicas", 0) == replicas  # noqa: E731
         eventually(ready, within_s=60)
         listed = self.bed.get("pods", "-n", self.namespace, "-l", f"app={name}")["items"]
+        return [one["metadata"]["name"] for one in listed]
+
+    def follow(self, file: Path, name: str, **labels: str) -> list[str]:
+        """An example's Deployment as it stands there, but for labels that a deployer adds."""
+        made = yaml.safe_load(file.read_text())
+        made["metadata"] |= {"namespace": self.namespace, "labels": made["metadata"]["labels"] | labels}
+        self.bed.apply(made)
+        eventually(lambda: self.get("deployment", name)["status"].get("readyReplicas", 0) == 1, within_s=60)
+        chosen = ",".join(f"{key}={value}" for key, value in made["spec"]["selector"]["matchLabels"].items())
+        listed = self.bed.get("pods", "-n", self.namespace, "-l", chosen)["items"]
         return [one["metadata"]["name"] for one in listed]
 
     def remember(
@@ -186,7 +179,7 @@ OPEN = {"ehpa.fluctuation-threshold": "0", "ehpa.min-cpu-usage-threshold": "0"}
 @pytest.mark.smoke
 def test_document_000_step_by_step(scene: Scene) -> None:
     """kubectl apply, kubectl get analytics, kubectl get recommend: what the document prints."""
-    pods = scene.deploy("nginx-deployment", 1, cpu="100m", app="nginx", **{"app.kubernetes.io/instance": "argo"})
+    pods = scene.follow(EXAMPLE / "nginx-deployment.yaml", "nginx-deployment", **{"app.kubernetes.io/instance": "argo"})
     scene.remember({pods[0]: np.full(WEEK_MINUTES, 0.0005)})
     scene.bed.kubectl("apply", "-n", scene.namespace, "-f", "-", input=ANALYTICS)
     assert scene.bed.kubectl("get", "analytics", "-n", scene.namespace).split()[:3] == ["NAME", "AGE", "nginx-hpa"]

@@ -87,7 +87,7 @@ def story1_example(case: Case) -> None:
 
 
 def boundaries(case: Case) -> None:
-    """Above the last cap: the last replica count, where sizes grow on."""
+    """Above the last cap: the last replica count."""
     given = case["input"]
     of = given["bucket"]
     rungs = rungs_m(linear(bucket(of["replicas"], of["cpu_m"])))
@@ -166,7 +166,7 @@ def containers(case: Case) -> None:
     targets = {name: one / 1000 for name, one in given["vpaTargets_m"].items()}
     share = given["pod_cpu_share_m"] / 1000
     need = ReplicaNeed(present=share, target=sum(targets.values()), least=0.0, most=1e9)
-    scene = BucketContext(current=1, replicas=1, growing=True, overloaded=False, last=False)
+    scene = BucketContext(current=1, replicas=1, growing=True, overloaded=False, uncapped=False)
     for sizing, wanted in ((BucketSizing.SHARE, "proportional_m"), (BucketSizing.MAX_OF_VPA_AND_SHARE, "after_max_m")):
         split = proportional(sized(sizing, share, need, scene), targets, 0.001)
         assert {name: one * 1000 for name, one in split.items()} == pytest.approx(expected[wanted])

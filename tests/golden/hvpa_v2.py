@@ -42,7 +42,7 @@ def intervals(given: dict[str, Any], **more: Any) -> Buckets:
         first = one["maxReplicas"] + 1
     overlaps = given.get("overlap") or {}
     overlap = Margins(cpu=margin(overlaps.get("cpu")), memory=margin(overlaps.get("memory")))
-    return Buckets(buckets=tuple(found), overlap=overlap, **more)
+    return Buckets(buckets=tuple(found), overlap=overlap, grow_past_last=True, **more)  # hvpa-v2 does
 
 
 def effective(case: Case) -> None:

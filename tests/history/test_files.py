@@ -33,6 +33,22 @@ def test_one_series_named_after_its_file(tmp_path: Path) -> None:
     np.testing.assert_array_equal(frame.values, [[1, 2.5, NAN, 4]])
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param('"Time","web"\n60,1\n120,2\n', id="as dashboards export it"),
+        pytest.param("timestamp,cpu\n60,1\n120,2\n", id="a value of another name"),
+        pytest.param("at,value\n60,1\n120,2\n", id="a time of another name"),
+        pytest.param("cpu,timestamp\n1,60\n2,120\n", id="the time last"),
+        pytest.param("value,at\n1,60\n2,120\n", id="the value first"),
+    ],
+)
+def test_two_columns_may_have_names_of_their_own(tmp_path: Path, text: str) -> None:
+    frame = read_csv(csv(tmp_path, text))
+    assert frame.start == 60
+    np.testing.assert_array_equal(frame.values, [[1, 2]])
+
+
 def test_several_series_in_any_order_of_each_other_and_columns_in_any_order(tmp_path: Path) -> None:
     text = "series,value,timestamp\nb,1,60\na,2,60\na,3,120\nb,4,120\n"
     frame = read_csv(csv(tmp_path, text))
@@ -51,7 +67,7 @@ def test_iso_times_with_and_without_a_zone(tmp_path: Path) -> None:
     "text, row, said",
     [
         pytest.param("", "row 1", "timestamp,value", id="empty file"),
-        pytest.param("time,load\n1,2\n", "row 1", "no timestamp", id="wrong columns"),
+        pytest.param("time,load,host\n1,2,a\n", "row 1", "no timestamp", id="wrong columns"),
         pytest.param("1,2\n3,4\n", "row 1", "no timestamp", id="no header"),
         pytest.param("timestamp,value\n60,1\n60,2\n", "row 3", "twice", id="duplicate"),
         pytest.param("timestamp,value\n60,1\n120,2\n90,2\n", "row 4", "sort", id="unordered"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from trimtab.history.pod_owners import Member, OwnerLink, _owner_links, gather
+from trimtab.history.pod_owners import Member, OwnerLink, OwnerLinks, _owner_links, gather
 from trimtab.history.source import Selection
 from trimtab.history.workload_history import plan
 
@@ -133,3 +133,38 @@ def test_labels_as_kube_state_metrics_has_them() -> None:
     bare = {"namespace": "a", "pod": "solo", "owner_kind": "<none>", "owner_name": "<none>"}
     expected = {OwnerLink("a", "web-1-x", "ReplicaSet", "web-1"), OwnerLink("a", "solo", "", "")}
     assert _owner_links([moved, *twice, bare], "pod") == expected
+
+
+TRUE_PODS = [
+    {"namespace": "victim", "pod": f"web-abc-{end}", "owner_kind": "ReplicaSet", "owner_name": "web-abc", "job": "ksm"}
+    for end in "xyz"
+]
+TRUE_SETS = [
+    {"namespace": "victim", "replicaset": "web-abc", "owner_kind": "Deployment", "owner_name": "web", "job": "ksm"}
+]
+
+
+def moved(labels: dict[str, str], namespace: str, job: str) -> dict[str, str]:
+    """As a scrape without honor_labels stores it."""
+    exported = {f"exported_{key}": labels[key] for key in ("namespace", "pod", "replicaset") if key in labels}
+    return labels | exported | {"namespace": namespace, "pod": f"{job}-0", "job": job}
+
+
+def test_a_scraped_pod_cannot_take_pods_from_their_owner() -> None:
+    ghost = {"owner_kind": "Deployment", "owner_name": "ghost"}
+    forged_pods = [moved(labels | ghost, "tenant", "evil") for labels in TRUE_PODS]
+    forged_sets = [moved(labels | ghost, "tenant", "evil") for labels in TRUE_SETS]
+    told = gather(_owner_links(TRUE_PODS + forged_pods, "pod"), _owner_links(forged_sets + TRUE_SETS, "replicaset"))
+    assert by_key(told) == {"victim/Deployment/web": ({"web-abc"}, set())}
+
+
+def test_where_all_is_moved_one_source_is_believed_and_two_are_not() -> None:
+    sets = [moved(labels, "monitoring", "ksm") for labels in TRUE_SETS]
+    assert _owner_links(sets, "replicaset") == _owner_links(TRUE_SETS, "replicaset")
+    assert _owner_links([*sets, moved(TRUE_SETS[0], "tenant", "evil")], "replicaset") == set()
+
+
+def test_the_api_server_overrules_what_was_scraped() -> None:
+    told = OwnerLinks((OwnerLink("a", "web-1-x", "StatefulSet", "ghost"), OwnerLink("a", "gone", "Custom", "c")))
+    seen = OwnerLinks((OwnerLink("a", "web-1-x", "ReplicaSet", "web-1"),))
+    assert set(told.overruled_by(seen).pods) == {seen.pods[0], told.pods[1]}

@@ -252,6 +252,12 @@ EHPAS = whole(
     ),
 )
 
+_OF_BUCKETS = {
+    "baseResourcesPerReplica": BASE,
+    "sizing": st.sampled_from(["Guarded", "Share", "MaxOfVpaAndShare", "NeverShrink"]),
+    "overlapPercent": st.sampled_from([0, 10, 30.5]),
+    "growPastLast": st.booleans(),
+}
 _CHANGE = part({}, {"value": st.sampled_from(["200m", "100M"]), "percentage": st.integers(0, 100)})
 _HPA_TEMPLATE = merged(part({}, {"metrics": listed(METRICS)}), replica_bounds())
 _FLAT = merged(
@@ -267,7 +273,7 @@ _FLAT = merged(
     ),
     st.one_of(
         part({"weightBasedScalingIntervals": intervals(FRACTIONS)}),
-        part({"buckets": buckets()}, {"baseResourcesPerReplica": BASE}),
+        part({"buckets": buckets()}, _OF_BUCKETS),
     ),
 )
 _SIDE = part(
@@ -291,7 +297,7 @@ _NESTED = merged(
     ),
     st.one_of(
         part({"weightBasedScalingIntervals": intervals(st.integers(0, 100))}),
-        part({"buckets": buckets()}, {"baseResourcesPerReplica": BASE}),
+        part({"buckets": buckets()}, _OF_BUCKETS),
     ),
 )
 HVPAS = whole("Hvpa", "autoscaling.k8s.io/v1alpha1", st.one_of(_FLAT, _NESTED))

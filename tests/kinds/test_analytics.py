@@ -84,6 +84,23 @@ def test_ladders() -> None:
 
 
 @pytest.mark.parametrize(
+    "least, most, fine",
+    [
+        pytest.param("60", "60", True, id="000: max < target < min as printed; equal ends leave one target"),
+        pytest.param("61", "60", False, id="000: no target is above the least and below the most"),
+        pytest.param("80", "90", True, id="000: both above the defaults"),
+    ],
+)
+def test_the_ends_of_the_target_utilisation_do_not_cross(least: str, most: str, fine: bool) -> None:
+    config = {"ehpa.min-cpu-target-utilization": least, "ehpa.max-cpu-target-utilization": most}
+    if fine:
+        assert inspection(with_config(config)).min_cpu_target_percent == int(least)
+        return
+    with pytest.raises(InvalidObject, match=r"min-cpu-target-utilization.*which is 60"):
+        read(with_config(config))
+
+
+@pytest.mark.parametrize(
     "key, value, fix",
     [
         ("ehpa.deployment-min-replica", "1", "did you mean ehpa.deployment-min-replicas?"),
@@ -93,6 +110,8 @@ def test_ladders() -> None:
         ("ehpa.max-cpu-target-utilization", "0.75", "whole percentage"),
         ("ehpa.min-cpu-usage-threshold", "500m", "number of cores"),
         ("ehpa.reference-hpa", "True", '"true" or "false"'),
+        ("ehpa.min-cpu-target-utilization", "80", "at or below max-cpu-target-utilization, which is 75"),
+        ("max-cpu-target-utilization", "20", "at or above min-cpu-target-utilization, which is 30"),
         ("trimtab.dev/algorithm", "fast", "exact"),
         ("trimtab.dev/timezone", "Mars", "time zone such as"),
     ],

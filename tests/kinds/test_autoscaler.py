@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from msgspec.structs import replace
 
 from tests.kinds import generate
-from trimtab.core.forecast import FORECASTERS
+from trimtab.core.forecast import FORECASTERS, options_of
 from trimtab.errors import InvalidObject
 from trimtab.kinds import Autoscaler, read
 from trimtab.kinds.autoscaler import ForecastSpec
@@ -25,6 +25,7 @@ from trimtab.policy import (
     Capacity,
     ContainerRule,
     Cooldown,
+    ForecastChoice,
     Margin,
     Margins,
     MaxFactor,
@@ -180,7 +181,10 @@ def test_container_policies_end_with_all_the_others() -> None:
 def test_blends() -> None:
     weights = {"weights": {"intervals": [{"vpaWeight": 0.6, "startReplicaCount": 3}, {"vpaWeight": 0}]}}
     assert compiled(vertical={}, minReplicas=2, blend=weights).blend == Weights(
-        stages=(Stage(vertical_share=0.6, first=3, last=10), Stage(vertical_share=0.0, first=2, last=10))
+        stages=(
+            Stage(vertical_share=0.6, first=3, last=10, until_most=True),
+            Stage(vertical_share=0.0, first=2, last=10, until_least=True, until_most=True),
+        )
     )
     bucket = {"replicas": {"min": 1, "max": 8}, "cpu": {"min": 0, "max": "24000m"}}
     chosen = {"buckets": {"buckets": [bucket], "sizing": "Share", "overlapPercent": 30}}
@@ -203,6 +207,13 @@ def test_forecast_horizons(horizon: Any, horizon_s: float | None) -> None:
     assert policy.forecast == replace(LINE, horizon_s=horizon_s)
 
 
+@pytest.mark.parametrize("model", ["linear", "holtWinters", "dsp", "percentile"])
+def test_a_models_own_program_can_be_asked_for(model: str) -> None:
+    policy = compiled(forecast={"model": model, "exact": True})
+    assert policy.forecast == ForecastChoice(model=model, exact=True)
+    assert options_of(policy.forecast).exact
+
+
 def test_every_model_that_can_be_written_exists() -> None:
     models = get_args(ForecastSpec.model_fields["model"].annotation)
     assert set(models) == set(FORECASTERS)
@@ -215,6 +226,7 @@ def test_every_model_that_can_be_written_exists() -> None:
         ({"vertical": {}, "blend": {}}, "choose exactly one of weights, buckets, capacity"),
         ({"maxReplicas": None}, "spec.maxReplicas: missing: set it"),
         ({"maxReplicas": None, "vertical": {}, "behavior": {}}, "behavior, forecast and blend move the number"),
+        ({"forecast": {"model": "seasonal", "exact": True}}, "spec.forecast.exact: True: leave it out"),
         ({"forecast": {"model": "auto"}}, "spec.forecast.model: 'auto': write one of: linear"),
         ({"objective": "balanced"}, "spec.objective: 'balanced': there is no such field"),
         ({"tuning": "Daily"}, "spec.tuning: 'Daily': there is no such field"),

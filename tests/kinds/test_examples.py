@@ -13,13 +13,14 @@ import msgspec
 import pytest
 
 from trimtab.cli.output import to_yaml
-from trimtab.kinds import Analytics, CustomHpa, Scaler, read
+from trimtab.kinds import KINDS, Analytics, CustomHpa, Scaler, read
 from trimtab.kinds.convert import convert, convertible
 from trimtab.kinds.lint import LintSeverity, lint
 from trimtab.kinds.yaml import documents, load
 
 FOLDER = Path(__file__).parents[2] / "examples"
-FILES = sorted(path for path in FOLDER.rglob("*.yaml") if path.parent.name != "becomes")
+WORKLOADS = sorted(FOLDER.rglob("*-deployment.yaml"))
+FILES = sorted(path for path in FOLDER.rglob("*.yaml") if path.parent.name != "becomes" and path not in WORKLOADS)
 NOW = 1_700_000_000.0
 
 
@@ -39,7 +40,9 @@ def becomes(value: dict[str, Any]) -> str | None:
         return to_yaml({name: setting for name, setting in settings.items() if name != "is"})
     if value.get("kind") == "Autoscaler" or not convertible(value):
         return None
-    return to_yaml(convert(value, "autoscaler").manifest)
+    converted = convert(value, "autoscaler")
+    assert not converted.loses_signal
+    return to_yaml(converted.manifest)
 
 
 def beside(path: Path) -> Path:
@@ -49,7 +52,9 @@ def beside(path: Path) -> Path:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(FOLDER)))
 def test_an_example_compiles_and_has_no_errors(path: Path) -> None:
     value = value_of(path)
-    obj = read(value) if "kind" in value else CustomHpa.from_values(value)
+    foreign = (value.get("apiVersion"), value.get("kind")) not in KINDS
+    whole = convert(value, "autoscaler").manifest if foreign and "kind" in value else value
+    obj = read(whole) if "kind" in value else CustomHpa.from_values(value)
     if isinstance(obj, Scaler | CustomHpa):
         assert obj.to_policy(NOW).bounds.max_replicas >= 8
     found = lint(list(load(str(path))), NOW)
@@ -79,6 +84,14 @@ def test_the_first_example_of_document_001_is_byte_for_byte() -> None:
 def test_the_analytics_of_document_000_is_byte_for_byte() -> None:
     text = (FOLDER / "000-recommendation" / "analytics-hpa.yaml").read_bytes()
     assert hashlib.sha256(text).hexdigest() == "54e7f822211772cc9c2fb71407a6399060c5aba6d55d863d3a2a407348337965"
+
+
+def test_the_workload_of_document_000_is_the_one_its_analytics_selects() -> None:
+    (path,) = WORKLOADS
+    workload = value_of(path)
+    (selector,) = value_of(path.parent / "analytics-hpa.yaml")["spec"]["resourceSelectors"]
+    named = {"kind": workload["kind"], "apiVersion": workload["apiVersion"], "name": workload["metadata"]["name"]}
+    assert named == selector
 
 
 def test_variables_say_what_the_values_say() -> None:

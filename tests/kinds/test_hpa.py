@@ -11,7 +11,9 @@ from tests.kinds import generate
 from trimtab.errors import InvalidObject
 from trimtab.kinds import Hpa, Scaler, read
 from trimtab.kinds.horizontal import LINE
+from trimtab.kinds.ignored import warnings
 from trimtab.policy import (
+    ForecastChoice,
     Metric,
     MetricKind,
     PodAverage,
@@ -173,12 +175,38 @@ def test_metrics_hidden_in_annotations_of_version_1_are_refused() -> None:
         read(hpa("v1", {"autoscaling.alpha.kubernetes.io/metrics": "[]"}))
 
 
-@pytest.mark.parametrize("value, predictive", [("true", True), ("True", False), ("false", False)])
-def test_document_003_is_switched_on_by_exactly_true(value: str, predictive: bool) -> None:
+@pytest.mark.parametrize(
+    "value, predictive",
+    [
+        pytest.param("true", True, id="003 kubectl annotate: true"),
+        pytest.param("\u2019true\u2019", True, id="003 kubectl annotate, as printed with curly quotes"),
+        pytest.param("\u201cTrue\u201d", True, id="003 kubectl annotate: True"),
+        pytest.param("'true'", True, id="003 kubectl annotate: straight quotes that reached the value"),
+        pytest.param("false", False, id="003 turned off"),
+    ],
+)
+def test_document_003_is_switched_on_in_any_quotes(value: str, predictive: bool) -> None:
     obj = read(hpa(annotations={"predictive": value}))
     assert isinstance(obj, Hpa)
     assert obj.predictive is predictive
     assert obj.to_policy(NOW).forecast == (LINE if predictive else None)
+
+
+def test_document_003s_own_line_can_be_asked_for() -> None:
+    obj = read(hpa(annotations={"predictive": "true", "trimtab.dev/exact": "true"}))
+    assert isinstance(obj, Hpa)
+    assert obj.to_policy(NOW).forecast == ForecastChoice(model="linear", exact=True)
+    assert list(warnings(obj)) == []
+    plain = read(hpa(annotations={"trimtab.dev/exact": "true"}))
+    assert isinstance(plain, Hpa)
+    assert [found.path for found in warnings(plain)] == ['metadata.annotations["trimtab.dev/exact"]']
+    with pytest.raises(InvalidObject, match=r'trimtab.dev/exact"\]: .*write "true" or "false"'):
+        read(hpa(annotations={"predictive": "true", "trimtab.dev/exact": "yes"}))
+
+
+def test_an_annotation_that_says_neither_is_refused_by_name() -> None:
+    with pytest.raises(InvalidObject, match=r'metadata.annotations\["predictive"\].*yes.*write "true" or "false"'):
+        read(hpa(annotations={"predictive": "yes"}))
 
 
 def test_an_unquoted_annotation_gets_the_hint() -> None:

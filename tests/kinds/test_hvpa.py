@@ -18,6 +18,7 @@ from trimtab.policy import (
     Axis,
     Bucket,
     Buckets,
+    BucketSizing,
     Direction,
     Gap,
     Limits,
@@ -68,7 +69,7 @@ def test_it_comes_back_as_written_and_always_compiles(written: dict[str, Any]) -
 def test_weights_are_fractions_in_the_flat_form_and_percent_in_the_nested_one() -> None:
     flat = hvpa(hpaTemplate={"maxReplicas": 4}, weightBasedScalingIntervals=[{"vpaWeight": 0.6}])
     percent = nested(weightBasedScalingIntervals=[{"vpaWeight": 60}])
-    stages = Weights(stages=(Stage(vertical_share=0.6, first=1, last=4),))
+    stages = Weights(stages=(Stage(vertical_share=0.6, first=1, last=4, until_least=True, until_most=True),))
     assert compiled(flat).blend == compiled(percent).blend == stages
 
 
@@ -164,6 +165,33 @@ def test_base_usage_belongs_to_buckets() -> None:
     assert found.base == Margins(cpu=Margin(percent=5, value=0.1), memory=Margin(value=1e9))
     with pytest.raises(InvalidObject, match="it belongs to buckets"):
         read(nested(weightBasedScalingIntervals=[{"vpaWeight": 50}], baseResourcesPerReplica=base))
+
+
+@pytest.mark.parametrize(
+    "said, sizing, percent, grows",
+    [
+        pytest.param(
+            {}, BucketSizing.GUARDED, 10.0, False, id="004: guarded, 10 % of hysteresis and the last maximum held"
+        ),
+        pytest.param(
+            {"sizing": "MaxOfVpaAndShare"}, BucketSizing.MAX_OF_VPA_AND_SHARE, 10.0, False, id="004: the rule of thumb"
+        ),
+        pytest.param({"overlapPercent": 0}, BucketSizing.GUARDED, 0.0, False, id="004: divided linearly, nothing else"),
+        pytest.param(
+            {"growPastLast": True}, BucketSizing.GUARDED, 10.0, True, id="004: past the last maximum by choice"
+        ),
+    ],
+)
+def test_what_an_hvpa_says_of_its_buckets(
+    said: dict[str, Any], sizing: BucketSizing, percent: float, grows: bool
+) -> None:
+    bucket = {"replicas": {"min": 1, "max": 3}, "cpu": {"min": "1", "max": "2"}}
+    found = compiled(nested(buckets=[bucket], **said)).blend
+    assert isinstance(found, Buckets)
+    assert (found.sizing, found.overlap.cpu, found.grow_past_last) == (sizing, Margin(percent=percent), grows)
+    for name, value in said.items():
+        with pytest.raises(InvalidObject, match=f"spec.{name}: .*it belongs to buckets"):
+            read(nested(weightBasedScalingIntervals=[{"vpaWeight": 50}], **{name: value}))
 
 
 def test_the_released_program_can_be_asked_for() -> None:

@@ -67,7 +67,7 @@ def ticker(api: MemoryApi, cluster: WatchedCluster, telemetry: Telemetry, journa
         Breaker(),
         telemetry,
         usage,
-        Checkpoints(writer, usage, every_s=600.0),
+        Checkpoints(writer, usage, 600.0, "trimtab"),
         Forecasts(),
         Journal(journal) if journal else None,
     )

@@ -11,9 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.live.memory_api import MemoryApi
+from tests.virtual.served import Served
 from trimtab.live.advice import Advisor
 from trimtab.wire.facts import conditions_in, seconds_of
 from trimtab.wire.objects import Custom
+from trimtab.wire.resources import Resource
 from trimtab.wire.writer import Writer
 
 NOW = 1_794_811_716.0
@@ -28,18 +30,11 @@ BOMB = 'a0: &a0 ["xxxxxxxxxxxxxxxx"]\n' + "".join(
 )
 
 
-def listed(*plurals: tuple[str, str], status: bool = True) -> list[dict[str, Any]]:
-    kinds = [{"name": plural, "kind": kind} for plural, kind in plurals]
-    return kinds + ([{"name": f"{plural}/status", "kind": kind} for plural, kind in plurals] if status else [])
-
-
 def cluster(status: bool = True) -> MemoryApi:
     api = MemoryApi()
-    kinds = (("analytics", "Analytics"), ("recommendations", "Recommendation"))
-    api.served = {
-        ROOT: listed(*kinds, status=status),
-        EHPA_ROOT: listed((EHPAS, "EffectiveHorizontalPodAutoscaler")),
-    }
+    for plural, kind in (("analytics", "Analytics"), ("recommendations", "Recommendation")):
+        parts = frozenset({"status"} if status else ())
+        api.install(Served(Resource("analysis.crane.io", "v1alpha1", plural, kind), parts))
     for ref in (WEB, COREDNS):
         path = f"/apis/apps/v1/namespaces/{ref['namespace']}/deployments/{ref['name']}"
         api.put(path, {"metadata": {"uid": ref["name"]}, "spec": {"replicas": 4}})

@@ -5,20 +5,20 @@ from __future__ import annotations
 import pytest
 
 from trimtab.core.model import Change, Decision, Plan
-from trimtab.live.act.breaker import EVERYBODY, Breaker, Wish, falls_steeply
+from trimtab.live.act.breaker import EVERYBODY, Breaker, FleetWish, falls_steeply
 from trimtab.policy import Axis, Direction
 
 
-def wishes(falling: int, calm: int = 0, namespace: str = "shop", first: int = 0) -> list[Wish]:
+def wishes(falling: int, calm: int = 0, namespace: str = "shop", first: int = 0) -> list[FleetWish]:
     return [
-        Wish(f"{namespace}-{number}", namespace, number < first + falling)
+        FleetWish(f"{namespace}-{number}", namespace, number < first + falling)
         for number in range(first, first + falling + calm)
     ]
 
 
-def scattered(falling: int, calm: int) -> list[Wish]:
+def scattered(falling: int, calm: int) -> list[FleetWish]:
     """One object in each namespace."""
-    return [Wish(f"uid-{number}", f"ns-{number}", number < falling) for number in range(falling + calm)]
+    return [FleetWish(f"uid-{number}", f"ns-{number}", number < falling) for number in range(falling + calm)]
 
 
 @pytest.mark.parametrize(

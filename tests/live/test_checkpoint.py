@@ -11,7 +11,7 @@ import pytest
 
 from tests.live.build import AT, AUTOSCALERS, object_tick
 from tests.live.memory_api import MemoryApi
-from tests.live.shop import CORE, stock, watched
+from tests.live.shop import stock, watched
 from trimtab.core.model import Missing, Observation
 from trimtab.core.usage.settings import HistogramSettings
 from trimtab.live.look.cluster import WatchedCluster
@@ -25,7 +25,7 @@ from trimtab.wire.objects import WirePod
 from trimtab.wire.writer import Writer
 
 EVERY_S = 600.0
-STORED = f"{CORE}/configmaps/trimtab-usage-autoscaler-"
+STORED = "/api/v1/namespaces/trimtab/configmaps/trimtab-usage.autoscaler.shop."
 
 
 class Watching:
@@ -34,7 +34,7 @@ class Watching:
     def __init__(self, api: MemoryApi) -> None:
         self.cluster: WatchedCluster = watched(api)
         self.usage = UsageWatch(self.cluster, HistogramSettings())
-        self.checkpoints = Checkpoints(Writer(self.cluster.kube), self.usage, EVERY_S)
+        self.checkpoints = Checkpoints(Writer(self.cluster.kube), self.usage, EVERY_S, "trimtab")
         self.compiler = Compiler()
 
     async def tick(self, at: float) -> None:
@@ -154,3 +154,57 @@ def test_a_write_that_is_refused_is_tried_again_the_next_time() -> None:
         assert f"{STORED}shy" in api.objects
 
     asyncio.run(run())
+
+
+ODD = ("[]", "7", "null", "{", '{"version": "v3", "cpuHistogram": []}', '{"version": "v3", "lastUpdateTime": []}')
+
+
+@pytest.mark.parametrize("text", [*ODD, "[" * 10_000, '{"version":' * 500])
+def test_an_odd_checkpoint_starts_afresh_and_costs_nobody_else(text: str) -> None:
+    api = shop("odd", "web")
+    labels = {"trimtab.dev/object-uid": "auto-odd"}
+
+    async def run() -> None:
+        watching = Watching(api)
+        uid = watching.cluster.ours["Autoscaler"].store.get("shop", "odd")
+        assert uid is not None
+        labels["trimtab.dev/object-uid"] = uid.metadata.uid
+        api.put(f"{STORED}odd", {"metadata": {"labels": labels}, "data": {"app": text}})
+        for at in (AT, AT + EVERY_S):
+            await watching.tick(at)
+        for name in ("odd", "web"):
+            assert json.loads(api.objects[f"{STORED}{name}"]["data"]["app"])["version"] == "v3"
+
+    asyncio.run(run())
+
+
+def test_every_checkpoint_is_in_the_operators_own_namespace_and_goes_with_its_object() -> None:
+    api = shop("web")
+    foreign = "/api/v1/namespaces/trimtab/configmaps/settings"
+    gone = f"{STORED}gone"
+    api.put(foreign, {"data": {}})
+    api.put(gone, {"metadata": {"labels": {"trimtab.dev/object-uid": "gone"}}})
+
+    async def run() -> None:
+        watching = Watching(api)
+        for at in (AT, AT + EVERY_S):
+            await watching.tick(at)
+
+    asyncio.run(run())
+    assert gone not in api.objects and foreign in api.objects and f"{STORED}web" in api.objects
+    assert all("/namespaces/trimtab/" in path for _, path in api.asked if "configmaps" in path)
+
+
+def test_the_usage_of_an_object_that_was_made_anew_is_not_its_own() -> None:
+    api = shop("web")
+
+    async def run() -> float:
+        first = Watching(api)
+        for at in (AT, AT + 300, AT + EVERY_S):
+            await first.tick(at)
+        api.objects[f"{STORED}web"]["metadata"]["labels"]["trimtab.dev/object-uid"] = "before"
+        second = Watching(api)
+        await second.tick(AT + EVERY_S + 60)
+        return await second.observed_s("web")
+
+    assert asyncio.run(run()) < 300

@@ -51,7 +51,7 @@ def test_pods_that_cannot_be_followed_lower_nothing(cores: float, replicas: int)
 def test_pods_that_are_not_known_may_be_the_busy_ones() -> None:
     api = MemoryApi()
     stock(api, cores=LOW)
-    del api.objects[f"{CORE}/pods/web-a"]
+    api.remove(f"{CORE}/pods/web-a")
     assert after_ticks(api, watched(api), LOW) == 2 and reason(api) == "StaleView"
 
 

@@ -41,7 +41,7 @@ def stores() -> tuple[Store[WirePod], Store[WireWorkload], Members]:
 
 
 def names(members: Members, uid: str) -> set[str]:
-    return {one.name for one in members.facts(uid)}
+    return {one.name for one in members.facts("shop", uid)}
 
 
 def test_pods_belong_through_their_replica_sets_old_and_new() -> None:
@@ -60,7 +60,22 @@ def test_a_pod_whose_name_only_looks_right_does_not_belong() -> None:
     pods, sets, members = stores()
     pods.put(msgspec.convert({"metadata": {"name": "web-1-abc", "namespace": "shop"}}, WirePod))
     sets.put(replica_set("web-1", "rs1", "deploy"))
-    assert members.facts("deploy") == ()
+    assert members.facts("shop", "deploy") == ()
+
+
+def test_pods_and_replica_sets_of_another_namespace_do_not_belong() -> None:
+    """Anybody may write any uid into an owner reference of his own objects."""
+    pods, sets, members = stores()
+    sets.put(replica_set("web-1", "rs1", "deploy"))
+    pods.put(pod("a", "rs1"))
+    own = [{"uid": "rs1", "controller": True}]
+    pods.put(pod("evil", "", metadata={"name": "evil", "namespace": "tenant", "ownerReferences": own}))
+    owner = [{"uid": "deploy", "controller": True}]
+    claim = {"name": "rs", "namespace": "tenant", "uid": "rs9", "ownerReferences": owner}
+    sets.put(msgspec.convert({"metadata": claim}, WireWorkload))
+    pods.put(pod("more", "rs9"))
+    assert names(members, "deploy") == {"a"}
+    assert [one.metadata.name for one in members.pods("shop", "deploy")] == ["a"]
 
 
 def test_finished_pods_never_count_and_deleted_ones_are_gone() -> None:
@@ -79,10 +94,11 @@ def test_finished_pods_never_count_and_deleted_ones_are_gone() -> None:
                 "deletionTimestamp": T0,
                 "ownerReferences": [{"uid": "sts", "controller": True}],
                 "name": "leaves",
+                "namespace": "shop",
             },
         )
     )
-    assert [one.deleting for one in members.facts("sts")] == [True]
+    assert [one.deleting for one in members.facts("shop", "sts")] == [True]
 
 
 def test_a_pod_that_changes_its_owner_is_counted_once() -> None:

@@ -7,7 +7,7 @@ import pytest
 from tests.live.build import AT, HPAS, hpa, subject
 from trimtab.core.model import Decision, Missing, Plan, Proposal, Reason
 from trimtab.live.act import floor
-from trimtab.live.look.floor import Floor, read
+from trimtab.live.look.floor import Floor, is_predictive, read, speaks_of_forecasts
 
 LATER, EARLIER = str(int(AT) + 60), str(int(AT) - 60)
 
@@ -35,6 +35,20 @@ def test_the_policy_has_the_users_own_minimum() -> None:
     found = hpa(6, predictive="true", min_replicas="3", floor="6", floor_until=LATER)
     assert subject(found, HPAS).policy.bounds.min_replicas == 3
     assert subject(found, HPAS).policy.forecast is not None
+
+
+@pytest.mark.parametrize(
+    ("said", "asks"),
+    [
+        pytest.param("true", True, id="003 kubectl annotate: true"),
+        pytest.param("\u2019true\u2019", True, id="003 kubectl annotate, as printed with curly quotes"),
+        pytest.param("False", False, id="003 turned off"),
+        pytest.param("yes", None, id="neither: compiled, so that its user is told"),
+    ],
+)
+def test_who_asks_for_a_forecast(said: str, asks: bool | None) -> None:
+    assert speaks_of_forecasts(hpa(predictive=said)) is asks
+    assert is_predictive(hpa(predictive=said)) is bool(asks)
 
 
 LOST = Missing(reason=Reason.UNREACHABLE)

@@ -62,7 +62,7 @@ def test_one_object_that_fails_does_not_stop_another() -> None:
     api = MemoryApi()
     stock(api, "web")
     stock(api, "gone")
-    del api.objects[f"{APPS}/deployments/gone"]
+    api.remove(f"{APPS}/deployments/gone")
     telemetry = ticked(api)
     assert api.objects[f"{APPS}/deployments/web"]["spec"]["replicas"] == 4
     (ready,) = [one for one in api.objects[f"{OURS}/gone"]["status"]["conditions"] if one["type"] == "Ready"]
@@ -76,7 +76,7 @@ def test_every_scaling_goes_before_every_word(caplog: pytest.LogCaptureFixture) 
     api = MemoryApi()
     for number in range(40):
         stock(api, f"broken-{number}")
-        del api.objects[f"{APPS}/deployments/broken-{number}"]
+        api.remove(f"{APPS}/deployments/broken-{number}")
     stock(api, "web")
     with caplog.at_level("INFO"):
         ticked(api)

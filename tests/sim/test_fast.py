@@ -22,6 +22,7 @@ from trimtab.policy import (
     ForecastChoice,
     MaxFactor,
     MinFactor,
+    Mode,
     Policy,
     Rate,
     RatePolicy,
@@ -75,6 +76,18 @@ windows: st.SearchStrategy[list[Rule]] = st.one_of(
 )
 
 
+limits = st.none() | st.integers(1, 30)
+schedules = st.builds(
+    lambda start, length, least, most: ScheduledBounds(
+        "x", start, start + length, min_replicas=least, max_replicas=most
+    ),
+    st.sampled_from([0.0, 15.0, 100.0, 600.0]),
+    st.sampled_from([1.0, 15.0, 300.0, 9999.0]),
+    limits,
+    limits,
+)
+
+
 @st.composite
 def policies(draw: st.DrawFn) -> Policy:
     target = draw(st.sampled_from([0.5, 0.7, 0.8, 1.0, 3.0]))
@@ -91,13 +104,15 @@ def policies(draw: st.DrawFn) -> Policy:
     )
     settle = draw(windows) + draw(st.lists(rules, max_size=4, unique_by=type))
     least = draw(st.integers(1, 3))
-    bounds = Bounds(min_replicas=least, max_replicas=least + draw(st.sampled_from([0, 5, 40])))
+    spans = tuple(draw(st.lists(schedules, max_size=2)))
+    bounds = Bounds(min_replicas=least, max_replicas=least + draw(st.sampled_from([0, 5, 40])), spans=spans)
     ahead = ForecastChoice(model="linear", horizon_s=draw(st.sampled_from([15.0, 60.0, 600.0])))
     looks = isinstance(signal, TotalAverage) and draw(st.integers(0, 3)) == 0
     return Policy(
         signals=(signal,),
         settle=tuple(draw(st.permutations(settle))),
         bounds=bounds,
+        admit=Admit(mode=draw(st.sampled_from([Mode.AUTO, Mode.SHADOW]))),
         forecast=ahead if looks else None,
     )
 
@@ -170,18 +185,16 @@ def test_a_seasonal_forecast_agrees_too() -> None:
 
 
 two_windows = (Stabilise(), StabiliseMax())
-span = ScheduledBounds(name="night", start=0, end=9, max_replicas=3)
 
 
 @pytest.mark.parametrize(
     "policy, reason",
     [
-        pytest.param(on_cpu(), "one signal", id="per-pod signal"),
-        pytest.param(replace(on_load(), signals=()), "one signal", id="no signal"),
+        pytest.param(on_cpu(), "at each pod", id="per-pod signal"),
+        pytest.param(replace(on_load(), signals=()), "no metric", id="no signal"),
         pytest.param(replace(on_load(), forecast=ForecastChoice(exact=True)), "forecast is of each pod", id="forecast"),
         pytest.param(replace(on_load(), vertical=Vertical()), "vertical", id="vertical"),
         pytest.param(replace(on_load(), admit=Admit(pin=3)), "pinned", id="pin"),
-        pytest.param(replace(on_load(), bounds=Bounds(spans=(span,))), "bounds", id="schedule"),
         pytest.param(replace(on_load(), bounds=Bounds(min_replicas=0)), "zero", id="to zero"),
         pytest.param(replace(on_load(), replays_noop=True), "repeats", id="no-op scalings"),
         pytest.param(replace(on_load(), settle=(Velocity(),)), "Velocity", id="rule"),

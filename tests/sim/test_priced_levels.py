@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from trimtab.core.forecast.learned.local_layer import lesson
-from trimtab.core.forecast.learned.net import BINS, Weights, probabilities_of
+from trimtab.core.forecast.learned.net import BINS, NetWeights, probabilities_of
 from trimtab.core.priced import into_band
 from trimtab.series import Floats
 from trimtab.sim.demand_features import features_at
@@ -28,7 +28,7 @@ def load_of(days: int) -> Floats:
     return np.asarray(15 + 10 * np.sin(2 * np.pi * clock / DAY_STEPS) + draw.standard_normal(len(clock)))
 
 
-def weights(features: int, seed: int = 0) -> Weights:
+def weights(features: int, seed: int = 0) -> NetWeights:
     draw = np.random.default_rng(seed)
     shapes = [
         (features,),
@@ -41,7 +41,7 @@ def weights(features: int, seed: int = 0) -> Weights:
     ]
     made = [(0.3 * draw.standard_normal(shape)).astype(np.float32) for shape in shapes]
     made[1] = np.ones(features, dtype=np.float32)
-    return Weights(*made)
+    return NetWeights(*made)
 
 
 def test_learning_step_by_step_is_the_cores_lesson() -> None:

@@ -6,13 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
-from tests.sim.policies import on_cpu, on_load
+from tests.sim.policies import LOAD, on_cpu, on_load
 from trimtab.errors import InvalidInput, NotEnoughData, TrimtabError
 from trimtab.history.csv import read_csv
+from trimtab.policy import Metric, MetricKind, Utilization, Watermark
 from trimtab.series import Frame
 from trimtab.sim.generate import generate, parse_shape
-from trimtab.tune.demand import Demand, check_unit, demand_of, pod_capacity
+from trimtab.tune.demand import Demand, check_unit, demand_of, load_signal, memory_note, pod_capacity
 
 
 def frame(values: list[float], step_s: float = 60.0, names: tuple[str, ...] = ("x",)) -> Frame:
@@ -31,7 +33,29 @@ def test_holes_repeat_the_last_value_and_are_told() -> None:
     found = demand_of(frame([nan, 5.0, nan, nan, 7.0] + [8.0] * 100), "file")
     assert found.start == 1060.0
     assert found.values[:16].tolist() == [5.0] * 12 + [7.0] * 4
-    assert found.notes == ("2 samples are missing, 2m at the longest; the last value was held",)
+    assert found.notes == ("2 of 104 samples (one per 1m) are missing, 2m at the longest; the last value was held",)
+
+
+def test_coarse_samples_say_what_they_hide() -> None:
+    (note,) = demand_of(frame([1.0] * 48, step_s=3600.0), "file").notes
+    assert note.startswith("one sample per 1h, held until the next: shorter peaks do not show")
+    assert demand_of(frame([1.0] * 62), "file").notes == ()
+
+
+def test_scrapes_that_come_early_and_late_miss_nothing(tmp_path: Path) -> None:
+    """A minute give or take 20 s, and two hours without any sample."""
+    draw = np.random.default_rng(4)
+    times = 1_700_000_000 + 60 * np.arange(7 * 1440) + draw.integers(-20, 21, 7 * 1440)
+    steady, broken = tmp_path / "steady.csv", tmp_path / "broken.csv"
+    lines = [f"{at},{at % 50}\n" for at in times.tolist()]
+    steady.write_text("timestamp,value\n" + "".join(lines))
+    broken.write_text("timestamp,value\n" + "".join(lines[:2000] + lines[2120:]))
+    found = demand_of(read_csv(steady), "steady")
+    assert found.notes == () and found.days == pytest.approx(7, abs=0.01)
+    assert found.values.mean() == pytest.approx(np.mean(times % 50), rel=0.02)
+    (note,) = demand_of(read_csv(broken), "broken").notes
+    missing = int(note.split()[0])
+    assert 118 <= missing <= 122 and "one per 1m" in note
 
 
 def test_one_of_many_series_has_to_be_named() -> None:
@@ -66,8 +90,19 @@ def test_capacity_is_given_assumed_or_asked_for() -> None:
     assert pod_capacity(on_load(target=35), 10.0) == (10.0, "")
     capacity, note = pod_capacity(on_load(target=35), None)
     assert capacity == pytest.approx(50) and "--pod-capacity" in note
-    with pytest.raises(InvalidInput, match="how many cores one pod requests"):
-        pod_capacity(on_cpu(), None)
+    capacity, note = pod_capacity(on_cpu(), None)
+    assert capacity == 1.0 and "add the manifest of its workload with -f" in note
+    watermark = Watermark(metric=LOAD, low=1.0, high=2.0)
+    with pytest.raises(InvalidInput, match="how much load one pod carries"):
+        pod_capacity(replace(on_load(), signals=(watermark,)), None)
+
+
+def test_the_load_is_in_the_unit_of_the_first_metric_that_follows_it() -> None:
+    (cpu,), (load,) = on_cpu().signals, on_load().signals
+    memory = Utilization(metric=Metric(kind=MetricKind.RESOURCE, name="memory"), percent=80)
+    assert load_signal(replace(on_cpu(), signals=(memory, cpu, load))) == cpu
+    assert "a quarter" in memory_note(replace(on_cpu(), signals=(memory, cpu)))
+    assert memory_note(on_cpu()) == ""
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,25 @@ from msgspec.structs import replace
 
 from tests.sim.policies import on_cpu, on_load
 from trimtab.errors import InvalidInput, InvalidPolicy, NotEnoughData
-from trimtab.policy import Rate, Stabilise, StabiliseMax, UpLimit, Utilization
+from trimtab.policy import (
+    Admit,
+    Bounds,
+    ForecastChoice,
+    Policy,
+    Rate,
+    ScheduledBounds,
+    Stabilise,
+    StabiliseMax,
+    UpLimit,
+    Utilization,
+    Vertical,
+)
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.generate import SHAPES, LoadShape, generate
 from trimtab.tune.candidates import Setting, on_demand, setting_of, with_setting
 from trimtab.tune.demand import Demand
-from trimtab.tune.manifest import with_new_settings
+from trimtab.tune.manifest import tunable_manifest, with_new_settings
+from trimtab.tune.policy_backtest import backtest
 from trimtab.tune.tuner import tune
 
 CLUSTER = ClusterSpec(startup_s=120)
@@ -52,6 +65,40 @@ def test_cpu_is_tuned_on_the_total_and_says_so() -> None:
     assert "total load" in found.notes[0]
 
 
+LOOKS = replace(on_load(), forecast=ForecastChoice(model="seasonal", horizon_s=900.0, quantile=0.9))
+NIGHT = ScheduledBounds(name="night", start=86400.0, end=100000.0, min_replicas=40)
+
+
+@pytest.mark.parametrize(
+    "policy, said",
+    [
+        pytest.param(LOOKS, "with the seasonal forecast", id="forecast"),
+        pytest.param(replace(on_load(), bounds=Bounds(2, 200, (NIGHT,))), "with the schedules", id="schedule"),
+    ],
+)
+def test_what_is_scored_is_the_whole_policy_as_a_backtest_runs_it(policy: Policy, said: str) -> None:
+    """The demand of the fourth day on can be forecast."""
+    load, cluster = demand("office", days=5), ClusterSpec(startup_s=900)
+    found, alone = tune(policy, load, cluster, 32.0), tune(on_load(), load, cluster, 32.0)
+    assert found.before.j == pytest.approx(backtest("x", policy, load, cluster, 32.0).score.j)
+    assert found.before.j != pytest.approx(alone.before.j), "without it the figures are others"
+    assert found.policy.forecast == policy.forecast and found.policy.bounds == policy.bounds
+    assert any(said in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    "policy, said",
+    [
+        pytest.param(replace(on_load(), admit=Admit(pin=3)), "neither paused nor pinned", id="pin"),
+        pytest.param(replace(on_load(), vertical=Vertical()), "vertical part is left out", id="vertical"),
+        pytest.param(replace(on_load(), bounds=Bounds(0, 200)), "one replica at least", id="to zero"),
+        pytest.param(replace(on_load(), forecast=ForecastChoice(exact=True)), "without the quirks", id="exact"),
+    ],
+)
+def test_what_is_scored_otherwise_is_said(policy: Policy, said: str) -> None:
+    assert any(said in note for note in tune(policy, demand(days=2), CLUSTER, 32.0).notes)
+
+
 def test_only_the_three_knobs_move() -> None:
     policy = on_load(settle=(StabiliseMax(), UpLimit()), most=77)
     new = with_setting(policy, Setting(0.5, 0.05, 60.0), 10.0)
@@ -80,7 +127,8 @@ MANIFEST: dict[str, Any] = {
 
 
 def test_the_manifest_keeps_everything_else() -> None:
-    new = with_new_settings(MANIFEST, Setting(0.5, 0.05, 900.0), 1.0)
+    new, notes = with_new_settings(tunable_manifest(MANIFEST), Setting(0.5, 0.05, 900.0), 1.0)
+    assert "HPAConfigurableTolerance" in notes[0]
     assert new["metadata"] == MANIFEST["metadata"]
     assert new["spec"]["metrics"][0]["resource"]["target"] == {"averageUtilization": 50}
     assert new["spec"]["behavior"] == {
@@ -92,4 +140,26 @@ def test_the_manifest_keeps_everything_else() -> None:
 
 def test_a_manifest_of_another_shape_is_refused() -> None:
     with pytest.raises(InvalidInput, match="exactly one metric"):
-        with_new_settings({"kind": "Hvpa", "spec": {}}, Setting(0.5, 0.05, 900.0), 1.0)
+        tunable_manifest({"kind": "Hvpa", "spec": {}})
+
+
+def test_a_tolerance_that_holds_anyway_is_not_written() -> None:
+    new, notes = with_new_settings(tunable_manifest(MANIFEST), Setting(0.5, 0.1, 900.0), 1.0)
+    assert "tolerance" not in new["spec"]["behavior"]["scaleUp"] and notes == ()
+
+
+def test_an_old_version_becomes_one_that_has_the_fields_and_says_so() -> None:
+    reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    spec = {"scaleTargetRef": reference, "maxReplicas": 9, "targetCPUUtilizationPercentage": 70}
+    old = {"apiVersion": "autoscaling/v1", **MANIFEST, "spec": spec}
+    new, notes = with_new_settings(tunable_manifest(old), Setting(0.5, 0.1, 900.0), 1.0)
+    assert new["apiVersion"] == "autoscaling/v2"
+    assert new["spec"]["metrics"][0]["resource"]["target"]["averageUtilization"] == 50
+    assert notes == ("written as autoscaling/v2: autoscaling/v1 has no field for a tolerance",)
+
+
+def test_the_metric_that_holds_without_a_word_is_written_out() -> None:
+    bare = {**MANIFEST, "spec": {"maxReplicas": 9}}
+    new, notes = with_new_settings(tunable_manifest(bare), Setting(0.5, 0.1, 900.0), 1.0)
+    assert new["spec"]["metrics"][0]["resource"]["target"]["averageUtilization"] == 50
+    assert "CPU at 80 %" in notes[0]

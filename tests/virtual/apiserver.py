@@ -17,7 +17,7 @@ import msgspec
 from tests.virtual import fields
 from tests.virtual.fields import Entry, Object, Ownership, encoded
 from tests.virtual.objects import Collection, Objects, key_of
-from tests.virtual.served import BUILT_IN, Served, custom
+from tests.virtual.served import BUILT_IN, OTHERS, Served, custom
 from tests.virtual.watching import Watching
 from trimtab.wire.facts import rfc3339
 from trimtab.wire.kube import Patch
@@ -88,23 +88,23 @@ class ApiServer:
     """`handle` answers anything but a watch at once; `watch` opens a stream."""
 
     def __init__(self, now: Callable[[], float], kinds: Iterable[Served] | None = None) -> None:
-        self.now, self.objects = now, Objects(now)
+        self.now, self.store = now, Objects(now)
         self.served: dict[tuple[str, str], Served] = {}
         self.aggregated: dict[str, Aggregated] = {}  # by group
         self.audit: deque[Audited] = deque(maxlen=AUDITED)
-        self.watching = Watching(self.objects)
+        self.watching = Watching(self.store)
         self.streams_lists = True  # sendInitialEvents, from Kubernetes 1.32 on
-        for served in (*BUILT_IN, *(custom() if kinds is None else kinds)):
+        for served in (*BUILT_IN, *((*custom(), *OTHERS) if kinds is None else kinds)):
             self.install(served)
 
     def install(self, served: Served) -> None:
         self.served[served.resource.api_version, served.resource.plural] = served
-        self.objects.serve(served.resource)
+        self.store.serve(served.resource)
 
     def uninstall(self, resource: Resource) -> None:
         """As deleting a CRD does: its objects go, its watches end, its paths are unknown."""
-        for namespace, name in list(self.objects.of(resource).items):
-            self.objects.delete(resource, namespace, name)
+        for namespace, name in list(self.store.of(resource).items):
+            self.store.delete(resource, namespace, name)
         self.watching.cut(resource.plural)
         del self.served[resource.api_version, resource.plural]
 
@@ -120,9 +120,9 @@ class ApiServer:
     def note(self, call: Call, verb: str, body: Any, status: int) -> None:
         self.audit.append(Audited(self.now(), call.who, verb, call.path, body, status))
 
-    def collection(self, call: Call) -> Collection:
-        """What a watch is about."""
-        return self._collection(place_of(call.path))
+    def collection(self, path: str) -> Collection:
+        """What a path is about."""
+        return self._collection(place_of(path))
 
     def put(self, path: str, body: Object, manager: str = ADMIN) -> Object:
         """An object at its path, as it is, written by somebody; name and namespace are taken from the path."""
@@ -130,7 +130,7 @@ class ApiServer:
         served = self._served(place)
         meta = {"name": place.name} | ({"namespace": place.namespace} if place.namespace else {})
         whole = {**body, "metadata": body.get("metadata", {}) | meta}
-        return self.objects.write(served.resource, whole, Entry(manager))
+        return self.store.write(served.resource, whole, Entry(manager))
 
     def _answer(self, call: Call, body: Any) -> tuple[str, Reply]:
         place = place_of(call.path)
@@ -158,7 +158,7 @@ class ApiServer:
         return served
 
     def _collection(self, place: Place) -> Collection:
-        return self.objects.of(self._served(place).resource)
+        return self.store.of(self._served(place).resource)
 
     def _discover(self, place: Place) -> Reply:
         found = [served for served in self.served.values() if served.resource.api_version == place.api_version]
@@ -175,13 +175,13 @@ class ApiServer:
         items = selected(self._collection(place), place.namespace, params)
         start, limit = int(params.get("continue") or 0), int(params.get("limit") or 0)
         page = items[start : start + limit] if limit else items
-        meta: Object = {"resourceVersion": str(self.objects.version)}
+        meta: Object = {"resourceVersion": str(self.store.version)}
         if limit and start + limit < len(items):
             meta["continue"] = str(start + limit)
         return Reply(200, encoded({"kind": "List", "apiVersion": "v1", "metadata": meta, "items": page}))
 
     def _found(self, served: Served, place: Place) -> Object:
-        found = self.objects.get(served.resource, place.namespace, place.name)
+        found = self.store.get(served.resource, place.namespace, place.name)
         if found is None:
             raise Denied(404, "NotFound", f'{served.resource.plural} "{place.name}" not found')
         return found
@@ -190,24 +190,24 @@ class ApiServer:
         found = self._found(served, place)
         if place.part == "scale":
             return encoded(scale_of(found))
-        owners = self.objects.of(served.resource).owners[key_of(found)]
+        owners = self.store.of(served.resource).owners[key_of(found)]
         meta = found["metadata"] | {"managedFields": fields.managed_fields(owners)}
         return encoded(found | {"metadata": meta})
 
     def _create(self, served: Served, place: Place, body: Object, call: Call) -> Reply:
         meta = dict(body.get("metadata") or {})
         if "name" not in meta and "generateName" in meta:
-            meta["name"] = f"{meta['generateName']}{self.objects.version:05d}"
+            meta["name"] = f"{meta['generateName']}{self.store.version:05d}"
         if not meta.get("name"):
             raise Denied(422, "Invalid", "metadata.name: Required value: name or generateName is required")
         if meta.setdefault("namespace", place.namespace) != place.namespace:
             raise Denied(400, "BadRequest", "the namespace of the object does not match the namespace on the request")
         if not place.namespace:
             del meta["namespace"]
-        if self.objects.get(served.resource, place.namespace, meta["name"]) is not None:
+        if self.store.get(served.resource, place.namespace, meta["name"]) is not None:
             raise Denied(409, "AlreadyExists", f'{served.resource.plural} "{meta["name"]}" already exists')
         entry = Entry(call.params.get("fieldManager") or call.who)
-        return Reply(201, encoded(self.objects.write(served.resource, {**body, "metadata": meta}, entry)))
+        return Reply(201, encoded(self.store.write(served.resource, {**body, "metadata": meta}, entry)))
 
     def _patch(self, served: Served, place: Place, body: Object, call: Call) -> Reply:
         if call.content_type == Patch.APPLY:
@@ -219,15 +219,15 @@ class ApiServer:
         if (after.get("spec") or {}).get("replicas", 0) < 0:
             raise Denied(422, "Invalid", "spec.replicas: must be greater than or equal to 0")
         entry = Entry(call.params.get("fieldManager") or call.who, "Update", place.part)
-        written = self.objects.write(served.resource, after, entry)
+        written = self.store.write(served.resource, after, entry)
         return Reply(200, encoded(scale_of(written) if place.part == "scale" else written))
 
     def _apply(self, served: Served, place: Place, body: Object, call: Call) -> Reply:
-        now = self.objects.get(served.resource, place.namespace, place.name)
+        now = self.store.get(served.resource, place.namespace, place.name)
         if now is None and place.part:
             self._found(served, place)
         self._check(now or {}, body)
-        held = self.objects.of(served.resource)
+        held = self.store.of(served.resource)
         owners = held.owners.get((place.namespace, place.name), {})
         entry = Entry(call.params.get("fieldManager") or call.who, "Apply", place.part)
         meta: Object = {"name": place.name} | ({"namespace": place.namespace} if place.namespace else {})
@@ -238,7 +238,7 @@ class ApiServer:
             raise Denied(409, "Conflict", f"Apply failed with conflicts with {', '.join(others)}")
         after, owners = fields.applied(base, wanted, owners, entry, rfc3339(self.now()))
         after = after | {"metadata": base["metadata"] | after["metadata"] | meta}
-        return Reply(200 if now else 201, encoded(self.objects.put(served.resource, after, owners)))
+        return Reply(200 if now else 201, encoded(self.store.put(served.resource, after, owners)))
 
     def _check(self, now: Object, body: Object) -> None:
         """A version or uid in the body guards the write."""
@@ -263,7 +263,7 @@ class ApiServer:
         uid = (body.get("preconditions") or {}).get("uid")
         if uid not in (None, found["metadata"]["uid"]):
             raise Denied(409, "Conflict", "the UID in the precondition does not match")
-        return Reply(200, encoded(self.objects.delete(served.resource, place.namespace, place.name)))
+        return Reply(200, encoded(self.store.delete(served.resource, place.namespace, place.name)))
 
 
 def _of_part(body: Object, place: Place) -> Object:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import random
+import sqlite3
 import tempfile
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -55,7 +56,7 @@ class Process:
     settings: OperatorSettings
     operator: Operator | None = None
     stop: asyncio.Event | None = None
-    tasks: set[asyncio.Task[Any]] = field(default_factory=set)
+    tasks: dict[asyncio.Task[Any], None] = field(default_factory=dict)  # in order, unlike a set
     died_of: BaseException | None = None  # what ended it by itself
 
 
@@ -174,6 +175,7 @@ class Cluster:
     # --- operators ---
 
     def start_operator(self, who: str) -> None:
+        self.weather.dead.discard(who)
         process = self.processes.get(who)
         if process is None:
             journal = str(Path(self._folder.name, f"{who}.db"))
@@ -199,6 +201,7 @@ class Cluster:
 
     def kill(self, who: str, back_after_s: float | None = None) -> None:
         """As SIGKILL does: no request leaves any more, nothing is finished."""
+        self.weather.dead.add(who)
         self.loop.create_task(self._kill(self.processes[who]))
         if back_after_s is not None:
             self.loop.call_later(back_after_s, self.start_operator, who)
@@ -216,10 +219,14 @@ class Cluster:
     def step_clock(self, who: str, by_s: float) -> None:
         self.processes[who].clock.stepped_s += by_s
 
-    def fill_disk(self, who: str, full: bool) -> None:
+    def journal_db(self, who: str) -> sqlite3.Connection:
+        """The connection that an operator writes its journal by."""
         operator = self.processes[who].operator
         assert operator is not None and operator.journal is not None and operator.journal._journal is not None
-        db = operator.journal._journal.db
+        return operator.journal._journal.db
+
+    def fill_disk(self, who: str, full: bool) -> None:
+        db = self.journal_db(who)
         pages = db.execute("PRAGMA page_count").fetchone()[0] if full else 2**30
         db.execute(f"PRAGMA max_page_count = {pages}").fetchall()
 
@@ -243,7 +250,7 @@ class Cluster:
 
     def get(self, kind: str, name: str) -> Object:
         namespace, _, short = name.partition("/")
-        found = self.server.objects.get(self._kind(kind), namespace, short)
+        found = self.server.store.get(self._kind(kind), namespace, short)
         assert found is not None, f"there is no {kind} {name}"
         return found
 
@@ -280,7 +287,7 @@ class Cluster:
     def events(self, name: str) -> list[str]:
         """Reasons of the Events about an object, in order."""
         namespace, _, short = name.partition("/")
-        events = self.server.objects.of(self._kind("Event")).items.values()
+        events = self.server.store.of(self._kind("Event")).items.values()
         about = [(each, each["involvedObject"]) for each in events]
         return [each["reason"] for each, of in about if (of["namespace"], of["name"]) == (namespace, short)]
 
@@ -298,8 +305,8 @@ def _owned(loop: asyncio.AbstractEventLoop, work: Any, context: Any = None) -> a
     """Every task knows whose process it belongs to."""
     task: asyncio.Task[Any] = asyncio.Task(work, loop=loop, context=context)
     if (process := _process.get()) is not None:
-        process.tasks.add(task)
-        task.add_done_callback(process.tasks.discard)
+        process.tasks[task] = None
+        task.add_done_callback(lambda done: process.tasks.pop(done, None))
     return task
 
 

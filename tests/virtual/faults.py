@@ -151,6 +151,7 @@ class Weather:
     def __init__(self, seconds: Callable[[], float], seed: int) -> None:
         self.seconds, self.draw = seconds, random.Random(seed)
         self.faults: list[Fault] = []
+        self.dead: set[str] = set()  # whose requests do not leave any more
         self._countdown: dict[int, int] = {}
 
     def add(self, faults: Iterable[Fault], server: ApiServer, processes: Processes) -> None:
@@ -169,7 +170,7 @@ class Weather:
         elif isinstance(fault, StalledWatches):
             server.watching.stall_again()
         elif isinstance(fault, Compacted):
-            server.objects.compact()
+            server.store.compact()
         elif isinstance(fault, ClockStepped):
             processes.step_clock(fault.who, fault.by_s)
         elif isinstance(fault, DiskFull):

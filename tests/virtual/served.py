@@ -31,15 +31,18 @@ class Served(NamedTuple):
     parts: frozenset[str] = frozenset()  # scale, status, resize
 
 
-WORKLOAD = frozenset({"scale", "status"})
+STATUS, WORKLOAD = frozenset({"status"}), frozenset({"scale", "status"})
 BUILT_IN = (
     Served(PODS, frozenset({"status", "resize"})),
     *(Served(resource, WORKLOAD) for resource in (DEPLOYMENTS, STATEFUL_SETS, REPLICA_SETS)),
-    *(
-        Served(resource, frozenset({"status"}))
-        for resource in (DAEMON_SETS, HPAS, NODES, NAMESPACES, DISRUPTION_BUDGETS)
-    ),
+    *(Served(resource, STATUS) for resource in (DAEMON_SETS, HPAS, NODES, NAMESPACES, DISRUPTION_BUDGETS)),
     *(Served(resource) for resource in (CONFIG_MAPS, EVENTS, LEASES, LIMIT_RANGES, RESOURCE_QUOTAS, SERVICES)),
+)
+
+
+OTHERS = (  # autoscalers of others, which trimtab looks for
+    Served(Resource("autoscaling.k8s.io", "v1", "verticalpodautoscalers", "VerticalPodAutoscaler"), STATUS),
+    Served(Resource("keda.sh", "v1alpha1", "scaledobjects", "ScaledObject"), STATUS),
 )
 
 

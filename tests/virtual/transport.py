@@ -92,14 +92,16 @@ class Sent:
             self._close()
 
     def _answered(self, call: Call) -> Incoming:
-        server = self.link.server
+        server, weather = self.link.server, self.link.weather
+        if weather is not None and call.who in weather.dead:
+            raise ConnectionError("the process is gone")
         if isinstance(server, ApiServer) and call.params.get("watch") == "true":
             return self._watch(server, call)
         return Whole(server.handle(call))
 
     def _watch(self, server: ApiServer, call: Call) -> Incoming:
         try:
-            held, keep = server.collection(call), selector(place_of(call.path).namespace, call.params)
+            held, keep = server.collection(call.path), selector(place_of(call.path).namespace, call.params)
             if call.params.get("sendInitialEvents") and not server.streams_lists:
                 raise Denied(422, "Invalid", "sendInitialEvents: Forbidden")
         except Denied as denied:

@@ -98,7 +98,7 @@ class Workload:
         owner = _owner("apps/v1", "Deployment", found)
         meta = {"name": self._set_name, "namespace": self.namespace, "ownerReferences": [owner]}
         spec = {"replicas": found["spec"].get("replicas", 1), "template": template}
-        self.server.objects.write(REPLICA_SETS, {"metadata": meta, "spec": spec}, CONTROLLER)
+        self.server.store.write(REPLICA_SETS, {"metadata": meta, "spec": spec}, CONTROLLER)
         old = [pod.name for pod in self.pods.all]
         self.pods.lose(1.0, self._present_step())
         for pod in self.pods.all:
@@ -113,14 +113,14 @@ class Workload:
 
     def _remove(self, name: str) -> None:
         self._of_set.pop(name, None)
-        self.server.objects.delete(PODS, self.namespace, self.full(name))
+        self.server.store.delete(PODS, self.namespace, self.full(name))
 
     def full(self, name: str) -> str:
         return f"{self.name}-{name}"
 
     def report(self) -> None:
         """The Deployment's status."""
-        found = self.server.objects.get(DEPLOYMENTS, self.namespace, self.name)
+        found = self.server.store.get(DEPLOYMENTS, self.namespace, self.name)
         assert found is not None
         status = {
             "replicas": len(self.pods.all),
@@ -129,20 +129,20 @@ class Workload:
             "observedGeneration": found["metadata"]["generation"],
         }
         entry = CONTROLLER._replace(subresource="status")
-        self.server.objects.write(DEPLOYMENTS, found | {"status": status}, entry)
+        self.server.store.write(DEPLOYMENTS, found | {"status": status}, entry)
 
     def _show(self, pod: SimPod) -> None:
         """The pod as an object."""
-        owner_set = self.server.objects.get(REPLICA_SETS, self.namespace, self._of_set[pod.name])
+        owner_set = self.server.store.get(REPLICA_SETS, self.namespace, self._of_set[pod.name])
         assert owner_set is not None
         name = self.full(pod.name)
-        known = self.server.objects.get(PODS, self.namespace, name) or {}
+        known = self.server.store.get(PODS, self.namespace, name) or {}
         created, started = (rfc3339(self.start + step * STEP_S) for step in (pod.created, pod.restarted))
         changed = rfc3339(self.start + (pod.ready_at if pod.ready else pod.restarted) * STEP_S)
         meta = {"name": name, "namespace": self.namespace, "creationTimestamp": created}
         ready = {"type": "Ready", "status": "True" if pod.ready else "False", "lastTransitionTime": changed}
         running = {"phase": "Running", "startTime": started, "conditions": [ready]}
-        self.server.objects.write(
+        self.server.store.write(
             PODS,
             {
                 "metadata": meta
@@ -211,7 +211,7 @@ class Workloads:
         self.server, self.start, self.step = server, start, 0
         self.all: dict[str, Workload] = {}
         self.settings: dict[str, WorkloadSettings] = {}
-        server.objects.listeners.append(self._happened)
+        server.store.listeners.append(self._happened)
 
     def set(self, name: str, **changes: Any) -> None:
         self.settings[name] = replace(self.settings.get(name, WorkloadSettings()), **changes)
@@ -242,20 +242,20 @@ class Workloads:
     def _gone(self, name: str) -> None:
         workload = self.all.pop(name)
         for pod in workload.pods.all:
-            self.server.objects.delete(PODS, workload.namespace, workload.full(pod.name))
-        replica_sets = self.server.objects.of(REPLICA_SETS).items
+            self.server.store.delete(PODS, workload.namespace, workload.full(pod.name))
+        replica_sets = self.server.store.of(REPLICA_SETS).items
         for namespace, each in [key for key in replica_sets if key[0] == workload.namespace]:
             if each.rpartition("-")[0] == workload.name:
-                self.server.objects.delete(REPLICA_SETS, namespace, each)
+                self.server.store.delete(REPLICA_SETS, namespace, each)
 
     def _floor(self, hpa: Object) -> None:
         """The built-in HPA never has fewer pods than its minimum; more than that is not simulated."""
         ref, namespace = hpa["spec"]["scaleTargetRef"], hpa["metadata"]["namespace"]
-        found = self.server.objects.get(DEPLOYMENTS, namespace, ref["name"])
+        found = self.server.store.get(DEPLOYMENTS, namespace, ref["name"])
         least = hpa["spec"].get("minReplicas", 1)
         if found is not None and found["spec"].get("replicas", 1) < least:
             entry = CONTROLLER._replace(subresource="scale")
-            self.server.objects.write(DEPLOYMENTS, found | {"spec": found["spec"] | {"replicas": least}}, entry)
+            self.server.store.write(DEPLOYMENTS, found | {"spec": found["spec"] | {"replicas": least}}, entry)
 
     def close_step(self) -> None:
         for workload in self.all.values():

@@ -60,18 +60,19 @@ async def read_targets(
         for resource in resources:
             for item in (await kube.list(WireWorkload, resource, namespace, labels=labels)).items:
                 if resource != REPLICA_SETS or item.metadata.controller is None:
-                    found.append(target_of(resource, item, members.get(item.metadata.uid, []), hpas, at))
+                    own = members.get((item.metadata.namespace, item.metadata.uid), [])
+                    found.append(target_of(resource, item, own, hpas, at))
     return found
 
 
-def by_owner(pods: Iterable[WirePod], sets: Iterable[WireWorkload]) -> dict[str, list[WirePod]]:
-    """Unfinished pods by the uid of their controller, and through a ReplicaSet by that of its controller."""
-    above = {one.metadata.uid: owner_uid(one.metadata) or one.metadata.uid for one in sets}
-    members: dict[str, list[WirePod]] = defaultdict(list)
+def by_owner(pods: Iterable[WirePod], sets: Iterable[WireWorkload]) -> dict[tuple[str, str], list[WirePod]]:
+    """Unfinished pods by namespace and uid of their controller, and through a ReplicaSet by that of its controller."""
+    above = {(one.metadata.namespace, one.metadata.uid): owner_uid(one.metadata) or one.metadata.uid for one in sets}
+    members: dict[tuple[str, str], list[WirePod]] = defaultdict(list)
     for pod in pods:
-        owner = owner_uid(pod.metadata)
+        namespace, owner = pod.metadata.namespace, owner_uid(pod.metadata)
         if owner and pod.status.phase not in FINISHED:
-            members[above.get(owner, owner)].append(pod)
+            members[namespace, above.get((namespace, owner), owner)].append(pod)
     return members
 
 
@@ -113,13 +114,16 @@ def inherited(
         ref: Mapping[str, Any] = hpa.spec.get("scaleTargetRef") or {}
         ours = (hpa.metadata.labels or {}).get(MANAGED_BY) == "effective-hpa-controller"
         if not ours and (hpa.metadata.namespace, ref.get("kind"), ref.get("name")) == (namespace, kind, name):
-            metrics = tuple(one for one in hpa.spec.get("metrics") or [] if not _is_cpu(one))
+            metrics = tuple(one for one in hpa.spec.get("metrics") or [] if not _is_cpu_utilization(one))
             return metrics, hpa.spec.get("behavior")
     return (), None
 
 
-def _is_cpu(metric: Mapping[str, Any]) -> bool:
-    return metric.get("type") == "Resource" and (metric.get("resource") or {}).get("name") == "cpu"
+def _is_cpu_utilization(metric: Mapping[str, Any]) -> bool:
+    """The one that the recommendation replaces; a CPU target in cores is inherited like any other metric."""
+    resource = metric.get("resource") or {}
+    kind = (resource.get("target") or {}).get("type", "Utilization")
+    return metric.get("type") == "Resource" and resource.get("name") == "cpu" and kind == "Utilization"
 
 
 def oom_bytes(pods: Iterable[WirePod], since: float) -> dict[str, float]:

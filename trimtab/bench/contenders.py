@@ -8,9 +8,10 @@ import numpy as np
 from msgspec.structs import replace
 
 from trimtab.bench.baselines import BASELINES, Baseline, hpa
+from trimtab.bench.learned_weights import shipped_weights
 from trimtab.bench.protocol import MAX_PODS, MIN_PODS, Load
 from trimtab.bench.summary import BenchRow
-from trimtab.core.forecast.learned.net import Weights, shipped_weights
+from trimtab.core.forecast.learned.net import NetWeights
 from trimtab.errors import InvalidInput
 from trimtab.policy import Bridge, Policy
 from trimtab.sim.cluster_spec import ClusterSpec
@@ -65,7 +66,7 @@ def _rolling(
     return chosen(load, lambdas, reactive_days(load, startups_s, bridges))
 
 
-def priced(weights: Weights, reactive: Sequence[Bridge | None], forecasting: Sequence[Bridge | None]) -> Contender:
+def priced(weights: NetWeights, reactive: Sequence[Bridge | None], forecasting: Sequence[Bridge | None]) -> Contender:
     """The retuned family, with the priced policy at many prices as further choices; each with these bridges."""
 
     def days(load: Load, startups_s: Sequence[float], lambdas: Sequence[float]) -> Results:
@@ -97,7 +98,7 @@ def reactive_days(load: Load, startups_s: Sequence[float], bridges: Sequence[Bri
     return [list(family) for family in zip(*swept, strict=True)]
 
 
-def priced_days(load: Load, startup_s: float, weights: Weights, bridges: Sequence[Bridge | None]) -> list[Days]:
+def priced_days(load: Load, startup_s: float, weights: NetWeights, bridges: Sequence[Bridge | None]) -> list[Days]:
     found, seen = priced_levels(load.values, startup_s, weights, PRICES), shown_load(load.values)
     paths = [
         band_path(found, start, start + more, load.first_pods, MIN_PODS, MAX_PODS)

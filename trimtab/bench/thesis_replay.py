@@ -13,6 +13,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from trimtab.bench.thesis import PROFILES, Trial, compare, duration_s, rate_at, scores, upper_tail
+from trimtab.kinds.horizontal import LINE
 from trimtab.policy import Bounds, Cooldown, ForecastChoice, Metric, MetricKind, Policy, Utilization
 from trimtab.series import Floats
 from trimtab.sim.cluster import Run, run
@@ -53,11 +54,17 @@ PUBLISHED: dict[tuple[str, str], Published | None] = {
 }
 
 
+# What is drawn through the past: the document's own line in the place of the present, or the one that an annotated HPA
+# gets by default, which only adds.
+LINES = {"document": ForecastChoice(model="linear", exact=True), "default": LINE}
+
+
 class Replayed(NamedTuple):
     """One pattern: means over seeds of the published statistics, and the paired test over seeds."""
 
     pattern: str
     version: str
+    line: str
     published: Published | None
     mean: float
     std: float
@@ -67,10 +74,15 @@ class Replayed(NamedTuple):
     paired_t: float
     paired_p: float
 
+    @property
+    def same_sign(self) -> bool | None:
+        """Whether it goes the way that was published, for or against the prediction; None: nothing was."""
+        return None if self.published is None else (self.mean > 0) == (self.published.mean > 0)
 
-def replay_pattern(pattern: str, version: str, seeds: int) -> Replayed:
+
+def replay_pattern(pattern: str, version: str, seeds: int, line: str = "document") -> Replayed:
     """Both policies under the same requests, once for each seed."""
-    trials = [_trial(pattern, version, seed) for seed in range(seeds)]
+    trials = [_trial(pattern, version, line, seed) for seed in range(seeds)]
     means = np.array([trial.mean for trial in trials])
     spread = float(means.std(ddof=1)) if seeds > 1 else 0.0
     t = float(means.mean()) / (spread / sqrt(seeds)) if spread else 0.0
@@ -78,6 +90,7 @@ def replay_pattern(pattern: str, version: str, seeds: int) -> Replayed:
     return Replayed(
         pattern=pattern,
         version=version,
+        line=line,
         published=PUBLISHED[pattern, version],
         mean=float(means.mean()),
         std=float(np.mean([trial.std for trial in trials])),
@@ -89,15 +102,15 @@ def replay_pattern(pattern: str, version: str, seeds: int) -> Replayed:
     )
 
 
-def _trial(pattern: str, version: str, seed: int) -> Trial:
+def _trial(pattern: str, version: str, line: str, seed: int) -> Trial:
     load = _load(pattern, seed)
     predictive, reactive = (
-        _minutes(run(policy, load, CLUSTER, first_pods=FIRST_PODS, step_s=SYNC_S)) for policy in _pair(version)
+        _minutes(run(policy, load, CLUSTER, first_pods=FIRST_PODS, step_s=SYNC_S)) for policy in _pair(version, line)
     )
     return compare(*scores(predictive, reactive))
 
 
-def _pair(version: str) -> tuple[Policy, Policy]:
+def _pair(version: str, line: str) -> tuple[Policy, Policy]:
     """The predictive policy and the reactive one."""
     up_s, down_s = VERSIONS[version]
     reactive = Policy(
@@ -105,7 +118,7 @@ def _pair(version: str) -> tuple[Policy, Policy]:
         settle=(Cooldown(up_s=up_s, down_s=down_s, any_direction=True),),
         bounds=Bounds(min_replicas=1, max_replicas=30),
     )
-    return replace(reactive, forecast=ForecastChoice(model="linear", exact=True)), reactive
+    return replace(reactive, forecast=LINES[line]), reactive
 
 
 def _load(pattern: str, seed: int) -> Floats:

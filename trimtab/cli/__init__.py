@@ -23,6 +23,7 @@ COMMANDS = {
     "convert": "Turn HPA, VPA, KEDA, EHPA, Hvpa and custom-hpa manifests into one another.",
     "crds": "Print the CustomResourceDefinitions, ready for kubectl apply.",
     "custom-hpa": "Scale one Deployment by one Prometheus query (document 002).",
+    "dashboard": "Look at the fleet, one workload and what-if in a browser.",
     "demo": "See what trimtab does, without a cluster.",
     "freeze": "Stop every write of an installation at once.",
     "lint": "Find what would hurt in manifests, before it does.",

@@ -103,19 +103,32 @@ def command(
 
 
 def _thesis(seeds: int, out: Path | None) -> None:
-    from trimtab.bench.thesis_replay import PUBLISHED, replay_pattern
+    from trimtab.bench.thesis_replay import LINES, PUBLISHED, replay_pattern
 
-    found = [replay_pattern(*key, seeds) for key in PUBLISHED]
+    found = [replay_pattern(*key, seeds, line) for line in LINES for key in PUBLISHED]
     if out is not None:
         rows = [
-            comparison._asdict() | {"published": comparison.published and comparison.published._asdict()}
+            comparison._asdict()
+            | {"published": comparison.published and comparison.published._asdict(), "same_sign": comparison.same_sign}
             for comparison in found
         ]
         write_file(out, json.dumps({"thesis": rows}, indent=1) + "\n")
     table = Table(box=None, pad_edge=False, title="Document 003: predictive against reactive, above zero is better")
-    for heading in ("PATTERN", "WINDOWS"):
+    for heading in ("PATTERN", "WINDOWS", "LINE"):
         table.add_column(heading)
-    for heading in ("MEAN", "STD", "Z", "P", "PUBLISHED MEAN", "STD", "Z", "P", f"PAIRED T, {seeds} SEEDS", "P"):
+    for heading in (
+        "MEAN",
+        "STD",
+        "Z",
+        "P",
+        "PUBLISHED MEAN",
+        "STD",
+        "Z",
+        "P",
+        "SIGN",
+        f"PAIRED T, {seeds} SEEDS",
+        "P",
+    ):
         table.add_column(heading, justify="right")
     for comparison in found:
         ours = (f"{value:+.3f}" for value in (comparison.mean, comparison.std, comparison.z, comparison.p))
@@ -123,12 +136,20 @@ def _thesis(seeds: int, out: Path | None) -> None:
         table.add_row(
             comparison.pattern,
             comparison.version,
+            comparison.line,
             *ours,
             *theirs,
+            _SIGNS[comparison.same_sign],
             f"{comparison.paired_t:+.2f}",
             f"{comparison.paired_p:.3f}",
         )
     screen().show(table)
+    for line in LINES:
+        signs = [row.same_sign for row in found if row.line == line and row.same_sign is not None]
+        click.echo(f"{line}: {sum(signs)} of {len(signs)} published signs")
+
+
+_SIGNS = {True: "same", False: "other", None: ""}
 
 
 def _rows_of_trace(

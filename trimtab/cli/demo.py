@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from concurrent.futures import as_completed
 from pathlib import Path
@@ -12,7 +13,8 @@ import numpy as np
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from trimtab.cli.backtest import COLOURS, section
+from trimtab.cli.backtest import COLOURS, clear_journal, section
+from trimtab.cli.dashboard import show
 from trimtab.cli.options import OUT_FILE
 from trimtab.cli.output import write_file
 from trimtab.cli.screen import Screen, screen
@@ -27,6 +29,10 @@ if TYPE_CHECKING:
 HEADINGS = ("workload", "scaled by", "pod hours", "cost", "violations", "churn/day", "J", "how")
 EXPLAINED = 3
 SHOWN_DAYS = 3
+ABOUT = (
+    "The second week of a simulated shop, scaled by default HPA and by trimtab, which was tuned on the first week."
+    " One violated pod-minute costs 32 pod-minutes; times are UTC."
+)
 
 
 @click.command(name="demo")
@@ -37,9 +43,24 @@ SHOWN_DAYS = 3
     show_default=True,
     help="Where the report is written.",
 )
-def command(html: Path) -> None:
+@click.option(
+    "--journal",
+    type=OUT_FILE,
+    default=Path("trimtab-demo.db"),
+    show_default=True,
+    help="Where its decisions are written, for `trimtab explain`, `replay` and `dashboard`.",
+)
+@click.option(
+    "--dashboard/--no-dashboard",
+    default=None,
+    help="End with the dashboard, simulated time running fast; by default on a terminal only.",
+)
+@click.option("--port", type=click.IntRange(0, 65535), default=8090, show_default=True, help="Of the dashboard.")
+def command(html: Path, journal: Path, dashboard: bool | None, port: int) -> None:
     """See what trimtab does: four simulated workloads over two weeks, tuned on the first, scored on the second."""
     from trimtab.web.report import page
+
+    clear_journal(journal)
 
     began, console = time.time(), screen()
     console.print("A simulated shop: four workloads, two weeks. trimtab is tuned on the first week; both are scored")
@@ -55,8 +76,23 @@ def command(html: Path) -> None:
     for line in _told(results):
         console.print(f"  {line}", soft_wrap=True)
     sections = [section(_second_week(result), _both(result), [result.how, *result.decisions]) for result in results]
-    write_file(html, page("trimtab demo", "The second week of a simulated shop.", sections))
+    write_file(html, page("trimtab demo", ABOUT, sections, _headline(results)))
     console.print(f"\nreport: {html.resolve()}  ({time.time() - began:.0f} s)")
+    _look(results, journal, sys.stdout.isatty() if dashboard is None else dashboard, port)
+
+
+def _look(results: list[DemoResult], path: Path, dashboard: bool, port: int) -> None:
+    """Leave a journal of the last days; where somebody looks, go on and show it."""
+    from trimtab.tune.demo_journal import SPEED, DemoJournal
+    from trimtab.web.server import serve
+    from trimtab.web.sources import JournalSource
+
+    name = results[0].workload.name
+    with DemoJournal(path, results, time.time(), live=dashboard):
+        click.echo(f"journal: {path}; try: trimtab explain demo/{name} --journal {path}")
+        if dashboard:
+            source = JournalSource(path, "trimtab demo", f"simulated time, {SPEED:g} times as fast")
+            show(lambda opened: serve(source, port, opened), opens=False)
 
 
 def _play_all() -> list[DemoResult]:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import time
+from pathlib import Path
 
 import click
 
-from trimtab.cli.output import output_option
-from trimtab.kinds.lint import Finding, LintSeverity, lint
-from trimtab.kinds.yaml import Document, load
-
-_COLOURS = {LintSeverity.ERROR: "red", LintSeverity.WARNING: "yellow", LintSeverity.INFO: "cyan"}
+from trimtab.cli.lint_output import Report, show
+from trimtab.cli.output import output_option, write_file
+from trimtab.errors import InvalidInput
+from trimtab.kinds.lint import Finding, LintSeverity, is_template, lint
+from trimtab.kinds.lint.silenced import BASELINE, baseline_text, fingerprint, read_baseline
+from trimtab.kinds.yaml import load
 
 
 @click.command(name="lint")
@@ -23,9 +24,18 @@ _COLOURS = {LintSeverity.ERROR: "red", LintSeverity.WARNING: "yellow", LintSever
     show_default=True,
     help="Leave out what is less severe.",
 )
-@output_option("text", "json")
-def command(paths: tuple[str, ...], severity: str, output: str) -> None:
+@click.option(
+    "--baseline",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help=f"Leave out what this file knows [default: {BASELINE} of a linted folder].",
+)
+@click.option("--update-baseline", is_flag=True, help="Write what is found now into the baseline; exit 0.")
+@output_option("text", "json", "markdown", "sarif")
+def command(paths: tuple[str, ...], severity: str, baseline: Path | None, update_baseline: bool, output: str) -> None:
     """Find what would hurt in manifests, before it does. Workloads given along are looked at too.
+
+    A comment `# trimtab:ignore=RULE` on a line, or on the one above, silences a rule there; above the whole document
+    it does so for all of it.
 
     \b
     trimtab lint deploy/
@@ -34,29 +44,29 @@ def command(paths: tuple[str, ...], severity: str, output: str) -> None:
     Exit code 0: nothing found, 1: findings, 2: something could not be read.
     """
     documents = [document for path in paths for document in load(path)]
-    broken = [document for document in documents if document.error is not None]
+    templates = sorted({document.file for document in documents if is_template(document)})
+    broken = [document for document in documents if document.error is not None and not is_template(document)]
     worst = list(LintSeverity)[: list(LintSeverity).index(LintSeverity(severity)) + 1]
     findings = [finding for finding in lint(documents, time.time()) if finding.severity in worst]
-    if output == "json":
-        _print_json(findings, broken)
-    else:
-        _print_text(findings, broken, len(documents))
+    known = baseline or _beside(paths)
+    if update_baseline:
+        _update(findings, known, paths)
+        return
+    if known is not None:
+        left_out = read_baseline(known)
+        findings = [finding for finding in findings if fingerprint(finding, known.parent) not in left_out]
+    show(Report(findings, broken, templates, sum(document.error is None for document in documents)), output)
     raise SystemExit(2 if broken else 1 if findings else 0)
 
 
-def _print_json(findings: list[Finding], broken: list[Document]) -> None:
-    unreadable = [{"file": document.file, "line": document.line, "why": str(document.error)} for document in broken]
-    click.echo(
-        json.dumps({"findings": [finding._asdict() for finding in findings], "unreadable": unreadable}, indent=2)
-    )
+def _beside(paths: tuple[str, ...]) -> Path | None:
+    return next((Path(path) / BASELINE for path in paths if (Path(path) / BASELINE).is_file()), None)
 
 
-def _print_text(findings: list[Finding], broken: list[Document], read: int) -> None:
-    for document in broken:
-        click.echo(f"{document.file}:{document.line}: cannot be read: {document.error}", err=True)
-    for finding in findings:
-        severity = click.style(str(finding.severity), fg=_COLOURS[finding.severity])
-        click.echo(f"{finding.file}:{finding.line}: {severity} {finding.object} {finding.path} [{finding.rule}]")
-        click.echo(f"    {finding.why}\n    fix: {finding.fix}")
-    counts = [f"{sum(finding.severity is severity for finding in findings)} {severity}" for severity in LintSeverity]
-    click.echo(f"{read - len(broken)} documents: {', '.join(counts)}, {len(broken)} unreadable", err=True)
+def _update(findings: list[Finding], known: Path | None, paths: tuple[str, ...]) -> None:
+    folder = next((Path(path) for path in paths if Path(path).is_dir()), None)
+    file = known or (folder / BASELINE if folder else None)
+    if file is None:
+        raise InvalidInput("--baseline", None, "name the file to write, or lint a folder")
+    write_file(file, baseline_text(findings, file.parent))
+    click.echo(f"{file}: {len(findings)} findings are known now", err=True)

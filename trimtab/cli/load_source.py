@@ -1,30 +1,25 @@
-"""`--load SRC`: past load from a CSV or Parquet file, a Prometheus query, or a generator; and the policies of `-f`."""
+"""`--load SRC`: past load from a CSV or Parquet file, a Prometheus query, or a generator."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
-from msgspec.structs import replace
 
 from trimtab.cli.option_groups import PrometheusOptions, option_group, prometheus_options
 from trimtab.cli.options import Finite
-from trimtab.errors import InvalidInput, InvalidObject, NotEnoughData
-from trimtab.policy import Policy
+from trimtab.errors import InvalidInput, NotEnoughData
 from trimtab.series import Frame
 from trimtab.tune.demand import Demand, demand_of
 
 if TYPE_CHECKING:
-    from trimtab.kinds.yaml import Document
     from trimtab.wire.access import Access
 
 GENERATE = "generate:"
 PROMETHEUS_STEP_S, PROMETHEUS_DAYS = 60.0, 14.0
-WEEK_S = 7 * 86400.0
 
 
 class LoadOptions(NamedTuple):
@@ -91,75 +86,3 @@ async def _query(load: LoadOptions, access: Access) -> Frame:
 def _name(labels: Mapping[str, str]) -> str:
     named = ",".join(f'{key}="{value}"' for key, value in sorted(labels.items()) if key != "__name__")
     return labels.get("__name__", "") + (f"{{{named}}}" if named else "") or "value"
-
-
-class NamedPolicy(NamedTuple):
-    """One policy of a file, with the manifest it came from."""
-
-    name: str
-    policy: Policy
-    manifest: dict[str, Any]
-
-
-def read_policies(paths: tuple[str, ...], start: float, seconds: float) -> list[NamedPolicy]:
-    """Every policy of these files, schedules laid out over the whole time; other objects are left out."""
-    from trimtab.kinds.yaml import load as documents_of
-
-    found = [
-        (document, policy)
-        for path in paths
-        for document in documents_of(path)
-        if (policy := _policy_of(document, start, seconds)) is not None
-    ]
-    if not found:
-        raise InvalidInput("-f", ", ".join(paths), "there is no autoscaler in it")
-    names, files = [policy.name for _, policy in found], [Path(document.file).stem for document, _ in found]
-    marks = files if len(set(files)) == len(files) else [str(number) for number in range(1, len(files) + 1)]
-    return [
-        policy if names.count(policy.name) == 1 else policy._replace(name=f"{policy.name} ({mark})")
-        for (_, policy), mark in zip(found, marks, strict=True)
-    ]
-
-
-def _policy_of(document: Document, start: float, seconds: float) -> NamedPolicy | None:
-    """The policy of a document, or nothing where it is another object; what is wrong is said with file and line."""
-    try:
-        if document.error is not None:
-            raise document.error
-        if not isinstance(document.value, dict):
-            raise InvalidInput("document", document.value, "write a manifest: apiVersion, kind, metadata, spec")
-        return _named_policy(document.value, document.file, start, seconds)
-    except InvalidInput as error:
-        first = error.problems[0] if isinstance(error, InvalidObject) else error
-        line = document.line if document.error else document.line_of(first.path)
-        where = f"{document.file}:{line}"
-        if isinstance(error, InvalidObject):
-            raise InvalidObject(f"{where}: {error.what}", error.problems) from None
-        raise InvalidInput(f"{where}: {error.path}".rstrip(": "), error.value, error.fix) from None
-
-
-def _named_policy(manifest: dict[str, Any], file: str, start: float, seconds: float) -> NamedPolicy | None:
-    from trimtab.kinds import KINDS, CustomHpa, Scaler, misspelt, read
-
-    kind: Scaler | CustomHpa
-    if "kind" not in manifest and "prometheus" in manifest:
-        kind, name = CustomHpa.from_values(manifest), f"custom-hpa {file}"
-    elif "kind" in manifest and not misspelt(manifest) and manifest["kind"] not in {known for _, known in KINDS}:
-        return None
-    else:
-        checked = read(manifest)
-        if not isinstance(checked, Scaler):
-            raise InvalidInput("kind", manifest.get("kind"), "this kind decides nothing; give an Autoscaler or an HPA")
-        kind, name = checked, str(manifest["metadata"]["name"])
-    return NamedPolicy(name, _over_all_time(kind.to_policy, start, seconds), manifest)
-
-
-def _over_all_time(to_policy: Callable[[float], Policy], start: float, seconds: float) -> Policy:
-    """A kind lays its schedules out around one moment; a backtest needs those of its whole time."""
-    policy = to_policy(start)
-    if not policy.bounds.spans:
-        return policy
-    moments = [start + week * WEEK_S for week in range(int(seconds // WEEK_S) + 1)]
-    spans = {span for at in moments for span in to_policy(at).bounds.spans}
-    ordered = tuple(sorted(spans, key=lambda span: (span.start, span.end, span.name)))
-    return replace(policy, bounds=replace(policy.bounds, spans=ordered))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from pathlib import Path
 
 import click
 
@@ -21,6 +22,8 @@ from trimtab.core.usage.settings import HistogramSettings as UsageSettings
 from trimtab.live.look.subject import ChangeRules
 from trimtab.live.operator import Operator, OperatorSettings
 from trimtab.policy import Size
+from trimtab.web.operator import answer_on
+from trimtab.web.sources import JournalSource
 from trimtab.wire.access import Access
 from trimtab.wire.clock import SYSTEM
 
@@ -60,6 +63,9 @@ def _settings(serving: ServingOptions, api_server: ApiServerOptions, sizing: Siz
         api_burst=api_server.api_burst,
         scrape_s=serving.scrape_s,
         breaker_s=serving.breaker_s,
+        system_namespaces=serving.system_namespaces,
+        tenancy=serving.tenancy,
+        history_url=serving.history_url,
         usage_every_s=sizing.usage_every_s,
         checkpoint_s=sizing.checkpoint_s,
         usage=UsageSettings(half_life_s=sizing.half_life_s, memory_window_s=sizing.memory_window_s),
@@ -79,4 +85,8 @@ async def _run(cluster: ClusterOptions, prometheus: Access | None, settings: Ope
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    await Operator(cluster.connect(), prometheus, settings, SYSTEM).run(stop)
+    operator = Operator(cluster.connect(), prometheus, settings, SYSTEM)
+    if settings.journal:
+        source = JournalSource(Path(settings.journal), settings.identity)
+        operator.extend_server = lambda app: answer_on(app, source)
+    await operator.run(stop)

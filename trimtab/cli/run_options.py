@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import click
 
 from trimtab.cli.option_groups import option_group
 from trimtab.cli.options import Finite
 from trimtab.errors import InvalidInput
+from trimtab.kinds.annotations import PROMETHEUS_ALLOWED
+from trimtab.live.look.cluster import SYSTEM_NAMESPACES
+from trimtab.live.measure.tenancy import TenancyMode
 from trimtab.quantity import parse_duration, parse_quantity
 
 Parse = Callable[[str, str], Any]  # of a text and of the option to blame
@@ -58,6 +61,9 @@ class ServingOptions(NamedTuple):
     listen: tuple[str, int] | None
     downscale_s: float
     breaker_s: float
+    system_namespaces: tuple[str, ...]
+    tenancy: TenancyMode
+    history_url: str
 
 
 serving_options = option_group(
@@ -83,6 +89,28 @@ serving_options = option_group(
         "Without `behavior`: how long a lower wish must last.",
     ),
     _option("--breaker-window", "breaker_s", parse_duration, "300s", "How long the fleet breaker holds."),
+    click.option(
+        "--system-namespace",
+        "system_namespaces",
+        multiple=True,
+        type=click.Choice(SYSTEM_NAMESPACES),
+        help="Serve this namespace of the cluster itself, too; otherwise they are left alone.",
+    ),
+    click.option(
+        "--prometheus-tenancy",
+        "tenancy",
+        type=click.Choice(get_args(TenancyMode)),
+        default="open",
+        show_default=True,
+        help="Whose queries are asked: label-proxy gives the object's namespace to a prom-label-proxy with each; "
+        f"by-label asks for namespaces labelled {PROMETHEUS_ALLOWED}=true; open for all.",
+    ),
+    click.option(
+        "--history-prometheus",
+        "history_url",
+        default="",
+        help="Where usage of before is read, if --prometheus is a label proxy, with the same credentials.",
+    ),
 )
 
 

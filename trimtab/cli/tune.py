@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.progress import Progress
 
-from trimtab.cli.load_source import LoadOptions, load_options, query_options, read_load, read_policies
+from trimtab.cli.load_source import LoadOptions, load_options, query_options, read_load
 from trimtab.cli.option_groups import PrometheusOptions
 from trimtab.cli.options import Finite, duration, objective
 from trimtab.cli.output import output_option, to_yaml
+from trimtab.cli.policy_files import read_policies
 from trimtab.cli.screen import screen
 
 if TYPE_CHECKING:
@@ -20,11 +21,22 @@ if TYPE_CHECKING:
 
 
 @click.command(name="tune")
-@click.option("-f", "--filename", "files", required=True, multiple=True, help="The manifest of one policy.")
+@click.option(
+    "-f",
+    "--filename",
+    "files",
+    required=True,
+    multiple=True,
+    help="The manifest of one policy, and its workload's for the requests.",
+)
 @load_options
 @query_options
 @click.option("--startup", type=duration, default="2m", show_default=True, help="From a pod's creation to serving.")
-@click.option("--pod-capacity", type=Finite(0, min_open=True), help="Load one pod carries at 100 %.")
+@click.option(
+    "--pod-capacity",
+    type=Finite(0, min_open=True),
+    help="Load one pod carries at 100 %; else its CPU request, or target / 0.7.",
+)
 @click.option("--objective", "lam", type=objective, default="balanced", show_default=True, help=objective.__doc__)
 @output_option("yaml", "json")
 def command(
@@ -47,25 +59,26 @@ def command(
     from trimtab.tune.candidates import settings
     from trimtab.tune.demand import check_unit
     from trimtab.tune.demand import pod_capacity as capacity_of
-    from trimtab.tune.manifest import with_new_settings
+    from trimtab.tune.manifest import TunableManifest, tunable_manifest, with_new_settings
     from trimtab.tune.tuner import tune
 
     demand = read_load(load, prometheus)
     policies = read_policies(files, demand.start, demand.days * 86400)
     if len(policies) != 1:
-        raise click.UsageError(f"{', '.join(files)} holds {len(policies)} policies; give one")
+        held = f"{', '.join(files)} holds {len(policies)} policies"
+        raise click.UsageError(f"{held} ({', '.join(named.name for named in policies)}); give one")
     (named,) = policies
-    capacity, note = capacity_of(named.policy, pod_capacity)
+    tunable = tunable_manifest(named.manifest)
+    capacity, note = capacity_of(named.policy, pod_capacity, named.pod)
     check_unit(demand, capacity, load.source)
     cluster = ClusterSpec(startup_s=startup, pod_capacity=capacity, pod_cores=capacity)
     console = screen(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("Candidates", total=len(settings()))
         found = tune(named.policy, demand, cluster, lam, lambda: progress.advance(task))
-    manifest = named.manifest
-    if found.changed:
-        manifest = with_new_settings(manifest, found.setting, capacity)
-    notes = [text for text in (*demand.notes, note, *found.notes) if text]
+    kept = TunableManifest(named.manifest)
+    manifest, written = with_new_settings(tunable, found.setting, capacity) if found.changed else kept
+    notes = [text for text in (*demand.notes, note, *named.notes, *found.notes, *written) if text]
     if output == "json":
         click.echo(json.dumps(_plain(found, manifest, notes, lam), indent=1))
     else:

@@ -15,7 +15,7 @@ from trimtab.core.bound import bound
 from trimtab.core.bounds_in_force import BoundsInForce, bounds_at
 from trimtab.core.bridge import bridge
 from trimtab.core.combine import combine
-from trimtab.core.gate import gate, may_grow
+from trimtab.core.gate import gate, may_grow, smallest_changes
 from trimtab.core.model import (
     Change,
     ContainerSize,
@@ -35,7 +35,7 @@ from trimtab.core.settle import SettleContext, Wish, settle, stabilise
 from trimtab.core.settle.context import wish_of
 from trimtab.core.tally import serves
 from trimtab.core.watermark import crossed
-from trimtab.policy import Axis, Factor, Policy, Watermark
+from trimtab.policy import Axis, Policy, Watermark
 
 
 def decide(policy: Policy, seen: Observation, memory: Memory) -> Decision:
@@ -97,7 +97,7 @@ def _with_signal(
     policy: Policy, seen: Observation, memory: Memory, chosen: Proposal, bounds: BoundsInForce, steps: list[Step]
 ) -> tuple[int, Wish, Memory]:
     """The wish after the ordered rules; the raw one is remembered for the next time."""
-    raw = _first_wish(policy, chosen, seen.spec_replicas)
+    raw = _first_wish(chosen, seen.spec_replicas)
     wish = settle(policy.settle, raw, _settle_context(policy, seen, memory, bounds), steps)
     memory = replace(memory, failing_since=None)
     window_s = stabilise.window(policy.settle)
@@ -106,10 +106,10 @@ def _with_signal(
     return _whole(wish), wish, memory
 
 
-def _first_wish(policy: Policy, chosen: Proposal, current: int) -> Wish:
-    """Document 002's factor is kept as it was divided: its edges are inclusive to the last bit."""
-    if isinstance(policy.signals[0], Factor) and not chosen.forecast and chosen.value is not None and chosen.target:
-        return Wish(chosen.number(), chosen.value / chosen.target)
+def _first_wish(chosen: Proposal, current: int) -> Wish:
+    """Document 002's factor is what was asked for before rounding; its edges are inclusive to the last bit."""
+    if chosen.ratio is not None:
+        return Wish(chosen.number(), chosen.ratio)
     return wish_of(chosen.number(), current)
 
 
@@ -150,16 +150,18 @@ def _plan(
     """resize, blend, bound: both axes in one plan; without a vertical policy it is the replicas alone."""
     if policy.vertical is None:
         return Plan(replicas=bound(wanted, bounds, steps), sizes=seen.sizes)
+    targets = resize(policy.vertical, seen, memory, steps)
     wishes = AxisWishes(
         current=seen.spec_replicas,
         wanted=wanted,
         sizes=seen.sizes,
-        targets=resize(policy.vertical, seen, memory, steps),
+        targets=targets,
         min_replicas=bounds.least,
         max_replicas=bounds.most,
         overloaded=memory.overloaded,
         speaks_for=speaks_for(policy.signals),
         stuck=_stuck(policy, seen, chosen, bounds),
+        smallest=smallest_changes(policy.gates, seen, memory, targets),
         blind=isinstance(chosen, Missing) and bool(policy.signals),
     )
     plan = blend(policy.blend, policy.vertical, wishes, steps)

@@ -21,6 +21,7 @@ class Reason(enum.StrEnum):
     PARTIAL = "Partial"  # the source warned that its answer is incomplete
     NO_REQUEST = "NoRequest"  # a container has no request to compare with
     NO_READY_PODS = "NoReadyPods"  # every sample belongs to a pod that does not count yet
+    NOT_ALLOWED = "NotAllowed"  # the administrator lets nobody of this namespace ask
     UNSUPPORTED = "Unsupported"  # a metric type nobody knows
     NOT_ENOUGH_HISTORY = "NotEnoughHistory"
     NOT_PREDICTABLE = "NotPredictable"
@@ -187,6 +188,7 @@ class Proposal(Record, frozen=True):
     value: float | None = None
     target: float | None = None
     forecast: bool = False
+    ratio: float | None = None  # to the current replicas, before rounding; None: that of `replicas`
 
     def number(self) -> float:
         """The replicas of a proposal that is known to have some."""
@@ -225,6 +227,7 @@ class RuleName(enum.StrEnum):
     FLOOR = "Floor"
     ALLOWED = "Allowed"
     CAPPED_BY_BUCKET = "CappedByBucket"
+    BUCKET_MINIMUM = "BucketMinimum"
     PARADOX = "ParadoxicalScaling"
     UPDATE_MODE = "UpdatePolicy"
     MAINTENANCE_WINDOW = "MaintenanceWindow"

@@ -13,17 +13,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from trimtab.core.model import Quantile
-from trimtab.policy import Record
 from trimtab.series import Floats
 
 SERVICE_LEVEL = 0.8
-
-
-class Prices(Record, frozen=True):
-    """Pod-steps that one step of load above what the pods carry is worth, when starting and when keeping a pod."""
-
-    start: float
-    keep: float
 
 
 def level(demand: Sequence[Quantile], price: float, service_level: float = SERVICE_LEVEL) -> int:

@@ -11,12 +11,15 @@ from msgspec.structs import replace
 
 from trimtab.core.model import Missing, Observation, PodSamples, Proposal, Reason, TotalSample
 from trimtab.core.replica_calculator import (
+    PodMultiple,
     average_value,
     by_average,
     by_total_average,
     by_utilization,
     by_value,
+    total_average_ratio,
     utilization_percent,
+    whole,
 )
 from trimtab.core.requests import scale_point
 from trimtab.core.tally import running_and_ready, serves, tally
@@ -24,6 +27,7 @@ from trimtab.core.watermark import watermark_replicas
 from trimtab.policy import (
     Absence,
     Factor,
+    MetricKind,
     PodAverage,
     Policy,
     Signal,
@@ -87,12 +91,22 @@ def _from_pods(policy: Policy, signal: Signal, seen: Observation, samples: PodSa
         return Proposal(source=signal.metric.label, replicas=Missing(reason=reason))
     if isinstance(signal, Utilization):
         value, target = utilization_percent(totals.usage, totals.request), float(signal.percent)
-        replicas = by_utilization(totals, target, signal.tolerance.up, signal.tolerance.down, seen.spec_replicas)
+        wanted = by_utilization(totals, target, signal.tolerance.up, signal.tolerance.down, seen.spec_replicas)
     else:
         assert isinstance(signal, PodAverage), f"{type(signal).__name__} needs one total, not a value for each pod"
         value, target = average_value(totals.usage, totals.ready), signal.target
-        replicas = by_average(totals, target, signal.tolerance.up, signal.tolerance.down, seen.spec_replicas)
-    return Proposal(source=signal.metric.label, replicas=replicas, value=value, target=target)
+        wanted = by_average(totals, target, signal.tolerance.up, signal.tolerance.down, seen.spec_replicas)
+    return _proposal(signal, wanted, value, target, seen)
+
+
+def _proposal(signal: Signal, wanted: PodMultiple, value: float, target: float, seen: Observation) -> Proposal:
+    return Proposal(
+        source=signal.metric.label,
+        replicas=wanted.replicas,
+        value=value,
+        target=target,
+        ratio=wanted.of(seen.spec_replicas),
+    )
 
 
 def _from_serving(policy: Policy, signal: Watermark, seen: Observation, samples: PodSamples) -> Proposal:
@@ -107,22 +121,30 @@ def _from_serving(policy: Policy, signal: Watermark, seen: Observation, samples:
 def _from_total(policy: Policy, signal: Signal, seen: Observation, value: float) -> Proposal:
     name = signal.metric.label
     if isinstance(signal, TotalAverage):
-        replicas = by_total_average(
-            value, signal.target, signal.tolerance.up, signal.tolerance.down, seen.status_replicas
-        )
-        share = value / seen.status_replicas if seen.status_replicas else value
-        return Proposal(source=name, replicas=replicas, value=share, target=signal.target)
+        return _from_total_average(signal, seen, value)
     if isinstance(signal, Factor):
-        return Proposal(
-            source=name,
-            replicas=seen.spec_replicas * (value / signal.target),
-            value=value,
-            target=signal.target,
-        )
+        factor = value / signal.target
+        replicas = seen.spec_replicas * factor
+        return Proposal(source=name, replicas=replicas, value=value, target=signal.target, ratio=factor)
     if isinstance(signal, Watermark):
         ready = sum(1 for pod in seen.pods if serves(pod, policy.pods, seen.at))
         return watermark_replicas(signal, value, ready, seen, policy.bounds)
     assert isinstance(signal, Total), f"{type(signal).__name__} needs a value for each pod, not one total"
     ready = running_and_ready(seen.pods)
-    replicas = by_value(value, signal.target, signal.tolerance.up, signal.tolerance.down, seen.spec_replicas, ready)
-    return Proposal(source=name, replicas=replicas, value=value, target=signal.target)
+    wanted = by_value(value, signal.target, signal.tolerance.up, signal.tolerance.down, seen.spec_replicas, ready)
+    proposal = _proposal(signal, wanted, value, signal.target, seen)
+    # A query is no metric of Kubernetes, which rounds 25 x 0.28 up to 8: the noise of tenths is forgiven as in 002.
+    query = signal.metric.kind is MetricKind.PROMETHEUS
+    return replace(proposal, replicas=whole(wanted.ratio * wanted.pods - 1e-9)) if query else proposal
+
+
+def _from_total_average(signal: TotalAverage, seen: Observation, value: float) -> Proposal:
+    count, up, down = seen.status_replicas, signal.tolerance.up, signal.tolerance.down
+    wanted = PodMultiple(total_average_ratio(value, signal.target, up, down, count), count) if count else None
+    return Proposal(
+        source=signal.metric.label,
+        replicas=by_total_average(value, signal.target, up, down, count),
+        value=value / count if count else value,
+        target=signal.target,
+        ratio=wanted.of(seen.spec_replicas) if wanted else None,
+    )

@@ -34,8 +34,11 @@ def _from_forecast(policy: Policy, signal: Signal, forecast: Forecast | Missing,
     if isinstance(share, Missing):
         return Proposal(source=source, replicas=share, value=value, forecast=True)
     # Forecasts carry float noise; a hair above a whole number is that number.
-    replicas = whole(max(0.0, value) / share - 1e-9)
-    return Proposal(source=source, replicas=replicas, value=value, target=share, forecast=True)
+    replicas = max(0.0, value) / share
+    ratio = replicas / seen.spec_replicas if seen.spec_replicas else None
+    return Proposal(
+        source=source, replicas=whole(replicas - 1e-9), value=value, target=share, forecast=True, ratio=ratio
+    )
 
 
 def _per_pod(signal: Signal, value: float, seen: Observation, source: str) -> Proposal:

@@ -1,12 +1,13 @@
 """Kubernetes' replica calculator: how many replicas a measured value means, with its tolerance and its rounding.
 
 utilization = trunc(100 * usage / request); ratio = utilization / target; replicas = ceil(ratio * ready pods).
-Functions take and give numbers only, so that the compiled lane can share them.
+Those that the compiled lane shares take and give numbers only.
 """
 
 from __future__ import annotations
 
 from math import ceil, inf, trunc
+from typing import NamedTuple
 
 from trimtab.core.tally import Tally
 
@@ -42,10 +43,27 @@ def ratio_of(value: float, target: float) -> float:
     return in_thousandths(value) / in_thousandths(target)
 
 
-def by_utilization(t: Tally, percent: float, up: float, down: float, current: int) -> int:
+class PodMultiple(NamedTuple):
+    """So many times so many pods; the whole number that this means, and the multiple of the current replicas."""
+
+    ratio: float
+    pods: int
+
+    @property
+    def replicas(self) -> int:
+        return whole(self.ratio * self.pods)
+
+    def of(self, current: int) -> float | None:
+        """Before rounding; the ratio itself, to the last bit, where all pods counted."""
+        if self.pods == current:
+            return self.ratio
+        return self.ratio * self.pods / current if current else None
+
+
+def by_utilization(t: Tally, percent: float, up: float, down: float, current: int) -> PodMultiple:
     ratio = utilization_percent(t.usage, t.request) / percent
     if t.missing == 0 and not (t.unready > 0 and ratio > 1.0):
-        return current if within(ratio, up, down) else whole(ratio * t.ready)
+        return _unless_within(PodMultiple(ratio, t.ready), up, down, current)
     usage, request, count = t.usage, t.request, t.ready + t.strangers
     if t.missing and ratio != 1.0:
         # A silent pod is busy when we would shrink and idle when we would grow: both damp the step.
@@ -57,10 +75,10 @@ def by_utilization(t: Tally, percent: float, up: float, down: float, current: in
     return _rebalanced(ratio, again, count, up, down, current)
 
 
-def by_average(t: Tally, target: float, up: float, down: float, current: int) -> int:
+def by_average(t: Tally, target: float, up: float, down: float, current: int) -> PodMultiple:
     ratio = ratio_of(average_value(t.usage, t.ready), target)
     if t.missing == 0 and not (t.unready > 0 and ratio > 1.0):
-        return current if within(ratio, up, down) else whole(ratio * t.ready)
+        return _unless_within(PodMultiple(ratio, t.ready), up, down, current)
     usage, count = t.usage, t.ready + t.strangers
     if t.missing and ratio != 1.0:
         usage += target * t.missing if ratio < 1.0 else 0.0
@@ -71,22 +89,32 @@ def by_average(t: Tally, target: float, up: float, down: float, current: int) ->
     return _rebalanced(ratio, again, count, up, down, current)
 
 
-def _rebalanced(ratio: float, again: float, count: int, up: float, down: float, current: int) -> int:
+def _unless_within(wanted: PodMultiple, up: float, down: float, current: int) -> PodMultiple:
+    return PodMultiple(1.0, current) if within(wanted.ratio, up, down) else wanted
+
+
+def _rebalanced(ratio: float, again: float, count: int, up: float, down: float, current: int) -> PodMultiple:
+    kept, wanted = PodMultiple(1.0, current), PodMultiple(again, count)
     if within(again, up, down) or (ratio < 1.0 < again) or (ratio > 1.0 > again):
-        return current
-    replicas = whole(again * count)
-    if (again < 1.0 and replicas > current) or (again > 1.0 and replicas < current):
-        return current
-    return replicas
+        return kept
+    if (again < 1.0 and wanted.replicas > current) or (again > 1.0 and wanted.replicas < current):
+        return kept
+    return wanted
 
 
-def by_value(value: float, target: float, up: float, down: float, current: int, ready: int) -> int:
+def by_value(value: float, target: float, up: float, down: float, current: int, ready: int) -> PodMultiple:
     ratio = ratio_of(value, target)
     if current == 0:
-        return whole(ratio)
-    return current if within(ratio, up, down) else whole(ratio * ready)
+        return PodMultiple(ratio, 1)
+    return _unless_within(PodMultiple(ratio, ready), up, down, current)
 
 
 def by_total_average(total: float, target: float, up: float, down: float, replicas: int) -> int:
+    ratio = total_average_ratio(total, target, up, down, replicas)
+    return replicas if ratio == 1.0 else whole(ratio_of(total, target))
+
+
+def total_average_ratio(total: float, target: float, up: float, down: float, replicas: int) -> float:
+    """Before rounding; 1 within the tolerance."""
     ratio = in_thousandths(total) / (in_thousandths(target) * replicas) if replicas else inf
-    return replicas if within(ratio, up, down) else whole(ratio_of(total, target))
+    return 1.0 if within(ratio, up, down) else ratio

@@ -1,4 +1,4 @@
-"""CSV files with the columns timestamp,value and, for more than one series, series."""
+"""CSV files with the columns timestamp,value and, for several series, series; two columns may have other names."""
 
 from __future__ import annotations
 
@@ -26,8 +26,17 @@ def read_csv(path: str | Path, step_s: float | None = None) -> Frame:
         raise InvalidInput("file", str(path), f"cannot be read: {error.strerror}") from error
     except (UnicodeDecodeError, csv.Error) as error:
         raise InvalidInput("file", str(path), f"cannot be read as CSV: {error}") from error
-    header = check_columns(str(path), [name.strip() for name in table[0]] if table else [])
+    header = check_columns(str(path), _two_columns([name.strip() for name in table[0]]) if table else [])
     return to_frame(str(path), _rows(str(path), header, table[1:]), step_s)
+
+
+def _two_columns(header: list[str]) -> list[str]:
+    """Dashboards export a time and a series under names of their own: of two columns the first is the time."""
+    known = [name in COLUMNS for name in header]
+    if len(header) != 2 or all(known) or any(map(_is_number, header)):
+        return header
+    first_is_time = header[0] == "timestamp" or header[1] == "value" or not any(known)
+    return list(COLUMNS if first_is_time else COLUMNS[::-1])
 
 
 def check_columns(path: str, header: list[str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 A controller names its pods NAME-SUFFIX without a dash in the suffix, so the stem of a pod's name is its owner's
 name. That is used only where the owner references confirm it for every pod; other workloads' pods are listed by
-name. Sources: kube-state-metrics (it remembers pods that are gone), else the API server (what still exists).
+name. Sources: the API server for what still exists, kube-state-metrics for pods that are gone.
 """
 
 from __future__ import annotations
@@ -81,19 +81,51 @@ def gather(
     return sorted(told, key=lambda mine: mine.key)
 
 
-async def from_metrics(prometheus: Prometheus, matchers: str, start: float, end: float) -> list[Member]:
+class OwnerLinks(NamedTuple):
+    """What one source says; `stems` are owners that are known without any pod of theirs."""
+
+    pods: tuple[OwnerLink, ...] = ()
+    replica_sets: tuple[OwnerLink, ...] = ()
+    stems: tuple[OwnerLink, ...] = ()
+
+    def overruled_by(self, other: OwnerLinks) -> OwnerLinks:
+        """What the other says of the same pod or ReplicaSet counts; of the rest, what is said here."""
+        return OwnerLinks(
+            _overruled(self.pods, other.pods),
+            _overruled(self.replica_sets, other.replica_sets),
+            (*self.stems, *other.stems),
+        )
+
+
+def _overruled(told: tuple[OwnerLink, ...], better: tuple[OwnerLink, ...]) -> tuple[OwnerLink, ...]:
+    found = {(link.namespace, link.name): link for link in (*told, *better)}
+    return tuple(found.values())
+
+
+async def from_metrics(prometheus: Prometheus, matchers: str, start: float, end: float) -> OwnerLinks:
     """From kube-state-metrics; empty when Prometheus does not scrape it."""
     # Pods without an owner are wanted as well: their names may have the stem of somebody else's.
     controllers = f'{{owner_is_controller!="false"{matchers}}}'
     pods = await prometheus.series(f"kube_pod_owner{controllers}", start, end)
     sets = await prometheus.series(f"kube_replicaset_owner{controllers}", start, end)
-    return gather(_owner_links(pods, "pod"), _owner_links(sets, "replicaset"))
+    return OwnerLinks(tuple(_owner_links(pods, "pod")), tuple(_owner_links(sets, "replicaset")))
 
 
 def _owner_links(series: list[dict[str, str]], label: str) -> set[OwnerLink]:
     """A set: two replicas of kube-state-metrics say the same thing twice."""
     wanted = ("namespace", label, "owner_kind", "owner_name")
-    return {OwnerLink(*(_label(labels, key) for key in wanted)) for labels in series}
+    return {OwnerLink(*(_label(labels, key) for key in wanted)) for labels in _believed(series)}
+
+
+def _believed(series: list[dict[str, str]]) -> list[dict[str, str]]:
+    """Any pod that is scraped may say anything about any namespace; what it says is then moved to exported_*.
+
+    So is everything that kube-state-metrics says where it is scraped without honor_labels: believed only where nobody
+    else says such things, for then there is one source and it is the administrator's.
+    """
+    plain = [labels for labels in series if "exported_namespace" not in labels]
+    sources = {(labels.get("job"), labels.get("namespace")) for labels in series}
+    return plain if plain else series if len(sources) == 1 else []
 
 
 def _label(labels: dict[str, str], key: str) -> str:
@@ -101,7 +133,7 @@ def _label(labels: dict[str, str], key: str) -> str:
     return (labels.get(f"exported_{key}") or labels.get(key, "")).replace("<none>", "")
 
 
-async def from_api(kube: Kube, namespaces: tuple[str, ...]) -> list[Member]:
+async def from_api(kube: Kube, namespaces: tuple[str, ...]) -> OwnerLinks:
     """From the objects that exist: pods of today, and the ReplicaSets that Deployments keep of their past."""
     pods: list[OwnerLink] = []
     replica_sets: list[OwnerLink] = []
@@ -113,7 +145,7 @@ async def from_api(kube: Kube, namespaces: tuple[str, ...]) -> list[Member]:
                 meta = item.metadata
                 stems.append(OwnerLink(meta.namespace, meta.name, resource.kind, meta.name))
                 replica_sets += [_controlled(item)] if resource is REPLICA_SETS else []
-    return gather(pods, replica_sets, stems)
+    return OwnerLinks(tuple(pods), tuple(replica_sets), tuple(stems))
 
 
 def _controlled(item: WirePod | WireWorkload) -> OwnerLink:
@@ -124,13 +156,13 @@ def _controlled(item: WirePod | WireWorkload) -> OwnerLink:
 async def find_members(
     prometheus: Prometheus, kube: Kube | None, namespaces: tuple[str, ...], matchers: str, start: float, end: float
 ) -> list[Member]:
-    """kube-state-metrics where it is, else the API server, else a sentence that says what is missing."""
-    members = await from_metrics(prometheus, matchers, start, end)
-    if members:
-        return members
-    if kube is None:
+    """Of what exists by the API server's owner references; of what is gone by kube-state-metrics, where it is."""
+    told = await from_metrics(prometheus, matchers, start, end)
+    if kube is not None:
+        return gather(*told.overruled_by(await from_api(kube, namespaces)))
+    if not told.pods:
         raise MetricsUnavailable(
             f"{prometheus.access.url} has no kube_pod_owner in this time: let it scrape kube-state-metrics, "
             "or give access to the cluster, so that pods can be told apart by their owners"
         )
-    return await from_api(kube, namespaces)
+    return gather(*told)

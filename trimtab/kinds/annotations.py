@@ -9,11 +9,12 @@ PAUSED = "trimtab.dev/paused"  # "true": decide nothing
 PAUSED_UNTIL = "trimtab.dev/paused-until"  # a time (RFC 3339): decide nothing before it
 PIN = "trimtab.dev/pin"  # so many replicas, whatever the metrics say
 PIN_UNTIL = "trimtab.dev/pin-until"  # a time: the pin ends then
-EXACT = "trimtab.dev/exact"  # "true" on an Hvpa: the released program of document 001, where ours differs from it
+# "true": the released program, of document 001 on an Hvpa, of document 003 on a predictive HPA.
+EXACT = "trimtab.dev/exact"
 BRIDGE = "trimtab.dev/bridge"  # on an EHPA or Hvpa: ready pods may grow to so many times their cpu for a while
 
 # On a HorizontalPodAutoscaler: the first by its user (document 003), the others by the operator.
-PREDICTIVE = "predictive"  # "true": a forecast may raise minReplicas
+PREDICTIVE = "predictive"  # "true", in any quotes: a forecast may raise minReplicas
 ORIGINAL_FLOOR = "trimtab.dev/min-replicas"  # the user's own minReplicas, while ours stands in its place
 RAISED_FLOOR = "trimtab.dev/floor"  # the minReplicas that the operator wrote
 RAISED_FLOOR_UNTIL = "trimtab.dev/floor-until"  # unix seconds: it is not lowered before
@@ -21,8 +22,13 @@ RAISED_FLOOR_UNTIL = "trimtab.dev/floor-until"  # unix seconds: it is not lowere
 # On the Namespace of the operator, by its administrator (`trimtab freeze`).
 FROZEN = "trimtab.dev/frozen"  # "true": the whole installation writes nothing
 
-# A label of a Namespace, by its administrator.
+# Labels of a Namespace, by its administrator.
 ENABLED = "trimtab.dev/enabled"  # "false": nothing in it is touched
+PROMETHEUS_ALLOWED = "trimtab.dev/prometheus"  # "true": its objects may query Prometheus (tenancy by-label)
+
+# Labels of a usage checkpoint, a ConfigMap in the operator's own namespace.
+OBJECT_UID = "trimtab.dev/object-uid"  # whose it is
+OBJECT_NAMESPACE = "trimtab.dev/object-namespace"  # and where that is
 
 # Keys of an Analytics' config, beside those of document 000.
 ALGORITHM = "trimtab.dev/algorithm"  # exact: as document 000 says; crane: its program's numbers

@@ -54,17 +54,31 @@ Horizon = Annotated[
 ]
 
 
+OWN_MODELS = ("seasonal", "spectral")
+
+
 class ForecastSpec(ManifestPart):
     """Which model looks ahead, and how far; what it expects may only add to what the load needs now."""
 
     model: Literal["linear", "seasonal", "spectral", "holtWinters", "dsp", "percentile"]
     horizon: Horizon = STARTUP
     """startup: the measured start-up time of a pod; else seconds or a duration."""
+    exact: bool = False
+    """The program that the model comes from, quirks included: document 003's line, Crane's DSP, PHPA's seasons."""
+
+    rules: ClassVar = (
+        FieldRule(
+            lambda f: not f.exact or f.model not in OWN_MODELS,
+            at="exact",
+            fix="leave it out: seasonal and spectral are our own models, there is no other program of them",
+            cel=f"!has(self.exact) || !self.exact || !(self.model in {list(OWN_MODELS)})",
+        ),
+    )
 
     def choice(self) -> ForecastChoice:
         horizon_s = None if self.horizon == STARTUP else parse_duration(self.horizon)
-        options = LINE.options if self.model == LINE.model else {}
-        return ForecastChoice(model=self.model, horizon_s=horizon_s, options=options)
+        options = LINE.options if self.model == LINE.model and not self.exact else {}
+        return ForecastChoice(model=self.model, horizon_s=horizon_s, exact=self.exact, options=options)
 
 
 class Fallback(ManifestPart):

@@ -34,10 +34,16 @@ class Interval(ManifestPart):
     )
 
     def stage(self, share: float, least: int, most: int) -> Stage:
-        """Open ends reach to the replica bounds."""
+        """Open ends reach to the replica bounds, or until sizes have reached theirs."""
         first = self.start_replica_count if self.start_replica_count is not None else least
         last = self.last_replica_count if self.last_replica_count is not None else most
-        return Stage(vertical_share=share, first=first, last=last)
+        return Stage(
+            vertical_share=share,
+            first=first,
+            last=last,
+            until_least=self.start_replica_count is None,
+            until_most=self.last_replica_count is None,
+        )
 
 
 class ReplicaRange(ManifestPart):
@@ -161,12 +167,20 @@ class BaseSpec(ManifestPart):
 _NONE = MarginSpec()
 
 
+Sizing = Literal["Guarded", "Share", "MaxOfVpaAndShare", "NeverShrink"]
+OverlapPercent = Annotated[float, Field(ge=0, lt=100, allow_inf_nan=False)]
+
+
 class BucketsSpec(ManifestPart):
     """Document 004, with how shares become sizes and how much later replicas are removed than added."""
 
     buckets: Annotated[list[BucketSpec], Field(min_length=1, max_length=50)]
-    sizing: Literal["Guarded", "Share", "MaxOfVpaAndShare", "NeverShrink"] = "Guarded"
-    overlap_percent: Annotated[float, Field(ge=0, lt=100, allow_inf_nan=False)] = 10
+    sizing: Sizing = "Guarded"
+    """MaxOfVpaAndShare is the document's rule of thumb."""
+    overlap_percent: OverlapPercent = 10
+    """A replica is removed when the total falls so far below the edge at which it was added."""
+    grow_past_last: bool = False
+    """Beyond the last bucket sizes grow to maxAllowed instead of ending at its maximum."""
     base: BaseSpec | None = None
     """What a replica uses without doing any work."""
 
@@ -179,6 +193,7 @@ class BucketsSpec(ManifestPart):
             sizing=BucketSizing(self.sizing),
             overlap=Margins(cpu=margin, memory=margin),
             base=self.base.margins() if self.base else Margins(),
+            grow_past_last=self.grow_past_last,
         )
 
 

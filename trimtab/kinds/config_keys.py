@@ -188,6 +188,22 @@ def config_problems(config: Mapping[str, str], advice: Advice) -> Iterator[Inval
         if plain(name) in seen:
             yield InvalidInput(name, value, f"this is {seen[plain(name)]} again; write one of them")
         seen[plain(name)] = name
+    yield from _out_of_order(config, seen)
+
+
+def _out_of_order(config: Mapping[str, str], seen: Mapping[str, str]) -> Iterator[InvalidInput]:
+    """No target is both above the least and below the most utilisation when these cross, defaults included."""
+    least, most = (seen.get(f"{end}-cpu-target-utilization") for end in ("min", "max"))
+    usual = Inspection()
+    try:
+        low = _percent(config[least]) if least else usual.min_cpu_target_percent
+        high = _percent(config[most]) if most else usual.max_cpu_target_percent
+    except ValueError:  # named already
+        return
+    if low > high and least:
+        yield InvalidInput(least, config[least], f"put it at or below max-cpu-target-utilization, which is {high}")
+    elif low > high and most:
+        yield InvalidInput(most, config[most], f"put it at or above min-cpu-target-utilization, which is {low}")
 
 
 def settings_of(config: Mapping[str, str], advice: Advice) -> dict[str, Any]:

@@ -10,12 +10,12 @@ from pydantic import Field
 
 from trimtab.errors import InvalidInput
 from trimtab.kinds.amounts import Count, CountOrZero
-from trimtab.kinds.annotations import BRIDGE, HPA_V1_BEHAVIOR, HPA_V1_METRICS, PREDICTIVE
+from trimtab.kinds.annotations import BRIDGE, EXACT, HPA_V1_BEHAVIOR, HPA_V1_METRICS, PREDICTIVE
 from trimtab.kinds.behavior import Behavior
 from trimtab.kinds.bridge import no_bridge
-from trimtab.kinds.horizontal import LINE, MIN_AT_MOST_MAX, ZERO_NEEDS_EYES, horizontal
+from trimtab.kinds.horizontal import EXACT_LINE, LINE, MIN_AT_MOST_MAX, ZERO_NEEDS_EYES, horizontal
 from trimtab.kinds.manifest_part import FieldRule, ManifestPart
-from trimtab.kinds.meta import Kind, TargetRef, annotation_problems
+from trimtab.kinds.meta import Kind, TargetRef, annotation_problems, flag, predictive
 from trimtab.kinds.metric import DEFAULT_CPU_PERCENT, MOST_FORECASTS, MetricSpec, cpu_of_request
 from trimtab.policy import Policy
 
@@ -39,18 +39,24 @@ class AnyHpa(Kind):
 
     crd: ClassVar[bool] = False
 
-    def problems(self) -> Iterator[InvalidInput]:
-        yield from super().problems()
-        yield from annotation_problems(self.metadata.annotations, {BRIDGE: no_bridge})
-
     @property
     def predictive(self) -> bool:
-        """Document 003's switch."""
-        return self.metadata.annotations.get(PREDICTIVE) == "true"
+        """Document 003's switch; one that says neither is off, and refused below."""
+        try:
+            return predictive(self.metadata.annotations.get(PREDICTIVE), "")
+        except InvalidInput:
+            return False
+
+    def problems(self) -> Iterator[InvalidInput]:
+        yield from super().problems()
+        yield from annotation_problems(
+            self.metadata.annotations, {PREDICTIVE: predictive, EXACT: flag, BRIDGE: no_bridge}
+        )
 
     def _with_forecast(self, policy: Policy) -> Policy:
         """The forecast only adds: the HPA keeps scaling, its floor is what we raise."""
-        forecast = LINE if self.predictive else None
+        exact = flag(self.metadata.annotations.get(EXACT), "")
+        forecast = (EXACT_LINE if exact else LINE) if self.predictive else None
         return replace(policy, admit=self.admit(), forecast=forecast)
 
 

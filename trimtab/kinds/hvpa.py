@@ -14,11 +14,11 @@ from pydantic import Field
 from trimtab.errors import InvalidInput
 from trimtab.kinds.amounts import INT32, Count, CountOrZero, Duration
 from trimtab.kinds.annotations import EXACT
-from trimtab.kinds.blend import BaseSpec, BucketSpec, Interval, bucket_rules
+from trimtab.kinds.blend import BaseSpec, BucketSpec, BucketsSpec, Interval, OverlapPercent, Sizing, bucket_rules
 from trimtab.kinds.bridge import annotated, bridge_problems
 from trimtab.kinds.horizontal import MIN_AT_MOST_MAX, horizontal
 from trimtab.kinds.hvpa_gates import ChangeParams, ScaleType, Side, WindowSpec, gates, seconds
-from trimtab.kinds.hvpa_parts import HvpaMetric, HvpaResourcePolicy
+from trimtab.kinds.hvpa_parts import OF_BUCKETS, HvpaMetric, HvpaResourcePolicy, belongs_to_buckets
 from trimtab.kinds.manifest_part import FieldRule, ManifestPart
 from trimtab.kinds.meta import Kind, TargetRef, annotation_problems, flag
 from trimtab.kinds.metric import MOST_METRICS
@@ -27,12 +27,10 @@ from trimtab.policy import (
     Apply,
     Blend,
     Bounds,
-    Buckets,
     ContainerRule,
     Gap,
     Gate,
     Limits,
-    Margins,
     Policy,
     UpdateMode,
     Vertical,
@@ -142,6 +140,14 @@ class HvpaSpec(ManifestPart):
     """Document 004: ranges of replicas and of the size of each."""
     base_resources_per_replica: BaseSpec | None = None
     """With buckets: what a replica uses without doing any work."""
+    sizing: Sizing | None = None
+    """With buckets: how large each replica becomes; Guarded by default, MaxOfVpaAndShare is document 004's rule of
+    thumb."""
+    overlap_percent: OverlapPercent | None = None
+    """With buckets: a replica is removed when the total falls so far below the edge at which it was added; 10 by
+    default, 0 divides the buckets linearly and nothing else."""
+    grow_past_last: bool | None = None
+    """With buckets: beyond the last one sizes grow to maxAllowed instead of ending at its maximum."""
 
     rules: ClassVar[tuple[FieldRule, ...]] = (
         FieldRule(
@@ -178,12 +184,7 @@ class HvpaSpec(ManifestPart):
             cel=f"has(self.maintenanceTimeWindow) || {_MODES_CEL}.all(m, m.orValue('Auto') != 'MaintenanceWindow')",
         ),
         *bucket_rules("buckets"),
-        FieldRule(
-            lambda s: s.base_resources_per_replica is None or s.buckets is not None,
-            at="baseResourcesPerReplica",
-            fix="it belongs to buckets; weights know no base usage",
-            cel="!has(self.baseResourcesPerReplica) || has(self.buckets)",
-        ),
+        *(belongs_to_buckets(*names) for names in OF_BUCKETS.items()),
         FieldRule(
             lambda s: bool(s.weight_based_scaling_intervals or s.buckets),
             at="weightBasedScalingIntervals",
@@ -257,16 +258,25 @@ def _pods(spec: HvpaSpec) -> Policy:
 
 def _blend(spec: HvpaSpec, exact: bool) -> Blend:
     if spec.buckets:
-        base = spec.base_resources_per_replica
-        return Buckets(
-            buckets=tuple(bucket.bucket() for bucket in spec.buckets), base=base.margins() if base else Margins()
-        )
+        return _buckets(spec).rule()
     scale = 1.0 if spec.flat else 100.0
     least, most = spec.bounds.min_replicas, spec.bounds.max_replicas
     intervals = spec.weight_based_scaling_intervals or []
     return Weights(
         stages=tuple(interval.stage(interval.vpa_weight / scale, least, most) for interval in intervals), exact=exact
     )
+
+
+def _buckets(spec: HvpaSpec) -> BucketsSpec:
+    """What an Autoscaler says in one place, with its defaults."""
+    said = {
+        "buckets": spec.buckets,
+        "base": spec.base_resources_per_replica,
+        "sizing": spec.sizing,
+        "overlap_percent": spec.overlap_percent,
+        "grow_past_last": spec.grow_past_last,
+    }
+    return BucketsSpec.model_construct(None, **{name: value for name, value in said.items() if value is not None})
 
 
 def _vertical(spec: HvpaSpec) -> Vertical:

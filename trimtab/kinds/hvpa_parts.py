@@ -1,4 +1,4 @@
-"""Where Hvpa spells things its own way: metrics of autoscaling/v2beta1, and document 001's `MinAllowed`."""
+"""Where Hvpa spells things its own way: metrics of v2beta1, document 001's `MinAllowed`, what goes with buckets."""
 
 from __future__ import annotations
 
@@ -94,3 +94,20 @@ class HvpaResourcePolicy(ManifestPart):
     container_policies: Annotated[list[HvpaContainerPolicy], Field(max_length=50)] | None = None
 
     rules: ClassVar[tuple[FieldRule, ...]] = (distinct_names(),)
+
+
+OF_BUCKETS = {  # as written, and as an attribute
+    "baseResourcesPerReplica": "base_resources_per_replica",
+    "sizing": "sizing",
+    "overlapPercent": "overlap_percent",
+    "growPastLast": "grow_past_last",
+}
+
+
+def belongs_to_buckets(written: str, attribute: str) -> FieldRule:
+    return FieldRule(
+        lambda s: getattr(s, attribute) is None or s.buckets is not None,
+        at=written,
+        fix="it belongs to buckets; weights do not know it",
+        cel=f"!has(self.{written}) || has(self.buckets)",
+    )

@@ -23,6 +23,7 @@ from trimtab.kinds.annotations import (
 )
 from trimtab.kinds.config_keys import ignored
 from trimtab.kinds.effective_hpa import EffectiveHpa
+from trimtab.kinds.hpa import AnyHpa
 from trimtab.kinds.meta import Kind
 from trimtab.policy import Advice
 
@@ -72,7 +73,8 @@ def warnings(obj: Kind) -> list[Warned]:
     if isinstance(obj, EffectiveHpa):
         queries = [key for key in obj.metadata.annotations if key.startswith(CRANE_QUERY)]
         found += [Warned(f'metadata.annotations["{key}"]', "the history is asked for here") for key in queries]
-    known = (*_STEERING, *((EXACT,) if obj.kind == "Hvpa" else ()), *_FLOOR)
+    may_be_exact = obj.kind == "Hvpa" or (isinstance(obj, AnyHpa) and obj.predictive)
+    known = (*_STEERING, *((EXACT,) if may_be_exact else ()), *_FLOOR)
     for key in obj.metadata.annotations:
         if key.startswith(OURS) and key not in known:
             found.append(Warned(f'metadata.annotations["{key}"]', f"not read here; known: {', '.join(_STEERING)}"))

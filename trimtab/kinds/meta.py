@@ -132,6 +132,14 @@ def _pin(text: str | None, path: str) -> int | None:
     return int(text)
 
 
+def predictive(text: str | None, path: str) -> bool:
+    """Document 003's switch, in whatever quotes its page was copied with: true, 'True' and ’true’ are one word."""
+    word = (text or "false").strip().strip("'\"\u2018\u2019\u201c\u201d`").lower()
+    if word not in ("true", "false"):
+        raise InvalidInput(path, text, 'write "true" or "false"')
+    return word == "true"
+
+
 def flag(text: str | None, path: str) -> bool:
     if text not in (None, "true", "false"):
         raise InvalidInput(path, shown(text), 'write "true" or "false"')

@@ -20,7 +20,7 @@ from trimtab.policy import ScheduledBounds
 
 HOUR_S, DAY_S = 3600.0, 86400.0
 BEHIND_S, AHEAD_S = DAY_S, 8 * DAY_S
-MOST_A_DAY = 48  # starts, or ends where there are more of them, of all schedules of one object
+MOST_A_DAY = 32  # starts, or ends where there are more of them, of all schedules of one object
 TOO_MANY = f"they start or end more than {MOST_A_DAY} times a day; use metrics for what changes by the minute"
 
 Cron = Annotated[str, Field(min_length=1, max_length=100)]

@@ -28,7 +28,7 @@ _WORDS = {"int": "a whole number", "float": "a number", "bool": "true or false"}
 _BOOLS = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
 _INT = re.compile(r"[+-]?(0[bB][01_]+|0[xX][0-9a-fA-F_]+|0o?[0-7_]+|[0-9][0-9_]*)$")
 _LONGEST_NUMBER = 1000  # characters; Python refuses to print, and to read, numbers of a few thousand digits
-_TEMPLATE = "this looks like a Helm template: render it first (helm template CHART | trimtab lint -)"
+HELM_TEMPLATE = "this looks like a Helm template: render it first (helm template CHART | trimtab lint -)"
 
 if not yaml.__with_libyaml__:  # pragma: no cover
     raise ImportError("PyYAML was built without libyaml: install a wheel, or libyaml's headers and build again")
@@ -43,6 +43,7 @@ class Document(NamedTuple):
     error: InvalidInput | None = None
     root: yaml.Node | None = None
     base: int = 1  # the line on which the text of libyaml's marks begins
+    text: str = ""  # as it was written, comments included
 
     def line_of(self, path: str) -> int:
         """The line of a path such as spec.metrics[0].type, or of the nearest part of it that exists."""
@@ -116,7 +117,7 @@ def _document(text: str, file: str, line: int, most: int = MAX_NODES, *, anchors
             _guard_anchors(text)
         root = yaml.compose(text, Loader=yaml.CSafeLoader)
         value = None if root is None else _Builder(line, most).build(root, 0)
-        return Document(file, line, value, root=root, base=line)
+        return Document(file, line, value, root=root, base=line, text=text)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         at = line + (mark.line if mark else 0)
@@ -160,7 +161,7 @@ def _hint(text: str, error: yaml.MarkedYAMLError) -> str:
     lines = text.split("\n")
     line = lines[mark.line] if mark and mark.line < len(lines) else ""
     if "{{" in text:
-        return _TEMPLATE
+        return HELM_TEMPLATE
     if "\t" in line[: len(line) - len(line.lstrip())] or "'\\t'" in str(error.problem):
         return "YAML indents with spaces, never with tabs"
     if re.search(r":\s+[*&%@`]", line):
@@ -198,7 +199,7 @@ class _Builder:
             name = key.value if isinstance(key, yaml.ScalarNode) else None
             if name is None:
                 if isinstance(key, yaml.MappingNode):  # {{ .Values.x }} is a mapping for a key
-                    raise self._refuse(key, "{{", _TEMPLATE)
+                    raise self._refuse(key, "{{", HELM_TEMPLATE)
                 raise self._refuse(key, "a key", "keys are plain words")
             if name in made:
                 raise self._refuse(key, name, "this key stands here twice; the second would win in silence")

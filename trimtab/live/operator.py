@@ -7,13 +7,14 @@ import logging
 import os
 import socket
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 
 from aiohttp import web
 
+from trimtab.core.forecast.demand_forecasts import DemandForecasts
 from trimtab.core.usage.settings import HistogramSettings as UsageSettings
 from trimtab.errors import TrimtabError
 from trimtab.journal import Retention
@@ -24,12 +25,15 @@ from trimtab.live.look.subject import ChangeRules, Compiler
 from trimtab.live.measure.checkpoint import Checkpoints
 from trimtab.live.measure.forecasts import Forecasts
 from trimtab.live.measure.gather import Gather
+from trimtab.live.measure.past_demand import PastDemand, all_read_back
 from trimtab.live.measure.rebuild import Rebuild
+from trimtab.live.measure.tenancy import QueryTenancy, TenancyMode
 from trimtab.live.measure.usage import UsageWatch
 from trimtab.live.tell.forecast_error import ForecastErrors
 from trimtab.live.tell.kept_journal import KeptJournal
 from trimtab.live.tell.telemetry import Line, Telemetry, listen
 from trimtab.live.tick import Ticker
+from trimtab.policy import Policy
 from trimtab.quantity import MIB
 from trimtab.wire.access import Access
 from trimtab.wire.budget import Budget
@@ -68,6 +72,9 @@ class OperatorSettings:
     usage_every_s: float = 60.0
     checkpoint_s: float = 600.0
     change_rules: ChangeRules = field(default_factory=ChangeRules)
+    system_namespaces: tuple[str, ...] = ()  # those of the cluster itself that are served, too
+    tenancy: TenancyMode = "open"
+    history_url: str = ""  # for the operator's own questions, where tenants' go to a label proxy
 
 
 class Operator:
@@ -75,6 +82,7 @@ class Operator:
         self, access: Access, prometheus: Access | None, settings: OperatorSettings, clock: Clock = SYSTEM
     ) -> None:
         self.settings, self.clock, self.telemetry = settings, clock, Telemetry()
+        self.extend_server: Callable[[web.Application], None] = lambda _: None  # what others answer on our port
         namespace = settings.lease_namespace or settings.namespace or access.namespace
         duration_s, renew_s, retry_s = settings.lease_s
         self.leadership = Leadership(
@@ -94,12 +102,24 @@ class Operator:
         self.cluster = WatchedCluster(self.kube, settings.namespace, own, namespace)
         self.journal = KeptJournal(settings.journal, KEEP) if settings.journal else None
         self.breaker = Breaker(settings.breaker_s)
-        gather = Gather(self.kube, self.prometheus, everywhere=not settings.namespace, scrape_s=settings.scrape_s)
-        rebuild = Rebuild(prometheus, self.kube, settings.usage, settings.usage_every_s) if prometheus else None
+        self.cluster.served_system = settings.system_namespaces
+        tenancy = QueryTenancy(settings.tenancy, self.cluster.may_query)
+        gather = Gather(
+            self.kube,
+            self.prometheus,
+            everywhere=not settings.namespace,
+            scrape_s=settings.scrape_s,
+            tenancy=tenancy,
+        )
+        history = _history(prometheus, settings)
+        rebuild = Rebuild(history, self.kube, settings.usage, settings.usage_every_s) if history else None
         usage = UsageWatch(self.cluster, settings.usage, settings.usage_every_s, rebuild)
         writer = Writer(self.kube)
-        self.checkpoints = Checkpoints(writer, usage, settings.checkpoint_s)
-        self.forecasts = Forecasts()
+        demand = DemandForecasts()
+        past = PastDemand(history, self.kube, demand, prometheus, tenancy) if history and prometheus else None
+        self.forecasts = Forecasts(demand, past)
+        forgotten = _forgotten_by_others(history)
+        self.checkpoints = Checkpoints(writer, usage, settings.checkpoint_s, namespace, demand, forgotten)
         self.ticker = Ticker(
             self.cluster,
             gather,
@@ -114,7 +134,7 @@ class Operator:
         )
         self.advisor = Advisor(
             writer,
-            prometheus,
+            history,
             namespace,
             settings.namespace,
             shadow=settings.shadow,
@@ -205,7 +225,7 @@ class Operator:
         if self.settings.listen is None:
             return None
         routes = {"/metrics": lambda: (200, self.telemetry.render()), "/healthz": self.health, "/readyz": self.ready}
-        return await listen(*self.settings.listen, routes)
+        return await listen(*self.settings.listen, routes, self.extend_server)
 
     def health(self) -> tuple[int, str]:
         late_s = self.clock.since_boot() - self._ticked_at
@@ -238,6 +258,18 @@ class Operator:
         if self.prometheus:
             for (_, what, status), count in self.prometheus.counts.items():
                 yield "trimtab_queries_total", {"what": what, "code": str(status)}, float(count)
+
+
+def _history(prometheus: Access | None, settings: OperatorSettings) -> Access | None:
+    """Where usage of before is read, which is of many namespaces at once: a label proxy would not answer."""
+    if prometheus is None or (settings.tenancy == "label-proxy" and not settings.history_url):
+        return None
+    return replace(prometheus, url=settings.history_url) if settings.history_url else prometheus
+
+
+def _forgotten_by_others(prometheus: Access | None) -> Callable[[Policy], bool]:
+    """Whose demand nobody but us remembers."""
+    return lambda policy: policy.forecast is not None and (prometheus is None or not all_read_back(policy))
 
 
 def next_due(due: float, period_s: float, now: float) -> float:

@@ -19,7 +19,7 @@ from trimtab.live.act import bridge as act_bridge
 from trimtab.live.act import floor as act_floor
 from trimtab.live.act import resize
 from trimtab.live.act.apply import apply, unwritten
-from trimtab.live.act.breaker import Breaker, Wish, falls_steeply
+from trimtab.live.act.breaker import Breaker, FleetWish, falls_steeply
 from trimtab.live.act.sizes import writable
 from trimtab.live.guard import Guard
 from trimtab.live.headroom import Headroom
@@ -99,7 +99,7 @@ class Ticker:
     def _objects(self) -> list[tuple[Resource, Custom]]:
         """Everything that asks us to scale something."""
         ours = [(feed.resource, found) for feed in self.cluster.ours.values() if feed.resource for found in feed.store]
-        return ours + [(HPAS, hpa) for hpa in self.cluster.hpas.store if floor.is_predictive(hpa)]
+        return ours + [(HPAS, hpa) for hpa in self.cluster.hpas.store if floor.speaks_of_forecasts(hpa) is not False]
 
     async def _compile(self, resource: Resource, found: Custom, at: float) -> Subject:
         enabled = self.cluster.enabled(found.metadata.namespace)
@@ -123,7 +123,7 @@ class Ticker:
         tick = ObjectTick(subject, target, claims.against(subject, at), known, known, seen, as_it_is)
         if subject.policy.bridge is None:
             return tick
-        return tick._replace(bridged=bridge.in_force(self.cluster.members.pods(target.uid)))
+        return tick._replace(bridged=bridge.in_force(self.cluster.members.pods(target.namespace, target.uid)))
 
     async def _remembered(self, subject: Subject, target: ScaleTarget, at: float) -> ObjectMemory:
         known = self._memories.get(subject.uid)
@@ -141,7 +141,8 @@ class Ticker:
         wanted = [_wanted(tick) for tick in ticks]
         gathered = await self.gather.gather(wanted, at, self.usage.namespaces(targets, at))
         self.usage.look(targets, gathered.usage, at)
-        self.checkpoints.follow(sized, at)
+        self.checkpoints.follow(ticks, at)
+        self.forecasts.read_back(ticks, at)
         return gathered
 
     async def _decide(self, tick: ObjectTick, samples: tuple[Samples | Missing, ...], headroom: Headroom) -> ObjectTick:
@@ -233,7 +234,7 @@ class Ticker:
         doubtful = {found.metadata.namespace for _, found in objects if found.metadata.uid not in served}
         if any(not feed.settled or feed.trouble for feed in self.cluster.ours.values()):
             return
-        stray = act_bridge.strays(self.cluster, [tick.target.uid for tick in looked], doubtful)
+        stray = act_bridge.strays(self.cluster, [tick.target for tick in looked], doubtful)
         for namespace in sorted({pod.metadata.namespace for pod in stray}):
             pods = [pod for pod in stray if pod.metadata.namespace == namespace]
             try:
@@ -245,7 +246,7 @@ class Ticker:
     def _say(self, tick: ObjectTick) -> None:
         subject, at = tick.subject, tick.seen.at
         sizes_move = subject.policy.vertical or subject.policy.bridge
-        resized = self.cluster.members.pods(tick.target.uid) if sizes_move else ()
+        resized = self.cluster.members.pods(tick.target.namespace, tick.target.uid) if sizes_move else ()
         found = conditions.of_tick(tick, resize.stuck(resized))
         if tick.wrote("replicas"):
             text = sentence(subject.policy, tick.seen, tick.memory.core, tick.decision)
@@ -280,8 +281,8 @@ def _writes_replicas(tick: ObjectTick) -> bool:
     return tick.subject.resource is not HPAS and writes(tick.subject.policy.admit, tick.seen.at)
 
 
-def _wish(tick: ObjectTick) -> Wish:
-    return Wish(tick.subject.uid, tick.subject.name.namespace, falls_steeply(tick.decision))
+def _wish(tick: ObjectTick) -> FleetWish:
+    return FleetWish(tick.subject.uid, tick.subject.name.namespace, falls_steeply(tick.decision))
 
 
 def _wanted(tick: ObjectTick) -> Wanted:

@@ -10,11 +10,14 @@ from trimtab.policy.record import Record, require
 
 
 class Stage(Record, frozen=True):
-    """Document 001: between these replica counts, ends included, this share of the change is vertical."""
+    """Document 001: between these replica counts, ends included, this share of the change is vertical. A stage whose
+    begin or end was left out lasts until sizes have reached minAllowed or maxAllowed."""
 
     vertical_share: float
     first: int
     last: int
+    until_least: bool = False  # no startReplicaCount
+    until_most: bool = False  # no lastReplicaCount
 
     def __post_init__(self) -> None:
         require(0 <= self.vertical_share <= 1, "vpaWeight", self.vertical_share, "give a weight from 0 to 1")
@@ -22,8 +25,8 @@ class Stage(Record, frozen=True):
 
 
 class Weights(Record, frozen=True):
-    """Document 001. `exact` follows the released program: no unconditional vertical step at maxReplicas, and sizes
-    grow only while replicas cannot."""
+    """Document 001. `exact` follows the released program: no unconditional vertical step at maxReplicas, sizes grow
+    only while replicas cannot, and a stage of weight 1 is left as soon as the horizontal wish points out of it."""
 
     stages: tuple[Stage, ...]
     exact: bool = False
@@ -79,12 +82,14 @@ class Margins(Record, frozen=True):
 
 class Buckets(Record, frozen=True):
     """Document 004. `overlap` lowers the edge at which replicas are removed again, against flapping; without any,
-    buckets are divided linearly and nothing else. `base` is what a replica uses without doing any work."""
+    buckets are divided linearly and nothing else. `base` is what a replica uses without doing any work. With
+    `grow_past_last` sizes outgrow the maximum where no more replicas can be had."""
 
     buckets: tuple[Bucket, ...]
     sizing: BucketSizing = BucketSizing.GUARDED
     overlap: Margins = Margins(cpu=Margin(percent=10.0), memory=Margin(percent=10.0))
     base: Margins = Margins()
+    grow_past_last: bool = False
 
     def __post_init__(self) -> None:
         require(bool(self.buckets), "buckets", [], "give at least one bucket")

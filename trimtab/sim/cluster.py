@@ -18,7 +18,7 @@ from trimtab.core.decide import decide
 from trimtab.core.demand.total import is_per_pod
 from trimtab.core.model import Change, Decision, Memory, Observation
 from trimtab.core.remember import remember, restored, stored
-from trimtab.policy import Mode, PodAverage, Policy, Total, Utilization, Watermark
+from trimtab.policy import PodAverage, Policy, Total, Utilization, Watermark
 from trimtab.series import Floats
 from trimtab.sim.cluster_spec import ClusterSpec, Fault, FaultKind
 from trimtab.sim.demand_forecast import SimulatedForecasts
@@ -81,10 +81,14 @@ def run(
     start: float = 0.0,
     step_s: float = STEP_S,
     watch: Watch | None = None,
+    memory: Memory | None = None,
 ) -> Run:
-    """Replay `load` (in its own unit, at `step_s`) under a policy; `watch` sees every decision with its inputs."""
+    """Replay `load` (in its own unit, at `step_s`) under a policy; `watch` sees every decision with its inputs.
+
+    `memory` is what is known before the first decision: nothing, or an operator's `first_sight`.
+    """
     cluster = _Cluster(policy, spec or ClusterSpec(), first_pods, seed, start, step_s)
-    cluster.watch = watch
+    cluster.watch, cluster.memory = watch, memory or Memory()
     for step, value in enumerate(load.tolist()):
         cluster.step(step, value)
     return cluster.result()
@@ -209,7 +213,7 @@ class _Cluster:
             self.watch(seen, memory, decision)
         if self.forecasts:
             self.forecasts.after_tick(at)
-        if decision.change is not None and self.policy.admit.mode is not Mode.SHADOW:
+        if decision.change is not None:  # Shadow too: a simulation asks what it would do
             self._write(decision.change, step, at)
 
     def _restart(self, at: float) -> None:

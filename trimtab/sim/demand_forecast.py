@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec.structs import replace
 
-from trimtab.core.demand import checkpoint
-from trimtab.core.forecast.demand_forecasts import DemandForecasts, keys_of, names_of
+from trimtab.core.forecast.demand_forecasts import DemandForecasts
 from trimtab.core.model import Missing, Observation, Pod, TotalSample
 from trimtab.core.startup import StartupLog, startup, startup_of, watch
 from trimtab.policy import ForecastChoice, Metric, MetricKind, Policy, TotalAverage
@@ -25,7 +24,6 @@ class SimulatedForecasts:
 
     def __init__(self, policy: Policy, keeps: bool = False) -> None:
         self.policy, self.keeps = policy, keeps
-        self._names = dict(zip(names_of(policy), keys_of(OWNER, policy), strict=True))
         self._stored, self._stored_at = b"", float("-inf")
         self._begin()
 
@@ -44,13 +42,13 @@ class SimulatedForecasts:
         """What the operator does between two ticks."""
         self._demand.make_due()
         if self.keeps and at - self._stored_at >= CHECKPOINT_S:
-            self._stored, self._stored_at = checkpoint.save(self._demand.log, self._names, at), at
+            self._stored, self._stored_at = self._demand.save(OWNER, self.policy, at), at
 
     def restart(self) -> None:
         """A new operator knows what the last checkpoint says."""
         self._begin()
         if self._stored:
-            checkpoint.load(self._demand.log, self._names, self._stored)
+            self._demand.load(OWNER, self.policy, self._stored)
 
 
 def forecast_demand(

@@ -15,13 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.core.bounds_in_force import clamp
-from trimtab.core.replica_calculator import by_total_average, in_thousandths, ratio_of, whole, within
+from trimtab.core.replica_calculator import (
+    by_total_average,
+    in_thousandths,
+    ratio_of,
+    total_average_ratio,
+    whole,
+    within,
+)
 from trimtab.core.settle.factor import capped_factor, large_enough
 from trimtab.core.settle.limit import up_limit
 from trimtab.core.settle.rate import end_down, end_up
 from trimtab.core.settle.stabilise import into
 from trimtab.series import Floats
-from trimtab.sim.compiled import compiled, shared
+from trimtab.sim.compiled import compiled, numba_or_none, shared
 from trimtab.sim.program import (
     BETWEEN,
     BY_TOTAL,
@@ -39,12 +46,14 @@ from trimtab.sim.program import (
 )
 from trimtab.sim.resize_in_place import shown_load
 from trimtab.sim.score import SLO, Counts, Days, measure
+from trimtab.sim.side_by_side import alike, measure_side_by_side, run_side_by_side
 
 shared(
     within,
     whole,
     in_thousandths,
     ratio_of,
+    total_average_ratio,
     by_total_average,
     clamp,
     into,
@@ -66,7 +75,7 @@ CHANGES, COUNT = 1, 2  # rows of the events of one direction beside their times:
 def run_compiled(signal: Floats, program: Program, first_pods: int) -> Counts:
     """The billed pods of every step: what is decided at the end of one is billed in the next."""
     replicas = np.empty(len(signal), dtype=np.int32)
-    run_into(signal, program.ahead, program.signal, program.rules, first_pods, replicas)
+    run_into(signal, program.ahead, program.bounds, program.signal, program.rules, first_pods, replicas)
     return replicas
 
 
@@ -89,12 +98,41 @@ def sweep(
         done()
         return days
 
+    if numba_or_none() is None:
+        return _sweep_by_numpy(load, signal, programs, first_pods, delays, day_steps, slo, days_of, done)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return list(pool.map(days_of, programs))
 
 
+def _sweep_by_numpy(
+    load: Floats,
+    signal: Floats,
+    programs: Sequence[Program],
+    first_pods: int,
+    delays: Sequence[int],
+    day_steps: int,
+    slo: float,
+    days_of: Callable[[Program], list[Days]],
+    done: Callable[[], None],
+) -> list[list[Days]]:
+    """Without a compiler: those that are alike side by side, the others one after the other."""
+    found: dict[int, list[Days]] = {}
+    for numbers in alike(programs):
+        if len(numbers) == 1:
+            found[numbers[0]] = days_of(programs[numbers[0]])
+            continue
+        replicas = run_side_by_side(signal, [programs[number] for number in numbers], first_pods)
+        by_delay = [measure_side_by_side(load, replicas, delay, day_steps, slo) for delay in delays]
+        for number, *days in zip(numbers, *by_delay, strict=True):
+            found[number] = days
+            done()
+    return [found[number] for number in range(len(programs))]
+
+
 @compiled
-def run_into(signal: Floats, ahead: Floats, head: Floats, rules: Floats, first_pods: int, replicas: Counts) -> None:
+def run_into(
+    signal: Floats, ahead: Floats, bounds: Ints, head: Floats, rules: Floats, first_pods: int, replicas: Counts
+) -> None:
     """One demand under one program; times are whole steps. Rules that look back stand here, the others in `settle`."""
     least, most = int(head[4]), int(head[5])
     highs, lows, grown, shrunk = empty_past(rules)
@@ -104,14 +142,16 @@ def run_into(signal: Floats, ahead: Floats, head: Floats, rules: Floats, first_p
     current = first_pods
     for t in range(len(signal)):
         replicas[t] = current
+        if bounds.shape[1] > 0:
+            least, most = bounds[0, t], bounds[1, t]
         if current > most or current < least:  # bounds need no metrics, and leave no wish behind
             wanted = clamp(current, least, most)
         else:
             wish, ratio = first_wish(int(head[0]), head[1], head[2], head[3], signal[t], current)
             if len(ahead) > 0:  # a forecast may only add
-                coming = float(whole(ahead[t] / head[1] - 1e-9))
+                coming = float(whole(max(0.0, ahead[t]) / head[1] - 1e-9))
                 if coming > wish:
-                    wish, ratio = coming, coming / current
+                    wish, ratio = coming, max(0.0, ahead[t]) / head[1] / current
             raw = ceil(wish - 1e-9)
             for index in range(len(rules)):
                 code, settled = int(rules[index, 0]), wish
@@ -159,7 +199,7 @@ def first_wish(kind: int, target: float, up: float, down: float, value: float, c
     """Wanted replicas and their ratio to the current ones, before any rule."""
     if kind == BY_TOTAL:
         wish = float(by_total_average(value, target, up, down, current))
-        return wish, wish / current
+        return wish, total_average_ratio(value, target, up, down, current)
     ratio = (value / current) / target
     return current * ratio, ratio
 

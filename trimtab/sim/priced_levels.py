@@ -19,8 +19,8 @@ from trimtab.core.forecast.learned.net import (
     KEEP,
     PROBABILITIES,
     START,
+    NetWeights,
     Singles,
-    Weights,
     bins_of,
     hidden_of,
     quantiles_of,
@@ -46,7 +46,7 @@ class PricedLevels(NamedTuple):
     keep: Counts
 
 
-def priced_levels(load: Floats, startup_s: float, weights: Weights, prices: Sequence[float]) -> PricedLevels:
+def priced_levels(load: Floats, startup_s: float, weights: NetWeights, prices: Sequence[float]) -> PricedLevels:
     forecast = _forecast(load, startup_s, weights)
     found = np.empty((2, len(prices), len(load)), dtype=np.int32)
     for first in range(0, len(load), _CHUNK):
@@ -62,7 +62,7 @@ class _Forecast(NamedTuple):
     level: Floats
 
 
-def _forecast(load: Floats, startup_s: float, weights: Weights) -> _Forecast:
+def _forecast(load: Floats, startup_s: float, weights: NetWeights) -> _Forecast:
     steps, delay = np.arange(len(load)), delay_steps(startup_s)
     hidden, level = np.empty((len(load), len(weights.last)), dtype=np.float32), np.empty(len(load))
     for first in range(0, len(load), _CHUNK):

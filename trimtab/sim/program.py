@@ -1,8 +1,8 @@
 """A policy as numbers for the compiled lane: one row for the signal and one for each rule, in their order.
 
 What the lane covers: one total demand (or document 002's factor of it), tolerance, stabilisation, up-limit, rates,
-factors, cooldown, fixed bounds, and a forecast of the total. `uncovered` names the first thing it does not, and then
-decide() itself is run.
+factors, cooldown, bounds and schedules, and a forecast of the total. `uncovered` names the first thing it does not, and
+then decide() itself is run.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ from math import ceil, floor
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trimtab.policy import (
     Admit,
+    Bounds,
     Bridge,
     Cooldown,
     Factor,
@@ -45,7 +47,9 @@ _WINDOWED = (Stabilise, StabiliseMax)
 _COVERED = (*_WINDOWED, UpLimit, Rate, MaxFactor, MinFactor, Cooldown, RoundUp)
 
 
+BoundsBySteps = NDArray[np.int64]
 NOTHING_AHEAD: Floats = np.empty(0)
+FIXED_BOUNDS: BoundsBySteps = np.empty((2, 0), dtype=np.int64)
 
 
 class Program(NamedTuple):
@@ -53,26 +57,30 @@ class Program(NamedTuple):
 
     `ahead`: the demand that is forecast at each step, 0 where nothing is; empty without a forecast.
     `bridge`: it changes what pods carry, never how many there are.
+    `bounds`: fewest (row 0) and most (row 1) replicas at each step; empty where schedules change nothing.
     """
 
     signal: Floats
     rules: Floats
     ahead: Floats = NOTHING_AHEAD
     bridge: Bridge | None = None
+    bounds: BoundsBySteps = FIXED_BOUNDS
 
 
 def uncovered(policy: Policy) -> str:
     """Why the compiled lane cannot run this policy; empty when it can."""
-    if len(policy.signals) != 1 or not isinstance(policy.signals[0], TotalAverage | Factor):
-        return "it needs exactly one signal on total demand"
+    if len(policy.signals) != 1:
+        return "it has several metrics" if policy.signals else "it has no metric"
+    if not isinstance(policy.signals[0], TotalAverage | Factor):
+        return "its metric is measured at each pod"
     if policy.admit not in (Admit(), Admit(mode=Mode.SHADOW)):
         return "it is paused or pinned"
     if policy.vertical is not None or policy.gates:
         return "it has a vertical part or gates"
     if policy.forecast is not None and (policy.forecast.exact or isinstance(policy.signals[0], Factor)):
         return "its forecast is of each pod, not of the total"
-    if policy.bounds.spans or policy.bounds.min_replicas < 1:
-        return "its bounds change with time, or reach zero"
+    if policy.bounds.min_replicas < 1:
+        return "its floor is zero"
     if policy.replays_noop or policy.absence.zero_is_missing:
         return "it repeats scalings that change nothing, or takes zero for an absence"
     if policy.bridge is not None and policy.bridge.resizes_per_hour is not None:
@@ -93,9 +101,28 @@ def _uncovered_rule(rules: tuple[Rule, ...]) -> str:
     return ""
 
 
-def program(policy: Policy, step_s: float, ahead: Floats = NOTHING_AHEAD) -> Program:
+def bounds_by_step(bounds: Bounds, start: float, steps: int, step_s: float) -> BoundsBySteps:
+    """`bounds_at` the end of every step, where schedules change it."""
+    if not bounds.spans:
+        return FIXED_BOUNDS
+    ends = start + np.arange(1, steps + 1) * step_s
+    least, most = np.full(steps, bounds.min_replicas), np.full(steps, bounds.max_replicas)
+    for span in bounds.spans:
+        running = slice(*np.searchsorted(ends, (span.start, span.end)))
+        if span.max_replicas is not None:
+            most[running] = np.minimum(most[running], span.max_replicas)
+        if span.min_replicas is not None:
+            least[running] = np.maximum(least[running], span.min_replicas)
+    most = np.maximum(most, bounds.min_replicas)
+    return np.stack((np.minimum(least, most), most))
+
+
+def program(
+    policy: Policy, step_s: float, ahead: Floats = NOTHING_AHEAD, by_step: BoundsBySteps = FIXED_BOUNDS
+) -> Program:
     """The numbers of a policy that `uncovered` has nothing against; times become whole steps."""
     assert not uncovered(policy) and (policy.forecast is None) == (len(ahead) == 0)
+    assert bool(policy.bounds.spans) == bool(by_step.shape[1])
     (signal,), bounds = policy.signals, policy.bounds
     if isinstance(signal, TotalAverage):
         head = [BY_TOTAL, signal.target, signal.tolerance.up, signal.tolerance.down]
@@ -107,7 +134,7 @@ def program(policy: Policy, step_s: float, ahead: Floats = NOTHING_AHEAD) -> Pro
         numbers = _numbers(rule, step_s)
         row[: len(numbers)] = numbers
     numbers_of_signal = np.array([*head, bounds.min_replicas, bounds.max_replicas], dtype=np.float64)
-    return Program(numbers_of_signal, rows, ahead, policy.bridge)
+    return Program(numbers_of_signal, rows, ahead, policy.bridge, by_step)
 
 
 def _numbers(rule: Rule, step_s: float) -> list[float]:

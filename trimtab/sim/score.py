@@ -82,6 +82,11 @@ def serve(arriving: float, backlog: float, capacity: float, slo: float) -> tuple
     return left, slo * capacity < arriving - _SLACK or left > _LEAST_BACKLOG
 
 
+def violates_without_backlog(load: Floats, ready: Counts, slo: float) -> NDArray[np.bool_]:
+    """Steps whose own load is too much for the ready pods, of whole arrays."""
+    return slo * ready < load - _SLACK
+
+
 shared(serve)
 
 

@@ -11,7 +11,7 @@ from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.demand_forecast import forecast_demand
 from trimtab.sim.fast import run_compiled
 from trimtab.sim.grid import MEAN_STEPS, STEP_S, delay_steps
-from trimtab.sim.program import NOTHING_AHEAD, program, uncovered
+from trimtab.sim.program import NOTHING_AHEAD, bounds_by_step, program, uncovered
 from trimtab.sim.resize_in_place import shown_load, size_factors
 from trimtab.sim.score import ready_pods, violating_load
 from trimtab.sim.sliding_windows import trailing_mean
@@ -38,7 +38,8 @@ def simulate(
     signal, ahead = trailing_mean(load, MEAN_STEPS), NOTHING_AHEAD
     if policy.forecast is not None:
         (ahead,) = forecast_demand(policy.forecast, [policy.forecast.quantile], load, cluster.startup_s, start)
-    replicas = run_compiled(signal, program(policy, STEP_S, ahead), first_pods)
+    by_step = bounds_by_step(policy.bounds, start, len(load), STEP_S)
+    replicas = run_compiled(signal, program(policy, STEP_S, ahead, by_step), first_pods)
     ready = ready_pods(replicas, delay_steps(cluster.startup_s))
     pods = load / cluster.pod_capacity
     factors = size_factors(shown_load(pods), ready, policy.bridge) if policy.bridge else np.ones(len(pods) + 1)

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from trimtab.errors import InvalidPolicy
 from trimtab.policy import (
+    Admit,
     PodAverage,
     Policy,
     Rate,
@@ -74,15 +75,40 @@ def with_setting(policy: Policy, setting: Setting, pod_capacity: float) -> Polic
 
 
 def on_demand(policy: Policy, pod_capacity: float) -> Policy:
-    """The reactive part of a policy on the total of the load: the compiled lane's form of it.
+    """A policy on the total of the load, forecast and schedules included: the compiled lane's form of it.
 
-    It differs where pods are unready or saturated, for a total shows the whole demand at once. A forecast or sizes that
-    come on top do not change which reactive settings are good.
+    It differs where pods are unready or saturated, for a total shows the whole demand at once; `scored` says what else.
     """
     signal = tunable(policy)
     target = target_share(signal, pod_capacity) * pod_capacity
     total = TotalAverage(metric=signal.metric, target=target, tolerance=signal.tolerance)
-    return replace(policy, signals=(total,), forecast=None, vertical=policy.vertical if policy.blend else None)
+    return replace(
+        policy,
+        signals=(total,),
+        admit=Admit(),
+        bounds=replace(policy.bounds, min_replicas=max(1, policy.bounds.min_replicas)),
+        forecast=replace(policy.forecast, exact=False) if policy.forecast else None,
+        vertical=policy.vertical if policy.blend else None,
+    )
+
+
+def scored(policy: Policy) -> tuple[str, ...]:
+    """What every candidate was scored with and without, where that is not the policy to the letter."""
+    forecast, said = policy.forecast, []
+    if not isinstance(tunable(policy), TotalAverage):
+        said.append("simulated on the total load; what pods report may lag behind it")
+    if forecast is not None:
+        exact = ", without the quirks of its source" if forecast.exact else ""
+        said.append(f"every setting was scored with the {forecast.model} forecast{exact}")
+    if policy.bounds.spans:
+        said.append("every setting was scored with the schedules")
+    if policy.vertical is not None:
+        said.append("settings were scored at the present size of pods: the vertical part is left out")
+    if policy.admit != Admit():
+        said.append("settings were scored as if the policy were on, neither paused nor pinned")
+    if policy.bounds.min_replicas == 0:
+        said.append("settings were scored with one replica at least, not zero")
+    return tuple(said)
 
 
 def _retargeted(signal: Tunable, setting: Setting, pod_capacity: float) -> Signal:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from trimtab.errors import InvalidInput, NotEnoughData
-from trimtab.policy import PodAverage, Policy, TotalAverage, Utilization
+from trimtab.policy import MetricKind, Policy, Signal, Utilization, Watermark
 from trimtab.quantity import format_duration
 from trimtab.series import Floats, Frame
-from trimtab.sim.grid import STEP_S
+from trimtab.sim.grid import MEAN_S, STEP_S
 
 DEFAULT_TARGET = 0.7  # the share of a pod's capacity that is used where nobody says otherwise
 SHORTEST_S = 3600.0
+FINE_S = 1.5 * MEAN_S  # metrics are means of a minute: finer samples show nothing that a policy could see
 LEAST_PODS, MOST_PODS = 0.01, 100_000.0  # a peak beyond these is a mistake in the unit
 
 
@@ -49,8 +50,20 @@ def demand_of(frame: Frame, where: str, series: str = "", days: float | None = N
         span = format_duration(len(values) * frame.step_s)
         raise NotEnoughData(f"{where}: {frame.names[row]} spans {span}; a backtest needs an hour, tuning some days")
     held, notes = _hold(values, frame.step_s)
+    notes = tuple(filter(None, (resolution_note(frame.step_s), *notes)))
     grid = np.arange(int(len(held) * frame.step_s // STEP_S)) * STEP_S
     return Demand(frame.names[row], held[(grid / frame.step_s).astype(np.intp)], start, notes)
+
+
+def resolution_note(step_s: float) -> str:
+    """What coarse samples hide, and what they make of a ramp."""
+    if step_s <= FINE_S:
+        return ""
+    every = format_duration(step_s)
+    return (
+        f"one sample per {every}, held until the next: shorter peaks do not show and a ramp comes as one jump, so take"
+        " violations for rough and compare policies by cost"
+    )
 
 
 def _row(frame: Frame, where: str, series: str) -> int:
@@ -75,24 +88,61 @@ def _hold(values: Floats, step_s: float) -> tuple[Floats, tuple[str, ...]]:
     edges = np.flatnonzero(np.diff(present.astype(np.int8), prepend=1, append=1))
     longest = int((edges[1::2] - edges[::2]).max())
     count = int((~present).sum())
-    note = f"{count} samples are missing, {format_duration(longest * step_s)} at the longest; the last value was held"
+    note = (
+        f"{count} of {len(values)} samples (one per {format_duration(step_s)}) are missing,"
+        f" {format_duration(longest * step_s)} at the longest; the last value was held"
+    )
     return values[last], (note,)
 
 
-def pod_capacity(policy: Policy, given: float | None) -> tuple[float, str]:
-    """What one pod carries at 100 %, in the unit of the load, and a note where it is assumed."""
+class PodRequests(Protocol):
+    """What a workload's manifest says of its pods."""
+
+    @property
+    def title(self) -> str: ...
+
+    def cores(self, signal: Signal | None) -> float: ...
+
+
+def pod_capacity(policy: Policy, given: float | None, pod: PodRequests | None = None) -> tuple[float, str]:
+    """What one pod carries at 100 %, in the unit of the load, and a note where it is assumed.
+
+    A share of CPU is one of the pod's request, which its workload's manifest holds; what another unit means to a pod
+    nobody wrote down.
+    """
     if given is not None:
         return given, ""
-    signal = policy.signals[0] if policy.signals else None
-    if isinstance(signal, TotalAverage | PodAverage):
-        capacity = signal.target / DEFAULT_TARGET
-        return capacity, f"one pod is taken to carry {capacity:g} at 100 % (its target is 70 %); say --pod-capacity"
-    if isinstance(signal, Utilization):
-        fix = "say how many cores one pod requests, such as --pod-capacity 0.5, and give the load in cores"
+    signal = load_signal(policy)
+    if pod is not None and (signal is None or _of_resource(signal, "cpu")):
+        cores = pod.cores(signal)
+        return cores, f"the load is in cores; one pod carries {cores:g} at 100 %, the CPU request of {pod.title}"
+    if signal is None or isinstance(signal, Utilization):
+        return 1.0, (
+            "the load is in cores, and one pod is taken to request 1: add the manifest of its workload with -f, or say"
+            " --pod-capacity CORES"
+        )
+    if isinstance(signal, Watermark):
+        fix = "say how much load one pod carries at 100 %, in the unit of the load"
         raise InvalidInput("--pod-capacity", "missing", fix)
-    raise InvalidInput(
-        "--pod-capacity", "missing", "say how much load one pod carries at 100 %, in the unit of the load"
-    )
+    capacity = signal.target / DEFAULT_TARGET
+    return capacity, f"one pod is taken to carry {capacity:g} at 100 % (its target is 70 %); say --pod-capacity"
+
+
+def load_signal(policy: Policy) -> Signal | None:
+    """The signal whose unit the load has: the first, but memory follows no load that history knows of."""
+    others = [signal for signal in policy.signals if not _of_resource(signal, "memory")]
+    return next(iter([*others, *policy.signals]), None)
+
+
+def memory_note(policy: Policy) -> str:
+    """What a metric of memory does in a simulation that knows the load alone."""
+    if not any(_of_resource(signal, "memory") for signal in policy.signals):
+        return ""
+    return "how memory follows the load is not known: its metric is simulated at a quarter of the request"
+
+
+def _of_resource(signal: Signal, name: str) -> bool:
+    return signal.metric.kind in (MetricKind.RESOURCE, MetricKind.CONTAINER) and signal.metric.name == name
 
 
 def check_unit(demand: Demand, capacity: float, where: str) -> None:

@@ -63,6 +63,7 @@ class DemoResult(NamedTuple):
     ours: BacktestOutcome
     how: str
     decisions: tuple[str, ...]
+    policy: Policy  # trimtab's
 
 
 def demo_fleet() -> list[DemoWorkload]:
@@ -93,6 +94,7 @@ def play(workload: DemoWorkload) -> DemoResult:
         judged("trimtab", ours, found, 0.0, workload.cluster, PRICE, WEEK),
         ", ".join(how),
         said,
+        ours,
     )
 
 

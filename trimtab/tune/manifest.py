@@ -3,28 +3,67 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import Any
+from typing import Any, NamedTuple
 
 from trimtab.errors import InvalidInput
+from trimtab.kinds.convert import convert
+from trimtab.policy import Tolerance
 from trimtab.quantity import format_number
 from trimtab.tune.candidates import Setting
 
 AVERAGES = ("averageUtilization", "averageValue")
+DIRECTIONS = ("scaleUp", "scaleDown")
+OLD_VERSIONS = ("autoscaling/v1", "autoscaling/v2beta1", "autoscaling/v2beta2")  # none has a field for a tolerance
+CPU = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}}
+NEEDS: dict[str, str] = {
+    "HorizontalPodAutoscaler": "behavior.*.tolerance needs the feature HPAConfigurableTolerance of Kubernetes (1.33 or"
+    " newer): an API server without it drops the field, and 0.1 holds; trimtab reads it",
+    "EffectiveHorizontalPodAutoscaler": "behavior.*.tolerance is read by trimtab; Crane's controller does not know it",
+}
 
 
-def with_new_settings(manifest: dict[str, Any], setting: Setting, pod_capacity: float) -> dict[str, Any]:
-    """An Autoscaler or an autoscaling/v2 HPA with another target, tolerance and stabilisation."""
-    new = deepcopy(manifest)
+class TunableManifest(NamedTuple):
+    """A manifest that new settings can be written into, and what was done to it first."""
+
+    manifest: dict[str, Any]
+    notes: tuple[str, ...] = ()
+
+
+def tunable_manifest(manifest: dict[str, Any]) -> TunableManifest:
+    """An Autoscaler, an EffectiveHPA or an HPA with one metric; old versions of HPA become autoscaling/v2."""
+    notes, version = [], manifest.get("apiVersion")
+    if version in OLD_VERSIONS:
+        manifest = convert(manifest, "hpa").manifest
+        notes.append(f"written as autoscaling/v2: {version} has no field for a tolerance")
+    if "spec" in manifest and manifest.get("kind") in ("Autoscaler", *NEEDS) and not manifest["spec"].get("metrics"):
+        manifest = {**manifest, "spec": {**manifest["spec"], "metrics": [deepcopy(CPU)]}}
+        notes.append("without metrics the policy goes by CPU at 80 % of the request; that metric is written out")
+    _target(manifest)
+    return TunableManifest(manifest, tuple(notes))
+
+
+def with_new_settings(tunable: TunableManifest, setting: Setting, pod_capacity: float) -> TunableManifest:
+    """Another target, tolerance and stabilisation; a note where not every reader knows a field."""
+    new = deepcopy(tunable.manifest)
     target = _target(new)
     if "averageUtilization" in target:
         target["averageUtilization"] = round(setting.target * 100)
     else:
         target["averageValue"] = format_number(setting.target * pod_capacity)
     behavior = new["spec"].setdefault("behavior", {})
-    for direction in ("scaleUp", "scaleDown"):
+    behavior.setdefault("scaleDown", {})["stabilizationWindowSeconds"] = int(setting.stabilise_s)
+    if not _tolerates(behavior, setting.tolerance):
+        return TunableManifest(new, tunable.notes)
+    for direction in DIRECTIONS:
         behavior.setdefault(direction, {})["tolerance"] = format_number(setting.tolerance)
-    behavior["scaleDown"]["stabilizationWindowSeconds"] = int(setting.stabilise_s)
-    return new
+    needs = NEEDS.get(str(new.get("kind")))
+    return TunableManifest(new, (*tunable.notes, needs) if needs else tunable.notes)
+
+
+def _tolerates(behavior: dict[str, Any], tolerance: float) -> bool:
+    """Whether the tolerance has to be written: it is not what holds without a word."""
+    written = any("tolerance" in (behavior.get(direction) or {}) for direction in DIRECTIONS)
+    return written or tolerance != Tolerance().up
 
 
 def _target(manifest: dict[str, Any]) -> dict[str, Any]:
@@ -34,7 +73,7 @@ def _target(manifest: dict[str, Any]) -> dict[str, Any]:
         name = metric["type"][0].lower() + metric["type"][1:]
         target: dict[str, Any] = metric[name]["target"]
     except (KeyError, ValueError, TypeError):
-        fix = "tuning rewrites an Autoscaler or an autoscaling/v2 HPA with exactly one metric; convert it first"
+        fix = "tuning rewrites an Autoscaler, EffectiveHPA or HPA with exactly one metric; convert another kind first"
         raise InvalidInput("spec.metrics", manifest.get("kind"), fix) from None
     if not any(key in target for key in AVERAGES):
         raise InvalidInput("spec.metrics[0]", target, "tuning needs a target of type Utilization or AverageValue")

@@ -15,13 +15,14 @@ from trimtab.errors import InvalidPolicy, NotEnoughData
 from trimtab.policy import Policy
 from trimtab.series import Floats
 from trimtab.sim.cluster_spec import ClusterSpec
+from trimtab.sim.demand_forecast import forecast_demand
 from trimtab.sim.fast import sweep
 from trimtab.sim.grid import DAY_STEPS, MEAN_STEPS, STEP_S, delay_steps
 from trimtab.sim.oracle import optimum, pods_needed
-from trimtab.sim.program import program, uncovered
+from trimtab.sim.program import NOTHING_AHEAD, bounds_by_step, program, uncovered
 from trimtab.sim.score import Days, Score, score
 from trimtab.sim.sliding_windows import trailing_mean
-from trimtab.tune.candidates import Setting, on_demand, setting_of, settings, tunable, with_setting
+from trimtab.tune.candidates import Setting, on_demand, scored, setting_of, settings, with_setting
 from trimtab.tune.demand import Demand
 from trimtab.tune.policy_backtest import first_pods
 from trimtab.tune.rolling_choice import choose, fade, picked, takeover
@@ -58,7 +59,7 @@ def tune(
     if present not in family:
         family = [*family, present]
     incumbent = family.index(present)
-    results, notes = _simulate(policy, family, demand, cluster, done)
+    results = _simulate(policy, family, demand, cluster, done)
     j = np.array([days.j(lam) for days in results])
     scores = np.zeros(len(family))
     for day in range(j.shape[1]):
@@ -77,36 +78,42 @@ def tune(
         rolling=score(picked(results, chosen).since(warmup), float(optima[warmup:].sum()), lam) if warmup else None,
         days=j.shape[1],
         days_won=tuple(np.flatnonzero(j[best] < j[incumbent]).tolist()),
-        notes=notes,
+        notes=scored(policy),
     )
 
 
 def _simulate(
     policy: Policy, family: list[Setting], demand: Demand, cluster: ClusterSpec, done: Callable[[], None]
-) -> tuple[list[Days], tuple[str, ...]]:
+) -> list[Days]:
     whole = len(demand.values) // DAY_STEPS
     if whole < LEAST_DAYS:
         raise NotEnoughData(f"{demand.name}: {demand.days:.1f} days of history; tuning needs {LEAST_DAYS} whole days")
     values = demand.values[: whole * DAY_STEPS]
-    notes = () if _on_totals(policy) else ("simulated on the total load; what pods report may lag behind it",)
     simple = on_demand(policy, cluster.pod_capacity)
     if why := uncovered(simple):
         raise InvalidPolicy("policy", type(policy).__name__, f"it cannot be tuned: {why}")
-    programs = [program(with_setting(simple, setting, cluster.pod_capacity), STEP_S) for setting in family]
+    ahead = _ahead(simple, values, demand.start, cluster.startup_s)
+    by_step = bounds_by_step(simple.bounds, demand.start, len(values), STEP_S)
+    candidates = [with_setting(simple, setting, cluster.pod_capacity) for setting in family]
+    programs = [program(candidate, STEP_S, ahead, by_step) for candidate in candidates]
     load, signal = values / cluster.pod_capacity, trailing_mean(values, MEAN_STEPS)
     first, delay = first_pods(policy, float(load[0])), delay_steps(cluster.startup_s)
     found = sweep(load, signal, programs, first, [delay], DAY_STEPS, cluster.slo, done)
-    return [days for (days,) in found], notes
+    return [days for (days,) in found]
 
 
-def _on_totals(policy: Policy) -> bool:
-    return on_demand(policy, 1.0).signals[0] == tunable(policy)
+def _ahead(policy: Policy, values: Floats, start: float, startup_s: float) -> Floats:
+    """Demand does not depend on the settings, so one look ahead serves them all."""
+    if policy.forecast is None:
+        return NOTHING_AHEAD
+    (ahead,) = forecast_demand(policy.forecast, [policy.forecast.quantile], values, startup_s, start)
+    return ahead
 
 
 def _optima(policy: Policy, demand: Demand, cluster: ClusterSpec) -> Floats:
     """The optimum's pod-steps of each day."""
     whole = len(demand.values) // DAY_STEPS
-    needed = pods_needed(demand.values / cluster.pod_capacity, policy.bounds.min_replicas, cluster.slo)
+    needed = pods_needed(demand.values / cluster.pod_capacity, max(1, policy.bounds.min_replicas), cluster.slo)
     best = optimum(needed, delay_steps(cluster.startup_s))[: whole * DAY_STEPS]
     by_day: Floats = best.reshape(whole, DAY_STEPS).sum(axis=1).astype(np.float64)
     return by_day

@@ -1,28 +1,40 @@
-"""The page of a backtest: one self-contained file with tables and charts to zoom; nothing is loaded."""
+"""The page of a backtest or the demo: one self-contained file with tables and charts to zoom; nothing is loaded."""
 
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from collections.abc import Sequence
-from html import escape
-from pathlib import Path
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from trimtab.series import Floats
+from trimtab.web.bundle import document
 
-_STATIC = Path(__file__).parent / "static"
 POINTS = 20_000  # of each line: minutes of two weeks
+TEXT = ("policy", "worst hour")
+EXPLAINED = {
+    "pod hours": "What was paid for: replicas times hours.",
+    "cost": "Pod hours in proportion to those of the optimum.",
+    "violations": "Load that met too little capacity, in percent of all load.",
+    "churn/day": "Pods started and removed on an average day.",
+    "J": "All costs together: pod hours, violations at their price, and pod starts; 1.00 is the optimum.",
+    "regret": "How far J is above the clairvoyant optimum, which knows the load in advance.",
+    "under": "How far ready pods were below the need, on average.",
+    "over": "How far ready pods were above the need, on average.",
+    "worst hour": "The hour in which most load was violated (UTC), and its share of that hour's load.",
+}
 
 
 class ChartLine(NamedTuple):
     name: str
     values: Floats
+    role: Literal["load", "optimum", "policy"] = "policy"
 
 
 class Section(NamedTuple):
-    """One workload: figures in rows, lines over time (the first one filled: the load), sentences below."""
+    """One workload: figures in rows, lines over time, sentences below."""
 
     title: str
     headings: Sequence[str]
@@ -33,41 +45,28 @@ class Section(NamedTuple):
     notes: Sequence[str] = ()
 
 
-def page(title: str, about: str, sections: Sequence[Section]) -> str:
-    style = _static("uplot/uPlot.min.css") + _static("report.css")
-    script = _static("uplot/uPlot.iife.min.js") + _static("report.js")
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{style}</style></head><body><main>"
-        f'<h1>{escape(title)}</h1><p class="soft">{escape(about)} Drag over a chart to zoom, double-click for all.</p>'
-        f"{''.join(map(_section, sections))}</main><script>{script}</script></body></html>\n"
-    )
+def page(title: str, about: str, sections: Sequence[Section], verdict: str) -> str:
+    content = {"title": title, "about": about, "verdict": verdict, "sections": [_plain(one) for one in sections]}
+    return document(title, json.dumps(content, separators=(",", ":")))
 
 
-def _static(name: str) -> str:
-    return (_STATIC / name).read_text()
-
-
-def _section(section: Section) -> str:
-    head = "".join(f"<th>{escape(one)}</th>" for one in section.headings)
-    rows = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in section.rows)
-    notes = "".join(f'<p class="soft">{escape(note)}</p>' for note in section.notes)
-    return (
-        f"<article><h2>{escape(section.title)}</h2><table><tr>{head}</tr>{rows}</table>"
-        f'<div class="chart"><script type="application/json">{_data(section)}</script></div>{notes}</article>'
-    )
-
-
-def _data(section: Section) -> str:
-    """Lines as JSON, thinned to the highest value of each bin; `<` cannot end the script it stands in."""
+def _plain(section: Section) -> dict[str, Any]:
     width = -(-len(section.lines[0].values) // POINTS)
-    lines = [{"name": line.name, "values": _thinned(line.values, width)} for line in section.lines]
-    content = {"start": section.start, "step_s": section.step_s * width, "lines": lines}
-    return json.dumps(content, separators=(",", ":")).replace("<", "\\u003c")
+    return {
+        "title": section.title,
+        "caption": "Each policy over the whole time; hover over a heading for what it means",
+        "columns": [{"heading": one, "title": EXPLAINED.get(one, ""), "text": one in TEXT} for one in section.headings],
+        "rows": section.rows,
+        "start": section.start,
+        "step": section.step_s * width,
+        "lines": [
+            {"name": line.name, "role": line.role, "values": _packed(line.values, width)} for line in section.lines
+        ],
+        "notes": section.notes,
+    }
 
 
-def _thinned(values: Floats, width: int) -> list[float]:
-    edges = np.arange(0, len(values), width)
-    highest = np.maximum.reduceat(values, edges)
-    return [int(one) if one == int(one) else one for one in np.round(highest, 2).tolist()]
+def _packed(values: Floats, width: int) -> str:
+    """The highest value of each bin as 32-bit floats in base 64."""
+    highest = np.maximum.reduceat(values, np.arange(0, len(values), width))
+    return b64encode(np.round(highest, 2).astype("<f4").tobytes()).decode()

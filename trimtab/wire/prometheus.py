@@ -20,6 +20,7 @@ from trimtab.wire.decode import decoder
 from trimtab.wire.http import Answer, Http, Request
 
 T = TypeVar("T")
+NOTHING: Mapping[str, str] = {}  # never changed
 FORM = "application/x-www-form-urlencoded"
 
 
@@ -84,13 +85,19 @@ class Prometheus:
         await self.http.close()
 
     async def query(
-        self, expression: str, at: float | None = None, *, lookback_s: float | None = None
+        self,
+        expression: str,
+        at: float | None = None,
+        *,
+        lookback_s: float | None = None,
+        extra: Mapping[str, str] = NOTHING,
     ) -> list[SeriesValue]:
         """The value of an expression now (or `at`), one sample per series; a scalar is one without labels.
 
-        `lookback_s` is how old a sample may be; Prometheus itself would accept five minutes.
+        `lookback_s` is how old a sample may be; Prometheus itself would accept five minutes. `extra` is for what stands
+        before it, such as a prom-label-proxy.
         """
-        params = {"query": expression} | ({} if at is None else {"time": f"{at:.3f}"})
+        params = {**extra, "query": expression} | ({} if at is None else {"time": f"{at:.3f}"})
         params |= {} if lookback_s is None else {"lookback_delta": f"{lookback_s:g}s"}
         data = await self._ask("query", params, expression, Data[msgspec.Raw])
         if data.result_type == "scalar":
@@ -102,10 +109,14 @@ class Prometheus:
             )
         return [self._sample(item, expression) for item in self._decode(data.result, list[VectorItem])]
 
-    async def query_range(self, expression: str, start: float, end: float, step_s: float) -> list[RangeSeries]:
+    async def query_range(
+        self, expression: str, start: float, end: float, step_s: float, extra: Mapping[str, str] = NOTHING
+    ) -> list[RangeSeries]:
         """The expression at start, start + step, ... end (inclusive); the values are left to be parsed."""
         span = {"start": f"{start:.3f}", "end": f"{end:.3f}", "step": f"{step_s:g}"}
-        data = await self._ask("query_range", {"query": expression, **span}, expression, Data[list[RangeSeries]])
+        data = await self._ask(
+            "query_range", {**extra, "query": expression, **span}, expression, Data[list[RangeSeries]]
+        )
         return data.result
 
     async def series(self, selector: str, start: float, end: float) -> list[dict[str, str]]:

@@ -78,10 +78,6 @@
 - apiGroups: [""]
   resources: [events]
   verbs: [create]
-# Usage seen so far, one ConfigMap for each object that sizes containers.
-- apiGroups: [""]
-  resources: [configmaps]
-  verbs: [get, create, patch]
 # Measurements.
 - apiGroups: [metrics.k8s.io]
   resources: [pods]

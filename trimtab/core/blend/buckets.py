@@ -1,7 +1,8 @@
 """Buckets (document 004): the total of each resource decides how many replicas, and these how large each one is.
 
 total = max(vertical target * current replicas, current request * wanted replicas), for each resource;
-replicas = the larger of what CPU and memory ask for on their ladders; size = total / replicas.
+replicas = the larger of what CPU and memory ask for on their ladders; size = total / replicas, within the minimum of
+the bucket and the maximum of the replica count; the last count too has one, unless `grow_past_last`.
 Guarded sizing: scaling out never leaves a replica less than min(vertical target, 1.25 * what it has). So both examples
 of the document hold (3 x 8 cores; 3 x 6 GB against base usage), and a larger total never gets a smaller capacity.
 """
@@ -27,7 +28,7 @@ class BucketContext(NamedTuple):
     replicas: int  # new
     growing: bool  # every total grows or stays
     overloaded: bool
-    last: bool  # no more replicas can be had, so the size may outgrow the bucket
+    uncapped: bool  # no more replicas can be had, and the size may outgrow the bucket
 
 
 def plan(rule: Buckets, vertical: Vertical, wishes: AxisWishes, steps: list[Step]) -> Plan:
@@ -38,7 +39,8 @@ def plan(rule: Buckets, vertical: Vertical, wishes: AxisWishes, steps: list[Step
     totals = {axis: total(need, wishes) for axis, need in found.items()}
     votes = [replicas_for(rungs, totals[axis], wishes.current) for axis, rungs in ladders.items() if rungs]
     replicas = clamped(max(votes), wishes, steps)
-    context = _context(wishes, replicas, found, totals, max(rungs[-1].replicas for rungs in ladders.values() if rungs))
+    top = min(rule.buckets[-1].replicas_max, wishes.max_replicas)
+    context = _context(wishes, replicas, found, totals, rule.grow_past_last and replicas >= top)
     sizes = {axis: _size(rule, need, totals[axis], ladders[axis], context, axis, steps) for axis, need in found.items()}
     if _paradox(rule, wishes, context, found, totals, sizes):
         steps.append(_step(RuleName.PARADOX, Axis.REPLICAS, replicas, wishes.current))
@@ -80,12 +82,10 @@ def sized(sizing: BucketSizing, even: float, need: ReplicaNeed, context: BucketC
 
 
 def _context(
-    wishes: AxisWishes, replicas: int, found: dict[Axis, ReplicaNeed], totals: dict[Axis, float], top: int
+    wishes: AxisWishes, replicas: int, found: dict[Axis, ReplicaNeed], totals: dict[Axis, float], uncapped: bool
 ) -> BucketContext:
     growing = all(totals[axis] * _NOISE >= need.present * wishes.current for axis, need in found.items())
-    return BucketContext(
-        wishes.current, replicas, growing, wishes.overloaded, replicas >= min(top, wishes.max_replicas)
-    )
+    return BucketContext(wishes.current, replicas, growing, wishes.overloaded, uncapped)
 
 
 def _size(
@@ -100,20 +100,19 @@ def _size(
     base = rule.base.of(axis)
     even = share(total, need.present, base, context.current, context.replicas)
     wanted = sized(rule.sizing, even, need, context)
-    size = _capped(wanted, rung_at(rungs, context.replicas), context.last) if rungs else wanted
-    if size < wanted:
-        steps.append(_step(RuleName.CAPPED_BY_BUCKET, axis, wanted, size))
+    size = _within(rung_at(rungs, context.replicas), wanted, context.uncapped) if rungs else wanted
+    if size != wanted:
+        rule_name = RuleName.CAPPED_BY_BUCKET if size < wanted else RuleName.BUCKET_MINIMUM
+        steps.append(_step(rule_name, axis, wanted, size))
     bounded = min(max(size, need.least), need.most)
     if bounded < size:
         steps.append(_step(RuleName.ALLOWED, axis, size, bounded))
     return bounded
 
 
-def _capped(size: float, rung: Rung, last: bool) -> float:
-    """The cap of this replica count wins, except at the last, where only maxAllowed does."""
-    if rung.fixed:
-        return max(rung.high, size) if last else rung.high
-    return size if last else min(size, rung.high)
+def _within(rung: Rung, size: float, uncapped: bool) -> float:
+    """What one of so many replicas may have; a bucket of one size has that size only."""
+    return max(rung.least, size if uncapped else min(size, rung.high))
 
 
 def _paradox(

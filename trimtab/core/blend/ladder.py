@@ -2,7 +2,8 @@
 
 In a bucket of n replica counts, step = (most - least) / n, and the rung of r replicas ends at
 least + (r - rmin + 1) * step for each, so r replicas hold a total of at most r times that (document 004). A rung begins
-where the total of the one below ended, lowered by the overlap; so there are no gaps, even where buckets leave one.
+where the total of the one below ended, lowered by the overlap; so there are no gaps, even where buckets leave one:
+such a total has replicas of the upper bucket's minimum.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ class Rung(NamedTuple):
     replicas: int
     low: float
     high: float
+    least: float = 0.0  # the minimum its bucket writes down
     fixed: bool = False  # least == most: replicas of this size, and no other
 
 
@@ -58,21 +60,19 @@ def _divide(bucket: Bucket, axis: Axis, overlap: Margin, below: Rung | None, lea
     rungs: list[Rung] = []
     for nth, replicas in enumerate(range(bucket.replicas_min, bucket.replicas_max + 1), start=1):
         begin = low if below is None else min(_after(below, replicas, overlap), low if nth == 1 else high)
-        below = Rung(replicas, begin, low + nth * step, fixed)
+        below = Rung(replicas, begin, low + nth * step, bucket.least.amount(axis) or 0.0, fixed)
         rungs.append(below)
     return rungs
 
 
 def _ends(bucket: Bucket, axis: Axis, overlap: Margin, below: Rung | None, least: float) -> tuple[float, float, bool]:
-    """Where the division starts and ends. An open minimum continues the bucket below, its overlap included (hvpa-v2);
-    a minimum above the seam is stretched down to it."""
+    """Where the division starts and ends. An open minimum continues the bucket below, its overlap included
+    (hvpa-v2)."""
     low, high = bucket.least.amount(axis), bucket.most.amount(axis)
     assert high is not None
     if low is None:
         return least if below is None else _after(below, bucket.replicas_min, overlap), high, False
-    if low == high or below is None:
-        return low, high, low == high
-    return min(low, _seam(below, bucket.replicas_min)), high, False
+    return low, high, low == high
 
 
 def _seam(below: Rung, replicas: int) -> float:

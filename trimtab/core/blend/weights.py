@@ -3,27 +3,36 @@
 replicas = current + (wanted - current) * (1 - w), ceil when growing, floor when shrinking;
 request = current + trunc((target - current) * w). Whole millicores, and memory rounded up to whole kilobytes.
 At maxReplicas an upward recommendation is followed in full, whatever the stage says (the document's mitigation).
+A stage of weight 1 is purely vertical while the vertical recommendation has anything to give; then replicas leave it by
+the weight of the next stage. One without an end lasts until sizes have reached maxAllowed, one without a begin until
+minAllowed. Sizes always follow the stage that the replicas are in.
 With w between 0 and 1 both axes answer the same need, so the total overshoots (1 x 1 core that needs 5 becomes 3 x 3);
 `capacity` and `buckets` do not.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import ceil, floor
 
-from trimtab.core.blend.replica import GRAIN, container_needs, written
+from trimtab.core.blend.replica import GRAIN, ContainerNeed, container_needs, written
 from trimtab.core.blend.wishes import AxisWishes, clamped
 from trimtab.core.model import Plan, RuleName, Step
 from trimtab.policy import RESOURCES, Axis, Stage, Vertical, Weights
 
+ENOUGH = 0.1  # of a request: a smaller change is nothing to wait for, where no smallest change is set
 _NOISE = 1e-9
 _WHOLE = {Axis.CPU: 1000.0, Axis.MEMORY: 1.0}  # parts that an amount is counted in: millicores, bytes
 
 
+def _purely_vertical(stage: Stage) -> bool:
+    return stage.vertical_share == 1.0
+
+
 def plan(rule: Weights, vertical: Vertical, wishes: AxisWishes, steps: list[Step]) -> Plan:
     wanted = clamped(wishes.wanted, wishes, steps)  # HPA never recommends more than its maximum
-    share = share_at(rule.stages, wishes.current, wanted)
-    replicas = weighted_replicas(wishes.current, wanted, share)
+    share, leaving = _shares(rule, vertical, wishes, wanted)
+    replicas = weighted_replicas(wishes.current, wanted, leaving)
     if replicas != wanted:
         steps.append(_step(RuleName.WEIGHTS, Axis.REPLICAS, wanted, replicas))
     split = {axis: _requests(rule, vertical, wishes, share, axis, steps) for axis in RESOURCES}
@@ -31,20 +40,61 @@ def plan(rule: Weights, vertical: Vertical, wishes: AxisWishes, steps: list[Step
     return Plan(replicas=clamped(replicas, wishes, steps), sizes=sizes)
 
 
-def share_at(stages: tuple[Stage, ...], current: int, wanted: int) -> float:
+def share_at(
+    stages: tuple[Stage, ...], current: int, wanted: int, over: Callable[[Stage], bool] = _purely_vertical
+) -> float:
     """The weight of the first stage that holds the current replicas, 0 where none does.
 
-    A stage of weight 1 would never be left: if the wish points to another stage with a smaller weight, before it in
-    the list to shrink or after it to grow, that one's weight leads there.
+    A stage that is over leads to the others, those before it in the list to shrink and those after it to grow: the
+    nearest that holds the current replicas too, else the nearest. Where there is none, a stage without an end has ended
+    all the same, and any other stays.
     """
-    index = next((i for i, stage in enumerate(stages) if stage.first <= current <= stage.last), None)
+    index = next((i for i, stage in enumerate(stages) if _holds(stage, current)), None)
     if index is None:
         return 0.0
-    stage = stages[index]
-    if stage.vertical_share < 1.0 or wanted == current:
-        return stage.vertical_share
+    here = stages[index]
+    if wanted == current or not over(here):
+        return here.vertical_share
     beyond = stages[index + 1 :] if wanted > current else stages[:index][::-1]
-    return next((other.vertical_share for other in beyond if other.vertical_share < 1.0), 1.0)
+    ahead = sorted((stage for stage in beyond if not over(stage)), key=lambda stage: not _holds(stage, current))
+    return ahead[0].vertical_share if ahead else 0.0 if _open(here, wanted > current) else here.vertical_share
+
+
+def _shares(rule: Weights, vertical: Vertical, wishes: AxisWishes, wanted: int) -> tuple[float, float]:
+    """The weight of the sizes, and that of the replicas, which may be leaving."""
+    if rule.exact:
+        share = share_at(rule.stages, wishes.current, wanted)
+        return share, share
+    up = wanted > wishes.current
+    needs = [(axis, need) for axis in wishes.speaks_for for need in container_needs(vertical, wishes, axis)]
+    bounded = bool(needs) and all(_at_bound(need, up) for _, need in needs)
+    gives = any(_gives(need, axis, wishes, up) for axis, need in needs)
+
+    def over(stage: Stage) -> bool:
+        ended = bounded and _open(stage, up) and stage.vertical_share > 0.0
+        return ended or (_purely_vertical(stage) and not gives)
+
+    share = share_at(rule.stages, wishes.current, wishes.current)
+    return share, share_at(rule.stages, wishes.current, wanted, over)
+
+
+def _holds(stage: Stage, replicas: int) -> bool:
+    return stage.first <= replicas <= stage.last
+
+
+def _open(stage: Stage, up: bool) -> bool:
+    return stage.until_most if up else stage.until_least
+
+
+def _at_bound(need: ContainerNeed, up: bool) -> bool:
+    return need.present >= need.most if up else need.present <= need.least
+
+
+def _gives(need: ContainerNeed, axis: Axis, wishes: AxisWishes, up: bool) -> bool:
+    """Whether the recommendation changes the request in this direction, enough to happen at all."""
+    change = min(max(need.target, need.least), need.most) - need.present
+    least = wishes.smallest.get((need.name, axis), ENOUGH * need.present)
+    return (change > 0) is up and abs(change) >= max(least, GRAIN[axis]) * (1.0 - _NOISE)
 
 
 def weighted_replicas(current: int, wanted: int, share: float) -> int:

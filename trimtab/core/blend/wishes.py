@@ -22,6 +22,7 @@ class AxisWishes(NamedTuple):
     overloaded: bool
     speaks_for: frozenset[Axis] = frozenset(RESOURCES)  # resources whose total `wanted` tells something about
     stuck: bool = False  # the horizontal axis cannot grow: at its maximum and asking for more, or switched off
+    smallest: dict[tuple[str, Axis], float] = {}  # what a container's change must reach to happen; inf: none may
     blind: bool = False  # the horizontal signal is missing: no fewer replicas than `wanted`, which is what is kept
 
 

@@ -47,7 +47,8 @@ _RULES = {
     RuleName.WHOLE_CORES: "rounded up to whole cores",
     RuleName.FLOOR: "the smallest size allowed is {after}",
     RuleName.ALLOWED: "minAllowed/maxAllowed allow {after}",
-    RuleName.CAPPED_BY_BUCKET: "the bucket's cap allows {after}",
+    RuleName.CAPPED_BY_BUCKET: "the bucket's maximum for so many replicas is {after}",
+    RuleName.BUCKET_MINIMUM: "the bucket's minimum is {after}",
     RuleName.PARADOX: "fewer but larger replicas for a smaller total: kept as it is",
     RuleName.UPDATE_MODE: "the update mode forbids it",
     RuleName.MAINTENANCE_WINDOW: "outside the maintenance window",
@@ -77,6 +78,7 @@ _REASONS = {
     Reason.NOT_PREDICTABLE: "the series is not predictable",
     Reason.EXPIRED: "the forecast has expired",
     Reason.NOT_CONFIGURED: "nothing is configured",
+    Reason.NOT_ALLOWED: "this namespace may not ask for it",
 }
 
 

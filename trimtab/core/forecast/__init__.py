@@ -48,7 +48,7 @@ def options_of(choice: ForecastChoice) -> Any:
     kind = OPTIONS.get(choice.model)
     if kind is None:
         raise InvalidPolicy("forecast.model", choice.model, f"known models: {', '.join(FORECASTERS)}")
-    known = {field.name for field in msgspec.structs.fields(kind)}
+    known = kind.__struct_fields__
     for name, value in choice.options.items():
         if name not in known:
             raise InvalidPolicy(f"forecast.options.{name}", value, f"known: {', '.join(sorted(known))}")
@@ -60,4 +60,4 @@ def options_of(choice: ForecastChoice) -> Any:
         raise InvalidPolicy("forecast.options", choice.options, str(error)) from error
 
 
-__all__ = ["FORECASTERS", "OPTIONS", "Forecast", "look_ahead", "options_of"]
+__all__ = ["FORECASTERS", "OPTIONS", "Forecast", "forecast_rows", "options_of"]

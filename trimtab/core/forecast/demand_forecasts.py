@@ -13,13 +13,14 @@ from zlib import crc32
 
 import msgspec
 
+from trimtab.core.demand import checkpoint
 from trimtab.core.demand.log import DemandLog
 from trimtab.core.demand.total import demands, is_per_pod
 from trimtab.core.forecast import forecast_rows, linear, options_of
 from trimtab.core.forecast.horizon import horizon_s
 from trimtab.core.model import Forecast, Missing, Observation, Reason
 from trimtab.policy import ForecastChoice, Policy
-from trimtab.series import Frame
+from trimtab.series import Frame, Series
 
 FINE_S, COARSE_S = 60.0, 300.0
 BIN_S = {"percentile": FINE_S}  # a percentile of means is not the mean of percentiles; the others look at cycles
@@ -36,7 +37,7 @@ NOT_MADE_YET = Missing(reason=Reason.NOT_ENOUGH_HISTORY, detail="the first forec
 Answers = tuple[Forecast | Missing, ...]
 
 
-class Question(NamedTuple):
+class ForecastWish(NamedTuple):
     """What one object wants to know."""
 
     owner: str
@@ -46,19 +47,19 @@ class Question(NamedTuple):
     at: float
 
 
-class Batch(NamedTuple):
-    """Questions alike, and what is known for all of them."""
+class ForecastBatch(NamedTuple):
+    """Wishes alike, and what is known for all of them."""
 
-    questions: tuple[Question, ...]
+    wishes: tuple[ForecastWish, ...]
     frame: Frame
 
-    def singles(self) -> Iterator[Batch]:
-        """Each question for itself."""
+    def singles(self) -> Iterator[ForecastBatch]:
+        """Each wish for itself."""
         first = 0
-        for question in self.questions:
-            rows = self.frame.values[first : first + len(question.keys)]
-            yield Batch((question,), Frame(question.keys, self.frame.start, self.frame.step_s, rows))
-            first += len(question.keys)
+        for wish in self.wishes:
+            rows = self.frame.values[first : first + len(wish.keys)]
+            yield ForecastBatch((wish,), Frame(wish.keys, self.frame.start, self.frame.step_s, rows))
+            first += len(wish.keys)
 
 
 class Made(NamedTuple):
@@ -75,7 +76,7 @@ class DemandForecasts:
         self.log = DemandLog()
         self._keys: dict[str, tuple[str, ...]] = {}  # by owner
         self._made: dict[str, Made] = {}
-        self._asked: dict[str, Question] = {}  # who waits longest comes first
+        self._asked: dict[str, ForecastWish] = {}  # who waits longest comes first
 
     def note(self, owner: str, policy: Policy, seen: Observation) -> None:
         """Remember what each signal demanded."""
@@ -91,19 +92,19 @@ class DemandForecasts:
         choice = policy.forecast
         if choice is None:
             return ()
-        question = Question(owner, choice, keys_of(owner, policy), horizon_s(choice, seen), seen.at)
+        wish = ForecastWish(owner, choice, keys_of(owner, policy), horizon_s(choice, seen), seen.at)
         if choice.model == "linear":
-            return tuple(self._lines(question))
-        question = question._replace(horizon_s=FINE_S * ceil(question.horizon_s / FINE_S))  # alike are made together
+            return tuple(self._lines(wish))
+        wish = wish._replace(horizon_s=FINE_S * ceil(wish.horizon_s / FINE_S))  # alike are made together
         made = self._made.get(owner)
-        if made is None or (made.choice, made.keys) != (choice, question.keys):
-            self._asked[owner] = question
-            return (NOT_MADE_YET,) * len(question.keys)
+        if made is None or (made.choice, made.keys) != (choice, wish.keys):
+            self._asked[owner] = wish
+            return (NOT_MADE_YET,) * len(wish.keys)
         if seen.at >= made.due:
-            self._asked[owner] = question
+            self._asked[owner] = wish
         return made.forecasts
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self) -> Iterator[ForecastBatch]:
         """What is due, as far as one round may go; who is left out waits for the next."""
         points_left = float(ROUND_POINTS)
         for alike in _by_kind(self._asked.values()):
@@ -112,26 +113,44 @@ class DemandForecasts:
                     return
                 frame = self._frame(some)
                 points_left -= frame.values.size * COST[some[0].choice.model]
-                for question in some:
-                    self._asked.pop(question.owner, None)
-                yield Batch(some, frame)
+                for wish in some:
+                    self._asked.pop(wish.owner, None)
+                yield ForecastBatch(some, frame)
 
-    def put(self, batch: Batch, answers: Sequence[Forecast | Missing]) -> None:
+    def put(self, batch: ForecastBatch, answers: Sequence[Forecast | Missing]) -> None:
         """What `make` found for a batch; an object that has gone meanwhile wants no answer."""
         rows = iter(answers)
-        for question in batch.questions:
-            forecasts = tuple(next(rows) for _ in question.keys)
-            if self._keys.get(question.owner) == question.keys:
-                due = min((_due(forecast, question.at) for forecast in forecasts), default=question.at)
-                self._made[question.owner] = Made(question.choice, question.keys, forecasts, due)
+        for wish in batch.wishes:
+            forecasts = tuple(next(rows) for _ in wish.keys)
+            if self._keys.get(wish.owner) == wish.keys:
+                due = min((_due(forecast, wish.at) for forecast in forecasts), default=wish.at)
+                self._made[wish.owner] = Made(wish.choice, wish.keys, forecasts, due)
 
     def make_due(self) -> None:
         """All of it here and now, for who has no other ticks to keep."""
         for batch in self.batches():
             self.put(batch, make(batch))
 
-    def refresh(self, owner: str) -> None:
-        """Its past has been read back: forecasts are made again at the next tick."""
+    def restore(self, owner: str, policy: Policy, key: str, past: Series, step_s: float) -> None:
+        """The past of one signal, which somebody else remembered; forecasts are made again at the next tick."""
+        self._keys.setdefault(owner, keys_of(owner, policy))
+        if key not in self._keys[owner]:  # it was edited meanwhile
+            return
+        self.log.restore(key, past, step_s)
+        self._refresh(owner)
+
+    def save(self, owner: str, policy: Policy, at: float) -> bytes:
+        """What a new operator needs to go on, in 20 KB at most."""
+        return checkpoint.save(self.log, dict(zip(names_of(policy), keys_of(owner, policy), strict=True)), at)
+
+    def load(self, owner: str, policy: Policy, data: bytes) -> None:
+        """What `save` wrote; InvalidInput says what is wrong with it."""
+        keys = keys_of(owner, policy)
+        if self._keys.setdefault(owner, keys) == keys:
+            checkpoint.load(self.log, dict(zip(names_of(policy), keys, strict=True)), data)
+            self._refresh(owner)
+
+    def _refresh(self, owner: str) -> None:
         if owner in self._made:
             self._made[owner] = self._made[owner]._replace(due=float("-inf"))
 
@@ -142,21 +161,21 @@ class DemandForecasts:
             self._made.pop(owner, None)
             self._asked.pop(owner, None)
 
-    def _lines(self, question: Question) -> list[Forecast | Missing]:
-        options = options_of(question.choice)
-        span_s = linear.MOST_WINDOW_S if options.history_size else linear.window_s(question.horizon_s, options)
-        recent = [self.log.recent(key, question.at, span_s) for key in question.keys]
-        return linear.forecast_recent(recent, question.horizon_s, question.at, options)
+    def _lines(self, wish: ForecastWish) -> list[Forecast | Missing]:
+        options = options_of(wish.choice)
+        span_s = linear.MOST_WINDOW_S if options.history_size else linear.window_s(wish.horizon_s, options)
+        recent = [self.log.recent(key, wish.at, span_s) for key in wish.keys]
+        return linear.forecast_recent(recent, wish.horizon_s, wish.at, options)
 
-    def _frame(self, questions: Sequence[Question]) -> Frame:
-        model = questions[0].choice.model
-        frame = self.log.frame(_all_keys(questions), questions[0].at, BIN_S.get(model, COARSE_S))
+    def _frame(self, wishes: Sequence[ForecastWish]) -> Frame:
+        model = wishes[0].choice.model
+        frame = self.log.frame(_all_keys(wishes), wishes[0].at, BIN_S.get(model, COARSE_S))
         return frame.tail(round(KEEP_S[model] / frame.step_s)) if model in KEEP_S else frame
 
 
-def make(batch: Batch) -> list[Forecast | Missing]:
+def make(batch: ForecastBatch) -> list[Forecast | Missing]:
     """The answers to a batch; it touches nothing else, so any thread may do it."""
-    first = batch.questions[0]
+    first = batch.wishes[0]
     return forecast_rows(first.choice, batch.frame, first.horizon_s, first.at)
 
 
@@ -171,20 +190,20 @@ def names_of(policy: Policy) -> tuple[str, ...]:
     return tuple(f"{index}-{mark:08x}" for index, mark in enumerate(marks))
 
 
-def _by_kind(questions: Iterable[Question]) -> list[list[Question]]:
+def _by_kind(wishes: Iterable[ForecastWish]) -> list[list[ForecastWish]]:
     """Those that one frame and one call of the model can answer."""
-    kinds: dict[tuple[float, bytes, float], list[Question]] = {}
-    for question in questions:
-        kind = question.at, msgspec.msgpack.encode(question.choice), question.horizon_s
-        kinds.setdefault(kind, []).append(question)
+    kinds: dict[tuple[float, bytes, float], list[ForecastWish]] = {}
+    for wish in wishes:
+        kind = wish.at, msgspec.msgpack.encode(wish.choice), wish.horizon_s
+        kinds.setdefault(kind, []).append(wish)
     return list(kinds.values())
 
 
-def _all_keys(questions: Sequence[Question]) -> list[str]:
-    return [key for question in questions for key in question.keys]
+def _all_keys(wishes: Sequence[ForecastWish]) -> list[str]:
+    return [key for wish in wishes for key in wish.keys]
 
 
-def _parts(alike: list[Question]) -> Iterator[tuple[Question, ...]]:
+def _parts(alike: list[ForecastWish]) -> Iterator[tuple[ForecastWish, ...]]:
     """As many as fit into the memory of one batch."""
     points = max(1, len(alike[0].keys)) * round(15 * 86400.0 / BIN_S.get(alike[0].choice.model, COARSE_S))
     size = max(1, BATCH_POINTS // points)

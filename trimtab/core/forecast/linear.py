@@ -10,6 +10,7 @@ as much of the past as it looks ahead: two noisy observations five seconds apart
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 
@@ -130,9 +131,15 @@ def cautious_lines(times: Floats, values: Floats, quantile: float) -> tuple[Floa
 
     A single jump lies between at most half of the pairs, so below the median it is no slope, however high it is.
     """
-    first, last = np.triu_indices(len(times), 1)
+    first, last = _pairs(len(times))
     slope = _ranked((values[:, last] - values[:, first]) / (times[last] - times[first]), quantile)
     return slope, _ranked(values - slope[:, None] * times, 0.5)
+
+
+@cache
+def _pairs(count: int) -> tuple[np.ndarray, np.ndarray]:
+    first, last = np.triu_indices(count, 1)
+    return first, last
 
 
 def _ranked(values: Floats, quantile: float) -> Floats:

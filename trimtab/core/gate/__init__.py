@@ -7,6 +7,7 @@ a line in GATES, a sentence in `explain`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 from typing import Any
 
 from msgspec.structs import replace
@@ -15,7 +16,7 @@ from trimtab.core.gate import min_change, rest, update_mode, veto
 from trimtab.core.gate.joint_plan import hold_jointly
 from trimtab.core.gate.move import GateContext, Hold, Move, moves
 from trimtab.core.model import ContainerSize, Memory, Observation, Plan, Step
-from trimtab.policy import Axis, Direction, Gate, MinChange, Rest, Update
+from trimtab.policy import Axis, Direction, Gate, MinChange, Rest, Size, Update
 
 GATES: dict[type, Callable[[Any, Move, GateContext], Hold | None]] = {
     Update: update_mode.check,
@@ -57,6 +58,28 @@ def may_grow(gates: tuple[Gate, ...], at: float) -> bool:
         and update_mode.closed(gate_rule, at)
         for gate_rule in gates
     )
+
+
+def smallest_changes(
+    gates: tuple[Gate, ...], seen: Observation, memory: Memory, targets: dict[str, Size]
+) -> dict[tuple[str, Axis], float]:
+    """What the change of each recommended request must reach to be carried out; inf where it may not be now.
+
+    A rest that is running passes by itself, so it forbids nothing; a resource without a smallest change is left out.
+    """
+    context, lasting = GateContext(seen, memory), tuple(rule for rule in gates if not isinstance(rule, Rest))
+    bounded = {(rule.axis, rule.direction) for rule in gates if isinstance(rule, MinChange)}
+    found: dict[tuple[str, Axis], float] = {}
+    for change in moves(seen, Plan(replicas=seen.spec_replicas, sizes=_with_requests(seen, targets))):
+        if held(lasting, change, context) is not None:
+            found[change.container, change.axis] = inf
+        elif (change.axis, change.direction) in bounded:
+            found[change.container, change.axis] = 0.0
+    return found
+
+
+def _with_requests(seen: Observation, targets: dict[str, Size]) -> dict[str, ContainerSize]:
+    return {name: ContainerSize(requests=target) for name, target in targets.items() if name in seen.sizes}
 
 
 def _taken_back(plan: Plan, seen: Observation, move: Move) -> Plan:

@@ -8,7 +8,7 @@ from trimtab.core.model import Memory
 
 
 class Wish(NamedTuple):
-    """Wanted replicas, possibly fractional, and their ratio to the current ones (kept exact for document 002)."""
+    """Wanted replicas, and what was asked for as a multiple of the current ones, before any rounding."""
 
     replicas: float
     ratio: float

@@ -85,6 +85,8 @@ def read_row(bank: Bank, saved: Any, path: str = "histogram") -> tuple[Floats, f
         raise InvalidInput(path, saved, "a histogram is an object with bucketWeights and totalWeight")
     total, weights = _amount(saved, "totalWeight", path), np.zeros(len(bank.buckets))
     kept = saved.get("bucketWeights") or {}
+    if not isinstance(kept, Mapping):
+        raise InvalidInput(f"{path}.bucketWeights", kept, "write the weight of each bucket by its number")
     for key in kept:
         weights[_bucket(bank, key, path)] = _amount(kept, key, f"{path}.bucketWeights")
     reference = _seconds(saved, "referenceTimestamp", path) if saved.get("referenceTimestamp") else 0.0

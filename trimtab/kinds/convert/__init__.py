@@ -70,24 +70,24 @@ def convert(manifest: Manifest, to: str, beside_keda: bool = False) -> Converted
         read(manifest)
     if (manifest.get("apiVersion"), manifest.get("kind")) == target[:2]:
         return Converted(copy.deepcopy(manifest), [])
-    made = _autoscaler(manifest, ledger, beside_keda)
+    made, onward = _autoscaler(manifest, ledger, beside_keda), Ledger()
     try:
         autoscaler = _checked(made)
         if target.step is None:
             return Converted(autoscaler, ledger.lost)
-        onward = Ledger()
         metadata = copy.deepcopy(autoscaler["metadata"])
         spec = target.step(SourceFields(autoscaler["spec"], "spec", onward), metadata)
         lost = [loss._replace(path=ledger.source_of(loss.path)) for loss in onward.lost]
         return Converted(_checked(_whole(target, metadata, spec)), ledger.lost + lost)
     except InvalidObject as error:
-        raise InvalidObject(error.what, tuple(_at_source(problem, ledger) for problem in error.problems)) from None
+        problems = tuple(_at_source(problem, onward, ledger) for problem in error.problems)
+        raise InvalidObject(error.what, problems) from None
     except InvalidInput as error:
-        raise _at_source(error, ledger) from None
+        raise _at_source(error, onward, ledger) from None
 
 
-def _at_source(problem: InvalidInput, ledger: Ledger) -> InvalidInput:
-    return InvalidInput(ledger.source_of(problem.path), problem.value, problem.fix)
+def _at_source(problem: InvalidInput, onward: Ledger, ledger: Ledger) -> InvalidInput:
+    return InvalidInput(ledger.source_of(onward.source_of(problem.path)), problem.value, problem.fix)
 
 
 def _autoscaler(manifest: Manifest, ledger: Ledger, beside_keda: bool) -> Manifest:

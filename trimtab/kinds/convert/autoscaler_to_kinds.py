@@ -10,6 +10,16 @@ from trimtab.kinds.autoscaler import STARTUP
 from trimtab.kinds.convert.source_fields import SourceFields, annotate, unannotate
 from trimtab.quantity import parse_duration
 
+_EHPA_PLACES = {"spec.crons": "spec.schedules", "spec.prediction": "spec.forecast", "spec.scaleStrategy": "spec.mode"}
+_HVPA_PLACES = {
+    "spec.targetRef": "spec.scaleTargetRef",
+    "spec.hpa.template.spec": "spec",
+    "spec.hpa": "spec.behavior",
+    "spec.vpa.template.spec": "spec.vertical",
+    "spec.weightBasedScalingIntervals": "spec.blend.weights.intervals",
+    "spec.buckets": "spec.blend.buckets.buckets",
+    "spec.baseResourcesPerReplica": "spec.blend.buckets.base",
+}
 _OURS = ("cooldownSeconds", "minFactor", "maxFactor")
 
 
@@ -29,6 +39,7 @@ def to_hpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
 
 
 def to_ehpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
+    spec.places(_EHPA_PLACES)
     made = _horizontal(spec)
     _without_ours(made.get("behavior", {}), spec)
     crons = [cron for schedule in spec.items("schedules") if (cron := _cron(schedule))]
@@ -47,12 +58,13 @@ def to_ehpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
 
 
 def to_hvpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
+    spec.places(_HVPA_PLACES)
     made = _horizontal(spec)
     sides = _sides(made.pop("behavior", None) or {}, spec)
     target = made.pop("scaleTargetRef")
     sized, vertical = spec.has("vertical"), spec.part("vertical")
     policy = vertical.take("resourcePolicy", dict)
-    if vertical.take("apply", str, "InPlace") != "InPlaceOrRecreate":
+    if vertical.take("apply", str, "InPlace") != "InPlaceOrRecreate" and sized:
         vertical.note("Hvpa resizes in place where it can and else recreates", "apply")
     template = {"template": {"spec": {"resourcePolicy": policy}}} if policy else {}
     blend = _percent_blend(spec.part("blend"))
@@ -146,11 +158,11 @@ def _percent_blend(blend: SourceFields) -> dict[str, Any]:
     if intervals:
         return {"weightBasedScalingIntervals": [_percent(interval) for interval in intervals]}
     buckets = blend.part("buckets")
-    found, base = buckets.take("buckets", list), buckets.take("base", dict)
-    for name in ("sizing", "overlapPercent"):
-        buckets.lose(name, "has no equivalent")
+    said = buckets.rest()
+    if "base" in said:
+        said["baseResourcesPerReplica"] = said.pop("base")
     blend.lose("capacity", "an Hvpa blends by weights or buckets")
-    return {"buckets": found} | ({"baseResourcesPerReplica": base} if base else {}) if found else {}
+    return said
 
 
 def _all_horizontal(made: dict[str, Any]) -> dict[str, Any]:

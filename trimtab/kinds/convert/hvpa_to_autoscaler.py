@@ -17,12 +17,12 @@ _SMALL = "small changes of a size are no longer held back"
 def from_hvpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
     """Rests of replicas are cooldowns, directions that are off stay off; what holds sizes back is named."""
     nested = spec.has("hpa") or spec.has("vpa")
+    _places(spec, nested)
     has_vpa = spec.has("vpa") or not nested
     hpa, vpa = spec.part("hpa"), spec.part("vpa")
     templates = hpa.part("template"), vpa.part("template")
     horizontal = templates[0].part("spec") if nested else spec.part("hpaTemplate")
     vertical = templates[1].part("spec") if nested else spec.part("vpaTemplate")
-    _places(spec, horizontal, vertical)
     made = without_none(
         scaleTargetRef=spec.take("targetRef", dict),
         minReplicas=horizontal.take("minReplicas", int),
@@ -43,15 +43,25 @@ def from_hvpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
     return made
 
 
-def _places(spec: SourceFields, horizontal: SourceFields, vertical: SourceFields) -> None:
-    for name in ("minReplicas", "maxReplicas", "metrics"):
-        spec.ledger.place(f"spec.{name}", horizontal.at(name))
-    spec.ledger.place("spec.scaleTargetRef", "spec.targetRef")
-    spec.ledger.place("spec.vertical.resourcePolicy", vertical.at("resourcePolicy"))
-    spec.ledger.place("spec.vertical", vertical.path)
-    spec.ledger.place("spec.blend.weights.intervals", "spec.weightBasedScalingIntervals")
-    spec.ledger.place("spec.blend.buckets.buckets", "spec.buckets")
-    spec.ledger.place("spec.blend.buckets.base", "spec.baseResourcesPerReplica")
+def _places(spec: SourceFields, nested: bool) -> None:
+    horizontal, vertical = ("hpa.template.spec", "vpa.template.spec") if nested else ("hpaTemplate", "vpaTemplate")
+    spec.places({f"spec.{name}": f"spec.{horizontal}.{name}" for name in ("minReplicas", "maxReplicas", "metrics")})
+    blended = "buckets" if spec.has("buckets") else "weightBasedScalingIntervals"
+    spec.places(
+        {
+            "spec.scaleTargetRef": "spec.targetRef",
+            "spec.vertical.resourcePolicy": f"spec.{vertical}.resourcePolicy",
+            "spec.vertical": "spec.vpa" if nested else "spec.vpaTemplate",
+            "spec.blend": f"spec.{blended}",
+            "spec.blend.weights.intervals": "spec.weightBasedScalingIntervals",
+            "spec.blend.buckets.buckets": "spec.buckets",
+            "spec.blend.buckets.base": "spec.baseResourcesPerReplica",
+        }
+    )
+    for way in _WAYS:
+        rest = f"spec.hpa.{way}.stabilizationDuration" if nested else f"spec.{way}StabilizationWindow"
+        mode = f"spec.hpa.{way}.updatePolicy.updateMode"
+        spec.places({f"spec.behavior.{way}.cooldownSeconds": rest, f"spec.behavior.{way}.selectPolicy": mode})
 
 
 def _vertical(template: SourceFields, deployed: bool) -> dict[str, Any]:
@@ -69,9 +79,14 @@ def _blend(spec: SourceFields, metadata: dict[str, Any], made: dict[str, Any], w
     if unannotate(metadata, EXACT) == "true":
         spec.note("an Autoscaler follows the document where its program differs", EXACT)
     intervals = spec.take("weightBasedScalingIntervals", list)
-    base = spec.take("baseResourcesPerReplica", dict)
+    said = {
+        "base": spec.take("baseResourcesPerReplica", dict),
+        "sizing": spec.take("sizing", str),
+        "overlapPercent": spec.take("overlapPercent", object),
+        "growPastLast": spec.take("growPastLast", bool),
+    }
     if buckets:
-        made["blend"] = {"buckets": {"buckets": buckets} | ({"base": base} if base else {})}
+        made["blend"] = {"buckets": {"buckets": buckets} | without_none(**said)}
     elif intervals:
         stages = [interval | {"vpaWeight": interval["vpaWeight"] / whole} for interval in intervals]
         made["blend"] = {"weights": {"intervals": stages}}

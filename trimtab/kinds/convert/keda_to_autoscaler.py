@@ -31,10 +31,10 @@ def from_keda(spec: SourceFields, metadata: dict[str, Any], served: tuple[str, .
     """Triggers become metrics and schedules, the fallback a floor, the pause annotations ours."""
     made: dict[str, Any] = {"scaleTargetRef": _target(spec.part("scaleTargetRef"))}
     least = spec.take("minReplicaCount", int, 0) or 0
-    setting = TriggerSetting(str(metadata.get("name")), metadata.get("namespace"), least == 0, served)
+    several = spec.length("triggers") > 1
+    setting = TriggerSetting(str(metadata.get("name")), metadata.get("namespace"), least == 0, several, served)
     advanced = spec.part("advanced")
-    for name, source in _PLACES.items():
-        spec.ledger.place(name, source)
+    spec.places(_PLACES)
     found = triggers(spec, advanced.part("scalingModifiers"), setting)
     if found.schedules and not found.metrics and not spec.lost_signal():
         found.metrics.append(_nothing())

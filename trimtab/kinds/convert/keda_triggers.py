@@ -65,6 +65,7 @@ class TriggerSetting(NamedTuple):
     name: str
     namespace: str | None
     to_zero: bool
+    several: bool  # triggers
     served: tuple[str, ...] | None = None  # KEDA's names of its external metrics; None: KEDA goes away
 
 
@@ -170,9 +171,18 @@ def _exported(
 def _activated(query: str, settings: SourceFields, setting: TriggerSetting, field: str) -> str:
     """Up to its activation KEDA keeps a workload at zero, whatever the target says; above zero it changes nothing."""
     activation = settings.take(field, object)
-    if activation is None or not setting.to_zero or float(str(activation)) == 0:
+    if activation is None or not setting.to_zero or _number(activation, settings.at(field)) == 0:
         return query
+    if setting.several:
+        settings.note("up to it this trigger asks for nothing, also while another one is active", field)
     return f"({query}) * (({query}) > bool {activation})"
+
+
+def _number(value: object, path: str) -> float:
+    try:
+        return float(str(value))
+    except ValueError:
+        raise InvalidInput(path, value, "write a number") from None
 
 
 def _query(query: str, threshold: str, metric_type: str | None, name: str | None) -> dict[str, Any]:
@@ -226,7 +236,7 @@ def _formula(
         return []
     bare = {name: re.sub(r" # [^\n]*$", "", query) for name, query in queries.items()}
     query = "vector(" + "".join(f"scalar({bare[word]})" if word in names else word for word in words) + ")"
-    if activation and setting.to_zero and float(str(activation)) != 0:
+    if activation and setting.to_zero and _number(activation, modifiers.at("activationTarget")) != 0:
         query = f"{query} * ({query} > bool {activation})"
     exporters = sorted({found[1] for text in queries.values() if (found := re.search(r" # ([^\n]*)$", text))})
     return [_query(query + (f" # {'; '.join(exporters)}" if exporters else ""), threshold, metric_type, _COMPOSITE)]

@@ -2,11 +2,33 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import Any
 
 from trimtab.kinds.annotations import PIN, PREDICTIVE
 from trimtab.kinds.convert.source_fields import SourceFields, annotate, unannotate, without_none
 from trimtab.kinds.hpa_v2beta1 import v2_metric
+from trimtab.kinds.meta import predictive
+
+_CUSTOM_PLACES = {
+    "spec.minReplicas": "minReplicas",
+    "spec.maxReplicas": "maxReplicas",
+    "spec.metrics": "prometheus.query",
+    "spec.metrics[0]": "prometheus.query",
+    "spec.scaleTargetRef": "target",
+    "spec.mode": "dryRun",
+    "spec.behavior": "behavior",
+} | {
+    f"spec.behavior.scale{way}.{ours}": f"behavior.scale{way}{theirs}"
+    for way in ("Up", "Down")
+    for ours, theirs in (
+        ("cooldownSeconds", "Cooldown"),
+        ("minFactor", "MinFactor"),
+        ("maxFactor", "MaxFactor"),
+        ("tolerance", "MinFactor"),  # the program has neither tolerance nor window
+        ("stabilizationWindowSeconds", "Cooldown"),
+    )
+}
 
 
 def from_hpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
@@ -21,8 +43,9 @@ def from_hpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
     percent = spec.take("targetCPUUtilizationPercentage", int)
     if percent is not None:
         made["metrics"] = [_cpu({"type": "Utilization", "averageUtilization": percent})]
-    if unannotate(metadata, PREDICTIVE) == "true":
+    if predictive(unannotate(metadata, PREDICTIVE), f'metadata.annotations["{PREDICTIVE}"]'):
         made["forecast"] = {"model": "linear"}
+        spec.places({"spec.forecast.model": f'metadata.annotations["{PREDICTIVE}"]'})
     return made
 
 
@@ -33,8 +56,7 @@ def _metrics(spec: SourceFields) -> list[Any] | None:
 
 def from_ehpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
     """Crons are schedules, prediction is a forecast, Preview is Shadow."""
-    for name, source in (("schedules", "crons"), ("forecast", "prediction"), ("mode", "scaleStrategy")):
-        spec.ledger.place(f"spec.{name}", f"spec.{source}")
+    spec.places({"spec.schedules": "spec.crons", "spec.forecast": "spec.prediction", "spec.mode": "spec.scaleStrategy"})
     made = from_hpa(spec, metadata)
     crons = [_schedule(cron, index) for index, cron in enumerate(spec.items("crons"))]
     if crons:
@@ -74,12 +96,7 @@ def _schedule(cron: SourceFields, index: int) -> dict[str, Any]:
 def from_custom(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
     """Document 002's program with HPA's rules around it; its own rhythm is the operator's."""
     target, prometheus, behavior = spec.part("target"), spec.part("prometheus"), spec.part("behavior")
-    for field in ("minReplicas", "maxReplicas", "behavior"):
-        spec.ledger.place(f"spec.{field}", field)
-    spec.ledger.place("spec.metrics[0]", "prometheus.query")
-    spec.ledger.place("spec.metrics", "prometheus.query")
-    spec.ledger.place("spec.scaleTargetRef", "target")
-    spec.ledger.place("spec.mode", "dryRun")
+    spec.places(_CUSTOM_PLACES)
     name = target.take("deployment", str)
     metadata |= {"name": f"{name}-custom-hpa", "namespace": target.take("namespace", str)}
     value = {"type": "Value", "value": str(target.take("value", object))}
@@ -103,13 +120,18 @@ def _side(behavior: SourceFields, way: str) -> dict[str, Any]:
     """The program's defaults, spelled out, with HPA's own damping switched off."""
     cooldown = behavior.take(f"scale{way}Cooldown", object)
     least, most = behavior.take(f"scale{way}MinFactor", object), behavior.take(f"scale{way}MaxFactor", object)
-    return {
+    rest_s, farthest = 15.0 if cooldown is None else float(str(cooldown)), 1.0 if most is None else most
+    made = {
         "stabilizationWindowSeconds": 0,
         "tolerance": 0,
-        "cooldownSeconds": round(15 if cooldown is None else float(str(cooldown))),
+        "cooldownSeconds": round(rest_s),
         "minFactor": 0.1 if least is None else least,
-        "maxFactor": 1.0 if most is None else most,
+        "maxFactor": farthest,
     }
+    percent = ceil(100 * float(str(farthest)))
+    if way == "Up" and (rest_s < 15 or percent > 100):  # more than HPA's doubling within 15 seconds
+        made["policies"] = [{"type": "Percent", "value": max(100, percent), "periodSeconds": 1}]
+    return made
 
 
 def _cpu(target: dict[str, Any]) -> dict[str, Any]:

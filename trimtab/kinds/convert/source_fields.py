@@ -68,6 +68,15 @@ class SourceFields:
     def has(self, name: str) -> bool:
         return self._left.get(name) is not None
 
+    def places(self, places: dict[str, str]) -> None:
+        """Where parts of the result stand in the source."""
+        for made, source in places.items():
+            self.ledger.place(made, source)
+
+    def length(self, name: str) -> int:
+        value = self._left.get(name)
+        return len(value) if isinstance(value, list) else 0
+
     def names(self) -> list[str]:
         """What nobody has taken yet."""
         return list(self._left)

@@ -12,6 +12,7 @@ _PLACES = {
     "spec.scaleTargetRef": "spec.targetRef",
     "spec.vertical.apply": "spec.updatePolicy.updateMode",
     "spec.vertical.resourcePolicy": "spec.resourcePolicy",
+    "spec.vertical": "spec",
     "spec.maxReplicas": "spec",
 }
 UPDATE_MODES = {
@@ -26,8 +27,7 @@ UPDATE_MODES = {
 
 def from_vpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
     """Vertical only: the number of pods stays with whoever sets it now."""
-    for name, source in _PLACES.items():
-        spec.ledger.place(name, source)
+    spec.places(_PLACES)
     update = spec.part("updatePolicy")
     mode = update.take("updateMode", str) or _DEFAULT
     if mode == "Initial":

@@ -19,9 +19,26 @@ from trimtab.quantity import parse_quantity
 
 _STEP_S = 15  # both decide every 15 s
 
+_WPA_PLACES = {
+    "spec.behavior.scaleUp.cooldownSeconds": "spec.upscaleForbiddenWindowSeconds",
+    "spec.behavior.scaleDown.cooldownSeconds": "spec.downscaleForbiddenWindowSeconds",
+    "spec.behavior.scaleUp.stabilizationWindowSeconds": "spec.upscaleDelayAboveWatermarkSeconds",
+    "spec.behavior.scaleDown.stabilizationWindowSeconds": "spec.downscaleDelayBelowWatermarkSeconds",
+    "spec.behavior.scaleUp.tolerance": "spec.tolerance",
+    "spec.behavior.scaleDown.tolerance": "spec.tolerance",
+    "spec.behavior.scaleUp": "spec.scaleUpLimitFactor",
+    "spec.behavior.scaleDown": "spec.scaleDownLimitFactor",
+    "spec.behavior.scaleUp.policies": "spec.scaleUpLimitFactor",
+    "spec.behavior.scaleDown.policies": "spec.scaleDownLimitFactor",
+    "spec.behavior.scaleUp.selectPolicy": "spec.scaleUpLimitFactor",
+    "spec.behavior.scaleDown.selectPolicy": "spec.scaleDownLimitFactor",
+    "spec.mode": "spec.dryRun",
+}
+
 
 def from_wpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
     """The high mark is the target, the zone below it down to the low mark is tolerated."""
+    spec.places(_WPA_PLACES)
     average = spec.take("algorithm", str) == "average"
     tolerance = parse_quantity(str(spec.take("tolerance", object, DEFAULT_TOLERANCE)))
     made = without_none(
@@ -107,6 +124,10 @@ def from_phpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
         metrics=[v2_metric(metric) for metric in written] if written else None,
         behavior=spec.take("behavior", dict),
     )
+    spec.places(
+        {"spec.behavior.scaleUp.tolerance": "spec.tolerance", "spec.behavior.scaleDown.tolerance": "spec.tolerance"}
+    )
+    spec.places({"spec.behavior.scaleDown.stabilizationWindowSeconds": "spec.downscaleStabilization"})
     _phpa_behavior(spec, made)
     decision = spec.take("decisionType", str, "maximum")
     if decision != "maximum":

@@ -5,12 +5,14 @@ A check is a function (linted, among) -> findings; add it to the CHECKS of its m
 
 from __future__ import annotations
 
-from trimtab.kinds.lint import object_checks, schedule_and_blend_checks, workload_checks
+from trimtab.kinds.lint import foreign_checks, object_checks, schedule_and_blend_checks, workload_checks
 from trimtab.kinds.lint.finding import Diagnostic, Finding, LintSeverity
+from trimtab.kinds.lint.layout import is_template
 from trimtab.kinds.lint.manifest_set import LintedManifest, ManifestSet
+from trimtab.kinds.lint.silenced import ignored_rules
 from trimtab.kinds.yaml import Document
 
-CHECKS = (*object_checks.CHECKS, *schedule_and_blend_checks.CHECKS, *workload_checks.CHECKS)
+CHECKS = (*object_checks.CHECKS, *schedule_and_blend_checks.CHECKS, *workload_checks.CHECKS, *foreign_checks.CHECKS)
 _ORDER = {severity: rank for rank, severity in enumerate(LintSeverity)}
 
 
@@ -18,10 +20,11 @@ def lint(documents: list[Document], at: float) -> list[Finding]:
     """Everything the checks say, the worst of each file first; broken documents are the caller's to report."""
     among = ManifestSet(documents, at)
     found = [
-        _placed(linted, diagnostic)
+        finding
         for linted in among.manifests
         for check in CHECKS
         for diagnostic in check(linted, among)
+        if (finding := _placed(linted, diagnostic)).rule not in ignored_rules(linted.document, finding.line)
     ]
     return sorted(found, key=lambda finding: (finding.file, finding.line, _ORDER[finding.severity]))
 
@@ -31,4 +34,4 @@ def _placed(linted: LintedManifest, diagnostic: Diagnostic) -> Finding:
     return Finding(*diagnostic[:2], linted.title, *diagnostic[2:], document.file, document.line_of(diagnostic.path))
 
 
-__all__ = ["CHECKS", "Finding", "LintSeverity", "lint"]
+__all__ = ["CHECKS", "Finding", "LintSeverity", "is_template", "lint"]

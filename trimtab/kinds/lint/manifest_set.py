@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from functools import cached_property
+from pathlib import PurePath
 from typing import Any, NamedTuple
 
 from trimtab.errors import InvalidInput, InvalidObject
 from trimtab.kinds import KINDS, Autoscaler, CustomHpa, Hvpa, Kind, Scaler, misspelt, read
 from trimtab.kinds.images import is_jvm
+from trimtab.kinds.lint.layout import is_patch, is_template, never_together, patch_files
 from trimtab.kinds.yaml import Document
 from trimtab.policy import Mode, Policy
 
@@ -26,8 +28,9 @@ class WorkloadKey(NamedTuple):
 class LintedManifest:
     """One document, read as far as we can read it."""
 
-    def __init__(self, document: Document, at: float) -> None:
+    def __init__(self, document: Document, at: float, skipped: bool = False) -> None:
         self.document, self._at = document, at
+        self.skipped = skipped  # a patch or a template: no whole object
         self.manifest: dict[str, Any] = document.value if isinstance(document.value, dict) else {}
         self.problems: tuple[InvalidInput, ...] = ()
         self.obj: Kind | CustomHpa | None = None
@@ -39,6 +42,8 @@ class LintedManifest:
             self.problems = (error,)
 
     def _read(self) -> Kind | CustomHpa | None:
+        if self.skipped:
+            return None
         if self.is_custom_hpa:
             return CustomHpa.from_values(self.manifest)
         ours = self.kind in {kind for _, kind in KINDS} or misspelt(self.manifest)
@@ -76,6 +81,8 @@ class LintedManifest:
             return WorkloadKey(self.obj.target.namespace, "Deployment", self.obj.target.deployment)
         if isinstance(self.obj, Scaler):
             return WorkloadKey(self.namespace, self.obj.target.kind, self.obj.target.name)
+        if self.skipped:
+            return None
         field = {"VerticalPodAutoscaler": "targetRef", "ScaledObject": "scaleTargetRef"}.get(self.kind)
         ref = get(self.manifest, "spec", field) if field else None
         if not isinstance(ref, dict):
@@ -84,7 +91,18 @@ class LintedManifest:
 
     @property
     def itself(self) -> WorkloadKey:
-        return WorkloadKey(self.namespace, self.kind, str(get(self.manifest, "metadata", "name")))
+        name = get(self.manifest, "metadata", "name")
+        if isinstance(self.obj, CustomHpa):
+            name = f"{self.obj.target.deployment}-custom-hpa"
+        return WorkloadKey(self.namespace, self.kind, str(name))
+
+    def meets(self, other: LintedManifest) -> bool:
+        """Whether both are applied: an object in two folders, its conversion in one below, or two overlays are not."""
+        one, two = PurePath(self.document.file).parent, PurePath(other.document.file).parent
+        below = one in two.parents or two in one.parents
+        if self.itself == other.itself or (below and self.itself.name == other.itself.name):
+            return False
+        return not never_together(self.document, other.document)
 
     @property
     def acts(self) -> bool:
@@ -127,12 +145,21 @@ class ManifestSet:
     """All manifests, by the workload they are or act on."""
 
     def __init__(self, documents: list[Document], at: float) -> None:
-        self.manifests = [LintedManifest(document, at) for document in documents if document.error is None]
+        patches = patch_files(documents)
+        self.manifests = [
+            LintedManifest(document, at, is_patch(document, patches) or is_template(document))
+            for document in documents
+            if document.error is None
+        ]
         self._workloads = {linted.itself: linted.manifest for linted in self.manifests if linted.kind in WORKLOADS}
         self._acting: dict[WorkloadKey, list[LintedManifest]] = {}
         for linted in self.manifests:
             if linted.target and linted.acts:
                 self._acting.setdefault(linted.target, []).append(linted)
+
+    @property
+    def workload_keys(self) -> list[WorkloadKey]:
+        return list(self._workloads)
 
     def workload(self, target: WorkloadKey | None) -> dict[str, Any] | None:
         """The manifest of a workload, if it was handed in too."""

@@ -47,7 +47,8 @@ def stage_overlap(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagno
     for index, stage in enumerate(blend.stages):
         for earlier in blend.stages[:index]:
             low, high = max(stage.first, earlier.first), min(stage.last, earlier.last)
-            if low <= high and stage.vertical_share != earlier.vertical_share:
+            ends = earlier.until_least or earlier.until_most  # at its bound, where this one is reached
+            if low <= high and stage.vertical_share != earlier.vertical_share and not ends:
                 why = f"stages share {_span(low, high)}; the one written first counts there"
                 yield Diagnostic(
                     LintSeverity.WARNING, "stage-overlap", f"{path}[{index}]", why, f"start this stage at {high + 1}"

@@ -22,23 +22,32 @@ from trimtab.quantity import format_duration
 def rivals(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
     """Two that move the same pods, or the same requests: each undoes what the other does."""
     for acts, others in (("replicas", among.scaling(linted.target)), ("requests", among.resizing(linted.target))):
-        if linted in others and others[0] is not linted and linted.target:
-            why = f"{others[0].title} also sets the {acts} of {linted.target.kind}/{linted.target.name}"
-            fix = f"keep one of them: {_removal(linted)}"
+        earlier = others[: others.index(linted)] if linted in others else []
+        rival = next((other for other in earlier if other.meets(linted)), None)
+        if rival and linted.target:
+            why = f"{rival.title} also sets the {acts} of {linted.target.kind}/{linted.target.name}"
+            fix = f"keep one of them; to remove this one where the other runs: {_removal(linted, rival)}"
             yield Diagnostic(LintSeverity.ERROR, "two-autoscalers", "spec", why, fix)
 
 
-def _removal(linted: LintedManifest) -> str:
+def _removal(linted: LintedManifest, rival: LintedManifest) -> str:
+    """Deletes nothing unless the other one is applied."""
     if linted.is_custom_hpa:
         return "helm uninstall the release of these values"
-    return f"kubectl delete {linted.kind.lower()} {linted.itself.name} -n {linted.namespace}"
+    if rival.is_custom_hpa:
+        return f"kubectl delete {_named(linted)} once the release of those values runs"
+    return f"kubectl get {_named(rival)} && kubectl delete {_named(linted)}"
+
+
+def _named(linted: LintedManifest) -> str:
+    return f"{linted.kind.lower()} {linted.itself.name} -n {linted.namespace}"
 
 
 def same_resource(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
     """Utilisation is usage / request: who moves the request moves the other's target."""
     if not linted.moves_pods or linted.resizes:
         return  # one object for both axes moves the target with the request
-    for other in among.resizing(linted.target):
+    for other in filter(linted.meets, among.resizing(linted.target)):
         for resource in sorted(_utilized(linted) & other.resizes):
             why = f"{other.title} moves {resource} requests while this scales on a share of them: they chase each other"
             fix = f"use one Autoscaler with `vertical`, or averageValue for {resource}"

@@ -19,7 +19,7 @@ WINDOW_S = 300.0
 EVERYBODY = ""  # as a namespace
 
 
-class Wish(NamedTuple):
+class FleetWish(NamedTuple):
     """What one object that writes wants in this tick."""
 
     uid: str
@@ -36,7 +36,7 @@ class Breaker:
         self._until: dict[str, float] = {}  # by namespace
         self._held: dict[str, str] = {}  # uid of who fell when it tripped -> the namespace that was held
 
-    def trip(self, wishes: Iterable[Wish], at: float) -> list[str]:
+    def trip(self, wishes: Iterable[FleetWish], at: float) -> list[str]:
         """The namespaces (or everybody) whose decreases are held from now on, because too many fall at once."""
         known = list(wishes)
         self._forget_who_stopped({wish.uid for wish in known if wish.falls}, at)

@@ -19,7 +19,7 @@ from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
 from trimtab.live.look.memory import ObjectMemory
 from trimtab.live.look.subject import Subject
 from trimtab.wire.bridged import carries, factor_on
-from trimtab.wire.facts import FINISHED, template_sizes, written_sizes
+from trimtab.wire.facts import FINISHED, container_size, same_size, template_sizes, written_sizes
 from trimtab.wire.objects import WirePod
 from trimtab.wire.writer import Writer
 
@@ -37,7 +37,7 @@ async def write(
     if (subject.policy.bridge is None and not cluster.members.bridged) or pinned(subject.policy.admit, at):
         return memory
     factor = memory.core.bridge if change.bridge is None else change.bridge
-    pods = cluster.members.pods(target.uid)
+    pods = cluster.members.pods(target.namespace, target.uid)
     if factor > 1.0:
         pods = [pod for pod in pods if _is_of_written_size(pod, target, memory)]
     resized = await bring(writer, pods, factor)
@@ -78,10 +78,12 @@ def _cpu(size: ContainerSize | None) -> float:
 def _is_due(pod: WirePod, factor: float) -> bool:
     if pod.metadata.deletion_timestamp is not None or pod.status.phase in FINISHED or factor_on(pod) == factor:
         return False
-    return factor == 1.0 or (is_ready(pod) and bool(carries(pod)))
+    wanted = cpu_with(pod, factor)
+    differs = any(not same_size(container_size(one.resources), wanted[one.name]) for one in carries(pod))
+    return differs and (factor == 1.0 or is_ready(pod))
 
 
-def strays(cluster: WatchedCluster, served: Iterable[str], doubtful: set[str]) -> list[WirePod]:
+def strays(cluster: WatchedCluster, served: Iterable[ScaleTarget], doubtful: set[str]) -> list[WirePod]:
     """Pods with a bridge that no object of ours asks for any more.
 
     `served` are the workloads that somebody speaks for; in a doubtful namespace an object could not be read, and the
@@ -89,7 +91,7 @@ def strays(cluster: WatchedCluster, served: Iterable[str], doubtful: set[str]) -
     """
     if not cluster.members.bridged:
         return []
-    kept = {pod.metadata.uid for uid in served for pod in cluster.members.pods(uid)}
+    kept = {pod.metadata.uid for target in served for pod in cluster.members.pods(target.namespace, target.uid)}
     return [
         pod
         for pod in cluster.members.bridged.values()

@@ -57,7 +57,7 @@ async def _resized(kube: Kube, namespace: str) -> AsyncIterator[tuple[ScaleTarge
         except TrimtabError:  # it cannot be read, or its target is gone: nothing is in force
             continue
         sizes = template_sizes(target.workload) if target.workload else {}
-        pods = [pod for pod in cluster.members.pods(target.uid) if not has_sizes(pod, sizes)]
+        pods = [pod for pod in cluster.members.pods(target.namespace, target.uid) if not has_sizes(pod, sizes)]
         if pods:
             yield target, pods
 

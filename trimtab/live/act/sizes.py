@@ -50,7 +50,7 @@ async def write(
     wanted = now(subject, target, memory) | changed
     if vertical.apply is Apply.RECREATE:
         return await _roll_out(writer, target, memory, wanted, at)
-    await resize.in_place(writer, cluster.members.pods(target.uid), wanted)
+    await resize.in_place(writer, cluster.members.pods(target.namespace, target.uid), wanted)
     return replace(memory, sizes=wanted, template=template_sizes(target.workload))
 
 
@@ -66,7 +66,7 @@ async def keep(
     wanted = now(subject, target, memory)
     if not memory.sizes or wanted is not memory.sizes:
         return memory
-    pods = cluster.members.pods(target.uid)
+    pods = cluster.members.pods(target.namespace, target.uid)
     unbridged = [pod for pod in pods if factor_on(pod) == 1.0]  # no rollout for what is only there for a while
     gives_up = resize.gives_up(vertical.apply, resize.stuck(unbridged), at)
     blocker = blocker_of(cluster, target) if gives_up else None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import zlib
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 
@@ -32,7 +33,7 @@ from trimtab.live.measure.gather import Gather, Wanted
 from trimtab.policy import Admit, Mode, Policy
 from trimtab.wire.kube import Kube
 from trimtab.wire.objects import Custom, Namespace, ObjectMeta, Scale
-from trimtab.wire.prometheus import Prometheus, SeriesValue
+from trimtab.wire.prometheus import NOTHING, Prometheus, SeriesValue
 from trimtab.wire.resources import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES
 from trimtab.wire.writer import Writer
 
@@ -44,9 +45,14 @@ class FirstSeries(Prometheus):
     """Exact mode: of several series the first one counts."""
 
     async def query(
-        self, expression: str, at: float | None = None, *, lookback_s: float | None = None
+        self,
+        expression: str,
+        at: float | None = None,
+        *,
+        lookback_s: float | None = None,
+        extra: Mapping[str, str] = NOTHING,
     ) -> list[SeriesValue]:
-        return (await super().query(expression, at, lookback_s=lookback_s))[:1]
+        return (await super().query(expression, at, lookback_s=lookback_s, extra=extra))[:1]
 
 
 class Loop:

@@ -61,7 +61,7 @@ class Headroom:
         """Against a larger factor for ready pods; `now` is the one in force."""
         if change is None or change.bridge is None or change.bridge <= now or target.workload is None:
             return ()
-        ready = [pod for pod in self.cluster.members.pods(target.uid) if is_ready(pod)]
+        ready = [pod for pod in self.cluster.members.pods(target.namespace, target.uid) if is_ready(pod)]
         pods = [sized_pod(pod.spec, cpu_with(pod, change.bridge)) for pod in ready]
         found = self._against(target, pods, beside=False) if pods else ()
         return tuple(replace(veto, axis=Axis.BRIDGE) for veto in found if veto.axis is Axis.CPU)

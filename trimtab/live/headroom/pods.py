@@ -46,7 +46,7 @@ def sized(cluster: WatchedCluster, target: ScaleTarget, wanted: Sizes) -> list[S
     assert target.workload is not None
     living = [
         pod.spec
-        for pod in cluster.members.pods(target.uid)
+        for pod in cluster.members.pods(target.namespace, target.uid)
         if pod.status.phase not in FINISHED and pod.metadata.deletion_timestamp is None
     ]
     return [sized_pod(spec, wanted) for spec in living or [target.workload.spec.template.spec]]

@@ -57,7 +57,7 @@ def surges(target: ScaleTarget) -> bool:
 
 def _of_budgets(cluster: WatchedCluster, target: ScaleTarget) -> Blocker | None:
     """A PodDisruptionBudget of these pods that allows nobody to be taken away now."""
-    pods = [pod for pod in cluster.members.pods(target.uid) if pod.status.phase not in FINISHED]
+    pods = [pod for pod in cluster.members.pods(target.namespace, target.uid) if pod.status.phase not in FINISHED]
     for budget in cluster.disruption_budgets.store:
         here = budget.metadata.namespace == target.namespace and forbids(budget)
         if here and any(_selects(budget, pod.metadata.labels or {}) for pod in pods):

@@ -9,7 +9,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from trimtab.core.model import Pod
 from trimtab.errors import InvalidInput, Refused, TrimtabError
-from trimtab.kinds.annotations import ENABLED, FROZEN
+from trimtab.kinds.annotations import ENABLED, FROZEN, PROMETHEUS_ALLOWED
 from trimtab.live.look.members import Members
 from trimtab.wire.kube import Kube
 from trimtab.wire.objects import Custom, HasMeta, Namespace, Node, Scale, WirePod, WireWorkload
@@ -30,6 +30,7 @@ from trimtab.wire.resources import (
 from trimtab.wire.watch import Informer, Store
 
 T = TypeVar("T", bound=HasMeta)
+SYSTEM_NAMESPACES = ("kube-system", "kube-public", "kube-node-lease")
 LOOK_AGAIN_S = 10.0  # for kinds whose CRD is not installed (yet)
 OURS = (
     ("trimtab.dev/v1alpha1", "Autoscaler"),
@@ -110,6 +111,7 @@ class WatchedCluster:
     def __init__(self, kube: Kube, namespace: str = "", own: tuple[str, str] = ("", ""), home: str = "") -> None:
         self.kube, self.namespace, self.home = kube, namespace, home  # home: where our Lease is
         self.own = own  # namespace and name of our own Deployment, which we never scale
+        self.served_system: tuple[str, ...] = ()  # of SYSTEM_NAMESPACES, those that are not left alone
         self.ours = {kind: Feed(kube, Custom, (version, kind), namespace) for version, kind in OURS}
         self.hpas = Feed(kube, Custom, HPAS, namespace)
         self.scaled_objects = Feed(kube, Custom, SCALED_OBJECT, namespace)
@@ -167,9 +169,14 @@ class WatchedCluster:
         await feed.run()
 
     def enabled(self, namespace: str) -> bool:
-        """The opt-out: a namespace labelled trimtab.dev/enabled: "false"; nobody is in before that is known."""
+        """The opt-out: a namespace labelled trimtab.dev/enabled: "false"; nobody is in before that is known.
+
+        The cluster's own namespaces are out unless they are named: who may write there is no tenant.
+        """
         found = self.namespaces.store.get("", namespace)
         if not self.namespaces.settled:
+            return False
+        if namespace in SYSTEM_NAMESPACES and namespace not in (self.namespace, *self.served_system):
             return False
         return found is None or (found.metadata.labels or {}).get(ENABLED) != "false"
 
@@ -179,8 +186,13 @@ class WatchedCluster:
         found = self.namespaces.store.get("", self.home)
         return found is not None and (found.metadata.annotations or {}).get(FROZEN) == "true"
 
+    def may_query(self, namespace: str) -> bool:
+        """The opt-in to Prometheus, where there is one: a namespace labelled trimtab.dev/prometheus: "true"."""
+        found = self.namespaces.store.get("", namespace)
+        return found is not None and (found.metadata.labels or {}).get(PROMETHEUS_ALLOWED) == "true"
+
     def pods_of(self, target: ScaleTarget) -> tuple[Pod, ...]:
-        return self.members.facts(target.uid)
+        return self.members.facts(target.namespace, target.uid)
 
     async def target(self, namespace: str, api_version: str | None, kind: str, name: str) -> ScaleTarget:
         """The workload an object points at, from what is followed, else by asking for its scale."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from trimtab.errors import InvalidInput
 from trimtab.kinds.annotations import ORIGINAL_FLOOR, PREDICTIVE, RAISED_FLOOR, RAISED_FLOOR_UNTIL
+from trimtab.kinds.meta import predictive
 from trimtab.wire.objects import Custom
 
 
@@ -27,7 +29,15 @@ def read(found: Custom) -> Floor:
 
 
 def is_predictive(found: Custom) -> bool:
-    return (found.metadata.annotations or {}).get(PREDICTIVE) == "true"
+    return speaks_of_forecasts(found) is True
+
+
+def speaks_of_forecasts(found: Custom) -> bool | None:
+    """Whether it asks for one; None: its annotation says neither, which is told to its user."""
+    try:
+        return predictive((found.metadata.annotations or {}).get(PREDICTIVE), "")
+    except InvalidInput:
+        return None
 
 
 def is_ours(found: Custom) -> bool:

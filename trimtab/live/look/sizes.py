@@ -63,7 +63,7 @@ def overloaded(cluster: WatchedCluster, target: ScaleTarget, memory: ObjectMemor
     if policy.vertical is None or memory.core.overloaded:
         return memory
     in_force = memory.sizes or (template_sizes(target.workload) if target.workload else {})
-    pods = cluster.members.pods(target.uid)
+    pods = cluster.members.pods(target.namespace, target.uid)
     if any(_shows_overload(pod, in_force, memory.core.scaled_at) for pod in pods):
         return replace(memory, core=replace(memory.core, overloaded=True))
     return memory

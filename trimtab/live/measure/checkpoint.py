@@ -1,30 +1,39 @@
-"""checkpoint: what usage has been seen outlives the operator in a ConfigMap per object, in VPA's own format.
+"""checkpoint: what was seen outlives the operator in a ConfigMap per object: usage in VPA's own format, and demand.
 
-It belongs to its object, so it goes with it. All of it happens in the background, a few objects at a time: a tick waits
-for none. What cannot be read or written for one object is said and tried again; the others' are not touched by it.
+They are in the operator's own namespace, where no tenant writes; when an object is gone, so is its ConfigMap. All of it
+happens in the background, a few objects at a time: a tick waits for none. What cannot be read or written for one object
+is said and tried again; the others' are not touched by it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 from http import HTTPStatus
+from typing import Any
 
 import msgspec
 
+from trimtab.core.forecast.demand_forecasts import DemandForecasts
 from trimtab.core.usage import histogram_checkpoint
 from trimtab.core.usage.histograms import UsageHistograms
 from trimtab.errors import InvalidInput, NotLeading, Refused, TrimtabError
+from trimtab.kinds.annotations import OBJECT_NAMESPACE, OBJECT_UID
 from trimtab.live.look.subject import Subject
 from trimtab.live.measure.usage import UsageWatch
 from trimtab.live.object_tick import ObjectTick
+from trimtab.policy import Policy
 from trimtab.wire.objects import ConfigMap
 from trimtab.wire.resources import CONFIG_MAPS
 from trimtab.wire.writer import Writer
 
+DEMAND = "demand.json"  # beside the containers, whose names have no dot
 AT_ONCE = 4  # objects under way
+LONGEST_NAME = 253
+LONGEST_BYTES = 256 * 1024  # of one container; a histogram has a few hundred buckets
 READ_AGAIN_S = 60.0  # after a checkpoint could not be read
 log = logging.getLogger(__name__)
 
@@ -32,8 +41,17 @@ log = logging.getLogger(__name__)
 class Checkpoints:
     """Call `follow` in every tick: each object's is read once, then all of them are written every `every_s`."""
 
-    def __init__(self, writer: Writer, usage: UsageWatch, every_s: float) -> None:
-        self.writer, self.usage, self.every_s = writer, usage, every_s
+    def __init__(
+        self,
+        writer: Writer,
+        usage: UsageWatch,
+        every_s: float,
+        home: str,
+        demand: DemandForecasts | None = None,
+        keeps_demand: Callable[[Policy], bool] = lambda policy: policy.forecast is not None,
+    ) -> None:
+        self.writer, self.usage, self.every_s, self.home = writer, usage, every_s, home
+        self.demand, self._keeps_demand = demand or DemandForecasts(), keeps_demand
         self._read: set[str] = set()  # by uid; one that was not read is not written over
         self._failed: set[str] = set()
         self._read_again_at = self._written_at = float("-inf")
@@ -42,6 +60,7 @@ class Checkpoints:
     def follow(self, ticks: Sequence[ObjectTick], at: float) -> None:
         if self._written_at == float("-inf"):
             self._written_at = at
+        ticks = [tick for tick in ticks if tick.subject.policy.vertical or self._keeps_demand(tick.subject.policy)]
         uids = {tick.subject.uid for tick in ticks}
         self._read &= uids
         self._failed &= uids
@@ -72,6 +91,7 @@ class Checkpoints:
         if due:
             self._written_at = at
             troubles |= await self._save_all([tick for tick in due if tick.subject.uid in self._read], at)
+            await self._drop_orphans()
         self._say(troubles)
         self._failed = self._failed - {tick.subject.uid for tick in (*unread, *due)} | troubles.keys()
 
@@ -88,7 +108,7 @@ class Checkpoints:
                 except TrimtabError as error:
                     troubles[tick.subject.uid] = f"{tick.subject.name}: {error}"
                 except Exception as error:
-                    log.exception("%s: its usage is not kept: a bug of trimtab", tick.subject.name)
+                    log.exception("%s: what was seen is not kept: a bug of trimtab", tick.subject.name)
                     troubles[tick.subject.uid] = f"{tick.subject.name}: {error!r}"
 
         await asyncio.gather(*(guarded(tick) for tick in ticks))
@@ -97,51 +117,81 @@ class Checkpoints:
     def _say(self, troubles: dict[str, str]) -> None:
         """One line for all that are new in it."""
         if new := [text for uid, text in troubles.items() if uid not in self._failed]:
-            log.warning("usage of %d objects is not kept over restarts until this is mended; %s", len(new), new[0])
+            log.warning(
+                "what was seen of %d objects is not kept over restarts until this is mended; %s", len(new), new[0]
+            )
 
     async def _load(self, tick: ObjectTick) -> None:
         subject = tick.subject
         try:
-            found = await self.writer.kube.get(ConfigMap, CONFIG_MAPS, subject.name.namespace, name_of(subject))
+            found = await self.writer.kube.get(ConfigMap, CONFIG_MAPS, self.home, name_of(subject))
         except Refused as refusal:
             if refusal.status != HTTPStatus.NOT_FOUND:
                 raise
             return
-        book = UsageHistograms(self.usage.book.settings)
-        for container, text in found.data.items():
+        if (found.metadata.labels or {}).get(OBJECT_UID) != subject.uid:
+            return  # of an object of the same name that is no more
+        book, data = UsageHistograms(self.usage.book.settings), dict(found.data)
+        self._load_demand(subject, data.pop(DEMAND, ""))
+        for container, text in data.items():
             try:
-                histogram_checkpoint.load(book, tick.target.uid, container, msgspec.json.decode(text), container)
-            except (InvalidInput, msgspec.DecodeError) as error:
+                status = msgspec.json.decode(text[:LONGEST_BYTES], type=dict[str, Any])
+                histogram_checkpoint.load(book, tick.target.uid, container, status, container)
+            except (InvalidInput, OverflowError, msgspec.DecodeError) as error:
                 log.warning("%s: the checkpoint of container %s starts afresh: %s", subject.name, container, error)
         self.usage.take_up(book, since=0.0)
+
+    def _load_demand(self, subject: Subject, text: str) -> None:
+        if not text or not self._keeps_demand(subject.policy):
+            return
+        try:
+            self.demand.load(subject.uid, subject.policy, text.encode())
+        except InvalidInput as error:
+            log.warning("%s: its demand starts afresh: %s", subject.name, error)
 
     async def _save_all(self, ticks: Sequence[ObjectTick], at: float) -> dict[str, str]:
         containers: dict[str, list[str]] = defaultdict(list)
         rows = self.usage.book.keys()
         for workload, container in rows:
             containers[workload].append(container)
-        seen = [tick for tick in ticks if tick.target.uid in containers]
+        seen = [tick for tick in ticks if tick.target.uid in containers or self._keeps_demand(tick.subject.policy)]
         return await self._each(lambda tick: self._save(tick, containers[tick.target.uid], at), seen)
 
     async def _save(self, tick: ObjectTick, containers: Sequence[str], at: float) -> None:
         subject, book = tick.subject, self.usage.book
         known = [name for name in containers if book.row(tick.target.uid, name) is not None]  # some may be forgotten
         saved = {name: histogram_checkpoint.save(book, tick.target.uid, name, at) for name in known}
-        meta = subject.object.metadata
-        owner = {
-            "apiVersion": subject.resource.api_version,
-            "kind": subject.name.kind,
-            "name": meta.name,
-            "uid": meta.uid,
-        }
+        data = {name: msgspec.json.encode(status).decode() for name, status in saved.items()}
+        if self._keeps_demand(subject.policy):
+            data[DEMAND] = self.demand.save(subject.uid, subject.policy, at).decode()
+        labels = {OBJECT_UID: subject.uid, OBJECT_NAMESPACE: subject.name.namespace}
         body = {
             "apiVersion": "v1",
             "kind": "ConfigMap",
-            "metadata": {"name": name_of(subject), "namespace": meta.namespace, "ownerReferences": [owner]},
-            "data": {name: msgspec.json.encode(status).decode() for name, status in saved.items()},
+            "metadata": {"name": name_of(subject), "namespace": self.home, "labels": labels},
+            "data": data,
         }
         await self.writer.apply(ConfigMap, CONFIG_MAPS, body)
 
+    async def _drop_orphans(self) -> None:
+        """Of objects that are gone; of those that we do not follow, nobody's."""
+        cluster = self.usage.cluster
+        if not all(feed.settled for feed in cluster.ours.values()):
+            return
+        alive = {found.metadata.uid for feed in cluster.ours.values() for found in feed.store}
+        try:
+            for kept in (await self.writer.kube.list(ConfigMap, CONFIG_MAPS, self.home, labels=OBJECT_UID)).items:
+                labels, meta = kept.metadata.labels or {}, kept.metadata
+                ours = OBJECT_UID in labels and cluster.namespace in ("", labels.get(OBJECT_NAMESPACE))
+                if ours and labels[OBJECT_UID] not in alive:
+                    await self.writer.kube.delete(CONFIG_MAPS, self.home, meta.name, uid=meta.uid)
+        except TrimtabError as error:
+            log.debug("checkpoints of objects that are gone stay: %s", error)
+
 
 def name_of(subject: Subject) -> str:
-    return f"trimtab-usage-{subject.name.kind.lower()}-{subject.name.name}"[:253]
+    """Unique, as neither a kind nor a namespace has a dot; one that would be too long ends with a digest."""
+    kind, namespace, name = subject.name
+    whole = f"trimtab-usage.{kind.lower()}.{namespace}.{name}"
+    digest = hashlib.sha256(whole.encode()).hexdigest()[:16]
+    return whole if len(whole) <= LONGEST_NAME else f"{whole[: LONGEST_NAME - 17].rstrip('.-')}-{digest}"

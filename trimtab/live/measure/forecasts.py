@@ -11,10 +11,12 @@ import logging
 from collections.abc import Sequence
 
 from trimtab.core.forecast.dated import unpredictable
-from trimtab.core.forecast.demand_forecasts import Batch, DemandForecasts, make
+from trimtab.core.forecast.demand_forecasts import DemandForecasts, ForecastBatch, make
 from trimtab.core.model import Forecast, Missing, Observation, Pod, Startup
 from trimtab.core.startup import StartupLog, startup_of, watch
 from trimtab.live.look.subject import Subject
+from trimtab.live.measure.past_demand import PastDemand
+from trimtab.live.object_tick import ObjectTick
 
 log = logging.getLogger(__name__)
 
@@ -22,8 +24,8 @@ log = logging.getLogger(__name__)
 class Forecasts:
     """Feed it with each tick's samples; ask it for forecasts and start-up times."""
 
-    def __init__(self) -> None:
-        self.demand = DemandForecasts()
+    def __init__(self, demand: DemandForecasts | None = None, past: PastDemand | None = None) -> None:
+        self.demand, self.past = demand or DemandForecasts(), past
         self._startups: dict[str, StartupLog] = {}  # by workload
         self._work: asyncio.Task[None] | None = None
 
@@ -41,6 +43,11 @@ class Forecasts:
         self.demand.note(subject.uid, subject.policy, seen)
         return self.demand.of(subject.uid, subject.policy, seen)
 
+    def read_back(self, ticks: Sequence[ObjectTick], at: float) -> None:
+        """The past of objects that are new, where somebody remembers it."""
+        if self.past is not None:
+            self.past.follow(ticks, at)
+
     def follow(self) -> None:
         """After each tick: make what is due, unless the last round is still at it."""
         if self._work is None or self._work.done():
@@ -52,6 +59,8 @@ class Forecasts:
             await self._work
 
     def close(self) -> None:
+        if self.past is not None:
+            self.past.close()
         if self._work is not None:
             self._work.cancel()
 
@@ -68,12 +77,12 @@ class Forecasts:
             except Exception:
                 await self._one_by_one(batch)
 
-    async def _one_by_one(self, batch: Batch) -> None:
+    async def _one_by_one(self, batch: ForecastBatch) -> None:
         """One of them cannot be made: the others are."""
         for single in batch.singles():
             try:
                 answers = await asyncio.to_thread(make, single)
             except Exception as error:
-                log.exception("%s: no forecast: a bug of trimtab", single.questions[0].owner)
-                answers = [unpredictable(f"the model failed: {error!r}")] * len(single.questions[0].keys)
+                log.exception("%s: no forecast: a bug of trimtab", single.wishes[0].owner)
+                answers = [unpredictable(f"the model failed: {error!r}")] * len(single.wishes[0].keys)
             self.demand.put(single, answers)

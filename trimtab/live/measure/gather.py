@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from trimtab.core.model import Missing, Pod, PodSamples, Reason, Samples, TotalSample
 from trimtab.errors import InvalidInput, Refused, TrimtabError
+from trimtab.live.measure.tenancy import NotAllowed, QueryTenancy
 from trimtab.policy import Metric, MetricKind, Signal
 from trimtab.quantity import parse_duration, parse_quantity
 from trimtab.wire.kube import Kube, ListPage
@@ -79,9 +80,15 @@ class Gather:
     """The metrics APIs of one cluster, and one Prometheus where it is configured."""
 
     def __init__(
-        self, kube: Kube, prometheus: Prometheus | None, *, everywhere: bool = False, scrape_s: float = 60.0
+        self,
+        kube: Kube,
+        prometheus: Prometheus | None,
+        *,
+        everywhere: bool = False,
+        scrape_s: float = 60.0,
+        tenancy: QueryTenancy = QueryTenancy(),  # noqa: B008  (frozen)
     ) -> None:
-        self.kube, self.prometheus = kube, prometheus
+        self.kube, self.prometheus, self.tenancy = kube, prometheus, tenancy
         self.everywhere = everywhere  # we may read all namespaces
         self.stale_after_s = 2 * scrape_s
         self._custom_version = CUSTOM[0]
@@ -97,21 +104,28 @@ class Gather:
         """The samples that are wanted at `at`, and the usage of all pods in the namespaces `usage_of`."""
         spaces = _usage_namespaces(wanted) | set(usage_of)
         whole = self.everywhere and len(spaces) >= MANY_NAMESPACES
-        of_usage = {_usage_question(namespace, whole) for namespace in usage_of}
-        questions = of_usage | {
-            _question(signal.metric, each.namespace, whole) for each in wanted for signal in each.signals
-        }
-        ordered = list(questions)
+        of_usage = dict.fromkeys(_usage_question(namespace, whole) for namespace in sorted(usage_of))
+        questions = of_usage | dict.fromkeys(
+            self._question(signal.metric, each.namespace, whole) for each in wanted for signal in each.signals
+        )
+        ordered = list(questions)  # in the same order each time, unlike a set
         answers = await asyncio.gather(*(self._answer(question, at) for question in ordered))
         known = dict(zip(ordered, answers, strict=True))
         samples = [
             tuple(
-                self._shape(known[_question(signal.metric, each.namespace, whole)], signal.metric, each, at)
+                self._shape(known[self._question(signal.metric, each.namespace, whole)], signal.metric, each, at)
                 for signal in each.signals
             )
             for each in wanted
         ]
         return Measured(samples, _usage_in([known[question] for question in of_usage]))
+
+    def _question(self, metric: Metric, namespace: str, whole: bool) -> Question:
+        if metric.kind in _BY_USAGE:
+            return _usage_question(namespace, whole)
+        if metric.kind is MetricKind.PROMETHEUS:
+            return Question(metric.kind, self.tenancy.asker(namespace), query=metric.query)
+        return Question(metric.kind, namespace, metric.name, metric.selector, metric.object)
 
     async def _answer(self, question: Question, at: float) -> Answer:
         try:
@@ -170,7 +184,9 @@ class Gather:
         if self.prometheus is None:
             fix = "the operator has no Prometheus: start it with --prometheus URL"
             return Missing(reason=Reason.NOT_CONFIGURED, detail=fix)
-        found = await self.prometheus.query(question.query, lookback_s=self.stale_after_s)
+        found = await self.prometheus.query(
+            question.query, lookback_s=self.stale_after_s, extra=self.tenancy.params(question.namespace)
+        )
         return Reading(found[0].value, found[0].at) if len(found) == 1 else _not_one(len(found))
 
     def _shape(self, answer: Answer, metric: Metric, wanted: Wanted, at: float) -> Samples | Missing:
@@ -203,14 +219,6 @@ class Gather:
 _BY_USAGE = (MetricKind.RESOURCE, MetricKind.CONTAINER)
 
 
-def _question(metric: Metric, namespace: str, whole: bool) -> Question:
-    if metric.kind in _BY_USAGE:
-        return _usage_question(namespace, whole)
-    if metric.kind is MetricKind.PROMETHEUS:
-        return Question(metric.kind, "", query=metric.query)
-    return Question(metric.kind, namespace, metric.name, metric.selector, metric.object)
-
-
 def _usage_question(namespace: str, whole: bool) -> Question:
     return Question(MetricKind.RESOURCE, "" if whole else namespace)
 
@@ -232,6 +240,8 @@ def _usage_in(answers: Sequence[Answer]) -> dict[str, PodUsage]:
 def _reason(error: TrimtabError) -> Reason:
     if isinstance(error, IncompleteAnswer):
         return Reason.PARTIAL
+    if isinstance(error, NotAllowed):
+        return Reason.NOT_ALLOWED
     if isinstance(error, InvalidInput):
         return Reason.UNSUPPORTED
     return Reason.ABSENT if isinstance(error, Refused) and error.status == HTTPStatus.NOT_FOUND else Reason.UNREACHABLE

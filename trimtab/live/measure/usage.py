@@ -38,6 +38,7 @@ class UsageWatch:
         self._looked_at = float("-inf")
         self._news = False  # the estimates are older than the book
         self._usages: dict[str, UsageEstimates] = {}
+        self._namespaces: dict[str, str] = {}  # of the targets, by uid
         self._killed: dict[tuple[str, str], float] = {}  # pod uid and container -> the last kill we know
 
     def of(self, target: ScaleTarget) -> UsageEstimates | Missing:
@@ -50,6 +51,7 @@ class UsageWatch:
 
     def look(self, targets: Sequence[ScaleTarget], measured: Mapping[str, PodUsage], at: float) -> None:
         """`measured` is what was gathered in this tick, by namespace/pod; what is missing lives on until it expires."""
+        self._namespaces = {target.uid: target.namespace for target in targets}
         past = self.rebuild.look(targets, at) if self.rebuild else None
         if past is not None:
             self.take_up(past.book, past.since)
@@ -65,7 +67,7 @@ class UsageWatch:
     def take_up(self, past: UsageHistograms, since: float) -> None:
         """Usage of before, where it is more than we have seen; kills, which may not be in it, are noted again."""
         taken = adopt(self.book, past, since)
-        for pod in [pod for workload in taken for pod in self.cluster.members.pods(workload)]:
+        for pod in [pod for uid in taken for pod in self.cluster.members.pods(self._namespaces.get(uid, ""), uid)]:
             for container in pod.spec.containers:
                 self._killed.pop((pod.metadata.uid, container.name), None)
         self._news = self._news or bool(taken)
@@ -81,7 +83,7 @@ class UsageWatch:
         """OOM kills that are news; the first look at a pod counts only kills of the last window."""
         here = {}
         for target in targets:
-            for pod in self.cluster.members.pods(target.uid):
+            for pod in self.cluster.members.pods(target.namespace, target.uid):
                 for container in pod.spec.containers:
                     killed = killed_at(pod, container.name)
                     if killed is None:

@@ -9,14 +9,13 @@ import logging
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
-from datetime import UTC, datetime
 from pathlib import Path
 
 from trimtab.errors import InvalidInput, JournalUnavailable
-from trimtab.journal import Act, Journal, Retention, Tick, uri_of
+from trimtab.journal import Act, Journal, Retention, Tick
+from trimtab.journal_file import uri_of
 from trimtab.live.tell.telemetry import Line
 
-OPEN_AGAIN_S = 60.0
 log = logging.getLogger(__name__)
 
 
@@ -28,11 +27,8 @@ class KeptJournal:
         self.trouble = ""
         self.lost = 0  # decisions that are in no journal
         self._journal: Journal | None = None
-        self._now = 0.0  # of the newest tick that was to be recorded
-        self._tried_at = float("-inf")
 
     def write(self, acts: Sequence[Act], ticks: Sequence[Tick] = ()) -> None:
-        self._now = max([self._now, *(act.seen.at for act in acts), *(tick.at for tick in ticks)])
         if self._do(lambda journal: journal.write(acts, ticks)):
             self._say("")
         else:
@@ -64,8 +60,7 @@ class KeptJournal:
         return True
 
     def _opened(self) -> Journal | None:
-        if self._journal is None and abs(self._now - self._tried_at) >= OPEN_AGAIN_S:
-            self._tried_at = self._now
+        if self._journal is None:
             try:
                 self._journal = Journal(self.path, self.keep)
             except InvalidInput as error:
@@ -75,7 +70,6 @@ class KeptJournal:
     def _replace(self) -> None:
         """The next write begins a new file."""
         self.close()
-        self._tried_at = float("-inf")
         with suppress(OSError):
             put_aside(self.path)
 
@@ -115,10 +109,9 @@ def ours_but_unreadable(path: Path) -> bool:
 
 
 def put_aside(path: Path) -> Path:
-    """Under a name with the time of its last change; the two files that SQLite keeps beside it go with it."""
-    changed = datetime.fromtimestamp(path.stat().st_mtime, UTC).strftime("%Y%m%dT%H%M%SZ")
-    aside = path.with_name(f"{path.name}.unreadable-{changed}")
-    path.rename(aside)
+    """In place of the one that was put aside before, as the disk is not ours alone; SQLite's own two files go."""
+    aside = path.with_name(f"{path.name}.unreadable")
+    path.replace(aside)
     for suffix in ("-wal", "-shm"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
     return aside

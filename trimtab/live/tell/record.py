@@ -9,6 +9,7 @@ from trimtab.core.model import Change
 from trimtab.journal import Act, Fate, Tick
 from trimtab.live.object_tick import ObjectTick
 from trimtab.live.tell.telemetry import Telemetry
+from trimtab.ticks import tick_of
 
 HELD_EVERY_S = 60.0  # a wish held by ever other rules is written down this often at most
 
@@ -41,7 +42,7 @@ class Recorder:
         self.telemetry.saw(ticks)
         if self.journal is not None:
             acts = [_act(tick) for tick in ticks if self._is_news(tick)]
-            self.journal.write(acts, [_slim(tick) for tick in ticks])
+            self.journal.write(acts, [_look(tick) for tick in ticks])
 
     def forget(self, uids: set[str]) -> None:
         """All but these are gone."""
@@ -71,9 +72,5 @@ def _act(tick: ObjectTick) -> Act:
     return Act(subject.name, subject.policy, tick.seen, tick.memory.core, tick.decision, tick.outcome)
 
 
-def _slim(tick: ObjectTick) -> Tick:
-    seen, plan = tick.seen, tick.decision.plan
-    values = [proposal.value for proposal in tick.decision.proposals if not proposal.forecast]
-    ready = sum(1 for pod in seen.pods if pod.ready and not pod.deleting)
-    value = values[0] if values else None
-    return Tick(tick.subject.name, seen.at, seen.spec_replicas, plan.replicas, ready, value)
+def _look(tick: ObjectTick) -> Tick:
+    return tick_of(tick.subject.name, tick.subject.policy, tick.seen, tick.decision)

@@ -96,9 +96,15 @@ def _escaped(text: str) -> str:
     return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
 
-async def listen(address: str, port: int, routes: dict[str, Callable[[], tuple[int, str]]]) -> web.AppRunner:
-    """Serve plain text at these paths; stop it with `cleanup()`."""
+async def listen(
+    address: str,
+    port: int,
+    routes: dict[str, Callable[[], tuple[int, str]]],
+    extend: Callable[[web.Application], None] = lambda _: None,
+) -> web.AppRunner:
+    """Serve plain text at these paths, and what `extend` adds; stop it with `cleanup()`."""
     app = web.Application()
+    extend(app)
     for path, answer in routes.items():
         app.router.add_get(path, _plain(answer))
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5)

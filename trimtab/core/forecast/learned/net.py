@@ -7,8 +7,6 @@ that is let go now could be back and three minutes more.
 
 from __future__ import annotations
 
-from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -35,7 +33,7 @@ _OUTMOST = 6.0  # standard deviations
 _WIDTHS = np.concatenate([[1.0], np.diff(EDGES), [0.5]])  # of each bin; the open ones count as this wide
 
 
-class Weights(NamedTuple):
+class NetWeights(NamedTuple):
     """What training found; the hidden layer comes out whitened, so that one rate fits every direction of `last`."""
 
     mean: Singles
@@ -47,17 +45,7 @@ class Weights(NamedTuple):
     last: Singles  # (1 + hidden, 2 x bins); the first row is the bias
 
 
-def load_weights(path: Path) -> Weights:
-    with np.load(path) as stored:
-        return Weights(*(stored[name] for name in Weights._fields))
-
-
-@cache
-def shipped_weights() -> Weights:
-    return load_weights(Path(__file__).parent / "weights.npz")
-
-
-def hidden_of(weights: Weights, features: Floats) -> Singles:
+def hidden_of(weights: NetWeights, features: Floats) -> Singles:
     """(rows, 1 + hidden): a constant and the whitened hidden layer."""
     scaled = (features.astype(np.float32) - weights.mean) / weights.spread
     summed = np.clip(scaled, -_OUTMOST, _OUTMOST) @ weights.first + weights.first_bias

@@ -1,0 +1,183 @@
+"""How fast the page is, measured in a real browser: 10,000 workloads, a chart of 100,000 points, what-if of two weeks.
+
+python benchmarks/page.py                      print the figures
+python benchmarks/page.py --pictures docs/pictures   and take the pictures of the documentation
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from msgspec.structs import replace
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from tests.web import browser
+from tests.web.conftest import serving
+from tests.web.recorded import CPU, PLAIN, START
+from trimtab.journal import Journal, ObjectName
+from trimtab.policy import Admit, ForecastChoice, Mode
+from trimtab.sim.cluster_spec import ClusterSpec
+from trimtab.sim.generate import LoadShape, generate
+from trimtab.sim.grid import DAY_STEPS
+from trimtab.ticks import Tick
+from trimtab.tune.recording import record
+
+OBJECTS, MINUTES, TRIES = 10_000, 100_000, 20
+PICTURED = (
+    "Autoscaler/shop/web",
+    "Autoscaler/shop/cart",
+    "Autoscaler/shop/payment",
+    "Autoscaler/shop/recommendations",
+    "HorizontalPodAutoscaler/media/thumbnails",
+    "Autoscaler/media/upload",
+    "Autoscaler/media/stream",
+    "Autoscaler/back-office/mailer",
+    "Autoscaler/back-office/invoices",
+    "HorizontalPodAutoscaler/back-office/reports",
+    "Autoscaler/edge/gateway",
+    "Autoscaler/edge/login",
+)
+LIMITS = {"first_paint_s": 1.5, "chart_s": 0.3, "whatif_p95_s": 1.0}
+DRAW = """async () => {
+  const started = performance.now();
+  location.hash = "#/workload/Autoscaler/shop/long";
+  await new Promise((done) => new MutationObserver((_, seen) => {
+    if (document.querySelector('main[data-ready="workload"] canvas')) { seen.disconnect(); done(); }
+  }).observe(document.body, { childList: true, subtree: true, attributes: true }));
+  await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+  const fetched = performance.getEntriesByType("resource").filter((one) => one.name.includes("/api/workload")).at(-1);
+  return [performance.now() - started, fetched.responseEnd - fetched.startTime];
+}"""
+
+
+def large_fleet(path: Path) -> None:
+    """Every object with an hour of ticks, and one whose minutes fill a chart."""
+    journal, draw = Journal(path), np.random.default_rng(1)
+    names = [ObjectName("Autoscaler", f"team-{number % 50}", f"service-{number}") for number in range(OBJECTS)]
+    for minute in range(0, 60, 10):
+        loads = draw.uniform(10, 90, OBJECTS)
+        ticks = [
+            Tick(name, START + 60.0 * minute, 3, 3, 3, load, load, 80.0, held="stabilisation allows 3", policy=PLAIN)
+            for name, load in zip(names, loads.tolist(), strict=True)
+        ]
+        journal.write([], ticks)
+    load = 500 + 300 * np.sin(np.arange(MINUTES) / 200) + draw.normal(0, 20, MINUTES)
+    long = ObjectName("Autoscaler", "shop", "long")
+    ticks = [
+        Tick(long, START - 60.0 * (MINUTES - minute), 9, 9, 9, None, value, 900.0, policy=PLAIN)
+        for minute, value in enumerate(load.tolist())
+    ]
+    journal.write([], ticks)
+    journal.prune(START)
+    journal.close()
+
+
+def measured(path: Path) -> dict[str, float]:
+    with serving(path) as address, browser.chromium() as chromium:
+        page = chromium.new_page(viewport={"width": 1400, "height": 900})
+        paints = [first_paint(page, address) for _ in range(5)]
+        page.goto(f"{address}/#/workload/Autoscaler/team-1/service-1")
+        page.wait_for_selector('main[data-ready="workload"]')
+        draws = []
+        for _ in range(5):
+            page.evaluate('location.hash = "#/health"')
+            page.wait_for_selector('main[data-ready="health"]')
+            draws.append([value / 1000 for value in page.evaluate(DRAW)])
+        page.goto(f"{address}/#/whatif/Autoscaler/shop/long")
+        page.wait_for_selector('main[data-ready="whatif"]')
+        waits = [what_if(page, number) for number in range(TRIES)]
+    drawn, fetched = np.median(draws, axis=0).tolist()
+    return {
+        "first_paint_s": float(np.median(paints)),
+        "chart_s": drawn - fetched,
+        "chart_with_its_data_s": drawn,
+        "whatif_p95_s": float(np.quantile(waits, 0.95)),
+    }
+
+
+def first_paint(page: Any, address: str) -> float:
+    """From the address to rows on the screen."""
+    page.goto("about:blank")
+    began = time.perf_counter()
+    page.goto(f"{address}/")
+    page.wait_for_selector("table.fleet tbody tr:not(.spacer)")
+    return time.perf_counter() - began
+
+
+def what_if(page: Any, number: int) -> float:
+    began = time.perf_counter()
+    with page.expect_response(lambda response: "/api/whatif" in response.url):
+        page.locator("input[name=target]").fill(str(10 + number))
+    return time.perf_counter() - began
+
+
+def picture_shop(path: Path) -> None:
+    """A fleet such as one team may have, three days of it for one workload and half a day for the others."""
+    journal, short = Journal(path), round(0.6 * DAY_STEPS)
+    ahead = replace(PLAIN, forecast=ForecastChoice(model="seasonal", horizon_s=600.0, quantile=0.9))
+    shadow = replace(PLAIN, admit=Admit(mode=Mode.SHADOW))
+    cpu = replace(PLAIN, signals=(CPU,))
+    load = generate(LoadShape(peak=1300, valley=0.25, noise=0.04, days=5, seed=3))[: 4 * DAY_STEPS + short]
+    cluster = ClusterSpec(startup_s=120, pod_capacity=100.0)
+    name = ObjectName("Autoscaler", "shop", "search")
+    record(journal, name, ahead, load, cluster, first_pods=6, start=START - 4 * 86400)
+    for number, name in enumerate(PICTURED):
+        shape = LoadShape(
+            peak=300.0 + 130 * number, bursts_a_day=number % 5, burst=0.6, noise=0.05, days=1, seed=number
+        )
+        kind, namespace, word = name.split("/")
+        policy = cpu if kind.startswith("H") else shadow if word == "mailer" else PLAIN
+        values = generate(shape)[:short] / (60 if policy is cpu else 1)
+        spec = ClusterSpec() if policy is cpu else cluster
+        record(journal, ObjectName(kind, namespace, word), policy, values, spec, first_pods=8, start=START)
+    journal.prune(START + short * 15 - 900)
+    journal.close()
+
+
+def take_pictures(folder: Path, shop: Path) -> None:
+    views = {
+        "fleet": "#/fleet",
+        "workload": "#/workload/Autoscaler/shop/search",
+        "whatif": "#/whatif/Autoscaler/shop/search",
+        "advice": "#/advice/HorizontalPodAutoscaler/media/thumbnails",
+        "health": "#/health",
+    }
+    with serving(shop) as address, browser.chromium() as chromium:
+        for name, view in views.items():
+            page = chromium.new_page(viewport={"width": 1240, "height": 720})
+            page.set_default_timeout(120_000)  # the first what-if may have to be compiled
+            page.goto(f"{address}/{view}")
+            page.wait_for_selector(f'main[data-ready="{name}"]')
+            if name == "whatif":
+                page.locator("input[name=target]").fill("38")
+                page.locator("#verdict", has_text="all costs together").wait_for()
+            page.screenshot(path=folder / f"{name}.png")
+            page.close()
+
+
+def main() -> None:
+    if reason := browser.missing():
+        sys.exit(f"page: skipped, {reason}")
+    with tempfile.TemporaryDirectory() as folder:
+        if sys.argv[1:2] == ["--pictures"]:
+            picture_shop(Path(folder) / "shop.db")
+            take_pictures(Path(sys.argv[2]), Path(folder) / "shop.db")
+            return
+        path = Path(folder) / "fleet.db"
+        large_fleet(path)
+        found = measured(path)
+    for name, value in found.items():
+        limit = f" (at most {LIMITS[name]:g})" if name in LIMITS else ""
+        print(f"{name:24}{value:8.3f}{limit}")
+    print(json.dumps({"benchmark": "page", "objects": OBJECTS, "points": MINUTES, **found}))
+
+
+if __name__ == "__main__":
+    main()

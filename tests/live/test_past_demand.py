@@ -1,0 +1,211 @@
+"""The past of demand: read once in the background for every kind that Prometheus knows, kept in a checkpoint else."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import numpy as np
+from aiohttp import web
+
+from tests.live.build import AT, custom, object_tick, spec, subject
+from tests.live.memory_api import MemoryApi
+from tests.live.shop import watched
+from tests.wire.fake import Fake
+from trimtab.core.forecast.demand_forecasts import DemandForecasts, keys_of
+from trimtab.core.model import Forecast, Observation, Pod, PodSamples
+from trimtab.core.usage.settings import HistogramSettings
+from trimtab.live.measure.checkpoint import Checkpoints
+from trimtab.live.measure.forecasts import Forecasts
+from trimtab.live.measure.past_demand import TRY_AGAIN_S, PastDemand, all_read_back
+from trimtab.live.measure.usage import UsageWatch
+from trimtab.live.object_tick import ObjectTick
+from trimtab.wire.access import Access
+from trimtab.wire.writer import Writer
+
+TARGET = {"type": "AverageValue", "averageValue": "1"}
+CPU = {"type": "Resource", "resource": {"name": "cpu", "target": TARGET}}
+MEMORY = {"type": "Resource", "resource": {"name": "memory", "target": TARGET}}
+APP = {"type": "ContainerResource", "containerResource": {"name": "cpu", "container": "app", "target": TARGET}}
+QUERY = {"type": "Prometheus", "prometheus": {"query": "sum(orders)", "target": TARGET}}
+PODS = {"type": "Pods", "pods": {"metric": {"name": "rate"}, "target": TARGET}}
+NAMES = ("web-abc-1", "web-abc-2")
+
+
+def owned(pod: str) -> dict[str, str]:
+    return {"namespace": "shop", "pod": pod, "owner_kind": "ReplicaSet", "owner_name": "web-abc"}
+
+
+SET = {"namespace": "shop", "replicaset": "web-abc", "owner_kind": "Deployment", "owner_name": "web"}
+
+
+def wave(at: float) -> float:
+    return 2.0 + float(np.sin(2 * np.pi * at / 86400.0))
+
+
+async def prometheus(request: web.Request) -> web.StreamResponse:
+    """Two pods, each with a daily wave of half its height; an order rate of the whole; no stored samples."""
+    asked: Any = await request.post()
+    if request.method == "GET":  # the API server, where nothing of it exists any more
+        return web.json_response({"items": []})
+    if request.path.endswith("/read"):
+        return web.Response(status=404)
+    if request.path.endswith("/series"):
+        owners = [owned(pod) for pod in NAMES] if "kube_pod_owner" in asked["match[]"] else [SET]
+        return web.json_response({"status": "success", "data": owners})
+    start, end, step = float(asked["start"]), float(asked["end"]), float(asked["step"])
+    times = [start + step * n for n in range(round((end - start) / step) + 1)]
+    query = asked["query"]
+
+    def series(share: float, **labels: str) -> dict[str, Any]:
+        return {"metric": labels, "values": [[at, str(share * wave(at))] for at in times]}
+
+    if query == "sum(orders)":
+        found = [series(100.0)]
+    elif "stem,pod" in query:
+        found = [series(0.5, namespace="shop", pod=pod, container="app", stem="web-abc") for pod in NAMES]
+    else:
+        found = [series(1.0 if "cpu" in query else 1e9, namespace="shop", stem="web-abc")]
+    return web.json_response({"status": "success", "data": {"resultType": "matrix", "result": found}})
+
+
+async def silent(request: web.Request) -> web.StreamResponse:
+    return web.Response(status=503)
+
+
+def tick(model: str, *metrics: dict[str, Any], at: float = AT) -> ObjectTick:
+    about = subject(custom(spec=spec(metrics=list(metrics), forecast={"model": model, "horizon": "1h"})))
+    return object_tick(about, Observation(at=at, spec_replicas=2, status_replicas=2))
+
+
+def read_back(answer: Any, check: Callable[[PastDemand, Fake], Awaitable[None]]) -> None:
+    async def run() -> None:
+        async with Fake(answer) as fake:
+            kube = fake.kube()
+            try:
+                await check(PastDemand(Access(fake.url), kube, DemandForecasts()), fake)
+            finally:
+                await kube.close()
+
+    asyncio.run(run())
+
+
+def test_every_kind_that_prometheus_knows_has_its_past_at_first_sight() -> None:
+    first, other = tick("seasonal", CPU, MEMORY, APP, QUERY), tick("seasonal", CPU, PODS)
+    keys = keys_of(first.subject.uid, first.subject.policy)
+
+    async def check(past: PastDemand, fake: Fake) -> None:
+        past.follow([first], AT)
+        await past.finished()
+        frame = past.demand.log.frame(keys, AT, 300.0)
+        expected = np.array([wave(at) for at in frame.times + 300.0])
+        for row, scale in enumerate((1.0, 1e9, 1.0, 100.0)):
+            assert np.isfinite(frame.values[row]).sum() > 14 * 288
+            assert np.nanmax(np.abs(frame.values[row] / scale - expected)) < 0.05
+        asked = len(fake.requests)
+        past.follow([first], AT + 15.0)
+        await past.finished()
+        assert len(fake.requests) == asked, "once"
+        past.follow([other], AT + 30.0)
+        await past.finished()
+        assert len(fake.requests) > asked, "new signals are new"
+        frame = past.demand.log.frame(keys_of(other.subject.uid, other.subject.policy), AT, 300.0)
+        assert np.isnan(frame.values[1]).all(), "nobody remembers a metric of the pods"
+
+    read_back(prometheus, check)
+
+
+def test_a_week_in_prometheus_is_a_forecast_after_two_ticks() -> None:
+    async def check(past: PastDemand, fake: Fake) -> None:
+        about, forecasts = tick("dsp", CPU).subject, Forecasts(past.demand, past)
+        pods = tuple(Pod(name=name, ready=True) for name in NAMES)
+        for at in (AT, AT + 15.0, AT + 30.0):
+            samples = PodSamples(values=dict.fromkeys(NAMES, wave(at) / 2), at=at)
+            seen = Observation(at=at, spec_replicas=2, status_replicas=2, pods=pods, samples=(samples,))
+            forecasts.read_back([tick("dsp", CPU, at=at)], at)
+            (found,) = forecasts.look(about, seen)
+            forecasts.follow()
+            await past.finished()
+            await forecasts.finished()
+        assert isinstance(found, Forecast)
+        assert abs(found.at_quantile(0.5) - max(wave(AT + ahead) for ahead in range(0, 3600, 60))) < 0.4
+
+    read_back(prometheus, check)
+
+
+def test_a_line_reads_the_last_hour_only() -> None:
+    first = tick("linear", CPU)
+
+    async def check(past: PastDemand, fake: Fake) -> None:
+        past.follow([first], AT)
+        await past.finished()
+        (key,) = keys_of(first.subject.uid, first.subject.policy)
+        recent = past.demand.log.recent(key, AT, 1800.0)
+        assert AT - recent.times[0] >= 1800.0 and len(recent) >= 60
+
+    read_back(prometheus, check)
+
+
+def test_what_could_not_be_read_is_tried_again_after_a_while() -> None:
+    async def check(past: PastDemand, fake: Fake) -> None:
+        for at, more in ((AT, True), (AT + TRY_AGAIN_S - 1, False), (AT + TRY_AGAIN_S, True)):
+            asked = len(fake.requests)
+            past.follow([tick("seasonal", CPU)], at)
+            await past.finished()
+            assert (len(fake.requests) > asked) == more
+
+    read_back(silent, check)
+
+
+# --- without a Prometheus --------------------------------------------------------------------------------------------
+
+
+def test_demand_outlives_the_operator_in_a_checkpoint() -> None:
+    api = MemoryApi()
+    first = tick("seasonal", PODS)
+    about = first.subject
+    (key,) = keys_of(about.uid, about.policy)
+    assert not all_read_back(about.policy) and all_read_back(tick("seasonal", CPU, APP).subject.policy)
+
+    async def run() -> None:
+        cluster = watched(api)
+        cluster.ours["Autoscaler"].store.put(about.object)
+        writer, usage = Writer(cluster.kube), UsageWatch(cluster, HistogramSettings())
+        old, new = DemandForecasts(), DemandForecasts()
+        keeper = Checkpoints(writer, usage, 600.0, "trimtab", old)
+        for minute in range(11):
+            old.log.note(AT + 60.0 * minute, key, 5.0 + minute)
+            keeper.follow([first], AT + 60.0 * minute)
+            await keeper.finished()
+        stored = api.objects["/api/v1/namespaces/trimtab/configmaps/trimtab-usage.autoscaler.shop.web"]["data"]
+        assert len(stored["demand.json"]) <= 20_000
+        reader = Checkpoints(writer, usage, 600.0, "trimtab", new)
+        reader.follow([first], AT + 700.0)
+        await reader.finished()
+        assert len(new.log.recent(key, AT + 600.0, 600.0)) == 11
+        stored["demand.json"] = json.dumps({"version": 99})
+        broken = Checkpoints(writer, usage, 600.0, "trimtab", DemandForecasts())
+        broken.follow([first], AT + 800.0)
+        await broken.finished()
+        assert key not in broken.demand.log, "a bad one is refused, and everything goes on"
+
+    asyncio.run(run())
+
+
+def test_an_object_that_prometheus_remembers_is_not_written() -> None:
+    api = MemoryApi()
+
+    async def run() -> None:
+        cluster = watched(api)
+        usage = UsageWatch(cluster, HistogramSettings())
+        keeper = Checkpoints(
+            Writer(cluster.kube), usage, 600.0, "trimtab", keeps_demand=lambda policy: not all_read_back(policy)
+        )
+        for at in (AT, AT + 601.0):
+            keeper.follow([tick("seasonal", CPU)], at)
+            await keeper.finished()
+
+    asyncio.run(run())
+    assert not [path for path in api.objects if "configmaps" in path]

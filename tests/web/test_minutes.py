@@ -1,0 +1,113 @@
+"""Ticks become minutes and stay what they were: the same figures, a fraction of the size, forgotten in time."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.web.conftest import Shop
+from tests.web.recorded import PLAIN, START
+from trimtab.journal import Journal, ObjectName, Retention
+from trimtab.sim.score import SLO
+from trimtab.ticks import SLO as OUR_SLO
+from trimtab.ticks import USUAL_TARGET, Tick
+from trimtab.tune.demand import DEFAULT_TARGET
+
+WEB = ObjectName("Autoscaler", "shop", "web")
+
+
+def tick(second: float, load: float | None, capacity: float = 100.0, replicas: int = 3) -> Tick:
+    return Tick(WEB, START + second, replicas, replicas, 2, 1.0, load, capacity)
+
+
+def test_the_service_level_is_that_of_the_backtest() -> None:
+    assert OUR_SLO == SLO and USUAL_TARGET == DEFAULT_TARGET
+
+
+def test_a_minute_has_the_mean_load_the_least_capacity_and_the_most_replicas(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j.db")
+    journal.write([], [tick(0, 90), tick(15, 110, 80.0), tick(30, None), tick(45, 100, 100.0, 7), tick(60, 5)])
+    before = journal.minutes_of(WEB, 0, 9e9)
+    journal.prune(START + 90)
+    after = journal.minutes_of(WEB, 0, 9e9)
+    for found in (before, after):
+        assert found.times.tolist() == [START, START + 60]
+        assert found.columns["load"].tolist() == [100.0, 5.0]
+        assert found.columns["capacity"].tolist() == [80.0, 100.0]
+        assert found.columns["replicas"].tolist() == [7.0, 3.0]
+        assert found.columns["violated"].tolist() == pytest.approx([1 / 3, 0.0])
+
+
+def test_folding_in_any_rhythm_gives_the_same_minutes(tmp_path: Path) -> None:
+    load = np.random.default_rng(1).uniform(0, 120, 4 * 90)
+    ticks = [tick(15.0 * step, float(value)) for step, value in enumerate(load)]
+    found = []
+    for rhythm in (7, 40, 1000):
+        journal = Journal(tmp_path / f"{rhythm}.db")
+        for first in range(0, len(ticks), rhythm):
+            journal.write([], ticks[first : first + rhythm])
+            journal.prune(ticks[min(first + rhythm, len(ticks)) - 1].at)
+        found.append(journal.minutes_of(WEB, 0, 9e9).columns["load"])
+    assert np.array_equal(found[0], found[1]) and np.array_equal(found[1], found[2])
+
+
+def test_a_hole_stays_a_hole(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j.db")
+    journal.write([], [tick(0, 1), tick(7200, 2)])
+    journal.prune(START + 8000)
+    found = journal.minutes_of(WEB, 0, 9e9)
+    assert len(found.times) == 121 and np.isnan(found.columns["load"][1:120]).all()
+
+
+def test_a_span_is_cut_out(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j.db")
+    journal.write([], [tick(60.0 * minute, minute) for minute in range(180)])
+    journal.prune(START + 3 * 3600)
+    found = journal.minutes_of(WEB, START + 600, START + 1200)
+    assert found.columns["load"].tolist() == list(range(10, 21))
+    assert len(journal.minutes_of(WEB._replace(name="other"), 0, 9e9).times) == 0
+
+
+def test_minutes_take_a_fraction_of_the_ticks_and_go_when_they_are_old(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j.db")
+    empty = journal.size_bytes()
+    load = np.random.default_rng(2).normal(100, 5, 240 * 24)
+    journal.write([], [tick(15.0 * step, float(value)) for step, value in enumerate(load)])
+    full = journal.size_bytes()
+    journal.prune(START + 24 * 3600)
+    assert journal.size_bytes() - empty < (full - empty) / 10
+    journal.keep = Retention(age_s=7200.0)
+    journal.prune(START + 24 * 3600)
+    assert journal.minutes_of(WEB, 0, 9e9).times[0] == START + 22 * 3600
+
+
+def test_every_minute_of_a_recorded_shop_equals_its_ticks(shop: Shop) -> None:
+    journal = Journal.read(shop.path)
+    for name, ticks in shop.ticks.items():
+        found = journal.minutes_of(name, 0, 9e9)
+        minutes = [list(part) for _, part in groupby(ticks, key=lambda one: one.at // 60)]
+        for column in ("ready", "planned"):
+            assert found.columns[column].tolist() == [getattr(part[-1], column) for part in minutes]
+        known = [[one.load for one in part if one.load is not None] for part in minutes]
+        wanted = np.array([np.mean(part) if part else np.nan for part in known], dtype=np.float32)
+        assert np.allclose(found.columns["load"], wanted, rtol=1e-6, equal_nan=True)
+    assert journal.policy_of(WEB) == PLAIN
+
+
+def test_a_journal_of_the_first_version_is_read_and_becomes_one_of_this(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    old = Journal(path)
+    old.db.executescript(
+        "DROP TABLE ticks; DROP TABLE minutes; DROP TABLE hours; DROP TABLE policies; DROP TABLE current;"
+        "ALTER TABLE decisions DROP COLUMN said; ALTER TABLE decisions DROP COLUMN fate;"
+        "CREATE TABLE ticks (object INTEGER, at REAL, replicas INTEGER, planned INTEGER, ready INTEGER, value REAL,"
+        " PRIMARY KEY (object, at)) WITHOUT ROWID; CREATE INDEX ticks_by_time ON ticks (at); PRAGMA user_version = 1"
+    )
+    old.close()
+    assert list(Journal.read(path).acts()) == []
+    journal = Journal(path)
+    journal.write([], [tick(0, 1)])
+    assert len(journal.minutes_of(WEB, 0, 9e9).times) == 1

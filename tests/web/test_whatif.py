@@ -1,0 +1,99 @@
+"""What if equals `trimtab backtest` to the digit, and what it gives to take away means what was judged."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from tests.web.conftest import Shop
+from tests.web.recorded import START
+from trimtab.cli import main
+from trimtab.errors import InvalidInput
+from trimtab.journal import Journal, ObjectName
+from trimtab.kinds import read
+from trimtab.web.query import knobs_of
+from trimtab.web.whatif import History, Knobs, as_yaml, command, csv, history, judge, present, with_knobs
+
+WEB = ObjectName("Autoscaler", "shop", "web")
+
+
+@pytest.fixture
+def known(shop: Shop) -> History:
+    return history(Journal.read(shop.path), WEB)
+
+
+def manifest(known: History, knobs: Knobs) -> dict[str, object]:
+    """The object as the page's patch leaves it."""
+    patch = yaml.safe_load(as_yaml(known, knobs))
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    return {
+        "apiVersion": "trimtab.dev/v1alpha1",
+        "kind": "Autoscaler",
+        "metadata": {"name": "web"},
+        "spec": {"scaleTargetRef": target, **patch["spec"]},
+    }
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({}, id="as it is"),
+        pytest.param({"target": 0.55}, id="target"),
+        pytest.param({"tolerance": 0.02, "down_window_s": 900.0}, id="tolerance and window"),
+        pytest.param({"least": 8, "most": 12, "up_window_s": 60.0}, id="bounds"),
+        pytest.param({"startup_s": 600.0, "price": 128.0}, id="start-up and price"),
+    ],
+)
+def test_it_equals_the_backtest_to_the_digit(known: History, tmp_path: Path, changes: dict[str, Any]) -> None:
+    knobs = present(known)._replace(**changes)
+    outcome, _ = judge(known, knobs)
+    (tmp_path / "load.csv").write_text(csv(known))
+    (tmp_path / "web.yaml").write_text(yaml.safe_dump(manifest(known, knobs)))
+    options = {
+        "-f": tmp_path / "web.yaml",
+        "--load": tmp_path / "load.csv",
+        "--startup": f"{knobs.startup_s:g}s",
+        "--objective": knobs.price,
+        "--pod-capacity": known.capacity,
+        "--json": "-",
+    }
+    done = CliRunner().invoke(main, ["backtest", *(str(part) for pair in options.items() for part in pair)])
+    assert done.exit_code == 0, done.output
+    (told,) = json.loads(done.stdout)["policies"]
+    assert {key: told[key] for key in outcome.figures()} == outcome.figures()
+
+
+@pytest.mark.parametrize("changes", [{}, {"target": 0.5, "least": 3, "down_window_s": 120.0, "up_window_s": 30.0}])
+def test_the_patch_means_the_policy_that_was_judged(known: History, changes: dict[str, Any]) -> None:
+    knobs = present(known)._replace(**changes)
+    checked = read(manifest(known, knobs))
+    assert checked.to_policy(START) == with_knobs(known, knobs)  # type: ignore[attr-defined]
+
+
+def test_the_command_is_one_line_that_a_shell_cannot_misread(known: History) -> None:
+    evil = known._replace(name=ObjectName("Autoscaler", "shop", "a; rm -rf /"))
+    text = command(evil, present(known))
+    assert text.startswith("kubectl patch autoscaler 'a; rm -rf /' -n shop --type merge -p '{") and "\n" not in text
+
+
+def test_what_is_in_force_changes_nothing(known: History) -> None:
+    assert with_knobs(known, present(known)) is known.policy
+    assert present(known)[:6] == (0.7, 0.1, 0.0, 300.0, 2, 60)
+
+
+def test_a_share_of_requests_is_judged_on_the_total_and_says_so(shop: Shop) -> None:
+    cache = history(Journal.read(shop.path), ObjectName("HorizontalPodAutoscaler", "shop", "cache"))
+    outcome, notes = judge(cache, present(cache)._replace(target=0.5))
+    assert cache.capacity == 1.0 and "on the total of the load" in notes[-1]
+    assert outcome.pod_hours > judge(cache, present(cache))[0].pod_hours
+
+
+def test_numbers_out_of_range_are_refused(known: History) -> None:
+    with pytest.raises(InvalidInput, match="target"):
+        knobs_of({"target": "7"}, present(known))
+    assert knobs_of({"least": "3.0"}, present(known)).least == 3

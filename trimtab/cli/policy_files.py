@@ -1,0 +1,132 @@
+"""The policies of `-f`, each with the workload it scales where the files hold that too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec.structs import replace
+
+from trimtab.errors import InvalidInput, InvalidObject
+from trimtab.policy import Admit, Mode, Policy
+
+if TYPE_CHECKING:
+    from trimtab.cli.workload_files import WorkloadPod
+    from trimtab.kinds import CustomHpa, Scaler
+    from trimtab.kinds.yaml import Document
+
+WEEK_S = 7 * 86400.0
+
+
+class NamedPolicy(NamedTuple):
+    """One policy of a file, the manifest it came from (or was converted to), its pods, and what was done to it."""
+
+    name: str
+    policy: Policy
+    manifest: dict[str, Any]
+    pod: WorkloadPod | None = None
+    notes: tuple[str, ...] = ()
+
+
+def read_policies(paths: tuple[str, ...], start: float, seconds: float) -> list[NamedPolicy]:
+    """Every policy of these files, schedules laid out over the whole time; other objects are left out."""
+    from trimtab.cli.workload_files import pods_of
+    from trimtab.kinds.yaml import load as documents_of
+
+    documents = [document for path in paths for document in documents_of(path)]
+    pods = pods_of(documents)
+    found = [
+        (document, policy)
+        for document in documents
+        if (policy := _policy_of(document, pods, start, seconds)) is not None
+    ]
+    if not found:
+        fix = "there is no autoscaler in it: give an Autoscaler, HPA, EffectiveHPA, Hvpa, ScaledObject or VPA"
+        raise InvalidInput("-f", ", ".join(paths), fix)
+    names, files = [policy.name for _, policy in found], [Path(document.file).stem for document, _ in found]
+    marks = files if len(set(files)) == len(files) else [str(number) for number in range(1, len(files) + 1)]
+    return [
+        policy if names.count(policy.name) == 1 else policy._replace(name=f"{policy.name} ({mark})")
+        for (_, policy), mark in zip(found, marks, strict=True)
+    ]
+
+
+def _policy_of(document: Document, pods: list[WorkloadPod], start: float, seconds: float) -> NamedPolicy | None:
+    """The policy of a document, or nothing where it is another object; what is wrong is said with file and line."""
+    try:
+        if document.error is not None:
+            raise document.error
+        if not isinstance(document.value, dict):
+            raise InvalidInput("document", document.value, "write a manifest: apiVersion, kind, metadata, spec")
+        return _named_policy(document.value, document.file, pods, start, seconds)
+    except InvalidInput as error:
+        first = error.problems[0] if isinstance(error, InvalidObject) else error
+        line = document.line if document.error else document.line_of(first.path)
+        where = f"{document.file}:{line}"
+        if isinstance(error, InvalidObject):
+            raise InvalidObject(f"{where}: {error.what}", error.problems) from None
+        raise InvalidInput(f"{where}: {error.path}".rstrip(": "), error.value, error.fix) from None
+
+
+def _named_policy(
+    manifest: dict[str, Any], file: str, pods: list[WorkloadPod], start: float, seconds: float
+) -> NamedPolicy | None:
+    from trimtab.cli.workload_files import pod_of_target
+    from trimtab.kinds import KINDS, CustomHpa, Scaler, misspelt, read
+    from trimtab.kinds.convert import convert, convertible
+
+    kind: Scaler | CustomHpa
+    notes: list[str] = []
+    if "kind" not in manifest and "prometheus" in manifest:
+        kind, name = CustomHpa.from_values(manifest), f"custom-hpa {file}"
+    else:
+        if "kind" in manifest and not misspelt(manifest) and manifest["kind"] not in {known for _, known in KINDS}:
+            if not convertible(manifest):
+                return None
+            foreign, converted = manifest["kind"], convert(manifest, "autoscaler")
+            if gone := next((loss for loss in converted.lost if loss.signal), None):
+                raise InvalidInput(gone.path, "its signal would be lost", gone.why)
+            manifest = converted.manifest
+            notes = [f"this {foreign} is read as an Autoscaler"]
+            notes += [f"{loss.path}: {loss.why}" for loss in converted.lost]
+        checked = read(manifest)
+        if not isinstance(checked, Scaler):
+            raise InvalidInput("kind", manifest.get("kind"), "this kind decides nothing; give an Autoscaler or an HPA")
+        kind, name = checked, str(manifest["metadata"]["name"])
+    policy, said = _switched_on(kind, _over_all_time(kind.to_policy, start, seconds))
+    namespace = (manifest.get("metadata") or {}).get("namespace")
+    pod = pod_of_target(pods, kind.target, namespace, file) if isinstance(kind, Scaler) else None
+    return NamedPolicy(name, policy, manifest, pod, tuple(f"{name}: {note}" for note in (*notes, *said)))
+
+
+def _switched_on(kind: Scaler | CustomHpa, policy: Policy) -> tuple[Policy, list[str]]:
+    """Who only watches is asked what it would do."""
+    from trimtab.kinds import CustomHpa, EffectiveHpa
+
+    if policy.admit.mode is not Mode.SHADOW:
+        return policy, []
+    word = "dryRun" if isinstance(kind, CustomHpa) else "Preview" if isinstance(kind, EffectiveHpa) else "Shadow"
+    admit = Admit() if isinstance(kind, CustomHpa) else kind.admit()  # without the replicas that Preview sets
+    return replace(policy, admit=admit), [f"it is in {word} mode and simulated as if it were on"]
+
+
+def standing_still(named: NamedPolicy) -> list[str]:
+    """Why a backtest shows a flat line."""
+    admit, said = named.policy.admit, []
+    if admit.mode is Mode.PAUSED or admit.paused_until is not None:
+        said.append(f"{named.name}: it is paused and changes nothing in that time")
+    if admit.pin is not None:
+        said.append(f"{named.name}: it is pinned to {admit.pin} replicas")
+    return said
+
+
+def _over_all_time(to_policy: Callable[[float], Policy], start: float, seconds: float) -> Policy:
+    """A kind lays its schedules out around one moment; a backtest needs those of its whole time."""
+    policy = to_policy(start)
+    if not policy.bounds.spans:
+        return policy
+    moments = [start + week * WEEK_S for week in range(int(seconds // WEEK_S) + 1)]
+    spans = {span for at in moments for span in to_policy(at).bounds.spans}
+    ordered = tuple(sorted(spans, key=lambda span: (span.start, span.end, span.name)))
+    return replace(policy, bounds=replace(policy.bounds, spans=ordered))

@@ -1,0 +1,84 @@
+"""The SQLite file of a journal: its tables, their version, and how an older file becomes a newer one."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from urllib.parse import quote
+
+from trimtab import minutes
+from trimtab.errors import InvalidInput
+
+VERSION = 3
+READABLE = (1, 2, 3)  # version 1 has each policy in its decision, both have looks that say too little for a page
+_POLICIES = "CREATE TABLE IF NOT EXISTS policies (id INTEGER PRIMARY KEY, digest BLOB UNIQUE, text TEXT);"
+_LOOKS = """
+CREATE TABLE current (object INTEGER PRIMARY KEY, mode TEXT, least INTEGER, most INTEGER, policy INTEGER);
+CREATE TABLE ticks (object INTEGER, at REAL, replicas INTEGER, planned INTEGER, ready INTEGER, value REAL, load REAL,
+                    capacity REAL, forecast_low REAL, forecast REAL, forecast_high REAL, horizon_s REAL,
+                    cpu_cores REAL, memory_bytes REAL, held TEXT, PRIMARY KEY (object, at)) WITHOUT ROWID;
+CREATE INDEX ticks_by_time ON ticks (at);
+"""
+_SCHEMA = f"""
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE objects (id INTEGER PRIMARY KEY, kind TEXT, namespace TEXT, name TEXT, UNIQUE (kind, namespace, name));
+CREATE TABLE decisions (id INTEGER PRIMARY KEY, object INTEGER, at REAL, replicas INTEGER, planned INTEGER,
+                        said TEXT, fate TEXT, outcome TEXT, policy TEXT, seen TEXT, memory TEXT, decision TEXT);
+CREATE INDEX decisions_of_object ON decisions (object, at);
+CREATE INDEX decisions_by_time ON decisions (at);
+{_POLICIES}
+{_LOOKS}{minutes.SCHEMA}"""
+_UPGRADE = f"""
+DROP TABLE ticks;
+{_POLICIES}
+{_LOOKS}{minutes.SCHEMA}
+ALTER TABLE decisions ADD COLUMN said TEXT;
+ALTER TABLE decisions ADD COLUMN fate TEXT;
+"""
+
+
+def uri_of(path: Path) -> str:
+    return f"file:{quote(str(path))}"
+
+
+def connect(path: Path, read_only: bool = False) -> sqlite3.Connection:
+    try:
+        return sqlite3.connect(uri_of(path) + ("?mode=ro" if read_only else ""), uri=True, timeout=5.0)
+    except sqlite3.OperationalError as error:
+        raise InvalidInput("journal", str(path), f"cannot be opened: {error}") from error
+
+
+def prepare(db: sqlite3.Connection, path: Path) -> None:
+    """A file to write to: a new one gets its tables, one of the last version those that it lacks."""
+    version = version_of(db)
+    if version == 0:
+        if db.execute("SELECT name FROM sqlite_master").fetchone():
+            raise InvalidInput("journal", str(path), "this is another program's database: name a new file")
+        db.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        db.execute("PRAGMA journal_mode = WAL").fetchall()
+    if version < VERSION and version in (0, *READABLE):
+        with db:
+            db.executescript(f"{_SCHEMA if version == 0 else _UPGRADE} PRAGMA user_version = {VERSION};")
+    check_version(db, path)
+    db.execute("PRAGMA journal_mode = WAL").fetchall()
+    db.execute("PRAGMA synchronous = NORMAL")  # a power cut may cost the last rows, never the file
+
+
+def check_version(db: sqlite3.Connection, path: Path) -> int:
+    version = version_of(db)
+    if version not in READABLE:
+        newer = "read it with the trimtab that wrote it" if version > VERSION else "start a new file"
+        fix = f"its schema has version {version}, this trimtab reads {VERSION}: {newer}"
+        raise InvalidInput("journal", str(path), fix)
+    return version
+
+
+def make_readable(db: sqlite3.Connection, path: Path) -> None:
+    """The decisions of an older file, without a change to it."""
+    if check_version(db, path) == 1:
+        db.execute("CREATE TEMP TABLE policies (id INTEGER PRIMARY KEY, text TEXT)")
+
+
+def version_of(db: sqlite3.Connection) -> int:
+    version: int = db.execute("PRAGMA user_version").fetchone()[0]
+    return version

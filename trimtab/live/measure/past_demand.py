@@ -1,0 +1,211 @@
+"""past_demand: what signals demanded before the operator saw them, read back from Prometheus in the background.
+
+CPU and memory as advice reads them, a query's own past by the query; others are in checkpoints alone. At first sight of
+an object, for many objects at once: a tick waits for nothing, and what we saw ourselves stays.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterable, Sequence
+from typing import Literal, NamedTuple
+
+import msgspec
+import numpy as np
+
+from trimtab.core.demand.total import is_per_pod
+from trimtab.core.forecast.demand_forecasts import DemandForecasts, keys_of
+from trimtab.errors import TrimtabError
+from trimtab.history.query_pages import total
+from trimtab.history.source import Selection
+from trimtab.history.workload_history import WorkloadHistory
+from trimtab.live.look.subject import Subject
+from trimtab.live.measure.tenancy import NotAllowed, QueryTenancy
+from trimtab.live.object_tick import ObjectTick
+from trimtab.policy import Metric, MetricKind, Policy
+from trimtab.series import Floats, Series
+from trimtab.wire.access import Access
+from trimtab.wire.kube import Kube
+from trimtab.wire.prometheus import Prometheus
+
+TIMEOUT_S = 60.0
+TRY_AGAIN_S = 300.0
+READ_BACK = (MetricKind.RESOURCE, MetricKind.CONTAINER, MetricKind.PROMETHEUS)
+log = logging.getLogger(__name__)
+
+
+class TimeRange(NamedTuple):
+    """How far back, and how fine."""
+
+    span_s: float
+    step_s: float
+
+
+DAYS, HOUR = TimeRange(15 * 86400.0, 300.0), TimeRange(3600.0, 30.0)
+
+
+class PastSignal(NamedTuple):
+    """One signal of one object, and where its past is."""
+
+    subject: Subject
+    key: str
+    metric: Metric
+    workload: str  # namespace/Kind/name
+    time_range: TimeRange
+
+
+class PastDemand:
+    """Call `follow` in every tick: the past of each new object, or of one with new signals, is read once."""
+
+    def __init__(
+        self,
+        access: Access,
+        kube: Kube,
+        demand: DemandForecasts,
+        queries: Access | None = None,
+        tenancy: QueryTenancy = QueryTenancy(),  # noqa: B008  (frozen)
+    ) -> None:
+        self.access, self.kube, self.demand = access, kube, demand
+        self.queries, self.tenancy = queries or access, tenancy  # tenants' own queries, and whose are asked
+        self._done: dict[str, tuple[str, ...]] = {}  # keys by uid
+        self._work: asyncio.Task[None] | None = None
+        self._rest_until = float("-inf")
+
+    def follow(self, ticks: Sequence[ObjectTick], at: float) -> None:
+        keys = {tick.subject.uid: keys_of(tick.subject.uid, tick.subject.policy) for tick in ticks if wanted(tick)}
+        self._done = {uid: known for uid, known in self._done.items() if uid in keys}
+        new = [tick for tick in ticks if wanted(tick) and self._done.get(tick.subject.uid) != keys[tick.subject.uid]]
+        if new and at >= self._rest_until and (self._work is None or self._work.done()):
+            self._work = asyncio.create_task(self._run(new, at))
+
+    async def finished(self) -> None:
+        """The end of what is under way."""
+        if self._work is not None:
+            await self._work
+
+    def close(self) -> None:
+        if self._work is not None:
+            self._work.cancel()
+
+    async def _run(self, ticks: Sequence[ObjectTick], at: float) -> None:
+        try:
+            await self._read([signal for tick in ticks for signal in _signals(tick)], at)
+        except TrimtabError as error:
+            self._rest_until = at + TRY_AGAIN_S
+            log.warning("demand before now cannot be read back, which is tried again: %s", error)
+            return
+        except Exception:
+            log.exception("demand before now cannot be read back: a bug of trimtab; forecasts learn from now on")
+        self._done |= {tick.subject.uid: keys_of(tick.subject.uid, tick.subject.policy) for tick in ticks}
+        log.info("demand before now was read back: objects %d", len(ticks))
+
+    async def _read(self, signals: Sequence[PastSignal], at: float) -> None:
+        async with (
+            Prometheus(self.access, timeout_s=TIMEOUT_S) as prometheus,
+            Prometheus(self.queries, timeout_s=TIMEOUT_S) as queries,
+        ):
+            history = WorkloadHistory(prometheus, self.kube)
+            for time_range in (HOUR, DAYS):  # the quick one first
+                some = [signal for signal in signals if signal.time_range is time_range]
+                metric: Literal["cpu", "memory"]
+                for metric in ("cpu", "memory"):
+                    await self._read_usage(history, metric, some, at)
+                for signal in some:
+                    if signal.metric.kind is MetricKind.PROMETHEUS:
+                        await self._read_query(queries, signal, at)
+
+    async def _read_usage(
+        self, history: WorkloadHistory, metric: Literal["cpu", "memory"], signals: Sequence[PastSignal], at: float
+    ) -> None:
+        whole, parts = defaultdict(list), defaultdict(list)
+        for signal in signals:
+            if signal.metric.name == metric and signal.metric.kind is MetricKind.RESOURCE:
+                whole[signal.workload].append(signal)
+            elif signal.metric.name == metric and signal.metric.kind is MetricKind.CONTAINER:
+                parts[f"{signal.workload}/{signal.metric.container}"].append(signal)
+        if whole:
+            time_range = signals[0].time_range
+            async for name, past in _totals(
+                history, Selection(metric, "workload", *_of(whole.values())), time_range, at
+            ):
+                self._restore(whole.get(name, ()), past)
+        if parts:
+            time_range = signals[0].time_range
+            async for name, past in _of_containers(
+                history, Selection(metric, "pod", *_of(parts.values())), time_range, at
+            ):
+                self._restore(parts.get(name, ()), past)
+
+    async def _read_query(self, prometheus: Prometheus, signal: PastSignal, at: float) -> None:
+        time_range = signal.time_range
+        end = at - at % time_range.step_s
+        try:
+            extra = self.tenancy.params(signal.subject.name.namespace)
+            start = end - time_range.span_s
+            found = await prometheus.query_range(signal.metric.query, start, end, time_range.step_s, extra)
+        except NotAllowed:  # said of the query itself
+            return
+        except TrimtabError as error:
+            log.warning("%s: its past cannot be read back: %s", signal.subject.name, error)
+            return
+        if len(found) == 1:
+            points = msgspec.json.decode(found[0].values, type=list[tuple[float, str]])
+            values = np.array([float(text) for _, text in points])
+            self._restore([signal], Series(np.array([when for when, _ in points]), values))
+
+    def _restore(self, signals: Iterable[PastSignal], past: Series) -> None:
+        for signal in signals:
+            self.demand.restore(signal.subject.uid, signal.subject.policy, signal.key, past, signal.time_range.step_s)
+
+
+def wanted(tick: ObjectTick) -> bool:
+    """Whether there is a past to read: document 003's own line looks at minutes of single pods, and starts anew."""
+    policy = tick.subject.policy
+    kinds = {signal.metric.kind for signal in policy.signals}
+    return policy.forecast is not None and not is_per_pod(policy) and bool(kinds & set(READ_BACK))
+
+
+def all_read_back(policy: Policy) -> bool:
+    """Whether Prometheus remembers every signal."""
+    return all(signal.metric.kind in READ_BACK for signal in policy.signals)
+
+
+def _signals(tick: ObjectTick) -> list[PastSignal]:
+    subject, target = tick.subject, tick.target
+    assert subject.policy.forecast is not None
+    time_range = HOUR if subject.policy.forecast.model == "linear" else DAYS
+    workload = f"{target.namespace}/{target.resource.kind}/{target.name}"
+    pairs = zip(keys_of(subject.uid, subject.policy), subject.policy.signals, strict=True)
+    return [PastSignal(subject, key, signal.metric, workload, time_range) for key, signal in pairs]
+
+
+def _of(groups: Iterable[Sequence[PastSignal]]) -> tuple[tuple[str, ...], frozenset[str]]:
+    """Namespaces and workloads of a selection."""
+    workloads = frozenset(signal.workload for group in groups for signal in group)
+    return tuple(sorted({workload.split("/")[0] for workload in workloads})), workloads
+
+
+async def _totals(
+    history: WorkloadHistory, selection: Selection, time_range: TimeRange, at: float
+) -> AsyncIterator[tuple[str, Series]]:
+    async for frame in history.pages(selection, at - time_range.span_s, at, time_range.step_s):
+        for row, name in enumerate(frame.names):
+            yield name, frame.row(row)
+
+
+async def _of_containers(
+    history: WorkloadHistory, selection: Selection, time_range: TimeRange, at: float
+) -> AsyncIterator[tuple[str, Series]]:
+    """Rows are named namespace/Kind/name/container/pod; pods of one container are added up."""
+    sums: dict[str, Floats] = {}
+    times = np.empty(0)
+    async for frame in history.pages(selection, at - time_range.span_s, at, time_range.step_s):
+        times = frame.times
+        for row, name in enumerate(frame.names):
+            container = name.rsplit("/", 1)[0]
+            sums[container] = total(sums[container], frame.values[row]) if container in sums else frame.values[row]
+    for container, values in sums.items():
+        known = np.isfinite(values)
+        yield container, Series(times[known], values[known])

@@ -1,0 +1,137 @@
+"""One look at one object as plain numbers: what the journal keeps of a tick in which nothing was decided anew.
+
+Load and capacity are in the unit of the first signal: cores for CPU, bytes for memory, else whatever the metric counts.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from trimtab.core.explain import rule_text
+from trimtab.core.model import Decision, Forecast, Missing, Observation, Pod, PodSamples, Step
+from trimtab.policy import Axis, ForecastChoice, PodAverage, Policy, Signal, Size, TotalAverage, Utilization
+
+SLO = 0.8  # the highest share of what a pod carries at which it still answers in time
+USUAL_TARGET = 0.7  # of what a pod carries: what a target for each pod is taken to mean
+
+
+class ObjectName(NamedTuple):
+    """Which object decided."""
+
+    kind: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name}"
+
+
+class Tick(NamedTuple):
+    """`value` is what the first signal measured for each pod; None is what could not be measured."""
+
+    name: ObjectName
+    at: float
+    replicas: int
+    planned: int
+    ready: int
+    value: float | None
+    load: float | None = None
+    capacity: float | None = None  # the load that ready pods carry within the service level
+    forecast_low: float | None = None
+    forecast: float | None = None
+    forecast_high: float | None = None
+    horizon_s: float | None = None  # how far ahead of `at` the forecast lies
+    cpu_cores: float | None = None  # request of one pod
+    memory_bytes: float | None = None
+    held: str = ""  # which rule kept the wish from being followed
+    policy: Policy | None = None  # in force; stored once for all ticks that have it
+
+
+def tick_of(name: ObjectName, policy: Policy, seen: Observation, decision: Decision, ready: int | None = None) -> Tick:
+    """The numbers of a decision; `ready` where the observation shows no pods."""
+    values = [one.value for one in decision.proposals if not one.forecast]
+    serving = [pod for pod in seen.pods if pod.ready and not pod.deleting]
+    if ready is None:
+        ready = len(serving) if seen.pods else seen.status_replicas
+    each = pod_capacity(policy, serving)
+    size = _pod_size(seen)
+    return Tick(
+        name,
+        seen.at,
+        seen.spec_replicas,
+        decision.plan.replicas,
+        ready,
+        values[0] if values else None,
+        load_of(seen),
+        None if each is None else SLO * ready * each * decision.plan.bridge,
+        *_forecast(policy, seen),
+        size.cpu_cores,
+        size.memory_bytes,
+        held_by(decision),
+        policy,
+    )
+
+
+def load_of(seen: Observation) -> float | None:
+    """The demand over all pods."""
+    sample = seen.samples[0] if seen.samples else None
+    if sample is None or isinstance(sample, Missing):
+        return None
+    return sum(sample.values.values()) if isinstance(sample, PodSamples) else sample.value
+
+
+def pod_capacity(policy: Policy, serving: list[Pod]) -> float | None:
+    """What one pod carries at 100 %; None where the first signal does not speak of pods."""
+    signal = policy.signals[0] if policy.signals else None
+    if isinstance(signal, PodAverage | TotalAverage):
+        return signal.target / USUAL_TARGET
+    if isinstance(signal, Utilization) and serving:
+        requests = [_request(signal, pod) for pod in serving]
+        known = [request for request in requests if request]
+        return sum(known) / len(known) if known else None
+    return None
+
+
+def _request(signal: Signal, pod: Pod) -> float | None:
+    size = pod.containers.get(signal.metric.container, Size()) if signal.metric.container else pod.requests
+    return size.cpu_cores if signal.metric.name == "cpu" else size.memory_bytes
+
+
+def _pod_size(seen: Observation) -> Size:
+    """What one pod requests: of its containers where they are known, else of its youngest pod."""
+    if seen.sizes:
+        sizes = [size.requests for size in seen.sizes.values()]
+        return Size(
+            cpu_cores=_sum([size.cpu_cores for size in sizes]), memory_bytes=_sum([size.memory_bytes for size in sizes])
+        )
+    return seen.pods[-1].requests if seen.pods else Size()
+
+
+def _sum(amounts: list[float | None]) -> float | None:
+    known = [amount for amount in amounts if amount is not None]
+    return sum(known) if known else None
+
+
+def _forecast(policy: Policy, seen: Observation) -> tuple[float | None, float | None, float | None, float | None]:
+    """Lowest, chosen and highest quantile of the first signal's demand, and how far ahead they lie."""
+    found = seen.forecasts[0] if seen.forecasts else None
+    if policy.forecast is None or not isinstance(found, Forecast) or found.per_pod:
+        return None, None, None, None
+    chosen = found.at_quantile(policy.forecast.quantile)
+    return found.demand[0].value, chosen, found.demand[-1].value, _horizon_s(policy.forecast, seen)
+
+
+def _horizon_s(choice: ForecastChoice, seen: Observation) -> float | None:
+    if choice.horizon_s is not None or isinstance(seen.startup, Missing):
+        return choice.horizon_s
+    return seen.startup.quantiles[-1].value
+
+
+def held_by(decision: Decision) -> str:
+    """The last rule that stood between a wish and the pods, in words; empty where nothing did."""
+    steps = [step for step in decision.steps if step.axis is Axis.REPLICAS and _holds(step)]
+    return rule_text(steps[-1]) if steps and (decision.change is None or decision.change.replicas is None) else ""
+
+
+def _holds(step: Step) -> bool:
+    return step.before != step.after or step.until is not None or bool(step.veto) or bool(step.detail)

@@ -1,0 +1,234 @@
+"""What if: the backtest of a workload's own history under other settings, and those settings to take away."""
+
+from __future__ import annotations
+
+import json
+from shlex import quote
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import yaml
+from msgspec.structs import replace
+
+from trimtab.errors import InvalidInput, NotEnoughData
+from trimtab.journal import DAY_S, Journal, ObjectName
+from trimtab.minutes import MINUTE_S
+from trimtab.policy import Policy, Stabilise, StabiliseMax, Utilization
+from trimtab.quantity import format_number
+from trimtab.series import Floats, Frame
+from trimtab.sim.cluster_spec import ClusterSpec
+from trimtab.sim.grid import STEP_S
+from trimtab.sim.simulate import why_slow
+from trimtab.tune.candidates import Setting, on_demand, setting_of, with_setting
+from trimtab.tune.demand import Demand, demand_of, pod_capacity
+from trimtab.tune.policy_backtest import BacktestOutcome, backtest
+from trimtab.web.packing import Column, packed, unpacked
+from trimtab.web.workload import known_policy, unit_of
+
+DAYS = 14.0
+STEPS = round(MINUTE_S / STEP_S)  # of a backtest in a minute
+KUBECTL = {"HorizontalPodAutoscaler": "hpa", "EffectiveHorizontalPodAutoscaler": "ehpa"}
+
+
+class Knobs(NamedTuple):
+    """What the page's sliders hold; `target` is the share of what one pod carries."""
+
+    target: float
+    tolerance: float
+    up_window_s: float
+    down_window_s: float
+    least: int
+    most: int
+    startup_s: float
+    price: float  # pod-minutes that one violated pod-minute of load is worth
+
+
+class History(NamedTuple):
+    """A workload as the journal knows it."""
+
+    name: ObjectName
+    policy: Policy
+    demand: Demand
+    capacity: float  # of one pod at 100 %, in the unit of the load
+    startup_s: float
+
+
+def history(journal: Journal, name: ObjectName, days: float = DAYS) -> History:
+    """Its load by the minute, held over holes, and what one of its pods carries."""
+    policy, span = known_policy(journal, name), journal.span()
+    end = span[1] if span else 0.0
+    found = journal.minutes_of(name, end - days * DAY_S, end)
+    if not len(found.times):
+        raise NotEnoughData(f"{name} has no minutes in the journal yet; look again in an hour")
+    frame = Frame((str(name),), float(found.times[0]), MINUTE_S, found.columns["load"].astype(np.float64)[None, :])
+    return History(
+        name, policy, demand_of(frame, str(name)), _capacity(policy, found.columns), _startup_s(journal, name)
+    )
+
+
+def _capacity(policy: Policy, columns: dict[str, Any]) -> float:
+    """From the pods' requests where the target is a share of them, else from the target itself."""
+    if policy.signals and isinstance(policy.signals[0], Utilization):
+        requests = columns["cpu_cores" if policy.signals[0].metric.name == "cpu" else "memory_bytes"]
+        known = requests[np.isfinite(requests)]
+        if not len(known):
+            raise NotEnoughData("the journal does not know what one pod requests, so that a share of it says nothing")
+        return float(known[-1])
+    return pod_capacity(policy, None)[0]
+
+
+def _startup_s(journal: Journal, name: ObjectName) -> float:
+    last = list(journal.acts(name.namespace, name.name, last=1))
+    quantiles = getattr(last[0].seen.startup, "quantiles", ()) if last else ()
+    return float(quantiles[-1].value) if quantiles else 120.0
+
+
+def present(known: History, price: float = 32.0) -> Knobs:
+    """The settings that are in force."""
+    setting, rules, bounds = setting_of(known.policy, known.capacity), known.policy.settle, known.policy.bounds
+    up = max((rule.up_s for rule in rules if isinstance(rule, Stabilise)), default=0.0)
+    return Knobs(
+        setting.target,
+        setting.tolerance,
+        up,
+        setting.stabilise_s,
+        max(1, bounds.min_replicas),
+        bounds.max_replicas,
+        known.startup_s,
+        price,
+    )
+
+
+def with_knobs(known: History, knobs: Knobs) -> Policy:
+    """The policy in force, with these settings; nothing else of it is touched."""
+    if knobs.least > knobs.most:
+        raise InvalidInput("minReplicas", knobs.least, f"put it from 1 to maxReplicas ({knobs.most})")
+    policy = known.policy
+    if knobs == present(known, knobs.price)._replace(startup_s=knobs.startup_s):
+        return policy
+    policy = with_setting(policy, Setting(knobs.target, knobs.tolerance, knobs.down_window_s), known.capacity)
+    rules = tuple(
+        replace(rule, up_s=knobs.up_window_s) if isinstance(rule, Stabilise) else rule for rule in policy.settle
+    )
+    bounds = replace(policy.bounds, min_replicas=knobs.least, max_replicas=knobs.most)
+    return replace(policy, settle=rules, bounds=bounds)
+
+
+def judge(known: History, knobs: Knobs) -> tuple[BacktestOutcome, list[str]]:
+    """The outcome that `trimtab backtest` gives for the same policy, history, start-up and price."""
+    policy, notes = with_knobs(known, knobs), list(known.demand.notes)
+    cluster = ClusterSpec(startup_s=knobs.startup_s, pod_capacity=known.capacity, pod_cores=known.capacity)
+    if why_slow(policy, cluster):
+        notes.append(f"judged by its reactive part on the total of the load: {why_slow(policy, cluster)}")
+        policy = on_demand(policy, known.capacity)
+    return backtest(str(known.name), policy, known.demand, cluster, knobs.price), notes
+
+
+def answer(known: History, knobs: Knobs) -> bytes:
+    """Figures, curves on the 15 s grid in the unit of the load, and the settings to take away."""
+    outcome, notes = judge(known, knobs)
+    run = outcome.run
+    about = {
+        "knobs": knobs._asdict(),
+        "unit": unit_of(known.policy),
+        "capacity": known.capacity,
+        "days": known.demand.days,
+        "start": known.demand.start,
+        "figures": outcome.figures(),
+        "optimumPodHours": float(outcome.best.sum()) / 240,
+        "notes": notes,
+        "yaml": as_yaml(known, knobs),
+        "command": command(known, knobs),
+    }
+    times: Floats = known.demand.start + STEP_S * np.arange(len(run.load), dtype=np.float64)
+    load = run.load.astype(np.float32)
+    curves: dict[str, Column] = {
+        "at": times,
+        "load": load,
+        "replicas": run.replicas,
+        "ready": run.ready,
+        "optimum": outcome.best,
+    }
+    return packed(about, curves)
+
+
+def patch(known: History, knobs: Knobs) -> dict[str, Any]:
+    """What of the object's spec these settings are; the rest of it stays as it is."""
+    metric = _metric(known, knobs)
+    window = {"stabilizationWindowSeconds": round(knobs.down_window_s), "tolerance": format_number(knobs.tolerance)}
+    up = {"stabilizationWindowSeconds": round(knobs.up_window_s), "tolerance": format_number(knobs.tolerance)}
+    spec: dict[str, Any] = {"minReplicas": knobs.least, "maxReplicas": knobs.most}
+    if metric is not None:
+        spec["metrics"] = [metric]
+    if with_knobs(known, knobs) != known.policy or not any(
+        isinstance(one, StabiliseMax) for one in known.policy.settle
+    ):
+        spec["behavior"] = {"scaleUp": up, "scaleDown": window}
+    return {"spec": spec}
+
+
+def _metric(known: History, knobs: Knobs) -> dict[str, Any] | None:
+    """The metric with its new target, as autoscaling/v2 (or our Prometheus) writes it."""
+    (signal,) = known.policy.signals
+    kind = str(signal.metric.kind)
+    if isinstance(signal, Utilization):
+        target: dict[str, Any] = {"type": "Utilization", "averageUtilization": round(knobs.target * 100)}
+    else:
+        target = {"type": "AverageValue", "averageValue": format_number(knobs.target * known.capacity)}
+    inner: dict[str, Any] = {"target": target}
+    metric = signal.metric
+    if kind in ("Resource", "ContainerResource"):
+        inner = {"name": metric.name, "target": target} | ({"container": metric.container} if metric.container else {})
+    elif kind == "Prometheus":
+        inner = {"query": metric.query, "target": target}
+    elif kind == "Object" or metric.selector:
+        return None  # a selector or an object has more to it than the policy tells
+    else:
+        inner = {"metric": {"name": metric.name}, "target": target}
+    return {"type": kind, kind[0].lower() + kind[1:]: inner}
+
+
+def as_yaml(known: History, knobs: Knobs) -> str:
+    """A patch file; its first line says how to use it."""
+    target = f"kubectl patch {_target(known.name)} --type merge --patch-file FILE"
+    return f"# {target}\n{yaml.safe_dump(patch(known, knobs), sort_keys=False)}"
+
+
+def _target(name: ObjectName) -> str:
+    kind = KUBECTL.get(name.kind, name.kind.lower())
+    return f"{kind} {quote(name.name)} -n {quote(name.namespace)}"
+
+
+def command(known: History, knobs: Knobs) -> str:
+    """The same as one line for a shell."""
+    text = json.dumps(patch(known, knobs), separators=(",", ":")).replace("'", "'\\''")
+    return f"kubectl patch {_target(known.name)} --type merge -p '{text}'"
+
+
+def pack_history(known: History) -> bytes:
+    """A history to judge somewhere else."""
+    about = {
+        "name": known.name,
+        "policy": known.policy,
+        "start": known.demand.start,
+        "notes": known.demand.notes,
+        "capacity": known.capacity,
+        "startup_s": known.startup_s,
+    }
+    return packed(about, {"load": known.demand.values[::STEPS]})
+
+
+def unpack_history(content: bytes) -> History:
+    about, columns = unpacked(content)
+    values = np.repeat(columns["load"].astype(np.float64), STEPS)
+    name = ObjectName(*about["name"])
+    demand = Demand(str(name), values, about["start"], tuple(about["notes"]))
+    return History(name, msgspec.convert(about["policy"], Policy), demand, about["capacity"], about["startup_s"])
+
+
+def csv(known: History) -> str:
+    """The history that was judged, as `trimtab backtest --load` reads it."""
+    values = known.demand.values[::STEPS]
+    rows = (f"{known.demand.start + MINUTE_S * index:.0f},{value!r}" for index, value in enumerate(values.tolist()))
+    return "\n".join(("timestamp,value", *rows, ""))

@@ -1,0 +1,123 @@
+"""One workload over time: its minutes, each change as a mark, and the explanation behind a mark."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from trimtab.core.explain import missing_text, sentence, table
+from trimtab.core.model import Missing, Observation, PodSamples, Samples, Startup
+from trimtab.errors import InvalidInput, NotEnoughData
+from trimtab.journal import Act, Journal, ObjectName, describe
+from trimtab.policy import MetricKind, Policy, Utilization
+from trimtab.quantity import format_number
+from trimtab.web.packing import packed
+
+MARKS = 2000  # of the youngest changes; more cannot be told apart
+
+
+def workload(journal: Journal, name: ObjectName, start: float, end: float) -> bytes:
+    """The columns of `trimtab.minutes`, and as text what it is, what was changed and what holds it back."""
+    found = journal.minutes_of(name, start, end)
+    policy = known_policy(journal, name)
+    about = {
+        "name": name._asdict(),
+        "unit": unit_of(policy),
+        "mode": str(policy.admit.mode),
+        "metric": policy.signals[0].metric.label if policy.signals else "",
+        "least": policy.bounds.min_replicas,
+        "most": policy.bounds.max_replicas,
+        "forecast": policy.forecast.model if policy.forecast else "",
+        "quantile": policy.forecast.quantile if policy.forecast else None,
+        "changes": _changes(journal, name, start, end),
+        "held": _held(journal, name),
+        "startup": _startup(journal, name),
+    }
+    return packed(about, {"at": found.times, **found.columns})
+
+
+def known_policy(journal: Journal, name: ObjectName) -> Policy:
+    policy = journal.policy_of(name)
+    if policy is None:
+        last = list(journal.acts(name.namespace, name.name, last=1))
+        if not last:
+            raise InvalidInput("object", str(name), "the journal knows nothing of it; the fleet lists what it knows")
+        return last[0].policy
+    return policy
+
+
+def unit_of(policy: Policy) -> str:
+    """What load is counted in."""
+    signal = policy.signals[0] if policy.signals else None
+    if signal is None:
+        return ""
+    resource = signal.metric.kind in (MetricKind.RESOURCE, MetricKind.CONTAINER)
+    if isinstance(signal, Utilization) or resource:
+        return "cores" if signal.metric.name == "cpu" else "bytes"
+    return signal.metric.label
+
+
+def _changes(journal: Journal, name: ObjectName, start: float, end: float) -> list[dict[str, Any]]:
+    rows = journal.query(
+        "SELECT at, replicas, planned, fate, said FROM decisions d JOIN objects o ON o.id = d.object"
+        " WHERE (kind, namespace, name) = (?, ?, ?) AND at BETWEEN ? AND ? AND fate <> 'held' ORDER BY at DESC LIMIT ?",
+        (*name, start, end, MARKS),
+    )
+    keys = ("at", "from", "to", "fate", "said")
+    return [dict(zip(keys, row, strict=True)) for row in reversed(rows)]
+
+
+def _held(journal: Journal, name: ObjectName) -> str:
+    rows = journal.query(
+        "SELECT held FROM ticks d JOIN objects o ON o.id = d.object"
+        " WHERE (kind, namespace, name) = (?, ?, ?) ORDER BY at DESC LIMIT 1",
+        name,
+    )
+    return str(rows[0][0]) if rows else ""
+
+
+def _startup(journal: Journal, name: ObjectName) -> list[list[float]]:
+    """Quantiles of the time from a pod's creation to serving, as the last change saw them."""
+    last = list(journal.acts(name.namespace, name.name, last=1))
+    if not last or not isinstance(last[0].seen.startup, Startup):
+        return []
+    return [[one.probability, one.value] for one in last[0].seen.startup.quantiles]
+
+
+def decision(journal: Journal, name: ObjectName, at: float) -> dict[str, Any]:
+    """What was seen, proposed, changed by which rule, and done, for the last change not after `at`."""
+    found = [act for act in journal.acts(name.namespace, name.name, at, last=5) if act.name == name]
+    if not found:
+        raise NotEnoughData(f"{name} has not changed anything until then: nothing to explain")
+    return explanation(found[-1])
+
+
+def explanation(act: Act) -> dict[str, Any]:
+    """The four values of a decision in the words of `core.explain`."""
+    return {
+        "object": str(act.name),
+        "at": act.seen.at,
+        "time": datetime.fromtimestamp(act.seen.at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC"),
+        "outcome": describe(act.outcome),
+        "sentence": sentence(act.policy, act.seen, act.memory, act.decision),
+        "seen": _seen(act.policy, act.seen),
+        "rows": [[row.what, row.before, row.after, row.why] for row in table(act.decision)],
+    }
+
+
+def _seen(policy: Policy, seen: Observation) -> list[str]:
+    lines = [f"{seen.spec_replicas} replicas, {seen.status_replicas} running"]
+    for signal, sample in zip(policy.signals, seen.samples, strict=False):
+        lines.append(f"{signal.metric.label}: {_sample(sample)}")
+    return lines
+
+
+def _sample(sample: Samples | Missing) -> str:
+    if isinstance(sample, Missing):
+        return missing_text(sample)
+    if isinstance(sample, PodSamples):
+        mean = float(np.mean(list(sample.values.values()))) if sample.values else 0.0
+        return f"{len(sample.values)} pods, {format_number(mean)} each on average"
+    return format_number(sample.value)
