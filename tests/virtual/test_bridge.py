@@ -9,8 +9,10 @@ import pytest
 from tests.virtual.cluster import Cluster, autoscaler
 from tests.virtual.faults import BadMetrics, Killed
 from trimtab.journal import replay
+from trimtab.live.act.restore import restore_all
 from trimtab.live.look.subject import ChangeRules
 from trimtab.quantity import parse_quantity
+from trimtab.wire.kube import Kube
 
 JUMP_S, SERVICE_LEVEL = 600.0, 0.8
 WEB = "shop/web"
@@ -155,3 +157,19 @@ def test_resizes_of_a_pod_are_limited(most: int) -> None:
         cluster.run(hours=1)
         resizes = [call.path for call in cluster.audit("operator-0", "patch", "/resize")]
         assert resizes and max(resizes.count(path) for path in set(resizes)) <= most
+
+
+def test_restore_takes_it_back_by_hand() -> None:
+    async def restored() -> list[str]:
+        async with Kube(cluster._access("person")) as kube:
+            return [line async for line in restore_all(kube, "", dry_run=False)]
+
+    with Cluster(seed=10) as cluster:
+        deploy(cluster)
+        cluster.apply(with_bridge())
+        cluster.run(seconds=JUMP_S + 90)
+        cluster.stop_operator("operator-0")
+        cluster.run(seconds=5)
+        lines = cluster.loop.run_until_complete(restored())
+        assert len(lines) == 10 and all("times its cpu" in line for line in lines)
+        assert set(cpus(cluster)) == {"1"}
