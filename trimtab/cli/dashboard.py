@@ -36,7 +36,7 @@ def command(journal: str | None, operator: str, cluster: ClusterOptions, port: i
     """
     from trimtab.web.server import serve
 
-    source = _journal(journal) if journal else _operator(operator, cluster)
+    source = _journal(journal) if journal else operator_of(operator, cluster)
     show(lambda opened: serve(source, port, opened), opens)
 
 
@@ -48,7 +48,7 @@ def _journal(path: str) -> PageSource:
     return JournalSource(Path(path), Path(path).name)
 
 
-def _operator(name: str, cluster: ClusterOptions) -> PageSource:
+def operator_of(name: str, cluster: ClusterOptions) -> PageSource:
     from trimtab.web.operator import OperatorSource
 
     namespace, slash, service = name.partition("/")

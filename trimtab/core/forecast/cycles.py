@@ -66,7 +66,8 @@ def measured_correlation(flat: Floats, present: Floats | np.ndarray) -> Floats:
 def fast_length(least: int) -> int:
     """The smallest length from `least` on that is a product of 2, 3 and 5: others take several times as long."""
     odd_parts = (3**threes * 5**fives for threes in range(least.bit_length()) for fives in range(least.bit_length()))
-    return min(odd << (-(-least // odd) - 1).bit_length() for odd in odd_parts)
+    shortest: int = min(odd << (-(-least // odd) - 1).bit_length() for odd in odd_parts)
+    return shortest
 
 
 def _lagged(values: Floats, size: int) -> Floats:
