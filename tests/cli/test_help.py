@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from typing import get_args
@@ -37,6 +38,18 @@ def test_help_imports_nothing_heavy(words: tuple[str, ...]) -> None:
 def test_python_runs_the_package() -> None:
     done = subprocess.run([sys.executable, "-m", "trimtab", "--version"], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("trimtab ")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_get_their_completion(shell: str) -> None:
+    def answer(**told: str) -> str:
+        words = [sys.executable, "-m", "trimtab"]
+        return subprocess.run(words, capture_output=True, text=True, check=False, env=os.environ | told).stdout
+
+    assert f"_TRIMTAB_COMPLETE={shell}_complete" in answer(_TRIMTAB_COMPLETE=f"{shell}_source")
+    typed = "unf" if shell == "fish" else "1"  # fish sends the word, the others its number
+    found = answer(_TRIMTAB_COMPLETE=f"{shell}_complete", COMP_WORDS="trimtab unf", COMP_CWORD=typed)
+    assert "unfreeze" in found and "backtest" not in found
 
 
 def test_the_words_of_options_are_their_owners() -> None:
