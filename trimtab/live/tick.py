@@ -9,12 +9,12 @@ import logging
 
 from msgspec.structs import replace
 
+from trimtab.acts import AxisOutcome, Fate, Outcome
 from trimtab.core.admit import paused, writes
 from trimtab.core.decide import decide
 from trimtab.core.explain import sentence
 from trimtab.core.model import Change, Decision, Missing, Observation, Plan, Samples, Veto
 from trimtab.errors import ClusterUnavailable, TrimtabError
-from trimtab.journal import AxisOutcome, Fate, Outcome
 from trimtab.live.act import bridge as act_bridge
 from trimtab.live.act import floor as act_floor
 from trimtab.live.act import resize
