@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import isfinite
 from typing import Any
 
 from tests.virtual.apiserver import ApiServer, Call, Denied, Reply
@@ -67,8 +68,8 @@ class Metrics:
                     {
                         "name": name,
                         "usage": {
-                            "cpu": f"{round(cores * scale / len(names) * 1e9)}n",
-                            "memory": str(round(memory.values[pod] / len(names))),
+                            "cpu": _nano(cores * scale / len(names)),
+                            "memory": _whole(memory.values[pod] / len(names)),
                         },
                     }
                     for name in names
@@ -125,6 +126,14 @@ class FakePrometheus:
         if call.path.endswith("/api/v1/query_range"):
             return _success("matrix", [])
         return Reply(404, b"404 page not found\n")
+
+
+def _nano(cores: float) -> str:
+    return f"{round(cores * 1e9)}n" if isfinite(cores) else "NaN"
+
+
+def _whole(amount: float) -> str:
+    return str(round(amount)) if isfinite(amount) else "NaN"
 
 
 def _success(kind: str, result: list[Any]) -> Reply:

@@ -43,11 +43,15 @@ def test_a_memory_from_the_future_is_dropped_at_a_restart(caplog: pytest.LogCapt
     """Killed while an hour ahead, back with the right time: its rate limit ends within its own period."""
     with Cluster(seed=3) as cluster:
         cluster.deploy(NAME, replicas=2)
-        cluster.metrics.external["queue"] = lambda seconds: 8.0 if 400 < seconds < 1000 else 18.0 if seconds > 400 else 2.0
+        cluster.metrics.external["queue"] = lambda seconds: (
+            8.0 if 400 < seconds < 1000 else 18.0 if seconds > 400 else 2.0
+        )
         _step_metrics(cluster)
         slow = {"scaleUp": {"policies": [{"type": "Pods", "value": 6, "periodSeconds": 300}]}}
         cluster.apply(autoscaler(NAME, metrics=[QUEUE], behavior=slow))
-        cluster.faults(ClockStepped(300.0, by_s=3600), Killed(600.0, back_after_s=10.0), ClockStepped(605.0, by_s=-3600))
+        cluster.faults(
+            ClockStepped(300.0, by_s=3600), Killed(600.0, back_after_s=10.0), ClockStepped(605.0, by_s=-3600)
+        )
         with caplog.at_level(logging.WARNING):
             cluster.run(minutes=28)
         assert cluster.replicas(NAME) == 18

@@ -121,7 +121,8 @@ class Decreases:
         return not any(fault.start_s - 60 <= at_s < fault.end_s + 180 for fault in self.given.faults)
 
     def _fast(self, honest: Honest, scaling: Scaling) -> Iterator[str]:
-        recent = [each for each in self._scalings[honest.name] if each.at_s > scaling.at_s - RATE_S + 1]
+        """Up to a tick: acts bear the time at which their tick was due, and may have left later."""
+        recent = [each for each in self._scalings[honest.name] if each.at_s > scaling.at_s - RATE_S + TICK_S]
         removed = sum(each.was - each.replicas for each in recent)
         if removed > honest.removed:
             yield f"{honest.name}: {_text(scaling)}: {removed} removed within {RATE_S:g} s, {honest.removed} allowed"
@@ -142,7 +143,7 @@ class Settles:
             at_edge = replicas == honest.need(news.now_s)
             if not at_edge and not 1 / TOLERATED - 0.02 <= ratio <= TOLERATED:
                 need = honest.need(news.now_s)
-                yield f"{honest.name}: {replicas} replicas where {need} are needed, {SETTLED_S:g} s after the last fault"
+                yield f"{honest.name}: {replicas} replicas where {need} are needed {SETTLED_S:g} s after the last fault"
 
 
 class OnTime:

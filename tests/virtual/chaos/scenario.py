@@ -88,6 +88,12 @@ def _span(draw: random.Random) -> tuple[float, float]:
     return round(start, 1), round(start + draw.uniform(20, 200), 1)
 
 
+def _long(draw: random.Random) -> tuple[float, float]:
+    """Longer than a window, which would hide what is wrong."""
+    start = draw.uniform(FIRST_S, 380)
+    return round(start, 1), round(start + draw.uniform(400, 500), 1)
+
+
 def _target(draw: random.Random) -> dict[str, Any]:
     feed = draw.choice([*FEEDS, "prometheus", "leases"])
     return {"plural": feed, "share": draw.choice([0.2, 0.5, 1.0]), "who": draw.choice(["", "operator-0"])}
@@ -108,6 +114,18 @@ def _killed(draw: random.Random) -> list[Fault]:
     return [Killed(start, LAST_S, who, draw.randint(0, 12), methods, draw.random() < 0.5, back_s)]
 
 
+def _cut_off(draw: random.Random) -> list[Fault]:
+    """It cannot renew, and what it is about to write is held up until another leads."""
+    start, end = _span(draw)
+    alone: dict[str, Any] = {"who": "operator-0"}
+    late = Slow(start, end, **alone, plural="pods", seconds=draw.choice([4.0, 8.0]))
+    return [
+        Refusing(start, end, **alone, plural="leases", status=500),
+        late,
+        Slow(start, end, **alone, plural="deployments", seconds=8.0),
+    ]
+
+
 FAULTS: list[Callable[[random.Random], list[Fault]]] = [
     lambda draw: [Slow(*_span(draw), **_target(draw), seconds=draw.choice([0.5, 3.0, 8.0]))],
     lambda draw: [Refusing(*_span(draw), **_target(draw), status=draw.choice([500, 503, 403]))],
@@ -124,11 +142,12 @@ FAULTS: list[Callable[[random.Random], list[Fault]]] = [
     lambda draw: [RepeatedEvents(*_span(draw), share=0.5)],
     _killed,
     _killed,
+    _cut_off,
     _clock,
     lambda draw: [DiskFull(*_span(draw))],
-    lambda draw: [BadMetrics(*_span(draw), "shop/web", draw.choice(BLIND))],
+    lambda draw: [BadMetrics(*_long(draw), "shop/web", draw.choice(BLIND))],
     lambda draw: [BadMetrics(*_span(draw), "shop/api", FaultKind.LATE, draw.choice([60.0, 150.0]))],
-    lambda draw: [SpoiledMetrics(*_span(draw), "shop/web", draw.choice(list(Spoiling)))],
+    lambda draw: [SpoiledMetrics(*_long(draw), "shop/web", draw.choice(list(Spoiling)))],
 ]
 
 
@@ -167,7 +186,14 @@ HOSTILE: list[dict[str, Any]] = [
     _evil("absent", _ref("nobody")),
     _evil("own", _ref("bad", "Autoscaler", "trimtab.dev/v1alpha1")),
     _evil("long", _metric(type="Prometheus", prometheus={"query": "x" * 5000, "target": _AVERAGE})),
-    _evil("many", {"metrics": [{"type": "External", "external": {"metric": {"name": f"m{n}"}, "target": _AVERAGE}} for n in range(60)]}),
+    _evil(
+        "many",
+        {
+            "metrics": [
+                {"type": "External", "external": {"metric": {"name": f"m{n}"}, "target": _AVERAGE}} for n in range(60)
+            ]
+        },
+    ),
     _evil("horizon", {"forecast": {"model": "linear", "horizon": "300000h"}}),
     _evil("typed", {"metrics": 7, "maxReplicas": "many"}),
     _evil("bad", {"minReplicas": 0, "maxReplicas": 2**31 - 1}, annotations={"trimtab.dev/pin": "999999999999"}),
