@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
-from typing import NamedTuple, get_args
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from trimtab.advisor.manifests import Manifest, Shape, manifest
-from trimtab.advisor.report import plain
-from trimtab.advisor.worth import AdviceSeverity, Prices, Ranked, rank, total_saved_cores
+from trimtab.cli.choices import ADVICE_TYPES, MANIFEST_SHAPES
 from trimtab.cli.option_groups import (
     ClusterOptions,
     PrometheusOptions,
@@ -22,24 +19,15 @@ from trimtab.cli.option_groups import (
 )
 from trimtab.cli.options import Finite
 from trimtab.cli.output import dump, output_option, to_yaml
-from trimtab.cli.recommend_gather import (
-    MOST_REPLICAS,
-    FileOptions,
-    GatheredAdvice,
-    ScopeOptions,
-    WorkloadQuestion,
-    gather,
-)
-from trimtab.cli.recommend_table import explained, table
-from trimtab.cli.screen import screen
-from trimtab.core.advise import WorkloadAdvice
+from trimtab.cli.recommend_options import MOST_REPLICAS, FileOptions, ScopeOptions
 from trimtab.errors import InvalidInput, InvalidObject
-from trimtab.kinds.annotations import TIMEZONE
-from trimtab.kinds.config_keys import config_problems, settings_of
-from trimtab.policy import Advice, Inspection
-from trimtab.web.recommend_report import page
 
-TYPES = {"hpa": Advice.HPA, "resource": Advice.RESOURCE, "replicas": Advice.REPLICAS}
+if TYPE_CHECKING:
+    from trimtab.advisor.manifests import Manifest, Shape
+    from trimtab.advisor.worth import Ranked
+    from trimtab.cli.recommend_gather import GatheredAdvice
+    from trimtab.policy import Inspection
+
 EXPLAINED = 3  # up to so many workloads are explained without being asked to
 
 
@@ -80,11 +68,15 @@ class AdviceOptions(NamedTuple):
 
     def inspection(self) -> Inspection:
         """Document 000's settings, checked all at once."""
+        from trimtab.kinds.annotations import TIMEZONE
+        from trimtab.kinds.config_keys import config_problems, settings_of
+        from trimtab.policy import Advice, Inspection
+
         said = {
             "--set": dict(name_and_value(text, "--set") for text in self.config),
             "--timezone": {TIMEZONE: self.timezone} if self.timezone else {},
         }
-        advice = TYPES[self.kind]
+        advice = Advice(ADVICE_TYPES[self.kind])
         for option, pairs in said.items():
             if problems := list(config_problems(pairs, advice)):
                 raise InvalidObject(option, problems)
@@ -95,7 +87,12 @@ advice_options = option_group(
     "advice",
     AdviceOptions,
     click.option(
-        "--type", "kind", type=click.Choice(list(TYPES)), default="hpa", show_default=True, help="Kind of advice."
+        "--type",
+        "kind",
+        type=click.Choice(list(ADVICE_TYPES)),
+        default="hpa",
+        show_default=True,
+        help="Kind of advice.",
     ),
     click.option(
         "--set", "config", multiple=True, metavar="KEY=VALUE", help="A setting of document 000; may be repeated."
@@ -112,7 +109,7 @@ advice_options = option_group(
 @file_options
 @advice_options
 @output_option("table", "json", "yaml", "html")
-@click.option("--as", "shape", type=click.Choice(get_args(Shape)), help="Write manifests to apply or commit.")
+@click.option("--as", "shape", type=click.Choice(MANIFEST_SHAPES), help="Write manifests to apply or commit.")
 @click.option("--explain", is_flag=True, help="A plot and the reasons for every workload.")
 @click.option("--cpu-price", type=Finite(0), default=0.0, help="Of one core for an hour.")
 @click.option("--memory-price", type=Finite(0), default=0.0, help="Of one GiB for an hour.")
@@ -136,6 +133,12 @@ def command(
     Reads a week of usage from Prometheus (or from a file) and touches nothing. Exit codes: 0; 1 when more than
     --fail-over cores could be saved; 2 when something is wrong.
     """
+    import asyncio
+
+    from trimtab.advisor.worth import Prices, rank, total_saved_cores
+    from trimtab.cli.recommend_gather import WorkloadQuestion, gather
+    from trimtab.cli.screen import screen
+
     rules = advice.inspection()
     if shape and output == "html":
         raise InvalidInput("-o", output, f"--as {shape} writes manifests, as yaml or json")
@@ -157,6 +160,10 @@ def command(
 def show(
     ranked: list[Ranked], rules: Inspection, found: GatheredAdvice, output: str, shape: Shape | None, explain: bool
 ) -> None:
+    from trimtab.advisor.report import plain
+    from trimtab.cli.recommend_table import explained, table
+    from trimtab.cli.screen import screen
+
     if shape is not None:
         made = _manifests(ranked, rules, shape)
         if not made:
@@ -174,6 +181,10 @@ def show(
 
 
 def _manifests(ranked: list[Ranked], rules: Inspection, shape: Shape) -> list[Manifest]:
+    from trimtab.advisor.manifests import manifest
+    from trimtab.advisor.worth import AdviceSeverity
+    from trimtab.core.advise import WorkloadAdvice
+
     return [
         manifest(shape, rules.advice, workload.outcome.target, workload.outcome.result)
         for workload in ranked
@@ -183,5 +194,7 @@ def _manifests(ranked: list[Ranked], rules: Inspection, shape: Shape) -> list[Ma
 
 def _written(reports: list[Manifest], rules: Inspection, found: GatheredAdvice, output: str) -> str:
     if output == "html":
+        from trimtab.web.recommend_report import page
+
         return page(reports, f"Advice of type {rules.advice}", found.where)
     return to_yaml(reports) if output == "yaml" else json.dumps(reports, indent=2) + "\n"

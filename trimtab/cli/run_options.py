@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from trimtab.cli.choices import PROMETHEUS_LABEL, SYSTEM_NAMESPACES, TENANCY_MODES
 from trimtab.cli.option_groups import option_group
 from trimtab.cli.options import Finite
 from trimtab.errors import InvalidInput
-from trimtab.kinds.annotations import PROMETHEUS_ALLOWED
-from trimtab.live.look.cluster import SYSTEM_NAMESPACES
-from trimtab.live.measure.tenancy import TenancyMode
 from trimtab.quantity import parse_duration, parse_quantity
+
+if TYPE_CHECKING:
+    from trimtab.live.measure.tenancy import TenancyMode
 
 Parse = Callable[[str, str], Any]  # of a text and of the option to blame
 
@@ -99,11 +100,11 @@ serving_options = option_group(
     click.option(
         "--prometheus-tenancy",
         "tenancy",
-        type=click.Choice(get_args(TenancyMode)),
+        type=click.Choice(TENANCY_MODES),
         default="open",
         show_default=True,
         help="Whose queries are asked: label-proxy gives the object's namespace to a prom-label-proxy with each; "
-        f"by-label asks for namespaces labelled {PROMETHEUS_ALLOWED}=true; open for all.",
+        f"by-label asks for namespaces labelled {PROMETHEUS_LABEL}=true; open for all.",
     ),
     click.option(
         "--history-prometheus",
