@@ -14,7 +14,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from trimtab.advisor.run import Advised, advise_all, server_time
+from trimtab.advisor.run import Advised, Judge, advise_all, server_time
 from trimtab.advisor.targets import AdvisedTarget, read_targets, target_of
 from trimtab.advisor.workloads import STEP_S, HistoryWindow
 from trimtab.cli.option_groups import ClusterOptions, PrometheusOptions
@@ -88,7 +88,7 @@ class Place(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-async def gather(question: WorkloadQuestion, rules: Inspection, console: Console) -> GatheredAdvice:
+async def gather(question: WorkloadQuestion, rules: Inspection, judge: Judge, console: Console) -> GatheredAdvice:
     """All outcomes, with a progress bar while they come."""
     async with _place(question, rules) as place:
         if not place.targets:
@@ -97,7 +97,7 @@ async def gather(question: WorkloadQuestion, rules: Inspection, console: Console
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
         with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
             task = progress.add_task(place.where, total=len(place.targets))
-            async for some in advise_all(rules, place.targets, place.source, place.window, place.at):
+            async for some in advise_all(rules, place.targets, place.source, place.window, place.at, judge):
                 outcomes += some
                 progress.advance(task, len(some))
         return GatheredAdvice(outcomes, place.where, place.notes)
