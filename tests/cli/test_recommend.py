@@ -319,3 +319,29 @@ def test_a_reason_is_listed_once(usage: str) -> None:
     done = run("--history", usage, "--replicas", "0", "--cpu-request", "1", "-o", "table")
     line = next(line for line in done.stdout.splitlines() if "flat" in line)
     assert line.count("LowReplicas") == 1, line
+
+
+def test_a_series_that_nobody_describes_does_not_stop_the_rest(usage: str, tmp_path: Path) -> None:
+    manifest = tmp_path / "web.yaml"
+    manifest.write_text(WEB)
+    done = run("--history", usage, "-f", str(manifest), "-o", "json")
+    assert done.exit_code == 0, done.stderr
+    assert [one["name"] for one in json.loads(done.stdout)] == ["web"]
+    assert "left out" in done.stderr and "shop/Deployment/flat" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["web", "deploy/web", "deployment/web", "deployments/web", "deployment.apps/web"])
+def test_workloads_are_named_as_in_kubectl(usage: str, name: str) -> None:
+    found = json.loads(run(name, "--history", usage, *REQUESTS, *DOCUMENT_000, "-o", "json").stdout)
+    assert [one["name"] for one in found] == ["web"]
+
+
+def test_one_table_of_both_axes(usage: str) -> None:
+    done = run("--history", usage, *REQUESTS, "-o", "markdown")
+    assert done.exit_code == 0, done.output
+    header, _, *lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in done.stdout.splitlines()]
+    assert header[3:10] == ["REPLICAS", "CPU", "MEMORY", "VIOLATIONS", "COST", "J", "CORES"]
+    found = {line[2]: dict(zip(header, line, strict=True)) for line in lines}
+    assert set(found) == {"web", "flat", "web-db"}
+    assert "→" in found["web-db"]["CPU"] and found["web-db"]["REPLICAS"] == "10"
+    assert all(not ("→" in line["REPLICAS"] and "→" in line["CPU"]) for line in found.values())
