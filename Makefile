@@ -8,7 +8,7 @@ NODE_PACKAGES := page/node_modules/ready
 # The machine's Node, or the one of its PyPI package in an environment of its own.
 NPM := $(shell command -v npm || echo .venv/node/bin/npm)
 
-.PHONY: help test test-random check page page-check browser demo bench bench-docs lock clean
+.PHONY: help test package-test test-random check page page-check browser demo bench bench-docs lock clean
 
 help: ## Show this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -43,6 +43,9 @@ test: $(READY) $(PAGE) ## Run the whole fast test-suite (sets everything up from
 # Debian's Chromium for the tests of the page; without one they are skipped and say so.
 browser: ## Install a Chromium for the tests of the page (as root, on Debian)
 	@command -v chromium >/dev/null || { apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium; }
+
+package-test: $(READY) $(PAGE) ## Build the wheel, install it with plain pip and run it (needs a package registry)
+	$(BIN)/pytest -q -m package
 
 test-random: $(READY) $(PAGE) ## Run it with other generated examples each time
 	$(BIN)/pytest -n 2 -q --hypothesis-profile random

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 import numpy as np
@@ -323,3 +324,16 @@ def test_exact_means_the_program_and_for_a_line_each_pods_utilisation() -> None:
 def test_a_model_or_setting_nobody_knows_is_refused(choice: ForecastChoice, word: str) -> None:
     with pytest.raises(InvalidPolicy, match=word):
         options_of(choice)
+
+
+def test_transforms_are_padded_to_the_next_product_of_2_3_and_5() -> None:
+    def only_small_factors(number: int) -> bool:
+        for factor in (2, 3, 5):
+            while number % factor == 0:
+                number //= factor
+        return number == 1
+
+    for least in (*range(1, 400), 20161, 40321):
+        assert cycles.fast_length(least) == next(
+            length for length in itertools.count(least) if only_small_factors(length)
+        )

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from trimtab.core.advise import MeasuredWorkload, Objections, WorkloadAdvice
-from trimtab.core.advise.records import Replayed
+from trimtab.core.advise.records import ReplayFigures
 from trimtab.core.model import Pod
 from trimtab.policy import Advice, Inspection, Size
 from trimtab.quantity import MIB
@@ -43,7 +43,7 @@ def proven(found: MeasuredWorkload) -> WorkloadAdvice:
     return advice
 
 
-def now_and_then(advice: WorkloadAdvice) -> tuple[Replayed, Replayed]:
+def now_and_then(advice: WorkloadAdvice) -> tuple[ReplayFigures, ReplayFigures]:
     now, then = advice.evidence.now, advice.evidence.then
     assert now is not None and then is not None
     return now, then

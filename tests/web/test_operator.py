@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterator
+from pathlib import Path
 from threading import Thread
 
 import pytest
 from aiohttp import web
+from click.testing import CliRunner
 
 from tests.web.conftest import Shop
+from trimtab.cli.kubectl import plugin
 from trimtab.errors import TrimtabError
 from trimtab.journal import ObjectName
 from trimtab.web.operator import OperatorSource, answer_on
@@ -17,18 +21,24 @@ from trimtab.web.sources import JournalSource
 from trimtab.wire.access import Access
 
 WEB = ObjectName("Autoscaler", "shop", "web")._asdict()
+AUTOSCALER = "/apis/trimtab.dev/v1alpha1/namespaces/shop/autoscalers/web"
 PROXY = "/api/v1/namespaces/trimtab/services/trimtab:8080/proxy"
 
 
 @pytest.fixture
 def proxied(shop: Shop) -> Iterator[OperatorSource]:
-    """An API server that knows one service, which an operator answers."""
+    """An API server that knows one Autoscaler, and one service, which an operator answers."""
     loop, started = asyncio.new_event_loop(), []
+
+    async def autoscaler(request: web.Request) -> web.Response:
+        meta = {"name": "web", "namespace": "shop"}
+        return web.json_response({"apiVersion": "trimtab.dev/v1alpha1", "kind": "Autoscaler", "metadata": meta})
 
     async def serve() -> None:
         operator, server = web.Application(), web.Application()
         answer_on(operator, JournalSource(shop.path, "shop"))
         server.add_subapp(PROXY, operator)
+        server.router.add_get(AUTOSCALER, autoscaler)
         runner = web.AppRunner(server)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
@@ -64,3 +74,27 @@ def test_a_refusal_stays_a_sentence(proxied: OperatorSource) -> None:
         proxied.answer("workload", WEB | {"name": "nobody"})
     with pytest.raises(TrimtabError):
         proxied.answer("nothing", {})
+
+
+@pytest.fixture
+def kubeconfig(proxied: OperatorSource, tmp_path: Path) -> Path:
+    cluster = {"name": "here", "cluster": {"server": proxied.access.url}}
+    context = {"name": "here", "context": {"cluster": "here", "user": "me", "namespace": "shop"}}
+    config = {"clusters": [cluster], "contexts": [context], "users": [{"name": "me", "user": {}}]}
+    path = tmp_path / "kubeconfig"
+    path.write_text(json.dumps(config | {"current-context": "here"}))
+    return path
+
+
+def test_kubectl_trimtab_says_why(kubeconfig: Path, shop: Shop) -> None:
+    said = json.loads(JournalSource(shop.path, "shop").answer("decision", WEB).content)
+    flags = ["--kubeconfig", str(kubeconfig)]
+    why = CliRunner().invoke(plugin, ["why", "web", *flags])
+    assert why.exit_code == 0 and why.output.strip() == said["sentence"]
+    explained = CliRunner().invoke(plugin, ["explain", "asc/web", "-n", "shop", *flags]).output
+    assert explained.startswith(f"Autoscaler shop/web at {said['time']}: ") and said["rows"][0][3] in explained
+
+
+def test_kubectl_trimtab_names_what_it_does_not_find(kubeconfig: Path) -> None:
+    done = CliRunner().invoke(plugin, ["why", "nobody", "--kubeconfig", str(kubeconfig)])
+    assert done.exit_code == 2 and "nothing of trimtab's is called so in namespace shop" in done.output

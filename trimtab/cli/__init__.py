@@ -43,22 +43,8 @@ def _note(message: Warning | str, *where: object, **more: object) -> None:
     click.echo(f"note: {message}", err=True)
 
 
-class Lazy(click.Group):
-    """A group that imports a command's module when it is called, so that `--help` takes no time."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        module = importlib.import_module(f"trimtab.cli.{cmd_name.replace('-', '_')}")
-        found: click.Command = module.command
-        return found
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(sorted(COMMANDS.items()))
+class Friendly(click.Group):
+    """A group whose errors are sentences and exit codes."""
 
     def invoke(self, ctx: click.Context) -> Any:
         streams.prepare()
@@ -93,6 +79,24 @@ class Lazy(click.Group):
             return super().invoke(ctx)
         finally:
             streams.flush()
+
+
+class Lazy(Friendly):
+    """A group that imports a command's module when it is called, so that `--help` takes no time."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"trimtab.cli.{cmd_name.replace('-', '_')}")
+        found: click.Command = module.command
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(sorted(COMMANDS.items()))
 
 
 @click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"]})

@@ -8,21 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
-import numpy as np
-from rich.progress import track
-from rich.table import Table
 
 from trimtab.cli.load_source import LoadOptions, load_options, query_options, read_load
 from trimtab.cli.option_groups import PrometheusOptions
 from trimtab.cli.options import OUT_FILE, OUT_FILE_OR_DASH, Finite, duration, objective
 from trimtab.cli.output import write_file
-from trimtab.cli.policy_files import read_policies, standing_still
-from trimtab.cli.screen import screen
 from trimtab.errors import InvalidInput
 from trimtab.quantity import format_duration
 from trimtab.sim.grid import HOUR_STEPS, STEP_S
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from trimtab.cli.policy_files import NamedPolicy
     from trimtab.sim.cluster_spec import ClusterSpec
     from trimtab.tune.demand import Demand
@@ -92,6 +89,10 @@ def command(
 
     Exit code 0: done, 1: a condition of --fail-if holds, 2: it could not be done.
     """
+    from rich.progress import track
+
+    from trimtab.cli.policy_files import read_policies, standing_still
+    from trimtab.cli.screen import screen
     from trimtab.sim.cluster_spec import ClusterSpec
     from trimtab.tune.demand import check_unit, idle_note, memory_note
     from trimtab.tune.demand import pod_capacity as capacity_of
@@ -162,6 +163,7 @@ def clear_journal(path: Path) -> None:
 
 def _print(outcomes: list[BacktestOutcome], demand: Demand, notes: list[str], quiet: bool) -> None:
     from trimtab.cli.plot import Line, plot
+    from trimtab.cli.screen import screen
 
     console = screen(stderr=quiet)
     console.show(table(outcomes), SPARE)
@@ -175,12 +177,19 @@ def _print(outcomes: list[BacktestOutcome], demand: Demand, notes: list[str], qu
     for outcome in outcomes:
         if outcome.why_slow:
             notes.append(f"{outcome.policy}: run step by step, because {outcome.why_slow}")
+        if outcome.run.resized.any():
+            resizes = outcome.score.resizes_per_pod_day
+            notes.append(
+                f"{outcome.policy}: the bridge resizes a pod {resizes:.0f} times per day; its cpu is in the cost"
+            )
     for note in notes:
         console.print(f"note: {note}", style="dim")
 
 
 def table(outcomes: list[BacktestOutcome]) -> Table:
     """One line per policy, the optimum first."""
+    from rich.table import Table
+
     found = Table(box=None, pad_edge=False)
     for number, heading in enumerate(HEADINGS):
         side: Literal["left", "right"] = "left" if number in (0, len(HEADINGS) - 1) else "right"
@@ -263,8 +272,8 @@ def section(demand: Demand, outcomes: list[BacktestOutcome], notes: list[str]) -
     from trimtab.web.report import ChartLine, Section
 
     lines = [ChartLine("load, in pods at 100 %", outcomes[0].run.load, "load")]
-    lines += [ChartLine("optimum", outcomes[0].best.astype(np.float64), "optimum")]
-    lines += [ChartLine(outcome.policy, outcome.run.replicas.astype(np.float64)) for outcome in outcomes]
+    lines += [ChartLine("optimum", outcomes[0].best.astype(float), "optimum")]
+    lines += [ChartLine(outcome.policy, outcome.run.replicas.astype(float)) for outcome in outcomes]
     return Section(demand.name, HEADINGS, rows(outcomes), demand.start, float(STEP_S), lines, notes)
 
 

@@ -7,17 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from rich.progress import track
-from rich.table import Table
 
 from trimtab.cli.options import OUT_FILE, durations, prices, words
 from trimtab.cli.output import write_file
-from trimtab.cli.screen import screen
 from trimtab.cli.workers import on_all_cores
 from trimtab.quantity import format_duration
 from trimtab.sim.prices import OBJECTIVES
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from trimtab.bench.summary import BenchRow, BenchSummary
     from trimtab.series import Series
 
@@ -77,9 +76,12 @@ def command(
     J is pod-steps + LAMBDA x violating load + 8 x starts, over the clairvoyant optimum of replicas: below 1 is only who
     also changes the size of pods.
     """
+    from rich.progress import track
+
     from trimtab.bench.contenders import CONTENDERS, check_names
     from trimtab.bench.summary import BenchRow, summarise
     from trimtab.bench.traces import traces_in
+    from trimtab.cli.screen import screen
 
     if lists:
         click.echo("\n".join(sorted(CONTENDERS)))
@@ -103,7 +105,10 @@ def command(
 
 
 def _thesis(seeds: int, out: Path | None) -> None:
+    from rich.table import Table
+
     from trimtab.bench.thesis_replay import LINES, PUBLISHED, replay_pattern
+    from trimtab.cli.screen import screen
 
     found = [replay_pattern(*key, seeds, line) for line in LINES for key in PUBLISHED]
     if out is not None:
@@ -163,6 +168,8 @@ def _rows_of_trace(
 
 
 def _table(found: list[BenchSummary]) -> Table:
+    from rich.table import Table
+
     table = Table(box=None, pad_edge=False)
     for heading in ("INIT", "LAMBDA", "POLICY"):
         table.add_column(heading, no_wrap=True)

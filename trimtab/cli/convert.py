@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import enum
 from collections import Counter
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from trimtab.cli.choices import CONVERT_TO
 from trimtab.cli.output import dump, output_option
 from trimtab.errors import InvalidInput, InvalidObject
-from trimtab.kinds.convert import TARGETS, Converted, convert, convertible
-from trimtab.kinds.yaml import Document, load
+
+if TYPE_CHECKING:
+    from trimtab.kinds.convert import Converted
+    from trimtab.kinds.yaml import Document
 
 
 class Outcome(enum.Enum):
@@ -21,7 +24,7 @@ class Outcome(enum.Enum):
     BROKEN = enum.auto()  # it cannot be read, or there can be no such object
 
 
-class Wanted(NamedTuple):
+class ConvertOptions(NamedTuple):
     to: str
     beside_keda: bool
     force: bool
@@ -29,7 +32,7 @@ class Wanted(NamedTuple):
 
 @click.command(name="convert")
 @click.argument("paths", nargs=-1, required=True, metavar="FILE|DIR|- ...")
-@click.option("--to", type=click.Choice(list(TARGETS)), required=True, help="The kind to write.")
+@click.option("--to", type=click.Choice(CONVERT_TO), required=True, help="The kind to write.")
 @click.option("--strict", is_flag=True, help="Exit 1 when anything is left out, a whole object included.")
 @click.option("--force", is_flag=True, help="Convert also what loses its signal and would follow CPU instead.")
 @click.option("--beside-keda", is_flag=True, help="KEDA keeps fetching its metrics; only its scaling ends.")
@@ -48,15 +51,19 @@ def command(paths: tuple[str, ...], strict: bool, output: str, **wanted: Any) ->
     Exit code 0: converted, 1: refused, or with --strict something was left out, 2: something could not be read or
     converted.
     """
+    from trimtab.kinds.yaml import load
+
     made: list[dict[str, Any]] = []
-    outcomes = Counter(_convert(document, Wanted(**wanted), made) for path in paths for document in load(path))
+    outcomes = Counter(_convert(document, ConvertOptions(**wanted), made) for path in paths for document in load(path))
     if made:
         dump(made, output)
     refused = outcomes[Outcome.REFUSED] or (strict and outcomes[Outcome.LESS])
     raise SystemExit(2 if outcomes[Outcome.BROKEN] else 1 if refused else 0)
 
 
-def _convert(document: Document, wanted: Wanted, made: list[dict[str, Any]]) -> Outcome:
+def _convert(document: Document, wanted: ConvertOptions, made: list[dict[str, Any]]) -> Outcome:
+    from trimtab.kinds.convert import convert, convertible
+
     try:
         if document.error is not None:
             raise document.error
@@ -71,7 +78,7 @@ def _convert(document: Document, wanted: Wanted, made: list[dict[str, Any]]) -> 
     return _report(document, result, wanted, made)
 
 
-def _report(document: Document, result: Converted, wanted: Wanted, made: list[dict[str, Any]]) -> Outcome:
+def _report(document: Document, result: Converted, wanted: ConvertOptions, made: list[dict[str, Any]]) -> Outcome:
     for loss in result.lost:
         severity = "error" if loss.signal and not wanted.force else "warning"
         _say(document, document.line_of(loss.path), f"{severity}: {loss.path}: {loss.why}")

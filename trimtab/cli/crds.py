@@ -6,8 +6,6 @@ import click
 
 from trimtab.cli.output import dump, output_option
 from trimtab.errors import InvalidInput
-from trimtab.kinds.crd import CRDS, definition
-from trimtab.kinds.problems import nearest
 
 
 @click.command(name="crds")
@@ -20,11 +18,16 @@ def command(kinds: tuple[str, ...], output: str) -> None:
     trimtab crds | kubectl apply --server-side -f -
     trimtab crds ehpa hvpa
     """
+    from trimtab.kinds.crd import CRDS, definition
+
     wanted = [_named(kind) for kind in kinds] or [crd.name for crd in CRDS]
     dump([definition(crd) for crd in CRDS if crd.name in wanted], output)
 
 
 def _named(word: str) -> str:
+    from trimtab.kinds.crd import CRDS
+    from trimtab.kinds.problems import nearest
+
     names = {name.lower(): crd.name for crd in CRDS for name in (crd.kind, crd.plural, crd.name, *crd.short)}
     if word.lower() not in names:
         near = nearest(word, sorted(names))

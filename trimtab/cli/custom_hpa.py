@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
 import os
+from typing import TYPE_CHECKING
 
 import click
 
-from trimtab.cli import log
 from trimtab.cli.option_groups import ClusterOptions, cluster_options
-from trimtab.kinds import CustomHpa
-from trimtab.live.custom_hpa.serve import serve
 
-LEVELS = {"trace": logging.DEBUG, "warn": logging.WARNING}  # the document's words that Python spells otherwise
+if TYPE_CHECKING:
+    from trimtab.kinds import CustomHpa
+
+LEVELS = {"trace": "DEBUG", "warn": "WARNING"}  # the document's words that Python spells otherwise
 
 
 @click.command(name="custom-hpa")
@@ -28,6 +27,11 @@ def command(cluster: ClusterOptions) -> None:
               SCALE_{UP,DOWN}_MAX_FACTOR=1.0 DRY_RUN=false EXACT=false LOG_LEVEL=info PORT=3000
               RELEASE, RELEASE_NAMESPACE: the ConfigMap that keeps the cooldowns
     """
+    import asyncio
+
+    from trimtab.cli import log
+    from trimtab.kinds import CustomHpa
+
     custom = CustomHpa.from_env(os.environ)
     level = LEVELS.get(custom.log_level, custom.log_level.upper())
     log.set_up(level)
@@ -37,4 +41,6 @@ def command(cluster: ClusterOptions) -> None:
 
 
 async def _serve(custom: CustomHpa, cluster: ClusterOptions, release: str, release_namespace: str) -> None:
+    from trimtab.live.custom_hpa.serve import serve
+
     await serve(custom, cluster.connect(), release, release_namespace)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import webbrowser
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +10,6 @@ import click
 
 from trimtab.cli.option_groups import ClusterOptions, cluster_options
 from trimtab.errors import InvalidInput
-from trimtab.journal import Journal
 
 if TYPE_CHECKING:
     from trimtab.web.sources import PageSource
@@ -39,18 +36,19 @@ def command(journal: str | None, operator: str, cluster: ClusterOptions, port: i
     """
     from trimtab.web.server import serve
 
-    source = _journal(journal) if journal else _operator(operator, cluster)
+    source = _journal(journal) if journal else operator_of(operator, cluster)
     show(lambda opened: serve(source, port, opened), opens)
 
 
 def _journal(path: str) -> PageSource:
+    from trimtab.journal import Journal
     from trimtab.web.sources import JournalSource
 
     Journal.read(path).close()  # say what is wrong with it here, not in the browser
     return JournalSource(Path(path), Path(path).name)
 
 
-def _operator(name: str, cluster: ClusterOptions) -> PageSource:
+def operator_of(name: str, cluster: ClusterOptions) -> PageSource:
     from trimtab.web.operator import OperatorSource
 
     namespace, slash, service = name.partition("/")
@@ -66,6 +64,8 @@ Serving = Callable[[Callable[[str], None]], Coroutine[Any, Any, None]]
 
 def show(serving: Serving, opens: bool) -> None:
     """Serve until Ctrl-C."""
+    import asyncio
+    import webbrowser
 
     def opened(address: str) -> None:
         click.echo(f"dashboard: {address}  (Ctrl-C ends it)")

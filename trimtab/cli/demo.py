@@ -6,22 +6,22 @@ import sys
 import time
 from concurrent.futures import as_completed
 from pathlib import Path
+from statistics import fmean, geometric_mean
 from typing import TYPE_CHECKING
 
 import click
-import numpy as np
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from trimtab.cli.backtest import COLOURS, clear_journal, section
 from trimtab.cli.dashboard import show
 from trimtab.cli.options import OUT_FILE
 from trimtab.cli.output import write_file
-from trimtab.cli.screen import Screen, screen
 from trimtab.cli.workers import on_all_cores
 from trimtab.sim.prices import OBJECTIVES
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
+    from trimtab.cli.screen import Screen
     from trimtab.tune.demand import Demand
     from trimtab.tune.demo_fleet import DemoResult
     from trimtab.tune.policy_backtest import BacktestOutcome
@@ -58,6 +58,7 @@ ABOUT = (
 @click.option("--port", type=click.IntRange(0, 65535), default=8090, show_default=True, help="Of the dashboard.")
 def command(html: Path, journal: Path, dashboard: bool | None, port: int) -> None:
     """See what trimtab does: four simulated workloads over two weeks, tuned on the first, scored on the second."""
+    from trimtab.cli.screen import screen
     from trimtab.web.report import page
 
     clear_journal(journal)
@@ -96,6 +97,9 @@ def _look(results: list[DemoResult], path: Path, dashboard: bool, port: int) -> 
 
 
 def _play_all() -> list[DemoResult]:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from trimtab.cli.screen import screen
     from trimtab.tune.demo_fleet import demo_fleet, play
 
     workloads = demo_fleet()
@@ -127,6 +131,8 @@ def _both(result: DemoResult) -> list[BacktestOutcome]:
 
 
 def _table(results: list[DemoResult]) -> Table:
+    from rich.table import Table
+
     table = Table(box=None, pad_edge=False)
     for number, heading in enumerate(HEADINGS):
         table.add_column(
@@ -151,9 +157,9 @@ def _cells(outcome: BacktestOutcome) -> tuple[str, ...]:
 
 
 def _headline(results: list[DemoResult]) -> str:
-    change = float(np.exp(np.mean([np.log(result.ours.score.j / result.default.score.j) for result in results]))) - 1
+    change = geometric_mean([result.ours.score.j / result.default.score.j for result in results]) - 1
     before, after = (
-        np.mean([outcome.score.violations for outcome in each]) for each in zip(*map(_both, results), strict=True)
+        fmean([outcome.score.violations for outcome in each]) for each in zip(*map(_both, results), strict=True)
     )
     hours = [sum(outcome.pod_hours for outcome in each) for each in zip(*map(_both, results), strict=True)]
     return (
@@ -169,9 +175,9 @@ def _plot(console: Screen, results: list[DemoResult]) -> None:
 
     most = min(results, key=lambda result: result.ours.score.j / result.default.score.j)
     shown = slice(SHOWN_DAYS * DAY_STEPS)
-    lines = [Line("optimum", most.ours.best[shown].astype(np.float64), "bright_black")]
+    lines = [Line("optimum", most.ours.best[shown].astype(float), "bright_black")]
     lines += [
-        Line(outcome.policy, outcome.run.replicas[shown].astype(np.float64), colour)
+        Line(outcome.policy, outcome.run.replicas[shown].astype(float), colour)
         for outcome, colour in zip(_both(most), COLOURS, strict=False)
     ]
     console.print(f"{most.workload.name}, replicas over {SHOWN_DAYS} days:")

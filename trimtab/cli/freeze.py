@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
+from typing import TYPE_CHECKING
 
 import click
 
 from trimtab.cli.option_groups import ClusterOptions, cluster_options
 from trimtab.cli.restore import echo_restored
 from trimtab.errors import InvalidInput
-from trimtab.kinds.annotations import FROZEN
-from trimtab.wire.kube import Kube, Patch
-from trimtab.wire.objects import Lease, Namespace
-from trimtab.wire.resources import LEASES, NAMESPACES
+
+if TYPE_CHECKING:
+    from trimtab.wire.kube import Kube
 
 LEASE = "trimtab"
 
@@ -23,6 +22,8 @@ LEASE = "trimtab"
 @click.option("--undo", is_flag=True, help="Then put back raised floors of HPAs and sizes of pods, as `restore` does.")
 def command(cluster: ClusterOptions, namespace: str, undo: bool) -> None:
     """Stop every write of an installation at once: it goes on deciding and recording, and touches nothing."""
+    import asyncio
+
     asyncio.run(_freeze(cluster, namespace, frozen=True, undo=undo))
 
 
@@ -31,10 +32,17 @@ def command(cluster: ClusterOptions, namespace: str, undo: bool) -> None:
 @click.option("-n", "--namespace", default="", help="The operator's namespace; without it, where its Lease is.")
 def unfreeze(cluster: ClusterOptions, namespace: str) -> None:
     """Let a frozen installation go on."""
+    import asyncio
+
     asyncio.run(_freeze(cluster, namespace, frozen=False, undo=False))
 
 
 async def _freeze(cluster: ClusterOptions, namespace: str, frozen: bool, undo: bool) -> None:
+    from trimtab.kinds.annotations import FROZEN
+    from trimtab.wire.kube import Kube, Patch
+    from trimtab.wire.objects import Namespace
+    from trimtab.wire.resources import NAMESPACES
+
     async with Kube(cluster.connect()) as kube:
         home = namespace or await _home(kube)
         body = {"metadata": {"annotations": {FROZEN: "true" if frozen else None}}}
@@ -46,6 +54,9 @@ async def _freeze(cluster: ClusterOptions, namespace: str, frozen: bool, undo: b
 
 async def _home(kube: Kube) -> str:
     """Where the operator's Lease is."""
+    from trimtab.wire.objects import Lease
+    from trimtab.wire.resources import LEASES
+
     found = (await kube.list(Lease, LEASES, fields=f"metadata.name={LEASE}")).items
     homes = [lease.metadata.namespace for lease in found]
     if len(homes) != 1:

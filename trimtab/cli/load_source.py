@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,10 +11,10 @@ import click
 from trimtab.cli.option_groups import PrometheusOptions, option_group, prometheus_options
 from trimtab.cli.options import Finite
 from trimtab.errors import InvalidInput, NotEnoughData
-from trimtab.series import Frame
-from trimtab.tune.demand import Demand, demand_of
 
 if TYPE_CHECKING:
+    from trimtab.series import Frame
+    from trimtab.tune.demand import Demand
     from trimtab.wire.access import Access
 
 GENERATE = "generate:"
@@ -48,6 +47,10 @@ query_options = prometheus_options("Where queries are asked.")
 
 def read_load(load: LoadOptions, prometheus: PrometheusOptions) -> Demand:
     """The demand, or a sentence about what is wrong with it."""
+    import asyncio
+
+    from trimtab.tune.demand import Demand, demand_of
+
     source = load.source
     if source.startswith(GENERATE):
         from trimtab.sim.generate import generate, parse_shape

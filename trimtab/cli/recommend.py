@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
-from typing import NamedTuple, get_args
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from trimtab.advisor.manifests import Manifest, Shape, fits, manifest
-from trimtab.advisor.report import plain
-from trimtab.advisor.run import Judge
-from trimtab.advisor.worth import Prices, Ranked, rank, total_saved_cores
+from trimtab.cli.choices import ADVICE_TYPES, MANIFEST_SHAPES
 from trimtab.cli.option_groups import (
     ClusterOptions,
     PrometheusOptions,
@@ -23,25 +19,16 @@ from trimtab.cli.option_groups import (
 )
 from trimtab.cli.options import Finite, duration, objective
 from trimtab.cli.output import dump, output_option, to_yaml
-from trimtab.cli.recommend_gather import (
-    MOST_REPLICAS,
-    FileOptions,
-    GatheredAdvice,
-    ScopeOptions,
-    WorkloadQuestion,
-    gather,
-)
-from trimtab.cli.recommend_table import explained, markdown, table
-from trimtab.cli.screen import screen
-from trimtab.core.advise import WorkloadAdvice, advise
+from trimtab.cli.recommend_options import MOST_REPLICAS, FileOptions, ScopeOptions
 from trimtab.errors import InvalidInput, InvalidObject
-from trimtab.kinds.annotations import TIMEZONE
-from trimtab.kinds.config_keys import config_problems, settings_of
-from trimtab.policy import Advice, Inspection
-from trimtab.tune.proven_advice import HISTORY_S, AdviceTerms
-from trimtab.web.recommend_report import page
 
-TYPES = {"hpa": Advice.HPA, "resource": Advice.RESOURCE, "replicas": Advice.REPLICAS}
+if TYPE_CHECKING:
+    from trimtab.advisor.manifests import Manifest, Shape
+    from trimtab.advisor.run import Judge
+    from trimtab.advisor.worth import Ranked
+    from trimtab.cli.recommend_gather import GatheredAdvice
+    from trimtab.policy import Inspection
+
 PROVEN, DOCUMENT_000 = "proven", "document-000"
 EXPLAINED = 3  # up to so many workloads are explained without being asked to
 
@@ -92,22 +79,29 @@ class AdviceOptions(NamedTuple):
         return self.rules == PROVEN or not (self.rules or self.kind or self.config)
 
     def judge(self) -> Judge:
+        """What turns a measured workload into advice."""
+        from trimtab.core.advise import advise
+        from trimtab.tune.proven_advice import AdviceTerms
+
         return AdviceTerms(self.lam, self.startup_s).prove if self.proven else advise
 
     def inspection(self) -> Inspection:
         """What is inspected; document 000's settings are checked all at once."""
-        if self.proven and not self.timezone:
-            return Inspection(advice=Advice.BOTH, history_s=HISTORY_S)
+        from trimtab.kinds.annotations import TIMEZONE
+        from trimtab.kinds.config_keys import config_problems, settings_of
+        from trimtab.policy import Advice, Inspection
+        from trimtab.tune.proven_advice import HISTORY_S
+
         said = {
             "--set": dict(name_and_value(text, "--set") for text in self.config),
             "--timezone": {TIMEZONE: self.timezone} if self.timezone else {},
         }
-        advice = TYPES[self.kind or "hpa"]
+        advice = Advice(ADVICE_TYPES[self.kind or "hpa"])
         for option, pairs in said.items():
             if problems := list(config_problems(pairs, advice)):
                 raise InvalidObject(option, problems)
         if self.proven:
-            return Inspection(advice=Advice.BOTH, history_s=HISTORY_S, timezone=self.timezone)
+            return Inspection(advice=Advice.BOTH, history_s=HISTORY_S, timezone=self.timezone or "UTC")
         return Inspection(advice=advice, **settings_of(said["--set"] | said["--timezone"], advice))
 
 
@@ -121,7 +115,7 @@ advice_options = option_group(
         " Default: proven, but with --type or --set document-000.",
     ),
     click.option(
-        "--type", "kind", type=click.Choice(list(TYPES)), help="Kind of advice of document 000: hpa if unset."
+        "--type", "kind", type=click.Choice(list(ADVICE_TYPES)), help="Kind of advice of document 000: hpa if unset."
     ),
     click.option(
         "--set", "config", multiple=True, metavar="KEY=VALUE", help="A setting of document 000; may be repeated."
@@ -147,7 +141,7 @@ advice_options = option_group(
 @file_options
 @advice_options
 @output_option("table", "json", "yaml", "html", "markdown")
-@click.option("--as", "shape", type=click.Choice(get_args(Shape)), help="Write manifests to apply or commit.")
+@click.option("--as", "shape", type=click.Choice(MANIFEST_SHAPES), help="Write manifests to apply or commit.")
 @click.option("--explain", is_flag=True, help="A plot and the reasons for every workload.")
 @click.option("--cpu-price", type=Finite(0), default=0.0, help="Of one core for an hour.")
 @click.option("--memory-price", type=Finite(0), default=0.0, help="Of one GiB for an hour.")
@@ -171,6 +165,12 @@ def command(
     Reads two weeks of usage from Prometheus (or from a file) and touches nothing. Exit codes: 0; 1 when more than
     --fail-over cores could be saved; 2 when something is wrong.
     """
+    import asyncio
+
+    from trimtab.advisor.worth import Prices, rank, total_saved_cores
+    from trimtab.cli.recommend_gather import WorkloadQuestion, gather
+    from trimtab.cli.screen import screen
+
     rules = advice.inspection()
     if output == "markdown" and not advice.proven:
         raise InvalidInput("-o", output, "document 000's advice is written as table, json, yaml or html")
@@ -194,6 +194,10 @@ def command(
 def show(
     ranked: list[Ranked], rules: Inspection, found: GatheredAdvice, output: str, shape: Shape | None, explain: bool
 ) -> None:
+    from trimtab.advisor.report import plain
+    from trimtab.cli.recommend_table import explained, markdown, table
+    from trimtab.cli.screen import screen
+
     if shape is not None:
         made = _manifests(ranked, rules, shape)
         if not made:
@@ -213,6 +217,9 @@ def show(
 
 
 def _manifests(ranked: list[Ranked], rules: Inspection, shape: Shape) -> list[Manifest]:
+    from trimtab.advisor.manifests import fits, manifest
+    from trimtab.core.advise import WorkloadAdvice
+
     return [
         manifest(shape, rules.advice, workload.outcome.target, workload.outcome.result)
         for workload in ranked
@@ -222,5 +229,7 @@ def _manifests(ranked: list[Ranked], rules: Inspection, shape: Shape) -> list[Ma
 
 def _written(reports: list[Manifest], rules: Inspection, found: GatheredAdvice, output: str) -> str:
     if output == "html":
+        from trimtab.web.recommend_report import page
+
         return page(reports, f"Advice of type {rules.advice}", found.where)
     return to_yaml(reports) if output == "yaml" else json.dumps(reports, indent=2) + "\n"

@@ -18,6 +18,7 @@ from trimtab.advisor.run import Advised, Judge, advise_all, server_time
 from trimtab.advisor.targets import AdvisedTarget, read_targets, target_of
 from trimtab.advisor.workloads import STEP_S, HistoryWindow
 from trimtab.cli.option_groups import ClusterOptions, PrometheusOptions
+from trimtab.cli.recommend_options import MOST_REPLICAS, FileOptions, ScopeOptions
 from trimtab.core.model import Pod
 from trimtab.errors import InvalidInput, MetricsUnavailable, NotEnoughData, Refused
 from trimtab.history.csv import read_csv
@@ -37,29 +38,8 @@ from trimtab.wire.prometheus import Prometheus
 from trimtab.wire.resources import DEPLOYMENTS, KNOWN, Resource
 
 TIMEOUT_S = 120.0  # a page of a week is a lot of work for a small Prometheus
-MOST_REPLICAS = 100_000  # more pods than a cluster of Kubernetes holds
 DESCRIBE = "give a manifest of it with -f, or --replicas and --cpu-request for all"
 FULL = {"deploy": "deployment", "sts": "statefulset", "ds": "daemonset"}
-
-
-class ScopeOptions(NamedTuple):
-    """Which workloads of a cluster, and of its Prometheus."""
-
-    namespaces: tuple[str, ...] = ()
-    all_namespaces: bool = False
-    selector: str = ""
-    matchers: str = ""
-
-
-class FileOptions(NamedTuple):
-    """A file of usage in the place of a cluster, and what people say about its workloads."""
-
-    file: str | None = None
-    memory_file: str | None = None
-    manifests: str | None = None
-    replicas: int | None = None
-    cpu_request: str | None = None
-    memory_request: str | None = None
 
 
 class WorkloadQuestion(NamedTuple):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
-import msgspec
 
-from trimtab.core.explain import sentence
-from trimtab.journal import Difference, replay
+if TYPE_CHECKING:
+    from trimtab.journal import Difference
 
 
 @click.command(name="replay")
@@ -16,6 +16,10 @@ from trimtab.journal import Difference, replay
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def command(journal: str, output: str) -> None:
     """Recompute every acting decision of JOURNAL. Exit 0: all the same; 1: differences."""
+    import msgspec
+
+    from trimtab.journal import replay
+
     found = replay(journal)
     if output == "json":
         rows = [_row(difference) for difference in found.differences]
@@ -29,6 +33,8 @@ def command(journal: str, output: str) -> None:
 
 
 def _row(difference: Difference) -> dict[str, object]:
+    from trimtab.core.explain import sentence
+
     act = difference.act
     return {
         "object": str(act.name),

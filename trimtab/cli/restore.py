@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
+from typing import TYPE_CHECKING
 
 import click
 
 from trimtab.cli.option_groups import ClusterOptions, cluster_options
-from trimtab.live.act.restore import restore_all
-from trimtab.wire.kube import Kube
+
+if TYPE_CHECKING:
+    from trimtab.wire.kube import Kube
 
 
 @click.command(name="restore")
@@ -16,16 +17,22 @@ from trimtab.wire.kube import Kube
 @click.option("-n", "--namespace", default="", help="Only this namespace.")
 @click.option("--dry-run", is_flag=True, help="Say what would be put back, and change nothing.")
 def command(cluster: ClusterOptions, namespace: str, dry_run: bool) -> None:
-    """Put back what a stopped operator left in force: raised minReplicas of predictive HPAs, resized pods."""
+    """Put back what a stopped operator left in force: raised minReplicas of predictive HPAs, sizes of pods."""
+    import asyncio
+
     asyncio.run(_restore(cluster, namespace, dry_run))
 
 
 async def _restore(cluster: ClusterOptions, namespace: str, dry_run: bool) -> None:
+    from trimtab.wire.kube import Kube
+
     async with Kube(cluster.connect()) as kube:
         await echo_restored(kube, namespace, dry_run)
 
 
 async def echo_restored(kube: Kube, namespace: str, dry_run: bool = False) -> None:
+    from trimtab.live.act.restore import restore_all
+
     count = 0
     async for line in restore_all(kube, namespace, dry_run):
         click.echo(line)

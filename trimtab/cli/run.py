@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-import signal
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from trimtab.cli import log
 from trimtab.cli.option_groups import ClusterOptions, PrometheusOptions, cluster_options, prometheus_options
 from trimtab.cli.run_options import (
     ApiServerOptions,
@@ -18,14 +15,10 @@ from trimtab.cli.run_options import (
     serving_options,
     sizing_options,
 )
-from trimtab.core.usage.settings import HistogramSettings as UsageSettings
-from trimtab.live.look.subject import ChangeRules
-from trimtab.live.operator import Operator, OperatorSettings
-from trimtab.policy import Size
-from trimtab.web.operator import answer_on
-from trimtab.web.sources import JournalSource
-from trimtab.wire.access import Access
-from trimtab.wire.clock import SYSTEM
+
+if TYPE_CHECKING:
+    from trimtab.live.operator import OperatorSettings
+    from trimtab.wire.access import Access
 
 
 @click.command(name="run")
@@ -46,11 +39,20 @@ def command(
     log_level: str,
 ) -> None:
     """Keep every Autoscaler, EffectiveHorizontalPodAutoscaler, Hvpa and predictive HPA at its right size."""
+    import asyncio
+
+    from trimtab.cli import log
+
     log.set_up(log_level.upper())
     asyncio.run(_run(cluster, prometheus.access(), _settings(serving, api_server, sizing)))
 
 
 def _settings(serving: ServingOptions, api_server: ApiServerOptions, sizing: SizingOptions) -> OperatorSettings:
+    from trimtab.core.usage.settings import HistogramSettings as UsageSettings
+    from trimtab.live.look.subject import ChangeRules
+    from trimtab.live.operator import OperatorSettings
+    from trimtab.policy import Size
+
     return OperatorSettings(
         tick_s=serving.tick_s,
         namespace=serving.namespace,
@@ -75,12 +77,22 @@ def _settings(serving: ServingOptions, api_server: ApiServerOptions, sizing: Siz
             sizing.oom_rest_s,
             floor=Size(cpu_cores=sizing.least_cpu_cores, memory_bytes=sizing.least_memory_bytes),
             downscale_s=serving.downscale_s,
+            bridge_resizes_per_hour=sizing.bridge_resizes_per_hour,
         ),
     )
 
 
 async def _run(cluster: ClusterOptions, prometheus: Access | None, settings: OperatorSettings) -> None:
     """Until SIGTERM or SIGINT."""
+    import asyncio
+    import signal
+    from pathlib import Path
+
+    from trimtab.live.operator import Operator
+    from trimtab.web.operator import answer_on
+    from trimtab.web.sources import JournalSource
+    from trimtab.wire.clock import SYSTEM
+
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)

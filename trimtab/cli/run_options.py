@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from trimtab.cli.choices import PROMETHEUS_LABEL, SYSTEM_NAMESPACES, TENANCY_MODES
 from trimtab.cli.option_groups import option_group
 from trimtab.cli.options import Finite
 from trimtab.errors import InvalidInput
-from trimtab.kinds.annotations import PROMETHEUS_ALLOWED
-from trimtab.live.look.cluster import SYSTEM_NAMESPACES
-from trimtab.live.measure.tenancy import TenancyMode
 from trimtab.quantity import parse_duration, parse_quantity
+
+if TYPE_CHECKING:
+    from trimtab.live.measure.tenancy import TenancyMode
 
 Parse = Callable[[str, str], Any]  # of a text and of the option to blame
 
@@ -99,11 +100,11 @@ serving_options = option_group(
     click.option(
         "--prometheus-tenancy",
         "tenancy",
-        type=click.Choice(get_args(TenancyMode)),
+        type=click.Choice(TENANCY_MODES),
         default="open",
         show_default=True,
         help="Whose queries are asked: label-proxy gives the object's namespace to a prom-label-proxy with each; "
-        f"by-label asks for namespaces labelled {PROMETHEUS_ALLOWED}=true; open for all.",
+        f"by-label asks for namespaces labelled {PROMETHEUS_LABEL}=true; open for all.",
     ),
     click.option(
         "--history-prometheus",
@@ -152,6 +153,7 @@ class SizingOptions(NamedTuple):
     oom_rest_s: float
     least_cpu_cores: float
     least_memory_bytes: float
+    bridge_resizes_per_hour: int
 
 
 sizing_options = option_group(
@@ -166,4 +168,12 @@ sizing_options = option_group(
     _option("--oom-rest", "oom_rest_s", parse_duration, "24h", "Memory does not shrink this long after an OOM kill."),
     _option("--least-cpu", "least_cpu_cores", parse_quantity, "10m", "The least CPU that a pod is sized to."),
     _option("--least-memory", "least_memory_bytes", parse_quantity, "32Mi", "The least memory; VPA has 25m and 250Mi."),
+    click.option(
+        "--bridge-resizes",
+        "bridge_resizes_per_hour",
+        type=click.IntRange(2),
+        default=12,
+        show_default=True,
+        help="How often per hour a bridge may resize one pod.",
+    ),
 )

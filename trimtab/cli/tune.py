@@ -6,14 +6,11 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.progress import Progress
 
 from trimtab.cli.load_source import LoadOptions, load_options, query_options, read_load
 from trimtab.cli.option_groups import PrometheusOptions
 from trimtab.cli.options import Finite, duration, objective
 from trimtab.cli.output import output_option, to_yaml
-from trimtab.cli.policy_files import read_policies
-from trimtab.cli.screen import screen
 
 if TYPE_CHECKING:
     from trimtab.sim.score import Score
@@ -55,6 +52,10 @@ def command(
     \b
     trimtab tune -f web.yaml --load history.csv --objective reliability > tuned.yaml
     """
+    from rich.progress import Progress
+
+    from trimtab.cli.policy_files import read_policies
+    from trimtab.cli.screen import screen
     from trimtab.sim.cluster_spec import ClusterSpec
     from trimtab.tune.candidates import settings
     from trimtab.tune.demand import check_unit

@@ -16,7 +16,7 @@ from trimtab.advisor.targets import is_cpu_utilization
 from trimtab.core.advise import MeasuredWorkload
 from trimtab.core.advise.formulas import least_replicas, most_replicas
 from trimtab.core.advise.recommend import pod_usage, quantile
-from trimtab.core.advise.records import Replayed
+from trimtab.core.advise.records import ReplayFigures
 from trimtab.errors import InvalidInput
 from trimtab.kinds import Scaler, read
 from trimtab.policy import Inspection, Policy
@@ -37,10 +37,10 @@ UNBOUND = 100_000
 Spec = dict[str, Any]
 
 
-class Plan(NamedTuple):
+class AdvicePlan(NamedTuple):
     """Bounds and a target for an HPA, or CPU requests; what it would have done, and its mean number of pods."""
 
-    then: Replayed
+    then: ReplayFigures
     pods: float
     least: int | None = None
     most: int | None = None
@@ -58,13 +58,13 @@ class Case(NamedTuple):
     lam: float
     startup_s: float
     optimum: float  # core-steps
-    now: Replayed
+    now: ReplayFigures
     pods: float  # now, on average
 
-    def judged(self, days: Days, cores: float) -> Replayed:
+    def judged(self, days: Days, cores: float) -> ReplayFigures:
         """The figures of a run with pods of so many cores."""
         pods, load = float(days.pods.sum()), float(days.load.sum())
-        return Replayed(
+        return ReplayFigures(
             cores=pods * cores / len(self.demand.values),
             violations=100.0 * float(days.violating.sum()) / load if load > 0 else 0.0,
             cost=pods * cores / self.optimum,
@@ -95,7 +95,7 @@ def case_of(workload: MeasuredWorkload, request: float, lam: float, startup_s: f
     row = f"{workload.namespace}/{workload.kind}/{workload.name}"
     demand = demand_of(Frame((row,), workload.start, workload.step_s, workload.cpu_cores[np.newaxis, :]), row)
     best = optimum(pods_needed(demand.values / request, 1), delay_steps(startup_s))
-    unjudged = Replayed(cores=0.0, violations=0.0, cost=0.0, j=0.0)
+    unjudged = ReplayFigures(cores=0.0, violations=0.0, cost=0.0, j=0.0)
     case = Case(workload, demand, request, lam, startup_s, float(best.sum()) * request, unjudged, 0.0)
     days = case.replay([case.policy(workload.hpa)])[0] if workload.hpa else case.standing(workload.replicas, request)
     return case._replace(now=case.judged(days, request), pods=case.mean_pods(days))
@@ -131,7 +131,7 @@ def policy_of(workload: MeasuredWorkload, spec: Spec, start: float) -> Policy:
 # --- replicas that follow the load -----------------------------------------------------------------------------------
 
 
-def follow_load(rules: Inspection, case: Case) -> Iterator[Plan]:
+def follow_load(rules: Inspection, case: Case) -> Iterator[AdvicePlan]:
     """An HPA at the present size, tuned. What runs once, or has members, may not be able to run more often."""
     workload = case.workload
     if workload.hpa is None and (workload.kind in ("StatefulSet", "DaemonSet") or workload.replicas < 2):
@@ -147,7 +147,7 @@ def follow_load(rules: Inspection, case: Case) -> Iterator[Plan]:
     behavior = deepcopy(spec.get("behavior") or {})
     behavior.setdefault("scaleDown", {})["stabilizationWindowSeconds"] = int(best.stabilise_s)
     (days,) = case.replay([case.policy(spec | {"behavior": behavior})])  # as it is written
-    yield Plan(
+    yield AdvicePlan(
         then=case.judged(days, case.request),
         pods=case.mean_pods(days),
         least=spec["minReplicas"],
@@ -183,14 +183,14 @@ def most_for(rules: Inspection, case: Case, target: float) -> int:
 # --- pods of another size --------------------------------------------------------------------------------------------
 
 
-def resize(rules: Inspection, case: Case) -> Iterator[Plan]:
+def resize(rules: Inspection, case: Case) -> Iterator[AdvicePlan]:
     """As many pods as now, with CPU requests for some level of the load, and at least for what single pods use."""
     pods = case.workload.replicas
     floor = max(LEAST_CORES, pod_usage(rules, case.workload) * (1 + rules.request_margin))
     for level in np.unique(np.quantile(case.demand.values, LEVELS)):
         sizes = split(case.workload, max(floor, float(level) / (SLO * pods)))
         cores = sum(sizes.values())
-        yield Plan(then=case.judged(case.standing(pods, cores), cores), pods=float(pods), sizes=sizes)
+        yield AdvicePlan(then=case.judged(case.standing(pods, cores), cores), pods=float(pods), sizes=sizes)
 
 
 def split(workload: MeasuredWorkload, cores: float) -> dict[str, float]:

@@ -12,10 +12,10 @@ from typing import NamedTuple
 from trimtab.core.advise import MeasuredWorkload, Objections, WorkloadAdvice
 from trimtab.core.advise.inspect import DAY_S, inspect_pods, measured, too_short
 from trimtab.core.advise.recommend import pod_request, pod_usage
-from trimtab.core.advise.records import Against, Evidence, Objection, Replayed
+from trimtab.core.advise.records import Against, Evidence, Objection, ReplayFigures
 from trimtab.policy import Inspection, Size
 from trimtab.tune.memory_advice import memory_sizes
-from trimtab.tune.plans import Case, Plan, case_of, follow_load, resize, scaled_otherwise
+from trimtab.tune.plans import AdvicePlan, Case, case_of, follow_load, resize, scaled_otherwise
 from trimtab.tune.rolling_choice import GAIN
 
 LEAST_DAYS = 2.0
@@ -51,7 +51,7 @@ def _against(rules: Inspection, workload: MeasuredWorkload, at: float) -> list[O
     return against
 
 
-def _best(rules: Inspection, case: Case) -> Plan | None:
+def _best(rules: Inspection, case: Case) -> AdvicePlan | None:
     """The cheapest plan that is better than what there is, if there is one."""
     plans = [*follow_load(rules, case)]
     if case.workload.hpa is None:  # its target is a share of the request: another request would move it
@@ -60,11 +60,11 @@ def _best(rules: Inspection, case: Case) -> Plan | None:
     return min(better, key=lambda plan: plan.then.j, default=None)
 
 
-def _better(then: Replayed, now: Replayed) -> bool:
+def _better(then: ReplayFigures, now: ReplayFigures) -> bool:
     return then.j < (1 - GAIN) * now.j and then.violations <= max(now.violations, TOLERABLE)
 
 
-def _advice(rules: Inspection, case: Case, best: Plan | None) -> WorkloadAdvice:
+def _advice(rules: Inspection, case: Case, best: AdvicePlan | None) -> WorkloadAdvice:
     workload, now = case.workload, case.now
     then = best.then if best else now
     pods_after = best.pods if best else case.pods
@@ -98,7 +98,7 @@ def _advice(rules: Inspection, case: Case, best: Plan | None) -> WorkloadAdvice:
     )
 
 
-def _busier(rules: Inspection, case: Case, best: Plan | None) -> float:
+def _busier(rules: Inspection, case: Case, best: AdvicePlan | None) -> float:
     """How many times as much each pod would carry: its memory may grow as much."""
     if best is None or best.percent is None:
         return 1.0

@@ -103,7 +103,7 @@ class MeasuredWorkload:
         return hourly_medians(self.cpu_cores, hours)
 
 
-class Replayed(Record, frozen=True):
+class ReplayFigures(Record, frozen=True):
     """What settings would have done with the workload's own history; cost and j are ratios to the optimum."""
 
     cores: float  # requested, on average
@@ -126,8 +126,8 @@ class Evidence(Record, frozen=True):
     replicas_before: float | None = None
     replicas_after: float | None = None  # mean over the history with the recommended settings
     days: float | None = None  # that were replayed
-    now: Replayed | None = None
-    then: Replayed | None = None
+    now: ReplayFigures | None = None
+    then: ReplayFigures | None = None
 
 
 class WorkloadAdvice(Record, frozen=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trimtab.core.advise.records import Evidence, Replayed, WorkloadAdvice
+from trimtab.core.advise.records import Evidence, ReplayFigures, WorkloadAdvice
 from trimtab.policy import Inspection
 
 FULL = 0.95  # of the history; less is worth a word
@@ -36,7 +36,7 @@ def because(rules: Inspection, found: WorkloadAdvice) -> list[str]:
     return said
 
 
-def _proven(found: WorkloadAdvice, evidence: Evidence, now: Replayed) -> list[str]:
+def _proven(found: WorkloadAdvice, evidence: Evidence, now: ReplayFigures) -> list[str]:
     days = f"{evidence.days or 0.0:.1f} days of its own load"
     if evidence.then is None:
         said = [f"replicas and CPU stay: on {days} nothing else was 2 % better (J {now.j:.2f})"]
@@ -53,7 +53,7 @@ def _proven(found: WorkloadAdvice, evidence: Evidence, now: Replayed) -> list[st
     return said
 
 
-def _now_and_then(now: Replayed, then: Replayed) -> str:
+def _now_and_then(now: ReplayFigures, then: ReplayFigures) -> str:
     violations = f"violations {now.violations:.2f} % now, {then.violations:.2f} % then"
     return f"{violations}; cost {now.cost:.2f} now, {then.cost:.2f} then; J {now.j:.2f} now, {then.j:.2f} then"
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 from msgspec.structs import replace
-from scipy import fft
+from numpy import fft
 
 from trimtab.core.forecast.accuracy import prediction_error
 from trimtab.core.forecast.cleaning import clean

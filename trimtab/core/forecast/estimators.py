@@ -8,7 +8,7 @@ and half its amplitude; `exact` repeats that, otherwise both halves share one fa
 from __future__ import annotations
 
 import numpy as np
-from scipy import fft
+from numpy import fft
 
 from trimtab.policy import Record
 from trimtab.series import Floats

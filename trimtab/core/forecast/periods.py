@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import expm1, log
 
 import numpy as np
-from scipy import fft
+from numpy import fft
 
 from trimtab.series import Floats
 

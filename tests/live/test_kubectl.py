@@ -1,0 +1,117 @@
+"""kubectl trimtab: which object is meant, what is noted on it, what is listed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from tests.live.memory_api import MemoryApi
+from trimtab.cli.kubectl import plugin
+from trimtab.cli.kubectl_objects import MANAGER, StatusRow, annotate, find, status_rows
+from trimtab.errors import InvalidInput
+from trimtab.kinds.annotations import PAUSED, PIN, PIN_UNTIL
+
+AUTOSCALER = "/apis/trimtab.dev/v1alpha1/namespaces/shop/autoscalers/web"
+HPA = "/apis/autoscaling/v2/namespaces/shop/horizontalpodautoscalers/web"
+
+
+def manifest(version: str, kind: str, notes: dict[str, str], **more: Any) -> dict[str, Any]:
+    meta = {"name": "web", "namespace": "shop", "annotations": notes}
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    spec = {"scaleTargetRef": target, "minReplicas": 1, "maxReplicas": 9}
+    return {"apiVersion": version, "kind": kind, "metadata": meta, "spec": spec} | more
+
+
+def shop(hpa_notes: dict[str, str] | None = None) -> MemoryApi:
+    """An Autoscaler web, and where notes are given an HPA of the same name."""
+    api = MemoryApi()
+    api.put(AUTOSCALER, manifest("trimtab.dev/v1alpha1", "Autoscaler", {"team": "a"}))
+    if hpa_notes is not None:
+        api.put(HPA, manifest("autoscaling/v2", "HorizontalPodAutoscaler", hpa_notes))
+    return api
+
+
+def found(api: MemoryApi, text: str) -> str:
+    async def ask() -> str:
+        async with api.kube() as kube:
+            return (await find(kube, text, "shop")).resource.plural
+
+    return asyncio.run(ask())
+
+
+@pytest.mark.parametrize("text", ["web", "autoscaler/web", "asc/web", "Autoscaler/web", "autoscalers.trimtab.dev/web"])
+def test_an_object_is_found_as_kubectl_finds_it(text: str) -> None:
+    assert found(shop({}), text) == "autoscalers"  # the HPA of that name is none of ours
+
+
+def test_a_predictive_hpa_is_one_of_ours() -> None:
+    assert found(shop({"predictive": "true"}), "hpa/web") == "horizontalpodautoscalers"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        pytest.param("web", "say which: autoscalers/web, horizontalpodautoscalers/web", id="two of one name"),
+        pytest.param("other", "check -n and the name", id="unknown name"),
+        pytest.param("deployment/web", "write one of", id="unknown type"),
+    ],
+)
+def test_what_cannot_be_meant_is_named(text: str, says: str) -> None:
+    with pytest.raises(InvalidInput, match=says):
+        found(shop({"predictive": "true"}), text)
+
+
+def test_an_hpa_that_nobody_annotated_is_not_touched() -> None:
+    with pytest.raises(InvalidInput, match="not annotated predictive=true"):
+        found(shop({}), "hpa/web")
+
+
+def test_notes_come_and_go_and_leave_the_users_own() -> None:
+    api = shop()
+
+    async def note(**notes: str | None) -> dict[str, str]:
+        async with api.kube() as kube:
+            await annotate(kube, await find(kube, "web", "shop"), {PIN: notes["pin"], PIN_UNTIL: None})
+        return dict(api.objects[AUTOSCALER]["metadata"]["annotations"])
+
+    assert asyncio.run(note(pin="4")) == {"team": "a", PIN: "4"}
+    assert asyncio.run(note(pin=None)) == {"team": "a"}
+
+
+def test_a_note_is_its_users_word_and_not_the_operators() -> None:
+    api = shop()
+
+    async def managers() -> set[str]:
+        async with api.kube() as kube:
+            await annotate(kube, await find(kube, "web", "shop"), {PIN: "4"})
+            body = json.loads(await kube.raw(AUTOSCALER))
+            return {entry["manager"] for entry in body["metadata"]["managedFields"]}
+
+    assert MANAGER in (written := asyncio.run(managers())) and "trimtab" not in written
+
+
+def test_the_status_says_what_holds_an_object() -> None:
+    api = shop({"team": "a"})
+    body = manifest("trimtab.dev/v1alpha1", "Autoscaler", {PAUSED: "true", PIN: "4"})
+    body["status"] = {"currentReplicas": 3, "desiredReplicas": 4, "lastDecision": "4 replicas: pinned"}
+    api.put(AUTOSCALER, body)
+
+    async def rows() -> list[StatusRow]:
+        async with api.kube() as kube:
+            return [row async for row in status_rows(kube, "")]
+
+    assert asyncio.run(rows()) == [
+        StatusRow("shop", "Autoscaler/web", "3", "4", "paused, pinned to 4", "4 replicas: pinned")
+    ]
+
+
+def test_every_word_of_the_plugin_has_its_help() -> None:
+    words = ("explain", "why", "status", "pin", "pause", "resume", "freeze", "unfreeze")
+    assert set(plugin.commands) == set(words)
+    for word in words:
+        shown = CliRunner().invoke(plugin, [word, "--help"]).output
+        assert "--context" in shown and "--kubeconfig" in shown and "-n, --namespace" in shown

@@ -1,0 +1,193 @@
+"""kubectl trimtab: what an on-call engineer asks and says about one object, with kubectl's own flags."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from trimtab import __version__
+from trimtab.cli import Friendly, freeze
+from trimtab.cli.option_groups import ClusterOptions, cluster_options, option_group
+from trimtab.cli.options import duration
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from trimtab.cli.kubectl_objects import FoundObject, StatusRow
+
+
+class PlaceOptions(NamedTuple):
+    """In which namespace; without one, the context's."""
+
+    namespace: str = ""
+
+
+place_options = option_group(
+    "place", PlaceOptions, click.option("-n", "--namespace", default="", help="Default: the context's.")
+)
+object_argument = click.argument("object_name", metavar="[TYPE/]NAME")
+for_option = click.option(
+    "--for", "lasts_s", type=duration, metavar="DURATION", help="It ends by itself, such as after 2h."
+)
+operator_option = click.option(
+    "--operator", default="trimtab/trimtab", show_default=True, metavar="NAMESPACE/SERVICE", help="The one to ask."
+)
+
+
+@click.group(name="trimtab", cls=Friendly, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, "--version", message="kubectl trimtab %(version)s")
+def plugin() -> None:
+    """Ask trimtab about an autoscaler, and tell it to hold one."""
+
+
+def main() -> None:
+    """The entry point `kubectl-trimtab`, which kubectl finds on the PATH."""
+    plugin(prog_name="kubectl trimtab")
+
+
+plugin.add_command(freeze.command)
+plugin.add_command(freeze.unfreeze)
+
+
+@plugin.command()
+@object_argument
+@place_options
+@cluster_options
+@operator_option
+def explain(object_name: str, place: PlaceOptions, cluster: ClusterOptions, operator: str) -> None:
+    """What was seen, proposed, changed by each rule and done, at the last change."""
+    said = _decision(object_name, place, cluster, operator)
+    click.echo(f"{said['object']} at {said['time']}: {said['outcome'] or 'nothing was changed'}")
+    click.echo(said["sentence"])
+    for line in said["seen"]:
+        click.echo(f"  seen: {line}")
+    for what, before, after, why in said["rows"]:
+        click.echo(f"  {what}: {before} -> {after}, {why}")
+
+
+@plugin.command()
+@object_argument
+@place_options
+@cluster_options
+@operator_option
+def why(object_name: str, place: PlaceOptions, cluster: ClusterOptions, operator: str) -> None:
+    """The last change in one sentence."""
+    click.echo(_decision(object_name, place, cluster, operator)["sentence"])
+
+
+@plugin.command()
+@place_options
+@cluster_options
+@click.option("-A", "--all-namespaces", is_flag=True, help="Every namespace.")
+def status(place: PlaceOptions, cluster: ClusterOptions, all_namespaces: bool) -> None:
+    """Every object that trimtab serves: replicas, what holds it, the last decision."""
+    import asyncio
+
+    from rich.table import Table
+
+    from trimtab.cli.kubectl_objects import StatusRow
+    from trimtab.cli.screen import screen
+
+    rows = asyncio.run(_status(place, cluster, all_namespaces))
+    table = Table(*(field.upper() for field in StatusRow._fields), box=None, pad_edge=False)
+    for row in rows:
+        table.add_row(*row)
+    screen().show(table)
+
+
+@plugin.command()
+@object_argument
+@click.option("--replicas", type=click.IntRange(0), required=True, help="So many, whatever the metrics say.")
+@for_option
+@place_options
+@cluster_options
+def pin(object_name: str, replicas: int, lasts_s: float | None, place: PlaceOptions, cluster: ClusterOptions) -> None:
+    """Keep so many replicas."""
+    from trimtab.kinds.annotations import PIN, PIN_UNTIL
+
+    _note(object_name, place, cluster, {PIN: str(replicas), PIN_UNTIL: _until(lasts_s)}, f"pinned to {replicas}")
+
+
+@plugin.command()
+@object_argument
+@for_option
+@place_options
+@cluster_options
+def pause(object_name: str, lasts_s: float | None, place: PlaceOptions, cluster: ClusterOptions) -> None:
+    """Leave it as it is: nothing is decided."""
+    from trimtab.kinds.annotations import PAUSED, PAUSED_UNTIL
+
+    until = _until(lasts_s)
+    _note(object_name, place, cluster, {PAUSED: None if until else "true", PAUSED_UNTIL: until}, "paused")
+
+
+@plugin.command()
+@object_argument
+@place_options
+@cluster_options
+def resume(object_name: str, place: PlaceOptions, cluster: ClusterOptions) -> None:
+    """End a pause or a pin."""
+    from trimtab.kinds.annotations import PAUSED, PAUSED_UNTIL, PIN, PIN_UNTIL
+
+    _note(object_name, place, cluster, dict.fromkeys((PAUSED, PAUSED_UNTIL, PIN, PIN_UNTIL)), "resumed")
+
+
+def _until(lasts_s: float | None) -> str | None:
+    from trimtab.wire.facts import rfc3339
+
+    return None if lasts_s is None else rfc3339(time.time() + lasts_s)
+
+
+def _note(text: str, place: PlaceOptions, cluster: ClusterOptions, notes: Mapping[str, str | None], done: str) -> None:
+    import asyncio
+
+    found = asyncio.run(_annotate(text, place, cluster, notes))
+    click.echo(f"{found.resource.plural}/{found.body.metadata.name} {done}")
+
+
+async def _annotate(
+    text: str, place: PlaceOptions, cluster: ClusterOptions, notes: Mapping[str, str | None]
+) -> FoundObject:
+    from trimtab.cli.kubectl_objects import annotate, find
+    from trimtab.wire.kube import Kube
+
+    access = cluster.connect()
+    async with Kube(access) as kube:
+        found = await find(kube, text, place.namespace or access.namespace)
+        await annotate(kube, found, notes)
+        return found
+
+
+async def _status(place: PlaceOptions, cluster: ClusterOptions, everywhere: bool) -> list[StatusRow]:
+    from trimtab.cli.kubectl_objects import status_rows
+    from trimtab.wire.kube import Kube
+
+    access = cluster.connect()
+    async with Kube(access) as kube:
+        namespace = "" if everywhere else place.namespace or access.namespace
+        return [row async for row in status_rows(kube, namespace)]
+
+
+def _decision(text: str, place: PlaceOptions, cluster: ClusterOptions, operator: str) -> dict[str, Any]:
+    import asyncio
+
+    import msgspec
+
+    from trimtab.cli.dashboard import operator_of
+
+    found = asyncio.run(_find(text, place, cluster))
+    meta = found.body.metadata
+    asked = {"kind": found.resource.kind, "namespace": meta.namespace, "name": meta.name}
+    said: dict[str, Any] = msgspec.json.decode(operator_of(operator, cluster).answer("decision", asked).content)
+    return said
+
+
+async def _find(text: str, place: PlaceOptions, cluster: ClusterOptions) -> FoundObject:
+    from trimtab.cli.kubectl_objects import find
+    from trimtab.wire.kube import Kube
+
+    access = cluster.connect()
+    async with Kube(access) as kube:
+        return await find(kube, text, place.namespace or access.namespace)
