@@ -52,7 +52,7 @@ class Fate(enum.StrEnum):
 class AxisOutcome(Record, frozen=True):
     """What became of one part of a change; of a refusal, why."""
 
-    axis: Literal["replicas", "sizes", "floor"]
+    axis: Literal["replicas", "sizes", "bridge", "floor"]
     fate: Fate
     reason: str = ""
 
@@ -346,12 +346,13 @@ def _outcome(text: str, decision: Decision) -> Outcome:
     return tuple(AxisOutcome(axis=axis, fate=Fate(word), reason=reason) for axis in changed_axes(decision.change))
 
 
-def changed_axes(change: Change | None) -> tuple[Literal["replicas", "sizes"], ...]:
+def changed_axes(change: Change | None) -> tuple[Literal["replicas", "sizes", "bridge"], ...]:
     """Which parts a change has."""
     if change is None:
         return ()
     replicas: tuple[Literal["replicas"], ...] = () if change.replicas is None else ("replicas",)
-    return (*replicas, "sizes") if change.sizes else replicas
+    sizes: tuple[Literal["sizes"], ...] = ("sizes",) if change.sizes else ()
+    return (*replicas, *sizes) if change.bridge is None else (*replicas, *sizes, "bridge")
 
 
 def describe(outcome: Outcome) -> str:

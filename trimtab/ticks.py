@@ -63,7 +63,7 @@ def tick_of(name: ObjectName, policy: Policy, seen: Observation, decision: Decis
         ready,
         values[0] if values else None,
         load_of(seen),
-        None if each is None else SLO * ready * each,
+        None if each is None else SLO * ready * each * decision.plan.bridge,
         *_forecast(policy, seen),
         size.cpu_cores,
         size.memory_bytes,

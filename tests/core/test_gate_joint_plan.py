@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.core.wishes import size
 from trimtab.core.gate import gate
 from trimtab.core.model import ContainerSize, Memory, Observation, Plan, RuleName, Step
-from trimtab.policy import Axis, Direction, Gate, MinChange, Rest, Update, UpdateMode
+from trimtab.policy import RESOURCES, Axis, Direction, Gate, MinChange, Rest, Update, UpdateMode
 
 AT = 1_700_000_000.0
 Shape = tuple[int, float, float]
@@ -70,7 +70,9 @@ def test_axes_on_their_own_are_held_on_their_own() -> None:
 
 def test_what_is_held_along_says_by_what() -> None:
     _, steps = gated((2, 6, 6), (4, 4, 4), (OUT,))
-    assert {(step.rule, step.axis) for step in steps} == {(RuleName.UPDATE_MODE, axis) for axis in Axis}
+    assert {(step.rule, step.axis) for step in steps} == {
+        (RuleName.UPDATE_MODE, axis) for axis in (Axis.REPLICAS, *RESOURCES)
+    }
 
 
 @pytest.mark.parametrize(

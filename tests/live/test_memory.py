@@ -35,7 +35,8 @@ def test_what_is_empty_is_not_shown() -> None:
     assert module.written(ObjectMemory(core=Memory(up_at=5.5))) == {
         "is": "Kept",
         "version": 1,
-        "core": {"is": "Memory", "version": 1, "up_at": 5.5, "overloaded": False, "zeroed": False},
+        "core": {"is": "Memory", "version": 1, "up_at": 5.5, "overloaded": False, "zeroed": False, "bridge": 1.0},
+        "bridge_resizes": 0,
     }
 
 

@@ -6,9 +6,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from tests.virtual.fields import Entry, Object, Owners, encoded, updated
+from tests.virtual.fields import Entry, Object, Owners, encoded, managed_fields, updated
 from trimtab.wire.facts import rfc3339
-from trimtab.wire.resources import LEASES, Resource
+from trimtab.wire.resources import LEASES, PODS, Resource
 
 Key = tuple[str, str]  # namespace, name
 HISTORY = 1000  # events that a watch may come back to
@@ -71,6 +71,9 @@ class Objects:
             held.owners[key] = owners
             return before
         after = self._versioned(resource, found, before)
+        if resource is PODS:  # who resized a pod is asked of each that is seen
+            rows = sorted(managed_fields(owners), key=lambda row: str(row.get("time", "")))
+            after["metadata"]["managedFields"] = rows
         held.items[key], held.owners[key] = after, owners
         self._happened(held, "ADDED" if before is None else "MODIFIED", after, before or {})
         return after

@@ -176,7 +176,8 @@ class Workload:
         cores = served * spec.pod_cores
         share = cores / pods.ready_cores if pods.ready_cores else 0.0
         kept = self.settings.memory(seconds) / max(1, len(pods.all)) if self.settings.memory else 0.0
-        self.meter.record(load, share, cores, spec.base_memory_bytes + kept)
+        size = pods.ready_cores / max(1, pods.ready)
+        self.meter.record(load, share, cores, spec.base_memory_bytes + kept, size)
 
     def open_step(self, step: int) -> None:
         self.step = step

@@ -177,6 +177,11 @@ def _print(outcomes: list[BacktestOutcome], demand: Demand, notes: list[str], qu
     for outcome in outcomes:
         if outcome.why_slow:
             notes.append(f"{outcome.policy}: run step by step, because {outcome.why_slow}")
+        if outcome.run.resized.any():
+            resizes = outcome.score.resizes_per_pod_day
+            notes.append(
+                f"{outcome.policy}: the bridge resizes a pod {resizes:.0f} times per day; its cpu is in the cost"
+            )
     for note in notes:
         console.print(f"note: {note}", style="dim")
 

@@ -24,7 +24,7 @@ class Outcome(enum.Enum):
     BROKEN = enum.auto()  # it cannot be read, or there can be no such object
 
 
-class Wanted(NamedTuple):
+class ConvertOptions(NamedTuple):
     to: str
     beside_keda: bool
     force: bool
@@ -54,14 +54,14 @@ def command(paths: tuple[str, ...], strict: bool, output: str, **wanted: Any) ->
     from trimtab.kinds.yaml import load
 
     made: list[dict[str, Any]] = []
-    outcomes = Counter(_convert(document, Wanted(**wanted), made) for path in paths for document in load(path))
+    outcomes = Counter(_convert(document, ConvertOptions(**wanted), made) for path in paths for document in load(path))
     if made:
         dump(made, output)
     refused = outcomes[Outcome.REFUSED] or (strict and outcomes[Outcome.LESS])
     raise SystemExit(2 if outcomes[Outcome.BROKEN] else 1 if refused else 0)
 
 
-def _convert(document: Document, wanted: Wanted, made: list[dict[str, Any]]) -> Outcome:
+def _convert(document: Document, wanted: ConvertOptions, made: list[dict[str, Any]]) -> Outcome:
     from trimtab.kinds.convert import convert, convertible
 
     try:
@@ -78,7 +78,7 @@ def _convert(document: Document, wanted: Wanted, made: list[dict[str, Any]]) -> 
     return _report(document, result, wanted, made)
 
 
-def _report(document: Document, result: Converted, wanted: Wanted, made: list[dict[str, Any]]) -> Outcome:
+def _report(document: Document, result: Converted, wanted: ConvertOptions, made: list[dict[str, Any]]) -> Outcome:
     for loss in result.lost:
         severity = "error" if loss.signal and not wanted.force else "warning"
         _say(document, document.line_of(loss.path), f"{severity}: {loss.path}: {loss.why}")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @click.option("-n", "--namespace", default="", help="Only this namespace.")
 @click.option("--dry-run", is_flag=True, help="Say what would be put back, and change nothing.")
 def command(cluster: ClusterOptions, namespace: str, dry_run: bool) -> None:
-    """Put back what a stopped operator left in force: raised minReplicas of predictive HPAs, resized pods."""
+    """Put back what a stopped operator left in force: raised minReplicas of predictive HPAs, sizes of pods."""
     import asyncio
 
     asyncio.run(_restore(cluster, namespace, dry_run))

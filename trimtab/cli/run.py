@@ -77,6 +77,7 @@ def _settings(serving: ServingOptions, api_server: ApiServerOptions, sizing: Siz
             sizing.oom_rest_s,
             floor=Size(cpu_cores=sizing.least_cpu_cores, memory_bytes=sizing.least_memory_bytes),
             downscale_s=serving.downscale_s,
+            bridge_resizes_per_hour=sizing.bridge_resizes_per_hour,
         ),
     )
 

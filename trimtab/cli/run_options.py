@@ -153,6 +153,7 @@ class SizingOptions(NamedTuple):
     oom_rest_s: float
     least_cpu_cores: float
     least_memory_bytes: float
+    bridge_resizes_per_hour: int
 
 
 sizing_options = option_group(
@@ -167,4 +168,12 @@ sizing_options = option_group(
     _option("--oom-rest", "oom_rest_s", parse_duration, "24h", "Memory does not shrink this long after an OOM kill."),
     _option("--least-cpu", "least_cpu_cores", parse_quantity, "10m", "The least CPU that a pod is sized to."),
     _option("--least-memory", "least_memory_bytes", parse_quantity, "32Mi", "The least memory; VPA has 25m and 250Mi."),
+    click.option(
+        "--bridge-resizes",
+        "bridge_resizes_per_hour",
+        type=click.IntRange(2),
+        default=12,
+        show_default=True,
+        help="How often per hour a bridge may resize one pod.",
+    ),
 )

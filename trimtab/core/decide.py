@@ -1,6 +1,6 @@
 """decide(policy, seen, memory) -> Decision: the stages in order. Read this first.
 
-admit -> propose (tally) + propose_ahead -> combine -> settle -> resize -> blend -> bound -> gate -> change
+admit -> propose (tally) + propose_ahead -> combine -> settle -> resize -> blend -> bound -> gate -> bridge -> change
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from trimtab.core.admit import AdmitVerdict, admit
 from trimtab.core.blend import AxisWishes, blend, speaks_for
 from trimtab.core.bound import bound
 from trimtab.core.bounds_in_force import BoundsInForce, bounds_at
+from trimtab.core.bridge import bridge
 from trimtab.core.combine import combine
 from trimtab.core.gate import gate, may_grow, smallest_changes
 from trimtab.core.model import (
@@ -54,14 +55,16 @@ def decide(policy: Policy, seen: Observation, memory: Memory) -> Decision:
     plan = _plan(policy, seen, memory, chosen, wanted, bounds, steps)
     if policy.gates or seen.vetoes:
         plan = gate(policy.gates, seen, memory, plan, steps)
-    change = _change(policy, seen, plan, insists=policy.replays_noop and wish.ratio != 1.0)
+    if policy.bridge is not None or memory.bridge > 1.0:
+        plan, memory = bridge(policy, seen, memory, proposals, plan, steps)
+    change = _change(policy, seen, memory, plan, insists=policy.replays_noop and wish.ratio != 1.0)
     return Decision(plan=plan, change=change, proposals=tuple(proposals), steps=tuple(steps), memory=memory)
 
 
 def _without_metrics(policy: Policy, seen: Observation, memory: Memory, verdict: AdmitVerdict) -> Decision:
     steps = [_replicas_step(verdict.rule, seen.spec_replicas, verdict.replicas, verdict.until)]
-    plan = gate((), seen, memory, Plan(replicas=verdict.replicas, sizes=seen.sizes), steps)
-    return Decision(plan=plan, change=_change(policy, seen, plan), steps=tuple(steps), memory=memory)
+    plan = gate((), seen, memory, Plan(replicas=verdict.replicas, sizes=seen.sizes, bridge=memory.bridge), steps)
+    return Decision(plan=plan, change=_change(policy, seen, memory, plan), steps=tuple(steps), memory=memory)
 
 
 def _candidates(policy: Policy, proposals: list[Proposal]) -> list[Proposal]:
@@ -172,13 +175,14 @@ def _stuck(policy: Policy, seen: Observation, chosen: Proposal | Missing, bounds
     return not isinstance(chosen, Missing) and chosen.number() > bounds.most
 
 
-def _change(policy: Policy, seen: Observation, plan: Plan, insists: bool = False) -> Change | None:
+def _change(policy: Policy, seen: Observation, memory: Memory, plan: Plan, insists: bool = False) -> Change | None:
     """What differs from now; `insists` repeats the same number, as document 002's program does."""
     replicas = plan.replicas if plan.replicas != seen.spec_replicas or insists else None
     sizes: dict[str, ContainerSize] = {name: size for name, size in plan.sizes.items() if size != seen.sizes.get(name)}
-    if replicas is None and not sizes:
+    factor = plan.bridge if plan.bridge != memory.bridge else None
+    if replicas is None and not sizes and factor is None:
         return None
-    return Change(was=seen.spec_replicas, replicas=replicas, sizes=sizes or None)
+    return Change(was=seen.spec_replicas, replicas=replicas, sizes=sizes or None, bridge=factor)
 
 
 def _replicas_step(rule: RuleName, before: float, after: float, until: float | None = None, detail: str = "") -> Step:

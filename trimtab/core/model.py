@@ -170,6 +170,9 @@ class Memory(Record, frozen=True):
     below_since: float | None = None
     zeroed: bool = False  # we scaled it to zero, so we may wake it
     overloaded: bool = False  # OOM kill or eviction since the last scaling
+    bridge: float = 1.0  # the factor in force on ready pods
+    bridge_needed: tuple[tuple[float, float], ...] = ()  # levels above 1, each with when it was last needed
+    bridge_moves: tuple[float, ...] = ()  # when the factor was changed, within the last hour
 
     @property
     def scaled_at(self) -> float | None:
@@ -234,6 +237,8 @@ class RuleName(enum.StrEnum):
     SCHEDULE = "Schedule"
     MIN_REPLICAS = "TooFewReplicas"
     MAX_REPLICAS = "TooManyReplicas"
+    BRIDGE = "Bridge"
+    BRIDGE_LIMIT = "BridgeLimit"
 
 
 class Step(Record, frozen=True):
@@ -257,6 +262,7 @@ class Plan(Record, frozen=True):
     replicas: int
     sizes: dict[str, ContainerSize] = {}
     joint: bool = False  # replicas and sizes were chosen together: half of it may be too little
+    bridge: float = 1.0  # how many times their written cpu ready pods have; never part of a size
 
 
 class Change(Record, frozen=True):
@@ -265,6 +271,7 @@ class Change(Record, frozen=True):
     was: int  # the replicas this change was decided on
     replicas: int | None = None
     sizes: dict[str, ContainerSize] | None = None
+    bridge: float | None = None
 
 
 class Decision(Record, frozen=True):

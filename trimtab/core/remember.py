@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from trimtab.core.admit import pinned
+from trimtab.core.bridge import HOUR_S
 from trimtab.core.model import Change, Memory
 from trimtab.core.settle import rate
 from trimtab.policy import Buckets, Capacity, Policy, Rate, sees_without_pods
@@ -33,6 +34,9 @@ def remember(policy: Policy, memory: Memory, change: Change, at: float) -> Memor
             # There a wish stands for a total, in replicas of the size they had then: start anew with what is in force.
             replicas = change.was if change.replicas is None else change.replicas
             memory = replace(memory, wanted=((at, replicas),))
+    if change.bridge is not None:
+        moves = tuple(moved for moved in memory.bridge_moves if moved > at - HOUR_S)
+        memory = replace(memory, bridge=change.bridge, bridge_moves=(*moves, at))
     if change.replicas is None:
         return memory
     memory = replace(memory, zeroed=is_our_zero(policy, change.replicas, at), overloaded=False)

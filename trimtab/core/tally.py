@@ -9,7 +9,7 @@ from math import inf, isfinite
 from typing import NamedTuple
 
 from trimtab.core.model import FAILED, PENDING, RUNNING, Missing, Pod, PodSamples, Reason
-from trimtab.policy import Metric, MetricKind, PodRules
+from trimtab.policy import Metric, PodRules, is_cpu
 
 
 class Tally(NamedTuple):
@@ -35,7 +35,7 @@ def tally(
     fixed_request: float | None = None,
 ) -> Tally | Missing:
     """Sum what counts. `metric` tells which request belongs to a pod and whether readiness matters (CPU)."""
-    cpu = metric.name == "cpu" and metric.kind in (MetricKind.RESOURCE, MetricKind.CONTAINER)
+    cpu = is_cpu(metric)
     values, container = samples.values, metric.container
     ready = unready = missing = known = 0
     usage = request_sum = unready_request = missing_request = 0.0

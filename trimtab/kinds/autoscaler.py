@@ -12,6 +12,7 @@ from pydantic_core import PydanticCustomError
 from trimtab.kinds.amounts import DURATION, INT32, Count, CountOrZero
 from trimtab.kinds.behavior import OurBehavior
 from trimtab.kinds.blend import BlendSpec
+from trimtab.kinds.bridge import BRIDGE_RULES, BridgeSpec
 from trimtab.kinds.horizontal import LINE, MIN_AT_MOST_MAX, ZERO_NEEDS_EYES, horizontal
 from trimtab.kinds.manifest_part import FieldRule, ManifestPart
 from trimtab.kinds.meta import Kind, TargetRef
@@ -119,6 +120,8 @@ class AutoscalerSpec(ManifestPart):
     """A look ahead that may only add replicas."""
     vertical: VerticalSpec | None = None
     """Sizes of containers."""
+    bridge: BridgeSpec | None = None
+    """May ready pods grow in place for a while, until new ones are ready? Left out: no."""
     blend: BlendSpec | None = None
     """How both axes become one plan: weights, buckets or capacity."""
     schedules: Annotated[list[Schedule], Field(max_length=30)] | None = None
@@ -130,6 +133,7 @@ class AutoscalerSpec(ManifestPart):
         MIN_AT_MOST_MAX,
         ZERO_NEEDS_EYES,
         few_forecasts("forecast"),
+        *BRIDGE_RULES,
         FieldRule(
             lambda s: events_a_day(s.schedules) <= MOST_A_DAY,
             at="schedules",
@@ -180,6 +184,8 @@ class Autoscaler(Kind):
             policy = replace(policy, forecast=spec.forecast.choice())
         if spec.vertical:
             policy = replace(policy, vertical=spec.vertical.vertical())
+        if spec.bridge:
+            policy = replace(policy, bridge=spec.bridge.bridge())
         if spec.blend:
             policy = replace(policy, blend=spec.blend.blend(spec.min_replicas, spec.max_replicas or INT32))
         if spec.on_metric_failure:

@@ -15,10 +15,11 @@ from pydantic import Field
 from trimtab.errors import InvalidInput
 from trimtab.kinds.amounts import Count, CountOrZero
 from trimtab.kinds.behavior import Behavior
+from trimtab.kinds.bridge import annotated, bridge_problems
 from trimtab.kinds.horizontal import MIN_AT_MOST_MAX, ZERO_NEEDS_EYES, horizontal
 from trimtab.kinds.manifest_part import FieldRule, ManifestPart
 from trimtab.kinds.meta import Kind, TargetRef
-from trimtab.kinds.metric import MOST_METRICS, MetricSpec, few_forecasts
+from trimtab.kinds.metric import MOST_METRICS, MetricSpec, few_forecasts, signals_of
 from trimtab.kinds.prediction import Prediction
 from trimtab.kinds.schedule import (
     MOST_A_DAY,
@@ -27,7 +28,7 @@ from trimtab.kinds.schedule import (
     schedule_problems,
     spans_of,
 )
-from trimtab.policy import Mode, Policy, ScheduledBounds
+from trimtab.policy import Mode, Policy, ScheduledBounds, Tolerance
 
 
 class CronSpec(ManifestPart):
@@ -93,6 +94,10 @@ class EffectiveHpa(Kind):
     kind: Literal["EffectiveHorizontalPodAutoscaler"]
     spec: EffectiveHpaSpec
 
+    def problems(self) -> Iterator[InvalidInput]:
+        yield from super().problems()
+        yield from bridge_problems(self.metadata.annotations, signals_of(self.spec.metrics, Tolerance()))
+
     @property
     def target(self) -> TargetRef:
         return self.spec.scale_target_ref
@@ -109,4 +114,5 @@ class EffectiveHpa(Kind):
         if self.preview and spec.specific_replicas is not None:
             admit = replace(admit, pin=spec.specific_replicas, pin_until=None)
         forecast = spec.prediction.forecast() if spec.prediction else None
-        return replace(policy, bounds=replace(policy.bounds, spans=spans), admit=admit, forecast=forecast)
+        policy = replace(policy, bounds=replace(policy.bounds, spans=spans), admit=admit, forecast=forecast)
+        return replace(policy, bridge=annotated(self.metadata.annotations))

@@ -10,8 +10,9 @@ from pydantic import Field
 
 from trimtab.errors import InvalidInput
 from trimtab.kinds.amounts import Count, CountOrZero
-from trimtab.kinds.annotations import EXACT, HPA_V1_BEHAVIOR, HPA_V1_METRICS, PREDICTIVE
+from trimtab.kinds.annotations import BRIDGE, EXACT, HPA_V1_BEHAVIOR, HPA_V1_METRICS, PREDICTIVE
 from trimtab.kinds.behavior import Behavior
+from trimtab.kinds.bridge import no_bridge
 from trimtab.kinds.horizontal import EXACT_LINE, LINE, MIN_AT_MOST_MAX, ZERO_NEEDS_EYES, horizontal
 from trimtab.kinds.manifest_part import FieldRule, ManifestPart
 from trimtab.kinds.meta import Kind, TargetRef, annotation_problems, flag, predictive
@@ -48,7 +49,9 @@ class AnyHpa(Kind):
 
     def problems(self) -> Iterator[InvalidInput]:
         yield from super().problems()
-        yield from annotation_problems(self.metadata.annotations, {PREDICTIVE: predictive, EXACT: flag})
+        yield from annotation_problems(
+            self.metadata.annotations, {PREDICTIVE: predictive, EXACT: flag, BRIDGE: no_bridge}
+        )
 
     def _with_forecast(self, policy: Policy) -> Policy:
         """The forecast only adds: the HPA keeps scaling, its floor is what we raise."""

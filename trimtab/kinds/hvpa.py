@@ -15,6 +15,7 @@ from trimtab.errors import InvalidInput
 from trimtab.kinds.amounts import INT32, Count, CountOrZero, Duration
 from trimtab.kinds.annotations import EXACT
 from trimtab.kinds.blend import BaseSpec, BucketSpec, BucketsSpec, Interval, OverlapPercent, Sizing, bucket_rules
+from trimtab.kinds.bridge import annotated, bridge_problems
 from trimtab.kinds.horizontal import MIN_AT_MOST_MAX, horizontal
 from trimtab.kinds.hvpa_gates import ChangeParams, ScaleType, Side, WindowSpec, gates, seconds
 from trimtab.kinds.hvpa_parts import OF_BUCKETS, HvpaMetric, HvpaResourcePolicy, belongs_to_buckets
@@ -228,6 +229,7 @@ class Hvpa(Kind):
     def problems(self) -> Iterator[InvalidInput]:
         yield from super().problems()
         yield from annotation_problems(self.metadata.annotations, {EXACT: flag})
+        yield from bridge_problems(self.metadata.annotations, _pods(self.spec).signals)
 
     @property
     def target(self) -> TargetRef:
@@ -241,6 +243,7 @@ class Hvpa(Kind):
             vertical=_vertical(spec),
             blend=_blend(spec, exact=flag(self.metadata.annotations.get(EXACT), "")),
             gates=_gates(spec),
+            bridge=annotated(self.metadata.annotations),
             admit=self.admit(),
         )
 

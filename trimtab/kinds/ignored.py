@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from trimtab.kinds.analytics import Analytics
 from trimtab.kinds.annotations import (
+    BRIDGE,
     CRANE_QUERY,
     EXACT,
     ORIGINAL_FLOOR,
@@ -63,6 +64,12 @@ class Warned(NamedTuple):
     why: str
 
 
+def _known_annotations(obj: Kind) -> tuple[str, ...]:
+    may_be_exact = obj.kind == "Hvpa" or (isinstance(obj, AnyHpa) and obj.predictive)
+    bridge = (BRIDGE,) if obj.kind in ("Hvpa", "EffectiveHorizontalPodAutoscaler") else ()
+    return (*_STEERING, *((EXACT,) if may_be_exact else ()), *bridge, *_FLOOR)
+
+
 def warnings(obj: Kind) -> list[Warned]:
     """What the user wrote that changes nothing."""
     table = IGNORED.get(obj.kind, {})
@@ -73,8 +80,7 @@ def warnings(obj: Kind) -> list[Warned]:
     if isinstance(obj, EffectiveHpa):
         queries = [key for key in obj.metadata.annotations if key.startswith(CRANE_QUERY)]
         found += [Warned(f'metadata.annotations["{key}"]', "the history is asked for here") for key in queries]
-    may_be_exact = obj.kind == "Hvpa" or (isinstance(obj, AnyHpa) and obj.predictive)
-    known = (*_STEERING, *((EXACT,) if may_be_exact else ()), *_FLOOR)
+    known = _known_annotations(obj)
     for key in obj.metadata.annotations:
         if key.startswith(OURS) and key not in known:
             found.append(Warned(f'metadata.annotations["{key}"]', f"not read here; known: {', '.join(_STEERING)}"))

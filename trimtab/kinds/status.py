@@ -37,6 +37,15 @@ class ReportedSize(ManifestPart):
     memory: str | None = None
 
 
+class BridgeStatus(ManifestPart):
+    factor: str
+    """How many times their written cpu ready pods have now."""
+    pods: Int32
+    """So many have it."""
+    left_out: list[str] | None = None
+    """Containers that a resize would restart, or that ask for no cpu."""
+
+
 class OurStatus(ManifestPart):
     """What every kind of ours remembers and explains."""
 
@@ -45,6 +54,8 @@ class OurStatus(ManifestPart):
     conditions: Conditions | None = None
     last_decision: str | None = None
     """Why the last decision came out as it did, in one sentence."""
+    bridge: BridgeStatus | None = None
+    """What ready pods have beyond their written size, for a while."""
     memory: Open | None = None
     """What outlives a restart: cooldowns, last scalings; has a version."""
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from trimtab.core.model import Decision, Observation
 from trimtab.journal import AxisOutcome, Fate, Outcome
 from trimtab.live.look import conflict
+from trimtab.live.look.bridge import NO_BRIDGE, BridgeInForce
 from trimtab.live.look.cluster import ScaleTarget
 from trimtab.live.look.memory import ObjectMemory
 from trimtab.live.look.subject import Subject
@@ -24,6 +25,7 @@ class ObjectTick(NamedTuple):
     seen: Observation
     decision: Decision
     outcome: Outcome = ()
+    bridged: BridgeInForce = NO_BRIDGE
 
     def wrote(self, axis: str) -> bool:
         return any(part.axis == axis and part.fate is Fate.WRITTEN for part in self.outcome)

@@ -13,8 +13,9 @@ from trimtab.core.admit import paused, writes
 from trimtab.core.decide import decide
 from trimtab.core.explain import sentence
 from trimtab.core.model import Change, Decision, Missing, Observation, Plan, Samples, Veto
-from trimtab.errors import ClusterUnavailable
+from trimtab.errors import ClusterUnavailable, TrimtabError
 from trimtab.journal import AxisOutcome, Fate, Outcome
+from trimtab.live.act import bridge as act_bridge
 from trimtab.live.act import floor as act_floor
 from trimtab.live.act import resize
 from trimtab.live.act.apply import apply, unwritten
@@ -22,7 +23,7 @@ from trimtab.live.act.breaker import Breaker, FleetWish, falls_steeply
 from trimtab.live.act.sizes import writable
 from trimtab.live.guard import Guard
 from trimtab.live.headroom import Headroom
-from trimtab.live.look import conflict, doubts, floor, memory, revert, sizes
+from trimtab.live.look import bridge, conflict, doubts, floor, memory, revert, sizes
 from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
 from trimtab.live.look.memory import ObjectMemory
 from trimtab.live.look.subject import Compiler, Subject
@@ -91,6 +92,7 @@ class Ticker:
         held = self._break(decided, at)
         done = await self.guard.each(self._act, held, lambda tick: _of_subject(tick.subject), at)
         await self.guard.each(self._restore, self._orphans(), _of_object, at)
+        await self._take_back_bridges(objects, looked)
         self.recorder.record(done)
         self.teller.begin()
 
@@ -118,7 +120,10 @@ class Ticker:
             written_for=sizes.written_for(subject, target, known),
         )
         as_it_is = Decision(plan=Plan(replicas=target.replicas), change=None)
-        return ObjectTick(subject, target, claims.against(subject, at), known, known, seen, as_it_is)
+        tick = ObjectTick(subject, target, claims.against(subject, at), known, known, seen, as_it_is)
+        if subject.policy.bridge is None:
+            return tick
+        return tick._replace(bridged=bridge.in_force(self.cluster.members.pods(target.namespace, target.uid)))
 
     async def _remembered(self, subject: Subject, target: ScaleTarget, at: float) -> ObjectMemory:
         known = self._memories.get(subject.uid)
@@ -148,7 +153,9 @@ class Ticker:
         )
         seen = replace(seen, forecasts=self.forecasts.look(subject, seen))
         tick = _decided(tick, seen)
-        blocked = headroom.vetoes(subject, target, seen.sizes, tick.decision.change)
+        change = tick.decision.change
+        blocked = headroom.vetoes(subject, target, seen.sizes, change)
+        blocked += headroom.bridge_vetoes(target, change, tick.memory.core.bridge)
         return _decided(tick, seen, blocked) if blocked else tick
 
     def _vetoes(self, tick: ObjectTick) -> tuple[Veto, ...]:
@@ -219,9 +226,27 @@ class Ticker:
     async def _restore(self, item: tuple[Resource, Custom]) -> None:
         await act_floor.restore(self.writer, item[1])
 
+    async def _take_back_bridges(self, objects: list[tuple[Resource, Custom]], looked: list[ObjectTick]) -> None:
+        """Of workloads whose object is gone; what somebody refuses is tried again in the next tick."""
+        if self.compiler.shadow or self.cluster.frozen or not self.cluster.members.bridged:
+            return
+        served = {tick.subject.uid for tick in looked}
+        doubtful = {found.metadata.namespace for _, found in objects if found.metadata.uid not in served}
+        if any(not feed.settled or feed.trouble for feed in self.cluster.ours.values()):
+            return
+        stray = act_bridge.strays(self.cluster, [tick.target for tick in looked], doubtful)
+        for namespace in sorted({pod.metadata.namespace for pod in stray}):
+            pods = [pod for pod in stray if pod.metadata.namespace == namespace]
+            try:
+                log.info("%s: %d pods back to their written cpu: their object is gone", namespace, len(pods))
+                await act_bridge.bring(self.writer, pods, 1.0)
+            except TrimtabError as trouble:
+                log.warning("%s: a bridge could not be taken back: %s", namespace, trouble)
+
     def _say(self, tick: ObjectTick) -> None:
         subject, at = tick.subject, tick.seen.at
-        resized = self.cluster.members.pods(tick.target.namespace, tick.target.uid) if subject.policy.vertical else ()
+        sizes_move = subject.policy.vertical or subject.policy.bridge
+        resized = self.cluster.members.pods(tick.target.namespace, tick.target.uid) if sizes_move else ()
         found = conditions.of_tick(tick, resize.stuck(resized))
         if tick.wrote("replicas"):
             text = sentence(subject.policy, tick.seen, tick.memory.core, tick.decision)

@@ -65,6 +65,11 @@ class Policy(Record, frozen=True):
     replays_noop: bool = False  # document 002's program: a scaling to the same number is still a scaling
 
 
+def is_cpu(metric: Metric) -> bool:
+    """Whether it measures the cpu of pods or of one of their containers."""
+    return metric.name == "cpu" and metric.kind in (MetricKind.RESOURCE, MetricKind.CONTAINER)
+
+
 def sees_without_pods(policy: Policy) -> bool:
     """Whether a signal can be read while no pod runs; without one nothing could wake the workload again."""
     return any(isinstance(signal, Total | TotalAverage) for signal in policy.signals)
@@ -134,5 +139,6 @@ __all__ = [
     "Watermark",
     "Weights",
     "MaintenanceWindow",
+    "is_cpu",
     "sees_without_pods",
 ]

@@ -13,6 +13,7 @@ class Axis(enum.StrEnum):
     REPLICAS = "replicas"
     CPU = "cpu"
     MEMORY = "memory"
+    BRIDGE = "bridge"  # how many times its written cpu a ready pod has for a while
 
 
 RESOURCES = (Axis.CPU, Axis.MEMORY)

@@ -13,7 +13,10 @@ class Bridge(Record, frozen=True):
 
     max_factor: float = 1.5
     ceiling: float = 0.75
+    resizes_per_hour: int | None = None  # of one pod; None: as many as it takes
 
     def __post_init__(self) -> None:
         require(1.0 < self.max_factor <= 2.0, "bridge.maxFactor", self.max_factor, "give a factor above 1, at most 2")
         require(0.0 < self.ceiling < 1.0, "bridge.ceiling", self.ceiling, "give a share of a pod between 0 and 1")
+        most = self.resizes_per_hour
+        require(most is None or most >= 2, "bridge.resizesPerHour", most, "give 2 or more: one up, one down")

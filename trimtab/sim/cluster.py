@@ -111,6 +111,7 @@ class _Cluster:
         self, policy: Policy, spec: ClusterSpec, first_pods: int, seed: int, start: float, step_s: float
     ) -> None:
         self.policy, self.spec, self.start, self.step_s = policy, spec, start, step_s
+        self.decided = msgspec.structs.replace(policy, bridge=None)  # ready pods grow when the protocol says: `_bridge`
         self.draw = np.random.default_rng(seed)
         usual_steps = ceil(spec.startup_s * sum(spec.startup_jitter) / 2 / step_s)
         self.pods = Pods(first_pods, spec.pod_cores, spec.pod_memory_bytes, self._startup_steps, usual_steps)
@@ -173,7 +174,7 @@ class _Cluster:
         memory_bytes = self._remember_memory(step)
         cores = served * spec.pod_cores
         share = cores / pods.ready_cores if pods.ready_cores else 0.0
-        self.meter.record(total, share, cores, memory_bytes)
+        self.meter.record(total, share, cores, memory_bytes, pods.ready_cores / max(1, pods.ready))
 
     def _billed(self) -> float:
         """Pods of the first size; half of a node's price is taken to be its cores, half its memory."""
@@ -206,7 +207,7 @@ class _Cluster:
         if self._fault(step - 1, FaultKind.OPERATOR_DOWN):
             self._restart(at)
         seen, memory = self._observe(step, at), self.memory
-        decision = decide(self.policy, seen, memory)
+        decision = decide(self.decided, seen, memory)
         self.memory = decision.memory
         if self.watch is not None:
             self.watch(seen, memory, decision)

@@ -34,13 +34,15 @@ class Meter:
         self.totals: list[float] = []  # load on all pods, by step
         self.shares: list[float] = []  # how busy a ready pod was, of its own size
         self.cores: list[float] = []  # used by all of them
+        self.sizes: list[float] = []  # cores of a ready pod
         self.percent: list[float] = []  # the mean of the last minute of `shares`, in whole percent
         self.memory: list[float] = []  # bytes of a ready pod
 
-    def record(self, total: float, share: float, cores: float, memory_bytes: float) -> None:
+    def record(self, total: float, share: float, cores: float, memory_bytes: float, size: float) -> None:
         self.totals.append(total)
         self.shares.append(share)
         self.cores.append(cores)
+        self.sizes.append(size)
         self.percent.append(float(int(100.0 * self.mean(self.shares, len(self.shares) - 1))))
         self.memory.append(memory_bytes)
 
@@ -69,13 +71,21 @@ class Meter:
         if metric.kind in (MetricKind.RESOURCE, MetricKind.CONTAINER) and metric.name == "memory":
             value = self.mean(self.memory, step)
         elif metric.kind in (MetricKind.RESOURCE, MetricKind.CONTAINER):
-            value = self.mean(self.shares, step) * (pods.ready_cores / max(1, pods.ready))
+            value = self._used(step, pods.ready_cores / max(1, pods.ready))
         else:
             value = self.mean(self.totals, step) / max(1, len(ready))
         values = dict.fromkeys(ready, value if spoiled is None else spoiled)
         if len(ready) < len(pods.all):
             values |= dict.fromkeys((pod.name for pod in pods.all if not pod.ready), 0.0)
         return PodSamples(values=values, at=at, window_s=self._cluster.mean_s)
+
+    def _used(self, step: int, size: float) -> float:
+        """Cores of one pod: what it used before a resize, it used of its size then."""
+        last = slice(max(0, step - self._width + 1), step + 1)
+        if all(then in (size, 0.0) for then in self.sizes[last]):
+            return self.mean(self.shares, step) * size
+        used = [share * then for share, then in zip(self.shares[last], self.sizes[last], strict=True)]
+        return sum(used) / len(used)
 
     def shown_total(self) -> float:
         """What the end of the newest step shows of the load: the newest, or the mean where that is more."""

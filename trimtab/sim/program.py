@@ -83,6 +83,8 @@ def uncovered(policy: Policy) -> str:
         return "its floor is zero"
     if policy.replays_noop or policy.absence.zero_is_missing:
         return "it repeats scalings that change nothing, or takes zero for an absence"
+    if policy.bridge is not None and policy.bridge.resizes_per_hour is not None:
+        return "its bridge is limited in resizes"
     return _uncovered_rule(policy.settle)
 
 

@@ -13,7 +13,20 @@ from typing import NamedTuple
 from trimtab.errors import InvalidInput
 from trimtab.tune.policy_backtest import BacktestOutcome
 
-FIGURES = ("cost", "violations", "churn", "j", "regret", "worst", "under", "over", "slack", "oom", "podHours")
+FIGURES = (
+    "cost",
+    "violations",
+    "churn",
+    "j",
+    "regret",
+    "worst",
+    "under",
+    "over",
+    "slack",
+    "oom",
+    "podHours",
+    "resizes",
+)
 PERCENT = ("violations", "worst", "under", "over", "slack", "oom")  # these are percent already
 _ALSO = {"churn/day": "churn", "pod hours": "podHours", "worst hour": "worst"}  # as the table heads them
 _KNOWN = {name.lower(): name for name in FIGURES} | _ALSO

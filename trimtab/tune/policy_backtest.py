@@ -52,6 +52,7 @@ class BacktestOutcome(NamedTuple):
             "podHours": self.pod_hours,
             "slack": self.slack,
             "oom": self.oom,
+            "resizes": self.score.resizes_per_pod_day,
         }
 
 

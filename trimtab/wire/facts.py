@@ -7,12 +7,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from trimtab.core.model import ContainerSize, Pod
 from trimtab.core.requests import ContainerRequest, with_requests
 from trimtab.kinds.selector import Selector
 from trimtab.policy import Size
 from trimtab.quantity import format_cpu, format_memory, parse_quantity
+from trimtab.wire.bridged import as_written, carries, factor_on
 from trimtab.wire.objects import Container, ObjectMeta, Resources, WireCondition, WirePod, WireWorkload
 
 FINISHED = ("Succeeded", "Failed")
@@ -80,7 +82,11 @@ def fact(pod: WirePod) -> Pod:
 
 
 def _requests(pod: WirePod) -> list[ContainerRequest]:
+    """As written: a bridge is no request."""
     main = [_request(one) for one in pod.spec.containers]
+    if factor_on(pod) > 1.0:
+        sizes = written_sizes(pod)
+        main = [replace(one, request=sizes[one.name].requests) for one in main]
     return main + [_request(one, init=True) for one in pod.spec.init_containers]
 
 
@@ -104,6 +110,15 @@ def container_size(resources: Resources) -> ContainerSize:
 def template_sizes(workload: WireWorkload) -> dict[str, ContainerSize]:
     """Requests and limits of the pod template's containers: injected sidecars are not among them."""
     return {one.name: container_size(one.resources) for one in workload.spec.template.spec.containers}
+
+
+def written_sizes(pod: WirePod) -> dict[str, ContainerSize]:
+    """Requests and limits of a pod's containers, without a bridge of ours."""
+    sizes = {one.name: container_size(one.resources) for one in pod.spec.containers}
+    factor = factor_on(pod)
+    if factor == 1.0:
+        return sizes
+    return sizes | {one.name: as_written(sizes[one.name], factor) for one in carries(pod)}
 
 
 def selector_of(workload: WireWorkload) -> str:
@@ -130,12 +145,8 @@ def overloaded_at(pod: WirePod) -> float | None:
 
 
 def has_sizes(pod: WirePod, sizes: Mapping[str, ContainerSize]) -> bool:
-    """Every container that has a size there has it here too."""
-    return all(
-        same_size(container_size(container.resources), sizes[container.name])
-        for container in pod.spec.containers
-        if container.name in sizes
-    )
+    """Every container that has a size there has it here too, a bridge of ours aside."""
+    return all(same_size(size, sizes[name]) for name, size in written_sizes(pod).items() if name in sizes)
 
 
 def same_size(now: ContainerSize, wanted: ContainerSize) -> bool:

@@ -40,6 +40,16 @@ class ObjectMeta(WireRecord, frozen=True):
         return next((owner for owner in self.owner_references if owner.controller), None)
 
 
+class FieldOwner(WireRecord, frozen=True):
+    """Of managedFields only who wrote, the latest last: that is how a pod with a bridge of ours is known."""
+
+    manager: str = ""
+
+
+class PodMeta(ObjectMeta, frozen=True):
+    managed_fields: tuple[FieldOwner, ...] = ()
+
+
 class HasMeta(Protocol):
     """Anything with metadata, which is every object of Kubernetes."""
 
@@ -61,10 +71,16 @@ class Resources(WireRecord, frozen=True):
     limits: dict[str, str | int | float] | None = None
 
 
+class ResizePolicy(WireRecord, frozen=True):
+    resource_name: str = ""
+    restart_policy: str = ""
+
+
 class Container(WireRecord, frozen=True):
     name: str = ""
     image: str = ""
     resources: Resources = Resources()
+    resize_policy: tuple[ResizePolicy, ...] = ()
     restart_policy: str = ""  # "Always" on an init container makes it a sidecar
 
 
@@ -105,7 +121,7 @@ class PodStatus(WireRecord, frozen=True):
 
 
 class WirePod(WireRecord, frozen=True):
-    metadata: ObjectMeta = ObjectMeta()
+    metadata: PodMeta = PodMeta()
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
 

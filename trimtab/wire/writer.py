@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from trimtab.wire.kube import Kube, Patch
+from trimtab.wire.managed_fields import FIELD_MANAGER
 from trimtab.wire.resources import Resource
 
 T = TypeVar("T")
@@ -19,9 +20,19 @@ class Writer:
         return self.kube.may_write()
 
     async def patch(
-        self, kind: type[T], resource: Resource, namespace: str, name: str, body: Any, how: Patch, subresource: str = ""
+        self,
+        kind: type[T],
+        resource: Resource,
+        namespace: str,
+        name: str,
+        body: Any,
+        how: Patch,
+        subresource: str = "",
+        manager: str = FIELD_MANAGER,
     ) -> T:
-        return await self.kube.patch(kind, resource, namespace, name, body, how, subresource=subresource)
+        return await self.kube.patch(
+            kind, resource, namespace, name, body, how, subresource=subresource, manager=manager
+        )
 
     async def apply(self, kind: type[T], resource: Resource, body: Mapping[str, Any], subresource: str = "") -> T:
         return await self.kube.apply(kind, resource, body, subresource=subresource)

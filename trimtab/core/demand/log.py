@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from trimtab.core.demand.codes import code_of, codes_of, values_of
-from trimtab.core.demand.minutes import KEPT, MINUTE_S, Minutes
+from trimtab.core.demand.minutes import KEPT, MINUTE_S, MinuteMeans
 from trimtab.series import Floats, Frame, Series
 
 SPACING_S = 5.0  # an observation closer than this to the one before is not kept as such (document 003)
@@ -26,7 +26,7 @@ class _Row:
 
     def __init__(self) -> None:
         self.times, self.values = array("d"), array("d")
-        self.minutes = Minutes()
+        self.minutes = MinuteMeans()
         self.minute, self.total, self.count = -1, 0.0, 0
 
 

@@ -12,7 +12,7 @@ DAYS = 15
 KEPT = DAYS * DAY
 
 
-class Minutes:
+class MinuteMeans:
     """One signal's codes by minute (unix seconds // 60)."""
 
     __slots__ = ("_days",)

@@ -68,6 +68,8 @@ def _able(decision: Decision) -> DecisionCondition:
     if decision.change is not None and decision.change.replicas is not None:
         return _of("AbleToScale", True, "SucceededRescale", f"the new size is {decision.change.replicas}")
     for step in decision.steps:
+        if step.axis is Axis.BRIDGE:  # it holds up no scaling
+            continue
         if step.rule is RuleName.STABILISE:
             reason = "ScaleDownStabilized" if step.after > step.before else "ScaleUpStabilized"
             return _of("AbleToScale", True, reason, rule_text(step))

@@ -58,6 +58,8 @@ _RULES = {
     RuleName.SCHEDULE: "schedule {detail} asks for {after}",
     RuleName.MIN_REPLICAS: "minReplicas is {after}",
     RuleName.MAX_REPLICAS: "maxReplicas is {after}",
+    RuleName.BRIDGE: "{detail} ready pods have {after} times their cpu",
+    RuleName.BRIDGE_LIMIT: "a pod is resized at most {detail} times per hour: next{until}",
 }
 
 _REASONS = {
@@ -89,7 +91,19 @@ def sentence(policy: Policy, seen: Observation, memory: Memory, decision: Decisi
     vertical = _resizes(seen, decision)
     count = decision.plan.replicas
     text = f"{count} {'replica' if count == 1 else 'replicas'}: {', '.join(clauses) or 'no signal asks for a change'}"
-    return f"{text}; {vertical}" if vertical else text
+    return "; ".join(part for part in (text, vertical, _bridged(decision)) if part)
+
+
+def _bridged(decision: Decision) -> str:
+    """What ready pods have until the others are ready, and what keeps them from more."""
+    said = []
+    for step in decision.steps:
+        if step.rule is RuleName.BRIDGE:
+            then = "until then the" if decision.plan.replicas > int(step.detail) else "the"
+            said.append(f"{then} {step.detail} ready ones have {_amount(step, step.after)} times their cpu")
+        elif step.axis is Axis.BRIDGE:
+            said.append(f"they do not get {_amount(step, step.before)} times their cpu: {rule_text(step)}")
+    return ", ".join(said)
 
 
 def _loudest(decision: Decision) -> str:
@@ -162,6 +176,8 @@ def _proposal_row(proposal: Proposal) -> ExplanationRow:
 def _amount(step: Step, amount: float) -> str:
     if step.axis is Axis.CPU:
         return format_cpu(amount)
+    if step.axis is Axis.BRIDGE:
+        return f"{amount:g}"
     return describe_memory(amount) if step.axis is Axis.MEMORY else _count(amount)
 
 

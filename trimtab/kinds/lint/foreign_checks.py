@@ -42,11 +42,11 @@ def unknown_mode(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnos
 
 
 def missing_target(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
-    """Only where workloads of its namespace were handed in: else the target is somewhere else."""
+    """Only where workloads of its namespace lie beside it: else the target is somewhere else."""
     target = linted.target
     if target is None or target.kind not in WORKLOADS or among.workload(target) is not None:
         return
-    names = [key.name for key in among.workload_keys if key.namespace == target.namespace]
+    names = [key.name for key in among.workloads_beside(linted) if key.namespace == target.namespace]
     if names:
         near = get_close_matches(target.name, names, 1)
         why = f"no manifest here is {target.kind}/{target.name} in namespace {target.namespace}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
 from trimtab.errors import InvalidInput, InvalidObject
@@ -157,9 +157,11 @@ class ManifestSet:
             if linted.target and linted.acts:
                 self._acting.setdefault(linted.target, []).append(linted)
 
-    @property
-    def workload_keys(self) -> list[WorkloadKey]:
-        return list(self._workloads)
+    def workloads_beside(self, linted: LintedManifest) -> list[WorkloadKey]:
+        """Those whose manifests lie in the same folder."""
+        folder = Path(linted.document.file).parent
+        others = [other for other in self.manifests if other.kind in WORKLOADS]
+        return [other.itself for other in others if Path(other.document.file).parent == folder]
 
     def workload(self, target: WorkloadKey | None) -> dict[str, Any] | None:
         """The manifest of a workload, if it was handed in too."""

@@ -15,7 +15,7 @@ from trimtab.core.model import Change
 from trimtab.core.remember import remember
 from trimtab.errors import Refused
 from trimtab.journal import AxisOutcome, Fate, Outcome, changed_axes
-from trimtab.live.act import sizes
+from trimtab.live.act import bridge, sizes
 from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
 from trimtab.live.look.memory import ObjectMemory, ReplicasWritten
 from trimtab.live.look.subject import Subject
@@ -53,8 +53,13 @@ async def apply(
             outcome.append(AxisOutcome(axis=axis, fate=Fate.REFUSED, reason=str(refusal)))
             if wanted.sizes:  # one may need the other; pods that only keep their size hold up nobody
                 break
+    try:
+        memory = await bridge.write(writer, cluster, subject, target, wanted, memory, at)
+        done = replace(done, bridge=wanted.bridge)
+    except Refused as refusal:
+        outcome.append(AxisOutcome(axis="bridge", fate=Fate.REFUSED, reason=str(refusal)))
     outcome += [AxisOutcome(axis=axis, fate=Fate.WRITTEN) for axis in changed_axes(done)]
-    if done.replicas is not None or done.sizes:
+    if changed_axes(done):
         memory = replace(memory, core=remember(subject.policy, memory.core, done, at))
     return memory, (*outcome, *_held(wanted, outcome))
 

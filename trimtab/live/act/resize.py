@@ -14,7 +14,8 @@ from trimtab.core.model import ContainerSize
 from trimtab.errors import Refused
 from trimtab.live.look.cluster import ScaleTarget
 from trimtab.policy import Apply
-from trimtab.wire.facts import FINISHED, amounts, condition, container_size, same_size, seconds
+from trimtab.wire.bridged import carries, factor_on, grown, manager_of
+from trimtab.wire.facts import FINISHED, amounts, condition, same_size, seconds, written_sizes
 from trimtab.wire.kube import Patch
 from trimtab.wire.objects import WirePod, WireWorkload
 from trimtab.wire.resources import PODS
@@ -86,11 +87,21 @@ def gives_up(apply: Apply, waiting: Sequence[Stuck], at: float) -> bool:
 
 
 async def _patch(writer: Writer, pod: WirePod, wanted: Sizes) -> bool:
+    """New written sizes; a bridge stays on top of them."""
+    factor, bridged = factor_on(pod), {one.name for one in carries(pod)}
+    sizes = {name: grown(size, factor) if name in bridged else size for name, size in wanted.items()}
+    return await patch(writer, pod, sizes, factor)
+
+
+async def patch(writer: Writer, pod: WirePod, sizes: Sizes, factor: float) -> bool:
+    """Write the sizes of one pod, in which a bridge of this factor is counted; False when somebody was faster."""
     meta = pod.metadata
-    containers = [_container(name, size) for name, size in wanted.items()]
+    containers = [_container(name, size) for name, size in sizes.items()]
     body = {"metadata": {"resourceVersion": meta.resource_version}, "spec": {"containers": containers}}
     try:
-        await writer.patch(WirePod, PODS, meta.namespace, meta.name, body, Patch.STRATEGIC, "resize")
+        await writer.patch(
+            WirePod, PODS, meta.namespace, meta.name, body, Patch.STRATEGIC, "resize", manager_of(factor)
+        )
     except Refused as refusal:
         if refusal.status not in (HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND):
             raise
@@ -99,12 +110,12 @@ async def _patch(writer: Writer, pod: WirePod, wanted: Sizes) -> bool:
 
 
 def _differs(pod: WirePod, sizes: Sizes) -> dict[str, ContainerSize]:
-    now = {one.name: container_size(one.resources) for one in pod.spec.containers}
+    now = written_sizes(pod)
     return {name: size for name, size in sizes.items() if name in now and not same_size(now[name], size)}
 
 
 def _shrinks(pod: WirePod, wanted: Sizes) -> bool:
-    now = {one.name: container_size(one.resources).requests for one in pod.spec.containers}
+    now = {name: size.requests for name, size in written_sizes(pod).items()}
     return any(
         (size.requests.cpu_cores or 0) < (now[name].cpu_cores or 0) - 5e-4
         or (size.requests.memory_bytes or 0) < (now[name].memory_bytes or 0) - 1

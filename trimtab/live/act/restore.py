@@ -1,4 +1,4 @@
-"""restore: put back what the operator left in force: raised floors of predictive HPAs, and sizes of pods.
+"""restore: put back what the operator left in force: raised floors of predictive HPAs, sizes of pods, bridges.
 
 A person runs this, after the operator or while it is frozen. Replicas stay as they are.
 """
@@ -10,10 +10,12 @@ from collections.abc import AsyncIterator
 from trimtab.errors import Refused, TrimtabError
 from trimtab.kinds import Scaler, read
 from trimtab.live.act import floor as act_floor
+from trimtab.live.act.bridge import bring
 from trimtab.live.act.resize import one_by_one
 from trimtab.live.look import floor, memory
 from trimtab.live.look.cluster import OURS, ScaleTarget, WatchedCluster
 from trimtab.live.look.subject import manifest
+from trimtab.wire.bridged import factor_on
 from trimtab.wire.facts import has_sizes, template_sizes
 from trimtab.wire.kube import Kube
 from trimtab.wire.objects import Custom, WirePod
@@ -35,6 +37,12 @@ async def restore_all(kube: Kube, namespace: str, dry_run: bool) -> AsyncIterato
         yield f"{target.text}: {len(pods)} pods back to the size of their template"
         if not dry_run:
             await one_by_one(writer, pods, template_sizes(target.workload))
+    listed = (await kube.list(WirePod, PODS, namespace)).items  # after the sizes: each pod is guarded by its version
+    for pod in listed:
+        if factor_on(pod) > 1.0:
+            yield f"pod {pod.metadata.namespace}/{pod.metadata.name}: back from {factor_on(pod):g} times its cpu"
+            if not dry_run:
+                await bring(writer, [pod], 1.0)
 
 
 async def _resized(kube: Kube, namespace: str) -> AsyncIterator[tuple[ScaleTarget, list[WirePod]]]:

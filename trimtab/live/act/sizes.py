@@ -20,6 +20,7 @@ from trimtab.live.look.memory import ObjectMemory, SizesWritten
 from trimtab.live.look.sizes import now
 from trimtab.live.look.subject import Subject
 from trimtab.policy import Apply
+from trimtab.wire.bridged import factor_on
 from trimtab.wire.facts import template_sizes
 from trimtab.wire.writer import Writer
 
@@ -31,7 +32,7 @@ def writable(subject: Subject, change: Change | None) -> Change | None:
     vertical = subject.policy.vertical
     if change is None or vertical is None or vertical.apply is not Apply.NEVER:
         return change
-    return None if change.replicas is None else replace(change, sizes=None)
+    return None if change.replicas is None and change.bridge is None else replace(change, sizes=None)
 
 
 async def write(
@@ -66,7 +67,8 @@ async def keep(
     if not memory.sizes or wanted is not memory.sizes:
         return memory
     pods = cluster.members.pods(target.namespace, target.uid)
-    gives_up = resize.gives_up(vertical.apply, resize.stuck(pods), at)
+    unbridged = [pod for pod in pods if factor_on(pod) == 1.0]  # no rollout for what is only there for a while
+    gives_up = resize.gives_up(vertical.apply, resize.stuck(unbridged), at)
     blocker = blocker_of(cluster, target) if gives_up else None
     if gives_up and blocker is None:
         return await _roll_out(writer, target, memory, wanted, at)

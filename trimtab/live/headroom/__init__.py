@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from msgspec.structs import replace
+
 from trimtab.core.model import Change, ContainerSize, Veto
 from trimtab.live.headroom import limit_range, quota, rollout
 from trimtab.live.headroom.limit_range import EXCEEDS_LIMIT_RANGE
 from trimtab.live.headroom.nodes import EXCEEDS_NODE, Nodes
-from trimtab.live.headroom.pods import Sized, growth, sized
+from trimtab.live.headroom.pods import Sized, growth, sized, sized_pod
 from trimtab.live.headroom.quota import EXCEEDS_QUOTA
+from trimtab.live.look.bridge import cpu_with, is_ready
 from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
 from trimtab.live.look.subject import Subject
-from trimtab.policy import RESOURCES, Apply
+from trimtab.policy import RESOURCES, Apply, Axis
 
 REASONS = (
     EXCEEDS_QUOTA,
@@ -53,6 +56,15 @@ class Headroom:
             return tuple(Veto(axis=axis, direction=None, **blocker._asdict()) for axis in RESOURCES)
         pods = sized(self.cluster, target, sizes | change.sizes)
         return self._against(target, pods, beside=recreates and rollout.surges(target))
+
+    def bridge_vetoes(self, target: ScaleTarget, change: Change | None, now: float) -> tuple[Veto, ...]:
+        """Against a larger factor for ready pods; `now` is the one in force."""
+        if change is None or change.bridge is None or change.bridge <= now or target.workload is None:
+            return ()
+        ready = [pod for pod in self.cluster.members.pods(target.namespace, target.uid) if is_ready(pod)]
+        pods = [sized_pod(pod.spec, cpu_with(pod, change.bridge)) for pod in ready]
+        found = self._against(target, pods, beside=False) if pods else ()
+        return tuple(replace(veto, axis=Axis.BRIDGE) for veto in found if veto.axis is Axis.CPU)
 
     def _against(self, target: ScaleTarget, pods: list[Sized], beside: bool) -> tuple[Veto, ...]:
         assert target.workload is not None

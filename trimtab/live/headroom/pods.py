@@ -49,10 +49,10 @@ def sized(cluster: WatchedCluster, target: ScaleTarget, wanted: Sizes) -> list[S
         for pod in cluster.members.pods(target.namespace, target.uid)
         if pod.status.phase not in FINISHED and pod.metadata.deletion_timestamp is None
     ]
-    return [_sized(spec, wanted) for spec in living or [target.workload.spec.template.spec]]
+    return [sized_pod(spec, wanted) for spec in living or [target.workload.spec.template.spec]]
 
 
-def _sized(spec: PodSpec, wanted: Sizes) -> Sized:
+def sized_pod(spec: PodSpec, wanted: Sizes) -> Sized:
     running = [*spec.containers, *(one for one in spec.init_containers if _is_sidecar(one))]
     before = {one.name: container_size(one.resources) for one in running}
     after = {name: _merged(size, wanted[name]) if name in wanted else size for name, size in before.items()}

@@ -107,7 +107,9 @@ def _axes(policy: Policy, at: float) -> tuple[Axis, ...]:
         return (Axis.REPLICAS,)
     floor = policy.bounds.min_replicas > 1 or bool(policy.bounds.spans)
     replicas = (Axis.REPLICAS,) if policy.signals or policy.blend or floor else ()
-    return replicas + (SIZES if policy.vertical and policy.vertical.apply is not Apply.NEVER else ())
+    if policy.vertical and policy.vertical.apply is not Apply.NEVER:
+        return replicas + SIZES
+    return (*replicas, Axis.CPU) if policy.bridge else replicas
 
 
 def _place(subject: Subject) -> Place:

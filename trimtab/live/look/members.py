@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from trimtab.core.model import Pod
+from trimtab.wire.bridged import factor_on
 from trimtab.wire.facts import FINISHED, fact, owner_uid
 from trimtab.wire.objects import ObjectMeta, WirePod, WireWorkload
 from trimtab.wire.watch import Key, Store
@@ -23,6 +24,7 @@ class Members:
         self._facts: dict[Owner, dict[Key, Pod]] = defaultdict(dict)  # by the direct owner
         self._raw: dict[Owner, dict[Key, WirePod]] = defaultdict(dict)
         self._sets: dict[Owner, dict[Key, str]] = defaultdict(dict)  # owner -> uids of its ReplicaSets
+        self.bridged: dict[Key, WirePod] = {}  # those with more cpu than written, whoever they belong to
         pods.on_change(self._pod_changed)
         replica_sets.on_change(self._set_changed)
 
@@ -38,6 +40,10 @@ class Members:
         return [(namespace, owner) for owner in (uid, *self._sets.get((namespace, uid), {}).values())]
 
     def _pod_changed(self, key: Key, new: WirePod | None, old: WirePod | None) -> None:
+        if new is not None and factor_on(new) > 1.0:
+            self.bridged[key] = new
+        else:
+            self.bridged.pop(key, None)
         if old is not None and (owner := _owner(old.metadata)):
             self._facts[owner].pop(key, None)
             self._raw[owner].pop(key, None)

@@ -55,6 +55,7 @@ class ObjectMemory(Record, frozen=True, tag=TAG):
     sizes: dict[str, ContainerSize] = {}  # in force on the pods, where they are not the template's
     template: dict[str, ContainerSize] = {}  # what the template said then; an edit of it ends `sizes`
     patched: SizesWritten | None = None
+    bridge_resizes: int = 0  # pods resized by the bridge, ever
     quarrels: dict[str, Quarrel] = {}  # by what is put back: "replicas", "sizes"
 
 

@@ -36,7 +36,8 @@ class ChangeRules(NamedTuple):
     """What the operator asks of every change; None: the core's own rules.
 
     How long usage is watched before requests move, the least a pod may ask for, and, where no `behavior` says so, how
-    long a lower wish must last (kube-controller-manager's --horizontal-pod-autoscaler-downscale-stabilization).
+    long a lower wish must last (kube-controller-manager's --horizontal-pod-autoscaler-downscale-stabilization); how
+    often a bridge may resize one pod.
     """
 
     up_after_s: float | None = None
@@ -44,9 +45,15 @@ class ChangeRules(NamedTuple):
     oom_rest_s: float | None = None
     floor: Size | None = None
     downscale_s: float | None = None
+    bridge_resizes_per_hour: int | None = None
 
     def of(self, policy: Policy) -> Policy:
-        return self._of_sizes(self._of_replicas(policy))
+        return self._of_bridge(self._of_sizes(self._of_replicas(policy)))
+
+    def _of_bridge(self, policy: Policy) -> Policy:
+        if policy.bridge is None:
+            return policy
+        return replace(policy, bridge=replace(policy.bridge, resizes_per_hour=self.bridge_resizes_per_hour))
 
     def _of_replicas(self, policy: Policy) -> Policy:
         if self.downscale_s is None:
@@ -55,7 +62,8 @@ class ChangeRules(NamedTuple):
         return replace(policy, settle=tuple(own if isinstance(rule, StabiliseMax) else rule for rule in policy.settle))
 
     def _of_sizes(self, policy: Policy) -> Policy:
-        given = {name: value for name, value in self._asdict().items() if value is not None and name != "downscale_s"}
+        sizes = ("up_after_s", "down_after_s", "oom_rest_s", "floor")
+        given = {name: getattr(self, name) for name in sizes if getattr(self, name) is not None}
         if policy.vertical is None or not given:
             return policy
         return replace(policy, vertical=replace(policy.vertical, **given))

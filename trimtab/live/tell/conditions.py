@@ -23,7 +23,7 @@ def of_tick(tick: ObjectTick, stuck: list[Stuck]) -> tuple[DecisionCondition, ..
     found = _of_decision(tick)
     found["Conflict"] = _of_rivals(tick.claims)
     found["Reverted"] = _of_revert(tick.after, tick.seen.at)
-    if tick.subject.policy.vertical is not None:
+    if tick.subject.policy.vertical is not None or tick.subject.policy.bridge is not None:
         found["ResizeBlocked"] = _of_blockers(tick.seen.vetoes)
         found["ResizePending"] = _of_stuck(stuck)
     return tuple(found.values())

@@ -32,7 +32,16 @@ def _every(tick: ObjectTick) -> dict[str, Any]:
         "observedGeneration": tick.subject.object.metadata.generation,
         "lastDecision": sentence(tick.subject.policy, tick.seen, tick.memory.core, tick.decision),
         "memory": written(tick.after),
-    }
+    } | _bridge(tick)
+
+
+def _bridge(tick: ObjectTick) -> dict[str, Any]:
+    """Beside the sizes, never among them."""
+    if tick.subject.policy.bridge is None:
+        return {}
+    said: dict[str, Any] = {"factor": f"{tick.after.core.bridge:g}", "pods": tick.bridged.pods}
+    left_out = tick.bridged.left_out
+    return {"bridge": said | ({"leftOut": list(left_out)} if left_out else {})}
 
 
 def _last_scale(memory: ObjectMemory) -> dict[str, Any]:

@@ -62,6 +62,10 @@ def _of_object(tick: ObjectTick) -> Iterable[Line]:
     labels, policy, seen, decision = labels_of(tick.subject.name), tick.subject.policy, tick.seen, tick.decision
     yield "trimtab_current_replicas", labels, seen.spec_replicas
     yield "trimtab_desired_replicas", labels, decision.plan.replicas
+    if policy.bridge is not None:
+        yield "trimtab_bridge_factor", labels, tick.after.core.bridge
+        yield "trimtab_bridge_pods", labels, tick.bridged.pods
+        yield "trimtab_bridge_resizes_total", labels, tick.after.bridge_resizes
     for proposal in decision.proposals:
         if not isinstance(proposal.replicas, Missing):
             yield "trimtab_proposal_replicas", {**labels, "source": proposal.source}, proposal.replicas
