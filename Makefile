@@ -8,7 +8,7 @@ NODE_PACKAGES := page/node_modules/ready
 # The machine's Node, or the one of its PyPI package in an environment of its own.
 NPM := $(shell command -v npm || echo .venv/node/bin/npm)
 
-.PHONY: help test package-test test-random check page page-check browser demo bench bench-docs lock clean
+.PHONY: help test package-test test-random chaos check page page-check browser demo bench bench-docs lock clean
 
 help: ## Show this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -39,6 +39,14 @@ page-check: $(NODE_PACKAGES) ## Types, lint and unit tests of the page
 
 test: $(READY) $(PAGE) ## Run the whole fast test-suite (sets everything up from nothing)
 	$(BIN)/pytest -n 2 -q
+
+SEEDS ?= 1000
+FIRST ?= 0
+
+chaos: $(READY) ## Run SEEDS seeds of faults against the whole operator, write docs/reliability.md (an hour)
+	@mkdir -p out
+	@$(BIN)/python -m tests.virtual.chaos --seeds $(SEEDS) --first $(FIRST) --json out/chaos.json
+	@$(BIN)/python -m tests.virtual.chaos.page out/chaos.json docs/reliability.md
 
 # Debian's Chromium for the tests of the page; without one they are skipped and say so.
 browser: ## Install a Chromium for the tests of the page (as root, on Debian)

@@ -12,10 +12,10 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from tests.virtual.cluster import Cluster, autoscaler
+from tests.virtual.cluster import QUIET_LEASE_S, Cluster, autoscaler
 
 HOURS = 6
-LEASES = {"the lease of production": (15.0, 10.0, 2.0), "a quiet lease": (60.0, 40.0, 10.0)}
+LEASES = {"the lease of production": (15.0, 10.0, 2.0), "a quiet lease": QUIET_LEASE_S}
 
 
 def measured(lease_s: tuple[float, float, float]) -> dict[str, float]:

@@ -5,28 +5,27 @@ A record, never the memory: losing it changes no decision. One process writes (W
 
 from __future__ import annotations
 
-import enum
 import hashlib
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from trimtab import journal_file, minutes
+from trimtab.acts import Act, AxisOutcome, Fate, Outcome, changed_axes, fate_of
 from trimtab.core.decide import decide
 from trimtab.core.explain import sentence
-from trimtab.core.model import Change, Decision, Memory, Observation
+from trimtab.core.model import Decision, Memory, Observation
 from trimtab.errors import InvalidInput, JournalUnavailable
-from trimtab.policy import Policy, Record
+from trimtab.policy import Policy
 from trimtab.ticks import ObjectName as ObjectName
 from trimtab.ticks import Tick as Tick
 
 DAY_S = 86400.0
 SLACK = 1.1  # pruning is not for every tick
-HELD = "held"
 _STORED = Tick._fields[1:-1]
 _MARKS = ", ".join("?" for _ in ("object", *_STORED))
 _SPAN = ", ".join(
@@ -40,35 +39,6 @@ _SPAN = ", ".join(
         (f"{minutes.HOUR_S} * max(hour)", "minutes"),
     )
 )  # each of them by its index alone
-
-
-class Fate(enum.StrEnum):
-    WRITTEN = "written"
-    REFUSED = "refused"  # by the API server, or because the other axis was
-    SHADOW = "shadow"  # decided, and not to be written
-    ADVISED = "advised"  # sizes with `apply: Never`
-
-
-class AxisOutcome(Record, frozen=True):
-    """What became of one part of a change; of a refusal, why."""
-
-    axis: Literal["replicas", "sizes", "bridge", "floor"]
-    fate: Fate
-    reason: str = ""
-
-
-Outcome = tuple[AxisOutcome, ...]  # one for each part of a change; empty: there was nothing to do
-
-
-class Act(NamedTuple):
-    """A decision that changes something, all four values of it, and what became of each part of the change."""
-
-    name: ObjectName
-    policy: Policy
-    seen: Observation
-    memory: Memory
-    decision: Decision
-    outcome: Outcome = ()
 
 
 class Retention(NamedTuple):
@@ -301,16 +271,6 @@ def replay(path: str | Path) -> Replay:
     return Replay(checked, tuple(differences))
 
 
-def fate_of(outcome: Outcome) -> str:
-    """The worst that became of a change, in a word or a sentence; a wish that a rule left nothing of was held."""
-    if not outcome:
-        return HELD
-    for fate in (Fate.REFUSED, Fate.SHADOW, Fate.ADVISED):
-        if found := next((part for part in outcome if part.fate is fate), None):
-            return f"{fate}: {found.reason}" if found.reason else str(fate)
-    return str(Fate.WRITTEN)
-
-
 def _damaged(error: sqlite3.Error) -> bool:
     return getattr(error, "sqlite_errorname", "") in ("SQLITE_CORRUPT", "SQLITE_NOTADB")
 
@@ -344,18 +304,3 @@ def _outcome(text: str, decision: Decision) -> Outcome:
         return msgspec.json.decode(text, type=Outcome)
     word, _, reason = text.partition(": ")
     return tuple(AxisOutcome(axis=axis, fate=Fate(word), reason=reason) for axis in changed_axes(decision.change))
-
-
-def changed_axes(change: Change | None) -> tuple[Literal["replicas", "sizes", "bridge"], ...]:
-    """Which parts a change has."""
-    if change is None:
-        return ()
-    replicas: tuple[Literal["replicas"], ...] = () if change.replicas is None else ("replicas",)
-    sizes: tuple[Literal["sizes"], ...] = ("sizes",) if change.sizes else ()
-    return (*replicas, *sizes) if change.bridge is None else (*replicas, *sizes, "bridge")
-
-
-def describe(outcome: Outcome) -> str:
-    """ "replicas written, sizes refused: why"."""
-    said = [f"{part.axis} {part.fate}" + (f": {part.reason}" if part.reason else "") for part in outcome]
-    return ", ".join(said) or "nothing to do"

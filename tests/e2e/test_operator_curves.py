@@ -19,8 +19,9 @@ import yaml
 from tests.bed import Bed, eventually
 from tests.bed.manifests import deployment
 from tests.live.running import ROOT, Running, install_crds, replicas
+from trimtab.acts import Act, Fate
 from trimtab.core.model import Missing, RuleName
-from trimtab.journal import Act, Fate, Journal
+from trimtab.journal import Journal
 from trimtab.policy import Axis
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600), pytest.mark.xdist_group("curves")]  # one walk serves them all

@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
+from trimtab.acts import Outcome
 from trimtab.core.decide import decide
 from trimtab.core.model import Observation
-from trimtab.journal import Outcome
 from trimtab.live.look.cluster import ScaleTarget
 from trimtab.live.look.memory import ObjectMemory
 from trimtab.live.look.subject import Compiler, Subject

@@ -11,8 +11,8 @@ from aiohttp import web
 
 from tests.live.build import AT, custom, spec, subject
 from tests.wire.fake import Fake
+from trimtab.acts import AxisOutcome, Fate, Outcome
 from trimtab.core.model import Change, ContainerSize
-from trimtab.journal import AxisOutcome, Fate, Outcome
 from trimtab.live.act.apply import apply
 from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
 from trimtab.live.look.memory import ObjectMemory

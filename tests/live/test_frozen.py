@@ -10,7 +10,8 @@ import pytest
 from tests.live.build import AT
 from tests.live.memory_api import MemoryApi
 from tests.live.shop import APPS, stock, ticker, watched
-from trimtab.journal import Fate, Journal
+from trimtab.acts import Fate
+from trimtab.journal import Journal
 from trimtab.kinds.annotations import FROZEN
 from trimtab.live.tell.telemetry import Telemetry
 

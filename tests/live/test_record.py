@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.live.build import AT, custom, object_tick, spec, subject
+from trimtab.acts import AxisOutcome, Fate
 from trimtab.core.model import Decision, Observation, Plan, RuleName, Step, TotalSample
-from trimtab.journal import AxisOutcome, Fate, Journal
+from trimtab.journal import Journal
 from trimtab.live.object_tick import ObjectTick
 from trimtab.live.tell.record import Recorder
 from trimtab.live.tell.telemetry import Telemetry

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from tests.live.build import AT, custom, object_tick, spec, subject
+from trimtab.acts import AxisOutcome, Fate
 from trimtab.core.decide import decide
 from trimtab.core.explain import DecisionCondition
 from trimtab.core.model import (
@@ -22,7 +23,6 @@ from trimtab.core.model import (
     TotalSample,
     UsageEstimates,
 )
-from trimtab.journal import AxisOutcome, Fate
 from trimtab.live.look.cluster import ScaleTarget
 from trimtab.live.look.memory import ObjectMemory, ReplicasWritten
 from trimtab.live.look.subject import Subject

@@ -13,8 +13,9 @@ from tests.live.build import AT, AUTOSCALERS, object_tick
 from tests.live.memory_api import MemoryApi
 from tests.live.shop import APPS, CORE, METRICS, OURS, stock, ticker, watched
 from trimtab import live, wire
+from trimtab.acts import Fate
 from trimtab.core.model import Change, ContainerSize, Decision, Observation, Plan
-from trimtab.journal import Fate, Journal
+from trimtab.journal import Journal
 from trimtab.live.object_tick import ObjectTick
 from trimtab.live.tell.telemetry import Telemetry
 from trimtab.live.tick import Ticker

@@ -7,6 +7,7 @@ comes. A new fault is a dataclass here and a few lines in `Weather`.
 from __future__ import annotations
 
 import asyncio
+import enum
 import random
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -135,6 +136,20 @@ class BadMetrics(Fault):
     amount: float = 0.0
 
 
+class Spoiling(enum.StrEnum):
+    HUGE = "huge"
+    FUTURE = "from the future"
+    PARTIAL = "of half the pods"
+
+
+@dataclass(frozen=True)
+class SpoiledMetrics(Fault):
+    """What metrics.k8s.io says of one workload, beyond what the simulator knows."""
+
+    workload: str = ""
+    kind: Spoiling = Spoiling.FUTURE
+
+
 class Processes(Protocol):
     """What a fault may do to operators."""
 
@@ -246,6 +261,11 @@ class Weather:
         at_s = self.seconds()
         found = (fault for fault in self.faults if isinstance(fault, BadMetrics) and fault.holds(at_s))
         return next((fault for fault in found if fault.workload in ("", workload)), None)
+
+    def spoiled(self, workload: str) -> Spoiling | None:
+        at_s = self.seconds()
+        found = (fault for fault in self.faults if isinstance(fault, SpoiledMetrics) and fault.holds(at_s))
+        return next((fault.kind for fault in found if fault.workload in ("", workload)), None)
 
     def _drawn(self, share: float) -> bool:
         return share >= 1.0 or self.draw.random() < share

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import isfinite
 from typing import Any
 
 from tests.virtual.apiserver import ApiServer, Call, Denied, Reply
-from tests.virtual.faults import Weather
+from tests.virtual.faults import Spoiling, Weather
 from tests.virtual.fields import Object, encoded
 from tests.virtual.transport import form
 from tests.virtual.workloads import CPU, MEMORY, Workload, Workloads
@@ -23,6 +24,7 @@ class Metrics:
 
     def __init__(self, server: ApiServer, workloads: Workloads, weather: Weather) -> None:
         self.server, self.workloads, self.weather = server, workloads, weather
+        self.now = server.now  # by the clock of who measures
         self.external: dict[str, Value] = {}
         server.aggregated |= {
             "metrics.k8s.io": self._pods,
@@ -53,7 +55,10 @@ class Metrics:
         if not isinstance(cpu, PodSamples) or not isinstance(memory, PodSamples):
             return []
         names = [container["name"] for container in workload.template["spec"]["containers"]]
-        at = rfc3339(cpu.at)
+        spoiled = self.weather.spoiled(f"{workload.namespace}/{workload.name}")
+        at = rfc3339(cpu.at + (3600 if spoiled is Spoiling.FUTURE else 0))
+        scale = 1e6 if spoiled is Spoiling.HUGE else 1.0
+        values = list(cpu.values.items())
         return [
             {
                 "metadata": {"name": workload.full(pod), "namespace": workload.namespace},
@@ -63,14 +68,14 @@ class Metrics:
                     {
                         "name": name,
                         "usage": {
-                            "cpu": f"{round(cores / len(names) * 1e9)}n",
-                            "memory": str(round(memory.values[pod] / len(names))),
+                            "cpu": _nano(cores * scale / len(names)),
+                            "memory": _whole(memory.values[pod] / len(names)),
                         },
                     }
                     for name in names
                 ],
             }
-            for pod, cores in cpu.values.items()
+            for pod, cores in values[: len(values) // 2 if spoiled is Spoiling.PARTIAL else None]
         ]
 
     def _custom(self, path: list[str], params: Mapping[str, str]) -> Reply:
@@ -101,7 +106,7 @@ class Metrics:
     def value(self, name: str, namespace: str = "") -> tuple[float, float] | None:
         """When and how much; None: there is no such thing, or it is not known."""
         if name in self.external:
-            return self.server.now(), self.external[name](self.weather.seconds())
+            return self.now(), self.external[name](self.weather.seconds())
         workload = self.workloads.all.get(name if "/" in name else f"{namespace}/{name}")
         found = workload.total(self.trouble(workload)) if workload else Missing(reason=Reason.ABSENT)
         return None if isinstance(found, Missing) else (found.at, found.value)
@@ -121,6 +126,14 @@ class FakePrometheus:
         if call.path.endswith("/api/v1/query_range"):
             return _success("matrix", [])
         return Reply(404, b"404 page not found\n")
+
+
+def _nano(cores: float) -> str:
+    return f"{round(cores * 1e9)}n" if isfinite(cores) else "NaN"
+
+
+def _whole(amount: float) -> str:
+    return str(round(amount)) if isfinite(amount) else "NaN"
 
 
 def _success(kind: str, result: list[Any]) -> Reply:

@@ -43,6 +43,16 @@ BUILT_IN = (
 OTHERS = (  # autoscalers of others, which trimtab looks for
     Served(Resource("autoscaling.k8s.io", "v1", "verticalpodautoscalers", "VerticalPodAutoscaler"), STATUS),
     Served(Resource("keda.sh", "v1alpha1", "scaledobjects", "ScaledObject"), STATUS),
+    Served(Resource("datadoghq.com", "v1alpha1", "watermarkpodautoscalers", "WatermarkPodAutoscaler"), STATUS),
+    Served(
+        Resource(
+            "jamiethompson.me",
+            "v1alpha1",
+            "predictivehorizontalpodautoscalers",
+            "PredictiveHorizontalPodAutoscaler",
+        ),
+        STATUS,
+    ),
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from contextlib import closing
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,10 +18,9 @@ from trimtab.sim.cluster import run
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.grid import STEP_S
 
-HOURS = 4
+HOURS = 2
 CORES = 1_000_000.0  # Kubernetes counts in thousandths of a core: of such a pod that is nothing
 NAME = "shop/web"
-QUIET_LEASE_S = (60.0, 40.0, 10.0)  # the lease is not what this is about
 
 
 class Row(NamedTuple):
@@ -70,7 +70,7 @@ def scene(seed: int) -> Scene:
 
 
 def by_the_operator(given: Scene, seed: int) -> tuple[list[Row], dict[float, tuple[Memory, Decision]]]:
-    with Cluster(seed=seed, lease_s=QUIET_LEASE_S) as cluster:
+    with Cluster(seed=seed) as cluster:
         values = given.load.tolist()
         cluster.deploy(
             NAME,
@@ -80,12 +80,14 @@ def by_the_operator(given: Scene, seed: int) -> tuple[list[Row], dict[float, tup
             load=lambda seconds: values[min(int(seconds / STEP_S), len(values) - 1)],
         )
         cluster.apply(given.manifest)
-        cluster.run(hours=HOURS)
-        journal = cluster.journal()
-        rows = [Row(*tick[1:6]) for tick in journal.ticks("shop", "web")]
-        acts = {act.seen.at: (act.memory, act.decision) for act in journal.acts("shop", "web") if act.decision.change}
-        journal.close()
-    return rows, acts
+        rows: dict[float, Row] = {}
+        for _ in range(HOURS * 3600 // STEP_S):  # before the journal folds them into minutes
+            cluster.run(seconds=STEP_S)
+            with closing(cluster.journal()) as journal:
+                rows |= {tick.at: Row(*tick[1:6]) for tick in journal.ticks("shop", "web")}
+        with closing(cluster.journal()) as journal:
+            acted = [act for act in journal.acts("shop", "web") if act.decision.change]
+    return list(rows.values()), {act.seen.at: (act.memory, act.decision) for act in acted}
 
 
 def by_the_simulator(given: Scene) -> tuple[list[Row], dict[float, tuple[Memory, Decision]]]:
@@ -104,7 +106,7 @@ def by_the_simulator(given: Scene) -> tuple[list[Row], dict[float, tuple[Memory,
     return rows, decisions
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(4))
 def test_the_journal_equals_the_simulators_decisions(seed: int) -> None:
     given = scene(seed)
     rows, acts = by_the_operator(given, seed)

@@ -6,7 +6,8 @@ import pytest
 
 from tests.virtual.cluster import Cluster, autoscaler
 from tests.virtual.faults import BadMetrics, Killed
-from trimtab.journal import Fate, replay
+from trimtab.acts import Fate
+from trimtab.journal import replay
 from trimtab.live.look.subject import ChangeRules
 
 

@@ -8,11 +8,12 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
+from trimtab.acts import Act, describe
 from trimtab.cli.screen import screen
 from trimtab.core.explain import missing_text, sentence, table
 from trimtab.core.model import Missing, PodSamples, Samples
 from trimtab.errors import InvalidInput, NotEnoughData, TrimtabError
-from trimtab.journal import Act, Journal, Tick, describe
+from trimtab.journal import Journal, Tick
 from trimtab.quantity import format_number
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from msgspec.structs import replace
 
 from trimtab.core.admit import pinned
@@ -9,6 +11,9 @@ from trimtab.core.bridge import HOUR_S
 from trimtab.core.model import Change, Memory
 from trimtab.core.settle import rate
 from trimtab.policy import Buckets, Capacity, Policy, Rate, sees_without_pods
+
+_DATES = ("up_at", "down_at", "resized_at", "failing_since", "above_since", "below_since")
+_EVENTS = ("wanted", "grown", "shrunk")
 
 
 def first_sight(at: float, replicas: int) -> Memory:
@@ -23,7 +28,26 @@ def stored(memory: Memory) -> Memory:
 
 def restored(memory: Memory, at: float, replicas: int) -> Memory:
     """What a new leader takes up: it never scales down before a window has passed."""
-    return replace(memory, wanted=first_sight(at, replicas).wanted)
+    return replace(not_after(memory, at), wanted=first_sight(at, replicas).wanted)
+
+
+def shifted(memory: Memory, by_s: float) -> Memory:
+    """The clock was set by this much: what lies so many seconds back still does, and no window is cut or stretched."""
+    return _redated(memory, lambda at: at + by_s)
+
+
+def not_after(memory: Memory, at: float) -> Memory:
+    """No clock but a wrong one has dated anything later than now: such a date is dropped, and it counts as just done.
+
+    So no cooldown is cut short, and none lasts longer than itself.
+    """
+    return _redated(memory, lambda dated: min(dated, at))
+
+
+def _redated(memory: Memory, change: Callable[[float], float]) -> Memory:
+    dates = {name: change(at) for name in _DATES if (at := getattr(memory, name)) is not None}
+    events = {name: tuple((change(at), count) for at, count in getattr(memory, name)) for name in _EVENTS}
+    return replace(memory, **dates, **events)
 
 
 def remember(policy: Policy, memory: Memory, change: Change, at: float) -> Memory:

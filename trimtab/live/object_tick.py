@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from trimtab.acts import AxisOutcome, Fate, Outcome
 from trimtab.core.model import Decision, Observation
-from trimtab.journal import AxisOutcome, Fate, Outcome
 from trimtab.live.look import conflict
 from trimtab.live.look.bridge import NO_BRIDGE, BridgeInForce
 from trimtab.live.look.cluster import ScaleTarget

@@ -37,7 +37,7 @@ from trimtab.policy import Policy
 from trimtab.quantity import MIB
 from trimtab.wire.access import Access
 from trimtab.wire.budget import Budget
-from trimtab.wire.clock import SYSTEM, Clock
+from trimtab.wire.clock import SYSTEM, Clock, SteadyTime
 from trimtab.wire.kube import Kube
 from trimtab.wire.lease import Leadership
 from trimtab.wire.prometheus import Prometheus
@@ -175,9 +175,13 @@ class Operator:
 
     async def _loop(self) -> None:
         self.leadership.on_change(lambda leads: self.ticker.take_over() if leads else None)
-        pruned_at, due = float("-inf"), self.clock.now()
+        pruned_at, due, steady = float("-inf"), self.clock.now(), SteadyTime(self.clock)
         while True:
             self._ticked_at = self.clock.since_boot()
+            if by_s := steady.set_by():
+                log.warning("the clock was set by %+.0f s: what is remembered moves with it", by_s)
+                self.ticker.clock_set(by_s)
+                due += by_s
             self._waiting_for = self.cluster.unsettled()
             if self._waiting_for:
                 await asyncio.sleep(min(self.settings.tick_s, LOOK_AGAIN_S))

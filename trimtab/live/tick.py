@@ -9,12 +9,12 @@ import logging
 
 from msgspec.structs import replace
 
+from trimtab.acts import AxisOutcome, Fate, Outcome
 from trimtab.core.admit import paused, writes
 from trimtab.core.decide import decide
 from trimtab.core.explain import sentence
 from trimtab.core.model import Change, Decision, Missing, Observation, Plan, Samples, Veto
 from trimtab.errors import ClusterUnavailable, TrimtabError
-from trimtab.journal import AxisOutcome, Fate, Outcome
 from trimtab.live.act import bridge as act_bridge
 from trimtab.live.act import floor as act_floor
 from trimtab.live.act import resize
@@ -76,6 +76,15 @@ class Ticker:
         self._memories.clear()
         self.status_writer.forget(set())
 
+    def clock_set(self, by_s: float) -> None:
+        """The wall clock was set: what is remembered lies as far back as before."""
+        self._memories = {uid: memory.shifted(known, by_s) for uid, known in self._memories.items()}
+        self.status_writer.forget(set())
+        self.recorder.forget(set())
+        for part in (self.breaker, self.usage, self.checkpoints):
+            part.clock_set(by_s)
+        self.forecasts.demand.clock_set()
+
     async def tick(self, at: float) -> None:
         """`at` is now for everything that happens in this tick: nothing below asks the clock."""
         objects = self._objects()
@@ -129,7 +138,7 @@ class Ticker:
         known = self._memories.get(subject.uid)
         if known is None:
             status = subject.object.status
-            known = memory.read(status, at, target.replicas)
+            known = memory.read(status, at, target.replicas, str(subject.name))
             known = await with_unrecorded_scaling(self.cluster, target, known, subject.policy, status, at)
         known = await revert.noticed(self.cluster, target, known, subject.object.metadata.generation, at)
         return sizes.overloaded(self.cluster, target, known, subject.policy)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 
+from trimtab.acts import Act, AxisOutcome, Fate, changed_axes
 from trimtab.core.model import Decision, Memory, Observation
-from trimtab.journal import Act, AxisOutcome, Fate, Journal, ObjectName, changed_axes
+from trimtab.journal import Journal, ObjectName
 from trimtab.policy import Mode, Policy
 from trimtab.series import Floats
 from trimtab.sim.cluster import run

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from trimtab.journal import DAY_S, Fate, Journal
+from trimtab.acts import Fate
+from trimtab.journal import DAY_S, Journal
 from trimtab.minutes import HOUR_S
 from trimtab.web.packing import packed
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from trimtab.acts import Act, describe
 from trimtab.core.explain import missing_text, sentence, table
 from trimtab.core.model import Missing, Observation, PodSamples, Samples, Startup
 from trimtab.errors import InvalidInput, NotEnoughData
-from trimtab.journal import Act, Journal, ObjectName, describe
+from trimtab.journal import Journal, ObjectName
 from trimtab.policy import MetricKind, Policy, Utilization
 from trimtab.quantity import format_number
 from trimtab.web.packing import packed

@@ -150,6 +150,11 @@ class DemandForecasts:
             checkpoint.load(self.log, dict(zip(names_of(policy), keys, strict=True)), data)
             self._refresh(owner)
 
+    def clock_set(self) -> None:
+        """What was made bears dates of another clock."""
+        for owner in self._made:
+            self._refresh(owner)
+
     def _refresh(self, owner: str) -> None:
         if owner in self._made:
             self._made[owner] = self._made[owner]._replace(due=float("-inf"))

@@ -11,10 +11,10 @@ from typing import Literal
 
 from msgspec.structs import replace
 
+from trimtab.acts import AxisOutcome, Fate, Outcome, changed_axes
 from trimtab.core.model import Change
 from trimtab.core.remember import remember
 from trimtab.errors import Refused
-from trimtab.journal import AxisOutcome, Fate, Outcome, changed_axes
 from trimtab.live.act import bridge, sizes
 from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
 from trimtab.live.look.memory import ObjectMemory, ReplicasWritten

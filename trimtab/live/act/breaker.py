@@ -50,6 +50,9 @@ class Breaker:
         self.trips += bool(tripped)
         return tripped
 
+    def clock_set(self, by_s: float) -> None:
+        self._until = {place: until + by_s for place, until in self._until.items()}
+
     def open(self, at: float) -> bool:
         return any(self._holds(place, at) for place in self._until)
 

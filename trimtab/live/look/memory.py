@@ -6,19 +6,23 @@ before a window has passed.
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
 from trimtab.core.model import ContainerSize, Memory
-from trimtab.core.remember import first_sight, restored, stored
+from trimtab.core.remember import first_sight, not_after, restored, stored
+from trimtab.core.remember import shifted as shifted_core
 from trimtab.policy import Record
 from trimtab.wire.facts import conditions_in, seconds_of
 
 VERSION = 1
 TAG = "Kept"  # records are stored under these names since the first version, whatever the classes are called
 LONGEST_BYTES = 64 * 1024
+log = logging.getLogger(__name__)
 
 
 class ReplicasWritten(Record, frozen=True, tag="Wrote"):
@@ -59,7 +63,7 @@ class ObjectMemory(Record, frozen=True, tag=TAG):
     quarrels: dict[str, Quarrel] = {}  # by what is put back: "replicas", "sizes"
 
 
-def read(status: dict[str, Any], at: float, replicas: int) -> ObjectMemory:
+def read(status: dict[str, Any], at: float, replicas: int, whose: str = "an object") -> ObjectMemory:
     """From the object's status; of a memory that we cannot read, what the rest of the status tells."""
     seed = first_sight(at, replicas)
     try:
@@ -70,8 +74,31 @@ def read(status: dict[str, Any], at: float, replicas: int) -> ObjectMemory:
     except msgspec.ValidationError:
         memory = ObjectMemory(version=0)
     if memory.version != VERSION:
-        return ObjectMemory(core=_from_the_rest(status, seed, replicas))
-    return replace(memory, core=restored(memory.core, at, replicas))
+        return ObjectMemory(core=not_after(_from_the_rest(status, seed, replicas), at))
+    now = _redated(memory, lambda dated: min(dated, at), not_after(memory.core, at))
+    if now != memory:
+        log.warning("%s: its memory has dates in the future, which are dropped: which machine's clock is wrong?", whose)
+    return replace(now, core=restored(now.core, at, replicas))
+
+
+def shifted(memory: ObjectMemory, by_s: float) -> ObjectMemory:
+    """The clock was set by this much."""
+    return _redated(memory, lambda dated: dated + by_s, shifted_core(memory.core, by_s))
+
+
+def _redated(memory: ObjectMemory, change: Callable[[float], float], core: Memory) -> ObjectMemory:
+    wrote = replace(memory.wrote, at=change(memory.wrote.at)) if memory.wrote else None
+    patched = replace(memory.patched, at=change(memory.patched.at)) if memory.patched else None
+    quarrels = {what: _redated_quarrel(quarrel, change) for what, quarrel in memory.quarrels.items()}
+    return replace(memory, core=core, wrote=wrote, patched=patched, quarrels=quarrels)
+
+
+def _redated_quarrel(quarrel: Quarrel, change: Callable[[float], float]) -> Quarrel:
+    """A rest lasts as long after the last time as it did before."""
+    moments = tuple(change(moment) for moment in quarrel.moments)
+    if quarrel.until is None or not moments:
+        return replace(quarrel, moments=moments)
+    return replace(quarrel, moments=moments, until=moments[-1] + quarrel.until - quarrel.moments[-1])
 
 
 def _from_the_rest(status: dict[str, Any], seed: Memory, replicas: int) -> Memory:

@@ -71,6 +71,10 @@ class Checkpoints:
         if unread or due:
             self._work = asyncio.create_task(self._run(unread, ticks if due else (), at))
 
+    def clock_set(self, by_s: float) -> None:
+        self._written_at += by_s
+        self._read_again_at += by_s
+
     async def finished(self) -> None:
         """The end of what is under way."""
         if self._work is not None:

@@ -213,7 +213,9 @@ class Gather:
             return Missing(reason=Reason.NOT_FINITE)
         if reading.value < 0:
             return Missing(reason=Reason.NEGATIVE)
-        return Missing(reason=Reason.STALE, since=reading.at) if at - reading.at > self.stale_after_s else None
+        if abs(at - reading.at) > self.stale_after_s:  # from the future: one of the clocks is wrong
+            return Missing(reason=Reason.STALE, since=reading.at)
+        return None
 
 
 _BY_USAGE = (MetricKind.RESOURCE, MetricKind.CONTAINER)

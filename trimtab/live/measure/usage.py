@@ -41,6 +41,9 @@ class UsageWatch:
         self._namespaces: dict[str, str] = {}  # of the targets, by uid
         self._killed: dict[tuple[str, str], float] = {}  # pod uid and container -> the last kill we know
 
+    def clock_set(self, by_s: float) -> None:
+        self._looked_at += by_s
+
     def of(self, target: ScaleTarget) -> UsageEstimates | Missing:
         return self._usages.get(target.uid, NO_SAMPLES)
 

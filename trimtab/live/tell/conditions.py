@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from trimtab.acts import Fate
 from trimtab.core.explain import DecisionCondition, conditions
 from trimtab.core.explain.sentence import missing_text
 from trimtab.core.model import Decision, Forecast, Missing, Reason, Veto
 from trimtab.errors import InvalidInput, TrimtabError
-from trimtab.journal import Fate
 from trimtab.kinds.ignored import Warned
 from trimtab.live import headroom
 from trimtab.live.act.resize import Stuck

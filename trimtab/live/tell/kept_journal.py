@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 
+from trimtab.acts import Act
 from trimtab.errors import InvalidInput, JournalUnavailable
-from trimtab.journal import Act, Journal, Retention, Tick
+from trimtab.journal import Journal, Retention, Tick
 from trimtab.journal_file import uri_of
 from trimtab.live.tell.telemetry import Line
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
+from trimtab.acts import Act, Fate
 from trimtab.core.model import Change
-from trimtab.journal import Act, Fate, Tick
+from trimtab.journal import Tick
 from trimtab.live.object_tick import ObjectTick
 from trimtab.live.tell.telemetry import Telemetry
 from trimtab.ticks import tick_of

@@ -45,7 +45,7 @@ class Teller:
 
     async def _speak(self) -> None:
         async with asyncio.TaskGroup() as group:
-            for _ in range(AT_ONCE):
+            for _ in range(min(AT_ONCE, len(self._waiting))):
                 group.create_task(self._say_all())
 
     async def _say_all(self) -> None:

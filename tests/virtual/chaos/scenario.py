@@ -1,0 +1,205 @@
+"""What one seed stands for: honest objects with their loads, hostile ones, operators and faults."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from math import ceil
+from typing import Any, NamedTuple
+
+from tests.virtual.cluster import autoscaler
+from tests.virtual.faults import (
+    BadMetrics,
+    ClockStepped,
+    Compacted,
+    CutWatches,
+    DiskFull,
+    Fault,
+    Killed,
+    LostEvents,
+    Refusing,
+    RepeatedEvents,
+    Slow,
+    SpoiledMetrics,
+    Spoiling,
+    StalledWatches,
+    Unanswered,
+    Unreachable,
+)
+from trimtab.sim.cluster_spec import FaultKind
+
+FIRST_S, LAST_S = 120, 900  # faults begin and end within
+CHANGE_S = 240.0  # how long a load stays
+SETTLED_S = 1200.0  # after the last fault every honest object has what it needs
+END_S = LAST_S + SETTLED_S
+WINDOW_S = 300.0
+RATE_S = 60.0
+FEEDS = ("pods", "deployments", "autoscalers", "replicasets", "namespaces", "")
+OPERATORS = ("operator-0", "operator-1")
+BLIND = (FaultKind.MISSING, FaultKind.NAN, FaultKind.NEGATIVE, FaultKind.STALE)
+
+
+class Honest(NamedTuple):
+    """An object that asks for nothing unusual; `loads` are cores, each for CHANGE_S, the last one for good."""
+
+    name: str
+    percent: int
+    least: int
+    most: int
+    removed: int  # pods that may go within RATE_S
+    loads: tuple[float, ...]
+
+    def load(self, seconds: float) -> float:
+        return self.loads[min(int(seconds / CHANGE_S), len(self.loads) - 1)]
+
+    def need(self, seconds: float) -> int:
+        return min(self.most, max(self.least, ceil(self.load(seconds) * 100 / self.percent)))
+
+    def manifest(self) -> dict[str, Any]:
+        down = {"policies": [{"type": "Pods", "value": self.removed, "periodSeconds": int(RATE_S)}]}
+        spec: dict[str, Any] = {"minReplicas": self.least, "maxReplicas": self.most}
+        return autoscaler(self.name, self.percent, **spec, behavior={"scaleDown": down})
+
+
+class Scenario(NamedTuple):
+    seed: int
+    operators: int
+    honest: tuple[Honest, ...]
+    hostile: tuple[dict[str, Any], ...]
+    faults: tuple[Fault, ...]
+
+
+def scenario(seed: int) -> Scenario:
+    draw = random.Random(seed)
+    operators = draw.choice([1, 1, 2])
+    honest = tuple(_honest(draw, name) for name in ("shop/web", "shop/api", "bank/core")[: draw.randint(2, 3)])
+    hostile = tuple(draw.sample(HOSTILE, draw.randint(1, 3)))
+    faults = [fault for _ in range(draw.randint(2, 5)) for fault in draw.choice(FAULTS)(draw)]
+    return Scenario(seed, operators, honest, hostile, tuple(faults))
+
+
+def _honest(draw: random.Random, name: str) -> Honest:
+    loads = tuple(round(draw.uniform(0.5, 5.0), 2) for _ in range(4))
+    return Honest(name, draw.choice([50, 70]), draw.randint(1, 2), 14, draw.choice([1, 2, 4]), loads)
+
+
+def _span(draw: random.Random) -> tuple[float, float]:
+    start = draw.uniform(FIRST_S, LAST_S - 200)
+    return round(start, 1), round(start + draw.uniform(20, 200), 1)
+
+
+def _long(draw: random.Random) -> tuple[float, float]:
+    """Longer than a window, which would hide what is wrong."""
+    start = draw.uniform(FIRST_S, 380)
+    return round(start, 1), round(start + draw.uniform(400, 500), 1)
+
+
+def _target(draw: random.Random) -> dict[str, Any]:
+    feed = draw.choice([*FEEDS, "prometheus", "leases"])
+    return {"plural": feed, "share": draw.choice([0.2, 0.5, 1.0]), "who": draw.choice(["", "operator-0"])}
+
+
+def _clock(draw: random.Random) -> list[Fault]:
+    """Set, and set back."""
+    start, end = _span(draw)
+    by_s = draw.choice([3600.0, 400.0, -3600.0, -400.0])
+    return [ClockStepped(start, by_s=by_s), ClockStepped(end, by_s=-by_s)]
+
+
+def _killed(draw: random.Random) -> list[Fault]:
+    start, _ = _span(draw)
+    who = draw.choice(OPERATORS[:1])
+    methods = draw.choice([("PATCH",), ("GET", "POST", "PATCH", "DELETE")])
+    back_s = round(draw.uniform(1, 60), 1)
+    return [Killed(start, LAST_S, who, draw.randint(0, 12), methods, draw.random() < 0.5, back_s)]
+
+
+def _cut_off(draw: random.Random) -> list[Fault]:
+    """It cannot renew, and what it is about to write is held up until another leads."""
+    start, end = _span(draw)
+    alone: dict[str, Any] = {"who": "operator-0"}
+    late = Slow(start, end, **alone, plural="pods", seconds=draw.choice([4.0, 8.0]))
+    return [
+        Refusing(start, end, **alone, plural="leases", status=500),
+        late,
+        Slow(start, end, **alone, plural="deployments", seconds=8.0),
+    ]
+
+
+FAULTS: list[Callable[[random.Random], list[Fault]]] = [
+    lambda draw: [Slow(*_span(draw), **_target(draw), seconds=draw.choice([0.5, 3.0, 8.0]))],
+    lambda draw: [Refusing(*_span(draw), **_target(draw), status=draw.choice([500, 503, 403]))],
+    lambda draw: [Refusing(*_span(draw), **_target(draw), status=429, retry_after_s=draw.choice([1.0, 5.0, 30.0]))],
+    lambda draw: [Refusing(*_span(draw), **_target(draw) | {"methods": ("PATCH",)}, status=409)],
+    lambda draw: [Unreachable(*_span(draw), **_target(draw))],
+    lambda draw: [Unreachable(*_span(draw), who="operator-0")],
+    lambda draw: [Unanswered(*_span(draw), **_target(draw))],
+    lambda draw: [Unreachable(*_span(draw), plural="prometheus")],
+    lambda draw: [CutWatches(*_span(draw), plural=draw.choice(FEEDS))],
+    lambda draw: [Compacted(start := _span(draw)[0]), CutWatches(start + 1)],
+    lambda draw: [StalledWatches(*_span(draw), plural=draw.choice(FEEDS))],
+    lambda draw: _lost(draw),
+    lambda draw: [RepeatedEvents(*_span(draw), share=0.5)],
+    _killed,
+    _killed,
+    _cut_off,
+    _clock,
+    lambda draw: [DiskFull(*_span(draw))],
+    lambda draw: [BadMetrics(*_long(draw), "shop/web", draw.choice(BLIND))],
+    lambda draw: [BadMetrics(*_span(draw), "shop/api", FaultKind.LATE, draw.choice([60.0, 150.0]))],
+    lambda draw: [SpoiledMetrics(*_long(draw), "shop/web", draw.choice(list(Spoiling)))],
+]
+
+
+def _lost(draw: random.Random) -> list[Fault]:
+    """What was lost is told again when the stream is opened anew."""
+    start, end = _span(draw)
+    plural = draw.choice(FEEDS)
+    return [LostEvents(start, end, plural, 0.5), Compacted(end), CutWatches(end + 1)]
+
+
+def last_fault_s(faults: tuple[Fault, ...]) -> float:
+    """When the trouble is over, with the return of who was killed."""
+    ends = [fault.start_s if fault.end_s == float("inf") else fault.end_s for fault in faults]
+    backs = [fault.end_s + (fault.back_after_s or 0.0) for fault in faults if isinstance(fault, Killed)]
+    return max([*ends, *backs], default=0.0)
+
+
+def _evil(name: str, spec: dict[str, Any], **meta: Any) -> dict[str, Any]:
+    found = autoscaler(f"evil/{name}", **spec)
+    return found | {"metadata": found["metadata"] | meta}
+
+
+def _ref(name: str, kind: str = "Deployment", api: str = "apps/v1") -> dict[str, Any]:
+    return {"scaleTargetRef": {"apiVersion": api, "kind": kind, "name": name}}
+
+
+def _metric(**metric: Any) -> dict[str, Any]:
+    return {"metrics": [metric]}
+
+
+_AVERAGE = {"type": "AverageValue", "averageValue": "1"}
+VAULT = "../../../../../apis/apps/v1/namespaces/vault/deployments/safe"
+HOSTILE: list[dict[str, Any]] = [
+    _evil("climbs", _ref(VAULT) | {"minReplicas": 0}, annotations={"trimtab.dev/pin": "0"}),
+    _evil("other-kind", _ref("safe", api="../api/v1/pods")),
+    _evil("absent", _ref("nobody")),
+    _evil("own", _ref("bad", "Autoscaler", "trimtab.dev/v1alpha1")),
+    _evil("long", _metric(type="Prometheus", prometheus={"query": "x" * 5000, "target": _AVERAGE})),
+    _evil(
+        "many",
+        {
+            "metrics": [
+                {"type": "External", "external": {"metric": {"name": f"m{n}"}, "target": _AVERAGE}} for n in range(60)
+            ]
+        },
+    ),
+    _evil("horizon", {"forecast": {"model": "linear", "horizon": "300000h"}}),
+    _evil("typed", {"metrics": 7, "maxReplicas": "many"}),
+    _evil("bad", {"minReplicas": 0, "maxReplicas": 2**31 - 1}, annotations={"trimtab.dev/pin": "999999999999"}),
+    _evil("named", _ref("bad\n2026-01-01 forged line")),
+]
+FORGED = {
+    "memory": {"is": "Kept", "version": 1, "core": {"is": "Memory", "up_at": 4e9, "down_at": 4e9}},
+    "conditions": [{"status": 7}, "odd"],
+}

@@ -1,0 +1,131 @@
+"""Whatever stands in an object of namespace A, each request it causes is about A, shared, or our own bookkeeping."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.virtual.apiserver import Audited, Denied, Place, place_of
+from tests.virtual.cluster import OWN_NAMESPACE, Cluster, autoscaler
+
+HOME, OTHER = "evil", "vault"
+NASTY = (
+    "bad",
+    "safe",
+    "../../../../../apis/apps/v1/namespaces/vault/deployments/safe",
+    "..%2f..%2fvault",
+    "vault/safe",
+    "bad/scale",
+    "bad?namespace=vault",
+    "bad#x",
+    "bad\n\r\x00",
+    "..",
+    ".",
+    "",
+    "*",
+    "a" * 300,
+    "\u0130\u2028",
+)
+TEXT = st.one_of(st.sampled_from(NASTY), st.text(max_size=20))
+KIND = st.one_of(
+    st.sampled_from(["Deployment", "StatefulSet", "Namespace", "Pod", "Autoscaler", "Secret", "ConfigMap"]), TEXT
+)
+VERSION = st.one_of(
+    st.sampled_from(["apps/v1", "v1", "trimtab.dev/v1alpha1", "../api/v1/pods", "apps/v1/namespaces"]), TEXT
+)
+REF = st.fixed_dictionaries({"apiVersion": VERSION, "kind": KIND, "name": TEXT}, optional={"namespace": TEXT})
+LABELS = st.dictionaries(TEXT, TEXT, max_size=2)
+TARGET = st.just({"type": "AverageValue", "averageValue": "1", "value": "1"})
+NAMED = st.fixed_dictionaries({"name": TEXT}, optional={"selector": st.fixed_dictionaries({"matchLabels": LABELS})})
+METRIC = st.one_of(
+    st.fixed_dictionaries(
+        {
+            "type": st.just("Object"),
+            "object": st.fixed_dictionaries({"describedObject": REF, "metric": NAMED, "target": TARGET}),
+        }
+    ),
+    st.fixed_dictionaries(
+        {"type": st.just("External"), "external": st.fixed_dictionaries({"metric": NAMED, "target": TARGET})}
+    ),
+    st.fixed_dictionaries(
+        {"type": st.just("Pods"), "pods": st.fixed_dictionaries({"metric": NAMED, "target": TARGET})}
+    ),
+    st.fixed_dictionaries(
+        {"type": st.just("Prometheus"), "prometheus": st.fixed_dictionaries({"query": TEXT, "target": TARGET})}
+    ),
+)
+STATUS = st.fixed_dictionaries(
+    {},
+    optional={
+        "memory": st.recursive(
+            TEXT | st.integers() | st.floats(), lambda inner: st.dictionaries(TEXT, inner, max_size=2), max_leaves=4
+        ),
+        "lastScaleTime": TEXT,
+        "conditions": st.lists(LABELS, max_size=2),
+        "recommendedValue": TEXT,
+        "currentReplicas": st.integers(),
+    },
+)
+ANNOTATIONS = st.dictionaries(
+    st.sampled_from(["trimtab.dev/pin", "trimtab.dev/min-replicas", "predictive", "trimtab.dev/mode"]),
+    st.sampled_from(["0", "true", "99", "vault/safe"]) | TEXT,
+    max_size=3,
+)
+SPEC = st.fixed_dictionaries(
+    {"scaleTargetRef": st.just({"apiVersion": "apps/v1", "kind": "Deployment", "name": "bad"}) | REF},
+    optional={"metrics": st.lists(METRIC, min_size=1, max_size=3), "minReplicas": st.integers(0, 3)},
+)
+ANALYTICS = st.fixed_dictionaries(
+    {
+        "type": st.sampled_from(["Replicas", "Resource"]),
+        "completionStrategy": st.just({"completionStrategyType": "Periodical", "periodSeconds": 30}),
+        "resourceSelectors": st.lists(REF, min_size=1, max_size=2),
+    }
+)
+RECOMMENDATION = st.fixed_dictionaries(
+    {"targetRef": REF, "type": st.sampled_from(["Replicas", "Resource"]), "adoptionType": st.just("Auto")}
+)
+OBJECT = st.one_of(
+    st.tuples(st.just(("trimtab.dev/v1alpha1", "Autoscaler")), SPEC),
+    st.tuples(st.just(("autoscaling/v2", "HorizontalPodAutoscaler")), SPEC),
+    st.tuples(st.just(("autoscaling.crane.io/v1alpha1", "EffectiveHorizontalPodAutoscaler")), SPEC),
+    st.tuples(st.just(("analysis.crane.io/v1alpha1", "Analytics")), ANALYTICS),
+    st.tuples(st.just(("analysis.crane.io/v1alpha1", "Recommendation")), RECOMMENDATION),
+)
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.lists(st.tuples(OBJECT, ANNOTATIONS, STATUS), min_size=4, max_size=10))
+def test_every_request_of_an_object_is_about_its_own_namespace(found: list[Any]) -> None:
+    with Cluster(seed=1) as cluster:
+        cluster.deploy(f"{OTHER}/safe", replicas=3, load=1.0)
+        cluster.deploy(f"{HOME}/bad", replicas=3, load=1.0)
+        for number, (((version, kind), spec), annotations, status) in enumerate(found):
+            _put(cluster, version, kind, f"x{number}", spec, annotations, status)
+        cluster.run(seconds=60)
+        strange = [(each.verb, each.path) for each in cluster.audit("operator-0") if not _is_fine(each)]
+        assert strange == []
+        assert cluster.replicas(f"{OTHER}/safe") == 3
+
+
+def _put(cluster: Cluster, version: str, kind: str, name: str, spec: Any, annotations: Any, status: Any) -> None:
+    usual = autoscaler(f"{HOME}/{name}")["spec"] if "scaleTargetRef" in spec else {}
+    path = cluster.resource(version, kind).path(HOME, name)
+    cluster.server.put(path, {"metadata": {"annotations": annotations}, "spec": usual | spec, "status": status})
+
+
+def _is_fine(call: Audited) -> bool:
+    try:
+        place = place_of(call.path)
+    except Denied:
+        return False
+    return place.namespace in (HOME, OWN_NAMESPACE) or _is_shared(call, place)
+
+
+def _is_shared(call: Audited, place: Place) -> bool:
+    """Lists and watches of everybody's, and discovery."""
+    if not place.plural:
+        return call.verb == "get"
+    return not place.namespace and not place.name and call.verb in ("get", "list", "watch")
