@@ -52,6 +52,31 @@ def test_a_table_with_the_optimum_and_a_plot(policies: tuple[str, str]) -> None:
     assert "⣿" in done.stdout, "a plot in braille"
 
 
+CPU = """apiVersion: trimtab.dev/v1alpha1
+kind: Autoscaler
+metadata: {{name: web}}
+spec:
+  scaleTargetRef: {{apiVersion: apps/v1, kind: Deployment, name: web}}
+  minReplicas: 2
+  maxReplicas: 60
+  metrics: [{{type: Resource, resource: {{name: cpu, target: {{type: Utilization, averageUtilization: 60}}}}}}]
+  {bridge}
+"""
+
+
+def test_a_bridge_is_billed_and_its_resizes_are_said(tmp_path: Path) -> None:
+    paths = tmp_path / "plain.yaml", tmp_path / "bridged.yaml"
+    for path, bridge in zip(paths, ("", "bridge: {}"), strict=True):
+        path.write_text(CPU.format(bridge=bridge))
+    arguments = ("--load", "generate:bursty,days=1,peak=20", "--pod-capacity", "1", "--fail-if", "resizes > 0.5")
+    out = tmp_path / "out.json"
+    done = invoke("backtest", "--compare", *map(str, paths), *arguments, "--json", str(out))
+    assert done.exit_code == 1 and "over the limit: " in done.output and "the bridge resizes a pod" in done.output
+    plain, bridged = json.loads(out.read_text())["policies"]
+    assert bridged["violations"] < plain["violations"] and bridged["cost"] > plain["cost"]
+    assert plain["resizes"] == 0 < bridged["resizes"]
+
+
 def test_figures_as_json_agree_with_the_library(policies: tuple[str, str], tmp_path: Path) -> None:
     out = tmp_path / "out.json"
     done = invoke("backtest", "-f", policies[0], "--load", LOAD, "--pod-capacity", "70", "--json", str(out))

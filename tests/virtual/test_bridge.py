@@ -159,6 +159,31 @@ def test_resizes_of_a_pod_are_limited(most: int) -> None:
         assert resizes and max(resizes.count(path) for path in set(resizes)) <= most
 
 
+def test_another_object_of_the_same_workload_leaves_it_alone() -> None:
+    with Cluster(seed=11) as cluster:
+        deploy(cluster)
+        beside = autoscaler(WEB, vertical={"apply": "Never"})
+        beside["metadata"]["name"] = "sizes"
+        for field in ("maxReplicas", "metrics"):
+            del beside["spec"][field]
+        cluster.apply(with_bridge(), beside)
+        cluster.run(minutes=25)
+        resizes = [call.path for call in cluster.audit("operator-0", "patch", "/resize")]
+        assert resizes and max(resizes.count(path) for path in set(resizes)) <= 4, "up, up, down, down at most"
+        assert set(cpus(cluster)) == {"1"}
+
+
+def test_taking_the_field_away_takes_it_back() -> None:
+    with Cluster(seed=12) as cluster:
+        deploy(cluster)
+        cluster.apply(with_bridge())
+        cluster.run(seconds=JUMP_S + 90)
+        assert set(cpus(cluster)) != {"1"}
+        cluster.patch("Autoscaler", WEB, {"spec": {"bridge": None}})
+        cluster.run(minutes=1)
+        assert set(cpus(cluster)) == {"1"}
+
+
 def test_restore_takes_it_back_by_hand() -> None:
     async def restored() -> list[str]:
         async with Kube(cluster._access("person")) as kube:

@@ -243,7 +243,7 @@ class Ticker:
         doubtful = {found.metadata.namespace for _, found in objects if found.metadata.uid not in served}
         if any(not feed.settled or feed.trouble for feed in self.cluster.ours.values()):
             return
-        stray = act_bridge.strays(self.cluster, [tick.target for tick in looked], doubtful)
+        stray = act_bridge.strays(self.cluster, [tick.target for tick in looked if _speaks_for_bridge(tick)], doubtful)
         for namespace in sorted({pod.metadata.namespace for pod in stray}):
             pods = [pod for pod in stray if pod.metadata.namespace == namespace]
             try:
@@ -283,6 +283,12 @@ def _decided(tick: ObjectTick, seen: Observation, more: tuple[Veto, ...] = ()) -
     """What stands in the way is part of what was seen, so that explain and replay know it."""
     seen = replace(seen, vetoes=seen.vetoes + more) if more else seen
     return tick._replace(seen=seen, decision=decide(tick.subject.policy, seen, tick.memory.core))
+
+
+def _speaks_for_bridge(tick: ObjectTick) -> bool:
+    """It asks for one; or it is told to leave everything as it is."""
+    policy = tick.subject.policy
+    return policy.bridge is not None or not writes(policy.admit, tick.seen.at)
 
 
 def _writes_replicas(tick: ObjectTick) -> bool:

@@ -34,8 +34,8 @@ async def write(
     at: float,
 ) -> ObjectMemory:
     """A new factor, or the one in force on pods that became ready since."""
-    if (subject.policy.bridge is None and not cluster.members.bridged) or pinned(subject.policy.admit, at):
-        return memory
+    if (subject.policy.bridge is None and change.bridge is None) or pinned(subject.policy.admit, at):
+        return memory  # a bridge on its pods may be another object's
     factor = memory.core.bridge if change.bridge is None else change.bridge
     pods = cluster.members.pods(target.namespace, target.uid)
     if factor > 1.0:
