@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from trimtab.advisor.targets import by_owner, inherited, oom_bytes, target_of
+from trimtab.advisor.targets import by_owner, inherited, oom_bytes, own_hpa, target_of
 from trimtab.policy import Size
 from trimtab.wire.objects import Custom, WirePod, WireWorkload
 from trimtab.wire.resources import DEPLOYMENTS
@@ -57,10 +57,12 @@ def hpa(kind: str, name: str, labels: dict[str, str] | None = None) -> Custom:
 
 
 def test_everything_but_cpu_is_inherited_from_the_workloads_own_hpa() -> None:
-    metrics, behavior = inherited([hpa("StatefulSet", "web"), hpa("Deployment", "web")], "shop", "Deployment", "web")
+    metrics, behavior = inherited(
+        own_hpa([hpa("StatefulSet", "web"), hpa("Deployment", "web")], "shop", "Deployment", "web")
+    )
     assert [one["resource"]["name"] for one in metrics] == ["memory"] and behavior == {"scaleUp": {}}
-    assert inherited([hpa("Deployment", "web-api")], "shop", "Deployment", "web") == ((), None)
-    assert inherited([hpa("Deployment", "web")], "other", "Deployment", "web") == ((), None)
+    assert inherited(own_hpa([hpa("Deployment", "web-api")], "shop", "Deployment", "web")) == ((), None)
+    assert inherited(own_hpa([hpa("Deployment", "web")], "other", "Deployment", "web")) == ((), None)
 
 
 @pytest.mark.parametrize(
@@ -75,13 +77,13 @@ def test_everything_but_cpu_is_inherited_from_the_workloads_own_hpa() -> None:
 def test_a_cpu_target_in_cores_is_inherited(target: dict[str, Any], kept: int) -> None:
     found = hpa("Deployment", "web")
     found.spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
-    metrics, _ = inherited([found], "shop", "Deployment", "web")
+    metrics, _ = inherited(own_hpa([found], "shop", "Deployment", "web"))
     assert list(metrics) == found.spec["metrics"][:kept]
 
 
 def test_the_hpa_of_an_effective_hpa_is_no_users_word() -> None:
     made = hpa("Deployment", "web", {"app.kubernetes.io/managed-by": "effective-hpa-controller"})
-    assert inherited([made], "shop", "Deployment", "web") == ((), None)
+    assert inherited(own_hpa([made], "shop", "Deployment", "web")) == ((), None)
 
 
 def test_memory_at_the_last_kill_of_the_week() -> None:

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from trimtab import cli
+from trimtab import __version__, cli
 from trimtab.cli import COMMANDS, main
 from trimtab.errors import InvalidInput
 
@@ -82,3 +82,9 @@ def test_an_operator_that_could_never_work_does_not_start(option: str, said: str
     result = CliRunner().invoke(main, ["run", "--kubeconfig", "/no/such/file", option])
     assert result.exit_code == 2
     assert said in result.stderr
+
+
+@pytest.mark.parametrize("arguments", [("version",), ("--version",)])
+def test_the_version_is_printed_as_a_command_too(arguments: tuple[str, ...]) -> None:
+    done = CliRunner().invoke(main, list(arguments))
+    assert (done.exit_code, done.stdout) == (0, f"trimtab {__version__}\n")

@@ -19,6 +19,7 @@ from trimtab.kinds import read
 
 START = 1_700_006_400  # a midnight
 REQUESTS = ("--replicas", "10", "--cpu-request", "2")
+DOCUMENT_000 = ("--rules", "document-000")
 WEB = """
 apiVersion: apps/v1
 kind: Deployment
@@ -58,7 +59,7 @@ def run(*args: str) -> Result:
 
 
 def test_a_table_sorted_by_what_matters(usage: str) -> None:
-    done = run("--history", usage, *REQUESTS, "--cpu-price", "0.1")
+    done = run("--history", usage, *REQUESTS, *DOCUMENT_000, "--cpu-price", "0.1")
     assert done.exit_code == 0, done.output
     lines = [line.split() for line in done.stdout.splitlines()[:4]]
     assert lines[0][:7] == ["NAMESPACE", "KIND", "NAME", "REPLICAS", "MIN", "MAX", "TARGET"]
@@ -70,7 +71,8 @@ def test_a_table_sorted_by_what_matters(usage: str) -> None:
 
 
 def test_json_carries_evidence_and_reasons(usage: str) -> None:
-    found = {one["name"]: one for one in json.loads(run("--history", usage, *REQUESTS, "-o", "json").stdout)}
+    documented = ("--history", usage, *REQUESTS, *DOCUMENT_000)
+    found = {one["name"]: one for one in json.loads(run(*documented, "-o", "json").stdout)}
     web = found["web"]
     assert web["recommendation"]["minReplicas"] == 3 and web["severity"] == "Saving" and web["against"] == []
     # By night 3 pods, by day ceil(16 / 1.5) = 11: a mean of 7 pods of 2 cores instead of 10
@@ -79,7 +81,7 @@ def test_json_carries_evidence_and_reasons(usage: str) -> None:
     assert len(web["evidence"]["usage"]) == len(web["evidence"]["forecast"]) == 168
     assert web["evidence"]["thresholds"]["minCpuUsageCores"] == 10.0
     assert [one["reason"] for one in found["web-db"]["against"]] == ["LowUsage"]
-    assert yaml.safe_load(run("--history", usage, *REQUESTS, "-o", "yaml").stdout) == list(found.values())
+    assert yaml.safe_load(run(*documented, "-o", "yaml").stdout) == list(found.values())
 
 
 def test_requests_come_from_a_manifest(usage: str, tmp_path: Path) -> None:
@@ -126,7 +128,7 @@ def test_a_patch_for_replicas(usage: str) -> None:
 
 
 def test_the_page_is_self_contained(usage: str) -> None:
-    text = run("--history", usage, *REQUESTS, "-o", "html").stdout
+    text = run("--history", usage, *REQUESTS, *DOCUMENT_000, "-o", "html").stdout
     tags: list[str] = []
     links: list[str] = []
 
@@ -204,9 +206,13 @@ def test_exit_codes_for_ci(usage: str) -> None:
         pytest.param((*REQUESTS, "--set", "fluctuation-threshold"), "write NAME=VALUE", id="a setting without value"),
         pytest.param((*REQUESTS, "--timezone", "Mars/Olympus"), "--timezone", id="no such zone"),
         pytest.param((*REQUESTS, "deploy/nobody"), "there is no such workload", id="no such workload"),
-        pytest.param((*REQUESTS, "--as", "patch"), "--as hpa, ehpa or autoscaler", id="a shape that does not fit"),
+        pytest.param(
+            (*REQUESTS, *DOCUMENT_000, "--as", "patch"), "--as hpa, ehpa or autoscaler", id="a shape that does not fit"
+        ),
         pytest.param(("--replicas", "1", "--cpu-request", "two"), "--cpu-request", id="no quantity"),
         pytest.param(("-f", "no.yaml"), "no.yaml", id="no manifest"),
+        pytest.param((*REQUESTS, "--rules", "proven", "--type", "hpa"), "belong to document-000", id="both rules"),
+        pytest.param((*REQUESTS, *DOCUMENT_000, "-o", "markdown"), "table, json, yaml or html", id="no markdown"),
     ],
 )
 def test_what_is_wrong_is_said_in_a_sentence(usage: str, args: tuple[str, ...], said: str) -> None:
@@ -313,3 +319,29 @@ def test_a_reason_is_listed_once(usage: str) -> None:
     done = run("--history", usage, "--replicas", "0", "--cpu-request", "1", "-o", "table")
     line = next(line for line in done.stdout.splitlines() if "flat" in line)
     assert line.count("LowReplicas") == 1, line
+
+
+def test_a_series_that_nobody_describes_does_not_stop_the_rest(usage: str, tmp_path: Path) -> None:
+    manifest = tmp_path / "web.yaml"
+    manifest.write_text(WEB)
+    done = run("--history", usage, "-f", str(manifest), "-o", "json")
+    assert done.exit_code == 0, done.stderr
+    assert [one["name"] for one in json.loads(done.stdout)] == ["web"]
+    assert "left out" in done.stderr and "shop/Deployment/flat" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["web", "deploy/web", "deployment/web", "deployments/web", "deployment.apps/web"])
+def test_workloads_are_named_as_in_kubectl(usage: str, name: str) -> None:
+    found = json.loads(run(name, "--history", usage, *REQUESTS, *DOCUMENT_000, "-o", "json").stdout)
+    assert [one["name"] for one in found] == ["web"]
+
+
+def test_one_table_of_both_axes(usage: str) -> None:
+    done = run("--history", usage, *REQUESTS, "-o", "markdown")
+    assert done.exit_code == 0, done.output
+    header, _, *lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in done.stdout.splitlines()]
+    assert header[3:10] == ["REPLICAS", "CPU", "MEMORY", "VIOLATIONS", "COST", "J", "CORES"]
+    found = {line[2]: dict(zip(header, line, strict=True)) for line in lines}
+    assert set(found) == {"web", "flat", "web-db"}
+    assert "→" in found["web-db"]["CPU"] and found["web-db"]["REPLICAS"] == "10"
+    assert all(not ("→" in line["REPLICAS"] and "→" in line["CPU"]) for line in found.values())

@@ -67,7 +67,7 @@ def test_iso_times_with_and_without_a_zone(tmp_path: Path) -> None:
     "text, row, said",
     [
         pytest.param("", "row 1", "timestamp,value", id="empty file"),
-        pytest.param("time,load,host\n1,2,a\n", "row 1", "no timestamp", id="wrong columns"),
+        pytest.param("when,load,host\n1,2,a\n", "row 1", "no timestamp", id="wrong columns"),
         pytest.param("1,2\n3,4\n", "row 1", "no timestamp", id="no header"),
         pytest.param("timestamp,value\n60,1\n60,2\n", "row 3", "twice", id="duplicate"),
         pytest.param("timestamp,value\n60,1\n120,2\n90,2\n", "row 4", "sort", id="unordered"),
@@ -75,7 +75,6 @@ def test_iso_times_with_and_without_a_zone(tmp_path: Path) -> None:
             "timestamp,value,series\n60,1,a\n60,1,b\n60,1,a\n", "row 4", "twice", id="duplicate in one series"
         ),
         pytest.param("timestamp,value\n60,1\n120,-2\n", "row 3", "never negative", id="negative"),
-        pytest.param("timestamp,value\n60,NaN\n", "row 2", "leave the row out", id="NaN"),
         pytest.param("timestamp,value\n60,1\n120,inf\n", "row 3", "leave the row out", id="infinite"),
         pytest.param("timestamp,value\n60,many\n", "row 2", "as a number", id="text"),
         pytest.param("timestamp,value\n60\n", "row 2", "columns timestamp,value", id="too few columns"),
@@ -136,12 +135,11 @@ def test_parquet_numbers_and_texts(tmp_path: Path, pyarrow: Any, times: list[Any
     "columns, said",
     [
         ({"timestamp": [1], "load": [1]}, "no value"),
-        ({"timestamp": [60, 120], "value": [1.0, None]}, "row 3"),
         ({"timestamp": [60, None], "value": [1.0, 1.0]}, "every row a time"),
         ({"timestamp": [60], "value": ["x"]}, "must hold numbers"),
         ({"timestamp": [60, 60], "value": [1, 1]}, "row 3"),
     ],
-    ids=["columns", "null value", "null time", "text", "duplicate"],
+    ids=["columns", "null time", "text", "duplicate"],
 )
 def test_parquet_mistakes(tmp_path: Path, pyarrow: Any, columns: dict[str, Any], said: str) -> None:
     with pytest.raises(InvalidInput, match=said):
@@ -194,3 +192,20 @@ def test_a_coarser_grid_is_the_mean_of_what_is_there_and_a_finer_one_is_refused(
     np.testing.assert_array_equal(coarse.values, [[2, 5, NAN, NAN]])
     with pytest.raises(InvalidInput, match="every 60 s"):
         regrid(frame, 0, 480, 30)
+
+
+@pytest.mark.parametrize(
+    "text, names, first",
+    [
+        pytest.param("Timestamp,Value\n0,1.5\n60,2\n", ("usage",), 1.5, id="names in capitals"),
+        pytest.param("timestamp;value\n0;1,5\n60;2\n", ("usage",), 1.5, id="semicolons and decimal commas"),
+        pytest.param("Time,a,b\n0,1.5,\n60,2,3\n", ("a", "b"), 1.5, id="a column per series, an empty cell"),
+        pytest.param("timestamp,value\n0,1.5\n60,NaN\n120,2\n180,2\n", ("usage",), 1.5, id="NaN is a gap"),
+    ],
+)
+def test_csv_as_dashboards_export_it(tmp_path: Path, text: str, names: tuple[str, ...], first: float) -> None:
+    path = tmp_path / "usage.csv"
+    path.write_text(text)
+    frame = read_csv(path)
+    assert frame.names == names and frame.values[0][0] == first
+    assert np.isnan(frame.values).sum() == ("NaN" in text) + ("1.5,\n" in text)

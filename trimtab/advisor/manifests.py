@@ -31,11 +31,17 @@ def recommended_value(advice: Advice, found: WorkloadAdvice) -> str:
 
 def value_of(advice: Advice, found: WorkloadAdvice) -> Manifest:
     if advice is Advice.RESOURCE:
-        return {"containers": [{"containerName": name, "target": amounts(size)} for name, size in found.sizes.items()]}
+        return _containers(found)
+    if advice is Advice.BOTH:
+        return (horizontal(found) if found.min_replicas else {}) | (_containers(found) if found.sizes else {})
     if advice is Advice.REPLICAS:
         return {"replicasRecommendation": {"replicas": found.replicas}}
     prediction = {"prediction": PREDICTION} if found.predictable else {}
     return horizontal(found) | prediction
+
+
+def _containers(found: WorkloadAdvice) -> Manifest:
+    return {"containers": [{"containerName": name, "target": amounts(size)} for name, size in found.sizes.items()]}
 
 
 def horizontal(found: WorkloadAdvice) -> Manifest:
@@ -49,15 +55,22 @@ def horizontal(found: WorkloadAdvice) -> Manifest:
     return spec | ({"behavior": found.behavior} if found.behavior else {})
 
 
+def fits(shape: Shape, advice: Advice, found: WorkloadAdvice) -> bool:
+    """Whether this advice has anything to write in that shape; of both axes often only one is advised."""
+    if advice is not Advice.BOTH:
+        return True
+    return bool(found.sizes) if shape == "patch" else found.min_replicas is not None
+
+
 def manifest(shape: Shape, advice: Advice, target: AdvisedTarget, found: WorkloadAdvice) -> Manifest:
     """What to apply or commit for one target."""
     if shape == "patch":
         return patch(advice, target, found)
-    if advice is not Advice.HPA:
+    if advice not in (Advice.HPA, Advice.BOTH):
         raise InvalidInput("--as", shape, f"advice of type {advice} is written with --as patch")
     ref = reference(target)
     if shape == "ehpa":
-        return effective_hpa_of(ref, value_of(advice, found))
+        return effective_hpa_of(ref, value_of(Advice.HPA, found))
     if shape == "hpa":
         return _object("autoscaling/v2", "HorizontalPodAutoscaler", ref, horizontal(found))
     forecast = {"forecast": {"model": "dsp", "horizon": 3600}} if found.predictable else {}

@@ -30,7 +30,7 @@ def plain(rules: Inspection, ranked: Ranked) -> Plain:
         "type": str(rules.advice),
         "severity": ranked.severity.name.capitalize(),
         "replicas": target.replicas,
-        "recommendation": value_of(rules.advice, result) if isinstance(result, WorkloadAdvice) else None,
+        "recommendation": (value_of(rules.advice, result) or None) if isinstance(result, WorkloadAdvice) else None,
         "because": because(rules, result) if isinstance(result, WorkloadAdvice) else [],
         "against": against(result),
         "saved": _saved(ranked) if isinstance(result, WorkloadAdvice) else None,
@@ -80,6 +80,8 @@ def _saved(ranked: Ranked) -> Plain:
 
 def _rounded(value: Any) -> Any:
     """Six digits: nobody's load is known better, and statuses stay small."""
+    if isinstance(value, dict):
+        return {_camel(key): _rounded(one) for key, one in value.items() if key != "is"}
     if isinstance(value, list | tuple):
         return [_rounded(one) for one in value]
     return float(f"{value:.6g}") if isinstance(value, float) else value

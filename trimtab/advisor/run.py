@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from trimtab.advisor.targets import AdvisedTarget
 from trimtab.advisor.workloads import HistoryWindow, PastLoad, assemble, fetch_past, pod_share
-from trimtab.core.advise import Objections, WorkloadAdvice, advise
+from trimtab.core.advise import MeasuredWorkload, Objections, WorkloadAdvice, advise
 from trimtab.core.advise.records import Against
 from trimtab.errors import MetricsUnavailable, Refused, TrimtabError, Unavailable
 from trimtab.history.source import HistorySource
@@ -29,6 +29,8 @@ SKEW_S = 60.0
 HOUR_S = 3600.0
 PODLESS = (Against.NO_PODS, Against.NO_AVAILABLE_PODS)
 log = logging.getLogger(__name__)
+
+Judge = Callable[[Inspection, MeasuredWorkload, float], WorkloadAdvice | Objections]
 
 
 class Failed(NamedTuple):
@@ -63,7 +65,12 @@ class Advised(NamedTuple):
 
 
 async def advise_all(
-    rules: Inspection, targets: Sequence[AdvisedTarget], source: HistorySource, window: HistoryWindow, at: float
+    rules: Inspection,
+    targets: Sequence[AdvisedTarget],
+    source: HistorySource,
+    window: HistoryWindow,
+    at: float,
+    judge: Judge = advise,
 ) -> AsyncIterator[list[Advised]]:
     """Outcomes chunk by chunk, in the order of the targets; raises only when no chunk could be fetched at all."""
     chunks = chunked(targets, rules)
@@ -79,7 +86,7 @@ async def advise_all(
                     raise past
             if number + 1 < len(chunks):
                 coming = asyncio.create_task(_fetch(source, chunks[number + 1], rules, window))
-            yield await asyncio.to_thread(analyse, rules, chunk, past, at)
+            yield await asyncio.to_thread(analyse, rules, chunk, past, at, judge)
     finally:
         if coming is not None and not coming.done():
             coming.cancel()
@@ -109,17 +116,21 @@ async def _fetch(
 
 
 def analyse(
-    rules: Inspection, chunk: Sequence[AdvisedTarget], past: PastLoad | TrimtabError, at: float
+    rules: Inspection,
+    chunk: Sequence[AdvisedTarget],
+    past: PastLoad | TrimtabError,
+    at: float,
+    judge: Judge = advise,
 ) -> list[Advised]:
     if isinstance(past, TrimtabError):
         return [Advised(one, Failed(past, str(past))) for one in chunk]
-    return [_advise(rules, one, past, at) for one in chunk]
+    return [_advise(rules, one, past, at, judge) for one in chunk]
 
 
-def _advise(rules: Inspection, target: AdvisedTarget, past: PastLoad, at: float) -> Advised:
+def _advise(rules: Inspection, target: AdvisedTarget, past: PastLoad, at: float, judge: Judge) -> Advised:
     usage = hourly(past.cpu.get(target.row, np.empty(0)), past.step_s)
     try:
-        result: WorkloadAdvice | Objections | Failed = advise(rules, assemble(target, past, rules, at), at)
+        result: WorkloadAdvice | Objections | Failed = judge(rules, assemble(target, past, rules, at), at)
     except TrimtabError as error:
         result = Failed(error, str(error))
     except Exception as error:  # the one place: a workload that breaks us must not cost the others

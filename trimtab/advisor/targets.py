@@ -38,6 +38,7 @@ class AdvisedTarget:
     oom_bytes: dict[str, float] = field(default_factory=dict)
     metrics: tuple[dict[str, Any], ...] = ()
     behavior: dict[str, Any] | None = None
+    hpa: dict[str, Any] | None = None  # the spec of its own HPA
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "row", self.row or self.key)
@@ -80,7 +81,8 @@ def target_of(
     resource: Resource, item: WireWorkload, pods: Sequence[WirePod], hpas: Sequence[Custom], at: float
 ) -> AdvisedTarget:
     meta, spec = item.metadata, item.spec
-    metrics, behavior = inherited(hpas, meta.namespace, resource.kind, meta.name)
+    hpa = own_hpa(hpas, meta.namespace, resource.kind, meta.name)
+    metrics, behavior = inherited(hpa)
     return AdvisedTarget(
         api_version=resource.api_version,
         kind=resource.kind,
@@ -96,6 +98,7 @@ def target_of(
         oom_bytes=oom_bytes(pods, at - OOM_S),
         metrics=metrics,
         behavior=behavior,
+        hpa=hpa,
     )
 
 
@@ -106,20 +109,24 @@ def _replicas(resource: Resource, written: int | None, pods: int) -> int:
     return 1 if written is None else written
 
 
-def inherited(
-    hpas: Iterable[Custom], namespace: str, kind: str, name: str
-) -> tuple[tuple[dict[str, Any], ...], dict[str, Any] | None]:
-    """What document 000 takes over from the workload's own HPA: every metric but CPU utilisation, and the behaviour."""
+def own_hpa(hpas: Iterable[Custom], namespace: str, kind: str, name: str) -> dict[str, Any] | None:
+    """The spec of the workload's own HPA, not of one that an EffectiveHPA keeps for itself."""
     for hpa in hpas:
         ref: Mapping[str, Any] = hpa.spec.get("scaleTargetRef") or {}
         ours = (hpa.metadata.labels or {}).get(MANAGED_BY) == "effective-hpa-controller"
         if not ours and (hpa.metadata.namespace, ref.get("kind"), ref.get("name")) == (namespace, kind, name):
-            metrics = tuple(one for one in hpa.spec.get("metrics") or [] if not _is_cpu_utilization(one))
-            return metrics, hpa.spec.get("behavior")
-    return (), None
+            return hpa.spec
+    return None
 
 
-def _is_cpu_utilization(metric: Mapping[str, Any]) -> bool:
+def inherited(hpa: Mapping[str, Any] | None) -> tuple[tuple[dict[str, Any], ...], dict[str, Any] | None]:
+    """What document 000 takes over from the workload's own HPA: every metric but CPU utilisation, and the behaviour."""
+    if hpa is None:
+        return (), None
+    return tuple(one for one in hpa.get("metrics") or [] if not is_cpu_utilization(one)), hpa.get("behavior")
+
+
+def is_cpu_utilization(metric: Mapping[str, Any]) -> bool:
     """The one that the recommendation replaces; a CPU target in cores is inherited like any other metric."""
     resource = metric.get("resource") or {}
     kind = (resource.get("target") or {}).get("type", "Utilization")

@@ -77,7 +77,7 @@ async def fetch_past(
         read("cpu", "workload", window.step_s),
         read("memory", "workload", window.step_s, rules.advice is Advice.REPLICAS),
         read("cpu", "pod", single_s, rules.advice is not Advice.REPLICAS),
-        read("memory", "pod", single_s, rules.advice is Advice.RESOURCE),
+        read("memory", "pod", single_s, rules.advice in (Advice.RESOURCE, Advice.BOTH)),
     )
     start = cpu[0].start if cpu else window.start
     return PastLoad(start, window.step_s, _rows(cpu), _rows(memory), _pods(pod_cpu), _pods(pod_memory))
@@ -89,7 +89,7 @@ def pod_step_s(rules: Inspection) -> float:
 
 def pod_share(rules: Inspection) -> float:
     """The room that one container of one pod takes, compared with a row of minutes."""
-    metrics = {Advice.HPA: 1, Advice.RESOURCE: 2, Advice.REPLICAS: 0}[rules.advice]
+    metrics = {Advice.HPA: 1, Advice.RESOURCE: 2, Advice.REPLICAS: 0, Advice.BOTH: 2}[rules.advice]
     return metrics * STEP_S / pod_step_s(rules)
 
 
@@ -126,6 +126,7 @@ def assemble(target: AdvisedTarget, past: PastLoad, rules: Inspection, at: float
         oom_bytes=target.oom_bytes,
         metrics=target.metrics,
         behavior=target.behavior,
+        hpa=target.hpa,
         unmeasured=_unmeasured(target, {pod for _, pod in single}, at),
     )
 

@@ -33,6 +33,7 @@ COMMANDS = {
     "restore": "Put back what a stopped operator left in force: floors of HPAs, sizes of pods.",
     "run": "Run the operator.",
     "tune": "Find better settings for a policy in its workload's own history.",
+    "version": "Print the version.",
     "unfreeze": "Let a frozen installation go on.",
 }
 

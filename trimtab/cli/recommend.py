@@ -17,17 +17,19 @@ from trimtab.cli.option_groups import (
     option_group,
     prometheus_options,
 )
-from trimtab.cli.options import Finite
+from trimtab.cli.options import Finite, duration, objective
 from trimtab.cli.output import dump, output_option, to_yaml
 from trimtab.cli.recommend_options import MOST_REPLICAS, FileOptions, ScopeOptions
 from trimtab.errors import InvalidInput, InvalidObject
 
 if TYPE_CHECKING:
     from trimtab.advisor.manifests import Manifest, Shape
+    from trimtab.advisor.run import Judge
     from trimtab.advisor.worth import Ranked
     from trimtab.cli.recommend_gather import GatheredAdvice
     from trimtab.policy import Inspection
 
+PROVEN, DOCUMENT_000 = "proven", "document-000"
 EXPLAINED = 3  # up to so many workloads are explained without being asked to
 
 
@@ -62,24 +64,44 @@ file_options = option_group(
 class AdviceOptions(NamedTuple):
     """What kind of advice, by which settings."""
 
-    kind: str
+    rules: str | None
+    kind: str | None
     config: tuple[str, ...]
     timezone: str
+    lam: float
+    startup_s: float
+
+    @property
+    def proven(self) -> bool:
+        """Document 000's words mean document 000's rules."""
+        if self.rules == PROVEN and (self.kind or self.config):
+            raise InvalidInput("--rules", PROVEN, "--type and --set belong to document-000: leave them out")
+        return self.rules == PROVEN or not (self.rules or self.kind or self.config)
+
+    def judge(self) -> Judge:
+        """What turns a measured workload into advice."""
+        from trimtab.core.advise import advise
+        from trimtab.tune.proven_advice import AdviceTerms
+
+        return AdviceTerms(self.lam, self.startup_s).prove if self.proven else advise
 
     def inspection(self) -> Inspection:
-        """Document 000's settings, checked all at once."""
+        """What is inspected; document 000's settings are checked all at once."""
         from trimtab.kinds.annotations import TIMEZONE
         from trimtab.kinds.config_keys import config_problems, settings_of
         from trimtab.policy import Advice, Inspection
+        from trimtab.tune.proven_advice import HISTORY_S
 
         said = {
             "--set": dict(name_and_value(text, "--set") for text in self.config),
             "--timezone": {TIMEZONE: self.timezone} if self.timezone else {},
         }
-        advice = Advice(ADVICE_TYPES[self.kind])
+        advice = Advice(ADVICE_TYPES[self.kind or "hpa"])
         for option, pairs in said.items():
             if problems := list(config_problems(pairs, advice)):
                 raise InvalidObject(option, problems)
+        if self.proven:
+            return Inspection(advice=Advice.BOTH, history_s=HISTORY_S, timezone=self.timezone or "UTC")
         return Inspection(advice=advice, **settings_of(said["--set"] | said["--timezone"], advice))
 
 
@@ -87,15 +109,25 @@ advice_options = option_group(
     "advice",
     AdviceOptions,
     click.option(
-        "--type",
-        "kind",
-        type=click.Choice(list(ADVICE_TYPES)),
-        default="hpa",
-        show_default=True,
-        help="Kind of advice.",
+        "--rules",
+        type=click.Choice((PROVEN, DOCUMENT_000)),
+        help="proven: replicas and requests, each backtested; document-000: Crane's gates and formulas."
+        " Default: proven, but with --type or --set document-000.",
+    ),
+    click.option(
+        "--type", "kind", type=click.Choice(list(ADVICE_TYPES)), help="Kind of advice of document 000: hpa if unset."
     ),
     click.option(
         "--set", "config", multiple=True, metavar="KEY=VALUE", help="A setting of document 000; may be repeated."
+    ),
+    click.option("--objective", "lam", type=objective, default="balanced", show_default=True, help=objective.__doc__),
+    click.option(
+        "--startup",
+        "startup_s",
+        type=duration,
+        default="2m",
+        show_default=True,
+        help="From a pod's creation to serving.",
     ),
     click.option("--timezone", default="", help="In which hours of the day are counted, such as Europe/Berlin."),
 )
@@ -108,7 +140,7 @@ advice_options = option_group(
 @prometheus_options("Its address; without one it is looked for in the cluster.")
 @file_options
 @advice_options
-@output_option("table", "json", "yaml", "html")
+@output_option("table", "json", "yaml", "html", "markdown")
 @click.option("--as", "shape", type=click.Choice(MANIFEST_SHAPES), help="Write manifests to apply or commit.")
 @click.option("--explain", is_flag=True, help="A plot and the reasons for every workload.")
 @click.option("--cpu-price", type=Finite(0), default=0.0, help="Of one core for an hour.")
@@ -128,9 +160,9 @@ def command(
     memory_price: float,
     fail_over: float | None,
 ) -> None:
-    """Which workloads should be autoscaled, with which bounds, target and requests.
+    """Replicas and requests of each workload, tuned and backtested on its own history before they are advised.
 
-    Reads a week of usage from Prometheus (or from a file) and touches nothing. Exit codes: 0; 1 when more than
+    Reads two weeks of usage from Prometheus (or from a file) and touches nothing. Exit codes: 0; 1 when more than
     --fail-over cores could be saved; 2 when something is wrong.
     """
     import asyncio
@@ -140,7 +172,9 @@ def command(
     from trimtab.cli.screen import screen
 
     rules = advice.inspection()
-    if shape and output == "html":
+    if output == "markdown" and not advice.proven:
+        raise InvalidInput("-o", output, "document 000's advice is written as table, json, yaml or html")
+    if shape and output in ("html", "markdown"):
         raise InvalidInput("-o", output, f"--as {shape} writes manifests, as yaml or json")
     if file.file and (any(scope._replace(matchers="")) or any(cluster)):
         raise InvalidInput(
@@ -148,7 +182,7 @@ def command(
         )
     question = WorkloadQuestion(workloads, cluster, prometheus, scope, file)
     quiet = screen(stderr=True)
-    found = asyncio.run(gather(question, rules, quiet))
+    found = asyncio.run(gather(question, rules, advice.judge(), quiet))
     for note in found.notes:
         quiet.print(note, style="yellow")
     ranked = rank(found.outcomes, Prices(cpu_price, memory_price))
@@ -161,7 +195,7 @@ def show(
     ranked: list[Ranked], rules: Inspection, found: GatheredAdvice, output: str, shape: Shape | None, explain: bool
 ) -> None:
     from trimtab.advisor.report import plain
-    from trimtab.cli.recommend_table import explained, table
+    from trimtab.cli.recommend_table import explained, markdown, table
     from trimtab.cli.screen import screen
 
     if shape is not None:
@@ -169,6 +203,8 @@ def show(
         if not made:
             click.echo("no manifest: nothing is recommended; -o table says why", err=True)
         dump(made, "json" if output == "json" else "yaml")
+    elif output == "markdown":
+        click.echo(markdown(ranked), nl=False)
     elif output == "table":
         console = screen()
         console.show(table(ranked, rules), ("NAMESPACE", "KIND"))
@@ -181,14 +217,13 @@ def show(
 
 
 def _manifests(ranked: list[Ranked], rules: Inspection, shape: Shape) -> list[Manifest]:
-    from trimtab.advisor.manifests import manifest
-    from trimtab.advisor.worth import AdviceSeverity
+    from trimtab.advisor.manifests import fits, manifest
     from trimtab.core.advise import WorkloadAdvice
 
     return [
         manifest(shape, rules.advice, workload.outcome.target, workload.outcome.result)
         for workload in ranked
-        if isinstance(workload.outcome.result, WorkloadAdvice) and workload.severity is not AdviceSeverity.FAILED
+        if isinstance(workload.outcome.result, WorkloadAdvice) and fits(shape, rules.advice, workload.outcome.result)
     ]
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from trimtab.advisor.run import Advised, advise_all, server_time
+from trimtab.advisor.run import Advised, Judge, advise_all, server_time
 from trimtab.advisor.targets import AdvisedTarget, read_targets, target_of
 from trimtab.advisor.workloads import STEP_S, HistoryWindow
 from trimtab.cli.option_groups import ClusterOptions, PrometheusOptions
@@ -38,6 +38,7 @@ from trimtab.wire.prometheus import Prometheus
 from trimtab.wire.resources import DEPLOYMENTS, KNOWN, Resource
 
 TIMEOUT_S = 120.0  # a page of a week is a lot of work for a small Prometheus
+DESCRIBE = "give a manifest of it with -f, or --replicas and --cpu-request for all"
 FULL = {"deploy": "deployment", "sts": "statefulset", "ds": "daemonset"}
 
 
@@ -68,7 +69,7 @@ class Place(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-async def gather(question: WorkloadQuestion, rules: Inspection, console: Console) -> GatheredAdvice:
+async def gather(question: WorkloadQuestion, rules: Inspection, judge: Judge, console: Console) -> GatheredAdvice:
     """All outcomes, with a progress bar while they come."""
     async with _place(question, rules) as place:
         if not place.targets:
@@ -77,7 +78,7 @@ async def gather(question: WorkloadQuestion, rules: Inspection, console: Console
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
         with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
             task = progress.add_task(place.where, total=len(place.targets))
-            async for some in advise_all(rules, place.targets, place.source, place.window, place.at):
+            async for some in advise_all(rules, place.targets, place.source, place.window, place.at, judge):
                 outcomes += some
                 progress.advance(task, len(some))
         return GatheredAdvice(outcomes, place.where, place.notes)
@@ -135,7 +136,8 @@ def _name(text: str) -> str:
 
 def _is(target: AdvisedTarget, text: str) -> bool:
     kind, _, name = text.rpartition("/")
-    kind = kind.lower().removesuffix("s") if kind.lower() not in FULL else FULL[kind.lower()]
+    kind = kind.partition(".")[0].lower()  # deployment.apps/web, as kubectl prints it
+    kind = FULL.get(kind, kind.removesuffix("s"))
     return name == target.name and kind in ("", target.kind.lower())
 
 
@@ -156,8 +158,8 @@ def _from_file(options: FileOptions, wanted: Sequence[str], rules: Inspection) -
     at = frame.end
     start = max(frame.start, at - rules.history_s)
     window = HistoryWindow(start, at, max(STEP_S, *(held.step_s for held in frames.values())), frozenset(knows))
-    targets = named(_described(options, wanted, frame, at), wanted)
-    return Place(targets, Files(frames), window, at, options.file)
+    described, notes = _described(options, wanted, frame, at)
+    return Place(named(described, wanted), Files(frames), window, at, options.file, notes)
 
 
 def _read_files(options: FileOptions, rules: Inspection) -> dict[Metric, Frame]:
@@ -172,20 +174,26 @@ def _read_files(options: FileOptions, rules: Inspection) -> dict[Metric, Frame]:
     }
 
 
-def _described(options: FileOptions, wanted: Sequence[str], frame: Frame, at: float) -> list[AdvisedTarget]:
-    """Replicas and requests of each row: from a manifest of that name, else from the options."""
+def _described(
+    options: FileOptions, wanted: Sequence[str], frame: Frame, at: float
+) -> tuple[list[AdvisedTarget], tuple[str, ...]]:
+    """Replicas and requests of each row: from a manifest of that name, else from the options; who is left out."""
     rows = [name for name in frame.names if name.count("/") in (0, 2)]
     rows = [row for row in rows if not wanted or _name(row) in {_name(text) for text in wanted}]
     known = {target.key: target for target in _manifests(options.manifests)} if options.manifests else {}
-    targets = []
+    targets, unknown = [], []
     for row in rows:
         found = [target for key, target in known.items() if row in (key, target.name)]
         if not found and (options.replicas is None or options.cpu_request is None):
-            fix = "give a manifest of it with -f, or --replicas and --cpu-request for all"
-            raise InvalidInput(f"{options.file} series", row, f"its replicas and requests are not known: {fix}")
+            unknown.append(row)
+            continue
         target = found[0] if found else _assumed(options, row)
         targets.append(replace(target, row=row, pods=_running(target, frame, row, at)))
-    return targets
+    if unknown and not targets:
+        fix = f"its replicas and requests are not known: {DESCRIBE}"
+        raise InvalidInput(f"{options.file} series", unknown[0], fix)
+    notes = (f"left out, for nothing is known of their replicas and requests: {', '.join(unknown)}; {DESCRIBE}",)
+    return targets, notes if unknown else ()
 
 
 def _assumed(options: FileOptions, row: str) -> AdvisedTarget:

@@ -14,7 +14,7 @@ from trimtab.advisor.worth import AdviceSeverity, Ranked
 from trimtab.cli.plot import Line, plot
 from trimtab.core.advise import Objections, WorkloadAdvice
 from trimtab.core.explain.advice import because
-from trimtab.policy import Advice, Inspection
+from trimtab.policy import Advice, Inspection, Size
 from trimtab.wire.facts import amounts
 
 COLOURS = {
@@ -25,11 +25,14 @@ COLOURS = {
     AdviceSeverity.REJECTED: "bright_black",
 }
 HIGH = 6
+IDLE_SHARE = 0.1  # of what one pod requests: a load that never needs more is hardly there
 MIB = 1024**2
 
 
 def table(ranked: list[Ranked], rules: Inspection) -> Table:
     """Sorted as given; a column nobody has anything to say in is left out."""
+    if rules.advice is Advice.BOTH:
+        return both_axes(ranked)
     priced = any(workload.saved_a_month for workload in ranked)
     made = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("NAMESPACE", "KIND", "NAME", "REPLICAS", *_columns(rules.advice)):
@@ -43,6 +46,74 @@ def table(ranked: list[Ranked], rules: Inspection) -> Table:
     for workload in ranked:
         made.add_row(*_cells(workload, rules, priced), style=COLOURS[workload.severity])
     return made
+
+
+BOTH_LEFT, BOTH_RIGHT = ("NAMESPACE", "KIND", "NAME", "REPLICAS", "CPU", "MEMORY"), ("VIOLATIONS", "COST", "J", "CORES")
+
+
+def both_axes(ranked: list[Ranked]) -> Table:
+    """Replicas and requests of every workload in one line, and what each was and would have been worth."""
+    made = Table(box=None, pad_edge=False, header_style="bold")
+    header, *rows = both_cells(ranked)
+    for name in header:
+        right = name in (*BOTH_RIGHT, "A MONTH")
+        made.add_column(name, justify="right" if right else "left", no_wrap=name != "WHY", overflow="fold")
+    for workload, cells in zip(ranked, rows, strict=True):
+        made.add_row(*cells, style=COLOURS[workload.severity])
+    return made
+
+
+def both_cells(ranked: list[Ranked]) -> list[list[str]]:
+    """The header and a row for each workload, for a terminal and for markdown alike."""
+    priced = any(workload.saved_a_month for workload in ranked)
+    header = [*BOTH_LEFT, *BOTH_RIGHT, *["A MONTH"] * priced, "WHY"]
+    return [header, *(_both_row(workload, priced) for workload in ranked)]
+
+
+def _both_row(workload: Ranked, priced: bool) -> list[str]:
+    target, found = workload.outcome.target, workload.outcome.result
+    start = [target.namespace, target.kind, target.name]
+    now = [str(target.replicas), *(_requested(target.requests, part) for part in ("cpu", "memory"))]
+    if not isinstance(found, WorkloadAdvice):
+        return [*start, *now, *["-"] * (len(BOTH_RIGHT) + priced), ", ".join(_reasons(found))]
+    new = {name: Size(**_merged(size, found.sizes.get(name))) for name, size in target.requests.items()}
+    then = [_replicas(found), *(_requested(new, part) for part in ("cpu", "memory"))]
+    changes = [was if not will or was == will else f"{was} → {will}" for was, will in zip(now, then, strict=True)]
+    money = [f"{workload.saved_a_month:+.2f}"] * priced
+    return [*start, *changes, *_figures(found), f"{workload.saved_cores:+.2f}", *money, _why(workload)]
+
+
+def _merged(old: Size, new: Size | None) -> dict[str, float | None]:
+    parts = ("cpu_cores", "memory_bytes")
+    return {part: getattr(new, part, None) or getattr(old, part) for part in parts}
+
+
+def _replicas(found: WorkloadAdvice) -> str:
+    return f"{found.min_replicas}-{found.max_replicas} at {found.target_percent}%" if found.min_replicas else ""
+
+
+def _requested(sizes: dict[str, Size], part: str) -> str:
+    """Of the whole pod."""
+    total = Size(
+        cpu_cores=sum(size.cpu_cores or 0.0 for size in sizes.values()) or None,
+        memory_bytes=sum(size.memory_bytes or 0.0 for size in sizes.values()) or None,
+    )
+    return amounts(total).get(part, "none")
+
+
+def _figures(found: WorkloadAdvice) -> list[str]:
+    """Violations, cost and J, now and then."""
+    now, then = found.evidence.now, found.evidence.then
+    assert now is not None
+    figures = [(f"{each.violations:.2f}%", f"{each.cost:.2f}", f"{each.j:.2f}") for each in (now, then) if each]
+    return [" → ".join(column) for column in zip(*figures, strict=True)]
+
+
+def markdown(ranked: list[Ranked]) -> str:
+    """For the description of a pull request."""
+    header, *lines = both_cells(ranked)
+    rows = [header, ["---"] * len(header), *lines]
+    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |\n" for row in rows)
 
 
 def _columns(advice: Advice) -> tuple[str, ...]:
@@ -89,6 +160,9 @@ def _why(workload: Ranked) -> str:
     assert isinstance(found, WorkloadAdvice)
     words = {AdviceSeverity.RISK: "NeedsMore", AdviceSeverity.SAVING: "RunsTooMuch"}
     said = words.get(workload.severity, "Fits")
+    evidence = found.evidence
+    if evidence.now and (evidence.peak_cores or 0.0) < IDLE_SHARE * (evidence.pod_request_cores or 0.0):
+        said = f"Idle, {said}"
     return f"{said}, Predictable" if found.predictable else said
 
 

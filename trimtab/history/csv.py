@@ -1,4 +1,7 @@
-"""CSV files with the columns timestamp,value and, for several series, series; two columns may have other names."""
+"""CSV files with the columns timestamp,value and, for several series, series; two columns may have other names.
+
+As dashboards export them: semicolons, names in any case, one column per series after the time, cells without a value.
+"""
 
 from __future__ import annotations
 
@@ -15,19 +18,52 @@ from trimtab.series import Floats, Frame
 
 COLUMNS = ("timestamp", "value")
 SERIES = "series"
+TIME = "timestamp"
+TIME_NAMES = ("time", "timestamp", "date", "datetime")
+EMPTY = ("", "nan", "null", "-", "undefined")
 
 
 def read_csv(path: str | Path, step_s: float | None = None) -> Frame:
     """Times are unix seconds or ISO 8601 (UTC where no zone is written)."""
     try:
         with Path(path).open(newline="", encoding="utf-8-sig") as file:
-            table = list(csv.reader(file))
+            table = _table(file.read())
     except OSError as error:
         raise InvalidInput("file", str(path), f"cannot be read: {error.strerror}") from error
     except (UnicodeDecodeError, csv.Error) as error:
         raise InvalidInput("file", str(path), f"cannot be read as CSV: {error}") from error
-    header = check_columns(str(path), _two_columns([name.strip() for name in table[0]]) if table else [])
+    header = _known_names([name.strip() for name in table[0]]) if table else []
+    if _is_wide(header):
+        return to_frame(str(path), _wide_rows(str(path), header, table[1:]), step_s)
+    header = check_columns(str(path), _two_columns(header))
     return to_frame(str(path), _rows(str(path), header, table[1:]), step_s)
+
+
+def _table(text: str) -> list[list[str]]:
+    """Where columns are parted by semicolons, a comma is a decimal point."""
+    first = text.partition("\n")[0]
+    if ";" not in first or "," in first:
+        return list(csv.reader(text.splitlines()))
+    return [[cell.replace(",", ".") for cell in line] for line in csv.reader(text.splitlines(), delimiter=";")]
+
+
+def _known_names(header: list[str]) -> list[str]:
+    """Our own names in whatever case, and Time as the first column of a dashboard's export."""
+    names = [name.lower() if name.lower() in (*COLUMNS, SERIES) else name for name in header]
+    return [TIME, *names[1:]] if len(names) > 2 and names[0].lower() in TIME_NAMES else names
+
+
+def _is_wide(header: list[str]) -> bool:
+    return len(header) > 2 and header[0] == TIME and "value" not in header
+
+
+def _wide_rows(path: str, header: list[str], lines: list[list[str]]) -> Rows:
+    """One column per series after the time."""
+    texts = _columns(path, header, lines)
+    times = read_times(path, texts[0])
+    values = [_numbers(path, column) for column in texts[1:]]
+    names = np.repeat(np.array(header[1:], dtype=np.str_), len(times))
+    return Rows(np.tile(times, len(values)), np.concatenate(values), names)
 
 
 def _two_columns(header: list[str]) -> list[str]:
@@ -47,13 +83,17 @@ def check_columns(path: str, header: list[str]) -> list[str]:
     return header
 
 
-def _rows(path: str, header: list[str], lines: list[list[str]]) -> Rows:
+def _columns(path: str, header: list[str], lines: list[list[str]]) -> list[Sequence[str]]:
     while lines and not lines[-1]:
         lines.pop()  # empty lines at the end are nobody's mistake
     for row, line in enumerate(lines, start=FIRST_ROW):
         if len(line) != len(header):
             raise InvalidInput(f"{path} row {row}", ",".join(line), f"write the columns {','.join(header)}")
-    columns = dict(zip(header, zip(*lines, strict=True), strict=True)) if lines else dict.fromkeys(header, ())
+    return list(zip(*lines, strict=True)) if lines else [()] * len(header)
+
+
+def _rows(path: str, header: list[str], lines: list[list[str]]) -> Rows:
+    columns = dict(zip(header, _columns(path, header, lines), strict=True))
     series = columns.get(SERIES) or (Path(path).stem,) * len(lines)
     times, values = read_times(path, columns["timestamp"]), _numbers(path, columns["value"])
     return Rows(times, values, np.array([name.strip() for name in series], dtype=np.str_))
@@ -61,9 +101,13 @@ def _rows(path: str, header: list[str], lines: list[list[str]]) -> Rows:
 
 def _numbers(path: str, texts: Sequence[str]) -> Floats:
     try:
-        return np.array(texts, dtype=np.float64)
+        return np.array(["nan" if text.strip().lower() in EMPTY else text for text in texts], dtype=np.float64)
     except ValueError:
-        row, text = next((row, text) for row, text in enumerate(texts, start=FIRST_ROW) if not _is_number(text))
+        row, text = next(
+            (row, text)
+            for row, text in enumerate(texts, start=FIRST_ROW)
+            if not _is_number(text) and text.strip().lower() not in EMPTY
+        )
         raise InvalidInput(f"{path} row {row}", text, "write the value as a number") from None
 
 

@@ -30,14 +30,18 @@ class Rows(NamedTuple):
 
 def to_frame(path: str, rows: Rows, step_s: float | None = None) -> Frame:
     """One row per series on a common grid; without `step_s` its step is the usual distance of two samples."""
-    if not len(rows.times):
+    gaps = np.isnan(rows.values)  # a cell without a value is as a row that is not there
+    if gaps.all():
         raise NotEnoughData(f"{path}: the file holds no samples")
-    _refuse(path, rows.values, ~np.isfinite(rows.values), "leave the row out where there is no value")
+    _refuse(path, rows.values, np.isinf(rows.values), "leave the row out where there is no value")
     _refuse(path, rows.values, rows.values < 0, "usage and load are never negative")
     unreal = ~((rows.times >= 0) & (rows.times < LATEST_S))
     _refuse(path, rows.times, unreal, "write times as unix seconds or as ISO 8601; these look like a smaller unit")
-    names, member, counts = np.unique(rows.series, return_inverse=True, return_counts=True)
+    series, member, counts = np.unique(rows.series, return_inverse=True, return_counts=True)
     rows_by_series = np.split(np.argsort(member, kind="stable"), np.cumsum(counts)[:-1])
+    rows_by_series = [row_numbers[~gaps[row_numbers]] for row_numbers in rows_by_series]
+    names = [str(name) for name, row_numbers in zip(series, rows_by_series, strict=True) if len(row_numbers)]
+    rows_by_series = [row_numbers for row_numbers in rows_by_series if len(row_numbers)]
     for row_numbers in rows_by_series:
         _check_order(path, rows.times, row_numbers)
     step = step_s or usual_step([rows.times[row_numbers] for row_numbers in rows_by_series])
@@ -47,7 +51,7 @@ def to_frame(path: str, rows: Rows, step_s: float | None = None) -> Frame:
     values = np.full((len(names), int((rows.times.max() - start) // step) + 1), np.nan)
     for row, row_numbers in zip(values, rows_by_series, strict=True):
         _lay(row, rows.times[row_numbers] - start, rows.values[row_numbers], step)
-    return Frame(tuple(map(str, names)), float(start), step, values)
+    return Frame(tuple(names), float(start), step, values)
 
 
 def _lay(row: Floats, times: Floats, values: Floats, step_s: float) -> None:

@@ -11,6 +11,7 @@ class Advice(enum.StrEnum):
     HPA = "HPA"
     RESOURCE = "Resource"
     REPLICAS = "Replicas"
+    BOTH = "Both"  # replicas and requests together, proven by backtest; no Analytics asks for it
 
 
 class AdviceAlgorithm(enum.StrEnum):

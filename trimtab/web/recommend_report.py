@@ -59,12 +59,15 @@ def short(report: Plain) -> str:
     """The advice in a few words, or the first reason against it."""
     found = report["recommendation"]
     if found is None:
-        return "; ".join(each["reason"] for each in report["against"])
+        return "; ".join(each["reason"] for each in report["against"]) or "stays as it is"
+    said = []
     if "minReplicas" in found:
         target = found["metrics"][0]["resource"]["target"]["averageUtilization"]
-        return f"{found['minReplicas']} to {found['maxReplicas']} replicas at {target} %"
+        said.append(f"{found['minReplicas']} to {found['maxReplicas']} replicas at {target} %")
     if "containers" in found:
-        return "; ".join(f"{each['containerName']} {' '.join(each['target'].values())}" for each in found["containers"])
+        said += [f"{each['containerName']} {' '.join(each['target'].values())}" for each in found["containers"]]
+    if said:
+        return "; ".join(said)
     return f"{found['replicasRecommendation']['replicas']} replicas"
 
 

@@ -8,12 +8,14 @@ from trimtab.core.advise.formulas import available, fluctuation
 from trimtab.core.advise.records import Against, MeasuredWorkload, Objection
 from trimtab.policy import Advice, Inspection
 
+DAY_S = 86400.0
+
 
 def inspect_pods(rules: Inspection, workload: MeasuredWorkload, at: float) -> list[Objection]:
     """Kind, replicas and availability; all of them are looked at, none hides another."""
     if workload.kind != "DaemonSet":
         return _replicas(rules, workload) + _availability(rules, workload, at)
-    if rules.advice is not Advice.RESOURCE:  # one pod a node: only their size can be advised on
+    if rules.advice not in (Advice.RESOURCE, Advice.BOTH):  # one pod a node: only their size can be advised on
         return [Objection(reason=Against.UNSUPPORTED_KIND, detail="a DaemonSet")]
     return _availability(rules, workload, at)
 
@@ -54,14 +56,23 @@ def inspect_usage(rules: Inspection, workload: MeasuredWorkload) -> list[Objecti
     if not np.any(np.isfinite(values)):
         return [Objection(reason=Against.NO_HISTORY)]
     medians = workload.medians
-    checks = (
-        low_usage(float(np.nanmax(values)), rules.min_cpu_usage_cores),
-        low_fluctuation(float(medians.min()), float(medians.max()), rules.fluctuation_threshold),
-    )
-    return _measured(workload) + [finding for finding in checks if finding is not None]
+    even = low_fluctuation(float(medians.min()), float(medians.max()), rules.fluctuation_threshold)
+    if even is not None:
+        even = too_short(workload, DAY_S) or even  # hours that nobody has seen may be the busy ones
+    checks = (low_usage(float(np.nanmax(values)), rules.min_cpu_usage_cores), even)
+    return measured(workload) + [finding for finding in checks if finding is not None]
 
 
-def _measured(workload: MeasuredWorkload) -> list[Objection]:
+def too_short(workload: MeasuredWorkload, least_s: float) -> Objection | None:
+    """From the first sample to the last."""
+    present = np.flatnonzero(np.isfinite(workload.cpu_cores))
+    span_s = (present[-1] + 1 - present[0]) * workload.step_s if len(present) else 0.0
+    if span_s >= least_s:
+        return None
+    return Objection(reason=Against.SHORT_HISTORY, value=span_s / DAY_S, limit=least_s / DAY_S)
+
+
+def measured(workload: MeasuredWorkload) -> list[Objection]:
     """The sum over half of the pods looks like half the load."""
     running, missing = len(workload.pods), len(workload.unmeasured)
     if not missing:

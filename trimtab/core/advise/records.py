@@ -22,11 +22,13 @@ class Against(enum.StrEnum):
     NO_AVAILABLE_PODS = "NoAvailablePods"
     LOW_AVAILABILITY = "LowAvailability"
     NO_HISTORY = "NoHistory"
+    SHORT_HISTORY = "TooLittleHistory"
     PARTIAL_HISTORY = "PartialHistory"
     LOW_USAGE = "LowUsage"
     LOW_FLUCTUATION = "LowFluctuation"
     NO_REQUEST = "NoRequest"
     NOT_PREDICTABLE = "NotPredictable"
+    SCALED_OTHERWISE = "ScaledOtherwise"
 
 
 _TEXTS = {
@@ -36,6 +38,7 @@ _TEXTS = {
     Against.NO_AVAILABLE_PODS: "no pod is available",
     Against.LOW_AVAILABILITY: "only {value:.2f} of the pods are available, {limit:g} are needed (pod-available-ratio)",
     Against.NO_HISTORY: "there is no usage history",
+    Against.SHORT_HISTORY: "{value:.1f} days of history are too little, {limit:g} are needed",
     Against.PARTIAL_HISTORY: "only {value:g} of {limit:g} running pods have samples: the rest of the load is not seen"
     " ({detail} for one)",
     Against.LOW_USAGE: "the peak usage of {value:.3g} cores is under {limit:g} (min-cpu-usage-threshold)",
@@ -43,6 +46,7 @@ _TEXTS = {
     " (fluctuation-threshold)",
     Against.NO_REQUEST: "container {detail} has no CPU request to compare its usage with: give it one",
     Against.NOT_PREDICTABLE: "the usage is not predictable: {detail}",
+    Against.SCALED_OTHERWISE: "its HPA follows more than CPU utilisation ({detail}): usage alone cannot judge it",
 }
 
 
@@ -87,6 +91,7 @@ class MeasuredWorkload:
     oom_bytes: dict[str, float] = field(default_factory=dict)  # memory at the last OOM kill of the week
     metrics: tuple[dict[str, Any], ...] = ()  # of an existing HPA
     behavior: dict[str, Any] | None = None
+    hpa: dict[str, Any] | None = None  # the spec of an existing HPA
     unmeasured: tuple[str, ...] = ()  # pods that run but have no samples
 
     @cached_property
@@ -96,6 +101,15 @@ class MeasuredWorkload:
         if hours is None:
             hours = hours_utc(self.start, self.step_s, len(self.cpu_cores))
         return hourly_medians(self.cpu_cores, hours)
+
+
+class ReplayFigures(Record, frozen=True):
+    """What settings would have done with the workload's own history; cost and j are ratios to the optimum."""
+
+    cores: float  # requested, on average
+    violations: float  # percent of the load that met too little capacity
+    cost: float
+    j: float
 
 
 class Evidence(Record, frozen=True):
@@ -111,10 +125,13 @@ class Evidence(Record, frozen=True):
     forecast: tuple[float, ...] = ()  # of the coming days, a mean for each hour
     replicas_before: float | None = None
     replicas_after: float | None = None  # mean over the history with the recommended settings
+    days: float | None = None  # that were replayed
+    now: ReplayFigures | None = None
+    then: ReplayFigures | None = None
 
 
 class WorkloadAdvice(Record, frozen=True):
-    """What to write. Of type HPA: bounds, target, inherited parts; of the others: sizes or replicas."""
+    """What to write. Of type HPA: bounds, target, inherited parts; of the others: sizes or replicas. Nothing: stay."""
 
     min_replicas: int | None = None
     max_replicas: int | None = None

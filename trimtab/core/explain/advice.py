@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trimtab.core.advise.records import Evidence, WorkloadAdvice
+from trimtab.core.advise.records import Evidence, ReplayFigures, WorkloadAdvice
 from trimtab.policy import Inspection
 
 FULL = 0.95  # of the history; less is worth a word
@@ -10,6 +10,8 @@ FULL = 0.95  # of the history; less is worth a word
 
 def because(rules: Inspection, found: WorkloadAdvice) -> list[str]:
     """The numbers of a recommendation, each with its reason; of advice on sizes only the percentile."""
+    if found.evidence.now is not None:
+        return _proven(found, found.evidence, found.evidence.now)
     if found.sizes:
         share = f"P{rules.request_percentile * 100:g} of each container's usage in single pods"
         return [f"requests are {share} with {rules.request_margin:.0%} on top"]
@@ -32,6 +34,28 @@ def because(rules: Inspection, found: WorkloadAdvice) -> list[str]:
         before, after = evidence.replicas_before, evidence.replicas_after
         said.append(f"on average {after:.1f} replicas would have run instead of {before:g}")
     return said
+
+
+def _proven(found: WorkloadAdvice, evidence: Evidence, now: ReplayFigures) -> list[str]:
+    days = f"{evidence.days or 0.0:.1f} days of its own load"
+    if evidence.then is None:
+        said = [f"replicas and CPU stay: on {days} nothing else was 2 % better (J {now.j:.2f})"]
+    else:
+        said = [f"on {days}: {_now_and_then(now, evidence.then)} (1 is the optimum at the present size)"]
+    if found.min_replicas is not None:
+        before, after = evidence.replicas_before or 0.0, evidence.replicas_after or 0.0
+        said.append(f"on average {after:.1f} replicas would have run instead of {before:.1f}")
+        said.append("the CPU request stays, for the target is a share of it")
+    elif any(size.cpu_cores is not None for size in found.sizes.values()):
+        said.append(f"the number of pods stays; each uses up to {_cores(evidence.pod_usage_cores)}")
+    if any(size.memory_bytes is not None for size in found.sizes.values()):
+        said.append("memory is the most that a pod used with a margin, and with what more work for each pod may need")
+    return said
+
+
+def _now_and_then(now: ReplayFigures, then: ReplayFigures) -> str:
+    violations = f"violations {now.violations:.2f} % now, {then.violations:.2f} % then"
+    return f"{violations}; cost {now.cost:.2f} now, {then.cost:.2f} then; J {now.j:.2f} now, {then.j:.2f} then"
 
 
 def _target(rules: Inspection, found: WorkloadAdvice, evidence: Evidence) -> str:
