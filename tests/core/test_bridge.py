@@ -13,7 +13,7 @@ from trimtab.core.bridge import CALM_S, LEVEL, Needed, factor_of, level_needed, 
 from trimtab.core.decide import decide
 from trimtab.core.explain import sentence
 from trimtab.core.model import Decision, Memory, Missing, Observation, Reason, Veto
-from trimtab.core.remember import remember, restored, stored
+from trimtab.core.remember import remember, restored, shifted, stored
 from trimtab.policy import Axis, Bridge, Direction, Policy
 
 STEP_S = 15.0
@@ -169,3 +169,17 @@ def test_resizes_per_hour_are_limited_and_the_last_one_is_kept_for_growing() -> 
 
 def test_without_a_signal_on_cpu_there_is_no_bridge() -> None:
     assert decide(per_second(bridge=Bridge()), total(3, 900.0), Memory()).plan.bridge == 1.0
+
+
+@pytest.mark.parametrize("said", [1e9, float("nan"), -3.0, 0.5])
+def test_a_memory_that_others_wrote_is_held_to_the_bounds(said: float) -> None:
+    memory = Memory(bridge=said)
+    blind = replace(busy(10, 0.2), samples=(Missing(reason=Reason.UNREACHABLE),))
+    veto = Veto(axis=Axis.BRIDGE, direction=None, reason="StaleView")
+    for seen in (blind, busy(10, 0.9), replace(busy(10, 0.9), vetoes=(veto,))):
+        assert 1.0 <= decide(bridged(max_factor=1.25), seen, memory).plan.bridge <= 1.25
+
+
+def test_a_clock_that_is_set_moves_it_too() -> None:
+    memory = shifted(Memory(bridge=1.25, bridge_needed=((1.25, NOW),), bridge_moves=(NOW,)), 50.0)
+    assert (memory.bridge_needed, memory.bridge_moves) == (((1.25, NOW + 50.0),), (NOW + 50.0,))

@@ -25,6 +25,7 @@ from trimtab.core.tally import tally
 from trimtab.policy import Axis, Bridge, Direction, Metric, Policy, is_cpu
 
 HOUR_S = 3600.0
+LARGEST = 2.0  # factor of any bridge
 LEVEL = 0.25  # from one level to the next
 CALM_S = 300.0
 
@@ -65,18 +66,23 @@ def bridge(
     else:
         level = _level_now(policy.bridge, policy, seen, proposals, ready)
         if level is None:
-            return replace(plan, bridge=memory.bridge), memory
+            return replace(plan, bridge=in_force(policy.bridge, memory)), memory
         memory = replace(memory, bridge_needed=still_needed(memory.bridge_needed, level, seen.at))
         wanted = min(factor_of(memory.bridge_needed), policy.bridge.max_factor)
     held = _held(policy.bridge, seen, memory, wanted) if wanted != memory.bridge else None
     if held is not None:
         steps.append(held)
-    factor = wanted if held is None else memory.bridge
+    factor = wanted if held is None else in_force(policy.bridge, memory)
     if factor > 1.0:
         steps.append(
             Step(rule=RuleName.BRIDGE, axis=Axis.BRIDGE, before=memory.bridge, after=factor, detail=str(len(ready)))
         )
     return replace(plan, bridge=factor), memory
+
+
+def in_force(rule: Bridge | None, memory: Memory) -> float:
+    """What is remembered, within what is allowed now: a status can be written by others, too."""
+    return min(max(1.0, memory.bridge), rule.max_factor if rule is not None else LARGEST)
 
 
 def _ready(pods: tuple[Pod, ...]) -> list[Pod]:

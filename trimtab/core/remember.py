@@ -47,7 +47,9 @@ def not_after(memory: Memory, at: float) -> Memory:
 def _redated(memory: Memory, change: Callable[[float], float]) -> Memory:
     dates = {name: change(at) for name in _DATES if (at := getattr(memory, name)) is not None}
     events = {name: tuple((change(at), count) for at, count in getattr(memory, name)) for name in _EVENTS}
-    return replace(memory, **dates, **events)
+    needed = tuple((level, change(at)) for level, at in memory.bridge_needed)
+    moves = tuple(change(at) for at in memory.bridge_moves)
+    return replace(memory, **dates, **events, bridge_needed=needed, bridge_moves=moves)
 
 
 def remember(policy: Policy, memory: Memory, change: Change, at: float) -> Memory:

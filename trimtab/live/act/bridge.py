@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from msgspec.structs import replace
 
 from trimtab.core.admit import pinned
+from trimtab.core.bridge import in_force
 from trimtab.core.model import Change, ContainerSize
 from trimtab.errors import Refused
 from trimtab.live.act.resize import patch
@@ -36,7 +37,7 @@ async def write(
     """A new factor, or the one in force on pods that became ready since."""
     if (subject.policy.bridge is None and change.bridge is None) or pinned(subject.policy.admit, at):
         return memory  # a bridge on its pods may be another object's
-    factor = memory.core.bridge if change.bridge is None else change.bridge
+    factor = in_force(subject.policy.bridge, memory.core) if change.bridge is None else change.bridge
     pods = cluster.members.pods(target.namespace, target.uid)
     if factor > 1.0:
         pods = [pod for pod in pods if _is_of_written_size(pod, target, memory)]
