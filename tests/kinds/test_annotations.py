@@ -9,6 +9,7 @@ import trimtab
 from trimtab.kinds.annotations import KEDA_PAUSED, OURS
 
 HOME = Path("kinds/annotations.py")
+WORDS_OF_HELP = Path("cli/choices.py")  # held equal to their owners by tests/cli/test_help.py
 PACKAGE = Path(trimtab.__file__).parent
 
 
@@ -22,4 +23,4 @@ def keys_in(path: Path) -> set[str]:
 def test_keys_are_spelled_in_one_module() -> None:
     spelled = {path.relative_to(PACKAGE): keys_in(path) for path in PACKAGE.rglob("*.py")}
     assert len(spelled[HOME]) > 10
-    assert {path: keys for path, keys in spelled.items() if keys and path != HOME} == {}
+    assert {path: keys for path, keys in spelled.items() if keys and path not in (HOME, WORDS_OF_HELP)} == {}

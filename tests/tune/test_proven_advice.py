@@ -44,7 +44,7 @@ def proven(found: MeasuredWorkload) -> WorkloadAdvice:
 
 
 def now_and_then(advice: WorkloadAdvice) -> tuple[ReplayFigures, ReplayFigures]:
-    now, then = advice.evidence.now, advice.evidence.then
+    now, then = advice.evidence.present, advice.evidence.then
     assert now is not None and then is not None
     return now, then
 
@@ -102,7 +102,7 @@ def test_the_figures_are_those_of_the_manifest_that_is_written() -> None:
     _, promised = now_and_then(advice)
     spec = hpa(advice.target_percent or 0, advice.min_replicas or 0, advice.max_replicas or 0)
     again = proven(workload(daily(1.0, 8.0), hpa=spec | {"behavior": advice.behavior}))
-    assert again.evidence.now == promised
+    assert again.evidence.present == promised
 
 
 def test_memory_is_lowered_only_as_far_as_busier_pods_allow() -> None:

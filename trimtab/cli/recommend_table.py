@@ -103,7 +103,7 @@ def _requested(sizes: dict[str, Size], part: str) -> str:
 
 def _figures(found: WorkloadAdvice) -> list[str]:
     """Violations, cost and J, now and then."""
-    now, then = found.evidence.now, found.evidence.then
+    now, then = found.evidence.present, found.evidence.then
     assert now is not None
     figures = [(f"{each.violations:.2f}%", f"{each.cost:.2f}", f"{each.j:.2f}") for each in (now, then) if each]
     return [" → ".join(column) for column in zip(*figures, strict=True)]
@@ -161,7 +161,7 @@ def _why(workload: Ranked) -> str:
     words = {AdviceSeverity.RISK: "NeedsMore", AdviceSeverity.SAVING: "RunsTooMuch"}
     said = words.get(workload.severity, "Fits")
     evidence = found.evidence
-    if evidence.now and (evidence.peak_cores or 0.0) < IDLE_SHARE * (evidence.pod_request_cores or 0.0):
+    if evidence.present and (evidence.peak_cores or 0.0) < IDLE_SHARE * (evidence.pod_request_cores or 0.0):
         said = f"Idle, {said}"
     return f"{said}, Predictable" if found.predictable else said
 

@@ -90,7 +90,7 @@ def _advice(rules: Inspection, case: Case, best: AdvicePlan | None) -> WorkloadA
             replicas_before=case.pods,
             replicas_after=pods_after,
             days=case.demand.days,
-            now=now,
+            present=now,
             then=then if best else None,
         ),
         saved_cores=now.cores - then.cores,

@@ -126,7 +126,7 @@ class Evidence(Record, frozen=True):
     replicas_before: float | None = None
     replicas_after: float | None = None  # mean over the history with the recommended settings
     days: float | None = None  # that were replayed
-    now: ReplayFigures | None = None
+    present: ReplayFigures | None = None
     then: ReplayFigures | None = None
 
 

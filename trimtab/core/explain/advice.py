@@ -10,8 +10,8 @@ FULL = 0.95  # of the history; less is worth a word
 
 def because(rules: Inspection, found: WorkloadAdvice) -> list[str]:
     """The numbers of a recommendation, each with its reason; of advice on sizes only the percentile."""
-    if found.evidence.now is not None:
-        return _proven(found, found.evidence, found.evidence.now)
+    if found.evidence.present is not None:
+        return _proven(found, found.evidence, found.evidence.present)
     if found.sizes:
         share = f"P{rules.request_percentile * 100:g} of each container's usage in single pods"
         return [f"requests are {share} with {rules.request_margin:.0%} on top"]
