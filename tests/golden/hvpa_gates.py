@@ -24,6 +24,7 @@ from trimtab.core.model import (
 from trimtab.errors import InvalidInput
 from trimtab.kinds.hvpa_gates import clock_s
 from trimtab.policy import (
+    RESOURCES,
     Axis,
     Bounds,
     Direction,
@@ -193,7 +194,7 @@ def precedence(case: Case) -> None:
 
 def window_missing(case: Case) -> None:
     """Never open, on either axis; the released programs block, misjudge, crash or refuse."""
-    for axis in Axis:
+    for axis in (Axis.REPLICAS, *RESOURCES):
         never = Update(axis=axis, direction=Direction.UP, mode=UpdateMode.WINDOW)
         step = _held((never,), axis, 1.0, 2.0)
         assert step is not None
