@@ -50,11 +50,16 @@ def _table(text: str) -> list[list[str]]:
 def _known_names(header: list[str]) -> list[str]:
     """Our own names in whatever case, and Time as the first column of a dashboard's export."""
     names = [name.lower() if name.lower() in (*COLUMNS, SERIES) else name for name in header]
-    return [TIME, *names[1:]] if len(names) > 2 and names[0].lower() in TIME_NAMES else names
+    return [TIME, *names[1:]] if _names_series(names) and names[0].lower() in TIME_NAMES else names
+
+
+def _names_series(header: list[str]) -> bool:
+    """Columns after the first bear names of series: several do, and one that is written as NAMESPACE/KIND/NAME."""
+    return len(header) > 2 or (len(header) == 2 and "/" in header[1])
 
 
 def _is_wide(header: list[str]) -> bool:
-    return len(header) > 2 and header[0] == TIME and "value" not in header
+    return _names_series(header) and header[0] == TIME and "value" not in header
 
 
 def _wide_rows(path: str, header: list[str], lines: list[list[str]]) -> Rows:
