@@ -200,7 +200,7 @@ def test_a_coarser_grid_is_the_mean_of_what_is_there_and_a_finer_one_is_refused(
         pytest.param("Timestamp,Value\n0,1.5\n60,2\n", ("usage",), 1.5, id="names in capitals"),
         pytest.param("timestamp;value\n0;1,5\n60;2\n", ("usage",), 1.5, id="semicolons and decimal commas"),
         pytest.param("Time,a,b\n0,1.5,\n60,2,3\n", ("a", "b"), 1.5, id="a column per series, an empty cell"),
-        pytest.param("Time,shop/Deployment/web\n0,1.5\n60,2\n", ("shop/Deployment/web",), 1.5, id="one workload by name"),
+        pytest.param("Time,shop/Deployment/web\n0,1.5\n60,2\n", ("shop/Deployment/web",), 1.5, id="one by name"),
         pytest.param("timestamp,value\n0,1.5\n60,NaN\n120,2\n180,2\n", ("usage",), 1.5, id="NaN is a gap"),
     ],
 )
