@@ -65,7 +65,7 @@ check: $(READY) page-check ## Lint, types and the layering of the rooms, of the 
 	$(BIN)/lint-imports
 
 demo: $(READY) $(PAGE) ## See what trimtab does, on this machine, without a cluster
-	@mkdir -p out && $(BIN)/trimtab demo --html out/demo.html
+	@mkdir -p out && $(BIN)/trimtab demo --html out/demo.html --journal out/demo.db
 
 bench: $(READY) $(PAGE) ## Run every benchmark; each ends with one line of JSON
 	@set -e; for file in benchmarks/[a-z]*.py; do echo "== $$file"; $(BIN)/python $$file; done
