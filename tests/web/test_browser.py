@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner
+from playwright.sync_api import expect
 
 from tests.web import browser as browsers
 from tests.web.conftest import Shop, serving
@@ -18,7 +19,7 @@ from trimtab.journal import Journal, ObjectName
 from trimtab.web.whatif import history, judge, present
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, ConsoleMessage, Page
+    from playwright.sync_api import Browser, ConsoleMessage, Locator, Page
 
 pytestmark = pytest.mark.skipif(bool(browsers.missing()), reason=browsers.missing())
 AXE = Path(__file__).parents[2] / "page/node_modules/axe-core/axe.min.js"
@@ -30,8 +31,12 @@ PAGES = {
     "advice": "#/advice/HorizontalPodAutoscaler/shop/cache",
     "health": "#/health",
 }
+CANVAS = "document.querySelector('.canvas canvas')"
 TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
 Open = Callable[..., "Page"]
+expect.set_options(
+    timeout=120_000
+)  # what a page shows comes after the key or the click; how soon is the machine's affair
 
 
 @pytest.fixture(scope="module")
@@ -67,12 +72,16 @@ def _is_fault(message: ConsoleMessage) -> bool:
     return message.type == "error" and not message.text.startswith("Failed to load resource")
 
 
+def rows(page: Page) -> Locator:
+    return page.locator("table.fleet tbody tr:not(.spacer)")
+
+
 def cells(page: Page, row: int) -> list[str]:
-    return page.locator("table.fleet tbody tr:not(.spacer)").nth(row).locator("th, td").all_inner_texts()
+    return rows(page).nth(row).locator("th, td").all_inner_texts()
 
 
 def names(page: Page) -> list[str]:
-    return page.locator("table.fleet tbody tr:not(.spacer) th").all_inner_texts()
+    return rows(page).locator("th").all_inner_texts()
 
 
 def test_figures_of_the_fleet_are_those_of_the_journal(visit: Open, shop: Shop) -> None:
@@ -91,21 +100,24 @@ def test_problems_come_first_and_a_hostile_name_is_text(visit: Open) -> None:
     assert page.locator("img").count() == 0
     page.get_by_role("link", name=HOSTILE).click()
     page.wait_for_selector('main[data-ready="workload"]')
-    assert page.locator("h1").inner_text() == f"batch/{HOSTILE}" and page.locator("img").count() == 0
+    expect(page.locator("h1")).to_have_text(f"batch/{HOSTILE}")
+    assert page.locator("img").count() == 0
 
 
 def test_search_sorts_and_filters_as_you_type(visit: Open) -> None:
     page = visit()
     page.get_by_role("searchbox").fill("shop/")
+    expect(rows(page)).to_have_count(3)
     assert sorted(names(page)) == ["shop/cache", "shop/search", "shop/web"]
     page.get_by_role("button", name="Replicas").click()
+    expect(page.locator("th[aria-sort=descending]")).to_contain_text("Replicas")
     ready = [int(cells(page, row)[2].split("/")[1].split()[0]) for row in range(3)]
     assert ready == sorted(ready, reverse=True)
     page.get_by_role("button", name="Replicas").click()
-    assert page.locator("th[aria-sort=ascending]").inner_text().startswith("Replicas")
+    expect(page.locator("th[aria-sort=ascending]")).to_contain_text("Replicas")
     page.get_by_role("searchbox").fill("")
     page.get_by_label("Show").select_option("shadow")
-    assert names(page) == ["batch/worker"]
+    expect(rows(page).locator("th")).to_have_text(["batch/worker"])
 
 
 def test_a_workload_zooms_by_button_mouse_and_key(visit: Open, shop: Shop) -> None:
@@ -114,12 +126,14 @@ def test_a_workload_zooms_by_button_mouse_and_key(visit: Open, shop: Shop) -> No
     assert f"{last.ready} ready of {last.replicas}" in page.locator(".facts").inner_text()
     labels = page.locator(".chart .canvas").first.get_attribute("aria-label")
     assert labels and labels.startswith("Load and capacity, 2025-10-09")
-    before = page.screenshot()
+    drawing = f"{CANVAS}.toDataURL()"
+    before = page.evaluate(drawing)
     page.get_by_role("button", name="1 h").click()
-    near = page.screenshot()
+    page.wait_for_function(f"before => {drawing} !== before", arg=before)
+    near = page.evaluate(drawing)
     page.locator(".canvas").first.focus()
     page.keyboard.press("0")
-    assert near != before and page.screenshot() != near
+    page.wait_for_function(f"near => {drawing} !== near", arg=near)
 
 
 def test_every_change_opens_its_explanation(visit: Open, shop: Shop) -> None:
@@ -131,7 +145,7 @@ def test_every_change_opens_its_explanation(visit: Open, shop: Shop) -> None:
     dialog.locator("table").wait_for()
     assert "Autoscaler shop/search at " in dialog.inner_text() and "value/target asks for this" in dialog.inner_text()
     page.keyboard.press("Escape")
-    assert page.locator("dialog").count() == 0
+    expect(page.locator("dialog")).to_have_count(0)
 
 
 def test_what_if_shows_the_figures_of_the_backtest(visit: Open, shop: Shop) -> None:
@@ -143,8 +157,8 @@ def test_what_if_shows_the_figures_of_the_backtest(visit: Open, shop: Shop) -> N
     rows = [row.split("\t") for row in page.locator("section.panel tbody tr").all_inner_texts()]
     assert rows[1][3].strip() == f"{before.score.violations:.2f} %" and rows[1][2].strip() == f"{before.score.cost:.2f}"
     assert rows[2][5].split()[0] == f"{after.score.j:.2f}"
-    assert f"averageValue: '{50}'" in page.locator("pre").first.inner_text()
-    assert "kubectl patch autoscaler web -n shop" in page.locator("pre").nth(1).inner_text()
+    expect(page.locator("pre").first).to_contain_text("averageValue: '50'")
+    expect(page.locator("pre").nth(1)).to_contain_text("kubectl patch autoscaler web -n shop")
 
 
 @pytest.mark.parametrize("view", PAGES)
@@ -173,6 +187,7 @@ def test_keys_alone_reach_a_workload_and_its_what_if(visit: Open) -> None:
     assert page.evaluate("document.activeElement.textContent") == "To the content"
     page.get_by_role("searchbox").focus()
     page.keyboard.type("shop/web")
+    expect(rows(page)).to_have_count(1)
     for _ in range(20):
         page.keyboard.press("Tab")
         if page.evaluate("document.activeElement.textContent") == "shop/web":
@@ -202,7 +217,7 @@ def test_a_journal_that_is_gone_is_said_and_comes_back(visit: Open, copy: Path) 
     with serving(copy) as address:
         away = copy.rename(copy.with_suffix(".away"))
         page = visit(at=address)
-        assert "there is no such file" in page.get_by_role("alert").inner_text()
+        expect(page.get_by_role("alert")).to_contain_text("there is no such file")
         away.rename(copy)
         page.get_by_text("5 of 5 workloads").wait_for()
 

@@ -1,4 +1,4 @@
-"""All cores for a while: processes that an interrupted command neither leaves behind nor waits for.
+"""All cores for a while: processes that an interrupted command ends at once and never leaves behind.
 
 Ctrl-C reaches every process of the terminal. Workers never see it: they are started while it is held back, which they
 inherit, from their very first moment on. Only the command itself is interrupted, and ends them.
@@ -37,7 +37,8 @@ def on_all_cores(job: Callable[..., Answer], calls: Sequence[tuple[Any, ...]]) -
         _end_workers()
         raise
     finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+        # Its thread is seen off too: one that ends together with the interpreter would complain about it.
+        pool.shutdown(cancel_futures=True)
 
 
 @contextmanager
