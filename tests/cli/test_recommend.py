@@ -405,3 +405,29 @@ def test_the_recipe_is_a_query_whose_answer_is_understood(tmp_path: Path) -> Non
         run("--history", str(tmp_path / "grafana.csv"), "--replicas", "1", "--cpu-request", "20", "-o", "json").stdout
     )
     assert (found["namespace"], found["name"]) == ("shop", "web")
+
+
+@pytest.mark.parametrize(
+    "ends_on, weekend",
+    [
+        pytest.param(0, [5, 6], id="two weeks that end with a Sunday"),
+        pytest.param(5, [0, 1], id="two weeks that end with a Friday"),
+    ],
+)
+def test_two_weeks_show_that_weekdays_differ(tmp_path: Path, ends_on: int, weekend: list[int]) -> None:
+    """Seven days alone would be repeated as their last day was."""
+    end = START + (5 + ends_on) * 86400  # a Monday, then days on
+    times = np.arange(end - 14 * 86400, end, 600)
+    weekday = (times // 86400 + 3) % 7
+    peak = np.where(weekday < 5, 297.0, 60.0)
+    values = 40 + (peak - 40) * np.exp(-(((times % 86400 / 3600 - 14) / 4) ** 2))
+    path = tmp_path / "weekly.csv"
+    lines = (f"{at},{value},web\n" for at, value in zip(times.tolist(), values.tolist(), strict=True))
+    path.write_text("timestamp,value,series\n" + "".join(lines))
+    asked = ("--history", str(path), "--replicas", "100", "--cpu-request", "2")
+    (found,) = json.loads(run(*asked, *DOCUMENT_000, "-o", "json").stdout)
+    days = np.array(found["evidence"]["forecast"]).reshape(7, 24).max(axis=1)
+    assert np.flatnonzero(days < 100).tolist() == weekend
+    assert all(280 < day < 310 for day in days if day >= 100)
+    (found,) = json.loads(run(*asked, "-o", "json").stdout)
+    assert found["recommendation"]["maxReplicas"] * 2 > 297, "the replay sees both weeks"

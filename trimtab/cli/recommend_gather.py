@@ -87,7 +87,7 @@ async def _place(question: WorkloadQuestion, rules: Inspection) -> AsyncIterator
             namespaces = ("",) if scope.all_namespaces else scope.namespaces or (access.namespace,)
             targets = named(await read_targets(kube, namespaces, time.time(), labels=scope.selector), question.names)
             source = WorkloadHistory(prometheus, kube, scope.matchers)
-            window = HistoryWindow.before(at, rules.history_s)
+            window = HistoryWindow.before(at, rules)
             notes = (*(() if question.prometheus.url else (f"history from {where}",)), *((skew,) if skew else ()))
             yield Place(targets, source, window, time.time(), where, notes)
 
@@ -141,7 +141,9 @@ def _from_file(question: WorkloadQuestion, rules: Inspection) -> Place:
     }
     at = frame.end
     start = max(frame.start, at - rules.history_s)
-    window = HistoryWindow(start, at, max(STEP_S, *(held.step_s for held in frames.values())), frozenset(knows))
+    step_s = max(STEP_S, *(held.step_s for held in frames.values()))
+    earlier_s = max(0.0, start - max(frame.start, at - rules.forecast_history_s))
+    window = HistoryWindow(start, at, step_s, frozenset(knows), earlier_s)
     names = [text.rpartition("/")[2] for text in question.names]
     targets, notes = described(options, names, frame, home(namespaces))
     return Place(named(targets, question.names), Files(frames), window, at, options.file, notes)

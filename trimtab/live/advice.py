@@ -208,7 +208,7 @@ class Advisor:
             return [Advised(one, Failed(MetricsUnavailable(NO_PROMETHEUS), NO_PROMETHEUS)) for one in targets]
         try:
             now, _ = await server_time(self.prometheus, at)
-            source, window = WorkloadHistory(self.prometheus, self.kube), HistoryWindow.before(now, rules.history_s)
+            source, window = WorkloadHistory(self.prometheus, self.kube), HistoryWindow.before(now, rules)
             return [one async for some in advise_all(rules, targets, source, window, at) for one in some]
         except TrimtabError as error:
             return [Advised(one, Failed(error, str(error))) for one in targets]
