@@ -164,17 +164,17 @@ def configuration() -> str:
 
 
 UNITS = {
-    "_whole": "whole number",
-    "_number": "number",
-    "_ratio": "share between 0 and 1",
-    "_share": "share between 0 and 1",
-    "_cores": "number of cores",
-    "_percent": "percentage",
-    "_flag": '`"true"` or `"false"`',
-    "_seconds": "duration, such as `168h`",
-    "_algorithm": "`exact` or `crane`",
-    "_zone": "time zone",
-    "_ladder": "list of sizes, such as `0.25c0.25g,1c2g`",
+    "whole": "whole number",
+    "number": "number",
+    "ratio": "share between 0 and 1",
+    "share": "share between 0 and 1",
+    "cores": "number of cores",
+    "percent": "percentage",
+    "flag": '`"true"` or `"false"`',
+    "seconds": "duration, such as `168h`",
+    "algorithm": "`exact` or `crane`",
+    "zone": "time zone",
+    "ladder": "list of sizes, such as `0.25c0.25g,1c2g`",
 }
 
 
