@@ -128,7 +128,8 @@ def _record(path: Path, policies: list[NamedPolicy], demand: Demand, cluster: Cl
     journal = Journal(path)
     for named in policies:
         first = first_pods(named.policy, float(demand.values[0]) / cluster.pod_capacity)
-        name = ObjectName("Autoscaler", "backtest", named.name)
+        namespace = named.manifest.get("metadata", {}).get("namespace", "default")
+        name = ObjectName(named.manifest.get("kind", "custom-hpa"), namespace, named.name)
         record(journal, name, named.policy, demand.values, cluster, first_pods=first, start=demand.start)
     journal.prune(demand.start + demand.days * 86400 - 900)
     journal.close()

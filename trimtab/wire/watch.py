@@ -129,7 +129,7 @@ class Informer(Generic[T]):
         params = {
             "watch": "true",
             "allowWatchBookmarks": "true",
-            "timeoutSeconds": str(random.randint(240, 480)),
+            "timeoutSeconds": str(random.randint(240, 480)),  # noqa: S311 (jitter, no secret)
         }
         if self._labels:
             params["labelSelector"] = self._labels

@@ -165,7 +165,7 @@ class Advisor:
             return [Advised(target, Failed(MetricsUnavailable(NO_PROMETHEUS), NO_PROMETHEUS)) for target in targets]
         try:
             now, _ = await server_time(self.prometheus, at)
-            source, window = WorkloadHistory(self.prometheus, self.kube), HistoryWindow.before(now, rules.history_s)
+            source, window = WorkloadHistory(self.prometheus, self.kube), HistoryWindow.before(now, rules)
             return [outcome async for some in advise_all(rules, targets, source, window, at) for outcome in some]
         except TrimtabError as error:
             return [Advised(target, Failed(error, str(error))) for target in targets]
