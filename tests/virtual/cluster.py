@@ -186,13 +186,14 @@ class Cluster:
 
     # --- operators ---
 
-    def start_operator(self, who: str) -> None:
+    def start_operator(self, who: str, **settings: Any) -> None:
+        """`settings` beside those of the cluster, of one that is new."""
         self.weather.dead.discard(who)
         process = self.processes.get(who)
         if process is None:
             journal = str(Path(self._folder.name, f"{who}.db"))
             lease = {"lease_s": QUIET_LEASE_S} if self._operators == 1 else {}
-            given = {"journal": journal, "identity": who} | lease | self._settings
+            given = {"journal": journal, "identity": who} | lease | self._settings | settings
             process = Process(who, VirtualClock(self.loop, self.start), OperatorSettings(**given))
             self.processes[who] = process
         process.operator = Operator(self._access(who), self._prometheus_access(who), process.settings, process.clock)

@@ -63,6 +63,7 @@ def _settings(serving: ServingOptions, api_server: ApiServerOptions, sizing: Siz
         listen=serving.listen,
         lease_namespace=api_server.lease_namespace,
         lease_s=api_server.lease_s,
+        shard=api_server.shard,
         api_per_s=api_server.api_per_s,
         api_burst=api_server.api_burst,
         scrape_s=serving.scrape_s,

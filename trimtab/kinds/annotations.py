@@ -22,6 +22,9 @@ RAISED_FLOOR_UNTIL = "trimtab.dev/floor-until"  # unix seconds: it is not lowere
 # On the Namespace of the operator, by its administrator (`trimtab freeze`).
 FROZEN = "trimtab.dev/frozen"  # "true": the whole installation writes nothing
 
+# On a Lease of the operator's.
+SHARDS = "trimtab.dev/shards"  # among how many operators its holder divides the namespaces
+
 # Labels of a Namespace, by its administrator.
 ENABLED = "trimtab.dev/enabled"  # "false": nothing in it is touched
 PROMETHEUS_ALLOWED = "trimtab.dev/prometheus"  # "true": its objects may query Prometheus (tenancy by-label)

@@ -178,7 +178,8 @@ class Checkpoints(Background):
         try:
             for kept in (await self.writer.kube.list(ConfigMap, CONFIG_MAPS, self.home, labels=OBJECT_UID)).items:
                 labels, meta = kept.metadata.labels or {}, kept.metadata
-                ours = OBJECT_UID in labels and cluster.namespace in ("", labels.get(OBJECT_NAMESPACE))
+                whose = labels.get(OBJECT_NAMESPACE, "")
+                ours = OBJECT_UID in labels and cluster.namespace in ("", whose) and cluster.shard.owns(whose)
                 if ours and labels[OBJECT_UID] not in alive:
                     await self.writer.kube.delete(CONFIG_MAPS, self.home, meta.name, uid=meta.uid)
         except TrimtabError as error:
