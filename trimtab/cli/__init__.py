@@ -26,6 +26,7 @@ COMMANDS = {
     "dashboard": "Look at the fleet, one workload and what-if in a browser.",
     "demo": "See what trimtab does, without a cluster.",
     "freeze": "Stop every write of an installation at once.",
+    "handover": "Shadow an HPA or ScaledObject, compare, hand over without a gap, and back.",
     "lint": "Find what would hurt in manifests, before it does.",
     "recommend": "Say which workloads should be autoscaled, and with which settings.",
     "explain": "Explain the last decision for an object, from a journal.",

@@ -13,6 +13,8 @@ PIN_UNTIL = "trimtab.dev/pin-until"  # a time: the pin ends then
 EXACT = "trimtab.dev/exact"
 BRIDGE = "trimtab.dev/bridge"  # on an EHPA or Hvpa: ready pods may grow to so many times their cpu for a while
 
+HANDED_OVER = "trimtab.dev/handed-over"  # on an Autoscaler, by `trimtab handover`: the manifest of who scaled before
+
 # On a HorizontalPodAutoscaler: the first by its user (document 003), the others by the operator.
 PREDICTIVE = "predictive"  # "true", in any quotes: a forecast may raise minReplicas
 ORIGINAL_FLOOR = "trimtab.dev/min-replicas"  # the user's own minReplicas, while ours stands in its place
