@@ -34,7 +34,8 @@ from tests.virtual.metrics import FakePrometheus, Metrics
 from tests.virtual.transport import Link
 from tests.virtual.workloads import Load, Workload, Workloads, deployment
 from trimtab.journal import Journal
-from trimtab.live.operator import LOOK_AGAIN_S, Operator, OperatorSettings
+from trimtab.live.operator import LOOK_AGAIN_S, Operator
+from trimtab.live.settings import OperatorSettings
 from trimtab.sim.grid import STEP_S
 from trimtab.wire.access import Access
 from trimtab.wire.kube import Patch
@@ -57,8 +58,15 @@ class Process:
     settings: OperatorSettings
     operator: Operator | None = None
     stop: asyncio.Event | None = None
-    tasks: dict[asyncio.Task[Any], None] = field(default_factory=dict)  # in order, unlike a set
+    tasks: list[asyncio.Task[Any]] = field(default_factory=list)
     died_of: BaseException | None = None  # what ended it by itself
+    _look_again: int = 1000  # tasks: until then those that are done stay in the list
+
+    def own(self, task: asyncio.Task[Any]) -> None:
+        self.tasks.append(task)
+        if len(self.tasks) >= self._look_again:
+            self.tasks = [task for task in self.tasks if not task.done()]
+            self._look_again = 1000 + 2 * len(self.tasks)
 
 
 class Cluster:
@@ -310,8 +318,7 @@ def _owned(loop: asyncio.AbstractEventLoop, work: Any, context: Any = None) -> a
     """Every task knows whose process it belongs to."""
     task: asyncio.Task[Any] = asyncio.Task(work, loop=loop, context=context)
     if (process := _process.get()) is not None:
-        process.tasks[task] = None
-        task.add_done_callback(lambda done: process.tasks.pop(done, None))
+        process.own(task)
     return task
 
 

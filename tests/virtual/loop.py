@@ -26,7 +26,8 @@ class _Selector(selectors.DefaultSelector):
         if timeout is None:
             return super().select(None if self.patience_s else 0.0)
         if self.patience_s == 0.0:
-            self.now = round(self.now + max(0.0, timeout), DIGITS)
+            if timeout > 0:
+                self.now = round(self.now + timeout, DIGITS)
             return []
         found = super().select(min(self.patience_s, max(0.0, timeout)))
         if timeout > 0 and not found:

@@ -66,8 +66,8 @@ async def fetch_past(
     source: HistorySource, targets: Sequence[AdvisedTarget], rules: Inspection, window: HistoryWindow
 ) -> PastLoad:
     """Everything this kind of advice needs to know of these targets: two to four selections, whatever their number."""
-    namespaces = tuple(sorted({one.namespace for one in targets}))
-    wanted = frozenset(one.row for one in targets)
+    namespaces = tuple(sorted({target.namespace for target in targets}))
+    wanted = frozenset(target.row for target in targets)
     single_s = max(window.step_s, pod_step_s(rules))
 
     async def read(

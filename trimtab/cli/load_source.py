@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from trimtab.cli.option_groups import PrometheusOptions, option_group, prometheus_options
-from trimtab.cli.options import Finite, duration
+from trimtab.cli.options import Finite, duration, objective
 from trimtab.errors import InvalidInput, NotEnoughData
 
 if TYPE_CHECKING:
@@ -55,6 +55,34 @@ load_options = option_group(
     click.option("--days", type=Finite(0.05), help="Only the last so many days."),
     step_option,
     time_column_option,
+)
+
+
+class JudgingOptions(NamedTuple):
+    """What pods take to start and carry then, and what a violation costs."""
+
+    startup_s: float
+    pod_capacity: float | None
+    lam: float
+
+
+judging_options = option_group(
+    "judging",
+    JudgingOptions,
+    click.option(
+        "--startup",
+        "startup_s",
+        type=duration,
+        default="2m",
+        show_default=True,
+        help="From a pod's creation to serving.",
+    ),
+    click.option(
+        "--pod-capacity",
+        type=Finite(0, min_open=True),
+        help="Load one pod carries at 100 %; else its CPU request, or target / 0.7.",
+    ),
+    click.option("--objective", "lam", type=objective, default="balanced", show_default=True, help=objective.__doc__),
 )
 query_options = prometheus_options("Where queries are asked.")
 

@@ -46,7 +46,8 @@ def demand_of(frame: Frame, where: str, series: str = "", days: float | None = N
     present = np.flatnonzero(np.isfinite(values))
     if not len(present):
         raise NotEnoughData(f"{where}: {frame.names[row]} has no value in the whole window; widen it, check the query")
-    values, start = values[present[0] : present[-1] + 1], frame.start + present[0] * frame.step_s
+    values = values[present[0] : present[-1] + 1]
+    start = frame.start + int(present[0]) * frame.step_s
     if len(values) * frame.step_s < SHORTEST_S:
         span = format_duration(len(values) * frame.step_s)
         raise NotEnoughData(f"{where}: {frame.names[row]} spans {span}; a backtest needs an hour, tuning some days")
