@@ -20,8 +20,8 @@ from trimtab.journal import Journal
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
 QUIET, BUSY = 0.04, 4.6  # cores of all pods: below the smallest pod, above ten of the largest
 RAMP_S = 360.0
-SPEED = ("--usage-every", "2s", "--grow-after", "5s", "--shrink-after", "20s", "--memory-window", "20s")
-SPEED += ("--usage-half-life", "15s", "--downscale-window", "10s", "--breaker-window", "0s")
+USAGE = ("--usage-every", "2s", "--grow-after", "5s", "--shrink-after", "20s", "--memory-window", "20s")
+SPEED = (*USAGE, "--usage-half-life", "15s", "--downscale-window", "10s", "--breaker-window", "0s")
 EXAMPLES = {
     "one": ((0, 1, 2), (0.6, 3, 7), (0, 7, 10)),
     "two": ((1, 1, 1), (0.6, 2, 4), (0, 5, 10)),
