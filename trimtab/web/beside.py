@@ -12,8 +12,8 @@ from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.grid import DAY_STEPS, HOUR_STEPS, delay_steps
 from trimtab.sim.score import Counts, Score, measure, score
 from trimtab.tune.policy_backtest import backtest
+from trimtab.web.journal_history import STEPS, unpack_history
 from trimtab.web.packing import Column, unpacked
-from trimtab.web.whatif import STEPS, unpack_history
 
 
 class JudgedSide(NamedTuple):
