@@ -126,7 +126,7 @@ def _thesis(seeds: int, out: Path | None) -> None:
 def _thesis_table(found: list[Replayed], seeds: int) -> Table:
     from rich.table import Table
 
-    table = Table(box=None, pad_edge=False, title="Predictive HPA, the thesis: predictive against reactive, above zero is better")
+    table = Table(box=None, pad_edge=False, title="The thesis: predictive against reactive, above zero is better")
     for heading in ("PATTERN", "WINDOWS", "LINE"):
         table.add_column(heading)
     figures = ("MEAN", "STD", "Z", "P")

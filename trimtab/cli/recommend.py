@@ -125,9 +125,7 @@ advice_options = option_group(
     click.option(
         "--type", "kind", type=click.Choice(list(ADVICE_TYPES)), help="Kind of advice by Crane's rules: hpa if unset."
     ),
-    click.option(
-        "--set", "config", multiple=True, metavar="KEY=VALUE", help="A setting of Crane's HPA recommendation; may be repeated."
-    ),
+    click.option("--set", "config", multiple=True, metavar="KEY=VALUE", help="A setting of Crane's; may be repeated."),
     click.option("--objective", "lam", type=objective, default="balanced", show_default=True, help=objective.__doc__),
     click.option(
         "--startup",
