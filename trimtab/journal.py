@@ -129,14 +129,14 @@ class Journal:
     ) -> Iterator[Act]:
         """Acting decisions, oldest first; with `last`, only that many of the youngest."""
         where, values = _where(namespace, name, until)
-        order = f"ORDER BY at DESC, d.id DESC LIMIT {last}" if last is not None else "ORDER BY at, d.id"
+        order = "ORDER BY at, d.id" if last is None else "ORDER BY at DESC, d.id DESC LIMIT ?"
         query = (
             "SELECT kind, namespace, name, outcome, coalesce(p.text, policy), seen, memory, decision"
             " FROM decisions d JOIN objects o ON o.id = d.object"
             f" LEFT JOIN policies p ON p.id = CAST(d.policy AS INTEGER) {where} {order}"
         )
         with self._reading():
-            rows = self.db.execute(query, values)
+            rows = self.db.execute(query, values if last is None else [*values, last])
             for row in rows if last is None else reversed(rows.fetchall()):
                 yield _act(row)
 

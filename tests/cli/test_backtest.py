@@ -127,7 +127,7 @@ def test_a_journal_of_the_backtest_can_be_explained(policies: tuple[str, str], t
         done = invoke("backtest", "-f", policies[0], "--load", LOAD, "--days", "0.2", "--journal", journal)
         assert done.exit_code == 0, done.output
     name = Path(policies[0]).stem
-    told = invoke("explain", f"backtest/{name}", "--journal", journal)
+    told = invoke("explain", f"default/{name}", "--journal", journal)
     assert told.exit_code == 0 and "replicas" in told.stdout, told.output
     assert invoke("replay", journal).exit_code == 0
 
@@ -137,7 +137,8 @@ def test_a_history_from_csv(policies: tuple[str, str], tmp_path: Path) -> None:
     values = 500 + 400 * np.sin(np.arange(2000) / 100)
     rows = "".join(f"{1_700_000_000 + 60 * step},{value:.2f}\n" for step, value in enumerate(values))
     path.write_text("timestamp,value\n" + rows)
-    done = invoke("backtest", "-f", policies[0], "--load", str(path))
+    journal = str(tmp_path / "run.db")
+    done = invoke("backtest", "-f", policies[0], "--load", str(path), "--journal", journal)
     assert done.exit_code == 0, done.output
     assert "2023-11-1" in done.stdout
 

@@ -34,7 +34,8 @@ from tests.virtual.metrics import FakePrometheus, Metrics
 from tests.virtual.transport import Link
 from tests.virtual.workloads import Load, Workload, Workloads, deployment
 from trimtab.journal import Journal
-from trimtab.live.operator import LOOK_AGAIN_S, Operator, OperatorSettings
+from trimtab.live.operator import LOOK_AGAIN_S, Operator
+from trimtab.live.settings import OperatorSettings
 from trimtab.sim.grid import STEP_S
 from trimtab.wire.access import Access
 from trimtab.wire.kube import Patch

@@ -16,7 +16,8 @@ from tests.web.conftest import Shop, serving
 from tests.web.recorded import HOSTILE
 from trimtab.cli import main
 from trimtab.journal import Journal, ObjectName
-from trimtab.web.whatif import history, judge, present
+from trimtab.web.journal_history import history
+from trimtab.web.whatif import judge, present
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, ConsoleMessage, Locator, Page

@@ -96,7 +96,7 @@ class Leadership:
         except (TrimtabError, TimeoutError) as error:
             log.warning("lease %s/%s: %s", self.namespace, self.name, str(error) or "no answer in time")
             wait_s = 0.0
-        pause_s = self.retry_s * random.uniform(1.0, 1.2)
+        pause_s = self.retry_s * random.uniform(1.0, 1.2)  # noqa: S311 (jitter, no secret)
         return min(pause_s, wait_s) if wait_s > 0 else pause_s
 
     async def _renewed(self) -> bool:

@@ -6,10 +6,9 @@ an object, for many objects at once: a tick waits for nothing, and what we saw o
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -22,6 +21,7 @@ from trimtab.history.query_pages import total
 from trimtab.history.source import Selection
 from trimtab.history.workload_history import WorkloadHistory
 from trimtab.live.look.subject import Subject
+from trimtab.live.measure.background import Background
 from trimtab.live.measure.tenancy import NotAllowed, QueryTenancy
 from trimtab.live.object_tick import ObjectTick
 from trimtab.policy import Metric, MetricKind, Policy
@@ -56,7 +56,7 @@ class PastSignal(NamedTuple):
     time_range: TimeRange
 
 
-class PastDemand:
+class PastDemand(Background):
     """Call `follow` in every tick: the past of each new object, or of one with new signals, is read once."""
 
     def __init__(
@@ -67,27 +67,18 @@ class PastDemand:
         queries: Access | None = None,
         tenancy: QueryTenancy = QueryTenancy(),  # noqa: B008  (frozen)
     ) -> None:
+        super().__init__()
         self.access, self.kube, self.demand = access, kube, demand
         self.queries, self.tenancy = queries or access, tenancy  # tenants' own queries, and whose are asked
         self._done: dict[str, tuple[str, ...]] = {}  # keys by uid
-        self._work: asyncio.Task[None] | None = None
         self._rest_until = float("-inf")
 
     def follow(self, ticks: Sequence[ObjectTick], at: float) -> None:
         keys = {tick.subject.uid: keys_of(tick.subject.uid, tick.subject.policy) for tick in ticks if wanted(tick)}
         self._done = {uid: known for uid, known in self._done.items() if uid in keys}
         new = [tick for tick in ticks if wanted(tick) and self._done.get(tick.subject.uid) != keys[tick.subject.uid]]
-        if new and at >= self._rest_until and (self._work is None or self._work.done()):
-            self._work = asyncio.create_task(self._run(new, at))
-
-    async def finished(self) -> None:
-        """The end of what is under way."""
-        if self._work is not None:
-            await self._work
-
-    def close(self) -> None:
-        if self._work is not None:
-            self._work.cancel()
+        if new and at >= self._rest_until and self.idle:
+            self.start(self._run(new, at))
 
     async def _run(self, ticks: Sequence[ObjectTick], at: float) -> None:
         try:
@@ -170,6 +161,11 @@ def wanted(tick: ObjectTick) -> bool:
 def all_read_back(policy: Policy) -> bool:
     """Whether Prometheus remembers every signal."""
     return all(signal.metric.kind in READ_BACK for signal in policy.signals)
+
+
+def forgotten_by_others(prometheus: Access | None) -> Callable[[Policy], bool]:
+    """Whose demand nobody but us remembers."""
+    return lambda policy: policy.forecast is not None and (prometheus is None or not all_read_back(policy))
 
 
 def _signals(tick: ObjectTick) -> list[PastSignal]:
