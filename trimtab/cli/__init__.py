@@ -22,7 +22,7 @@ COMMANDS = {
     "bench": "Run the benchmark protocol over a folder of traces.",
     "convert": "Turn HPA, VPA, KEDA, EHPA, Hvpa and custom-hpa manifests into one another.",
     "crds": "Print the CustomResourceDefinitions, ready for kubectl apply.",
-    "custom-hpa": "Scale one Deployment by one Prometheus query (document 002).",
+    "custom-hpa": "Scale one Deployment by one Prometheus query, as nanit's custom-hpa does.",
     "dashboard": "Look at the fleet, one workload and what-if in a browser.",
     "demo": "See what trimtab does, without a cluster.",
     "freeze": "Stop every write of an installation at once.",
