@@ -20,6 +20,7 @@ DAY_S, WEEK_MINUTES = 86400, 7 * 1440
 WITHIN_S = 60.0
 
 TARGET, POD_CORES, FIRST_CORES = 0.5, 0.25, 1.25
+FIRST_PODS = round(FIRST_CORES / POD_CORES / TARGET)
 AHEAD, REACTING = "ahead", "reacting"
 
 
@@ -93,14 +94,15 @@ def _answers(running: Running) -> bool:
         return False
 
 
-def start(bed: Bed, namespace: str, pods: str, how: str) -> None:
-    name, first = f"{pods}-{how}", round(FIRST_CORES / POD_CORES / TARGET)
-    hpa = autoscaler(namespace, name, maxReplicas=60)
-    hpa["metadata"]["annotations"] = {"predictive": "true"} if how == AHEAD else {}
-    hpa |= {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler"}
+def workload(namespace: str, pods: str, how: str) -> dict[str, Any]:
     ready_after = f"{RAMPS[pods].startup_s:.0f}s"
-    bed.load(namespace, name, cores=FIRST_CORES)
-    bed.apply(deployment(namespace, name, replicas=first, annotations={"ready-after": ready_after}), hpa)
+    return deployment(namespace, f"{pods}-{how}", replicas=FIRST_PODS, annotations={"ready-after": ready_after})
+
+
+def hpa(namespace: str, pods: str, how: str) -> dict[str, Any]:
+    made = autoscaler(namespace, f"{pods}-{how}", maxReplicas=60)
+    made["metadata"]["annotations"] = {"predictive": "true"} if how == AHEAD else {}
+    return made | {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler"}
 
 
 def ready_of(bed: Bed, namespace: str) -> dict[str, int]:
@@ -139,11 +141,11 @@ def test_the_floor_of_slow_pods_is_ahead_of_a_ramp_at_the_default_tick(
 ) -> None:
     """Takes 52 minutes: pods of four and of ten minutes' start-up, each under an HPA at 50 % of CPU, with its twin."""
     install_crds(bed)
-    for pods, how in WORKLOADS:
-        start(bed, namespace, pods, how)
+    bed.apply(*(workload(namespace, *each) for each in WORKLOADS))
     waits_s = max(ramp.startup_s for ramp in RAMPS.values()) + 300
-    counts = lambda: set(ready_of(bed, namespace).values())  # noqa: E731
-    eventually(lambda: counts() == {round(FIRST_CORES / POD_CORES / TARGET)}, waits_s, "all are ready", every_s=5)
+    everybody = {f"{pods}-{how}": FIRST_PODS for pods, how in WORKLOADS}
+    eventually(lambda: ready_of(bed, namespace) == everybody, waits_s, "all are ready", every_s=5)
+    bed.apply(*(hpa(namespace, *each) for each in WORKLOADS))  # not before: the first ready pods bear all of the load
     with Running(bed, namespace, tmp_path, "--tick", "15s"):
         looks = watch_ramps(bed, namespace)
     means = {workload: over_target(found) for workload, found in looks.items()}

@@ -7,7 +7,7 @@
         cluster.run(hours=1)
         assert cluster.writes("shop/web") == [...]
 
-Operators begin so that they tick at whole multiples of 15 s from the start, the first time after one step.
+Operators begin so that they tick at whole multiples of 15 s (`step_s`) from the start, the first time after one step.
 """
 
 from __future__ import annotations
@@ -72,13 +72,16 @@ class Process:
 class Cluster:
     """Write a test with `apply`, `deploy`, `load`, `faults`, `run`; read it by `writes`, `get`, `audit`, `journal`."""
 
-    def __init__(self, seed: int = 0, *, operators: int = 1, start: float = START, **settings: Any) -> None:
-        self.seed, self.start, self._settings = seed, start, settings
+    def __init__(
+        self, seed: int = 0, *, operators: int = 1, start: float = START, step_s: float = STEP_S, **settings: Any
+    ) -> None:
+        self.seed, self.start, self.step_s = seed, start, step_s
+        self._settings: dict[str, Any] = {"tick_s": step_s} | settings
         self.loop = VirtualLoop()
         self.loop.set_task_factory(_owned)
         self.server = ApiServer(self.now)
         self.weather = Weather(lambda: self.now() - start, seed)
-        self.workloads = Workloads(self.server, start)
+        self.workloads = Workloads(self.server, start, step_s)
         self.metrics = Metrics(self.server, self.workloads, self.weather)
         self.prometheus: FakePrometheus | None = FakePrometheus(self.metrics)
         self.processes: dict[str, Process] = {}
@@ -97,7 +100,7 @@ class Cluster:
         asyncio.set_event_loop(self.loop)
         self._schedule_step()
         for number in range(self._operators):
-            self.loop.call_at(STEP_S - LOOK_AGAIN_S, self.start_operator, f"operator-{number}")
+            self.loop.call_at(self.step_s - LOOK_AGAIN_S, self.start_operator, f"operator-{number}")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -128,7 +131,7 @@ class Cluster:
                 raise process.died_of
 
     def _schedule_step(self) -> None:
-        at = self._next_step * STEP_S
+        at = self._next_step * self.step_s
         self.loop.call_at(at - EDGE_S, self.workloads.close_step)
         self.loop.call_at(at + EDGE_S, self._open_step)
 
@@ -193,7 +196,7 @@ class Cluster:
         if process is None:
             journal = str(Path(self._folder.name, f"{who}.db"))
             lease = {"lease_s": QUIET_LEASE_S} if self._operators == 1 else {}
-            given = {"journal": journal, "identity": who} | lease | self._settings | settings
+            given: dict[str, Any] = {"journal": journal, "identity": who} | lease | self._settings | settings
             process = Process(who, VirtualClock(self.loop, self.start), OperatorSettings(**given))
             self.processes[who] = process
         process.operator = Operator(self._access(who), self._prometheus_access(who), process.settings, process.clock)

@@ -1,7 +1,8 @@
 """past_demand: what signals demanded before the operator saw them, read back from Prometheus in the background.
 
 CPU and memory as advice reads them, a query's own past by the query; others are in checkpoints alone. At first sight of
-an object, for many objects at once: a tick waits for nothing, and what we saw ourselves stays.
+an object, for many objects at once: a tick waits for nothing, and what we saw ourselves stays. Whose past could not be
+read, or whose query is not allowed yet, is tried again after a rest of its own, which doubles with each failure.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from trimtab.wire.kube import Kube
 from trimtab.wire.prometheus import Prometheus
 
 TIMEOUT_S = 60.0
-TRY_AGAIN_S = 300.0
+TRY_AGAIN_S, LONGEST_REST_S = 300.0, 3600.0
 READ_BACK = (MetricKind.RESOURCE, MetricKind.CONTAINER, MetricKind.PROMETHEUS)
 log = logging.getLogger(__name__)
 
@@ -56,6 +57,16 @@ class PastSignal(NamedTuple):
     time_range: TimeRange
 
 
+class Rest(NamedTuple):
+    """After so many failures in a row, until then."""
+
+    failures: int = 0
+    until: float = float("-inf")
+
+    def after_failure(self, at: float) -> Rest:
+        return Rest(self.failures + 1, at + min(TRY_AGAIN_S * 2.0 ** min(self.failures, 10), LONGEST_REST_S))
+
+
 class PastDemand(Background):
     """Call `follow` in every tick: the past of each new object, or of one with new signals, is read once."""
 
@@ -71,28 +82,36 @@ class PastDemand(Background):
         self.access, self.kube, self.demand = access, kube, demand
         self.queries, self.tenancy = queries or access, tenancy  # tenants' own queries, and whose are asked
         self._done: dict[str, tuple[str, ...]] = {}  # keys by uid
-        self._rest_until = float("-inf")
+        self._rests: dict[str, Rest] = {}  # by uid
 
     def follow(self, ticks: Sequence[ObjectTick], at: float) -> None:
         keys = {tick.subject.uid: keys_of(tick.subject.uid, tick.subject.policy) for tick in ticks if wanted(tick)}
-        self._done = {uid: known for uid, known in self._done.items() if uid in keys}
-        new = [tick for tick in ticks if wanted(tick) and self._done.get(tick.subject.uid) != keys[tick.subject.uid]]
-        if new and at >= self._rest_until and self.idle:
-            self.start(self._run(new, at))
+        self._done = {uid: known for uid, known in self._done.items() if keys.get(uid) == known}
+        self._rests = {uid: rest for uid, rest in self._rests.items() if uid in keys}
+        new = [tick for tick in ticks if wanted(tick) and tick.subject.uid not in self._done]
+        due = [tick for tick in new if at >= self._rests.get(tick.subject.uid, Rest()).until]
+        if due and self.idle:
+            self.start(self._run(due, at))
 
     async def _run(self, ticks: Sequence[ObjectTick], at: float) -> None:
+        keys = {tick.subject.uid: keys_of(tick.subject.uid, tick.subject.policy) for tick in ticks}
         try:
-            await self._read([signal for tick in ticks for signal in _signals(tick)], at)
+            failed = await self._read([signal for tick in ticks for signal in _signals(tick)], at)
         except TrimtabError as error:
-            self._rest_until = at + TRY_AGAIN_S
             log.warning("demand before now cannot be read back, which is tried again: %s", error)
-            return
+            failed = set(keys)
         except Exception:
             log.exception("demand before now cannot be read back: a bug of trimtab; forecasts learn from now on")
-        self._done |= {tick.subject.uid: keys_of(tick.subject.uid, tick.subject.policy) for tick in ticks}
-        log.info("demand before now was read back: objects %d", len(ticks))
+            failed = set(keys)
+        self._rests |= {uid: self._rests.get(uid, Rest()).after_failure(at) for uid in failed}
+        for uid in keys.keys() - failed:
+            self._done[uid] = keys[uid]
+            self._rests.pop(uid, None)
+        log.info("demand before now was read back: objects %d, to be tried again %d", len(keys), len(failed))
 
-    async def _read(self, signals: Sequence[PastSignal], at: float) -> None:
+    async def _read(self, signals: Sequence[PastSignal], at: float) -> set[str]:
+        """The objects whose past is not there yet."""
+        failed: set[str] = set()
         async with (
             Prometheus(self.access, timeout_s=TIMEOUT_S) as prometheus,
             Prometheus(self.queries, timeout_s=TIMEOUT_S) as queries,
@@ -104,8 +123,9 @@ class PastDemand(Background):
                 for metric in ("cpu", "memory"):
                     await self._read_usage(history, metric, some, at)
                 for signal in some:
-                    if signal.metric.kind is MetricKind.PROMETHEUS:
-                        await self._read_query(queries, signal, at)
+                    if signal.metric.kind is MetricKind.PROMETHEUS and not await self._read_query(queries, signal, at):
+                        failed.add(signal.subject.uid)
+        return failed
 
     async def _read_usage(
         self, history: WorkloadHistory, metric: Literal["cpu", "memory"], signals: Sequence[PastSignal], at: float
@@ -129,26 +149,31 @@ class PastDemand(Background):
             ):
                 self._restore(parts.get(name, ()), past)
 
-    async def _read_query(self, prometheus: Prometheus, signal: PastSignal, at: float) -> None:
+    async def _read_query(self, prometheus: Prometheus, signal: PastSignal, at: float) -> bool:
+        """Whether it was answered, be it that there is nothing."""
         time_range = signal.time_range
         end = at - at % time_range.step_s
         try:
             extra = self.tenancy.params(signal.subject.name.namespace)
             start = end - time_range.span_s
             found = await prometheus.query_range(signal.metric.query, start, end, time_range.step_s, extra)
+            if len(found) == 1:
+                self._restore([signal], _series(found[0].values))
         except NotAllowed:  # said of the query itself
-            return
-        except TrimtabError as error:
-            log.warning("%s: its past cannot be read back: %s", signal.subject.name, error)
-            return
-        if len(found) == 1:
-            points = msgspec.json.decode(found[0].values, type=list[tuple[float, str]])
-            values = np.array([float(text) for _, text in points])
-            self._restore([signal], Series(np.array([when for when, _ in points]), values))
+            return False
+        except (TrimtabError, msgspec.MsgspecError, ValueError) as error:
+            log.warning("%s: its past cannot be read back, which is tried again: %s", signal.subject.name, error)
+            return False
+        return True
 
     def _restore(self, signals: Iterable[PastSignal], past: Series) -> None:
         for signal in signals:
             self.demand.restore(signal.subject.uid, signal.subject.policy, signal.key, past, signal.time_range.step_s)
+
+
+def _series(values: msgspec.Raw) -> Series:
+    points = msgspec.json.decode(values, type=list[tuple[float, str]])
+    return Series(np.array([when for when, _ in points]), np.array([float(text) for _, text in points]))
 
 
 def wanted(tick: ObjectTick) -> bool:
