@@ -52,6 +52,20 @@ def test_a_table_with_the_optimum_and_a_plot(policies: tuple[str, str]) -> None:
     assert "⣿" in done.stdout, "a plot in braille"
 
 
+def test_markdown_for_a_pull_request(policies: tuple[str, str]) -> None:
+    done = invoke("backtest", "--compare", *policies, "--load", LOAD, "-o", "markdown", "--fail-if", "violations > 90%")
+    assert done.exit_code == 0, done.output
+    verdict, _, header, rule, optimum, old, new, *_ = done.stdout.splitlines()
+    assert verdict.startswith("**new is better than old: ") and verdict.endswith("**")
+    assert (
+        header.startswith("| policy | pod hours | cost | violations |") and rule.count("---") == header.count("|") - 1
+    )
+    assert [line.split("|")[1].strip() for line in (optimum, old, new)] == ["optimum", "old", "new"]
+    assert f"- 3.0 days of {LOAD} from day 1" in done.stdout
+    done = invoke("backtest", "-f", policies[0], "--load", LOAD, "-o", "markdown", "--json", "-")
+    assert done.exit_code == 2 and "takes the standard output" in done.stderr
+
+
 CPU = """apiVersion: trimtab.dev/v1alpha1
 kind: Autoscaler
 metadata: {{name: web}}

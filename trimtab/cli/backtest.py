@@ -10,6 +10,7 @@ import click
 from trimtab.cli.load_source import JudgingOptions, LoadOptions, judging_options, load_options, query_options, read_load
 from trimtab.cli.option_groups import PrometheusOptions
 from trimtab.cli.options import OUT_FILE, OUT_FILE_OR_DASH
+from trimtab.cli.output import output_option
 from trimtab.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 @click.option(
     "--fail-if", "conditions", multiple=True, metavar="CONDITION", help="Exit with 1, such as 'violations > 1%'."
 )
+@output_option("table", "markdown")
 @click.option("--html", type=OUT_FILE, help="Write a page with charts to zoom.")
 @click.option("--journal", type=OUT_FILE, help="Record every decision, for `trimtab explain` and `dashboard`.")
 @click.option("--json", "out", type=OUT_FILE_OR_DASH, help="Write figures; - is the standard output.")
@@ -44,6 +46,7 @@ def command(
     compare: tuple[str, str] | None,
     jitter: bool,
     conditions: tuple[str, ...],
+    output: str,
     html: Path | None,
     journal: Path | None,
     out: Path | None,
@@ -56,10 +59,11 @@ def command(
     \b
     trimtab backtest -f web.yaml --load history.csv --startup 90s
     trimtab backtest --compare old.yaml new.yaml --load history.csv --fail-if 'violations > 1%' --fail-if 'cost > +5%'
+    trimtab backtest --compare old.yaml new.yaml --load history.csv -o markdown >> comment.md
 
     Exit code 0: done, 1: a condition of --fail-if holds, 2: it could not be done.
     """
-    from trimtab.cli.backtest_report import print_outcomes, write_outcomes
+    from trimtab.cli.backtest_report import markdown, print_outcomes, write_outcomes
     from trimtab.cli.policy_files import read_policies
     from trimtab.sim.cluster_spec import ClusterSpec
     from trimtab.tune.demand import check_unit
@@ -67,6 +71,8 @@ def command(
     from trimtab.tune.fail_if import parse_fail_if
 
     parsed = [parse_fail_if(text) for text in conditions]
+    if output == "markdown" and str(out) == "-":
+        raise InvalidInput("-o", output, "--json - takes the standard output: name a file there")
     chosen = (*files, *(compare or ()))
     if not chosen:
         raise click.UsageError("name policies with -f FILE or --compare A B")
@@ -80,7 +86,10 @@ def command(
     cluster = ClusterSpec(startup_s=judging.startup_s, startup_jitter=varies, pod_capacity=capacity, pod_cores=capacity)
     outcomes = _backtests(policies, demand, cluster, judging.lam)
     notes = _notes(policies, demand, note, capacity)
-    print_outcomes(outcomes, demand, notes, quiet=str(out) == "-")
+    if output == "markdown":
+        click.echo(markdown(outcomes, demand, notes), nl=False)
+    else:
+        print_outcomes(outcomes, demand, notes, quiet=str(out) == "-")
     write_outcomes(outcomes, demand, notes, judging, html, out)
     if journal is not None:
         _record(journal, policies, demand, cluster)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from trimtab.cli.load_source import JudgingOptions
-from trimtab.cli.output import write_file
+from trimtab.cli.output import markdown_table, write_file
 from trimtab.quantity import format_duration
 from trimtab.sim.grid import HOUR_STEPS, STEP_S
 
@@ -51,16 +51,24 @@ def print_outcomes(outcomes: list[BacktestOutcome], demand: Demand, notes: list[
     ]
     console.print()
     console.print(plot(lines, when(demand.start), when(demand.start + demand.days * 86400), console.plot_width))
-    for note in (*notes, *(text for outcome in outcomes for text in _remarks(outcome))):
+    for note in (*notes, *_remarks(outcomes)):
         console.print(f"note: {note}", style="dim")
 
 
-def _remarks(outcome: BacktestOutcome) -> Iterator[str]:
-    if outcome.why_slow:
-        yield f"{outcome.policy}: run step by step, because {outcome.why_slow}"
-    if outcome.run.resized.any():
-        resizes = outcome.score.resizes_per_pod_day
-        yield f"{outcome.policy}: the bridge resizes a pod {resizes:.0f} times per day; its cpu is in the cost"
+def markdown(outcomes: list[BacktestOutcome], demand: Demand, notes: list[str]) -> str:
+    """What it comes to, the figures, and what to know about them, for a pull request."""
+    about = f"{demand.days:.1f} days of {demand.name} from {when(demand.start)} UTC"
+    said = "".join(f"- {note}\n" for note in (about, *notes, *_remarks(outcomes)))
+    return f"**{verdict(outcomes)}**\n\n{markdown_table(HEADINGS, rows(outcomes))}\n{said}"
+
+
+def _remarks(outcomes: list[BacktestOutcome]) -> Iterator[str]:
+    for outcome in outcomes:
+        if outcome.why_slow:
+            yield f"{outcome.policy}: run step by step, because {outcome.why_slow}"
+        if outcome.run.resized.any():
+            resizes = outcome.score.resizes_per_pod_day
+            yield f"{outcome.policy}: the bridge resizes a pod {resizes:.0f} times per day; its cpu is in the cost"
 
 
 def table(outcomes: list[BacktestOutcome]) -> Table:

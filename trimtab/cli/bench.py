@@ -59,7 +59,7 @@ SPARE = ("WORST TRACE", "CHURN", "WORST", "WINS")  # what a narrow terminal does
 )
 @click.option("--json", "out", type=OUT_FILE, help="Write every row to this file.")
 @click.option("--list", "lists", is_flag=True, help="Print the contenders that are known.")
-@click.option("--thesis", is_flag=True, help="Replay the evaluation of document 003 instead.")
+@click.option("--thesis", is_flag=True, help="Replay the evaluation of the thesis on predictive HPA instead.")
 @click.option("--seeds", type=click.IntRange(2, 1000), default=30, show_default=True, help="Runs of --thesis.")
 def command(
     traces: Path | None,
@@ -126,7 +126,7 @@ def _thesis(seeds: int, out: Path | None) -> None:
 def _thesis_table(found: list[Replayed], seeds: int) -> Table:
     from rich.table import Table
 
-    table = Table(box=None, pad_edge=False, title="Document 003: predictive against reactive, above zero is better")
+    table = Table(box=None, pad_edge=False, title="The thesis: predictive against reactive, above zero is better")
     for heading in ("PATTERN", "WINDOWS", "LINE"):
         table.add_column(heading)
     figures = ("MEAN", "STD", "Z", "P")

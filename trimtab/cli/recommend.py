@@ -123,11 +123,9 @@ advice_options = option_group(
         " Default: proven, but with --type or --set document-000.",
     ),
     click.option(
-        "--type", "kind", type=click.Choice(list(ADVICE_TYPES)), help="Kind of advice of document 000: hpa if unset."
+        "--type", "kind", type=click.Choice(list(ADVICE_TYPES)), help="Kind of advice by Crane's rules: hpa if unset."
     ),
-    click.option(
-        "--set", "config", multiple=True, metavar="KEY=VALUE", help="A setting of document 000; may be repeated."
-    ),
+    click.option("--set", "config", multiple=True, metavar="KEY=VALUE", help="A setting of Crane's; may be repeated."),
     click.option("--objective", "lam", type=objective, default="balanced", show_default=True, help=objective.__doc__),
     click.option(
         "--startup",
@@ -188,7 +186,7 @@ def command(
 
     rules = advice.inspection()
     if output == "markdown" and not advice.proven:
-        raise InvalidInput("-o", output, "document 000's advice is written as table, json, yaml or html")
+        raise InvalidInput("-o", output, "Crane's advice is written as table, json, yaml or html")
     if shape and output in ("html", "markdown"):
         raise InvalidInput("-o", output, f"--as {shape} writes manifests, as yaml or json")
     if file.file and (any(scope._replace(matchers="", namespaces=())) or any(cluster)):

@@ -54,7 +54,7 @@ def flag(text: str) -> bool:
 
 def algorithm(text: str) -> AdviceAlgorithm:
     if text not in tuple(AdviceAlgorithm):
-        raise ValueError('write "exact" (document 000 as written) or "crane" (its program\'s numbers)')
+        raise ValueError('write "exact" (Crane\'s tutorial as written) or "crane" (its program\'s numbers)')
     return AdviceAlgorithm(text)
 
 

@@ -76,7 +76,7 @@ CRDS = (
         "effectivehorizontalpodautoscalers",
         "effectivehorizontalpodautoscaler",
         ("ehpa",),
-        "An HPA with crons, prediction and a preview (document 000).",
+        "Crane's HPA with crons, prediction and a preview.",
         EffectiveHpaSpec,
         status.EffectiveHpaStatus,
         (
@@ -112,7 +112,7 @@ CRDS = (
         "analytics",
         "analytics",
         (),
-        "Asks which workloads should be autoscaled, with which settings (document 000).",
+        "Crane's question which workloads should be autoscaled, with which settings.",
         AnalyticsSpec,
         status.AnalyticsStatus,
         (
@@ -128,7 +128,7 @@ CRDS = (
         "recommendations",
         "recommendation",
         ("recommend",),
-        "What one workload should become (document 000).",
+        "Crane's answer: what one workload should become.",
         RecommendationSpec,
         status.RecommendationStatus,
         (

@@ -125,7 +125,7 @@ class HvpaSpec(ManifestPart):
     base_resources_per_replica: BaseSpec | None = None
     """With buckets: what a replica uses without doing any work."""
     sizing: Sizing | None = None
-    """With buckets: how large each replica becomes; Guarded by default, MaxOfVpaAndShare is document 004's rule of
+    """With buckets: how large each replica becomes; Guarded by default, MaxOfVpaAndShare is the proposal's rule of
     thumb."""
     overlap_percent: OverlapPercent | None = None
     """With buckets: a replica is removed when the total falls so far below the edge at which it was added; 10 by
@@ -137,7 +137,7 @@ class HvpaSpec(ManifestPart):
         FieldRule(
             lambda s: s.flat != s.nested,
             at="",
-            fix="write either hpaTemplate and vpaTemplate (document 001) or hpa and vpa",
+            fix="write either hpaTemplate and vpaTemplate (HVPA's first README) or hpa and vpa",
             cel=f"{_FLAT_CEL} != {_NESTED_CEL}",
         ),
         FieldRule(
