@@ -17,7 +17,7 @@ import gc
 import random
 import sqlite3
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,6 +34,7 @@ from tests.virtual.metrics import FakePrometheus, Metrics
 from tests.virtual.transport import Link
 from tests.virtual.workloads import Load, Workload, Workloads, deployment
 from trimtab.journal import Journal
+from trimtab.live.object_tick import ObjectTick
 from trimtab.live.operator import LOOK_AGAIN_S, Operator
 from trimtab.live.settings import OperatorSettings
 from trimtab.sim.grid import STEP_S
@@ -85,6 +86,7 @@ class Cluster:
         self.metrics = Metrics(self.server, self.workloads, self.weather)
         self.prometheus: FakePrometheus | None = FakePrometheus(self.metrics)
         self.processes: dict[str, Process] = {}
+        self.on_tick: list[Callable[[Sequence[ObjectTick]], None]] = []  # they see what operators see and decide
         self._operators, self._until = operators, 0.0
         self._next_step = 1
 
@@ -200,6 +202,7 @@ class Cluster:
             process = Process(who, VirtualClock(self.loop, self.start), OperatorSettings(**given))
             self.processes[who] = process
         process.operator = Operator(self._access(who), self._prometheus_access(who), process.settings, process.clock)
+        process.operator.telemetry.watchers += self.on_tick
         process.stop = asyncio.Event()
         token = _process.set(process)
         task = self.loop.create_task(process.operator.run(process.stop))
