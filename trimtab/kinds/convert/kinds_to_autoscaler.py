@@ -63,6 +63,7 @@ def from_ehpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
         made["schedules"] = crons
         if not made.get("metrics") and not spec.has("prediction"):
             made["metrics"] = [schedules_alone()]
+            spec.places({"spec.metrics": "spec.crons", "spec.metrics[0]": "spec.crons"})
     preview = spec.take("scaleStrategy", str) == "Preview"
     specific = spec.take("specificReplicas", int)
     if preview:
