@@ -93,8 +93,8 @@ HELD: dict[str, Cell] = {
 HEAD = """# How large it may be
 
 Every figure is written here by `benchmarks/pages/scale.py` from runs of `benchmarks/live.py` and
-`benchmarks/growth.py`; `make scale-docs` repeats them. They were taken on two cores that others used, too: CPU-seconds are comparable, waiting
-times are upper bounds.
+`benchmarks/growth.py`; `make scale-docs` repeats them. They were taken on two cores that others used, too: CPU-seconds
+are comparable, waiting times are upper bounds.
 """
 LIVE = """## On a real control plane
 
