@@ -20,7 +20,7 @@ from trimtab.sim.fast import sweep
 from trimtab.sim.grid import DAY_STEPS, MEAN_STEPS, STEP_S, delay_steps
 from trimtab.sim.oracle import optimum, pods_needed
 from trimtab.sim.program import NOTHING_AHEAD, bounds_by_step, program, uncovered
-from trimtab.sim.score import Days, Score, score
+from trimtab.sim.score import Actuator, Days, Score, score
 from trimtab.sim.sliding_windows import trailing_mean
 from trimtab.tune.candidates import Setting, on_demand, scored, setting_of, settings, with_setting
 from trimtab.tune.demand import Demand
@@ -98,7 +98,7 @@ def _simulate(
     programs = [program(candidate, STEP_S, ahead, by_step) for candidate in candidates]
     load, signal = values / cluster.pod_capacity, trailing_mean(values, MEAN_STEPS)
     first, delay = first_pods(policy, float(load[0])), delay_steps(cluster.startup_s)
-    found = sweep(load, signal, programs, first, [delay], DAY_STEPS, cluster.slo, done)
+    found = sweep(load, signal, programs, first, [Actuator(delay)], DAY_STEPS, cluster.slo, done)
     return [days for (days,) in found]
 
 
