@@ -12,6 +12,7 @@ PIN_UNTIL = "trimtab.dev/pin-until"  # a time: the pin ends then
 # "true": the released program, of document 001 on an Hvpa, of document 003 on a predictive HPA.
 EXACT = "trimtab.dev/exact"
 BRIDGE = "trimtab.dev/bridge"  # on an EHPA or Hvpa: ready pods may grow to so many times their cpu for a while
+TUNING = "trimtab.dev/tuning"  # on an EHPA or Hvpa: "Advise" or "Nightly"
 
 # On a HorizontalPodAutoscaler: the first by its user (document 003), the others by the operator.
 PREDICTIVE = "predictive"  # "true", in any quotes: a forecast may raise minReplicas

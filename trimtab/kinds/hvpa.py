@@ -22,6 +22,7 @@ from trimtab.kinds.hvpa_parts import OF_BUCKETS, HvpaMetric, HvpaResourcePolicy,
 from trimtab.kinds.manifest_part import FieldRule, ManifestPart
 from trimtab.kinds.meta import Kind, TargetRef, annotation_problems, flag
 from trimtab.kinds.metric import MOST_METRICS
+from trimtab.kinds.tuning import annotated_tuning, tuning_problems
 from trimtab.kinds.vertical import container_rules
 from trimtab.policy import (
     Apply,
@@ -230,6 +231,7 @@ class Hvpa(Kind):
         yield from super().problems()
         yield from annotation_problems(self.metadata.annotations, {EXACT: flag})
         yield from bridge_problems(self.metadata.annotations, _pods(self.spec).signals)
+        yield from tuning_problems(self.metadata.annotations)
 
     @property
     def target(self) -> TargetRef:
@@ -244,6 +246,7 @@ class Hvpa(Kind):
             blend=_blend(spec, exact=flag(self.metadata.annotations.get(EXACT), "")),
             gates=_gates(spec),
             bridge=annotated(self.metadata.annotations),
+            tuning=annotated_tuning(self.metadata.annotations),
             admit=self.admit(),
         )
 
