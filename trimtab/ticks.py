@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from trimtab.core.explain import rule_text
 from trimtab.core.model import Decision, Forecast, Missing, Observation, Pod, PodSamples, Step
+from trimtab.core.requests import USUAL_TARGET
 from trimtab.policy import Axis, ForecastChoice, PodAverage, Policy, Signal, Size, TotalAverage, Utilization
 
 SLO = 0.8  # the highest share of what a pod carries at which it still answers in time
-USUAL_TARGET = 0.7  # of what a pod carries: what a target for each pod is taken to mean
 
 
 class ObjectName(NamedTuple):

@@ -35,7 +35,13 @@ from trimtab.sim.priced_levels import forecast_of
 NAMES = ("hpa-default", "hpa-rolling", "hpa-default-bridge", "hpa-rolling-bridge", "trimtab", "trimtab-bridge")
 RETUNED = ("hpa-rolling", "hpa-rolling-bridge", "trimtab", "trimtab-bridge")
 STARTUPS_S, LAMBDAS, BALANCED = (30.0, 120.0, 600.0), (8.0, 32.0, 128.0), (32.0,)
-TROUBLES = {"late": Trouble(late_steps=4), "slow": Trouble(startup_factor=1.3), "refused": Trouble(refused=0.1)}
+SCENARIOS = {
+    "calm": CALM,
+    "jittered": CALM,
+    "slow": Trouble(startup_factor=1.3),
+    "late": Trouble(late_steps=4),
+    "refused": Trouble(refused=0.1),
+}
 COVERED = np.array([0.9])
 
 
@@ -49,24 +55,24 @@ def main() -> None:
     found: dict[str, dict] = {}
     traces = traces_in(args.traces, args.match)
     with ProcessPoolExecutor(2) as pool:
-        for (name, _), figures in zip(traces, pool.map(partial(evaluated, args.folds), traces), strict=True):
-            found[name] = figures
-            args.json.write_text(json.dumps(found))
-    for scenario in next(iter(found.values()))["rows"]:
-        for policy in RETUNED:
-            print(scenario, policy, *(f"{value:.3f}" for value in _ratios(found, scenario, policy)))
+        for scenario in SCENARIOS:
+            answers = pool.map(partial(evaluated, args.folds, scenario), traces)
+            for (name, _), figures in zip(traces, answers, strict=True):
+                found.setdefault(scenario, {})[name] = figures
+                args.json.write_text(json.dumps(found))
+            for policy in RETUNED:
+                print(scenario, policy, *(f"{value:.3f}" for value in _ratios(found[scenario], policy)), flush=True)
 
 
-def evaluated(folds: Path, named: tuple[str, Series]) -> dict:
+def evaluated(folds: Path, scenario: str, named: tuple[str, Series]) -> dict:
     name, trace = named
     weights = load_weights(folds / f"{fold_of(name)}.npz")
-    load, moved = load_of(name, trace), load_of(name, jittered(name, trace))
-    rows = {
-        "calm": rows_of(load, NAMES, STARTUPS_S, LAMBDAS, CALM, weights),
-        "jittered": rows_of(moved, RETUNED, STARTUPS_S, BALANCED, CALM, weights),
-    } | {word: rows_of(load, RETUNED, STARTUPS_S, BALANCED, each, weights) for word, each in TROUBLES.items()}
-    plain = {scenario: [row.plain() for row in part] for scenario, part in rows.items()}
-    return {"rows": plain, "coverage": coverage(load, weights)}
+    load = load_of(name, jittered(name, trace) if scenario == "jittered" else trace)
+    if scenario == "calm":
+        rows = rows_of(load, NAMES, STARTUPS_S, LAMBDAS, CALM, weights)
+        return {"rows": [row.plain() for row in rows], "coverage": coverage(load, weights)}
+    rows = rows_of(load, RETUNED, STARTUPS_S, BALANCED, SCENARIOS[scenario], weights)
+    return {"rows": [row.plain() for row in rows]}
 
 
 def coverage(load: Load, weights: NetWeights) -> dict[str, list[float]]:
@@ -94,9 +100,9 @@ def jittered(name: str, trace: Series) -> Series:
     return Series(times[kept], trace.values[kept])
 
 
-def _ratios(found: dict[str, dict], scenario: str, policy: str) -> list[float]:
+def _ratios(found: dict[str, dict], policy: str) -> list[float]:
     """To retuned HPA under the same, at the balanced price, for each start-up time."""
-    rows = [row for figures in found.values() for row in figures["rows"][scenario] if row["lambda"] == 32.0]
+    rows = [row for figures in found.values() for row in figures["rows"] if row["lambda"] == 32.0]
     j = {(row["policy"], row["trace"], row["init_s"]): row["j"] for row in rows}
     ratios = [[j[policy, name, s] / j["hpa-rolling", name, s] for name in found] for s in STARTUPS_S]
     return [geometric_mean(np.array(each)) for each in ratios]

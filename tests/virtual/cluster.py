@@ -35,6 +35,7 @@ from tests.virtual.transport import Link
 from tests.virtual.workloads import Load, Workload, Workloads, deployment
 from trimtab.journal import Journal
 from trimtab.live.operator import LOOK_AGAIN_S, Operator, OperatorSettings
+from trimtab.live.tuning.nightly import Tuner
 from trimtab.sim.grid import STEP_S
 from trimtab.wire.access import Access
 from trimtab.wire.kube import Patch
@@ -73,6 +74,7 @@ class Cluster:
         self.workloads = Workloads(self.server, start)
         self.metrics = Metrics(self.server, self.workloads, self.weather)
         self.prometheus: FakePrometheus | None = FakePrometheus(self.metrics)
+        self.tuner: Tuner | None = None
         self.processes: dict[str, Process] = {}
         self._operators, self._until = operators, 0.0
         self._next_step = 1
@@ -188,6 +190,7 @@ class Cluster:
             process = Process(who, VirtualClock(self.loop, self.start), OperatorSettings(**given))
             self.processes[who] = process
         process.operator = Operator(self._access(who), self._prometheus_access(who), process.settings, process.clock)
+        process.operator.ticker.tuning.tuner = self.tuner
         process.stop = asyncio.Event()
         token = _process.set(process)
         task = self.loop.create_task(process.operator.run(process.stop))

@@ -14,7 +14,7 @@ from http import HTTPStatus
 
 from aiohttp import web
 
-from trimtab.core.forecast.demand_forecasts import DemandForecasts
+from trimtab.core.forecast.demand_forecasts import DemandForecasts, remembers_demand
 from trimtab.core.usage.settings import HistogramSettings as UsageSettings
 from trimtab.errors import TrimtabError
 from trimtab.journal import Retention
@@ -219,6 +219,7 @@ class Operator:
         self.checkpoints.close()
         await self.ticker.teller.close()
         self.forecasts.close()
+        self.ticker.tuning.close()
         await self.kube.close()
         if self.prometheus:
             await self.prometheus.close()
@@ -273,7 +274,7 @@ def _history(prometheus: Access | None, settings: OperatorSettings) -> Access | 
 
 def _forgotten_by_others(prometheus: Access | None) -> Callable[[Policy], bool]:
     """Whose demand nobody but us remembers."""
-    return lambda policy: policy.forecast is not None and (prometheus is None or not all_read_back(policy))
+    return lambda policy: remembers_demand(policy) and (prometheus is None or not all_read_back(policy))
 
 
 def next_due(due: float, period_s: float, now: float) -> float:

@@ -40,6 +40,7 @@ from trimtab.live.tell.status import STATUS
 from trimtab.live.tell.status_writer import StatusWriter
 from trimtab.live.tell.telemetry import Telemetry
 from trimtab.live.tell.teller import Teller
+from trimtab.live.tuning.nightly import NightlyTuning
 from trimtab.wire.objects import Custom
 from trimtab.wire.resources import HPAS, Resource
 from trimtab.wire.writer import Writer
@@ -69,6 +70,7 @@ class Ticker:
         self.teller = Teller()
         self.guard = Guard(writer, self.status_writer, self.teller, telemetry)
         self.recorder = Recorder(telemetry, journal)
+        self.tuning = NightlyTuning(forecasts)
         self._memories: dict[str, ObjectMemory] = {}
 
     def take_over(self) -> None:
@@ -103,6 +105,7 @@ class Ticker:
         await self.guard.each(self._restore, self._orphans(), _of_object, at)
         await self._take_back_bridges(objects, looked)
         self.recorder.record(done)
+        self.tuning.follow(done, at)
         self.teller.begin()
 
     def _objects(self) -> list[tuple[Resource, Custom]]:
@@ -117,7 +120,11 @@ class Ticker:
     async def _look(self, subject: Subject, claims: conflict.Claims, at: float) -> ObjectTick:
         ref, namespace = subject.target, subject.name.namespace
         target = await self.cluster.target(namespace, ref.api_version, ref.kind, ref.name)
-        known = self._memories[subject.uid] = await self._remembered(subject, target, at)
+        known = await self._remembered(subject, target, at)
+        subject, known, news = self.tuning.settle(subject, known, at)
+        self._memories[subject.uid] = known
+        if news is not None:
+            self._tell(subject, news, at)
         subject, pods = sizes.fitted(subject, target), self.cluster.pods_of(target)
         self.forecasts.note_pods(target.uid, pods)
         seen = Observation(

@@ -19,7 +19,7 @@ from trimtab.core.demand.total import demands, is_per_pod
 from trimtab.core.forecast import forecast_rows, linear, options_of
 from trimtab.core.forecast.horizon import horizon_s
 from trimtab.core.model import Forecast, Missing, Observation, Reason
-from trimtab.policy import ForecastChoice, Policy
+from trimtab.policy import ForecastChoice, Policy, TuningMode
 from trimtab.series import Frame, Series
 
 FINE_S, COARSE_S = 60.0, 300.0
@@ -182,6 +182,11 @@ def make(batch: ForecastBatch) -> list[Forecast | Missing]:
     """The answers to a batch; it touches nothing else, so any thread may do it."""
     first = batch.wishes[0]
     return forecast_rows(first.choice, batch.frame, first.horizon_s, first.at)
+
+
+def remembers_demand(policy: Policy) -> bool:
+    """Whether somebody will ask for its past: a forecast, or tuning."""
+    return policy.forecast is not None or policy.tuning.mode is not TuningMode.OFF
 
 
 def keys_of(owner: str, policy: Policy) -> tuple[str, ...]:
