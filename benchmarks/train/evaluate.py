@@ -3,7 +3,7 @@
     python benchmarks/train/evaluate.py --traces FOLDER --folds FOLDER --json FILE
 
 --folds holds what `train.py --folds` wrote. Each trace is run as it is; with the moments jittered at which coarse
-sources change, so that nobody can profit from where within an interval a step lies; and in three kinds of trouble.
+sources change, so that nobody can profit from where within an interval a step lies; and in three kinds of disturbance.
 Beside it: how often the 90 % quantile held.
 """
 
@@ -20,7 +20,7 @@ import numpy as np
 from lessons import fold_of
 
 from trimtab.bench.contenders import rows_of
-from trimtab.bench.families import CALM, Trouble
+from trimtab.bench.families import CALM, Disturbance
 from trimtab.bench.learned_weights import load_weights
 from trimtab.bench.protocol import Load, load_of
 from trimtab.bench.summary import geometric_mean
@@ -38,9 +38,9 @@ STARTUPS_S, LAMBDAS, BALANCED = (30.0, 120.0, 600.0), (8.0, 32.0, 128.0), (32.0,
 SCENARIOS = {
     "calm": CALM,
     "jittered": CALM,
-    "slow": Trouble(startup_factor=1.3),
-    "late": Trouble(late_steps=4),
-    "refused": Trouble(refused=0.1),
+    "slow": Disturbance(startup_factor=1.3),
+    "late": Disturbance(late_steps=4),
+    "refused": Disturbance(refused=0.1),
 }
 COVERED = np.array([0.9])
 

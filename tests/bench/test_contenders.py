@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from trimtab.bench.contenders import CONTENDERS, Runs, check_names, rows_of
-from trimtab.bench.families import CALM, Trouble, families_of
+from trimtab.bench.families import CALM, Disturbance, families_of
 from trimtab.bench.learned_weights import shipped_weights
 from trimtab.bench.protocol import Load
 from trimtab.bench.summary import BenchRow, geometric_mean, interval, summarise
@@ -80,22 +80,22 @@ def test_an_unknown_contender_is_named() -> None:
         check_names(["hpa-default", "hpa-magic"])
 
 
-TROUBLES = [
-    pytest.param(Trouble(late_steps=4), id="samples a minute late"),
-    pytest.param(Trouble(startup_factor=1.3), id="start-up 30 % longer than measured"),
-    pytest.param(Trouble(refused=0.1), id="a tenth of the resizes refused"),
+DISTURBANCES = [
+    pytest.param(Disturbance(late_steps=4), id="samples a minute late"),
+    pytest.param(Disturbance(startup_factor=1.3), id="start-up 30 % longer than measured"),
+    pytest.param(Disturbance(refused=0.1), id="a tenth of the resizes refused"),
 ]
 
 
-@pytest.mark.parametrize("trouble", TROUBLES)
-def test_trouble_lets_more_load_meet_too_few_pods(trouble: Trouble) -> None:
+@pytest.mark.parametrize("disturbance", DISTURBANCES)
+def test_disturbance_lets_more_load_meet_too_few_pods(disturbance: Disturbance) -> None:
     bridges, hours = (Bridge(ceiling=0.75),), np.arange(4 * DAY_STEPS) // (DAY_STEPS // 24)
     jumps = Load("jumps", values := np.where(hours % 2, 24.0, 6.0), trailing_mean(values, 4))
-    calm, troubled = (
+    calm, disturbanced = (
         families_of(jumps, [120.0], shipped_weights(), bridges, (), each).of(120.0, bridges, ())
-        for each in (CALM, trouble)
+        for each in (CALM, disturbance)
     )
-    assert sum(days.violating.sum() for days in troubled) > sum(days.violating.sum() for days in calm)
+    assert sum(days.violating.sum() for days in disturbanced) > sum(days.violating.sum() for days in calm)
 
 
 @pytest.mark.parametrize("name", ["hpa-rolling", "trimtab-bridge"])

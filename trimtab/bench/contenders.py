@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from trimtab.bench.baselines import BASELINES, Baseline, hpa
-from trimtab.bench.families import CALM, Bridges, Families, Trouble, families_of
+from trimtab.bench.families import CALM, Bridges, Families, Disturbance, families_of
 from trimtab.bench.learned_weights import shipped_weights
 from trimtab.bench.protocol import MIN_PODS, Load
 from trimtab.bench.summary import BenchRow
@@ -24,7 +24,7 @@ from trimtab.tune.candidates import Setting, setting_of, settings
 from trimtab.tune.rolling_choice import choose, picked
 
 
-class Fixed(NamedTuple):
+class Untuned(NamedTuple):
     """A policy that stays as it is."""
 
     baseline: Baseline
@@ -42,12 +42,12 @@ NO_BRIDGE: Bridges = (None,)
 REACTIVE_BRIDGES: Bridges = (None, Bridge(ceiling=0.65), Bridge(ceiling=0.70), Bridge(ceiling=0.75))
 PRICED_BRIDGES: Bridges = (None, Bridge(ceiling=0.70), Bridge(ceiling=0.75), Bridge(ceiling=0.78))
 
-CONTENDERS: dict[str, Fixed | Retuned] = {
+CONTENDERS: dict[str, Untuned | Retuned] = {
     "hpa-rolling": Retuned(NO_BRIDGE),
     "hpa-rolling-bridge": Retuned(REACTIVE_BRIDGES),
     "trimtab": Retuned(NO_BRIDGE, NO_BRIDGE),
     "trimtab-bridge": Retuned(REACTIVE_BRIDGES, PRICED_BRIDGES),
-} | {name: Fixed(baseline) for name, baseline in BASELINES.items()}
+} | {name: Untuned(baseline) for name, baseline in BASELINES.items()}
 
 
 def check_names(names: Sequence[str]) -> None:
@@ -61,13 +61,13 @@ def rows_of(
     names: Sequence[str],
     startups_s: Sequence[float],
     lambdas: Sequence[float],
-    trouble: Trouble = CALM,
+    disturbance: Disturbance = CALM,
     weights: NetWeights | None = None,
 ) -> list[BenchRow]:
     """Every contender on one trace."""
-    runs = Runs(load, names, startups_s, trouble, weights or shipped_weights())
+    runs = Runs(load, names, startups_s, disturbance, weights or shipped_weights())
     return [
-        _row(load, startup_s, lam, name, runs.days(name, startup_s, lam), trouble)
+        _row(load, startup_s, lam, name, runs.days(name, startup_s, lam), disturbance)
         for name in names
         for startup_s in startups_s
         for lam in lambdas
@@ -78,15 +78,22 @@ class Runs:
     """What every contender did with one load; what several of them need is simulated once."""
 
     def __init__(
-        self, load: Load, names: Sequence[str], startups_s: Sequence[float], trouble: Trouble, weights: NetWeights
+        self,
+        load: Load,
+        names: Sequence[str],
+        startups_s: Sequence[float],
+        disturbance: Disturbance,
+        weights: NetWeights,
     ) -> None:
         chosen = [CONTENDERS[name] for name in names]
         reactive = _all([each.reactive for each in chosen if isinstance(each, Retuned)])
         priced = _all([each.priced for each in chosen if isinstance(each, Retuned)])
-        self._load, self._trouble = load, trouble
+        self._load, self._disturbance = load, disturbance
         self._believed = families_of(load, startups_s, weights, reactive, priced)
         self._happened = (
-            self._believed if trouble == CALM else families_of(load, startups_s, weights, reactive, priced, trouble)
+            self._believed
+            if disturbance == CALM
+            else families_of(load, startups_s, weights, reactive, priced, disturbance)
         )
         self._fixed: dict[tuple[str, float], Days] = {}
 
@@ -109,7 +116,7 @@ class Runs:
         return families.of(startup_s, contender.reactive, contender.priced)
 
     def _stays(self, baseline: Baseline, startup_s: float) -> Days:
-        assert self._trouble == CALM, "trouble is for those that are retuned"
+        assert self._disturbance == CALM, "disturbance is for those that are retuned"
         load, cluster = self._load, ClusterSpec(startup_s=startup_s)
         run = simulate(baseline(load), load.values, cluster, first_pods=load.first_pods, start=load.start)
         return run.days(DAY_STEPS)
@@ -120,8 +127,8 @@ def _all(wanted: Sequence[Bridges]) -> Bridges:
     return tuple(dict.fromkeys(bridge for bridges in wanted for bridge in bridges))
 
 
-def _row(load: Load, startup_s: float, lam: float, policy: str, days: Days, trouble: Trouble) -> BenchRow:
+def _row(load: Load, startup_s: float, lam: float, policy: str, days: Days, disturbance: Disturbance) -> BenchRow:
     needed = pods_needed(load.values, MIN_PODS)
-    best = optimum(needed, delay_steps(startup_s * trouble.startup_factor))[load.warmup_days * DAY_STEPS :]
+    best = optimum(needed, delay_steps(startup_s * disturbance.startup_factor))[load.warmup_days * DAY_STEPS :]
     found = score(days.since(load.warmup_days), float(best.sum()), lam)
     return BenchRow(load.name, startup_s, lam, policy, *found, found.regret)

@@ -1,7 +1,7 @@
 """The families that nightly retuning chooses from, simulated once for all contenders, prices and start-up times.
 
 A policy believes what it was told: the load as it is seen and the start-up time as it was measured. What happens may
-differ (`Trouble`): then candidates are chosen by what is believed and judged by what happens.
+differ (`Disturbance`): then candidates are chosen by what is believed and judged by what happens.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Bridges = tuple[Bridge | None, ...]
 Family = list[Days]
 
 
-class Trouble(NamedTuple):
+class Disturbance(NamedTuple):
     """What is otherwise than a policy believes."""
 
     late_steps: int = 0  # samples are this old
@@ -46,7 +46,7 @@ class Trouble(NamedTuple):
         return np.concatenate([np.full(self.late_steps, load[0]), load[: -self.late_steps]])
 
 
-CALM = Trouble()
+CALM = Disturbance()
 
 
 class Families(NamedTuple):
@@ -67,23 +67,23 @@ def families_of(
     weights: NetWeights,
     reactive: Bridges,
     priced: Bridges,
-    trouble: Trouble = CALM,
+    disturbance: Disturbance = CALM,
 ) -> Families:
     """Both families with all of these bridges."""
-    seen = trouble.seen(load.values)
+    seen = disturbance.seen(load.values)
     by_price = {
         (startup_s, bridge): family
         for startup_s in (startups_s if priced else ())
-        for bridge, family in _priced(load, seen, startup_s, weights, priced, trouble).items()
+        for bridge, family in _priced(load, seen, startup_s, weights, priced, disturbance).items()
     }
-    return Families(_reactive(load, seen, startups_s, reactive, trouble) if reactive else {}, by_price)
+    return Families(_reactive(load, seen, startups_s, reactive, disturbance) if reactive else {}, by_price)
 
 
 def _reactive(
-    load: Load, seen: Floats, startups_s: Sequence[float], bridges: Bridges, trouble: Trouble
+    load: Load, seen: Floats, startups_s: Sequence[float], bridges: Bridges, disturbance: Disturbance
 ) -> dict[tuple[float, Bridge | None], Family]:
     keys = [(startup_s, bridge) for startup_s in startups_s for bridge in bridges]
-    actuators = [_actuator(startup_s, bridge, trouble) for startup_s, bridge in keys]
+    actuators = [_actuator(startup_s, bridge, disturbance) for startup_s, bridge in keys]
     programs = [program(with_setting(hpa(), setting, 1.0), STEP_S) for setting in settings()]
     signal, shown = trailing_mean(seen, MEAN_STEPS), shown_load(seen)
     swept = sweep(load.values, signal, programs, load.first_pods, actuators, DAY_STEPS, shown=shown)
@@ -91,19 +91,19 @@ def _reactive(
 
 
 def _priced(
-    load: Load, seen: Floats, startup_s: float, weights: NetWeights, bridges: Bridges, trouble: Trouble
+    load: Load, seen: Floats, startup_s: float, weights: NetWeights, bridges: Bridges, disturbance: Disturbance
 ) -> dict[Bridge | None, Family]:
     found, shown = priced_levels(seen, startup_s, weights, PRICES), shown_load(seen)
     paths = [band_path(found, *band, load.first_pods, MIN_PODS, MAX_PODS) for band in BANDS]
 
     def days(path: np.ndarray, bridge: Bridge | None) -> Days:
-        actuator = _actuator(startup_s, bridge, trouble)
+        actuator = _actuator(startup_s, bridge, disturbance)
         return measure(
-            load.values, path, actuator.delay_steps, DAY_STEPS, bridge=bridge, seen=shown, refused=trouble.refused
+            load.values, path, actuator.delay_steps, DAY_STEPS, bridge=bridge, seen=shown, refused=disturbance.refused
         )
 
     return {bridge: [days(path, bridge) for path in paths] for bridge in bridges}
 
 
-def _actuator(startup_s: float, bridge: Bridge | None, trouble: Trouble) -> Actuator:
-    return Actuator(delay_steps(startup_s * trouble.startup_factor), bridge, trouble.refused)
+def _actuator(startup_s: float, bridge: Bridge | None, disturbance: Disturbance) -> Actuator:
+    return Actuator(delay_steps(startup_s * disturbance.startup_factor), bridge, disturbance.refused)

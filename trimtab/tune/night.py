@@ -29,6 +29,7 @@ from trimtab.errors import TrimtabError
 from trimtab.policy import Bridge, Policy, TunedSettings, TuningMode
 from trimtab.series import Floats, Frame
 from trimtab.sim.cluster_spec import ClusterSpec
+from trimtab.sim.compiled import numba_or_none
 from trimtab.sim.prices import OBJECTIVES, RESIZE_PRICE, START_PRICE
 from trimtab.sim.score import SLO, Days, score
 from trimtab.tune.candidate_runs import CandidateRuns, candidate_runs
@@ -61,6 +62,8 @@ def plan(findings: Sequence[Verdict], fleet: Fleet) -> list[Verdict]:
 def find(case: NightCase) -> Verdict:
     """What the last days say about one workload, whoever else wants to switch."""
     try:
+        if numba_or_none() is None:
+            raise TrimtabError("without a compiler a night is too short: install trimtab[fast], as the image does")
         return _found(case)
     except TrimtabError as error:
         return Verdict(name=case.name, kind=VerdictKind.UNKNOWN, reason=str(error))
