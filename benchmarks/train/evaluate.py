@@ -17,10 +17,10 @@ import numpy as np
 from lessons import fold_of
 
 from trimtab.bench.contenders import CONTENDERS, NO_BRIDGE, PRICED_BRIDGES, REACTIVE_BRIDGES, priced, rows_of
-from trimtab.bench.learned_weights import load_weights
 from trimtab.bench.protocol import load_of
 from trimtab.bench.summary import BenchRow, geometric_mean
 from trimtab.bench.traces import traces_in
+from trimtab.core.forecast.learned.weights import load_weights
 from trimtab.series import Series
 
 NAMES = ("hpa-default", "hpa-rolling", "hpa-default-bridge", "hpa-rolling-bridge", "trimtab", "trimtab-bridge")
@@ -37,7 +37,7 @@ def main() -> None:
     args = parser.parse_args()
     rows: list[BenchRow] = []
     for name, trace in traces_in(args.traces, args.match):
-        weights = load_weights(args.folds / f"{fold_of(name)}.npz")
+        weights = load_weights(str(args.folds / f"{fold_of(name)}.npz"))
         CONTENDERS["trimtab"] = priced(weights, NO_BRIDGE, NO_BRIDGE)
         CONTENDERS["trimtab-bridge"] = priced(weights, REACTIVE_BRIDGES, PRICED_BRIDGES)
         load = load_of(name, jittered(name, trace) if args.jitter else trace)

@@ -8,10 +8,10 @@ import numpy as np
 from msgspec.structs import replace
 
 from trimtab.bench.baselines import BASELINES, Baseline, hpa
-from trimtab.bench.learned_weights import shipped_weights
 from trimtab.bench.protocol import MAX_PODS, MIN_PODS, Load
 from trimtab.bench.summary import BenchRow
 from trimtab.core.forecast.learned.net import NetWeights
+from trimtab.core.forecast.learned.weights import shipped_weights
 from trimtab.errors import InvalidInput
 from trimtab.policy import Bridge, Policy
 from trimtab.sim.cluster_spec import ClusterSpec
