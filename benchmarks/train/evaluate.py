@@ -21,12 +21,12 @@ from lessons import fold_of
 
 from trimtab.bench.contenders import rows_of
 from trimtab.bench.families import CALM, Disturbance
-from trimtab.bench.learned_weights import load_weights
 from trimtab.bench.protocol import Load, load_of
 from trimtab.bench.summary import geometric_mean
 from trimtab.bench.traces import traces_in
 from trimtab.core.forecast.learned.features import logs
 from trimtab.core.forecast.learned.net import KEEP, START, NetWeights, quantiles_of
+from trimtab.core.forecast.learned.weights import load_weights
 from trimtab.series import Series
 from trimtab.sim.demand_features import outcomes
 from trimtab.sim.grid import DAY_STEPS, delay_steps
@@ -66,7 +66,7 @@ def main() -> None:
 
 def evaluated(folds: Path, scenario: str, named: tuple[str, Series]) -> dict:
     name, trace = named
-    weights = load_weights(folds / f"{fold_of(name)}.npz")
+    weights = load_weights(str(folds / f"{fold_of(name)}.npz"))
     load = load_of(name, jittered(name, trace) if scenario == "jittered" else trace)
     if scenario == "calm":
         rows = rows_of(load, NAMES, STARTUPS_S, LAMBDAS, CALM, weights)

@@ -7,9 +7,9 @@ import pytest
 
 from trimtab.bench.contenders import CONTENDERS, Runs, check_names, rows_of
 from trimtab.bench.families import CALM, Disturbance, families_of
-from trimtab.bench.learned_weights import shipped_weights
 from trimtab.bench.protocol import Load
 from trimtab.bench.summary import BenchRow, geometric_mean, interval, summarise
+from trimtab.core.forecast.learned.weights import shipped_weights
 from trimtab.errors import InvalidInput
 from trimtab.policy import Bridge
 from trimtab.sim.generate import LoadShape, generate
@@ -91,11 +91,11 @@ DISTURBANCES = [
 def test_disturbance_lets_more_load_meet_too_few_pods(disturbance: Disturbance) -> None:
     bridges, hours = (Bridge(ceiling=0.75),), np.arange(4 * DAY_STEPS) // (DAY_STEPS // 24)
     jumps = Load("jumps", values := np.where(hours % 2, 24.0, 6.0), trailing_mean(values, 4))
-    calm, disturbanced = (
+    calm, disturbed = (
         families_of(jumps, [120.0], shipped_weights(), bridges, (), each).of(120.0, bridges, ())
         for each in (CALM, disturbance)
     )
-    assert sum(days.violating.sum() for days in disturbanced) > sum(days.violating.sum() for days in calm)
+    assert sum(days.violating.sum() for days in disturbed) > sum(days.violating.sum() for days in calm)
 
 
 @pytest.mark.parametrize("name", ["hpa-rolling", "trimtab-bridge"])

@@ -11,6 +11,7 @@ from trimtab.errors import InvalidObject
 from trimtab.kinds import Scaler, read
 from trimtab.policy import (
     Cooldown,
+    ForecastChoice,
     Objective,
     Policy,
     Rate,
@@ -83,11 +84,22 @@ def test_vertical_alone_weighs_no_pods() -> None:
         read(written)
 
 
+def test_it_chooses_the_model_unless_one_is_written() -> None:
+    assert policy_of(objective={}).forecast == ForecastChoice(model="learned")
+    assert policy_of(objective={}, forecast={"model": "seasonal"}).forecast == ForecastChoice(model="seasonal")
+
+
 def test_a_bridge_guards_the_service_level() -> None:
     for level, ceiling in (("0.8", 0.75), ("0.4", 0.375)):
         bridge = policy_of(objective={"serviceLevel": level}, bridge={}).bridge
         assert bridge is not None
         assert bridge.ceiling == pytest.approx(ceiling)
+
+
+def test_with_a_bridge_pods_are_started_later() -> None:
+    alone, bridged = policy_of(objective={}).objective, policy_of(objective={}, bridge={}).objective
+    assert alone is not None and bridged is not None
+    assert (alone.start_share, bridged.start_share) == (0.25, 0.125)
 
 
 FREE = Rates(policies=(RatePolicy(percent=True, value=2**31 - 1, period_s=1),))

@@ -11,6 +11,7 @@ from tests.kinds.test_effective_hpa import ehpa
 from tests.kinds.test_hvpa import nested
 from trimtab.errors import InvalidObject
 from trimtab.kinds import Scaler, read
+from trimtab.kinds.convert import convert
 from trimtab.kinds.ignored import warnings
 from trimtab.policy import Tuning, TuningLimits, TuningMode, TuningRange
 
@@ -84,3 +85,20 @@ def test_on_an_hpa_it_is_not_read_and_that_is_said() -> None:
 def test_what_cannot_be_meant_is_refused(tuning: dict[str, Any], why: str) -> None:
     with pytest.raises(InvalidObject, match=why):
         read(manifest(tuning=tuning))
+
+
+@pytest.mark.parametrize("kind", ["ehpa", "hvpa"])
+def test_a_conversion_carries_the_bridge_and_tuning_both_ways(kind: str) -> None:
+    written = manifest(bridge={"maxFactor": "1.25"}, tuning={"mode": "Advise"})
+    there = convert(written, kind)
+    assert there.manifest["metadata"]["annotations"] == {"trimtab.dev/bridge": "1.25", NOTE: "Advise"}
+    back = convert(there.manifest, "autoscaler")
+    assert back.manifest["spec"]["bridge"] == {"maxFactor": "1.25"}
+    assert back.manifest["spec"]["tuning"] == {"mode": "Advise"}
+    assert "annotations" not in back.manifest["metadata"]
+
+
+def test_a_conversion_says_what_it_cannot_carry() -> None:
+    limits = {"target": {"min": 50}}
+    lost = convert(manifest(tuning={"mode": "Nightly", "limits": limits}, objective={}), "ehpa").lost
+    assert {loss.path for loss in lost} >= {"spec.tuning.limits", "spec.objective"}

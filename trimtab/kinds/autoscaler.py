@@ -17,7 +17,7 @@ from trimtab.kinds.horizontal import LINE, MIN_AT_MOST_MAX, ZERO_NEEDS_EYES, hor
 from trimtab.kinds.manifest_part import FieldRule, ManifestPart
 from trimtab.kinds.meta import Kind, TargetRef
 from trimtab.kinds.metric import MOST_METRICS, AutoscalerMetric, few_forecasts
-from trimtab.kinds.objective import OBJECTIVE_RULES, ObjectiveSpec, guarding
+from trimtab.kinds.objective import OBJECTIVE_RULES, ObjectiveSpec, bridged, guarding
 from trimtab.kinds.schedule import MOST_A_DAY, TOO_MANY, Schedule, events_a_day
 from trimtab.kinds.tuning import TUNING_RULES, TuningSpec
 from trimtab.kinds.vertical import VerticalSpec
@@ -56,13 +56,14 @@ Horizon = Annotated[
 ]
 
 
-OWN_MODELS = ("seasonal", "spectral")
+OWN_MODELS = ("seasonal", "spectral", "learned")
+LEARNED = ForecastChoice(model="learned")
 
 
 class ForecastSpec(ManifestPart):
     """Which model looks ahead, and how far; what it expects may only add to what the load needs now."""
 
-    model: Literal["linear", "seasonal", "spectral", "holtWinters", "dsp", "percentile"]
+    model: Literal["linear", "seasonal", "spectral", "holtWinters", "dsp", "percentile", "learned"]
     horizon: Horizon = STARTUP
     """startup: the measured start-up time of a pod; else seconds or a duration."""
     exact: bool = False
@@ -72,7 +73,7 @@ class ForecastSpec(ManifestPart):
         FieldRule(
             lambda f: not f.exact or f.model not in OWN_MODELS,
             at="exact",
-            fix="leave it out: seasonal and spectral are our own models, there is no other program of them",
+            fix="leave it out: seasonal, spectral and learned are our own models, there is no other program of them",
             cel=f"!has(self.exact) || !self.exact || !(self.model in {list(OWN_MODELS)})",
         ),
     )
@@ -207,8 +208,10 @@ class Autoscaler(Kind):
     def _priced(self, policy: Policy, written: ObjectiveSpec) -> Policy:
         """The learned forecast unless another is written; of the rules those that are written."""
         objective = replace(written.objective(), settle=written_rules(self.spec.behavior))
-        bridge = guarding(policy.bridge, objective) if policy.bridge else None
-        return replace(policy, objective=objective, bridge=bridge)
+        priced = replace(policy, objective=objective, forecast=policy.forecast or LEARNED)
+        if policy.bridge is None:
+            return priced
+        return replace(priced, objective=bridged(objective), bridge=guarding(policy.bridge, objective))
 
     def _replicas(self, at: float) -> Policy:
         spec = self.spec

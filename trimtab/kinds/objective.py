@@ -10,6 +10,7 @@ from pydantic import Field
 from trimtab.kinds.manifest_part import FieldRule, ManifestPart
 from trimtab.kinds.metric import few_forecasts
 from trimtab.policy import Bridge, Objective
+from trimtab.policy.objective import BRIDGED_START_SHARE
 
 PRICES = {"savings": 8.0, "balanced": 32.0, "reliability": 128.0}
 BRIDGE_SHARE = 0.9375  # of the service level: ready pods grow a little before they carry too much
@@ -73,3 +74,8 @@ def _of_the_whole(metric: Any) -> bool:
 def guarding(bridge: Bridge, objective: Objective) -> Bridge:
     """A bridge guards the service level that is written."""
     return replace(bridge, ceiling=BRIDGE_SHARE * objective.service_level)
+
+
+def bridged(objective: Objective) -> Objective:
+    """With a bridge pods are started later: until then the ready ones carry more."""
+    return replace(objective, start_share=BRIDGED_START_SHARE)

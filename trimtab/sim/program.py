@@ -76,6 +76,8 @@ def uncovered(policy: Policy) -> str:
         return "it has a vertical part or gates"
     if policy.forecast is not None and (policy.forecast.exact or isinstance(policy.signals[0], Factor)):
         return "its forecast is of each pod, not of the total"
+    if policy.objective is not None:
+        return "its load has a price"
     if policy.bounds.min_replicas < 1:
         return "its floor is zero"
     if policy.replays_noop or policy.absence.zero_is_missing:
