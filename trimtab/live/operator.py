@@ -176,6 +176,7 @@ class Operator:
         self.checkpoints.close()
         await self.ticker.teller.close()
         self.forecasts.close()
+        self.ticker.tuning.close()
         await self.kube.close()
         if self.prometheus:
             await self.prometheus.close()
