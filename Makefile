@@ -8,7 +8,7 @@ NODE_PACKAGES := page/node_modules/ready
 # The machine's Node, or the one of its PyPI package in an environment of its own.
 NPM := $(shell command -v npm || echo .venv/node/bin/npm)
 
-.PHONY: help test package-test test-random chaos check page page-check browser demo bench bench-docs lock clean
+.PHONY: help test package-test test-random chaos fuzz check page page-check browser demo bench bench-docs lock clean
 
 help: ## Show this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -46,7 +46,19 @@ FIRST ?= 0
 chaos: $(READY) ## Run SEEDS seeds of faults against the whole operator, write docs/reliability.md (an hour)
 	@mkdir -p out
 	@$(BIN)/python -m tests.virtual.chaos --seeds $(SEEDS) --first $(FIRST) --json out/chaos.json
-	@$(BIN)/python -m tests.virtual.chaos.page out/chaos.json docs/reliability.md
+	@$(BIN)/python -m tests.reliability out docs/reliability.md
+
+.venv/fuzz/ready: requirements/run.txt requirements/fuzz.txt | $(READY)
+	@$(BIN)/uv venv --quiet --clear .venv/fuzz --python $(BIN)/python
+	@VIRTUAL_ENV=.venv/fuzz $(BIN)/uv pip install --quiet --require-hashes -r requirements/run.txt
+	@VIRTUAL_ENV=.venv/fuzz $(BIN)/uv pip install --quiet --require-hashes -r requirements/fuzz.txt
+	@touch $@
+
+FUZZ_SECONDS ?= 3600
+
+fuzz: .venv/fuzz/ready ## Feed everything that reads what others wrote, steered by coverage (FUZZ_SECONDS, an hour)
+	@mkdir -p out
+	@.venv/fuzz/bin/python -m tests.fuzz out --seconds $(FUZZ_SECONDS)
 
 # Debian's Chromium for the tests of the page; without one they are skipped and say so.
 browser: ## Install a Chromium for the tests of the page (as root, on Debian)
@@ -89,6 +101,8 @@ lock: $(READY) ## Resolve the dependencies again into requirements/
 	  --group pyproject.toml:build -c requirements/dev.txt -o requirements/build.txt
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
 	  --group pyproject.toml:node -o requirements/node.txt
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
+	  --group pyproject.toml:fuzz -o requirements/fuzz.txt
 
 clean: ## Remove what make has made
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache out page/node_modules trimtab/web/static

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.virtual.apiserver import Audited, Denied, Place, place_of
-from tests.virtual.cluster import OWN_NAMESPACE, Cluster, autoscaler
+from tests.virtual.cluster import Cluster, autoscaler
+from tests.virtual.machines import OWN_NAMESPACE
 
 HOME, OTHER = "evil", "vault"
 NASTY = (

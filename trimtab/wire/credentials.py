@@ -18,6 +18,7 @@ import msgspec
 
 from trimtab.errors import InvalidInput
 from trimtab.wire.clock import SYSTEM, Clock
+from trimtab.wire.decode import UNREADABLE
 
 REREAD_S = 60.0  # kubelets rotate projected tokens long before they expire
 EXPIRY_MARGIN_S = 10.0
@@ -190,7 +191,7 @@ class ExecPlugin:
     def _read(self, printed: bytes) -> ExecStatus:
         try:
             answer = msgspec.json.decode(printed, type=ExecCredential)
-        except msgspec.MsgspecError as error:
+        except UNREADABLE as error:
             raise InvalidInput(
                 f"{self.path}.command", self._spec.command, f"printed no ExecCredential: {error}"
             ) from error
