@@ -36,7 +36,11 @@ KIND = st.one_of(
 VERSION = st.one_of(
     st.sampled_from(["apps/v1", "v1", "trimtab.dev/v1alpha1", "../api/v1/pods", "apps/v1/namespaces"]), TEXT
 )
-REF = st.fixed_dictionaries({"apiVersion": VERSION, "kind": KIND, "name": TEXT}, optional={"namespace": TEXT})
+KNOWN = st.sampled_from([("apps/v1", "Deployment"), ("v1", "Service"), ("v1", "Namespace"), ("v1", "Pod")])
+REF = st.one_of(
+    st.tuples(KNOWN, TEXT).map(lambda ref: {"apiVersion": ref[0][0], "kind": ref[0][1], "name": ref[1]}),
+    st.fixed_dictionaries({"apiVersion": VERSION, "kind": KIND, "name": TEXT}, optional={"namespace": TEXT}),
+)
 LABELS = st.dictionaries(TEXT, TEXT, max_size=2)
 TARGET = st.just({"type": "AverageValue", "averageValue": "1", "value": "1"})
 NAMED = st.fixed_dictionaries({"name": TEXT}, optional={"selector": st.fixed_dictionaries({"matchLabels": LABELS})})

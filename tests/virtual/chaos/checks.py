@@ -110,12 +110,18 @@ class Scalings:
             yield f"{honest.name}: {_text(scaling)} although {busy:.1f} were needed within the last {WINDOW_S:g} s"
 
     def _fast(self, honest: Honest, scaling: Scaling) -> Iterator[str]:
-        """Up to a tick: acts bear the time at which their tick was due, and may have left later."""
-        up = scaling.replicas > scaling.was
-        since_s = max(scaling.at_s - RATE_S + TICK_S, births(self.given.faults, honest.name, scaling.at_s))
-        recent = [each for each in self._scalings[honest.name] if each.at_s > since_s]
-        moved = sum(max(0, each.replicas - each.was if up else each.was - each.replicas) for each in recent)
-        if moved > (honest.added if up else honest.removed):
+        """As Kubernetes counts: what went the other way in the same period may come back.
+
+        Up to a tick: acts bear the time at which their tick was due, and may have left later.
+        """
+        way = 1 if scaling.replicas > scaling.was else -1
+        born_s = births(self.given.faults, honest.name, scaling.at_s)
+        moved = 0
+        for each in self._scalings[honest.name]:
+            pods, age_s = way * (each.replicas - each.was), scaling.at_s - each.at_s
+            if each.at_s > born_s and age_s < (RATE_S - TICK_S if pods > 0 else RATE_S + TICK_S):
+                moved += pods
+        if moved > (honest.added if way > 0 else honest.removed):
             yield f"{honest.name}: {_text(scaling)}: {moved} within {RATE_S:g} s"
 
 

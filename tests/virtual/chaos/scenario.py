@@ -189,8 +189,8 @@ FAULTS: list[Callable[[random.Random], list[Fault]]] = [
     _away,
     _away,
     _no_pods_told,
-    lambda draw: [Flood(*_span(draw))],
-    lambda draw: [ForeignPods(*_long(draw), workload=draw.choice(["shop/web", "shop/api"]))],
+    lambda draw: [Flood(_span(draw)[0])],
+    lambda draw: [ForeignPods(_span(draw)[0], workload=draw.choice(["shop/web", "shop/api"]))],
     lambda draw: [BadMetrics(*_long(draw), "shop/web", draw.choice(BLIND))],
     lambda draw: [BadMetrics(*_span(draw), "shop/api", FaultKind.LATE, draw.choice([60.0, 150.0]))],
     lambda draw: [SpoiledMetrics(*_long(draw), "shop/web", draw.choice(list(Spoiling)))],
@@ -202,6 +202,13 @@ def _lost(draw: random.Random) -> list[Fault]:
     start, end = _span(draw)
     plural = draw.choice(FEEDS)
     return [LostEvents(start, end, plural, 0.5), Compacted(end), CutWatches(end + 1)]
+
+
+def names_of(fault: Fault) -> tuple[str, ...]:
+    """Its kind, and its kind with what it is about."""
+    kind = type(fault).__name__
+    about = (getattr(fault, name, "") for name in ("plural", "path"))
+    return (kind, *(f"{kind} {word}" for word in about if word))
 
 
 def last_fault_s(faults: tuple[Fault, ...]) -> float:

@@ -25,7 +25,7 @@ from tests.virtual.faults import (
 from trimtab.sim.cluster_spec import FaultKind
 
 BLIND = (FaultKind.MISSING, FaultKind.NAN, FaultKind.NEGATIVE, FaultKind.STALE)
-MOMENTARY = (CutWatches, Compacted, ClockStepped)  # they begin, and that is all
+MOMENTARY = (CutWatches, Compacted, ClockStepped, Flood, ForeignPods)  # they begin, and that is all the trouble
 HARMLESS = (ClockStepped, Compacted, CutWatches, DiskFull, RepeatedEvents, Flood, ForeignPods)  # for what is seen
 ALL_PODS = "/api/v1/pods"
 BEFORE_S, AFTER_S = 60.0, 180.0
