@@ -71,10 +71,10 @@ def _fuzz(fuzz: dict[str, Any]) -> str:
 def _soak(soak: dict[str, Any]) -> str:
     if not soak:
         return "`make soak` restarts two operators in turn on a real control plane while 300 objects come and go.\n"
-    return f"""`make soak`: {soak["minutes"]:g} minutes on a real control plane, {soak["objects"]} objects, some of which
-come and go every few seconds, and {soak["restarts"]} restarts of two operators in turn. Per hour, from life to life, memory
-changes by {soak["memory_mib_per_hour"]} MiB (at most it was {soak["largest_memory_mib"]} MiB), the journal by
-{soak["journal_mib_per_hour"]} MiB.
+    slopes = f"memory by {soak['memory_mib_per_hour']} MiB, the journal by {soak['journal_mib_per_hour']} MiB"
+    return f"""`make soak`: {soak["minutes"]:g} minutes on a real control plane with {soak["objects"]} objects, some of
+which come and go every few seconds, and {soak["restarts"]} restarts of two operators in turn. Per hour, from life to
+life, these changed: {slopes}. At most an operator had {soak["largest_memory_mib"]} MiB.
 """
 
 

@@ -129,6 +129,13 @@ def _killed(draw: random.Random) -> list[Fault]:
     return [Killed(start, LAST_S, who, requests=requests, methods=methods, done=done, back_after_s=back_s)]
 
 
+def _still_in_a_tick(draw: random.Random) -> list[Fault]:
+    """It waits for metrics while the load has just changed, and goes on when its lease is over."""
+    start = CHANGE_S * draw.randint(1, 3) + draw.uniform(20, 60)
+    end = start + draw.uniform(20, 110)
+    return [Slow(start - 60, end + 30, plural="pods", seconds=8.0), Suspended(round(start, 1), round(end, 1))]
+
+
 def _away(draw: random.Random) -> list[Fault]:
     start, end = _span(draw)
     name = draw.choice(["shop/web", "shop/api"])
@@ -186,6 +193,7 @@ FAULTS: list[Callable[[random.Random], list[Fault]]] = [
     lambda draw: [DamagedJournal(*_span(draw))],
     lambda draw: [Suspended(*_span(draw))],
     lambda draw: [Suspended(start := _span(draw)[0], start + draw.choice([8.0, 12.0, 20.0, 45.0]))],
+    _still_in_a_tick,
     _away,
     _away,
     _no_pods_told,

@@ -1,4 +1,4 @@
-"""python -m tests.virtual.chaos.undone OUT.json: takes away one fix after the other, and says which seed notices.
+"""python -m tests.virtual.chaos.undone OUT.json [ROW...]: takes away one fix after the other; which seed notices?
 
 Each is undone in a copy of the package; then seeds run that bring the faults it is about, until one fails, or a
 property does. What nobody notices is a hole in the checkers.
@@ -30,13 +30,15 @@ class Noticed(NamedTuple):
 
 
 def main() -> int:
-    path = Path(sys.argv[1])
-    found = []
+    path, wanted = Path(sys.argv[1]), sys.argv[2:]
+    known = {each["row"]: each for each in json.loads(path.read_text())} if path.exists() else {}
     for fix in FIXES:
-        found.append(noticed(fix))
-        print(f"{fix.row}: {found[-1].by or 'NOT NOTICED'}", flush=True)
-        path.write_text(json.dumps([each._asdict() for each in found], indent=1) + "\n")
-    return 0 if all(each.by for each in found) else 1
+        if not wanted or any(fix.row.startswith(word) for word in wanted):
+            found = known[fix.row] = noticed(fix)._asdict()
+            print(f"{fix.row}: {found['by'] or 'NOT NOTICED'}", flush=True)
+    rows = [known[fix.row] for fix in FIXES if fix.row in known]
+    path.write_text(json.dumps(rows, indent=1) + "\n")
+    return 0 if all(row["by"] for row in rows) else 1
 
 
 def noticed(fix: Fix) -> Noticed:
