@@ -7,7 +7,7 @@
         cluster.run(hours=1)
         assert cluster.writes("shop/web") == [...]
 
-Operators begin so that they tick at whole multiples of 15 s from the start, the first time after one step.
+Operators begin so that they tick at whole multiples of 15 s (`step_s`) from the start, the first time after one step.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import asyncio
 import gc
 import random
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import yaml
@@ -30,6 +30,7 @@ from tests.virtual.metrics import FakePrometheus, Metrics
 from tests.virtual.weather import Weather
 from tests.virtual.workloads import Load, Workload, Workloads, deployment
 from trimtab.journal import Journal
+from trimtab.live.object_tick import ObjectTick
 from trimtab.live.operator import LOOK_AGAIN_S
 from trimtab.sim.grid import STEP_S
 from trimtab.wire.kube import Patch
@@ -43,16 +44,20 @@ EDGE_S = 0.001  # load is measured just before a tick, pods become ready just af
 class Cluster(Machines):
     """Write a test with `apply`, `deploy`, `load`, `faults`, `run`; read it by `writes`, `get`, `audit`, `journal`."""
 
-    def __init__(self, seed: int = 0, *, operators: int = 1, start: float = START, **settings: Any) -> None:
-        self.seed, self.start, self._settings = seed, start, settings
+    def __init__(
+        self, seed: int = 0, *, operators: int = 1, start: float = START, step_s: float = STEP_S, **settings: Any
+    ) -> None:
+        self.seed, self.start, self.step_s = seed, start, step_s
+        self._settings: dict[str, Any] = {"tick_s": step_s} | settings
         self.loop = VirtualLoop()
         self.loop.set_task_factory(owned)
         self.server = ApiServer(self.now)
         self.weather = Weather(lambda: self.now() - start, seed)
-        self.workloads = Workloads(self.server, start)
+        self.workloads = Workloads(self.server, start, step_s)
         self.metrics = Metrics(self.server, self.workloads, self.weather)
         self.prometheus: FakePrometheus | None = FakePrometheus(self.metrics)
         self.processes: dict[str, Process] = {}
+        self.on_tick: list[Callable[[Sequence[ObjectTick]], None]] = []  # they see what operators see and decide
         self._operators, self._until = operators, 0.0
         self._next_step = 1
 
@@ -68,7 +73,7 @@ class Cluster(Machines):
         asyncio.set_event_loop(self.loop)
         self._schedule_step()
         for number in range(self._operators):
-            self.loop.call_at(STEP_S - LOOK_AGAIN_S, self.start_operator, f"operator-{number}")
+            self.loop.call_at(self.step_s - LOOK_AGAIN_S, self.start_operator, f"operator-{number}")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -99,7 +104,7 @@ class Cluster(Machines):
                 raise process.died_of
 
     def _schedule_step(self) -> None:
-        at = self._next_step * STEP_S
+        at = self._next_step * self.step_s
         self.loop.call_at(at - EDGE_S, self.workloads.close_step)
         self.loop.call_at(at + EDGE_S, self._open_step)
 

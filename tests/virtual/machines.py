@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import tempfile
+from collections.abc import Callable, Sequence
 from contextvars import Context, ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +17,9 @@ from tests.virtual.loop import VirtualLoop
 from tests.virtual.metrics import FakePrometheus
 from tests.virtual.transport import Link
 from tests.virtual.weather import Weather
-from trimtab.live.operator import Operator, OperatorSettings
+from trimtab.live.object_tick import ObjectTick
+from trimtab.live.operator import Operator
+from trimtab.live.settings import OperatorSettings
 from trimtab.wire.access import Access
 
 OWN_NAMESPACE = "trimtab-system"
@@ -33,11 +36,18 @@ class Process:
     settings: OperatorSettings
     operator: Operator | None = None
     stop: asyncio.Event | None = None
-    tasks: dict[asyncio.Task[Any], None] = field(default_factory=dict)  # in order, unlike a set
+    tasks: list[asyncio.Task[Any]] = field(default_factory=list)
     died_of: BaseException | None = None  # what ended it by itself
     still: bool = False
     awaits_left: int = 0  # 0: nobody counts
     back_after_s: float | None = None
+    _look_again: int = 1000  # tasks: until then those that are done stay in the list
+
+    def own(self, task: asyncio.Task[Any]) -> None:
+        self.tasks.append(task)
+        if len(self.tasks) >= self._look_again:
+            self.tasks = [task for task in self.tasks if not task.done()]
+            self._look_again = 1000 + 2 * len(self.tasks)
 
 
 class Machines:
@@ -49,20 +59,23 @@ class Machines:
     prometheus: FakePrometheus | None
     processes: dict[str, Process]
     start: float
+    on_tick: list[Callable[[Sequence[ObjectTick]], None]]
     _operators: int
     _settings: dict[str, Any]
     _folder: tempfile.TemporaryDirectory[str]
 
-    def start_operator(self, who: str) -> None:
+    def start_operator(self, who: str, **settings: Any) -> None:
+        """`settings` beside those of the cluster, of one that is new."""
         self.weather.dead.discard(who)
         process = self.processes.get(who)
         if process is None:
             journal = str(Path(self._folder.name, f"{who}.db"))
             lease = {"lease_s": QUIET_LEASE_S} if self._operators == 1 else {}
-            given = {"journal": journal, "identity": who} | lease | self._settings
+            given: dict[str, Any] = {"journal": journal, "identity": who} | lease | self._settings | settings
             process = Process(who, VirtualClock(self.loop, self.start), OperatorSettings(**given))
             self.processes[who] = process
         process.operator = Operator(self._access(who), self._prometheus_access(who), process.settings, process.clock)
+        process.operator.telemetry.watchers += self.on_tick
         process.stop = asyncio.Event()
         token = _process.set(process)
         task = self.loop.create_task(process.operator.run(process.stop))
@@ -163,6 +176,5 @@ def owned(loop: asyncio.AbstractEventLoop, work: Any, context: Context | None = 
     """Every task knows whose process it belongs to."""
     task: asyncio.Task[Any] = asyncio.Task(work, loop=loop, context=context)
     if (process := _process.get() if context is None else context.get(_process)) is not None:
-        process.tasks[task] = None
-        task.add_done_callback(lambda done: process.tasks.pop(done, None))
+        process.own(task)
     return task

@@ -190,7 +190,7 @@ class Tenants:
     def look(self, cluster: Cluster, news: News) -> Iterator[str]:
         for call in news.calls:
             namespace = _namespace(call.path)
-            asks = namespace == BYSTANDER.partition("/")[0] and call.who.startswith("operator")
+            asks = f"/{BYSTANDER.partition('/')[0]}" in call.path and call.who.startswith("operator")
             if asks or (_writes(call) and namespace not in self.homes):
                 yield f"{call.verb} {call.path}"
         if cluster.replicas(BYSTANDER) != FIRST_REPLICAS:

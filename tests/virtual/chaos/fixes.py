@@ -22,6 +22,7 @@ class Fix(NamedTuple):
     property: str = ""
 
 
+READINGS = "trimtab/live/measure/readings.py"
 FIXES = (
     Fix(
         "C1 a name that climbs",
@@ -35,7 +36,7 @@ FIXES = (
             ),
             Edit("trimtab/wire/resources.py", "quote(name, safe=UNQUOTED)", "name"),
         ),
-        property="tests/virtual/test_tenants.py",
+        tenants=("reaches",),
     ),
     Fix(
         "C2 a forged Recommendation",
@@ -105,19 +106,19 @@ FIXES = (
     Fix(
         "M1 samples from the future",
         "only old ones are stale",
-        (Edit("trimtab/live/measure/gather.py", "abs(at - reading.at) > self", "at - reading.at > self"),),
+        (Edit(READINGS, "abs(at - reading.at) > stale", "at - reading.at > stale"),),
         faults=("SpoiledMetrics",),
     ),
     Fix(
         "stale samples",
         "however old, they count",
-        (Edit("trimtab/live/measure/gather.py", "abs(at - reading.at) > self.stale_after_s", "reading.at > at + 60"),),
+        (Edit(READINGS, "abs(at - reading.at) > stale_after_s", "reading.at > at + stale_after_s"),),
         faults=("BadMetrics",),
     ),
     Fix(
         "negative samples",
         "they count",
-        (Edit("trimtab/live/measure/gather.py", "        if reading.value < 0:\n", "        if not reading:\n"),),
+        (Edit(READINGS, "    if reading.value < 0:\n", "    if not reading:\n"),),
         faults=("BadMetrics",),
     ),
     Fix(

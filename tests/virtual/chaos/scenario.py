@@ -260,6 +260,7 @@ CURIOUS: dict[str, Any] = {
     "resourceSelectors": [_DEPLOYMENT | {"name": "safe", "namespace": "vault"}, _DEPLOYMENT],
 }
 VAULT = "../../../../../apis/apps/v1/namespaces/vault/deployments/safe"
+CLIMBING = {"apiVersion": "v1", "kind": "Service", "name": VAULT}
 HOSTILE: list[dict[str, Any]] = [
     _evil("climbs", _ref(VAULT) | {"minReplicas": 0}, annotations={"trimtab.dev/pin": "0"}),
     _evil("other-kind", _ref("safe", api="../api/v1/pods")),
@@ -278,6 +279,7 @@ HOSTILE: list[dict[str, Any]] = [
     _evil("typed", {"metrics": 7, "maxReplicas": "many"}),
     _evil("bad", {"minReplicas": 0, "maxReplicas": 2**31 - 1}, annotations={"trimtab.dev/pin": "999999999999"}),
     _evil("named", _ref("bad\n2026-01-01 forged line")),
+    _evil("reaches", _metric(type="Object", object=SPYING | {"describedObject": CLIMBING})),
     _evil("spy", _metric(type="Object", object=SPYING)),
     _other("autoscaling/v2", "HorizontalPodAutoscaler", "floor", autoscaler("evil/bad")["spec"]),
     _other("analysis.crane.io/v1alpha1", "Recommendation", "forged", ADOPTED),
