@@ -10,6 +10,7 @@ import click
 from trimtab.cli.load_source import JudgingOptions, LoadOptions, judging_options, load_options, query_options, read_load
 from trimtab.cli.option_groups import PrometheusOptions
 from trimtab.cli.output import output_option, to_yaml
+from trimtab.cli.workers import EngineOptions, answered, engine_options
 
 if TYPE_CHECKING:
     from trimtab.cli.policy_files import NamedPolicy
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 @load_options
 @query_options
 @judging_options
+@engine_options
 @output_option("yaml", "json")
 def command(
     files: tuple[str, ...],
@@ -39,6 +41,7 @@ def command(
     load: LoadOptions,
     prometheus: PrometheusOptions,
     judging: JudgingOptions,
+    engine: EngineOptions,
 ) -> None:
     """Retune a policy by backtest: target, tolerance and stabilisation, 135 settings on every day of its history.
 
@@ -58,7 +61,7 @@ def command(
     capacity, note = capacity_of(named.policy, judging.pod_capacity, named.pod)
     check_unit(demand, capacity, load.source)
     cluster = ClusterSpec(startup_s=judging.startup_s, pod_capacity=capacity, pod_cores=capacity)
-    found = _tuned(named.policy, demand, cluster, judging.lam)
+    found = _tuned(named.policy, demand, cluster, judging.lam, engine)
     kept = TunableManifest(named.manifest)
     manifest, written = with_new_settings(tunable, found.setting, capacity) if found.changed else kept
     notes = [text for text in (*demand.notes, note, *named.notes, *found.notes, *written) if text]
@@ -79,13 +82,15 @@ def _only_policy(files: tuple[str, ...], demand: Demand) -> NamedPolicy:
     return policies[0]
 
 
-def _tuned(policy: Policy, demand: Demand, cluster: ClusterSpec, lam: float) -> Tuned:
+def _tuned(policy: Policy, demand: Demand, cluster: ClusterSpec, lam: float, engine: EngineOptions) -> Tuned:
     from rich.progress import Progress
 
     from trimtab.cli.screen import screen
     from trimtab.tune.candidates import settings
     from trimtab.tune.tuner import tune
 
+    if engine != EngineOptions():
+        return answered(next(engine.each(tune, [(policy, demand, cluster, lam)])))
     console = screen(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("Candidates", total=len(settings()))
