@@ -8,7 +8,7 @@ NODE_PACKAGES := page/node_modules/ready
 # The machine's Node, or the one of its PyPI package in an environment of its own.
 NPM := $(shell command -v npm || echo .venv/node/bin/npm)
 
-.PHONY: help test package-test test-random chaos undone fuzz check page page-check browser demo bench bench-docs scale-docs docs lock clean
+.PHONY: help test package-test dask-test test-random chaos undone fuzz check page page-check browser demo bench bench-docs scale-docs docs lock clean
 
 help: ## Show this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -70,6 +70,9 @@ browser: ## Install a Chromium for the tests of the page (as root, on Debian)
 
 package-test: $(READY) $(PAGE) ## Build the wheel, install it with plain pip and run it (needs a package registry)
 	$(BIN)/pytest -q -m package
+
+dask-test: $(READY) ## Run the work of commands on a Dask cluster of four workers, one of which is killed
+	$(BIN)/pytest -q -m dask
 
 test-random: $(READY) $(PAGE) ## Run it with other generated examples each time
 	$(BIN)/pytest -n 2 -q --hypothesis-profile random
