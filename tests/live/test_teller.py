@@ -25,10 +25,10 @@ def test_only_the_newest_word_of_each_is_said_and_failures_stop_nobody() -> None
     async def run() -> None:
         teller = Teller()
         for number in range(100):
-            teller.later("busy", saying(heard, f"word {number}"))
+            teller.later("shop", "busy", saying(heard, f"word {number}"))
         for number, error in enumerate((Refused("no"), NotLeading("lost"), ZeroDivisionError("bug"))):
-            teller.later(f"bad-{number}", saying(heard, "never", error))
-        teller.later("calm", saying(heard, "calm"))
+            teller.later("shop", f"bad-{number}", saying(heard, "never", error))
+        teller.later("shop", "calm", saying(heard, "calm"))
         await teller.finish()
 
     asyncio.run(run())
@@ -42,11 +42,32 @@ def test_a_tick_does_not_wait_for_what_is_said() -> None:
         async def stuck() -> None:
             await never.wait()
 
-        teller.later("stuck", stuck)
+        teller.later("shop", "stuck", stuck)
         teller.begin()
         await asyncio.sleep(0)
-        teller.later("next", stuck)
+        teller.later("shop", "next", stuck)
         teller.begin()  # returns at once, though the first has not been said
+        await teller.close()
+
+    asyncio.run(asyncio.wait_for(run(), 60))
+
+
+def test_a_namespace_whose_words_are_stuck_keeps_nobody_elses_waiting() -> None:
+    heard: list[str] = []
+
+    async def run() -> None:
+        teller, never = Teller(), asyncio.Event()
+
+        async def stuck() -> None:
+            await never.wait()
+
+        for number in range(100):
+            teller.later("evil", f"stuck-{number}", stuck)
+        for number in range(100):
+            teller.later("shop", f"fine-{number}", saying(heard, "fine"))
+        teller.begin()
+        while len(heard) < 100:
+            await asyncio.sleep(0)
         await teller.close()
 
     asyncio.run(asyncio.wait_for(run(), 60))

@@ -296,6 +296,12 @@ class Cluster:
         about = [(each, each["involvedObject"]) for each in events]
         return [each["reason"] for each, of in about if (of["namespace"], of["name"]) == (namespace, short)]
 
+    def metrics_page(self, who: str = "operator-0") -> str:
+        """What an operator answers on /metrics."""
+        operator = self.processes[who].operator
+        assert operator is not None
+        return operator.telemetry.render()
+
     def journal(self, who: str = "operator-0") -> Journal:
         return Journal.read(self.processes[who].settings.journal)
 

@@ -31,15 +31,18 @@ class Fault:
 
 @dataclass(frozen=True)
 class OnRequests(Fault):
-    """Which requests it befalls: whose, to which collection ("prometheus": that server), by which methods."""
+    """Which requests it befalls: whose, to which collection ("prometheus": that server), by which methods, and what
+    their path or their body holds."""
 
     who: str = ""
     plural: str = ""
     methods: tuple[str, ...] = ("GET", "POST", "PATCH", "DELETE")
     share: float = 1.0
+    about: str = ""
 
     def befalls(self, call: Call, plural: str) -> bool:
-        return self.who in ("", call.who) and self.plural in ("", plural) and call.method in self.methods
+        there = self.about in call.path or self.about.encode() in (call.body or b"")
+        return there and self.who in ("", call.who) and self.plural in ("", plural) and call.method in self.methods
 
 
 @dataclass(frozen=True)

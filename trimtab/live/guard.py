@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from trimtab.errors import NotLeading, TrimtabError
+from trimtab.errors import ClusterUnavailable, NotLeading, TrimtabError
 from trimtab.live.look.subject import name_of
 from trimtab.live.tell import conditions
 from trimtab.live.tell.events import Happening, tell
@@ -16,10 +16,10 @@ from trimtab.live.tell.telemetry import Telemetry
 from trimtab.live.tell.teller import Teller
 from trimtab.wire.objects import Custom
 from trimtab.wire.resources import HPAS, Resource
+from trimtab.wire.turns import Turns
 from trimtab.wire.writer import Writer
 
 log = logging.getLogger(__name__)
-AT_ONCE = 16  # writes under way
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -35,6 +35,8 @@ class Guard:
     def __init__(self, writer: Writer, status_writer: StatusWriter, teller: Teller, telemetry: Telemetry) -> None:
         self.writer, self.status_writer, self.teller, self.telemetry = writer, status_writer, teller, telemetry
         self._failing: dict[str, RepeatedFailure] = {}
+        self._left_out: set[str] = set()  # of the last tick
+        self._left_out_in_this_tick: set[str] = set()
         self._failed_in_this_tick: set[str] = set()
 
     async def each(
@@ -43,28 +45,51 @@ class Guard:
         items: Sequence[Item],
         whose: Callable[[Item], tuple[Resource, Custom]],
         at: float,
+        within_s: float = float("inf"),
     ) -> list[Result]:
-        """Do it for each, several at once; the results of those that did not fail."""
-        gate = asyncio.Semaphore(AT_ONCE)
+        """Do it for each, several at once and namespaces in turns; the results of those that did not fail.
+
+        After `within_s` nobody is waited for: who is at it has failed, and whose turn did not come is first next time.
+        """
+        turns, deadline = Turns(), asyncio.get_running_loop().time() + within_s
+        left_out: set[str] = set()
 
         async def guarded(item: Item) -> tuple[bool, Any]:
-            async with gate:
-                try:
+            resource, about = whose(item)
+            begun = False
+            try:
+                async with asyncio.timeout_at(deadline), turns.turn(about.metadata.namespace):
+                    begun = True
                     return True, await verb(item)
-                except NotLeading:
-                    return False, None
-                except Exception as error:
-                    self._failed(*whose(item), error, at)
-                    return False, None
+            except NotLeading:
+                pass
+            except TimeoutError:
+                if begun:
+                    late = ClusterUnavailable(f"this took longer than {within_s:g} s: tried again in the next tick")
+                    self._failed(resource, about, late, at)
+                else:
+                    left_out.add(about.metadata.uid)
+            except Exception as error:
+                self._failed(resource, about, error, at)
+            return False, None
 
-        done = await asyncio.gather(*(guarded(item) for item in items))
+        waiting = sorted(items, key=lambda item: whose(item)[1].metadata.uid not in self._left_out)
+        done = await asyncio.gather(*(guarded(item) for item in waiting))
+        if left_out:
+            self._leave_out(left_out, within_s)
         return [result for fine, result in done if fine]
+
+    def _leave_out(self, uids: set[str], within_s: float) -> None:
+        self._left_out_in_this_tick |= uids
+        self.telemetry.failures["LeftOut"] += len(uids)
+        log.warning("%d objects wait for the next tick: the others took longer than %g s", len(uids), within_s)
 
     def forget(self, uids: set[str]) -> None:
         """All but these are gone, and who did not fail in the last tick has recovered."""
         still = uids & self._failed_in_this_tick
         self._failing = {uid: failure for uid, failure in self._failing.items() if uid in still}
         self._failed_in_this_tick.clear()
+        self._left_out, self._left_out_in_this_tick = self._left_out_in_this_tick, set()
 
     def _failed(self, resource: Resource, about: Custom, error: Exception, at: float) -> None:
         uid, name = about.metadata.uid, name_of(resource.kind, about)
@@ -77,10 +102,10 @@ class Guard:
         if resource is not HPAS:
             # A field that is not applied again would be removed: the rest of the status stays as it was.
             status, found = self.status_writer.before(about), conditions.of_trouble(error)
-            self.teller.later(uid, lambda: self.status_writer.say(resource, about, status, found, at))
+            self.teller.later(name.namespace, uid, lambda: self.status_writer.say(resource, about, status, found, at))
         elif count == 1:  # others' objects hear of their trouble by an event, when it is news
             happening = Happening("ForecastNotUsed", str(error), warning=True)
-            self.teller.later(uid, lambda: tell(self.writer, HPAS, about, happening, at))
+            self.teller.later(name.namespace, uid, lambda: tell(self.writer, HPAS, about, happening, at))
 
 
 def _log(name: str, error: Exception, count: int) -> None:

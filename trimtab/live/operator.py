@@ -22,6 +22,7 @@ from trimtab.live.act.breaker import Breaker
 from trimtab.live.advice import Advisor
 from trimtab.live.look.cluster import WatchedCluster
 from trimtab.live.look.subject import ChangeRules, Compiler
+from trimtab.live.measure.asking import patience
 from trimtab.live.measure.checkpoint import Checkpoints
 from trimtab.live.measure.forecasts import Forecasts
 from trimtab.live.measure.gather import Gather
@@ -104,12 +105,13 @@ class Operator:
         self.breaker = Breaker(settings.breaker_s)
         self.cluster.served_system = settings.system_namespaces
         tenancy = QueryTenancy(settings.tenancy, self.cluster.may_query)
-        gather = Gather(
+        self.gather = Gather(
             self.kube,
             self.prometheus,
             everywhere=not settings.namespace,
             scrape_s=settings.scrape_s,
             tenancy=tenancy,
+            patience_s=patience(settings.tick_s),
         )
         history = _history(prometheus, settings)
         rebuild = Rebuild(history, self.kube, settings.usage, settings.usage_every_s) if history else None
@@ -122,7 +124,7 @@ class Operator:
         self.checkpoints = Checkpoints(writer, usage, settings.checkpoint_s, namespace, demand, forgotten)
         self.ticker = Ticker(
             self.cluster,
-            gather,
+            self.gather,
             writer,
             Compiler(settings.shadow, settings.change_rules),
             self.breaker,
@@ -131,6 +133,7 @@ class Operator:
             self.checkpoints,
             self.forecasts,
             self.journal,
+            settings.tick_s,
         )
         self.advisor = Advisor(
             writer,
@@ -217,6 +220,7 @@ class Operator:
 
     async def _close(self) -> None:
         self.checkpoints.close()
+        self.gather.close()
         await self.ticker.teller.close()
         self.forecasts.close()
         await self.kube.close()
@@ -262,6 +266,10 @@ class Operator:
         if self.prometheus:
             for (_, what, status), count in self.prometheus.counts.items():
                 yield "trimtab_queries_total", {"what": what, "code": str(status)}, float(count)
+        for namespace, count in self.gather.asking.asked.items():
+            yield "trimtab_questions_total", {"namespace": namespace}, float(count)
+        for namespace, count in self.gather.asking.late.items():
+            yield "trimtab_late_answers_total", {"namespace": namespace}, float(count)
 
 
 def _history(prometheus: Access | None, settings: OperatorSettings) -> Access | None:

@@ -5,6 +5,7 @@ What fails for one object is caught by the guard, becomes a condition and an eve
 
 from __future__ import annotations
 
+import asyncio
 import logging
 
 from msgspec.structs import replace
@@ -14,7 +15,7 @@ from trimtab.core.admit import paused, writes
 from trimtab.core.decide import decide
 from trimtab.core.explain import sentence
 from trimtab.core.model import Change, Decision, Missing, Observation, Plan, Samples, Veto
-from trimtab.errors import ClusterUnavailable, TrimtabError
+from trimtab.errors import ClusterUnavailable
 from trimtab.live.act import bridge as act_bridge
 from trimtab.live.act import floor as act_floor
 from trimtab.live.act import resize
@@ -28,6 +29,7 @@ from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
 from trimtab.live.look.memory import ObjectMemory
 from trimtab.live.look.subject import Compiler, Subject
 from trimtab.live.look.unrecorded import with_unrecorded_scaling
+from trimtab.live.measure.asking import patience
 from trimtab.live.measure.checkpoint import Checkpoints
 from trimtab.live.measure.forecasts import Forecasts
 from trimtab.live.measure.gather import Gather, Measured, Wanted
@@ -62,6 +64,7 @@ class Ticker:
         checkpoints: Checkpoints,
         forecasts: Forecasts,
         journal: DecisionLog | None = None,
+        period_s: float = 15.0,
     ) -> None:
         self.cluster, self.gather, self.writer, self.compiler = cluster, gather, writer, compiler
         self.breaker, self.usage, self.checkpoints, self.forecasts = breaker, usage, checkpoints, forecasts
@@ -69,6 +72,7 @@ class Ticker:
         self.teller = Teller()
         self.guard = Guard(writer, self.status_writer, self.teller, telemetry)
         self.recorder = Recorder(telemetry, journal)
+        self.period_s, self.patience_s = period_s, patience(period_s)
         self._memories: dict[str, ObjectMemory] = {}
 
     def take_over(self) -> None:
@@ -86,12 +90,18 @@ class Ticker:
         self.forecasts.demand.clock_set()
 
     async def tick(self, at: float) -> None:
-        """`at` is now for everything that happens in this tick: nothing below asks the clock."""
-        objects = self._objects()
+        """`at` is now for everything that happens in this tick: nothing below asks the clock.
+
+        Looking and measuring have a third of the period each, acting the rest of it: who is slow costs the others no
+        more than that.
+        """
+        ends_at, objects = asyncio.get_running_loop().time() + self.period_s, self._objects()
         self._forget({found.metadata.uid for _, found in objects})
         subjects = await self.guard.each(lambda item: self._compile(*item, at), objects, _of_object, at)
         claims = conflict.Claims(self.cluster, [each for each in subjects if each.resource is not HPAS], at)
-        looked = await self.guard.each(lambda subject: self._look(subject, claims, at), subjects, _of_subject, at)
+        looked = await self.guard.each(
+            lambda subject: self._look(subject, claims, at), subjects, _of_subject, at, self.patience_s
+        )
         gathered = await self._measure(looked, at)
         measured, headroom = list(zip(looked, gathered.samples, strict=True)), Headroom(self.cluster)
         decided = await self.guard.each(
@@ -99,9 +109,12 @@ class Ticker:
         )
         self.forecasts.follow()
         held = self._break(decided, at)
-        done = await self.guard.each(self._act, held, lambda tick: _of_subject(tick.subject), at)
-        await self.guard.each(self._restore, self._orphans(), _of_object, at)
-        await self._take_back_bridges(objects, looked)
+        left_s = max(ends_at - asyncio.get_running_loop().time(), self.patience_s)
+        done, *_ = await asyncio.gather(
+            self.guard.each(self._act, held, lambda tick: _of_subject(tick.subject), at, left_s),
+            self.guard.each(self._restore, self._orphans(), _of_object, at, left_s),
+            self._take_back_bridges(objects, looked, left_s),
+        )
         self.recorder.record(done)
         self.teller.begin()
 
@@ -119,7 +132,7 @@ class Ticker:
         target = await self.cluster.target(namespace, ref.api_version, ref.kind, ref.name)
         known = self._memories[subject.uid] = await self._remembered(subject, target, at)
         subject, pods = sizes.fitted(subject, target), self.cluster.pods_of(target)
-        self.forecasts.note_pods(target.uid, pods)
+        self.forecasts.note_pods(subject.uid, target.uid, pods)
         seen = Observation(
             at=at,
             spec_replicas=target.replicas,
@@ -144,7 +157,6 @@ class Ticker:
         return sizes.overloaded(self.cluster, target, known, subject.policy)
 
     async def _measure(self, ticks: list[ObjectTick], at: float) -> Measured:
-        self.forecasts.forget({tick.subject.uid for tick in ticks}, {tick.target.uid for tick in ticks})
         sized = [tick for tick in ticks if tick.subject.policy.vertical]
         targets = [tick.target for tick in sized]
         wanted = [_wanted(tick) for tick in ticks]
@@ -202,7 +214,7 @@ class Ticker:
         now = writable(subject, change)
         try:
             after, outcome = await apply(self.writer, self.cluster, subject, tick.target, now, after, tick.seen.at)
-        except ClusterUnavailable:
+        except (ClusterUnavailable, asyncio.CancelledError):
             self._memories.pop(subject.uid, None)  # whether it was written is seen at the next look
             raise
         advised = Change(was=change.was, sizes=change.sizes) if change and not (now and now.sizes) else None
@@ -235,7 +247,9 @@ class Ticker:
     async def _restore(self, item: tuple[Resource, Custom]) -> None:
         await act_floor.restore(self.writer, item[1])
 
-    async def _take_back_bridges(self, objects: list[tuple[Resource, Custom]], looked: list[ObjectTick]) -> None:
+    async def _take_back_bridges(
+        self, objects: list[tuple[Resource, Custom]], looked: list[ObjectTick], within_s: float
+    ) -> None:
         """Of workloads whose object is gone; what somebody refuses is tried again in the next tick."""
         if self.compiler.shadow or self.cluster.frozen or not self.cluster.members.bridged:
             return
@@ -244,13 +258,7 @@ class Ticker:
         if any(not feed.settled or feed.trouble for feed in self.cluster.ours.values()):
             return
         stray = act_bridge.strays(self.cluster, [tick.target for tick in looked if _speaks_for_bridge(tick)], doubtful)
-        for namespace in sorted({pod.metadata.namespace for pod in stray}):
-            pods = [pod for pod in stray if pod.metadata.namespace == namespace]
-            try:
-                log.info("%s: %d pods back to their written cpu: their object is gone", namespace, len(pods))
-                await act_bridge.bring(self.writer, pods, 1.0)
-            except TrimtabError as trouble:
-                log.warning("%s: a bridge could not be taken back: %s", namespace, trouble)
+        await act_bridge.take_back(self.writer, stray, within_s)
 
     def _say(self, tick: ObjectTick) -> None:
         subject, at = tick.subject, tick.seen.at
@@ -264,17 +272,20 @@ class Ticker:
             self._tell(subject, news, at)
         status = STATUS[subject.name.kind](tick)
         self.teller.later(
-            subject.uid, lambda: self.status_writer.say(subject.resource, subject.object, status, found, at)
+            subject.name.namespace,
+            subject.uid,
+            lambda: self.status_writer.say(subject.resource, subject.object, status, found, at),
         )
 
     def _tell(self, subject: Subject, news: Happening, at: float) -> None:
         """No event takes the place of an earlier one."""
         key = f"{subject.uid}/{news.reason}/{at}"
-        self.teller.later(key, lambda: tell(self.writer, subject.resource, subject.object, news, at))
+        namespace = subject.name.namespace
+        self.teller.later(namespace, key, lambda: tell(self.writer, subject.resource, subject.object, news, at))
 
     def _forget(self, uids: set[str]) -> None:
         """All but these are gone."""
-        for part in (self.compiler, self.status_writer, self.guard, self.recorder):
+        for part in (self.compiler, self.status_writer, self.guard, self.recorder, self.forecasts):
             part.forget(uids)
         self._memories = {uid: known for uid, known in self._memories.items() if uid in uids}
 

@@ -17,7 +17,7 @@ import msgspec
 
 from trimtab.errors import ClusterUnavailable, TrimtabError
 from trimtab.wire.budget import Backoff
-from trimtab.wire.decode import decoder
+from trimtab.wire.decode import decode
 from trimtab.wire.http import Request
 from trimtab.wire.kube import Kube, Status, refused
 from trimtab.wire.objects import HasMeta, ObjectMeta
@@ -120,7 +120,7 @@ class Informer(Generic[T]):
         self._version = ""
         self._connected = False  # the server took up the watch that is under way, or was last
         self._streams_lists = True  # until the server says otherwise
-        self._event: msgspec.json.Decoder[Event[T]] = decoder(Event[kind])  # type: ignore[valid-type]
+        self._event = Event[kind]  # type: ignore[valid-type]
 
     async def run(self) -> None:
         backoff = Backoff(first_s=0.5, most_s=5.0)  # a restarted API server should be noticed soon
@@ -218,7 +218,7 @@ class Informer(Generic[T]):
 
     def _decode(self, line: bytes) -> tuple[str, T | None]:
         try:
-            event = self._event.decode(line)
+            event: Event[T] = decode(line, self._event)
             return event.type, event.object
         except msgspec.ValidationError as error:
             rough: Event[Any] = _decode(line, Event[msgspec.Raw])
@@ -257,7 +257,7 @@ def _error(line: bytes) -> Exception:
 
 def _decode(line: bytes, kind: type[Any]) -> Any:
     try:
-        return decoder(kind).decode(line)
+        return decode(line, kind)
     except msgspec.MsgspecError as error:
         raise ClusterUnavailable(f"a watch event that cannot be read: {error}") from error
 

@@ -6,6 +6,8 @@ refuses holds up no other.
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
@@ -13,7 +15,7 @@ from msgspec.structs import replace
 from trimtab.core.admit import pinned
 from trimtab.core.bridge import in_force
 from trimtab.core.model import Change, ContainerSize
-from trimtab.errors import Refused
+from trimtab.errors import Refused, TrimtabError
 from trimtab.live.act.resize import patch
 from trimtab.live.look.bridge import cpu_with, is_ready
 from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
@@ -23,6 +25,8 @@ from trimtab.wire.bridged import carries, factor_on
 from trimtab.wire.facts import FINISHED, container_size, same_size, template_sizes, written_sizes
 from trimtab.wire.objects import WirePod
 from trimtab.wire.writer import Writer
+
+log = logging.getLogger(__name__)
 
 
 async def write(
@@ -58,6 +62,23 @@ async def bring(writer: Writer, pods: Sequence[WirePod], factor: float) -> int:
     if refused is not None and not resized:
         raise refused
     return resized
+
+
+async def take_back(writer: Writer, stray: Sequence[WirePod], within_s: float) -> None:
+    """The bridges of pods that nobody speaks for, each namespace for itself."""
+    by_namespace: dict[str, list[WirePod]] = {}
+    for pod in stray:
+        by_namespace.setdefault(pod.metadata.namespace, []).append(pod)
+    await asyncio.gather(*(_take_back(writer, *each, within_s) for each in by_namespace.items()))
+
+
+async def _take_back(writer: Writer, namespace: str, pods: Sequence[WirePod], within_s: float) -> None:
+    log.info("%s: %d pods back to their written cpu: their object is gone", namespace, len(pods))
+    try:
+        async with asyncio.timeout(within_s):
+            await bring(writer, pods, 1.0)
+    except (TrimtabError, TimeoutError) as trouble:
+        log.warning("%s: a bridge could not be taken back: %s", namespace, str(trouble) or "no answer in time")
 
 
 def _is_of_written_size(pod: WirePod, target: ScaleTarget, memory: ObjectMemory) -> bool:

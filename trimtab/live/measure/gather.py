@@ -1,26 +1,36 @@
 """gather: the samples of every signal and the usage of pods, with as few questions as possible.
 
 One list of pod metrics per namespace for signals and sizes alike, one question per metric and namespace, identical
-Prometheus queries once. What
-cannot be answered becomes Missing with its reason; one source that fails never spoils another's answer.
+Prometheus queries once. What cannot be answered becomes Missing with its reason; one source that fails or is late never
+spoils another's answer.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from http import HTTPStatus
-from math import ceil, isfinite
+from math import isfinite
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from trimtab.core.model import Missing, Pod, PodSamples, Reason, Samples, TotalSample
+from trimtab.core.model import Missing, Pod, Reason, Samples, TotalSample
 from trimtab.errors import InvalidInput, Refused, TrimtabError
+from trimtab.live.measure.asking import Asking
+from trimtab.live.measure.readings import (
+    PodUsage,
+    Reading,
+    counted,
+    measured_at,
+    pod_samples,
+    pod_usage,
+    reading,
+    usage_reading,
+)
 from trimtab.live.measure.tenancy import NotAllowed, QueryTenancy
 from trimtab.policy import Metric, MetricKind, Signal
-from trimtab.quantity import parse_duration, parse_quantity
 from trimtab.wire.kube import Kube, ListPage
 from trimtab.wire.objects import CustomMetricValue, ExternalMetricValue, PodMetrics
 from trimtab.wire.prometheus import IncompleteAnswer, Prometheus
@@ -28,6 +38,7 @@ from trimtab.wire.resources import POD_METRICS, custom_metric_path, external_met
 
 CUSTOM = ("v1beta2", "v1beta1")  # versions of custom.metrics.k8s.io, the newer one first
 log = logging.getLogger(__name__)
+PATIENCE_S = 5.0  # a third of the usual tick
 MANY_NAMESPACES = 5  # from here on one list of the whole cluster is cheaper than one for each
 
 
@@ -49,21 +60,9 @@ class Question(NamedTuple):
     object: str = ""
     query: str = ""
 
-
-class Reading(NamedTuple):
-    """One value of one pod or container ("" in `container`: the metric has none)."""
-
-    value: float
-    at: float
-    window_s: float = 60.0
-
-
-class PodUsage(NamedTuple):
-    """The usage of one pod's containers: name -> (cores, bytes), None where the kubelet said nothing."""
-
-    containers: dict[str, tuple[float | None, float | None]]
-    at: float
-    window_s: float
+    @property
+    def about_usage(self) -> bool:
+        return self.kind is MetricKind.RESOURCE
 
 
 class Measured(NamedTuple):
@@ -87,10 +86,12 @@ class Gather:
         everywhere: bool = False,
         scrape_s: float = 60.0,
         tenancy: QueryTenancy = QueryTenancy(),  # noqa: B008  (frozen)
+        patience_s: float = PATIENCE_S,
     ) -> None:
         self.kube, self.prometheus, self.tenancy = kube, prometheus, tenancy
         self.everywhere = everywhere  # we may read all namespaces
         self.stale_after_s = 2 * scrape_s
+        self.asking: Asking[Question, Answer] = Asking(self._answer, patience_s)
         self._custom_version = CUSTOM[0]
         self._asks: dict[MetricKind, Callable[[Question, float], Awaitable[Answer]]] = {
             MetricKind.RESOURCE: self._usage,
@@ -104,13 +105,12 @@ class Gather:
         """The samples that are wanted at `at`, and the usage of all pods in the namespaces `usage_of`."""
         spaces = _usage_namespaces(wanted) | set(usage_of)
         whole = self.everywhere and len(spaces) >= MANY_NAMESPACES
-        of_usage = dict.fromkeys(_usage_question(namespace, whole) for namespace in sorted(usage_of))
-        questions = of_usage | dict.fromkeys(
-            self._question(signal.metric, each.namespace, whole) for each in wanted for signal in each.signals
-        )
-        ordered = list(questions)  # in the same order each time, unlike a set
-        answers = await asyncio.gather(*(self._answer(question, at) for question in ordered))
-        known = dict(zip(ordered, answers, strict=True))
+        of_usage = {_usage_question(namespace, whole) for namespace in usage_of}
+        asked = [(question, question.namespace) for question in sorted(of_usage)]
+        for each in wanted:
+            questions = [self._question(signal.metric, each.namespace, whole) for signal in each.signals]
+            asked += [(found, found.namespace if found.about_usage else each.namespace) for found in questions]
+        known = await self.asking.answers(_askers(asked), at)
         samples = [
             tuple(
                 self._shape(known[self._question(signal.metric, each.namespace, whole)], signal.metric, each, at)
@@ -119,6 +119,9 @@ class Gather:
             for each in wanted
         ]
         return Measured(samples, _usage_in([known[question] for question in of_usage]))
+
+    def close(self) -> None:
+        self.asking.close()
 
     def _question(self, metric: Metric, namespace: str, whole: bool) -> Question:
         if metric.kind in _BY_USAGE:
@@ -132,6 +135,9 @@ class Gather:
             return await self._asks[question.kind](question, at)
         except TrimtabError as error:
             return Missing(reason=_reason(error), since=at, detail=str(error))
+        except Exception as error:
+            log.exception("%s: this is a bug of trimtab; the metric counts as missing", question)
+            return Missing(reason=Reason.UNREACHABLE, since=at, detail=f"the answer could not be read: {error!r}")
 
     async def _usage(self, question: Question, at: float) -> Answer:
         listing = await self.kube.list(PodMetrics, POD_METRICS, question.namespace)
@@ -139,14 +145,14 @@ class Gather:
 
     async def _of_pods(self, question: Question, at: float) -> Answer:
         items = await self._custom(question, "pods", "*")
-        return {metric.described_object.name: _reading(metric, at) for metric in items}
+        return {metric.described_object.name: reading(metric, at) for metric in items}
 
     async def _of_object(self, question: Question, at: float) -> Answer:
         api_version, kind, name = question.object.rsplit("/", 2)
         resource = await self.kube.resource(api_version, kind)
         plural = f"{resource.plural}.{resource.group}" if resource.group else resource.plural
         items = await self._custom(question, *(("", "") if kind == "Namespace" else (plural, name)))
-        return _reading(items[0], at) if len(items) == 1 else _not_one(len(items))
+        return reading(items[0], at) if len(items) == 1 else _not_one(len(items))
 
     async def _custom(self, question: Question, plural: str, name: str) -> list[CustomMetricValue]:
         """Without a plural, of the object's own namespace: whichever it names, as HPA does."""
@@ -157,7 +163,7 @@ class Gather:
                 raise
             body = await self._ask_custom(CUSTOM[1], question, plural, name)
             self._custom_version = CUSTOM[1]  # an adapter of the older version
-        items = self.kube.decode(body, ListPage[CustomMetricValue]).items
+        items = self.kube.items(body, CustomMetricValue)
         return [item for item in items if item.described_object.namespace in ("", question.namespace)]
 
     async def _ask_custom(self, version: str, question: Question, plural: str, name: str) -> bytes:
@@ -176,8 +182,8 @@ class Gather:
         if not items:
             return Missing(reason=Reason.ABSENT, detail=question.name)
         return Reading(
-            sum(thousandths_up(parse_quantity(series.value)) for series in items),
-            min(_at(series, at) for series in items),
+            sum(counted(series.value) for series in items),
+            min(measured_at(series, at) for series in items),
         )
 
     async def _prometheus(self, question: Question, _: float) -> Answer:
@@ -198,27 +204,36 @@ class Gather:
         why = Missing(reason=Reason.ABSENT, detail=f"no pod has {metric.label}")
         for pod in wanted.pods:
             found = answer.get(f"{wanted.namespace}/{pod.name}" if metric.kind in _BY_USAGE else pod.name)
-            reading = _of_usage(found, metric) if isinstance(found, PodUsage) else found
-            if reading is None:
+            value = usage_reading(found, metric) if isinstance(found, PodUsage) else found
+            if value is None:
                 continue
-            if refused := self._refused(reading, at):
+            if refused := self._refused(value, at):
                 why = replace(refused, detail=f"pod {pod.name}")
             else:
-                values[pod.name] = reading
-        return _samples(values, at) if values else why
+                values[pod.name] = value
+        return pod_samples(values, at) if values else why
 
-    def _refused(self, reading: Reading, at: float) -> Missing | None:
+    def _refused(self, found: Reading, at: float) -> Missing | None:
         """Why this is no value, where it is none."""
-        if not isfinite(reading.value):
+        if not isfinite(found.value):
             return Missing(reason=Reason.NOT_FINITE)
-        if reading.value < 0:
+        if found.value < 0:
             return Missing(reason=Reason.NEGATIVE)
-        if abs(at - reading.at) > self.stale_after_s:  # from the future: one of the clocks is wrong
-            return Missing(reason=Reason.STALE, since=reading.at)
+        if abs(at - found.at) > self.stale_after_s:  # from the future: one of the clocks is wrong
+            return Missing(reason=Reason.STALE, since=found.at)
         return None
 
 
 _BY_USAGE = (MetricKind.RESOURCE, MetricKind.CONTAINER)
+
+
+def _askers(asked: Sequence[tuple[Question, str]]) -> dict[Question, str]:
+    """Each question once, in the turn of the namespace with the fewest: no answer waits for another's many."""
+    busy, found = Counter(namespace for _, namespace in set(asked)), dict[Question, str]()
+    for question, namespace in asked:
+        if question not in found or busy[namespace] < busy[found[question]]:
+            found[question] = namespace
+    return found
 
 
 def _usage_question(namespace: str, whole: bool) -> Question:
@@ -253,57 +268,3 @@ def _not_one(count: int) -> Missing:
     if count == 0:
         return Missing(reason=Reason.ABSENT)
     return Missing(reason=Reason.AMBIGUOUS, detail=f"{count} series: wrap the query in sum() or max()")
-
-
-def pod_usage(pod: PodMetrics, at: float) -> PodUsage:
-    containers = {
-        each.name: (_amount(each.usage.get("cpu")), _amount(each.usage.get("memory"))) for each in pod.containers
-    }
-    return PodUsage(containers, _at(pod, at), parse_duration(pod.window) if pod.window else 60.0)
-
-
-def _amount(text: str | None) -> float | None:
-    if text is None:
-        return None
-    if text.endswith("n") and text[:-1].isdecimal():  # what metrics-server writes; 20 times faster
-        return -(-int(text[:-1]) // 1_000_000) / 1000
-    return thousandths_up(parse_quantity(text))
-
-
-def thousandths_up(value: float) -> float:
-    """Whole thousandths, rounded up: in these Kubernetes' own controller counts."""
-    return ceil(value * 1000 - 1e-6) / 1000
-
-
-def _of_usage(usage: PodUsage, metric: Metric) -> Reading | None:
-    """The sum over the containers, or one of them; a container without a value makes the pod's unknown."""
-    which = 0 if metric.name == "cpu" else 1
-    if metric.container:
-        value = usage.containers.get(metric.container, (None, None))[which]
-        return None if value is None else Reading(value, usage.at, usage.window_s)
-    values = [each[which] for each in usage.containers.values()]
-    known = [value for value in values if value is not None]
-    if not known or len(known) < len(values):
-        return None
-    return Reading(sum(known), usage.at, usage.window_s)
-
-
-def _reading(metric: CustomMetricValue, at: float) -> Reading:
-    return Reading(thousandths_up(parse_quantity(metric.value)), _at(metric, at))
-
-
-def _at(measured: CustomMetricValue | ExternalMetricValue | PodMetrics, at: float) -> float:
-    """When it was measured; what bears no time is of this tick."""
-    return measured.timestamp.timestamp() if measured.timestamp else at
-
-
-def _samples(readings: dict[str, Reading], at: float) -> PodSamples:
-    """Windows pod by pod: scrapes are never quite as far apart, and a hair decides whose sample is of its start-up."""
-    window_s = max(reading.window_s for reading in readings.values())
-    return PodSamples(
-        values={name: reading.value for name, reading in readings.items()},
-        at=at,
-        times={name: reading.at for name, reading in readings.items()},
-        window_s=window_s,
-        windows_s={name: reading.window_s for name, reading in readings.items() if reading.window_s != window_s},
-    )
