@@ -74,6 +74,7 @@ class Cluster:
         self.metrics = Metrics(self.server, self.workloads, self.weather)
         self.prometheus: FakePrometheus | None = FakePrometheus(self.metrics)
         self.processes: dict[str, Process] = {}
+        self.homes: dict[str, str] = {}  # of operators that are not installed in OWN_NAMESPACE
         self._operators, self._until = operators, 0.0
         self._next_step = 1
 
@@ -184,7 +185,8 @@ class Cluster:
         if process is None:
             journal = str(Path(self._folder.name, f"{who}.db"))
             lease = {"lease_s": QUIET_LEASE_S} if self._operators == 1 else {}
-            given = {"journal": journal, "identity": who} | lease | self._settings
+            home = {"lease_namespace": self.homes[who]} if who in self.homes else {}
+            given = {"journal": journal, "identity": who} | lease | home | self._settings
             process = Process(who, VirtualClock(self.loop, self.start), OperatorSettings(**given))
             self.processes[who] = process
         process.operator = Operator(self._access(who), self._prometheus_access(who), process.settings, process.clock)
@@ -301,6 +303,12 @@ class Cluster:
         operator = self.processes[who].operator
         assert operator is not None
         return operator.telemetry.render()
+
+    def ready(self, who: str = "operator-0") -> tuple[int, str]:
+        """What it answers on /readyz."""
+        operator = self.processes[who].operator
+        assert operator is not None
+        return operator.ready()
 
     def journal(self, who: str = "operator-0") -> Journal:
         return Journal.read(self.processes[who].settings.journal)

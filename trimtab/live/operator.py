@@ -21,6 +21,7 @@ from trimtab.journal import Retention
 from trimtab.live.act.breaker import Breaker
 from trimtab.live.advice import Advisor
 from trimtab.live.look.cluster import WatchedCluster
+from trimtab.live.look.installations import Installations
 from trimtab.live.look.subject import ChangeRules, Compiler
 from trimtab.live.measure.asking import patience
 from trimtab.live.measure.checkpoint import Checkpoints
@@ -101,6 +102,7 @@ class Operator:
         self.prometheus = Prometheus(prometheus, timeout_s=max(1.0, min(10.0, settings.tick_s))) if prometheus else None
         own = (access.namespace, os.environ.get("TRIMTAB_DEPLOYMENT", ""))
         self.cluster = WatchedCluster(self.kube, settings.namespace, own, namespace)
+        self.installations = Installations(self.cluster, self.leadership)
         self.journal = KeptJournal(settings.journal, KEEP) if settings.journal else None
         self.breaker = Breaker(settings.breaker_s)
         self.cluster.served_system = settings.system_namespaces
@@ -173,8 +175,9 @@ class Operator:
             task.result()  # none of them ends by itself: raise what ended it
 
     def _seconds_to_write(self) -> float:
-        """The fence of every write: none while somebody holds the brake."""
-        return 0.0 if self.cluster.frozen else self.leadership.seconds_left()
+        """The fence of every write: none while somebody holds the brake, or another installation serves."""
+        idle = self.cluster.frozen or not self.installations.may_serve
+        return 0.0 if idle else self.leadership.seconds_left()
 
     async def _loop(self) -> None:
         self.leadership.on_change(lambda leads: self.ticker.take_over() if leads else None)
@@ -191,6 +194,8 @@ class Operator:
                 due = self.clock.now()
                 continue
             if self.leadership.may_write():
+                await self.installations.look()
+            if self.leadership.may_write() and self.installations.may_serve:
                 async with self._ticking:
                     await self._tick(due)
                 if self.journal and self._ticked_at - pruned_at > PRUNE_EVERY_S:
@@ -247,13 +252,16 @@ class Operator:
         if self._waiting_for or said:
             waiting = [f"waiting for {', '.join(self._waiting_for)}"] if self._waiting_for else []
             return HTTPStatus.SERVICE_UNAVAILABLE, "\n".join([*waiting, *said, ""])
-        state = "leading" if self.leadership.may_write() else "standing by"
+        state = "leading" if self.leadership.may_write() and not self.installations.elder else "standing by"
+        others = f": {self.installations.said}" if self.installations.said else ""
         frozen = ", frozen: nothing is written" if self.cluster.frozen else ""
         unrecorded = f"\n{self.journal.trouble}" if self.journal and self.journal.trouble else ""  # no reason to stop
-        return 200, f"ok, {state}{frozen}{unrecorded}\n"
+        return 200, f"ok, {state}{others}{frozen}{unrecorded}\n"
 
     def _numbers(self) -> Iterable[Line]:
-        yield "trimtab_leader", {}, float(self.leadership.may_write())
+        yield "trimtab_leader", {}, float(self.leadership.may_write() and self.installations.may_serve)
+        yield "trimtab_standing_by", {}, float(bool(self.installations.elder))
+        yield "trimtab_other_installations", {}, float(len(self.installations.younger) + bool(self.installations.elder))
         yield "trimtab_frozen", {}, float(self.cluster.frozen)
         yield "trimtab_breaker_open", {}, float(self.breaker.open(self.clock.now()))
         yield "trimtab_breaker_trips_total", {}, float(self.breaker.trips)
