@@ -1,4 +1,4 @@
-"""/metrics as Prometheus wants it: help and a type for every family, no label that means something else, exact counts."""
+"""/metrics as Prometheus wants it: help and a type for every family, labels that mean what they say, exact counts."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def page() -> str:
         cluster.deploy("shop/web", replicas=2, load=6.0, startup_s=30.0)
         query = {"query": "shop/web", "target": {"type": "AverageValue", "averageValue": "1"}}
         metrics = [*autoscaler("shop/web")["spec"]["metrics"], {"type": "Prometheus", "prometheus": query}]
-        more = {"forecast": {"model": "linear"}, "bridge": {"maxFactor": "1.5"}}
-        cluster.apply(autoscaler("shop/web", metrics=metrics, **more))
+        bridge, linear = {"maxFactor": "1.5"}, {"model": "linear"}
+        cluster.apply(autoscaler("shop/web", metrics=metrics, forecast=linear, bridge=bridge))
         cluster.apply(autoscaler("shop/gone"))
         cluster.run(minutes=20)
         return cluster.metrics_page()

@@ -32,9 +32,7 @@ FAMILIES = {
     "trimtab_bridge_resizes_total": _counter("Resizes of pods by bridges."),
     "trimtab_proposal_replicas": _gauge("Replicas that one signal or its forecast asks for."),
     "trimtab_restricted": _gauge("1 for every rule that changed the wish in the last tick."),
-    "trimtab_startup_seconds": _gauge(
-        "From a pod's creation to its first Ready, at a percentile of its workload's pods."
-    ),
+    "trimtab_startup_seconds": _gauge("From creation to the first Ready, at a percentile of a workload's pods."),
     "trimtab_forecast": _gauge("The load expected a horizon ahead, at the quantile that the object asks for."),
     "trimtab_forecast_error": _gauge("The forecast of a horizon ago over the load now, less 1."),
     "trimtab_leader": _gauge("1 while this process writes."),

@@ -88,9 +88,8 @@ def render(lines: Iterable[Line], families: Mapping[str, Family] = FAMILIES) -> 
     found: dict[str, list[str]] = {}
     for name, labels, value in lines:
         inside = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels.items())
-        found.setdefault(name, []).append(
-            f"{name}{{{inside}}} {_number(value)}" if inside else f"{name} {_number(value)}"
-        )
+        braced = f"{{{inside}}}" if inside else ""
+        found.setdefault(name, []).append(f"{name}{braced} {_number(value)}")
     out = []
     for name, rows in found.items():
         out += [f"# HELP {name} {families[name].help}", f"# TYPE {name} {families[name].kind}", *rows]
