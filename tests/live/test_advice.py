@@ -22,7 +22,7 @@ NOW = 1_700_000_000.0
 
 @pytest.fixture
 def advisor() -> Advisor:
-    return Advisor(Writer(Kube(Access("http://127.0.0.1:9"))), None, "trimtab-system")
+    return Advisor(Writer(Kube(Access("http://127.0.0.1:9"))), None, ["trimtab-system"])
 
 
 def analytics(strategy: dict[str, Any] | None = None, updated: float | None = None, **spec: Any) -> Custom:

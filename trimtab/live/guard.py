@@ -102,10 +102,10 @@ class Guard:
         if resource is not HPAS:
             # A field that is not applied again would be removed: the rest of the status stays as it was.
             status, found = self.status_writer.before(about), conditions.of_trouble(error)
-            self.teller.later(name.namespace, uid, lambda: self.status_writer.say(resource, about, status, found, at))
+            self.teller.later(name, uid, lambda: self.status_writer.say(resource, about, status, found, at))
         elif count == 1:  # others' objects hear of their trouble by an event, when it is news
             happening = Happening("ForecastNotUsed", str(error), warning=True)
-            self.teller.later(name.namespace, uid, lambda: tell(self.writer, HPAS, about, happening, at))
+            self.teller.later(name, uid, lambda: tell(self.writer, HPAS, about, happening, at))
 
 
 def _log(name: str, error: Exception, count: int) -> None:

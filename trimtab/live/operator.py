@@ -75,6 +75,7 @@ class OperatorSettings:
     checkpoint_s: float = 600.0
     change_rules: ChangeRules = field(default_factory=ChangeRules)
     system_namespaces: tuple[str, ...] = ()  # those of the cluster itself that are served, too
+    advice_namespaces: tuple[str, ...] = ()  # beside our own: an Analytics there looks everywhere
     tenancy: TenancyMode = "open"
     history_url: str = ""  # for the operator's own questions, where tenants' go to a label proxy
 
@@ -140,7 +141,7 @@ class Operator:
         self.advisor = Advisor(
             writer,
             history,
-            namespace,
+            (namespace, *settings.advice_namespaces),
             settings.namespace,
             shadow=settings.shadow,
             every_s=settings.tick_s,
@@ -256,7 +257,9 @@ class Operator:
         others = f": {self.installations.said}" if self.installations.said else ""
         frozen = ", frozen: nothing is written" if self.cluster.frozen else ""
         unrecorded = f"\n{self.journal.trouble}" if self.journal and self.journal.trouble else ""  # no reason to stop
-        return 200, f"ok, {state}{others}{frozen}{unrecorded}\n"
+        absent = ", ".join(feed.name for feed in self.cluster.ours.values() if feed.resource is None)
+        installed = f"\nnot installed: {absent}" if absent else ""
+        return 200, f"ok, {state}{others}{frozen}{unrecorded}{installed}\n"
 
     def _numbers(self) -> Iterable[Line]:
         yield "trimtab_leader", {}, float(self.leadership.may_write() and self.installations.may_serve)

@@ -272,7 +272,7 @@ class Ticker:
             self._tell(subject, news, at)
         status = STATUS[subject.name.kind](tick)
         self.teller.later(
-            subject.name.namespace,
+            subject.name,
             subject.uid,
             lambda: self.status_writer.say(subject.resource, subject.object, status, found, at),
         )
@@ -280,8 +280,7 @@ class Ticker:
     def _tell(self, subject: Subject, news: Happening, at: float) -> None:
         """No event takes the place of an earlier one."""
         key = f"{subject.uid}/{news.reason}/{at}"
-        namespace = subject.name.namespace
-        self.teller.later(namespace, key, lambda: tell(self.writer, subject.resource, subject.object, news, at))
+        self.teller.later(subject.name, key, lambda: tell(self.writer, subject.resource, subject.object, news, at))
 
     def _forget(self, uids: set[str]) -> None:
         """All but these are gone."""

@@ -5,30 +5,38 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from typing import NamedTuple
 
 from trimtab.errors import NotLeading, TrimtabError
+from trimtab.ticks import ObjectName
 from trimtab.wire.turns import Turns
 
 Say = Callable[[], Awaitable[None]]
 log = logging.getLogger(__name__)
 
 
+class Word(NamedTuple):
+    about: ObjectName
+    say: Say
+
+
 class Teller:
     """Holds one word per key, the newest: who changes all the time keeps its place and says only the last."""
 
     def __init__(self) -> None:
-        self._words: dict[str, tuple[str, Say]] = {}
+        self._words: dict[str, Word] = {}
         self._speaking: dict[str, asyncio.Task[None]] = {}
+        self._failing: dict[str, tuple[str, int]] = {}  # the last trouble of each, and how often in a row
         self._turns = Turns()
 
-    def later(self, namespace: str, key: str, say: Say) -> None:
+    def later(self, about: ObjectName, key: str, say: Say) -> None:
         """Namespaces take turns: nobody's slow answers keep another's word waiting."""
-        self._words[key] = (namespace, say)
+        self._words[key] = Word(about, say)
 
     def begin(self) -> None:
         """Say what waits, in the background."""
         for key in [key for key in self._words if key not in self._speaking]:
-            self._speaking[key] = asyncio.create_task(self._speak(key, self._words[key][0]))
+            self._speaking[key] = asyncio.create_task(self._speak(key, self._words[key].about.namespace))
 
     async def finish(self) -> None:
         """Until nothing waits."""
@@ -45,19 +53,26 @@ class Teller:
     async def _speak(self, key: str, namespace: str) -> None:
         try:
             async with self._turns.turn(namespace):
-                _, say = self._words.pop(key)
-                await _said(key, say)
+                await self._said(key, self._words.pop(key))
         finally:
             self._speaking.pop(key, None)
 
+    async def _said(self, key: str, word: Word) -> None:
+        """What cannot be said is no failure of the object: the next tick says it again."""
+        try:
+            await word.say()
+            self._failing.pop(key, None)
+        except NotLeading:
+            pass
+        except (TrimtabError, OSError) as error:
+            self._log(key, word.about, str(error))
+        except Exception:
+            log.exception("%s: it cannot be told: a bug of trimtab", word.about)
 
-async def _said(key: str, say: Say) -> None:
-    """What cannot be said is no failure of the object: the next tick says it again."""
-    try:
-        await say()
-    except NotLeading:
-        pass
-    except (TrimtabError, OSError) as error:
-        log.warning("%s: it cannot be told: %s", key, error)
-    except Exception:
-        log.exception("%s: it cannot be told: a bug of trimtab", key)
+    def _log(self, key: str, about: ObjectName, trouble: str) -> None:
+        """The same trouble the 1st, 10th, 100th time."""
+        before, count = self._failing.get(key, ("", 0))
+        count = count + 1 if before == trouble else 1
+        self._failing[key] = (trouble, count)
+        if str(count).strip("0") == "1":
+            log.warning("%s: it cannot be told: %s%s", about, trouble, f" ({count} times)" if count > 1 else "")
