@@ -195,7 +195,7 @@ class Operator:
                 due = self.clock.now()
                 continue
             if self.leadership.may_write():
-                await self.installations.look()
+                await self.installations.look(self.clock.since_boot())
             if self.leadership.may_write() and self.installations.may_serve:
                 async with self._ticking:
                     await self._tick(due)

@@ -284,7 +284,7 @@ class Ticker:
 
     def _forget(self, uids: set[str]) -> None:
         """All but these are gone."""
-        for part in (self.compiler, self.status_writer, self.guard, self.recorder, self.forecasts):
+        for part in (self.compiler, self.status_writer, self.teller, self.guard, self.recorder, self.forecasts):
             part.forget(uids)
         self._memories = {uid: known for uid, known in self._memories.items() if uid in uids}
 

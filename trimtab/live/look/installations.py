@@ -49,7 +49,8 @@ class Installations:
             return f"installations of the whole cluster stand by for us in: {', '.join(self.younger)}"
         return ""
 
-    async def look(self) -> None:
+    async def look(self, now: float) -> None:
+        """`now` by the clock since boot."""
         if self.cluster.namespace:
             return
         try:
@@ -57,7 +58,7 @@ class Installations:
         except TrimtabError as trouble:
             log.warning("whether there is another installation is not known yet: %s", trouble)
             return
-        found = {namespace: await self._alive_since(namespace) for namespace in self._others(followed)}
+        found = {namespace: await self._alive_since(namespace, now) for namespace in self._others(followed)}
         self._alive = {namespace: since for namespace, since in found.items() if since < inf}
         ours = (self.leadership.created_at, self.cluster.home)
         alive = sorted((since, namespace) for namespace, since in self._alive.items())
@@ -93,7 +94,7 @@ class Installations:
         self._noted = True
         return listed
 
-    async def _alive_since(self, namespace: str) -> float:
+    async def _alive_since(self, namespace: str, now: float) -> float:
         """When the Lease of a living installation was made; infinite for all others."""
         try:
             lease = await self.leadership.kube.get(Lease, LEASES, namespace, self.leadership.name)
@@ -105,7 +106,7 @@ class Installations:
         except TrimtabError as trouble:
             log.warning("namespace %s: %s", namespace, trouble)
             return self._alive.get(namespace, inf)  # as at the last look
-        now, version = self.leadership.kube.clock.since_boot(), lease.metadata.resource_version
+        version = lease.metadata.resource_version
         if self._seen.get(namespace, ("", 0.0))[0] != version:
             self._seen[namespace] = (version, now)
         renewed = now - self._seen[namespace][1] < float(lease.spec.lease_duration_seconds or USUAL_LEASE_S)

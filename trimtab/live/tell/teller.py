@@ -38,6 +38,10 @@ class Teller:
         for key in [key for key in self._words if key not in self._speaking]:
             self._speaking[key] = asyncio.create_task(self._speak(key, self._words[key].about.namespace))
 
+    def forget(self, uids: set[str]) -> None:
+        """All but these are gone."""
+        self._failing = {key: failure for key, failure in self._failing.items() if key in uids}
+
     async def finish(self) -> None:
         """Until nothing waits."""
         while self._words or self._speaking:
