@@ -91,7 +91,7 @@ def peak_mb() -> float:
 
 async def fetched(url: str, workloads: int, namespaces: int) -> dict[str, Any]:
     targets = [target(index, namespaces, 1) for index in range(workloads)]
-    window = HistoryWindow.before(END, WEEK_S)
+    window = HistoryWindow(END - WEEK_S, END)
     started, busy, advised = time.perf_counter(), time.process_time(), 0
     async with Prometheus(prometheus_access(url), timeout_s=300) as prometheus:
         async for some in advise_all(RULES, targets, WorkloadHistory(prometheus), window, END):

@@ -9,7 +9,8 @@ import asyncio
 
 from tests.virtual.loop import run as virtually
 from trimtab.core.model import Missing, Reason
-from trimtab.live.measure.asking import AT_ONCE, Asking, patience
+from trimtab.live.measure.asking import Asking, patience
+from trimtab.wire.turns import AT_ONCE
 
 PATIENCE_S = 5.0
 

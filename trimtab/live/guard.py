@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import NamedTuple, TypeVar
 
 from trimtab.errors import ClusterUnavailable, NotLeading, TrimtabError
 from trimtab.live.look.subject import name_of
@@ -16,10 +16,11 @@ from trimtab.live.tell.telemetry import Telemetry
 from trimtab.live.tell.teller import Teller
 from trimtab.wire.objects import Custom
 from trimtab.wire.resources import HPAS, Resource
-from trimtab.wire.turns import Turns
+from trimtab.wire.turns import AT_ONCE, Queue
 from trimtab.wire.writer import Writer
 
 log = logging.getLogger(__name__)
+BREATH = 100  # items, then others may do something: the lease, the watches
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -35,9 +36,9 @@ class Guard:
     def __init__(self, writer: Writer, status_writer: StatusWriter, teller: Teller, telemetry: Telemetry) -> None:
         self.writer, self.status_writer, self.teller, self.telemetry = writer, status_writer, teller, telemetry
         self._failing: dict[str, RepeatedFailure] = {}
+        self._failed_in_this_tick: set[str] = set()
         self._left_out: set[str] = set()  # of the last tick
         self._left_out_in_this_tick: set[str] = set()
-        self._failed_in_this_tick: set[str] = set()
 
     async def each(
         self,
@@ -45,44 +46,52 @@ class Guard:
         items: Sequence[Item],
         whose: Callable[[Item], tuple[Resource, Custom]],
         at: float,
-        within_s: float = float("inf"),
+        within_s: float | None = None,
     ) -> list[Result]:
         """Do it for each, several at once and namespaces in turns; the results of those that did not fail.
 
         After `within_s` nobody is waited for: who is at it has failed, and whose turn did not come is first next time.
+        Workers, not a task for each: most items wait for nothing, and a task would cost more than its item.
         """
-        turns, deadline = Turns(), asyncio.get_running_loop().time() + within_s
-        left_out: set[str] = set()
+        waiting, done, over = self._queue(items, whose), dict[int, Result](), asyncio.Event()
 
-        async def guarded(item: Item) -> tuple[bool, Any]:
-            resource, about = whose(item)
-            begun = False
-            try:
-                async with asyncio.timeout_at(deadline), turns.turn(about.metadata.namespace):
-                    begun = True
-                    return True, await verb(item)
-            except NotLeading:
-                pass
-            except TimeoutError:
-                if begun:
-                    late = ClusterUnavailable(f"this took longer than {within_s:g} s: tried again in the next tick")
-                    self._failed(resource, about, late, at)
-                else:
-                    left_out.add(about.metadata.uid)
-            except Exception as error:
-                self._failed(resource, about, error, at)
-            return False, None
+        async def work() -> None:
+            while waiting and not over.is_set():
+                namespace, (index, item) = waiting.take()
+                try:
+                    done[index] = await verb(item)
+                except NotLeading:
+                    pass
+                except asyncio.CancelledError:
+                    if not over.is_set():
+                        raise
+                    self._failed(*whose(item), _too_slow(within_s), at)
+                except Exception as error:
+                    self._failed(*whose(item), error, at)
+                finally:
+                    waiting.give_back(namespace)
+                if index % BREATH == 0:
+                    await asyncio.sleep(0)
 
-        waiting = sorted(items, key=lambda item: whose(item)[1].metadata.uid not in self._left_out)
-        done = await asyncio.gather(*(guarded(item) for item in waiting))
-        if left_out:
-            self._leave_out(left_out, within_s)
-        return [result for fine, result in done if fine]
+        await _within(within_s, [work() for _ in range(min(AT_ONCE, len(items)))], over)
+        self._leave_out({whose(item)[1].metadata.uid for _, item in waiting})
+        return [done[index] for index in sorted(done)]
 
-    def _leave_out(self, uids: set[str], within_s: float) -> None:
-        self._left_out_in_this_tick |= uids
-        self.telemetry.failures["LeftOut"] += len(uids)
-        log.warning("%d objects wait for the next tick: the others took longer than %g s", len(uids), within_s)
+    def _queue(
+        self, items: Sequence[Item], whose: Callable[[Item], tuple[Resource, Custom]]
+    ) -> Queue[tuple[int, Item]]:
+        """Whose turn did not come last time is first."""
+        queue: Queue[tuple[int, Item]] = Queue()
+        about = [whose(item)[1].metadata for item in items]
+        for index in sorted(range(len(items)), key=lambda index: about[index].uid not in self._left_out):
+            queue.put(about[index].namespace, (index, items[index]))
+        return queue
+
+    def _leave_out(self, uids: set[str]) -> None:
+        if uids:
+            self._left_out_in_this_tick |= uids
+            self.telemetry.failures["LeftOut"] += len(uids)
+            log.warning("%d objects wait for the next tick: the others took too long", len(uids))
 
     def forget(self, uids: set[str]) -> None:
         """All but these are gone, and who did not fail in the last tick has recovered."""
@@ -106,6 +115,25 @@ class Guard:
         elif count == 1:  # others' objects hear of their trouble by an event, when it is news
             happening = Happening("ForecastNotUsed", str(error), warning=True)
             self.teller.later(name, uid, lambda: tell(self.writer, HPAS, about, happening, at))
+
+
+async def _within(within_s: float | None, works: Sequence[Coroutine[None, None, None]], over: asyncio.Event) -> None:
+    """Until all are done, or the time is: then `over` is set and the rest cancelled."""
+    tasks = [asyncio.create_task(work) for work in works]
+    try:
+        if tasks:
+            await asyncio.wait(tasks, timeout=within_s)
+        over.set()
+    finally:
+        for task in tasks:
+            task.cancel()
+    for ended in await asyncio.gather(*tasks, return_exceptions=True):
+        if isinstance(ended, Exception):
+            raise ended
+
+
+def _too_slow(within_s: float | None) -> ClusterUnavailable:
+    return ClusterUnavailable(f"this took longer than {within_s:g} s: tried again in the next tick")
 
 
 def _log(name: str, error: Exception, count: int) -> None:

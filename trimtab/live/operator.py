@@ -5,37 +5,33 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import socket
-import uuid
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 
 from aiohttp import web
 
 from trimtab.core.forecast.demand_forecasts import DemandForecasts
-from trimtab.core.usage.settings import HistogramSettings as UsageSettings
 from trimtab.errors import TrimtabError
 from trimtab.journal import Retention
 from trimtab.live.act.breaker import Breaker
-from trimtab.live.advice import Advisor
+from trimtab.live.advice.advisor import Advisor
 from trimtab.live.look.cluster import WatchedCluster
 from trimtab.live.look.installations import Installations
-from trimtab.live.look.subject import ChangeRules, Compiler
+from trimtab.live.look.subject import Compiler
 from trimtab.live.measure.asking import patience
 from trimtab.live.measure.checkpoint import Checkpoints
 from trimtab.live.measure.forecasts import Forecasts
 from trimtab.live.measure.gather import Gather
-from trimtab.live.measure.past_demand import PastDemand, all_read_back
+from trimtab.live.measure.past_demand import PastDemand, forgotten_by_others
 from trimtab.live.measure.rebuild import Rebuild
-from trimtab.live.measure.tenancy import QueryTenancy, TenancyMode
+from trimtab.live.measure.tenancy import QueryTenancy
 from trimtab.live.measure.usage import UsageWatch
+from trimtab.live.settings import OperatorSettings
 from trimtab.live.tell.forecast_error import ForecastErrors
 from trimtab.live.tell.kept_journal import KeptJournal
 from trimtab.live.tell.telemetry import Line, Telemetry, listen
 from trimtab.live.tick import Ticker
-from trimtab.policy import Policy
 from trimtab.quantity import MIB
 from trimtab.wire.access import Access
 from trimtab.wire.budget import Budget
@@ -54,32 +50,6 @@ LOOK_AGAIN_S = 0.2  # while something is not known yet
 LATE_TICKS = 10  # after this many missed ticks the operator calls itself unhealthy
 
 
-@dataclass(frozen=True)
-class OperatorSettings:
-    """What `trimtab run` may be told."""
-
-    tick_s: float = 15.0
-    namespace: str = ""  # "": the whole cluster
-    shadow: bool = False
-    journal: str = ""
-    listen: tuple[str, int] | None = None  # address and port
-    lease_namespace: str = ""
-    lease_s: tuple[float, float, float] = (15.0, 10.0, 2.0)  # duration, renew deadline, retry
-    identity: str = field(default_factory=lambda: f"{socket.gethostname()}_{uuid.uuid4().hex[:8]}")
-    api_per_s: float = 50.0
-    api_burst: float = 100.0
-    scrape_s: float = 60.0
-    breaker_s: float = 300.0
-    usage: UsageSettings = field(default_factory=UsageSettings)
-    usage_every_s: float = 60.0
-    checkpoint_s: float = 600.0
-    change_rules: ChangeRules = field(default_factory=ChangeRules)
-    system_namespaces: tuple[str, ...] = ()  # those of the cluster itself that are served, too
-    advice_namespaces: tuple[str, ...] = ()  # beside our own: an Analytics there looks everywhere
-    tenancy: TenancyMode = "open"
-    history_url: str = ""  # for the operator's own questions, where tenants' go to a label proxy
-
-
 class Operator:
     def __init__(
         self, access: Access, prometheus: Access | None, settings: OperatorSettings, clock: Clock = SYSTEM
@@ -87,45 +57,35 @@ class Operator:
         self.settings, self.clock, self.telemetry = settings, clock, Telemetry()
         self.extend_server: Callable[[web.Application], None] = lambda _: None  # what others answer on our port
         namespace = settings.lease_namespace or settings.namespace or access.namespace
-        duration_s, renew_s, retry_s = settings.lease_s
-        self.leadership = Leadership(
-            access,
-            namespace,
-            LEASE,
-            settings.identity,
-            duration_s=duration_s,
-            renew_deadline_s=renew_s,
-            retry_s=retry_s,
-            clock=clock,
-        )
+        self.leadership = _leadership(access, namespace, settings, clock)
         budget = Budget(settings.api_per_s, settings.api_burst)
         self.kube = Kube(access, budget, fence=self._seconds_to_write, clock=clock)
         self.prometheus = Prometheus(prometheus, timeout_s=max(1.0, min(10.0, settings.tick_s))) if prometheus else None
         own = (access.namespace, os.environ.get("TRIMTAB_DEPLOYMENT", ""))
         self.cluster = WatchedCluster(self.kube, settings.namespace, own, namespace)
+        self.cluster.served_system = settings.system_namespaces
         self.installations = Installations(self.cluster, self.leadership)
         self.journal = KeptJournal(settings.journal, KEEP) if settings.journal else None
         self.breaker = Breaker(settings.breaker_s)
-        self.cluster.served_system = settings.system_namespaces
-        tenancy = QueryTenancy(settings.tenancy, self.cluster.may_query)
-        self.gather = Gather(
-            self.kube,
-            self.prometheus,
-            everywhere=not settings.namespace,
-            scrape_s=settings.scrape_s,
-            tenancy=tenancy,
-            patience_s=patience(settings.tick_s),
-        )
-        history = _history(prometheus, settings)
+        self.ticker = self._ticker(prometheus, namespace)
+        self.checkpoints, self.forecasts = self.ticker.checkpoints, self.ticker.forecasts
+        self.advisor = self._advisor(self.ticker.writer, settings.history(prometheus), namespace)
+        forecast_errors = ForecastErrors()
+        self.telemetry.watchers.append(forecast_errors.saw)
+        self.telemetry.extra += [self._numbers, forecast_errors.lines]
+        self._ticked_at = clock.since_boot()
+        self._ticking = asyncio.Lock()
+        self._waiting_for: list[str] = ["everything"]
+
+    def _ticker(self, prometheus: Access | None, namespace: str) -> Ticker:
+        settings, writer, demand = self.settings, Writer(self.kube), DemandForecasts()
+        tenancy, history = QueryTenancy(settings.tenancy, self.cluster.may_query), settings.history(prometheus)
+        self.gather = self._gather(tenancy)
         rebuild = Rebuild(history, self.kube, settings.usage, settings.usage_every_s) if history else None
         usage = UsageWatch(self.cluster, settings.usage, settings.usage_every_s, rebuild)
-        writer = Writer(self.kube)
-        demand = DemandForecasts()
         past = PastDemand(history, self.kube, demand, prometheus, tenancy) if history and prometheus else None
-        self.forecasts = Forecasts(demand, past)
-        forgotten = _forgotten_by_others(history)
-        self.checkpoints = Checkpoints(writer, usage, settings.checkpoint_s, namespace, demand, forgotten)
-        self.ticker = Ticker(
+        forgotten = forgotten_by_others(history)
+        return Ticker(
             self.cluster,
             self.gather,
             writer,
@@ -133,27 +93,27 @@ class Operator:
             self.breaker,
             self.telemetry,
             usage,
-            self.checkpoints,
-            self.forecasts,
+            Checkpoints(writer, usage, settings.checkpoint_s, namespace, demand, forgotten),
+            Forecasts(demand, past),
             self.journal,
             settings.tick_s,
         )
-        self.advisor = Advisor(
-            writer,
-            history,
-            (namespace, *settings.advice_namespaces),
-            settings.namespace,
-            shadow=settings.shadow,
-            every_s=settings.tick_s,
-            enabled=self.cluster.enabled,
+
+    def _gather(self, tenancy: QueryTenancy) -> Gather:
+        settings = self.settings
+        return Gather(
+            self.kube,
+            self.prometheus,
+            everywhere=not settings.namespace,
+            scrape_s=settings.scrape_s,
+            tenancy=tenancy,
+            patience_s=patience(settings.tick_s),
         )
-        self.telemetry.extra.append(self._numbers)
-        forecast_errors = ForecastErrors()
-        self.telemetry.watchers.append(forecast_errors.saw)
-        self.telemetry.extra.append(forecast_errors.lines)
-        self._ticked_at = clock.since_boot()
-        self._ticking = asyncio.Lock()
-        self._waiting_for: list[str] = ["everything"]
+
+    def _advisor(self, writer: Writer, history: Access | None, namespace: str) -> Advisor:
+        shadow, every_s, enabled = self.settings.shadow, self.settings.tick_s, self.cluster.enabled
+        own, only = (namespace, *self.settings.advice_namespaces), self.settings.namespace
+        return Advisor(writer, history, own, only, shadow=shadow, every_s=every_s, enabled=enabled)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Until `stop` is set; then the lease is released and everything closed."""
@@ -283,16 +243,18 @@ class Operator:
             yield "trimtab_late_answers_total", {"namespace": namespace}, float(count)
 
 
-def _history(prometheus: Access | None, settings: OperatorSettings) -> Access | None:
-    """Where usage of before is read, which is of many namespaces at once: a label proxy would not answer."""
-    if prometheus is None or (settings.tenancy == "label-proxy" and not settings.history_url):
-        return None
-    return replace(prometheus, url=settings.history_url) if settings.history_url else prometheus
-
-
-def _forgotten_by_others(prometheus: Access | None) -> Callable[[Policy], bool]:
-    """Whose demand nobody but us remembers."""
-    return lambda policy: policy.forecast is not None and (prometheus is None or not all_read_back(policy))
+def _leadership(access: Access, namespace: str, settings: OperatorSettings, clock: Clock) -> Leadership:
+    duration_s, renew_s, retry_s = settings.lease_s
+    return Leadership(
+        access,
+        namespace,
+        LEASE,
+        settings.identity,
+        duration_s=duration_s,
+        renew_deadline_s=renew_s,
+        retry_s=retry_s,
+        clock=clock,
+    )
 
 
 def next_due(due: float, period_s: float, now: float) -> float:

@@ -13,16 +13,8 @@ import yaml
 
 from trimtab.errors import InvalidInput
 from trimtab.wire.access import Access, Trust, in_cluster
-from trimtab.wire.credentials import (
-    Credential,
-    ExecPlugin,
-    ExecSpec,
-    Fixed,
-    Identity,
-    TokenFile,
-    basic,
-    bearer,
-)
+from trimtab.wire.credentials import Credential, Fixed, Identity, TokenFile, basic, bearer
+from trimtab.wire.exec_plugin import ExecPlugin, ExecSpec
 
 Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 

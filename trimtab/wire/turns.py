@@ -8,18 +8,54 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from typing import Generic, TypeVar
+
+Item = TypeVar("Item")
+AT_ONCE, SHARE = 16, 4
+
+
+class Queue(Generic[Item]):
+    """What waits, by namespace. `take` gives whose turn it is; what was taken counts until it is given back."""
+
+    def __init__(self, share: int = SHARE) -> None:
+        self.share = share
+        self._taken: Counter[str] = Counter()
+        self._waiting: dict[str, deque[Item]] = {}  # in the order of their turns
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
+    def __iter__(self) -> Iterator[Item]:
+        return (item for waiting in self._waiting.values() for item in waiting)
+
+    def put(self, namespace: str, item: Item) -> None:
+        self._waiting.setdefault(namespace, deque()).append(item)
+
+    def take(self) -> tuple[str, Item]:
+        namespace = self._next()
+        waiting = self._waiting.pop(namespace)
+        item = waiting.popleft()
+        if waiting:
+            self._waiting[namespace] = waiting  # now at the end of the round
+        self._taken[namespace] += 1
+        return namespace, item
+
+    def give_back(self, namespace: str) -> None:
+        self._taken[namespace] -= 1
+
+    def _next(self) -> str:
+        within = (namespace for namespace in self._waiting if self._taken[namespace] < self.share)
+        return next(within, next(iter(self._waiting)))
 
 
 class Turns:
     """`at_once` places, of which one namespace gets `share` while others wait."""
 
-    def __init__(self, at_once: int = 16, share: int = 4) -> None:
-        self.share = share
+    def __init__(self, at_once: int = AT_ONCE, share: int = SHARE) -> None:
         self._free = at_once
-        self._held: Counter[str] = Counter()
-        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}  # in the order of their turns
+        self._queue: Queue[asyncio.Future[None]] = Queue(share)
         self._served: asyncio.Handle | None = None
 
     @asynccontextmanager
@@ -33,7 +69,7 @@ class Turns:
     async def _enter(self, namespace: str) -> None:
         """Served in the next round of the loop: those who come together wait together, whoever is first."""
         turn = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(namespace, deque()).append(turn)
+        self._queue.put(namespace, turn)
         self._serve_soon()
         try:
             await turn
@@ -44,26 +80,19 @@ class Turns:
 
     def _leave(self, namespace: str) -> None:
         self._free += 1
-        self._held[namespace] -= 1
+        self._queue.give_back(namespace)
         self._serve_soon()
 
     def _serve_soon(self) -> None:
-        if self._served is None and self._waiting:
+        if self._served is None and self._queue:
             self._served = asyncio.get_running_loop().call_soon(self._serve)
 
     def _serve(self) -> None:
         self._served = None
-        while self._free and self._waiting:
-            namespace = self._next()
-            queue = self._waiting.pop(namespace)
-            turn = queue.popleft()
-            if queue:
-                self._waiting[namespace] = queue  # now at the end of the round
-            if not turn.done():  # else it was given up
-                turn.set_result(None)
-                self._free -= 1
-                self._held[namespace] += 1
-
-    def _next(self) -> str:
-        within = (namespace for namespace in self._waiting if self._held[namespace] < self.share)
-        return next(within, next(iter(self._waiting)))
+        while self._free and self._queue:
+            namespace, turn = self._queue.take()
+            if turn.done():  # it was given up
+                self._queue.give_back(namespace)
+                continue
+            self._free -= 1
+            turn.set_result(None)

@@ -6,8 +6,6 @@ refuses holds up no other.
 
 from __future__ import annotations
 
-import asyncio
-import logging
 from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
@@ -15,7 +13,7 @@ from msgspec.structs import replace
 from trimtab.core.admit import pinned
 from trimtab.core.bridge import in_force
 from trimtab.core.model import Change, ContainerSize
-from trimtab.errors import Refused, TrimtabError
+from trimtab.errors import Refused
 from trimtab.live.act.resize import patch
 from trimtab.live.look.bridge import cpu_with, is_ready
 from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
@@ -25,8 +23,6 @@ from trimtab.wire.bridged import carries, factor_on
 from trimtab.wire.facts import FINISHED, container_size, same_size, template_sizes, written_sizes
 from trimtab.wire.objects import WirePod
 from trimtab.wire.writer import Writer
-
-log = logging.getLogger(__name__)
 
 
 async def write(
@@ -64,23 +60,6 @@ async def bring(writer: Writer, pods: Sequence[WirePod], factor: float) -> int:
     return resized
 
 
-async def take_back(writer: Writer, stray: Sequence[WirePod], within_s: float) -> None:
-    """The bridges of pods that nobody speaks for, each namespace for itself."""
-    by_namespace: dict[str, list[WirePod]] = {}
-    for pod in stray:
-        by_namespace.setdefault(pod.metadata.namespace, []).append(pod)
-    await asyncio.gather(*(_take_back(writer, *each, within_s) for each in by_namespace.items()))
-
-
-async def _take_back(writer: Writer, namespace: str, pods: Sequence[WirePod], within_s: float) -> None:
-    log.info("%s: %d pods back to their written cpu: their object is gone", namespace, len(pods))
-    try:
-        async with asyncio.timeout(within_s):
-            await bring(writer, pods, 1.0)
-    except (TrimtabError, TimeoutError) as trouble:
-        log.warning("%s: a bridge could not be taken back: %s", namespace, str(trouble) or "no answer in time")
-
-
 def _is_of_written_size(pod: WirePod, target: ScaleTarget, memory: ObjectMemory) -> bool:
     """What a factor is put on is no more than the template or our sizes say: nothing ever grows upon a bridge.
 
@@ -101,7 +80,9 @@ def _is_due(pod: WirePod, factor: float) -> bool:
     if pod.metadata.deletion_timestamp is not None or pod.status.phase in FINISHED or factor_on(pod) == factor:
         return False
     wanted = cpu_with(pod, factor)
-    differs = any(not same_size(container_size(one.resources), wanted[one.name]) for one in carries(pod))
+    differs = any(
+        not same_size(container_size(container.resources), wanted[container.name]) for container in carries(pod)
+    )
     return differs and (factor == 1.0 or is_ready(pod))
 
 

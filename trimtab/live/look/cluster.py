@@ -27,7 +27,8 @@ from trimtab.wire.resources import (
     STATEFUL_SETS,
     Resource,
 )
-from trimtab.wire.watch import Informer, Store
+from trimtab.wire.store import Store
+from trimtab.wire.watch import Informer
 
 T = TypeVar("T", bound=HasMeta)
 SYSTEM_NAMESPACES = ("kube-system", "kube-public", "kube-node-lease")

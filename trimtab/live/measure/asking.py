@@ -12,10 +12,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Generic, NamedTuple, TypeVar
 
 from trimtab.core.model import Missing, Reason
-from trimtab.wire.turns import Turns
+from trimtab.wire.turns import SHARE, Turns
 
-AT_ONCE, BESIDE = 16, 8  # requests under way in a tick, and beside it
-SHARE = 4  # of one namespace while others wait
+BESIDE = 8  # requests under way beside the ticks
 LEAST_PATIENCE_S = 2.0
 Question = TypeVar("Question")
 Answer = TypeVar("Answer")
@@ -51,7 +50,7 @@ class Asking(Generic[Question, Answer]):
         return found | await self._within_patience({question: questions[question] for question in prompt}, at)
 
     async def _within_patience(self, questions: Mapping[Question, str], at: float) -> dict[Question, Answer | Missing]:
-        turns = Turns(AT_ONCE, SHARE)
+        turns = Turns()
         tasks = {question: self._begin(question, asker, turns, at) for question, asker in questions.items()}
         if tasks:
             await asyncio.wait(tasks.values(), timeout=self.patience_s)

@@ -11,28 +11,26 @@ import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from http import HTTPStatus
-from math import isfinite
 from typing import NamedTuple
 
-from msgspec.structs import replace
-
-from trimtab.core.model import Missing, Pod, Reason, Samples, TotalSample
+from trimtab.core.model import Missing, Pod, Reason, Samples
 from trimtab.errors import InvalidInput, Refused, TrimtabError
 from trimtab.live.measure.asking import Asking
 from trimtab.live.measure.readings import (
+    BY_USAGE,
+    Answer,
     PodUsage,
     Reading,
     counted,
     measured_at,
-    pod_samples,
     pod_usage,
-    reading,
-    usage_reading,
+    reading_of,
+    samples_of,
 )
 from trimtab.live.measure.tenancy import NotAllowed, QueryTenancy
 from trimtab.policy import Metric, MetricKind, Signal
 from trimtab.wire.kube import Kube, ListPage
-from trimtab.wire.objects import CustomMetricValue, ExternalMetricValue, PodMetrics
+from trimtab.wire.metric_objects import CustomMetricValue, ExternalMetricValue, PodMetrics
 from trimtab.wire.prometheus import IncompleteAnswer, Prometheus
 from trimtab.wire.resources import POD_METRICS, custom_metric_path, external_metric_path, namespace_metric_path
 
@@ -70,9 +68,6 @@ class Measured(NamedTuple):
 
     samples: list[tuple[Samples | Missing, ...]]  # of each object, aligned with its signals
     usage: dict[str, PodUsage]  # by namespace/pod, as far as it was asked for
-
-
-Answer = dict[str, PodUsage] | dict[str, Reading] | Reading | Missing
 
 
 class Gather:
@@ -113,7 +108,7 @@ class Gather:
         known = await self.asking.answers(_askers(asked), at)
         samples = [
             tuple(
-                self._shape(known[self._question(signal.metric, each.namespace, whole)], signal.metric, each, at)
+                self._samples(known[self._question(signal.metric, each.namespace, whole)], signal.metric, each, at)
                 for signal in each.signals
             )
             for each in wanted
@@ -124,7 +119,7 @@ class Gather:
         self.asking.close()
 
     def _question(self, metric: Metric, namespace: str, whole: bool) -> Question:
-        if metric.kind in _BY_USAGE:
+        if metric.kind in BY_USAGE:
             return _usage_question(namespace, whole)
         if metric.kind is MetricKind.PROMETHEUS:
             return Question(metric.kind, self.tenancy.asker(namespace), query=metric.query)
@@ -145,14 +140,14 @@ class Gather:
 
     async def _of_pods(self, question: Question, at: float) -> Answer:
         items = await self._custom(question, "pods", "*")
-        return {metric.described_object.name: reading(metric, at) for metric in items}
+        return {metric.described_object.name: reading_of(metric, at) for metric in items}
 
     async def _of_object(self, question: Question, at: float) -> Answer:
         api_version, kind, name = question.object.rsplit("/", 2)
         resource = await self.kube.resource(api_version, kind)
         plural = f"{resource.plural}.{resource.group}" if resource.group else resource.plural
         items = await self._custom(question, *(("", "") if kind == "Namespace" else (plural, name)))
-        return reading(items[0], at) if len(items) == 1 else _not_one(len(items))
+        return reading_of(items[0], at) if len(items) == 1 else _not_one(len(items))
 
     async def _custom(self, question: Question, plural: str, name: str) -> list[CustomMetricValue]:
         """Without a plural, of the object's own namespace: whichever it names, as HPA does."""
@@ -195,36 +190,8 @@ class Gather:
         )
         return Reading(found[0].value, found[0].at) if len(found) == 1 else _not_one(len(found))
 
-    def _shape(self, answer: Answer, metric: Metric, wanted: Wanted, at: float) -> Samples | Missing:
-        if isinstance(answer, Missing):
-            return answer
-        if isinstance(answer, Reading):
-            return self._refused(answer, at) or TotalSample(value=answer.value, at=answer.at)
-        values: dict[str, Reading] = {}
-        why = Missing(reason=Reason.ABSENT, detail=f"no pod has {metric.label}")
-        for pod in wanted.pods:
-            found = answer.get(f"{wanted.namespace}/{pod.name}" if metric.kind in _BY_USAGE else pod.name)
-            value = usage_reading(found, metric) if isinstance(found, PodUsage) else found
-            if value is None:
-                continue
-            if refused := self._refused(value, at):
-                why = replace(refused, detail=f"pod {pod.name}")
-            else:
-                values[pod.name] = value
-        return pod_samples(values, at) if values else why
-
-    def _refused(self, found: Reading, at: float) -> Missing | None:
-        """Why this is no value, where it is none."""
-        if not isfinite(found.value):
-            return Missing(reason=Reason.NOT_FINITE)
-        if found.value < 0:
-            return Missing(reason=Reason.NEGATIVE)
-        if abs(at - found.at) > self.stale_after_s:  # from the future: one of the clocks is wrong
-            return Missing(reason=Reason.STALE, since=found.at)
-        return None
-
-
-_BY_USAGE = (MetricKind.RESOURCE, MetricKind.CONTAINER)
+    def _samples(self, answer: Answer, metric: Metric, wanted: Wanted, at: float) -> Samples | Missing:
+        return samples_of(answer, metric, wanted.namespace, wanted.pods, at, self.stale_after_s)
 
 
 def _askers(asked: Sequence[tuple[Question, str]]) -> dict[Question, str]:
@@ -241,7 +208,7 @@ def _usage_question(namespace: str, whole: bool) -> Question:
 
 
 def _usage_namespaces(wanted: Sequence[Wanted]) -> set[str]:
-    return {each.namespace for each in wanted for signal in each.signals if signal.metric.kind in _BY_USAGE}
+    return {each.namespace for each in wanted for signal in each.signals if signal.metric.kind in BY_USAGE}
 
 
 def _usage_in(answers: Sequence[Answer]) -> dict[str, PodUsage]:

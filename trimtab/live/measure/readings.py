@@ -1,16 +1,22 @@
-"""readings: what the metrics APIs say, as numbers. What nobody can read is no number for its own pod alone."""
+"""readings: what the metrics APIs answer, as samples that the core may trust, or as Missing with its reason.
+
+What nobody can read is no number for its own pod alone.
+"""
 
 from __future__ import annotations
 
-from math import ceil, nan
+from math import ceil, isfinite, nan
 from typing import NamedTuple
 
-from trimtab.core.model import PodSamples
-from trimtab.errors import InvalidInput
-from trimtab.policy import Metric
-from trimtab.quantity import parse_duration, parse_quantity
-from trimtab.wire.objects import CustomMetricValue, ExternalMetricValue, PodMetrics
+from msgspec.structs import replace
 
+from trimtab.core.model import Missing, Pod, PodSamples, Reason, Samples, TotalSample
+from trimtab.errors import InvalidInput
+from trimtab.policy import Metric, MetricKind
+from trimtab.quantity import parse_duration, parse_quantity
+from trimtab.wire.metric_objects import CustomMetricValue, ExternalMetricValue, PodMetrics
+
+BY_USAGE = (MetricKind.RESOURCE, MetricKind.CONTAINER)
 USUAL_WINDOW_S = 60.0
 LONGEST_NANO = 20  # characters of the quickly read ones: nine digits and all the cores of a large machine
 WHOLE = 2.0**50  # from here on a float has no thousandths
@@ -32,6 +38,42 @@ class PodUsage(NamedTuple):
     window_s: float
 
 
+Answer = dict[str, PodUsage] | dict[str, Reading] | Reading | Missing
+
+
+def samples_of(
+    answer: Answer, metric: Metric, namespace: str, pods: tuple[Pod, ...], at: float, stale_after_s: float
+) -> Samples | Missing:
+    """The sample of each pod, or of all together, if it is finite and fresh."""
+    if isinstance(answer, Missing):
+        return answer
+    if isinstance(answer, Reading):
+        return _refused(answer, at, stale_after_s) or TotalSample(value=answer.value, at=answer.at)
+    values: dict[str, Reading] = {}
+    why = Missing(reason=Reason.ABSENT, detail=f"no pod has {metric.label}")
+    for pod in pods:
+        found = answer.get(f"{namespace}/{pod.name}" if metric.kind in BY_USAGE else pod.name)
+        reading = _of_usage(found, metric) if isinstance(found, PodUsage) else found
+        if reading is None:
+            continue
+        if refused := _refused(reading, at, stale_after_s):
+            why = replace(refused, detail=f"pod {pod.name}")
+        else:
+            values[pod.name] = reading
+    return _samples(values, at) if values else why
+
+
+def _refused(reading: Reading, at: float, stale_after_s: float) -> Missing | None:
+    """Why this is no value, where it is none."""
+    if not isfinite(reading.value):
+        return Missing(reason=Reason.NOT_FINITE)
+    if reading.value < 0:
+        return Missing(reason=Reason.NEGATIVE)
+    if abs(at - reading.at) > stale_after_s:  # from the future: one of the clocks is wrong
+        return Missing(reason=Reason.STALE, since=reading.at)
+    return None
+
+
 def pod_usage(pod: PodMetrics, at: float) -> PodUsage:
     containers = {
         each.name: (_amount(each.usage.get("cpu")), _amount(each.usage.get("memory"))) for each in pod.containers
@@ -39,13 +81,12 @@ def pod_usage(pod: PodMetrics, at: float) -> PodUsage:
     return PodUsage(containers, measured_at(pod, at), _window_s(pod.window))
 
 
-def reading(metric: CustomMetricValue, at: float) -> Reading:
-    return Reading(counted(metric.value), measured_at(metric, at))
-
-
-def measured_at(measured: CustomMetricValue | ExternalMetricValue | PodMetrics, at: float) -> float:
-    """When it was measured; what bears no time is of this tick."""
-    return measured.timestamp.timestamp() if measured.timestamp else at
+def _amount(text: str | None) -> float | None:
+    if text is None:
+        return None
+    if text.endswith("n") and len(text) <= LONGEST_NANO and text[:-1].isdecimal():  # metrics-server's; 20 times faster
+        return -(-int(text[:-1]) // 1_000_000) / 1000
+    return counted(text)
 
 
 def counted(text: str) -> float:
@@ -61,7 +102,14 @@ def thousandths_up(value: float) -> float:
     return value if abs(value) > WHOLE else ceil(value * 1000 - 1e-6) / 1000
 
 
-def usage_reading(usage: PodUsage, metric: Metric) -> Reading | None:
+def _window_s(text: str) -> float:
+    try:
+        return parse_duration(text) if text else USUAL_WINDOW_S
+    except InvalidInput:
+        return USUAL_WINDOW_S
+
+
+def _of_usage(usage: PodUsage, metric: Metric) -> Reading | None:
     """The sum over the containers, or one of them; a container without a value makes the pod's unknown."""
     which = 0 if metric.name == "cpu" else 1
     if metric.container:
@@ -74,28 +122,22 @@ def usage_reading(usage: PodUsage, metric: Metric) -> Reading | None:
     return Reading(sum(known), usage.at, usage.window_s)
 
 
-def pod_samples(readings: dict[str, Reading], at: float) -> PodSamples:
+def reading_of(metric: CustomMetricValue, at: float) -> Reading:
+    return Reading(counted(metric.value), measured_at(metric, at))
+
+
+def measured_at(measured: CustomMetricValue | ExternalMetricValue | PodMetrics, at: float) -> float:
+    """When it was measured; what bears no time is of this tick."""
+    return measured.timestamp.timestamp() if measured.timestamp else at
+
+
+def _samples(readings: dict[str, Reading], at: float) -> PodSamples:
     """Windows pod by pod: scrapes are never quite as far apart, and a hair decides whose sample is of its start-up."""
-    window_s = max(found.window_s for found in readings.values())
+    window_s = max(reading.window_s for reading in readings.values())
     return PodSamples(
-        values={name: found.value for name, found in readings.items()},
+        values={name: reading.value for name, reading in readings.items()},
         at=at,
-        times={name: found.at for name, found in readings.items()},
+        times={name: reading.at for name, reading in readings.items()},
         window_s=window_s,
-        windows_s={name: found.window_s for name, found in readings.items() if found.window_s != window_s},
+        windows_s={name: reading.window_s for name, reading in readings.items() if reading.window_s != window_s},
     )
-
-
-def _amount(text: str | None) -> float | None:
-    if text is None:
-        return None
-    if text.endswith("n") and len(text) <= LONGEST_NANO and text[:-1].isdecimal():  # metrics-server's; 20 times faster
-        return -(-int(text[:-1]) // 1_000_000) / 1000
-    return counted(text)
-
-
-def _window_s(text: str) -> float:
-    try:
-        return parse_duration(text) if text else USUAL_WINDOW_S
-    except InvalidInput:
-        return USUAL_WINDOW_S
