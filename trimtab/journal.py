@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from trimtab import journal_file, minutes
 from trimtab.acts import Act, AxisOutcome, Fate, Outcome, changed_axes, fate_of
@@ -264,10 +265,18 @@ def replay(path: str | Path) -> Replay:
     for act in journal.acts():
         checked += 1
         now = decide(act.policy, act.seen, act.memory)
-        if now != act.decision:
+        if _as_recorded(now, act.decision) != act.decision:
             differences.append(Difference(act, now))
     journal.close()
     return Replay(checked, tuple(differences))
+
+
+def _as_recorded(now: Decision, then: Decision) -> Decision:
+    """Without what decisions did not say yet when it was recorded: that is no change of the rules."""
+    if len(now.proposals) != len(then.proposals):
+        return now
+    pairs = zip(now.proposals, then.proposals, strict=True)
+    return replace(now, proposals=tuple(replace(new, ratio=None) if old.ratio is None else new for new, old in pairs))
 
 
 def _damaged(error: sqlite3.Error) -> bool:
@@ -289,8 +298,8 @@ def _act(row: tuple[str, ...]) -> Act:
     decision = msgspec.json.decode(decision_text, type=Decision)
     return Act(
         ObjectName(kind, namespace, name),
-        msgspec.json.decode(policy, type=Policy),
-        msgspec.json.decode(seen, type=Observation),
+        msgspec.json.decode(journal_file.renamed(policy), type=Policy),
+        msgspec.json.decode(journal_file.renamed(seen), type=Observation),
         msgspec.json.decode(memory, type=Memory),
         decision,
         _outcome(outcome, decision),

@@ -11,6 +11,12 @@ from trimtab.errors import InvalidInput
 
 VERSION = 3
 READABLE = (1, 2, 3)  # version 1 has each policy in its decision, both have looks that say too little for a page
+RENAMED = (  # names in rows of before, as JSON has them outside of strings
+    ('"outlook":', '"forecast":'),
+    ('"outlooks":', '"forecasts":'),
+    ('"is":"OutlookChoice"', '"is":"ForecastChoice"'),
+    ('"is":"Outlook"', '"is":"Forecast"'),
+)
 _POLICIES = "CREATE TABLE IF NOT EXISTS policies (id INTEGER PRIMARY KEY, digest BLOB UNIQUE, text TEXT);"
 _LOOKS = """
 CREATE TABLE current (object INTEGER PRIMARY KEY, mode TEXT, least INTEGER, most INTEGER, policy INTEGER);
@@ -35,6 +41,14 @@ DROP TABLE ticks;
 ALTER TABLE decisions ADD COLUMN said TEXT;
 ALTER TABLE decisions ADD COLUMN fate TEXT;
 """
+
+
+def renamed(text: str) -> str:
+    """A stored record under today's names; inside of strings a quote is escaped, so nothing else is touched."""
+    if "utlook" in text:
+        for before, now in RENAMED:
+            text = text.replace(before, now)
+    return text
 
 
 def uri_of(path: Path) -> str:

@@ -69,6 +69,7 @@ def _settings(serving: ServingOptions, api_server: ApiServerOptions, sizing: Siz
         scrape_s=serving.scrape_s,
         breaker_s=serving.breaker_s,
         system_namespaces=serving.system_namespaces,
+        advice_namespaces=serving.advice_namespaces,
         tenancy=serving.tenancy,
         history_url=serving.history_url,
         usage_every_s=sizing.usage_every_s,

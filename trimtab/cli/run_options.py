@@ -70,6 +70,7 @@ class ServingOptions(NamedTuple):
     downscale_s: float
     breaker_s: float
     system_namespaces: tuple[str, ...]
+    advice_namespaces: tuple[str, ...]
     tenancy: TenancyMode
     history_url: str
 
@@ -103,6 +104,12 @@ serving_options = option_group(
         multiple=True,
         type=click.Choice(SYSTEM_NAMESPACES),
         help="Serve this namespace of the cluster itself, too; otherwise they are left alone.",
+    ),
+    click.option(
+        "--advice-namespace",
+        "advice_namespaces",
+        multiple=True,
+        help="An Analytics in this namespace looks at every namespace, as one in our own does, such as crane-system.",
     ),
     click.option(
         "--prometheus-tenancy",

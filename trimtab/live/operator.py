@@ -17,7 +17,9 @@ from trimtab.journal import Retention
 from trimtab.live.act.breaker import Breaker
 from trimtab.live.advice.advisor import Advisor
 from trimtab.live.look.cluster import WatchedCluster
+from trimtab.live.look.installations import Installations
 from trimtab.live.look.subject import Compiler
+from trimtab.live.measure.asking import patience
 from trimtab.live.measure.checkpoint import Checkpoints
 from trimtab.live.measure.forecasts import Forecasts
 from trimtab.live.measure.gather import Gather
@@ -61,6 +63,7 @@ class Operator:
         own = (access.namespace, tuple(os.environ.get("TRIMTAB_DEPLOYMENT", "").split(",")))
         self.cluster = WatchedCluster(self.kube, settings.namespace, own, namespace, settings.shard)
         self.cluster.served_system = settings.system_namespaces
+        self.installations = Installations(self.cluster, self.leadership)
         self.journal = KeptJournal(settings.journal, KEEP) if settings.journal else None
         self.breaker = Breaker(settings.breaker_s)
         self.ticker = self._ticker(prometheus, namespace)
@@ -76,13 +79,14 @@ class Operator:
     def _ticker(self, prometheus: Access | None, namespace: str) -> Ticker:
         settings, writer, demand = self.settings, Writer(self.kube), DemandForecasts()
         tenancy, history = QueryTenancy(settings.tenancy, self.cluster.may_query), settings.history(prometheus)
+        self.gather = self._gather(tenancy)
         rebuild = Rebuild(history, self.kube, settings.usage, settings.usage_every_s) if history else None
         usage = UsageWatch(self.cluster, settings.usage, settings.usage_every_s, rebuild)
         past = PastDemand(history, self.kube, demand, prometheus, tenancy) if history and prometheus else None
         forgotten = forgotten_by_others(history)
         return Ticker(
             self.cluster,
-            self._gather(tenancy),
+            self.gather,
             writer,
             Compiler(settings.shadow, settings.change_rules),
             self.breaker,
@@ -91,17 +95,25 @@ class Operator:
             Checkpoints(writer, usage, settings.checkpoint_s, namespace, demand, forgotten),
             Forecasts(demand, past),
             self.journal,
+            settings.tick_s,
         )
 
     def _gather(self, tenancy: QueryTenancy) -> Gather:
-        everywhere, scrape_s = not self.settings.namespace, self.settings.scrape_s
-        return Gather(self.kube, self.prometheus, everywhere=everywhere, scrape_s=scrape_s, tenancy=tenancy)
+        settings = self.settings
+        return Gather(
+            self.kube,
+            self.prometheus,
+            everywhere=not settings.namespace,
+            scrape_s=settings.scrape_s,
+            tenancy=tenancy,
+            patience_s=patience(settings.tick_s),
+        )
 
     def _advisor(self, writer: Writer, history: Access | None, namespace: str) -> Advisor:
         shadow, every_s, enabled = self.settings.shadow, self.settings.tick_s, self.cluster.enabled
-        only, shard = self.settings.namespace, self.settings.shard
+        own, only, shard = (namespace, *self.settings.advice_namespaces), self.settings.namespace, self.settings.shard
         serves = lambda space: enabled(space) and shard.owns(space)  # noqa: E731
-        return Advisor(writer, history, namespace, only, shadow=shadow, every_s=every_s, enabled=serves)
+        return Advisor(writer, history, own, only, shadow=shadow, every_s=every_s, enabled=serves)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Until `stop` is set; then the lease is released and everything closed."""
@@ -124,8 +136,9 @@ class Operator:
             task.result()  # none of them ends by itself: raise what ended it
 
     def _seconds_to_write(self) -> float:
-        """The fence of every write: none while somebody holds the brake."""
-        return 0.0 if self.cluster.frozen else self.leadership.seconds_left()
+        """The fence of every write: none while somebody holds the brake, or another installation serves."""
+        idle = self.cluster.frozen or not self.installations.may_serve
+        return 0.0 if idle else self.leadership.seconds_left()
 
     async def _loop(self) -> None:
         self.leadership.on_change(lambda leads: self.ticker.take_over() if leads else None)
@@ -142,6 +155,8 @@ class Operator:
                 due = self.clock.now()
                 continue
             if self.leadership.may_write():
+                await self.installations.look(self.clock.since_boot())
+            if self.leadership.may_write() and self.installations.may_serve:
                 async with self._ticking:
                     await self._tick(due)
                 if self.journal and self._ticked_at - pruned_at > PRUNE_EVERY_S:
@@ -174,6 +189,7 @@ class Operator:
 
     async def _close(self) -> None:
         self.checkpoints.close()
+        self.gather.close()
         await self.ticker.teller.close()
         self.forecasts.close()
         self.ticker.tuning.close()
@@ -201,10 +217,14 @@ class Operator:
         if self._waiting_for or said:
             waiting = [f"waiting for {', '.join(self._waiting_for)}"] if self._waiting_for else []
             return HTTPStatus.SERVICE_UNAVAILABLE, "\n".join([*waiting, *said, ""])
-        state = f"{'leading' if self.leadership.may_write() else 'standing by'}{self._division()}"
+        leads = self.leadership.may_write() and not self.installations.elder
+        state = f"{'leading' if leads else 'standing by'}{self._division()}"
+        others = f": {self.installations.said}" if self.installations.said else ""
         frozen = ", frozen: nothing is written" if self.cluster.frozen else ""
         unrecorded = f"\n{self.journal.trouble}" if self.journal and self.journal.trouble else ""  # no reason to stop
-        return 200, f"ok, {state}{frozen}{unrecorded}\n"
+        absent = ", ".join(feed.name for feed in self.cluster.ours.values() if feed.resource is None)
+        installed = f"\nnot installed: {absent}" if absent else ""
+        return 200, f"ok, {state}{others}{frozen}{unrecorded}{installed}\n"
 
     def _division(self) -> str:
         """Which shard, where there are several, and who of another division keeps it waiting."""
@@ -213,7 +233,9 @@ class Operator:
         return f"{said}, until nobody holds the Lease {waits_for} of another division" if waits_for else said
 
     def _numbers(self) -> Iterable[Line]:
-        yield "trimtab_leader", {}, float(self.leadership.may_write())
+        yield "trimtab_leader", {}, float(self.leadership.may_write() and self.installations.may_serve)
+        yield "trimtab_standing_by", {}, float(bool(self.installations.elder))
+        yield "trimtab_other_installations", {}, float(len(self.installations.younger) + bool(self.installations.elder))
         yield "trimtab_shard", {"of": str(self.settings.shard.of)}, float(self.settings.shard.number)
         yield "trimtab_frozen", {}, float(self.cluster.frozen)
         yield "trimtab_breaker_open", {}, float(self.breaker.open(self.clock.now()))
@@ -227,6 +249,10 @@ class Operator:
         if self.prometheus:
             for (_, what, status), count in self.prometheus.counts.items():
                 yield "trimtab_queries_total", {"what": what, "code": str(status)}, float(count)
+        for namespace, count in self.gather.asking.asked.items():
+            yield "trimtab_questions_total", {"namespace": namespace}, float(count)
+        for namespace, count in self.gather.asking.late.items():
+            yield "trimtab_late_answers_total", {"namespace": namespace}, float(count)
 
 
 def _leadership(access: Access, namespace: str, settings: OperatorSettings, clock: Clock) -> ShardLeadership:

@@ -35,6 +35,7 @@ class OperatorSettings:
     checkpoint_s: float = 600.0
     change_rules: ChangeRules = field(default_factory=ChangeRules)
     system_namespaces: tuple[str, ...] = ()  # those of the cluster itself that are served, too
+    advice_namespaces: tuple[str, ...] = ()  # beside our own: an Analytics there looks everywhere
     tenancy: TenancyMode = "open"
     history_url: str = ""  # for the operator's own questions, where tenants' go to a label proxy
 

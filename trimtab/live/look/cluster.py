@@ -239,7 +239,13 @@ class WatchedCluster:
         resource = await self.kube.resource(api_version, kind)
         if not resource.scalable:
             raise InvalidInput("scaleTargetRef", f"{kind}/{name}", "this kind has no scale subresource")
-        scale = await self.kube.get(Scale, resource, namespace, name, "scale")
+        try:
+            scale = await self.kube.get(Scale, resource, namespace, name, "scale")
+        except Refused as refusal:
+            if refusal.status != HTTPStatus.FORBIDDEN:
+                raise
+            grant = f"targets: [{{group: {resource.group}, resource: {resource.plural}}}]"
+            raise Refused(f"{refusal}; the chart's values grant it: {grant}", refusal.status) from refusal
         meta, replicas = scale.metadata, scale.spec.replicas
         return ScaleTarget(resource, namespace, name, meta.uid, meta.resource_version, replicas, scale.status.replicas)
 

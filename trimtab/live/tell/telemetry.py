@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
 from aiohttp import web
 
 from trimtab.core.model import Forecast, Missing, Startup
 from trimtab.journal import ObjectName
 from trimtab.live.object_tick import ObjectTick
+from trimtab.live.tell.families import FAMILIES, Family
 from trimtab.policy import Axis
 
 Line = tuple[str, dict[str, str], float]
+EXPOSITION = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Telemetry:
@@ -76,23 +78,31 @@ def _of_object(tick: ObjectTick) -> Iterable[Line]:
         yield "trimtab_restricted", {**labels, "reason": rule}, 1
     if isinstance(seen.startup, Startup):
         for quantile in seen.startup.quantiles:
-            yield "trimtab_startup_seconds", {**labels, "quantile": f"{quantile.probability:g}"}, quantile.value
+            percentile = {"percentile": f"{100 * quantile.probability:g}"}
+            yield "trimtab_startup_seconds", labels | percentile, quantile.value
     for signal, forecast in zip(policy.signals, seen.forecasts, strict=False):
         if isinstance(forecast, Forecast) and policy.forecast is not None:
             value = forecast.at_quantile(policy.forecast.quantile)
             yield "trimtab_forecast", {**labels, "source": signal.metric.label, "model": forecast.model}, value
 
 
-def render(lines: Iterable[Line]) -> str:
-    """Families together, each with its type: *_total counts, the rest is measured."""
-    families: dict[str, list[str]] = {}
+def render(lines: Iterable[Line], families: Mapping[str, Family] = FAMILIES) -> str:
+    """Families together, each with its help and its type."""
+    found: dict[str, list[str]] = {}
     for name, labels, value in lines:
         inside = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels.items())
-        families.setdefault(name, []).append(f"{name}{{{inside}}} {value:g}" if inside else f"{name} {value:g}")
+        braced = f"{{{inside}}}" if inside else ""
+        found.setdefault(name, []).append(f"{name}{braced} {_number(value)}")
     out = []
-    for name, rows in families.items():
-        out += [f"# TYPE {name} {'counter' if name.endswith('_total') else 'gauge'}", *rows]
+    for name, rows in found.items():
+        out += [f"# HELP {name} {families[name].help}", f"# TYPE {name} {families[name].kind}", *rows]
     return "\n".join(out) + "\n"
+
+
+def _number(value: float) -> str:
+    """Short where that is exact: a large counter must not stand still."""
+    short = f"{value:g}"
+    return short if float(short) == value else repr(float(value))
 
 
 def _escaped(text: str) -> str:
@@ -119,6 +129,6 @@ async def listen(
 def _plain(answer: Callable[[], tuple[int, str]]) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
     async def handler(_: web.Request) -> web.StreamResponse:
         status, text = answer()
-        return web.Response(status=status, text=text)
+        return web.Response(status=status, text=text, headers={"Content-Type": EXPOSITION})
 
     return handler
