@@ -15,6 +15,9 @@ from trimtab.wire.metric_objects import CustomMetricValue, ExternalMetricValue, 
 BY_USAGE = (MetricKind.RESOURCE, MetricKind.CONTAINER)
 
 
+GRAIN = 0.001  # of what Kubernetes measures
+
+
 class Reading(NamedTuple):
     """One value of one pod or container ("" in `container`: the metric has none)."""
 
@@ -115,6 +118,7 @@ def _samples(readings: dict[str, Reading], at: float) -> PodSamples:
     return PodSamples(
         values={name: reading.value for name, reading in readings.items()},
         at=at,
+        grain=GRAIN,
         times={name: reading.at for name, reading in readings.items()},
         window_s=window_s,
         windows_s={name: reading.window_s for name, reading in readings.items() if reading.window_s != window_s},
