@@ -8,7 +8,7 @@ NODE_PACKAGES := page/node_modules/ready
 # The machine's Node, or the one of its PyPI package in an environment of its own.
 NPM := $(shell command -v npm || echo .venv/node/bin/npm)
 
-.PHONY: help test package-test test-random chaos check page page-check browser demo bench bench-docs docs lock clean
+.PHONY: help test package-test test-random chaos check page page-check browser demo bench bench-docs scale-docs docs lock clean
 
 help: ## Show this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -80,6 +80,13 @@ bench-docs: $(READY) ## Write docs/benchmark.md from a run over TRACES=FOLDER of
 	@$(BIN)/trimtab bench --thesis --seeds 100 --json out/bench-thesis.json
 	@$(BIN)/python benchmarks/pages/benchmark.py out docs/benchmark.md
 
+scale-docs: $(READY) $(PAGE) ## Write docs/scale.md from runs with OBJECTS="1000 5000" on a real control plane (an hour)
+	@mkdir -p out/scale
+	@set -e; for count in $(or $(OBJECTS),300 1000); do $(BIN)/python benchmarks/live.py --mixed --objects $$count \
+	  --namespaces 100 --pods 2 --json out/scale/live-$$count.json; done
+	@$(BIN)/python benchmarks/growth.py --json out/scale/growth.json
+	@$(BIN)/python benchmarks/pages/scale.py out/scale docs/scale.md
+
 .venv/docs/bin/mkdocs: requirements/docs.txt | $(READY)
 	@$(BIN)/uv venv --quiet .venv/docs
 	@VIRTUAL_ENV=.venv/docs $(BIN)/uv pip install --quiet --require-hashes -r requirements/docs.txt
@@ -92,6 +99,8 @@ docs: .venv/docs/bin/mkdocs $(PAGE) ## Write the reference from the code and bui
 lock: $(READY) ## Resolve the dependencies again into requirements/
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
 	  pyproject.toml -o requirements/run.txt
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
+	  --extra fast -c requirements/run.txt pyproject.toml -o requirements/image.txt
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
 	  --all-extras --group pyproject.toml:dev -c requirements/run.txt pyproject.toml -o requirements/dev.txt
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \

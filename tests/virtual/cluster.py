@@ -37,6 +37,7 @@ from trimtab.journal import Journal
 from trimtab.live.object_tick import ObjectTick
 from trimtab.live.operator import LOOK_AGAIN_S, Operator
 from trimtab.live.settings import OperatorSettings
+from trimtab.live.tuning.nightly import Tuner
 from trimtab.sim.grid import STEP_S
 from trimtab.wire.access import Access
 from trimtab.wire.kube import Patch
@@ -85,6 +86,7 @@ class Cluster:
         self.workloads = Workloads(self.server, start, step_s)
         self.metrics = Metrics(self.server, self.workloads, self.weather)
         self.prometheus: FakePrometheus | None = FakePrometheus(self.metrics)
+        self.tuner: Tuner | None = None
         self.processes: dict[str, Process] = {}
         self.on_tick: list[Callable[[Sequence[ObjectTick]], None]] = []  # they see what operators see and decide
         self._operators, self._until = operators, 0.0
@@ -191,16 +193,18 @@ class Cluster:
 
     # --- operators ---
 
-    def start_operator(self, who: str) -> None:
+    def start_operator(self, who: str, **settings: Any) -> None:
+        """`settings` beside those of the cluster, of one that is new."""
         self.weather.dead.discard(who)
         process = self.processes.get(who)
         if process is None:
             journal = str(Path(self._folder.name, f"{who}.db"))
             lease = {"lease_s": QUIET_LEASE_S} if self._operators == 1 else {}
-            given: dict[str, Any] = {"journal": journal, "identity": who} | lease | self._settings
+            given: dict[str, Any] = {"journal": journal, "identity": who} | lease | self._settings | settings
             process = Process(who, VirtualClock(self.loop, self.start), OperatorSettings(**given))
             self.processes[who] = process
         process.operator = Operator(self._access(who), self._prometheus_access(who), process.settings, process.clock)
+        process.operator.ticker.tuning.tuner = self.tuner
         process.operator.telemetry.watchers += self.on_tick
         process.stop = asyncio.Event()
         token = _process.set(process)
