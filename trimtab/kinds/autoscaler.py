@@ -17,7 +17,7 @@ from trimtab.kinds.horizontal import LINE, MIN_AT_MOST_MAX, ZERO_NEEDS_EYES, hor
 from trimtab.kinds.manifest_part import FieldRule, ManifestPart
 from trimtab.kinds.meta import Kind, TargetRef
 from trimtab.kinds.metric import MOST_METRICS, AutoscalerMetric, few_forecasts
-from trimtab.kinds.schedule import MOST_A_DAY, TOO_MANY, Schedule, events_a_day
+from trimtab.kinds.schedule import MOST_PER_DAY, TOO_MANY, Schedule, events_per_day
 from trimtab.kinds.vertical import VerticalSpec
 from trimtab.policy import Absence, Bounds, ForecastChoice, Mode, Policy
 from trimtab.quantity import parse_duration
@@ -135,7 +135,7 @@ class AutoscalerSpec(ManifestPart):
         few_forecasts("forecast"),
         *BRIDGE_RULES,
         FieldRule(
-            lambda s: events_a_day(s.schedules) <= MOST_A_DAY,
+            lambda s: events_per_day(s.schedules) <= MOST_PER_DAY,
             at="schedules",
             fix=TOO_MANY,
         ),
