@@ -126,8 +126,8 @@ def test_a_bridge_is_tried_only_where_one_is_written() -> None:
 
 def test_an_objective_has_to_earn_its_place() -> None:
     """A week of the same slow mornings: what is seen coming is worth more than a target."""
-    objective = {"objective": Objective(), "forecast": ForecastChoice(model="learned")}
-    found = find(case(policy(**objective), startup_s=600.0))
+    learned = ForecastChoice(model="learned")
+    found = find(case(policy(objective=Objective(), forecast=learned), startup_s=600.0))
     assert found.present is not None and not found.present.priced
     assert found.settings is not None and found.settings.priced and found.settings.target == 0.3
     own = find(case(policy(objective=Objective(), forecast=ForecastChoice(model="seasonal"))))

@@ -73,11 +73,10 @@ def find(case: NightCase) -> Verdict:
 def _found(case: NightCase) -> Verdict:
     """Judged is what is written or in force, against every candidate that the limits allow."""
     if not may_be_tuned(case.policy):
-        raise InvalidPolicy(
-            "spec.objective", "a forecast of its own", "tuning compares a target with the learned forecast"
-        )
+        fix = "tuning compares a target with the learned forecast: leave forecast out, or tuning"
+        raise InvalidPolicy("spec.forecast", "beside an objective", fix)
     written = _reactive(case.policy)
-    present = case.in_force.settings if case.in_force else settings_of(written)
+    present = case.in_force.settings if case.in_force else _as_written(case.policy, written)
     values = np.frombuffer(case.demand, dtype=np.float32).astype(np.float64)
     frame = Frame((case.name,), case.start, MINUTE_S, values[None]).tail(round(MOST_DAYS * 86400 / MINUTE_S))
     cluster = ClusterSpec(
@@ -195,6 +194,12 @@ def _reactive(policy: Policy) -> Policy:
     """Without its limit of resizes, which the simulation does not know, and steered by its target."""
     bridge = replace(policy.bridge, resizes_per_hour=None) if policy.bridge else None
     return replace(by_target(policy), bridge=bridge)
+
+
+def _as_written(policy: Policy, written: Policy) -> TunedSettings:
+    """An objective steers from the beginning where tuning only gives advice; else it has to be earned."""
+    advised = policy.tuning.mode is TuningMode.ADVISE
+    return replace(settings_of(written), priced=advised and policy.objective is not None)
 
 
 def price_of(policy: Policy) -> float:

@@ -25,7 +25,7 @@ def priced_path(runs: CandidateRuns, objective: Objective) -> Counts:
     bounds = runs.policy.bounds
     least, most = bounds.min_replicas, bounds.max_replicas
     if runs.by_step.shape[1]:
-        least, most = runs.by_step[0].astype(np.int32), runs.by_step[1].astype(np.int32)  # type: ignore[assignment]
+        least, most = runs.by_step[0].astype(np.int32), runs.by_step[1].astype(np.int32)
     start = np.clip(np.maximum(found.start, need), least, most).astype(np.int32)
     keep = np.clip(found.keep, least, most).astype(np.int32)
     return band_path(PricedLevels(start, keep), 0, 1, runs.first_pods, 1, bounds.max_replicas)
