@@ -57,14 +57,14 @@ class PastSignal(NamedTuple):
     time_range: TimeRange
 
 
-class Rest(NamedTuple):
+class RetryRest(NamedTuple):
     """After so many failures in a row, until then."""
 
     failures: int = 0
     until: float = float("-inf")
 
-    def after_failure(self, at: float) -> Rest:
-        return Rest(self.failures + 1, at + min(TRY_AGAIN_S * 2.0 ** min(self.failures, 10), LONGEST_REST_S))
+    def after_failure(self, at: float) -> RetryRest:
+        return RetryRest(self.failures + 1, at + min(TRY_AGAIN_S * 2.0 ** min(self.failures, 10), LONGEST_REST_S))
 
 
 class PastDemand(Background):
@@ -82,14 +82,14 @@ class PastDemand(Background):
         self.access, self.kube, self.demand = access, kube, demand
         self.queries, self.tenancy = queries or access, tenancy  # tenants' own queries, and whose are asked
         self._done: dict[str, tuple[str, ...]] = {}  # keys by uid
-        self._rests: dict[str, Rest] = {}  # by uid
+        self._rests: dict[str, RetryRest] = {}  # by uid
 
     def follow(self, ticks: Sequence[ObjectTick], at: float) -> None:
         keys = {tick.subject.uid: keys_of(tick.subject.uid, tick.subject.policy) for tick in ticks if wanted(tick)}
         self._done = {uid: known for uid, known in self._done.items() if keys.get(uid) == known}
         self._rests = {uid: rest for uid, rest in self._rests.items() if uid in keys}
         new = [tick for tick in ticks if wanted(tick) and tick.subject.uid not in self._done]
-        due = [tick for tick in new if at >= self._rests.get(tick.subject.uid, Rest()).until]
+        due = [tick for tick in new if at >= self._rests.get(tick.subject.uid, RetryRest()).until]
         if due and self.idle:
             self.start(self._run(due, at))
 
@@ -103,7 +103,7 @@ class PastDemand(Background):
         except Exception:
             log.exception("demand before now cannot be read back: a bug of trimtab; forecasts learn from now on")
             failed = set(keys)
-        self._rests |= {uid: self._rests.get(uid, Rest()).after_failure(at) for uid in failed}
+        self._rests |= {uid: self._rests.get(uid, RetryRest()).after_failure(at) for uid in failed}
         for uid in keys.keys() - failed:
             self._done[uid] = keys[uid]
             self._rests.pop(uid, None)
