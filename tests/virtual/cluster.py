@@ -72,7 +72,7 @@ class Cluster:
         self.weather = Weather(lambda: self.now() - start, seed)
         self.workloads = Workloads(self.server, start)
         self.metrics = Metrics(self.server, self.workloads, self.weather)
-        self.prometheus: FakePrometheus | None = FakePrometheus(self.metrics)
+        self.prometheus: FakePrometheus | None = FakePrometheus(self.metrics, start)
         self.processes: dict[str, Process] = {}
         self._operators, self._until = operators, 0.0
         self._next_step = 1
