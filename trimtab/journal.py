@@ -28,6 +28,9 @@ DAY_S = 86400.0
 SLACK = 1.1  # pruning is not for every tick
 _STORED = Tick._fields[1:-1]
 _MARKS = ", ".join("?" for _ in ("object", *_STORED))
+_SIZE = (
+    "SELECT (page_count - freelist_count) * page_size FROM pragma_page_count, pragma_freelist_count, pragma_page_size"
+)
 _SPAN = ", ".join(
     f"(SELECT {edge} FROM {table})"
     for edge, table in (
@@ -117,22 +120,23 @@ class Journal:
 
     def size_bytes(self) -> int:
         """What is in use, without pages that wait to be used again."""
-        pages, free, page = (self._pragma(name) for name in ("page_count", "freelist_count", "page_size"))
-        return (pages - free) * page
+        with self._reading():
+            used: int = self.db.execute(_SIZE).fetchone()[0]
+        return used
 
     def acts(
         self, namespace: str | None = None, name: str | None = None, until: float | None = None, last: int | None = None
     ) -> Iterator[Act]:
         """Acting decisions, oldest first; with `last`, only that many of the youngest."""
         where, values = _where(namespace, name, until)
-        order = f"ORDER BY at DESC, d.id DESC LIMIT {last}" if last is not None else "ORDER BY at, d.id"
+        order = "ORDER BY at, d.id" if last is None else "ORDER BY at DESC, d.id DESC LIMIT ?"
         query = (
             "SELECT kind, namespace, name, outcome, coalesce(p.text, policy), seen, memory, decision"
             " FROM decisions d JOIN objects o ON o.id = d.object"
             f" LEFT JOIN policies p ON p.id = CAST(d.policy AS INTEGER) {where} {order}"
         )
         with self._reading():
-            rows = self.db.execute(query, values)
+            rows = self.db.execute(query, values if last is None else [*values, last])
             for row in rows if last is None else reversed(rows.fetchall()):
                 yield _act(row)
 
@@ -207,11 +211,6 @@ class Journal:
             self._ids.clear()  # what was rolled back is not there
             self._policies.clear()
             raise JournalUnavailable(f"journal {self.path}: {error}", damaged=_damaged(error)) from error
-
-    def _pragma(self, name: str) -> int:
-        with self._reading():
-            value: int = self.db.execute(f"PRAGMA {name}").fetchone()[0]
-        return value
 
     def _row(self, act: Act) -> tuple[object, ...]:
         seen, plan = act.seen, act.decision.plan

@@ -49,7 +49,7 @@ class Tick(NamedTuple):
 
 def tick_of(name: ObjectName, policy: Policy, seen: Observation, decision: Decision, ready: int | None = None) -> Tick:
     """The numbers of a decision; `ready` where the observation shows no pods."""
-    values = [one.value for one in decision.proposals if not one.forecast]
+    values = [proposal.value for proposal in decision.proposals if not proposal.forecast]
     serving = [pod for pod in seen.pods if pod.ready and not pod.deleting]
     if ready is None:
         ready = len(serving) if seen.pods else seen.status_replicas

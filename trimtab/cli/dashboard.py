@@ -36,11 +36,11 @@ def command(journal: str | None, operator: str, cluster: ClusterOptions, port: i
     """
     from trimtab.web.server import serve
 
-    source = _journal(journal) if journal else operator_of(operator, cluster)
+    source = journal_source(journal) if journal else operator_of(operator, cluster)
     show(lambda opened: serve(source, port, opened), opens)
 
 
-def _journal(path: str) -> PageSource:
+def journal_source(path: str) -> PageSource:
     from trimtab.journal import Journal
     from trimtab.web.sources import JournalSource
 

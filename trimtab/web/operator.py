@@ -12,9 +12,8 @@ from urllib.parse import quote
 import msgspec
 from aiohttp import web
 
-from trimtab.web import whatif
-from trimtab.web.query import knobs_of
-from trimtab.web.sources import JSON, JournalSource, PageAnswer, answered
+from trimtab.web.journal_history import unpack_history
+from trimtab.web.sources import JSON, JournalSource, PageAnswer, answered, judged
 from trimtab.wire.access import Access
 from trimtab.wire.kube import Kube
 
@@ -44,8 +43,7 @@ class OperatorSource:
 
     def answer(self, question: str, query: Mapping[str, str]) -> PageAnswer:
         if question == "whatif":
-            known = whatif.unpack_history(self._get("known", query))
-            return PageAnswer(whatif.answer(known, knobs_of(query, whatif.present(known))))
+            return judged(unpack_history(self._get("known", query)), query)
         content = self._get(question, query)
         return PageAnswer(content, JSON) if content[:1] == b"{" else PageAnswer(content)
 

@@ -12,7 +12,7 @@ import msgspec
 from trimtab import __version__
 from trimtab.errors import TrimtabError, Unavailable
 from trimtab.journal import DAY_S, Journal
-from trimtab.web import advice, fleet, health, whatif, workload
+from trimtab.web import advice, fleet, health, journal_history, workload
 from trimtab.web.packing import CONTENT_TYPE
 from trimtab.web.query import knobs_of, name_of, number
 
@@ -107,7 +107,9 @@ class JournalSource:
         return _json(workload.decision(journal, name_of(query), number(query, "at", 1e12)))
 
     def _history(self, journal: Journal, query: Mapping[str, str]) -> PageAnswer:
-        return PageAnswer(whatif.csv(whatif.history(journal, name_of(query), _days(query))).encode(), "text/csv")
+        return PageAnswer(
+            journal_history.csv(journal_history.history(journal, name_of(query), _days(query))).encode(), "text/csv"
+        )
 
     def _advice(self, journal: Journal, query: Mapping[str, str]) -> PageAnswer:
         return _json(advice.advice(journal, name_of(query)))
@@ -117,15 +119,22 @@ class JournalSource:
 
     def _known(self, journal: Journal, query: Mapping[str, str]) -> PageAnswer:
         """For who asks what-if elsewhere: whoever wants to know pays for the computing."""
-        return PageAnswer(whatif.pack_history(whatif.history(journal, name_of(query), _days(query))))
+        return PageAnswer(journal_history.pack_history(journal_history.history(journal, name_of(query), _days(query))))
 
     def _whatif(self, journal: Journal, query: Mapping[str, str]) -> PageAnswer:
-        known = whatif.history(journal, name_of(query), _days(query))
-        return PageAnswer(whatif.answer(known, knobs_of(query, whatif.present(known))))
+        known = journal_history.history(journal, name_of(query), _days(query))
+        return judged(known, query)
+
+
+def judged(known: journal_history.History, query: Mapping[str, str]) -> PageAnswer:
+    """What-if. An operator never gets here, and so never holds the simulator and its compiler in memory."""
+    from trimtab.web import whatif
+
+    return PageAnswer(whatif.answer(known, knobs_of(query, whatif.present(known))))
 
 
 def _days(query: Mapping[str, str]) -> float:
-    return number(query, "days", whatif.DAYS, 0.05, 60.0)
+    return number(query, "days", journal_history.DAYS, 0.05, 60.0)
 
 
 def _json(content: Any) -> PageAnswer:
