@@ -45,6 +45,7 @@ from trimtab.policy.signals import (
     Utilization,
     Watermark,
 )
+from trimtab.policy.tuned import TunedSettings
 from trimtab.policy.tuning import Tuning, TuningLimits, TuningMode, TuningRange
 from trimtab.policy.vertical import Apply, ContainerRule, Gap, Limits, Vertical
 
@@ -135,6 +136,7 @@ __all__ = [
     "Tolerance",
     "Total",
     "TotalAverage",
+    "TunedSettings",
     "Tuning",
     "TuningLimits",
     "TuningMode",

@@ -24,7 +24,7 @@ from trimtab.core.forecast.learned.features import looked_at
 from trimtab.core.forecast.learned.study import Study, due
 from trimtab.core.model import Forecast, Missing, Observation, Reason
 from trimtab.core.requests import full_load
-from trimtab.policy import ForecastChoice, Policy
+from trimtab.policy import ForecastChoice, Policy, TuningMode
 from trimtab.series import Floats, Frame, Series
 
 FINE_S, COARSE_S = 60.0, 300.0
@@ -268,6 +268,11 @@ def make(batch: ForecastBatch) -> BatchAnswers:
 def _cost(batch: ForecastBatch) -> float:
     new = sum(study is None for study in batch.studies) / max(1, len(batch.studies))
     return max(batch.frame.values.size, batch.glimpse.size) * COST[batch.model] * (1.0 + FIRST_STUDY_COST * new)
+
+
+def remembers_demand(policy: Policy) -> bool:
+    """Whether somebody will ask for its past: a forecast, or tuning."""
+    return policy.forecast is not None or policy.tuning.mode is not TuningMode.OFF
 
 
 def keys_of(owner: str, policy: Policy) -> tuple[str, ...]:
