@@ -43,6 +43,7 @@ class Tick(NamedTuple):
     horizon_s: float | None = None  # how far ahead of `at` the forecast lies
     cpu_cores: float | None = None  # request of one pod
     memory_bytes: float | None = None
+    bridge: float | None = None  # how many times their written CPU ready pods have; None where there is no bridge
     held: str = ""  # which rule kept the wish from being followed
     policy: Policy | None = None  # in force; stored once for all ticks that have it
 
@@ -67,6 +68,7 @@ def tick_of(name: ObjectName, policy: Policy, seen: Observation, decision: Decis
         *_forecast(policy, seen),
         size.cpu_cores,
         size.memory_bytes,
+        decision.plan.bridge if policy.bridge is not None else None,
         held_by(decision),
         policy,
     )

@@ -60,6 +60,11 @@ SPARE = ("REGRET", "OVER", "UNDER", "POD HOURS", "WORST HOUR")  # what a narrow 
     type=Finite(0, min_open=True),
     help="Load one pod carries at 100 %; else its CPU request, or target / 0.7.",
 )
+@click.option(
+    "--on-total",
+    is_flag=True,
+    help="Judge by the total of the load, as `tune` and the dashboard do: in a moment, without what each pod reports.",
+)
 @click.option("--objective", "lam", type=objective, default="balanced", show_default=True, help=objective.__doc__)
 @click.option(
     "--fail-if", "conditions", multiple=True, metavar="CONDITION", help="Exit with 1, such as 'violations > 1%'."
@@ -73,6 +78,7 @@ def command(
     startup: float,
     jitter: bool,
     pod_capacity: float | None,
+    on_total: bool,
     lam: float,
     conditions: tuple[str, ...],
     html: Path | None,
@@ -97,7 +103,7 @@ def command(
     from trimtab.tune.demand import check_unit, idle_note, memory_note
     from trimtab.tune.demand import pod_capacity as capacity_of
     from trimtab.tune.fail_if import failure, parse_fail_if
-    from trimtab.tune.policy_backtest import backtest
+    from trimtab.tune.policy_backtest import backtest, on_the_total
 
     parsed = [parse_fail_if(text) for text in conditions]
     chosen = (*files, *(compare or ()))
@@ -115,14 +121,22 @@ def command(
         pod_capacity=capacity,
         pod_cores=capacity,
     )
+    judged_as = [on_the_total(named.policy, cluster) if on_total else (named.policy, "") for named in policies]
     console = screen(stderr=True)
     outcomes = [
-        backtest(named.name, named.policy, demand, cluster, lam)
-        for named in track(policies, "Policies", console=console, transient=True, disable=not console.is_terminal)
+        backtest(named.name, policy, demand, cluster, lam)
+        for named, (policy, _) in track(
+            list(zip(policies, judged_as, strict=True)),
+            "Policies",
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
     ]
     idle = idle_note(demand, capacity, policies[0].policy.bounds.min_replicas)
     others = (text for named in policies for text in (*named.notes, *standing_still(named), memory_note(named.policy)))
-    notes = list(dict.fromkeys(text for text in (*demand.notes, note, idle, *others) if text))
+    how = (text for _, text in judged_as)
+    notes = list(dict.fromkeys(text for text in (*demand.notes, note, idle, *how, *others) if text))
     _print(outcomes, demand, notes, quiet=str(out) == "-")
     _write(outcomes, demand, notes, lam, startup, html, out)
     if journal is not None:

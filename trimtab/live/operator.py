@@ -191,7 +191,8 @@ class Operator:
                 async with self._ticking:
                     await self._tick(due)
                 if self.journal and self._ticked_at - pruned_at > PRUNE_EVERY_S:
-                    self.journal.prune(self.clock.now())
+                    for _ in self.journal.pruning(self.clock.now()):
+                        await asyncio.sleep(0)  # watches, the lease and whoever asks have their turn
                     pruned_at = self._ticked_at
             now = self.clock.now()
             due = next_due(due, self.settings.tick_s, now)

@@ -19,6 +19,7 @@ RANGES = {
     "most": (1, MOST_REPLICAS),
     "startup_s": (0.0, 7200.0),
     "price": (0.001, 1e6),
+    "bridge": (1.0, 2.0),
 }
 
 
