@@ -26,6 +26,7 @@ from trimtab.ticks import ObjectName as ObjectName
 from trimtab.ticks import Tick as Tick
 
 DAY_S = 86400.0
+HEALTH = "health"  # what an operator notes of itself after each tick
 SLACK = 1.1  # pruning is not for every tick
 FORGET_S = 3600.0  # as much of the past is forgotten in one step
 VACUUM_PAGES = 1000  # given back in one step
@@ -106,6 +107,15 @@ class Journal:
             self._note_policies(ticks)
         if self.size_bytes() > self.keep.size_bytes * SLACK:
             self.prune(float("-inf"))
+
+    def note(self, key: str, text: str) -> None:
+        """One text by name, in place of the last."""
+        with self._writing(), self.db:
+            self.db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, text))
+
+    def noted(self, key: str) -> str | None:
+        found = self.query("SELECT value FROM meta WHERE key = ?", (key,))
+        return str(found[0][0]) if found else None
 
     def prune(self, at: float) -> None:
         for _ in self.pruning(at):

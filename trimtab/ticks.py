@@ -51,10 +51,7 @@ class Tick(NamedTuple):
 def tick_of(name: ObjectName, policy: Policy, seen: Observation, decision: Decision, ready: int | None = None) -> Tick:
     """The numbers of a decision; `ready` where the observation shows no pods."""
     values = [one.value for one in decision.proposals if not one.forecast]
-    serving = [pod for pod in seen.pods if pod.ready and not pod.deleting]
-    if ready is None:
-        ready = len(serving) if seen.pods else seen.status_replicas
-    each = pod_capacity(policy, serving)
+    ready, capacity = ready_and_capacity(policy, seen, decision, ready)
     size = _pod_size(seen)
     return Tick(
         name,
@@ -64,7 +61,7 @@ def tick_of(name: ObjectName, policy: Policy, seen: Observation, decision: Decis
         ready,
         values[0] if values else None,
         load_of(seen),
-        None if each is None else SLO * ready * each * decision.plan.bridge,
+        capacity,
         *_forecast(policy, seen),
         size.cpu_cores,
         size.memory_bytes,
@@ -72,6 +69,17 @@ def tick_of(name: ObjectName, policy: Policy, seen: Observation, decision: Decis
         held_by(decision),
         policy,
     )
+
+
+def ready_and_capacity(
+    policy: Policy, seen: Observation, decision: Decision, ready: int | None = None
+) -> tuple[int, float | None]:
+    """Pods that serve, and the load that they carry within the service level, with their bridge."""
+    serving = [pod for pod in seen.pods if pod.ready and not pod.deleting]
+    if ready is None:
+        ready = len(serving) if seen.pods else seen.status_replicas
+    each = pod_capacity(policy, serving)
+    return ready, None if each is None else SLO * ready * each * decision.plan.bridge
 
 
 def load_of(seen: Observation) -> float | None:

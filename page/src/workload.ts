@@ -26,6 +26,7 @@ interface About {
   changes: Change[];
   held: string;
   startup: [number, number][];
+  past?: string; // why the time before the journal is missing
 }
 
 const DAY_S = 86400;
@@ -54,7 +55,7 @@ export async function workloadPage(place: HTMLElement, name: Name): Promise<() =
     below,
   );
   const draw = (): void => {
-    facts.replaceChildren(factsOf(found));
+    facts.replaceChildren(factsOf(found), ...(found.about.past ? [h("p", { class: "soft" }, `The time before the journal is missing: ${found.about.past}`)] : []));
     charts.replaceChildren();
     group.charts.length = 0;
     drawCharts(charts, found, group, name);

@@ -99,5 +99,5 @@ async def _run(cluster: ClusterOptions, prometheus: Access | None, settings: Ope
     operator = Operator(cluster.connect(), prometheus, settings, SYSTEM)
     if settings.journal:
         source = JournalSource(Path(settings.journal), settings.identity)
-        operator.extend_server = lambda app: answer_on(app, source)
+        operator.extend_server = lambda app: answer_on(app, source, operator.leadership.may_write)
     await operator.run(stop)

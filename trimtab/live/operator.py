@@ -7,17 +7,18 @@ import logging
 import os
 import socket
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 
+import msgspec
 from aiohttp import web
 
 from trimtab.core.forecast.demand_forecasts import DemandForecasts
 from trimtab.core.usage.settings import HistogramSettings as UsageSettings
 from trimtab.errors import TrimtabError
-from trimtab.journal import Retention
+from trimtab.journal import HEALTH, Retention
 from trimtab.live.act.breaker import Breaker
 from trimtab.live.advice import Advisor
 from trimtab.live.look.cluster import WatchedCluster
@@ -29,7 +30,9 @@ from trimtab.live.measure.past_demand import PastDemand, all_read_back
 from trimtab.live.measure.rebuild import Rebuild
 from trimtab.live.measure.tenancy import QueryTenancy, TenancyMode
 from trimtab.live.measure.usage import UsageWatch
+from trimtab.live.object_tick import ObjectTick
 from trimtab.live.tell.forecast_error import ForecastErrors
+from trimtab.live.tell.health import health_of
 from trimtab.live.tell.kept_journal import KeptJournal
 from trimtab.live.tell.telemetry import Line, Telemetry, listen
 from trimtab.live.tick import Ticker
@@ -142,6 +145,7 @@ class Operator:
             enabled=self.cluster.enabled,
         )
         self.telemetry.extra.append(self._numbers)
+        self.telemetry.watchers.append(self._note_health)
         forecast_errors = ForecastErrors()
         self.telemetry.watchers.append(forecast_errors.saw)
         self.telemetry.extra.append(forecast_errors.lines)
@@ -174,7 +178,7 @@ class Operator:
         return 0.0 if self.cluster.frozen else self.leadership.seconds_left()
 
     async def _loop(self) -> None:
-        self.leadership.on_change(lambda leads: self.ticker.take_over() if leads else None)
+        self.leadership.on_change(lambda leads: self.ticker.take_over() if leads else self.telemetry.stand_by())
         pruned_at, due, steady = float("-inf"), self.clock.now(), SteadyTime(self.clock)
         while True:
             self._ticked_at = self.clock.since_boot()
@@ -208,6 +212,11 @@ class Operator:
             log.exception("this tick was given up: a bug of trimtab; the next one tries again")
             self.telemetry.failures["Tick"] += 1
         self.telemetry.ticked(self.clock.since_boot() - started)
+
+    def _note_health(self, ticks: Sequence[ObjectTick]) -> None:
+        if self.journal:
+            found = health_of(ticks, self.clock.now(), self.kube.budget, self.breaker, self.cluster.frozen)
+            self.journal.note(HEALTH, msgspec.json.encode(found).decode())
 
     async def _finish_tick(self) -> None:
         """What was written must be remembered and recorded: the tick under way gets a moment, and no other starts."""

@@ -13,12 +13,13 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import suppress
 from functools import partial
+from http import HTTPStatus
 
 from aiohttp import web
 
 from trimtab.errors import InvalidInput, TrimtabError
 from trimtab.web.bundle import part, shell
-from trimtab.web.sources import JournalSource, PageSource, answered, refusal, warm
+from trimtab.web.sources import DERIVED, PageSource, answered, derived, refusal, warm
 
 log = logging.getLogger(__name__)
 HEADERS = {
@@ -59,11 +60,15 @@ class Dashboard:
         return handler
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
-        question = request.match_info["question"]
-        pool = self.pool if question in SLOW and isinstance(self.source, JournalSource) else None
-        found = await asyncio.get_running_loop().run_in_executor(
-            pool, answered, self.source, question, dict(request.query)
-        )
+        question, query = request.match_info["question"], dict(request.query)
+        if question in SLOW:
+            found = await asyncio.to_thread(answered, self.source, DERIVED[question], query)
+            if found.status == HTTPStatus.OK:
+                found = await asyncio.get_running_loop().run_in_executor(
+                    self.pool, derived, question, found.content, query
+                )
+        else:
+            found = await asyncio.to_thread(answered, self.source, question, query)
         return web.Response(body=found.content, content_type=found.type, status=found.status)
 
     async def _events(self, request: web.Request) -> web.StreamResponse:

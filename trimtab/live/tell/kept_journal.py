@@ -35,6 +35,9 @@ class KeptJournal:
         else:
             self.lost += len(acts)
 
+    def note(self, key: str, text: str) -> None:
+        self._do(lambda journal: journal.note(key, text))
+
     def pruning(self, at: float) -> Iterator[None]:
         """Step by step, so that a tick never waits for all of it."""
         try:

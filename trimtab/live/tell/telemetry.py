@@ -11,6 +11,7 @@ from trimtab.core.model import Forecast, Missing, Startup
 from trimtab.journal import ObjectName
 from trimtab.live.object_tick import ObjectTick
 from trimtab.policy import Axis
+from trimtab.ticks import load_of, ready_and_capacity
 
 Line = tuple[str, dict[str, str], float]
 
@@ -33,6 +34,10 @@ class Telemetry:
         for watcher in self.watchers:
             watcher(ticks)
         self.acts.update((part.axis, str(part.fate)) for tick in ticks for part in tick.outcome)
+
+    def stand_by(self) -> None:
+        """Somebody else looks at the objects now: what was last seen here is not how they are."""
+        self._objects = ()
 
     def ticked(self, duration_s: float) -> None:
         self.ticks += 1
@@ -62,6 +67,11 @@ def _of_object(tick: ObjectTick) -> Iterable[Line]:
     labels, policy, seen, decision = labels_of(tick.subject.name), tick.subject.policy, tick.seen, tick.decision
     yield "trimtab_current_replicas", labels, seen.spec_replicas
     yield "trimtab_desired_replicas", labels, decision.plan.replicas
+    ready, capacity = ready_and_capacity(policy, seen, decision)
+    yield "trimtab_ready_replicas", labels, ready
+    for name, amount in (("trimtab_load", load_of(seen)), ("trimtab_capacity", capacity)):
+        if amount is not None:
+            yield name, labels, amount
     if policy.bridge is not None:
         yield "trimtab_bridge_factor", labels, tick.after.core.bridge
         yield "trimtab_bridge_pods", labels, tick.bridged.pods
