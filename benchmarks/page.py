@@ -1,4 +1,5 @@
-"""How fast the page is, measured in a real browser: 10,000 workloads, a chart of 100,000 points, what-if of two weeks.
+"""How fast the page is, measured in a real browser: 10,000 workloads, a chart of 100,000 points, what-if of two weeks;
+and what ten open pages cost the tick of an operator.
 
 python benchmarks/page.py                      print the figures
 python benchmarks/page.py --pictures docs/pictures   and take the pictures of the documentation
@@ -7,6 +8,7 @@ python benchmarks/page.py --pictures docs/pictures   and take the pictures of th
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 import tempfile
 import time
@@ -21,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.web import browser
 from tests.web.conftest import serving
 from tests.web.recorded import CPU, PLAIN, START
+from tests.web.ticking import OPERATOR
 from trimtab.journal import Journal, ObjectName
 from trimtab.policy import Admit, ForecastChoice, Mode
 from trimtab.sim.cluster_spec import ClusterSpec
@@ -44,7 +47,10 @@ PICTURED = (
     "Autoscaler/edge/gateway",
     "Autoscaler/edge/login",
 )
-LIMITS = {"first_paint_s": 1.5, "chart_s": 0.3, "whatif_p95_s": 1.0}
+LIMITS = {"first_paint_s": 1.5, "chart_s": 0.3, "whatif_p95_s": 1.0, "tick_slower_share": 0.1}
+ROOT = Path(__file__).parents[1]
+TICKED_OBJECTS, TICKS, PAGES = 1_000, 15, 10
+OPEN = ("#/fleet", "#/workload/Autoscaler/shop/web-1", "#/health", "#/fleet", "#/workload/Autoscaler/shop/web-2")
 DRAW = """async () => {
   const started = performance.now();
   location.hash = "#/workload/Autoscaler/shop/long";
@@ -118,6 +124,45 @@ def what_if(page: Any, number: int) -> float:
     return time.perf_counter() - began
 
 
+def tick_with_pages(folder: Path) -> dict[str, float]:
+    """Seconds of CPU of the operator's loop in one tick, while nobody looks and while ten pages are open."""
+    command = (sys.executable, "-m", "tests.web.ticking", str(TICKED_OBJECTS))
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT) as operator:
+        assert operator.stdin is not None and operator.stdout is not None
+        port = operator.stdout.readline().strip()
+
+        def ticks() -> list[float]:
+            print(TICKS, file=operator.stdin, flush=True)
+            return np.median(json.loads(operator.stdout.readline()), axis=0).tolist()  # type: ignore[union-attr]
+
+        ticks()  # imports, caches
+        alone = ticks()
+        options = ("--operator", OPERATOR, "--kubeconfig", str(kubeconfig(folder, port)))
+        with serving(None, *options) as address, browser.chromium() as chromium:
+            for number in range(PAGES):
+                page = chromium.new_page()
+                page.goto(f"{address}/{OPEN[number % len(OPEN)]}")
+                page.wait_for_selector('main[data-ready]:not([data-ready=""])')
+            watched = ticks()
+        operator.stdin.close()
+    return {
+        "tick_cpu_s": alone[0],
+        "tick_cpu_with_10_pages_s": watched[0],
+        "tick_slower_share": watched[0] / alone[0] - 1,
+        "tick_wall_s": alone[1],
+        "tick_wall_with_10_pages_s": watched[1],
+    }
+
+
+def kubeconfig(folder: Path, port: str) -> Path:
+    cluster = {"name": "here", "cluster": {"server": f"http://127.0.0.1:{port}"}}
+    context = {"name": "here", "context": {"cluster": "here", "user": "me"}}
+    config = {"clusters": [cluster], "contexts": [context], "users": [{"name": "me", "user": {}}]}
+    path = folder / "kubeconfig"
+    path.write_text(json.dumps(config | {"current-context": "here"}))
+    return path
+
+
 def picture_shop(path: Path) -> None:
     """A fleet such as one team may have, three days of it for one workload and half a day for the others."""
     journal, short = Journal(path), round(0.6 * DAY_STEPS)
@@ -172,7 +217,7 @@ def main() -> None:
             return
         path = Path(folder) / "fleet.db"
         large_fleet(path)
-        found = measured(path)
+        found = measured(path) | tick_with_pages(Path(folder))
     for name, value in found.items():
         limit = f" (at most {LIMITS[name]:g})" if name in LIMITS else ""
         print(f"{name:24}{value:8.3f}{limit}")

@@ -43,6 +43,8 @@ class Dashboard:
 
     def __init__(self, source: PageSource, pool: Executor) -> None:
         self.source, self.pool = source, pool
+        self._known: tuple[float, float] = (float("-inf"), 0.0)  # when it was looked, and the version then
+        self._looking = asyncio.Lock()
 
     def app(self) -> web.Application:
         app = web.Application(middlewares=[_guarded])
@@ -90,11 +92,15 @@ class Dashboard:
         return response
 
     async def _version(self) -> float:
-        """Of a source that cannot be read now: none; the page asks and is told why."""
-        try:
-            return await asyncio.to_thread(self.source.version)
-        except TrimtabError:
-            return 0.0
+        """One look for all pages that are open. Of a source that cannot be read now: none; the page is told why."""
+        async with self._looking:
+            now = asyncio.get_running_loop().time()
+            if now - self._known[0] >= LOOK_EVERY_S / 2:
+                try:
+                    self._known = now, await asyncio.to_thread(self.source.version)
+                except TrimtabError:
+                    self._known = now, 0.0
+        return self._known[1]
 
 
 @web.middleware
