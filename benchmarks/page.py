@@ -49,7 +49,7 @@ PICTURED = (
 )
 LIMITS = {"first_paint_s": 1.5, "chart_s": 0.3, "whatif_p95_s": 1.0, "tick_slower_share": 0.1}
 ROOT = Path(__file__).parents[1]
-TICKED_OBJECTS, TICKS, PAGES = 1_000, 15, 10
+TICKED_OBJECTS, TICKS, PAGES = 1_000, 7, 10
 OPEN = ("#/fleet", "#/workload/Autoscaler/shop/web-1", "#/health", "#/fleet", "#/workload/Autoscaler/shop/web-2")
 DRAW = """async () => {
   const started = performance.now();

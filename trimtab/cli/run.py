@@ -58,6 +58,7 @@ def _settings(serving: ServingOptions, api_server: ApiServerOptions, sizing: Siz
         namespace=serving.namespace,
         shadow=serving.shadow,
         journal=serving.journal,
+        journal_bytes=serving.journal_bytes,
         listen=serving.listen,
         lease_namespace=api_server.lease_namespace,
         lease_s=api_server.lease_s,

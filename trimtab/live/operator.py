@@ -49,7 +49,6 @@ from trimtab.wire.writer import Writer
 log = logging.getLogger(__name__)
 PRUNE_EVERY_S = 600.0
 LAST_TICK_S = 2.0  # with the lease's release it ends within 5 s
-KEEP = Retention(size_bytes=512 * MIB)  # half of the volume that the chart gives it
 LEASE = "trimtab"
 LOOK_AGAIN_S = 0.2  # while something is not known yet
 LATE_TICKS = 10  # after this many missed ticks the operator calls itself unhealthy
@@ -63,6 +62,7 @@ class OperatorSettings:
     namespace: str = ""  # "": the whole cluster
     shadow: bool = False
     journal: str = ""
+    journal_bytes: int = 512 * MIB  # half of the volume that the chart gives it
     listen: tuple[str, int] | None = None  # address and port
     lease_namespace: str = ""
     lease_s: tuple[float, float, float] = (15.0, 10.0, 2.0)  # duration, renew deadline, retry
@@ -103,7 +103,9 @@ class Operator:
         self.prometheus = Prometheus(prometheus, timeout_s=max(1.0, min(10.0, settings.tick_s))) if prometheus else None
         own = (access.namespace, os.environ.get("TRIMTAB_DEPLOYMENT", ""))
         self.cluster = WatchedCluster(self.kube, settings.namespace, own, namespace)
-        self.journal = KeptJournal(settings.journal, KEEP) if settings.journal else None
+        self.journal = (
+            KeptJournal(settings.journal, Retention(size_bytes=settings.journal_bytes)) if settings.journal else None
+        )
         self.breaker = Breaker(settings.breaker_s)
         self.cluster.served_system = settings.system_namespaces
         tenancy = QueryTenancy(settings.tenancy, self.cluster.may_query)
@@ -214,7 +216,7 @@ class Operator:
         self.telemetry.ticked(self.clock.since_boot() - started)
 
     def _note_health(self, ticks: Sequence[ObjectTick]) -> None:
-        if self.journal:
+        if self.journal and self.leadership.may_write():
             found = health_of(ticks, self.clock.now(), self.kube.budget, self.breaker, self.cluster.frozen)
             self.journal.note(HEALTH, msgspec.json.encode(found).decode())
 

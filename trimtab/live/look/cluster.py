@@ -110,7 +110,7 @@ class WatchedCluster:
 
     def __init__(self, kube: Kube, namespace: str = "", own: tuple[str, str] = ("", ""), home: str = "") -> None:
         self.kube, self.namespace, self.home = kube, namespace, home  # home: where our Lease is
-        self.own = own  # namespace and name of our own Deployment, which we never scale
+        self.own = own  # namespace and name of our own workload, which we never scale
         self.served_system: tuple[str, ...] = ()  # of SYSTEM_NAMESPACES, those that are not left alone
         self.ours = {kind: Feed(kube, Custom, (version, kind), namespace) for version, kind in OURS}
         self.hpas = Feed(kube, Custom, HPAS, namespace)
@@ -196,7 +196,7 @@ class WatchedCluster:
 
     async def target(self, namespace: str, api_version: str | None, kind: str, name: str) -> ScaleTarget:
         """The workload an object points at, from what is followed, else by asking for its scale."""
-        if (namespace, name) == self.own and kind == "Deployment":
+        if (namespace, name) == self.own and kind in ("Deployment", "StatefulSet"):
             raise InvalidInput("scaleTargetRef", name, "this is trimtab itself, which it never scales")
         feed = self.workloads.get(kind)
         if feed is None or feed.resource is None or (api_version or "apps/v1") != feed.resource.api_version:

@@ -37,7 +37,7 @@ class Telemetry:
 
     def stand_by(self) -> None:
         """Somebody else looks at the objects now: what was last seen here is not how they are."""
-        self._objects = ()
+        self.saw(())
 
     def ticked(self, duration_s: float) -> None:
         self.ticks += 1
@@ -81,6 +81,11 @@ def _of_object(tick: ObjectTick) -> Iterable[Line]:
             yield "trimtab_proposal_replicas", {**labels, "source": proposal.source}, proposal.replicas
     for rule in dict.fromkeys(step.reason for step in decision.steps if step.axis is Axis.REPLICAS):
         yield "trimtab_restricted", {**labels, "reason": rule}, 1
+    for reason in dict.fromkeys(veto.reason for veto in seen.vetoes):
+        yield "trimtab_veto", {**labels, "reason": reason}, 1
+    for signal, sample in zip(policy.signals, seen.samples, strict=False):
+        if isinstance(sample, Missing):
+            yield "trimtab_sample_missing", {**labels, "source": signal.metric.label, "reason": sample.reason}, 1
     if isinstance(seen.startup, Startup):
         for quantile in seen.startup.quantiles:
             yield "trimtab_startup_seconds", {**labels, "quantile": f"{quantile.probability:g}"}, quantile.value
