@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 from msgspec.structs import replace
 
@@ -24,13 +25,16 @@ from tests.web import browser
 from tests.web.conftest import serving
 from tests.web.recorded import CPU, PLAIN, START
 from tests.web.ticking import OPERATOR
-from trimtab.journal import Journal, ObjectName
-from trimtab.policy import Admit, ForecastChoice, Mode
+from trimtab.journal import HEALTH, Journal, ObjectName
+from trimtab.live.act.breaker import Breaker, FleetWish
+from trimtab.live.tell.health import health_of
+from trimtab.policy import Admit, Bridge, ForecastChoice, Mode
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.generate import LoadShape, generate
 from trimtab.sim.grid import DAY_STEPS
 from trimtab.ticks import Tick
 from trimtab.tune.recording import record
+from trimtab.wire.budget import Budget
 
 OBJECTS, MINUTES, TRIES = 10_000, 100_000, 20
 PICTURED = (
@@ -47,6 +51,7 @@ PICTURED = (
     "Autoscaler/edge/gateway",
     "Autoscaler/edge/login",
 )
+BRIDGED = "Autoscaler/edge/checkout"
 LIMITS = {"first_paint_s": 1.5, "chart_s": 0.3, "whatif_p95_s": 1.0, "tick_slower_share": 0.1}
 ROOT = Path(__file__).parents[1]
 TICKED_OBJECTS, TICKS, PAGES = 1_000, 7, 10
@@ -182,15 +187,36 @@ def picture_shop(path: Path) -> None:
         values = generate(shape)[:short] / (60 if policy is cpu else 1)
         spec = ClusterSpec() if policy is cpu else cluster
         record(journal, ObjectName(kind, namespace, word), policy, values, spec, first_pods=8, start=START)
+    gateway = replace(cpu, bridge=Bridge())
+    jumps = generate(LoadShape(peak=11, valley=0.4, bursts_a_day=9, burst=0.8, noise=0.03, days=1, seed=6))[:short]
+    name, slow = ObjectName(*BRIDGED.split("/")), ClusterSpec(startup_s=420)
+    record(journal, name, gateway, jumps, slow, first_pods=6, start=START)
+    note_health(journal, START + short * 15)
     journal.prune(START + short * 15 - 900)
     journal.close()
+
+
+def note_health(journal: Journal, at: float) -> None:
+    """What an operator of this fleet would have noted of itself."""
+    breaker = Breaker()
+    breaker.trip([FleetWish(str(number), "media", True) for number in range(10)], at - 4000)
+    found = health_of([], at, Budget(), breaker, frozen=False)
+    conflict = "HorizontalPodAutoscaler thumbnails moves it, too: kubectl delete hpa thumbnails -n media"
+    found["conflicts"] = [("HorizontalPodAutoscaler", "media", "thumbnails", conflict, None)]
+    found["muted"] = [
+        ("Autoscaler", "back-office", "invoices", "paused", at + 7200),
+        ("Autoscaler", "shop", "cart", "no forecast of requests: it loses to the last value in its own backtest", None),
+    ]
+    found["counts"] |= {"conflicts": 1, "muted": 2}
+    journal.note(HEALTH, msgspec.json.encode(found).decode())
 
 
 def take_pictures(folder: Path, shop: Path) -> None:
     views = {
         "fleet": "#/fleet",
         "workload": "#/workload/Autoscaler/shop/search",
-        "whatif": "#/whatif/Autoscaler/shop/search",
+        "bridge": f"#/workload/{BRIDGED}",
+        "whatif": f"#/whatif/{BRIDGED}",
         "advice": "#/advice/HorizontalPodAutoscaler/media/thumbnails",
         "health": "#/health",
     }
@@ -199,9 +225,9 @@ def take_pictures(folder: Path, shop: Path) -> None:
             page = chromium.new_page(viewport={"width": 1240, "height": 720})
             page.set_default_timeout(120_000)  # the first what-if may have to be compiled
             page.goto(f"{address}/{view}")
-            page.wait_for_selector(f'main[data-ready="{name}"]')
+            page.wait_for_selector('main[data-ready]:not([data-ready=""])')
             if name == "whatif":
-                page.locator("input[name=target]").fill("38")
+                page.locator("input[name=bridge]").fill("0")
                 page.locator("#verdict", has_text="all costs together").wait_for()
             page.screenshot(path=folder / f"{name}.png")
             page.close()

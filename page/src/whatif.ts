@@ -59,9 +59,9 @@ const FIGURES: { key: string; heading: string; title: string; format: (value: nu
   { key: "cost", heading: "cost", title: "Pod hours in proportion to the optimum's", format: (value) => value.toFixed(2) },
   { key: "violations", heading: "violations", title: "Load that met too little capacity, in percent of all load", format: (value) => percent(value) },
   { key: "churn", heading: "churn/day", title: "Pods started and removed on an average day", format: (value) => value.toFixed(0) },
-  { key: "resizes", heading: "resizes", title: "How often the bridge resizes a pod on an average day; its CPU is in the pod hours", format: (value) => value.toFixed(1) },
   { key: "j", heading: "J", title: "All costs together: pods, violations at their price and starts, in proportion to the optimum (1.00)", format: (value) => value.toFixed(2) },
   { key: "regret", heading: "regret", title: "How far J is above the clairvoyant optimum", format: (value) => `${value >= 0 ? "+" : ""}${(100 * value).toFixed(0)} %` },
+  { key: "resizes", heading: "resizes", title: "How often the bridge resizes a pod on an average day; its CPU is in the pod hours", format: (value) => value.toFixed(1) },
 ];
 
 export async function whatifPage(place: HTMLElement, name: Name): Promise<() => Promise<void>> {

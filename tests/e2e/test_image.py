@@ -113,8 +113,8 @@ def test_its_bill_of_materials_names_everything_that_is_installed(image: Image) 
 
 def chart_pod(bed: Bed, namespace: str, port: int) -> dict[str, Any]:
     """The pod that the chart makes, with its account and its rights installed."""
-    given = ("crds.trimtab=false", "crds.craneAutoscaling=false", "crds.craneAnalysis=false", "crds.hvpa=false")
-    given += (f"namespace={namespace}", "tick=1s", f"extraArgs[0]=--listen=127.0.0.1:{port}")
+    given = [f"crds.{group}=false" for group in ("trimtab", "craneAutoscaling", "craneAnalysis", "hvpa")]
+    given += [f"namespace={namespace}", "tick=1s", f"extraArgs[0]=--listen=127.0.0.1:{port}"]
     words = [part for one in given for part in ("--set", one)]
     bed.helm("install", "trimtab", str(ROOT / "deploy/trimtab"), "-n", namespace, *words)
     spec: dict[str, Any] = bed.get("deployment", "trimtab", "-n", namespace)["spec"]["template"]["spec"]
@@ -143,9 +143,8 @@ def started(bed: Bed, image: Image, pod: dict[str, Any], account: Path, log: Pat
     port = bed.api_url.rsplit(":", 1)[1]
     env = [*image.config["Env"], "KUBERNETES_SERVICE_HOST=127.0.0.1", f"KUBERNETES_SERVICE_PORT={port}"]
     env += [f"{one['name']}={one['value']}" for one in container["env"]]
-    who = {
-        key: str(pod["securityContext"][f"runAs{word}"]) for key, word in (("USER_ID", "User"), ("GROUP_ID", "Group"))
-    }
+    context = pod["securityContext"]
+    who = {"USER_ID": str(context["runAsUser"]), "GROUP_ID": str(context["runAsGroup"])}
     enter = ("unshare", "--mount", "--propagation", "private", "sh", "-ec", START, "sh", str(image.root), str(account))
     command = [*enter, *env, *container["command"], *container["args"]]
     with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out, env=os.environ | who) as process:
