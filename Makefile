@@ -8,7 +8,7 @@ NODE_PACKAGES := page/node_modules/ready
 # The machine's Node, or the one of its PyPI package in an environment of its own.
 NPM := $(shell command -v npm || echo .venv/node/bin/npm)
 
-.PHONY: help test package-test image-test test-random chaos check page page-check browser demo bench bench-docs lock clean
+.PHONY: help test package-test image-test test-random chaos check page page-check browser demo bench bench-docs docs lock clean
 
 help: ## Show this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -83,6 +83,15 @@ bench-docs: $(READY) ## Write docs/benchmark.md from a run over TRACES=FOLDER of
 	@$(BIN)/trimtab bench --thesis --seeds 100 --json out/bench-thesis.json
 	@$(BIN)/python benchmarks/pages/benchmark.py out docs/benchmark.md
 
+.venv/docs/bin/mkdocs: requirements/docs.txt | $(READY)
+	@$(BIN)/uv venv --quiet .venv/docs
+	@VIRTUAL_ENV=.venv/docs $(BIN)/uv pip install --quiet --require-hashes -r requirements/docs.txt
+	@touch $@
+
+docs: .venv/docs/bin/mkdocs $(PAGE) ## Write the reference from the code and build the site strictly into out/site
+	@$(BIN)/python docs/site/reference.py
+	@NO_MKDOCS_2_WARNING=1 .venv/docs/bin/mkdocs build --strict --quiet
+
 lock: $(READY) ## Resolve the dependencies again into requirements/
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
 	  pyproject.toml -o requirements/run.txt
@@ -92,6 +101,8 @@ lock: $(READY) ## Resolve the dependencies again into requirements/
 	  --group pyproject.toml:build -c requirements/dev.txt -o requirements/build.txt
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
 	  --group pyproject.toml:node -o requirements/node.txt
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
+	  --group pyproject.toml:docs -o requirements/docs.txt
 
 clean: ## Remove what make has made
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache out page/node_modules trimtab/web/static

@@ -29,6 +29,8 @@ def test_it_holds_the_page_and_the_weights_and_no_tests(wheel: Path) -> None:
     for needed in ("web/static/page.js", "web/static/page.css", "bench/learned_weights.npz", "py.typed", "__main__.py"):
         assert f"trimtab/{needed}" in names
     assert {name.partition("/")[0].partition("-")[0] for name in names} == {"trimtab"}
+    for shell in ("bash-completion/completions/trimtab", "zsh/site-functions/_trimtab"):
+        assert any(name.endswith(f".data/data/share/{shell}") for name in names)
     assert "trimtab = trimtab.cli:main" in entry_points
     assert "kubectl-trimtab = trimtab.cli.kubectl:main" in entry_points
 

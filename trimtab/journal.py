@@ -32,6 +32,9 @@ FORGET_S = 3600.0  # as much of the past is forgotten in one step
 VACUUM_PAGES = 1000  # given back in one step
 _STORED = Tick._fields[1:-1]
 _INTO = f"ticks (object, {', '.join(_STORED)}) VALUES (?{', ?' * len(_STORED)})"
+_SIZE = (
+    "SELECT (page_count - freelist_count) * page_size FROM pragma_page_count, pragma_freelist_count, pragma_page_size"
+)
 _SPAN = ", ".join(
     f"(SELECT {edge} FROM {table})"
     for edge, table in (
@@ -131,28 +134,29 @@ class Journal:
             yield from self._forgetting(at - self.keep.age_s)
             while self.size_bytes() > self.keep.size_bytes and (oldest := self._oldest_tenth()) is not None:
                 yield from self._forgetting(oldest)
-            for _ in range(0, self._pragma("freelist_count"), VACUUM_PAGES):
+            for _ in range(0, self.query("PRAGMA freelist_count")[0][0], VACUUM_PAGES):
                 self.db.executescript(f"PRAGMA incremental_vacuum({VACUUM_PAGES})")  # execute() would free one only
                 yield
 
     def size_bytes(self) -> int:
         """What is in use, without pages that wait to be used again."""
-        pages, free, page = (self._pragma(name) for name in ("page_count", "freelist_count", "page_size"))
-        return (pages - free) * page
+        with self._reading():
+            used: int = self.db.execute(_SIZE).fetchone()[0]
+        return used
 
     def acts(
         self, namespace: str | None = None, name: str | None = None, until: float | None = None, last: int | None = None
     ) -> Iterator[Act]:
         """Acting decisions, oldest first; with `last`, only that many of the youngest."""
         where, values = _where(namespace, name, until)
-        order = f"ORDER BY at DESC, d.id DESC LIMIT {last}" if last is not None else "ORDER BY at, d.id"
+        order = "ORDER BY at, d.id" if last is None else "ORDER BY at DESC, d.id DESC LIMIT ?"
         query = (
             "SELECT kind, namespace, name, outcome, coalesce(p.text, policy), seen, memory, decision"
             " FROM decisions d JOIN objects o ON o.id = d.object"
             f" LEFT JOIN policies p ON p.id = CAST(d.policy AS INTEGER) {where} {order}"
         )
         with self._reading():
-            rows = self.db.execute(query, values)
+            rows = self.db.execute(query, values if last is None else [*values, last])
             for row in rows if last is None else reversed(rows.fetchall()):
                 yield _act(row)
 
@@ -227,11 +231,6 @@ class Journal:
             self._ids.clear()  # what was rolled back is not there
             self._policies.clear()
             raise JournalUnavailable(f"journal {self.path}: {error}", damaged=_damaged(error)) from error
-
-    def _pragma(self, name: str) -> int:
-        with self._reading():
-            value: int = self.db.execute(f"PRAGMA {name}").fetchone()[0]
-        return value
 
     def _row(self, act: Act) -> tuple[object, ...]:
         seen, plan = act.seen, act.decision.plan

@@ -16,6 +16,8 @@ _QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)([a-zA-Z]*)"
 
 _UNIT_S = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|ms|s|m|h|d)")
+_DURATIONS = re.compile(f"(?:{_DURATION.pattern})+")
+_SECONDS = re.compile(r"\d+\.?\d*")
 
 
 def parse_quantity(text: str | int | float, path: str = "") -> float:
@@ -32,9 +34,9 @@ def parse_quantity(text: str | int | float, path: str = "") -> float:
 def parse_duration(text: str | int | float, path: str = "") -> float:
     """Seconds of a Go duration ("1h30m", "90s", "500ms", "7d") or of a bare number of seconds."""
     written = str(text).strip()
-    if re.fullmatch(r"\d+\.?\d*", written):
+    if _SECONDS.fullmatch(written):
         return float(written)
-    if not re.fullmatch(f"(?:{_DURATION.pattern})+", written):
+    if not _DURATIONS.fullmatch(written):
         raise InvalidInput(path, text, 'write a duration such as "30s", "5m" or "1h30m"')
     return sum(float(number) * _UNIT_S[unit] for number, unit in _DURATION.findall(written))
 

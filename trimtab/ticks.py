@@ -50,7 +50,7 @@ class Tick(NamedTuple):
 
 def tick_of(name: ObjectName, policy: Policy, seen: Observation, decision: Decision, ready: int | None = None) -> Tick:
     """The numbers of a decision; `ready` where the observation shows no pods."""
-    values = [one.value for one in decision.proposals if not one.forecast]
+    values = [proposal.value for proposal in decision.proposals if not proposal.forecast]
     ready, capacity = ready_and_capacity(policy, seen, decision, ready)
     size = _pod_size(seen)
     return Tick(

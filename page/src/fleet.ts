@@ -246,11 +246,14 @@ export async function fleetPage(place: HTMLElement): Promise<() => Promise<void>
   const draw = (): void => {
     const first = Math.max(0, Math.floor(scroll.scrollTop / ROW) - AROUND);
     const last = Math.min(rows.length, first + Math.ceil(scroll.clientHeight / ROW) + 2 * AROUND);
+    const held = body.contains(document.activeElement) ? document.activeElement!.getAttribute("href") : null;
     body.replaceChildren(
       spacer(first * ROW),
       ...rows.slice(first, last).map((row, index) => line(fleet, row, first + index + 2)),
       spacer((rows.length - last) * ROW),
     );
+    // Who walks with keys stays on the workload, whatever is drawn anew.
+    if (held !== null) Array.from(body.querySelectorAll("a")).find((link) => link.getAttribute("href") === held)?.focus({ preventScroll: true });
   };
   const arrange = (): void => {
     rows = arranged(fleet, search.value, only.value, order);

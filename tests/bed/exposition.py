@@ -16,7 +16,9 @@ JUST_UNDER = 1 - 1e-6  # readers round up to millicores: a nanosecond too many m
 def kubelet(world: World, node: str) -> str:
     """/metrics/resource of one node; metrics-server wants the time of each sample."""
     at_ms = round(world.now * 1000)
-    pods = [pod for pod in world.pods.values() if pod.node == node and pod.running]
+    for workload in {pod.workload for pod in world.on_node[node].values()}:
+        world.bring(workload)
+    pods = [pod for pod in world.on_node[node].values() if pod.running]
     lines = [
         f"node_cpu_usage_seconds_total {world.node_cpu_seconds[node]:.9f} {at_ms}",
         f"node_memory_working_set_bytes {sum(pod.memory_bytes for pod in pods) or 1:.0f} {at_ms}",
@@ -29,6 +31,7 @@ def kubelet(world: World, node: str) -> str:
 
 def application(world: World) -> str:
     """/metrics of all applications together, with what cAdvisor would add."""
+    world.advance(world.now)
     lines = []
     for pod in world.pods.values():
         if pod.running:
@@ -81,6 +84,8 @@ def external_resources() -> dict[str, Any]:
 
 def custom_pods(world: World, namespace: str, metric: str, selector: dict[str, str]) -> dict[str, Any]:
     """One value for each running pod that the selector chooses."""
+    for workload in {workload for workload in world.members if workload[0] == namespace}:
+        world.bring(workload)
     items = [
         _custom_value(world, "Pod", namespace, pod.name, metric, pod.rate)
         for pod in world.pods.values()

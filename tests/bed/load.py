@@ -63,7 +63,7 @@ async def _list_and_watch(world: World, session: aiohttp.ClientSession, tls: ssl
             event = json.loads(line)
             if event["type"] == "ERROR":
                 return
-            world.advance(time.time())
+            world.set_clock(time.time())
             if event["type"] == "DELETED":
                 world.forget(event["object"]["metadata"]["uid"])
             elif event["type"] != "BOOKMARK":
@@ -89,7 +89,7 @@ async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
 
 async def keep_time(world: World) -> None:
     while True:
-        world.advance(time.time())
+        world.advance_ramps(time.time())
         await asyncio.sleep(TICK_S)
 
 
@@ -100,10 +100,10 @@ async def post_load(request: web.Request) -> web.Response:
     body, world = await request.json(), request.app[WORLD]
     try:
         workload = body.pop("namespace"), body.pop("app")
-        world.posted[workload] = Script.parse(body, time.time())
+        world.set_clock(time.time())
+        world.post(workload, Script.parse(body, time.time()))
     except (KeyError, ValueError) as error:
         raise web.HTTPBadRequest(text=f"{error}") from None
-    world.advance(time.time())
     return web.json_response({})
 
 
@@ -153,7 +153,7 @@ async def healthz(_: web.Request) -> web.Response:
 
 def _now(request: web.Request) -> World:
     world = request.app[WORLD]
-    world.advance(time.time())
+    world.set_clock(time.time())
     return world
 
 

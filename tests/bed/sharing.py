@@ -59,6 +59,10 @@ class Script:
     queue: Curve = Curve(((0, 0),))
     fault: str | None = None  # nan: application values are NaN; silent: none; unmeasured: kubelets say nothing
 
+    @property
+    def is_constant(self) -> bool:
+        return all(len(curve.points) == 1 for curve in (self.cores, self.memory_bytes, self.rate))
+
     @classmethod
     def parse(cls, words: dict[str, Any], now: float) -> Script:
         curves = ("cores", "memory_bytes", "rate", "queue")
@@ -96,13 +100,18 @@ class Pod:
 
 @dataclass
 class World:
-    """All pods and scripts, brought forward in time by `advance`."""
+    """All pods and scripts. A workload is brought forward when somebody looks at it or it changes, not all of them
+    each time: with twenty thousand pods the load server would do nothing else."""
 
     now: float
     pods: dict[str, Pod] = field(default_factory=dict)  # by uid
+    members: dict[Workload, dict[str, Pod]] = field(default_factory=lambda: defaultdict(dict))
+    on_node: dict[str, dict[str, Pod]] = field(default_factory=lambda: defaultdict(dict))
     posted: dict[Workload, Script] = field(default_factory=dict)
     annotated: dict[Workload, tuple[str, Script]] = field(default_factory=dict)
     node_cpu_seconds: dict[str, float] = field(default_factory=lambda: defaultdict(lambda: 0.001))
+    _brought: dict[Workload, float] = field(default_factory=dict)  # up to when its counters go
+    _ramps: set[Workload] = field(default_factory=set)  # whose load changes by itself
 
     def script(self, workload: Workload) -> Script:
         """A posted script wins over the annotation of the pods."""
@@ -112,29 +121,58 @@ class World:
     def see(self, raw: dict[str, Any], started_at: float) -> None:
         """Takes over a pod as the API server gives it; its counters go on."""
         uid, seen = raw["metadata"]["uid"], _pod(raw, started_at)
+        self.bring(seen.workload)
         known = self.pods.get(uid)
         if known:
             seen.cpu_seconds, seen.requests = known.cpu_seconds, known.requests
-        self.pods[uid] = seen
+            self.on_node[known.node].pop(uid, None)
+        self.pods[uid] = self.members[seen.workload][uid] = self.on_node[seen.node][uid] = seen
         self._read_annotation(seen.workload, raw["metadata"].get("annotations", {}).get(ANNOTATION))
+        self.bring(seen.workload)
 
     def forget(self, uid: str) -> None:
-        self.pods.pop(uid, None)
+        gone = self.pods.get(uid)
+        if gone is None:
+            return
+        self.bring(gone.workload)
+        for known in (self.pods, self.members[gone.workload], self.on_node[gone.node]):
+            known.pop(uid, None)
+        self.bring(gone.workload)
+
+    def post(self, workload: Workload, script: Script) -> None:
+        self.bring(workload)
+        self.posted[workload] = script
+        self._note_ramp(workload)
+        self.bring(workload)
+
+    def set_clock(self, now: float) -> None:
+        self.now = max(self.now, round(now, 3))  # samples carry milliseconds: rates of whole ones come out exact
 
     def advance(self, now: float) -> None:
         """Adds what every pod has done since the last time, and shares the load of this moment."""
-        now = max(self.now, round(now, 3))  # samples carry milliseconds: rates of whole ones come out exact
-        elapsed_s, self.now = now - self.now, now
-        ready: dict[Workload, list[Pod]] = defaultdict(list)
-        for pod in self.pods.values():
+        self.set_clock(now)
+        for workload in list(self.members):
+            self.bring(workload)
+
+    def advance_ramps(self, now: float) -> None:
+        """The same where the load changes by itself; what is constant comes out the same whenever it is added."""
+        self.set_clock(now)
+        for workload in list(self._ramps):
+            self.bring(workload)
+
+    def bring(self, workload: Workload) -> None:
+        elapsed_s = self.now - self._brought.get(workload, self.now)
+        self._brought[workload] = self.now
+        ready = []
+        for pod in self.members[workload].values():
             pod.cpu_seconds += pod.cores * elapsed_s
             pod.requests += pod.rate * elapsed_s
             self.node_cpu_seconds[pod.node] += pod.cores * elapsed_s
             pod.cores, pod.rate, pod.memory_bytes = 0.0, 0.0, IDLE_MEMORY_BYTES
             if pod.running and pod.ready:
-                ready[pod.workload].append(pod)
-        for workload, pods in ready.items():
-            self._share(self.script(workload), pods)
+                ready.append(pod)
+        if ready:
+            self._share(self.script(workload), ready)
 
     def _share(self, script: Script, pods: list[Pod]) -> None:
         elapsed_s = self.now - script.since
@@ -149,6 +187,13 @@ class World:
         known = self.annotated.get(workload)
         if text and (known is None or known[0] != text):
             self.annotated[workload] = (text, Script.parse(json.loads(text), self.now))
+            self._note_ramp(workload)
+
+    def _note_ramp(self, workload: Workload) -> None:
+        if self.script(workload).is_constant:
+            self._ramps.discard(workload)
+        else:
+            self._ramps.add(workload)
 
 
 def _pod(raw: dict[str, Any], started_at: float) -> Pod:

@@ -31,7 +31,7 @@ def raw_pod(name: str, ready: bool = True, cpu_limit: str | None = None, **annot
 
 def world_of(*pods: dict[str, Any], **script: Any) -> World:
     world = World(now=100.0)
-    world.posted["shop", "web"] = Script.parse(script, 100.0)
+    world.post(("shop", "web"), Script.parse(script, 100.0))
     for pod in pods:
         world.see(pod, started_at=90.0)
     world.advance(100.0)
@@ -49,11 +49,24 @@ def test_ready_pods_share_and_the_others_do_nothing() -> None:
 
 def test_counters_add_up_what_was_shared_before_a_change() -> None:
     world = world_of(raw_pod("a"), cores=1.0)
-    world.advance(110.0)
+    world.set_clock(110.0)
     world.see(raw_pod("b"), started_at=110.0)
-    world.advance(110.0)
     world.advance(120.0)
     assert [round(pod.cpu_seconds, 6) for pod in pods_of(world)] == [15.001, 5.001]
+
+
+def test_what_nobody_looks_at_is_added_up_later() -> None:
+    world = world_of(raw_pod("a"), raw_pod("b"), cores=1.0)
+    for second in range(101, 111):
+        world.advance_ramps(second)
+    assert pods_of(world)[0].cpu_seconds == 0.001, "its load is constant: nothing to do yet"
+    world.post(("shop", "web"), Script.parse({"cores": [[0, 2.0], [10, 4.0]]}, 110.0))
+    for second in range(111, 121):
+        world.advance_ramps(second)
+    world.forget("b")
+    assert round(pods_of(world)[0].cpu_seconds, 6) == 19.501, "10 s of a half, then a ramp from 1 to 2 in steps of 1 s"
+    assert pods_of(world)[0].cores == 4.0
+    assert "node_cpu_usage_seconds_total 39.001" in exposition.kubelet(world, "node-0")
 
 
 def test_a_limit_caps_the_cpu_of_a_pod() -> None:
@@ -66,8 +79,7 @@ def test_the_annotation_is_a_script_until_one_is_posted() -> None:
     world.see(raw_pod("a", load='{"cores": 2}'), started_at=90.0)
     world.advance(101.0)
     assert pods_of(world)[0].cores == 2
-    world.posted["shop", "web"] = Script.parse({"cores": 3}, 101.0)
-    world.advance(101.0)
+    world.post(("shop", "web"), Script.parse({"cores": 3}, 101.0))
     assert pods_of(world)[0].cores == 3
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from inspect import isawaitable
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -26,6 +28,17 @@ def eventually(check: Callable[[], T], within_s: float, what: str = "", every_s:
         if time.monotonic() > deadline:
             raise TimeoutError(f"{what or 'the condition'} did not hold within {limit_s:g} s; last: {last!r}")
         time.sleep(every_s)
+
+
+async def until(check: Callable[[], object | Awaitable[object]], within_s: float = PATIENCE_S) -> float:
+    """The same beside other tasks; how long it took."""
+    started = time.monotonic()
+    async with asyncio.timeout(max(within_s, PATIENCE_S)):
+        while True:
+            last = check()
+            if await last if isawaitable(last) else last:
+                return time.monotonic() - started
+            await asyncio.sleep(0.02)
 
 
 def always(check: Callable[[], object], for_s: float, what: str = "", every_s: float = 0.2) -> None:

@@ -52,6 +52,20 @@ def test_a_table_with_the_optimum_and_a_plot(policies: tuple[str, str]) -> None:
     assert "⣿" in done.stdout, "a plot in braille"
 
 
+def test_markdown_for_a_pull_request(policies: tuple[str, str]) -> None:
+    done = invoke("backtest", "--compare", *policies, "--load", LOAD, "-o", "markdown", "--fail-if", "violations > 90%")
+    assert done.exit_code == 0, done.output
+    verdict, _, header, rule, optimum, old, new, *_ = done.stdout.splitlines()
+    assert verdict.startswith("**new is better than old: ") and verdict.endswith("**")
+    assert (
+        header.startswith("| policy | pod hours | cost | violations |") and rule.count("---") == header.count("|") - 1
+    )
+    assert [line.split("|")[1].strip() for line in (optimum, old, new)] == ["optimum", "old", "new"]
+    assert f"- 3.0 days of {LOAD} from day 1" in done.stdout
+    done = invoke("backtest", "-f", policies[0], "--load", LOAD, "-o", "markdown", "--json", "-")
+    assert done.exit_code == 2 and "takes the standard output" in done.stderr
+
+
 CPU = """apiVersion: trimtab.dev/v1alpha1
 kind: Autoscaler
 metadata: {{name: web}}
@@ -127,7 +141,7 @@ def test_a_journal_of_the_backtest_can_be_explained(policies: tuple[str, str], t
         done = invoke("backtest", "-f", policies[0], "--load", LOAD, "--days", "0.2", "--journal", journal)
         assert done.exit_code == 0, done.output
     name = Path(policies[0]).stem
-    told = invoke("explain", f"backtest/{name}", "--journal", journal)
+    told = invoke("explain", f"default/{name}", "--journal", journal)
     assert told.exit_code == 0 and "replicas" in told.stdout, told.output
     assert invoke("replay", journal).exit_code == 0
 
@@ -137,7 +151,8 @@ def test_a_history_from_csv(policies: tuple[str, str], tmp_path: Path) -> None:
     values = 500 + 400 * np.sin(np.arange(2000) / 100)
     rows = "".join(f"{1_700_000_000 + 60 * step},{value:.2f}\n" for step, value in enumerate(values))
     path.write_text("timestamp,value\n" + rows)
-    done = invoke("backtest", "-f", policies[0], "--load", str(path))
+    journal = str(tmp_path / "run.db")
+    done = invoke("backtest", "-f", policies[0], "--load", str(path), "--journal", journal)
     assert done.exit_code == 0, done.output
     assert "2023-11-1" in done.stdout
 

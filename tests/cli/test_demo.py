@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 import trimtab.tune.demo_fleet as fleet
 from trimtab.cli import main
+from trimtab.tune.demo_play import play
 
 
 def test_a_workload_of_the_shop_from_table_to_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,4 +59,4 @@ def test_tuning_sees_the_first_week_only() -> None:
         workload.default,
         workload.better,
     )
-    assert fleet.play(workload).how == fleet.play(changed).how
+    assert play(workload).how == play(changed).how

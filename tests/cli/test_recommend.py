@@ -345,3 +345,89 @@ def test_one_table_of_both_axes(usage: str) -> None:
     assert set(found) == {"web", "flat", "web-db"}
     assert "→" in found["web-db"]["CPU"] and found["web-db"]["REPLICAS"] == "10"
     assert all(not ("→" in line["REPLICAS"] and "→" in line["CPU"]) for line in found.values())
+
+
+HPA = """
+---
+apiVersion: autoscaling/v1
+kind: HorizontalPodAutoscaler
+metadata: {name: web}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+  minReplicas: 2
+  maxReplicas: 30
+  targetCPUUtilizationPercentage: 30
+"""
+
+
+def test_an_hpa_among_the_manifests_is_what_there_is_now(usage: str, tmp_path: Path) -> None:
+    (tmp_path / "web.yaml").write_text(WEB.replace(", namespace: shop", ""))
+    asked = ("web", "--history", usage, "-n", "shop", "-f", str(tmp_path), "-o", "json")
+    (plain,) = json.loads(run(*asked).stdout)
+    (tmp_path / "hpa.yaml").write_text(HPA)
+    (scaled,) = json.loads(run(*asked).stdout)
+    # Ten pods of 2 cores that stand; at 30 % 4 cores by night are 7 pods, 16 by day 27
+    assert plain["evidence"]["present"]["cores"] == 20.0
+    assert 33 < scaled["evidence"]["present"]["cores"] < 35
+
+
+def test_a_namespace_narrows_a_file_and_is_that_of_what_names_none(usage: str) -> None:
+    found = json.loads(run("--history", usage, "-n", "shop", *REQUESTS, "-o", "json").stdout)
+    assert {one["namespace"] for one in found} == {"shop"} and len(found) == 3
+    done = run("--history", usage, "-n", "bank", *REQUESTS)
+    assert done.exit_code == 2 and "has shop" in done.stderr
+
+
+def test_rows_of_pods_are_added_up(tmp_path: Path) -> None:
+    path = tmp_path / "pods.csv"
+    lines = [line.split(",") for pod in ("web-0", "web-1") for line in rows(pod, 2.0, 8.0).splitlines()]
+    path.write_text("Time,pod,cpu\n" + "".join(f"{at},{pod},{value}\n" for at, value, pod in lines))
+    (found,) = json.loads(
+        run(
+            "sts/web", "--history", str(path), "-n", "shop", "--replicas", "2", "--cpu-request", "8", "-o", "json"
+        ).stdout
+    )
+    assert (found["namespace"], found["kind"], found["evidence"]["peakCores"]) == ("shop", "StatefulSet", 16.0)
+
+
+def test_the_recipe_is_a_query_whose_answer_is_understood(tmp_path: Path) -> None:
+    done = run("--recipe", "-n", "shop", "--matchers", 'cluster="a"')
+    assert done.exit_code == 0
+    query = next(line.strip() for line in done.stdout.splitlines() if "rate(" in line)
+    assert query == (
+        "sum by (namespace, pod, container) (rate(container_cpu_usage_seconds_total{"
+        'container!="",container!="POD",cluster="a",namespace=~"shop"}[180s]))'
+    )
+    header = '"Time","{container=""app"", namespace=""shop"", pod=""web-7d9f8b6c5d-x2x4z""}"\n'
+    values = "".join(line.rpartition(",")[0] + "\n" for line in rows("", 4.0, 16.0).splitlines())
+    (tmp_path / "grafana.csv").write_text(header + values)
+    (found,) = json.loads(
+        run("--history", str(tmp_path / "grafana.csv"), "--replicas", "1", "--cpu-request", "20", "-o", "json").stdout
+    )
+    assert (found["namespace"], found["name"]) == ("shop", "web")
+
+
+@pytest.mark.parametrize(
+    "ends_on, weekend",
+    [
+        pytest.param(0, [5, 6], id="two weeks that end with a Sunday"),
+        pytest.param(5, [0, 1], id="two weeks that end with a Friday"),
+    ],
+)
+def test_two_weeks_show_that_weekdays_differ(tmp_path: Path, ends_on: int, weekend: list[int]) -> None:
+    """Seven days alone would be repeated as their last day was."""
+    end = START + (5 + ends_on) * 86400  # a Monday, then days on
+    times = np.arange(end - 14 * 86400, end, 600)
+    weekday = (times // 86400 + 3) % 7
+    peak = np.where(weekday < 5, 297.0, 60.0)
+    values = 40 + (peak - 40) * np.exp(-(((times % 86400 / 3600 - 14) / 4) ** 2))
+    path = tmp_path / "weekly.csv"
+    lines = (f"{at},{value},web\n" for at, value in zip(times.tolist(), values.tolist(), strict=True))
+    path.write_text("timestamp,value,series\n" + "".join(lines))
+    asked = ("--history", str(path), "--replicas", "100", "--cpu-request", "2")
+    (found,) = json.loads(run(*asked, *DOCUMENT_000, "-o", "json").stdout)
+    days = np.array(found["evidence"]["forecast"]).reshape(7, 24).max(axis=1)
+    assert np.flatnonzero(days < 100).tolist() == weekend
+    assert all(280 < day < 310 for day in days if day >= 100)
+    (found,) = json.loads(run(*asked, "-o", "json").stdout)
+    assert found["recommendation"]["maxReplicas"] * 2 > 297, "the replay sees both weeks"

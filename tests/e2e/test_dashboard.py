@@ -24,7 +24,7 @@ from trimtab.kinds import read
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.generate import LoadShape, generate
 from trimtab.tune.recording import record
-from trimtab.web.whatif import KnownLoad, known_load
+from trimtab.web.journal_history import KnownLoad, known_load
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

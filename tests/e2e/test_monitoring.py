@@ -174,9 +174,9 @@ def test_helm_test_asks_whether_it_is_ready(bed: Bed, namespace: str, tmp_path: 
     command = [sys.executable, *container["command"][1:]]
     install_crds(bed)
     with Running(bed, namespace, tmp_path) as running:
-        env = os.environ | {"READY_URL": f"http://127.0.0.1:{running.port}/readyz"}
+        env = os.environ | {"READY_URLS": f"http://127.0.0.1:{running.port}/readyz"}
         done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0 and done.stdout.startswith("ok, "), done.stderr
     impatient = [part.replace("+ 90", "+ 0.1") for part in command]
     done = subprocess.run(impatient, env=env, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 1 and "not ready: " in done.stderr
+    assert done.returncode == 1 and "is not ready: " in done.stderr

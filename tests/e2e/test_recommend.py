@@ -20,11 +20,11 @@ import yaml
 
 from tests.bed import Bed
 from tests.bed.manifests import deployment
-from tests.bed.waiting import always, eventually
+from tests.bed.waiting import always, eventually, until
 from tests.history.filled import Filled, fill, serve
 from tests.live.running import ROOT, Running, install_crds
 from trimtab.advisor.run import server_time
-from trimtab.live.advice import Advisor
+from trimtab.live.advice.advisor import Advisor
 from trimtab.series import Floats
 from trimtab.wire.access import prometheus_access
 from trimtab.wire.kube import Kube
@@ -109,11 +109,9 @@ class Scene:
                 where = self.namespace if namespace is None else namespace
                 advisor = Advisor(Writer(kube), prometheus_access(url or self.url), own, where)
                 async with advisor.following(), asyncio.timeout(120):
-                    while not all(feed.store.synced.is_set() for feed in advisor.feeds.values()):
-                        await asyncio.sleep(0.01)
+                    await until(lambda: all(feed.store.synced.is_set() for feed in advisor.feeds.values()))
                     await advisor.tick(at)
-                    while not await _caught_up(kube, advisor):  # what was written comes back,
-                        await asyncio.sleep(0.05)
+                    await until(lambda: _caught_up(kube, advisor))  # what was written comes back,
                     await advisor.tick(at)  # and is adopted
 
         asyncio.run(run())

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
 
 from tests.bed import Bed
+from tests.bed.waiting import until
 from trimtab.errors import Refused
 from trimtab.wire.access import prometheus_access
 from trimtab.wire.discover import find_prometheus
@@ -50,14 +50,6 @@ def on(bed: Bed, test: Callable[[Kube], Coroutine[Any, Any, None]]) -> None:
             await test(kube)
 
     asyncio.run(run())
-
-
-async def until(condition: Callable[[], object], within_s: float = 60.0) -> float:
-    started = time.monotonic()
-    async with asyncio.timeout(within_s):
-        while not condition():
-            await asyncio.sleep(0.02)
-    return time.monotonic() - started
 
 
 async def scaled_to_two(kube: Kube, namespace: str) -> dict[str, Any]:
@@ -223,9 +215,12 @@ def test_leadership_is_taken_renewed_and_given_back(bed: Bed, namespace: str) ->
         second = asyncio.create_task(b.run())
         await until(lambda: b.holder == "a")
         before = await kube.get(Lease, LEASES, namespace, "trimtab")
-        async with asyncio.timeout(60):
-            while (await kube.get(Lease, LEASES, namespace, "trimtab")).spec.renew_time == before.spec.renew_time:
-                await asyncio.sleep(0.1)
+
+        async def renewed() -> bool:
+            lease = await kube.get(Lease, LEASES, namespace, "trimtab")
+            return lease.spec.renew_time != before.spec.renew_time
+
+        await until(renewed)
         first.cancel()
         await asyncio.gather(first, return_exceptions=True)
         await until(b.may_write)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import struct
 import subprocess
-import time
 import urllib.request
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from tests.bed.build import binaries
 from tests.bed.ports import free_port
+from tests.bed.waiting import eventually
 from tests.history.chunks import field, number, snappy
 from trimtab.series import Floats
 
@@ -89,13 +89,10 @@ def serve(directory: Path, *more: str) -> Iterator[tuple[str, int]]:
 
 
 def _await(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
+    def ready() -> bool:
         if process.poll() is not None:
             raise RuntimeError(f"prometheus ended: {log.read_text()[-2000:]}")
-        try:
-            urllib.request.urlopen(url, timeout=2).close()
-            return
-        except OSError:
-            time.sleep(0.05)
-    raise TimeoutError(url)
+        urllib.request.urlopen(url, timeout=2).close()
+        return True
+
+    eventually(ready, 60, url, every_s=0.05)

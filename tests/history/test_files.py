@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from trimtab.errors import InvalidInput, NotEnoughData
+from trimtab.history.columns import FileReading
 from trimtab.history.csv import read_csv
 from trimtab.history.files import Files, regrid
 from trimtab.history.parquet import read_parquet
@@ -70,7 +71,8 @@ def test_iso_times_with_and_without_a_zone(tmp_path: Path) -> None:
         pytest.param("when,load,host\n1,2,a\n", "row 1", "no timestamp", id="wrong columns"),
         pytest.param("1,2\n3,4\n", "row 1", "no timestamp", id="no header"),
         pytest.param("timestamp,value\n60,1\n60,2\n", "row 3", "twice", id="duplicate"),
-        pytest.param("timestamp,value\n60,1\n120,2\n90,2\n", "row 4", "sort", id="unordered"),
+        pytest.param("Time,a,b\n60,1,2\n120,1,x\n180,1,2\n", "row 3", "as a number", id="text in a wide file"),
+        pytest.param("Time,a,b\n60,1,2\n120,1,-3\n", "row 3", "never negative", id="negative in its last column"),
         pytest.param(
             "timestamp,value,series\n60,1,a\n60,1,b\n60,1,a\n", "row 4", "twice", id="duplicate in one series"
         ),
@@ -80,7 +82,8 @@ def test_iso_times_with_and_without_a_zone(tmp_path: Path) -> None:
         pytest.param("timestamp,value\n60\n", "row 2", "columns timestamp,value", id="too few columns"),
         pytest.param("timestamp,value\n60,1\n\n120,1\n", "row 3", "columns timestamp,value", id="empty line inside"),
         pytest.param("timestamp,value\nyesterday,1\n", "row 2", "ISO 8601", id="no time"),
-        pytest.param("timestamp,value\n1700000000000,1\n", "row 2", "a smaller unit", id="milliseconds"),
+        pytest.param("timestamp,value\n1e21,1\n", "row 2", "unix seconds", id="no unit of time"),
+        pytest.param("timestamp,pod,cpu,mem\n60,a-0,1,2\n", "row 1", "no value", id="two values of a pod"),
         pytest.param(
             "timestamp,value\n60,1\n120,1\n180,1\n99999,1\n", "row 5", "99819 s without a sample", id="mostly missing"
         ),
@@ -102,7 +105,7 @@ def test_a_header_without_samples_and_a_file_that_is_not_there(tmp_path: Path) -
 
 def test_a_huge_hole_is_refused_before_it_costs_memory(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="more than half"):
-        read_csv(csv(tmp_path, "timestamp,value\n0.0,1\n0.001,1\n1700000000,1\n"), step_s=0.001)
+        read_csv(csv(tmp_path, "timestamp,value\n0.0,1\n0.001,1\n1700000000,1\n"), FileReading(step_s=0.001))
 
 
 @pytest.fixture
@@ -134,7 +137,7 @@ def test_parquet_numbers_and_texts(tmp_path: Path, pyarrow: Any, times: list[Any
 @pytest.mark.parametrize(
     "columns, said",
     [
-        ({"timestamp": [1], "load": [1]}, "no value"),
+        ({"timestamp": [1], "load": ["a"], "host": ["b"]}, "no value"),
         ({"timestamp": [60, None], "value": [1.0, 1.0]}, "every row a time"),
         ({"timestamp": [60], "value": ["x"]}, "must hold numbers"),
         ({"timestamp": [60, 60], "value": [1, 1]}, "row 3"),
@@ -210,3 +213,76 @@ def test_csv_as_dashboards_export_it(tmp_path: Path, text: str, names: tuple[str
     frame = read_csv(path)
     assert frame.names == names and frame.values[0][0] == first
     assert np.isnan(frame.values).sum() == ("NaN" in text) + ("1.5,\n" in text)
+
+
+CLOUDWATCH = """\
+Full label,web cpu,api cpu
+Label,web,api
+Stat,Average,Average
+Period,60,60
+2026/11/01 00:00:00,1.5,3
+2026/11/01 00:01:00,2,
+2026/11/01 00:02:00,2,4
+"""
+POD = "web-7d9f8b6c5d-x2x4z"
+
+
+@pytest.mark.parametrize(
+    "text, rows",
+    [
+        pytest.param(CLOUDWATCH, {"web cpu": [1.5, 2, 2], "api cpu": [3, NAN, 4]}, id="CloudWatch's console"),
+        pytest.param(
+            "Timestamp,Average,Unit\n2026-11-01T00:01:00Z,2,Percent\n2026-11-01T00:00:00Z,1,Percent\n",
+            {"usage": [1, 2]},
+            id="CloudWatch's statistics, in no order",
+        ),
+        pytest.param(
+            'timestamp,"avg:cpu{kube_namespace:shop,kube_deployment:web}"\n1793491200000,1\n1793491260000,2\n',
+            {"shop/Deployment/web": [1, 2]},
+            id="Datadog: milliseconds, tags in the name",
+        ),
+        pytest.param(
+            "time,kube_namespace,kube_deployment,value\n0,shop,web,1\n60,shop,web,2\n0,shop,api,5\n60,shop,api,6\n",
+            {"shop/Deployment/web": [1, 2], "shop/Deployment/api": [5, 6]},
+            id="Datadog: a row per group",
+        ),
+        pytest.param(
+            'sep=,\n"Time","{namespace=""shop"", statefulset=""db""}"\n0,1\n60,2\n',
+            {"shop/StatefulSet/db": [1, 2]},
+            id="Grafana, for Excel",
+        ),
+        pytest.param(f"Time,{POD},a\n0,1,2\n60,2,3\n", {"home/Deployment/web": [1, 2], "a": [2, 3]}, id="a pod's name"),
+        pytest.param("Time\tcpu\n0\t1\n60\t2\n", {"usage": [1, 2]}, id="tabs"),
+        pytest.param(
+            "timestamp,namespace,pod,cpu\n0,shop,db-0,1\n60,shop,db-0,2\n60,shop,db-1,3\n120,shop,db-1,4\n",
+            {"shop/StatefulSet/db": [1, 5, 4], "shop/StatefulSet/db/app/db-1": [NAN, 3, 4]},
+            id="rows of pods are added up",
+        ),
+    ],
+)
+def test_csv_as_cloudwatch_datadog_and_grafana_write_it(
+    tmp_path: Path, text: str, rows: dict[str, list[float]]
+) -> None:
+    path = tmp_path / "usage.csv"
+    path.write_text(text)
+    frame = read_csv(path, FileReading(namespace="home"))
+    found = dict(zip(frame.names, frame.values, strict=True))
+    assert {name.count("/") for name in found} - {4} == {name.count("/") for name in rows} - {4}
+    for name, values in rows.items():
+        np.testing.assert_array_equal(found[name], values)
+    assert frame.step_s == 60
+
+
+def test_the_column_of_times_and_the_step_may_be_said(tmp_path: Path) -> None:
+    text = "when,load,host\n0,1,a\n60,3,a\n120,4,a\n180,6,a\n"
+    frame = read_csv(csv(tmp_path, text), FileReading(step_s=120, time_column="When"))
+    np.testing.assert_array_equal(frame.values, [[2, 5]])
+    with pytest.raises(InvalidInput, match=r"--time-column: 'then': .*has when, load, host"):
+        read_csv(csv(tmp_path, text), FileReading(time_column="then"))
+
+
+def test_a_total_that_is_there_is_not_made_again(tmp_path: Path) -> None:
+    text = "".join(f"{at},{value},{name}\n" for name, value in (("s/D/w", 9), ("s/D/w/app/p", 1)) for at in (0, 60))
+    frame = read_csv(csv(tmp_path, "timestamp,value,series\n" + text))
+    assert frame.names == ("s/D/w", "s/D/w/app/p")
+    np.testing.assert_array_equal(frame.values, [[9, 9], [1, 1]])

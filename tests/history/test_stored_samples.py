@@ -58,7 +58,7 @@ class Server:
 
 def read(server: Server, *kinds: tuple[Metric, Level], matchers: str = "") -> list[Frame]:
     async def run() -> list[Frame]:
-        async with Fake(server) as fake, Prometheus(prometheus_access(fake.url), timeout_s=5.0) as prometheus:
+        async with Fake(server) as fake, Prometheus(prometheus_access(fake.url), timeout_s=60.0) as prometheus:
             source = WorkloadHistory(prometheus, matchers=matchers)
             asked = [Selection(metric, level) for metric, level in kinds or (("cpu", "workload"),)]
             return [await fetch(source, one, START, START + 60 * STEPS, 60) for one in asked]
@@ -150,7 +150,7 @@ def test_owners_are_found_once_for_all_that_is_asked_at_once() -> None:
     server = Server(answer(series(labels("web-1-a"), chunk(counter()))))
 
     async def run() -> None:
-        async with Fake(server) as fake, Prometheus(prometheus_access(fake.url), timeout_s=5.0) as prometheus:
+        async with Fake(server) as fake, Prometheus(prometheus_access(fake.url), timeout_s=60.0) as prometheus:
             source = WorkloadHistory(prometheus)
             both = (Selection("cpu"), Selection("cpu", "pod"))
             await asyncio.gather(*(fetch(source, one, START, START + 60 * STEPS, 60) for one in both))

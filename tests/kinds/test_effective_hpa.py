@@ -16,10 +16,12 @@ from trimtab.core.model import Forecast
 from trimtab.core.weighted_percentile import PercentileOptions
 from trimtab.errors import InvalidObject
 from trimtab.kinds import EffectiveHpa, read
+from trimtab.kinds.convert import convert
 from trimtab.kinds.ignored import warnings
 from trimtab.policy import Admit, ForecastChoice, Mode, Policy
 from trimtab.series import Frame
 
+CPU = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}}
 NOON = 1_700_049_600.0  # 2023-11-15 12:00 UTC
 
 
@@ -65,6 +67,33 @@ def test_the_floor_is_the_highest_active_cron_never_below_min_nor_above_max(targ
     policy = compiled(crons=crons)
     assert bounds_at(policy.bounds, NOON).least == floor
     assert bounds_at(policy.bounds, NOON + 3 * 3600).least == 2
+
+
+def test_crons_without_metrics_decide_alone() -> None:
+    """Crane makes one metric of them, and no other: CPU is not looked at."""
+    crons = [
+        {"name": "day", "start": "0 9 * * *", "end": "0 15 * * *", "targetReplicas": 10},
+        {"name": "lunch", "start": "0 11 * * *", "end": "0 13 * * *", "targetReplicas": 30},
+        {"name": "low", "start": "0 11 * * *", "end": "0 20 * * *", "targetReplicas": 1},
+    ]
+    policy = compiled(crons=crons)
+    assert policy.signals == ()
+    hours = {hour: bounds_at(policy.bounds, NOON + 3600 * (hour - 12)) for hour in (8, 9, 12, 13, 15, 19)}
+    wanted = {hour: (found.least, found.most) for hour, found in hours.items()}
+    assert wanted == {8: (2, 2), 9: (10, 10), 12: (30, 30), 13: (10, 10), 15: (2, 2), 19: (2, 2)}
+    assert (hours[12].least_from, hours[15].most_from) == ("lunch", "no schedule")
+    assert compiled(crons=crons, metrics=[CPU]).signals and compiled(crons=[]).signals
+
+
+def test_crons_alone_stay_alone_there_and_back() -> None:
+    cron = {"name": "day", "timezone": "UTC", "start": "0 9 * * *", "end": "0 15 * * *", "targetReplicas": 10}
+    written = ehpa(crons=[cron])
+    made = convert(written, "autoscaler")
+    assert made.lost == []
+    (metric,) = made.manifest["spec"]["metrics"]
+    assert metric["prometheus"]["query"] == "vector(0)"
+    assert convert(made.manifest, "ehpa").manifest["spec"] == written["spec"]
+    assert convert(written, "hpa").loses_signal, "an HPA would follow CPU"
 
 
 def test_a_cron_over_midnight_in_its_own_zone() -> None:

@@ -10,19 +10,16 @@ from trimtab.advisor import records
 from trimtab.advisor.run import Advised
 from trimtab.advisor.targets import AdvisedTarget
 from trimtab.core.advise.records import Against, Objection, Objections
-from trimtab.live.advice import FIRST_RETRY_S, LAST_RETRY_S, Advisor
-from trimtab.wire.access import Access
+from trimtab.live.advice.rounds import FIRST_RETRY_S, LAST_RETRY_S, Rounds
 from trimtab.wire.facts import rfc3339
-from trimtab.wire.kube import Kube
 from trimtab.wire.objects import Custom, ObjectMeta
-from trimtab.wire.writer import Writer
 
 NOW = 1_700_000_000.0
 
 
 @pytest.fixture
-def advisor() -> Advisor:
-    return Advisor(Writer(Kube(Access("http://127.0.0.1:9"))), None, "trimtab-system")
+def rounds() -> Rounds:
+    return Rounds()
 
 
 def analytics(strategy: dict[str, Any] | None = None, updated: float | None = None, **spec: Any) -> Custom:
@@ -51,33 +48,33 @@ def analytics(strategy: dict[str, Any] | None = None, updated: float | None = No
         ),
     ],
 )
-def test_due(advisor: Advisor, found: Custom, due: bool) -> None:
-    assert advisor._due(found, NOW) is due
+def test_due(rounds: Rounds, found: Custom, due: bool) -> None:
+    assert rounds.due(found, NOW) is due
 
 
-def test_failed_rounds_come_again_ever_more_seldom(advisor: Advisor) -> None:
+def test_failed_rounds_come_again_ever_more_seldom(rounds: Rounds) -> None:
     found, at, waits = analytics(), NOW, []
     for _ in range(8):
-        advisor._later(found, at)
-        assert not advisor._due(found, at)
-        waits.append(advisor._retries["1"].at - at)
-        at = advisor._retries["1"].at
-        assert advisor._due(found, at)
+        rounds.later(found, at)
+        assert not rounds.due(found, at)
+        waits.append(rounds._retries["1"].at - at)
+        at = rounds._retries["1"].at
+        assert rounds.due(found, at)
     assert waits[:3] == [FIRST_RETRY_S, 2 * FIRST_RETRY_S, 4 * FIRST_RETRY_S] and waits[-1] == LAST_RETRY_S
 
 
-def test_an_edit_is_looked_at_at_once(advisor: Advisor) -> None:
-    advisor._later(analytics(type="HPA"), NOW)
-    assert not advisor._due(analytics(type="HPA"), NOW + 1)
-    assert advisor._due(analytics(type="Resource"), NOW + 1)
+def test_an_edit_is_looked_at_at_once(rounds: Rounds) -> None:
+    rounds.later(analytics(type="HPA"), NOW)
+    assert not rounds.due(analytics(type="HPA"), NOW + 1)
+    assert rounds.due(analytics(type="Resource"), NOW + 1)
 
 
-def test_once_runs_again_when_its_spec_is_edited(advisor: Advisor) -> None:
+def test_once_runs_again_when_its_spec_is_edited(rounds: Rounds) -> None:
     first = analytics(type="HPA")
     done = Custom(metadata=first.metadata, spec=first.spec, status=records.round_done(first, NOW))
-    assert not advisor._due(done, NOW + 1e9)
-    assert advisor._due(Custom(metadata=done.metadata, spec={"type": "Resource"}, status=done.status), NOW + 1)
-    assert not advisor._due(analytics(type="Resource", updated=NOW), NOW + 1e9), "upstream's status says nothing of it"
+    assert not rounds.due(done, NOW + 1e9)
+    assert rounds.due(Custom(metadata=done.metadata, spec={"type": "Resource"}, status=done.status), NOW + 1)
+    assert not rounds.due(analytics(type="Resource", updated=NOW), NOW + 1e9), "upstream's status says nothing of it"
 
 
 def without_pods(found: Against) -> Advised:
@@ -86,16 +83,16 @@ def without_pods(found: Against) -> Advised:
 
 
 @pytest.mark.parametrize("found", [Against.NO_AVAILABLE_PODS, Against.NO_PODS])
-def test_an_analytics_applied_with_its_deployment_is_tried_again_soon(advisor: Advisor, found: Against) -> None:
+def test_an_analytics_applied_with_its_deployment_is_tried_again_soon(rounds: Rounds, found: Against) -> None:
     """Also with Once; and not for ever, as a Deployment may have no pods on purpose."""
     once, at, waits = analytics({"completionStrategyType": "Once"}), NOW, []
-    while advisor._again(once, [without_pods(found)], at):
-        waits.append(advisor._retries["1"].at - at)
-        at = advisor._retries["1"].at
-        assert advisor._due(once, at) and not advisor._due(once, at - 1)
+    while rounds.again(once, [without_pods(found)], at):
+        waits.append(rounds._retries["1"].at - at)
+        at = rounds._retries["1"].at
+        assert rounds.due(once, at) and not rounds.due(once, at - 1)
     assert waits[0] == FIRST_RETRY_S and waits == sorted(waits) and waits[-1] == LAST_RETRY_S
-    assert not advisor._retries
+    assert not rounds._retries
 
 
-def test_other_objections_are_an_answer(advisor: Advisor) -> None:
-    assert not advisor._again(analytics(), [without_pods(Against.LOW_REPLICAS)], NOW)
+def test_other_objections_are_an_answer(rounds: Rounds) -> None:
+    assert not rounds.again(analytics(), [without_pods(Against.LOW_REPLICAS)], NOW)

@@ -17,7 +17,7 @@ from trimtab.core.usage.settings import HistogramSettings
 from trimtab.live.look.cluster import WatchedCluster
 from trimtab.live.look.subject import Compiler
 from trimtab.live.measure.checkpoint import READ_AGAIN_S, Checkpoints
-from trimtab.live.measure.gather import PodUsage
+from trimtab.live.measure.readings import PodUsage
 from trimtab.live.measure.usage import UsageWatch
 from trimtab.live.object_tick import ObjectTick
 from trimtab.wire.facts import rfc3339

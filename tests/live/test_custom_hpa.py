@@ -97,7 +97,7 @@ async def started(cluster: Cluster, **env: str) -> AsyncIterator[Loop]:
     async with (
         Fake(cluster.answer) as fake,
         fake.kube() as kube,
-        source(prometheus_access(fake.url), timeout_s=1.0) as prometheus,
+        source(prometheus_access(fake.url), timeout_s=60.0) as prometheus,
     ):
         yield Loop(custom, kube, prometheus, ReleaseMemory(kube, "home", "release"), WatchedCluster(kube, "shop"))
 

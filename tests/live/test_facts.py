@@ -11,7 +11,7 @@ from trimtab.live.look.members import Members
 from trimtab.policy import Size
 from trimtab.wire.facts import fact, has_sizes, killed_at, overloaded_at
 from trimtab.wire.objects import WirePod, WireWorkload
-from trimtab.wire.watch import Store
+from trimtab.wire.store import Store
 
 T0 = "2026-01-01T00:00:00Z"
 

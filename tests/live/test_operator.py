@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 
 import pytest
 
@@ -36,3 +38,12 @@ def test_a_rate_of_one_period_lets_every_tick_step(period_s: float) -> None:
         assert most == 2 * current
         grown, current = rate.remember(grown, due, most - current, period_s), most
         due = next_due(due, period_s, now=due + late_s.uniform(0.0, 0.9 * period_s))
+
+
+def test_an_operator_holds_neither_the_simulator_nor_its_compiler() -> None:
+    code = (
+        "import sys; import trimtab.live.operator, trimtab.web.operator\n"
+        "print(*{'numba', 'scipy', 'pyarrow', 'rich', 'trimtab.sim.score', 'trimtab.web.whatif'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [], "70 MB that no tick needs"

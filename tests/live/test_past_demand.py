@@ -19,7 +19,7 @@ from trimtab.core.model import Forecast, Observation, Pod, PodSamples
 from trimtab.core.usage.settings import HistogramSettings
 from trimtab.live.measure.checkpoint import Checkpoints
 from trimtab.live.measure.forecasts import Forecasts
-from trimtab.live.measure.past_demand import TRY_AGAIN_S, PastDemand, all_read_back
+from trimtab.live.measure.past_demand import LONGEST_REST_S, TRY_AGAIN_S, PastDemand, all_read_back
 from trimtab.live.measure.usage import UsageWatch
 from trimtab.live.object_tick import ObjectTick
 from trimtab.wire.access import Access
@@ -75,8 +75,8 @@ async def silent(request: web.Request) -> web.StreamResponse:
     return web.Response(status=503)
 
 
-def tick(model: str, *metrics: dict[str, Any], at: float = AT) -> ObjectTick:
-    about = subject(custom(spec=spec(metrics=list(metrics), forecast={"model": model, "horizon": "1h"})))
+def tick(model: str, *metrics: dict[str, Any], at: float = AT, name: str = "web") -> ObjectTick:
+    about = subject(custom(name, spec=spec(metrics=list(metrics), forecast={"model": model, "horizon": "1h"})))
     return object_tick(about, Observation(at=at, spec_replicas=2, status_replicas=2))
 
 
@@ -157,6 +157,42 @@ def test_what_could_not_be_read_is_tried_again_after_a_while() -> None:
             assert (len(fake.requests) > asked) == more
 
     read_back(silent, check)
+
+
+def test_an_object_whose_query_failed_or_was_not_allowed_is_tried_again_alone_and_ever_less_often() -> None:
+    """The others of its round are done, and it is done as soon as it is answered."""
+    fine, broken = tick("seasonal", CPU, name="other"), tick("seasonal", CPU, QUERY)
+    refuses = True
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        asked: Any = await request.post()
+        refused = refuses and asked.get("query") == "sum(orders)"
+        return web.json_response({"status": "error"}, status=400) if refused else await prometheus(request)
+
+    async def asked_at(past: PastDemand, fake: Fake, at: float) -> bool:
+        before = len(fake.requests)
+        past.follow([fine, broken], at)
+        await past.finished()
+        return len(fake.requests) > before
+
+    async def check(past: PastDemand, fake: Fake) -> None:
+        nonlocal refuses
+        rest_s, at, looks = TRY_AGAIN_S, AT, []
+        assert await asked_at(past, fake, at)
+        for _ in range(6):
+            assert not await asked_at(past, fake, at + rest_s - 1.0)
+            before = len(fake.requests)
+            assert await asked_at(past, fake, at := at + rest_s)
+            looks.append(len(fake.requests) - before)
+            rest_s = min(2 * rest_s, LONGEST_REST_S)
+        assert len(set(looks)) == 1, "the one that is done is asked for no more"
+        refuses = False
+        assert await asked_at(past, fake, at := at + rest_s)
+        assert not await asked_at(past, fake, at + 10 * LONGEST_REST_S)
+        key = keys_of(broken.subject.uid, broken.subject.policy)[1]
+        assert key in past.demand.log
+
+    read_back(answer, check)
 
 
 # --- without a Prometheus --------------------------------------------------------------------------------------------

@@ -56,12 +56,11 @@ def looked(answer: Any, check: Callable[[Rebuild, Fake], Any]) -> Any:
     return asyncio.run(run())
 
 
-async def until_found(rebuild: Rebuild, at: float) -> PastUsage:
-    for _ in range(500):
-        if found := rebuild.look([WEB], at):
-            return found
-        await asyncio.sleep(0.01)
-    raise TimeoutError
+async def until_found(rebuild: Rebuild, at: float, target: ScaleTarget = WEB) -> PastUsage:
+    async with asyncio.timeout(300):
+        while (found := rebuild.look([target], at)) is None:
+            await asyncio.sleep(0.01)
+    return found
 
 
 def test_the_past_comes_later_and_once() -> None:
@@ -81,13 +80,8 @@ def test_the_past_comes_later_and_once() -> None:
 def test_a_workload_that_was_made_anew_has_a_past_of_its_own() -> None:
     async def check(rebuild: Rebuild, fake: Fake) -> None:
         await until_found(rebuild, AT)
-        rebuild.look([WEB._replace(uid="another")], AT)
-        for _ in range(500):
-            if found := rebuild.look([WEB._replace(uid="another")], AT):
-                assert found.book.keys() == [("another", "app")]
-                return
-            await asyncio.sleep(0.01)
-        raise TimeoutError
+        found = await until_found(rebuild, AT, WEB._replace(uid="another"))
+        assert found.book.keys() == [("another", "app")]
 
     looked(prometheus, check)
 
@@ -102,7 +96,7 @@ def test_what_could_not_be_read_is_tried_again_after_a_while() -> None:
         rebuild.look([WEB], AT + TRY_AGAIN_S - 1)
         assert rebuild._reading is None, "not in every tick"
         rebuild.look([WEB], AT + TRY_AGAIN_S)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(300):
             while len(fake.requests) == failed:
                 await asyncio.sleep(0.01)
 

@@ -15,7 +15,7 @@ from trimtab.core.model import Missing, Reason, Samples, TotalSample
 from trimtab.live.look.cluster import SYSTEM_NAMESPACES, WatchedCluster
 from trimtab.live.measure.gather import Gather, Wanted
 from trimtab.live.measure.tenancy import QueryTenancy
-from trimtab.live.operator import OperatorSettings, _history
+from trimtab.live.settings import OperatorSettings
 from trimtab.policy import Metric, MetricKind, Total
 from trimtab.wire.access import Access
 from trimtab.wire.prometheus import Prometheus
@@ -86,7 +86,7 @@ def test_the_clusters_own_namespaces_are_left_alone_unless_named(namespace: str)
 
 def test_a_label_proxy_is_not_asked_for_many_namespaces_at_once() -> None:
     proxy = Access("http://proxy")
-    assert _history(proxy, OperatorSettings()) == proxy
-    assert _history(proxy, OperatorSettings(tenancy="label-proxy")) is None
-    found = _history(proxy, OperatorSettings(tenancy="label-proxy", history_url="http://prometheus"))
+    assert OperatorSettings().history(proxy) == proxy
+    assert OperatorSettings(tenancy="label-proxy").history(proxy) is None
+    found = OperatorSettings(tenancy="label-proxy", history_url="http://prometheus").history(proxy)
     assert found is not None and found.url == "http://prometheus"

@@ -139,7 +139,7 @@ def test_replicas_written_and_sizes_refused_are_both_in_journal_metrics_and_even
 
 CLOCKS = {"time", "datetime.now", "datetime.utcnow", "date.today"}
 ASKED = ("clock.now", "clock.since_boot")
-MAY_ASK = {"operator.py", "serve.py", "advice.py"}  # the loops that begin a tick, a period, a round
+MAY_ASK = {"operator.py", "serve.py", "advisor.py"}  # the loops that begin a tick, a period, a round
 ROOMS = (Path(live.__path__[0]), Path(wire.__path__[0]))
 
 

@@ -12,7 +12,7 @@ from tests.live.shop import stock, watched
 from trimtab.core.model import Missing, UsageEstimates
 from trimtab.core.usage.settings import HistogramSettings
 from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
-from trimtab.live.measure.gather import PodUsage
+from trimtab.live.measure.readings import PodUsage
 from trimtab.live.measure.usage import UsageWatch
 from trimtab.wire.facts import rfc3339
 from trimtab.wire.objects import WirePod

@@ -7,7 +7,7 @@
         cluster.run(hours=1)
         assert cluster.writes("shop/web") == [...]
 
-Operators begin so that they tick at whole multiples of 15 s from the start, the first time after one step.
+Operators begin so that they tick at whole multiples of 15 s (`step_s`) from the start, the first time after one step.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import gc
 import random
 import sqlite3
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,7 +34,9 @@ from tests.virtual.metrics import FakePrometheus, Metrics
 from tests.virtual.transport import Link
 from tests.virtual.workloads import Load, Workload, Workloads, deployment
 from trimtab.journal import Journal
-from trimtab.live.operator import LOOK_AGAIN_S, Operator, OperatorSettings
+from trimtab.live.object_tick import ObjectTick
+from trimtab.live.operator import LOOK_AGAIN_S, Operator
+from trimtab.live.settings import OperatorSettings
 from trimtab.sim.grid import STEP_S
 from trimtab.wire.access import Access
 from trimtab.wire.kube import Patch
@@ -57,23 +59,34 @@ class Process:
     settings: OperatorSettings
     operator: Operator | None = None
     stop: asyncio.Event | None = None
-    tasks: dict[asyncio.Task[Any], None] = field(default_factory=dict)  # in order, unlike a set
+    tasks: list[asyncio.Task[Any]] = field(default_factory=list)
     died_of: BaseException | None = None  # what ended it by itself
+    _look_again: int = 1000  # tasks: until then those that are done stay in the list
+
+    def own(self, task: asyncio.Task[Any]) -> None:
+        self.tasks.append(task)
+        if len(self.tasks) >= self._look_again:
+            self.tasks = [task for task in self.tasks if not task.done()]
+            self._look_again = 1000 + 2 * len(self.tasks)
 
 
 class Cluster:
     """Write a test with `apply`, `deploy`, `load`, `faults`, `run`; read it by `writes`, `get`, `audit`, `journal`."""
 
-    def __init__(self, seed: int = 0, *, operators: int = 1, start: float = START, **settings: Any) -> None:
-        self.seed, self.start, self._settings = seed, start, settings
+    def __init__(
+        self, seed: int = 0, *, operators: int = 1, start: float = START, step_s: float = STEP_S, **settings: Any
+    ) -> None:
+        self.seed, self.start, self.step_s = seed, start, step_s
+        self._settings: dict[str, Any] = {"tick_s": step_s} | settings
         self.loop = VirtualLoop()
         self.loop.set_task_factory(_owned)
         self.server = ApiServer(self.now)
         self.weather = Weather(lambda: self.now() - start, seed)
-        self.workloads = Workloads(self.server, start)
+        self.workloads = Workloads(self.server, start, step_s)
         self.metrics = Metrics(self.server, self.workloads, self.weather)
         self.prometheus: FakePrometheus | None = FakePrometheus(self.metrics)
         self.processes: dict[str, Process] = {}
+        self.on_tick: list[Callable[[Sequence[ObjectTick]], None]] = []  # they see what operators see and decide
         self._operators, self._until = operators, 0.0
         self._next_step = 1
 
@@ -89,7 +102,7 @@ class Cluster:
         asyncio.set_event_loop(self.loop)
         self._schedule_step()
         for number in range(self._operators):
-            self.loop.call_at(STEP_S - LOOK_AGAIN_S, self.start_operator, f"operator-{number}")
+            self.loop.call_at(self.step_s - LOOK_AGAIN_S, self.start_operator, f"operator-{number}")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -120,7 +133,7 @@ class Cluster:
                 raise process.died_of
 
     def _schedule_step(self) -> None:
-        at = self._next_step * STEP_S
+        at = self._next_step * self.step_s
         self.loop.call_at(at - EDGE_S, self.workloads.close_step)
         self.loop.call_at(at + EDGE_S, self._open_step)
 
@@ -178,16 +191,18 @@ class Cluster:
 
     # --- operators ---
 
-    def start_operator(self, who: str) -> None:
+    def start_operator(self, who: str, **settings: Any) -> None:
+        """`settings` beside those of the cluster, of one that is new."""
         self.weather.dead.discard(who)
         process = self.processes.get(who)
         if process is None:
             journal = str(Path(self._folder.name, f"{who}.db"))
             lease = {"lease_s": QUIET_LEASE_S} if self._operators == 1 else {}
-            given = {"journal": journal, "identity": who} | lease | self._settings
+            given: dict[str, Any] = {"journal": journal, "identity": who} | lease | self._settings | settings
             process = Process(who, VirtualClock(self.loop, self.start), OperatorSettings(**given))
             self.processes[who] = process
         process.operator = Operator(self._access(who), self._prometheus_access(who), process.settings, process.clock)
+        process.operator.telemetry.watchers += self.on_tick
         process.stop = asyncio.Event()
         token = _process.set(process)
         task = self.loop.create_task(process.operator.run(process.stop))
@@ -310,8 +325,7 @@ def _owned(loop: asyncio.AbstractEventLoop, work: Any, context: Any = None) -> a
     """Every task knows whose process it belongs to."""
     task: asyncio.Task[Any] = asyncio.Task(work, loop=loop, context=context)
     if (process := _process.get()) is not None:
-        process.tasks[task] = None
-        task.add_done_callback(lambda done: process.tasks.pop(done, None))
+        process.own(task)
     return task
 
 

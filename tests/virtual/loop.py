@@ -1,7 +1,7 @@
 """An event loop whose time jumps to the next timer whenever nothing else happens.
 
-With `patience_s` sockets work as usual and are waited for that long first. Work for other threads is done at once, in
-this one: the same program takes the same turns each time.
+With `patience_s` sockets work as usual and are waited for that long before each jump. Work for other threads is done at
+once, in this one: the same program takes the same turns each time.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from contextvars import Context
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-SOCKETS_S = 0.002  # what a packet to ourselves may take before time goes on
+SOCKETS_S = 0.25  # what a packet to ourselves may take on a busy machine; each jump takes as long
 DIGITS = 9  # of a second: timers that are due at the same time are due at the very same float
 
 
@@ -26,7 +26,8 @@ class _Selector(selectors.DefaultSelector):
         if timeout is None:
             return super().select(None if self.patience_s else 0.0)
         if self.patience_s == 0.0:
-            self.now = round(self.now + max(0.0, timeout), DIGITS)
+            if timeout > 0:
+                self.now = round(self.now + timeout, DIGITS)
             return []
         found = super().select(min(self.patience_s, max(0.0, timeout)))
         if timeout > 0 and not found:

@@ -12,7 +12,6 @@ from tests.virtual.fields import Object, encoded
 from tests.virtual.transport import form
 from tests.virtual.workloads import CPU, MEMORY, Workload, Workloads
 from trimtab.core.model import Missing, PodSamples, Reason
-from trimtab.sim.grid import STEP_S
 from trimtab.sim.meter import NO_TROUBLE, Trouble
 from trimtab.wire.facts import rfc3339
 
@@ -36,7 +35,7 @@ class Metrics:
         fault = self.weather.metrics(f"{workload.namespace}/{workload.name}")
         if fault is None:
             return NO_TROUBLE
-        return Trouble(fault.kind, int(fault.start_s // STEP_S) - workload.first_step, fault.amount)
+        return Trouble(fault.kind, int(fault.start_s // workload.step_s) - workload.first_step, fault.amount)
 
     def _of(self, namespace: str) -> list[Workload]:
         return [each for each in self.workloads.all.values() if namespace in ("", each.namespace)]

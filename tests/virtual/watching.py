@@ -21,6 +21,8 @@ class Stream:
         self.ended = self.stalled = False
         self._waiting: list[bytes] = []
         self._wake: asyncio.Future[None] | None = None
+        self._silent_since = 0.0
+        self._timer: asyncio.TimerHandle | None = None  # of the silence, set again when it wakes, not with each wait
 
     def send(self, line: bytes) -> None:
         self._waiting.append(line)
@@ -46,19 +48,27 @@ class Stream:
 
     async def _woken(self) -> None:
         loop = asyncio.get_running_loop()
-        self._wake = loop.create_future()
-        timer = None if self.silence_s is None else loop.call_later(self.silence_s, _time_out, self._wake)
+        self._wake, self._silent_since = loop.create_future(), loop.time()
+        if self._timer is None and self.silence_s is not None:
+            self._timer = loop.call_later(self.silence_s, self._time_out, self.silence_s)
         try:
             await self._wake
         finally:
             self._wake = None
-            if timer is not None:
-                timer.cancel()
 
+    def _time_out(self, silence_s: float) -> None:
+        loop, self._timer = asyncio.get_running_loop(), None
+        if self._wake is None or self._wake.done():
+            return
+        left_s = self._silent_since + silence_s - loop.time()
+        if left_s > 0:
+            self._timer = loop.call_later(left_s, self._time_out, silence_s)
+        else:
+            self._wake.set_exception(TimeoutError("silence"))
 
-def _time_out(wake: asyncio.Future[None]) -> None:
-    if not wake.done():
-        wake.set_exception(TimeoutError("silence"))
+    def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
 
 
 class Watching:
@@ -97,6 +107,7 @@ class Watching:
         def close() -> None:
             for timer in timers:
                 timer.cancel()
+            stream.close()
             if happened in held.watchers:
                 held.watchers.remove(happened)
                 self.streams.remove(stream)

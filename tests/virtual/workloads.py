@@ -1,6 +1,6 @@
 """The cluster's own controllers and kubelets: replicas become pods, pods start, serve the load, are resized and go.
 
-The pods, how they share the load and what is measured of them are the simulator's own (`trimtab.sim`), one step of 15 s
+The pods, how they share the load and what is measured of them are the simulator's own (`trimtab.sim`), one step
 after the other; here they also are objects of the API server.
 """
 
@@ -44,8 +44,8 @@ class WorkloadSettings:
 class Workload:
     """One Deployment in being: its simulated pods, and what is measured of them."""
 
-    def __init__(self, server: ApiServer, found: Object, settings: WorkloadSettings, start: float, step: int) -> None:
-        self.server, self.settings, self.start = server, settings, start
+    def __init__(self, of: Workloads, found: Object, settings: WorkloadSettings) -> None:
+        self.server, self.settings, self.start, self.step_s = of.server, settings, of.start, of.step_s
         self.namespace, self.name = found["metadata"]["namespace"], found["metadata"]["name"]
         cores, memory_bytes = _requests(found)
         self.spec = ClusterSpec(
@@ -56,19 +56,21 @@ class Workload:
             pod_memory_bytes=memory_bytes,
             base_memory_bytes=memory_bytes / 4,
         )
-        self.meter = Meter(self.spec, start + step * STEP_S, STEP_S)
-        self.step = self.first_step = step
-        self.pods = Pods(0, cores, memory_bytes, lambda: ceil(self.settings.startup_s / STEP_S))
+        self.meter = Meter(self.spec, self.start + of.step * self.step_s, self.step_s)
+        self.step = self.first_step = of.step
+        self.pods = Pods(0, cores, memory_bytes, lambda: ceil(self.settings.startup_s / self.step_s))
         self.backlog = 0.0
+        self._older_steps = 0  # than the moment at which they are made
         self.template: Object = {}
         self._set_name = ""  # the ReplicaSet of the present template
         self._of_set: dict[str, str] = {}  # pod -> its ReplicaSet
 
     def begin(self, found: Object) -> None:
-        """With pods that have been there before."""
+        """With pods that have been there before: as old as they are when they become ready."""
         usual, self.settings = self.settings, replace(self.settings, startup_s=0.0)
+        self._older_steps = ceil(usual.startup_s / self.step_s)
         self.deploy(found)
-        self.settings = usual
+        self.settings, self._older_steps = usual, 0
         self.open_step(self.step)
 
     # --- what the controllers do ---
@@ -84,6 +86,7 @@ class Workload:
             self.pods.scale(count, self._present_step())
             for pod in self.pods.all:
                 if pod.name not in before:
+                    pod.created -= self._older_steps
                     self._of_set[pod.name] = self._set_name
                     self._show(pod)
             for name in before - {pod.name for pod in self.pods.all}:
@@ -109,7 +112,7 @@ class Workload:
 
     def _present_step(self) -> int:
         """The step that begins now, at its very beginning too: what is asked for at a tick is there from then on."""
-        return int((self.server.now() - self.start) / STEP_S + 1e-6)
+        return int((self.server.now() - self.start) / self.step_s + 1e-6)
 
     def _remove(self, name: str) -> None:
         self._of_set.pop(name, None)
@@ -137,8 +140,8 @@ class Workload:
         assert owner_set is not None
         name = self.full(pod.name)
         known = self.server.store.get(PODS, self.namespace, name) or {}
-        created, started = (rfc3339(self.start + step * STEP_S) for step in (pod.created, pod.restarted))
-        changed = rfc3339(self.start + (pod.ready_at if pod.ready else pod.restarted) * STEP_S)
+        created, started = (rfc3339(self.start + step * self.step_s) for step in (pod.created, pod.restarted))
+        changed = rfc3339(self.start + (pod.ready_at if pod.ready else pod.restarted) * self.step_s)
         meta = {"name": name, "namespace": self.namespace, "creationTimestamp": created}
         ready = {"type": "Ready", "status": "True" if pod.ready else "False", "lastTransitionTime": changed}
         running = {"phase": "Running", "startTime": started, "conditions": [ready]}
@@ -167,7 +170,7 @@ class Workload:
     def close_step(self) -> None:
         """What was served in the step that ends now: as `trimtab.sim.cluster` counts it."""
         spec, pods = self.spec, self.pods
-        seconds = self.step * STEP_S
+        seconds = self.step * self.step_s
         load = self.settings.load(seconds)
         arriving = load / spec.pod_capacity
         capacity = pods.ready_cores * spec.burst / spec.pod_cores
@@ -207,8 +210,8 @@ class Workload:
 class Workloads:
     """Every Deployment of the server, followed as its controllers would."""
 
-    def __init__(self, server: ApiServer, start: float) -> None:
-        self.server, self.start, self.step = server, start, 0
+    def __init__(self, server: ApiServer, start: float, step_s: float = STEP_S) -> None:
+        self.server, self.start, self.step_s, self.step = server, start, step_s, 0
         self.all: dict[str, Workload] = {}
         self.settings: dict[str, WorkloadSettings] = {}
         server.store.listeners.append(self._happened)
@@ -234,7 +237,7 @@ class Workloads:
             self._gone(name)
         elif name not in self.all:
             settings = self.settings.setdefault(name, WorkloadSettings())
-            self.all[name] = Workload(self.server, after, settings, self.start, self.step)
+            self.all[name] = Workload(self, after, settings)
             self.all[name].begin(after)
         elif after["spec"] is not before.get("spec"):
             self.all[name].deploy(after)

@@ -56,4 +56,4 @@ class serving:
 
     def __exit__(self, *_: object) -> None:
         self.process.terminate()
-        assert self.process.wait(120) == 0, "it ends in order"
+        assert self.process.wait(300) == 0, "it ends in order"

@@ -25,7 +25,8 @@ WEB = ObjectName("Autoscaler", "shop", "web")
 
 
 def ask(address: str, path: str, method: str = "GET", **headers: str) -> HTTPResponse:
-    connection = HTTPConnection(address.removeprefix("http://"), timeout=30)
+    """The first what-if may have to be compiled, on a busy machine."""
+    connection = HTTPConnection(address.removeprefix("http://"), timeout=600)
     connection.request(method, path, headers=headers)
     return connection.getresponse()
 

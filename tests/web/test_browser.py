@@ -16,7 +16,8 @@ from tests.web.conftest import Shop, serving
 from tests.web.recorded import HOSTILE
 from trimtab.cli import main
 from trimtab.journal import Journal, ObjectName
-from trimtab.web.whatif import history, judge, present
+from trimtab.web.journal_history import history
+from trimtab.web.whatif import judge, present
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, ConsoleMessage, Locator, Page
@@ -202,15 +203,18 @@ def test_keys_alone_reach_a_workload_and_its_what_if(visit: Open) -> None:
     page.locator("#verdict", has_text="all costs together").wait_for()
 
 
-def test_what_is_written_meanwhile_arrives(visit: Open, shop: Shop, copy: Path) -> None:
+def test_what_is_written_meanwhile_arrives_and_the_focus_stays(visit: Open, shop: Shop, copy: Path) -> None:
     with serving(copy) as address:
         page = visit(at=address)
         page.get_by_role("searchbox").fill("shop/web")
+        expect(rows(page)).to_have_count(1)
+        page.get_by_role("link", name="shop/web").focus()
         last = shop.ticks[ObjectName("Autoscaler", "shop", "web")][-1]
         journal = Journal(copy)
         journal.write([], [last._replace(at=last.at + 15, replicas=77, ready=76, planned=77)])
         journal.close()
         page.get_by_text("76/77").wait_for()
+        expect(page.get_by_role("link", name="shop/web")).to_be_focused()
 
 
 def test_a_journal_that_is_gone_is_said_and_comes_back(visit: Open, copy: Path) -> None:

@@ -56,7 +56,7 @@ def proxied(shop: Shop, standing_by: list[bool]) -> Iterator[OperatorSource]:
     thread.start()
     address = started[0].addresses[0]
     yield OperatorSource(Access(f"http://127.0.0.1:{address[1]}"), "trimtab", "trimtab")
-    asyncio.run_coroutine_threadsafe(started[0].cleanup(), loop).result(10)
+    asyncio.run_coroutine_threadsafe(started[0].cleanup(), loop).result(300)
     loop.call_soon_threadsafe(loop.stop)
     thread.join()
     loop.close()

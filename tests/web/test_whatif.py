@@ -19,8 +19,9 @@ from trimtab.journal import Journal, ObjectName
 from trimtab.kinds import read
 from trimtab.policy import Bridge
 from trimtab.tune.policy_backtest import BacktestOutcome
-from trimtab.web.query import knobs_of
-from trimtab.web.whatif import History, Knobs, as_yaml, command, csv, history, judge, present, with_knobs
+from trimtab.web.journal_history import History, csv, history
+from trimtab.web.query import Knobs, knobs_of
+from trimtab.web.whatif import as_yaml, command, judge, present, with_knobs
 
 WEB = ObjectName("Autoscaler", "shop", "web")
 

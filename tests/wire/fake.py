@@ -42,7 +42,7 @@ class Fake:
         return await self.handler(request)
 
     def kube(self, fence: Fence | None = None) -> Kube:
-        return Kube(Access(self.url), timeout_s=5.0, fence=fence)
+        return Kube(Access(self.url), timeout_s=60.0, fence=fence)
 
 
 def script(*answers: web.Response | Handler) -> Handler:

@@ -9,13 +9,16 @@ import pytest
 from aiohttp import web
 
 from tests.virtual import loop
+from tests.virtual.apiserver import Reply
 from tests.wire.fake import Fake
+from tests.wire.inside import FINE, Inside
 from trimtab.errors import ClusterUnavailable, NotLeading
 from trimtab.wire.access import Access
 from trimtab.wire.budget import Budget
 from trimtab.wire.kube import Kube
 from trimtab.wire.objects import Scale
 from trimtab.wire.resources import DEPLOYMENTS
+from trimtab.wire.transport import Outgoing
 
 DEADLINE_S = 10.0
 
@@ -31,18 +34,18 @@ async def scale(kube: Kube, name: str) -> Scale:
 def test_of_700_queued_writes_none_leaves_after_the_fence() -> None:
     left_at: list[float] = []
 
-    async def handler(request: web.Request) -> web.StreamResponse:
+    async def answer(_: Outgoing) -> Reply:
         left_at.append(loop.now())
-        return web.json_response({})
+        return FINE
 
     async def run() -> list[Any]:
         budget = Budget(per_s=50.0, burst=100.0)  # 700 writes take twelve seconds
-        async with Fake(handler) as fake, Kube(Access(fake.url), budget, fence=left) as kube:
+        async with Kube(Inside(answer).access(), budget, fence=left) as kube:
             return await asyncio.gather(
                 *(scale(kube, f"web-{number}") for number in range(700)), return_exceptions=True
             )
 
-    results = loop.run(run(), loop.SOCKETS_S)
+    results = loop.run(run())
     refused = [result for result in results if isinstance(result, NotLeading)]
     assert max(left_at) <= DEADLINE_S
     assert len(left_at) + len(refused) == 700

@@ -17,12 +17,12 @@ from tests.bed.pki import Authority
 from tests.virtual.clock import HandClock
 from tests.wire.fake import Fake
 from trimtab.errors import ClusterUnavailable, InvalidInput, Refused
-from trimtab.wire import credentials
 from trimtab.wire.access import Access, Trust
-from trimtab.wire.credentials import ExecPlugin, ExecSpec, TokenFile
+from trimtab.wire.credentials import REREAD_S, TokenFile
+from trimtab.wire.exec_plugin import EXEC_VERSIONS, ExecPlugin, ExecSpec
 from trimtab.wire.kube import Kube
 
-V1, V1BETA1 = credentials.EXEC_VERSIONS
+V1, V1BETA1 = EXEC_VERSIONS
 
 
 def accepting(*tokens: str):  # type: ignore[no-untyped-def]
@@ -74,7 +74,7 @@ def test_a_token_file_is_read_every_minute(tmp_path: Path) -> None:
     assert asyncio.run(identity.credential()).authorization == "Bearer old"
     (tmp_path / "token").write_text("new")
     assert asyncio.run(identity.credential()).authorization == "Bearer old"
-    clock.boot += credentials.REREAD_S
+    clock.boot += REREAD_S
     assert asyncio.run(identity.credential()).authorization == "Bearer new"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import time
 from typing import Any
 
@@ -10,13 +11,16 @@ import pytest
 from aiohttp import web
 
 from tests.virtual import loop
+from tests.virtual.apiserver import Reply
 from tests.wire.fake import Fake, script
+from tests.wire.inside import FINE, Inside
 from trimtab.errors import ClusterUnavailable, Refused
 from trimtab.wire.access import Access
 from trimtab.wire.budget import Budget, Priority
 from trimtab.wire.kube import Asked, Kube, Patch
 from trimtab.wire.objects import Scale, WirePod
 from trimtab.wire.resources import CONFIG_MAPS, DEPLOYMENTS, EVENTS, HPAS, PODS
+from trimtab.wire.transport import Outgoing
 
 
 def status(code: int, message: str = "no") -> web.Response:
@@ -107,10 +111,13 @@ def test_no_server_and_a_login_page_are_both_unavailable() -> None:
         async with Fake(script(web.Response(text="<html>sign in</html>"))) as fake, fake.kube() as kube:
             with pytest.raises(ClusterUnavailable, match="something else"):
                 await kube.get(WirePod, PODS, "a", "b")
-        async with Kube(Access(fake.url)) as kube:  # nobody listens there any more
+        with socket.socket() as taken:  # nobody listens there, and nobody can begin to
+            taken.bind(("127.0.0.1", 0))
+            kube = Kube(Access(f"http://127.0.0.1:{taken.getsockname()[1]}"))
             with pytest.raises(ClusterUnavailable, match="no answer"):
                 await kube.get(WirePod, PODS, "a", "b")
             assert kube.counts[("get", "pods", 0)] == 4
+            await kube.close()
 
     asyncio.run(run())
 
@@ -219,13 +226,13 @@ def test_what_a_service_needs_goes_before_what_tells_of_it(verb: str, asked: Ask
 def test_800_statuses_that_wait_do_not_delay_a_scaling() -> None:
     order: list[str] = []
 
-    async def handler(request: web.Request) -> web.StreamResponse:
-        order.append(request.path.rpartition("/")[2])
-        return web.json_response({})
+    async def answer(asked: Outgoing) -> Reply:
+        order.append(asked.url.rpartition("/")[2])
+        return FINE
 
     async def run() -> None:
         budget = Budget(per_s=50.0, burst=1.0)
-        async with Fake(handler) as fake, Kube(Access(fake.url), budget) as kube:
+        async with Kube(Inside(answer).access(), budget) as kube:
             statuses = [kube.patch(Scale, HPAS, "a", f"web-{n}", {}, subresource="status") for n in range(800)]
             waiting = [asyncio.create_task(status) for status in statuses]
             await asyncio.sleep(0.1)
@@ -234,5 +241,5 @@ def test_800_statuses_that_wait_do_not_delay_a_scaling() -> None:
                 task.cancel()
             await asyncio.gather(*waiting, return_exceptions=True)
 
-    loop.run(run(), loop.SOCKETS_S)
+    loop.run(run())
     assert order.index("scale") <= 0.1 * 50 + 4

@@ -25,7 +25,7 @@ def vector(*values: str, **more: Any) -> web.Response:
 def ask(answer: Any, expression: str = "up", **settings: Any) -> tuple[list[SeriesValue], Fake]:
     async def run() -> tuple[list[SeriesValue], Fake]:
         async with Fake(script(answer)) as fake:
-            timeout_s = settings.pop("timeout_s", 5.0)
+            timeout_s = settings.pop("timeout_s", 60.0)
             async with Prometheus(prometheus_access(fake.url, **settings), timeout_s=timeout_s) as prometheus:
                 return await prometheus.query(expression, at=1700000000.0), fake
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from tests.virtual import loop
 from tests.wire.fake import Fake, Handler, script
-from trimtab.wire import watch
 from trimtab.wire.objects import WirePod
 from trimtab.wire.resources import PODS
 from trimtab.wire.watch import Informer
@@ -42,7 +42,7 @@ def stream(*chunks: bytes, hold: bool = False) -> Handler:
         for chunk in chunks:
             await response.write(chunk)
         if hold:
-            await asyncio.sleep(30)
+            await asyncio.sleep(3600)
         return response
 
     return handler
@@ -53,24 +53,29 @@ def items(*names: str, version: str) -> web.Response:
     return web.json_response({"metadata": {"resourceVersion": version}, "items": listed})
 
 
-def informing(handler: Handler, check: Check) -> None:
+def informing(handler: Handler, check: Check, patience_s: float | None = None) -> None:
+    """With `patience_s` under the virtual clock."""
+
     async def run() -> None:
         async with Fake(handler) as fake, fake.kube() as kube:
             informer = Informer(kube, WirePod, PODS)
             task = asyncio.create_task(informer.run())
             try:
-                async with asyncio.timeout(60):
+                async with asyncio.timeout(600):
                     await informer.store.synced.wait()
                     await check(informer, fake)
             finally:
                 task.cancel()
 
-    asyncio.run(run())
+    if patience_s is None:
+        asyncio.run(run())
+    else:
+        loop.run(run(), patience_s)
 
 
-async def until(condition: Callable[[], bool]) -> None:
+async def until(condition: Callable[[], bool], every_s: float = 0.01) -> None:
     while not condition():
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(every_s)
 
 
 def names(informer: Informer[WirePod]) -> set[str]:
@@ -97,7 +102,7 @@ def test_the_first_list_comes_as_a_stream_and_changes_follow_on_it() -> None:
         await response.write(b"".join(first))
         await listening.wait()
         await response.write(b"".join(after))
-        await asyncio.sleep(30)
+        await asyncio.sleep(3600)
         return response
 
     informing(handler, check)
@@ -203,26 +208,24 @@ def test_trouble_is_kept_for_who_asks_and_cleared_when_it_is_over() -> None:
 
 
 def test_silence_is_no_trouble_where_the_server_takes_the_watch_up_again(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Nothing changes in a quiet collection: every 90 s its watch was called broken while all was well."""
-    monkeypatch.setattr(watch, "SILENCE_S", 0.05)
 
     async def check(informer: Informer[WirePod], fake: Fake) -> None:
-        await until(lambda: len(fake.requests) >= 3)
+        await until(lambda: len(fake.requests) >= 3, every_s=30.0)
         assert informer.store.trouble is None and names(informer) == {"x"}
 
-    informing(script(stream(event("ADDED", "x"), end_of_list("5"), hold=True), *[stream(hold=True)] * 20), check)
+    first = stream(event("ADDED", "x"), end_of_list("5"), hold=True)
+    informing(script(first, stream(hold=True)), check, loop.SOCKETS_S)
     assert "watch of pods" not in caplog.text
 
 
-def test_a_server_that_answers_no_more_is_trouble(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "SILENCE_S", 0.05)
-
+def test_a_server_that_answers_no_more_is_trouble() -> None:
     async def check(informer: Informer[WirePod], fake: Fake) -> None:
         forbidden = web.json_response({"code": 403, "message": "pods is forbidden"}, status=403)
         fake.handler = script(forbidden)
-        await until(lambda: informer.store.trouble is not None)
+        await until(lambda: informer.store.trouble is not None, every_s=30.0)
         assert names(informer) == {"x"}, "what was known stays known, as old"
 
-    informing(stream(event("ADDED", "x"), end_of_list("5"), hold=True), check)
+    informing(stream(event("ADDED", "x"), end_of_list("5"), hold=True), check, loop.SOCKETS_S)

@@ -105,11 +105,11 @@ def without_value(reason: str, message: str, before: Plain, at: float) -> Plain:
 
 def reason_of(outcome: Advised) -> str:
     """The first reason, as a condition can have only one; the message has them all."""
-    return next((str(one["reason"]) for one in against(outcome.result)), "RecommendationReady")
+    return next((str(objection["reason"]) for objection in against(outcome.result)), "RecommendationReady")
 
 
 def message_of(outcome: Advised) -> str:
-    said = "; ".join(one["message"] for one in against(outcome.result))
+    said = "; ".join(objection["message"] for objection in against(outcome.result))
     return said or SUCCESS
 
 
@@ -120,7 +120,7 @@ def condition(kind: str, status: bool, reason: str, message: str) -> Plain:
 def conditions(new: Iterable[Plain], before: Plain, at: float) -> list[Plain]:
     """These and no others; one whose status stays keeps its time."""
     old = conditions_in(before)
-    return [one | {"lastTransitionTime": _since(one, old.get(one["type"]), at)} for one in new]
+    return [condition | {"lastTransitionTime": _since(condition, old.get(condition["type"]), at)} for condition in new]
 
 
 def _since(new: Plain, old: Plain | None, at: float) -> str:
@@ -138,9 +138,11 @@ def mission(outcome: Advised, record: Custom | None, message: str, at: float) ->
 
 def analytics_ready(missions: list[Plain]) -> Plain:
     """Ready while at least one target has got what was asked for."""
-    good = sum(one["message"] == SUCCESS for one in missions)
+    good = sum(mission["message"] == SUCCESS for mission in missions)
     if good == len(missions):
         return condition("Ready", True, "AnalyticsReady", "Analytics is ready")
     message = f"{len(missions) - good} of {len(missions)} targets got no recommendation in the last run; first: "
-    message += next(f"{one['targetRef']['name']}: {one['message']}" for one in missions if one["message"] != SUCCESS)
+    message += next(
+        f"{mission['targetRef']['name']}: {mission['message']}" for mission in missions if mission["message"] != SUCCESS
+    )
     return condition("Ready", good > 0, "AnalyticsReady" if good else "NoRecommendation", message)

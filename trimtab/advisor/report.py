@@ -42,7 +42,7 @@ def plain(rules: Inspection, ranked: Ranked) -> Plain:
 def against(result: WorkloadAdvice | Objections | Failed) -> list[Plain]:
     """Typed reasons with their sentences."""
     if isinstance(result, Objections):
-        return [{"reason": str(one.reason), "message": one.text} for one in result.reasons]
+        return [{"reason": str(objection.reason), "message": objection.text} for objection in result.reasons]
     return [{"reason": result.reason, "message": result.text}] if isinstance(result, Failed) else []
 
 
@@ -83,7 +83,7 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, dict):
         return {_camel(key): _rounded(one) for key, one in value.items() if key != "is"}
     if isinstance(value, list | tuple):
-        return [_rounded(one) for one in value]
+        return [_rounded(item) for item in value]
     return float(f"{value:.6g}") if isinstance(value, float) else value
 
 

@@ -123,8 +123,8 @@ def analyse(
     judge: Judge = advise,
 ) -> list[Advised]:
     if isinstance(past, TrimtabError):
-        return [Advised(one, Failed(past, str(past))) for one in chunk]
-    return [_advise(rules, one, past, at, judge) for one in chunk]
+        return [Advised(target, Failed(past, str(past))) for target in chunk]
+    return [_advise(rules, target, past, at, judge) for target in chunk]
 
 
 def _advise(rules: Inspection, target: AdvisedTarget, past: PastLoad, at: float, judge: Judge) -> Advised:

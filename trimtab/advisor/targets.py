@@ -68,7 +68,11 @@ async def read_targets(
 
 def by_owner(pods: Iterable[WirePod], sets: Iterable[WireWorkload]) -> dict[tuple[str, str], list[WirePod]]:
     """Unfinished pods by namespace and uid of their controller, and through a ReplicaSet by that of its controller."""
-    above = {(one.metadata.namespace, one.metadata.uid): owner_uid(one.metadata) or one.metadata.uid for one in sets}
+    above = {
+        (replica_set.metadata.namespace, replica_set.metadata.uid): owner_uid(replica_set.metadata)
+        or replica_set.metadata.uid
+        for replica_set in sets
+    }
     members: dict[tuple[str, str], list[WirePod]] = defaultdict(list)
     for pod in pods:
         namespace, owner = pod.metadata.namespace, owner_uid(pod.metadata)
@@ -89,7 +93,7 @@ def target_of(
         namespace=meta.namespace,
         name=meta.name,
         replicas=_replicas(resource, spec.replicas, len(pods)),
-        requests={one.name: size_of(one.resources.requests) for one in spec.template.spec.containers},
+        requests={container.name: size_of(container.resources.requests) for container in spec.template.spec.containers},
         pods=tuple(fact(pod) for pod in pods),
         uid=meta.uid,
         labels=meta.labels or {},
@@ -123,7 +127,7 @@ def inherited(hpa: Mapping[str, Any] | None) -> tuple[tuple[dict[str, Any], ...]
     """What document 000 takes over from the workload's own HPA: every metric but CPU utilisation, and the behaviour."""
     if hpa is None:
         return (), None
-    return tuple(one for one in hpa.get("metrics") or [] if not is_cpu_utilization(one)), hpa.get("behavior")
+    return tuple(metric for metric in hpa.get("metrics") or [] if not is_cpu_utilization(metric)), hpa.get("behavior")
 
 
 def is_cpu_utilization(metric: Mapping[str, Any]) -> bool:

@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
+from math import ceil
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -40,12 +41,13 @@ class HistoryWindow(NamedTuple):
     end: float
     step_s: float = STEP_S
     knows: frozenset[tuple[Metric, Level]] = EVERYTHING
+    earlier_s: float = 0.0  # how long before its start the forecast looks back
 
     @staticmethod
-    def before(at: float, history_s: float) -> HistoryWindow:
+    def before(at: float, rules: Inspection) -> HistoryWindow:
         """Whole steps, so that all levels of one history begin and end together."""
         end = at - at % POD_STEP_S
-        return HistoryWindow(end - history_s, end)
+        return HistoryWindow(end - rules.history_s, end, earlier_s=rules.forecast_history_s - rules.history_s)
 
 
 class PastLoad(NamedTuple):
@@ -57,30 +59,43 @@ class PastLoad(NamedTuple):
     memory: dict[str, Floats]
     pod_cpu: dict[str, dict[tuple[str, str], Floats]]
     pod_memory: dict[str, dict[tuple[str, str], Floats]]
+    earlier_cpu: dict[str, Floats] = {}  # before `start`
 
 
 async def fetch_past(
     source: HistorySource, targets: Sequence[AdvisedTarget], rules: Inspection, window: HistoryWindow
 ) -> PastLoad:
     """Everything this kind of advice needs to know of these targets: two to four selections, whatever their number."""
-    namespaces = tuple(sorted({one.namespace for one in targets}))
-    wanted = frozenset(one.row for one in targets)
+    namespaces = tuple(sorted({target.namespace for target in targets}))
+    wanted = frozenset(target.row for target in targets)
     single_s = max(window.step_s, pod_step_s(rules))
 
-    async def read(metric: Metric, level: Level, step_s: float, needed: bool = True) -> list[Frame]:
+    async def read(
+        metric: Metric, level: Level, step_s: float, needed: bool = True, earlier_s: float = 0.0
+    ) -> list[Frame]:
         if not needed or (metric, level) not in window.knows:
             return []
         selection = Selection(metric, level, namespaces, wanted)
-        return [frame async for frame in source.pages(selection, window.start, window.end, step_s)]
+        return [frame async for frame in source.pages(selection, window.start - earlier_s, window.end, step_s)]
 
     cpu, memory, pod_cpu, pod_memory = await asyncio.gather(
-        read("cpu", "workload", window.step_s),
+        read("cpu", "workload", window.step_s, earlier_s=window.earlier_s),
         read("memory", "workload", window.step_s, rules.advice is Advice.REPLICAS),
         read("cpu", "pod", single_s, rules.advice is not Advice.REPLICAS),
         read("memory", "pod", single_s, rules.advice in (Advice.RESOURCE, Advice.BOTH)),
     )
-    start = cpu[0].start if cpu else window.start
-    return PastLoad(start, window.step_s, _rows(cpu), _rows(memory), _pods(pod_cpu), _pods(pod_memory))
+    begun = cpu[0].start if cpu else window.start
+    before = max(0, ceil((window.start - begun) / window.step_s))
+    rows = _rows(cpu)
+    return PastLoad(
+        start=begun + before * window.step_s,
+        step_s=window.step_s,
+        cpu={name: values[before:] for name, values in rows.items()},
+        memory=_rows(memory),
+        pod_cpu=_pods(pod_cpu),
+        pod_memory=_pods(pod_memory),
+        earlier_cpu={name: values[:before] for name, values in rows.items()},
+    )
 
 
 def pod_step_s(rules: Inspection) -> float:
@@ -119,6 +134,7 @@ def assemble(target: AdvisedTarget, past: PastLoad, rules: Inspection, at: float
         start=past.start,
         step_s=past.step_s,
         cpu_cores=cpu,
+        earlier_cores=past.earlier_cpu.get(target.row, np.empty(0)),
         memory_bytes=past.memory.get(target.row),
         container_cpu=_pooled(single, target.requests),
         container_memory=_pooled(past.pod_memory.get(target.row, {}), target.requests),

@@ -44,7 +44,7 @@ class Ranked(NamedTuple):
 
 def rank(outcomes: list[Advised], prices: Prices) -> list[Ranked]:
     """What matters most first; ties by name, so that two runs print the same."""
-    ranked = [_ranked(one, prices) for one in outcomes]
+    ranked = [_ranked(outcome, prices) for outcome in outcomes]
     return sorted(
         ranked,
         key=lambda one: (one.severity, -abs(one.saved_a_month), -abs(one.saved_cores), one.outcome.target.key),
@@ -73,4 +73,8 @@ def severity(outcome: Advised, result: WorkloadAdvice) -> AdviceSeverity:
 
 def total_saved_cores(ranked: list[Ranked]) -> float:
     """What could be given back; workloads that need more are no argument against it."""
-    return sum(one.saved_cores for one in ranked if one.severity is AdviceSeverity.SAVING and one.saved_cores > 0)
+    return sum(
+        advised.saved_cores
+        for advised in ranked
+        if advised.severity is AdviceSeverity.SAVING and advised.saved_cores > 0
+    )

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from trimtab.bench.summary import BenchRow, BenchSummary
+    from trimtab.bench.thesis_replay import Replayed
     from trimtab.series import Series
 
 
@@ -58,7 +59,7 @@ SPARE = ("WORST TRACE", "CHURN", "WORST", "WINS")  # what a narrow terminal does
 )
 @click.option("--json", "out", type=OUT_FILE, help="Write every row to this file.")
 @click.option("--list", "lists", is_flag=True, help="Print the contenders that are known.")
-@click.option("--thesis", is_flag=True, help="Replay the evaluation of document 003 instead.")
+@click.option("--thesis", is_flag=True, help="Replay the evaluation of the thesis on predictive HPA instead.")
 @click.option("--seeds", type=click.IntRange(2, 1000), default=30, show_default=True, help="Runs of --thesis.")
 def command(
     traces: Path | None,
@@ -105,8 +106,6 @@ def command(
 
 
 def _thesis(seeds: int, out: Path | None) -> None:
-    from rich.table import Table
-
     from trimtab.bench.thesis_replay import LINES, PUBLISHED, replay_pattern
     from trimtab.cli.screen import screen
 
@@ -118,40 +117,27 @@ def _thesis(seeds: int, out: Path | None) -> None:
             for comparison in found
         ]
         write_file(out, json.dumps({"thesis": rows}, indent=1) + "\n")
-    table = Table(box=None, pad_edge=False, title="Document 003: predictive against reactive, above zero is better")
-    for heading in ("PATTERN", "WINDOWS", "LINE"):
-        table.add_column(heading)
-    for heading in (
-        "MEAN",
-        "STD",
-        "Z",
-        "P",
-        "PUBLISHED MEAN",
-        "STD",
-        "Z",
-        "P",
-        "SIGN",
-        f"PAIRED T, {seeds} SEEDS",
-        "P",
-    ):
-        table.add_column(heading, justify="right")
-    for comparison in found:
-        ours = (f"{value:+.3f}" for value in (comparison.mean, comparison.std, comparison.z, comparison.p))
-        theirs = (f"{value:+.3f}" for value in comparison.published) if comparison.published else ("", "", "", "")
-        table.add_row(
-            comparison.pattern,
-            comparison.version,
-            comparison.line,
-            *ours,
-            *theirs,
-            _SIGNS[comparison.same_sign],
-            f"{comparison.paired_t:+.2f}",
-            f"{comparison.paired_p:.3f}",
-        )
-    screen().show(table)
+    screen().show(_thesis_table(found, seeds))
     for line in LINES:
         signs = [row.same_sign for row in found if row.line == line and row.same_sign is not None]
         click.echo(f"{line}: {sum(signs)} of {len(signs)} published signs")
+
+
+def _thesis_table(found: list[Replayed], seeds: int) -> Table:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, title="The thesis: predictive against reactive, above zero is better")
+    for heading in ("PATTERN", "WINDOWS", "LINE"):
+        table.add_column(heading)
+    figures = ("MEAN", "STD", "Z", "P")
+    for heading in (*figures, "PUBLISHED MEAN", *figures[1:], "SIGN", f"PAIRED T, {seeds} SEEDS", "P"):
+        table.add_column(heading, justify="right")
+    for row in found:
+        ours = (f"{value:+.3f}" for value in (row.mean, row.std, row.z, row.p))
+        theirs = (f"{value:+.3f}" for value in row.published) if row.published else ("", "", "", "")
+        paired = (f"{row.paired_t:+.2f}", f"{row.paired_p:.3f}")
+        table.add_row(row.pattern, row.version, row.line, *ours, *theirs, _SIGNS[row.same_sign], *paired)
+    return table
 
 
 _SIGNS = {True: "same", False: "other", None: ""}

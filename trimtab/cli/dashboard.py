@@ -45,13 +45,13 @@ def command(
     from trimtab.web.past import PastSource
     from trimtab.web.server import serve
 
-    source = _journal(journal) if journal else operator_of(operator, cluster)
+    source = journal_source(journal) if journal else operator_of(operator, cluster)
     if access := prometheus.access():
         source = PastSource(source, access)
     show(lambda opened: serve(source, port, opened), opens)
 
 
-def _journal(path: str) -> PageSource:
+def journal_source(path: str) -> PageSource:
     from trimtab.journal import Journal
     from trimtab.web.sources import JournalSource
 

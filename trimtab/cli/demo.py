@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from trimtab.cli.backtest import COLOURS, clear_journal, section
+from trimtab.cli.backtest import clear_journal
+from trimtab.cli.backtest_report import COLOURS, section
 from trimtab.cli.dashboard import show
 from trimtab.cli.options import OUT_FILE
 from trimtab.cli.output import write_file
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from trimtab.cli.screen import Screen
     from trimtab.tune.demand import Demand
-    from trimtab.tune.demo_fleet import DemoResult
+    from trimtab.tune.demo_play import DemoResult
     from trimtab.tune.policy_backtest import BacktestOutcome
 
 HEADINGS = ("workload", "scaled by", "pod hours", "cost", "violations", "churn/day", "J", "how")
@@ -100,7 +101,8 @@ def _play_all() -> list[DemoResult]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     from trimtab.cli.screen import screen
-    from trimtab.tune.demo_fleet import demo_fleet, play
+    from trimtab.tune.demo_fleet import demo_fleet
+    from trimtab.tune.demo_play import play
 
     workloads = demo_fleet()
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from trimtab.cli.option_groups import PrometheusOptions, option_group, prometheus_options
-from trimtab.cli.options import Finite
+from trimtab.cli.options import Finite, duration, objective
 from trimtab.errors import InvalidInput, NotEnoughData
 
 if TYPE_CHECKING:
@@ -27,8 +27,20 @@ class LoadOptions(NamedTuple):
     source: str
     series: str = ""
     days: float | None = None
+    step_s: float | None = None
+    time_column: str = ""
 
 
+step_option = click.option(
+    "--step",
+    "step_s",
+    type=duration,
+    metavar="DURATION",
+    help="From one sample to the next; else as usual in the file.",
+)
+time_column_option = click.option(
+    "--time-column", default="", metavar="NAME", help="Of a file whose column of times is called otherwise."
+)
 load_options = option_group(
     "load",
     LoadOptions,
@@ -37,10 +49,40 @@ load_options = option_group(
         "source",
         required=True,
         metavar="SRC",
-        help="FILE.csv, FILE.parquet, a Prometheus query, or generate:SHAPE[,days=14,peak=30,seed=1].",
+        help="FILE.csv, FILE.tsv, FILE.parquet, a Prometheus query, or generate:SHAPE[,days=14,peak=30,seed=1].",
     ),
     click.option("--series", default="", help="Which series of the file or query."),
     click.option("--days", type=Finite(0.05), help="Only the last so many days."),
+    step_option,
+    time_column_option,
+)
+
+
+class JudgingOptions(NamedTuple):
+    """What pods take to start and carry then, and what a violation costs."""
+
+    startup_s: float
+    pod_capacity: float | None
+    lam: float
+
+
+judging_options = option_group(
+    "judging",
+    JudgingOptions,
+    click.option(
+        "--startup",
+        "startup_s",
+        type=duration,
+        default="2m",
+        show_default=True,
+        help="From a pod's creation to serving.",
+    ),
+    click.option(
+        "--pod-capacity",
+        type=Finite(0, min_open=True),
+        help="Load one pod carries at 100 %; else its CPU request, or target / 0.7.",
+    ),
+    click.option("--objective", "lam", type=objective, default="balanced", show_default=True, help=objective.__doc__),
 )
 query_options = prometheus_options("Where queries are asked.")
 
@@ -49,6 +91,8 @@ def read_load(load: LoadOptions, prometheus: PrometheusOptions) -> Demand:
     """The demand, or a sentence about what is wrong with it."""
     import asyncio
 
+    from trimtab.history.columns import FileReading
+    from trimtab.history.read_file import ENDINGS, read_file
     from trimtab.tune.demand import Demand, demand_of
 
     source = load.source
@@ -57,14 +101,9 @@ def read_load(load: LoadOptions, prometheus: PrometheusOptions) -> Demand:
 
         shape = parse_shape(source.removeprefix(GENERATE))
         return Demand(source, generate(shape), 0.0).last(load.days)
-    if source.endswith(".csv"):
-        from trimtab.history.csv import read_csv
-
-        return demand_of(read_csv(source), source, load.series, load.days)
-    if source.endswith(".parquet"):
-        from trimtab.history.parquet import read_parquet
-
-        return demand_of(read_parquet(source), source, load.series, load.days)
+    if source.endswith(ENDINGS):
+        reading = FileReading(load.step_s, load.time_column)
+        return demand_of(read_file(source, reading), source, load.series, load.days)
     access = prometheus.access()
     if access is None:
         fix = "name a .csv or .parquet file, write generate:diurnal, or say --prometheus URL to ask this query"
@@ -78,7 +117,8 @@ async def _query(load: LoadOptions, access: Access) -> Frame:
     from trimtab.wire.prometheus import Prometheus
 
     end = time.time()
-    wanted = time_grid(end - (load.days or PROMETHEUS_DAYS) * 86400, end, PROMETHEUS_STEP_S)
+    step_s = load.step_s or PROMETHEUS_STEP_S
+    wanted = time_grid(end - (load.days or PROMETHEUS_DAYS) * 86400, end, step_s)
     async with Prometheus(access, timeout_s=120.0) as prometheus:
         frame = await query_page(prometheus, QueryPage(load.source, _name, total), wanted)
     if not frame.names:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,3 +58,9 @@ def dump(manifests: list[dict[str, Any]], output: str) -> None:
 def to_yaml(value: Any) -> str:
     text: str = yaml.dump(value, Dumper=Plain, sort_keys=False, allow_unicode=True, width=120)
     return text
+
+
+def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """For the description of a pull request."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from trimtab.cli.choices import ADVICE_TYPES, MANIFEST_SHAPES
+from trimtab.cli.load_source import step_option, time_column_option
 from trimtab.cli.option_groups import (
     ClusterOptions,
     PrometheusOptions,
@@ -47,17 +48,24 @@ file_options = option_group(
     "file",
     FileOptions,
     click.option(
-        "--history", "file", help="CSV or Parquet (timestamp,value[,series]) of cores used, instead of a cluster."
+        "--history",
+        "file",
+        help="CSV or Parquet file of cores used, instead of a cluster; --recipe says how to get it.",
     ),
     click.option("--memory-history", "memory_file", help="With --history: the same of bytes used, for requests."),
     click.option(
-        "-f", "--filename", "manifests", help="With --history: the workloads' manifests, for replicas and requests."
+        "-f",
+        "--filename",
+        "manifests",
+        help="With --history: manifests of the workloads and of their HPAs, as it is now.",
     ),
     click.option(
         "--replicas", type=click.IntRange(0, MOST_REPLICAS), help="With --history and no manifest: how many run."
     ),
     click.option("--cpu-request", help="With --history and no manifest: cores each pod requests, such as 500m."),
     click.option("--memory-request", help="With --history and no manifest: memory each pod requests."),
+    step_option,
+    time_column_option,
 )
 
 
@@ -115,11 +123,9 @@ advice_options = option_group(
         " Default: proven, but with --type or --set document-000.",
     ),
     click.option(
-        "--type", "kind", type=click.Choice(list(ADVICE_TYPES)), help="Kind of advice of document 000: hpa if unset."
+        "--type", "kind", type=click.Choice(list(ADVICE_TYPES)), help="Kind of advice by Crane's rules: hpa if unset."
     ),
-    click.option(
-        "--set", "config", multiple=True, metavar="KEY=VALUE", help="A setting of document 000; may be repeated."
-    ),
+    click.option("--set", "config", multiple=True, metavar="KEY=VALUE", help="A setting of Crane's; may be repeated."),
     click.option("--objective", "lam", type=objective, default="balanced", show_default=True, help=objective.__doc__),
     click.option(
         "--startup",
@@ -146,6 +152,7 @@ advice_options = option_group(
 @click.option("--cpu-price", type=Finite(0), default=0.0, help="Of one core for an hour.")
 @click.option("--memory-price", type=Finite(0), default=0.0, help="Of one GiB for an hour.")
 @click.option("--fail-over", type=Finite(0), metavar="CORES", help="Exit with 1 when more could be saved.")
+@click.option("--recipe", is_flag=True, help="Only say what to query, and from where, for --history.")
 def command(
     workloads: tuple[str, ...],
     scope: ScopeOptions,
@@ -159,12 +166,18 @@ def command(
     cpu_price: float,
     memory_price: float,
     fail_over: float | None,
+    recipe: bool,
 ) -> None:
     """Replicas and requests of each workload, tuned and backtested on its own history before they are advised.
 
     Reads two weeks of usage from Prometheus (or from a file) and touches nothing. Exit codes: 0; 1 when more than
     --fail-over cores could be saved; 2 when something is wrong.
     """
+    if recipe:
+        from trimtab.cli.recommend_recipe import recipe as written
+
+        click.echo(written(scope), nl=False)
+        return
     import asyncio
 
     from trimtab.advisor.worth import Prices, rank, total_saved_cores
@@ -173,12 +186,12 @@ def command(
 
     rules = advice.inspection()
     if output == "markdown" and not advice.proven:
-        raise InvalidInput("-o", output, "document 000's advice is written as table, json, yaml or html")
+        raise InvalidInput("-o", output, "Crane's advice is written as table, json, yaml or html")
     if shape and output in ("html", "markdown"):
         raise InvalidInput("-o", output, f"--as {shape} writes manifests, as yaml or json")
-    if file.file and (any(scope._replace(matchers="")) or any(cluster)):
+    if file.file and (any(scope._replace(matchers="", namespaces=())) or any(cluster)):
         raise InvalidInput(
-            "--history", file.file, "-n, -A, -l, --context and --kubeconfig speak of a cluster: leave them out"
+            "--history", file.file, "-A, -l, --context and --kubeconfig speak of a cluster: leave them out"
         )
     question = WorkloadQuestion(workloads, cluster, prometheus, scope, file)
     quiet = screen(stderr=True)

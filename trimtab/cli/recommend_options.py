@@ -25,3 +25,5 @@ class FileOptions(NamedTuple):
     replicas: int | None = None
     cpu_request: str | None = None
     memory_request: str | None = None
+    step_s: float | None = None
+    time_column: str = ""

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from trimtab.advisor.run import Failed
 from trimtab.advisor.worth import AdviceSeverity, Ranked
+from trimtab.cli.output import markdown_table
 from trimtab.cli.plot import Line, plot
 from trimtab.core.advise import Objections, WorkloadAdvice
 from trimtab.core.explain.advice import because
@@ -110,10 +111,8 @@ def _figures(found: WorkloadAdvice) -> list[str]:
 
 
 def markdown(ranked: list[Ranked]) -> str:
-    """For the description of a pull request."""
-    header, *lines = both_cells(ranked)
-    rows = [header, ["---"] * len(header), *lines]
-    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |\n" for row in rows)
+    header, *rows = both_cells(ranked)
+    return markdown_table(header, rows)
 
 
 def _columns(advice: Advice) -> tuple[str, ...]:

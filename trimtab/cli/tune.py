@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trimtab.cli.load_source import LoadOptions, load_options, query_options, read_load
+from trimtab.cli.load_source import JudgingOptions, LoadOptions, judging_options, load_options, query_options, read_load
 from trimtab.cli.option_groups import PrometheusOptions
-from trimtab.cli.options import Finite, duration, objective
 from trimtab.cli.output import output_option, to_yaml
 
 if TYPE_CHECKING:
+    from trimtab.cli.policy_files import NamedPolicy
+    from trimtab.policy import Policy
+    from trimtab.sim.cluster_spec import ClusterSpec
     from trimtab.sim.score import Score
+    from trimtab.tune.demand import Demand
     from trimtab.tune.tuner import Tuned
 
 
@@ -28,22 +31,14 @@ if TYPE_CHECKING:
 )
 @load_options
 @query_options
-@click.option("--startup", type=duration, default="2m", show_default=True, help="From a pod's creation to serving.")
-@click.option(
-    "--pod-capacity",
-    type=Finite(0, min_open=True),
-    help="Load one pod carries at 100 %; else its CPU request, or target / 0.7.",
-)
-@click.option("--objective", "lam", type=objective, default="balanced", show_default=True, help=objective.__doc__)
+@judging_options
 @output_option("yaml", "json")
 def command(
     files: tuple[str, ...],
-    startup: float,
-    pod_capacity: float | None,
-    lam: float,
     output: str,
     load: LoadOptions,
     prometheus: PrometheusOptions,
+    judging: JudgingOptions,
 ) -> None:
     """Retune a policy by backtest: target, tolerance and stabilisation, 135 settings on every day of its history.
 
@@ -52,39 +47,49 @@ def command(
     \b
     trimtab tune -f web.yaml --load history.csv --objective reliability > tuned.yaml
     """
-    from rich.progress import Progress
-
-    from trimtab.cli.policy_files import read_policies
-    from trimtab.cli.screen import screen
     from trimtab.sim.cluster_spec import ClusterSpec
-    from trimtab.tune.candidates import settings
     from trimtab.tune.demand import check_unit
     from trimtab.tune.demand import pod_capacity as capacity_of
     from trimtab.tune.manifest import TunableManifest, tunable_manifest, with_new_settings
-    from trimtab.tune.tuner import tune
 
     demand = read_load(load, prometheus)
-    policies = read_policies(files, demand.start, demand.days * 86400)
-    if len(policies) != 1:
-        held = f"{', '.join(files)} holds {len(policies)} policies"
-        raise click.UsageError(f"{held} ({', '.join(named.name for named in policies)}); give one")
-    (named,) = policies
+    named = _only_policy(files, demand)
     tunable = tunable_manifest(named.manifest)
-    capacity, note = capacity_of(named.policy, pod_capacity, named.pod)
+    capacity, note = capacity_of(named.policy, judging.pod_capacity, named.pod)
     check_unit(demand, capacity, load.source)
-    cluster = ClusterSpec(startup_s=startup, pod_capacity=capacity, pod_cores=capacity)
-    console = screen(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("Candidates", total=len(settings()))
-        found = tune(named.policy, demand, cluster, lam, lambda: progress.advance(task))
+    cluster = ClusterSpec(startup_s=judging.startup_s, pod_capacity=capacity, pod_cores=capacity)
+    found = _tuned(named.policy, demand, cluster, judging.lam)
     kept = TunableManifest(named.manifest)
     manifest, written = with_new_settings(tunable, found.setting, capacity) if found.changed else kept
     notes = [text for text in (*demand.notes, note, *named.notes, *found.notes, *written) if text]
     if output == "json":
-        click.echo(json.dumps(_plain(found, manifest, notes, lam), indent=1))
+        click.echo(json.dumps(_plain(found, manifest, notes, judging.lam), indent=1))
     else:
-        comments = "".join(f"# {line}\n" for line in evidence(found, demand.name, notes, lam))
+        comments = "".join(f"# {line}\n" for line in evidence(found, demand.name, notes, judging.lam))
         click.echo(comments + to_yaml(manifest), nl=False)
+
+
+def _only_policy(files: tuple[str, ...], demand: Demand) -> NamedPolicy:
+    from trimtab.cli.policy_files import read_policies
+
+    policies = read_policies(files, demand.start, demand.days * 86400)
+    if len(policies) != 1:
+        held = f"{', '.join(files)} holds {len(policies)} policies"
+        raise click.UsageError(f"{held} ({', '.join(named.name for named in policies)}); give one")
+    return policies[0]
+
+
+def _tuned(policy: Policy, demand: Demand, cluster: ClusterSpec, lam: float) -> Tuned:
+    from rich.progress import Progress
+
+    from trimtab.cli.screen import screen
+    from trimtab.tune.candidates import settings
+    from trimtab.tune.tuner import tune
+
+    console = screen(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("Candidates", total=len(settings()))
+        return tune(policy, demand, cluster, lam, lambda: progress.advance(task))
 
 
 def evidence(found: Tuned, name: str, notes: list[str], lam: float) -> list[str]:

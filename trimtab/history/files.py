@@ -1,6 +1,7 @@
 """Rows of a file (timestamp, value, series) as a Frame; what cannot be meant is refused with file and row.
 
-Rows are counted as people see them: the header is row 1. A missing sample is a hole, not an error, until more
+Rows are counted as people see them: the header is row 1. They come in any order of time, and pods are added up where
+their workload is not there itself. A missing sample is a hole, not an error, until more
 than half of a series is missing: then the step, or the file, is not what its owner thinks.
 """
 
@@ -16,42 +17,70 @@ from trimtab.errors import InvalidInput, NotEnoughData
 from trimtab.history.source import Metric, Selection, time_grid
 from trimtab.series import Floats, Frame
 
-LATEST_S = 1e11  # the year 5138: a larger number is in a smaller unit
+LATEST_S = 1e11  # the year 5138
 FIRST_ROW = 2
+POD_LEVEL = 4  # slashes in namespace/Kind/name/container/pod
 
 
 class Rows(NamedTuple):
-    """The columns of one file, in its order."""
+    """The samples of one file, and the row of the file that each stands in."""
 
     times: Floats
     values: Floats
     series: NDArray[np.str_]
+    lines: NDArray[np.intp]
+
+    def some(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> Rows:
+        return Rows(self.times[chosen], self.values[chosen], self.series[chosen], self.lines[chosen])
 
 
 def to_frame(path: str, rows: Rows, step_s: float | None = None) -> Frame:
     """One row per series on a common grid; without `step_s` its step is the usual distance of two samples."""
-    gaps = np.isnan(rows.values)  # a cell without a value is as a row that is not there
-    if gaps.all():
+    present = ~np.isnan(rows.values)  # a cell without a value is as a row that is not there
+    if not present.any():
         raise NotEnoughData(f"{path}: the file holds no samples")
-    _refuse(path, rows.values, np.isinf(rows.values), "leave the row out where there is no value")
-    _refuse(path, rows.values, rows.values < 0, "usage and load are never negative")
+    rows = rows.some(present)
+    _refuse(path, rows, rows.values, np.isinf(rows.values), "leave the row out where there is no value")
+    _refuse(path, rows, rows.values, rows.values < 0, "usage and load are never negative")
     unreal = ~((rows.times >= 0) & (rows.times < LATEST_S))
-    _refuse(path, rows.times, unreal, "write times as unix seconds or as ISO 8601; these look like a smaller unit")
-    series, member, counts = np.unique(rows.series, return_inverse=True, return_counts=True)
-    rows_by_series = np.split(np.argsort(member, kind="stable"), np.cumsum(counts)[:-1])
-    rows_by_series = [row_numbers[~gaps[row_numbers]] for row_numbers in rows_by_series]
-    names = [str(name) for name, row_numbers in zip(series, rows_by_series, strict=True) if len(row_numbers)]
-    rows_by_series = [row_numbers for row_numbers in rows_by_series if len(row_numbers)]
-    for row_numbers in rows_by_series:
-        _check_order(path, rows.times, row_numbers)
-    step = step_s or usual_step([rows.times[row_numbers] for row_numbers in rows_by_series])
-    for row_numbers in rows_by_series:  # before the grid is made: seconds over ten years would not fit anywhere
-        _check_gaps(path, rows.times, row_numbers, step)
+    _refuse(path, rows, rows.times, unreal, "write times as unix seconds or as ISO 8601")
+    names, of_series = _by_series(rows)
+    for some in of_series:
+        _check_twice(path, some)
+    step = step_s or usual_step([some.times for some in of_series])
+    for some in of_series:  # before the grid is made: seconds over ten years would not fit anywhere
+        _check_gaps(path, some, step)
     start = np.floor(rows.times.min() / step) * step
     values = np.full((len(names), int((rows.times.max() - start) // step) + 1), np.nan)
-    for row, row_numbers in zip(values, rows_by_series, strict=True):
-        _lay(row, rows.times[row_numbers] - start, rows.values[row_numbers], step)
-    return Frame(tuple(names), float(start), step, values)
+    for row, some in zip(values, of_series, strict=True):
+        _lay(row, some.times - start, some.values, step)
+    return with_totals(Frame(tuple(names), float(start), step, values))
+
+
+def _by_series(rows: Rows) -> tuple[list[str], list[Rows]]:
+    """Each series in the order of time, whatever the order of the file."""
+    names, member, counts = np.unique(rows.series, return_inverse=True, return_counts=True)
+    parts = np.split(np.lexsort((rows.times, member)), np.cumsum(counts)[:-1])
+    return [str(name) for name in names], [rows.some(part) for part in parts]
+
+
+def with_totals(frame: Frame) -> Frame:
+    """Pods make up their workload: where a file has only single pods, their sum is added."""
+    pods: dict[str, list[int]] = {}
+    for row, name in enumerate(frame.names):
+        if name.count("/") == POD_LEVEL:
+            pods.setdefault("/".join(name.split("/")[:3]), []).append(row)
+    missing = {name: rows for name, rows in pods.items() if name not in frame.names}
+    if not missing:
+        return frame
+    totals = [_total(frame.values[rows]) for rows in missing.values()]
+    return Frame((*frame.names, *missing), frame.start, frame.step_s, np.vstack([frame.values, *totals]))
+
+
+def _total(pods: Floats) -> Floats:
+    total: Floats = np.nansum(pods, axis=0)
+    total[np.isnan(pods).all(axis=0)] = np.nan
+    return total
 
 
 def _lay(row: Floats, times: Floats, values: Floats, step_s: float) -> None:
@@ -75,31 +104,28 @@ def usual_step(times: list[Floats]) -> float:
     return float(round(usual)) if abs(usual - round(usual)) < 0.01 * usual else usual
 
 
-def _refuse(path: str, column: Floats, bad: NDArray[np.bool_], fix: str) -> None:
+def _refuse(path: str, rows: Rows, column: Floats, bad: NDArray[np.bool_], fix: str) -> None:
     if bad.any():
-        row = int(np.argmax(bad))
-        raise InvalidInput(f"{path} row {row + FIRST_ROW}", float(column[row]), fix)
+        first = int(np.argmax(bad))
+        raise InvalidInput(f"{path} row {rows.lines[first]}", float(column[first]), fix)
 
 
-def _check_order(path: str, times: Floats, row_numbers: NDArray[np.intp]) -> None:
-    distances = np.diff(times[row_numbers])
-    if (distances > 0).all():
+def _check_twice(path: str, rows: Rows) -> None:
+    same = np.flatnonzero(np.diff(rows.times) == 0)
+    if len(same):
+        again = int(same[0]) + 1
+        fix = "this time is there twice; keep one, or say whose it is in a column pod, and pods are added up"
+        raise InvalidInput(f"{path} row {rows.lines[again]}", float(rows.times[again]), fix)
+
+
+def _check_gaps(path: str, rows: Rows, step_s: float) -> None:
+    held = len(np.unique(rows.times // step_s))
+    if held * 2 >= (rows.times[-1] - rows.times[0]) // step_s:
         return
-    first = int(np.argmax(distances <= 0)) + 1
-    row, at = int(row_numbers[first]), float(times[row_numbers[first]])
-    fix = "this time is there twice; keep one" if distances[first - 1] == 0 else "sort the rows of a series by time"
-    raise InvalidInput(f"{path} row {row + FIRST_ROW}", at, fix)
-
-
-def _check_gaps(path: str, times: Floats, row_numbers: NDArray[np.intp], step_s: float) -> None:
-    held = len(np.unique(times[row_numbers] // step_s))
-    if held * 2 >= (times[row_numbers[-1]] - times[row_numbers[0]]) // step_s:
-        return
-    widest = int(np.argmax(np.diff(times[row_numbers])))
-    where = int(row_numbers[widest + 1]) + FIRST_ROW
-    gap_s = float(times[row_numbers[widest + 1]] - times[row_numbers[widest]])
-    fix = f"more than half of this series is missing at a step of {step_s:g} s; give the right step or a fuller file"
-    raise InvalidInput(f"{path} row {where}", f"{gap_s:g} s without a sample", fix)
+    widest = int(np.argmax(np.diff(rows.times)))
+    gap_s = float(rows.times[widest + 1] - rows.times[widest])
+    fix = f"more than half of this series is missing at a step of {step_s:g} s; say --step, or give a fuller file"
+    raise InvalidInput(f"{path} row {rows.lines[widest + 1]}", f"{gap_s:g} s without a sample", fix)
 
 
 class Files:

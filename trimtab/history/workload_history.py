@@ -37,6 +37,7 @@ FOLDS: dict[Level, tuple[str, Fold]] = {
     "container": ("max", largest),
     "pod": ("max", largest),
 }
+OF_CONTAINERS = 'container!="",container!="POD"'
 Owners = Mapping[tuple[str, str], str]  # namespace and mark of a pod: the workload's key
 Kind = tuple[Metric, Level, float]  # of pages: with their step
 log = logging.getLogger(__name__)
@@ -141,8 +142,8 @@ def _page(
     selection: Selection, matchers: str, step_s: float, mark: Mark, owners: Mapping[tuple[str, str], str]
 ) -> QueryPage:
     operator, fold = FOLDS[selection.level]
-    matchers = 'container!="",container!="POD"' + matchers
-    metric, rate_s = _usage(selection.metric, step_s)
+    matchers = OF_CONTAINERS + matchers
+    metric, rate_s = usage_of(selection.metric, step_s)
     usage = f"rate({metric}{{{matchers}}}[{rate_s:.0f}s])" if rate_s else f"{metric}{{{matchers}}}"
     labelled = f'label_replace({usage},"stem","$1","pod","{mark.pattern}")'
     expression = f"{operator} by ({BY[selection.level]})({labelled})"
@@ -150,12 +151,20 @@ def _page(
     return QueryPage(expression, _namer(owners, selection.level), fold, stored)
 
 
-def _usage(metric: Metric, step_s: float) -> tuple[str, float | None]:
+def usage_of(metric: Metric, step_s: float) -> tuple[str, float | None]:
     """The series, and for counters the window of their rate."""
     if metric == "memory":
         return "container_memory_working_set_bytes", None
     # A coarse grid looks at all that happened between its points.
     return "container_cpu_usage_seconds_total", max(RATE_WINDOW_S, step_s)
+
+
+def by_hand(metric: Metric, namespaces: tuple[str, ...], matchers: str, step_s: float) -> str:
+    """The query for people to ask elsewhere: every container of every pod, under labels that a file may keep."""
+    name, rate_s = usage_of(metric, step_s)
+    selector = f"{name}{{{OF_CONTAINERS}{matchers}{_in_namespaces(namespaces)}}}"
+    usage = f"rate({selector}[{rate_s:.0f}s])" if rate_s else selector
+    return f"sum by (namespace, pod, container) ({usage})"
 
 
 def _namer(owners: Owners, level: Level) -> Callable[[Mapping[str, str]], str | None]:

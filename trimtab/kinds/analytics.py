@@ -51,7 +51,7 @@ class AnalyticsSpec(ManifestPart):
     resource_selectors: Annotated[list[ResourceSelector], Field(min_length=1, max_length=20)]
     completion_strategy: CompletionStrategy = CompletionStrategy()
     config: dict[str, str] = {}
-    """The keys of document 000, such as ehpa.default-min-replicas."""
+    """Crane's keys, such as ehpa.default-min-replicas."""
 
     def problems(self) -> Iterator[InvalidInput]:
         yield from super().problems()

@@ -9,9 +9,11 @@ PAUSED = "trimtab.dev/paused"  # "true": decide nothing
 PAUSED_UNTIL = "trimtab.dev/paused-until"  # a time (RFC 3339): decide nothing before it
 PIN = "trimtab.dev/pin"  # so many replicas, whatever the metrics say
 PIN_UNTIL = "trimtab.dev/pin-until"  # a time: the pin ends then
-# "true": the released program, of document 001 on an Hvpa, of document 003 on a predictive HPA.
+# "true": the released program, on an Hvpa that of HVPA, on a predictive HPA that of the thesis.
 EXACT = "trimtab.dev/exact"
 BRIDGE = "trimtab.dev/bridge"  # on an EHPA or Hvpa: ready pods may grow to so many times their cpu for a while
+
+HANDED_OVER = "trimtab.dev/handed-over"  # on an Autoscaler, by `trimtab handover`: the manifest of who scaled before
 
 # On a HorizontalPodAutoscaler: the first by its user (document 003), the others by the operator.
 PREDICTIVE = "predictive"  # "true", in any quotes: a forecast may raise minReplicas
@@ -22,6 +24,9 @@ RAISED_FLOOR_UNTIL = "trimtab.dev/floor-until"  # unix seconds: it is not lowere
 # On the Namespace of the operator, by its administrator (`trimtab freeze`).
 FROZEN = "trimtab.dev/frozen"  # "true": the whole installation writes nothing
 
+# On a Lease of the operator's.
+SHARDS = "trimtab.dev/shards"  # among how many operators its holder divides the namespaces
+
 # Labels of a Namespace, by its administrator.
 ENABLED = "trimtab.dev/enabled"  # "false": nothing in it is touched
 PROMETHEUS_ALLOWED = "trimtab.dev/prometheus"  # "true": its objects may query Prometheus (tenancy by-label)
@@ -30,8 +35,8 @@ PROMETHEUS_ALLOWED = "trimtab.dev/prometheus"  # "true": its objects may query P
 OBJECT_UID = "trimtab.dev/object-uid"  # whose it is
 OBJECT_NAMESPACE = "trimtab.dev/object-namespace"  # and where that is
 
-# Keys of an Analytics' config, beside those of document 000.
-ALGORITHM = "trimtab.dev/algorithm"  # exact: as document 000 says; crane: its program's numbers
+# Keys of an Analytics' config, beside Crane's own.
+ALGORITHM = "trimtab.dev/algorithm"  # exact: as its tutorial says; crane: its program's numbers
 TIMEZONE = "trimtab.dev/timezone"  # in which hours of the day are counted
 
 # Other projects'.

@@ -64,7 +64,7 @@ class ForecastSpec(ManifestPart):
     horizon: Horizon = STARTUP
     """startup: the measured start-up time of a pod; else seconds or a duration."""
     exact: bool = False
-    """The program that the model comes from, quirks included: document 003's line, Crane's DSP, PHPA's seasons."""
+    """The program that the model comes from, quirks included: the thesis' line, Crane's DSP, PHPA's seasons."""
 
     rules: ClassVar = (
         FieldRule(

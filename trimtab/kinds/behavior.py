@@ -65,11 +65,11 @@ class OurScalingRules(ScalingRules):
     """One direction of an Autoscaler: a rest after a step, the smallest step worth it, the largest allowed."""
 
     cooldown_seconds: Annotated[int, Field(ge=0, le=86400)] | None = None
-    """Rest so long after a step in this direction (document 002)."""
+    """Rest so long after a step in this direction."""
     min_factor: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)] | None = None
-    """Steps up to this share of the replicas are not worth it (document 002)."""
+    """Steps up to this share of the replicas are not worth it."""
     max_factor: Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)] | None = None
-    """No step is larger than this share of the replicas (document 002)."""
+    """No step is larger than this share of the replicas."""
 
 
 class OurDownRules(OurScalingRules):

@@ -12,7 +12,7 @@ from trimtab.kinds import status
 from trimtab.kinds.analytics import AnalyticsSpec, RecommendationSpec
 from trimtab.kinds.autoscaler import AutoscalerSpec
 from trimtab.kinds.effective_hpa import EffectiveHpaSpec
-from trimtab.kinds.hvpa import HvpaSpec
+from trimtab.kinds.hvpa_spec import HvpaSpec
 from trimtab.kinds.manifest_part import ManifestPart
 from trimtab.kinds.schema import structural
 
@@ -76,7 +76,7 @@ CRDS = (
         "effectivehorizontalpodautoscalers",
         "effectivehorizontalpodautoscaler",
         ("ehpa",),
-        "An HPA with crons, prediction and a preview (document 000).",
+        "Crane's HPA with crons, prediction and a preview.",
         EffectiveHpaSpec,
         status.EffectiveHpaStatus,
         (
@@ -112,7 +112,7 @@ CRDS = (
         "analytics",
         "analytics",
         (),
-        "Asks which workloads should be autoscaled, with which settings (document 000).",
+        "Crane's question which workloads should be autoscaled, with which settings.",
         AnalyticsSpec,
         status.AnalyticsStatus,
         (
@@ -128,7 +128,7 @@ CRDS = (
         "recommendations",
         "recommendation",
         ("recommend",),
-        "What one workload should become (document 000).",
+        "Crane's answer: what one workload should become.",
         RecommendationSpec,
         status.RecommendationStatus,
         (

@@ -24,6 +24,7 @@ from trimtab.kinds.prediction import Prediction
 from trimtab.kinds.schedule import (
     MOST_A_DAY,
     TOO_MANY,
+    deciding_alone,
     events_a_day,
     schedule_problems,
     spans_of,
@@ -110,6 +111,8 @@ class EffectiveHpa(Kind):
         spec = self.spec
         policy = horizontal(spec.min_replicas, spec.max_replicas, spec.metrics, spec.behavior)
         spans = tuple(span for cron in spec.crons or [] for span in cron.spans(at))
+        if spans and not spec.metrics and spec.prediction is None:  # no metric was written, so that none is followed
+            policy, spans = replace(policy, signals=()), deciding_alone(spans, spec.min_replicas, at)
         admit = self.admit(Mode.SHADOW if self.preview else Mode.AUTO)
         if self.preview and spec.specific_replicas is not None:
             admit = replace(admit, pin=spec.specific_replicas, pin_until=None)

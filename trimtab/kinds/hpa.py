@@ -33,7 +33,7 @@ class HpaSpec(ManifestPart):
 
 
 class AnyHpa(Kind):
-    """What both versions of the API share."""
+    """What all versions of the API share."""
 
     kind: Literal["HorizontalPodAutoscaler"]
 
@@ -60,8 +60,9 @@ class AnyHpa(Kind):
         return replace(policy, admit=self.admit(), forecast=forecast)
 
 
-class Hpa(AnyHpa):
-    api_version: Literal["autoscaling/v2", "autoscaling/v2beta2"]
+class HpaWithMetrics(AnyHpa):
+    """What the versions share that name their metrics."""
+
     spec: HpaSpec
 
     def problems(self) -> Iterator[InvalidInput]:
@@ -77,6 +78,10 @@ class Hpa(AnyHpa):
     def to_policy(self, at: float) -> Policy:
         spec = self.spec
         return self._with_forecast(horizontal(spec.min_replicas, spec.max_replicas, spec.metrics, spec.behavior))
+
+
+class Hpa(HpaWithMetrics):
+    api_version: Literal["autoscaling/v2", "autoscaling/v2beta2"]
 
 
 class HpaV1Spec(ManifestPart):

@@ -9,10 +9,7 @@ from typing import Any, Literal
 
 from pydantic import model_validator
 
-from trimtab.kinds.horizontal import horizontal
-from trimtab.kinds.hpa import AnyHpa, HpaSpec
-from trimtab.kinds.meta import TargetRef
-from trimtab.policy import Policy
+from trimtab.kinds.hpa import HpaWithMetrics
 
 _TARGETS = {
     "targetAverageUtilization": ("Utilization", "averageUtilization"),
@@ -42,9 +39,8 @@ def _v2_member(member: dict[str, Any]) -> dict[str, Any]:
     return made
 
 
-class HpaV2beta1(AnyHpa):
+class HpaV2beta1(HpaWithMetrics):
     api_version: Literal["autoscaling/v2beta1"]
-    spec: HpaSpec
 
     @model_validator(mode="before")
     @classmethod
@@ -53,11 +49,3 @@ class HpaV2beta1(AnyHpa):
         if not isinstance(spec, dict) or not isinstance(spec.get("metrics"), list):
             return manifest
         return {**manifest, "spec": {**spec, "metrics": [v2_metric(metric) for metric in spec["metrics"]]}}
-
-    @property
-    def target(self) -> TargetRef:
-        return self.spec.scale_target_ref
-
-    def to_policy(self, at: float) -> Policy:
-        spec = self.spec
-        return self._with_forecast(horizontal(spec.min_replicas, spec.max_replicas, spec.metrics, spec.behavior))

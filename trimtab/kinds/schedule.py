@@ -5,8 +5,9 @@ Spans reach from a day before to eight days after; who keeps a policy longer tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import Annotated, ClassVar, Protocol
 
 from pydantic import Field
@@ -40,6 +41,21 @@ def spans_of(
         ScheduledBounds(name=name, start=begin, end=until, min_replicas=least, max_replicas=most)
         for begin, until in _expand(start, end, zone, hour - BEHIND_S, hour + AHEAD_S)
     ]
+
+
+def deciding_alone(spans: Sequence[ScheduledBounds], least: int, at: float) -> tuple[ScheduledBounds, ...]:
+    """Without any metric the highest floor of each moment is its ceiling too, and outside of schedules `least` is."""
+    hour = at - at % HOUR_S
+    first, last = hour - BEHIND_S, hour + AHEAD_S
+    edges = sorted({first, last, *(edge for span in spans for edge in (span.start, span.end) if first < edge < last)})
+    return tuple(_exactly(spans, least, start, end) for start, end in pairwise(edges))
+
+
+def _exactly(spans: Sequence[ScheduledBounds], least: int, start: float, end: float) -> ScheduledBounds:
+    running = [span for span in spans if span.start <= start < span.end and (span.min_replicas or 0) > least]
+    highest = max(running, key=lambda span: span.min_replicas or 0, default=None)
+    count, name = (highest.min_replicas, highest.name) if highest else (least, "no schedule")
+    return ScheduledBounds(name=name, start=start, end=end, min_replicas=count, max_replicas=count)
 
 
 class CronPair(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from trimtab.errors import NotLeading, TrimtabError
 from trimtab.live.look.subject import name_of
@@ -20,6 +20,7 @@ from trimtab.wire.writer import Writer
 
 log = logging.getLogger(__name__)
 AT_ONCE = 16  # writes under way
+BREATH = 100  # items, then others may do something: the lease, the watches
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -44,21 +45,25 @@ class Guard:
         whose: Callable[[Item], tuple[Resource, Custom]],
         at: float,
     ) -> list[Result]:
-        """Do it for each, several at once; the results of those that did not fail."""
-        gate = asyncio.Semaphore(AT_ONCE)
+        """Do it for each, several at once; the results of those that did not fail.
 
-        async def guarded(item: Item) -> tuple[bool, Any]:
-            async with gate:
+        Workers, not a task for each: most items wait for nothing, and a task would cost more than its item.
+        """
+        waiting, done = iter(enumerate(items)), dict[int, Result]()
+
+        async def work() -> None:
+            for index, item in waiting:
                 try:
-                    return True, await verb(item)
+                    done[index] = await verb(item)
                 except NotLeading:
-                    return False, None
+                    pass
                 except Exception as error:
                     self._failed(*whose(item), error, at)
-                    return False, None
+                if index % BREATH == 0:
+                    await asyncio.sleep(0)
 
-        done = await asyncio.gather(*(guarded(item) for item in items))
-        return [result for fine, result in done if fine]
+        await asyncio.gather(*(work() for _ in range(min(AT_ONCE, len(items)))))
+        return [done[index] for index in sorted(done)]
 
     def forget(self, uids: set[str]) -> None:
         """All but these are gone, and who did not fail in the last tick has recovered."""

@@ -5,79 +5,47 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import socket
-import uuid
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 
 import msgspec
 from aiohttp import web
 
 from trimtab.core.forecast.demand_forecasts import DemandForecasts
-from trimtab.core.usage.settings import HistogramSettings as UsageSettings
 from trimtab.errors import TrimtabError
 from trimtab.journal import HEALTH, Retention
 from trimtab.live.act.breaker import Breaker
-from trimtab.live.advice import Advisor
+from trimtab.live.advice.advisor import Advisor
 from trimtab.live.look.cluster import WatchedCluster
-from trimtab.live.look.subject import ChangeRules, Compiler
+from trimtab.live.look.subject import Compiler
 from trimtab.live.measure.checkpoint import Checkpoints
 from trimtab.live.measure.forecasts import Forecasts
 from trimtab.live.measure.gather import Gather
-from trimtab.live.measure.past_demand import PastDemand, all_read_back
+from trimtab.live.measure.past_demand import PastDemand, forgotten_by_others
 from trimtab.live.measure.rebuild import Rebuild
-from trimtab.live.measure.tenancy import QueryTenancy, TenancyMode
+from trimtab.live.measure.tenancy import QueryTenancy
 from trimtab.live.measure.usage import UsageWatch
 from trimtab.live.object_tick import ObjectTick
+from trimtab.live.settings import OperatorSettings
 from trimtab.live.tell.forecast_error import ForecastErrors
 from trimtab.live.tell.health import health_of
 from trimtab.live.tell.kept_journal import KeptJournal
 from trimtab.live.tell.telemetry import Line, Telemetry, listen
 from trimtab.live.tick import Ticker
-from trimtab.policy import Policy
-from trimtab.quantity import MIB
 from trimtab.wire.access import Access
 from trimtab.wire.budget import Budget
 from trimtab.wire.clock import SYSTEM, Clock, SteadyTime
 from trimtab.wire.kube import Kube
-from trimtab.wire.lease import Leadership
 from trimtab.wire.prometheus import Prometheus
+from trimtab.wire.shards import ShardLeadership
 from trimtab.wire.writer import Writer
 
 log = logging.getLogger(__name__)
 PRUNE_EVERY_S = 600.0
 LAST_TICK_S = 2.0  # with the lease's release it ends within 5 s
-LEASE = "trimtab"
 LOOK_AGAIN_S = 0.2  # while something is not known yet
 LATE_TICKS = 10  # after this many missed ticks the operator calls itself unhealthy
-
-
-@dataclass(frozen=True)
-class OperatorSettings:
-    """What `trimtab run` may be told."""
-
-    tick_s: float = 15.0
-    namespace: str = ""  # "": the whole cluster
-    shadow: bool = False
-    journal: str = ""
-    journal_bytes: int = 512 * MIB  # half of the volume that the chart gives it
-    listen: tuple[str, int] | None = None  # address and port
-    lease_namespace: str = ""
-    lease_s: tuple[float, float, float] = (15.0, 10.0, 2.0)  # duration, renew deadline, retry
-    identity: str = field(default_factory=lambda: f"{socket.gethostname()}_{uuid.uuid4().hex[:8]}")
-    api_per_s: float = 50.0
-    api_burst: float = 100.0
-    scrape_s: float = 60.0
-    breaker_s: float = 300.0
-    usage: UsageSettings = field(default_factory=UsageSettings)
-    usage_every_s: float = 60.0
-    checkpoint_s: float = 600.0
-    change_rules: ChangeRules = field(default_factory=ChangeRules)
-    system_namespaces: tuple[str, ...] = ()  # those of the cluster itself that are served, too
-    tenancy: TenancyMode = "open"
-    history_url: str = ""  # for the operator's own questions, where tenants' go to a label proxy
 
 
 class Operator:
@@ -87,73 +55,55 @@ class Operator:
         self.settings, self.clock, self.telemetry = settings, clock, Telemetry()
         self.extend_server: Callable[[web.Application], None] = lambda _: None  # what others answer on our port
         namespace = settings.lease_namespace or settings.namespace or access.namespace
-        duration_s, renew_s, retry_s = settings.lease_s
-        self.leadership = Leadership(
-            access,
-            namespace,
-            LEASE,
-            settings.identity,
-            duration_s=duration_s,
-            renew_deadline_s=renew_s,
-            retry_s=retry_s,
-            clock=clock,
-        )
+        self.leadership = _leadership(access, namespace, settings, clock)
         budget = Budget(settings.api_per_s, settings.api_burst)
         self.kube = Kube(access, budget, fence=self._seconds_to_write, clock=clock)
         self.prometheus = Prometheus(prometheus, timeout_s=max(1.0, min(10.0, settings.tick_s))) if prometheus else None
-        own = (access.namespace, os.environ.get("TRIMTAB_DEPLOYMENT", ""))
-        self.cluster = WatchedCluster(self.kube, settings.namespace, own, namespace)
-        self.journal = (
-            KeptJournal(settings.journal, Retention(size_bytes=settings.journal_bytes)) if settings.journal else None
-        )
-        self.breaker = Breaker(settings.breaker_s)
+        own = (access.namespace, tuple(os.environ.get("TRIMTAB_DEPLOYMENT", "").split(",")))
+        self.cluster = WatchedCluster(self.kube, settings.namespace, own, namespace, settings.shard)
         self.cluster.served_system = settings.system_namespaces
-        tenancy = QueryTenancy(settings.tenancy, self.cluster.may_query)
-        gather = Gather(
-            self.kube,
-            self.prometheus,
-            everywhere=not settings.namespace,
-            scrape_s=settings.scrape_s,
-            tenancy=tenancy,
-        )
-        history = _history(prometheus, settings)
+        keep = Retention(size_bytes=settings.journal_bytes)
+        self.journal = KeptJournal(settings.journal, keep) if settings.journal else None
+        self.breaker = Breaker(settings.breaker_s)
+        self.ticker = self._ticker(prometheus, namespace)
+        self.checkpoints, self.forecasts = self.ticker.checkpoints, self.ticker.forecasts
+        self.advisor = self._advisor(self.ticker.writer, settings.history(prometheus), namespace)
+        forecast_errors = ForecastErrors()
+        self.telemetry.watchers += [forecast_errors.saw, self._note_health]
+        self.telemetry.extra += [self._numbers, forecast_errors.lines]
+        self._ticked_at = clock.since_boot()
+        self._ticking = asyncio.Lock()
+        self._waiting_for: list[str] = ["everything"]
+
+    def _ticker(self, prometheus: Access | None, namespace: str) -> Ticker:
+        settings, writer, demand = self.settings, Writer(self.kube), DemandForecasts()
+        tenancy, history = QueryTenancy(settings.tenancy, self.cluster.may_query), settings.history(prometheus)
         rebuild = Rebuild(history, self.kube, settings.usage, settings.usage_every_s) if history else None
         usage = UsageWatch(self.cluster, settings.usage, settings.usage_every_s, rebuild)
-        writer = Writer(self.kube)
-        demand = DemandForecasts()
         past = PastDemand(history, self.kube, demand, prometheus, tenancy) if history and prometheus else None
-        self.forecasts = Forecasts(demand, past)
-        forgotten = _forgotten_by_others(history)
-        self.checkpoints = Checkpoints(writer, usage, settings.checkpoint_s, namespace, demand, forgotten)
-        self.ticker = Ticker(
+        forgotten = forgotten_by_others(history)
+        return Ticker(
             self.cluster,
-            gather,
+            self._gather(tenancy),
             writer,
             Compiler(settings.shadow, settings.change_rules),
             self.breaker,
             self.telemetry,
             usage,
-            self.checkpoints,
-            self.forecasts,
+            Checkpoints(writer, usage, settings.checkpoint_s, namespace, demand, forgotten),
+            Forecasts(demand, past),
             self.journal,
         )
-        self.advisor = Advisor(
-            writer,
-            history,
-            namespace,
-            settings.namespace,
-            shadow=settings.shadow,
-            every_s=settings.tick_s,
-            enabled=self.cluster.enabled,
-        )
-        self.telemetry.extra.append(self._numbers)
-        self.telemetry.watchers.append(self._note_health)
-        forecast_errors = ForecastErrors()
-        self.telemetry.watchers.append(forecast_errors.saw)
-        self.telemetry.extra.append(forecast_errors.lines)
-        self._ticked_at = clock.since_boot()
-        self._ticking = asyncio.Lock()
-        self._waiting_for: list[str] = ["everything"]
+
+    def _gather(self, tenancy: QueryTenancy) -> Gather:
+        everywhere, scrape_s = not self.settings.namespace, self.settings.scrape_s
+        return Gather(self.kube, self.prometheus, everywhere=everywhere, scrape_s=scrape_s, tenancy=tenancy)
+
+    def _advisor(self, writer: Writer, history: Access | None, namespace: str) -> Advisor:
+        shadow, every_s, enabled = self.settings.shadow, self.settings.tick_s, self.cluster.enabled
+        only, shard = self.settings.namespace, self.settings.shard
+        serves = lambda space: enabled(space) and shard.owns(space)  # noqa: E731
+        return Advisor(writer, history, namespace, only, shadow=shadow, every_s=every_s, enabled=serves)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Until `stop` is set; then the lease is released and everything closed."""
@@ -255,13 +205,20 @@ class Operator:
         if self._waiting_for or said:
             waiting = [f"waiting for {', '.join(self._waiting_for)}"] if self._waiting_for else []
             return HTTPStatus.SERVICE_UNAVAILABLE, "\n".join([*waiting, *said, ""])
-        state = "leading" if self.leadership.may_write() else "standing by"
+        state = f"{'leading' if self.leadership.may_write() else 'standing by'}{self._division()}"
         frozen = ", frozen: nothing is written" if self.cluster.frozen else ""
         unrecorded = f"\n{self.journal.trouble}" if self.journal and self.journal.trouble else ""  # no reason to stop
         return 200, f"ok, {state}{frozen}{unrecorded}\n"
 
+    def _division(self) -> str:
+        """Which shard, where there are several, and who of another division keeps it waiting."""
+        shard, waits_for = self.settings.shard, self.leadership.waits_for
+        said = f" as shard {shard}" if shard.of > 1 else ""
+        return f"{said}, until nobody holds the Lease {waits_for} of another division" if waits_for else said
+
     def _numbers(self) -> Iterable[Line]:
         yield "trimtab_leader", {}, float(self.leadership.may_write())
+        yield "trimtab_shard", {"of": str(self.settings.shard.of)}, float(self.settings.shard.number)
         yield "trimtab_frozen", {}, float(self.cluster.frozen)
         yield "trimtab_breaker_open", {}, float(self.breaker.open(self.clock.now()))
         yield "trimtab_breaker_trips_total", {}, float(self.breaker.trips)
@@ -276,16 +233,19 @@ class Operator:
                 yield "trimtab_queries_total", {"what": what, "code": str(status)}, float(count)
 
 
-def _history(prometheus: Access | None, settings: OperatorSettings) -> Access | None:
-    """Where usage of before is read, which is of many namespaces at once: a label proxy would not answer."""
-    if prometheus is None or (settings.tenancy == "label-proxy" and not settings.history_url):
-        return None
-    return replace(prometheus, url=settings.history_url) if settings.history_url else prometheus
-
-
-def _forgotten_by_others(prometheus: Access | None) -> Callable[[Policy], bool]:
-    """Whose demand nobody but us remembers."""
-    return lambda policy: policy.forecast is not None and (prometheus is None or not all_read_back(policy))
+def _leadership(access: Access, namespace: str, settings: OperatorSettings, clock: Clock) -> ShardLeadership:
+    duration_s, renew_s, retry_s = settings.lease_s
+    return ShardLeadership(
+        access,
+        namespace,
+        settings.shard.lease,
+        settings.identity,
+        duration_s=duration_s,
+        renew_deadline_s=renew_s,
+        retry_s=retry_s,
+        clock=clock,
+        shard=settings.shard,
+    )
 
 
 def next_due(due: float, period_s: float, now: float) -> float:

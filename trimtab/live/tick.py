@@ -6,18 +6,17 @@ What fails for one object is caught by the guard, becomes a condition and an eve
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
 from trimtab.acts import AxisOutcome, Fate, Outcome
 from trimtab.core.admit import paused, writes
 from trimtab.core.decide import decide
-from trimtab.core.explain import sentence
 from trimtab.core.model import Change, Decision, Missing, Observation, Plan, Samples, Veto
-from trimtab.errors import ClusterUnavailable, TrimtabError
-from trimtab.live.act import bridge as act_bridge
+from trimtab.errors import ClusterUnavailable
 from trimtab.live.act import floor as act_floor
-from trimtab.live.act import resize
+from trimtab.live.act import take_back
 from trimtab.live.act.apply import apply, unwritten
 from trimtab.live.act.breaker import Breaker, FleetWish, falls_steeply
 from trimtab.live.act.sizes import writable
@@ -33,14 +32,13 @@ from trimtab.live.measure.forecasts import Forecasts
 from trimtab.live.measure.gather import Gather, Measured, Wanted
 from trimtab.live.measure.usage import UsageWatch
 from trimtab.live.object_tick import ObjectTick
-from trimtab.live.tell import conditions
-from trimtab.live.tell.events import Happening, tell
+from trimtab.live.tell.events import Happening
 from trimtab.live.tell.record import DecisionLog, Recorder
-from trimtab.live.tell.status import STATUS
+from trimtab.live.tell.say import announce, say
 from trimtab.live.tell.status_writer import StatusWriter
 from trimtab.live.tell.telemetry import Telemetry
 from trimtab.live.tell.teller import Teller
-from trimtab.wire.objects import Custom
+from trimtab.wire.objects import Custom, WirePod
 from trimtab.wire.resources import HPAS, Resource
 from trimtab.wire.writer import Writer
 
@@ -100,8 +98,7 @@ class Ticker:
         self.forecasts.follow()
         held = self._break(decided, at)
         done = await self.guard.each(self._act, held, lambda tick: _of_subject(tick.subject), at)
-        await self.guard.each(self._restore, self._orphans(), _of_object, at)
-        await self._take_back_bridges(objects, looked)
+        await self._take_back(objects, looked, at)
         self.recorder.record(done)
         self.teller.begin()
 
@@ -194,7 +191,7 @@ class Ticker:
             after, outcome = await self._write(tick, after)
         tick = tick._replace(outcome=outcome, after=after)
         self._memories[tick.subject.uid] = after
-        self._say(tick)
+        say(self.teller, self.status_writer, tick, self._resized(tick))
         return tick
 
     async def _write(self, tick: ObjectTick, after: ObjectMemory) -> tuple[ObjectMemory, Outcome]:
@@ -218,59 +215,21 @@ class Ticker:
         fate = Fate.WRITTEN if writes(subject.policy.admit, at) else Fate.SHADOW
         if fate is Fate.WRITTEN:
             await act_floor.write(self.writer, subject.object, moved, at)
-            self._tell(subject, Happening("ForecastFloor", moved.text), at)
+            announce(self.teller, self.writer, subject, Happening("ForecastFloor", moved.text), at)
         return tick._replace(after=after, outcome=(AxisOutcome(axis="floor", fate=fate),))
 
-    def _orphans(self) -> list[tuple[Resource, Custom]]:
-        """HPAs with a floor of ours that do not ask for one any more, where anything may be written at all."""
-        return [
-            (HPAS, hpa)
-            for hpa in self.cluster.hpas.store
-            if floor.is_ours(hpa)
-            and not floor.is_predictive(hpa)
-            and not self.compiler.shadow
-            and self.cluster.enabled(hpa.metadata.namespace)
-        ]
-
-    async def _restore(self, item: tuple[Resource, Custom]) -> None:
-        await act_floor.restore(self.writer, item[1])
-
-    async def _take_back_bridges(self, objects: list[tuple[Resource, Custom]], looked: list[ObjectTick]) -> None:
-        """Of workloads whose object is gone; what somebody refuses is tried again in the next tick."""
-        if self.compiler.shadow or self.cluster.frozen or not self.cluster.members.bridged:
+    async def _take_back(self, objects: list[tuple[Resource, Custom]], looked: list[ObjectTick], at: float) -> None:
+        """What was ours and nobody asks for any more, where anything may be written at all."""
+        if self.compiler.shadow:
             return
-        served = {tick.subject.uid for tick in looked}
-        doubtful = {found.metadata.namespace for _, found in objects if found.metadata.uid not in served}
-        if any(not feed.settled or feed.trouble for feed in self.cluster.ours.values()):
-            return
-        stray = act_bridge.strays(self.cluster, [tick.target for tick in looked if _speaks_for_bridge(tick)], doubtful)
-        for namespace in sorted({pod.metadata.namespace for pod in stray}):
-            pods = [pod for pod in stray if pod.metadata.namespace == namespace]
-            try:
-                log.info("%s: %d pods back to their written cpu: their object is gone", namespace, len(pods))
-                await act_bridge.bring(self.writer, pods, 1.0)
-            except TrimtabError as trouble:
-                log.warning("%s: a bridge could not be taken back: %s", namespace, trouble)
+        floors = take_back.floors(self.cluster)
+        await self.guard.each(lambda item: act_floor.restore(self.writer, item[1]), floors, _of_object, at)
+        await take_back.bridges(self.writer, self.cluster, [found for _, found in objects], looked)
 
-    def _say(self, tick: ObjectTick) -> None:
-        subject, at = tick.subject, tick.seen.at
-        sizes_move = subject.policy.vertical or subject.policy.bridge
-        resized = self.cluster.members.pods(tick.target.namespace, tick.target.uid) if sizes_move else ()
-        found = conditions.of_tick(tick, resize.stuck(resized))
-        if tick.wrote("replicas"):
-            text = sentence(subject.policy, tick.seen, tick.memory.core, tick.decision)
-            log.info("%s: %d -> %d replicas: %s", subject.name, tick.target.replicas, tick.decision.plan.replicas, text)
-            news = Happening("SuccessfulRescale", f"New size: {tick.decision.plan.replicas}; reason: {text}")
-            self._tell(subject, news, at)
-        status = STATUS[subject.name.kind](tick)
-        self.teller.later(
-            subject.uid, lambda: self.status_writer.say(subject.resource, subject.object, status, found, at)
-        )
-
-    def _tell(self, subject: Subject, news: Happening, at: float) -> None:
-        """No event takes the place of an earlier one."""
-        key = f"{subject.uid}/{news.reason}/{at}"
-        self.teller.later(key, lambda: tell(self.writer, subject.resource, subject.object, news, at))
+    def _resized(self, tick: ObjectTick) -> Sequence[WirePod]:
+        """Its pods, where their sizes move."""
+        policy, target = tick.subject.policy, tick.target
+        return self.cluster.members.pods(target.namespace, target.uid) if policy.vertical or policy.bridge else ()
 
     def _forget(self, uids: set[str]) -> None:
         """All but these are gone."""
@@ -283,12 +242,6 @@ def _decided(tick: ObjectTick, seen: Observation, more: tuple[Veto, ...] = ()) -
     """What stands in the way is part of what was seen, so that explain and replay know it."""
     seen = replace(seen, vetoes=seen.vetoes + more) if more else seen
     return tick._replace(seen=seen, decision=decide(tick.subject.policy, seen, tick.memory.core))
-
-
-def _speaks_for_bridge(tick: ObjectTick) -> bool:
-    """It asks for one; or it is told to leave everything as it is."""
-    policy = tick.subject.policy
-    return policy.bridge is not None or not writes(policy.admit, tick.seen.at)
 
 
 def _writes_replicas(tick: ObjectTick) -> bool:

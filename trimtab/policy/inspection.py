@@ -6,6 +6,8 @@ import enum
 
 from trimtab.policy.record import Record
 
+TWO_WEEKS_S = 1209600.0
+
 
 class Advice(enum.StrEnum):
     HPA = "HPA"
@@ -47,6 +49,11 @@ class Inspection(Record, frozen=True):
     oom_bump_ratio: float = 1.2
     size_ladder: tuple[tuple[float, float], ...] = ()  # (cores, bytes); requests are rounded up to one of them
     timezone: str = "UTC"  # in which the hours of the day are counted
+
+    @property
+    def forecast_history_s(self) -> float:
+        """What the forecast looks back at: two weeks show a weekly pattern, which one week cannot."""
+        return max(self.history_s, TWO_WEEKS_S) if self.advice is Advice.HPA and not self.crane else self.history_s
 
     @property
     def crane(self) -> bool:

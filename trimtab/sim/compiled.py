@@ -22,10 +22,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 _PACKAGE = Path(__file__).parent.parent
 _SOURCES = (
     "sim/*.py",
-    "core/propose.py",
-    "core/bound.py",
-    "core/bridge.py",
-    "core/priced.py",
+    "core/*.py",
     "core/forecast/learned/*.py",
     "core/settle/*.py",
 )

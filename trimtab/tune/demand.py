@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from trimtab.errors import InvalidInput, NotEnoughData
+from trimtab.history.files import POD_LEVEL
 from trimtab.policy import MetricKind, Policy, Signal, Utilization, Watermark
 from trimtab.quantity import format_duration
 from trimtab.series import Floats, Frame
@@ -45,7 +46,8 @@ def demand_of(frame: Frame, where: str, series: str = "", days: float | None = N
     present = np.flatnonzero(np.isfinite(values))
     if not len(present):
         raise NotEnoughData(f"{where}: {frame.names[row]} has no value in the whole window; widen it, check the query")
-    values, start = values[present[0] : present[-1] + 1], frame.start + present[0] * frame.step_s
+    values = values[present[0] : present[-1] + 1]
+    start = frame.start + int(present[0]) * frame.step_s
     if len(values) * frame.step_s < SHORTEST_S:
         span = format_duration(len(values) * frame.step_s)
         raise NotEnoughData(f"{where}: {frame.names[row]} spans {span}; a backtest needs an hour, tuning some days")
@@ -71,6 +73,9 @@ def _row(frame: Frame, where: str, series: str) -> int:
         if series not in frame.names:
             raise InvalidInput("--series", series, f"{where} has {_some(frame.names)}")
         return frame.names.index(series)
+    workloads = [name for name in frame.names if name.count("/") < POD_LEVEL]
+    if len(workloads) == 1:  # beside the pods that it is the sum of
+        return frame.names.index(workloads[0])
     if len(frame.names) != 1:
         raise InvalidInput(where, f"{len(frame.names)} series", f"choose one with --series: {_some(frame.names)}")
     return 0

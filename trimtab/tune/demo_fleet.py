@@ -1,21 +1,14 @@
-"""The demo's fleet, a small simulated shop: four workloads over two weeks, each scaled by default HPA and by trimtab.
-
-trimtab is tuned on the first week only; both are scored on the second.
-"""
+"""The demo's fleet, a small simulated shop: four workloads over two weeks."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from msgspec import structs
 
-from trimtab.core.explain import sentence
-from trimtab.core.model import ContainerSize, Decision, Memory, Observation
 from trimtab.policy import (
     Bounds,
     ContainerRule,
-    ForecastChoice,
     Metric,
     MetricKind,
     Policy,
@@ -26,23 +19,14 @@ from trimtab.policy import (
     Vertical,
 )
 from trimtab.quantity import GIB
-from trimtab.sim.cluster import Run, run
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.generate import LoadShape, generate
-from trimtab.sim.grid import DAY_STEPS, STEP_S
-from trimtab.sim.prices import OBJECTIVES
-from trimtab.tune.candidates import TARGETS, with_setting
+from trimtab.sim.grid import DAY_STEPS
 from trimtab.tune.demand import DEFAULT_TARGET, Demand
-from trimtab.tune.policy_backtest import BacktestOutcome, first_pods, judged
-from trimtab.tune.rolling_choice import GAIN
-from trimtab.tune.tuner import tune
 
 WEEK = 7 * DAY_STEPS
-PRICE = OBJECTIVES["balanced"]
 BOUNDS = Bounds(min_replicas=2, max_replicas=100)
 RULES = (Stabilise(), Rate())
-SLOW_S = 300.0  # from here on it is worth to look ahead
-FORECAST_AFTER = 3 * DAY_STEPS  # before that a daily forecast knows too little to be judged
 
 
 @dataclass(frozen=True)
@@ -55,97 +39,9 @@ class DemoWorkload:
     better: Policy  # what trimtab starts from before it tunes
 
 
-class DemoResult(NamedTuple):
-    """Both policies in the second week, and how trimtab's came about."""
-
-    workload: DemoWorkload
-    default: BacktestOutcome
-    ours: BacktestOutcome
-    how: str
-    decisions: tuple[str, ...]
-    policy: Policy  # trimtab's
-
-
 def demo_fleet() -> list[DemoWorkload]:
     """The same four workloads every time."""
     return [_web(), _worker(), _search(), _cache()]
-
-
-def play(workload: DemoWorkload) -> DemoResult:
-    """Tune on the first week, then replay both weeks and score the second."""
-    first_week = workload.demand._replace(values=workload.demand.values[:WEEK])
-    tuned = tune(workload.better, first_week, workload.cluster, PRICE)
-    how = [f"target {tuned.setting.target:.0%}, tolerance {tuned.setting.tolerance:g}"]
-    ours, found, said = tuned.policy, *_watched(tuned.policy, workload)
-    if workload.cluster.startup_s >= SLOW_S:
-        fuller = tuned.setting._replace(target=_next_target(tuned.setting.target))
-        ahead = with_setting(workload.better, fuller, workload.cluster.pod_capacity)
-        ahead = structs.replace(ahead, forecast=ForecastChoice(model="seasonal", quantile=0.9))
-        forecast_run, told = _watched(ahead, workload)
-        if _j_of_first_week(ahead, forecast_run, workload) < (1 - GAIN) * _j_of_first_week(ours, found, workload):
-            ours, found, said = ahead, forecast_run, told
-            how = [f"target {fuller.target:.0%}, tolerance {fuller.tolerance:g}, a seasonal forecast"]
-    if ours.vertical is not None:
-        how.append("memory sized by use")
-    before = _simulate(workload.default, workload)
-    return DemoResult(
-        workload,
-        judged("HPA", workload.default, before, 0.0, workload.cluster, PRICE, WEEK),
-        judged("trimtab", ours, found, 0.0, workload.cluster, PRICE, WEEK),
-        ", ".join(how),
-        said,
-        ours,
-    )
-
-
-def _next_target(target: float) -> float:
-    """Who sees the load coming needs less in reserve."""
-    return next((higher for higher in TARGETS if higher > target), target)
-
-
-def _j_of_first_week(policy: Policy, found: Run, workload: DemoWorkload) -> float:
-    return judged("", policy, found.until(WEEK), 0.0, workload.cluster, PRICE, FORECAST_AFTER).score.j
-
-
-def _simulate(policy: Policy, workload: DemoWorkload) -> Run:
-    first = first_pods(policy, float(workload.demand.values[0]))
-    return run(policy, workload.demand.values, workload.cluster, first_pods=first, seed=1)
-
-
-def _watched(policy: Policy, workload: DemoWorkload) -> tuple[Run, tuple[str, ...]]:
-    """A run with its two most telling decisions of the second week: the largest step up, and one that was held back."""
-    best: dict[str, tuple[float, float, str]] = {}
-
-    def watch(seen: Observation, memory: Memory, decision: Decision) -> None:
-        if seen.at < WEEK * STEP_S:
-            return
-        for kind, weight in _telling(seen, decision):
-            if weight > best.get(kind, (0.0, 0.0, ""))[0]:
-                best[kind] = (weight, seen.at, sentence(policy, seen, memory, decision))
-
-    first = first_pods(policy, float(workload.demand.values[0]))
-    found = run(policy, workload.demand.values, workload.cluster, first_pods=first, seed=1, watch=watch)
-    return found, tuple(f"{_clock(at)}  {said}" for _, at, said in best.values())
-
-
-def _telling(seen: Observation, decision: Decision) -> list[tuple[str, float]]:
-    """Which kinds of story a decision tells, and how strongly."""
-    change = decision.change
-    if change is not None and change.sizes:
-        return [("resize", max(_growth(seen, name, size) for name, size in change.sizes.items()))]
-    if change is not None and change.replicas is not None and change.replicas > seen.spec_replicas:
-        return [("up", float(change.replicas - seen.spec_replicas))]
-    held = [step.before for step in decision.steps if step.until is not None and step.after == seen.spec_replicas]
-    return [("held", abs(seen.spec_replicas - held[0]))] if held else []
-
-
-def _growth(seen: Observation, name: str, size: ContainerSize) -> float:
-    before, after = seen.sizes[name].requests.memory_bytes, size.requests.memory_bytes
-    return abs(after / before - 1) if before and after else 0.0
-
-
-def _clock(at: float) -> str:
-    return f"day {int(at // 86400) + 1} {int(at % 86400 // 3600):02d}:{int(at % 3600 // 60):02d}"
 
 
 def _on_rate() -> Policy:

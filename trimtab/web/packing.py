@@ -25,7 +25,12 @@ def packed(about: Mapping[str, Any], columns: Mapping[str, Column]) -> bytes:
     made = {name: _floats(column) for name, column in columns.items()}
     listed = [{"name": name, "bits": column.itemsize * 8, "length": len(column)} for name, column in made.items()]
     header = _padded(msgspec.json.encode({"about": about, "columns": listed}, enc_hook=float), b" ")
-    return MAGIC + pack("<I", len(header)) + header + b"".join(_padded(one.tobytes(), b"\0") for one in made.values())
+    return (
+        MAGIC
+        + pack("<I", len(header))
+        + header
+        + b"".join(_padded(column.tobytes(), b"\0") for column in made.values())
+    )
 
 
 def unpacked(content: bytes) -> tuple[dict[str, Any], dict[str, Column]]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import isfinite
+from typing import NamedTuple
 
 from trimtab.errors import InvalidInput
 from trimtab.journal import ObjectName
-from trimtab.web.whatif import Knobs
 
 MOST_REPLICAS = 100_000
 RANGES = {
@@ -21,6 +21,20 @@ RANGES = {
     "price": (0.001, 1e6),
     "bridge": (1.0, 2.0),
 }
+
+
+class Knobs(NamedTuple):
+    """What the page's sliders hold; `target` is the share of what one pod carries."""
+
+    target: float
+    tolerance: float
+    up_window_s: float
+    down_window_s: float
+    least: int
+    most: int
+    startup_s: float
+    price: float  # pod-minutes that one violated pod-minute of load is worth
+    bridge: float  # how many times their written CPU ready pods may have; 1 is no bridge
 
 
 def name_of(query: Mapping[str, str]) -> ObjectName:

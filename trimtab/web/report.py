@@ -46,7 +46,7 @@ class Section(NamedTuple):
 
 
 def page(title: str, about: str, sections: Sequence[Section], verdict: str) -> str:
-    content = {"title": title, "about": about, "verdict": verdict, "sections": [_plain(one) for one in sections]}
+    content = {"title": title, "about": about, "verdict": verdict, "sections": list(map(_plain, sections))}
     return document(title, json.dumps(content, separators=(",", ":")))
 
 
@@ -55,7 +55,10 @@ def _plain(section: Section) -> dict[str, Any]:
     return {
         "title": section.title,
         "caption": "Each policy over the whole time; hover over a heading for what it means",
-        "columns": [{"heading": one, "title": EXPLAINED.get(one, ""), "text": one in TEXT} for one in section.headings],
+        "columns": [
+            {"heading": heading, "title": EXPLAINED.get(heading, ""), "text": heading in TEXT}
+            for heading in section.headings
+        ],
         "rows": section.rows,
         "start": section.start,
         "step": section.step_s * width,

@@ -19,8 +19,8 @@ from aiohttp import web
 
 from trimtab.errors import InvalidInput, TrimtabError
 from trimtab.web.bundle import part, shell
+from trimtab.web.query import Knobs
 from trimtab.web.sources import DERIVED, PageAnswer, PageSource, answered, derived, refusal, warm
-from trimtab.web.whatif import Knobs
 
 log = logging.getLogger(__name__)
 HEADERS = {

@@ -15,7 +15,7 @@ from trimtab import __version__
 from trimtab.errors import TrimtabError, Unavailable
 from trimtab.journal import DAY_S, Journal
 from trimtab.minutes import Minutes
-from trimtab.web import advice, fleet, health, whatif, workload
+from trimtab.web import advice, fleet, health, journal_history, workload
 from trimtab.web.packing import CONTENT_TYPE, unpacked
 from trimtab.web.query import knobs_of, name_of, number
 
@@ -115,7 +115,8 @@ class JournalSource:
         return _json(health.health(journal))
 
     def _known(self, journal: Journal, query: Mapping[str, str]) -> PageAnswer:
-        return PageAnswer(whatif.pack_load(whatif.known_load(journal, name_of(query), days_of(query))))
+        known = journal_history.known_load(journal, name_of(query), days_of(query))
+        return PageAnswer(journal_history.pack_load(known))
 
     QUESTIONS: ClassVar = {
         "about": _about,
@@ -128,12 +129,15 @@ class JournalSource:
 
 
 def _whatif(content: bytes, query: Mapping[str, str]) -> PageAnswer:
-    known = whatif.history_of(whatif.unpack_load(content))
+    """An operator never gets here, and so never holds the simulator and its compiler in memory."""
+    from trimtab.web import whatif
+
+    known = journal_history.unpack_history(content)
     return PageAnswer(whatif.answer(known, knobs_of(query, whatif.present(known))))
 
 
 def _history(content: bytes, query: Mapping[str, str]) -> PageAnswer:
-    return PageAnswer(whatif.csv(whatif.history_of(whatif.unpack_load(content))).encode(), "text/csv")
+    return PageAnswer(journal_history.csv(journal_history.unpack_history(content)).encode(), "text/csv")
 
 
 def _advice(content: bytes, query: Mapping[str, str]) -> PageAnswer:
@@ -148,7 +152,7 @@ _DERIVERS = {"whatif": _whatif, "history.csv": _history, "advice": _advice}
 
 
 def days_of(query: Mapping[str, str]) -> float:
-    return number(query, "days", whatif.DAYS, 0.05, 60.0)
+    return number(query, "days", journal_history.DAYS, 0.05, 60.0)
 
 
 def _json(content: Any) -> PageAnswer:

@@ -4,106 +4,29 @@ from __future__ import annotations
 
 import json
 from shlex import quote
-from typing import Any, NamedTuple
+from typing import Any
 
-import msgspec
 import numpy as np
 import yaml
 from msgspec.structs import replace
 
-from trimtab.errors import InvalidInput, NotEnoughData
-from trimtab.journal import DAY_S, Journal, ObjectName
+from trimtab.errors import InvalidInput
+from trimtab.journal import ObjectName
 from trimtab.kinds.annotations import BRIDGE as BRIDGE_ANNOTATION
-from trimtab.minutes import MINUTE_S
 from trimtab.policy import Bridge, Policy, Stabilise, StabiliseMax, Utilization, is_cpu
 from trimtab.quantity import format_number
-from trimtab.series import Floats, Frame
+from trimtab.series import Floats
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.grid import STEP_S
 from trimtab.tune.candidates import Setting, setting_of, with_setting
-from trimtab.tune.demand import Demand, demand_of, pod_capacity
 from trimtab.tune.policy_backtest import BacktestOutcome, backtest, on_the_total
-from trimtab.web.packing import Column, packed, unpacked
-from trimtab.web.workload import known_policy, unit_of
+from trimtab.web.journal_history import History
+from trimtab.web.packing import Column, packed
+from trimtab.web.query import Knobs
+from trimtab.web.workload import unit_of
 
-DAYS = 14.0
-STEPS = round(MINUTE_S / STEP_S)  # of a backtest in a minute
 NO_BRIDGE = 1.0
 KUBECTL = {"HorizontalPodAutoscaler": "hpa", "EffectiveHorizontalPodAutoscaler": "ehpa"}
-
-
-class Knobs(NamedTuple):
-    """What the page's sliders hold; `target` is the share of what one pod carries."""
-
-    target: float
-    tolerance: float
-    up_window_s: float
-    down_window_s: float
-    least: int
-    most: int
-    startup_s: float
-    price: float  # pod-minutes that one violated pod-minute of load is worth
-    bridge: float  # how many times their written CPU ready pods may have; 1 is no bridge
-
-
-class History(NamedTuple):
-    """A workload as the journal knows it."""
-
-    name: ObjectName
-    policy: Policy
-    demand: Demand
-    capacity: float  # of one pod at 100 %, in the unit of the load
-    startup_s: float
-
-
-class KnownLoad(NamedTuple):
-    """The same before anything was made of it: its load by the minute, NaN where nothing was seen."""
-
-    name: ObjectName
-    policy: Policy
-    start: float
-    load: Floats
-    capacity: float
-    startup_s: float
-
-
-def known_load(journal: Journal, name: ObjectName, days: float = DAYS) -> KnownLoad:
-    policy, span = known_policy(journal, name), journal.span()
-    end = span[1] if span else 0.0
-    found = journal.minutes_of(name, end - days * DAY_S, end)
-    if not len(found.times):
-        raise NotEnoughData(f"{name} has no minutes in the journal yet; look again in an hour")
-    load = found.columns["load"].astype(np.float64)
-    capacity, startup_s = _capacity(policy, found.columns), _startup_s(journal, name)
-    return KnownLoad(name, policy, float(found.times[0]), load, capacity, startup_s)
-
-
-def history_of(known: KnownLoad) -> History:
-    """Held over holes, as a backtest reads it."""
-    frame = Frame((str(known.name),), known.start, MINUTE_S, known.load[None, :])
-    return History(known.name, known.policy, demand_of(frame, str(known.name)), known.capacity, known.startup_s)
-
-
-def history(journal: Journal, name: ObjectName, days: float = DAYS) -> History:
-    """Its load by the minute, held over holes, and what one of its pods carries."""
-    return history_of(known_load(journal, name, days))
-
-
-def _capacity(policy: Policy, columns: dict[str, Any]) -> float:
-    """From the pods' requests where the target is a share of them, else from the target itself."""
-    if policy.signals and isinstance(policy.signals[0], Utilization):
-        requests = columns["cpu_cores" if policy.signals[0].metric.name == "cpu" else "memory_bytes"]
-        known = requests[np.isfinite(requests)]
-        if not len(known):
-            raise NotEnoughData("the journal does not know what one pod requests, so that a share of it says nothing")
-        return float(known[-1])
-    return pod_capacity(policy, None)[0]
-
-
-def _startup_s(journal: Journal, name: ObjectName) -> float:
-    last = list(journal.acts(name.namespace, name.name, last=1))
-    quantiles = getattr(last[0].seen.startup, "quantiles", ()) if last else ()
-    return float(quantiles[-1].value) if quantiles else 120.0
 
 
 def present(known: History, price: float = 32.0) -> Knobs:
@@ -201,7 +124,7 @@ def patch(known: History, knobs: Knobs) -> dict[str, Any]:
     if metric is not None:
         spec["metrics"] = [metric]
     if with_knobs(known, knobs) != known.policy or not any(
-        isinstance(one, StabiliseMax) for one in known.policy.settle
+        isinstance(rule, StabiliseMax) for rule in known.policy.settle
     ):
         spec["behavior"] = {"scaleUp": up, "scaleDown": window}
     if knobs.bridge == present(known).bridge:
@@ -248,23 +171,3 @@ def command(known: History, knobs: Knobs) -> str:
     """The same as one line for a shell."""
     text = json.dumps(patch(known, knobs), separators=(",", ":")).replace("'", "'\\''")
     return f"kubectl patch {_target(known.name)} --type merge -p '{text}'"
-
-
-def pack_load(known: KnownLoad) -> bytes:
-    """To judge it somewhere else: whoever wants to know pays for the computing."""
-    about = {field: getattr(known, field) for field in KnownLoad._fields if field != "load"}
-    return packed(about, {"load": known.load})
-
-
-def unpack_load(content: bytes) -> KnownLoad:
-    about, columns = unpacked(content)
-    name, policy = ObjectName(*about["name"]), msgspec.convert(about["policy"], Policy)
-    load = columns["load"].astype(np.float64)
-    return KnownLoad(name, policy, about["start"], load, about["capacity"], about["startup_s"])
-
-
-def csv(known: History) -> str:
-    """The history that was judged, as `trimtab backtest --load` reads it."""
-    values = known.demand.values[::STEPS]
-    rows = (f"{known.demand.start + MINUTE_S * index:.0f},{value!r}" for index, value in enumerate(values.tolist()))
-    return "\n".join(("timestamp,value", *rows, ""))

@@ -84,7 +84,7 @@ def _startup(journal: Journal, name: ObjectName) -> list[list[float]]:
     last = list(journal.acts(name.namespace, name.name, last=1))
     if not last or not isinstance(last[0].seen.startup, Startup):
         return []
-    return [[one.probability, one.value] for one in last[0].seen.startup.quantiles]
+    return [[quantile.probability, quantile.value] for quantile in last[0].seen.startup.quantiles]
 
 
 def decision(journal: Journal, name: ObjectName, at: float) -> dict[str, Any]:

@@ -107,4 +107,4 @@ class Backoff:
     async def pause(self) -> None:
         longest_s = min(self.most_s, self.first_s * 2.0 ** min(self.failures, 30))
         self.failures += 1
-        await asyncio.sleep(longest_s * random.uniform(0.5, 1.0))
+        await asyncio.sleep(longest_s * random.uniform(0.5, 1.0))  # noqa: S311 (jitter, no secret)

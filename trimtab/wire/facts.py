@@ -41,8 +41,8 @@ def seconds_of(text: object) -> float | None:
 def conditions_in(status: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Conditions by type; what is no condition, as schemas of others let pass, is left out."""
     given = status.get("conditions")
-    found = [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
-    return {one["type"]: one for one in found if isinstance(one.get("type"), str)}
+    found = [condition for condition in given if isinstance(condition, dict)] if isinstance(given, list) else []
+    return {condition["type"]: condition for condition in found if isinstance(condition.get("type"), str)}
 
 
 def size_of(written: Mapping[str, str | int | float] | None) -> Size:
@@ -83,11 +83,11 @@ def fact(pod: WirePod) -> Pod:
 
 def _requests(pod: WirePod) -> list[ContainerRequest]:
     """As written: a bridge is no request."""
-    main = [_request(one) for one in pod.spec.containers]
+    main = [_request(container) for container in pod.spec.containers]
     if factor_on(pod) > 1.0:
         sizes = written_sizes(pod)
-        main = [replace(one, request=sizes[one.name].requests) for one in main]
-    return main + [_request(one, init=True) for one in pod.spec.init_containers]
+        main = [replace(container, request=sizes[container.name].requests) for container in main]
+    return main + [_request(container, init=True) for container in pod.spec.init_containers]
 
 
 def _request(container: Container, init: bool = False) -> ContainerRequest:
@@ -100,7 +100,7 @@ def _request(container: Container, init: bool = False) -> ContainerRequest:
 
 
 def condition(conditions: tuple[WireCondition, ...], kind: str) -> WireCondition | None:
-    return next((one for one in conditions if one.type == kind), None)
+    return next((condition for condition in conditions if condition.type == kind), None)
 
 
 def container_size(resources: Resources) -> ContainerSize:
@@ -109,16 +109,16 @@ def container_size(resources: Resources) -> ContainerSize:
 
 def template_sizes(workload: WireWorkload) -> dict[str, ContainerSize]:
     """Requests and limits of the pod template's containers: injected sidecars are not among them."""
-    return {one.name: container_size(one.resources) for one in workload.spec.template.spec.containers}
+    return {container.name: container_size(container.resources) for container in workload.spec.template.spec.containers}
 
 
 def written_sizes(pod: WirePod) -> dict[str, ContainerSize]:
     """Requests and limits of a pod's containers, without a bridge of ours."""
-    sizes = {one.name: container_size(one.resources) for one in pod.spec.containers}
+    sizes = {container.name: container_size(container.resources) for container in pod.spec.containers}
     factor = factor_on(pod)
     if factor == 1.0:
         return sizes
-    return sizes | {one.name: as_written(sizes[one.name], factor) for one in carries(pod)}
+    return sizes | {container.name: as_written(sizes[container.name], factor) for container in carries(pod)}
 
 
 def selector_of(workload: WireWorkload) -> str:

@@ -14,7 +14,8 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
-from typing import Any, NamedTuple
+from types import TracebackType
+from typing import Any, NamedTuple, Self
 
 import msgspec
 from yarl import URL
@@ -234,3 +235,20 @@ def _retry_after_s(headers: Mapping[str, str]) -> float:
         return max(0.0, (parsedate_to_datetime(written) - parsedate_to_datetime(headers["Date"])).total_seconds())
     except (ValueError, KeyError, TypeError):
         return 0.0
+
+
+class OverHttp:
+    """Who asks one server; as a context, it is closed at the end."""
+
+    http: Http
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        await self.http.close()

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 from http import HTTPStatus
-from types import TracebackType
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -19,7 +18,7 @@ from trimtab.wire.access import Access
 from trimtab.wire.budget import Budget, Priority
 from trimtab.wire.clock import SYSTEM, Clock
 from trimtab.wire.decode import decoder
-from trimtab.wire.http import Answer, Fence, Http, Request
+from trimtab.wire.http import Answer, Fence, Http, OverHttp, Request
 from trimtab.wire.managed_fields import FIELD_MANAGER
 from trimtab.wire.resources import CONFIG_MAPS, EVENTS, KNOWN, Resource, read_discovery, root_of
 
@@ -85,7 +84,7 @@ class Listing(msgspec.Struct, Generic[T], frozen=True):
     unreadable: int = 0
 
 
-class Kube:
+class Kube(OverHttp):
     """The API server. Requests are counted in `counts` (verb, resource, status) and paid from `budget`.
 
     `fence` says for how many seconds we may still write: no write leaves after that, and none is waited for.
@@ -103,17 +102,6 @@ class Kube:
         self.http = Http(access, ClusterUnavailable, budget, timeout_s, fence)
         self.counts, self.budget = self.http.counts, self.http.budget
         self._discovered: dict[str, tuple[float, dict[str, Resource]]] = {}
-
-    async def __aenter__(self) -> Kube:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
-
-    async def close(self) -> None:
-        await self.http.close()
 
     def may_write(self) -> bool:
         """A write would leave if it were sent now."""

@@ -13,16 +13,8 @@ import yaml
 
 from trimtab.errors import InvalidInput
 from trimtab.wire.access import Access, Trust, in_cluster
-from trimtab.wire.credentials import (
-    Credential,
-    ExecPlugin,
-    ExecSpec,
-    Fixed,
-    Identity,
-    TokenFile,
-    basic,
-    bearer,
-)
+from trimtab.wire.credentials import Credential, Fixed, Identity, TokenFile, basic, bearer
+from trimtab.wire.exec_plugin import ExecPlugin, ExecSpec
 
 Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -124,7 +116,7 @@ def connect(context: str | None = None, kubeconfig: str | None = None) -> Access
 
 def _load(path: Path) -> dict[str, Any]:
     try:
-        content = yaml.load(path.read_bytes(), Loader)
+        content = yaml.load(path.read_bytes(), Loader)  # noqa: S506 (a SafeLoader, in C where there is one)
     except (OSError, yaml.YAMLError) as error:
         raise InvalidInput("kubeconfig", str(path), f"cannot be read: {error}") from error
     if not isinstance(content, dict):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
 from http import HTTPStatus
-from types import TracebackType
 from typing import Any, Generic, TypeVar
 from urllib.parse import urlencode
 
@@ -17,7 +16,7 @@ from trimtab.errors import InvalidInput, MetricsUnavailable, Refused, quoted, wi
 from trimtab.wire.access import Access
 from trimtab.wire.budget import Budget
 from trimtab.wire.decode import decoder
-from trimtab.wire.http import Answer, Http, Request
+from trimtab.wire.http import Answer, Http, OverHttp, Request
 
 T = TypeVar("T")
 NOTHING: Mapping[str, str] = {}  # never changed
@@ -62,7 +61,7 @@ class IncompleteAnswer(MetricsUnavailable):
     """An answer that says itself that something is missing."""
 
 
-class Prometheus:
+class Prometheus(OverHttp):
     """One server. Requests are counted in `counts` and paid from `budget`, like those to the API server."""
 
     def __init__(self, access: Access, budget: Budget | None = None, timeout_s: float = 30.0) -> None:
@@ -72,17 +71,6 @@ class Prometheus:
         self.http = Http(access, MetricsUnavailable, budget, timeout_s)
         self.counts, self.budget = self.http.counts, self.http.budget
         self._post = True
-
-    async def __aenter__(self) -> Prometheus:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
-
-    async def close(self) -> None:
-        await self.http.close()
 
     async def query(
         self,

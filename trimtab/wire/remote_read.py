@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from trimtab.errors import InvalidInput, MetricsUnavailable
+from trimtab.wire.protobuf import NotProtobuf, bytes_field, fields, number_field, read_varint, varint
 
 STREAMED_XOR_CHUNKS, XOR = 1, 1
 OPERATORS = ("=", "!=", "=~", "!~")
 MATCHER = re.compile(r'\s*([a-zA-Z_]\w*)\s*(=~|!~|!=|=)\s*"([^"\\]*)"\s*(?:,|$)', re.ASCII)
 FRAME_BYTES = 64 * 2**20  # Prometheus begins a new frame after one megabyte
-VARINT_BYTES = 10
 SHORT = 128  # bytes: a text that a server writes into a stream that fails begins like a frame shorter than this
 
 
@@ -48,32 +48,20 @@ def parse_matchers(text: str) -> list[Matcher]:
 def read_request(matchers: Sequence[Matcher], start_ms: int, end_ms: int) -> bytes:
     """The body of a request for all samples from start to end, both inclusive."""
     chosen = (
-        _number(1, OPERATORS.index(matcher.operator))
-        + _bytes(2, matcher.label.encode())
-        + _bytes(3, matcher.value.encode())
+        number_field(1, OPERATORS.index(matcher.operator))
+        + bytes_field(2, matcher.label.encode())
+        + bytes_field(3, matcher.value.encode())
         for matcher in matchers
     )
-    query = _number(1, start_ms) + _number(2, end_ms) + b"".join(_bytes(3, matcher) for matcher in chosen)
-    return _snappy(_bytes(1, query) + _number(2, STREAMED_XOR_CHUNKS))
+    query = (
+        number_field(1, start_ms) + number_field(2, end_ms) + b"".join(bytes_field(3, matcher) for matcher in chosen)
+    )
+    return _snappy(bytes_field(1, query) + number_field(2, STREAMED_XOR_CHUNKS))
 
 
 def _snappy(data: bytes) -> bytes:
     """A valid block of one literal: requests are too small for more."""
-    return _varint(len(data)) + b"\xfc" + (len(data) - 1).to_bytes(4, "little") + data
-
-
-def _number(field: int, value: int) -> bytes:
-    return _varint(field << 3) + _varint(value)
-
-
-def _bytes(field: int, value: bytes) -> bytes:
-    return _varint(field << 3 | 2) + _varint(len(value)) + value
-
-
-def _varint(value: int) -> bytes:
-    value &= (1 << 64) - 1
-    low = bytes([value & 127 | (128 if value > 127 else 0)])
-    return low + _varint(value >> 7) if value > 127 else low
+    return varint(len(data)) + b"\xfc" + (len(data) - 1).to_bytes(4, "little") + data
 
 
 class Frames:
@@ -85,9 +73,12 @@ class Frames:
     def feed(self, data: bytes) -> Iterator[SeriesChunks]:
         self._rest += data
         begin = 0
-        while (frame := _frame(self._rest, begin)) is not None:
-            begin, message = frame
-            yield from _parts(message)
+        try:
+            while (frame := _frame(self._rest, begin)) is not None:
+                begin, message = frame
+                yield from _parts(message)
+        except NotProtobuf as wrong:
+            raise _unreadable(str(wrong)) from None
         del self._rest[:begin]
 
     def end(self) -> None:
@@ -102,7 +93,7 @@ def _frame(data: bytearray, begin: int) -> tuple[int, bytes] | None:
     words from a frame, so short frames are checked.
     """
     try:
-        size, at = _read_varint(data, begin)
+        size, at = read_varint(data, begin)
     except IndexError:
         return None
     end = at + 4 + size
@@ -126,12 +117,12 @@ def _crc32c(data: bytes) -> int:
 
 
 def _parts(message: bytes) -> Iterator[SeriesChunks]:
-    for field, series in _fields(message):
+    for field, series in fields(message):
         if field == 1 and isinstance(series, bytes):
             part = SeriesChunks({}, [])
-            for kind, item in _fields(series):
+            for kind, item in fields(series):
                 if kind == 1 and isinstance(item, bytes):
-                    label = {key: value for key, value in _fields(item) if isinstance(value, bytes)}
+                    label = {key: value for key, value in fields(item) if isinstance(value, bytes)}
                     part.labels[label.get(1, b"").decode()] = label.get(2, b"").decode()
                 elif kind == 2 and isinstance(item, bytes):
                     part.chunks.append(_chunk(item))
@@ -140,7 +131,7 @@ def _parts(message: bytes) -> Iterator[SeriesChunks]:
 
 def _chunk(message: bytes) -> bytes:
     encoding, data = 0, b""
-    for field, value in _fields(message):
+    for field, value in fields(message):
         if field == 3 and isinstance(value, int):
             encoding = value
         elif field == 4 and isinstance(value, bytes):
@@ -148,40 +139,6 @@ def _chunk(message: bytes) -> bytes:
     if encoding != XOR:
         raise _unreadable(f"chunks of encoding {encoding} instead of floats ({XOR})")
     return data
-
-
-def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Numbers and byte strings: the messages of remote read have nothing else."""
-    at = 0
-    while at < len(message):
-        try:
-            key, at = _read_varint(message, at)
-            value, at = _read_varint(message, at)
-        except IndexError:
-            raise _unreadable("a message that ends early") from None
-        if key & 7 == 0:
-            yield key >> 3, value
-        elif key & 7 == 2 and at + value <= len(message):
-            yield key >> 3, message[at : at + value]
-            at += value
-        else:
-            raise _unreadable("a message of another kind")
-
-
-def _read_varint(data: bytes | bytearray, at: int) -> tuple[int, int]:
-    byte = data[at]
-    if byte < 128:
-        return byte, at + 1
-    value, shift = byte & 127, 7
-    while True:
-        at += 1
-        byte = data[at]
-        value |= (byte & 127) << shift
-        if byte < 128:
-            return value, at + 1
-        shift += 7
-        if shift >= 7 * VARINT_BYTES:
-            raise _unreadable("a number of more than 64 bits")
 
 
 def _unreadable(what: str) -> MetricsUnavailable:

@@ -6,10 +6,9 @@ events from that version on. 410 Gone, as a status or inside the stream, means: 
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import random
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from http import HTTPStatus
 from typing import Any, Generic, TypeVar
 
@@ -22,70 +21,16 @@ from trimtab.wire.http import Request
 from trimtab.wire.kube import Kube, Status, refused
 from trimtab.wire.objects import HasMeta, ObjectMeta
 from trimtab.wire.resources import Resource
+from trimtab.wire.store import Key, Store, key_of
 
 T = TypeVar("T", bound=HasMeta)
 Anything = TypeVar("Anything")
-Key = tuple[str, str]
-OnChange = Callable[[Key, "T | None", "T | None"], None]
 
 SILENCE_S = 90.0  # after this long the connection may be dead: a new one is made
 UNKNOWN_OPTION = (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY)  # how an older server says it
 LINE_BYTES = 16 * 2**20  # of one event; etcd itself holds no object of more than a tenth of it
 INITIAL_END = "k8s.io/initial-events-end"
 log = logging.getLogger(__name__)
-
-
-class Store(Generic[T]):
-    """The objects as last seen, by (namespace, name). Callbacks get (key, new or None, old or None)."""
-
-    def __init__(self) -> None:
-        self.items: dict[Key, T] = {}
-        self.synced = asyncio.Event()
-        self.heard_at = float("-inf")  # by the clock since boot; how fresh the content is
-        self.unreadable = 0
-        self.trouble: TrimtabError | None = None  # why it is not being followed right now
-        self._listeners: list[OnChange[T]] = []
-
-    def on_change(self, listener: OnChange[T]) -> None:
-        self._listeners.append(listener)
-
-    def __len__(self) -> int:
-        return len(self.items)
-
-    def __iter__(self) -> Iterator[T]:
-        return iter(self.items.values())
-
-    def get(self, namespace: str, name: str) -> T | None:
-        return self.items.get((namespace, name))
-
-    def put(self, item: T) -> None:
-        key = key_of(item)
-        old = self.items.get(key)
-        self.items[key] = item
-        self._tell(key, item, old)
-
-    def drop(self, key: Key) -> None:
-        old = self.items.pop(key, None)
-        if old is not None:
-            self._tell(key, None, old)
-
-    def replace(self, fresh: dict[Key, T]) -> None:
-        """A new list: tell only what differs from what was known."""
-        for key in self.items.keys() - fresh.keys():
-            self.drop(key)
-        for key, item in fresh.items():
-            known = self.items.get(key)
-            if known is None or known.metadata.resource_version != item.metadata.resource_version:
-                self.put(item)
-        self.synced.set()
-
-    def _tell(self, key: Key, new: T | None, old: T | None) -> None:
-        for listener in self._listeners:
-            listener(key, new, old)
-
-
-def key_of(item: HasMeta) -> Key:
-    return item.metadata.namespace, item.metadata.name
 
 
 class Gone(Exception):
@@ -184,7 +129,7 @@ class Informer(Generic[T]):
         params = {
             "watch": "true",
             "allowWatchBookmarks": "true",
-            "timeoutSeconds": str(random.randint(240, 480)),
+            "timeoutSeconds": str(random.randint(240, 480)),  # noqa: S311 (jitter, no secret)
         }
         if self._labels:
             params["labelSelector"] = self._labels

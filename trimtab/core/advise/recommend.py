@@ -147,14 +147,18 @@ def quantile(rules: Inspection, values: Floats, probability: float) -> float:
 
 
 def predict(rules: Inspection, workload: MeasuredWorkload) -> Series | Missing:
-    """The next seven days, or why they cannot be known."""
-    present = np.isfinite(workload.cpu_cores)
-    times: Floats = workload.start + workload.step_s * np.arange(len(workload.cpu_cores), dtype=np.float64)
+    """As long a time as the formulas look back at, or why it cannot be known; from two weeks where they are there."""
+    cores = np.concatenate([workload.earlier_cores, workload.cpu_cores])
+    present, steps = np.isfinite(cores), np.arange(len(cores), dtype=np.float64) - len(workload.earlier_cores)
+    times: Floats = workload.start + workload.step_s * steps
     try:
-        history = clean(Series(times[present], workload.cpu_cores[present]), workload.step_s, HOUR_S)
-        return dsp.predict(history, workload.step_s, dsp.DspOptions(history_s=rules.history_s, exact=rules.crane))
+        history = clean(Series(times[present], cores[present]), workload.step_s, HOUR_S)
+        options = dsp.DspOptions(history_s=rules.forecast_history_s, exact=rules.crane)
+        future = dsp.predict(history, workload.step_s, options)
     except (NotEnoughData, InvalidInput) as error:
         return Missing(reason=Reason.NOT_PREDICTABLE, detail=str(error))
+    wanted = len(workload.cpu_cores)
+    return future if isinstance(future, Missing) else Series(future.times[:wanted], future.values[:wanted])
 
 
 def hourly_means(values: Floats, step_s: float) -> tuple[float, ...]:

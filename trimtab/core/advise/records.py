@@ -7,10 +7,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from trimtab.core.advise.formulas import hourly_medians, hours_utc
 from trimtab.core.model import Pod
 from trimtab.policy import Record, Size
 from trimtab.series import Floats
+
+NO_SAMPLES: Floats = np.empty(0)  # never written to
 
 
 class Against(enum.StrEnum):
@@ -84,6 +88,7 @@ class MeasuredWorkload:
     start: float
     step_s: float
     cpu_cores: Floats  # of all pods together
+    earlier_cores: Floats = field(default_factory=lambda: NO_SAMPLES)  # before `start`, for the forecast alone
     memory_bytes: Floats | None = None
     container_cpu: dict[str, Floats] = field(default_factory=dict)  # samples of single pods, pooled
     container_memory: dict[str, Floats] = field(default_factory=dict)

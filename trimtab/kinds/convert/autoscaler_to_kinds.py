@@ -7,7 +7,7 @@ from typing import Any
 from trimtab.errors import InvalidInput
 from trimtab.kinds.annotations import PAUSED, PIN, PIN_UNTIL, PREDICTIVE
 from trimtab.kinds.autoscaler import STARTUP
-from trimtab.kinds.convert.source_fields import SourceFields, annotate, unannotate
+from trimtab.kinds.convert.source_fields import SourceFields, annotate, schedules_alone, unannotate
 from trimtab.quantity import parse_duration
 
 _EHPA_PLACES = {"spec.crons": "spec.schedules", "spec.prediction": "spec.forecast", "spec.scaleStrategy": "spec.mode"}
@@ -40,6 +40,8 @@ def to_hpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
 
 def to_ehpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
     spec.places(_EHPA_PLACES)
+    if spec.has("schedules") and spec.holds("metrics", [schedules_alone()]):
+        spec.take("metrics", list)  # crons without metrics decide alone there
     made = _horizontal(spec)
     _without_ours(made.get("behavior", {}), spec)
     crons = [cron for schedule in spec.items("schedules") if (cron := _cron(schedule))]

@@ -14,7 +14,7 @@ from trimtab.kinds.annotations import (
     PIN,
 )
 from trimtab.kinds.convert.keda_triggers import TriggerSetting, triggers
-from trimtab.kinds.convert.source_fields import SourceFields, annotate, unannotate
+from trimtab.kinds.convert.source_fields import SourceFields, annotate, schedules_alone, unannotate
 
 _POLL_S, _COOLDOWN_S, _WINDOW_S = 30, 300, 300
 _PLACES = {
@@ -37,7 +37,7 @@ def from_keda(spec: SourceFields, metadata: dict[str, Any], served: tuple[str, .
     spec.places(_PLACES)
     found = triggers(spec, advanced.part("scalingModifiers"), setting)
     if found.schedules and not found.metrics and not spec.lost_signal():
-        found.metrics.append(_nothing())
+        found.metrics.append(schedules_alone())
     made.update({name: part for name, part in found._asdict().items() if part})
     if not found.metrics:
         spec.note("no metric is left: CPU at 80 % of the request would be used, as in Kubernetes", "triggers", True)
@@ -49,12 +49,6 @@ def from_keda(spec: SourceFields, metadata: dict[str, Any], served: tuple[str, .
     spec.close()
     _pauses(metadata, served is not None)
     return made
-
-
-def _nothing() -> dict[str, Any]:
-    """A total of nothing lets the schedules decide alone: outside its window a cron trigger asks for nothing."""
-    target = {"type": "AverageValue", "averageValue": "1"}
-    return {"type": "Prometheus", "prometheus": {"name": "schedules-alone", "query": "vector(0)", "target": target}}
 
 
 def _target(target: SourceFields) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from math import ceil
 from typing import Any
 
 from trimtab.kinds.annotations import PIN, PREDICTIVE
-from trimtab.kinds.convert.source_fields import SourceFields, annotate, unannotate, without_none
+from trimtab.kinds.convert.source_fields import SourceFields, annotate, schedules_alone, unannotate, without_none
 from trimtab.kinds.hpa_v2beta1 import v2_metric
 from trimtab.kinds.meta import predictive
 
@@ -61,6 +61,9 @@ def from_ehpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
     crons = [_schedule(cron, index) for index, cron in enumerate(spec.items("crons"))]
     if crons:
         made["schedules"] = crons
+        if not made.get("metrics") and not spec.has("prediction"):
+            made["metrics"] = [schedules_alone()]
+            spec.places({"spec.metrics": "spec.crons", "spec.metrics[0]": "spec.crons"})
     preview = spec.take("scaleStrategy", str) == "Preview"
     specific = spec.take("specificReplicas", int)
     if preview:

@@ -68,6 +68,9 @@ class SourceFields:
     def has(self, name: str) -> bool:
         return self._left.get(name) is not None
 
+    def holds(self, name: str, value: object) -> bool:
+        return bool(self._left.get(name) == value)
+
     def places(self, places: dict[str, str]) -> None:
         """Where parts of the result stand in the source."""
         for made, source in places.items():
@@ -145,6 +148,12 @@ def unannotate(metadata: dict[str, Any], key: str) -> str | None:
     if notes:
         metadata["annotations"] = notes
     return value
+
+
+def schedules_alone() -> dict[str, Any]:
+    """A metric for schedules that decide alone: a total of nothing asks for nothing outside their windows."""
+    target = {"type": "AverageValue", "averageValue": "1"}
+    return {"type": "Prometheus", "prometheus": {"name": "schedules-alone", "query": "vector(0)", "target": target}}
 
 
 def without_none(**fields: Any) -> dict[str, Any]:

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import PurePath
 from typing import Any
 
-from trimtab.kinds.yaml import HELM_TEMPLATE, Document
+from trimtab.kinds.yaml import Document
+from trimtab.kinds.yaml_values import HELM_TEMPLATE
 
 _CHOICES = frozenset({"overlays", "environments", "envs", "clusters", "stages"})  # of whose folders one is applied
 _PATCHES = ("patches", "patchesStrategicMerge", "patchesJson6902")

@@ -80,7 +80,9 @@ def _is_due(pod: WirePod, factor: float) -> bool:
     if pod.metadata.deletion_timestamp is not None or pod.status.phase in FINISHED or factor_on(pod) == factor:
         return False
     wanted = cpu_with(pod, factor)
-    differs = any(not same_size(container_size(one.resources), wanted[one.name]) for one in carries(pod))
+    differs = any(
+        not same_size(container_size(container.resources), wanted[container.name]) for container in carries(pod)
+    )
     return differs and (factor == 1.0 or is_ready(pod))
 
 

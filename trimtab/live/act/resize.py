@@ -59,7 +59,7 @@ async def one_by_one(writer: Writer, pods: Sequence[WirePod], sizes: Sizes) -> N
 async def template(writer: Writer, target: ScaleTarget, sizes: Sizes) -> None:
     """Patch the template's containers; injected sidecars are not in it, so they are never touched."""
     assert target.workload is not None
-    known = {one.name for one in target.workload.spec.template.spec.containers}
+    known = {container.name for container in target.workload.spec.template.spec.containers}
     containers = [_container(name, size) for name, size in sizes.items() if name in known]
     body = {
         "metadata": {"resourceVersion": target.version},
@@ -88,7 +88,7 @@ def gives_up(apply: Apply, waiting: Sequence[Stuck], at: float) -> bool:
 
 async def _patch(writer: Writer, pod: WirePod, wanted: Sizes) -> bool:
     """New written sizes; a bridge stays on top of them."""
-    factor, bridged = factor_on(pod), {one.name for one in carries(pod)}
+    factor, bridged = factor_on(pod), {container.name for container in carries(pod)}
     sizes = {name: grown(size, factor) if name in bridged else size for name, size in wanted.items()}
     return await patch(writer, pod, sizes, factor)
 

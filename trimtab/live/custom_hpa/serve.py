@@ -59,7 +59,7 @@ async def serve(custom: CustomHpa, access: Access, release: str, release_namespa
 
 
 async def _until(ended: asyncio.Event, loop: Loop, others: list[Feed[Custom]]) -> None:
-    tasks = [asyncio.create_task(one) for one in (_periods(loop, others), *(feed.run() for feed in others))]
+    tasks = [asyncio.create_task(work) for work in (_periods(loop, others), *(feed.run() for feed in others))]
     stop = asyncio.create_task(ended.wait())
     try:
         done, _ = await asyncio.wait([*tasks, stop], return_when=asyncio.FIRST_COMPLETED)

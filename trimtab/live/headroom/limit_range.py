@@ -38,7 +38,7 @@ def vetoes(ranges: Iterable[Custom], pods: Sequence[Sized]) -> Iterator[Veto]:
     for found in ranges:
         for rule in found.spec.get("limits") or ():
             for axis in RESOURCES:
-                wrong = next((one for pod in pods for one in _wrong(rule, axis, pod)), None)
+                wrong = next((problem for pod in pods for problem in _wrong(rule, axis, pod)), None)
                 if wrong is not None:
                     yield _veto(found, *wrong)
 

@@ -60,15 +60,15 @@ def _daemons(pods: Iterable[WirePod]) -> dict[str, list[Share]]:
         owner = pod.metadata.controller
         if owner is not None and owner.kind == "DaemonSet" and pod.status.phase not in FINISHED:
             sizes = fact(pod).containers.values()
-            share = sum(one.cpu_cores or 0.0 for one in sizes), sum(one.memory_bytes or 0.0 for one in sizes)
+            share = sum(size.cpu_cores or 0.0 for size in sizes), sum(size.memory_bytes or 0.0 for size in sizes)
             taken[pod.spec.node_name].append(share)
     return taken
 
 
 def _space(node: Node, taken: list[Share]) -> Space:
     whole = size_of(node.status.allocatable)
-    cpu = (whole.cpu_cores or 0.0) - sum(one[0] for one in taken)
-    return Space(node.metadata.name, (cpu, (whole.memory_bytes or 0.0) - sum(one[1] for one in taken)))
+    cpu = (whole.cpu_cores or 0.0) - sum(share[0] for share in taken)
+    return Space(node.metadata.name, (cpu, (whole.memory_bytes or 0.0) - sum(share[1] for share in taken)))
 
 
 def _welcomes(node: Node, template: TemplateSpec) -> bool:
@@ -82,16 +82,16 @@ def _welcomes(node: Node, template: TemplateSpec) -> bool:
 
 def _tolerated(taint: Taint, tolerations: tuple[Toleration, ...]) -> bool:
     return any(
-        one.effect in ("", taint.effect)
-        and one.key in ("", taint.key)
-        and (one.operator == "Exists" or one.value == taint.value)
-        for one in tolerations
+        toleration.effect in ("", taint.effect)
+        and toleration.key in ("", taint.key)
+        and (toleration.operator == "Exists" or toleration.value == taint.value)
+        for toleration in tolerations
     )
 
 
 def _front(spaces: list[Space]) -> list[Space]:
     front: list[Space] = []
-    for space in sorted(spaces, key=lambda one: one.share, reverse=True):
+    for space in sorted(spaces, key=lambda space: space.share, reverse=True):
         if not front or space.share[1] > front[-1].share[1]:
             front.append(space)
     return front

@@ -33,9 +33,13 @@ class Sized(NamedTuple):
     def request(self, axis: Axis, sizes: Sizes) -> float:
         """What the scheduler looks for: all containers at once, or the largest of those that run before them."""
         running = sum(_part(size, axis, limits=False) or 0.0 for size in sizes.values())
-        first = [size_of(one.resources.requests) for one in self.spec.init_containers if not _is_sidecar(one)]
+        first = [
+            size_of(container.resources.requests)
+            for container in self.spec.init_containers
+            if not _is_sidecar(container)
+        ]
         whole = size_of(self.spec.resources.requests) if self.spec.resources else Size()
-        return max([running, whole.amount(axis) or 0.0, *(one.amount(axis) or 0.0 for one in first)])
+        return max([running, whole.amount(axis) or 0.0, *(size.amount(axis) or 0.0 for size in first)])
 
     def moves(self, axis: Axis) -> bool:
         return any(_both(size, axis) != _both(self.before[name], axis) for name, size in self.after.items())
@@ -53,8 +57,8 @@ def sized(cluster: WatchedCluster, target: ScaleTarget, wanted: Sizes) -> list[S
 
 
 def sized_pod(spec: PodSpec, wanted: Sizes) -> Sized:
-    running = [*spec.containers, *(one for one in spec.init_containers if _is_sidecar(one))]
-    before = {one.name: container_size(one.resources) for one in running}
+    running = [*spec.containers, *(container for container in spec.init_containers if _is_sidecar(container))]
+    before = {container.name: container_size(container.resources) for container in running}
     after = {name: _merged(size, wanted[name]) if name in wanted else size for name, size in before.items()}
     return Sized(spec, before, after)
 

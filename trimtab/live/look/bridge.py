@@ -25,7 +25,7 @@ NO_BRIDGE = BridgeInForce()
 def in_force(pods: Sequence[WirePod]) -> BridgeInForce:
     living = [pod for pod in pods if pod.status.phase not in FINISHED and pod.metadata.deletion_timestamp is None]
     bridged = sum(1 for pod in living if factor_on(pod) > 1.0 and not _waits(pod))
-    left_out = {one.name for pod in living for one in pod.spec.containers if one not in carries(pod)}
+    left_out = {container.name for pod in living for container in pod.spec.containers if container not in carries(pod)}
     return BridgeInForce(bridged, tuple(sorted(left_out)))
 
 
@@ -37,7 +37,7 @@ def is_ready(pod: WirePod) -> bool:
 def cpu_with(pod: WirePod, factor: float) -> dict[str, ContainerSize]:
     """The cpu of each container that grows; never its memory."""
     sizes = written_sizes(pod)
-    return {one.name: _cpu(grown(sizes[one.name], factor)) for one in carries(pod)}
+    return {container.name: _cpu(grown(sizes[container.name], factor)) for container in carries(pod)}
 
 
 def _cpu(size: ContainerSize) -> ContainerSize:

@@ -23,6 +23,7 @@ from trimtab.core.usage.histograms import UsageHistograms
 from trimtab.errors import InvalidInput, NotLeading, Refused, TrimtabError
 from trimtab.kinds.annotations import OBJECT_NAMESPACE, OBJECT_UID
 from trimtab.live.look.subject import Subject
+from trimtab.live.measure.background import Background
 from trimtab.live.measure.usage import UsageWatch
 from trimtab.live.object_tick import ObjectTick
 from trimtab.policy import Policy
@@ -38,7 +39,7 @@ READ_AGAIN_S = 60.0  # after a checkpoint could not be read
 log = logging.getLogger(__name__)
 
 
-class Checkpoints:
+class Checkpoints(Background):
     """Call `follow` in every tick: each object's is read once, then all of them are written every `every_s`."""
 
     def __init__(
@@ -50,12 +51,12 @@ class Checkpoints:
         demand: DemandForecasts | None = None,
         keeps_demand: Callable[[Policy], bool] = lambda policy: policy.forecast is not None,
     ) -> None:
+        super().__init__()
         self.writer, self.usage, self.every_s, self.home = writer, usage, every_s, home
         self.demand, self._keeps_demand = demand or DemandForecasts(), keeps_demand
         self._read: set[str] = set()  # by uid; one that was not read is not written over
         self._failed: set[str] = set()
         self._read_again_at = self._written_at = float("-inf")
-        self._work: asyncio.Task[None] | None = None
 
     def follow(self, ticks: Sequence[ObjectTick], at: float) -> None:
         if self._written_at == float("-inf"):
@@ -64,25 +65,16 @@ class Checkpoints:
         uids = {tick.subject.uid for tick in ticks}
         self._read &= uids
         self._failed &= uids
-        if self._work is not None and not self._work.done():
+        if not self.idle:
             return
         unread = [tick for tick in ticks if tick.subject.uid not in self._read and self._may_read(tick, at)]
         due = at - self._written_at >= self.every_s
         if unread or due:
-            self._work = asyncio.create_task(self._run(unread, ticks if due else (), at))
+            self.start(self._run(unread, ticks if due else (), at))
 
     def clock_set(self, by_s: float) -> None:
         self._written_at += by_s
         self._read_again_at += by_s
-
-    async def finished(self) -> None:
-        """The end of what is under way."""
-        if self._work is not None:
-            await self._work
-
-    def close(self) -> None:
-        if self._work is not None:
-            self._work.cancel()
 
     def _may_read(self, tick: ObjectTick, at: float) -> bool:
         return tick.subject.uid not in self._failed or at >= self._read_again_at
@@ -186,7 +178,8 @@ class Checkpoints:
         try:
             for kept in (await self.writer.kube.list(ConfigMap, CONFIG_MAPS, self.home, labels=OBJECT_UID)).items:
                 labels, meta = kept.metadata.labels or {}, kept.metadata
-                ours = OBJECT_UID in labels and cluster.namespace in ("", labels.get(OBJECT_NAMESPACE))
+                whose = labels.get(OBJECT_NAMESPACE, "")
+                ours = OBJECT_UID in labels and cluster.namespace in ("", whose) and cluster.shard.owns(whose)
                 if ours and labels[OBJECT_UID] not in alive:
                     await self.writer.kube.delete(CONFIG_MAPS, self.home, meta.name, uid=meta.uid)
         except TrimtabError as error:

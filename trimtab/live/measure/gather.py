@@ -1,8 +1,8 @@
 """gather: the samples of every signal and the usage of pods, with as few questions as possible.
 
 One list of pod metrics per namespace for signals and sizes alike, one question per metric and namespace, identical
-Prometheus queries once. What
-cannot be answered becomes Missing with its reason; one source that fails never spoils another's answer.
+Prometheus queries once. What cannot be answered becomes Missing with its reason; one source that fails never spoils
+another's answer.
 """
 
 from __future__ import annotations
@@ -11,18 +11,26 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from http import HTTPStatus
-from math import ceil, isfinite
 from typing import NamedTuple
 
-from msgspec.structs import replace
-
-from trimtab.core.model import Missing, Pod, PodSamples, Reason, Samples, TotalSample
+from trimtab.core.model import Missing, Pod, Reason, Samples
 from trimtab.errors import InvalidInput, Refused, TrimtabError
+from trimtab.live.measure.readings import (
+    BY_USAGE,
+    Answer,
+    PodUsage,
+    Reading,
+    measured_at,
+    pod_usage,
+    reading_of,
+    samples_of,
+    thousandths_up,
+)
 from trimtab.live.measure.tenancy import NotAllowed, QueryTenancy
 from trimtab.policy import Metric, MetricKind, Signal
-from trimtab.quantity import parse_duration, parse_quantity
+from trimtab.quantity import parse_quantity
 from trimtab.wire.kube import Kube, ListPage
-from trimtab.wire.objects import CustomMetricValue, ExternalMetricValue, PodMetrics
+from trimtab.wire.metric_objects import CustomMetricValue, ExternalMetricValue, PodMetrics
 from trimtab.wire.prometheus import IncompleteAnswer, Prometheus
 from trimtab.wire.resources import POD_METRICS, custom_metric_path, external_metric_path, namespace_metric_path
 
@@ -50,30 +58,11 @@ class Question(NamedTuple):
     query: str = ""
 
 
-class Reading(NamedTuple):
-    """One value of one pod or container ("" in `container`: the metric has none)."""
-
-    value: float
-    at: float
-    window_s: float = 60.0
-
-
-class PodUsage(NamedTuple):
-    """The usage of one pod's containers: name -> (cores, bytes), None where the kubelet said nothing."""
-
-    containers: dict[str, tuple[float | None, float | None]]
-    at: float
-    window_s: float
-
-
 class Measured(NamedTuple):
     """What one tick has measured."""
 
     samples: list[tuple[Samples | Missing, ...]]  # of each object, aligned with its signals
     usage: dict[str, PodUsage]  # by namespace/pod, as far as it was asked for
-
-
-Answer = dict[str, PodUsage] | dict[str, Reading] | Reading | Missing
 
 
 class Gather:
@@ -113,7 +102,7 @@ class Gather:
         known = dict(zip(ordered, answers, strict=True))
         samples = [
             tuple(
-                self._shape(known[self._question(signal.metric, each.namespace, whole)], signal.metric, each, at)
+                self._samples(known[self._question(signal.metric, each.namespace, whole)], signal.metric, each, at)
                 for signal in each.signals
             )
             for each in wanted
@@ -121,7 +110,7 @@ class Gather:
         return Measured(samples, _usage_in([known[question] for question in of_usage]))
 
     def _question(self, metric: Metric, namespace: str, whole: bool) -> Question:
-        if metric.kind in _BY_USAGE:
+        if metric.kind in BY_USAGE:
             return _usage_question(namespace, whole)
         if metric.kind is MetricKind.PROMETHEUS:
             return Question(metric.kind, self.tenancy.asker(namespace), query=metric.query)
@@ -139,14 +128,14 @@ class Gather:
 
     async def _of_pods(self, question: Question, at: float) -> Answer:
         items = await self._custom(question, "pods", "*")
-        return {metric.described_object.name: _reading(metric, at) for metric in items}
+        return {metric.described_object.name: reading_of(metric, at) for metric in items}
 
     async def _of_object(self, question: Question, at: float) -> Answer:
         api_version, kind, name = question.object.rsplit("/", 2)
         resource = await self.kube.resource(api_version, kind)
         plural = f"{resource.plural}.{resource.group}" if resource.group else resource.plural
         items = await self._custom(question, *(("", "") if kind == "Namespace" else (plural, name)))
-        return _reading(items[0], at) if len(items) == 1 else _not_one(len(items))
+        return reading_of(items[0], at) if len(items) == 1 else _not_one(len(items))
 
     async def _custom(self, question: Question, plural: str, name: str) -> list[CustomMetricValue]:
         """Without a plural, of the object's own namespace: whichever it names, as HPA does."""
@@ -177,7 +166,7 @@ class Gather:
             return Missing(reason=Reason.ABSENT, detail=question.name)
         return Reading(
             sum(thousandths_up(parse_quantity(series.value)) for series in items),
-            min(_at(series, at) for series in items),
+            min(measured_at(series, at) for series in items),
         )
 
     async def _prometheus(self, question: Question, _: float) -> Answer:
@@ -189,36 +178,8 @@ class Gather:
         )
         return Reading(found[0].value, found[0].at) if len(found) == 1 else _not_one(len(found))
 
-    def _shape(self, answer: Answer, metric: Metric, wanted: Wanted, at: float) -> Samples | Missing:
-        if isinstance(answer, Missing):
-            return answer
-        if isinstance(answer, Reading):
-            return self._refused(answer, at) or TotalSample(value=answer.value, at=answer.at)
-        values: dict[str, Reading] = {}
-        why = Missing(reason=Reason.ABSENT, detail=f"no pod has {metric.label}")
-        for pod in wanted.pods:
-            found = answer.get(f"{wanted.namespace}/{pod.name}" if metric.kind in _BY_USAGE else pod.name)
-            reading = _of_usage(found, metric) if isinstance(found, PodUsage) else found
-            if reading is None:
-                continue
-            if refused := self._refused(reading, at):
-                why = replace(refused, detail=f"pod {pod.name}")
-            else:
-                values[pod.name] = reading
-        return _samples(values, at) if values else why
-
-    def _refused(self, reading: Reading, at: float) -> Missing | None:
-        """Why this is no value, where it is none."""
-        if not isfinite(reading.value):
-            return Missing(reason=Reason.NOT_FINITE)
-        if reading.value < 0:
-            return Missing(reason=Reason.NEGATIVE)
-        if abs(at - reading.at) > self.stale_after_s:  # from the future: one of the clocks is wrong
-            return Missing(reason=Reason.STALE, since=reading.at)
-        return None
-
-
-_BY_USAGE = (MetricKind.RESOURCE, MetricKind.CONTAINER)
+    def _samples(self, answer: Answer, metric: Metric, wanted: Wanted, at: float) -> Samples | Missing:
+        return samples_of(answer, metric, wanted.namespace, wanted.pods, at, self.stale_after_s)
 
 
 def _usage_question(namespace: str, whole: bool) -> Question:
@@ -226,7 +187,7 @@ def _usage_question(namespace: str, whole: bool) -> Question:
 
 
 def _usage_namespaces(wanted: Sequence[Wanted]) -> set[str]:
-    return {each.namespace for each in wanted for signal in each.signals if signal.metric.kind in _BY_USAGE}
+    return {each.namespace for each in wanted for signal in each.signals if signal.metric.kind in BY_USAGE}
 
 
 def _usage_in(answers: Sequence[Answer]) -> dict[str, PodUsage]:
@@ -253,57 +214,3 @@ def _not_one(count: int) -> Missing:
     if count == 0:
         return Missing(reason=Reason.ABSENT)
     return Missing(reason=Reason.AMBIGUOUS, detail=f"{count} series: wrap the query in sum() or max()")
-
-
-def pod_usage(pod: PodMetrics, at: float) -> PodUsage:
-    containers = {
-        each.name: (_amount(each.usage.get("cpu")), _amount(each.usage.get("memory"))) for each in pod.containers
-    }
-    return PodUsage(containers, _at(pod, at), parse_duration(pod.window) if pod.window else 60.0)
-
-
-def _amount(text: str | None) -> float | None:
-    if text is None:
-        return None
-    if text.endswith("n") and text[:-1].isdecimal():  # what metrics-server writes; 20 times faster
-        return -(-int(text[:-1]) // 1_000_000) / 1000
-    return thousandths_up(parse_quantity(text))
-
-
-def thousandths_up(value: float) -> float:
-    """Whole thousandths, rounded up: in these Kubernetes' own controller counts."""
-    return ceil(value * 1000 - 1e-6) / 1000
-
-
-def _of_usage(usage: PodUsage, metric: Metric) -> Reading | None:
-    """The sum over the containers, or one of them; a container without a value makes the pod's unknown."""
-    which = 0 if metric.name == "cpu" else 1
-    if metric.container:
-        value = usage.containers.get(metric.container, (None, None))[which]
-        return None if value is None else Reading(value, usage.at, usage.window_s)
-    values = [each[which] for each in usage.containers.values()]
-    known = [value for value in values if value is not None]
-    if not known or len(known) < len(values):
-        return None
-    return Reading(sum(known), usage.at, usage.window_s)
-
-
-def _reading(metric: CustomMetricValue, at: float) -> Reading:
-    return Reading(thousandths_up(parse_quantity(metric.value)), _at(metric, at))
-
-
-def _at(measured: CustomMetricValue | ExternalMetricValue | PodMetrics, at: float) -> float:
-    """When it was measured; what bears no time is of this tick."""
-    return measured.timestamp.timestamp() if measured.timestamp else at
-
-
-def _samples(readings: dict[str, Reading], at: float) -> PodSamples:
-    """Windows pod by pod: scrapes are never quite as far apart, and a hair decides whose sample is of its start-up."""
-    window_s = max(reading.window_s for reading in readings.values())
-    return PodSamples(
-        values={name: reading.value for name, reading in readings.items()},
-        at=at,
-        times={name: reading.at for name, reading in readings.items()},
-        window_s=window_s,
-        windows_s={name: reading.window_s for name, reading in readings.items() if reading.window_s != window_s},
-    )

@@ -1,15 +1,15 @@
 """past_demand: what signals demanded before the operator saw them, read back from Prometheus in the background.
 
 CPU and memory as advice reads them, a query's own past by the query; others are in checkpoints alone. At first sight of
-an object, for many objects at once: a tick waits for nothing, and what we saw ourselves stays.
+an object, for many objects at once: a tick waits for nothing, and what we saw ourselves stays. Whose past could not be
+read, or whose query is not allowed yet, is tried again after a rest of its own, which doubles with each failure.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -22,6 +22,7 @@ from trimtab.history.query_pages import total
 from trimtab.history.source import Selection
 from trimtab.history.workload_history import WorkloadHistory
 from trimtab.live.look.subject import Subject
+from trimtab.live.measure.background import Background
 from trimtab.live.measure.tenancy import NotAllowed, QueryTenancy
 from trimtab.live.object_tick import ObjectTick
 from trimtab.policy import Metric, MetricKind, Policy
@@ -31,7 +32,7 @@ from trimtab.wire.kube import Kube
 from trimtab.wire.prometheus import Prometheus
 
 TIMEOUT_S = 60.0
-TRY_AGAIN_S = 300.0
+TRY_AGAIN_S, LONGEST_REST_S = 300.0, 3600.0
 READ_BACK = (MetricKind.RESOURCE, MetricKind.CONTAINER, MetricKind.PROMETHEUS)
 log = logging.getLogger(__name__)
 
@@ -56,7 +57,17 @@ class PastSignal(NamedTuple):
     time_range: TimeRange
 
 
-class PastDemand:
+class Rest(NamedTuple):
+    """After so many failures in a row, until then."""
+
+    failures: int = 0
+    until: float = float("-inf")
+
+    def after_failure(self, at: float) -> Rest:
+        return Rest(self.failures + 1, at + min(TRY_AGAIN_S * 2.0 ** min(self.failures, 10), LONGEST_REST_S))
+
+
+class PastDemand(Background):
     """Call `follow` in every tick: the past of each new object, or of one with new signals, is read once."""
 
     def __init__(
@@ -67,41 +78,40 @@ class PastDemand:
         queries: Access | None = None,
         tenancy: QueryTenancy = QueryTenancy(),  # noqa: B008  (frozen)
     ) -> None:
+        super().__init__()
         self.access, self.kube, self.demand = access, kube, demand
         self.queries, self.tenancy = queries or access, tenancy  # tenants' own queries, and whose are asked
         self._done: dict[str, tuple[str, ...]] = {}  # keys by uid
-        self._work: asyncio.Task[None] | None = None
-        self._rest_until = float("-inf")
+        self._rests: dict[str, Rest] = {}  # by uid
 
     def follow(self, ticks: Sequence[ObjectTick], at: float) -> None:
         keys = {tick.subject.uid: keys_of(tick.subject.uid, tick.subject.policy) for tick in ticks if wanted(tick)}
-        self._done = {uid: known for uid, known in self._done.items() if uid in keys}
-        new = [tick for tick in ticks if wanted(tick) and self._done.get(tick.subject.uid) != keys[tick.subject.uid]]
-        if new and at >= self._rest_until and (self._work is None or self._work.done()):
-            self._work = asyncio.create_task(self._run(new, at))
-
-    async def finished(self) -> None:
-        """The end of what is under way."""
-        if self._work is not None:
-            await self._work
-
-    def close(self) -> None:
-        if self._work is not None:
-            self._work.cancel()
+        self._done = {uid: known for uid, known in self._done.items() if keys.get(uid) == known}
+        self._rests = {uid: rest for uid, rest in self._rests.items() if uid in keys}
+        new = [tick for tick in ticks if wanted(tick) and tick.subject.uid not in self._done]
+        due = [tick for tick in new if at >= self._rests.get(tick.subject.uid, Rest()).until]
+        if due and self.idle:
+            self.start(self._run(due, at))
 
     async def _run(self, ticks: Sequence[ObjectTick], at: float) -> None:
+        keys = {tick.subject.uid: keys_of(tick.subject.uid, tick.subject.policy) for tick in ticks}
         try:
-            await self._read([signal for tick in ticks for signal in _signals(tick)], at)
+            failed = await self._read([signal for tick in ticks for signal in _signals(tick)], at)
         except TrimtabError as error:
-            self._rest_until = at + TRY_AGAIN_S
             log.warning("demand before now cannot be read back, which is tried again: %s", error)
-            return
+            failed = set(keys)
         except Exception:
             log.exception("demand before now cannot be read back: a bug of trimtab; forecasts learn from now on")
-        self._done |= {tick.subject.uid: keys_of(tick.subject.uid, tick.subject.policy) for tick in ticks}
-        log.info("demand before now was read back: objects %d", len(ticks))
+            failed = set(keys)
+        self._rests |= {uid: self._rests.get(uid, Rest()).after_failure(at) for uid in failed}
+        for uid in keys.keys() - failed:
+            self._done[uid] = keys[uid]
+            self._rests.pop(uid, None)
+        log.info("demand before now was read back: objects %d, to be tried again %d", len(keys), len(failed))
 
-    async def _read(self, signals: Sequence[PastSignal], at: float) -> None:
+    async def _read(self, signals: Sequence[PastSignal], at: float) -> set[str]:
+        """The objects whose past is not there yet."""
+        failed: set[str] = set()
         async with (
             Prometheus(self.access, timeout_s=TIMEOUT_S) as prometheus,
             Prometheus(self.queries, timeout_s=TIMEOUT_S) as queries,
@@ -113,8 +123,9 @@ class PastDemand:
                 for metric in ("cpu", "memory"):
                     await self._read_usage(history, metric, some, at)
                 for signal in some:
-                    if signal.metric.kind is MetricKind.PROMETHEUS:
-                        await self._read_query(queries, signal, at)
+                    if signal.metric.kind is MetricKind.PROMETHEUS and not await self._read_query(queries, signal, at):
+                        failed.add(signal.subject.uid)
+        return failed
 
     async def _read_usage(
         self, history: WorkloadHistory, metric: Literal["cpu", "memory"], signals: Sequence[PastSignal], at: float
@@ -138,26 +149,31 @@ class PastDemand:
             ):
                 self._restore(parts.get(name, ()), past)
 
-    async def _read_query(self, prometheus: Prometheus, signal: PastSignal, at: float) -> None:
+    async def _read_query(self, prometheus: Prometheus, signal: PastSignal, at: float) -> bool:
+        """Whether it was answered, be it that there is nothing."""
         time_range = signal.time_range
         end = at - at % time_range.step_s
         try:
             extra = self.tenancy.params(signal.subject.name.namespace)
             start = end - time_range.span_s
             found = await prometheus.query_range(signal.metric.query, start, end, time_range.step_s, extra)
+            if len(found) == 1:
+                self._restore([signal], _series(found[0].values))
         except NotAllowed:  # said of the query itself
-            return
-        except TrimtabError as error:
-            log.warning("%s: its past cannot be read back: %s", signal.subject.name, error)
-            return
-        if len(found) == 1:
-            points = msgspec.json.decode(found[0].values, type=list[tuple[float, str]])
-            values = np.array([float(text) for _, text in points])
-            self._restore([signal], Series(np.array([when for when, _ in points]), values))
+            return False
+        except (TrimtabError, msgspec.MsgspecError, ValueError) as error:
+            log.warning("%s: its past cannot be read back, which is tried again: %s", signal.subject.name, error)
+            return False
+        return True
 
     def _restore(self, signals: Iterable[PastSignal], past: Series) -> None:
         for signal in signals:
             self.demand.restore(signal.subject.uid, signal.subject.policy, signal.key, past, signal.time_range.step_s)
+
+
+def _series(values: msgspec.Raw) -> Series:
+    points = msgspec.json.decode(values, type=list[tuple[float, str]])
+    return Series(np.array([when for when, _ in points]), np.array([float(text) for _, text in points]))
 
 
 def wanted(tick: ObjectTick) -> bool:
@@ -170,6 +186,11 @@ def wanted(tick: ObjectTick) -> bool:
 def all_read_back(policy: Policy) -> bool:
     """Whether Prometheus remembers every signal."""
     return all(signal.metric.kind in READ_BACK for signal in policy.signals)
+
+
+def forgotten_by_others(prometheus: Access | None) -> Callable[[Policy], bool]:
+    """Whose demand nobody but us remembers."""
+    return lambda policy: policy.forecast is not None and (prometheus is None or not all_read_back(policy))
 
 
 def _signals(tick: ObjectTick) -> list[PastSignal]:

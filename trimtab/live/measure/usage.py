@@ -15,7 +15,7 @@ from trimtab.core.usage.estimate import usages
 from trimtab.core.usage.histograms import ContainerSample, UsageHistograms
 from trimtab.core.usage.settings import HistogramSettings
 from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
-from trimtab.live.measure.gather import PodUsage
+from trimtab.live.measure.readings import PodUsage
 from trimtab.live.measure.rebuild import Rebuild
 from trimtab.wire.facts import killed_at, size_of
 

@@ -51,7 +51,11 @@ def _of_decision(tick: ObjectTick) -> dict[str, DecisionCondition]:
 
 
 def _ambiguous(decision: Decision) -> bool:
-    failed = [one.replicas for one in decision.proposals if isinstance(one.replicas, Missing) and not one.forecast]
+    failed = [
+        proposal.replicas
+        for proposal in decision.proposals
+        if isinstance(proposal.replicas, Missing) and not proposal.forecast
+    ]
     return bool(failed) and failed[0].reason is Reason.AMBIGUOUS
 
 
@@ -59,13 +63,13 @@ def _of_ignored(ignored: tuple[Warned, ...]) -> DecisionCondition:
     """Served; fields of other programs that mean nothing here are named, so that nobody relies on them."""
     if not ignored:
         return _of("Ready", True, "Running", "the object is understood and served")
-    said = "; ".join(f"{one.path}: {one.why}" for one in ignored)
+    said = "; ".join(f"{field.path}: {field.why}" for field in ignored)
     return _of("Ready", True, FIELDS_IGNORED, f"the object is served; what changes nothing here: {said}")
 
 
 def _of_forecasts(forecasts: tuple[Forecast | Missing, ...]) -> DecisionCondition:
     """Crane's words; a forecast that is silent says why, and the present load alone decides."""
-    silent = [missing_text(one) for one in forecasts if isinstance(one, Missing)]
+    silent = [missing_text(forecast) for forecast in forecasts if isinstance(forecast, Missing)]
     if not silent:
         return _of("PredictionReady", True, "PredictSucceed", "every metric is looked ahead for")
     if len(silent) < len(forecasts):
@@ -89,10 +93,10 @@ def _of_revert(memory: ObjectMemory, at: float) -> DecisionCondition:
 
 def _of_blockers(vetoes: tuple[Veto, ...]) -> DecisionCondition:
     """What keeps requests from their new size; each said once, though it may hold both axes."""
-    blockers = [one for one in vetoes if one.reason in headroom.REASONS]
+    blockers = [veto for veto in vetoes if veto.reason in headroom.REASONS]
     if not blockers:
         return _of("ResizeBlocked", False, "NothingInTheWay", "nothing stands in the way of new sizes")
-    return _of("ResizeBlocked", True, blockers[0].reason, "; ".join(dict.fromkeys(one.detail for one in blockers)))
+    return _of("ResizeBlocked", True, blockers[0].reason, "; ".join(dict.fromkeys(veto.detail for veto in blockers)))
 
 
 def _of_stuck(waiting: list[Stuck]) -> DecisionCondition:

@@ -9,20 +9,16 @@ from trimtab.core.blend.weights import share_at
 from trimtab.core.explain import DecisionCondition, sentence
 from trimtab.core.model import (
     ContainerSize,
-    Decision,
-    Missing,
     Observation,
-    PodSamples,
-    Proposal,
     RuleName,
-    Samples,
     Startup,
     Step,
 )
 from trimtab.live.look.memory import ObjectMemory, written
 from trimtab.live.object_tick import ObjectTick
-from trimtab.policy import Axis, MetricKind, PodAverage, Policy, Signal, Utilization, Weights
-from trimtab.quantity import format_cpu, format_memory, format_number
+from trimtab.live.tell.metric_status import current_metrics, targets
+from trimtab.policy import Axis, Weights
+from trimtab.quantity import format_cpu, format_memory
 from trimtab.wire.facts import amounts, conditions_in, rfc3339, selector_of
 
 
@@ -141,53 +137,6 @@ def _size(name: str, size: ContainerSize) -> dict[str, str]:
     return {"container": name} | amounts(size.requests)
 
 
-# --- metrics as HPA shows them ---------------------------------------------------------------------------------------
-
-
-def current_metrics(policy: Policy, seen: Observation, decision: Decision) -> list[dict[str, Any]]:
-    """autoscaling/v2 MetricStatus of each signal that has a value."""
-    found = []
-    for signal, sample, proposal in zip(policy.signals, seen.samples, decision.proposals, strict=False):
-        if not isinstance(sample, Missing) and proposal.value is not None:
-            found.append(_metric_status(signal, sample, proposal))
-    return found
-
-
-def _metric_status(signal: Signal, sample: Samples, proposal: Proposal) -> dict[str, Any]:
-    metric, value = signal.metric, proposal.value or 0.0
-    current = {"averageValue" if isinstance(sample, PodSamples) else "value": format_number(value)}
-    if isinstance(signal, Utilization) and isinstance(sample, PodSamples):
-        mean = sum(sample.values.values()) / len(sample.values)
-        written_mean = format_cpu(mean) if metric.name == "cpu" else format_memory(mean)
-        current = {"averageUtilization": int(value), "averageValue": written_mean}  # type: ignore[dict-item]
-    if metric.kind is MetricKind.RESOURCE:
-        return {"type": "Resource", "resource": {"name": metric.name, "current": current}}
-    if metric.kind is MetricKind.CONTAINER:
-        named = {"name": metric.name, "container": metric.container, "current": current}
-        return {"type": "ContainerResource", "containerResource": named}
-    if metric.kind is MetricKind.OBJECT:
-        api_version, kind, name = metric.object.rsplit("/", 2)
-        described = {"apiVersion": api_version, "kind": kind, "name": name}
-        named_object = {"metric": {"name": metric.name}, "describedObject": described, "current": current}
-        return {"type": "Object", "object": named_object}
-    if metric.kind is MetricKind.PROMETHEUS:
-        return {"type": "Prometheus", "prometheus": {"name": metric.label, "current": current}}
-    key = metric.kind.lower()
-    return {"type": str(metric.kind), key: {"metric": {"name": metric.name}, "current": current}}
-
-
-def targets(policy: Policy, decision: Decision) -> str:
-    """ "cpu: 62%/80%, 12/50", as `kubectl get hpa` prints it."""
-    parts = []
-    for signal, proposal in zip(policy.signals, decision.proposals, strict=False):
-        percent = "%" if isinstance(signal, Utilization) else ""
-        now = "<unknown>" if proposal.value is None else f"{format_number(proposal.value)}{percent}"
-        wanted = signal.percent if isinstance(signal, Utilization) else getattr(signal, "target", 0.0)
-        average = " (avg)" if isinstance(signal, PodAverage) else ""
-        parts.append(f"{signal.metric.label}: {now}/{format_number(wanted)}{percent}{average}")
-    return ", ".join(parts)
-
-
 # --- conditions and change -------------------------------------------------------------------------------------------
 
 QUIET = ("currentMetrics", "targets", "lastDecision", "startupSeconds")  # measured: they change with every look
@@ -198,7 +147,7 @@ def with_conditions(
 ) -> dict[str, Any]:
     """The status with these conditions; those of other types stay, a status that stays keeps its time."""
     old = conditions_in(before)
-    new = {one.type: _condition(one, old.get(one.type), at) for one in conditions}
+    new = {condition.type: _condition(condition, old.get(condition.type), at) for condition in conditions}
     return status | {"conditions": list((old | new).values())}
 
 

@@ -1,8 +1,7 @@
-"""The controllers of Analytics and Recommendation: when to advise, on what, and what to write about it.
+"""The controllers of Analytics and Recommendation: on what to advise, and what to write about it.
 
-An Analytics gets a round when it is new or edited, and a Periodical one again after its period; a Recommendation that
-belongs to none is advised on by itself. A round that could not read any history is tried again soon; what was
-recommended before stays.
+A Recommendation that belongs to no Analytics is advised on by itself. What was recommended before stays when a round
+fails.
 """
 
 from __future__ import annotations
@@ -12,10 +11,10 @@ import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from http import HTTPStatus
-from typing import Any, NamedTuple
+from typing import Any
 
 from trimtab.advisor import records
-from trimtab.advisor.adopt import NO_STATUS, adopt, is_gone
+from trimtab.advisor.adopt import NO_STATUS
 from trimtab.advisor.run import Advised, Failed, advise_all, server_time
 from trimtab.advisor.select import find, select
 from trimtab.advisor.targets import AdvisedTarget
@@ -23,14 +22,15 @@ from trimtab.advisor.workloads import HistoryWindow
 from trimtab.errors import InvalidInput, MetricsUnavailable, NotLeading, Refused, TrimtabError
 from trimtab.history.workload_history import WorkloadHistory
 from trimtab.kinds import read
-from trimtab.kinds.analytics import ANALYSIS_API, Analytics, CompletionStrategy
+from trimtab.kinds.analytics import ANALYSIS_API, Analytics
 from trimtab.kinds.analytics import Recommendation as RecommendationKind
 from trimtab.kinds.annotations import ANALYTICS_UID
 from trimtab.kinds.config_keys import effective
+from trimtab.live.advice.adoption import Adoption
+from trimtab.live.advice.rounds import Rounds
 from trimtab.live.look.cluster import Feed
 from trimtab.policy import Advice, Inspection
 from trimtab.wire.access import Access
-from trimtab.wire.facts import conditions_in, seconds_of
 from trimtab.wire.objects import Custom
 from trimtab.wire.prometheus import Prometheus
 from trimtab.wire.resources import Resource
@@ -38,18 +38,9 @@ from trimtab.wire.writer import Writer
 
 KINDS = ("Analytics", "Recommendation")
 EVERY_S = 15.0
-FIRST_RETRY_S, LAST_RETRY_S = 15.0, 600.0
 TIMEOUT_S = 120.0
 NO_PROMETHEUS = "the operator has no Prometheus to read history from: start it with --prometheus URL"
 log = logging.getLogger(__name__)
-
-
-class Retry(NamedTuple):
-    """When a round that failed is tried again, unless the object is edited first."""
-
-    at: float
-    wait_s: float
-    spec: dict[str, Any]
 
 
 class Advisor:
@@ -72,8 +63,7 @@ class Advisor:
         self.own_namespace, self.namespace = own_namespace, namespace  # namespace "": the whole cluster
         self.prometheus = Prometheus(prometheus, timeout_s=TIMEOUT_S) if prometheus else None
         self.feeds = {kind: Feed(self.kube, Custom, (ANALYSIS_API, kind), namespace) for kind in KINDS}
-        self._retries: dict[str, Retry] = {}
-        self._adopted: dict[str, tuple[str, str]] = {}  # uid -> what was carried out last
+        self.rounds, self.adoption = Rounds(), Adoption(writer)
         self._said: dict[str, str] = {}
 
     async def run(self) -> None:
@@ -108,14 +98,11 @@ class Advisor:
         if not self.shadow:
             for record in kept:
                 await self._guarded(self._adopt(record, at), f"adoption of {_title(record)}")
-        self._forget({record.metadata.uid for record in (*analytics, *kept)})
+        for part in (self.rounds, self.adoption):
+            part.forget({record.metadata.uid for record in (*analytics, *kept)})
 
     def _served(self, kind: str) -> list[Custom]:
-        return [one for one in self.feeds[kind].store if self.enabled(one.metadata.namespace)]
-
-    def _forget(self, alive: set[str]) -> None:
-        self._retries = {uid: retry for uid, retry in self._retries.items() if uid in alive}
-        self._adopted = {uid: adopted for uid, adopted in self._adopted.items() if uid in alive}
+        return [found for found in self.feeds[kind].store if self.enabled(found.metadata.namespace)]
 
     async def _guarded(self, work: Any, what: str) -> None:
         try:
@@ -138,43 +125,13 @@ class Advisor:
         """As it stands now: what is watched may lag behind our own last word, and Once means once."""
         return await self.kube.get(Custom, await self._resource(kind), seen.metadata.namespace, seen.metadata.name)
 
-    # --- when ---
-
-    def _due(self, found: Custom, at: float) -> bool:
-        retry = self._retries.get(found.metadata.uid)
-        if retry and retry.spec == found.spec and at < retry.at:
-            return False
-        updated, strategy = seconds_of(found.status.get("lastUpdateTime")), _strategy(found)
-        if retry and retry.spec == found.spec:  # a round that could not do its work yet, although Once may be over
-            return True
-        if updated is None or strategy is None or records.edited(found):
-            return True
-        period_s = strategy.period_s
-        return period_s is not None and at >= updated + period_s
-
-    def _later(self, found: Custom, at: float) -> None:
-        before = self._retries.get(found.metadata.uid)
-        wait_s = min(2 * before.wait_s, LAST_RETRY_S) if before and before.spec == found.spec else FIRST_RETRY_S
-        self._retries[found.metadata.uid] = Retry(at + wait_s, wait_s, found.spec)
-
-    def _again(self, found: Custom, outcomes: Sequence[Advised], at: float) -> bool:
-        """Whether it is tried again soon: nothing could be read, or pods that may be starting are not there yet."""
-        retry = self._retries.get(found.metadata.uid)
-        starting = any(outcome.without_pods for outcome in outcomes)
-        patient = retry is None or retry.spec != found.spec or retry.wait_s < LAST_RETRY_S
-        if all(outcome.unread for outcome in outcomes) or (starting and patient):
-            self._later(found, at)
-            return True
-        self._retries.pop(found.metadata.uid, None)
-        return False
-
     # --- an Analytics ---
 
     async def _round(self, seen: Custom, at: float) -> None:
-        if not self._due(seen, at):
+        if not self.rounds.due(seen, at):
             return
         found = await self._fresh(seen, "Analytics")
-        if not self._due(found, at):
+        if not self.rounds.due(found, at):
             return
         everywhere = found.metadata.namespace == self.own_namespace and not self.namespace
         try:
@@ -182,9 +139,9 @@ class Advisor:
             assert isinstance(analytics, Analytics)
             rules = analytics.to_inspection()
             selected = await select(self.kube, analytics, everywhere, at)
-            targets = [one for one in selected if self.enabled(one.namespace)]
+            targets = [target for target in selected if self.enabled(target.namespace)]
         except TrimtabError as error:
-            self._later(found, at)
+            self.rounds.later(found, at)
             reason = "InvalidSpec" if isinstance(error, InvalidInput) else "FailedSelectResource"
             failed = records.condition("Ready", False, reason, str(error))
             await self._write(found, "Analytics", {"conditions": records.conditions([failed], found.status, at)})
@@ -198,26 +155,26 @@ class Advisor:
         ready = records.analytics_ready(missions)
         conditions = records.conditions([ready], found.status, at)
         status: dict[str, Any] = {"conditions": conditions, "recommendations": missions}
-        if not self._again(found, outcomes, at):
+        if not self.rounds.again(found, outcomes, at):
             status |= records.round_done(found, at) | {"config": effective(rules)}
         await self._write(found, "Analytics", status)
 
     async def _outcomes(self, rules: Inspection, targets: Sequence[AdvisedTarget], at: float) -> list[Advised]:
         """Of every target; where no history can be read at all, that is the outcome of each."""
         if self.prometheus is None:
-            return [Advised(one, Failed(MetricsUnavailable(NO_PROMETHEUS), NO_PROMETHEUS)) for one in targets]
+            return [Advised(target, Failed(MetricsUnavailable(NO_PROMETHEUS), NO_PROMETHEUS)) for target in targets]
         try:
             now, _ = await server_time(self.prometheus, at)
-            source, window = WorkloadHistory(self.prometheus, self.kube), HistoryWindow.before(now, rules.history_s)
-            return [one async for some in advise_all(rules, targets, source, window, at) for one in some]
+            source, window = WorkloadHistory(self.prometheus, self.kube), HistoryWindow.before(now, rules)
+            return [outcome async for some in advise_all(rules, targets, source, window, at) for outcome in some]
         except TrimtabError as error:
-            return [Advised(one, Failed(error, str(error))) for one in targets]
+            return [Advised(target, Failed(error, str(error))) for target in targets]
 
     async def _mission(
         self, analytics: Custom, rules: Inspection, outcome: Advised, mine: Sequence[Custom], at: float
     ) -> dict[str, Any]:
         """The Recommendation of one target, made or brought up to date."""
-        record = next((one for one in mine if _is_of(one, outcome.target)), None)
+        record = next((present for present in mine if _is_of(present, outcome.target)), None)
         message = records.message_of(outcome)
         try:
             if record is None:
@@ -241,10 +198,10 @@ class Advisor:
     # --- a Recommendation by itself ---
 
     async def _alone(self, seen: Custom, at: float) -> None:
-        if not self._due(seen, at):
+        if not self.rounds.due(seen, at):
             return
         found = await self._fresh(seen, "Recommendation")
-        if not self._due(found, at):
+        if not self.rounds.due(found, at):
             return
         try:
             kind = read(_manifest(found, "Recommendation"))
@@ -252,14 +209,14 @@ class Advisor:
             everywhere = found.metadata.namespace == self.own_namespace and not self.namespace
             target = await find(self.kube, kind.spec.target_ref, found.metadata.namespace, everywhere, at)
         except TrimtabError as error:
-            self._later(found, at)
+            self.rounds.later(found, at)
             status = records.without_value(type(error).__name__, str(error), found.status, at)
             await self._write(found, "Recommendation", status)
             return
         rules = Inspection(advice=Advice(kind.spec.type))
         outcome = (await self._outcomes(rules, [target], at))[0]
         status = records.status_of(rules, outcome, found.status, at)
-        if not self._again(found, [outcome], at):
+        if not self.rounds.again(found, [outcome], at):
             status |= records.round_done(found, at)
         await self._write(found, "Recommendation", status)
 
@@ -276,35 +233,9 @@ class Advisor:
             await self.writer.apply(Custom, resource, body, "status")
 
     async def _adopt(self, record: Custom, at: float) -> None:
-        wanted = (str(record.spec.get("adoptionType")), str(record.status.get("recommendedValue")))
-        if self._adopted.get(record.metadata.uid) == wanted:
-            return
-        try:
-            await adopt(self.writer, record)
-            self._adopted[record.metadata.uid] = wanted
-            problem = None
-        except (Refused, InvalidInput) as refusal:
-            if is_gone(refusal):
-                return  # the target is gone; the next round tells
-            problem = records.condition("Adopted", False, "AdoptionFailed", str(refusal))
-        await self._say_adopted(record, problem, at)
-
-    async def _say_adopted(self, record: Custom, problem: dict[str, Any] | None, at: float) -> None:
-        """A condition while it fails, none when it works: document 000 prints none."""
-        present = conditions_in(record.status)
-        others = [one for kind, one in present.items() if kind != "Adopted"]
-        if problem is not None or len(others) != len(present):
-            new = [*others, problem] if problem else others
-            await self._write(record, "Recommendation", {"conditions": records.conditions(new, record.status, at)})
-
-
-def _strategy(found: Custom) -> CompletionStrategy | None:
-    """None when it cannot be read; the round says why."""
-    given = found.spec.get("completionStrategy") or {}
-    try:
-        return CompletionStrategy.model_validate(given)
-    except ValueError:
-        return None
+        conditions = await self.adoption.carry_out(record, at)
+        if conditions is not None:
+            await self._write(record, "Recommendation", {"conditions": conditions})
 
 
 def _is_of(record: Custom, target: AdvisedTarget) -> bool:

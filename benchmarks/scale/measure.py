@@ -1,0 +1,123 @@
+"""What a fleet costs: processes by /proc, requests by the API server's audit log, ticks by the operator's journal."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks.scale.fleet import HOME, Member
+from tests.bed import Bed, eventually
+from tests.live.accounts import chart_account
+from tests.live.running import TRIMTAB, Running
+from trimtab.journal import Journal
+
+TICK_S = 15.0
+OPERATOR = f"system:serviceaccount:{HOME}:trimtab"
+HPA_CONTROLLER = "system:serviceaccount:kube-system:horizontal-pod-autoscaler"
+WRITES = ("create", "update", "patch", "delete")
+PARTS = ("apiserver", "etcd", "metrics-server", "prometheus")
+
+
+class DefaultRun(Running):
+    """The operator as the chart starts it: cluster-wide, with default settings."""
+
+    def __init__(self, bed: Bed, folder: Path, *options: str) -> None:
+        account = chart_account(bed, HOME, everywhere=True)
+        folder.mkdir(exist_ok=True)
+        super().__init__(bed, "", folder, kubeconfig=account)
+        words = ("--kubeconfig", account, "--journal", self.journal, "--listen", f"127.0.0.1:{self.port}")
+        lease = ("--lease-namespace", HOME, *options)
+        self.command = [*TRIMTAB, "run", *map(str, words), *lease, "--log-level", "warning"]
+
+    @property
+    def pid(self) -> int:
+        assert self.process is not None
+        return self.process.pid
+
+    def number(self, name: str) -> float:
+        found = re.search(rf"^{name} (\S+)$", self.get("/metrics"), re.MULTILINE)
+        return float(found[1]) if found else 0.0
+
+    def ticks(self, member: Member) -> list[float]:
+        """When it was looked at, by the journal: asking the operator itself would cost it CPU."""
+        if not self.journal.exists():
+            return []
+        journal = Journal.read(self.journal)
+        found = [tick.at for tick in journal.ticks(*member.key)]
+        journal.close()
+        return found
+
+    def await_ticks(self, member: Member, count: int) -> None:
+        wanted = len(self.ticks(member)) + count
+        enough = lambda: len(self.ticks(member)) >= wanted  # noqa: E731
+        eventually(enough, 20 * TICK_S * count, f"{count} more ticks", every_s=0.5)
+
+
+def cpu_s(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def rss_mb(pid: int) -> float:
+    found = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
+    return int(found[1]) / 1024 if found else 0.0
+
+
+class Spending(NamedTuple):
+    """CPU-seconds of the operator and of what serves it, since boot."""
+
+    operator: float
+    parts: dict[str, float]
+
+    @classmethod
+    def now(cls, bed: Bed, pid: int) -> Spending:
+        pids = {part: bed.processes.pid(part) for part in PARTS}
+        return cls(cpu_s(pid), {part: cpu_s(found) for part, found in pids.items() if found is not None})
+
+    def since(self, before: Spending, ticks: float) -> dict[str, float]:
+        found = {"operator_cpu_s": (self.operator - before.operator) / ticks}
+        for part, spent in self.parts.items():
+            found[f"{part.replace('-', '_')}_cpu_s"] = (spent - before.parts[part]) / ticks
+        return found
+
+
+def requests(bed: Bed, user: str, since: float, until: float = float("inf")) -> Iterator[dict[str, Any]]:
+    """What this user asked of the API server in this time; renewing the lease is not counted."""
+    with bed.audit_log.open() as lines:
+        mine = [json.loads(line) for line in lines if line.endswith("\n") and f'"username":"{user}"' in line]
+    for event in mine:
+        at = datetime.fromisoformat(event["requestReceivedTimestamp"]).timestamp()
+        if since <= at < until and event.get("objectRef", {}).get("resource", "leases") != "leases":
+            yield event | {"at": at}
+
+
+def scalings(bed: Bed, user: str, since: float) -> list[tuple[tuple[str, str], float]]:
+    """(namespace and name, at) of each write of a scale that succeeded, in order."""
+    return [
+        ((event["objectRef"]["namespace"], event["objectRef"]["name"]), event["at"])
+        for event in requests(bed, user, since)
+        if event["objectRef"].get("subresource") == "scale"
+        and event["verb"] in WRITES
+        and event["responseStatus"]["code"] == 200
+    ]
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+def spread(name: str, values: Sequence[float]) -> dict[str, float]:
+    return {f"{name}_p50_s": quantile(values, 0.5), f"{name}_p99_s": quantile(values, 0.99)}
+
+
+def seconds_until(check: Any, within_s: float, what: str) -> float:
+    began = time.time()
+    eventually(check, within_s, what, every_s=0.2)
+    return time.time() - began

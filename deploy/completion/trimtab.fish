@@ -1,0 +1,1 @@
+_TRIMTAB_COMPLETE=fish_source trimtab | source

@@ -1,0 +1,180 @@
+"""What a backtest prints and writes: a table and curves, figures as JSON, a page with charts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from trimtab.cli.load_source import JudgingOptions
+from trimtab.cli.output import markdown_table, write_file
+from trimtab.quantity import format_duration
+from trimtab.sim.grid import HOUR_STEPS, STEP_S
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from trimtab.tune.demand import Demand
+    from trimtab.tune.policy_backtest import BacktestOutcome
+    from trimtab.web.report import Section
+
+COLOURS = ("cyan", "magenta", "yellow", "green")
+HEADINGS = (
+    "policy",
+    "pod hours",
+    "cost",
+    "violations",
+    "churn/day",
+    "J",
+    "regret",
+    "under",
+    "over",
+    "worst hour",
+)
+SPARE = ("REGRET", "OVER", "UNDER", "POD HOURS", "WORST HOUR")  # what a narrow terminal does without, in this order
+
+
+def print_outcomes(outcomes: list[BacktestOutcome], demand: Demand, notes: list[str], quiet: bool) -> None:
+    from trimtab.cli.plot import Line, plot
+    from trimtab.cli.screen import screen
+
+    console = screen(stderr=quiet)
+    console.show(table(outcomes), SPARE)
+    lines = [Line("optimum", outcomes[0].best.astype(float), "bright_black")]
+    lines += [
+        Line(outcome.policy, outcome.run.replicas.astype(float), COLOURS[number % len(COLOURS)])
+        for number, outcome in enumerate(outcomes[: len(COLOURS)])
+    ]
+    console.print()
+    console.print(plot(lines, when(demand.start), when(demand.start + demand.days * 86400), console.plot_width))
+    for note in (*notes, *_remarks(outcomes)):
+        console.print(f"note: {note}", style="dim")
+
+
+def markdown(outcomes: list[BacktestOutcome], demand: Demand, notes: list[str]) -> str:
+    """What it comes to, the figures, and what to know about them, for a pull request."""
+    about = f"{demand.days:.1f} days of {demand.name} from {when(demand.start)} UTC"
+    said = "".join(f"- {note}\n" for note in (about, *notes, *_remarks(outcomes)))
+    return f"**{verdict(outcomes)}**\n\n{markdown_table(HEADINGS, rows(outcomes))}\n{said}"
+
+
+def _remarks(outcomes: list[BacktestOutcome]) -> Iterator[str]:
+    for outcome in outcomes:
+        if outcome.why_slow:
+            yield f"{outcome.policy}: run step by step, because {outcome.why_slow}"
+        if outcome.run.resized.any():
+            resizes = outcome.score.resizes_per_pod_day
+            yield f"{outcome.policy}: the bridge resizes a pod {resizes:.0f} times per day; its cpu is in the cost"
+
+
+def table(outcomes: list[BacktestOutcome]) -> Table:
+    """One line per policy, the optimum first."""
+    from rich.table import Table
+
+    found = Table(box=None, pad_edge=False)
+    for number, heading in enumerate(HEADINGS):
+        side: Literal["left", "right"] = "left" if number in (0, len(HEADINGS) - 1) else "right"
+        found.add_column(heading.upper(), justify=side, no_wrap=True)
+    for number, row in enumerate(rows(outcomes)):
+        found.add_row(*row, style="" if number else "dim")
+    return found
+
+
+def rows(outcomes: list[BacktestOutcome]) -> list[tuple[str, ...]]:
+    best = f"{float(outcomes[0].best.sum()) / HOUR_STEPS:,.0f}"
+    return [("optimum", best, "1.00", "0.00%", "", "1.00", "+0%", "", "", ""), *map(_row, outcomes)]
+
+
+def _row(outcome: BacktestOutcome) -> tuple[str, ...]:
+    return (
+        outcome.policy,
+        f"{outcome.pod_hours:,.0f}",
+        f"{outcome.score.cost:.2f}",
+        f"{outcome.score.violations:.2f}%",
+        f"{outcome.score.churn_per_day:.0f}",
+        f"{outcome.score.j:.2f}",
+        f"{100 * outcome.score.regret:+.0f}%",
+        f"{outcome.provisioning.under:.2f}%",
+        f"{outcome.provisioning.over:.0f}%",
+        f"{when(outcome.worst.start)} {outcome.worst.violations:.0f}%" if outcome.worst.violations else "none",
+    )
+
+
+def when(at: float) -> str:
+    """A moment as people read it; a made-up load begins on day 1."""
+    if at < 400 * 86400:
+        return f"day {int(at // 86400) + 1} {int(at % 86400 // 3600):02d}:00"
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def write_outcomes(
+    outcomes: list[BacktestOutcome],
+    demand: Demand,
+    notes: list[str],
+    judging: JudgingOptions,
+    html: Path | None,
+    out: Path | None,
+) -> None:
+    if out is not None:
+        content = json.dumps(_plain(outcomes, demand, notes, judging), indent=1)
+        click.echo(content) if str(out) == "-" else write_file(out, content + "\n")
+    if html is not None:
+        write_file(html, _page(outcomes, demand, notes, judging))
+        click.echo(f"report: {html}", err=True)
+
+
+def _page(outcomes: list[BacktestOutcome], demand: Demand, notes: list[str], judging: JudgingOptions) -> str:
+    from trimtab.web.report import page
+
+    about = (
+        f"{demand.days:.1f} days from {when(demand.start)} UTC, start-up {format_duration(judging.startup_s)},"
+        f" one violated pod-minute costs {judging.lam:g} pod-minutes."
+    )
+    return page(f"Backtest of {demand.name}", about, [section(demand, outcomes, notes)], verdict(outcomes))
+
+
+def verdict(outcomes: list[BacktestOutcome]) -> str:
+    """What it comes to, in one line: the last policy against the first, or a single one against the optimum."""
+    first, last = outcomes[0], outcomes[-1]
+    if first is last:
+        return (
+            f"{first.policy}: all costs together are {100 * first.score.regret:+.0f} % above the optimum;"
+            f" {first.score.violations:.2f} % of the load met too little capacity."
+        )
+    word = "better" if last.score.j < first.score.j else "worse"
+    return (
+        f"{last.policy} is {word} than {first.policy}: all costs together"
+        f" {100 * (last.score.j / first.score.j - 1):+.1f} %, pod hours"
+        f" {100 * (last.pod_hours / first.pod_hours - 1):+.1f} %, violations {first.score.violations:.2f} % to"
+        f" {last.score.violations:.2f} % of the load."
+    )
+
+
+def section(demand: Demand, outcomes: list[BacktestOutcome], notes: list[str]) -> Section:
+    """A workload's part of the page."""
+    from trimtab.web.report import ChartLine, Section
+
+    lines = [ChartLine("load, in pods at 100 %", outcomes[0].run.load, "load")]
+    lines += [ChartLine("optimum", outcomes[0].best.astype(float), "optimum")]
+    lines += [ChartLine(outcome.policy, outcome.run.replicas.astype(float)) for outcome in outcomes]
+    return Section(demand.name, HEADINGS, rows(outcomes), demand.start, float(STEP_S), lines, notes)
+
+
+def _plain(
+    outcomes: list[BacktestOutcome], demand: Demand, notes: list[str], judging: JudgingOptions
+) -> dict[str, Any]:
+    return {
+        "load": {"name": demand.name, "start": demand.start, "days": demand.days, "notes": notes},
+        "lambda": judging.lam,
+        "startupSeconds": judging.startup_s,
+        "policies": [_figures(outcome) for outcome in outcomes],
+    }
+
+
+def _figures(outcome: BacktestOutcome) -> dict[str, Any]:
+    worst, optimum = when(outcome.worst.start), outcome.score.j_oracle / HOUR_STEPS
+    return {"name": outcome.policy, **outcome.figures(), "worstHour": worst, "optimum": optimum}

@@ -1,0 +1,152 @@
+"""`trimtab recommend --history FILE`: usage from files, replicas and requests from manifests or from options."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import msgspec
+import numpy as np
+
+from trimtab.advisor.targets import AdvisedTarget, target_of
+from trimtab.cli.recommend_options import MOST_REPLICAS, FileOptions
+from trimtab.core.model import Pod
+from trimtab.errors import InvalidInput
+from trimtab.history.columns import FileReading
+from trimtab.history.files import POD_LEVEL
+from trimtab.history.read_file import read_file
+from trimtab.history.source import Metric
+from trimtab.kinds import without_nulls
+from trimtab.kinds.convert import convert
+from trimtab.kinds.yaml import Document, load
+from trimtab.policy import Advice, Inspection, Size
+from trimtab.quantity import parse_quantity
+from trimtab.series import Frame
+from trimtab.wire.objects import Custom, WireWorkload
+from trimtab.wire.resources import DEPLOYMENTS, KNOWN
+
+DESCRIBE = "give a manifest of it with -f, or --replicas and --cpu-request for all"
+WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet")
+
+
+def read_files(options: FileOptions, rules: Inspection, namespaces: Sequence[str]) -> dict[Metric, Frame]:
+    """Of each metric the rows of these namespaces; what names none is in the first of them."""
+    files: dict[Metric, str | None] = {"cpu": options.file, "memory": options.memory_file}
+    if rules.advice is Advice.RESOURCE and not options.memory_file:
+        fix = "requests need the memory of each pod as well: give it with --memory-history FILE"
+        raise InvalidInput("--type", "resource", fix)
+    reading = FileReading(options.step_s, options.time_column, home(namespaces))
+    return {metric: _inside(read_file(path, reading), path, namespaces) for metric, path in files.items() if path}
+
+
+def home(namespaces: Sequence[str]) -> str:
+    """Where that is which says no namespace."""
+    return namespaces[0] if namespaces else "default"
+
+
+def _inside(frame: Frame, path: str, namespaces: Sequence[str]) -> Frame:
+    if not namespaces:
+        return frame
+    rows = [row for row, name in enumerate(frame.names) if "/" not in name or name.split("/")[0] in namespaces]
+    if not rows:
+        known = sorted({name.split("/")[0] for name in frame.names})
+        raise InvalidInput("--namespace", ", ".join(namespaces), f"{path} has {', '.join(known[:5])}")
+    return Frame(tuple(frame.names[row] for row in rows), frame.start, frame.step_s, frame.values[rows])
+
+
+def described(
+    options: FileOptions, names: Sequence[str], frame: Frame, namespace: str
+) -> tuple[list[AdvisedTarget], tuple[str, ...]]:
+    """Replicas and requests of each row: from a manifest of that name, else from the options; who is left out."""
+    rows = [name for name in frame.names if name.count("/") in (0, 2)]
+    rows = [row for row in rows if not names or row.rpartition("/")[2] in names]
+    known = {target.key: target for target in manifests(options.manifests, namespace)} if options.manifests else {}
+    targets, unknown = [], []
+    for row in rows:
+        found = [target for key, target in known.items() if row in (key, target.name)]
+        if not found and (options.replicas is None or options.cpu_request is None):
+            unknown.append(row)
+            continue
+        target = found[0] if found else _assumed(options, row, namespace)
+        targets.append(replace(target, row=row, pods=_running(target, frame, row)))
+    if unknown and not targets:
+        fix = f"its replicas and requests are not known: {DESCRIBE}"
+        raise InvalidInput(f"{options.file} series", unknown[0], fix)
+    notes = (f"left out, for nothing is known of their replicas and requests: {', '.join(unknown)}; {DESCRIBE}",)
+    return targets, notes if unknown else ()
+
+
+def _assumed(options: FileOptions, row: str, namespace: str) -> AdvisedTarget:
+    where = row if "/" in row else f"{namespace}/Deployment/{row}"
+    namespace, kind, name = where.split("/")
+    memory = _above_zero(options.memory_request, "--memory-request") if options.memory_request else None
+    size = Size(cpu_cores=_above_zero(options.cpu_request or "", "--cpu-request"), memory_bytes=memory)
+    resource = next((resource for resource in KNOWN.values() if resource.kind == kind), DEPLOYMENTS)
+    return AdvisedTarget(resource.api_version, kind, namespace, name, options.replicas or 0, {"app": size}, ())
+
+
+def _above_zero(text: str, option: str) -> float:
+    value = parse_quantity(text, option)
+    if value <= 0:
+        raise InvalidInput(option, text, "write a quantity above zero")
+    return value
+
+
+def _running(target: AdvisedTarget, frame: Frame, row: str) -> tuple[Pod, ...]:
+    """As many as it has replicas: the pods at the end of the file, then some without a history."""
+    last = (
+        name.rpartition("/")[2]
+        for name, values in zip(frame.names, frame.values, strict=True)
+        if name.startswith(f"{row}/") and name.count("/") == POD_LEVEL and np.isfinite(values[-2:]).any()
+    )
+    names = dict.fromkeys([*last, *(f"{target.name}-{index}" for index in range(target.replicas))])
+    since = frame.end - 86400.0
+    return tuple(Pod(name=name, started_at=since, ready_since=since) for name in list(names)[: target.replicas])
+
+
+def manifests(path: str, namespace: str) -> list[AdvisedTarget]:
+    """Deployments and the like of these files, each with the HPA that scales it."""
+    documents = list(_checked(path))
+    hpas = [_hpa(document, namespace) for document in documents if _kind(document) == "HorizontalPodAutoscaler"]
+    found = [_target(document, hpas, namespace) for document in documents if _kind(document) in WORKLOADS]
+    if not found:
+        raise InvalidInput("--filename", path, "it holds no Deployment, StatefulSet or DaemonSet")
+    return found
+
+
+def _checked(path: str) -> Iterator[Document]:
+    for document in load(path):
+        if document.error is not None:
+            raise document.error
+        yield document
+
+
+def _kind(document: Document) -> str:
+    manifest = document.value if isinstance(document.value, dict) else {}
+    return str(manifest.get("kind")) if str(manifest.get("apiVersion")).startswith(("apps/", "autoscaling/")) else ""
+
+
+def _hpa(document: Document, namespace: str) -> Custom:
+    """Of any version, as autoscaling/v2: what there is now."""
+    try:
+        hpa = msgspec.convert(convert(document.value, "hpa").manifest, Custom, strict=False)
+    except InvalidInput as error:
+        raise InvalidInput(f"{document.file}:{document.line} {error.path}".strip(), error.value, error.fix) from None
+    meta = msgspec.structs.replace(hpa.metadata, namespace=hpa.metadata.namespace or namespace)
+    return msgspec.structs.replace(hpa, metadata=meta)
+
+
+def _target(document: Document, hpas: Sequence[Custom], namespace: str) -> AdvisedTarget:
+    manifest, where = without_nulls(document.value), f"{document.file}:{document.line}"
+    try:
+        resource = KNOWN[str(manifest.get("apiVersion")), str(manifest.get("kind"))]
+        workload = msgspec.convert(manifest, WireWorkload, strict=False)
+        named = msgspec.structs.replace(workload.metadata, namespace=workload.metadata.namespace or namespace)
+        target = target_of(resource, msgspec.structs.replace(workload, metadata=named), (), hpas, 0.0)
+    except msgspec.ValidationError as error:
+        raise InvalidInput(where, manifest["kind"], str(error)) from None
+    except InvalidInput as error:  # a quantity, which does not know where it stands
+        raise InvalidInput(f"{where} {error.path}".strip(), error.value, error.fix) from None
+    if not 0 <= target.replicas <= MOST_REPLICAS:
+        raise InvalidInput(f"{where} spec.replicas", target.replicas, f"write a number from 0 to {MOST_REPLICAS}")
+    return target

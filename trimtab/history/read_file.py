@@ -1,0 +1,18 @@
+"""A file of history, read by what it is called."""
+
+from __future__ import annotations
+
+from trimtab.history.columns import FileReading
+from trimtab.series import Frame
+
+ENDINGS = (".csv", ".tsv", ".parquet")
+
+
+def read_file(path: str, reading: FileReading) -> Frame:
+    if path.endswith(".parquet"):
+        from trimtab.history.parquet import read_parquet
+
+        return read_parquet(path, reading)
+    from trimtab.history.csv import read_csv
+
+    return read_csv(path, reading)

@@ -1,0 +1,56 @@
+"""take_back: floors and bridges of ours that no object asks for any more."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from trimtab.core.admit import writes
+from trimtab.errors import TrimtabError
+from trimtab.live.act.bridge import bring, strays
+from trimtab.live.look import floor
+from trimtab.live.look.cluster import WatchedCluster
+from trimtab.live.object_tick import ObjectTick
+from trimtab.wire.objects import Custom, WirePod
+from trimtab.wire.resources import HPAS, Resource
+from trimtab.wire.writer import Writer
+
+log = logging.getLogger(__name__)
+
+
+def floors(cluster: WatchedCluster) -> list[tuple[Resource, Custom]]:
+    """HPAs with a floor of ours that do not ask for one any more."""
+    return [
+        (HPAS, hpa)
+        for hpa in cluster.hpas.store
+        if floor.is_ours(hpa) and not floor.is_predictive(hpa) and cluster.enabled(hpa.metadata.namespace)
+    ]
+
+
+async def bridges(
+    writer: Writer, cluster: WatchedCluster, objects: Sequence[Custom], looked: Sequence[ObjectTick]
+) -> None:
+    """Of workloads whose object is gone; what somebody refuses is tried again in the next tick."""
+    if cluster.frozen or not cluster.members.bridged:
+        return
+    if any(not feed.settled or feed.trouble for feed in cluster.ours.values()):
+        return
+    served = {tick.subject.uid for tick in looked}
+    doubtful = {found.metadata.namespace for found in objects if found.metadata.uid not in served}
+    stray = strays(cluster, [tick.target for tick in looked if _speaks_for_bridge(tick)], doubtful)
+    for namespace in sorted({pod.metadata.namespace for pod in stray}):
+        await _take_back(writer, namespace, [pod for pod in stray if pod.metadata.namespace == namespace])
+
+
+async def _take_back(writer: Writer, namespace: str, pods: Sequence[WirePod]) -> None:
+    try:
+        log.info("%s: %d pods back to their written cpu: their object is gone", namespace, len(pods))
+        await bring(writer, pods, 1.0)
+    except TrimtabError as trouble:
+        log.warning("%s: a bridge could not be taken back: %s", namespace, trouble)
+
+
+def _speaks_for_bridge(tick: ObjectTick) -> bool:
+    """It asks for one; or it is told to leave everything as it is."""
+    policy = tick.subject.policy
+    return policy.bridge is not None or not writes(policy.admit, tick.seen.at)

@@ -1,0 +1,1 @@
+"""advice: the controllers of Analytics and Recommendation, in rounds beside the ticks."""

@@ -1,0 +1,121 @@
+"""readings: what the metrics APIs answer, as samples that the core may trust, or as Missing with its reason."""
+
+from __future__ import annotations
+
+from math import ceil, isfinite
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from trimtab.core.model import Missing, Pod, PodSamples, Reason, Samples, TotalSample
+from trimtab.policy import Metric, MetricKind
+from trimtab.quantity import parse_duration, parse_quantity
+from trimtab.wire.metric_objects import CustomMetricValue, ExternalMetricValue, PodMetrics
+
+BY_USAGE = (MetricKind.RESOURCE, MetricKind.CONTAINER)
+
+
+class Reading(NamedTuple):
+    """One value of one pod or container ("" in `container`: the metric has none)."""
+
+    value: float
+    at: float
+    window_s: float = 60.0
+
+
+class PodUsage(NamedTuple):
+    """The usage of one pod's containers: name -> (cores, bytes), None where the kubelet said nothing."""
+
+    containers: dict[str, tuple[float | None, float | None]]
+    at: float
+    window_s: float
+
+
+Answer = dict[str, PodUsage] | dict[str, Reading] | Reading | Missing
+
+
+def samples_of(
+    answer: Answer, metric: Metric, namespace: str, pods: tuple[Pod, ...], at: float, stale_after_s: float
+) -> Samples | Missing:
+    """The sample of each pod, or of all together, if it is finite and fresh."""
+    if isinstance(answer, Missing):
+        return answer
+    if isinstance(answer, Reading):
+        return _refused(answer, at, stale_after_s) or TotalSample(value=answer.value, at=answer.at)
+    values: dict[str, Reading] = {}
+    why = Missing(reason=Reason.ABSENT, detail=f"no pod has {metric.label}")
+    for pod in pods:
+        found = answer.get(f"{namespace}/{pod.name}" if metric.kind in BY_USAGE else pod.name)
+        reading = _of_usage(found, metric) if isinstance(found, PodUsage) else found
+        if reading is None:
+            continue
+        if refused := _refused(reading, at, stale_after_s):
+            why = replace(refused, detail=f"pod {pod.name}")
+        else:
+            values[pod.name] = reading
+    return _samples(values, at) if values else why
+
+
+def _refused(reading: Reading, at: float, stale_after_s: float) -> Missing | None:
+    """Why this is no value, where it is none."""
+    if not isfinite(reading.value):
+        return Missing(reason=Reason.NOT_FINITE)
+    if reading.value < 0:
+        return Missing(reason=Reason.NEGATIVE)
+    if abs(at - reading.at) > stale_after_s:  # from the future: one of the clocks is wrong
+        return Missing(reason=Reason.STALE, since=reading.at)
+    return None
+
+
+def pod_usage(pod: PodMetrics, at: float) -> PodUsage:
+    containers = {
+        each.name: (_amount(each.usage.get("cpu")), _amount(each.usage.get("memory"))) for each in pod.containers
+    }
+    return PodUsage(containers, measured_at(pod, at), parse_duration(pod.window) if pod.window else 60.0)
+
+
+def _amount(text: str | None) -> float | None:
+    if text is None:
+        return None
+    if text.endswith("n") and text[:-1].isdecimal():  # what metrics-server writes; 20 times faster
+        return -(-int(text[:-1]) // 1_000_000) / 1000
+    return thousandths_up(parse_quantity(text))
+
+
+def thousandths_up(value: float) -> float:
+    """Whole thousandths, rounded up: in these Kubernetes' own controller counts."""
+    return ceil(value * 1000 - 1e-6) / 1000
+
+
+def _of_usage(usage: PodUsage, metric: Metric) -> Reading | None:
+    """The sum over the containers, or one of them; a container without a value makes the pod's unknown."""
+    which = 0 if metric.name == "cpu" else 1
+    if metric.container:
+        value = usage.containers.get(metric.container, (None, None))[which]
+        return None if value is None else Reading(value, usage.at, usage.window_s)
+    values = [each[which] for each in usage.containers.values()]
+    known = [value for value in values if value is not None]
+    if not known or len(known) < len(values):
+        return None
+    return Reading(sum(known), usage.at, usage.window_s)
+
+
+def reading_of(metric: CustomMetricValue, at: float) -> Reading:
+    return Reading(thousandths_up(parse_quantity(metric.value)), measured_at(metric, at))
+
+
+def measured_at(measured: CustomMetricValue | ExternalMetricValue | PodMetrics, at: float) -> float:
+    """When it was measured; what bears no time is of this tick."""
+    return measured.timestamp.timestamp() if measured.timestamp else at
+
+
+def _samples(readings: dict[str, Reading], at: float) -> PodSamples:
+    """Windows pod by pod: scrapes are never quite as far apart, and a hair decides whose sample is of its start-up."""
+    window_s = max(reading.window_s for reading in readings.values())
+    return PodSamples(
+        values={name: reading.value for name, reading in readings.items()},
+        at=at,
+        times={name: reading.at for name, reading in readings.items()},
+        window_s=window_s,
+        windows_s={name: reading.window_s for name, reading in readings.items() if reading.window_s != window_s},
+    )

@@ -1,0 +1,47 @@
+"""settings: what `trimtab run` may be told."""
+
+from __future__ import annotations
+
+import socket
+import uuid
+from dataclasses import dataclass, field, replace
+
+from trimtab.core.usage.settings import HistogramSettings as UsageSettings
+from trimtab.live.look.subject import ChangeRules
+from trimtab.live.measure.tenancy import TenancyMode
+from trimtab.quantity import MIB
+from trimtab.wire.access import Access
+from trimtab.wire.shards import ALONE, Shard
+
+
+@dataclass(frozen=True)
+class OperatorSettings:
+    """What `trimtab run` may be told."""
+
+    tick_s: float = 15.0
+    namespace: str = ""  # "": the whole cluster
+    shadow: bool = False
+    journal: str = ""
+    journal_bytes: int = 512 * MIB  # half of the volume that the chart gives it
+    listen: tuple[str, int] | None = None  # address and port
+    lease_namespace: str = ""
+    lease_s: tuple[float, float, float] = (15.0, 10.0, 2.0)  # duration, renew deadline, retry
+    shard: Shard = ALONE
+    identity: str = field(default_factory=lambda: f"{socket.gethostname()}_{uuid.uuid4().hex[:8]}")
+    api_per_s: float = 200.0  # the API server's own priority and fairness lets in more
+    api_burst: float = 400.0
+    scrape_s: float = 60.0
+    breaker_s: float = 300.0
+    usage: UsageSettings = field(default_factory=UsageSettings)
+    usage_every_s: float = 60.0
+    checkpoint_s: float = 600.0
+    change_rules: ChangeRules = field(default_factory=ChangeRules)
+    system_namespaces: tuple[str, ...] = ()  # those of the cluster itself that are served, too
+    tenancy: TenancyMode = "open"
+    history_url: str = ""  # for the operator's own questions, where tenants' go to a label proxy
+
+    def history(self, prometheus: Access | None) -> Access | None:
+        """Where usage of before is read, which is of many namespaces at once: a label proxy would not answer."""
+        if prometheus is None or (self.tenancy == "label-proxy" and not self.history_url):
+            return None
+        return replace(prometheus, url=self.history_url) if self.history_url else prometheus

@@ -1,0 +1,42 @@
+"""say: what a tick has to say of one object, handed to the teller: its status, and an event where it was scaled."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from trimtab.core.explain import sentence
+from trimtab.live.act import resize
+from trimtab.live.look.subject import Subject
+from trimtab.live.object_tick import ObjectTick
+from trimtab.live.tell import conditions
+from trimtab.live.tell.events import Happening, tell
+from trimtab.live.tell.status import STATUS
+from trimtab.live.tell.status_writer import StatusWriter
+from trimtab.live.tell.teller import Teller
+from trimtab.wire.objects import WirePod
+from trimtab.wire.writer import Writer
+
+log = logging.getLogger(__name__)
+
+
+def say(teller: Teller, status_writer: StatusWriter, tick: ObjectTick, resized: Sequence[WirePod]) -> None:
+    """`resized` are its pods, where their sizes move."""
+    subject, at = tick.subject, tick.seen.at
+    if tick.wrote("replicas"):
+        announce(teller, status_writer.writer, subject, _rescaled(tick), at)
+    status, found = STATUS[subject.name.kind](tick), conditions.of_tick(tick, resize.stuck(resized))
+    teller.later(subject.uid, lambda: status_writer.say(subject.resource, subject.object, status, found, at))
+
+
+def _rescaled(tick: ObjectTick) -> Happening:
+    subject, replicas = tick.subject, tick.decision.plan.replicas
+    text = sentence(subject.policy, tick.seen, tick.memory.core, tick.decision)
+    log.info("%s: %d -> %d replicas: %s", subject.name, tick.target.replicas, replicas, text)
+    return Happening("SuccessfulRescale", f"New size: {replicas}; reason: {text}")
+
+
+def announce(teller: Teller, writer: Writer, subject: Subject, news: Happening, at: float) -> None:
+    """An event; none takes the place of an earlier one."""
+    key = f"{subject.uid}/{news.reason}/{at}"
+    teller.later(key, lambda: tell(writer, subject.resource, subject.object, news, at))

@@ -1,0 +1,44 @@
+"""What the metrics APIs answer: the parts that we read."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from trimtab.wire.objects import ObjectMeta, WireRecord
+
+
+class ContainerUsage(WireRecord, frozen=True):
+    name: str = ""
+    usage: dict[str, str] = {}
+
+
+class PodMetrics(WireRecord, frozen=True):
+    """metrics.k8s.io: the usage of one pod over `window`, ending at `timestamp`."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    timestamp: datetime | None = None
+    window: str = ""
+    containers: tuple[ContainerUsage, ...] = ()
+
+
+class DescribedObject(WireRecord, frozen=True):
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+
+
+class CustomMetricValue(WireRecord, frozen=True):
+    """custom.metrics.k8s.io: one value of one object."""
+
+    described_object: DescribedObject = DescribedObject()
+    timestamp: datetime | None = None
+    value: str = ""
+
+
+class ExternalMetricValue(WireRecord, frozen=True):
+    """external.metrics.k8s.io: one value of something outside."""
+
+    metric_name: str = ""
+    metric_labels: dict[str, str] | None = None
+    timestamp: datetime | None = None
+    value: str = ""
