@@ -38,7 +38,9 @@ COLUMNS = (
     "violated",  # the share of the minute's looks at which the load was above the capacity
     "bridge",
 )  # in the order in which they lie in a row: what comes later goes to the end
-LOAD, CAPACITY, REPLICAS, VIOLATED = (COLUMNS.index(name) for name in ("load", "capacity", "replicas", "violated"))
+LOAD, CAPACITY, REPLICAS, VIOLATED, BRIDGE = (
+    COLUMNS.index(name) for name in ("load", "capacity", "replicas", "violated", "bridge")
+)
 _LOOKED = [index for index in range(len(COLUMNS)) if index != VIOLATED]
 _READ = ", ".join(COLUMNS[index] for index in _LOOKED)
 _SHAPE = (len(COLUMNS), 60)
@@ -117,9 +119,9 @@ Hours = dict[tuple[int, int], Content]  # by object and hour
 
 
 def _fill(known: Hours, ticks: Floats) -> Hours:
-    """Mean load, least capacity, most replicas, and the last of everything else, of ticks in order of object and time.
+    """Mean load, least capacity and bridge, most replicas, and the last of everything else.
 
-    All objects at once: one at a time, numpy's overhead is ten times the work.
+    Ticks come in order of object and time. All objects at once: one at a time, numpy's overhead is ten times the work.
     """
     minute_of = np.column_stack((ticks[:, 0], ticks[:, 1] // MINUTE_S))
     edges = np.flatnonzero(np.any(np.diff(minute_of, axis=0, prepend=-1.0) != 0, axis=1))
@@ -135,6 +137,7 @@ def _fill(known: Hours, ticks: Floats) -> Hours:
     table[row, LOAD, place] = _mean(load, edges)
     table[row, CAPACITY, place] = np.fmin.reduceat(capacity, edges)
     table[row, REPLICAS, place] = np.fmax.reduceat(replicas, edges)
+    table[row, BRIDGE, place] = np.fmin.reduceat(values[_LOOKED.index(BRIDGE)], edges)
     table[row, VIOLATED, place] = _mean(above, edges)
     return known | dict(zip(names, table, strict=True))
 

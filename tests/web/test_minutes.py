@@ -42,6 +42,14 @@ def test_a_minute_has_the_mean_load_the_least_capacity_and_the_most_replicas(tmp
         assert found.columns["violated"].tolist() == pytest.approx([1 / 3, 0.0])
 
 
+def test_least_capacity_comes_with_the_bridge_it_had(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j.db")
+    journal.write([], [tick(0, 90, 120.0)._replace(bridge=1.5), tick(15, 90, 80.0)._replace(bridge=1.0)])
+    journal.write([], [tick(60, 90, 80.0)._replace(bridge=1.0), tick(75, 90, 120.0)._replace(bridge=1.5)])
+    found = journal.minutes_of(WEB, 0, 9e9).columns
+    assert (found["capacity"] / found["bridge"]).tolist() == [80.0, 80.0]
+
+
 def test_folding_in_any_rhythm_gives_the_same_minutes(tmp_path: Path) -> None:
     load = np.random.default_rng(1).uniform(0, 120, 4 * 90)
     ticks = [tick(15.0 * step, float(value)) for step, value in enumerate(load)]
