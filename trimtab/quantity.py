@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
+from math import inf, isfinite
 
 from trimtab.errors import InvalidInput
 
@@ -26,19 +27,25 @@ def parse_quantity(text: str | int | float, path: str = "") -> float:
     if match is None or match[2] not in _SCALE:
         raise InvalidInput(path, text, 'write a quantity such as "250m", "1.5", "512Mi" or "2G"')
     try:
-        return float(Decimal(match[1]) * _SCALE[match[2]])
-    except (InvalidOperation, OverflowError) as error:
-        raise InvalidInput(path, text, "this number is out of range") from error
+        found = float(Decimal(match[1]) * _SCALE[match[2]])
+    except ArithmeticError:  # a Decimal's own overflow is no OverflowError
+        found = inf
+    if not isfinite(found):
+        raise InvalidInput(path, text, "this number is out of range")
+    return found
 
 
 def parse_duration(text: str | int | float, path: str = "") -> float:
     """Seconds of a Go duration ("1h30m", "90s", "500ms", "7d") or of a bare number of seconds."""
     written = str(text).strip()
-    if _SECONDS.fullmatch(written):
-        return float(written)
-    if not _DURATIONS.fullmatch(written):
+    bare = _SECONDS.fullmatch(written)
+    if not bare and not _DURATIONS.fullmatch(written):
         raise InvalidInput(path, text, 'write a duration such as "30s", "5m" or "1h30m"')
-    return sum(float(number) * _UNIT_S[unit] for number, unit in _DURATION.findall(written))
+    parts = _DURATION.findall(written)
+    found = float(written) if bare else sum(float(number) * _UNIT_S[unit] for number, unit in parts)
+    if not isfinite(found):
+        raise InvalidInput(path, text, "this duration is out of range")
+    return found
 
 
 def format_cpu(cores: float) -> str:

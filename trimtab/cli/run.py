@@ -93,6 +93,7 @@ async def _run(cluster: ClusterOptions, prometheus: Access | None, settings: Ope
     import signal
     from pathlib import Path
 
+    from trimtab.cli.night_process import in_child
     from trimtab.live.operator import Operator
     from trimtab.web.operator import answer_on
     from trimtab.web.sources import JournalSource
@@ -102,6 +103,7 @@ async def _run(cluster: ClusterOptions, prometheus: Access | None, settings: Ope
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     operator = Operator(cluster.connect(), prometheus, settings, SYSTEM)
+    operator.ticker.tuning.tuner = in_child
     if settings.journal:
         source = JournalSource(Path(settings.journal), settings.identity)
         operator.extend_server = lambda app: answer_on(app, source, operator.leadership.may_write)

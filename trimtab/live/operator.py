@@ -163,7 +163,10 @@ class Operator:
         except Exception:
             log.exception("this tick was given up: a bug of trimtab; the next one tries again")
             self.telemetry.failures["Tick"] += 1
-        self.telemetry.ticked(self.clock.since_boot() - started)
+        took_s = self.clock.since_boot() - started
+        self.telemetry.ticked(took_s, self.settings.tick_s)
+        if took_s > self.settings.tick_s:
+            log.warning("a tick took %.1f s, longer than its period: nothing is lost, but looks are late", took_s)
 
     def _note_health(self, ticks: Sequence[ObjectTick]) -> None:
         if self.journal and self.leadership.may_write():
@@ -181,6 +184,7 @@ class Operator:
         self.checkpoints.close()
         await self.ticker.teller.close()
         self.forecasts.close()
+        self.ticker.tuning.close()
         await self.kube.close()
         if self.prometheus:
             await self.prometheus.close()

@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError)  # bytes that are no text are no DecodeError of msgspec's
+INVALID = (msgspec.ValidationError, UnicodeDecodeError)  # JSON, but not what it should be
 _decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
 
 

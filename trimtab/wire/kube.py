@@ -17,7 +17,7 @@ from trimtab.errors import ClusterUnavailable, Refused, quoted
 from trimtab.wire.access import Access
 from trimtab.wire.budget import Budget, Priority
 from trimtab.wire.clock import SYSTEM, Clock
-from trimtab.wire.decode import decoder
+from trimtab.wire.decode import INVALID, UNREADABLE, decoder
 from trimtab.wire.http import Answer, Fence, Http, OverHttp, Request
 from trimtab.wire.managed_fields import FIELD_MANAGER
 from trimtab.wire.resources import CONFIG_MAPS, EVENTS, KNOWN, Resource, read_discovery, root_of
@@ -219,7 +219,7 @@ class Kube(OverHttp):
             if refusal.status != HTTPStatus.NOT_FOUND:
                 raise
             kinds = {}
-        except msgspec.MsgspecError as error:
+        except UNREADABLE as error:
             raise ClusterUnavailable(f"{self.access.url}{root}: no list of kinds: {error}") from error
         self._discovered[api_version] = (self.clock.since_boot(), kinds)
         return kinds
@@ -227,7 +227,7 @@ class Kube(OverHttp):
     def decode(self, body: bytes, kind: type[T]) -> T:
         try:
             value: T = decoder(kind).decode(body)
-        except msgspec.MsgspecError as error:
+        except UNREADABLE as error:
             raise ClusterUnavailable(
                 f"{self.access.url}: answered with something else than a {kind}: {error}"
             ) from error
@@ -238,13 +238,13 @@ class Kube(OverHttp):
         try:
             page: ListPage[T] = decoder(ListPage[kind]).decode(body)  # type: ignore[valid-type]
             return page, 0
-        except msgspec.ValidationError:
+        except INVALID:
             rough: ListPage[msgspec.Raw] = self.decode(body, ListPage[msgspec.Raw])
         items: list[T] = []
         for raw in rough.items:
             try:
                 items.append(decoder(kind).decode(raw))
-            except msgspec.ValidationError:
+            except INVALID:
                 continue
         return ListPage(rough.metadata, items), len(rough.items) - len(items)
 
