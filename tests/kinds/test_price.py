@@ -158,3 +158,17 @@ def test_annotations_are_read_as_far_as_they_may_be_long(key: str, text: str) ->
     notes: dict[str, Any] = {key: text}
     said = refusal(lambda: policy_of("Autoscaler", "trimtab.dev/v1alpha1", {"maxReplicas": 9}, **notes))
     assert key in said and len(said) < 1000
+
+
+def test_of_very_many_mistakes_the_first_are_named() -> None:
+    said = refusal(lambda: autoscaler(**{f"zz{number}": number for number in range(5000)}))
+    assert "spec.zz0" in said and "4950 more" in said and len(said) < 20_000
+
+
+def test_what_is_nested_without_end_is_refused() -> None:
+    deep: Any = "1"
+    for _ in range(950):
+        deep = [deep]
+    target = {"type": "AverageValue", "averageValue": deep}
+    metric = {"type": "External", "external": {"metric": {"name": "m"}, "target": target}}
+    assert "averageValue" in (said := refusal(lambda: autoscaler(metrics=[metric]))) or "nested too deeply" in said
