@@ -240,7 +240,7 @@ class Ticker:
 
     def _forget(self, uids: set[str]) -> None:
         """All but these are gone."""
-        for part in (self.compiler, self.status_writer, self.guard, self.recorder):
+        for part in (self.compiler, self.status_writer, self.guard, self.recorder, self.tuning):
             part.forget(uids)
         self._memories = {uid: known for uid, known in self._memories.items() if uid in uids}
 
