@@ -56,7 +56,7 @@ class Cluster(Machines):
         self.weather = Weather(lambda: self.now() - start, seed)
         self.workloads = Workloads(self.server, start, step_s)
         self.metrics = Metrics(self.server, self.workloads, self.weather)
-        self.prometheus: FakePrometheus | None = FakePrometheus(self.metrics)
+        self.prometheus: FakePrometheus | None = FakePrometheus(self.metrics, start)
         self.tuner: Tuner | None = None
         self.processes: dict[str, Process] = {}
         self.on_tick: list[Callable[[Sequence[ObjectTick]], None]] = []  # they see what operators see and decide
