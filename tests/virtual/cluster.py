@@ -60,6 +60,7 @@ class Cluster(Machines):
         self.tuner: Tuner | None = None
         self.processes: dict[str, Process] = {}
         self.on_tick: list[Callable[[Sequence[ObjectTick]], None]] = []  # they see what operators see and decide
+        self.homes: dict[str, str] = {}  # of operators that are not installed in OWN_NAMESPACE
         self._operators, self._until = operators, 0.0
         self._next_step = 1
 
@@ -213,6 +214,18 @@ class Cluster(Machines):
         events = self.server.store.of(self._kind("Event")).items.values()
         about = [(each, each["involvedObject"]) for each in events]
         return [each["reason"] for each, of in about if (of["namespace"], of["name"]) == (namespace, short)]
+
+    def metrics_page(self, who: str = "operator-0") -> str:
+        """What an operator answers on /metrics."""
+        operator = self.processes[who].operator
+        assert operator is not None
+        return operator.telemetry.render()
+
+    def ready(self, who: str = "operator-0") -> tuple[int, str]:
+        """What it answers on /readyz."""
+        operator = self.processes[who].operator
+        assert operator is not None
+        return operator.ready()
 
     def journal(self, who: str = "operator-0") -> Journal:
         return Journal.read(self.processes[who].settings.journal)

@@ -63,10 +63,14 @@ class Pod(Record, frozen=True):
 
 
 class PodSamples(Record, frozen=True):
-    """One value for each pod; `times` and `windows_s` of single pods where they are not those of all."""
+    """One value for each pod; `times` and `windows_s` of single pods where they are not those of all.
+
+    Values are whole multiples of `grain`, rounded up; 0: as they are.
+    """
 
     values: dict[str, float]
     at: float
+    grain: float = 0.0
     times: dict[str, float] = {}
     window_s: float = 60.0
     windows_s: dict[str, float] = {}
