@@ -256,7 +256,8 @@ class Ticker:
 
     def _forget(self, uids: set[str]) -> None:
         """All but these are gone."""
-        for part in (self.compiler, self.status_writer, self.teller, self.guard, self.recorder, self.forecasts):
+        parts = (self.compiler, self.status_writer, self.teller, self.guard, self.recorder, self.forecasts, self.tuning)
+        for part in parts:
             part.forget(uids)
         self._memories = {uid: known for uid, known in self._memories.items() if uid in uids}
 
