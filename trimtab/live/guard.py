@@ -59,7 +59,7 @@ class Guard:
                     pass
                 except Exception as error:
                     self._failed(*whose(item), error, at)
-                if index % BREATH == 0:
+                if index % BREATH == BREATH - 1:
                     await asyncio.sleep(0)
 
         await asyncio.gather(*(work() for _ in range(min(AT_ONCE, len(items)))))
