@@ -1,7 +1,8 @@
-"""Advice on many workloads: the analysis alone of 10,000, fetch and analysis of 1,000 from a real Prometheus.
+"""Advice on many workloads: the analysis alone of 10,000, fetch and analysis of 1,000 from a real Prometheus, both by
+document 000's formulas and tuned and backtested (what `trimtab recommend` does by default).
 
 The first part makes up each chunk when it is needed and does not count that time; its memory must not grow with the
-number of workloads. The second part is what `trimtab recommend` does after it has listed the workloads.
+number of workloads. The others are what `trimtab recommend` does after it has listed the workloads.
 """
 
 from __future__ import annotations
@@ -26,18 +27,21 @@ from tests.history.filled import fill, serve
 from trimtab.advisor.run import CHUNK, advise_all, analyse
 from trimtab.advisor.targets import AdvisedTarget
 from trimtab.advisor.workloads import HistoryWindow, PastLoad
-from trimtab.core.advise import WorkloadAdvice
+from trimtab.core.advise import WorkloadAdvice, advise
 from trimtab.core.model import Pod
 from trimtab.history.workload_history import WorkloadHistory
-from trimtab.policy import Inspection, Size
+from trimtab.policy import Advice, Inspection, Size
+from trimtab.sim.prices import OBJECTIVES
+from trimtab.tune.proven_advice import AdviceTerms
 from trimtab.wire.access import prometheus_access
 from trimtab.wire.prometheus import Prometheus
 
 RULES = Inspection(min_cpu_usage_cores=0.0)
+PROVEN = Inspection(advice=Advice.BOTH)
 WEEK_S, STEP_S, PODS = 604800.0, 60.0, 3
 
 
-def target(index: int, namespaces: int, pods: int) -> AdvisedTarget:
+def target(index: int, namespaces: int, pods: int, replicas: int = 0) -> AdvisedTarget:
     since = END - WEEK_S
     names = [f"web-{index}-5d4f9c8b7-x2v7k", *(f"web-{index}-5d4f9c8b7-y{extra}" for extra in range(pods - 1))]
     return AdvisedTarget(
@@ -45,7 +49,7 @@ def target(index: int, namespaces: int, pods: int) -> AdvisedTarget:
         "Deployment",
         f"team-{index % namespaces}",
         f"web-{index}",
-        pods,
+        replicas or pods,
         {"main": Size(cpu_cores=1.0, memory_bytes=2.0**30)},
         tuple(Pod(name=name, started_at=since, ready_since=since) for name in names),
     )
@@ -89,12 +93,14 @@ def peak_mb() -> float:
 # --- fetch and analysis ----------------------------------------------------------------------------------------------
 
 
-async def fetched(url: str, workloads: int, namespaces: int) -> dict[str, Any]:
-    targets = [target(index, namespaces, 1) for index in range(workloads)]
+async def fetched(url: str, workloads: int, namespaces: int, proven: bool) -> dict[str, Any]:
+    """Of a tuned one there may be several pods; its usage is the same."""
+    targets = [target(index, namespaces, 1, replicas=4 if proven else 1) for index in range(workloads)]
+    rules, judge = (PROVEN, AdviceTerms(OBJECTIVES["balanced"], 120.0).prove) if proven else (RULES, advise)
     window = HistoryWindow(END - WEEK_S, END)
     started, busy, advised = time.perf_counter(), time.process_time(), 0
     async with Prometheus(prometheus_access(url), timeout_s=300) as prometheus:
-        async for some in advise_all(RULES, targets, WorkloadHistory(prometheus), window, END):
+        async for some in advise_all(rules, targets, WorkloadHistory(prometheus), window, END, judge):
             advised += sum(isinstance(one.result, WorkloadAdvice) for one in some)
         requests = sum(prometheus.counts.values())
     assert advised == workloads, f"only {advised} of {workloads} got advice"
@@ -102,13 +108,21 @@ async def fetched(url: str, workloads: int, namespaces: int) -> dict[str, Any]:
     return took | {"client_peak_mb": peak_mb(), "requests": requests}
 
 
-def from_prometheus(args: argparse.Namespace, directory: Path) -> dict[str, Any]:
+def from_prometheus(args: argparse.Namespace, directory: Path, proven: bool) -> dict[str, Any]:
     if not (directory / "data").exists():
         print(f"filling a Prometheus with {args.fetched} workloads x 7 days ...", flush=True)
         fill(directory, series(args.fetched, 7.0, 60, args.namespaces))
     with serve(directory) as (url, pid):
         before, watch, busy = server_mb(pid), PeakWatch(pid), cpu_s(pid)
-        command = [sys.executable, __file__, "--client", url, str(args.fetched), str(args.namespaces)]
+        command = [
+            sys.executable,
+            __file__,
+            "--client",
+            url,
+            str(args.fetched),
+            str(args.namespaces),
+            "proven" * proven,
+        ]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             raise SystemExit(done.stderr)
@@ -124,7 +138,7 @@ def cpu_s(pid: int) -> float:
 
 def main() -> None:
     if sys.argv[1:2] == ["--client"]:
-        print(json.dumps(asyncio.run(fetched(sys.argv[2], int(sys.argv[3]), int(sys.argv[4])))))
+        print(json.dumps(asyncio.run(fetched(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), bool(sys.argv[5])))))
         return
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--workloads", type=int, default=10_000, help="for the analysis alone")
@@ -143,13 +157,15 @@ def main() -> None:
     result |= alone
     if args.fetched:
         with tempfile.TemporaryDirectory() as directory:
-            both = from_prometheus(args, args.data or Path(directory))
-        print(
-            f"fetch and analysis of {args.fetched}: {both['total_s']:.1f} s, {both['requests']} requests; client "
-            f"{both['client_cpu_s']:.1f} s of CPU and {both['client_peak_mb']:.0f} MB, server "
-            f"{both['server_cpu_s']:.1f} s and +{both['server_growth_mb']:.0f} MB"
-        )
-        result |= {"fetched": args.fetched, **both}
+            data = args.data or Path(directory)
+            by_rules = {word: from_prometheus(args, data, word == "proven") for word in ("document-000", "proven")}
+        for word, both in by_rules.items():
+            print(
+                f"fetch and analysis of {args.fetched}, {word}: {both['total_s']:.1f} s, {both['requests']} requests; "
+                f"client {both['client_cpu_s']:.1f} s of CPU and {both['client_peak_mb']:.0f} MB, server "
+                f"{both['server_cpu_s']:.1f} s and +{both['server_growth_mb']:.0f} MB"
+            )
+        result |= {"fetched": args.fetched, **by_rules}
     print(json.dumps(result))
 
 

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from trimtab.core.explain import rule_text
 from trimtab.core.model import Decision, Forecast, Missing, Observation, Pod, PodSamples, Step
+from trimtab.core.requests import USUAL_TARGET
 from trimtab.policy import Axis, ForecastChoice, PodAverage, Policy, Signal, Size, TotalAverage, Utilization
 
-SLO = 0.8  # the highest share of what a pod carries at which it still answers in time
-USUAL_TARGET = 0.7  # of what a pod carries: what a target for each pod is taken to mean
+SLO = 0.8  # the service level where no objective says another
 
 
 class ObjectName(NamedTuple):
@@ -63,13 +63,18 @@ def tick_of(name: ObjectName, policy: Policy, seen: Observation, decision: Decis
         ready,
         values[0] if values else None,
         load_of(seen),
-        None if each is None else SLO * ready * each * decision.plan.bridge,
+        None if each is None else service_level(policy) * ready * each * decision.plan.bridge,
         *_forecast(policy, seen),
         size.cpu_cores,
         size.memory_bytes,
         held_by(decision),
         policy,
     )
+
+
+def service_level(policy: Policy) -> float:
+    """The highest share of what a pod carries at which it still answers in time."""
+    return SLO if policy.objective is None else policy.objective.service_level
 
 
 def load_of(seen: Observation) -> float | None:

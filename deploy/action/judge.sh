@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What action.yml runs: lint, then the backtest, into one markdown REPORT; the exit code is that of the stricter of both.
+# What action.yml runs: lint, then the backtest, into one markdown REPORT; the exit code is the worse of both.
+# The whole of lint is told; only findings of SEVERITY fail.
 set -uo pipefail
 read -r -a manifests <<< "$MANIFESTS"
 conditions=()
@@ -10,11 +11,13 @@ while IFS= read -r line; do [ -z "$line" ] || conditions+=(--fail-if "$line"); d
   echo
   trimtab lint -o markdown "${manifests[@]}"
 } > "$REPORT"
+trimtab lint --severity "${SEVERITY:-error}" "${manifests[@]}" > /dev/null
 linted=$?
 tested=0
 if [ -n "${LOAD:-}" ]; then
-  policies=(); for file in "${manifests[@]}"; do policies+=(-f "$file"); done
-  if [ -n "${BASE:-}" ]; then policies=(--compare "$BASE" "${manifests[@]}"); fi
+  new=("${manifests[@]}") policies=()
+  if [ -n "${BASE:-}" ]; then policies=(--compare "$BASE" "${new[0]}") new=("${new[@]:1}"); fi
+  for file in "${new[@]}"; do policies+=(-f "$file"); done
   {
     echo
     trimtab backtest -o markdown --load "$LOAD" "${policies[@]}" "${conditions[@]}" 2> "$REPORT.notes"

@@ -92,3 +92,15 @@ def test_a_recipe_survives_a_morning(recipe: str, tmp_path: Path) -> None:
     ]
     done = CliRunner().invoke(main, arguments)
     assert done.exit_code == 0, done.output
+
+
+QUICK_START = ROOT / "docs/quick-start.md"
+ON_A_FILE = [words[1:] for words in commands(QUICK_START) if "examples/007-history/cpu.csv" in words]
+
+
+@pytest.mark.parametrize("words", ON_A_FILE, ids=[words[0] for words in ON_A_FILE])
+def test_the_quick_start_on_a_file_works_as_it_is_printed(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0, done.output
+    assert "web" in done.stdout

@@ -214,6 +214,28 @@ def test_rights_that_are_switched_off_are_not_asked_for(bed: Bed, switch: str, r
 
 
 @e2e
+def test_each_shard_has_a_deployment_a_service_and_a_lease_of_its_own(bed: Bed) -> None:
+    manifests = rendered(bed, OPERATOR, *values("shards=3"))
+    names = [f"made-trimtab-{number}" for number in range(3)]
+    deployments, services = of_kind(manifests, "Deployment"), of_kind(manifests, "Service")
+    assert [found["metadata"]["name"] for found in (*deployments, *services)] == names * 2
+    for number, (deployment, service) in enumerate(zip(deployments, services, strict=True)):
+        pod = deployment["spec"]["template"]
+        (container,) = pod["spec"]["containers"]
+        assert f"--shard={number}/3" in container["args"]
+        assert container["env"][0] == {"name": "TRIMTAB_DEPLOYMENT", "value": ",".join(names)}
+        for chosen in (deployment["spec"]["selector"]["matchLabels"], service["spec"]["selector"]):
+            assert chosen["trimtab.dev/shard"] == str(number) and chosen.items() <= pod["metadata"]["labels"].items()
+    lease = next(role for role in of_kind(manifests, "Role") if role["metadata"]["name"] == "made-trimtab-lease")
+    assert lease["rules"][0]["resourceNames"] == ["trimtab", "trimtab-0", "trimtab-1", "trimtab-2"]
+    (alone,) = of_kind(rendered(bed, OPERATOR), "Deployment")
+    assert (
+        alone["metadata"]["name"] == "made-trimtab"
+        and "trimtab.dev/shard" not in alone["spec"]["selector"]["matchLabels"]
+    )
+
+
+@e2e
 def test_pods_are_spread_kept_through_drains_and_closed_to_strangers(bed: Bed) -> None:
     manifests = rendered(bed, OPERATOR)
     pod = of_kind(manifests, "Deployment")[0]["spec"]["template"]

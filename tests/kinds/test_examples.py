@@ -87,7 +87,7 @@ def test_the_analytics_of_document_000_is_byte_for_byte() -> None:
 
 
 def test_the_workload_of_document_000_is_the_one_its_analytics_selects() -> None:
-    (path,) = WORKLOADS
+    (path,) = (FOLDER / "000-recommendation").glob("*-deployment.yaml")
     workload = value_of(path)
     (selector,) = value_of(path.parent / "analytics-hpa.yaml")["spec"]["resourceSelectors"]
     named = {"kind": workload["kind"], "apiVersion": workload["apiVersion"], "name": workload["metadata"]["name"]}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -148,3 +150,13 @@ def test_a_busy_monday_of_last_week_counts() -> None:
     load = np.where((days(14) >= 1) & (days(14) < 2), 4.0, 1.0) * daily(1.0, 4.0, 14)
     advice = proven(workload(load))
     assert (advice.max_replicas or 0) * (advice.target_percent or 0) / 100 >= load.max()
+
+
+def test_the_table_of_the_documentation_is_as_the_code_is() -> None:
+    path = Path(__file__).parents[2] / "benchmarks/pages/recommend.py"
+    spec = importlib.util.spec_from_file_location("recommend_page", path)
+    assert spec is not None and spec.loader is not None
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    written = made.PAGE.read_text()
+    assert made.page(written) == written, "run `python benchmarks/pages/recommend.py`, then commit it"

@@ -7,9 +7,10 @@ from math import isfinite
 from typing import Any
 
 from tests.virtual.apiserver import ApiServer, Call, Denied, Reply
-from tests.virtual.faults import Spoiling, Weather
+from tests.virtual.faults import Spoiling
 from tests.virtual.fields import Object, encoded
 from tests.virtual.transport import form
+from tests.virtual.weather import Weather
 from tests.virtual.workloads import CPU, MEMORY, Workload, Workloads
 from trimtab.core.model import Missing, PodSamples, Reason
 from trimtab.sim.meter import NO_TROUBLE, Trouble

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from tests.virtual.cluster import OWN_NAMESPACE, Cluster, autoscaler
+from tests.virtual.cluster import Cluster, autoscaler
 from tests.virtual.faults import BadMetrics, CutWatches, Refusing
+from tests.virtual.machines import OWN_NAMESPACE
 from trimtab.cli import main
 from trimtab.wire.facts import rfc3339
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.virtual.cluster import OWN_NAMESPACE, Cluster, autoscaler
+from tests.virtual.cluster import Cluster, autoscaler
 from tests.virtual.faults import Killed, Refusing
 from tests.virtual.fields import Object
+from tests.virtual.machines import OWN_NAMESPACE
 from tests.virtual.served import Served
 from trimtab.wire.resources import Resource
 

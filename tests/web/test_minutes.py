@@ -10,10 +10,11 @@ import pytest
 
 from tests.web.conftest import Shop
 from tests.web.recorded import PLAIN, START
+from trimtab.core.requests import USUAL_TARGET
 from trimtab.journal import Journal, ObjectName, Retention
 from trimtab.sim.score import SLO
 from trimtab.ticks import SLO as OUR_SLO
-from trimtab.ticks import USUAL_TARGET, Tick
+from trimtab.ticks import Tick
 from trimtab.tune.demand import DEFAULT_TARGET
 
 WEB = ObjectName("Autoscaler", "shop", "web")

@@ -11,6 +11,7 @@ from trimtab.cli.load_source import JudgingOptions, LoadOptions, judging_options
 from trimtab.cli.option_groups import PrometheusOptions
 from trimtab.cli.options import OUT_FILE, OUT_FILE_OR_DASH
 from trimtab.cli.output import output_option
+from trimtab.cli.workers import EngineOptions, answered, engine_options
 from trimtab.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 @load_options
 @query_options
 @judging_options
+@engine_options
 @click.option("--jitter", is_flag=True, help="Start-ups vary by 0.7 to 1.6 of that.")
 @click.option(
     "--fail-if", "conditions", multiple=True, metavar="CONDITION", help="Exit with 1, such as 'violations > 1%'."
@@ -53,6 +55,7 @@ def command(
     load: LoadOptions,
     prometheus: PrometheusOptions,
     judging: JudgingOptions,
+    engine: EngineOptions,
 ) -> None:
     """Replay a workload's own history under policies, with the code that runs in the cluster.
 
@@ -84,7 +87,7 @@ def command(
     check_unit(demand, capacity, load.source)
     varies = (0.7, 1.6) if jitter else (1.0, 1.0)
     cluster = ClusterSpec(startup_s=judging.startup_s, startup_jitter=varies, pod_capacity=capacity, pod_cores=capacity)
-    outcomes = _backtests(policies, demand, cluster, judging.lam)
+    outcomes = _backtests(policies, demand, cluster, judging.lam, engine)
     notes = _notes(policies, demand, note, capacity)
     if output == "markdown":
         click.echo(markdown(outcomes, demand, notes), nl=False)
@@ -97,15 +100,19 @@ def command(
     raise SystemExit(_exit_code(parsed, judged, outcomes[0]))
 
 
-def _backtests(policies: list[NamedPolicy], demand: Demand, cluster: ClusterSpec, lam: float) -> list[BacktestOutcome]:
+def _backtests(
+    policies: list[NamedPolicy], demand: Demand, cluster: ClusterSpec, lam: float, engine: EngineOptions
+) -> list[BacktestOutcome]:
     from rich.progress import track
 
     from trimtab.cli.screen import screen
     from trimtab.tune.policy_backtest import backtest
 
     console = screen(stderr=True)
-    shown = track(policies, "Policies", console=console, transient=True, disable=not console.is_terminal)
-    return [backtest(named.name, named.policy, demand, cluster, lam) for named in shown]
+    calls = [(named.name, named.policy, demand, cluster, lam) for named in policies]
+    done = engine.each(backtest, calls)
+    shown = track(done, "Policies", len(calls), console=console, transient=True, disable=not console.is_terminal)
+    return [answered(outcome) for outcome in shown]
 
 
 def _notes(policies: list[NamedPolicy], demand: Demand, of_capacity: str, capacity: float) -> list[str]:

@@ -15,6 +15,7 @@ from trimtab.quantity import parse_duration, parse_quantity
 
 if TYPE_CHECKING:
     from trimtab.live.measure.tenancy import TenancyMode
+    from trimtab.wire.shards import Shard
 
 Parse = Callable[[str, str], Any]  # of a text and of the option to blame
 
@@ -40,6 +41,12 @@ def lease_times(text: str, option: str) -> tuple[float, float, float]:
         raise InvalidInput(option, text, "write duration/renew deadline/retry, such as 15s/10s/2s")
     duration, renew, retry = (above_zero(part, option) for part in parts)
     return duration, renew, retry
+
+
+def shard_of(text: str, option: str) -> Shard:
+    from trimtab.wire.shards import Shard
+
+    return Shard.parse(text, option)
 
 
 def _option(flag: str, field: str, parse: Parse, default: str, about: str) -> Callable[[Any], Any]:
@@ -127,6 +134,7 @@ class ApiServerOptions(NamedTuple):
 
     lease_namespace: str
     lease_s: tuple[float, float, float]
+    shard: Shard
     api_per_s: float
     api_burst: float
 
@@ -136,15 +144,16 @@ api_server_options = option_group(
     ApiServerOptions,
     click.option("--lease-namespace", default="", help="Where the leader's Lease lives; default: our own namespace."),
     _option("--lease", "lease_s", lease_times, "15s/10s/2s", "Lease duration/renew deadline/retry."),
+    _option("--shard", "shard", shard_of, "0/1", "Serve this share of the namespaces: 0/3 is the first of three."),
     click.option(
         "--api-qps",
         "api_per_s",
         type=Finite(0, min_open=True),
-        default=50.0,
+        default=200.0,
         show_default=True,
         help="Requests per second to the API server.",
     ),
-    click.option("--api-burst", type=Finite(1), default=100.0, show_default=True, help="Requests to it at once."),
+    click.option("--api-burst", type=Finite(1), default=400.0, show_default=True, help="Requests to it at once."),
 )
 
 

@@ -37,15 +37,14 @@ from trimtab.wire.access import Access
 from trimtab.wire.budget import Budget
 from trimtab.wire.clock import SYSTEM, Clock, SteadyTime
 from trimtab.wire.kube import Kube
-from trimtab.wire.lease import Leadership
 from trimtab.wire.prometheus import Prometheus
+from trimtab.wire.shards import ShardLeadership
 from trimtab.wire.writer import Writer
 
 log = logging.getLogger(__name__)
 PRUNE_EVERY_S = 600.0
 LAST_TICK_S = 2.0  # with the lease's release it ends within 5 s
 KEEP = Retention(size_bytes=512 * MIB)  # half of the volume that the chart gives it
-LEASE = "trimtab"
 LOOK_AGAIN_S = 0.2  # while something is not known yet
 LATE_TICKS = 10  # after this many missed ticks the operator calls itself unhealthy
 
@@ -61,8 +60,8 @@ class Operator:
         budget = Budget(settings.api_per_s, settings.api_burst)
         self.kube = Kube(access, budget, fence=self._seconds_to_write, clock=clock)
         self.prometheus = Prometheus(prometheus, timeout_s=max(1.0, min(10.0, settings.tick_s))) if prometheus else None
-        own = (access.namespace, os.environ.get("TRIMTAB_DEPLOYMENT", ""))
-        self.cluster = WatchedCluster(self.kube, settings.namespace, own, namespace)
+        own = (access.namespace, tuple(os.environ.get("TRIMTAB_DEPLOYMENT", "").split(",")))
+        self.cluster = WatchedCluster(self.kube, settings.namespace, own, namespace, settings.shard)
         self.cluster.served_system = settings.system_namespaces
         self.installations = Installations(self.cluster, self.leadership)
         self.journal = KeptJournal(settings.journal, KEEP) if settings.journal else None
@@ -112,8 +111,9 @@ class Operator:
 
     def _advisor(self, writer: Writer, history: Access | None, namespace: str) -> Advisor:
         shadow, every_s, enabled = self.settings.shadow, self.settings.tick_s, self.cluster.enabled
-        own, only = (namespace, *self.settings.advice_namespaces), self.settings.namespace
-        return Advisor(writer, history, own, only, shadow=shadow, every_s=every_s, enabled=enabled)
+        own, only, shard = (namespace, *self.settings.advice_namespaces), self.settings.namespace, self.settings.shard
+        serves = lambda space: enabled(space) and shard.owns(space)  # noqa: E731
+        return Advisor(writer, history, own, only, shadow=shadow, every_s=every_s, enabled=serves)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Until `stop` is set; then the lease is released and everything closed."""
@@ -175,7 +175,10 @@ class Operator:
         except Exception:
             log.exception("this tick was given up: a bug of trimtab; the next one tries again")
             self.telemetry.failures["Tick"] += 1
-        self.telemetry.ticked(self.clock.since_boot() - started)
+        took_s = self.clock.since_boot() - started
+        self.telemetry.ticked(took_s, self.settings.tick_s)
+        if took_s > self.settings.tick_s:
+            log.warning("a tick took %.1f s, longer than its period: nothing is lost, but looks are late", took_s)
 
     async def _finish_tick(self) -> None:
         """What was written must be remembered and recorded: the tick under way gets a moment, and no other starts."""
@@ -189,6 +192,7 @@ class Operator:
         self.gather.close()
         await self.ticker.teller.close()
         self.forecasts.close()
+        self.ticker.tuning.close()
         await self.kube.close()
         if self.prometheus:
             await self.prometheus.close()
@@ -213,7 +217,8 @@ class Operator:
         if self._waiting_for or said:
             waiting = [f"waiting for {', '.join(self._waiting_for)}"] if self._waiting_for else []
             return HTTPStatus.SERVICE_UNAVAILABLE, "\n".join([*waiting, *said, ""])
-        state = "leading" if self.leadership.may_write() and not self.installations.elder else "standing by"
+        leads = self.leadership.may_write() and not self.installations.elder
+        state = f"{'leading' if leads else 'standing by'}{self._division()}"
         others = f": {self.installations.said}" if self.installations.said else ""
         frozen = ", frozen: nothing is written" if self.cluster.frozen else ""
         unrecorded = f"\n{self.journal.trouble}" if self.journal and self.journal.trouble else ""  # no reason to stop
@@ -221,10 +226,17 @@ class Operator:
         installed = f"\nnot installed: {absent}" if absent else ""
         return 200, f"ok, {state}{others}{frozen}{unrecorded}{installed}\n"
 
+    def _division(self) -> str:
+        """Which shard, where there are several, and who of another division keeps it waiting."""
+        shard, waits_for = self.settings.shard, self.leadership.waits_for
+        said = f" as shard {shard}" if shard.of > 1 else ""
+        return f"{said}, until nobody holds the Lease {waits_for} of another division" if waits_for else said
+
     def _numbers(self) -> Iterable[Line]:
         yield "trimtab_leader", {}, float(self.leadership.may_write() and self.installations.may_serve)
         yield "trimtab_standing_by", {}, float(bool(self.installations.elder))
         yield "trimtab_other_installations", {}, float(len(self.installations.younger) + bool(self.installations.elder))
+        yield "trimtab_shard", {"of": str(self.settings.shard.of)}, float(self.settings.shard.number)
         yield "trimtab_frozen", {}, float(self.cluster.frozen)
         yield "trimtab_breaker_open", {}, float(self.breaker.open(self.clock.now()))
         yield "trimtab_breaker_trips_total", {}, float(self.breaker.trips)
@@ -243,17 +255,18 @@ class Operator:
             yield "trimtab_late_answers_total", {"namespace": namespace}, float(count)
 
 
-def _leadership(access: Access, namespace: str, settings: OperatorSettings, clock: Clock) -> Leadership:
+def _leadership(access: Access, namespace: str, settings: OperatorSettings, clock: Clock) -> ShardLeadership:
     duration_s, renew_s, retry_s = settings.lease_s
-    return Leadership(
+    return ShardLeadership(
         access,
         namespace,
-        LEASE,
+        settings.shard.lease,
         settings.identity,
         duration_s=duration_s,
         renew_deadline_s=renew_s,
         retry_s=retry_s,
         clock=clock,
+        shard=settings.shard,
     )
 
 

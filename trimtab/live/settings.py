@@ -10,6 +10,7 @@ from trimtab.core.usage.settings import HistogramSettings as UsageSettings
 from trimtab.live.look.subject import ChangeRules
 from trimtab.live.measure.tenancy import TenancyMode
 from trimtab.wire.access import Access
+from trimtab.wire.shards import ALONE, Shard
 
 
 @dataclass(frozen=True)
@@ -23,9 +24,10 @@ class OperatorSettings:
     listen: tuple[str, int] | None = None  # address and port
     lease_namespace: str = ""
     lease_s: tuple[float, float, float] = (15.0, 10.0, 2.0)  # duration, renew deadline, retry
+    shard: Shard = ALONE
     identity: str = field(default_factory=lambda: f"{socket.gethostname()}_{uuid.uuid4().hex[:8]}")
-    api_per_s: float = 50.0
-    api_burst: float = 100.0
+    api_per_s: float = 200.0  # the API server's own priority and fairness lets in more
+    api_burst: float = 400.0
     scrape_s: float = 60.0
     breaker_s: float = 300.0
     usage: UsageSettings = field(default_factory=UsageSettings)

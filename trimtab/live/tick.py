@@ -40,6 +40,7 @@ from trimtab.live.tell.say import announce, say
 from trimtab.live.tell.status_writer import StatusWriter
 from trimtab.live.tell.telemetry import Telemetry
 from trimtab.live.tell.teller import Teller
+from trimtab.live.tuning.nightly import NightlyTuning
 from trimtab.wire.objects import Custom, WirePod
 from trimtab.wire.resources import HPAS, Resource
 from trimtab.wire.writer import Writer
@@ -71,6 +72,7 @@ class Ticker:
         self.guard = Guard(writer, self.status_writer, self.teller, telemetry)
         self.recorder = Recorder(telemetry, journal)
         self.period_s, self.patience_s = period_s, patience(period_s)
+        self.tuning = NightlyTuning(forecasts)
         self._memories: dict[str, ObjectMemory] = {}
 
     def take_over(self) -> None:
@@ -113,6 +115,7 @@ class Ticker:
             self._take_back(objects, looked, at, left_s),
         )
         self.recorder.record(done)
+        self.tuning.follow(done, at)
         self.teller.begin()
 
     def _objects(self) -> list[tuple[Resource, Custom]]:
@@ -127,7 +130,11 @@ class Ticker:
     async def _look(self, subject: Subject, claims: conflict.Claims, at: float) -> ObjectTick:
         ref, namespace = subject.target, subject.name.namespace
         target = await self.cluster.target(namespace, ref.api_version, ref.kind, ref.name)
-        known = self._memories[subject.uid] = await self._remembered(subject, target, at)
+        known = await self._remembered(subject, target, at)
+        subject, known, news = self.tuning.settle(subject, known, at)
+        self._memories[subject.uid] = known
+        if news is not None:
+            announce(self.teller, self.writer, subject, news, at)
         subject, pods = sizes.fitted(subject, target), self.cluster.pods_of(target)
         self.forecasts.note_pods(subject.uid, target.uid, pods)
         seen = Observation(

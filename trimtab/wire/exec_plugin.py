@@ -16,6 +16,7 @@ import msgspec
 from trimtab.errors import InvalidInput
 from trimtab.wire.clock import SYSTEM
 from trimtab.wire.credentials import Credential, bearer
+from trimtab.wire.decode import UNREADABLE
 
 EXPIRY_MARGIN_S = 10.0
 EXEC_TIMEOUT_S = 60.0
@@ -121,7 +122,7 @@ class ExecPlugin:
     def _read(self, printed: bytes) -> ExecStatus:
         try:
             answer = msgspec.json.decode(printed, type=ExecCredential)
-        except msgspec.MsgspecError as error:
+        except UNREADABLE as error:
             raise InvalidInput(
                 f"{self.path}.command", self._spec.command, f"printed no ExecCredential: {error}"
             ) from error

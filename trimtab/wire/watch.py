@@ -16,7 +16,7 @@ import msgspec
 
 from trimtab.errors import ClusterUnavailable, TrimtabError
 from trimtab.wire.budget import Backoff
-from trimtab.wire.decode import decode
+from trimtab.wire.decode import INVALID, UNREADABLE, decode
 from trimtab.wire.http import Request
 from trimtab.wire.kube import Kube, Status, refused
 from trimtab.wire.objects import HasMeta, ObjectMeta
@@ -165,7 +165,7 @@ class Informer(Generic[T]):
         try:
             event: Event[T] = decode(line, self._event)
             return event.type, event.object
-        except msgspec.ValidationError as error:
+        except INVALID as error:
             rough: Event[Any] = _decode(line, Event[msgspec.Raw])
             if rough.type not in ("ERROR", "BOOKMARK"):
                 self.store.unreadable += 1
@@ -203,7 +203,7 @@ def _error(line: bytes) -> Exception:
 def _decode(line: bytes, kind: type[Any]) -> Any:
     try:
         return decode(line, kind)
-    except msgspec.MsgspecError as error:
+    except UNREADABLE as error:
         raise ClusterUnavailable(f"a watch event that cannot be read: {error}") from error
 
 

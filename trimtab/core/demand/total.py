@@ -7,7 +7,9 @@ from math import isfinite
 
 from trimtab.core.model import Missing, Observation, Pod, PodSamples, Samples
 from trimtab.core.replica_calculator import utilization_percent
-from trimtab.policy import PodAverage, Policy, Signal, TotalAverage, Utilization
+from trimtab.policy import PodAverage, Policy, Signal, TotalAverage, Utilization, is_cpu
+
+SATURATED = 0.95  # of a limit
 
 
 def demands(policy: Policy, seen: Observation) -> list[float | None]:
@@ -33,6 +35,18 @@ def demand_of(sample: Samples | Missing, pods: Sequence[Pod]) -> float | None:
         return None
     total = sum(sample.values.values())
     return total if isfinite(total) and min(sample.values.values()) >= 0 else None
+
+
+def saturated(signal: Signal, sample: Samples | Missing, seen: Observation) -> bool:
+    """Whether ready pods use nearly all the cpu that their limits allow: then more may be asked for than is used."""
+    if not isinstance(sample, PodSamples) or not is_cpu(signal.metric):
+        return False
+    ready = [pod for pod in seen.pods if pod.ready and not pod.deleting and pod.name in sample.values]
+    limits = [pod.cpu_limit(signal.metric.container) for pod in ready]
+    allowed = sum(limit for limit in limits if limit is not None)
+    if not ready or any(limit is None for limit in limits):
+        return False
+    return sum(sample.values[pod.name] for pod in ready) >= SATURATED * allowed
 
 
 def _mean_of_pods(signal: Signal, sample: Samples | Missing, seen: Observation) -> float | None:

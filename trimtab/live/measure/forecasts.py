@@ -11,7 +11,13 @@ import logging
 from collections.abc import Sequence
 
 from trimtab.core.forecast.dated import unpredictable
-from trimtab.core.forecast.demand_forecasts import DemandForecasts, ForecastBatch, make
+from trimtab.core.forecast.demand_forecasts import (
+    BatchAnswers,
+    DemandForecasts,
+    ForecastBatch,
+    make,
+    remembers_demand,
+)
 from trimtab.core.model import Forecast, Missing, Observation, Pod, Startup
 from trimtab.core.startup import StartupLog, startup_of, watch
 from trimtab.live.look.subject import Subject
@@ -40,9 +46,10 @@ class Forecasts:
 
     def look(self, subject: Subject, seen: Observation) -> tuple[Forecast | Missing, ...]:
         """Remember what each signal measured; what is expected, one for each of them."""
+        if remembers_demand(subject.policy):
+            self.demand.note(subject.uid, subject.policy, seen)
         if subject.policy.forecast is None:
             return ()
-        self.demand.note(subject.uid, subject.policy, seen)
         return self.demand.of(subject.uid, subject.policy, seen)
 
     def read_back(self, ticks: Sequence[ObjectTick], at: float) -> None:
@@ -87,5 +94,5 @@ class Forecasts:
                 answers = await asyncio.to_thread(make, single)
             except Exception as error:
                 log.exception("%s: no forecast: a bug of trimtab", single.wishes[0].owner)
-                answers = [unpredictable(f"the model failed: {error!r}")] * len(single.wishes[0].keys)
+                answers = BatchAnswers([unpredictable(f"the model failed: {error!r}")] * len(single.wishes[0].keys))
             self.demand.put(single, answers)

@@ -26,6 +26,7 @@ class Telemetry:
         self.ticks = 0
         self.tick_s = 0.0
         self.tick_total_s = 0.0
+        self.late_ticks = 0  # that took longer than their period, so that the next one began late
         self.watchers: list[Callable[[Sequence[ObjectTick]], None]] = []
         self.extra: list[Callable[[], Iterable[Line]]] = []
         self._objects: Sequence[ObjectTick] = ()
@@ -36,8 +37,9 @@ class Telemetry:
             watcher(ticks)
         self.acts.update((part.axis, str(part.fate)) for tick in ticks for part in tick.outcome)
 
-    def ticked(self, duration_s: float) -> None:
+    def ticked(self, duration_s: float, period_s: float) -> None:
         self.ticks += 1
+        self.late_ticks += duration_s > period_s
         self.tick_s, self.tick_total_s = duration_s, self.tick_total_s + duration_s
 
     def render(self) -> str:
@@ -47,6 +49,7 @@ class Telemetry:
         yield "trimtab_ticks_total", {}, self.ticks
         yield "trimtab_tick_duration_seconds", {}, self.tick_s
         yield "trimtab_tick_seconds_total", {}, self.tick_total_s
+        yield "trimtab_late_ticks_total", {}, self.late_ticks
         yield "trimtab_objects", {}, len(self._objects)
         for (axis, fate), count in self.acts.items():
             yield "trimtab_acts_total", {"axis": axis, "outcome": fate}, count
