@@ -42,6 +42,7 @@ FAMILIES = {
     "trimtab_forecast": _gauge("The load expected a horizon ahead, at the quantile that the object asks for."),
     "trimtab_forecast_error": _gauge("The forecast of a horizon ago over the load now, less 1."),
     "trimtab_leader": _gauge("1 while this process writes."),
+    "trimtab_shard": _gauge("Which part of the namespaces this process serves, counted from 0."),
     "trimtab_standing_by": _gauge("1 while another installation of the whole cluster serves instead."),
     "trimtab_other_installations": _gauge("Other living installations of the whole cluster."),
     "trimtab_shard": _gauge("Which of so many shards this process is."),
