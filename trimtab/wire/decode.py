@@ -27,6 +27,8 @@ def decode(text: bytes | msgspec.Raw, kind: Any) -> Any:
         return decoder(kind).decode(text)
     except RecursionError:
         return decoder(kind).decode(shallow(bytes(text)))
+    except UnicodeDecodeError as error:
+        raise msgspec.DecodeError(str(error)) from error
 
 
 def shallow(text: bytes, deepest: int = DEEPEST) -> bytes:
