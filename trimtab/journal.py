@@ -14,11 +14,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
-from msgspec.structs import replace
 
 from trimtab import journal_file, minutes
 from trimtab.acts import Act, AxisOutcome, Fate, Outcome, changed_axes, fate_of
-from trimtab.core.decide import decide
 from trimtab.core.explain import sentence
 from trimtab.core.model import Decision, Memory, Observation
 from trimtab.errors import InvalidInput, JournalUnavailable
@@ -54,18 +52,6 @@ class Retention(NamedTuple):
 
     age_s: float = 30 * DAY_S
     size_bytes: int = 1024**3
-
-
-class Difference(NamedTuple):
-    """A decision that today's rules would take otherwise."""
-
-    act: Act
-    now: Decision
-
-
-class Replay(NamedTuple):
-    checked: int
-    differences: tuple[Difference, ...]
 
 
 class Journal:
@@ -283,26 +269,6 @@ class Journal:
         """The time before which a tenth of the whole span lies; None when nothing is left."""
         span = self.span()
         return None if span is None else span[0] + max((span[1] - span[0]) / 10, 1e-3)
-
-
-def replay(path: str | Path) -> Replay:
-    """Take every acting decision again with the same inputs; a difference means that the rules have changed."""
-    journal, checked, differences = Journal.read(path), 0, []
-    for act in journal.acts():
-        checked += 1
-        now = decide(act.policy, act.seen, act.memory)
-        if _as_recorded(now, act.decision) != act.decision:
-            differences.append(Difference(act, now))
-    journal.close()
-    return Replay(checked, tuple(differences))
-
-
-def _as_recorded(now: Decision, then: Decision) -> Decision:
-    """Without what decisions did not say yet when it was recorded: that is no change of the rules."""
-    if len(now.proposals) != len(then.proposals):
-        return now
-    pairs = zip(now.proposals, then.proposals, strict=True)
-    return replace(now, proposals=tuple(replace(new, ratio=None) if old.ratio is None else new for new, old in pairs))
 
 
 def _damaged(error: sqlite3.Error) -> bool:

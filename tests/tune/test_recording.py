@@ -6,8 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from trimtab.journal import Journal, ObjectName, replay
+from trimtab.journal import Journal, ObjectName
 from trimtab.policy import Bounds, Bridge, Metric, MetricKind, Policy, Rate, Stabilise, Utilization
+from trimtab.replay import replay
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.ticks import SLO
 from trimtab.tune.recording import record
