@@ -11,15 +11,15 @@ import pytest
 from msgspec.structs import replace
 
 from tests.core.build import NOW, busy, custom_hpa, hpa, per_second, total
-from trimtab import replay as replaying
+from trimtab import journal_replay as module
 from trimtab.acts import Act, AxisOutcome, Fate, describe
 from trimtab.core.decide import decide
 from trimtab.core.model import Forecast, Memory, Missing, Observation, Quantile, Reason, Veto
 from trimtab.core.remember import first_sight
 from trimtab.errors import InvalidInput
 from trimtab.journal import Journal, ObjectName, Retention, Tick
+from trimtab.journal_replay import replay
 from trimtab.policy import Axis, Direction, ForecastChoice, Metric, MetricKind, Policy, Total
-from trimtab.replay import replay
 
 WEB = ObjectName("Autoscaler", "shop", "web")
 
@@ -55,7 +55,7 @@ def test_a_changed_rule_is_found_by_the_replay(tmp_path: Path, monkeypatch: pyte
     journal = Journal(tmp_path / "j.db")
     journal.write(many_acts())
     monkeypatch.setattr(
-        replaying, "decide", lambda p, s, m: decide(replace(p, bounds=replace(p.bounds, max_replicas=4)), s, m)
+        module, "decide", lambda p, s, m: decide(replace(p, bounds=replace(p.bounds, max_replicas=4)), s, m)
     )
     found = replay(journal.path)
     assert found.checked == 5

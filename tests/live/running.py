@@ -16,8 +16,8 @@ from typing import Any
 from tests.bed import Bed, eventually
 from tests.bed.ports import free_port
 from tests.live.accounts import INSTANCE, chart_account
+from trimtab.journal_replay import replay
 from trimtab.kinds.crd import CRDS, definitions
-from trimtab.replay import replay
 
 ROOT = Path(__file__).parents[2]
 TRIMTAB = [sys.executable, "-c", "from trimtab.cli import main; main()"]

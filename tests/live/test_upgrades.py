@@ -26,10 +26,10 @@ from trimtab.core.usage.settings import HistogramSettings
 from trimtab.errors import InvalidInput
 from trimtab.journal import Journal, ObjectName, Retention, Tick
 from trimtab.journal_file import VERSION
+from trimtab.journal_replay import replay
 from trimtab.live.look import memory
 from trimtab.live.look.memory import ObjectMemory, ReplicasWritten
 from trimtab.live.tell.kept_journal import KeptJournal
-from trimtab.replay import replay
 
 OLDER = Path(__file__).parent / "older"
 STATUS = json.loads((OLDER / "status.json").read_text())

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from trimtab.journal import Journal, ObjectName
+from trimtab.journal_replay import replay
 from trimtab.policy import Bounds, Bridge, Metric, MetricKind, Policy, Rate, Stabilise, Utilization
-from trimtab.replay import replay
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.ticks import SLO
 from trimtab.tune.recording import record

@@ -137,7 +137,8 @@ class FakePrometheus:
             return []
         first, end, step_s = (float(asked[name]) for name in ("start", "end", "step"))
         times = [first + step_s * number for number in range(int((end - first) / step_s) + 1)]
-        return [{"metric": {}, "values": [[at, repr(past(at - self.start))] for at in times]}]
+        middle = [at - step_s / 2 - self.start for at in times]  # a value stands for the step before it
+        return [{"metric": {}, "values": [[at, repr(past(when))] for at, when in zip(times, middle, strict=True)]}]
 
 
 def _nano(cores: float) -> str:

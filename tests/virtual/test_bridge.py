@@ -8,10 +8,10 @@ import pytest
 
 from tests.virtual.cluster import Cluster, autoscaler
 from tests.virtual.faults import BadMetrics, Killed
+from trimtab.journal_replay import replay
 from trimtab.live.act.restore import restore_all
 from trimtab.live.look.subject import ChangeRules
 from trimtab.quantity import parse_quantity
-from trimtab.replay import replay
 from trimtab.wire.kube import Kube
 
 JUMP_S, SERVICE_LEVEL = 600.0, 0.8

@@ -14,10 +14,10 @@ from tests.virtual.faults import BadMetrics, Killed
 from tests.virtual.scenes import CORES, NAME, Scene, annotated, scene
 from trimtab.core.model import Decision, Forecast, Memory, Missing, Observation, Reason
 from trimtab.core.remember import first_sight
+from trimtab.journal_replay import replay
 from trimtab.live.object_tick import ObjectTick
 from trimtab.live.operator import LOOK_AGAIN_S
 from trimtab.quantity import GIB
-from trimtab.replay import replay
 from trimtab.sim.cluster import run
 from trimtab.sim.cluster_spec import ClusterSpec, Fault, FaultKind
 from trimtab.sim.demand_forecast import SimulatedForecasts

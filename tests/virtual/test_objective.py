@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.virtual.cluster import Cluster, autoscaler
 from tests.virtual.faults import Killed
-from trimtab.replay import replay
+from trimtab.journal_replay import replay
 
 WEB, DAY_S = "shop/web", 86400.0
 MORNING_S, RAMP_S, STARTUP_S = 1500.0, 600.0, 240.0

@@ -7,8 +7,8 @@ import pytest
 from tests.virtual.cluster import Cluster, autoscaler
 from tests.virtual.faults import BadMetrics, Killed
 from trimtab.acts import Fate
+from trimtab.journal_replay import replay
 from trimtab.live.look.subject import ChangeRules
-from trimtab.replay import replay
 
 
 def rush(seconds: float) -> float:

@@ -1,4 +1,4 @@
-"""Replay: every decision of a journal taken again with today's rules."""
+"""replay(): every acting decision of a journal taken again; a difference means that the rules have changed."""
 
 from __future__ import annotations
 
