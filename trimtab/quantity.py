@@ -10,6 +10,7 @@ from trimtab.errors import InvalidInput
 
 KIB, MIB, GIB = 1024, 1024**2, 1024**3
 
+OUT_OF_RANGE = "this number is out of range"
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _SCALE = {suffix: Decimal(10) ** exponent for suffix, exponent in _DECIMAL.items()}
 _SCALE |= {f"{letter}i": Decimal(1024) ** power for power, letter in enumerate("KMGTPE", start=1)}

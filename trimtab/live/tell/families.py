@@ -45,7 +45,6 @@ FAMILIES = {
     "trimtab_shard": _gauge("Which part of the namespaces this process serves, counted from 0."),
     "trimtab_standing_by": _gauge("1 while another installation of the whole cluster serves instead."),
     "trimtab_other_installations": _gauge("Other living installations of the whole cluster."),
-    "trimtab_shard": _gauge("Which of so many shards this process is."),
     "trimtab_frozen": _gauge("1 while somebody holds the brake: nothing is written."),
     "trimtab_breaker_open": _gauge("1 while the fleet breaker lets nobody shrink."),
     "trimtab_breaker_trips_total": _counter("How often too many wanted to shrink at once."),
