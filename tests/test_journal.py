@@ -17,7 +17,8 @@ from trimtab.core.decide import decide
 from trimtab.core.model import Forecast, Memory, Missing, Observation, Quantile, Reason, Veto
 from trimtab.core.remember import first_sight
 from trimtab.errors import InvalidInput
-from trimtab.journal import Journal, ObjectName, Retention, Tick, replay
+from trimtab.journal import Journal, ObjectName, Retention, Tick
+from trimtab.journal_replay import replay
 from trimtab.policy import Axis, Direction, ForecastChoice, Metric, MetricKind, Policy, Total
 
 WEB = ObjectName("Autoscaler", "shop", "web")

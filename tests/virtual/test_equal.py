@@ -14,7 +14,7 @@ from tests.virtual.faults import BadMetrics, Killed
 from tests.virtual.scenes import CORES, NAME, Scene, annotated, scene
 from trimtab.core.model import Decision, Forecast, Memory, Missing, Observation, Reason
 from trimtab.core.remember import first_sight
-from trimtab.journal import replay
+from trimtab.journal_replay import replay
 from trimtab.live.object_tick import ObjectTick
 from trimtab.live.operator import LOOK_AGAIN_S
 from trimtab.quantity import GIB

@@ -10,7 +10,8 @@ import click
 
 from trimtab.cli.options import OUT_FILE, durations, prices, words
 from trimtab.cli.output import write_file
-from trimtab.cli.workers import on_all_cores
+from trimtab.cli.workers import EngineOptions, engine_options
+from trimtab.errors import NotEnoughData, TrimtabError
 from trimtab.quantity import format_duration
 from trimtab.sim.prices import OBJECTIVES
 
@@ -58,6 +59,7 @@ SPARE = ("WORST TRACE", "RESIZES", "CHURN", "WORST", "WINS")  # what a narrow te
     show_default=True,
     help="Contenders.",
 )
+@engine_options
 @click.option("--json", "out", type=OUT_FILE, help="Write every row to this file.")
 @click.option("--list", "lists", is_flag=True, help="Print the contenders that are known.")
 @click.option("--thesis", is_flag=True, help="Replay the evaluation of the thesis on predictive HPA instead.")
@@ -73,6 +75,7 @@ def command(
     lists: bool,
     thesis: bool,
     seeds: int,
+    engine: EngineOptions,
 ) -> None:
     """Run the benchmark protocol over every trace of a folder.
 
@@ -101,9 +104,15 @@ def command(
     found_traces = generated_traces(match) if traces is None else traces_in(traces, match)
     console, rows = screen(stderr=True), list[BenchRow]()
     calls = [(name, trace, names, startups_s, lambdas) for name, trace in found_traces]
-    with on_all_cores(_rows_of_trace, calls) as jobs:
-        for job in track(jobs, "Traces", console=console, transient=True, disable=not console.is_terminal):
-            rows += job.result()
+    answers = engine.each(_rows_of_trace, calls)
+    shown = track(answers, "Traces", len(calls), console=console, transient=True, disable=not console.is_terminal)
+    for (name, *_), answer in zip(calls, shown, strict=True):
+        if isinstance(answer, TrimtabError):
+            click.echo(f"trimtab: {name}: {answer}", err=True)
+        else:
+            rows += answer
+    if not rows:
+        raise NotEnoughData("no trace could be run")
     found = summarise(rows)
     if out is not None:
         content = {"summary": [summary.plain() for summary in found], "rows": [row.plain() for row in rows]}

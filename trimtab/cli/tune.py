@@ -10,10 +10,11 @@ import click
 from trimtab.cli.load_source import JudgingOptions, LoadOptions, judging_options, load_options, query_options, read_load
 from trimtab.cli.option_groups import PrometheusOptions
 from trimtab.cli.output import output_option, to_yaml
+from trimtab.cli.workers import EngineOptions, answered, engine_options
 
 if TYPE_CHECKING:
     from trimtab.cli.policy_files import NamedPolicy
-    from trimtab.policy import Policy
+    from trimtab.policy import Bridge, Policy
     from trimtab.sim.cluster_spec import ClusterSpec
     from trimtab.sim.score import Score
     from trimtab.tune.demand import Demand
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 @load_options
 @query_options
 @judging_options
+@engine_options
 @output_option("yaml", "json")
 def command(
     files: tuple[str, ...],
@@ -39,6 +41,7 @@ def command(
     load: LoadOptions,
     prometheus: PrometheusOptions,
     judging: JudgingOptions,
+    engine: EngineOptions,
 ) -> None:
     """Retune a policy by backtest: target, tolerance and stabilisation, 135 settings on every day of its history, each
     with and without the bridge where the kind has one.
@@ -48,6 +51,7 @@ def command(
     \b
     trimtab tune -f web.yaml --load history.csv --objective reliability > tuned.yaml
     """
+    from trimtab.policy import Bridge
     from trimtab.sim.cluster_spec import ClusterSpec
     from trimtab.tune.demand import check_unit
     from trimtab.tune.demand import pod_capacity as capacity_of
@@ -59,7 +63,8 @@ def command(
     capacity, note = capacity_of(named.policy, judging.pod_capacity, named.pod)
     check_unit(demand, capacity, load.source)
     cluster = ClusterSpec(startup_s=judging.startup_s, pod_capacity=capacity, pod_cores=capacity)
-    found = _tuned(named.policy, demand, cluster, judging.lam, may_bridge(named.manifest, named.policy))
+    bridges = (None, Bridge()) if may_bridge(named.manifest, named.policy) else ()
+    found = _tuned(named.policy, demand, cluster, judging.lam, bridges, engine)
     kept = TunableManifest(named.manifest)
     manifest, written = with_new_settings(tunable, found.setting, capacity, found.bridge) if found.changed else kept
     notes = [text for text in (*demand.notes, note, *named.notes, *found.notes, *written) if text]
@@ -80,19 +85,26 @@ def _only_policy(files: tuple[str, ...], demand: Demand) -> NamedPolicy:
     return policies[0]
 
 
-def _tuned(policy: Policy, demand: Demand, cluster: ClusterSpec, lam: float, may_bridge: bool) -> Tuned:
+def _tuned(
+    policy: Policy,
+    demand: Demand,
+    cluster: ClusterSpec,
+    lam: float,
+    bridges: tuple[Bridge | None, ...],
+    engine: EngineOptions,
+) -> Tuned:
     from rich.progress import Progress
 
     from trimtab.cli.screen import screen
-    from trimtab.policy import Bridge
     from trimtab.tune.candidates import settings
     from trimtab.tune.tuner import tune
 
+    if engine != EngineOptions():
+        return answered(next(engine.each(tune, [(policy, demand, cluster, lam, bridges)])))
     console = screen(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("Candidates", total=len(settings()))
-        bridges = (None, Bridge()) if may_bridge else ()
-        return tune(policy, demand, cluster, lam, lambda: progress.advance(task), bridges)
+        return tune(policy, demand, cluster, lam, bridges, lambda: progress.advance(task))
 
 
 def evidence(found: Tuned, name: str, notes: list[str], lam: float) -> list[str]:

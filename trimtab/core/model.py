@@ -101,6 +101,7 @@ class Forecast(Record, frozen=True):
     model: str
     per_pod: bool = False
     keep: tuple[Quantile, ...] = ()
+    level: float | None = None  # the demand when it was made, where it speaks of growth
     note: str = ""  # what its reader should know
 
     def at_quantile(self, probability: float) -> float:

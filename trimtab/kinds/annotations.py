@@ -22,8 +22,9 @@ ORIGINAL_FLOOR = "trimtab.dev/min-replicas"  # the user's own minReplicas, while
 RAISED_FLOOR = "trimtab.dev/floor"  # the minReplicas that the operator wrote
 RAISED_FLOOR_UNTIL = "trimtab.dev/floor-until"  # unix seconds: it is not lowered before
 
-# On the Namespace of the operator, by its administrator (`trimtab freeze`).
+# On the Namespace of the operator: the first by its administrator (`trimtab freeze`), the second by the operator.
 FROZEN = "trimtab.dev/frozen"  # "true": the whole installation writes nothing
+INSTALLATION = "trimtab.dev/installation"  # "cluster": an operator of the whole cluster has its Lease here
 
 # On a Lease of the operator's.
 SHARDS = "trimtab.dev/shards"  # among how many operators its holder divides the namespaces

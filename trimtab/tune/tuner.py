@@ -45,8 +45,8 @@ def tune(
     demand: Demand,
     cluster: ClusterSpec,
     lam: float,
-    done: Callable[[], None] = lambda: None,
     bridges: Sequence[Bridge | None] = (),
+    done: Callable[[], None] = lambda: None,
 ) -> Tuned:
     """The settings for the next day; with other bridges than the policy's where these are given."""
     present, runs = setting_of(policy, cluster.pod_capacity), candidate_runs(policy, demand, cluster)

@@ -33,10 +33,12 @@ class Forecasts:
     def __init__(self, demand: DemandForecasts | None = None, past: PastDemand | None = None) -> None:
         self.demand, self.past = demand or DemandForecasts(), past
         self._startups: dict[str, StartupLog] = {}  # by workload
+        self._workloads: dict[str, str] = {}  # by object
         self._work: asyncio.Task[None] | None = None
 
-    def note_pods(self, workload: str, pods: Sequence[Pod]) -> None:
-        """Record the start-up of each pod that is ready for the first time."""
+    def note_pods(self, owner: str, workload: str, pods: Sequence[Pod]) -> None:
+        """Record the start-up of each pod that is ready for the first time; `owner` is the object that asks."""
+        self._workloads[owner] = workload
         self._startups[workload] = watch(self._startups.get(workload, StartupLog()), pods)
 
     def startup(self, workload: str, at: float) -> Startup | Missing:
@@ -71,10 +73,11 @@ class Forecasts:
         if self._work is not None:
             self._work.cancel()
 
-    def forget(self, uids: set[str], workloads: set[str]) -> None:
-        """Keep only these objects and these workloads."""
+    def forget(self, uids: set[str]) -> None:
+        """All but these objects are gone, and workloads that none of them asks for; who fails for a tick stays."""
         self.demand.forget_but(uids)
-        for workload in self._startups.keys() - workloads:
+        self._workloads = {owner: workload for owner, workload in self._workloads.items() if owner in uids}
+        for workload in self._startups.keys() - self._workloads.values():
             del self._startups[workload]
 
     async def _make(self) -> None:

@@ -21,7 +21,7 @@ from trimtab.core.forecast.demand_forecasts import keys_of
 from trimtab.core.model import Startup
 from trimtab.core.nights import Fleet, InForce, NightCase, Verdict, VerdictKind
 from trimtab.core.requests import full_load
-from trimtab.core.tuned import by_target, tuned
+from trimtab.core.tuned import by_target, may_be_tuned, tuned
 from trimtab.errors import TrimtabError
 from trimtab.live.look.memory import ObjectMemory, TuningMemory
 from trimtab.live.look.subject import Subject
@@ -158,7 +158,7 @@ class NightlyTuning:
 
 def in_force(policy: Policy, found: TuningMemory | None) -> Policy:
     """What decides: settings that were earned, else what is written; an objective has to be earned too."""
-    if policy.tuning.mode is not TuningMode.NIGHTLY:
+    if policy.tuning.mode is not TuningMode.NIGHTLY or not may_be_tuned(policy):
         return policy
     if found is None or found.in_force is None:
         return by_target(policy)
