@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 CREDENTIALS = re.compile(r"(?<=://)[^\s/?#]*@")
 LONGEST_QUOTE = 120  # characters
@@ -51,6 +52,17 @@ class TrimtabError(Exception):
 
     def __str__(self) -> str:
         return without_credentials(super().__str__())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As it is, whatever its own words at its making were: errors cross processes."""
+        return _again, (type(self), self.args, self.__dict__)
+
+
+def _again(kind: type[TrimtabError], args: tuple[Any, ...], fields: dict[str, Any]) -> TrimtabError:
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(fields)
+    return error
 
 
 class InvalidInput(TrimtabError):

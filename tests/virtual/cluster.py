@@ -32,6 +32,7 @@ from tests.virtual.workloads import Load, Workload, Workloads, deployment
 from trimtab.journal import Journal
 from trimtab.live.object_tick import ObjectTick
 from trimtab.live.operator import LOOK_AGAIN_S
+from trimtab.live.tuning.nightly import Tuner
 from trimtab.sim.grid import STEP_S
 from trimtab.wire.kube import Patch
 from trimtab.wire.resources import Resource
@@ -55,9 +56,11 @@ class Cluster(Machines):
         self.weather = Weather(lambda: self.now() - start, seed)
         self.workloads = Workloads(self.server, start, step_s)
         self.metrics = Metrics(self.server, self.workloads, self.weather)
-        self.prometheus: FakePrometheus | None = FakePrometheus(self.metrics)
+        self.prometheus: FakePrometheus | None = FakePrometheus(self.metrics, start)
+        self.tuner: Tuner | None = None
         self.processes: dict[str, Process] = {}
         self.on_tick: list[Callable[[Sequence[ObjectTick]], None]] = []  # they see what operators see and decide
+        self.homes: dict[str, str] = {}  # of operators that are not installed in OWN_NAMESPACE
         self._operators, self._until = operators, 0.0
         self._next_step = 1
 
@@ -211,6 +214,18 @@ class Cluster(Machines):
         events = self.server.store.of(self._kind("Event")).items.values()
         about = [(each, each["involvedObject"]) for each in events]
         return [each["reason"] for each, of in about if (of["namespace"], of["name"]) == (namespace, short)]
+
+    def metrics_page(self, who: str = "operator-0") -> str:
+        """What an operator answers on /metrics."""
+        operator = self.processes[who].operator
+        assert operator is not None
+        return operator.telemetry.render()
+
+    def ready(self, who: str = "operator-0") -> tuple[int, str]:
+        """What it answers on /readyz."""
+        operator = self.processes[who].operator
+        assert operator is not None
+        return operator.ready()
 
     def journal(self, who: str = "operator-0") -> Journal:
         return Journal.read(self.processes[who].settings.journal)

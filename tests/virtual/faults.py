@@ -25,17 +25,20 @@ class Fault:
 
 @dataclass(frozen=True)
 class OnRequests(Fault):
-    """Which requests it befalls: whose, to which collection ("prometheus": that server), by which methods."""
+    """Which requests it befalls: whose, to which collection ("prometheus": that server), by which methods, and what
+    their path or their body holds."""
 
     who: str = ""
     plural: str = ""
     path: str = ""  # how it begins
     methods: tuple[str, ...] = ("GET", "POST", "PATCH", "DELETE")
     share: float = 1.0
+    about: str = ""
 
     def befalls(self, call: Call, plural: str) -> bool:
         of_place = self.plural in ("", plural) and call.path.startswith(self.path)
-        return of_place and self.who in ("", call.who) and call.method in self.methods
+        there = self.about in call.path or self.about.encode() in (call.body or b"")
+        return of_place and there and self.who in ("", call.who) and call.method in self.methods
 
 
 @dataclass(frozen=True)

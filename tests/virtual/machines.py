@@ -20,6 +20,7 @@ from tests.virtual.weather import Weather
 from trimtab.live.object_tick import ObjectTick
 from trimtab.live.operator import Operator
 from trimtab.live.settings import OperatorSettings
+from trimtab.live.tuning.nightly import Tuner
 from trimtab.wire.access import Access
 
 OWN_NAMESPACE = "trimtab-system"
@@ -58,8 +59,10 @@ class Machines:
     weather: Weather
     prometheus: FakePrometheus | None
     processes: dict[str, Process]
+    homes: dict[str, str]
     start: float
     on_tick: list[Callable[[Sequence[ObjectTick]], None]]
+    tuner: Tuner | None
     _operators: int
     _settings: dict[str, Any]
     _folder: tempfile.TemporaryDirectory[str]
@@ -71,10 +74,12 @@ class Machines:
         if process is None:
             journal = str(Path(self._folder.name, f"{who}.db"))
             lease = {"lease_s": QUIET_LEASE_S} if self._operators == 1 else {}
-            given: dict[str, Any] = {"journal": journal, "identity": who} | lease | self._settings | settings
+            home = {"lease_namespace": self.homes[who]} if who in self.homes else {}
+            given: dict[str, Any] = {"journal": journal, "identity": who} | lease | home | self._settings | settings
             process = Process(who, VirtualClock(self.loop, self.start), OperatorSettings(**given))
             self.processes[who] = process
         process.operator = Operator(self._access(who), self._prometheus_access(who), process.settings, process.clock)
+        process.operator.ticker.tuning.tuner = self.tuner
         process.operator.telemetry.watchers += self.on_tick
         process.stop = asyncio.Event()
         token = _process.set(process)

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import Executor
 from typing import NamedTuple
 
 import numpy as np
@@ -64,6 +66,27 @@ class Advised(NamedTuple):
         return isinstance(result, Objections) and any(each.reason in PODLESS for each in result.reasons)
 
 
+class ChunkWorkers(NamedTuple):
+    """Who analyses chunks: a thread of this process, or an executor with so many chunks at once."""
+
+    executor: Executor | None = None
+    at_once: int = 1
+
+    async def outcomes(
+        self,
+        rules: Inspection,
+        chunk: Sequence[AdvisedTarget],
+        past: PastLoad | TrimtabError,
+        at: float,
+        judge: Judge,
+    ) -> list[Advised]:
+        loop = asyncio.get_running_loop()
+        try:
+            return await loop.run_in_executor(self.executor, analyse, rules, chunk, past, at, judge)
+        except TrimtabError as error:  # the worker is gone, not the workloads
+            return [Advised(target, Failed(error, str(error))) for target in chunk]
+
+
 async def advise_all(
     rules: Inspection,
     targets: Sequence[AdvisedTarget],
@@ -71,9 +94,11 @@ async def advise_all(
     window: HistoryWindow,
     at: float,
     judge: Judge = advise,
+    workers: ChunkWorkers | None = None,
 ) -> AsyncIterator[list[Advised]]:
     """Outcomes chunk by chunk, in the order of the targets; raises only when no chunk could be fetched at all."""
-    chunks = chunked(targets, rules)
+    chunks, workers = chunked(targets, rules), workers or ChunkWorkers()
+    running: deque[asyncio.Task[list[Advised]]] = deque()
     coming = asyncio.create_task(_fetch(source, chunks[0], rules, window)) if chunks else None
     lost = 0
     try:
@@ -86,10 +111,14 @@ async def advise_all(
                     raise past
             if number + 1 < len(chunks):
                 coming = asyncio.create_task(_fetch(source, chunks[number + 1], rules, window))
-            yield await asyncio.to_thread(analyse, rules, chunk, past, at, judge)
+            running.append(asyncio.create_task(workers.outcomes(rules, chunk, past, at, judge)))
+            if len(running) == workers.at_once:
+                yield await running.popleft()
+        while running:
+            yield await running.popleft()
     finally:
-        if coming is not None and not coming.done():
-            coming.cancel()
+        for task in (*running, *([coming] if coming is not None else ())):
+            task.cancel()
 
 
 def chunked(targets: Sequence[AdvisedTarget], rules: Inspection) -> list[list[AdvisedTarget]]:

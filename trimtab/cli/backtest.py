@@ -11,6 +11,7 @@ from trimtab.cli.load_source import JudgingOptions, LoadOptions, judging_options
 from trimtab.cli.option_groups import PrometheusOptions
 from trimtab.cli.options import OUT_FILE, OUT_FILE_OR_DASH
 from trimtab.cli.output import output_option
+from trimtab.cli.workers import EngineOptions, answered, engine_options
 from trimtab.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -33,7 +34,13 @@ if TYPE_CHECKING:
 @load_options
 @query_options
 @judging_options
+@engine_options
 @click.option("--jitter", is_flag=True, help="Start-ups vary by 0.7 to 1.6 of that.")
+@click.option(
+    "--on-total",
+    is_flag=True,
+    help="Judge by the total of the load, as `tune` and the dashboard do: in a moment, without what each pod reports.",
+)
 @click.option(
     "--fail-if", "conditions", multiple=True, metavar="CONDITION", help="Exit with 1, such as 'violations > 1%'."
 )
@@ -45,6 +52,7 @@ def command(
     files: tuple[str, ...],
     compare: tuple[str, str] | None,
     jitter: bool,
+    on_total: bool,
     conditions: tuple[str, ...],
     output: str,
     html: Path | None,
@@ -53,6 +61,7 @@ def command(
     load: LoadOptions,
     prometheus: PrometheusOptions,
     judging: JudgingOptions,
+    engine: EngineOptions,
 ) -> None:
     """Replay a workload's own history under policies, with the code that runs in the cluster.
 
@@ -84,8 +93,9 @@ def command(
     check_unit(demand, capacity, load.source)
     varies = (0.7, 1.6) if jitter else (1.0, 1.0)
     cluster = ClusterSpec(startup_s=judging.startup_s, startup_jitter=varies, pod_capacity=capacity, pod_cores=capacity)
-    outcomes = _backtests(policies, demand, cluster, judging.lam)
-    notes = _notes(policies, demand, note, capacity)
+    policies, how = _on_the_total(policies, cluster) if on_total else (policies, [])
+    outcomes = _backtests(policies, demand, cluster, judging.lam, engine)
+    notes = [*_notes(policies, demand, note, capacity), *how]
     if output == "markdown":
         click.echo(markdown(outcomes, demand, notes), nl=False)
     else:
@@ -97,15 +107,28 @@ def command(
     raise SystemExit(_exit_code(parsed, judged, outcomes[0]))
 
 
-def _backtests(policies: list[NamedPolicy], demand: Demand, cluster: ClusterSpec, lam: float) -> list[BacktestOutcome]:
+def _backtests(
+    policies: list[NamedPolicy], demand: Demand, cluster: ClusterSpec, lam: float, engine: EngineOptions
+) -> list[BacktestOutcome]:
     from rich.progress import track
 
     from trimtab.cli.screen import screen
     from trimtab.tune.policy_backtest import backtest
 
     console = screen(stderr=True)
-    shown = track(policies, "Policies", console=console, transient=True, disable=not console.is_terminal)
-    return [backtest(named.name, named.policy, demand, cluster, lam) for named in shown]
+    calls = [(named.name, named.policy, demand, cluster, lam) for named in policies]
+    done = engine.each(backtest, calls)
+    shown = track(done, "Policies", len(calls), console=console, transient=True, disable=not console.is_terminal)
+    return [answered(outcome) for outcome in shown]
+
+
+def _on_the_total(policies: list[NamedPolicy], cluster: ClusterSpec) -> tuple[list[NamedPolicy], list[str]]:
+    """In the form that is judged in a moment, and what to say of those that are not judged to the letter."""
+    from trimtab.tune.policy_backtest import on_the_total
+
+    forms = [on_the_total(named.policy, cluster) for named in policies]
+    changed = [named._replace(policy=policy) for named, (policy, _) in zip(policies, forms, strict=True)]
+    return changed, [f"{named.name}: {note}" for named, (_, note) in zip(policies, forms, strict=True) if note]
 
 
 def _notes(policies: list[NamedPolicy], demand: Demand, of_capacity: str, capacity: float) -> list[str]:

@@ -21,6 +21,7 @@ from trimtab.cli.option_groups import (
 from trimtab.cli.options import Finite, duration, objective
 from trimtab.cli.output import dump, output_option, to_yaml
 from trimtab.cli.recommend_options import MOST_REPLICAS, FileOptions, ScopeOptions
+from trimtab.cli.workers import EngineOptions, engine_options
 from trimtab.errors import InvalidInput, InvalidObject
 
 if TYPE_CHECKING:
@@ -146,6 +147,7 @@ advice_options = option_group(
 @prometheus_options("Its address; without one it is looked for in the cluster.")
 @file_options
 @advice_options
+@engine_options
 @output_option("table", "json", "yaml", "html", "markdown")
 @click.option("--as", "shape", type=click.Choice(MANIFEST_SHAPES), help="Write manifests to apply or commit.")
 @click.option("--explain", is_flag=True, help="A plot and the reasons for every workload.")
@@ -167,6 +169,7 @@ def command(
     memory_price: float,
     fail_over: float | None,
     recipe: bool,
+    engine: EngineOptions,
 ) -> None:
     """Replicas and requests of each workload, tuned and backtested on its own history before they are advised.
 
@@ -193,7 +196,7 @@ def command(
         raise InvalidInput(
             "--history", file.file, "-A, -l, --context and --kubeconfig speak of a cluster: leave them out"
         )
-    question = WorkloadQuestion(workloads, cluster, prometheus, scope, file)
+    question = WorkloadQuestion(workloads, cluster, prometheus, scope, file, engine)
     quiet = screen(stderr=True)
     found = asyncio.run(gather(question, rules, advice.judge(), quiet))
     for note in found.notes:

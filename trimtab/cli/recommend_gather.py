@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from http import HTTPStatus
 from typing import NamedTuple
@@ -12,12 +12,13 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from trimtab.advisor.run import Advised, Judge, advise_all, server_time
+from trimtab.advisor.run import Advised, ChunkWorkers, Failed, Judge, advise_all, server_time
 from trimtab.advisor.targets import AdvisedTarget, read_targets
 from trimtab.advisor.workloads import STEP_S, HistoryWindow
 from trimtab.cli.option_groups import ClusterOptions, PrometheusOptions
 from trimtab.cli.recommend_files import described, home, read_files
 from trimtab.cli.recommend_options import FileOptions, ScopeOptions
+from trimtab.cli.workers import EngineOptions
 from trimtab.errors import InvalidInput, MetricsUnavailable, NotEnoughData, Refused
 from trimtab.history.files import Files
 from trimtab.history.source import HistorySource, Level
@@ -28,6 +29,7 @@ from trimtab.wire.discover import find_prometheus
 from trimtab.wire.kube import Kube
 from trimtab.wire.prometheus import Prometheus
 
+AT_ONCE = 8  # chunks of 100 workloads on their way to workers
 TIMEOUT_S = 120.0  # a page of a week is a lot of work for a small Prometheus
 FULL = {"deploy": "deployment", "sts": "statefulset", "ds": "daemonset"}
 
@@ -40,6 +42,7 @@ class WorkloadQuestion(NamedTuple):
     prometheus: PrometheusOptions
     scope: ScopeOptions
     file: FileOptions
+    engine: EngineOptions = EngineOptions()
 
 
 class GatheredAdvice(NamedTuple):
@@ -68,10 +71,23 @@ async def gather(question: WorkloadQuestion, rules: Inspection, judge: Judge, co
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
         with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
             task = progress.add_task(place.where, total=len(place.targets))
-            async for some in advise_all(rules, place.targets, place.source, place.window, place.at, judge):
-                outcomes += some
-                progress.advance(task, len(some))
-        return GatheredAdvice(outcomes, place.where, place.notes)
+            with _workers(question.engine) as workers:
+                asked = (rules, place.targets, place.source, place.window, place.at, judge, workers)
+                async for some in advise_all(*asked):
+                    outcomes += some
+                    progress.advance(task, len(some))
+        failed = [f"{each.target.key}: {each.result.text}" for each in outcomes if isinstance(each.result, Failed)]
+        return GatheredAdvice(outcomes, place.where, (*place.notes, *failed))
+
+
+@contextmanager
+def _workers(engine: EngineOptions) -> Iterator[ChunkWorkers]:
+    """On this machine a thread, whose replays use all cores by themselves."""
+    if engine == EngineOptions():
+        yield ChunkWorkers()
+        return
+    with engine.executor(AT_ONCE) as executor:
+        yield ChunkWorkers(executor, AT_ONCE)
 
 
 @asynccontextmanager

@@ -1,7 +1,7 @@
-"""All cores for a while: processes that an interrupted command ends at once and never leaves behind.
+"""Many cores for a while, of this machine or of a Dask cluster: one job, many arguments, answers in their order.
 
-Ctrl-C reaches every process of the terminal. Workers never see it: they are started while it is held back, which they
-inherit, from their very first moment on. Only the command itself is interrupted, and ends them.
+Ctrl-C reaches every process of the terminal. Workers of this machine never see it: they are started while it is held
+back, which they inherit, from their very first moment on. Only the command itself is interrupted, and ends them.
 """
 
 from __future__ import annotations
@@ -10,24 +10,94 @@ import multiprocessing
 import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
-from typing import Any, TypeVar
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, NamedTuple, TypeVar
 
-from trimtab.errors import TrimtabError
+import click
+
+from trimtab.cli.option_groups import option_group
+from trimtab.errors import InvalidInput, TrimtabError
 
 Answer = TypeVar("Answer")
+LOCAL, DASK = "local", "dask"
+FEW = 2  # so many jobs are done here before workers would have started
+
+
+class EngineOptions(NamedTuple):
+    """Where work is done."""
+
+    engine: str = LOCAL
+    scheduler: str = ""
+
+    def executor(self, jobs: int) -> AbstractContextManager[Executor]:
+        """Workers for so many jobs, gone at the end."""
+        if self.engine == DASK:
+            from trimtab.cli.dask_workers import dask_executor
+
+            return dask_executor(self.scheduler)
+        if self.scheduler:
+            raise InvalidInput("--scheduler", self.scheduler, "it belongs to --engine dask")
+        return _all_cores(jobs)
+
+    def each(self, job: Callable[..., Answer], calls: Sequence[tuple[Any, ...]]) -> Iterator[Answer | TrimtabError]:
+        """The answers in the order of the calls; of one that failed, why. It never costs the others."""
+        if self.engine == LOCAL and not self.scheduler and len(calls) <= FEW:
+            yield from (_here(job, arguments) for arguments in calls)
+            return
+        with self.executor(len(calls)) as workers:
+            futures = [workers.submit(job, *arguments) for arguments in calls]
+            yield from (_here(future.result, ()) for future in futures)
+
+
+engine_options = option_group(
+    "engine",
+    EngineOptions,
+    click.option(
+        "--engine",
+        type=click.Choice((LOCAL, DASK)),
+        default=LOCAL,
+        show_default=True,
+        help="The cores of this machine, or the workers of a Dask cluster.",
+    ),
+    click.option(
+        "--scheduler",
+        default="",
+        metavar="ADDRESS",
+        help="With --engine dask: such as tcp://scheduler:8786; without it a cluster on this machine.",
+    ),
+)
+
+
+def answered(answer: Answer | TrimtabError) -> Answer:
+    """The answer of a job without which nothing can be said."""
+    if isinstance(answer, TrimtabError):
+        raise answer
+    return answer
+
+
+def _here(job: Callable[..., Answer], arguments: tuple[Any, ...]) -> Answer | TrimtabError:
+    try:
+        return job(*arguments)
+    except TrimtabError as error:
+        return error
 
 
 @contextmanager
 def on_all_cores(job: Callable[..., Answer], calls: Sequence[tuple[Any, ...]]) -> Iterator[list[Future[Answer]]]:
     """The job with each of these arguments, begun in their order; as many at a time as there are cores."""
-    pool = ProcessPoolExecutor(max(1, min(os.cpu_count() or 1, len(calls))))
-    try:
+    with _all_cores(len(calls)) as pool:
         with _interrupts_held():
             futures = [pool.submit(job, *arguments) for arguments in calls]
         yield futures
+
+
+@contextmanager
+def _all_cores(jobs: int) -> Iterator[Executor]:
+    pool = Sheltered(max(1, min(os.cpu_count() or 1, jobs)))
+    try:
+        yield pool
     except BrokenProcessPool:
         _end_workers()
         raise TrimtabError(
@@ -39,6 +109,14 @@ def on_all_cores(job: Callable[..., Answer], calls: Sequence[tuple[Any, ...]]) -
     finally:
         # Its thread is seen off too: one that ends together with the interpreter would complain about it.
         pool.shutdown(cancel_futures=True)
+
+
+class Sheltered(ProcessPoolExecutor):
+    """Its workers start while interrupts are held back."""
+
+    def submit(self, job: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
+        with _interrupts_held():
+            return super().submit(job, *arguments, **named)
 
 
 @contextmanager

@@ -63,6 +63,7 @@ class Leadership:
         self.leading = asyncio.Event()
         self.term = 0  # leaseTransitions: grows with every change of leader
         self.holder = ""
+        self.created_at = math.inf  # when the Lease was made, as far as it was seen
         self._may_write_until = float("-inf")
         self._ours: Lease | None = None  # as we last wrote it
         self._seen: tuple[str, float] = ("", 0.0)  # the lease's version and when we first saw it
@@ -129,7 +130,7 @@ class Leadership:
             if refusal.status != HTTPStatus.NOT_FOUND:
                 raise
             return None
-        self.holder = lease.spec.holder_identity or ""
+        self.holder, self.created_at = lease.spec.holder_identity or "", lease.made_at
         if lease.metadata.resource_version != self._seen[0]:
             self._seen = (lease.metadata.resource_version, self._clock.since_boot())
         return lease
@@ -161,6 +162,7 @@ class Leadership:
         self._seen = (written.metadata.resource_version, sent_at)
         self._ours = written
         self.holder, self.term = self.identity, written.spec.lease_transitions or 0
+        self.created_at = written.made_at
         self._may_write_until = sent_at + self.renew_deadline_s
 
     def _spec(self, lease: Lease | None) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import msgspec
 from trimtab.errors import InvalidInput, MetricsUnavailable, Refused, quoted, without_credentials
 from trimtab.wire.access import Access
 from trimtab.wire.budget import Budget
-from trimtab.wire.decode import UNREADABLE, decoder
+from trimtab.wire.decode import decode
 from trimtab.wire.http import Answer, Http, OverHttp, Request
 
 T = TypeVar("T")
@@ -147,8 +147,8 @@ class Prometheus(OverHttp):
     def _envelope(self, answer: Answer, expression: str, kind: type[T]) -> Envelope[T]:
         """Decoded in one pass: an answer may be tens of megabytes."""
         try:
-            envelope: Envelope[T] = decoder(Envelope[kind]).decode(answer.body)  # type: ignore[valid-type]
-        except UNREADABLE as error:
+            envelope: Envelope[T] = decode(answer.body, Envelope[kind])  # type: ignore[valid-type]
+        except msgspec.MsgspecError as error:
             raise self._refusal(answer) from error
         if envelope.status == "success" and answer.status == HTTPStatus.OK:
             return envelope
@@ -178,10 +178,10 @@ class Prometheus(OverHttp):
         try:
             return float(text)
         except ValueError as error:
-            raise MetricsUnavailable(f"{self._here}: {quoted(text)} where a number belongs") from error
+            raise MetricsUnavailable(f"{self._here}: an answer that cannot be read: {quoted(text)}") from error
 
     def _decode(self, body: msgspec.Raw, kind: Any) -> Any:
         try:
-            return msgspec.json.decode(body, type=kind)
-        except UNREADABLE as error:
+            return decode(body, kind)
+        except msgspec.MsgspecError as error:
             raise MetricsUnavailable(f"{self._here}: an answer that cannot be read: {error}") from error
