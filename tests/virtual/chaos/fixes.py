@@ -127,8 +127,8 @@ FIXES = (
         (
             Edit(
                 "trimtab/live/tell/kept_journal.py",
-                "        except (JournalUnavailable, InvalidInput) as error:\n",
-                "        except ZeroDivisionError as error:\n",
+                "            verb(journal)\n        except (JournalUnavailable, InvalidInput) as error:\n",
+                "            verb(journal)\n        except ZeroDivisionError as error:\n",
             ),
         ),
         faults=("DiskFull", "DamagedJournal"),
