@@ -10,6 +10,8 @@ import argparse
 import gc
 import json
 import logging
+import re
+import subprocess
 import sys
 import time
 import tracemalloc
@@ -104,6 +106,14 @@ def held_mb() -> float:
     return sum(each.size for each in found.filter_traces([simulated]).statistics("filename")) / 2**20
 
 
+def imports_mb() -> float:
+    """A process that has imported the operator and has done nothing yet."""
+    code = "import trimtab.live.operator, trimtab.web.operator; print(open('/proc/self/status').read())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    found = re.search(r"VmRSS:\s+(\d+)", done.stdout)
+    return int(found[1]) / 1024 if found else 0.0
+
+
 def churn(objects: int, hours: float) -> dict[str, Any]:
     """Workloads come and go with their namespaces, objects are edited, pods are replaced: what stays in memory?"""
     held: list[float] = []
@@ -137,7 +147,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="write the figures to this file, too")
     args = parser.parse_args()
     logging.disable(logging.WARNING)
-    result: dict[str, Any] = {"benchmark": "growth"}
+    result: dict[str, Any] = {"benchmark": "growth", "imports_mb": imports_mb()}
     result["objects"] = [_said(steady(objects, 1)) for objects in args.objects]
     result["pods"] = [_said(steady(min(args.objects), pods)) for pods in args.pods]
     result["memory"] = [_said(memory(objects, 1)) for objects in args.objects if objects <= 1000]

@@ -23,18 +23,15 @@ from benchmarks.scale import phases
 from benchmarks.scale.fleet import Fleet, Member, build, controller_manager, create, scaler
 from benchmarks.scale.measure import HPA_CONTROLLER, TICK_S, DefaultRun, cpu_s, rss_mb
 from tests.bed import Bed, eventually
-from tests.bed.manifests import node
 from tests.live.running import autoscaler, install_crds
 
 SCRAPE_S = 15  # Prometheus' own default is a minute; the bed's second is for tests
-NODE_PODS = 1000
+NODE_PODS = 1000  # a kubelet of a thousand pods answers soon enough
 
 
 def prepare(bed: Bed, fleet: Fleet, mixed: bool) -> None:
-    """Enough nodes, our kinds, and all pods ready and measured."""
+    """Our kinds, and all pods ready and measured."""
     _prometheus(bed, mixed)
-    nodes = range(3, 3 + fleet.pods // NODE_PODS)  # a kubelet of a thousand pods answers soon enough
-    bed.apply(*(node(f"node-{number}", bed.site.ports["load-tls"]) for number in nodes))
     install_crds(bed)
     build(bed, fleet)
 
@@ -161,7 +158,8 @@ def main() -> None:
     fleet = Fleet.of(args.objects, args.namespaces, args.pods, args.mixed)
     result: dict[str, Any] = {"benchmark": "live", "objects": args.objects, "pods": fleet.pods}
     result |= {"namespaces": args.namespaces, "mixed": args.mixed}
-    with Bed.start() as bed, tempfile.TemporaryDirectory() as folder:
+    nodes = 3 + fleet.pods // NODE_PODS
+    with Bed.start(nodes=nodes) as bed, tempfile.TemporaryDirectory() as folder:
         print(f"a control plane with {args.objects} Deployments, {fleet.pods} pods ...", flush=True)
         began = time.time()
         prepare(bed, fleet, args.mixed)

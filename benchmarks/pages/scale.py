@@ -25,7 +25,8 @@ def main(folder: str, page: str) -> None:
     parts += [THEIRS.format(table=table(BUILT_IN, beside))] if beside else []
     by_pods = [row for run in growth for row in run["pods"]]
     parts += [GROWTH.format(objects=table(GROWN, grown), pods=table(BY_PODS, by_pods))]
-    parts += [MEMORY.format(held=table(HELD, [row for run in growth for row in run["memory"]]))]
+    imports = max(run.get("imports_mb", 0.0) for run in growth)
+    parts += [MEMORY.format(held=table(HELD, [row for run in growth for row in run["memory"]]), imports=imports)]
     parts += [CHURN.format(**churn, first=churn["held_mb"][0], last=churn["held_mb"][-1]) for churn in churns]
     Path(page).write_text("\n".join([*parts, BEYOND]))
 
@@ -129,7 +130,7 @@ MEMORY = """## Memory
 
 {held}
 
-Imports take 75 MB beside that.
+Imports take {imports:.0f} MB beside that.
 """
 CHURN = """Over {hours:g} hours in which workloads and their namespaces come and go, objects are edited and pods are
 replaced ({objects} objects): {first:.1f} MB after the first quarter of an hour, {last:.1f} MB at the end,

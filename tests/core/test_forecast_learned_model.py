@@ -125,14 +125,6 @@ def test_beyond_ten_minutes_ten_are_used_and_that_is_said() -> None:
     assert (longest.note, longer.note) == ("", "looks 10 min ahead: no start-up is known beyond")
 
 
-def test_a_later_start_is_less_certain() -> None:
-    known, spread = np.exp(0.02 * np.cumsum(np.random.default_rng(6).standard_normal(2 * DAY))) * 20.0, []
-    for seconds in (30.0, 240.0, 600.0):
-        found = speaks(answer(known, seconds))
-        spread.append(found.at_quantile(0.98) / found.at_quantile(0.5))
-    assert spread == sorted(spread)
-
-
 def gappy() -> Floats:
     values = wave()
     values[np.random.default_rng(2).random(len(values)) < 0.4] = np.nan

@@ -69,7 +69,7 @@ def crons(data: bytes) -> None:
     """Two expressions and a moment: a day of their spans lies in order, within the day."""
     start, _, end = _text(data).partition("|")
     cron.translate(start), cron.translate(end)
-    if cron.times_a_day(start) + cron.times_a_day(end) > 3000:
+    if cron.times_per_day(start) + cron.times_per_day(end) > 3000:
         return
     found = cron.spans(start, end, UTC, NOW, NOW + 86400)
     assert all(opened < closed for opened, closed in found)

@@ -13,7 +13,7 @@ from trimtab.errors import TrimtabError
 from trimtab.kinds import read
 from trimtab.kinds.autoscaler import LONGEST_HORIZON_S
 from trimtab.kinds.metric import LONGEST_QUERY, MOST_FORECASTS, MOST_METRICS
-from trimtab.kinds.schedule import MOST_A_DAY
+from trimtab.kinds.schedule import MOST_PER_DAY
 from trimtab.policy import Policy
 
 REF = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
@@ -78,20 +78,20 @@ def test_the_spans_of_an_object_are_counted_for_any_month(pairs: list[tuple[str,
         except TrimtabError:
             continue
         # A day that is set back has an hour more, and each schedule may be open when the first day begins.
-        assert len(policy.bounds.spans) <= MOST_A_DAY * (DAYS + 1) + len(pairs)
+        assert len(policy.bounds.spans) <= MOST_PER_DAY * (DAYS + 1) + len(pairs)
 
 
 @pytest.mark.parametrize("start, end", [("*/2 * 2-31 * *", "1-59/2 * 2-31 * *"), ("*/2 * * 7 *", "1-59/2 * * 7 *")])
 def test_a_schedule_that_is_busy_in_another_month_is_refused(start: str, end: str) -> None:
     said = refusal(lambda: autoscaler(schedules=[{"name": "a", "start": start, "end": end, "minReplicas": 2}]))
-    assert "spec.schedules[0].start" in said and f"more than {MOST_A_DAY} times a day" in said
+    assert "spec.schedules[0].start" in said and f"more than {MOST_PER_DAY} times per day" in said
 
 
 def test_many_schedules_are_counted_together() -> None:
     some = [{"name": f"s{n}", "start": "0 0-11 * * *", "end": "15 0-11 * * *", "minReplicas": 2} for n in range(3)]
     assert autoscaler(schedules=some[:2]).bounds.spans
     said = refusal(lambda: autoscaler(schedules=some))
-    assert "spec.schedules: " in said and f"more than {MOST_A_DAY} times a day" in said
+    assert "spec.schedules: " in said and f"more than {MOST_PER_DAY} times per day" in said
 
 
 @given(st.integers(0, 60), st.integers(1, 10_000), st.booleans())

@@ -24,8 +24,9 @@ from trimtab.core.usage import histogram_checkpoint
 from trimtab.core.usage.histograms import UsageHistograms
 from trimtab.core.usage.settings import HistogramSettings
 from trimtab.errors import InvalidInput
-from trimtab.journal import Journal, ObjectName, Retention, Tick, replay
+from trimtab.journal import Journal, ObjectName, Retention, Tick
 from trimtab.journal_file import VERSION
+from trimtab.journal_replay import replay
 from trimtab.live.look import memory
 from trimtab.live.look.memory import ObjectMemory, ReplicasWritten
 from trimtab.live.tell.kept_journal import KeptJournal

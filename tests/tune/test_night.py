@@ -23,7 +23,18 @@ from trimtab.core.nights import (
     VerdictKind,
 )
 from trimtab.core.tuned import settings_of, tuned
-from trimtab.policy import Bridge, Policy, TunedSettings, Tuning, TuningLimits, TuningMode, TuningRange, Watermark
+from trimtab.policy import (
+    Bridge,
+    ForecastChoice,
+    Objective,
+    Policy,
+    TunedSettings,
+    Tuning,
+    TuningLimits,
+    TuningMode,
+    TuningRange,
+    Watermark,
+)
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.generate import LoadShape, generate
 from trimtab.tune.candidates import Setting, settings, tuned_settings
@@ -111,6 +122,16 @@ def test_a_bridge_is_tried_only_where_one_is_written() -> None:
     without, having = first_night(), find(case(policy(bridge=Bridge()), startup_s=600.0))
     assert without.settings is not None and without.settings.ceiling is None
     assert having.settings is not None and having.settings.ceiling is not None
+
+
+def test_an_objective_has_to_earn_its_place() -> None:
+    """A week of the same slow mornings: what is seen coming is worth more than a target."""
+    learned = ForecastChoice(model="learned")
+    found = find(case(policy(objective=Objective(), forecast=learned), startup_s=600.0))
+    assert found.present is not None and not found.present.priced
+    assert found.settings is not None and found.settings.priced and found.settings.target == 0.3
+    own = find(case(policy(objective=Objective(), forecast=ForecastChoice(model="seasonal"))))
+    assert own.kind is VerdictKind.UNKNOWN and "learned forecast" in own.reason
 
 
 def test_leaving_out_what_cannot_win_changes_no_choice(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,10 +56,11 @@ class Cluster(Machines):
         self.weather = Weather(lambda: self.now() - start, seed)
         self.workloads = Workloads(self.server, start, step_s)
         self.metrics = Metrics(self.server, self.workloads, self.weather)
-        self.prometheus: FakePrometheus | None = FakePrometheus(self.metrics)
+        self.prometheus: FakePrometheus | None = FakePrometheus(self.metrics, start)
         self.tuner: Tuner | None = None
         self.processes: dict[str, Process] = {}
         self.on_tick: list[Callable[[Sequence[ObjectTick]], None]] = []  # they see what operators see and decide
+        self.homes: dict[str, str] = {}  # of operators that are not installed in OWN_NAMESPACE
         self._operators, self._until = operators, 0.0
         self._next_step = 1
 

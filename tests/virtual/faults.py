@@ -36,11 +36,9 @@ class OnRequests(Fault):
     about: str = ""
 
     def befalls(self, call: Call, plural: str) -> bool:
-        of_place = self.plural in ("", plural) and call.path.startswith(self.path) and self._is_about(call)
-        return of_place and self.who in ("", call.who) and call.method in self.methods
-
-    def _is_about(self, call: Call) -> bool:
-        return self.about in call.path or self.about.encode() in (call.body or b"")
+        of_place = self.plural in ("", plural) and call.path.startswith(self.path)
+        there = self.about in call.path or self.about.encode() in (call.body or b"")
+        return of_place and there and self.who in ("", call.who) and call.method in self.methods
 
 
 @dataclass(frozen=True)

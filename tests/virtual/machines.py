@@ -59,6 +59,7 @@ class Machines:
     weather: Weather
     prometheus: FakePrometheus | None
     processes: dict[str, Process]
+    homes: dict[str, str]
     start: float
     on_tick: list[Callable[[Sequence[ObjectTick]], None]]
     tuner: Tuner | None
@@ -73,7 +74,8 @@ class Machines:
         if process is None:
             journal = str(Path(self._folder.name, f"{who}.db"))
             lease = {"lease_s": QUIET_LEASE_S} if self._operators == 1 else {}
-            given: dict[str, Any] = {"journal": journal, "identity": who} | lease | self._settings | settings
+            home = {"lease_namespace": self.homes[who]} if who in self.homes else {}
+            given: dict[str, Any] = {"journal": journal, "identity": who} | lease | home | self._settings | settings
             process = Process(who, VirtualClock(self.loop, self.start), OperatorSettings(**given))
             self.processes[who] = process
         process.operator = Operator(self._access(who), self._prometheus_access(who), process.settings, process.clock)

@@ -10,14 +10,16 @@ import pytest
 from msgspec.structs import replace
 
 from tests.virtual.cluster import START, Cluster
+from tests.virtual.faults import BadMetrics, Killed
 from tests.virtual.scenes import CORES, NAME, Scene, annotated, scene
 from trimtab.core.model import Decision, Forecast, Memory, Missing, Observation, Reason
 from trimtab.core.remember import first_sight
-from trimtab.journal import replay
+from trimtab.journal_replay import replay
 from trimtab.live.object_tick import ObjectTick
+from trimtab.live.operator import LOOK_AGAIN_S
 from trimtab.quantity import GIB
 from trimtab.sim.cluster import run
-from trimtab.sim.cluster_spec import ClusterSpec
+from trimtab.sim.cluster_spec import ClusterSpec, Fault, FaultKind
 from trimtab.sim.demand_forecast import SimulatedForecasts
 from trimtab.ticks import ObjectName, Tick, tick_of
 
@@ -33,6 +35,32 @@ class Told(NamedTuple):
     ticks: list[Tick]
     acts: dict[float, tuple[Memory, Decision]]
 
+    def seconds_of_acts(self) -> list[float]:
+        return [at - START for at in self.acts]
+
+
+class Down(NamedTuple):
+    """The operator is killed right after one tick, and ticks again at another."""
+
+    killed_s: float
+    back_s: float
+
+    def killed(self, step_s: float) -> Killed:
+        """It starts a moment before it ticks: see `Cluster`."""
+        at_s = self.killed_s + step_s / 2
+        return Killed(at_s, back_after_s=self.back_s - LOOK_AGAIN_S - at_s)
+
+    def fault(self, step_s: float) -> Fault:
+        """Of the steps at whose ends it is not there."""
+        return Fault(FaultKind.OPERATOR_DOWN, self.killed_s - step_s / 2, self.back_s - step_s)
+
+
+class Silent(NamedTuple):
+    """No metrics between these seconds."""
+
+    start_s: float
+    end_s: float
+
 
 def set_up(cluster: Cluster, given: Scene) -> None:
     load, memory = given.load.tolist(), given.memory.tolist()
@@ -44,10 +72,15 @@ def set_up(cluster: Cluster, given: Scene) -> None:
     cluster.apply(given.manifest)
 
 
-def by_the_operator(given: Scene, seed: int) -> Told:
+def by_the_operator(given: Scene, seed: int, down: Down | None = None, silent: Silent | None = None) -> Told:
     looks: list[ObjectTick] = []
     with Cluster(seed=seed, step_s=given.step_s) as cluster:
         cluster.on_tick.append(looks.extend)
+        if down is not None:
+            cluster.prometheus = None  # what is remembered is in checkpoints
+            cluster.faults(down.killed(given.step_s))
+        if silent is not None:
+            cluster.faults(BadMetrics(*silent, workload=NAME))
         set_up(cluster, given)
         cluster.run(seconds=len(given.load) * given.step_s)
         with closing(cluster.journal()) as journal:
@@ -58,7 +91,7 @@ def by_the_operator(given: Scene, seed: int) -> Told:
     return Told(ticks, {act.seen.at: (act.memory, act.decision) for act in acted})
 
 
-def by_the_simulator(given: Scene) -> Told:
+def by_the_simulator(given: Scene, down: Down | None = None, silent: Silent | None = None) -> Told:
     told = Told([], {})
     name = ObjectName(given.manifest["kind"], "shop", "web")
 
@@ -67,6 +100,9 @@ def by_the_simulator(given: Scene) -> Told:
         if decision.change is not None:
             told.acts[seen.at] = memory, decision
 
+    faults: tuple[Fault, ...] = (down.fault(given.step_s),) if down else ()
+    if silent is not None:
+        faults += (Fault(FaultKind.MISSING, silent.start_s - given.step_s, silent.end_s - given.step_s),)
     spec = ClusterSpec(
         startup_s=given.startup_s,
         pod_capacity=CORES,
@@ -75,6 +111,7 @@ def by_the_simulator(given: Scene) -> Told:
         pod_memory_bytes=GIB,
         base_memory_bytes=GIB / 4,
         memory_load=given.memory,
+        faults=faults,
     )
     first = first_sight(START + given.step_s, given.first_pods)
     settings: dict[str, Any] = {"first_pods": given.first_pods, "start": START, "step_s": given.step_s}
@@ -95,7 +132,10 @@ def assert_same_ticks(ticks: list[Tick], expected: list[Tick]) -> None:
 
 def check(seed: int) -> None:
     given = scene(seed)
-    found, expected = by_the_operator(given, seed), by_the_simulator(given)
+    assert_same(by_the_operator(given, seed), by_the_simulator(given))
+
+
+def assert_same(found: Told, expected: Told) -> None:
     assert_same_ticks(found.ticks, expected.ticks)
     assert found.acts.keys() == expected.acts.keys()
     for at, (memory, decision) in found.acts.items():

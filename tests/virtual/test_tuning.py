@@ -12,7 +12,7 @@ from tests.virtual.faults import Killed
 from tests.virtual.machines import OWN_NAMESPACE
 from trimtab.core.forecast.demand_forecasts import DemandForecasts, keys_of
 from trimtab.core.nights import Fleet, NightCase, Verdict
-from trimtab.journal import replay
+from trimtab.journal_replay import replay
 from trimtab.kinds import read
 from trimtab.kinds.autoscaler import Autoscaler
 from trimtab.series import Series

@@ -60,6 +60,7 @@ def _settings(serving: ServingOptions, api_server: ApiServerOptions, sizing: Siz
         namespace=serving.namespace,
         shadow=serving.shadow,
         journal=serving.journal,
+        journal_bytes=serving.journal_bytes,
         listen=serving.listen,
         lease_namespace=api_server.lease_namespace,
         lease_s=api_server.lease_s,
@@ -106,7 +107,7 @@ async def _run(cluster: ClusterOptions, prometheus: Access | None, settings: Ope
     operator.ticker.tuning.tuner = in_child
     if settings.journal:
         source = JournalSource(Path(settings.journal), settings.identity)
-        operator.extend_server = lambda app: answer_on(app, source)
+        operator.extend_server = lambda app: answer_on(app, source, operator.leadership.may_write)
     gc.freeze()  # what is imported stays
     gc.set_threshold(GARBAGE_AFTER)
     await operator.run(stop)

@@ -11,7 +11,7 @@ from trimtab.cli.choices import PROMETHEUS_LABEL, SYSTEM_NAMESPACES, TENANCY_MOD
 from trimtab.cli.option_groups import option_group
 from trimtab.cli.options import Finite
 from trimtab.errors import InvalidInput
-from trimtab.quantity import parse_duration, parse_quantity
+from trimtab.quantity import MIB, parse_duration, parse_quantity
 
 if TYPE_CHECKING:
     from trimtab.live.measure.tenancy import TenancyMode
@@ -25,6 +25,12 @@ def above_zero(text: str, option: str) -> float:
     if (found := parse_duration(text, option)) <= 0:
         raise InvalidInput(option, text, "write a duration above zero")
     return found
+
+
+def some_bytes(text: str, option: str) -> int:
+    if (found := parse_quantity(text, option)) < MIB:
+        raise InvalidInput(option, text, "write 1Mi or more")
+    return round(found)
 
 
 def listen_address(text: str, option: str) -> tuple[str, int] | None:
@@ -66,6 +72,7 @@ class ServingOptions(NamedTuple):
     shadow: bool
     scrape_s: float
     journal: str
+    journal_bytes: int
     listen: tuple[str, int] | None
     downscale_s: float
     breaker_s: float
@@ -83,6 +90,9 @@ serving_options = option_group(
     click.option("--shadow", is_flag=True, help="Decide and record everything, write nothing but status."),
     _option("--scrape-interval", "scrape_s", above_zero, "60s", "Samples older than two of these are missing."),
     click.option("--journal", default="", help="Record decisions in this SQLite file."),
+    _option(
+        "--journal-size", "journal_bytes", some_bytes, "512Mi", "As much of it is kept; give its disk twice as much."
+    ),
     _option(
         "--listen",
         "listen",

@@ -63,10 +63,14 @@ class Pod(Record, frozen=True):
 
 
 class PodSamples(Record, frozen=True):
-    """One value for each pod; `times` and `windows_s` of single pods where they are not those of all."""
+    """One value for each pod; `times` and `windows_s` of single pods where they are not those of all.
+
+    Values are whole multiples of `grain`, rounded up; 0: as they are.
+    """
 
     values: dict[str, float]
     at: float
+    grain: float = 0.0
     times: dict[str, float] = {}
     window_s: float = 60.0
     windows_s: dict[str, float] = {}
@@ -97,6 +101,7 @@ class Forecast(Record, frozen=True):
     model: str
     per_pod: bool = False
     keep: tuple[Quantile, ...] = ()
+    level: float | None = None  # the demand when it was made, where it speaks of growth
     note: str = ""  # what its reader should know
 
     def at_quantile(self, probability: float) -> float:

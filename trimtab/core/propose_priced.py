@@ -58,9 +58,12 @@ def _priced(
     load = demand / carries
     need = ceil(load / objective.service_level - 1e-9)
     band = _worth(objective, forecast, carries, seen.spec_replicas)
+    expected = forecast.at_quantile(0.5) / carries
+    if forecast.level:
+        expected = load * forecast.at_quantile(0.5) / forecast.level
     return (
         replace(now, replicas=need, ratio=None, load_pods=load),
-        replace(later, replicas=band, ratio=None, load_pods=later.value / carries if later.value is not None else None),
+        replace(later, replicas=band, ratio=None, load_pods=expected),
     )
 
 

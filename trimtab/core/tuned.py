@@ -56,6 +56,11 @@ def tuned(policy: Policy, settings: TunedSettings) -> Policy:
     return new if settings.priced else by_target(new)
 
 
+def may_be_tuned(policy: Policy) -> bool:
+    """Whether its target and its objective can be compared: a forecast that was written beside both belongs to both."""
+    return policy.objective is None or (policy.forecast is not None and policy.forecast.model == LEARNED)
+
+
 def by_target(policy: Policy) -> Policy:
     """The policy steered by its target: without its objective, and the forecast that came with it."""
     came_with_it = policy.objective is not None and policy.forecast is not None and policy.forecast.model == LEARNED

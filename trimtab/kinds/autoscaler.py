@@ -18,7 +18,7 @@ from trimtab.kinds.manifest_part import FieldRule, ManifestPart
 from trimtab.kinds.meta import Kind, TargetRef
 from trimtab.kinds.metric import MOST_METRICS, AutoscalerMetric, few_forecasts
 from trimtab.kinds.objective import OBJECTIVE_RULES, ObjectiveSpec, bridged, guarding
-from trimtab.kinds.schedule import MOST_A_DAY, TOO_MANY, Schedule, events_a_day
+from trimtab.kinds.schedule import MOST_PER_DAY, TOO_MANY, Schedule, events_per_day
 from trimtab.kinds.tuning import TUNING_RULES, TuningSpec
 from trimtab.kinds.vertical import VerticalSpec
 from trimtab.policy import Absence, Bounds, ForecastChoice, Mode, Policy
@@ -144,7 +144,7 @@ class AutoscalerSpec(ManifestPart):
         *OBJECTIVE_RULES,
         *TUNING_RULES,
         FieldRule(
-            lambda s: events_a_day(s.schedules) <= MOST_A_DAY,
+            lambda s: events_per_day(s.schedules) <= MOST_PER_DAY,
             at="schedules",
             fix=TOO_MANY,
         ),

@@ -22,10 +22,10 @@ from trimtab.kinds.meta import Kind, TargetRef
 from trimtab.kinds.metric import MOST_METRICS, MetricSpec, few_forecasts, signals_of
 from trimtab.kinds.prediction import Prediction
 from trimtab.kinds.schedule import (
-    MOST_A_DAY,
+    MOST_PER_DAY,
     TOO_MANY,
     deciding_alone,
-    events_a_day,
+    events_per_day,
     schedule_problems,
     spans_of,
 )
@@ -75,7 +75,7 @@ class EffectiveHpaSpec(ManifestPart):
         ZERO_NEEDS_EYES,
         few_forecasts("prediction"),
         FieldRule(
-            lambda s: events_a_day(s.crons) <= MOST_A_DAY,
+            lambda s: events_per_day(s.crons) <= MOST_PER_DAY,
             at="crons",
             fix=TOO_MANY,
         ),

@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from http import HTTPStatus
 
+import msgspec
 from aiohttp import web
 
 from trimtab.core.forecast.demand_forecasts import DemandForecasts
 from trimtab.errors import TrimtabError
-from trimtab.journal import Retention
+from trimtab.journal import HEALTH, Retention
 from trimtab.live.act.breaker import Breaker
 from trimtab.live.advice.advisor import Advisor
 from trimtab.live.look.cluster import WatchedCluster
@@ -27,12 +28,13 @@ from trimtab.live.measure.past_demand import PastDemand, forgotten_by_others
 from trimtab.live.measure.rebuild import Rebuild
 from trimtab.live.measure.tenancy import QueryTenancy
 from trimtab.live.measure.usage import UsageWatch
+from trimtab.live.object_tick import ObjectTick
 from trimtab.live.settings import OperatorSettings
 from trimtab.live.tell.forecast_error import ForecastErrors
+from trimtab.live.tell.health import health_of
 from trimtab.live.tell.kept_journal import KeptJournal
 from trimtab.live.tell.telemetry import Line, Telemetry, listen
 from trimtab.live.tick import Ticker
-from trimtab.quantity import MIB
 from trimtab.wire.access import Access
 from trimtab.wire.budget import Budget
 from trimtab.wire.clock import SYSTEM, Clock, SteadyTime
@@ -44,7 +46,6 @@ from trimtab.wire.writer import Writer
 log = logging.getLogger(__name__)
 PRUNE_EVERY_S = 600.0
 LAST_TICK_S = 2.0  # with the lease's release it ends within 5 s
-KEEP = Retention(size_bytes=512 * MIB)  # half of the volume that the chart gives it
 LOOK_AGAIN_S = 0.2  # while something is not known yet
 LATE_TICKS = 10  # after this many missed ticks the operator calls itself unhealthy
 
@@ -64,13 +65,14 @@ class Operator:
         self.cluster = WatchedCluster(self.kube, settings.namespace, own, namespace, settings.shard)
         self.cluster.served_system = settings.system_namespaces
         self.installations = Installations(self.cluster, self.leadership)
-        self.journal = KeptJournal(settings.journal, KEEP) if settings.journal else None
+        keep = Retention(size_bytes=settings.journal_bytes)
+        self.journal = KeptJournal(settings.journal, keep) if settings.journal else None
         self.breaker = Breaker(settings.breaker_s)
         self.ticker = self._ticker(prometheus, namespace)
         self.checkpoints, self.forecasts = self.ticker.checkpoints, self.ticker.forecasts
         self.advisor = self._advisor(self.ticker.writer, settings.history(prometheus), namespace)
         forecast_errors = ForecastErrors()
-        self.telemetry.watchers.append(forecast_errors.saw)
+        self.telemetry.watchers += [forecast_errors.saw, self._note_health]
         self.telemetry.extra += [self._numbers, forecast_errors.lines]
         self._ticked_at = clock.since_boot()
         self._ticking = asyncio.Lock()
@@ -141,7 +143,7 @@ class Operator:
         return 0.0 if idle else self.leadership.seconds_left()
 
     async def _loop(self) -> None:
-        self.leadership.on_change(lambda leads: self.ticker.take_over() if leads else None)
+        self.leadership.on_change(lambda leads: self.ticker.take_over() if leads else self.telemetry.stand_by())
         pruned_at, due, steady = float("-inf"), self.clock.now(), SteadyTime(self.clock)
         while True:
             self._ticked_at = self.clock.since_boot()
@@ -160,7 +162,8 @@ class Operator:
                 async with self._ticking:
                     await self._tick(due)
                 if self.journal and self._ticked_at - pruned_at > PRUNE_EVERY_S:
-                    self.journal.prune(self.clock.now())
+                    for _ in self.journal.pruning(self.clock.now()):
+                        await asyncio.sleep(0)  # watches, the lease and whoever asks have their turn
                     pruned_at = self._ticked_at
             now = self.clock.now()
             due = next_due(due, self.settings.tick_s, now)
@@ -179,6 +182,11 @@ class Operator:
         self.telemetry.ticked(took_s, self.settings.tick_s)
         if took_s > self.settings.tick_s:
             log.warning("a tick took %.1f s, longer than its period: nothing is lost, but looks are late", took_s)
+
+    def _note_health(self, ticks: Sequence[ObjectTick]) -> None:
+        if self.journal and self.leadership.may_write():
+            found = health_of(ticks, self.clock.now(), self.kube.budget, self.breaker, self.cluster.frozen)
+            self.journal.note(HEALTH, msgspec.json.encode(found).decode())
 
     async def _finish_tick(self) -> None:
         """What was written must be remembered and recorded: the tick under way gets a moment, and no other starts."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from trimtab.core.usage.settings import HistogramSettings as UsageSettings
 from trimtab.live.look.subject import ChangeRules
 from trimtab.live.measure.tenancy import TenancyMode
+from trimtab.quantity import MIB
 from trimtab.wire.access import Access
 from trimtab.wire.shards import ALONE, Shard
 
@@ -21,6 +22,7 @@ class OperatorSettings:
     namespace: str = ""  # "": the whole cluster
     shadow: bool = False
     journal: str = ""
+    journal_bytes: int = 512 * MIB  # half of the volume that the chart gives it
     listen: tuple[str, int] | None = None  # address and port
     lease_namespace: str = ""
     lease_s: tuple[float, float, float] = (15.0, 10.0, 2.0)  # duration, renew deadline, retry

@@ -71,8 +71,8 @@ class Ticker:
         self.teller = Teller()
         self.guard = Guard(writer, self.status_writer, self.teller, telemetry)
         self.recorder = Recorder(telemetry, journal)
-        self.period_s, self.patience_s = period_s, patience(period_s)
         self.tuning = NightlyTuning(forecasts)
+        self.period_s, self.patience_s = period_s, patience(period_s)
         self._memories: dict[str, ObjectMemory] = {}
 
     def take_over(self) -> None:
@@ -263,7 +263,8 @@ class Ticker:
 
     def _forget(self, uids: set[str]) -> None:
         """All but these are gone."""
-        for part in (self.compiler, self.status_writer, self.teller, self.guard, self.recorder, self.forecasts):
+        parts = (self.compiler, self.status_writer, self.teller, self.guard, self.recorder, self.forecasts, self.tuning)
+        for part in parts:
             part.forget(uids)
         self._memories = {uid: known for uid, known in self._memories.items() if uid in uids}
 

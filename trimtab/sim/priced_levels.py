@@ -48,12 +48,14 @@ class PricedLevels(NamedTuple):
     keep: Counts
 
 
-def priced_levels(load: Floats, startup_s: float, weights: NetWeights, prices: Sequence[float]) -> PricedLevels:
+def priced_levels(
+    load: Floats, startup_s: float, weights: NetWeights, prices: Sequence[float], service_level: float = SERVICE_LEVEL
+) -> PricedLevels:
     forecast = forecast_of(load, startup_s, weights)
     found = np.empty((2, len(prices), len(load)), dtype=np.int32)
     for question in (START, KEEP):
         shares = np.ascontiguousarray(forecast.shares[:, question])
-        levels_into(shares, forecast.level, PROBABILITIES, np.array(prices), SERVICE_LEVEL, found[question])
+        levels_into(shares, forecast.level, PROBABILITIES, np.array(prices), service_level, found[question])
     return PricedLevels(*found)
 
 

@@ -6,7 +6,7 @@ ones that gain most switch, at most one in twenty of all; who went worse than pr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import ceil
 from typing import NamedTuple
 
@@ -24,9 +24,9 @@ from trimtab.core.nights import (
     Verdict,
     VerdictKind,
 )
-from trimtab.core.tuned import by_target, settings_of, tuned
-from trimtab.errors import TrimtabError
-from trimtab.policy import Bridge, Policy, TunedSettings, TuningMode
+from trimtab.core.tuned import by_target, may_be_tuned, settings_of, tuned
+from trimtab.errors import InvalidPolicy, TrimtabError
+from trimtab.policy import Bridge, Objective, Policy, TunedSettings, TuningMode
 from trimtab.series import Floats, Frame
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.compiled import numba_or_none
@@ -35,6 +35,7 @@ from trimtab.sim.score import SLO, Days, score
 from trimtab.tune.candidate_runs import CandidateRuns, candidate_runs
 from trimtab.tune.candidates import Setting, allowed, setting_of, settings, tuned_settings
 from trimtab.tune.demand import demand_of
+from trimtab.tune.priced_run import priced_days, priced_path
 from trimtab.tune.rolling_choice import GAIN, faded
 
 LEAST_DAYS, MOST_DAYS = 7, 30
@@ -71,15 +72,18 @@ def find(case: NightCase) -> Verdict:
 
 def _found(case: NightCase) -> Verdict:
     """Judged is what is written or in force, against every candidate that the limits allow."""
+    if not may_be_tuned(case.policy):
+        fix = "tuning compares a target with the learned forecast: leave forecast out, or tuning"
+        raise InvalidPolicy("spec.forecast", "beside an objective", fix)
     written = _reactive(case.policy)
-    present = case.in_force.settings if case.in_force else settings_of(written)
+    present = case.in_force.settings if case.in_force else _as_written(case.policy, written)
     values = np.frombuffer(case.demand, dtype=np.float32).astype(np.float64)
     frame = Frame((case.name,), case.start, MINUTE_S, values[None]).tail(round(MOST_DAYS * 86400 / MINUTE_S))
     cluster = ClusterSpec(
         startup_s=case.startup_s, pod_capacity=case.pod_capacity, pod_cores=case.pod_capacity, slo=slo_of(case.policy)
     )
     runs = candidate_runs(tuned(written, present), demand_of(frame, case.name).last_whole_days(), cluster, LEAST_DAYS)
-    candidates = _Candidates(written, runs, price_of(case.policy))
+    candidates = _Candidates(written, runs, price_of(case.policy), case.policy.objective)
     if case.in_force and case.lived and (text := _worse(candidates, case.in_force, case.lived)):
         return Verdict(name=case.name, kind=VerdictKind.WENT_BACK, reason=text, settings=case.in_force.replaced)
     return _verdict(case, candidates, present)
@@ -114,9 +118,12 @@ class _Candidates(NamedTuple):
     written: Policy
     runs: CandidateRuns
     lam: float
+    objective: Objective | None = None
 
     def run(self, settings: TunedSettings) -> Days:
         setting, bridge = self._parts(settings)
+        if settings.priced and self.objective is not None:
+            return priced_days(self.runs, priced_path(self.runs, self.objective), bridge)
         return self.runs.run([setting], [bridge])[0][0]
 
     def best(self, present: TunedSettings) -> tuple[Days, TunedSettings, Days]:
@@ -138,7 +145,19 @@ class _Candidates(NamedTuple):
             for setting, (days,) in zip(tried, self.runs.run(tried, [bridge]), strict=True):
                 if self._score(days) < least:
                     least, best = self._score(days), (self._words(setting, bridge), days)
+        for priced, days in self._priced(bridges):
+            if self._score(days) < least:
+                least, best = self._score(days), (priced, days)
         return before, *best
+
+    def _priced(self, bridges: Sequence[Bridge | None]) -> Iterator[tuple[TunedSettings, Days]]:
+        """By the price of the objective, where one is written."""
+        if self.objective is None:
+            return
+        path, own = priced_path(self.runs, self.objective), settings_of(self.written)
+        for bridge in bridges:
+            ceiling = bridge.ceiling if bridge else None
+            yield replace(own, ceiling=ceiling, priced=True), priced_days(self.runs, path, bridge)
 
     def evidence(self, before: Days, after: Days) -> TuningEvidence:
         return TuningEvidence(days=self.runs.days, before=self._figures(before), after=self._figures(after))
@@ -175,6 +194,12 @@ def _reactive(policy: Policy) -> Policy:
     """Without its limit of resizes, which the simulation does not know, and steered by its target."""
     bridge = replace(policy.bridge, resizes_per_hour=None) if policy.bridge else None
     return replace(by_target(policy), bridge=bridge)
+
+
+def _as_written(policy: Policy, written: Policy) -> TunedSettings:
+    """An objective steers from the beginning where tuning only gives advice; else it has to be earned."""
+    advised = policy.tuning.mode is TuningMode.ADVISE
+    return replace(settings_of(written), priced=advised and policy.objective is not None)
 
 
 def price_of(policy: Policy) -> float:

@@ -1,7 +1,7 @@
 """JSON into types. Decoders are made once each: making one costs more than most of the answers it reads.
 
-What somebody has nested deeper than anything we read becomes null: it costs its own object a field, and nobody a list
-or a watch.
+Whatever is wrong with a text is a MsgspecError. What somebody has nested deeper than anything we read becomes null: it
+costs its own object a field, and nobody a list or a watch.
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ from typing import Any
 import msgspec
 
 DEEPEST = 100
-UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError)  # bytes that are no text are no DecodeError of msgspec's
-INVALID = (msgspec.ValidationError, UnicodeDecodeError)  # JSON, but not what it should be
 _decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
 _BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
 
@@ -29,6 +27,8 @@ def decode(text: bytes | msgspec.Raw, kind: Any) -> Any:
         return decoder(kind).decode(text)
     except RecursionError:
         return decoder(kind).decode(shallow(bytes(text)))
+    except UnicodeDecodeError as error:  # no error of msgspec's own
+        raise msgspec.ValidationError(str(error)) from error
 
 
 def shallow(text: bytes, deepest: int = DEEPEST) -> bytes:

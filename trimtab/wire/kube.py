@@ -17,7 +17,7 @@ from trimtab.errors import ClusterUnavailable, Refused, quoted
 from trimtab.wire.access import Access
 from trimtab.wire.budget import Budget, Priority
 from trimtab.wire.clock import SYSTEM, Clock
-from trimtab.wire.decode import UNREADABLE, decode
+from trimtab.wire.decode import decode
 from trimtab.wire.http import Answer, Fence, Http, OverHttp, Request
 from trimtab.wire.managed_fields import FIELD_MANAGER
 from trimtab.wire.resources import CONFIG_MAPS, EVENTS, KNOWN, Resource, read_discovery, root_of
@@ -219,7 +219,7 @@ class Kube(OverHttp):
             if refusal.status != HTTPStatus.NOT_FOUND:
                 raise
             kinds = {}
-        except UNREADABLE as error:
+        except msgspec.MsgspecError as error:
             raise ClusterUnavailable(f"{self.access.url}{root}: no list of kinds: {error}") from error
         self._discovered[api_version] = (self.clock.since_boot(), kinds)
         return kinds
@@ -227,7 +227,7 @@ class Kube(OverHttp):
     def decode(self, body: bytes, kind: type[T]) -> T:
         try:
             value: T = decode(body, kind)
-        except UNREADABLE as error:
+        except msgspec.MsgspecError as error:
             raise ClusterUnavailable(
                 f"{self.access.url}: answered with something else than a {kind}: {error}"
             ) from error
@@ -242,13 +242,13 @@ class Kube(OverHttp):
         try:
             page: ListPage[T] = decode(body, ListPage[kind])  # type: ignore[valid-type]
             return page, 0
-        except UNREADABLE:
+        except msgspec.MsgspecError:
             rough: ListPage[msgspec.Raw] = self.decode(body, ListPage[msgspec.Raw])
         items: list[T] = []
         for raw in rough.items:
             try:
                 items.append(decode(raw, kind))
-            except UNREADABLE:
+            except msgspec.MsgspecError:
                 continue
         return ListPage(rough.metadata, items), len(rough.items) - len(items)
 

@@ -15,7 +15,7 @@ import msgspec
 from trimtab.errors import InvalidInput, MetricsUnavailable, Refused, quoted, without_credentials
 from trimtab.wire.access import Access
 from trimtab.wire.budget import Budget
-from trimtab.wire.decode import UNREADABLE, decode
+from trimtab.wire.decode import decode
 from trimtab.wire.http import Answer, Http, OverHttp, Request
 
 T = TypeVar("T")
@@ -148,7 +148,7 @@ class Prometheus(OverHttp):
         """Decoded in one pass: an answer may be tens of megabytes."""
         try:
             envelope: Envelope[T] = decode(answer.body, Envelope[kind])  # type: ignore[valid-type]
-        except UNREADABLE as error:
+        except msgspec.MsgspecError as error:
             raise self._refusal(answer) from error
         if envelope.status == "success" and answer.status == HTTPStatus.OK:
             return envelope
@@ -178,10 +178,10 @@ class Prometheus(OverHttp):
         try:
             return float(text)
         except ValueError as error:
-            raise MetricsUnavailable(f"{self._here}: {quoted(text)} where a number belongs") from error
+            raise MetricsUnavailable(f"{self._here}: an answer that cannot be read: {quoted(text)}") from error
 
     def _decode(self, body: msgspec.Raw, kind: Any) -> Any:
         try:
             return decode(body, kind)
-        except UNREADABLE as error:
+        except msgspec.MsgspecError as error:
             raise MetricsUnavailable(f"{self._here}: an answer that cannot be read: {error}") from error

@@ -16,7 +16,7 @@ import msgspec
 
 from trimtab.errors import ClusterUnavailable, TrimtabError
 from trimtab.wire.budget import Backoff
-from trimtab.wire.decode import INVALID, UNREADABLE, decode
+from trimtab.wire.decode import decode
 from trimtab.wire.http import Request
 from trimtab.wire.kube import Kube, Status, refused
 from trimtab.wire.objects import HasMeta, ObjectMeta
@@ -165,7 +165,7 @@ class Informer(Generic[T]):
         try:
             event: Event[T] = decode(line, self._event)
             return event.type, event.object
-        except INVALID as error:
+        except msgspec.MsgspecError as error:
             rough: Event[Any] = _decode(line, Event[msgspec.Raw])
             if rough.type not in ("ERROR", "BOOKMARK"):
                 self.store.unreadable += 1
@@ -175,8 +175,6 @@ class Informer(Generic[T]):
                     error,
                 )
             return rough.type, None
-        except msgspec.DecodeError as error:
-            raise ClusterUnavailable(f"watch of {self.resource.plural}: a line that is not JSON: {error}") from error
 
     def _bookmark(self, line: bytes, fresh: dict[Key, T] | None) -> dict[Key, T] | None:
         meta = _decode(line, Event[AnyObject]).object.metadata
@@ -203,7 +201,7 @@ def _error(line: bytes) -> Exception:
 def _decode(line: bytes, kind: type[Any]) -> Any:
     try:
         return decode(line, kind)
-    except UNREADABLE as error:
+    except msgspec.MsgspecError as error:
         raise ClusterUnavailable(f"a watch event that cannot be read: {error}") from error
 
 

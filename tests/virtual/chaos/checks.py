@@ -12,7 +12,7 @@ from tests.virtual.chaos.scenario import RATE_S, SETTLED_S, WINDOW_S, Honest, Sc
 from tests.virtual.chaos.visible import births, blinds, hidden, over_s, tenants_own
 from tests.virtual.cluster import Cluster
 from tests.virtual.faults import Flood
-from trimtab.journal import replay
+from trimtab.journal_replay import replay
 
 TICK_S = 15.0
 TOLERATED = 1.12  # HPA's tolerance, and whole percents

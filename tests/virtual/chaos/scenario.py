@@ -224,7 +224,7 @@ def last_fault_s(faults: tuple[Fault, ...]) -> float:
 
 
 def _evil(name: str, spec: dict[str, Any], **meta: Any) -> dict[str, Any]:
-    found = autoscaler(f"evil/{name}", **spec)
+    found = autoscaler(f"evil/{name}", **(_ref("bad") | spec))  # the one workload that the tenant has
     return found | {"metadata": found["metadata"] | meta}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite
+from math import inf, isfinite
 
 from trimtab.core.model import Missing, Observation, Pod, PodSamples, Samples
 from trimtab.core.replica_calculator import utilization_percent
@@ -25,7 +25,11 @@ def is_per_pod(policy: Policy) -> bool:
 
 
 def demand_of(sample: Samples | Missing, pods: Sequence[Pod]) -> float | None:
-    """None where it is not known: a sum with a silent pod in it is no sum."""
+    """None where it is not known: a sum with a silent pod in it is no sum.
+
+    Values that are rounded up may each be a grain too large, which over many pods would ask for one more: what is
+    surely there counts.
+    """
     if isinstance(sample, Missing):
         return None
     if not isinstance(sample, PodSamples):
@@ -33,8 +37,9 @@ def demand_of(sample: Samples | Missing, pods: Sequence[Pod]) -> float | None:
     serving = [pod for pod in pods if pod.ready and not pod.deleting]
     if not serving or any(pod.name not in sample.values for pod in serving):
         return None
-    total = sum(sample.values.values())
-    return total if isfinite(total) and min(sample.values.values()) >= 0 else None
+    if not all(0.0 <= value < inf for value in sample.values.values()):  # NaN is neither
+        return None
+    return sum(max(0.0, value - sample.grain) for value in sample.values.values())
 
 
 def saturated(signal: Signal, sample: Samples | Missing, seen: Observation) -> bool:

@@ -34,7 +34,7 @@ KEPT_S = 15 * 86400.0
 KEEP_S = {"holtWinters": 4 * 86400.0, "learned": learned.HISTORY_S}  # PHPA keeps four seasons
 LAST_FIFTH = 0.8  # of its validity: then a forecast is made again ...
 OLDEST_S = 240.0  # ... or at this age
-OLDEST_LEARNED_S = 60.0  # it looks at the newest minutes, which are old after one
+OLDEST_LEARNED = 0.2  # of its horizon, but not sooner than after a minute: it looks at the newest ones
 TRY_AGAIN_S = 60.0
 LEARN_AGAIN_S = 600.0  # where there is nothing to learn from
 BATCH_POINTS = 500_000  # of one frame: 4 MB
@@ -203,7 +203,7 @@ class DemandForecasts:
         learned_one = wish.choice.model == "learned"
         if isinstance(forecast, Missing):
             return wish.at + (LEARN_AGAIN_S if learned_one and key not in self._studies else TRY_AGAIN_S)
-        oldest_s = OLDEST_LEARNED_S if learned_one else OLDEST_S
+        oldest_s = max(FINE_S, OLDEST_LEARNED * wish.horizon_s) if learned_one else OLDEST_S
         return wish.at + min(oldest_s, LAST_FIFTH * (forecast.expires_at - wish.at))
 
     def _refresh(self, owner: str) -> None:

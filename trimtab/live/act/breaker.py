@@ -54,7 +54,11 @@ class Breaker:
         self._until = {place: until + by_s for place, until in self._until.items()}
 
     def open(self, at: float) -> bool:
-        return any(self._holds(place, at) for place in self._until)
+        return bool(self.held_until(at))
+
+    def held_until(self, at: float) -> dict[str, float]:
+        """The namespaces (or everybody) whose decreases are held, and when that ends."""
+        return {place: until for place, until in self._until.items() if self._holds(place, at)}
 
     def vetoes(self, namespace: str, at: float) -> tuple[Veto, ...]:
         place = next((place for place in (EVERYBODY, namespace) if self._holds(place, at)), None)

@@ -126,7 +126,7 @@ class WatchedCluster:
         shard: Shard = ALONE,
     ) -> None:
         self.kube, self.namespace, self.home, self.shard = kube, namespace, home, shard  # home: where our Lease is
-        self.own = own  # namespace and names of our own Deployments, which we never scale
+        self.own = own  # namespace and names of our own workloads, which we never scale
         self.served_system: tuple[str, ...] = ()  # of SYSTEM_NAMESPACES, those that are not left alone
         keep = self._is_ours if shard.of > 1 else None
         self.ours = {kind: Feed(kube, Custom, (version, kind), namespace, keep=keep) for version, kind in OURS}
@@ -222,7 +222,7 @@ class WatchedCluster:
 
     async def target(self, namespace: str, api_version: str | None, kind: str, name: str) -> ScaleTarget:
         """The workload an object points at, from what is followed, else by asking for its scale."""
-        if namespace == self.own[0] and name in self.own[1] and kind == "Deployment":
+        if namespace == self.own[0] and name in self.own[1] and kind in ("Deployment", "StatefulSet"):
             raise InvalidInput("scaleTargetRef", name, "this is trimtab itself, which it never scales")
         feed = self.workloads.get(kind)
         if feed is None or feed.resource is None or (api_version or "apps/v1") != feed.resource.api_version:

@@ -22,6 +22,9 @@ LONGEST_NANO = 20  # characters of the quickly read ones: nine digits and all th
 WHOLE = 2.0**50  # from here on a float has no thousandths
 
 
+GRAIN = 0.001  # of what Kubernetes measures
+
+
 class Reading(NamedTuple):
     """One value of one pod, container or object; NaN: somebody said something that is no number."""
 
@@ -137,6 +140,7 @@ def _samples(readings: dict[str, Reading], at: float) -> PodSamples:
     return PodSamples(
         values={name: reading.value for name, reading in readings.items()},
         at=at,
+        grain=GRAIN,
         times={name: reading.at for name, reading in readings.items()},
         window_s=window_s,
         windows_s={name: reading.window_s for name, reading in readings.items() if reading.window_s != window_s},

@@ -12,6 +12,7 @@ from trimtab.journal import ObjectName
 from trimtab.live.object_tick import ObjectTick
 from trimtab.live.tell.families import FAMILIES, Family
 from trimtab.policy import Axis
+from trimtab.ticks import load_of, ready_and_capacity
 
 Line = tuple[str, dict[str, str], float]
 EXPOSITION = "text/plain; version=0.0.4; charset=utf-8"
@@ -36,6 +37,10 @@ class Telemetry:
         for watcher in self.watchers:
             watcher(ticks)
         self.acts.update((part.axis, str(part.fate)) for tick in ticks for part in tick.outcome)
+
+    def stand_by(self) -> None:
+        """Somebody else looks at the objects now: what was last seen here is not how they are."""
+        self.saw(())
 
     def ticked(self, duration_s: float, period_s: float) -> None:
         self.ticks += 1
@@ -67,6 +72,11 @@ def _of_object(tick: ObjectTick) -> Iterable[Line]:
     labels, policy, seen, decision = labels_of(tick.subject.name), tick.subject.policy, tick.seen, tick.decision
     yield "trimtab_current_replicas", labels, seen.spec_replicas
     yield "trimtab_desired_replicas", labels, decision.plan.replicas
+    ready, capacity = ready_and_capacity(policy, seen, decision)
+    yield "trimtab_ready_replicas", labels, ready
+    for name, amount in (("trimtab_load", load_of(seen)), ("trimtab_capacity", capacity)):
+        if amount is not None:
+            yield name, labels, amount
     if policy.bridge is not None:
         yield "trimtab_bridge_factor", labels, tick.after.core.bridge
         yield "trimtab_bridge_pods", labels, tick.bridged.pods
@@ -76,6 +86,11 @@ def _of_object(tick: ObjectTick) -> Iterable[Line]:
             yield "trimtab_proposal_replicas", {**labels, "source": proposal.source}, proposal.replicas
     for rule in dict.fromkeys(step.reason for step in decision.steps if step.axis is Axis.REPLICAS):
         yield "trimtab_restricted", {**labels, "reason": rule}, 1
+    for reason in dict.fromkeys(veto.reason for veto in seen.vetoes):
+        yield "trimtab_veto", {**labels, "reason": reason}, 1
+    for signal, sample in zip(policy.signals, seen.samples, strict=False):
+        if isinstance(sample, Missing):
+            yield "trimtab_sample_missing", {**labels, "source": signal.metric.label, "reason": sample.reason}, 1
     if isinstance(seen.startup, Startup):
         for quantile in seen.startup.quantiles:
             percentile = {"percentile": f"{100 * quantile.probability:g}"}

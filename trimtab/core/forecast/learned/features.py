@@ -48,11 +48,11 @@ class Base(NamedTuple):
     noise: Floats
 
 
-def base_of(samples: Floats) -> Base:
-    """The mean of up to the six newest samples, stopping at the first that noise does not explain."""
+def base_of(samples: Floats, most: int = 6) -> Base:
+    """The mean of up to so many of the newest samples, stopping at the first that noise does not explain."""
     noise = 1.05 * np.median(np.abs(np.diff(samples, axis=1)), axis=1) + 0.003
     level, count, going = samples[:, -1].copy(), np.ones(len(samples)), np.ones(len(samples), dtype=bool)
-    for back in range(2, 7):
+    for back in range(2, most + 1):
         sample = samples[:, -back]
         going &= np.abs(sample - level) <= 3.5 * noise * np.sqrt(1.0 + 1.0 / count)
         level = np.where(going, (level * count + sample) / (count + 1.0), level)

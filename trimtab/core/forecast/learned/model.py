@@ -8,6 +8,7 @@ shows that "the same as now" knows more.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import exp
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from trimtab.core.forecast.learned.coarse import with_noise
 from trimtab.core.forecast.learned.features import DAY, HOUR, SAMPLES, Habits, Ints, days_known, looked_at
 from trimtab.core.forecast.learned.net import KEEP, PROBABILITIES, START, hidden_of, probabilities_of, quantiles_of
 from trimtab.core.forecast.learned.oddities import UNIT_FACTOR, nothing_moves, other_unit, other_unit_before
-from trimtab.core.forecast.learned.study import LEAST_LESSONS, Past, Study, due, studied
+from trimtab.core.forecast.learned.study import BASE_MINUTES, LEAST_LESSONS, Past, Study, due, studied
 from trimtab.core.forecast.learned.weights import shipped_weights
 from trimtab.core.model import Forecast, Missing, Quantile, Reason
 from trimtab.policy import Record
@@ -151,7 +152,7 @@ def say(
     fresh: Flags = np.any(present[:, -STALE_MINUTES:], axis=1)
     minutes = seen.logs(_without_holes(glimpse / carries[:, None]))
     hour = minutes[:, -HOUR:]
-    base = seen.base_of(hour[:, -SAMPLES:])
+    base = seen.base_of(hour[:, -SAMPLES:], BASE_MINUTES)
     season = _season(minutes, lead, days_known(present, lead))
     habit = Habits(np.stack([study.moves for study in studies]), np.stack([study.levels for study in studies]))
     now = seen.present(hour[:, -SAMPLES:], hour, base)
@@ -163,8 +164,10 @@ def say(
     dates = Dates(at, at + options.valid_s)
     note = f"looks {spell(LONGEST_S)} ahead: no start-up is known beyond" if horizon_s > LONGEST_S else ""
     return [
-        _why_silent(study, float(level), bool(sampled)) or _forecast(serving, kept, dates, note)
-        for study, level, sampled, serving, kept in zip(studies, base.level, fresh, start, keep, strict=True)
+        _why_silent(study, float(level), bool(sampled)) or _forecast(serving, kept, one * _pods(level), dates, note)
+        for study, level, sampled, serving, kept, one in zip(
+            studies, base.level, fresh, start, keep, carries, strict=True
+        )
     ]
 
 
@@ -189,11 +192,21 @@ def _without_holes(values: Floats) -> Floats:
     return np.nan_to_num(whole)
 
 
-def _forecast(start: list[float], keep: list[float], dates: Dates, note: str) -> Forecast:
+def _pods(level: float) -> float:
+    return max(0.0, exp(level) - seen.OFFSET_PODS)
+
+
+def _forecast(start: list[float], keep: list[float], level: float, dates: Dates, note: str) -> Forecast:
     demand = tuple(map(Quantile, _PROBABILITIES, start))
     kept = tuple(map(Quantile, _PROBABILITIES, keep))
     return Forecast(
-        made_at=dates.made_at, expires_at=dates.expires_at, demand=demand, model="learned", keep=kept, note=note
+        made_at=dates.made_at,
+        expires_at=dates.expires_at,
+        demand=demand,
+        model="learned",
+        keep=kept,
+        level=float(level),
+        note=note,
     )
 
 

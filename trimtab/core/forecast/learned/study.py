@@ -22,6 +22,7 @@ from trimtab.core.forecast.learned.net import BINS, NetWeights, Singles, bins_of
 from trimtab.series import Floats
 
 SPACING = 7  # minutes between two lessons
+BASE_MINUTES = 2  # that the present level is a mean of, at most
 AGAIN = 120  # minutes between two studies
 LEAST_LESSONS = 60  # before they say anything: seven hours
 RATE, FADING = 0.25, 2e-4  # of a lesson
@@ -86,7 +87,7 @@ def _inputs(minutes: Floats, ends: Ints, habit: Habits, startup_s: float) -> tup
     shape, lead = (len(minutes), len(ends)), seen.lead_minutes(startup_s)
     newest = sliding_window_view(minutes, SAMPLES, axis=1)[:, ends - SAMPLES].reshape(-1, SAMPLES)
     hour = sliding_window_view(minutes, HOUR, axis=1)[:, ends - HOUR].reshape(-1, HOUR)
-    base, flat = seen.base_of(newest), shape[0] * shape[1]
+    base, flat = seen.base_of(newest, BASE_MINUTES), shape[0] * shape[1]
     season = seen.Seasonal(*(part.reshape(flat, *part.shape[2:]) for part in seen.seasonal(minutes, ends, lead)))
     habits = Habits(*(part.reshape(flat, -1) for part in habit))
     found = seen.features(seen.present(newest, hour, base), base, season, habits, startup_s)
