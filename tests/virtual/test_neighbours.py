@@ -128,7 +128,7 @@ OTHERS = (
     ("datadoghq.com/v1alpha1", "WatermarkPodAutoscaler"),
     ("jamiethompson.me/v1alpha1", "PredictiveHorizontalPodAutoscaler"),
 )
-ODD = ("x", [1], 5, {"kind": {}, "name": [1]}, {"updateMode": {}})
+ODD: tuple[object, ...] = ("x", [1], 5, {"kind": {}, "name": [1]}, {"updateMode": {}})
 NOTES = (PREDICTIVE, RAISED_FLOOR, ORIGINAL_FLOOR, RAISED_FLOOR_UNTIL)
 
 
