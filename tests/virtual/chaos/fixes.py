@@ -71,7 +71,7 @@ FIXES = (
                 "        return None\n",
             ),
         ),
-        faults=("Suspended", "Refusing leases"),
+        faults=("Suspended",),
     ),
     Fix(
         "H9 an Object metric on a Namespace",
