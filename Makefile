@@ -8,7 +8,7 @@ NODE_PACKAGES := page/node_modules/ready
 # The machine's Node, or the one of its PyPI package in an environment of its own.
 NPM := $(shell command -v npm || echo .venv/node/bin/npm)
 
-.PHONY: help test package-test dask-test test-random chaos check page page-check browser demo bench bench-docs docs lock clean
+.PHONY: help test package-test image-test dask-test test-random chaos undone fuzz check page page-check browser demo bench bench-docs scale-docs docs lock clean
 
 help: ## Show this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -46,14 +46,33 @@ FIRST ?= 0
 chaos: $(READY) ## Run SEEDS seeds of faults against the whole operator, write docs/reliability.md (an hour)
 	@mkdir -p out
 	@$(BIN)/python -m tests.virtual.chaos --seeds $(SEEDS) --first $(FIRST) --json out/chaos.json
-	@$(BIN)/python -m tests.virtual.chaos.page out/chaos.json docs/reliability.md
+	@$(BIN)/python -m tests.virtual.chaos.page out docs/reliability.md
+
+undone: $(READY) ## Take away one fix after the other: a seed or a property notices each
+	@mkdir -p out
+	@$(BIN)/python -m tests.virtual.chaos.undone out/undone.json
+
+.venv/fuzz/ready: requirements/run.txt requirements/fuzz.txt | $(READY)
+	@$(BIN)/uv venv --quiet --clear .venv/fuzz --python $(BIN)/python
+	@VIRTUAL_ENV=.venv/fuzz $(BIN)/uv pip install --quiet --require-hashes -r requirements/run.txt
+	@VIRTUAL_ENV=.venv/fuzz $(BIN)/uv pip install --quiet --require-hashes -r requirements/fuzz.txt
+	@touch $@
+
+FUZZ_SECONDS ?= 3600
+
+fuzz: .venv/fuzz/ready ## Feed everything that reads what others wrote, steered by coverage (FUZZ_SECONDS, an hour)
+	@mkdir -p out
+	@.venv/fuzz/bin/python -m tests.fuzz out --seconds $(FUZZ_SECONDS)
 
 # Debian's Chromium for the tests of the page; without one they are skipped and say so.
 browser: ## Install a Chromium for the tests of the page (as root, on Debian)
 	@command -v chromium >/dev/null || { apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium; }
 
 package-test: $(READY) $(PAGE) ## Build the wheel, install it with plain pip and run it (needs a package registry)
-	$(BIN)/pytest -q -m package
+	$(BIN)/pytest -q -m package tests/test_wheel.py
+
+image-test: $(READY) ## Build the image and start it on a real control plane as the chart would (root; buildah, mmdebstrap)
+	@$(BIN)/python -m tests.bed run $(BIN)/pytest tests/e2e/test_image.py -q -m package
 
 dask-test: $(READY) ## Run the work of commands on a Dask cluster of four workers, one of which is killed
 	$(BIN)/pytest -q -m dask
@@ -75,13 +94,22 @@ bench: $(READY) $(PAGE) ## Run every benchmark; each ends with one line of JSON
 
 EVERYBODY := hpa-default,hpa-rolling,trimtab,hpa-cpu,keda,custom-hpa,watermark,schedule,predictive-hpa,predictive-hpa-exact,ehpa,holt-winters,hpa-seasonal
 
+HEADLINE := hpa-default,hpa-rolling,hpa-default-bridge,hpa-rolling-bridge,trimtab,trimtab-bridge
+
 bench-docs: $(READY) ## Write docs/benchmark.md from a run over TRACES=FOLDER of Parquet traces (half an hour)
 	@test -n "$(TRACES)" || { echo "say which traces: make bench-docs TRACES=FOLDER"; exit 2; }
 	@mkdir -p out
-	@$(BIN)/trimtab bench --traces $(TRACES) --json out/bench.json
+	@$(BIN)/trimtab bench --traces $(TRACES) --policies $(HEADLINE) --json out/bench.json
 	@$(BIN)/trimtab bench --traces $(TRACES) --match '*_1min' --init 2m --lambda 32 --policies $(EVERYBODY) --json out/bench-everybody.json
 	@$(BIN)/trimtab bench --thesis --seeds 100 --json out/bench-thesis.json
 	@$(BIN)/python benchmarks/pages/benchmark.py out docs/benchmark.md
+
+scale-docs: $(READY) $(PAGE) ## Write docs/scale.md from runs with OBJECTS="1000 5000" on a real control plane (an hour)
+	@mkdir -p out/scale
+	@set -e; for count in $(or $(OBJECTS),300 1000); do $(BIN)/python benchmarks/live.py --mixed --objects $$count \
+	  --namespaces 100 --pods 2 --json out/scale/live-$$count.json; done
+	@$(BIN)/python benchmarks/growth.py --json out/scale/growth.json
+	@$(BIN)/python benchmarks/pages/scale.py out/scale docs/scale.md
 
 .venv/docs/bin/mkdocs: requirements/docs.txt | $(READY)
 	@$(BIN)/uv venv --quiet .venv/docs
@@ -96,11 +124,15 @@ lock: $(READY) ## Resolve the dependencies again into requirements/
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
 	  pyproject.toml -o requirements/run.txt
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
+	  --extra fast -c requirements/run.txt pyproject.toml -o requirements/image.txt
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
 	  --all-extras --group pyproject.toml:dev -c requirements/run.txt pyproject.toml -o requirements/dev.txt
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
 	  --group pyproject.toml:build -c requirements/dev.txt -o requirements/build.txt
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
 	  --group pyproject.toml:node -o requirements/node.txt
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
+	  --group pyproject.toml:fuzz -o requirements/fuzz.txt
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
 	  --group pyproject.toml:docs -o requirements/docs.txt
 
@@ -110,7 +142,7 @@ clean: ## Remove what make has made
 # Groups of tests share one control plane, each test in a namespace of its own; those that break it run alone.
 E2E := $(BIN)/python -m tests.bed run bash -c
 
-.PHONY: cluster cluster-down e2e e2e-smoke
+.PHONY: cluster cluster-down e2e e2e-smoke soak
 
 cluster: $(READY) ## Start a real Kubernetes control plane on this machine, without containers (builds it once)
 	@$(BIN)/python -m tests.bed up
@@ -120,6 +152,12 @@ cluster-down: $(READY) ## End the control plane that `make cluster` started
 
 e2e: $(READY) ## Run every end-to-end test on a real control plane
 	@$(E2E) '$(BIN)/pytest tests/e2e -q -n 4 --dist loadgroup -m "e2e and not disruptive" && $(BIN)/pytest tests/e2e -q -m "e2e and disruptive" || test $$? -eq 5'
+
+SOAK_MINUTES ?= 30
+
+soak: $(READY) ## Restart operators in turn for half an hour while 300 objects come and go: memory and journal stay flat
+	@mkdir -p out
+	@$(E2E) '$(BIN)/python -m tests.soak out/soak.json --minutes $(SOAK_MINUTES)'
 
 e2e-smoke: $(READY) ## Run the end-to-end tests that are fast and never flaky
 	@$(E2E) '$(BIN)/pytest tests/e2e -q -n 4 -m "e2e and smoke"'

@@ -23,14 +23,21 @@ from benchmarks.scale import phases
 from benchmarks.scale.fleet import Fleet, Member, build, controller_manager, create, scaler
 from benchmarks.scale.measure import HPA_CONTROLLER, TICK_S, DefaultRun, cpu_s, rss_mb
 from tests.bed import Bed, eventually
-from tests.bed.manifests import node
 from tests.live.running import autoscaler, install_crds
 
 SCRAPE_S = 15  # Prometheus' own default is a minute; the bed's second is for tests
-NODE_PODS = 1000
+NODE_PODS = 1000  # a kubelet of a thousand pods answers soon enough
+
+
+def prepare(bed: Bed, fleet: Fleet, mixed: bool) -> None:
+    """Our kinds, and all pods ready and measured."""
+    _prometheus(bed, mixed)
+    install_crds(bed)
+    build(bed, fleet)
 
 
 def run(bed: Bed, fleet: Fleet, ticks: int, folder: Path, mixed: bool) -> dict[str, Any]:
+    """Everything that happens to it."""
     create(bed, [scaler(member) for member in fleet.members])
     options = ("--prometheus", bed.prometheus_url) if mixed else ()
     running = DefaultRun(bed, folder / "first", *options)
@@ -151,14 +158,11 @@ def main() -> None:
     fleet = Fleet.of(args.objects, args.namespaces, args.pods, args.mixed)
     result: dict[str, Any] = {"benchmark": "live", "objects": args.objects, "pods": fleet.pods}
     result |= {"namespaces": args.namespaces, "mixed": args.mixed}
-    with Bed.start() as bed, tempfile.TemporaryDirectory() as folder:
+    nodes = 3 + fleet.pods // NODE_PODS
+    with Bed.start(nodes=nodes) as bed, tempfile.TemporaryDirectory() as folder:
         print(f"a control plane with {args.objects} Deployments, {fleet.pods} pods ...", flush=True)
-        _prometheus(bed, args.mixed)
-        nodes = range(3, 3 + fleet.pods // NODE_PODS)  # a kubelet of a thousand pods answers soon enough
-        bed.apply(*(node(f"node-{number}", bed.site.ports["load-tls"]) for number in nodes))
-        install_crds(bed)
         began = time.time()
-        build(bed, fleet)
+        prepare(bed, fleet, args.mixed)
         print(f"  built in {time.time() - began:.0f} s", flush=True)
         result |= run(bed, fleet, args.ticks, Path(folder), args.mixed)
         if not args.without_hpa:

@@ -18,9 +18,11 @@ from trimtab.core.decide import decide
 from trimtab.core.forecast import forecast_rows
 from trimtab.core.model import Observation, Pod, TotalSample
 from trimtab.core.remember import first_sight
+from trimtab.errors import InvalidInput
 from trimtab.kinds import read
 from trimtab.kinds.metric import LONGEST_QUERY, MOST_FORECASTS, MOST_METRICS
 from trimtab.kinds.schedule import MOST_A_DAY
+from trimtab.live.look import memory
 from trimtab.policy import Policy
 from trimtab.series import Frame
 
@@ -29,6 +31,7 @@ LIMIT_MS, LIMIT_MB = 50.0, 5.0
 REPEATED = 5
 COARSE_STEP_S, COARSE_STEPS = 60.0, 15 * 1440  # fifteen days of minutes
 REF = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+CONTAINERS = 50
 PODS = tuple(Pod(name=f"web-{index}") for index in range(100))
 
 
@@ -73,6 +76,33 @@ def forecasting(turn: int = 0) -> dict[str, Any]:
     algorithm = {"predictionWindowSeconds": 3600, "predictionAlgorithm": {"algorithmType": "dsp", "dsp": dsp}}
     kind = ("EffectiveHorizontalPodAutoscaler", "autoscaling.crane.io/v1alpha1")
     return manifest(*kind, maxReplicas=9, metrics=named, prediction=algorithm)
+
+
+def sized(turn: int = 0) -> dict[str, Any]:
+    """As many buckets and containers as there may be."""
+    buckets = [
+        {"replicas": {"min": 20 * n + 1, "max": 20 * n + 20}, "cpu": {"min": f"{n + 1}", "max": f"{n + 2}"}}
+        for n in range(50)
+    ]
+    policies = [{"containerName": f"c{turn}-{n}", "minAllowed": {"cpu": "10m"}} for n in range(CONTAINERS)]
+    vertical = {"resourcePolicy": {"containerPolicies": policies}}
+    more = {"metrics": [query(turn, 30)], "vertical": vertical, "blend": {"buckets": {"buckets": buckets}}}
+    return manifest("Autoscaler", "trimtab.dev/v1alpha1", minReplicas=1, maxReplicas=1000, **more)
+
+
+def refused(turn: int) -> object:
+    """One in which everything is wrong."""
+    try:
+        return compiled(manifest("Autoscaler", "trimtab.dev/v1alpha1", **{f"x{turn}-{n}": n for n in range(2000)}))
+    except InvalidInput as error:
+        return str(error)
+
+
+def remembered(turn: int) -> object:
+    """A status as large as it is read."""
+    events = [[AT - n, 1] for n in range(2000)]
+    status = {"memory": {"is": "Kept", "version": 1, "core": {"is": "Memory", "grown": events, "shrunk": events}}}
+    return memory.read(status, AT + turn, 9)
 
 
 def compiled(made: dict[str, Any]) -> Policy:
@@ -122,6 +152,10 @@ def prices() -> list[Price]:
         price("the same: decide on 100 pods", decided(compiled(many_schedules(9)))),
         price(f"{MOST_FORECASTS} forecasts: compile", lambda turn: compiled(forecasting(turn))),
         price("the same: forecast them, 20 estimators over 15 days", forecast(ahead)),
+        price(f"50 buckets and {CONTAINERS} containers: compile", lambda turn: compiled(sized(turn))),
+        price("the same: decide on 100 pods", decided(compiled(sized()))),
+        price("2,000 mistakes: refuse", refused),
+        price("4,000 scalings in its status: remember", remembered),
     ]
 
 

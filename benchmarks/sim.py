@@ -22,6 +22,7 @@ from trimtab.sim.fast import sweep
 from trimtab.sim.generate import SHAPES, generate
 from trimtab.sim.grid import DAY_STEPS, MEAN_STEPS, STEP_S
 from trimtab.sim.program import program
+from trimtab.sim.score import Actuator
 from trimtab.sim.sliding_windows import trailing_mean
 from trimtab.tune.candidates import settings, with_setting
 
@@ -32,11 +33,11 @@ def measure() -> dict[str, float]:
     load = generate(SHAPES["bursty"])
     signal = trailing_mean(load, MEAN_STEPS)
     programs = [program(with_setting(hpa(), setting, 1.0), STEP_S) for setting in settings()]
-    sweep(load, signal, programs[:1], 20, [8], DAY_STEPS)  # compiled, or read from the cache
+    sweep(load, signal, programs[:1], 20, [Actuator(8)], DAY_STEPS)  # compiled, or read from the cache
     walls, cores = [], []
     for _ in range(REPEATS):
         wall, core = time.perf_counter(), time.process_time()
-        sweep(load, signal, programs, 20, [8], DAY_STEPS)
+        sweep(load, signal, programs, 20, [Actuator(8)], DAY_STEPS)
         walls.append(time.perf_counter() - wall)
         cores.append(time.process_time() - core)
     steps = len(programs) * len(load)
@@ -62,7 +63,7 @@ def sweep_once_s() -> float:
     load = generate(SHAPES["bursty"])
     programs = [program(with_setting(hpa(), setting, 1.0), STEP_S) for setting in settings()]
     began = time.process_time()
-    sweep(load, trailing_mean(load, MEAN_STEPS), programs, 20, [8], DAY_STEPS)
+    sweep(load, trailing_mean(load, MEAN_STEPS), programs, 20, [Actuator(8)], DAY_STEPS)
     return round(time.process_time() - began, 2)
 
 

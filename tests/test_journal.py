@@ -11,13 +11,14 @@ import pytest
 from msgspec.structs import replace
 
 from tests.core.build import NOW, busy, custom_hpa, hpa, per_second, total
-from trimtab import journal as module
+from trimtab import journal_replay as module
 from trimtab.acts import Act, AxisOutcome, Fate, describe
 from trimtab.core.decide import decide
 from trimtab.core.model import Forecast, Memory, Missing, Observation, Quantile, Reason, Veto
 from trimtab.core.remember import first_sight
 from trimtab.errors import InvalidInput
-from trimtab.journal import Journal, ObjectName, Retention, Tick, replay
+from trimtab.journal import Journal, ObjectName, Retention, Tick
+from trimtab.journal_replay import replay
 from trimtab.policy import Axis, Direction, ForecastChoice, Metric, MetricKind, Policy, Total
 
 WEB = ObjectName("Autoscaler", "shop", "web")

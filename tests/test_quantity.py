@@ -45,6 +45,18 @@ def test_what_is_no_quantity_is_refused_with_its_path(text: str) -> None:
     assert caught.value.value == text
 
 
+@pytest.mark.parametrize("text", ["1e400", "1e9999999", "-1e9999999E", "9" * 400, "9" * 5000 + "E"])
+def test_a_quantity_beyond_all_numbers_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInput, match="out of range"):
+        parse_quantity(text)
+
+
+@pytest.mark.parametrize("text", ["9" * 400, "9" * 400 + "s", "9" * 308 + "h"])
+def test_a_duration_beyond_all_numbers_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInput, match="out of range"):
+        parse_duration(text)
+
+
 @pytest.mark.parametrize(
     "text, seconds", [("30s", 30), ("5m", 300), ("1h30m", 5400), ("500ms", 0.5), ("7d", 604800), ("15", 15), (15, 15)]
 )

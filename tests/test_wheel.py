@@ -26,7 +26,13 @@ def test_it_holds_the_page_and_the_weights_and_no_tests(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as content:
         names = set(content.namelist())
         (entry_points,) = (content.read(name).decode() for name in names if name.endswith("entry_points.txt"))
-    for needed in ("web/static/page.js", "web/static/page.css", "bench/learned_weights.npz", "py.typed", "__main__.py"):
+    for needed in (
+        "web/static/page.js",
+        "web/static/page.css",
+        "core/forecast/learned/weights.npz",
+        "py.typed",
+        "__main__.py",
+    ):
         assert f"trimtab/{needed}" in names
     assert {name.partition("/")[0].partition("-")[0] for name in names} == {"trimtab"}
     for shell in ("bash-completion/completions/trimtab", "zsh/site-functions/_trimtab"):

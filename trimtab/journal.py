@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
+import numpy as np
 
 from trimtab import journal_file, minutes
 from trimtab.acts import Act, AxisOutcome, Fate, Outcome, changed_axes, fate_of
-from trimtab.core.decide import decide
 from trimtab.core.explain import sentence
 from trimtab.core.model import Decision, Memory, Observation
 from trimtab.errors import InvalidInput, JournalUnavailable
@@ -25,9 +25,12 @@ from trimtab.ticks import ObjectName as ObjectName
 from trimtab.ticks import Tick as Tick
 
 DAY_S = 86400.0
+HEALTH = "health"  # what an operator notes of itself after each tick
 SLACK = 1.1  # pruning is not for every tick
+FORGET_S = 3600.0  # as much of the past is forgotten in one step
+VACUUM_PAGES = 1000  # given back in one step
 _STORED = Tick._fields[1:-1]
-_MARKS = ", ".join("?" for _ in ("object", *_STORED))
+_INTO = f"ticks (object, {', '.join(_STORED)}) VALUES (?{', ?' * len(_STORED)})"
 _SIZE = (
     "SELECT (page_count - freelist_count) * page_size FROM pragma_page_count, pragma_freelist_count, pragma_page_size"
 )
@@ -49,18 +52,6 @@ class Retention(NamedTuple):
 
     age_s: float = 30 * DAY_S
     size_bytes: int = 1024**3
-
-
-class Difference(NamedTuple):
-    """A decision that today's rules would take otherwise."""
-
-    act: Act
-    now: Decision
-
-
-class Replay(NamedTuple):
-    checked: int
-    differences: tuple[Difference, ...]
 
 
 class Journal:
@@ -100,23 +91,39 @@ class Journal:
                 [self._row(act) for act in acts],
             )
             self.db.executemany(
-                f"INSERT OR REPLACE INTO ticks VALUES ({_MARKS})",
+                f"INSERT OR REPLACE INTO {_INTO}",
                 [(self._id(tick.name), *tick[1:-1]) for tick in ticks],
             )
             self._note_policies(ticks)
         if self.size_bytes() > self.keep.size_bytes * SLACK:
             self.prune(float("-inf"))
 
+    def note(self, key: str, text: str) -> None:
+        """One text by name, in place of the last."""
+        with self._writing(), self.db:
+            self.db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, text))
+
+    def noted(self, key: str) -> str | None:
+        found = self.query("SELECT value FROM meta WHERE key = ?", (key,))
+        return str(found[0][0]) if found else None
+
     def prune(self, at: float) -> None:
-        """Fold ticks into minutes, forget what is too old, then the oldest while it is too much; the file shrinks."""
+        for _ in self.pruning(at):
+            pass
+
+    def pruning(self, at: float) -> Iterator[None]:
+        """Fold ticks into minutes, forget what is too old, then the oldest while it is too much; the file shrinks.
+
+        Step by step, each a transaction of its own: between two of them others may have their turn, and may write.
+        """
         with self._writing():
-            minutes.fold(self.db, at)
-            with self.db:
-                self._forget_before(at - self.keep.age_s)
+            yield from minutes.fold(self.db, at)
+            yield from self._forgetting(at - self.keep.age_s)
             while self.size_bytes() > self.keep.size_bytes and (oldest := self._oldest_tenth()) is not None:
-                with self.db:
-                    self._forget_before(oldest)
-            self.db.executescript("PRAGMA incremental_vacuum")  # execute() would free one page only
+                yield from self._forgetting(oldest)
+            for _ in range(0, self.query("PRAGMA freelist_count")[0][0], VACUUM_PAGES):
+                self.db.executescript(f"PRAGMA incremental_vacuum({VACUUM_PAGES})")  # execute() would free one only
+                yield
 
     def size_bytes(self) -> int:
         """What is in use, without pages that wait to be used again."""
@@ -243,31 +250,25 @@ class Journal:
             self._ids[name] = found.fetchone()[0]
         return self._ids[name]
 
-    def _forget_before(self, at: float) -> None:
-        self.db.execute("DELETE FROM decisions WHERE at < ?", (at,))
-        self.db.execute("DELETE FROM ticks WHERE at < ?", (at,))
-        minutes.forget_before(self.db, at)
-        self.db.execute(
-            "DELETE FROM policies WHERE id NOT IN (SELECT CAST(policy AS INTEGER) FROM decisions)"
-            " AND id NOT IN (SELECT policy FROM current)"
-        )
+    def _forgetting(self, at: float) -> Iterator[None]:
+        """Everything before, an hour at a time where it is much."""
+        span = self.span()
+        for edge in [*np.arange(span[0], at, FORGET_S).tolist()[1:], at] if span and span[0] < at else []:
+            with self.db:
+                self.db.execute("DELETE FROM decisions WHERE at < ?", (edge,))
+                self.db.execute("DELETE FROM ticks WHERE at < ?", (edge,))
+                minutes.forget_before(self.db, edge)
+            yield
+        with self.db:
+            self.db.execute(
+                "DELETE FROM policies WHERE id NOT IN (SELECT CAST(policy AS INTEGER) FROM decisions)"
+                " AND id NOT IN (SELECT policy FROM current)"
+            )
 
     def _oldest_tenth(self) -> float | None:
         """The time before which a tenth of the whole span lies; None when nothing is left."""
         span = self.span()
         return None if span is None else span[0] + max((span[1] - span[0]) / 10, 1e-3)
-
-
-def replay(path: str | Path) -> Replay:
-    """Take every acting decision again with the same inputs; a difference means that the rules have changed."""
-    journal, checked, differences = Journal.read(path), 0, []
-    for act in journal.acts():
-        checked += 1
-        now = decide(act.policy, act.seen, act.memory)
-        if now != act.decision:
-            differences.append(Difference(act, now))
-    journal.close()
-    return Replay(checked, tuple(differences))
 
 
 def _damaged(error: sqlite3.Error) -> bool:
@@ -289,8 +290,8 @@ def _act(row: tuple[str, ...]) -> Act:
     decision = msgspec.json.decode(decision_text, type=Decision)
     return Act(
         ObjectName(kind, namespace, name),
-        msgspec.json.decode(policy, type=Policy),
-        msgspec.json.decode(seen, type=Observation),
+        msgspec.json.decode(journal_file.renamed(policy), type=Policy),
+        msgspec.json.decode(journal_file.renamed(seen), type=Observation),
         msgspec.json.decode(memory, type=Memory),
         decision,
         _outcome(outcome, decision),

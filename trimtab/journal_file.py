@@ -9,14 +9,22 @@ from urllib.parse import quote
 from trimtab import minutes
 from trimtab.errors import InvalidInput
 
-VERSION = 3
-READABLE = (1, 2, 3)  # version 1 has each policy in its decision, both have looks that say too little for a page
+VERSION = 4
+READABLE = (1, 2, 3, 4)  # 1 has each policy in its decision, 1 and 2 have looks that say too little for a page
+RENAMED = (  # names in rows of before, as JSON has them outside of strings
+    ('"outlook":', '"forecast":'),
+    ('"outlooks":', '"forecasts":'),
+    ('"is":"OutlookChoice"', '"is":"ForecastChoice"'),
+    ('"is":"Outlook"', '"is":"Forecast"'),
+)
 _POLICIES = "CREATE TABLE IF NOT EXISTS policies (id INTEGER PRIMARY KEY, digest BLOB UNIQUE, text TEXT);"
+_BY_POLICY = "CREATE INDEX IF NOT EXISTS decisions_by_policy ON decisions (policy);"
 _LOOKS = """
 CREATE TABLE current (object INTEGER PRIMARY KEY, mode TEXT, least INTEGER, most INTEGER, policy INTEGER);
 CREATE TABLE ticks (object INTEGER, at REAL, replicas INTEGER, planned INTEGER, ready INTEGER, value REAL, load REAL,
                     capacity REAL, forecast_low REAL, forecast REAL, forecast_high REAL, horizon_s REAL,
-                    cpu_cores REAL, memory_bytes REAL, held TEXT, PRIMARY KEY (object, at)) WITHOUT ROWID;
+                    cpu_cores REAL, memory_bytes REAL, bridge REAL, held TEXT,
+                    PRIMARY KEY (object, at)) WITHOUT ROWID;
 CREATE INDEX ticks_by_time ON ticks (at);
 """
 _SCHEMA = f"""
@@ -26,6 +34,7 @@ CREATE TABLE decisions (id INTEGER PRIMARY KEY, object INTEGER, at REAL, replica
                         said TEXT, fate TEXT, outcome TEXT, policy TEXT, seen TEXT, memory TEXT, decision TEXT);
 CREATE INDEX decisions_of_object ON decisions (object, at);
 CREATE INDEX decisions_by_time ON decisions (at);
+{_BY_POLICY}
 {_POLICIES}
 {_LOOKS}{minutes.SCHEMA}"""
 _UPGRADE = f"""
@@ -34,7 +43,17 @@ DROP TABLE ticks;
 {_LOOKS}{minutes.SCHEMA}
 ALTER TABLE decisions ADD COLUMN said TEXT;
 ALTER TABLE decisions ADD COLUMN fate TEXT;
+{_BY_POLICY}
 """
+_STEPS = {0: _SCHEMA, 1: _UPGRADE, 2: _UPGRADE, 3: f"ALTER TABLE ticks ADD COLUMN bridge REAL; {_BY_POLICY}"}
+
+
+def renamed(text: str) -> str:
+    """A stored record under today's names; inside of strings a quote is escaped, so nothing else is touched."""
+    if "utlook" in text:
+        for before, now in RENAMED:
+            text = text.replace(before, now)
+    return text
 
 
 def uri_of(path: Path) -> str:
@@ -56,9 +75,9 @@ def prepare(db: sqlite3.Connection, path: Path) -> None:
             raise InvalidInput("journal", str(path), "this is another program's database: name a new file")
         db.execute("PRAGMA auto_vacuum = INCREMENTAL")
         db.execute("PRAGMA journal_mode = WAL").fetchall()
-    if version < VERSION and version in (0, *READABLE):
+    if version in _STEPS:
         with db:
-            db.executescript(f"{_SCHEMA if version == 0 else _UPGRADE} PRAGMA user_version = {VERSION};")
+            db.executescript(f"{_STEPS[version]} PRAGMA user_version = {VERSION};")
     check_version(db, path)
     db.execute("PRAGMA journal_mode = WAL").fetchall()
     db.execute("PRAGMA synchronous = NORMAL")  # a power cut may cost the last rows, never the file
@@ -75,8 +94,11 @@ def check_version(db: sqlite3.Connection, path: Path) -> int:
 
 def make_readable(db: sqlite3.Connection, path: Path) -> None:
     """The decisions of an older file, without a change to it."""
-    if check_version(db, path) == 1:
+    version = check_version(db, path)
+    if version == 1:
         db.execute("CREATE TEMP TABLE policies (id INTEGER PRIMARY KEY, text TEXT)")
+    if version == 3:
+        db.execute("CREATE TEMP VIEW ticks AS SELECT *, NULL AS bridge FROM main.ticks")
 
 
 def version_of(db: sqlite3.Connection) -> int:

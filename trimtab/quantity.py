@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
+from math import isfinite
 
 from trimtab.errors import InvalidInput
 
 KIB, MIB, GIB = 1024, 1024**2, 1024**3
 
+OUT_OF_RANGE = "this number is out of range"
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _SCALE = {suffix: Decimal(10) ** exponent for suffix, exponent in _DECIMAL.items()}
 _SCALE |= {f"{letter}i": Decimal(1024) ** power for power, letter in enumerate("KMGTPE", start=1)}
@@ -26,19 +28,25 @@ def parse_quantity(text: str | int | float, path: str = "") -> float:
     if match is None or match[2] not in _SCALE:
         raise InvalidInput(path, text, 'write a quantity such as "250m", "1.5", "512Mi" or "2G"')
     try:
-        return float(Decimal(match[1]) * _SCALE[match[2]])
-    except (InvalidOperation, OverflowError) as error:
-        raise InvalidInput(path, text, "this number is out of range") from error
+        return _finite(float(Decimal(match[1]) * _SCALE[match[2]]), text, path)
+    except ArithmeticError as error:  # decimal has its own Overflow
+        raise InvalidInput(path, text, OUT_OF_RANGE) from error
 
 
 def parse_duration(text: str | int | float, path: str = "") -> float:
     """Seconds of a Go duration ("1h30m", "90s", "500ms", "7d") or of a bare number of seconds."""
     written = str(text).strip()
     if _SECONDS.fullmatch(written):
-        return float(written)
+        return _finite(float(written), text, path)
     if not _DURATIONS.fullmatch(written):
         raise InvalidInput(path, text, 'write a duration such as "30s", "5m" or "1h30m"')
-    return sum(float(number) * _UNIT_S[unit] for number, unit in _DURATION.findall(written))
+    return _finite(sum(float(number) * _UNIT_S[unit] for number, unit in _DURATION.findall(written)), text, path)
+
+
+def _finite(value: float, text: str | int | float, path: str) -> float:
+    if not isfinite(value):
+        raise InvalidInput(path, text, OUT_OF_RANGE)
+    return value
 
 
 def format_cpu(cores: float) -> str:

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from trimtab.core.explain import rule_text
 from trimtab.core.model import Decision, Forecast, Missing, Observation, Pod, PodSamples, Step
+from trimtab.core.requests import USUAL_TARGET
 from trimtab.policy import Axis, ForecastChoice, PodAverage, Policy, Signal, Size, TotalAverage, Utilization
 
-SLO = 0.8  # the highest share of what a pod carries at which it still answers in time
-USUAL_TARGET = 0.7  # of what a pod carries: what a target for each pod is taken to mean
+SLO = 0.8  # the service level where no objective says another
 
 
 class ObjectName(NamedTuple):
@@ -43,6 +43,7 @@ class Tick(NamedTuple):
     horizon_s: float | None = None  # how far ahead of `at` the forecast lies
     cpu_cores: float | None = None  # request of one pod
     memory_bytes: float | None = None
+    bridge: float | None = None  # how many times their written CPU ready pods have; None where there is no bridge
     held: str = ""  # which rule kept the wish from being followed
     policy: Policy | None = None  # in force; stored once for all ticks that have it
 
@@ -50,10 +51,7 @@ class Tick(NamedTuple):
 def tick_of(name: ObjectName, policy: Policy, seen: Observation, decision: Decision, ready: int | None = None) -> Tick:
     """The numbers of a decision; `ready` where the observation shows no pods."""
     values = [proposal.value for proposal in decision.proposals if not proposal.forecast]
-    serving = [pod for pod in seen.pods if pod.ready and not pod.deleting]
-    if ready is None:
-        ready = len(serving) if seen.pods else seen.status_replicas
-    each = pod_capacity(policy, serving)
+    ready, capacity = ready_and_capacity(policy, seen, decision, ready)
     size = _pod_size(seen)
     return Tick(
         name,
@@ -63,13 +61,30 @@ def tick_of(name: ObjectName, policy: Policy, seen: Observation, decision: Decis
         ready,
         values[0] if values else None,
         load_of(seen),
-        None if each is None else SLO * ready * each * decision.plan.bridge,
+        capacity,
         *_forecast(policy, seen),
         size.cpu_cores,
         size.memory_bytes,
+        decision.plan.bridge if policy.bridge is not None else None,
         held_by(decision),
         policy,
     )
+
+
+def ready_and_capacity(
+    policy: Policy, seen: Observation, decision: Decision, ready: int | None = None
+) -> tuple[int, float | None]:
+    """Pods that serve, and the load that they carry within the service level, with their bridge."""
+    serving = [pod for pod in seen.pods if pod.ready and not pod.deleting]
+    if ready is None:
+        ready = len(serving) if seen.pods else seen.status_replicas
+    each = pod_capacity(policy, serving)
+    return ready, None if each is None else service_level(policy) * ready * each * decision.plan.bridge
+
+
+def service_level(policy: Policy) -> float:
+    """The highest share of what a pod carries at which it still answers in time."""
+    return SLO if policy.objective is None else policy.objective.service_level
 
 
 def load_of(seen: Observation) -> float | None:

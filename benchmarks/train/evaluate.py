@@ -1,9 +1,10 @@
 """The learned forecast on sources it was not trained on: every contender on every trace, with the weights of its fold.
 
-    python benchmarks/train/evaluate.py --traces FOLDER --folds FOLDER --json FILE [--jitter]
+    python benchmarks/train/evaluate.py --traces FOLDER --folds FOLDER --json FILE
 
---folds holds what `train.py --folds` wrote. --jitter moves the moments at which coarse sources change, so that nobody
-can profit from where within an interval a step lies.
+--folds holds what `train.py --folds` wrote. Each trace is run as it is; with the moments jittered at which coarse
+sources change, so that nobody can profit from where within an interval a step lies; and in three kinds of disturbance.
+Beside it: how often the 90 % quantile held.
 """
 
 from __future__ import annotations
@@ -11,20 +12,37 @@ from __future__ import annotations
 import argparse
 import json
 import zlib
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from lessons import fold_of
 
-from trimtab.bench.contenders import CONTENDERS, NO_BRIDGE, PRICED_BRIDGES, REACTIVE_BRIDGES, priced, rows_of
-from trimtab.bench.learned_weights import load_weights
-from trimtab.bench.protocol import load_of
-from trimtab.bench.summary import BenchRow, geometric_mean
+from trimtab.bench.contenders import rows_of
+from trimtab.bench.families import CALM, Disturbance
+from trimtab.bench.protocol import Load, load_of
+from trimtab.bench.summary import geometric_mean
 from trimtab.bench.traces import traces_in
+from trimtab.core.forecast.learned.features import logs
+from trimtab.core.forecast.learned.net import KEEP, START, NetWeights, quantiles_of
+from trimtab.core.forecast.learned.weights import load_weights
 from trimtab.series import Series
+from trimtab.sim.demand_features import outcomes
+from trimtab.sim.grid import DAY_STEPS, delay_steps
+from trimtab.sim.priced_levels import forecast_of
 
 NAMES = ("hpa-default", "hpa-rolling", "hpa-default-bridge", "hpa-rolling-bridge", "trimtab", "trimtab-bridge")
-STARTUPS_S, LAMBDAS = (30.0, 120.0, 600.0), (8.0, 32.0, 128.0)
+RETUNED = ("hpa-rolling", "hpa-rolling-bridge", "trimtab", "trimtab-bridge")
+STARTUPS_S, LAMBDAS, BALANCED = (30.0, 120.0, 600.0), (8.0, 32.0, 128.0), (32.0,)
+SCENARIOS = {
+    "calm": CALM,
+    "jittered": CALM,
+    "slow": Disturbance(startup_factor=1.3),
+    "late": Disturbance(late_steps=4),
+    "refused": Disturbance(refused=0.1),
+}
+COVERED = np.array([0.9])
 
 
 def main() -> None:
@@ -33,18 +51,41 @@ def main() -> None:
     parser.add_argument("--folds", type=Path, required=True)
     parser.add_argument("--match", default="*")
     parser.add_argument("--json", type=Path, required=True)
-    parser.add_argument("--jitter", action="store_true")
     args = parser.parse_args()
-    rows: list[BenchRow] = []
-    for name, trace in traces_in(args.traces, args.match):
-        weights = load_weights(args.folds / f"{fold_of(name)}.npz")
-        CONTENDERS["trimtab"] = priced(weights, NO_BRIDGE, NO_BRIDGE)
-        CONTENDERS["trimtab-bridge"] = priced(weights, REACTIVE_BRIDGES, PRICED_BRIDGES)
-        load = load_of(name, jittered(name, trace) if args.jitter else trace)
-        rows += rows_of(load, NAMES, STARTUPS_S, LAMBDAS)
-        args.json.write_text(json.dumps({"rows": [row.plain() for row in rows]}))
-    for policy in NAMES:
-        print(policy, *(f"{value:.3f}" for value in _ratios(rows, policy)))
+    found: dict[str, dict] = {}
+    traces = traces_in(args.traces, args.match)
+    with ProcessPoolExecutor(2) as pool:
+        for scenario in SCENARIOS:
+            answers = pool.map(partial(evaluated, args.folds, scenario), traces)
+            for (name, _), figures in zip(traces, answers, strict=True):
+                found.setdefault(scenario, {})[name] = figures
+                args.json.write_text(json.dumps(found))
+            for policy in RETUNED:
+                print(scenario, policy, *(f"{value:.3f}" for value in _ratios(found[scenario], policy)), flush=True)
+
+
+def evaluated(folds: Path, scenario: str, named: tuple[str, Series]) -> dict:
+    name, trace = named
+    weights = load_weights(str(folds / f"{fold_of(name)}.npz"))
+    load = load_of(name, jittered(name, trace) if scenario == "jittered" else trace)
+    if scenario == "calm":
+        rows = rows_of(load, NAMES, STARTUPS_S, LAMBDAS, CALM, weights)
+        return {"rows": [row.plain() for row in rows], "coverage": coverage(load, weights)}
+    rows = rows_of(load, RETUNED, STARTUPS_S, BALANCED, SCENARIOS[scenario], weights)
+    return {"rows": [row.plain() for row in rows]}
+
+
+def coverage(load: Load, weights: NetWeights) -> dict[str, list[float]]:
+    """How often demand stayed below its 90 % quantile, in percent, by start-up time."""
+    scored = slice(load.warmup_days * DAY_STEPS, len(load.values) - DAY_STEPS // 24)
+    found: dict[str, list[float]] = {"start": [], "keep": []}
+    for startup_s in STARTUPS_S:
+        forecast = forecast_of(load.values, startup_s, weights)
+        happened = outcomes(load.values, delay_steps(startup_s))[scored]
+        for word, question in (("start", START), ("keep", KEEP)):
+            demand = quantiles_of(forecast.shares[scored, question], forecast.level[scored], COVERED)[:, 0]
+            found[word].append(round(100.0 * float((logs(demand) >= happened[:, question] - 1e-9).mean()), 1))
+    return found
 
 
 def jittered(name: str, trace: Series) -> Series:
@@ -59,14 +100,12 @@ def jittered(name: str, trace: Series) -> Series:
     return Series(times[kept], trace.values[kept])
 
 
-def _ratios(rows: list[BenchRow], policy: str) -> list[float]:
-    """To retuned HPA at the balanced price, for each start-up time."""
-    j = {(row.policy, row.trace, row.init_s): row.j for row in rows if row.lam == 32.0}
-    traces = sorted({row.trace for row in rows})
-    return [
-        geometric_mean(np.array([j[policy, trace, s] / j["hpa-rolling", trace, s] for trace in traces]))
-        for s in STARTUPS_S
-    ]
+def _ratios(found: dict[str, dict], policy: str) -> list[float]:
+    """To retuned HPA under the same, at the balanced price, for each start-up time."""
+    rows = [row for figures in found.values() for row in figures["rows"] if row["lambda"] == 32.0]
+    j = {(row["policy"], row["trace"], row["init_s"]): row["j"] for row in rows}
+    ratios = [[j[policy, name, s] / j["hpa-rolling", name, s] for name in found] for s in STARTUPS_S]
+    return [geometric_mean(np.array(each)) for each in ratios]
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Train the weights of the learned forecast: numpy only, seeded, some minutes on two cores.
 
-    python benchmarks/train/train.py --traces FOLDER --out trimtab/bench/learned_weights.npz
+    python benchmarks/train/train.py --traces FOLDER --out trimtab/core/forecast/learned/weights.npz
 
 Ends with one line of JSON: rows, the loss on held-out sources (cross-validated by source) and that of the shipped
 weights on what they were trained on.

@@ -34,7 +34,7 @@ export function bytes(value: number | null | undefined): string {
 
 export function cores(value: number | null | undefined): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
-  return value < 1 ? `${Math.round(value * 1000)}m` : trimmed(value, 3);
+  return value !== 0 && Math.abs(value) < 1 ? `${Math.round(value * 1000)}m` : trimmed(value, 3);
 }
 
 export function inUnit(value: number | null | undefined, unit: string): string {

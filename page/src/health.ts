@@ -16,6 +16,21 @@ interface Health {
   silent: string[][];
   held: [string, number][];
   refused: [number, string, string, string, string, string][];
+  operator: Operator | null;
+}
+
+type Held = [string, string, string, string, number | null]; // kind, namespace, name, why, until when
+
+interface Operator {
+  at: number;
+  frozen: boolean;
+  budget: { perSecond: number; spent: number; waitedSeconds: number };
+  breaker: { trips: number; held: [string, number][] };
+  counts: Record<string, number>;
+  conflicts: Held[];
+  reverts: Held[];
+  muted: Held[];
+  sources: [string, string, number, number | null][];
 }
 
 export async function healthPage(place: HTMLElement): Promise<() => Promise<void>> {
@@ -60,12 +75,42 @@ function content(found: Health): HTMLElement[] {
       card("Refused writes", String(found.refused.length), found.refused.length > 0 ? "bad" : "", "in the last hour"),
       card("Journal", bytes(found.sizeBytes)),
       card("It reaches back", duration(found.now - found.first)),
+      ...(found.operator ? operatorCards(found.operator) : []),
     ),
-    section("Sources that are silent", "Workloads whose first metric has no value now", ["kind", "namespace", "name", "what happens meanwhile"], found.silent, "Every metric answers."),
+    ...(found.operator ? operatorSections(found.operator) : [noOperator()]),
+    section("Workloads without a value", "Workloads whose first metric has no value now", ["kind", "namespace", "name", "what happens meanwhile"], found.silent, "Every metric answers."),
     section("Held back now", "Rules that stand between a wish and the pods", ["rule", "workloads"], counted(found.held), "Nothing is held back."),
     section("Writes that did not happen", "In the last hour, the newest first", ["UTC", "kind", "namespace", "name", "outcome", "wish"], found.refused.map(([at, ...others]) => [time(at), ...others]), "Every write was accepted."),
     section("Decisions", "Acting decisions of the last hour, by what became of them", ["outcome", "count"], counted(found.fates), "Nothing was decided anew in the last hour."),
     section("Modes", "Workloads by mode", ["mode", "workloads"], counted(found.modes), "The journal holds no policies."),
+  ];
+}
+
+function noOperator(): HTMLElement {
+  return h("p", { class: "soft" }, "No operator wrote this journal: it tells nothing of budget, breaker, conflicts and silent sources.");
+}
+
+function operatorCards({ frozen, budget, breaker, counts }: Operator): HTMLElement[] {
+  const open = breaker.held.length > 0;
+  return [
+    card("Breaker", open ? "open" : "closed", open ? "bad" : "", `tripped ${breaker.trips} times`),
+    card("Brake", frozen ? "frozen" : "off", frozen ? "bad" : "", frozen ? "nothing is written" : ""),
+    card("API budget", `${number(budget.perSecond)}/s`, "", `${number(budget.spent)} requests, waited ${duration(budget.waitedSeconds)}`),
+    card("Conflicts", String(counts["conflicts"] ?? 0), counts["conflicts"] ? "bad" : ""),
+    card("Put back by others", String(counts["reverts"] ?? 0), counts["reverts"] ? "bad" : ""),
+  ];
+}
+
+function operatorSections({ breaker, conflicts, reverts, muted, sources, counts }: Operator): HTMLElement[] {
+  const who = ["kind", "namespace", "name", "why", "until, UTC"];
+  const rows = (held: Held[]): string[][] => held.map(([kind, namespace, name, why, until]) => [kind, namespace, name, why, until === null ? "" : time(until)]);
+  const of = (name: string, listed: unknown[]): string => ((counts[name] ?? 0) > listed.length ? `; the first ${listed.length} of ${counts[name]}` : "");
+  return [
+    section("Sources that are silent", `Metrics without a value now, and of how many workloads${of("sources", sources)}`, ["metric", "why", "workloads", "since, UTC"], sources.map(([metric, why, count, since]) => [metric, why, String(count), since === null ? "" : time(since)]), "Every source answers."),
+    section("Breaker", "Whose decreases are held, because too many fell at once", ["namespace", "until, UTC"], breaker.held.map(([place, until]) => [place || "all", time(until)]), "It is closed."),
+    section("Conflicts", `Targets that somebody else moves, too${of("conflicts", conflicts)}`, who, rows(conflicts), "Nobody else moves what trimtab moves."),
+    section("Put back by others", `Who puts back what trimtab writes${of("reverts", reverts)}`, who, rows(reverts), "What is written stays."),
+    section("Muted", `Pauses, pins and forecasts with nothing to say${of("muted", muted)}`, who, rows(muted), "Nothing is paused or pinned, and every forecast speaks."),
   ];
 }
 

@@ -7,10 +7,11 @@ import type { Packed } from "./packing";
 import { write } from "./route";
 
 export type Knobs = Record<Knob, number>;
-type Knob = "target" | "tolerance" | "up_window_s" | "down_window_s" | "least" | "most" | "startup_s" | "price";
+type Knob = "target" | "tolerance" | "up_window_s" | "down_window_s" | "least" | "most" | "startup_s" | "price" | "bridge";
 
 interface About {
   knobs: Knobs;
+  mayBridge: boolean;
   capacity: number;
   unit: string;
   days: number;
@@ -44,6 +45,7 @@ const SLIDERS: Slider[] = [
   { key: "least", label: "Min replicas", steps: COUNTS, format: number },
   { key: "most", label: "Max replicas", steps: COUNTS, format: number },
   { key: "startup_s", label: "Start-up time", steps: WAITS, format: duration },
+  { key: "bridge", label: "Bridge", steps: [1, 1.25, 1.5], format: (value) => (value > 1 ? `${value} × CPU` : "none") },
 ];
 const WAIT_MS = 80; // after the last move of a slider
 
@@ -59,6 +61,7 @@ const FIGURES: { key: string; heading: string; title: string; format: (value: nu
   { key: "churn", heading: "churn/day", title: "Pods started and removed on an average day", format: (value) => value.toFixed(0) },
   { key: "j", heading: "J", title: "All costs together: pods, violations at their price and starts, in proportion to the optimum (1.00)", format: (value) => value.toFixed(2) },
   { key: "regret", heading: "regret", title: "How far J is above the clairvoyant optimum", format: (value) => `${value >= 0 ? "+" : ""}${(100 * value).toFixed(0)} %` },
+  { key: "resizes", heading: "resizes", title: "How often the bridge resizes a pod on an average day; its CPU is in the pod hours", format: (value) => value.toFixed(1) },
 ];
 
 export async function whatifPage(place: HTMLElement, name: Name): Promise<() => Promise<void>> {
@@ -97,7 +100,7 @@ export async function whatifPage(place: HTMLElement, name: Name): Promise<() => 
   const controls = h("form", { class: "panel", "aria-label": "Settings" }, h("h2", {}, "Settings"));
   const reset = (values: Knobs): void => {
     Object.assign(knobs, values);
-    controls.replaceChildren(h("h2", {}, "Settings"), ...sliders(knobs, first.about.knobs, moved), ...buttons);
+    controls.replaceChildren(h("h2", {}, "Settings"), ...sliders(knobs, first.about, moved), ...buttons);
     moved();
   };
   const buttons = [
@@ -106,7 +109,7 @@ export async function whatifPage(place: HTMLElement, name: Name): Promise<() => 
       h("button", { type: "button", click: () => { a = first; reset(first.about.knobs); } }, "As it is"),
     ),
   ];
-  controls.append(...sliders(knobs, first.about.knobs, moved), ...buttons);
+  controls.append(...sliders(knobs, first.about, moved), ...buttons);
   const { about } = first;
   place.append(
     h("h1", {}, "What if: ", h("a", { href: write("workload", name) }, `${name.namespace}/${name.name}`)),
@@ -117,8 +120,8 @@ export async function whatifPage(place: HTMLElement, name: Name): Promise<() => 
   return () => Promise.resolve();
 }
 
-function sliders(knobs: Knobs, present: Knobs, moved: () => void): HTMLElement[] {
-  const made = SLIDERS.map((slider) => {
+function sliders(knobs: Knobs, { knobs: present, mayBridge }: About, moved: () => void): HTMLElement[] {
+  const made = SLIDERS.filter(({ key }) => mayBridge || key !== "bridge").map((slider) => {
     const steps = stepsWith(slider.steps, present[slider.key]);
     const output = h("output", {}, slider.format(knobs[slider.key]));
     const input = h("input", {
@@ -152,7 +155,7 @@ export function nearest(steps: number[], value: number): number {
 
 function compared(first: Answer, a: Answer, b: Answer): HTMLElement {
   const columns: TableColumn[] = [{ heading: "setting", text: true }, ...FIGURES.map(({ heading, title }) => ({ heading, title }))];
-  const optimum: Record<string, number> = { podHours: b.about.optimumPodHours, cost: 1, violations: 0, churn: NaN, j: 1, regret: 0 };
+  const optimum: Record<string, number> = { podHours: b.about.optimumPodHours, cost: 1, violations: 0, churn: NaN, resizes: NaN, j: 1, regret: 0 };
   const row = (label: string, figures: Record<string, number>, against?: Record<string, number>): (string | Cell)[] => [
     label,
     ...FIGURES.map(({ key, format }) => {

@@ -26,6 +26,7 @@ interface About {
   changes: Change[];
   held: string;
   startup: [number, number][];
+  past?: string; // why the time before the journal is missing
 }
 
 const DAY_S = 86400;
@@ -54,7 +55,7 @@ export async function workloadPage(place: HTMLElement, name: Name): Promise<() =
     below,
   );
   const draw = (): void => {
-    facts.replaceChildren(factsOf(found));
+    facts.replaceChildren(factsOf(found), ...(found.about.past ? [h("p", { class: "soft" }, `The time before the journal is missing: ${found.about.past}`)] : []));
     charts.replaceChildren();
     group.charts.length = 0;
     drawCharts(charts, found, group, name);
@@ -136,6 +137,15 @@ export function accuracy(columns: Record<string, Numbers>): string {
   return sum > 0 ? `off by ${percent((100 * off) / sum, 1)} on average` : "nothing has come yet";
 }
 
+// What ready pods carry at their written size: without what a bridge gives them for a while.
+export function written(columns: Record<string, Numbers>): (number | null)[] {
+  const bridge = columns["bridge"];
+  return Array.from(columns["capacity"]!, (value, minute) => {
+    const factor = bridge?.[minute] ?? NaN;
+    return Number.isNaN(value) ? null : Number.isNaN(factor) ? value : value / factor;
+  });
+}
+
 function known(values: Numbers | undefined): boolean {
   return values?.some((value) => !Number.isNaN(value)) ?? false;
 }
@@ -153,7 +163,13 @@ function drawCharts(place: HTMLElement, { about, columns }: Packed<About>, group
     lines.push({ label: "forecast, low", values: ahead("forecast_low"), colour: "--forecast", faint: true });
     bands.push([1, 3]);
   }
-  lines.push({ label: "capacity", values: column("capacity"), colour: "--capacity", stepped: true, wide: true });
+  const bridged = known(columns["bridge"]);
+  const capacity = bridged ? written(columns) : column("capacity");
+  lines.push({ label: "capacity", values: capacity, colour: "--capacity", stepped: true, wide: true });
+  if (bridged) {
+    lines.push({ label: "capacity with the bridge", values: column("capacity"), colour: "--bridge", stepped: true, dash: [5, 2] });
+    bands.push([lines.length - 1, lines.length - 2]);
+  }
   chart(place, {
     title: "Load and capacity",
     unit: `${unit}; capacity is what ready pods carry within the service level`,

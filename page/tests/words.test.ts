@@ -6,7 +6,7 @@ import { period } from "../src/health";
 import { floats } from "../src/report";
 import { read, write } from "../src/route";
 import { nearest, stepsWith } from "../src/whatif";
-import { arrived, tally } from "../src/workload";
+import { arrived, tally, written } from "../src/workload";
 
 describe("figures", () => {
   it.each([
@@ -16,6 +16,7 @@ describe("figures", () => {
     [number(0.1234), "0.123"],
     [number(15.55), "15.6"],
     [number(12_345_678), "12.3 M"],
+    [cores(0), "0"],
     [cores(0.25), "250m"],
     [cores(2), "2"],
     [bytes(1536 * 1024 ** 2), "1.5 GiB"],
@@ -92,5 +93,12 @@ describe("sliders", () => {
 describe("the operator", () => {
   it("ticks at the usual distance of its ticks", () => {
     expect(period([[0, 1], [15, 1], [30, 1], [90, 1]])).toBe(15);
+  });
+});
+
+describe("capacity", () => {
+  it("stands without its bridge, where there is one", () => {
+    const columns = { capacity: Float32Array.of(120, 80, NaN, 60), bridge: Float32Array.of(1.5, 1, 1.25, NaN) };
+    expect(written(columns)).toEqual([80, 80, null, 60]);
   });
 });

@@ -59,7 +59,7 @@ class Bed:
         wanted = [part for part in PARTS if part in (*parts, "etcd", "apiserver")]
         needed = {binary for part in wanted for binary in BINARIES[part]}
         if set(wanted) == set(PARTS):
-            needed = set(build.OWNER)
+            needed = set(build.USUAL)
         binaries = {name: str(path) for name, path in build.binaries(tuple(needed)).items()}
         processes = Processes(beds_dir() / (name or f"{os.getpid()}-{time.monotonic_ns()}"))
         ports = dict(zip(PORTS, free_ports(), strict=False))

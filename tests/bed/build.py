@@ -76,14 +76,17 @@ TOOLS = (
         tags="remove_all_sd",  # the cloud clients are most of its build, and the bed has static targets only
     ),
 )
-OWNER = {binary: tool for tool in TOOLS for binary in tool.packages}
+# Only for who asks for it by its name.
+LABEL_PROXY = Tool("prom-label-proxy", {"prom-label-proxy": "github.com/prometheus-community/prom-label-proxy"})
+OWNER = {binary: tool for tool in (*TOOLS, LABEL_PROXY) for binary in tool.packages}
+USUAL = tuple(binary for tool in TOOLS for binary in tool.packages)
 
 
 def cache_dir() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "trimtab" / "bed"
 
 
-def binaries(names: tuple[str, ...] = tuple(OWNER), say: Callable[[str], None] = print) -> dict[str, Path]:
+def binaries(names: tuple[str, ...] = USUAL, say: Callable[[str], None] = print) -> dict[str, Path]:
     """The path of each binary; those not in the cache are built first."""
     return {name: _on_path(name) or _build(OWNER[name], name, say) for name in OWNER if name in names}
 

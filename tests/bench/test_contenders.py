@@ -5,16 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from trimtab.bench.contenders import (
-    CONTENDERS,
-    Contender,
-    check_names,
-    rolling,
-    rows_of,
-)
+from trimtab.bench.contenders import CONTENDERS, Runs, check_names, rows_of
+from trimtab.bench.families import CALM, Disturbance, families_of
 from trimtab.bench.protocol import Load
 from trimtab.bench.summary import BenchRow, geometric_mean, interval, summarise
+from trimtab.core.forecast.learned.weights import shipped_weights
 from trimtab.errors import InvalidInput
+from trimtab.policy import Bridge
 from trimtab.sim.generate import LoadShape, generate
 from trimtab.sim.grid import DAY_STEPS
 from trimtab.sim.sliding_windows import trailing_mean
@@ -83,13 +80,33 @@ def test_an_unknown_contender_is_named() -> None:
         check_names(["hpa-default", "hpa-magic"])
 
 
-@pytest.mark.parametrize("contender", [rolling, CONTENDERS["trimtab-bridge"]])
-def test_the_retuned_policy_looks_at_earlier_days_only(contender: Contender) -> None:
+DISTURBANCES = [
+    pytest.param(Disturbance(late_steps=4), id="samples a minute late"),
+    pytest.param(Disturbance(startup_factor=1.3), id="start-up 30 % longer than measured"),
+    pytest.param(Disturbance(refused=0.1), id="a tenth of the resizes refused"),
+]
+
+
+@pytest.mark.parametrize("disturbance", DISTURBANCES)
+def test_disturbance_lets_more_load_meet_too_few_pods(disturbance: Disturbance) -> None:
+    bridges, hours = (Bridge(ceiling=0.75),), np.arange(4 * DAY_STEPS) // (DAY_STEPS // 24)
+    jumps = Load("jumps", values := np.where(hours % 2, 24.0, 6.0), trailing_mean(values, 4))
+    calm, disturbed = (
+        families_of(jumps, [120.0], shipped_weights(), bridges, (), each).of(120.0, bridges, ())
+        for each in (CALM, disturbance)
+    )
+    assert sum(days.violating.sum() for days in disturbed) > sum(days.violating.sum() for days in calm)
+
+
+@pytest.mark.parametrize("name", ["hpa-rolling", "trimtab-bridge"])
+def test_the_retuned_policy_looks_at_earlier_days_only(name: str) -> None:
     load, day = made(), 4
     values = load.values.copy()
     values[day * DAY_STEPS :] = np.random.default_rng(7).uniform(0, 60, len(values) - day * DAY_STEPS)
     changed = Load(load.name, values, trailing_mean(values, 4))
-    before, after = (contender(seen, [120.0], [32.0])[32.0][0] for seen in (load, changed))
+    before, after = (
+        Runs(seen, [name], [120.0], CALM, shipped_weights()).days(name, 120.0, 32.0) for seen in (load, changed)
+    )
     for column, other in zip(before, after, strict=True):
         assert (column[:day] == other[:day]).all()
     assert (before.pods[day:] != after.pods[day:]).any()

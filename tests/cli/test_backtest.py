@@ -251,6 +251,17 @@ def test_bench_writes_a_row_for_each_trace_start_up_and_price(tmp_path: Path) ->
     assert "hpa-rolling" in done.stdout
 
 
+def test_bench_makes_its_own_loads_from_seeds(tmp_path: Path) -> None:
+    out = tmp_path / "rows.json"
+    words = ("--match", "flat-1", "--init", "2m", "--lambda", "32", "--json", str(out))
+    assert invoke("bench", "--generated", *words).exit_code == 0
+    found = json.loads(out.read_text())
+    assert {row["trace"] for row in found["rows"]} == {"flat-1"}
+    assert [summary["to_retuned"] for summary in found["summary"] if summary["policy"] == "hpa-rolling"] == [1.0]
+    assert "not both" in invoke("bench", "--generated", "--traces", str(tmp_path)).stderr
+    assert "generated are flat-1" in invoke("bench", "--generated", "--match", "cosine").stderr
+
+
 def test_bench_needs_a_folder_and_known_policies(tmp_path: Path) -> None:
     assert "--traces is missing" in invoke("bench").stderr
     assert "hpa-rolling" in invoke("bench", "--list").stdout

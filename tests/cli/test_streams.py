@@ -19,7 +19,11 @@ from trimtab.cli.workers import on_all_cores
 from trimtab.errors import TrimtabError
 
 PATIENCE_S = 600  # of whoever waits for what must happen: machines are busy
-CODE = "import sys; from trimtab.cli import main; main(sys.argv[1:], prog_name='trimtab')"
+# A shell starts what runs in its background with SIGINT ignored, and a suite may run there.
+CODE = (
+    "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler);"
+    " from trimtab.cli import main; main(sys.argv[1:], prog_name='trimtab')"
+)
 
 
 def start(*args: str, **options: object) -> subprocess.Popen[bytes]:

@@ -9,13 +9,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from trimtab.core.demand import checkpoint
 from trimtab.core.demand.codes import code_of, codes_of, values_of
 from trimtab.core.demand.log import DemandLog
 from trimtab.core.demand.total import demand_of
-from trimtab.core.model import Missing, Pod, PodSamples, Reason, TotalSample
+from trimtab.core.forecast.demand_forecasts import DemandForecasts
+from trimtab.core.model import Missing, Observation, Pod, PodSamples, Reason, TotalSample
+from trimtab.core.propose_ahead import propose_ahead
 from trimtab.errors import InvalidInput
+from trimtab.policy import ForecastChoice, Metric, MetricKind, Policy, Size, Utilization
 from trimtab.series import Series
 
 AT = 1_750_000_020.0  # a whole minute
@@ -168,6 +172,23 @@ def test_a_bad_checkpoint_is_refused_with_its_reason(change: dict[str, object], 
 
 def pod(name: str, ready: bool = True, deleting: bool = False) -> Pod:
     return Pod(name=name, ready=ready, deleting=deleting)
+
+
+def test_thousandths_that_are_rounded_up_do_not_ask_for_another_pod() -> None:
+    """One core of thirteen pods is 0.077 each in the metrics API: 1.001 together, and a third pod at 50 %."""
+    cpu = Utilization(metric=Metric(kind=MetricKind.RESOURCE, name="cpu"), percent=50)
+    policy = Policy(signals=(cpu,), forecast=ForecastChoice(model="linear", horizon_s=60.0))
+    pods = tuple(replace(pod(f"{number}"), requests=Size(cpu_cores=1.0)) for number in range(13))
+    samples = PodSamples(values={each.name: 0.077 for each in pods}, at=AT, grain=0.001)
+    demand = demand_of(samples, pods)
+    assert demand is not None and 0.98 < demand <= 1.0
+    assert demand_of(replace(samples, grain=0.0), pods) == pytest.approx(1.001)
+    forecasts = DemandForecasts()
+    for at in np.arange(AT - 300.0, AT + 1.0, 15.0).tolist():
+        seen = Observation(at=at, spec_replicas=13, status_replicas=13, pods=pods, samples=(replace(samples, at=at),))
+        forecasts.note("web", policy, seen)
+    (proposal,) = propose_ahead(policy, replace(seen, forecasts=forecasts.of("web", policy, seen)))
+    assert proposal.replicas == 2
 
 
 def test_a_sum_with_a_silent_pod_in_it_is_no_sum() -> None:

@@ -53,13 +53,23 @@ def refusal(run: Callable[[], object]) -> str:
 
 
 def test_the_chart_s_definitions_are_those_of_the_kinds() -> None:
-    path = OPERATOR / "write_crds.py"
-    spec = importlib.util.spec_from_file_location("write_crds", path)
+    module = program("write_crds")
+    present = {file.name: file.read_text() for file in module.FOLDER.glob("*")}
+    assert present == module.files(), f"the kinds have changed: run {module.__file__}"
+
+
+def test_the_page_of_values_is_that_of_the_chart() -> None:
+    module = program("write_values")
+    assert module.PAGE.read_text() == module.page(), f"the values have changed: run {module.__file__}"
+
+
+def program(name: str) -> Any:
+    """One of the chart's own."""
+    spec = importlib.util.spec_from_file_location(name, OPERATOR / f"{name}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    present = {file.name: file.read_text() for file in module.FOLDER.glob("*")}
-    assert present == module.files(), f"the kinds have changed: run {path}"
+    return module
 
 
 def test_custom_hpa_s_values_are_those_of_the_kind() -> None:
@@ -168,7 +178,7 @@ def test_each_group_of_definitions_has_a_switch(bed: Bed, group: str, switch: st
 def test_in_one_namespace_it_is_content_with_roles(bed: Bed) -> None:
     made = rendered(bed, OPERATOR, *values("namespace=shop", *NO_CRDS))
     kinds = {"ServiceAccount", "Role", "RoleBinding", "Deployment", "Service"}
-    kinds |= {"PodDisruptionBudget", "NetworkPolicy", "Job"}
+    kinds |= {"PodDisruptionBudget", "NetworkPolicy", "Job", "Pod"}
     assert {one["kind"] for one in made} == kinds
     assert {one["metadata"]["namespace"] for one in of_kind(made, "Role")} == {"shop"}
     wide = rendered(bed, OPERATOR, *values(*NO_CRDS))
@@ -214,6 +224,28 @@ def test_rights_that_are_switched_off_are_not_asked_for(bed: Bed, switch: str, r
 
 
 @e2e
+def test_each_shard_has_a_deployment_a_service_and_a_lease_of_its_own(bed: Bed) -> None:
+    manifests = rendered(bed, OPERATOR, *values("shards=3"))
+    names = [f"made-trimtab-{number}" for number in range(3)]
+    deployments, services = of_kind(manifests, "Deployment"), of_kind(manifests, "Service")
+    assert [found["metadata"]["name"] for found in (*deployments, *services)] == names * 2
+    for number, (deployment, service) in enumerate(zip(deployments, services, strict=True)):
+        pod = deployment["spec"]["template"]
+        (container,) = pod["spec"]["containers"]
+        assert f"--shard={number}/3" in container["args"]
+        assert container["env"][0] == {"name": "TRIMTAB_DEPLOYMENT", "value": ",".join(names)}
+        for chosen in (deployment["spec"]["selector"]["matchLabels"], service["spec"]["selector"]):
+            assert chosen["trimtab.dev/shard"] == str(number) and chosen.items() <= pod["metadata"]["labels"].items()
+    lease = next(role for role in of_kind(manifests, "Role") if role["metadata"]["name"] == "made-trimtab-lease")
+    assert lease["rules"][0]["resourceNames"] == ["trimtab", "trimtab-0", "trimtab-1", "trimtab-2"]
+    (alone,) = of_kind(rendered(bed, OPERATOR), "Deployment")
+    assert (
+        alone["metadata"]["name"] == "made-trimtab"
+        and "trimtab.dev/shard" not in alone["spec"]["selector"]["matchLabels"]
+    )
+
+
+@e2e
 def test_pods_are_spread_kept_through_drains_and_closed_to_strangers(bed: Bed) -> None:
     manifests = rendered(bed, OPERATOR)
     pod = of_kind(manifests, "Deployment")[0]["spec"]["template"]
@@ -221,10 +253,30 @@ def test_pods_are_spread_kept_through_drains_and_closed_to_strangers(bed: Bed) -
     chosen = [selects[0]["selector"]["matchLabels"], selects[1]["podSelector"]["matchLabels"]]
     chosen += [pod["spec"]["topologySpreadConstraints"][0]["labelSelector"]["matchLabels"]]
     assert all(labels.items() <= pod["metadata"]["labels"].items() for labels in chosen)
-    (rule,) = selects[1]["ingress"]
-    assert rule["from"] and rule["ports"] == [{"port": "http"}]
+    own_test, rule = selects[1]["ingress"]
+    assert rule["from"] and rule["ports"] == own_test["ports"] == [{"port": "http"}]
+    (pod,) = of_kind(manifests, "Pod")
+    assert own_test["from"] == [{"podSelector": {"matchLabels": pod["metadata"]["labels"]}}]
     nobody = of_kind(rendered(bed, OPERATOR, "--set-json", "networkPolicy.from=[]"), "NetworkPolicy")[0]
-    assert not nobody["spec"].get("ingress"), "nobody may, where nobody is named"
+    assert nobody["spec"]["ingress"] == [own_test], "nobody else may, where nobody is named"
+
+
+@e2e
+def test_a_journal_on_volumes_of_its_own_outlives_the_pods(bed: Bed) -> None:
+    usual = of_kind(rendered(bed, OPERATOR), "Deployment")[0]["spec"]["template"]["spec"]
+    given = values("journal.persistentVolume.enabled=true", "journal.persistentVolume.size=8Gi", "journal.keep=4Gi")
+    made = rendered(bed, OPERATOR, *given)
+    (kept,) = of_kind(made, "StatefulSet")
+    assert not of_kind(made, "Deployment")
+    (claim,) = kept["spec"]["volumeClaimTemplates"]
+    assert claim["metadata"]["name"] == "journal" and claim["spec"]["resources"] == {"requests": {"storage": "8Gi"}}
+    assert kept["spec"]["serviceName"] == of_kind(made, "Service")[0]["metadata"]["name"]
+    pod = kept["spec"]["template"]["spec"]
+    assert "--journal-size=4Gi" in pod["containers"][0]["args"]
+    others = [volume for volume in usual["volumes"] if volume["name"] != "journal"]
+    assert pod["volumes"] == others and pod["containers"][0]["volumeMounts"] == usual["containers"][0]["volumeMounts"]
+    here = kept | {"metadata": kept["metadata"] | {"namespace": "default"}}
+    bed.kubectl("apply", "--dry-run=server", "-f", "-", input=json.dumps(here))
 
 
 @e2e

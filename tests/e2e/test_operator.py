@@ -10,7 +10,7 @@ import pytest
 from tests.bed import Bed, always, eventually
 from tests.bed.manifests import deployment
 from tests.live.running import Running, autoscaler, conditions, install_crds, replicas, trimtab
-from trimtab.journal import replay
+from trimtab.journal_replay import replay
 
 pytestmark = pytest.mark.e2e
 SCALED_WITHIN_S = 60

@@ -109,7 +109,7 @@ def watch(bed: Bed, pair: tuple[str, str], run: str) -> dict[Workload, Score]:
 
 
 def measured_startup_s(running: Running, name: str) -> float:
-    found = re.search(rf'trimtab_startup_seconds{{.*name="{name}",quantile="0.9"}} (\S+)', running.get("/metrics"))
+    found = re.search(rf'trimtab_startup_seconds{{.*name="{name}",percentile="90"}} (\S+)', running.get("/metrics"))
     assert found, "the start-up time is among the operator's metrics"
     return float(found[1])
 

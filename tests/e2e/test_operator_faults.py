@@ -11,7 +11,7 @@ import pytest
 from tests.bed import Bed, always, eventually
 from tests.bed.manifests import deployment
 from tests.live.running import Running, autoscaler, conditions, install_crds, replicas
-from trimtab.journal import replay
+from trimtab.journal_replay import replay
 
 pytestmark = pytest.mark.e2e
 SOON_S = 30

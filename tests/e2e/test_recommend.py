@@ -107,7 +107,7 @@ class Scene:
         async def run() -> None:
             async with Kube(connect(kubeconfig=str(self.bed.kubeconfig))) as kube:
                 where = self.namespace if namespace is None else namespace
-                advisor = Advisor(Writer(kube), prometheus_access(url or self.url), own, where)
+                advisor = Advisor(Writer(kube), prometheus_access(url or self.url), [own], where)
                 async with advisor.following(), asyncio.timeout(120):
                     await until(lambda: all(feed.store.synced.is_set() for feed in advisor.feeds.values()))
                     await advisor.tick(at)

@@ -195,6 +195,18 @@ SCHEDULES = unique(
 )
 _FORECAST = part({"model": st.sampled_from(["linear", "dsp"])}, {"horizon": st.sampled_from(["startup", 300, "5m"])})
 _FALLBACK = part({"replicas": st.integers(0, 9)}, {"allowDecrease": st.booleans()})
+_TUNING_LIMITS = part(
+    {},
+    {
+        "target": part({}, {"min": st.sampled_from([40, "50"]), "max": st.just(80)}),
+        "tolerance": part({}, {"min": st.just(0), "max": st.just("0.1")}),
+        "stabilizationWindowSeconds": part({}, {"min": st.just(0), "max": st.just(600)}),
+    },
+)
+_TUNING = part({"mode": st.sampled_from(["Advise", "Nightly"])}, {"limits": _TUNING_LIMITS, "timezone": ZONES})
+_PRIORITY = {"priority": st.sampled_from(["savings", "balanced", "reliability"])}
+_LEVEL = {"serviceLevel": st.sampled_from(["0.8", ".65", "1", "1.0", "0.05"])}
+_OBJECTIVE = st.one_of(part({}, _PRIORITY | _LEVEL), part({"price": st.integers(1, 10000)}, _LEVEL))
 _EXTRA = {
     "mode": st.sampled_from(["Auto", "Shadow", "Paused"]),
     "forecast": _FORECAST,
@@ -202,13 +214,16 @@ _EXTRA = {
     "onMetricFailure": part({}, {"holdSeconds": st.integers(0, 600), "then": _FALLBACK}),
     "metrics": listed(st.one_of(METRICS, PROMETHEUS)),
     "behavior": OUR_BEHAVIOR,
+    "tuning": _TUNING,
 }
+_PRICED = {"objective": _OBJECTIVE, "metrics": listed(_RESOURCE_METRIC)}
 AUTOSCALERS = whole(
     "Autoscaler",
     "trimtab.dev/v1alpha1",
     st.one_of(
         merged(part({"scaleTargetRef": TARGET_REF}, _EXTRA | {"vertical": VERTICAL}), replica_bounds()),
         merged(part({"scaleTargetRef": TARGET_REF, "vertical": VERTICAL, "blend": BLEND}, _EXTRA), replica_bounds()),
+        merged(part({"scaleTargetRef": TARGET_REF} | _PRICED, {"forecast": _FORECAST}), st.just({"maxReplicas": 9})),
         part({"scaleTargetRef": TARGET_REF, "vertical": VERTICAL}, {"schedules": SCHEDULES}),
     ),
 )

@@ -228,8 +228,8 @@ def test_every_model_that_can_be_written_exists() -> None:
         ({"maxReplicas": None, "vertical": {}, "behavior": {}}, "behavior, forecast and blend move the number"),
         ({"forecast": {"model": "seasonal", "exact": True}}, "spec.forecast.exact: True: leave it out"),
         ({"forecast": {"model": "auto"}}, "spec.forecast.model: 'auto': write one of: linear"),
-        ({"objective": "balanced"}, "spec.objective: 'balanced': there is no such field"),
-        ({"tuning": "Daily"}, "spec.tuning: 'Daily': there is no such field"),
+        ({"objective": "balanced"}, "spec.objective: 'balanced': write a mapping"),
+        ({"tuning": "Daily"}, "spec.tuning: 'Daily': write a mapping"),
         ({"vertical": {"resourcePolicy": {"containerPolicies": [{}, {}]}}}, "each containerName may appear once"),
     ],
 )

@@ -13,7 +13,7 @@ from trimtab.errors import TrimtabError
 from trimtab.kinds import read
 from trimtab.kinds.autoscaler import LONGEST_HORIZON_S
 from trimtab.kinds.metric import LONGEST_QUERY, MOST_FORECASTS, MOST_METRICS
-from trimtab.kinds.schedule import MOST_A_DAY
+from trimtab.kinds.schedule import MOST_PER_DAY
 from trimtab.policy import Policy
 
 REF = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
@@ -78,20 +78,20 @@ def test_the_spans_of_an_object_are_counted_for_any_month(pairs: list[tuple[str,
         except TrimtabError:
             continue
         # A day that is set back has an hour more, and each schedule may be open when the first day begins.
-        assert len(policy.bounds.spans) <= MOST_A_DAY * (DAYS + 1) + len(pairs)
+        assert len(policy.bounds.spans) <= MOST_PER_DAY * (DAYS + 1) + len(pairs)
 
 
 @pytest.mark.parametrize("start, end", [("*/2 * 2-31 * *", "1-59/2 * 2-31 * *"), ("*/2 * * 7 *", "1-59/2 * * 7 *")])
 def test_a_schedule_that_is_busy_in_another_month_is_refused(start: str, end: str) -> None:
     said = refusal(lambda: autoscaler(schedules=[{"name": "a", "start": start, "end": end, "minReplicas": 2}]))
-    assert "spec.schedules[0].start" in said and f"more than {MOST_A_DAY} times a day" in said
+    assert "spec.schedules[0].start" in said and f"more than {MOST_PER_DAY} times per day" in said
 
 
 def test_many_schedules_are_counted_together() -> None:
     some = [{"name": f"s{n}", "start": "0 0-11 * * *", "end": "15 0-11 * * *", "minReplicas": 2} for n in range(3)]
     assert autoscaler(schedules=some[:2]).bounds.spans
     said = refusal(lambda: autoscaler(schedules=some))
-    assert "spec.schedules: " in said and f"more than {MOST_A_DAY} times a day" in said
+    assert "spec.schedules: " in said and f"more than {MOST_PER_DAY} times per day" in said
 
 
 @given(st.integers(0, 60), st.integers(1, 10_000), st.booleans())
@@ -158,3 +158,17 @@ def test_annotations_are_read_as_far_as_they_may_be_long(key: str, text: str) ->
     notes: dict[str, Any] = {key: text}
     said = refusal(lambda: policy_of("Autoscaler", "trimtab.dev/v1alpha1", {"maxReplicas": 9}, **notes))
     assert key in said and len(said) < 1000
+
+
+def test_of_very_many_mistakes_the_first_are_named() -> None:
+    said = refusal(lambda: autoscaler(**{f"zz{number}": number for number in range(5000)}))
+    assert "spec.zz0" in said and "4950 more" in said and len(said) < 20_000
+
+
+def test_what_is_nested_without_end_is_refused() -> None:
+    deep: Any = "1"
+    for _ in range(950):
+        deep = [deep]
+    target = {"type": "AverageValue", "averageValue": deep}
+    metric = {"type": "External", "external": {"metric": {"name": "m"}, "target": target}}
+    assert "averageValue" in (said := refusal(lambda: autoscaler(metrics=[metric]))) or "nested too deeply" in said

@@ -16,7 +16,7 @@ from typing import Any
 from tests.bed import Bed, eventually
 from tests.bed.ports import free_port
 from tests.live.accounts import INSTANCE, chart_account
-from trimtab.journal import replay
+from trimtab.journal_replay import replay
 from trimtab.kinds.crd import CRDS, definitions
 
 ROOT = Path(__file__).parents[2]

@@ -54,7 +54,7 @@ def recommend(api: MemoryApi, ref: dict[str, Any], value: Any, how: str = "Auto"
 
 
 def tick(api: MemoryApi) -> Advisor:
-    advisor = Advisor(Writer(api.kube()), None, "trimtab")
+    advisor = Advisor(Writer(api.kube()), None, ["trimtab"])
     for path, body in api.objects.items():
         for plural, kind in (("/analytics/", "Analytics"), ("/recommendations/", "Recommendation")):
             if plural in path:

@@ -141,3 +141,11 @@ def test_a_pod_has_the_size_in_force_where_its_containers_have_it() -> None:
     in_force = {"app": ContainerSize(requests=Size(cpu_cores=0.25))}
     assert has_sizes(pod("a", "x"), in_force) and has_sizes(pod("a", "x"), {})
     assert not has_sizes(pod("a", "x"), {"app": ContainerSize(requests=Size(cpu_cores=0.5))})
+
+
+def test_how_much_cpu_a_pod_may_use_is_known_only_where_every_container_has_a_limit() -> None:
+    limited = {"name": "app", "resources": {"requests": {"cpu": "250m"}, "limits": {"cpu": "500m"}}}
+    free = {"name": "proxy", "resources": {"requests": {"cpu": "100m"}}}
+    one, two = (fact(pod("a", "rs", spec={"containers": given})) for given in ([limited], [limited, free]))
+    assert (one.cpu_limit(), one.cpu_limit("app"), one.cpu_limit("proxy")) == (0.5, 0.5, None)
+    assert (two.cpu_limit(), two.cpu_limit("app")) == (None, 0.5)

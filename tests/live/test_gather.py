@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from datetime import UTC, datetime
 from typing import Any
@@ -121,6 +122,48 @@ def test_what_is_wrong_with_every_pod_is_the_reason() -> None:
 def test_thousandths_are_rounded_up_as_kubernetes_does() -> None:
     found = one({LIST: {"items": [usage("a", app=("124999001n", "1")), usage("b", app=("1u", "1"))]}}, CPU)
     assert found.values == {"a": 0.125, "b": 0.001}  # type: ignore[union-attr]
+
+
+HOSTILE = ("NaN", "", "1e400", "1e9999999", "9" * 5000 + "n", "1e308", "x" * 100, "-inf", "\u0663n")
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_pod_whose_usage_is_no_number_is_missing_for_itself(text: str) -> None:
+    bad = usage("a", app=(text, text))
+    for listed in ([bad, usage("b", app=("1", "1Gi"))], [bad | {"window": text}, usage("b", app=("1", "1Gi"))]):
+        for signal, value in ((CPU, 1.0), (MEMORY, 2.0**30)):
+            found = one({LIST: {"items": listed}}, signal)
+            assert isinstance(found, PodSamples) and found.values["b"] == value
+            assert set(found.values) <= {"a", "b"} and all(math.isfinite(each) for each in found.values.values())
+
+
+@pytest.mark.parametrize("bad", [{"timestamp": "now"}, {"containers": 5}, {"window": 3}, {"containers": [{"name": 1}]}])
+def test_a_pod_whose_metrics_have_another_shape_is_missing_for_itself(bad: dict[str, Any]) -> None:
+    found = one({LIST: {"items": [usage("a", app=("1", "1")) | bad, usage("b", app=("1", "1"))]}}, CPU)
+    assert isinstance(found, PodSamples) and found.values == {"b": 1.0}
+
+
+@pytest.mark.parametrize("bad", [*({"value": text} for text in HOSTILE), {"value": 5}, {"timestamp": "now"}])
+def test_a_custom_metric_of_one_pod_is_missing_for_itself(bad: dict[str, Any]) -> None:
+    other = item() | {"describedObject": {"kind": "Pod", "name": "b"}} | bad
+    found = one({CUSTOM.format("v1beta2", "pods/*/rate"): {"items": [other, item()]}}, RATE)
+    assert isinstance(found, PodSamples) and found.values["a"] == 10.5
+    assert all(math.isfinite(each) for each in found.values.values())
+
+
+@pytest.mark.parametrize("text", ["NaN", "1e9999999", "x"])
+def test_a_sum_with_a_part_that_is_no_number_is_none(text: str) -> None:
+    path = "/apis/external.metrics.k8s.io/v1beta1/namespaces/shop/queue"
+    items = [{"metricName": "queue", "timestamp": stamp(), "value": value} for value in ("7", text)]
+    found = one({path: {"items": items}}, QUEUE)
+    assert isinstance(found, Missing) and found.reason is Reason.NOT_FINITE
+
+
+def test_an_unforeseen_failure_is_one_questions(caplog: pytest.LogCaptureFixture) -> None:
+    strange = {"status": "success", "data": {"resultType": "vector", "result": [{"value": [time.time(), "abc"]}]}}
+    wanted = Wanted("shop", (QUERY, CPU), PODS)
+    (found,), _ = asyncio.run(ask({"/api/v1/query": strange, LIST: two()}, wanted))
+    assert isinstance(found[0], Missing) and isinstance(found[1], PodSamples)
 
 
 def test_pods_nobody_knows_are_left_out() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from tests.live.build import AT, AUTOSCALERS, HPAS, custom, hpa
 from tests.live.memory_api import MemoryApi
+from tests.virtual.loop import run as virtual_run
 from trimtab.errors import InvalidInput, NotLeading, Refused
 from trimtab.live.guard import Guard
 from trimtab.live.tell.status_writer import StatusWriter
@@ -98,3 +99,32 @@ def test_a_status_that_cannot_be_written_stops_nobody() -> None:
         return done
 
     assert asyncio.run(run()) == ["good"]
+
+
+def test_after_its_time_nobody_is_waited_for_and_whose_turn_did_not_come_is_first_next_time() -> None:
+    """One namespace is stuck: its own objects fail or wait, everybody else's are done."""
+    api, telemetry = MemoryApi(), Telemetry()
+    stuck = [(AUTOSCALERS, custom(f"stuck-{number}", metadata={"namespace": "evil"})) for number in range(40)]
+    fine = [(AUTOSCALERS, custom(f"fine-{number}")) for number in range(40)]
+    tried: list[list[str]] = []
+
+    async def verb(item: tuple[Resource, Custom]) -> str:
+        tried[-1].append(item[1].metadata.name)
+        if item[1].metadata.namespace == "evil":
+            await asyncio.Event().wait()
+        return item[1].metadata.name
+
+    async def run() -> list[list[str]]:
+        writer = Writer(api.kube())
+        guard, done = Guard(writer, StatusWriter(writer), Teller(), telemetry), []
+        for _ in range(2):
+            tried.append([])
+            done.append(await guard.each(verb, [*stuck, *fine], lambda item: item, AT, within_s=5.0))
+            guard.forget({item[1].metadata.uid for item in (*stuck, *fine)})
+        return done
+
+    for done in virtual_run(run()):
+        assert done == [f"fine-{number}" for number in range(40)]
+    first, second = ([name for name in names if name.startswith("stuck")] for names in tried)
+    assert len(first) == 16 and not set(first) & set(second), "those of the first time come last"
+    assert telemetry.failures == {"ClusterUnavailable": 32, "LeftOut": 48}

@@ -31,7 +31,7 @@ def test_a_full_disk_is_said_once_counted_and_left_behind(tmp_path: Path, caplog
     with caplog.at_level(logging.WARNING):
         for _ in range(3):
             journal.write(some)
-            journal.prune(NOW)
+            list(journal.pruning(NOW))
     said = [record for record in caplog.records if "not recorded" in record.message]
     assert len(said) == 1 and "full" in journal.trouble and journal.lost == 150
     assert ("trimtab_journal_up", {}, 0.0) in journal.lines()

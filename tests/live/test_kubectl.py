@@ -10,10 +10,11 @@ import pytest
 from click.testing import CliRunner
 
 from tests.live.memory_api import MemoryApi
+from trimtab.cli import COMMANDS, status
 from trimtab.cli.kubectl import plugin
 from trimtab.cli.kubectl_objects import MANAGER, StatusRow, annotate, find, status_rows
 from trimtab.errors import InvalidInput
-from trimtab.kinds.annotations import PAUSED, PIN, PIN_UNTIL
+from trimtab.kinds.annotations import ORIGINAL_FLOOR, PAUSED, PIN, PIN_UNTIL, RAISED_FLOOR
 
 AUTOSCALER = "/apis/trimtab.dev/v1alpha1/namespaces/shop/autoscalers/web"
 HPA = "/apis/autoscaling/v2/namespaces/shop/horizontalpodautoscalers/web"
@@ -107,6 +108,24 @@ def test_the_status_says_what_holds_an_object() -> None:
     assert asyncio.run(rows()) == [
         StatusRow("shop", "Autoscaler/web", "3", "4", "paused, pinned to 4", "4 replicas: pinned")
     ]
+
+
+def test_an_annotated_hpa_is_listed_with_the_floor_that_we_raised() -> None:
+    api = shop({"predictive": "true", RAISED_FLOOR: "6", ORIGINAL_FLOOR: "2"})
+    body = manifest("trimtab.dev/v1alpha1", "Autoscaler", {})
+    body["status"] = {"conditions": [{"type": "AbleToScale", "status": "False", "reason": "Conflict"}]}
+    api.put(AUTOSCALER, body)
+
+    async def rows() -> list[StatusRow]:
+        async with api.kube() as kube:
+            return [row async for row in status_rows(kube, "shop")]
+
+    held = {row.object: row.held for row in asyncio.run(rows())}
+    assert held == {"Autoscaler/web": "Conflict", "HorizontalPodAutoscaler/web": "floor 6 instead of 2"}
+
+
+def test_trimtab_itself_lists_them_too() -> None:
+    assert COMMANDS["status"] and plugin.commands["status"] is status.command
 
 
 def test_every_word_of_the_plugin_has_its_help() -> None:

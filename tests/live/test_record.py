@@ -66,3 +66,11 @@ def test_what_holds_a_wish_is_written_down_when_it_begins_changes_and_ends(tmp_p
 def test_rules_that_change_all_the_time_are_written_down_once_a_minute(tmp_path: Path) -> None:
     ticks = [held(AT + 5 * turn, (RuleName.COOLDOWN, RuleName.RATE)[turn % 2]) for turn in range(60)]
     assert len(recorded(tmp_path, *ticks)[0]) == 5
+
+
+def test_a_tick_that_takes_longer_than_its_period_is_counted() -> None:
+    telemetry = Telemetry()
+    for took_s in (2.0, 15.0, 21.0):
+        telemetry.ticked(took_s, 15.0)
+    assert "trimtab_late_ticks_total 1\n" in telemetry.render()
+    assert "trimtab_ticks_total 3\n" in telemetry.render()

@@ -28,6 +28,21 @@ def test_an_edit_of_spec_or_annotations_counts_at_once() -> None:
     assert pinned.policy.admit.pin == 6
 
 
+def test_what_cannot_be_meant_is_found_once_and_said_each_time() -> None:
+    compiler, bad = Compiler(), custom(spec=spec(maxReplicas=-1))
+
+    def refusal(at: float) -> InvalidInput:
+        with pytest.raises(InvalidInput) as raised:
+            compiler.subject(AUTOSCALERS, bad, True, at)
+        return raised.value
+
+    first = refusal(AT)
+    assert refusal(AT + 15) is first and refusal(AT + 3600) is not first
+    assert compiler.subject(AUTOSCALERS, custom(spec=spec()), True, AT).policy.bounds.max_replicas > 0, "mended at once"
+    compiler.forget(set())
+    assert refusal(AT + 3600) is not first
+
+
 @pytest.mark.parametrize(
     ("shadow", "enabled", "mode", "is_"),
     [

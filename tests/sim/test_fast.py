@@ -45,7 +45,7 @@ from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.fast import sweep
 from trimtab.sim.grid import STEP_S
 from trimtab.sim.program import program, uncovered
-from trimtab.sim.score import Counts, measure
+from trimtab.sim.score import Actuator, Counts, measure
 from trimtab.sim.simulate import simulate, why_slow
 from trimtab.sim.sliding_windows import trailing_mean
 
@@ -170,7 +170,7 @@ def test_a_long_run_agrees_and_is_scored_alike() -> None:
     noise = np.random.default_rng(3).standard_normal(len(steps))
     load = np.maximum(0, (12 + 10 * np.sin(steps * 2 * np.pi / 5760)) * (1 + 0.2 * noise))
     slow = run(on_load(), load, ClusterSpec(startup_s=120), first_pods=20)
-    (fast,) = sweep(load, trailing_mean(load, 4), [program(on_load(), STEP_S)], 20, [8], 5760)
+    (fast,) = sweep(load, trailing_mean(load, 4), [program(on_load(), STEP_S)], 20, [Actuator(8)], 5760)
     for column, other in zip(fast[0], slow.days(5760), strict=True):
         assert column == pytest.approx(other)
     assert measure(load, slow.replicas, 8, 5760).violating == pytest.approx(slow.days(5760).violating)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from trimtab.core.forecast.learned.local_layer import lesson
-from trimtab.core.forecast.learned.net import BINS, NetWeights, probabilities_of
-from trimtab.core.priced import into_band
+from trimtab.core.forecast.learned.net import BINS, PROBABILITIES, NetWeights, probabilities_of, quantiles_of
+from trimtab.core.priced import SERVICE_LEVEL, into_band, levels
 from trimtab.series import Floats
 from trimtab.sim.demand_features import features_at
 from trimtab.sim.grid import DAY_STEPS
@@ -17,6 +17,7 @@ from trimtab.sim.priced_levels import (
     PricedLevels,
     band_path,
     learn_into,
+    levels_into,
     priced_levels,
 )
 
@@ -42,6 +43,16 @@ def weights(features: int, seed: int = 0) -> NetWeights:
     made = [(0.3 * draw.standard_normal(shape)).astype(np.float32) for shape in shapes]
     made[1] = np.ones(features, dtype=np.float32)
     return NetWeights(*made)
+
+
+def test_levels_step_by_step_are_the_cores() -> None:
+    draw, prices = np.random.default_rng(5), np.array([1.0, 32.0, 2048.0])
+    shares = draw.dirichlet(np.full(BINS, 0.3), 500).astype(np.float32)
+    level, found = draw.uniform(0.4, 4.0, 500), np.empty((3, 500), dtype=np.int32)
+    levels_into(shares, level, PROBABILITIES, prices, SERVICE_LEVEL, found)
+    demand = quantiles_of(shares, level)
+    for row, price in zip(found, prices.tolist(), strict=True):
+        assert row.tolist() == levels(PROBABILITIES, demand, price).tolist()
 
 
 def test_learning_step_by_step_is_the_cores_lesson() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.sim.policies import LOAD, on_load
-from tests.sim.test_fast import one_way, seconds, shares
+from tests.sim.test_fast import one_way, schedules, seconds, shares
 from trimtab.policy import (
     Bounds,
     ForecastChoice,
@@ -20,6 +20,7 @@ from trimtab.policy import (
     Policy,
     Rate,
     Rule,
+    ScheduledBounds,
     Stabilise,
     StabiliseMax,
     Tolerance,
@@ -29,7 +30,7 @@ from trimtab.policy import (
 from trimtab.series import Floats
 from trimtab.sim.fast import run_compiled
 from trimtab.sim.grid import STEP_S
-from trimtab.sim.program import NOTHING_AHEAD, Program, program
+from trimtab.sim.program import NOTHING_AHEAD, Program, bounds_by_step, program
 from trimtab.sim.score import SLO, measure
 from trimtab.sim.side_by_side import alike, measure_side_by_side, run_side_by_side
 
@@ -40,12 +41,19 @@ others: st.SearchStrategy[list[Rule]] = st.one_of(
 
 @st.composite
 def families(draw: st.DrawFn) -> tuple[list[Program], Floats, int]:
-    """Policies that differ in target, tolerance, window and bounds; half of the loads lie on an edge."""
+    """Policies that differ in target, tolerance, window and bounds; half of the loads lie on an edge.
+
+    Where there are schedules, all have the same, as the candidates of one policy do.
+    """
     rest = draw(others)
     between, reverse, steps = draw(st.booleans()), draw(st.booleans()), draw(st.integers(1, 80))
     loads = st.lists(st.floats(0, 60) | st.integers(0, 45).map(float), min_size=steps, max_size=steps)
     load = np.array(draw(loads))
     ahead = np.array(draw(loads)) if draw(st.booleans()) else NOTHING_AHEAD
+    spans = tuple(draw(st.lists(schedules, max_size=3)))
+    least, more = draw(st.integers(1, 3)), draw(st.sampled_from([0, 5, 40]))
+    scheduled = Bounds(min_replicas=least, max_replicas=least + more, spans=spans)
+    by_step = bounds_by_step(scheduled, 0.0, steps, STEP_S)
 
     def policy() -> Policy:
         target, tolerance = draw(st.sampled_from([0.5, 0.7, 1.0, 3.0])), Tolerance(up=draw(shares), down=draw(shares))
@@ -54,14 +62,15 @@ def families(draw: st.DrawFn) -> tuple[list[Program], Floats, int]:
         )
         rules = (*rest, window) if reverse else (window, *rest)
         least = draw(st.integers(1, 3))
+        own = Bounds(min_replicas=least, max_replicas=least + draw(st.sampled_from([0, 5, 40])))
         return Policy(
             signals=(TotalAverage(metric=LOAD, target=target, tolerance=tolerance),),
             settle=rules,
-            bounds=Bounds(min_replicas=least, max_replicas=least + draw(st.sampled_from([0, 5, 40]))),
+            bounds=scheduled if spans else own,
             forecast=ForecastChoice() if len(ahead) else None,
         )
 
-    made = [program(policy(), STEP_S, ahead) for _ in range(draw(st.integers(2, 5)))]
+    made = [program(policy(), STEP_S, ahead, by_step) for _ in range(draw(st.integers(2, 5)))]
     return made, load, draw(st.integers(1, 50))
 
 
@@ -97,22 +106,26 @@ WITHOUT_NUMBA = """
 import sys, warnings
 warnings.simplefilter("ignore")
 sys.modules["numba"] = None
-from tests.sim.test_side_by_side import tuned
+from tests.sim.test_side_by_side import NIGHT, tuned
 print(tuned())
+print(tuned((NIGHT,)))
 """
+NIGHT = ScheduledBounds("night", 30_000.0, 70_000.0, min_replicas=12, max_replicas=30)
 
 
-def tuned() -> str:
+def tuned(spans: tuple[ScheduledBounds, ...] = ()) -> str:
     from trimtab.sim.cluster_spec import ClusterSpec
     from trimtab.sim.generate import generate, parse_shape
     from trimtab.tune.demand import Demand
     from trimtab.tune.tuner import tune
 
-    found = tune(on_load(), Demand("x", generate(parse_shape("bursty,days=2")), 0.0), ClusterSpec(), 128.0)
+    policy = replace(on_load(), bounds=Bounds(2, 200, spans))
+    found = tune(policy, Demand("x", generate(parse_shape("bursty,days=2")), 0.0), ClusterSpec(), 128.0)
     figures = (found.after.j, found.before.j, found.after.violations)
     return f"{found.setting} {[round(figure, 9) for figure in figures]}"
 
 
 def test_tuning_without_numba_finds_the_same() -> None:
     done = subprocess.run([sys.executable, "-c", WITHOUT_NUMBA], capture_output=True, text=True, check=False)
-    assert done.stdout.strip() == tuned(), done.stderr
+    assert done.stdout.splitlines() == [tuned(), tuned((NIGHT,))], done.stderr
+    assert tuned() != tuned((NIGHT,)), "a schedule counts"

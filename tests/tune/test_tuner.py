@@ -13,6 +13,7 @@ from trimtab.errors import InvalidInput, InvalidPolicy, NotEnoughData
 from trimtab.policy import (
     Admit,
     Bounds,
+    Bridge,
     ForecastChoice,
     Policy,
     Rate,
@@ -27,7 +28,7 @@ from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.generate import SHAPES, LoadShape, generate
 from trimtab.tune.candidates import Setting, on_demand, setting_of, with_setting
 from trimtab.tune.demand import Demand
-from trimtab.tune.manifest import tunable_manifest, with_new_settings
+from trimtab.tune.manifest import may_bridge, tunable_manifest, with_new_settings
 from trimtab.tune.policy_backtest import backtest
 from trimtab.tune.tuner import tune
 
@@ -106,6 +107,29 @@ def test_only_the_three_knobs_move() -> None:
     assert new.bounds == policy.bounds
     assert setting_of(new, 10.0) == (0.5, 0.05, 60.0)
     assert setting_of(on_demand(on_cpu(60), 2.0), 2.0).target == 0.6
+
+
+def test_the_bridge_is_a_choice_where_pods_are_slow() -> None:
+    slow = ClusterSpec(startup_s=600)
+    alone, found = (tune(on_cpu(), demand("office"), slow, 32.0, bridges=each) for each in ((), (None, Bridge())))
+    assert alone.bridge is None and found.bridge == Bridge() and found.policy.bridge == Bridge()
+    assert found.after.j < alone.after.j and found.after.resizes_per_pod_day > 0
+
+
+def test_a_bridge_is_written_where_its_kind_has_a_place_for_it() -> None:
+    ours = {**MANIFEST, "kind": "Autoscaler"}
+    setting = Setting(0.5, 0.1, 300.0)
+    new = with_new_settings(tunable_manifest(ours), setting, 1.0, Bridge()).manifest
+    assert new["spec"]["bridge"] == {"maxFactor": "1.5"}
+    smaller = {**ours, "spec": ours["spec"] | {"bridge": {"maxFactor": "1.25"}}}
+    kept = with_new_settings(tunable_manifest(smaller), setting, 1.0, Bridge(max_factor=1.25)).manifest
+    assert kept["spec"]["bridge"] == {"maxFactor": "1.25"}
+    assert "bridge" not in with_new_settings(tunable_manifest(smaller), setting, 1.0).manifest["spec"]
+    ehpa = with_new_settings(
+        tunable_manifest({**MANIFEST, "kind": "EffectiveHorizontalPodAutoscaler"}), setting, 1.0, Bridge()
+    )
+    assert ehpa.manifest["metadata"]["annotations"] == {"trimtab.dev/bridge": "1.5"}
+    assert may_bridge(ours, on_cpu()) and not may_bridge(MANIFEST, on_cpu()) and not may_bridge(ours, on_load())
 
 
 def test_too_little_history_and_nothing_to_tune() -> None:

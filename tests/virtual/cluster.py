@@ -15,61 +15,34 @@ from __future__ import annotations
 import asyncio
 import gc
 import random
-import sqlite3
 import tempfile
-from collections.abc import Callable
-from contextvars import ContextVar
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import yaml
 
 from tests.virtual.apiserver import ADMIN, ApiServer, Audited, Call, Reply
-from tests.virtual.clock import VirtualClock
-from tests.virtual.faults import Fault, Weather
+from tests.virtual.faults import Fault
 from tests.virtual.fields import Object, encoded
 from tests.virtual.loop import VirtualLoop
+from tests.virtual.machines import Machines, Process, owned
 from tests.virtual.metrics import FakePrometheus, Metrics
-from tests.virtual.transport import Link
+from tests.virtual.weather import Weather
 from tests.virtual.workloads import Load, Workload, Workloads, deployment
 from trimtab.journal import Journal
-from trimtab.live.operator import LOOK_AGAIN_S, Operator
-from trimtab.live.settings import OperatorSettings
+from trimtab.live.object_tick import ObjectTick
+from trimtab.live.operator import LOOK_AGAIN_S
+from trimtab.live.tuning.nightly import Tuner
 from trimtab.sim.grid import STEP_S
-from trimtab.wire.access import Access
 from trimtab.wire.kube import Patch
 from trimtab.wire.resources import Resource
 
 START = 1_750_000_500.0  # a whole multiple of 15 s, on a Sunday
 AFTER_S = 1.0  # a run ends this long after its last moment, so that what happens then has happened
 EDGE_S = 0.001  # load is measured just before a tick, pods become ready just after it
-OWN_NAMESPACE = "trimtab-system"
-QUIET_LEASE_S = (60.0, 40.0, 10.0)  # of an operator that is alone: renewing would be most of what happens
-_process: ContextVar[Process | None] = ContextVar("process", default=None)
 
 
-@dataclass
-class Process:
-    """One operator and the machine it runs on."""
-
-    who: str
-    clock: VirtualClock
-    settings: OperatorSettings
-    operator: Operator | None = None
-    stop: asyncio.Event | None = None
-    tasks: list[asyncio.Task[Any]] = field(default_factory=list)
-    died_of: BaseException | None = None  # what ended it by itself
-    _look_again: int = 1000  # tasks: until then those that are done stay in the list
-
-    def own(self, task: asyncio.Task[Any]) -> None:
-        self.tasks.append(task)
-        if len(self.tasks) >= self._look_again:
-            self.tasks = [task for task in self.tasks if not task.done()]
-            self._look_again = 1000 + 2 * len(self.tasks)
-
-
-class Cluster:
+class Cluster(Machines):
     """Write a test with `apply`, `deploy`, `load`, `faults`, `run`; read it by `writes`, `get`, `audit`, `journal`."""
 
     def __init__(
@@ -78,13 +51,16 @@ class Cluster:
         self.seed, self.start, self.step_s = seed, start, step_s
         self._settings: dict[str, Any] = {"tick_s": step_s} | settings
         self.loop = VirtualLoop()
-        self.loop.set_task_factory(_owned)
+        self.loop.set_task_factory(owned)
         self.server = ApiServer(self.now)
         self.weather = Weather(lambda: self.now() - start, seed)
         self.workloads = Workloads(self.server, start, step_s)
         self.metrics = Metrics(self.server, self.workloads, self.weather)
-        self.prometheus: FakePrometheus | None = FakePrometheus(self.metrics)
+        self.prometheus: FakePrometheus | None = FakePrometheus(self.metrics, start)
+        self.tuner: Tuner | None = None
         self.processes: dict[str, Process] = {}
+        self.on_tick: list[Callable[[Sequence[ObjectTick]], None]] = []  # they see what operators see and decide
+        self.homes: dict[str, str] = {}  # of operators that are not installed in OWN_NAMESPACE
         self._operators, self._until = operators, 0.0
         self._next_step = 1
 
@@ -187,74 +163,6 @@ class Cluster:
         assert reply.status < 300, reply.body.decode()
         return reply
 
-    # --- operators ---
-
-    def start_operator(self, who: str) -> None:
-        self.weather.dead.discard(who)
-        process = self.processes.get(who)
-        if process is None:
-            journal = str(Path(self._folder.name, f"{who}.db"))
-            lease = {"lease_s": QUIET_LEASE_S} if self._operators == 1 else {}
-            given: dict[str, Any] = {"journal": journal, "identity": who} | lease | self._settings
-            process = Process(who, VirtualClock(self.loop, self.start), OperatorSettings(**given))
-            self.processes[who] = process
-        process.operator = Operator(self._access(who), self._prometheus_access(who), process.settings, process.clock)
-        process.stop = asyncio.Event()
-        token = _process.set(process)
-        task = self.loop.create_task(process.operator.run(process.stop))
-        _process.reset(token)
-        task.add_done_callback(lambda done: self._ended(process, done))
-
-    def _ended(self, process: Process, task: asyncio.Task[None]) -> None:
-        if not task.cancelled() and task.exception() is not None:
-            process.died_of = task.exception()
-
-    def stop_operator(self, who: str) -> None:
-        """As SIGTERM does: it finishes and gives the lease back."""
-        stop = self.processes[who].stop
-        assert stop is not None
-        stop.set()
-
-    def kill(self, who: str, back_after_s: float | None = None) -> None:
-        """As SIGKILL does: no request leaves any more, nothing is finished."""
-        self.weather.dead.add(who)
-        self.loop.create_task(self._kill(self.processes[who]))
-        if back_after_s is not None:
-            self.loop.call_later(back_after_s, self.start_operator, who)
-
-    async def _kill(self, process: Process) -> None:
-        tasks = [task for task in process.tasks if not task.done()]
-        process.tasks.clear()
-        while tasks := [task for task in tasks if not task.done()]:
-            for task in tasks:
-                task.cancel()
-            await asyncio.sleep(0)
-        if process.operator is not None and process.operator.journal is not None:
-            process.operator.journal.close()
-
-    def step_clock(self, who: str, by_s: float) -> None:
-        self.processes[who].clock.stepped_s += by_s
-
-    def journal_db(self, who: str) -> sqlite3.Connection:
-        """The connection that an operator writes its journal by."""
-        operator = self.processes[who].operator
-        assert operator is not None and operator.journal is not None and operator.journal._journal is not None
-        return operator.journal._journal.db
-
-    def fill_disk(self, who: str, full: bool) -> None:
-        db = self.journal_db(who)
-        pages = db.execute("PRAGMA page_count").fetchone()[0] if full else 2**30
-        db.execute(f"PRAGMA max_page_count = {pages}").fetchall()
-
-    def _access(self, who: str) -> Access:
-        link = Link(self.server, who, self.weather, self)
-        return Access("http://cluster", namespace=OWN_NAMESPACE, transport=link.transport)
-
-    def _prometheus_access(self, who: str) -> Access | None:
-        if self.prometheus is None:
-            return None
-        return Access("http://prometheus", transport=Link(self.prometheus, who, self.weather, self).transport)
-
     # --- what happened ---
 
     def resource(self, api_version: str, kind: str) -> Resource:
@@ -307,6 +215,18 @@ class Cluster:
         about = [(each, each["involvedObject"]) for each in events]
         return [each["reason"] for each, of in about if (of["namespace"], of["name"]) == (namespace, short)]
 
+    def metrics_page(self, who: str = "operator-0") -> str:
+        """What an operator answers on /metrics."""
+        operator = self.processes[who].operator
+        assert operator is not None
+        return operator.telemetry.render()
+
+    def ready(self, who: str = "operator-0") -> tuple[int, str]:
+        """What it answers on /readyz."""
+        operator = self.processes[who].operator
+        assert operator is not None
+        return operator.ready()
+
     def journal(self, who: str = "operator-0") -> Journal:
         return Journal.read(self.processes[who].settings.journal)
 
@@ -315,14 +235,6 @@ def _load(given: Load | float | None) -> Load | None:
     if given is None or callable(given):
         return given
     return lambda seconds: given
-
-
-def _owned(loop: asyncio.AbstractEventLoop, work: Any, context: Any = None) -> asyncio.Task[Any]:
-    """Every task knows whose process it belongs to."""
-    task: asyncio.Task[Any] = asyncio.Task(work, loop=loop, context=context)
-    if (process := _process.get()) is not None:
-        process.own(task)
-    return task
 
 
 def autoscaler(name: str, percent: int = 50, **spec: Any) -> Object:

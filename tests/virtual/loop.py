@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import selectors
 from collections.abc import Callable, Coroutine
-from contextvars import Context
+from contextvars import Context, copy_context
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -36,8 +36,12 @@ class _Selector(selectors.DefaultSelector):
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
+    """`holds` may keep a turn back, by the context it runs in; `release` lets all of those go on."""
+
     def __init__(self, patience_s: float = 0.0) -> None:
         self.clock = _Selector(patience_s)
+        self.holds: Callable[[Context], bool] | None = None
+        self._held: list[asyncio.Handle] = []
         super().__init__(self.clock)
 
     def time(self) -> float:
@@ -47,6 +51,17 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> asyncio.TimerHandle:
         return super().call_at(round(when, DIGITS), callback, *args, context=context)
+
+    def call_soon(self, callback: Callable[..., object], *args: Any, context: Context | None = None) -> asyncio.Handle:  # type: ignore[override]
+        handle = super().call_soon(callback, *args, context=context)
+        if self.holds is not None and self.holds(context or copy_context()):
+            self._ready.remove(handle)  # type: ignore[attr-defined]
+            self._held.append(handle)
+        return handle
+
+    def release(self) -> None:
+        self._ready.extend(self._held)  # type: ignore[attr-defined]
+        self._held.clear()
 
     def run_in_executor(self, executor: Any, func: Callable[..., T], *args: Any) -> asyncio.Future[T]:  # type: ignore[override]
         done: asyncio.Future[T] = self.create_future()

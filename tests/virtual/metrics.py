@@ -7,9 +7,10 @@ from math import isfinite
 from typing import Any
 
 from tests.virtual.apiserver import ApiServer, Call, Denied, Reply
-from tests.virtual.faults import Spoiling, Weather
+from tests.virtual.faults import Spoiling
 from tests.virtual.fields import Object, encoded
 from tests.virtual.transport import form
+from tests.virtual.weather import Weather
 from tests.virtual.workloads import CPU, MEMORY, Workload, Workloads
 from trimtab.core.model import Missing, PodSamples, Reason
 from trimtab.sim.meter import NO_TROUBLE, Trouble
@@ -112,10 +113,14 @@ class Metrics:
 
 
 class FakePrometheus:
-    """Instant queries: the text of a query names a workload (`NAMESPACE/NAME`) or an external metric that was set."""
+    """Instant queries: the text of a query names a workload (`NAMESPACE/NAME`) or an external metric that was set.
 
-    def __init__(self, metrics: Metrics) -> None:
-        self.metrics = metrics
+    Of what was before, it remembers what `past` says, by the text of a query and seconds from the start.
+    """
+
+    def __init__(self, metrics: Metrics, start: float) -> None:
+        self.metrics, self.start = metrics, start
+        self.past: dict[str, Callable[[float], float]] = {}
 
     def handle(self, call: Call) -> Reply:
         if call.path.endswith("/api/v1/query"):
@@ -123,8 +128,17 @@ class FakePrometheus:
             row = [] if found is None else [{"metric": {}, "value": [found[0], repr(found[1])]}]
             return _success("vector", row)
         if call.path.endswith("/api/v1/query_range"):
-            return _success("matrix", [])
+            return _success("matrix", self._remembered(form(call)))
         return Reply(404, b"404 page not found\n")
+
+    def _remembered(self, asked: Mapping[str, Any]) -> list[Any]:
+        past = self.past.get(str(asked.get("query", "")))
+        if past is None:
+            return []
+        first, end, step_s = (float(asked[name]) for name in ("start", "end", "step"))
+        times = [first + step_s * number for number in range(int((end - first) / step_s) + 1)]
+        middle = [at - step_s / 2 - self.start for at in times]  # a value stands for the step before it
+        return [{"metric": {}, "values": [[at, repr(past(when))] for at, when in zip(times, middle, strict=True)]}]
 
 
 def _nano(cores: float) -> str:

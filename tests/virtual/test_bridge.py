@@ -8,7 +8,7 @@ import pytest
 
 from tests.virtual.cluster import Cluster, autoscaler
 from tests.virtual.faults import BadMetrics, Killed
-from trimtab.journal import replay
+from trimtab.journal_replay import replay
 from trimtab.live.act.restore import restore_all
 from trimtab.live.look.subject import ChangeRules
 from trimtab.quantity import parse_quantity

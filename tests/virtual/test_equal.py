@@ -2,124 +2,195 @@
 
 from __future__ import annotations
 
-import random
 from contextlib import closing
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
-from tests.virtual.cluster import START, Cluster, autoscaler
-from trimtab.core.model import Decision, Memory, Observation
+from tests.virtual.cluster import START, Cluster
+from tests.virtual.faults import BadMetrics, Killed
+from tests.virtual.scenes import CORES, NAME, Scene, annotated, scene
+from trimtab.core.model import Decision, Forecast, Memory, Missing, Observation, Reason
 from trimtab.core.remember import first_sight
-from trimtab.kinds import Scaler, read
-from trimtab.policy import Policy
+from trimtab.journal_replay import replay
+from trimtab.live.object_tick import ObjectTick
+from trimtab.live.operator import LOOK_AGAIN_S
+from trimtab.quantity import GIB
 from trimtab.sim.cluster import run
-from trimtab.sim.cluster_spec import ClusterSpec
-from trimtab.sim.grid import STEP_S
+from trimtab.sim.cluster_spec import ClusterSpec, Fault, FaultKind
+from trimtab.sim.demand_forecast import SimulatedForecasts
+from trimtab.ticks import ObjectName, Tick, tick_of
 
-HOURS = 2
-CORES = 1_000_000.0  # Kubernetes counts in thousandths of a core: of such a pod that is nothing
-NAME = "shop/web"
-
-
-class Row(NamedTuple):
-    """One tick as both tell it."""
-
-    at: float
-    replicas: int
-    planned: int
-    ready: int
-    value: float | None
+QUICK = (1, 2, 3, 7, 10, 22)
+MANY = 200
+UNKNOWN = Missing(reason=Reason.ABSENT)
+OF_PODS = {"ready", "capacity", "cpu_cores", "memory_bytes"}  # where no signal asks for pods the simulator shows none
 
 
-class Scene(NamedTuple):
-    manifest: dict[str, Any]
-    policy: Policy
-    load: np.ndarray[Any, np.dtype[np.float64]]
-    first_pods: int
-    startup_s: float
+class Told(NamedTuple):
+    """One run: every look, and every decision that changed something."""
+
+    ticks: list[Tick]
+    acts: dict[float, tuple[Memory, Decision]]
+
+    def seconds_of_acts(self) -> list[float]:
+        return [at - START for at in self.acts]
 
 
-def scene(seed: int) -> Scene:
-    """A policy and a load drawn from a seed; startup times on and off the grid of ticks."""
-    draw = random.Random(seed)
-    behavior: dict[str, Any] = {}
-    if draw.random() < 0.7:
-        behavior["scaleDown"] = {"stabilizationWindowSeconds": draw.choice([0, 60, 300, 600])}
-    if draw.random() < 0.5:
-        policies = [
-            {"type": draw.choice(["Pods", "Percent"]), "value": draw.choice([1, 2, 50, 100]), "periodSeconds": 60}
-        ]
-        behavior["scaleUp"] = {"policies": policies, "stabilizationWindowSeconds": draw.choice([0, 45])}
-    low = draw.randint(1, 3)
-    spec: dict[str, Any] = {"minReplicas": low, "maxReplicas": draw.randint(8, 30)}
-    if behavior:
-        spec["behavior"] = behavior
-    manifest = autoscaler(NAME, draw.choice([40, 50, 70, 80]), **spec)
-    kind = read(manifest)
-    assert isinstance(kind, Scaler)
-    steps = HOURS * 3600 // STEP_S
-    hours = np.arange(steps) * STEP_S / 3600
-    noise = np.random.default_rng(seed)
-    load = 3 + 2.5 * np.sin(hours * draw.uniform(1, 4)) + noise.normal(0, draw.uniform(0, 0.6), steps)
-    if draw.random() < 0.5:
-        load[steps // 2 : steps // 2 + draw.randint(4, 200)] *= draw.uniform(2, 5)
-    startup_s = float(draw.choice([0, 15, 40, 60, 185, 600]))
-    return Scene(manifest, kind.to_policy(START), np.maximum(load, 0.05) * CORES, draw.randint(low, 8), startup_s)
+class Down(NamedTuple):
+    """The operator is killed right after one tick, and ticks again at another."""
+
+    killed_s: float
+    back_s: float
+
+    def killed(self, step_s: float) -> Killed:
+        """It starts a moment before it ticks: see `Cluster`."""
+        at_s = self.killed_s + step_s / 2
+        return Killed(at_s, back_after_s=self.back_s - LOOK_AGAIN_S - at_s)
+
+    def fault(self, step_s: float) -> Fault:
+        """Of the steps at whose ends it is not there."""
+        return Fault(FaultKind.OPERATOR_DOWN, self.killed_s - step_s / 2, self.back_s - step_s)
 
 
-def by_the_operator(given: Scene, seed: int) -> tuple[list[Row], dict[float, tuple[Memory, Decision]]]:
-    with Cluster(seed=seed) as cluster:
-        values = given.load.tolist()
-        cluster.deploy(
-            NAME,
-            replicas=given.first_pods,
-            cpu=f"{CORES:.0f}",
-            startup_s=given.startup_s,
-            load=lambda seconds: values[min(int(seconds / STEP_S), len(values) - 1)],
-        )
-        cluster.apply(given.manifest)
-        rows: dict[float, Row] = {}
-        for _ in range(HOURS * 3600 // STEP_S):  # before the journal folds them into minutes
-            cluster.run(seconds=STEP_S)
-            with closing(cluster.journal()) as journal:
-                rows |= {tick.at: Row(*tick[1:6]) for tick in journal.ticks("shop", "web")}
+class Silent(NamedTuple):
+    """No metrics between these seconds."""
+
+    start_s: float
+    end_s: float
+
+
+def set_up(cluster: Cluster, given: Scene) -> None:
+    load, memory = given.load.tolist(), given.memory.tolist()
+    at = lambda values: lambda seconds: values[min(int(seconds / given.step_s), len(values) - 1)]  # noqa: E731
+    cluster.workloads.set(NAME, memory=at(memory))
+    cluster.deploy(
+        NAME, replicas=given.first_pods, cpu=f"{CORES:.0f}", memory="1Gi", startup_s=given.startup_s, load=at(load)
+    )
+    cluster.apply(given.manifest)
+
+
+def by_the_operator(given: Scene, seed: int, down: Down | None = None, silent: Silent | None = None) -> Told:
+    looks: list[ObjectTick] = []
+    with Cluster(seed=seed, step_s=given.step_s) as cluster:
+        cluster.on_tick.append(looks.extend)
+        if down is not None:
+            cluster.prometheus = None  # what is remembered is in checkpoints
+            cluster.faults(down.killed(given.step_s))
+        if silent is not None:
+            cluster.faults(BadMetrics(*silent, workload=NAME))
+        set_up(cluster, given)
+        cluster.run(seconds=len(given.load) * given.step_s)
         with closing(cluster.journal()) as journal:
             acted = [act for act in journal.acts("shop", "web") if act.decision.change]
-    return list(rows.values()), {act.seen.at: (act.memory, act.decision) for act in acted}
+            recorded = list(journal.ticks("shop", "web"))
+    ticks = [tick_of(look.subject.name, look.subject.policy, look.seen, look.decision) for look in looks]
+    assert recorded == [tick._replace(policy=None) for tick in ticks[-len(recorded) :]], "the others are minutes now"
+    return Told(ticks, {act.seen.at: (act.memory, act.decision) for act in acted})
 
 
-def by_the_simulator(given: Scene) -> tuple[list[Row], dict[float, tuple[Memory, Decision]]]:
-    rows: list[Row] = []
-    decisions: dict[float, tuple[Memory, Decision]] = {}
+def by_the_simulator(given: Scene, down: Down | None = None, silent: Silent | None = None) -> Told:
+    told = Told([], {})
+    name = ObjectName(given.manifest["kind"], "shop", "web")
 
     def watch(seen: Observation, memory: Memory, decision: Decision) -> None:
-        ready = sum(1 for pod in seen.pods if pod.ready)
-        values = [proposal.value for proposal in decision.proposals if not proposal.forecast]
-        rows.append(Row(seen.at, seen.spec_replicas, decision.plan.replicas, ready, values[0]))
-        decisions[seen.at] = (memory, decision)
+        told.ticks.append(tick_of(name, given.policy, seen, decision))
+        if decision.change is not None:
+            told.acts[seen.at] = memory, decision
 
-    spec = ClusterSpec(startup_s=given.startup_s, pod_capacity=CORES, pod_cores=CORES, burst=2.0)
-    first = first_sight(START + STEP_S, given.first_pods)
-    run(given.policy, given.load, spec, first_pods=given.first_pods, start=START, watch=watch, memory=first)
-    return rows, decisions
+    faults: tuple[Fault, ...] = (down.fault(given.step_s),) if down else ()
+    if silent is not None:
+        faults += (Fault(FaultKind.MISSING, silent.start_s - given.step_s, silent.end_s - given.step_s),)
+    spec = ClusterSpec(
+        startup_s=given.startup_s,
+        pod_capacity=CORES,
+        pod_cores=CORES,
+        burst=2.0,
+        pod_memory_bytes=GIB,
+        base_memory_bytes=GIB / 4,
+        memory_load=given.memory,
+        faults=faults,
+    )
+    first = first_sight(START + given.step_s, given.first_pods)
+    settings: dict[str, Any] = {"first_pods": given.first_pods, "start": START, "step_s": given.step_s}
+    run(given.policy, given.load, spec, watch=watch, memory=first, **settings)
+    return told
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_the_journal_equals_the_simulators_decisions(seed: int) -> None:
+def assert_same_ticks(ticks: list[Tick], expected: list[Tick]) -> None:
+    """All that a tick records, but the policy, which is stored once; numbers as exact as the wire carries them."""
+    assert len(ticks) == len(expected)
+    for tick, wanted in zip(ticks, expected, strict=True):
+        unseen = {"policy"} | (OF_PODS if wanted.cpu_cores is None else set())
+        for field in [field for field in Tick._fields if field not in unseen]:
+            found, aim = getattr(tick, field), getattr(wanted, field)
+            same = found == (pytest.approx(aim, rel=1e-6) if isinstance(aim, float) else aim)
+            assert same, f"the first tick that differs, {wanted.at - START:.0f} s: {field} is {found}, not {aim}"
+
+
+def check(seed: int) -> None:
     given = scene(seed)
-    rows, acts = by_the_operator(given, seed)
-    expected, decisions = by_the_simulator(given)
-    assert len(rows) == len(expected) == HOURS * 3600 // STEP_S
-    for row, wanted in zip(rows, expected, strict=True):
-        assert row == wanted, f"the first tick that differs: {row.at - START:.0f} s"
-    changes = {at: both for at, both in decisions.items() if both[1].change is not None}
-    assert acts.keys() == changes.keys() and len(acts) >= 2
-    for at, (memory, decision) in acts.items():
-        assert memory == changes[at][0]
-        assert (decision.change, decision.plan, decision.steps) == (
-            changes[at][1].change,
-            changes[at][1].plan,
-            changes[at][1].steps,
-        )
+    assert_same(by_the_operator(given, seed), by_the_simulator(given))
+
+
+def assert_same(found: Told, expected: Told) -> None:
+    assert_same_ticks(found.ticks, expected.ticks)
+    assert found.acts.keys() == expected.acts.keys()
+    for at, (memory, decision) in found.acts.items():
+        wanted_memory, wanted = expected.acts[at]
+        assert memory == wanted_memory
+        assert (decision.change, decision.plan) == (wanted.change, wanted.plan)
+        assert [step.rule for step in decision.steps] == [step.rule for step in wanted.steps]
+
+
+@pytest.mark.parametrize("seed", QUICK)
+def test_the_journal_equals_the_simulators_decisions(seed: int) -> None:
+    check(seed)
+
+
+@pytest.mark.many
+@pytest.mark.parametrize("seed", range(MANY))
+def test_the_journal_equals_the_simulators_decisions_for_many_seeds(seed: int) -> None:
+    check(seed)
+
+
+def check_forecasts(seed: int) -> None:
+    """Of an annotated HPA, which scales by itself: what is forecast from what the operator saw."""
+    given, spoke = annotated(seed), 0
+    looks: list[ObjectTick] = []
+    with Cluster(seed=seed, step_s=given.step_s) as cluster:
+        cluster.on_tick.append(looks.extend)
+        set_up(cluster, given)
+        cluster.run(seconds=len(given.load) * given.step_s)
+        assert not replay(cluster.journal().path).differences
+    simulated = SimulatedForecasts(given.policy)
+    assert len(looks) == len(given.load)
+    for seen in (look.seen for look in looks):
+        wanted = simulated.complete(replace(seen, forecasts=(), startup=UNKNOWN), seen.pods)
+        assert (seen.startup, seen.forecasts) == (wanted.startup, wanted.forecasts)
+        simulated.after_tick(seen.at)
+        spoke += isinstance(seen.forecasts[0], Forecast)
+    assert spoke * given.step_s >= 600.0, "a line speaks as soon as it has seen as much as it looks ahead"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_forecasts_of_an_annotated_hpa_equal_the_simulators(seed: int) -> None:
+    check_forecasts(seed)
+
+
+@pytest.mark.many
+@pytest.mark.parametrize("seed", range(MANY))
+def test_the_forecasts_of_an_annotated_hpa_equal_the_simulators_for_many_seeds(seed: int) -> None:
+    check_forecasts(seed)
+
+
+def test_scenes_have_every_tick_start_up_and_forecast() -> None:
+    given = [scene(seed) for seed in range(MANY)]
+    models = {each.policy.forecast.model if each.policy.forecast else "none" for each in given}
+    assert models == {"none", "linear", "seasonal", "spectral", "holtWinters", "dsp"}
+    assert {each.step_s for each in given} == {1.0, 5.0, 15.0, 30.0, 60.0}
+    assert {each.startup_s for each in given} >= {5.0, 1800.0}
+    assert len({signal.metric.kind for each in given for signal in each.policy.signals}) == 5
+    assert all(np.isfinite(each.load).all() for each in given)

@@ -15,14 +15,21 @@ from tests.virtual.faults import (
     ClockStepped,
     Compacted,
     CutWatches,
+    DamagedJournal,
+    DefinitionAway,
     DiskFull,
     Fault,
+    Flood,
+    ForeignPods,
     Killed,
     LostEvents,
+    NamespaceAway,
+    ObjectAway,
     Refusing,
     RepeatedEvents,
     Slow,
     StalledWatches,
+    Suspended,
     Unanswered,
     Unreachable,
 )
@@ -54,6 +61,16 @@ def busy(cluster: Cluster) -> None:
         pytest.param(
             [Killed(610, requests=1, methods=("PATCH",), done=True, back_after_s=20)], id="killed after a write"
         ),
+        pytest.param([Killed(610, awaits=7, back_after_s=20)], id="killed between two awaits"),
+        pytest.param([Suspended(590, 650)], id="standing still"),
+        pytest.param([DamagedJournal(590, 620)], id="a damaged journal"),
+        pytest.param([ObjectAway(590, 700, WORD)], id="its object away"),
+        pytest.param([ObjectAway(590, 700, WORD, alias="renamed")], id="its object under another name"),
+        pytest.param([ObjectAway(590, 700, WORD, "Deployment")], id="its workload away"),
+        pytest.param([NamespaceAway(590, 700, "shop")], id="its namespace away"),
+        pytest.param([DefinitionAway(590, 700, "Autoscaler")], id="the definition of its kind away"),
+        pytest.param([Flood(590, 1200)], id="a flood of invalid objects"),
+        pytest.param([ForeignPods(590, 3000, workload=WORD)], id="a tenant's pods with its owner"),
         pytest.param([ClockStepped(605, by_s=3600), ClockStepped(700, by_s=-3600)], id="the clock set and set back"),
     ],
 )
@@ -83,6 +100,33 @@ def test_killed_at_a_request_nothing_more_leaves() -> None:
         last = max(each.at for each in cluster.audit("operator-0")) - cluster.start
         assert 300 <= last < 310
         assert len([each for each in cluster.audit("operator-0") if each.at >= cluster.start + 300]) == 2
+
+
+def test_who_stands_still_asks_nothing_and_goes_on_where_it_was() -> None:
+    with Cluster(seed=3, operators=2) as cluster:
+        busy(cluster)
+        cluster.run(minutes=9)
+        first = cluster.get("Lease", "trimtab-system/trimtab")["spec"]["holderIdentity"]
+        cluster.faults(Suspended(601.0, 700.0, who=first))
+        cluster.run(minutes=30)
+        asked = [each.at - cluster.start for each in cluster.audit(first)]
+        assert not [at for at in asked if 601.5 < at < 700]
+        assert [at for at in asked if 700 <= at < 730]
+        assert cluster.get("Lease", "trimtab-system/trimtab")["spec"]["holderIdentity"] != first
+        assert cluster.writes(WORD, who=first) == [] and cluster.replicas(WORD) == 8
+
+
+def test_what_comes_back_is_another_object() -> None:
+    with Cluster(seed=3) as cluster:
+        busy(cluster)
+        before = {kind: cluster.get(kind, WORD)["metadata"]["uid"] for kind in ("Autoscaler", "Deployment")}
+        cluster.faults(NamespaceAway(100, 200, "shop"))
+        cluster.run(seconds=150)
+        assert WORD not in cluster.workloads.all
+        cluster.run(seconds=150)
+        after = {kind: cluster.get(kind, WORD)["metadata"]["uid"] for kind in ("Autoscaler", "Deployment")}
+        assert all(before[kind] != after[kind] for kind in before)
+        assert len(cluster.pods(WORD)) == 2
 
 
 def test_of_two_operators_only_the_holder_of_the_lease_writes() -> None:

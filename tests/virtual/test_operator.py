@@ -7,7 +7,7 @@ import pytest
 from tests.virtual.cluster import Cluster, autoscaler
 from tests.virtual.faults import BadMetrics, Killed
 from trimtab.acts import Fate
-from trimtab.journal import replay
+from trimtab.journal_replay import replay
 from trimtab.live.look.subject import ChangeRules
 
 

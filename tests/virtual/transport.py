@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
+from contextvars import Context
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import parse_qsl, urlsplit
 
 from tests.virtual.apiserver import ApiServer, Call, Denied, Reply, place_of, selector, status_body
-from tests.virtual.faults import Processes, Weather
+from tests.virtual.weather import Processes, Weather
 from trimtab.wire.transport import Incoming, Outgoing
 
 
@@ -74,16 +75,24 @@ class Sent:
             await asyncio.sleep(0)
             return self._answered(call)
         async with asyncio.timeout(outgoing.total_s):
-            plural = "prometheus" if not isinstance(link.server, ApiServer) else _plural(path)
-            reply = await link.weather.before(call, plural, link.processes)
-            if reply is not None:
-                if isinstance(link.server, ApiServer):
-                    link.server.note(call, call.method.lower(), None, reply.status)
-                return Whole(reply)
-            await asyncio.sleep(0)
-            answered = self._answered(call)
-            await link.weather.after(call, plural, link.processes)
-            return answered
+            under_way = self._under_way(call, link.weather, link.processes)
+            if not link.weather.stands_still:
+                return await under_way
+            # What has left goes on while its sender stands still.
+            return await asyncio.get_running_loop().create_task(under_way, context=Context())
+
+    async def _under_way(self, call: Call, weather: Weather, processes: Processes) -> Incoming:
+        server = self.link.server
+        plural = "prometheus" if not isinstance(server, ApiServer) else _plural(call.path)
+        reply = await weather.before(call, plural, processes)
+        if reply is not None:
+            if isinstance(server, ApiServer):
+                server.note(call, call.method.lower(), None, reply.status)
+            return Whole(reply)
+        await asyncio.sleep(0)
+        answered = self._answered(call)
+        await weather.after(call, plural, processes)
+        return answered
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -60,6 +60,7 @@ class Workload:
         self.step = self.first_step = of.step
         self.pods = Pods(0, cores, memory_bytes, lambda: ceil(self.settings.startup_s / self.step_s))
         self.backlog = 0.0
+        self._older_steps = 0  # than the moment at which they are made
         self.template: Object = {}
         self._set_name = ""  # the ReplicaSet of the present template
         self._of_set: dict[str, str] = {}  # pod -> its ReplicaSet
@@ -67,11 +68,9 @@ class Workload:
     def begin(self, found: Object) -> None:
         """With pods that have been there before: as old as they are when they become ready."""
         usual, self.settings = self.settings, replace(self.settings, startup_s=0.0)
+        self._older_steps = ceil(usual.startup_s / self.step_s)
         self.deploy(found)
-        self.settings = usual
-        for pod in self.pods.all:
-            pod.created -= ceil(usual.startup_s / self.step_s)
-            self._show(pod)
+        self.settings, self._older_steps = usual, 0
         self.open_step(self.step)
 
     # --- what the controllers do ---
@@ -87,6 +86,7 @@ class Workload:
             self.pods.scale(count, self._present_step())
             for pod in self.pods.all:
                 if pod.name not in before:
+                    pod.created -= self._older_steps
                     self._of_set[pod.name] = self._set_name
                     self._show(pod)
             for name in before - {pod.name for pod in self.pods.all}:

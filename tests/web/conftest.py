@@ -40,11 +40,12 @@ def address(shop: Shop) -> Iterator[str]:
 
 
 class serving:
-    """`trimtab dashboard` over a journal, as users start it; gives its address."""
+    """`trimtab dashboard` over a journal or with other options, as users start it; gives its address."""
 
-    def __init__(self, journal: Path) -> None:
+    def __init__(self, journal: Path | None = None, *options: str) -> None:
         program = Path(sys.executable).with_name("trimtab")
-        command = (program, "dashboard", "--journal", journal, "--port", "0", "--no-open")
+        source = ("--journal", journal) if journal else ()
+        command = (program, "dashboard", *source, *options, "--port", "0", "--no-open")
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
     def __enter__(self) -> str:

@@ -19,7 +19,7 @@ from tests.web.recorded import HOSTILE, START
 from trimtab.errors import TrimtabError
 from trimtab.journal import Journal, ObjectName
 from trimtab.web.packing import Column, packed, unpacked
-from trimtab.web.sources import JournalSource, answered
+from trimtab.web.sources import DERIVED, JournalSource, answered
 
 WEB = ObjectName("Autoscaler", "shop", "web")
 
@@ -139,7 +139,7 @@ values = st.one_of(st.text(max_size=12), st.floats().map(str), st.sampled_from([
 
 
 @given(
-    question=st.sampled_from(["about", "fleet", "workload", "decision", "health", "history.csv", "whatif", ""]),
+    question=st.sampled_from([*JournalSource.QUESTIONS, *DERIVED, ""]),
     query=st.dictionaries(names, values, max_size=6),
     whole=st.booleans(),
 )
@@ -184,5 +184,5 @@ def test_a_broken_journal_is_said_and_left_as_it_is(broken: tuple[Path, str]) ->
 
 
 def test_the_history_begins_where_it_was_recorded(shop: Shop) -> None:
-    rows = JournalSource(shop.path, "x").answer("history.csv", WEB._asdict()).content.decode().splitlines()
+    rows = answered(JournalSource(shop.path, "x"), "history.csv", WEB._asdict()).content.decode().splitlines()
     assert rows[0] == "timestamp,value" and float(rows[1].split(",")[0]) == START

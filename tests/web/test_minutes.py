@@ -10,10 +10,12 @@ import pytest
 
 from tests.web.conftest import Shop
 from tests.web.recorded import PLAIN, START
+from trimtab import minutes
+from trimtab.core.requests import USUAL_TARGET
 from trimtab.journal import Journal, ObjectName, Retention
 from trimtab.sim.score import SLO
 from trimtab.ticks import SLO as OUR_SLO
-from trimtab.ticks import USUAL_TARGET, Tick
+from trimtab.ticks import Tick
 from trimtab.tune.demand import DEFAULT_TARGET
 
 WEB = ObjectName("Autoscaler", "shop", "web")
@@ -39,6 +41,14 @@ def test_a_minute_has_the_mean_load_the_least_capacity_and_the_most_replicas(tmp
         assert found.columns["capacity"].tolist() == [80.0, 100.0]
         assert found.columns["replicas"].tolist() == [7.0, 3.0]
         assert found.columns["violated"].tolist() == pytest.approx([1 / 3, 0.0])
+
+
+def test_least_capacity_comes_with_the_bridge_it_had(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j.db")
+    journal.write([], [tick(0, 90, 120.0)._replace(bridge=1.5), tick(15, 90, 80.0)._replace(bridge=1.0)])
+    journal.write([], [tick(60, 90, 80.0)._replace(bridge=1.0), tick(75, 90, 120.0)._replace(bridge=1.5)])
+    found = journal.minutes_of(WEB, 0, 9e9).columns
+    assert (found["capacity"] / found["bridge"]).tolist() == [80.0, 80.0]
 
 
 def test_folding_in_any_rhythm_gives_the_same_minutes(tmp_path: Path) -> None:
@@ -88,10 +98,10 @@ def test_every_minute_of_a_recorded_shop_equals_its_ticks(shop: Shop) -> None:
     journal = Journal.read(shop.path)
     for name, ticks in shop.ticks.items():
         found = journal.minutes_of(name, 0, 9e9)
-        minutes = [list(part) for _, part in groupby(ticks, key=lambda one: one.at // 60)]
+        looks = [list(part) for _, part in groupby(ticks, key=lambda one: one.at // 60)]
         for column in ("ready", "planned"):
-            assert found.columns[column].tolist() == [getattr(part[-1], column) for part in minutes]
-        known = [[one.load for one in part if one.load is not None] for part in minutes]
+            assert found.columns[column].tolist() == [getattr(part[-1], column) for part in looks]
+        known = [[one.load for one in part if one.load is not None] for part in looks]
         wanted = np.array([np.mean(part) if part else np.nan for part in known], dtype=np.float32)
         assert np.allclose(found.columns["load"], wanted, rtol=1e-6, equal_nan=True)
     assert journal.policy_of(WEB) == PLAIN
@@ -111,3 +121,34 @@ def test_a_journal_of_the_first_version_is_read_and_becomes_one_of_this(tmp_path
     journal = Journal(path)
     journal.write([], [tick(0, 1)])
     assert len(journal.minutes_of(WEB, 0, 9e9).times) == 1
+
+
+def test_a_journal_without_bridges_is_read_as_it_is_and_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "third.db"
+    old = Journal(path)
+    old.write([], [tick(60.0 * minute, minute) for minute in range(70)])
+    old.prune(START + 3600)
+    (content,) = old.db.execute("SELECT content FROM minutes").fetchone()
+    shorter = minutes._unpacked(content)[:-1]
+    old.db.execute("UPDATE minutes SET content = ?", (minutes._packed(shorter),))
+    old.db.commit()
+    old.db.executescript("ALTER TABLE ticks DROP COLUMN bridge; PRAGMA user_version = 3")
+    old.close()
+    for journal in (Journal.read(path), Journal(path)):
+        found = journal.minutes_of(WEB, 0, 9e9)
+        assert found.columns["load"].tolist() == list(range(70)) and np.isnan(found.columns["bridge"]).all()
+    journal.write([], [tick(4200, 5)._replace(bridge=1.25)])
+    assert journal.minutes_of(WEB, 0, 9e9).columns["bridge"][-1] == 1.25
+
+
+def test_many_objects_are_folded_some_at_a_time_and_ticks_are_written_between(tmp_path: Path) -> None:
+    journal, many = Journal(tmp_path / "j.db"), 3 * minutes.SLICE
+    names = [WEB._replace(name=f"web-{number}") for number in range(many)]
+    journal.write([], [tick(0, number)._replace(name=name) for number, name in enumerate(names)])
+    left = [many]
+    for step, _ in enumerate(journal.pruning(START + 90)):
+        journal.write([], [tick(120 + step, 1)])
+        left.append(journal.query("SELECT count(*) FROM ticks WHERE at = ?", (START,))[0][0])
+    assert left[:4] == [many, 2 * minutes.SLICE, minutes.SLICE, 0]
+    assert [journal.minutes_of(name, 0, 9e9).columns["load"][0] for name in names] == list(range(many))
+    assert len(list(journal.ticks(WEB.namespace, WEB.name))) == len(left) - 1, "what was written meanwhile stays"

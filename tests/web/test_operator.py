@@ -16,17 +16,24 @@ from tests.web.conftest import Shop
 from trimtab.cli.kubectl import plugin
 from trimtab.errors import TrimtabError
 from trimtab.journal import ObjectName
-from trimtab.web.operator import OperatorSource, answer_on
-from trimtab.web.sources import JournalSource
+from trimtab.web.operator import TRIES, OperatorSource, answer_on
+from trimtab.web.sources import JournalSource, answered
 from trimtab.wire.access import Access
 
 WEB = ObjectName("Autoscaler", "shop", "web")._asdict()
+CACHE = ObjectName("HorizontalPodAutoscaler", "shop", "cache")._asdict()
 AUTOSCALER = "/apis/trimtab.dev/v1alpha1/namespaces/shop/autoscalers/web"
 PROXY = "/api/v1/namespaces/trimtab/services/trimtab:8080/proxy"
 
 
 @pytest.fixture
-def proxied(shop: Shop) -> Iterator[OperatorSource]:
+def standing_by() -> list[bool]:
+    """Whether who is asked next stands by; the last of them first."""
+    return []
+
+
+@pytest.fixture
+def proxied(shop: Shop, standing_by: list[bool]) -> Iterator[OperatorSource]:
     """An API server that knows one Autoscaler, and one service, which an operator answers."""
     loop, started = asyncio.new_event_loop(), []
 
@@ -36,7 +43,7 @@ def proxied(shop: Shop) -> Iterator[OperatorSource]:
 
     async def serve() -> None:
         operator, server = web.Application(), web.Application()
-        answer_on(operator, JournalSource(shop.path, "shop"))
+        answer_on(operator, JournalSource(shop.path, "shop"), lambda: not (standing_by and standing_by.pop()))
         server.add_subapp(PROXY, operator)
         server.router.add_get(AUTOSCALER, autoscaler)
         runner = web.AppRunner(server)
@@ -55,14 +62,25 @@ def proxied(shop: Shop) -> Iterator[OperatorSource]:
     loop.close()
 
 
-@pytest.mark.parametrize("question", ["fleet", "workload", "decision", "health", "about", "history.csv"])
+@pytest.mark.parametrize("question", ["fleet", "workload", "decision", "health", "about", "known"])
 def test_the_operator_says_what_its_journal_says(proxied: OperatorSource, shop: Shop, question: str) -> None:
     assert proxied.answer(question, WEB).content == JournalSource(shop.path, "shop").answer(question, WEB).content
 
 
-def test_what_if_is_computed_by_who_asks_and_is_the_same(proxied: OperatorSource, shop: Shop) -> None:
-    query = WEB | {"target": "0.5"}
-    assert proxied.answer("whatif", query) == JournalSource(shop.path, "shop").answer("whatif", query)
+def test_what_costs_is_computed_by_who_asks_and_is_the_same(proxied: OperatorSource, shop: Shop) -> None:
+    for question, query in (("whatif", WEB | {"target": "0.5"}), ("advice", CACHE), ("history.csv", WEB)):
+        found = answered(proxied, question, query)
+        assert found == answered(JournalSource(shop.path, "shop"), question, query) and found.status == 200
+        with pytest.raises(TrimtabError):  # the operator itself does not compute it
+            proxied.answer(question, query)
+
+
+def test_one_that_stands_by_is_passed_over(proxied: OperatorSource, shop: Shop, standing_by: list[bool]) -> None:
+    standing_by += [True] * 3
+    assert proxied.version() == JournalSource(shop.path, "shop").version() and standing_by == []
+    standing_by += [True] * TRIES
+    with pytest.raises(TrimtabError, match="no operator leads now"):
+        proxied.version()
 
 
 def test_it_follows_what_is_new(proxied: OperatorSource, shop: Shop) -> None:

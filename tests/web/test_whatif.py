@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 from click.testing import CliRunner
+from msgspec.structs import replace
 
 from tests.web.conftest import Shop
 from tests.web.recorded import START
@@ -16,9 +17,12 @@ from trimtab.cli import main
 from trimtab.errors import InvalidInput
 from trimtab.journal import Journal, ObjectName
 from trimtab.kinds import read
+from trimtab.policy import Bridge
+from trimtab.tune.policy_backtest import BacktestOutcome
 from trimtab.web.journal_history import History, csv, history
+from trimtab.web.packing import unpacked
 from trimtab.web.query import Knobs, knobs_of
-from trimtab.web.whatif import as_yaml, command, judge, present, with_knobs
+from trimtab.web.whatif import answer, as_yaml, command, judge, present, with_knobs
 
 WEB = ObjectName("Autoscaler", "shop", "web")
 
@@ -28,15 +32,22 @@ def known(shop: Shop) -> History:
     return history(Journal.read(shop.path), WEB)
 
 
-def manifest(known: History, knobs: Knobs) -> dict[str, object]:
-    """The object as the page's patch leaves it."""
+@pytest.fixture
+def cpu(shop: Shop) -> History:
+    """One that is scaled by CPU, as an Autoscaler."""
+    found = history(Journal.read(shop.path), ObjectName("HorizontalPodAutoscaler", "shop", "cache"))
+    return found._replace(name=ObjectName("Autoscaler", "shop", "cache"))
+
+
+def manifest(known: History, knobs: Knobs, bridged: bool = False) -> dict[str, object]:
+    """The object as the page's patch leaves it, after it had a bridge or none."""
     patch = yaml.safe_load(as_yaml(known, knobs))
     target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
     return {
         "apiVersion": "trimtab.dev/v1alpha1",
         "kind": "Autoscaler",
         "metadata": {"name": "web"},
-        "spec": {"scaleTargetRef": target, **patch["spec"]},
+        "spec": {"scaleTargetRef": target, **({"bridge": {}} if bridged else {}), **patch["spec"]},
     }
 
 
@@ -51,10 +62,34 @@ def manifest(known: History, knobs: Knobs) -> dict[str, object]:
     ],
 )
 def test_it_equals_the_backtest_to_the_digit(known: History, tmp_path: Path, changes: dict[str, Any]) -> None:
-    knobs = present(known)._replace(**changes)
+    assert_equal_to_the_backtest(known, present(known)._replace(**changes), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "now, then",
+    [
+        pytest.param(1.0, 1.5, id="given"),
+        pytest.param(1.0, 1.25, id="given a little"),
+        pytest.param(1.5, 1.0, id="taken away"),
+        pytest.param(1.5, 1.5, id="kept"),
+    ],
+)
+def test_with_a_bridge_it_equals_the_backtest_on_the_total(
+    cpu: History, tmp_path: Path, now: float, then: float
+) -> None:
+    bridge = Bridge(max_factor=now, resizes_per_hour=12) if now > 1 else None  # as the operator compiles it
+    known = cpu._replace(policy=replace(cpu.policy, bridge=bridge))
+    knobs = present(known)._replace(bridge=then, target=0.75, startup_s=300.0)
+    outcome = assert_equal_to_the_backtest(known, knobs, tmp_path, "--on-total", bridged=now > 1)
+    assert (outcome.figures()["resizes"] > 0) == (then > 1)
+
+
+def assert_equal_to_the_backtest(
+    known: History, knobs: Knobs, tmp_path: Path, *flags: str, bridged: bool = False
+) -> BacktestOutcome:
     outcome, _ = judge(known, knobs)
     (tmp_path / "load.csv").write_text(csv(known))
-    (tmp_path / "web.yaml").write_text(yaml.safe_dump(manifest(known, knobs)))
+    (tmp_path / "web.yaml").write_text(yaml.safe_dump(manifest(known, knobs, bridged)))
     options = {
         "-f": tmp_path / "web.yaml",
         "--load": tmp_path / "load.csv",
@@ -63,10 +98,11 @@ def test_it_equals_the_backtest_to_the_digit(known: History, tmp_path: Path, cha
         "--pod-capacity": known.capacity,
         "--json": "-",
     }
-    done = CliRunner().invoke(main, ["backtest", *(str(part) for pair in options.items() for part in pair)])
+    done = CliRunner().invoke(main, ["backtest", *flags, *(str(part) for pair in options.items() for part in pair)])
     assert done.exit_code == 0, done.output
     (told,) = json.loads(done.stdout)["policies"]
     assert {key: told[key] for key in outcome.figures()} == outcome.figures()
+    return outcome
 
 
 @pytest.mark.parametrize("changes", [{}, {"target": 0.5, "least": 3, "down_window_s": 120.0, "up_window_s": 30.0}])
@@ -82,6 +118,30 @@ def test_the_command_is_one_line_that_a_shell_cannot_misread(known: History) -> 
     assert text.startswith("kubectl patch autoscaler 'a; rm -rf /' -n shop --type merge -p '{") and "\n" not in text
 
 
+@pytest.mark.parametrize(
+    "selector, labels",
+    [
+        pytest.param("", {}, id="none"),
+        pytest.param("app=web,tier=front", {"app": "web", "tier": "front"}, id="labels"),
+        pytest.param("app in (a,b)", None, id="a set"),
+        pytest.param("app!=web", None, id="another"),
+        pytest.param("app==web", None, id="twice equal"),
+        pytest.param("app", None, id="any"),
+    ],
+)
+def test_a_selector_is_taken_along_or_said(known: History, selector: str, labels: dict[str, str] | None) -> None:
+    (signal,) = known.policy.signals
+    signal = replace(signal, metric=replace(signal.metric, selector=selector))
+    selective = known._replace(policy=replace(known.policy, signals=(signal,)))
+    knobs = present(selective)._replace(target=0.5)
+    spec = yaml.safe_load(as_yaml(selective, knobs))["spec"]
+    about, _ = unpacked(answer(selective, knobs))
+    if labels is None:
+        assert "metrics" not in spec and about["notes"][-1].endswith("set its target to 50")
+    else:
+        assert spec["metrics"][0]["external"]["metric"].get("selector", {}).get("matchLabels", {}) == labels
+
+
 def test_what_is_in_force_changes_nothing(known: History) -> None:
     assert with_knobs(known, present(known)) is known.policy
     assert present(known)[:6] == (0.7, 0.1, 0.0, 300.0, 2, 60)
@@ -92,6 +152,18 @@ def test_a_share_of_requests_is_judged_on_the_total_and_says_so(shop: Shop) -> N
     outcome, notes = judge(cache, present(cache)._replace(target=0.5))
     assert cache.capacity == 1.0 and "on the total of the load" in notes[-1]
     assert outcome.pod_hours > judge(cache, present(cache))[0].pod_hours
+
+
+def test_a_bridge_needs_cpu_and_a_kind_that_may_have_one(known: History, cpu: History) -> None:
+    for refused in (known, cpu._replace(name=ObjectName("HorizontalPodAutoscaler", "shop", "cache"))):
+        with pytest.raises(InvalidInput, match="bridge"):
+            judge(refused, present(refused)._replace(bridge=1.5))
+
+
+def test_other_kinds_get_a_bridge_by_annotation(cpu: History) -> None:
+    crane = cpu._replace(name=ObjectName("EffectiveHorizontalPodAutoscaler", "shop", "cache"))
+    patch = yaml.safe_load(as_yaml(crane, present(crane)._replace(bridge=1.25)))
+    assert patch["metadata"] == {"annotations": {"trimtab.dev/bridge": "1.25"}} and "bridge" not in patch["spec"]
 
 
 def test_numbers_out_of_range_are_refused(known: History) -> None:

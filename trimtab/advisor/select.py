@@ -27,8 +27,13 @@ async def select(kube: Kube, analytics: Analytics, everywhere: bool, at: float) 
         if (target.api_version, target.kind) == (resource.api_version, resource.kind) and matches(selector, target)
     }
     if not chosen:
-        where = "any namespace" if everywhere else f"namespace {analytics.namespace}"
-        raise Refused(f"no workload in {where} matches spec.resourceSelectors", HTTPStatus.NOT_FOUND)
+        where = "any namespace" if everywhere else f"namespace {analytics.namespace}, where it looks,"
+        fix = (
+            ""
+            if everywhere
+            else f"; to look everywhere from there: trimtab run --advice-namespace {analytics.namespace}"
+        )
+        raise Refused(f"no workload in {where} matches spec.resourceSelectors{fix}", HTTPStatus.NOT_FOUND)
     return list(chosen.values())
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from trimtab.series import Floats
 
-DEFAULT = "hpa-default"
+DEFAULT, RETUNED = "hpa-default", "hpa-rolling"
 
 
 class BenchRow(NamedTuple):
@@ -52,6 +52,9 @@ class BenchSummary(NamedTuple):
     worst: float
     worst_trace: str
     churn: float | None  # of default HPA's
+    to_retuned: float | None  # J to that of HPA retuned every night, geometric mean
+    worst_to_retuned: float | None
+    resizes: float  # of one pod in place per day, the median over traces
 
     def plain(self) -> dict[str, Any]:
         return _plain(self._asdict())
@@ -66,15 +69,22 @@ def summarise(rows: Sequence[BenchRow]) -> list[BenchSummary]:
     groups: dict[tuple[float, float, str], dict[str, BenchRow]] = {}
     for row in rows:
         groups.setdefault((row.init_s, row.lam, row.policy), {})[row.trace] = row
-    return [_summary(key, group, groups.get((key[0], key[1], DEFAULT))) for key, group in groups.items()]
+    return [
+        _summary(key, group, groups.get((key[0], key[1], DEFAULT)), groups.get((key[0], key[1], RETUNED)))
+        for key, group in groups.items()
+    ]
 
 
 def _summary(
-    key: tuple[float, float, str], group: dict[str, BenchRow], default: dict[str, BenchRow] | None
+    key: tuple[float, float, str],
+    group: dict[str, BenchRow],
+    default: dict[str, BenchRow] | None,
+    retuned: dict[str, BenchRow] | None,
 ) -> BenchSummary:
     j = np.array([row.j for row in group.values()])
     low, high = interval(j)
     worst = max(group.values(), key=lambda row: row.j)
+    ratios = np.array([row.j / retuned[name].j for name, row in group.items()]) if retuned else None
     compared = [(row, default[name]) for name, row in group.items()] if default else []
     return BenchSummary(
         *key,
@@ -89,6 +99,9 @@ def _summary(
         worst=worst.j,
         worst_trace=worst.trace,
         churn=geometric_mean(np.array([_churn_ratio(row, base) for row, base in compared])) if compared else None,
+        to_retuned=None if ratios is None else geometric_mean(ratios),
+        worst_to_retuned=None if ratios is None else float(ratios.max()),
+        resizes=float(np.median([row.resizes_per_pod_day for row in group.values()])),
     )
 
 

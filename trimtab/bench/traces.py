@@ -7,6 +7,7 @@ at most 5 minutes and 7 whole days, and of each fleet of CPU the first 8 series 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,13 @@ import numpy as np
 
 from trimtab.errors import InvalidInput, NotEnoughData, TrimtabError
 from trimtab.series import Series
+from trimtab.sim.generate import SHAPES, generate
+from trimtab.sim.grid import STEP_S
 
 MAX_STEP_S = 300
 MIN_DAYS, FLEET_DAYS = 7, 20
 FLEET_SERIES = 8
+GENERATED_DAYS, GENERATED_SEEDS = 28, (1, 2)
 _DAY_S = 86400
 
 
@@ -33,6 +37,21 @@ def traces_in(folder: Path, match: str = "*") -> list[tuple[str, Series]]:
     if chosen := [(name, trace) for name, trace in found if fnmatch(name, match)]:
         return chosen
     raise InvalidInput("--match", match, f"{folder} has {', '.join(name for name, _ in found[:5])} and others")
+
+
+def generated_traces(match: str = "*") -> list[tuple[str, Series]]:
+    """A family of loads that anybody can make again: every shape of `generate:`, from two seeds, four weeks each."""
+    named = {
+        f"{name}-{seed}": replace(SHAPES[name], days=GENERATED_DAYS, seed=seed)
+        for name in SHAPES
+        for seed in GENERATED_SEEDS
+    }
+    chosen = {name: generate(shape) for name, shape in named.items() if fnmatch(name, match)}
+    if not chosen:
+        raise InvalidInput("--match", match, f"generated are {', '.join(named)}")
+    return [
+        (name, Series(STEP_S * np.arange(len(values), dtype=np.float64), values)) for name, values in chosen.items()
+    ]
 
 
 def _traces_of(file: Path) -> Iterator[tuple[str, Series]]:

@@ -33,6 +33,7 @@ COMMANDS = {
     "replay": "Take every decision of a journal again and report differences.",
     "restore": "Put back what a stopped operator left in force: floors of HPAs, sizes of pods.",
     "run": "Run the operator.",
+    "status": "List what trimtab serves, annotated HPAs too: replicas, what holds it, the last decision.",
     "tune": "Find better settings for a policy in its workload's own history.",
     "version": "Print the version.",
     "unfreeze": "Let a frozen installation go on.",

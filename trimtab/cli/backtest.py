@@ -37,6 +37,11 @@ if TYPE_CHECKING:
 @engine_options
 @click.option("--jitter", is_flag=True, help="Start-ups vary by 0.7 to 1.6 of that.")
 @click.option(
+    "--on-total",
+    is_flag=True,
+    help="Judge by the total of the load, as `tune` and the dashboard do: in a moment, without what each pod reports.",
+)
+@click.option(
     "--fail-if", "conditions", multiple=True, metavar="CONDITION", help="Exit with 1, such as 'violations > 1%'."
 )
 @output_option("table", "markdown")
@@ -47,6 +52,7 @@ def command(
     files: tuple[str, ...],
     compare: tuple[str, str] | None,
     jitter: bool,
+    on_total: bool,
     conditions: tuple[str, ...],
     output: str,
     html: Path | None,
@@ -87,8 +93,9 @@ def command(
     check_unit(demand, capacity, load.source)
     varies = (0.7, 1.6) if jitter else (1.0, 1.0)
     cluster = ClusterSpec(startup_s=judging.startup_s, startup_jitter=varies, pod_capacity=capacity, pod_cores=capacity)
+    policies, how = _on_the_total(policies, cluster) if on_total else (policies, [])
     outcomes = _backtests(policies, demand, cluster, judging.lam, engine)
-    notes = _notes(policies, demand, note, capacity)
+    notes = [*_notes(policies, demand, note, capacity), *how]
     if output == "markdown":
         click.echo(markdown(outcomes, demand, notes), nl=False)
     else:
@@ -113,6 +120,15 @@ def _backtests(
     done = engine.each(backtest, calls)
     shown = track(done, "Policies", len(calls), console=console, transient=True, disable=not console.is_terminal)
     return [answered(outcome) for outcome in shown]
+
+
+def _on_the_total(policies: list[NamedPolicy], cluster: ClusterSpec) -> tuple[list[NamedPolicy], list[str]]:
+    """In the form that is judged in a moment, and what to say of those that are not judged to the letter."""
+    from trimtab.tune.policy_backtest import on_the_total
+
+    forms = [on_the_total(named.policy, cluster) for named in policies]
+    changed = [named._replace(policy=policy) for named, (policy, _) in zip(policies, forms, strict=True)]
+    return changed, [f"{named.name}: {note}" for named, (_, note) in zip(policies, forms, strict=True) if note]
 
 
 def _notes(policies: list[NamedPolicy], demand: Demand, of_capacity: str, capacity: float) -> list[str]:

@@ -23,13 +23,14 @@ if TYPE_CHECKING:
     from trimtab.series import Series
 
 
-SPARE = ("WORST TRACE", "CHURN", "WORST", "WINS")  # what a narrow terminal does without, in this order
+SPARE = ("WORST TRACE", "RESIZES", "CHURN", "WORST", "WINS")  # what a narrow terminal does without, in this order
 
 
 @click.command(name="bench")
 @click.option(
     "--traces", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Folder of Parquet traces."
 )
+@click.option("--generated", is_flag=True, help="Loads made up from seeds, the same everywhere, instead of traces.")
 @click.option("--match", default="*", show_default=True, help="Only traces whose name matches, such as '*_1min'.")
 @click.option(
     "--init",
@@ -65,6 +66,7 @@ SPARE = ("WORST TRACE", "CHURN", "WORST", "WINS")  # what a narrow terminal does
 @click.option("--seeds", type=click.IntRange(2, 1000), default=30, show_default=True, help="Runs of --thesis.")
 def command(
     traces: Path | None,
+    generated: bool,
     match: str,
     startups_s: list[float],
     lambdas: list[float],
@@ -84,7 +86,7 @@ def command(
 
     from trimtab.bench.contenders import CONTENDERS, check_names
     from trimtab.bench.summary import BenchRow, summarise
-    from trimtab.bench.traces import traces_in
+    from trimtab.bench.traces import generated_traces, traces_in
     from trimtab.cli.screen import screen
 
     if lists:
@@ -93,10 +95,14 @@ def command(
     if thesis:
         _thesis(seeds, out)
         return
-    if traces is None:
-        raise click.UsageError("--traces is missing: name a folder of Parquet files with timestamp and value")
+    if generated == (traces is not None):
+        missing = "name a folder of Parquet files with timestamp and value, or --generated"
+        raise click.UsageError(
+            "--traces is missing: " + missing if traces is None else "--traces or --generated, not both"
+        )
     check_names(names)
-    found_traces, console, rows = traces_in(traces, match), screen(stderr=True), list[BenchRow]()
+    found_traces = generated_traces(match) if traces is None else traces_in(traces, match)
+    console, rows = screen(stderr=True), list[BenchRow]()
     calls = [(name, trace, names, startups_s, lambdas) for name, trace in found_traces]
     answers = engine.each(_rows_of_trace, calls)
     shown = track(answers, "Traces", len(calls), console=console, transient=True, disable=not console.is_terminal)
@@ -168,7 +174,7 @@ def _table(found: list[BenchSummary]) -> Table:
     table = Table(box=None, pad_edge=False)
     for heading in ("INIT", "LAMBDA", "POLICY"):
         table.add_column(heading, no_wrap=True)
-    for heading in ("J", "95 %", "COST", "VIOLATIONS", "TO DEFAULT", "WINS", "WORST", "CHURN"):
+    for heading in ("J", "95 %", "COST", "VIOLATIONS", "TO DEFAULT", "TO RETUNED", "WINS", "WORST", "CHURN", "RESIZES"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("WORST TRACE", no_wrap=True)
     for summary in sorted(found, key=lambda summary: (summary.lam, summary.init_s)):
@@ -181,9 +187,11 @@ def _table(found: list[BenchSummary]) -> Table:
             f"{summary.cost:.3f}",
             f"{summary.violations:.2f}%",
             "" if summary.change is None else f"{100 * summary.change:+.1f}%",
+            "" if summary.to_retuned is None else f"{summary.to_retuned:.3f}",
             "" if summary.wins is None else f"{summary.wins}/{summary.traces}",
             f"{summary.worst:.2f}",
             "" if summary.churn is None else f"x{summary.churn:.1f}",
+            f"{summary.resizes:.0f}" if summary.resizes else "",
             summary.worst_trace,
         )
     return table

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trimtab.cli.option_groups import ClusterOptions, cluster_options
+from trimtab.cli.option_groups import ClusterOptions, PrometheusOptions, cluster_options, prometheus_options
 from trimtab.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -25,18 +25,29 @@ if TYPE_CHECKING:
     help="Without --journal: the operator to ask, through the API server.",
 )
 @cluster_options
+@prometheus_options("A Prometheus that has the operator's metrics: fills the time before its journal.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8090, show_default=True, help="0 is any that is free.")
 @click.option("--open/--no-open", "opens", default=True, help="Open a browser.")
-def command(journal: str | None, operator: str, cluster: ClusterOptions, port: int, opens: bool) -> None:
+def command(
+    journal: str | None,
+    operator: str,
+    cluster: ClusterOptions,
+    prometheus: PrometheusOptions,
+    port: int,
+    opens: bool,
+) -> None:
     """Look at the fleet, one workload and "what if" in a browser; nothing is ever changed.
 
     \b
     trimtab dashboard                            # the operator of the current kubeconfig context
     trimtab dashboard --journal trimtab.db
     """
+    from trimtab.web.past import PastSource
     from trimtab.web.server import serve
 
     source = journal_source(journal) if journal else operator_of(operator, cluster)
+    if access := prometheus.access():
+        source = PastSource(source, access)
     show(lambda opened: serve(source, port, opened), opens)
 
 

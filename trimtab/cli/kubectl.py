@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from trimtab import __version__
-from trimtab.cli import Friendly, freeze
-from trimtab.cli.option_groups import ClusterOptions, cluster_options, option_group
+from trimtab.cli import Friendly, freeze, status
+from trimtab.cli.option_groups import ClusterOptions, PlaceOptions, cluster_options, place_options
 from trimtab.cli.options import duration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from trimtab.cli.kubectl_objects import FoundObject, StatusRow
+    from trimtab.cli.kubectl_objects import FoundObject
 
 
-class PlaceOptions(NamedTuple):
-    """In which namespace; without one, the context's."""
-
-    namespace: str = ""
-
-
-place_options = option_group(
-    "place", PlaceOptions, click.option("-n", "--namespace", default="", help="Default: the context's.")
-)
 object_argument = click.argument("object_name", metavar="[TYPE/]NAME")
 for_option = click.option(
     "--for", "lasts_s", type=duration, metavar="DURATION", help="It ends by itself, such as after 2h."
@@ -49,6 +40,7 @@ def main() -> None:
 
 plugin.add_command(freeze.command)
 plugin.add_command(freeze.unfreeze)
+plugin.add_command(status.command)
 
 
 @plugin.command()
@@ -75,26 +67,6 @@ def explain(object_name: str, place: PlaceOptions, cluster: ClusterOptions, oper
 def why(object_name: str, place: PlaceOptions, cluster: ClusterOptions, operator: str) -> None:
     """The last change in one sentence."""
     click.echo(_decision(object_name, place, cluster, operator)["sentence"])
-
-
-@plugin.command()
-@place_options
-@cluster_options
-@click.option("-A", "--all-namespaces", is_flag=True, help="Every namespace.")
-def status(place: PlaceOptions, cluster: ClusterOptions, all_namespaces: bool) -> None:
-    """Every object that trimtab serves: replicas, what holds it, the last decision."""
-    import asyncio
-
-    from rich.table import Table
-
-    from trimtab.cli.kubectl_objects import StatusRow
-    from trimtab.cli.screen import screen
-
-    rows = asyncio.run(_status(place, cluster, all_namespaces))
-    table = Table(*(field.upper() for field in StatusRow._fields), box=None, pad_edge=False)
-    for row in rows:
-        table.add_row(*row)
-    screen().show(table)
 
 
 @plugin.command()
@@ -158,16 +130,6 @@ async def _annotate(
         found = await find(kube, text, place.namespace or access.namespace)
         await annotate(kube, found, notes)
         return found
-
-
-async def _status(place: PlaceOptions, cluster: ClusterOptions, everywhere: bool) -> list[StatusRow]:
-    from trimtab.cli.kubectl_objects import status_rows
-    from trimtab.wire.kube import Kube
-
-    access = cluster.connect()
-    async with Kube(access) as kube:
-        namespace = "" if everywhere else place.namespace or access.namespace
-        return [row async for row in status_rows(kube, namespace)]
 
 
 def _decision(text: str, place: PlaceOptions, cluster: ClusterOptions, operator: str) -> dict[str, Any]:

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from http import HTTPStatus
 from typing import NamedTuple
 
 from trimtab.errors import InvalidInput, Refused
-from trimtab.kinds.annotations import PAUSED, PAUSED_UNTIL, PIN, PIN_UNTIL, PREDICTIVE
+from trimtab.kinds.annotations import (
+    ORIGINAL_FLOOR,
+    PAUSED,
+    PAUSED_UNTIL,
+    PIN,
+    PIN_UNTIL,
+    PREDICTIVE,
+    RAISED_FLOOR,
+)
 from trimtab.kinds.crd import CRDS
 from trimtab.kinds.meta import predictive
+from trimtab.wire.facts import conditions_in
 from trimtab.wire.kube import Kube
 from trimtab.wire.objects import Custom
 from trimtab.wire.resources import HPAS, Resource
@@ -107,14 +116,21 @@ def _row(found: FoundObject) -> StatusRow:
     )
     said = str(status.get("lastDecision", ""))
     return StatusRow(
-        meta.namespace, f"{found.resource.kind}/{meta.name}", current, desired, _held(meta.annotations or {}), said
+        meta.namespace, f"{found.resource.kind}/{meta.name}", current, desired, ", ".join(_held(found)), said
     )
 
 
-def _held(notes: Mapping[str, str]) -> str:
-    """What its user has asked for."""
-    said = ["paused"] if notes.get(PAUSED) == "true" else []
-    said += [f"paused until {notes[PAUSED_UNTIL]}"] if PAUSED_UNTIL in notes else []
+def _held(found: FoundObject) -> Iterator[str]:
+    """What its user has asked for, what we have raised, and what is in the way."""
+    notes = found.body.metadata.annotations or {}
+    if notes.get(PAUSED) == "true":
+        yield "paused"
+    if PAUSED_UNTIL in notes:
+        yield f"paused until {notes[PAUSED_UNTIL]}"
     if PIN in notes:
-        said += [f"pinned to {notes[PIN]}" + (f" until {notes[PIN_UNTIL]}" if PIN_UNTIL in notes else "")]
-    return ", ".join(said)
+        yield f"pinned to {notes[PIN]}" + (f" until {notes[PIN_UNTIL]}" if PIN_UNTIL in notes else "")
+    if RAISED_FLOOR in notes:
+        yield f"floor {notes[RAISED_FLOOR]} instead of {notes.get(ORIGINAL_FLOOR, 'its own')}"
+    able = conditions_in(found.body.status).get("AbleToScale", {})
+    if able.get("status") == "False":
+        yield str(able.get("reason", ""))

@@ -122,3 +122,14 @@ def prometheus_options(address_help: str) -> Callable[[Command], Command]:
             help="NAME=VALUE, such as X-Scope-OrgID=team; may be repeated.",
         ),
     )
+
+
+class PlaceOptions(NamedTuple):
+    """In which namespace; without one, the context's."""
+
+    namespace: str = ""
+
+
+place_options = option_group(
+    "place", PlaceOptions, click.option("-n", "--namespace", default="", help="Default: the context's.")
+)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from trimtab.journal import Difference
+    from trimtab.journal_replay import Difference
 
 
 @click.command(name="replay")
@@ -18,7 +18,7 @@ def command(journal: str, output: str) -> None:
     """Recompute every acting decision of JOURNAL. Exit 0: all the same; 1: differences."""
     import msgspec
 
-    from trimtab.journal import replay
+    from trimtab.journal_replay import replay
 
     found = replay(journal)
     if output == "json":

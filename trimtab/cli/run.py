@@ -60,14 +60,17 @@ def _settings(serving: ServingOptions, api_server: ApiServerOptions, sizing: Siz
         namespace=serving.namespace,
         shadow=serving.shadow,
         journal=serving.journal,
+        journal_bytes=serving.journal_bytes,
         listen=serving.listen,
         lease_namespace=api_server.lease_namespace,
         lease_s=api_server.lease_s,
+        shard=api_server.shard,
         api_per_s=api_server.api_per_s,
         api_burst=api_server.api_burst,
         scrape_s=serving.scrape_s,
         breaker_s=serving.breaker_s,
         system_namespaces=serving.system_namespaces,
+        advice_namespaces=serving.advice_namespaces,
         tenancy=serving.tenancy,
         history_url=serving.history_url,
         usage_every_s=sizing.usage_every_s,
@@ -91,6 +94,7 @@ async def _run(cluster: ClusterOptions, prometheus: Access | None, settings: Ope
     import signal
     from pathlib import Path
 
+    from trimtab.cli.night_process import in_child
     from trimtab.live.operator import Operator
     from trimtab.web.operator import answer_on
     from trimtab.web.sources import JournalSource
@@ -100,9 +104,10 @@ async def _run(cluster: ClusterOptions, prometheus: Access | None, settings: Ope
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     operator = Operator(cluster.connect(), prometheus, settings, SYSTEM)
+    operator.ticker.tuning.tuner = in_child
     if settings.journal:
         source = JournalSource(Path(settings.journal), settings.identity)
-        operator.extend_server = lambda app: answer_on(app, source)
+        operator.extend_server = lambda app: answer_on(app, source, operator.leadership.may_write)
     gc.freeze()  # what is imported stays
     gc.set_threshold(GARBAGE_AFTER)
     await operator.run(stop)

@@ -11,10 +11,11 @@ from trimtab.cli.choices import PROMETHEUS_LABEL, SYSTEM_NAMESPACES, TENANCY_MOD
 from trimtab.cli.option_groups import option_group
 from trimtab.cli.options import Finite
 from trimtab.errors import InvalidInput
-from trimtab.quantity import parse_duration, parse_quantity
+from trimtab.quantity import MIB, parse_duration, parse_quantity
 
 if TYPE_CHECKING:
     from trimtab.live.measure.tenancy import TenancyMode
+    from trimtab.wire.shards import Shard
 
 Parse = Callable[[str, str], Any]  # of a text and of the option to blame
 
@@ -24,6 +25,12 @@ def above_zero(text: str, option: str) -> float:
     if (found := parse_duration(text, option)) <= 0:
         raise InvalidInput(option, text, "write a duration above zero")
     return found
+
+
+def some_bytes(text: str, option: str) -> int:
+    if (found := parse_quantity(text, option)) < MIB:
+        raise InvalidInput(option, text, "write 1Mi or more")
+    return round(found)
 
 
 def listen_address(text: str, option: str) -> tuple[str, int] | None:
@@ -40,6 +47,12 @@ def lease_times(text: str, option: str) -> tuple[float, float, float]:
         raise InvalidInput(option, text, "write duration/renew deadline/retry, such as 15s/10s/2s")
     duration, renew, retry = (above_zero(part, option) for part in parts)
     return duration, renew, retry
+
+
+def shard_of(text: str, option: str) -> Shard:
+    from trimtab.wire.shards import Shard
+
+    return Shard.parse(text, option)
 
 
 def _option(flag: str, field: str, parse: Parse, default: str, about: str) -> Callable[[Any], Any]:
@@ -59,10 +72,12 @@ class ServingOptions(NamedTuple):
     shadow: bool
     scrape_s: float
     journal: str
+    journal_bytes: int
     listen: tuple[str, int] | None
     downscale_s: float
     breaker_s: float
     system_namespaces: tuple[str, ...]
+    advice_namespaces: tuple[str, ...]
     tenancy: TenancyMode
     history_url: str
 
@@ -75,6 +90,9 @@ serving_options = option_group(
     click.option("--shadow", is_flag=True, help="Decide and record everything, write nothing but status."),
     _option("--scrape-interval", "scrape_s", above_zero, "60s", "Samples older than two of these are missing."),
     click.option("--journal", default="", help="Record decisions in this SQLite file."),
+    _option(
+        "--journal-size", "journal_bytes", some_bytes, "512Mi", "As much of it is kept; give its disk twice as much."
+    ),
     _option(
         "--listen",
         "listen",
@@ -96,6 +114,12 @@ serving_options = option_group(
         multiple=True,
         type=click.Choice(SYSTEM_NAMESPACES),
         help="Serve this namespace of the cluster itself, too; otherwise they are left alone.",
+    ),
+    click.option(
+        "--advice-namespace",
+        "advice_namespaces",
+        multiple=True,
+        help="An Analytics in this namespace looks at every namespace, as one in our own does, such as crane-system.",
     ),
     click.option(
         "--prometheus-tenancy",
@@ -120,6 +144,7 @@ class ApiServerOptions(NamedTuple):
 
     lease_namespace: str
     lease_s: tuple[float, float, float]
+    shard: Shard
     api_per_s: float
     api_burst: float
 
@@ -129,15 +154,16 @@ api_server_options = option_group(
     ApiServerOptions,
     click.option("--lease-namespace", default="", help="Where the leader's Lease lives; default: our own namespace."),
     _option("--lease", "lease_s", lease_times, "15s/10s/2s", "Lease duration/renew deadline/retry."),
+    _option("--shard", "shard", shard_of, "0/1", "Serve this share of the namespaces: 0/3 is the first of three."),
     click.option(
         "--api-qps",
         "api_per_s",
         type=Finite(0, min_open=True),
-        default=50.0,
+        default=200.0,
         show_default=True,
         help="Requests per second to the API server.",
     ),
-    click.option("--api-burst", type=Finite(1), default=100.0, show_default=True, help="Requests to it at once."),
+    click.option("--api-burst", type=Finite(1), default=400.0, show_default=True, help="Requests to it at once."),
 )
 
 

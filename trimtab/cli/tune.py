@@ -14,7 +14,7 @@ from trimtab.cli.workers import EngineOptions, answered, engine_options
 
 if TYPE_CHECKING:
     from trimtab.cli.policy_files import NamedPolicy
-    from trimtab.policy import Policy
+    from trimtab.policy import Bridge, Policy
     from trimtab.sim.cluster_spec import ClusterSpec
     from trimtab.sim.score import Score
     from trimtab.tune.demand import Demand
@@ -43,17 +43,19 @@ def command(
     judging: JudgingOptions,
     engine: EngineOptions,
 ) -> None:
-    """Retune a policy by backtest: target, tolerance and stabilisation, 135 settings on every day of its history.
+    """Retune a policy by backtest: target, tolerance and stabilisation, 135 settings on every day of its history, each
+    with and without the bridge where the kind has one.
 
     The present settings stay unless others are 2 % better, newer days weighing more. Prints the manifest to apply.
 
     \b
     trimtab tune -f web.yaml --load history.csv --objective reliability > tuned.yaml
     """
+    from trimtab.policy import Bridge
     from trimtab.sim.cluster_spec import ClusterSpec
     from trimtab.tune.demand import check_unit
     from trimtab.tune.demand import pod_capacity as capacity_of
-    from trimtab.tune.manifest import TunableManifest, tunable_manifest, with_new_settings
+    from trimtab.tune.manifest import TunableManifest, may_bridge, tunable_manifest, with_new_settings
 
     demand = read_load(load, prometheus)
     named = _only_policy(files, demand)
@@ -61,9 +63,10 @@ def command(
     capacity, note = capacity_of(named.policy, judging.pod_capacity, named.pod)
     check_unit(demand, capacity, load.source)
     cluster = ClusterSpec(startup_s=judging.startup_s, pod_capacity=capacity, pod_cores=capacity)
-    found = _tuned(named.policy, demand, cluster, judging.lam, engine)
+    bridges = (None, Bridge()) if may_bridge(named.manifest, named.policy) else ()
+    found = _tuned(named.policy, demand, cluster, judging.lam, bridges, engine)
     kept = TunableManifest(named.manifest)
-    manifest, written = with_new_settings(tunable, found.setting, capacity) if found.changed else kept
+    manifest, written = with_new_settings(tunable, found.setting, capacity, found.bridge) if found.changed else kept
     notes = [text for text in (*demand.notes, note, *named.notes, *found.notes, *written) if text]
     if output == "json":
         click.echo(json.dumps(_plain(found, manifest, notes, judging.lam), indent=1))
@@ -82,7 +85,14 @@ def _only_policy(files: tuple[str, ...], demand: Demand) -> NamedPolicy:
     return policies[0]
 
 
-def _tuned(policy: Policy, demand: Demand, cluster: ClusterSpec, lam: float, engine: EngineOptions) -> Tuned:
+def _tuned(
+    policy: Policy,
+    demand: Demand,
+    cluster: ClusterSpec,
+    lam: float,
+    bridges: tuple[Bridge | None, ...],
+    engine: EngineOptions,
+) -> Tuned:
     from rich.progress import Progress
 
     from trimtab.cli.screen import screen
@@ -90,30 +100,33 @@ def _tuned(policy: Policy, demand: Demand, cluster: ClusterSpec, lam: float, eng
     from trimtab.tune.tuner import tune
 
     if engine != EngineOptions():
-        return answered(next(engine.each(tune, [(policy, demand, cluster, lam)])))
+        return answered(next(engine.each(tune, [(policy, demand, cluster, lam, bridges)])))
     console = screen(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("Candidates", total=len(settings()))
-        return tune(policy, demand, cluster, lam, lambda: progress.advance(task))
+        return tune(policy, demand, cluster, lam, bridges, lambda: progress.advance(task))
 
 
 def evidence(found: Tuned, name: str, notes: list[str], lam: float) -> list[str]:
     """Why, in lines that fit above a manifest."""
     from trimtab.quantity import format_duration
 
-    def words(setting: Any) -> str:
-        window = format_duration(setting.stabilise_s)
-        return f"target {setting.target:.0%}, tolerance {setting.tolerance:g}, stabilisation {window}"
+    def words(setting: Any, bridge: Any) -> str:
+        window, bridged = format_duration(setting.stabilise_s), ", with the bridge" if bridge else ""
+        return f"target {setting.target:.0%}, tolerance {setting.tolerance:g}, stabilisation {window}{bridged}"
 
     lines = [f"Tuned by trimtab on {found.days} days of {name}; violations priced at {lam:g}."]
     if found.changed:
-        lines += [f"was: {words(found.before_setting)}", f"now: {words(found.setting)}"]
+        lines += [
+            f"was: {words(found.before_setting, found.before_bridge)}",
+            f"now: {words(found.setting, found.bridge)}",
+        ]
         lines += _figures(("was", found.before), ("now", found.after))
         won = f"{len(found.days_won)} of {found.days} days would have been better"
         lost = [str(day + 1) for day in range(found.days) if day not in found.days_won]
         lines += [won + (f"; not day {', '.join(lost[:10])}" if lost else "") + "."]
     else:
-        lines += [f"No other settings are 2 % better: stay with {words(found.setting)}."]
+        lines += [f"No other settings are 2 % better: stay with {words(found.setting, found.bridge)}."]
         lines += _figures(("as it is", found.before))
     if found.rolling is not None and found.held is not None:
         gain = found.rolling.j / found.held.j - 1
@@ -138,8 +151,8 @@ def _plain(found: Tuned, manifest: dict[str, Any], notes: list[str], lam: float)
         "lambda": lam,
         "days": found.days,
         "daysWon": [day + 1 for day in found.days_won],
-        "was": {**found.before_setting._asdict(), **found.before._asdict()},
-        "now": {**found.setting._asdict(), **found.after._asdict()},
+        "was": {**found.before_setting._asdict(), "bridge": found.before_bridge is not None, **found.before._asdict()},
+        "now": {**found.setting._asdict(), "bridge": found.bridge is not None, **found.after._asdict()},
         "rolling": found.rolling._asdict() if found.rolling else None,
         "notes": notes,
         "manifest": manifest,

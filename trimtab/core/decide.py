@@ -1,6 +1,7 @@
 """decide(policy, seen, memory) -> Decision: the stages in order. Read this first.
 
-admit -> propose (tally) + propose_ahead -> combine -> settle -> resize -> blend -> bound -> gate -> bridge -> change
+admit -> propose (tally) + propose_ahead -> propose_priced -> combine -> settle -> resize -> blend -> bound -> gate
+-> bridge -> change
 """
 
 from __future__ import annotations
@@ -30,12 +31,13 @@ from trimtab.core.model import (
 )
 from trimtab.core.propose import propose
 from trimtab.core.propose_ahead import propose_ahead
+from trimtab.core.propose_priced import propose_priced
 from trimtab.core.resize import resize
 from trimtab.core.settle import SettleContext, Wish, settle, stabilise
 from trimtab.core.settle.context import wish_of
 from trimtab.core.tally import serves
 from trimtab.core.watermark import crossed
-from trimtab.policy import Axis, Policy, Watermark
+from trimtab.policy import Axis, Policy, Rule, Watermark
 
 
 def decide(policy: Policy, seen: Observation, memory: Memory) -> Decision:
@@ -45,13 +47,16 @@ def decide(policy: Policy, seen: Observation, memory: Memory) -> Decision:
     if verdict is not None:
         return _without_metrics(policy, seen, memory, verdict)
     steps: list[Step] = []
-    proposals = propose(policy, seen) + propose_ahead(policy, seen)
+    proposals, rules = propose(policy, seen) + propose_ahead(policy, seen), policy.settle
+    if policy.objective is not None:
+        proposals, rules = propose_priced(policy, policy.objective, seen, proposals)
     memory = _note_marks(policy, seen, memory, proposals)
     chosen = combine(policy.combine, _candidates(policy, proposals), seen.spec_replicas)
     if isinstance(chosen, Missing):
         wanted, wish, memory = _without_signal(policy, seen, memory, chosen, steps)
     else:
-        wanted, wish, memory = _with_signal(policy, seen, memory, chosen, bounds, steps)
+        context = _settle_context(policy, seen, memory, bounds)
+        wanted, wish, memory = _with_signal(policy, rules, context, chosen, steps)
     plan = _plan(policy, seen, memory, chosen, wanted, bounds, steps)
     if policy.gates or seen.vetoes:
         plan = gate(policy.gates, seen, memory, plan, steps)
@@ -94,15 +99,15 @@ def _without_signal(
 
 
 def _with_signal(
-    policy: Policy, seen: Observation, memory: Memory, chosen: Proposal, bounds: BoundsInForce, steps: list[Step]
+    policy: Policy, rules: tuple[Rule, ...], context: SettleContext, chosen: Proposal, steps: list[Step]
 ) -> tuple[int, Wish, Memory]:
-    """The wish after the ordered rules; the raw one is remembered for the next time."""
-    raw = _first_wish(chosen, seen.spec_replicas)
-    wish = settle(policy.settle, raw, _settle_context(policy, seen, memory, bounds), steps)
-    memory = replace(memory, failing_since=None)
-    window_s = stabilise.window(policy.settle)
+    """The wish after the ordered rules; the raw one is remembered for the next time, whichever rules hold then."""
+    raw = _first_wish(chosen, context.current)
+    wish = settle(rules, raw, context, steps)
+    memory = replace(context.memory, failing_since=None)
+    window_s = stabilise.window(policy.settle + rules)
     if window_s is not None:
-        memory = replace(memory, wanted=stabilise.remember(memory.wanted, seen.at, _whole(raw), window_s))
+        memory = replace(memory, wanted=stabilise.remember(memory.wanted, context.at, _whole(raw), window_s))
     return _whole(wish), wish, memory
 
 

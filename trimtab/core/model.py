@@ -52,14 +52,25 @@ class Pod(Record, frozen=True):
     deleting: bool = False
     requests: Size = Size()  # of the whole pod
     containers: dict[str, Size] = {}  # request of each container
+    cpu_limits: dict[str, float] = {}  # cores that a container may use at most, where it has a limit
     no_request: str = ""  # the container that lacks a request, where one does
+
+    def cpu_limit(self, container: str = "") -> float | None:
+        """Of one container, or of all where each has one."""
+        names = (container,) if container else tuple(self.containers)
+        known = [self.cpu_limits[name] for name in names if name in self.cpu_limits]
+        return sum(known) if known and len(known) == len(names) else None
 
 
 class PodSamples(Record, frozen=True):
-    """One value for each pod; `times` and `windows_s` of single pods where they are not those of all."""
+    """One value for each pod; `times` and `windows_s` of single pods where they are not those of all.
+
+    Values are whole multiples of `grain`, rounded up; 0: as they are.
+    """
 
     values: dict[str, float]
     at: float
+    grain: float = 0.0
     times: dict[str, float] = {}
     window_s: float = 60.0
     windows_s: dict[str, float] = {}
@@ -79,13 +90,19 @@ class Quantile(NamedTuple):
 
 
 class Forecast(Record, frozen=True):
-    """What one signal is expected to need at its horizon; total demand, or per-pod utilisation for document 003."""
+    """What one signal is expected to need at its horizon; total demand, or per-pod utilisation for document 003.
+
+    `keep` is the highest demand until a pod that is let go now could be back; empty where a model does not tell.
+    """
 
     made_at: float
     expires_at: float
     demand: tuple[Quantile, ...]
     model: str
     per_pod: bool = False
+    keep: tuple[Quantile, ...] = ()
+    level: float | None = None  # the demand when it was made, where it speaks of growth
+    note: str = ""  # what its reader should know
 
     def at_quantile(self, probability: float) -> float:
         """The value of the first quantile that reaches the wanted probability."""
@@ -188,6 +205,7 @@ class Proposal(Record, frozen=True):
     value: float | None = None
     target: float | None = None
     forecast: bool = False
+    load_pods: float | None = None  # where load is priced: what it is now, in what one pod carries at 100 %
     ratio: float | None = None  # to the current replicas, before rounding; None: that of `replicas`
 
     def number(self) -> float:

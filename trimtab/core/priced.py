@@ -9,6 +9,7 @@ argmin over n of n + price x E[load, where it exceeds what n pods carry]. Then n
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import ceil, inf
 
 import numpy as np
 
@@ -16,13 +17,20 @@ from trimtab.core.model import Quantile
 from trimtab.series import Floats
 
 SERVICE_LEVEL = 0.8
+BEYOND = 4.0 / 3.0  # what load beyond the last quantile counts, as a multiple of it
 
 
-def level(demand: Sequence[Quantile], price: float, service_level: float = SERVICE_LEVEL) -> int:
-    """The pods that this demand is worth; demand is counted in what one pod carries at 100 %."""
-    probabilities = np.array([quantile.probability for quantile in demand])
-    values = np.array([[quantile.value for quantile in demand]])
-    return int(levels(probabilities, values, price, service_level)[0])
+def level(demand: Sequence[Quantile], price: float, service_level: float = SERVICE_LEVEL, carries: float = 1.0) -> int:
+    """The pods that this demand is worth, of which each carries so much at 100 %."""
+    above = (1.0 - demand[-1].probability) * max(demand[-1].value, 0.0) * BEYOND
+    best, cheapest, later = 0, inf, demand[-1]
+    for quantile in reversed(demand):
+        above += (later.probability - quantile.probability) * (max(later.value, 0.0) + max(quantile.value, 0.0)) / 2.0
+        later, pods = quantile, ceil(max(quantile.value, 0.0) / carries / service_level - 1e-9)
+        cost = pods + price * above / carries
+        if cost <= cheapest:
+            best, cheapest = pods, cost
+    return best
 
 
 def levels(probabilities: Floats, values: Floats, price: float, service_level: float = SERVICE_LEVEL) -> Floats:
@@ -36,7 +44,7 @@ def levels(probabilities: Floats, values: Floats, price: float, service_level: f
 def load_above(probabilities: Floats, values: Floats) -> Floats:
     """E[load, where it exceeds this quantile], for each quantile; beyond the last one it counts a third more."""
     between = np.diff(probabilities) * (values[:, 1:] + values[:, :-1]) / 2.0
-    beyond = (1.0 - probabilities[-1]) * values[:, -1:] * (4.0 / 3.0)
+    beyond = (1.0 - probabilities[-1]) * values[:, -1:] * BEYOND
     parts = np.concatenate([between, beyond], axis=1)
     above: Floats = np.cumsum(parts[:, ::-1], axis=1)[:, ::-1]
     return above

@@ -13,7 +13,9 @@ from msgspec.structs import replace
 from trimtab.core.limits import first_set
 from trimtab.core.model import Missing, Observation, Pod, Reason
 from trimtab.errors import InvalidInput
-from trimtab.policy import Policy, Record, Signal, Size, Utilization
+from trimtab.policy import PodAverage, Policy, Record, Signal, Size, TotalAverage, Utilization
+
+USUAL_TARGET = 0.7  # of what a pod carries: what a target for each pod is taken to mean
 
 
 class ContainerRequest(Record, frozen=True):
@@ -69,6 +71,15 @@ def mean_request(pods: tuple[Pod, ...], signal: Utilization) -> float | Missing:
     amounts = [size.amount(axis) for size in sizes if size is not None]
     known = [amount for amount in amounts if amount]
     return sum(known) / len(known) if known else Missing(reason=Reason.NO_REQUEST)
+
+
+def full_load(policy: Policy, signal: Signal, seen: Observation) -> float | Missing:
+    """What one pod carries at 100 %: its request, or else what its target is taken to be a share of."""
+    if isinstance(signal, Utilization):
+        return scale_point(policy, signal, seen) or mean_request(seen.pods, signal)
+    if isinstance(signal, PodAverage | TotalAverage):
+        return signal.target / USUAL_TARGET
+    return Missing(reason=Reason.UNSUPPORTED, detail="its target does not say what one pod carries")
 
 
 def counts(container: ContainerRequest) -> bool:

@@ -33,5 +33,5 @@ def _read(raw: bytes) -> Floats:
     try:
         spelled = raw.replace(b'"+Inf"', b'"inf"')  # the one spelling of Prometheus that msgspec does not know
         return np.array(_pairs.decode(spelled), dtype=np.float64).reshape(-1, 2)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise MetricsUnavailable(f"the metrics server sent samples that cannot be read: {error}") from error

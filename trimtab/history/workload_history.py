@@ -30,7 +30,7 @@ from trimtab.series import Frame
 from trimtab.wire.kube import Kube
 from trimtab.wire.prometheus import Prometheus
 
-RATE_WINDOW_S = 180.0  # three scrapes at one a minute, so that one may fail
+RATE_WINDOW_S = 180.0  # three scrapes at one per minute, so that one may fail
 BY = {"workload": "namespace,stem", "container": "namespace,stem,container", "pod": "namespace,stem,pod,container"}
 FOLDS: dict[Level, tuple[str, Fold]] = {
     "workload": ("sum", total),

@@ -51,6 +51,8 @@ def read(manifest: Mapping[str, Any]) -> Kind:
         return kind.model_validate(without_nulls(manifest))
     except ValidationError as error:
         raise invalid_object(f"{manifest['kind']}/{name}", kind, error) from None
+    except RecursionError:
+        raise InvalidInput(f"{manifest['kind']}/{name}", "...", "it is nested too deeply to be read") from None
 
 
 def kind_of(manifest: Mapping[str, Any]) -> type[Kind]:

@@ -12,6 +12,7 @@ PIN_UNTIL = "trimtab.dev/pin-until"  # a time: the pin ends then
 # "true": the released program, on an Hvpa that of HVPA, on a predictive HPA that of the thesis.
 EXACT = "trimtab.dev/exact"
 BRIDGE = "trimtab.dev/bridge"  # on an EHPA or Hvpa: ready pods may grow to so many times their cpu for a while
+TUNING = "trimtab.dev/tuning"  # on an EHPA or Hvpa: "Advise" or "Nightly"
 
 HANDED_OVER = "trimtab.dev/handed-over"  # on an Autoscaler, by `trimtab handover`: the manifest of who scaled before
 
@@ -21,8 +22,12 @@ ORIGINAL_FLOOR = "trimtab.dev/min-replicas"  # the user's own minReplicas, while
 RAISED_FLOOR = "trimtab.dev/floor"  # the minReplicas that the operator wrote
 RAISED_FLOOR_UNTIL = "trimtab.dev/floor-until"  # unix seconds: it is not lowered before
 
-# On the Namespace of the operator, by its administrator (`trimtab freeze`).
+# On the Namespace of the operator: the first by its administrator (`trimtab freeze`), the second by the operator.
 FROZEN = "trimtab.dev/frozen"  # "true": the whole installation writes nothing
+INSTALLATION = "trimtab.dev/installation"  # a time: since then an operator of the whole cluster is here; older serves
+
+# On a Lease of the operator's.
+SHARDS = "trimtab.dev/shards"  # among how many operators its holder divides the namespaces
 
 # Labels of a Namespace, by its administrator.
 ENABLED = "trimtab.dev/enabled"  # "false": nothing in it is touched

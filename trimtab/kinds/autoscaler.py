@@ -10,14 +10,16 @@ from pydantic import Field, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from trimtab.kinds.amounts import DURATION, INT32, Count, CountOrZero
-from trimtab.kinds.behavior import OurBehavior
+from trimtab.kinds.behavior import OurBehavior, written_rules
 from trimtab.kinds.blend import BlendSpec
 from trimtab.kinds.bridge import BRIDGE_RULES, BridgeSpec
 from trimtab.kinds.horizontal import LINE, MIN_AT_MOST_MAX, ZERO_NEEDS_EYES, horizontal
 from trimtab.kinds.manifest_part import FieldRule, ManifestPart
 from trimtab.kinds.meta import Kind, TargetRef
 from trimtab.kinds.metric import MOST_METRICS, AutoscalerMetric, few_forecasts
-from trimtab.kinds.schedule import MOST_A_DAY, TOO_MANY, Schedule, events_a_day
+from trimtab.kinds.objective import OBJECTIVE_RULES, ObjectiveSpec, bridged, guarding
+from trimtab.kinds.schedule import MOST_PER_DAY, TOO_MANY, Schedule, events_per_day
+from trimtab.kinds.tuning import TUNING_RULES, TuningSpec
 from trimtab.kinds.vertical import VerticalSpec
 from trimtab.policy import Absence, Bounds, ForecastChoice, Mode, Policy
 from trimtab.quantity import parse_duration
@@ -54,13 +56,14 @@ Horizon = Annotated[
 ]
 
 
-OWN_MODELS = ("seasonal", "spectral")
+OWN_MODELS = ("seasonal", "spectral", "learned")
+LEARNED = ForecastChoice(model="learned")
 
 
 class ForecastSpec(ManifestPart):
     """Which model looks ahead, and how far; what it expects may only add to what the load needs now."""
 
-    model: Literal["linear", "seasonal", "spectral", "holtWinters", "dsp", "percentile"]
+    model: Literal["linear", "seasonal", "spectral", "holtWinters", "dsp", "percentile", "learned"]
     horizon: Horizon = STARTUP
     """startup: the measured start-up time of a pod; else seconds or a duration."""
     exact: bool = False
@@ -70,7 +73,7 @@ class ForecastSpec(ManifestPart):
         FieldRule(
             lambda f: not f.exact or f.model not in OWN_MODELS,
             at="exact",
-            fix="leave it out: seasonal and spectral are our own models, there is no other program of them",
+            fix="leave it out: seasonal, spectral and learned are our own models, there is no other program of them",
             cel=f"!has(self.exact) || !self.exact || !(self.model in {list(OWN_MODELS)})",
         ),
     )
@@ -118,6 +121,10 @@ class AutoscalerSpec(ManifestPart):
     """Auto acts. Shadow decides and records but writes only status. Paused does nothing."""
     forecast: ForecastSpec | None = None
     """A look ahead that may only add replicas."""
+    objective: ObjectiveSpec | None = None
+    """What a violated minute of load is worth; then pods are started and kept by a forecast's odds. Left out: no."""
+    tuning: TuningSpec | None = None
+    """Are target, tolerance and windows tuned at night? Left out: no."""
     vertical: VerticalSpec | None = None
     """Sizes of containers."""
     bridge: BridgeSpec | None = None
@@ -134,8 +141,10 @@ class AutoscalerSpec(ManifestPart):
         ZERO_NEEDS_EYES,
         few_forecasts("forecast"),
         *BRIDGE_RULES,
+        *OBJECTIVE_RULES,
+        *TUNING_RULES,
         FieldRule(
-            lambda s: events_a_day(s.schedules) <= MOST_A_DAY,
+            lambda s: events_per_day(s.schedules) <= MOST_PER_DAY,
             at="schedules",
             fix=TOO_MANY,
         ),
@@ -186,11 +195,23 @@ class Autoscaler(Kind):
             policy = replace(policy, vertical=spec.vertical.vertical())
         if spec.bridge:
             policy = replace(policy, bridge=spec.bridge.bridge())
+        if spec.objective:
+            policy = self._priced(policy, spec.objective)
+        if spec.tuning:
+            policy = replace(policy, tuning=spec.tuning.tuning())
         if spec.blend:
             policy = replace(policy, blend=spec.blend.blend(spec.min_replicas, spec.max_replicas or INT32))
         if spec.on_metric_failure:
             policy = replace(policy, absence=spec.on_metric_failure.absence())
         return replace(policy, admit=self.admit(Mode(spec.mode)))
+
+    def _priced(self, policy: Policy, written: ObjectiveSpec) -> Policy:
+        """The learned forecast unless another is written; of the rules those that are written."""
+        objective = replace(written.objective(), settle=written_rules(self.spec.behavior))
+        priced = replace(policy, objective=objective, forecast=policy.forecast or LEARNED)
+        if policy.bridge is None:
+            return priced
+        return replace(priced, objective=bridged(objective), bridge=guarding(policy.bridge, objective))
 
     def _replicas(self, at: float) -> Policy:
         spec = self.spec

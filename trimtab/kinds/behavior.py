@@ -107,7 +107,11 @@ class OurBehavior(Behavior):
     scale_down: OurDownRules | None = None
 
     def settle(self) -> tuple[Rule, ...]:
-        """HPA's rules, then document 002's in its own order: cap, rest, worth it."""
+        """HPA's rules, then document 002's."""
+        return super().settle() + self.of_ours()
+
+    def of_ours(self) -> tuple[Rule, ...]:
+        """Document 002's rules in its own order: cap, rest, worth it."""
         up, down = self.scale_up or _OURS, self.scale_down or _OURS
         extra: list[Rule] = []
         if (up.max_factor, down.max_factor) != (None, None):
@@ -116,7 +120,7 @@ class OurBehavior(Behavior):
             extra.append(Cooldown(up_s=_or(up.cooldown_seconds, 0.0), down_s=_or(down.cooldown_seconds, 0.0)))
         if (up.min_factor, down.min_factor) != (None, None):
             extra.append(MinFactor(up=_or(up.min_factor, 0.0), down=_or(down.min_factor, 0.0)))
-        return super().settle() + tuple(extra)
+        return tuple(extra)
 
 
 def _or(value: float | None, default: float) -> float:
@@ -124,8 +128,22 @@ def _or(value: float | None, default: float) -> float:
 
 
 _RATE = Rate()
+_ANY_RATE = Rates(policies=(RatePolicy(percent=True, value=INT32, period_s=1),))
 _NOTHING = ScalingRules()
 _OURS = OurScalingRules()
+
+
+def written_rules(behavior: OurBehavior | None) -> tuple[Rule, ...]:
+    """The rules of what is written alone, without what Kubernetes fills in."""
+    up = (behavior and behavior.scale_up) or _OURS
+    down = (behavior and behavior.scale_down) or _OURS
+    rules: list[Rule] = []
+    windows = up.stabilization_window_seconds or 0, down.stabilization_window_seconds or 0
+    if any(windows):
+        rules.append(Stabilise(up_s=float(windows[0]), down_s=float(windows[1])))
+    if any(side.policies or side.select_policy for side in (up, down)):
+        rules.append(Rate(up=up.rates(_ANY_RATE), down=down.rates(_ANY_RATE)))
+    return (*rules, *(behavior.of_ours() if behavior else ()))
 
 
 def settle_of(behavior: Behavior | None) -> tuple[Rule, ...]:

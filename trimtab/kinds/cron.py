@@ -65,7 +65,7 @@ def spans(start: str, end: str, zone: tzinfo, begin: float, until: float) -> lis
     return found
 
 
-def times_a_day(expression: str) -> int:
+def times_per_day(expression: str) -> int:
     """On the busiest day there can be: every minute that is named, in every hour that is."""
     try:
         parsed = CronSim(translate(expression), datetime(2024, 1, 1, tzinfo=UTC))

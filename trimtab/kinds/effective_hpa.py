@@ -22,13 +22,14 @@ from trimtab.kinds.meta import Kind, TargetRef
 from trimtab.kinds.metric import MOST_METRICS, MetricSpec, few_forecasts, signals_of
 from trimtab.kinds.prediction import Prediction
 from trimtab.kinds.schedule import (
-    MOST_A_DAY,
+    MOST_PER_DAY,
     TOO_MANY,
     deciding_alone,
-    events_a_day,
+    events_per_day,
     schedule_problems,
     spans_of,
 )
+from trimtab.kinds.tuning import annotated_tuning, tuning_problems
 from trimtab.policy import Mode, Policy, ScheduledBounds, Tolerance
 
 
@@ -74,7 +75,7 @@ class EffectiveHpaSpec(ManifestPart):
         ZERO_NEEDS_EYES,
         few_forecasts("prediction"),
         FieldRule(
-            lambda s: events_a_day(s.crons) <= MOST_A_DAY,
+            lambda s: events_per_day(s.crons) <= MOST_PER_DAY,
             at="crons",
             fix=TOO_MANY,
         ),
@@ -98,6 +99,7 @@ class EffectiveHpa(Kind):
     def problems(self) -> Iterator[InvalidInput]:
         yield from super().problems()
         yield from bridge_problems(self.metadata.annotations, signals_of(self.spec.metrics, Tolerance()))
+        yield from tuning_problems(self.metadata.annotations)
 
     @property
     def target(self) -> TargetRef:
@@ -118,4 +120,5 @@ class EffectiveHpa(Kind):
             admit = replace(admit, pin=spec.specific_replicas, pin_until=None)
         forecast = spec.prediction.forecast() if spec.prediction else None
         policy = replace(policy, bounds=replace(policy.bounds, spans=spans), admit=admit, forecast=forecast)
-        return replace(policy, bridge=annotated(self.metadata.annotations))
+        notes = self.metadata.annotations
+        return replace(policy, bridge=annotated(notes), tuning=annotated_tuning(notes))

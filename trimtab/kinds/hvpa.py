@@ -15,6 +15,7 @@ from trimtab.kinds.horizontal import horizontal
 from trimtab.kinds.hvpa_gates import ChangeParams, Side, gates, seconds
 from trimtab.kinds.hvpa_spec import FREE, HvpaSpec, NestedHpa, NestedVpa
 from trimtab.kinds.meta import Kind, TargetRef, annotation_problems, flag
+from trimtab.kinds.tuning import annotated_tuning, tuning_problems
 from trimtab.kinds.vertical import container_rules
 from trimtab.policy import Apply, Blend, ContainerRule, Gap, Gate, Limits, Policy, UpdateMode, Vertical, Weights
 from trimtab.quantity import parse_quantity
@@ -31,6 +32,7 @@ class Hvpa(Kind):
         yield from super().problems()
         yield from annotation_problems(self.metadata.annotations, {EXACT: flag})
         yield from bridge_problems(self.metadata.annotations, _pods(self.spec).signals)
+        yield from tuning_problems(self.metadata.annotations)
 
     @property
     def target(self) -> TargetRef:
@@ -45,6 +47,7 @@ class Hvpa(Kind):
             blend=_blend(spec, exact=flag(self.metadata.annotations.get(EXACT), "")),
             gates=_gates(spec),
             bridge=annotated(self.metadata.annotations),
+            tuning=annotated_tuning(self.metadata.annotations),
             admit=self.admit(),
         )
 

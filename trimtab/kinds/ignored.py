@@ -21,6 +21,7 @@ from trimtab.kinds.annotations import (
     PIN_UNTIL,
     RAISED_FLOOR,
     RAISED_FLOOR_UNTIL,
+    TUNING,
 )
 from trimtab.kinds.config_keys import ignored
 from trimtab.kinds.effective_hpa import EffectiveHpa
@@ -66,8 +67,8 @@ class Warned(NamedTuple):
 
 def _known_annotations(obj: Kind) -> tuple[str, ...]:
     may_be_exact = obj.kind == "Hvpa" or (isinstance(obj, AnyHpa) and obj.predictive)
-    bridge = (BRIDGE,) if obj.kind in ("Hvpa", "EffectiveHorizontalPodAutoscaler") else ()
-    return (*_STEERING, *((EXACT,) if may_be_exact else ()), *bridge, *_FLOOR)
+    own = (BRIDGE, TUNING) if obj.kind in ("Hvpa", "EffectiveHorizontalPodAutoscaler") else ()
+    return (*_STEERING, *((EXACT,) if may_be_exact else ()), *own, *_FLOOR)
 
 
 def warnings(obj: Kind) -> list[Warned]:

@@ -12,6 +12,7 @@ from pydantic_core import ErrorDetails
 from trimtab.errors import InvalidInput, InvalidObject
 from trimtab.kinds.manifest_part import ABSENT, PROBLEMS, shown
 
+MOST = 50  # of one object; nobody mends more at once
 _FIXES = {
     "missing": "add it",
     "int_type": "write a whole number, without quotes",
@@ -38,8 +39,11 @@ _FIXES = {
 
 
 def invalid_object(what: str, model: type[BaseModel], error: ValidationError) -> InvalidObject:
-    """All problems of one object, in the order of its fields."""
-    found = [problem for detail in error.errors(include_url=False) for problem in _problems(model, detail)]
+    """The problems of one object, in the order of its fields; of very many the first ones."""
+    details = error.errors(include_url=False)
+    found = [problem for detail in details[:MOST] for problem in _problems(model, detail)][:MOST]
+    if left := len(details) - MOST if len(details) > MOST else 0:
+        found.append(InvalidInput("", f"{left} more", "mend these first"))
     return InvalidObject(what, found)
 
 

@@ -21,8 +21,8 @@ from trimtab.policy import ScheduledBounds
 
 HOUR_S, DAY_S = 3600.0, 86400.0
 BEHIND_S, AHEAD_S = DAY_S, 8 * DAY_S
-MOST_A_DAY = 32  # starts, or ends where there are more of them, of all schedules of one object
-TOO_MANY = f"they start or end more than {MOST_A_DAY} times a day; use metrics for what changes by the minute"
+MOST_PER_DAY = 32  # starts, or ends where there are more of them, of all schedules of one object
+TOO_MANY = f"they start or end more than {MOST_PER_DAY} times per day; use metrics for what changes by the minute"
 
 Cron = Annotated[str, Field(min_length=1, max_length=100)]
 
@@ -65,9 +65,9 @@ class CronPair(Protocol):
     def end(self) -> str: ...
 
 
-def events_a_day(pairs: Iterable[CronPair] | None) -> int:
+def events_per_day(pairs: Iterable[CronPair] | None) -> int:
     """The most that any day can bring: what an object's schedules cost, whatever the date."""
-    return sum(max(cron.times_a_day(pair.start), cron.times_a_day(pair.end)) for pair in pairs or ())
+    return sum(max(cron.times_per_day(pair.start), cron.times_per_day(pair.end)) for pair in pairs or ())
 
 
 @lru_cache(maxsize=512)
@@ -84,8 +84,8 @@ def _wrong(start: str, end: str, zone: str | None) -> tuple[InvalidInput, ...]:
         except InvalidInput as problem:
             found.append(problem)
     for path, expression in (("start", start), ("end", end)):
-        if not found and cron.times_a_day(expression) > MOST_A_DAY:
-            fix = f"this comes more than {MOST_A_DAY} times a day; use metrics for what changes by the minute"
+        if not found and cron.times_per_day(expression) > MOST_PER_DAY:
+            fix = f"this comes more than {MOST_PER_DAY} times per day; use metrics for what changes by the minute"
             found.append(InvalidInput(path, expression, fix))
     return tuple(found)
 

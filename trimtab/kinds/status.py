@@ -46,6 +46,35 @@ class BridgeStatus(ManifestPart):
     """Containers that a resize would restart, or that ask for no cpu."""
 
 
+class TuningFiguresStatus(ManifestPart):
+    j: str
+    """Pods, violations and starts, priced, over the clairvoyant optimum."""
+    violations: str
+    cost: str
+    churn_per_day: str
+
+
+class TuningEvidenceStatus(ManifestPart):
+    days: Int32
+    before: TuningFiguresStatus
+    after: TuningFiguresStatus
+
+
+class TuningStatus(ManifestPart):
+    verdict: str
+    """Switched, Advised, Waits, Kept, WentBack, Unknown; Waiting before the first night."""
+    reason: str | None = None
+    last_night: Time | None = None
+    in_force: str | None = None
+    """Settings that tuning put in the place of what is written."""
+    replaced: str | None = None
+    since: Time | None = None
+    advice: str | None = None
+    """Settings that would be better."""
+    evidence: TuningEvidenceStatus | None = None
+    """The backtest of the last night."""
+
+
 class OurStatus(ManifestPart):
     """What every kind of ours remembers and explains."""
 
@@ -56,6 +85,8 @@ class OurStatus(ManifestPart):
     """Why the last decision came out as it did, in one sentence."""
     bridge: BridgeStatus | None = None
     """What ready pods have beyond their written size, for a while."""
+    tuning: TuningStatus | None = None
+    """What tuning found in the last night, and what is in force."""
     memory: Open | None = None
     """What outlives a restart: cooldowns, last scalings; has a version."""
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import NamedTuple, TypeVar
 
-from trimtab.errors import NotLeading, TrimtabError
+from trimtab.errors import ClusterUnavailable, NotLeading, TrimtabError
 from trimtab.live.look.subject import name_of
 from trimtab.live.tell import conditions
 from trimtab.live.tell.events import Happening, tell
@@ -16,10 +16,10 @@ from trimtab.live.tell.telemetry import Telemetry
 from trimtab.live.tell.teller import Teller
 from trimtab.wire.objects import Custom
 from trimtab.wire.resources import HPAS, Resource
+from trimtab.wire.turns import AT_ONCE, Queue
 from trimtab.wire.writer import Writer
 
 log = logging.getLogger(__name__)
-AT_ONCE = 16  # writes under way
 BREATH = 100  # items, then others may do something: the lease, the watches
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -37,6 +37,8 @@ class Guard:
         self.writer, self.status_writer, self.teller, self.telemetry = writer, status_writer, teller, telemetry
         self._failing: dict[str, RepeatedFailure] = {}
         self._failed_in_this_tick: set[str] = set()
+        self._left_out: set[str] = set()  # of the last tick
+        self._left_out_in_this_tick: set[str] = set()
 
     async def each(
         self,
@@ -44,32 +46,59 @@ class Guard:
         items: Sequence[Item],
         whose: Callable[[Item], tuple[Resource, Custom]],
         at: float,
+        within_s: float | None = None,
     ) -> list[Result]:
-        """Do it for each, several at once; the results of those that did not fail.
+        """Do it for each, several at once and namespaces in turns; the results of those that did not fail.
 
+        After `within_s` nobody is waited for: who is at it has failed, and whose turn did not come is first next time.
         Workers, not a task for each: most items wait for nothing, and a task would cost more than its item.
         """
-        waiting, done = iter(enumerate(items)), dict[int, Result]()
+        waiting, done, over = self._queue(items, whose), dict[int, Result](), asyncio.Event()
 
         async def work() -> None:
-            for index, item in waiting:
+            while waiting and not over.is_set():
+                namespace, (index, item) = waiting.take()
                 try:
                     done[index] = await verb(item)
                 except NotLeading:
                     pass
+                except asyncio.CancelledError:
+                    if not over.is_set():
+                        raise
+                    self._failed(*whose(item), _too_slow(within_s), at)
                 except Exception as error:
                     self._failed(*whose(item), error, at)
-                if index % BREATH == 0:
+                finally:
+                    waiting.give_back(namespace)
+                if index % BREATH == BREATH - 1:
                     await asyncio.sleep(0)
 
-        await asyncio.gather(*(work() for _ in range(min(AT_ONCE, len(items)))))
+        await _within(within_s, [work() for _ in range(min(AT_ONCE, len(items)))], over)
+        self._leave_out({whose(item)[1].metadata.uid for _, item in waiting})
         return [done[index] for index in sorted(done)]
+
+    def _queue(
+        self, items: Sequence[Item], whose: Callable[[Item], tuple[Resource, Custom]]
+    ) -> Queue[tuple[int, Item]]:
+        """Whose turn did not come last time is first."""
+        queue: Queue[tuple[int, Item]] = Queue()
+        about = [whose(item)[1].metadata for item in items]
+        for index in sorted(range(len(items)), key=lambda index: about[index].uid not in self._left_out):
+            queue.put(about[index].namespace, (index, items[index]))
+        return queue
+
+    def _leave_out(self, uids: set[str]) -> None:
+        if uids:
+            self._left_out_in_this_tick |= uids
+            self.telemetry.failures["LeftOut"] += len(uids)
+            log.warning("%d objects wait for the next tick: the others took too long", len(uids))
 
     def forget(self, uids: set[str]) -> None:
         """All but these are gone, and who did not fail in the last tick has recovered."""
         still = uids & self._failed_in_this_tick
         self._failing = {uid: failure for uid, failure in self._failing.items() if uid in still}
         self._failed_in_this_tick.clear()
+        self._left_out, self._left_out_in_this_tick = self._left_out_in_this_tick, set()
 
     def _failed(self, resource: Resource, about: Custom, error: Exception, at: float) -> None:
         uid, name = about.metadata.uid, name_of(resource.kind, about)
@@ -82,10 +111,29 @@ class Guard:
         if resource is not HPAS:
             # A field that is not applied again would be removed: the rest of the status stays as it was.
             status, found = self.status_writer.before(about), conditions.of_trouble(error)
-            self.teller.later(uid, lambda: self.status_writer.say(resource, about, status, found, at))
+            self.teller.later(name, uid, lambda: self.status_writer.say(resource, about, status, found, at))
         elif count == 1:  # others' objects hear of their trouble by an event, when it is news
             happening = Happening("ForecastNotUsed", str(error), warning=True)
-            self.teller.later(uid, lambda: tell(self.writer, HPAS, about, happening, at))
+            self.teller.later(name, uid, lambda: tell(self.writer, HPAS, about, happening, at))
+
+
+async def _within(within_s: float | None, works: Sequence[Coroutine[None, None, None]], over: asyncio.Event) -> None:
+    """Until all are done, or the time is: then `over` is set and the rest cancelled."""
+    tasks = [asyncio.create_task(work) for work in works]
+    try:
+        if tasks:
+            await asyncio.wait(tasks, timeout=within_s)
+        over.set()
+    finally:
+        for task in tasks:
+            task.cancel()
+    for ended in await asyncio.gather(*tasks, return_exceptions=True):
+        if isinstance(ended, Exception):
+            raise ended
+
+
+def _too_slow(within_s: float | None) -> ClusterUnavailable:
+    return ClusterUnavailable(f"this took longer than {within_s:g} s: tried again in the next tick")
 
 
 def _log(name: str, error: Exception, count: int) -> None:

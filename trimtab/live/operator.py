@@ -5,19 +5,22 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from http import HTTPStatus
 
+import msgspec
 from aiohttp import web
 
 from trimtab.core.forecast.demand_forecasts import DemandForecasts
 from trimtab.errors import TrimtabError
-from trimtab.journal import Retention
+from trimtab.journal import HEALTH, Retention
 from trimtab.live.act.breaker import Breaker
 from trimtab.live.advice.advisor import Advisor
 from trimtab.live.look.cluster import WatchedCluster
+from trimtab.live.look.installations import Installations
 from trimtab.live.look.subject import Compiler
+from trimtab.live.measure.asking import patience
 from trimtab.live.measure.checkpoint import Checkpoints
 from trimtab.live.measure.forecasts import Forecasts
 from trimtab.live.measure.gather import Gather
@@ -25,25 +28,24 @@ from trimtab.live.measure.past_demand import PastDemand, forgotten_by_others
 from trimtab.live.measure.rebuild import Rebuild
 from trimtab.live.measure.tenancy import QueryTenancy
 from trimtab.live.measure.usage import UsageWatch
+from trimtab.live.object_tick import ObjectTick
 from trimtab.live.settings import OperatorSettings
 from trimtab.live.tell.forecast_error import ForecastErrors
+from trimtab.live.tell.health import health_of
 from trimtab.live.tell.kept_journal import KeptJournal
 from trimtab.live.tell.telemetry import Line, Telemetry, listen
 from trimtab.live.tick import Ticker
-from trimtab.quantity import MIB
 from trimtab.wire.access import Access
 from trimtab.wire.budget import Budget
 from trimtab.wire.clock import SYSTEM, Clock, SteadyTime
 from trimtab.wire.kube import Kube
-from trimtab.wire.lease import Leadership
 from trimtab.wire.prometheus import Prometheus
+from trimtab.wire.shards import ShardLeadership
 from trimtab.wire.writer import Writer
 
 log = logging.getLogger(__name__)
 PRUNE_EVERY_S = 600.0
 LAST_TICK_S = 2.0  # with the lease's release it ends within 5 s
-KEEP = Retention(size_bytes=512 * MIB)  # half of the volume that the chart gives it
-LEASE = "trimtab"
 LOOK_AGAIN_S = 0.2  # while something is not known yet
 LATE_TICKS = 10  # after this many missed ticks the operator calls itself unhealthy
 
@@ -59,16 +61,18 @@ class Operator:
         budget = Budget(settings.api_per_s, settings.api_burst)
         self.kube = Kube(access, budget, fence=self._seconds_to_write, clock=clock)
         self.prometheus = Prometheus(prometheus, timeout_s=max(1.0, min(10.0, settings.tick_s))) if prometheus else None
-        own = (access.namespace, os.environ.get("TRIMTAB_DEPLOYMENT", ""))
-        self.cluster = WatchedCluster(self.kube, settings.namespace, own, namespace)
+        own = (access.namespace, tuple(os.environ.get("TRIMTAB_DEPLOYMENT", "").split(",")))
+        self.cluster = WatchedCluster(self.kube, settings.namespace, own, namespace, settings.shard)
         self.cluster.served_system = settings.system_namespaces
-        self.journal = KeptJournal(settings.journal, KEEP) if settings.journal else None
+        self.installations = Installations(self.cluster, self.leadership)
+        keep = Retention(size_bytes=settings.journal_bytes)
+        self.journal = KeptJournal(settings.journal, keep) if settings.journal else None
         self.breaker = Breaker(settings.breaker_s)
         self.ticker = self._ticker(prometheus, namespace)
         self.checkpoints, self.forecasts = self.ticker.checkpoints, self.ticker.forecasts
         self.advisor = self._advisor(self.ticker.writer, settings.history(prometheus), namespace)
         forecast_errors = ForecastErrors()
-        self.telemetry.watchers.append(forecast_errors.saw)
+        self.telemetry.watchers += [forecast_errors.saw, self._note_health]
         self.telemetry.extra += [self._numbers, forecast_errors.lines]
         self._ticked_at = clock.since_boot()
         self._ticking = asyncio.Lock()
@@ -77,13 +81,14 @@ class Operator:
     def _ticker(self, prometheus: Access | None, namespace: str) -> Ticker:
         settings, writer, demand = self.settings, Writer(self.kube), DemandForecasts()
         tenancy, history = QueryTenancy(settings.tenancy, self.cluster.may_query), settings.history(prometheus)
+        self.gather = self._gather(tenancy)
         rebuild = Rebuild(history, self.kube, settings.usage, settings.usage_every_s) if history else None
         usage = UsageWatch(self.cluster, settings.usage, settings.usage_every_s, rebuild)
         past = PastDemand(history, self.kube, demand, prometheus, tenancy) if history and prometheus else None
         forgotten = forgotten_by_others(history)
         return Ticker(
             self.cluster,
-            self._gather(tenancy),
+            self.gather,
             writer,
             Compiler(settings.shadow, settings.change_rules),
             self.breaker,
@@ -92,16 +97,25 @@ class Operator:
             Checkpoints(writer, usage, settings.checkpoint_s, namespace, demand, forgotten),
             Forecasts(demand, past),
             self.journal,
+            settings.tick_s,
         )
 
     def _gather(self, tenancy: QueryTenancy) -> Gather:
-        everywhere, scrape_s = not self.settings.namespace, self.settings.scrape_s
-        return Gather(self.kube, self.prometheus, everywhere=everywhere, scrape_s=scrape_s, tenancy=tenancy)
+        settings = self.settings
+        return Gather(
+            self.kube,
+            self.prometheus,
+            everywhere=not settings.namespace,
+            scrape_s=settings.scrape_s,
+            tenancy=tenancy,
+            patience_s=patience(settings.tick_s),
+        )
 
     def _advisor(self, writer: Writer, history: Access | None, namespace: str) -> Advisor:
         shadow, every_s, enabled = self.settings.shadow, self.settings.tick_s, self.cluster.enabled
-        only = self.settings.namespace
-        return Advisor(writer, history, namespace, only, shadow=shadow, every_s=every_s, enabled=enabled)
+        own, only, shard = (namespace, *self.settings.advice_namespaces), self.settings.namespace, self.settings.shard
+        serves = lambda space: enabled(space) and shard.owns(space)  # noqa: E731
+        return Advisor(writer, history, own, only, shadow=shadow, every_s=every_s, enabled=serves)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Until `stop` is set; then the lease is released and everything closed."""
@@ -124,11 +138,12 @@ class Operator:
             task.result()  # none of them ends by itself: raise what ended it
 
     def _seconds_to_write(self) -> float:
-        """The fence of every write: none while somebody holds the brake."""
-        return 0.0 if self.cluster.frozen else self.leadership.seconds_left()
+        """The fence of every write: none while somebody holds the brake, or another installation serves."""
+        idle = self.cluster.frozen or not self.installations.may_serve
+        return 0.0 if idle else self.leadership.seconds_left()
 
     async def _loop(self) -> None:
-        self.leadership.on_change(lambda leads: self.ticker.take_over() if leads else None)
+        self.leadership.on_change(lambda leads: self.ticker.take_over() if leads else self.telemetry.stand_by())
         pruned_at, due, steady = float("-inf"), self.clock.now(), SteadyTime(self.clock)
         while True:
             self._ticked_at = self.clock.since_boot()
@@ -142,10 +157,13 @@ class Operator:
                 due = self.clock.now()
                 continue
             if self.leadership.may_write():
+                await self.installations.look(self.clock.since_boot())
+            if self.leadership.may_write() and self.installations.may_serve:
                 async with self._ticking:
                     await self._tick(due)
                 if self.journal and self._ticked_at - pruned_at > PRUNE_EVERY_S:
-                    self.journal.prune(self.clock.now())
+                    for _ in self.journal.pruning(self.clock.now()):
+                        await asyncio.sleep(0)  # watches, the lease and whoever asks have their turn
                     pruned_at = self._ticked_at
             now = self.clock.now()
             due = next_due(due, self.settings.tick_s, now)
@@ -160,7 +178,15 @@ class Operator:
         except Exception:
             log.exception("this tick was given up: a bug of trimtab; the next one tries again")
             self.telemetry.failures["Tick"] += 1
-        self.telemetry.ticked(self.clock.since_boot() - started)
+        took_s = self.clock.since_boot() - started
+        self.telemetry.ticked(took_s, self.settings.tick_s)
+        if took_s > self.settings.tick_s:
+            log.warning("a tick took %.1f s, longer than its period: nothing is lost, but looks are late", took_s)
+
+    def _note_health(self, ticks: Sequence[ObjectTick]) -> None:
+        if self.journal and self.leadership.may_write():
+            found = health_of(ticks, self.clock.now(), self.kube.budget, self.breaker, self.cluster.frozen)
+            self.journal.note(HEALTH, msgspec.json.encode(found).decode())
 
     async def _finish_tick(self) -> None:
         """What was written must be remembered and recorded: the tick under way gets a moment, and no other starts."""
@@ -171,8 +197,10 @@ class Operator:
 
     async def _close(self) -> None:
         self.checkpoints.close()
+        self.gather.close()
         await self.ticker.teller.close()
         self.forecasts.close()
+        self.ticker.tuning.close()
         await self.kube.close()
         if self.prometheus:
             await self.prometheus.close()
@@ -197,13 +225,26 @@ class Operator:
         if self._waiting_for or said:
             waiting = [f"waiting for {', '.join(self._waiting_for)}"] if self._waiting_for else []
             return HTTPStatus.SERVICE_UNAVAILABLE, "\n".join([*waiting, *said, ""])
-        state = "leading" if self.leadership.may_write() else "standing by"
+        leads = self.leadership.may_write() and not self.installations.elder
+        state = f"{'leading' if leads else 'standing by'}{self._division()}"
+        others = f": {self.installations.said}" if self.installations.said else ""
         frozen = ", frozen: nothing is written" if self.cluster.frozen else ""
         unrecorded = f"\n{self.journal.trouble}" if self.journal and self.journal.trouble else ""  # no reason to stop
-        return 200, f"ok, {state}{frozen}{unrecorded}\n"
+        absent = ", ".join(feed.name for feed in self.cluster.ours.values() if feed.resource is None)
+        installed = f"\nnot installed: {absent}" if absent else ""
+        return 200, f"ok, {state}{others}{frozen}{unrecorded}{installed}\n"
+
+    def _division(self) -> str:
+        """Which shard, where there are several, and who of another division keeps it waiting."""
+        shard, waits_for = self.settings.shard, self.leadership.waits_for
+        said = f" as shard {shard}" if shard.of > 1 else ""
+        return f"{said}, until nobody holds the Lease {waits_for} of another division" if waits_for else said
 
     def _numbers(self) -> Iterable[Line]:
-        yield "trimtab_leader", {}, float(self.leadership.may_write())
+        yield "trimtab_leader", {}, float(self.leadership.may_write() and self.installations.may_serve)
+        yield "trimtab_standing_by", {}, float(bool(self.installations.elder))
+        yield "trimtab_other_installations", {}, float(len(self.installations.younger) + bool(self.installations.elder))
+        yield "trimtab_shard", {"of": str(self.settings.shard.of)}, float(self.settings.shard.number)
         yield "trimtab_frozen", {}, float(self.cluster.frozen)
         yield "trimtab_breaker_open", {}, float(self.breaker.open(self.clock.now()))
         yield "trimtab_breaker_trips_total", {}, float(self.breaker.trips)
@@ -216,19 +257,24 @@ class Operator:
         if self.prometheus:
             for (_, what, status), count in self.prometheus.counts.items():
                 yield "trimtab_queries_total", {"what": what, "code": str(status)}, float(count)
+        for namespace, count in self.gather.asking.asked.items():
+            yield "trimtab_questions_total", {"namespace": namespace}, float(count)
+        for namespace, count in self.gather.asking.late.items():
+            yield "trimtab_late_answers_total", {"namespace": namespace}, float(count)
 
 
-def _leadership(access: Access, namespace: str, settings: OperatorSettings, clock: Clock) -> Leadership:
+def _leadership(access: Access, namespace: str, settings: OperatorSettings, clock: Clock) -> ShardLeadership:
     duration_s, renew_s, retry_s = settings.lease_s
-    return Leadership(
+    return ShardLeadership(
         access,
         namespace,
-        LEASE,
+        settings.shard.lease,
         settings.identity,
         duration_s=duration_s,
         renew_deadline_s=renew_s,
         retry_s=retry_s,
         clock=clock,
+        shard=settings.shard,
     )
 
 

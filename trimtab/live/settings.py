@@ -9,7 +9,9 @@ from dataclasses import dataclass, field, replace
 from trimtab.core.usage.settings import HistogramSettings as UsageSettings
 from trimtab.live.look.subject import ChangeRules
 from trimtab.live.measure.tenancy import TenancyMode
+from trimtab.quantity import MIB
 from trimtab.wire.access import Access
+from trimtab.wire.shards import ALONE, Shard
 
 
 @dataclass(frozen=True)
@@ -20,12 +22,14 @@ class OperatorSettings:
     namespace: str = ""  # "": the whole cluster
     shadow: bool = False
     journal: str = ""
+    journal_bytes: int = 512 * MIB  # half of the volume that the chart gives it
     listen: tuple[str, int] | None = None  # address and port
     lease_namespace: str = ""
     lease_s: tuple[float, float, float] = (15.0, 10.0, 2.0)  # duration, renew deadline, retry
+    shard: Shard = ALONE
     identity: str = field(default_factory=lambda: f"{socket.gethostname()}_{uuid.uuid4().hex[:8]}")
-    api_per_s: float = 50.0
-    api_burst: float = 100.0
+    api_per_s: float = 200.0  # the API server's own priority and fairness lets in more
+    api_burst: float = 400.0
     scrape_s: float = 60.0
     breaker_s: float = 300.0
     usage: UsageSettings = field(default_factory=UsageSettings)
@@ -33,6 +37,7 @@ class OperatorSettings:
     checkpoint_s: float = 600.0
     change_rules: ChangeRules = field(default_factory=ChangeRules)
     system_namespaces: tuple[str, ...] = ()  # those of the cluster itself that are served, too
+    advice_namespaces: tuple[str, ...] = ()  # beside our own: an Analytics there looks everywhere
     tenancy: TenancyMode = "open"
     history_url: str = ""  # for the operator's own questions, where tenants' go to a label proxy
 

@@ -5,6 +5,7 @@ What fails for one object is caught by the guard, becomes a condition and an eve
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Sequence
 
@@ -27,6 +28,7 @@ from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
 from trimtab.live.look.memory import ObjectMemory
 from trimtab.live.look.subject import Compiler, Subject
 from trimtab.live.look.unrecorded import with_unrecorded_scaling
+from trimtab.live.measure.asking import patience
 from trimtab.live.measure.checkpoint import Checkpoints
 from trimtab.live.measure.forecasts import Forecasts
 from trimtab.live.measure.gather import Gather, Measured, Wanted
@@ -38,6 +40,7 @@ from trimtab.live.tell.say import announce, say
 from trimtab.live.tell.status_writer import StatusWriter
 from trimtab.live.tell.telemetry import Telemetry
 from trimtab.live.tell.teller import Teller
+from trimtab.live.tuning.nightly import NightlyTuning
 from trimtab.wire.objects import Custom, WirePod
 from trimtab.wire.resources import HPAS, Resource
 from trimtab.wire.writer import Writer
@@ -60,6 +63,7 @@ class Ticker:
         checkpoints: Checkpoints,
         forecasts: Forecasts,
         journal: DecisionLog | None = None,
+        period_s: float = 15.0,
     ) -> None:
         self.cluster, self.gather, self.writer, self.compiler = cluster, gather, writer, compiler
         self.breaker, self.usage, self.checkpoints, self.forecasts = breaker, usage, checkpoints, forecasts
@@ -67,6 +71,8 @@ class Ticker:
         self.teller = Teller()
         self.guard = Guard(writer, self.status_writer, self.teller, telemetry)
         self.recorder = Recorder(telemetry, journal)
+        self.tuning = NightlyTuning(forecasts)
+        self.period_s, self.patience_s = period_s, patience(period_s)
         self._memories: dict[str, ObjectMemory] = {}
 
     def take_over(self) -> None:
@@ -84,12 +90,18 @@ class Ticker:
         self.forecasts.demand.clock_set()
 
     async def tick(self, at: float) -> None:
-        """`at` is now for everything that happens in this tick: nothing below asks the clock."""
-        objects = self._objects()
+        """`at` is now for everything that happens in this tick: nothing below asks the clock.
+
+        Looking and measuring have a third of the period each, acting the rest of it: who is slow costs the others no
+        more than that.
+        """
+        ends_at, objects = asyncio.get_running_loop().time() + self.period_s, self._objects()
         self._forget({found.metadata.uid for _, found in objects})
         subjects = await self.guard.each(lambda item: self._compile(*item, at), objects, _of_object, at)
         claims = conflict.Claims(self.cluster, [each for each in subjects if each.resource is not HPAS], at)
-        looked = await self.guard.each(lambda subject: self._look(subject, claims, at), subjects, _of_subject, at)
+        looked = await self.guard.each(
+            lambda subject: self._look(subject, claims, at), subjects, _of_subject, at, self.patience_s
+        )
         gathered = await self._measure(looked, at)
         measured, headroom = list(zip(looked, gathered.samples, strict=True)), Headroom(self.cluster)
         decided = await self.guard.each(
@@ -97,9 +109,13 @@ class Ticker:
         )
         self.forecasts.follow()
         held = self._break(decided, at)
-        done = await self.guard.each(self._act, held, lambda tick: _of_subject(tick.subject), at)
-        await self._take_back(objects, looked, at)
+        left_s = max(ends_at - asyncio.get_running_loop().time(), self.patience_s)
+        done, _ = await asyncio.gather(
+            self.guard.each(self._act, held, lambda tick: _of_subject(tick.subject), at, left_s),
+            self._take_back(objects, looked, at, left_s),
+        )
         self.recorder.record(done)
+        self.tuning.follow(done, at)
         self.teller.begin()
 
     def _objects(self) -> list[tuple[Resource, Custom]]:
@@ -114,9 +130,13 @@ class Ticker:
     async def _look(self, subject: Subject, claims: conflict.Claims, at: float) -> ObjectTick:
         ref, namespace = subject.target, subject.name.namespace
         target = await self.cluster.target(namespace, ref.api_version, ref.kind, ref.name)
-        known = self._memories[subject.uid] = await self._remembered(subject, target, at)
+        known = await self._remembered(subject, target, at)
+        subject, known, news = self.tuning.settle(subject, known, at)
+        self._memories[subject.uid] = known
+        if news is not None:
+            announce(self.teller, self.writer, subject, news, at)
         subject, pods = sizes.fitted(subject, target), self.cluster.pods_of(target)
-        self.forecasts.note_pods(target.uid, pods)
+        self.forecasts.note_pods(subject.uid, target.uid, pods)
         seen = Observation(
             at=at,
             spec_replicas=target.replicas,
@@ -141,7 +161,6 @@ class Ticker:
         return sizes.overloaded(self.cluster, target, known, subject.policy)
 
     async def _measure(self, ticks: list[ObjectTick], at: float) -> Measured:
-        self.forecasts.forget({tick.subject.uid for tick in ticks}, {tick.target.uid for tick in ticks})
         sized = [tick for tick in ticks if tick.subject.policy.vertical]
         targets = [tick.target for tick in sized]
         wanted = [_wanted(tick) for tick in ticks]
@@ -186,7 +205,8 @@ class Ticker:
         """Write the change, if this object may; remember it only after the write succeeded. It is told later."""
         if tick.subject.resource is HPAS:
             return await self._raise_floor(tick)
-        after, outcome = replace(tick.memory, core=tick.decision.memory), unwritten(tick.decision.change, Fate.SHADOW)
+        after = replace(tick.memory, core=tick.decision.memory)
+        outcome = unwritten(tick.decision.change, Fate.SHADOW, self._why_shadow())
         if writes(tick.subject.policy.admit, tick.seen.at):
             after, outcome = await self._write(tick, after)
         tick = tick._replace(outcome=outcome, after=after)
@@ -194,12 +214,17 @@ class Ticker:
         say(self.teller, self.status_writer, tick, self._resized(tick))
         return tick
 
+    def _why_shadow(self) -> str:
+        if self.cluster.frozen:
+            return "the installation is frozen, until `trimtab unfreeze`"
+        return "trimtab runs with --shadow" if self.compiler.shadow else "the object's mode is Shadow"
+
     async def _write(self, tick: ObjectTick, after: ObjectMemory) -> tuple[ObjectMemory, Outcome]:
         subject, change = tick.subject, tick.decision.change
         now = writable(subject, change)
         try:
             after, outcome = await apply(self.writer, self.cluster, subject, tick.target, now, after, tick.seen.at)
-        except ClusterUnavailable:
+        except (ClusterUnavailable, asyncio.CancelledError):
             self._memories.pop(subject.uid, None)  # whether it was written is seen at the next look
             raise
         advised = Change(was=change.was, sizes=change.sizes) if change and not (now and now.sizes) else None
@@ -216,15 +241,20 @@ class Ticker:
         if fate is Fate.WRITTEN:
             await act_floor.write(self.writer, subject.object, moved, at)
             announce(self.teller, self.writer, subject, Happening("ForecastFloor", moved.text), at)
-        return tick._replace(after=after, outcome=(AxisOutcome(axis="floor", fate=fate),))
+        why = "" if fate is Fate.WRITTEN else self._why_shadow()
+        return tick._replace(after=after, outcome=(AxisOutcome(axis="floor", fate=fate, reason=why),))
 
-    async def _take_back(self, objects: list[tuple[Resource, Custom]], looked: list[ObjectTick], at: float) -> None:
+    async def _take_back(
+        self, objects: list[tuple[Resource, Custom]], looked: list[ObjectTick], at: float, within_s: float
+    ) -> None:
         """What was ours and nobody asks for any more, where anything may be written at all."""
         if self.compiler.shadow:
             return
         floors = take_back.floors(self.cluster)
-        await self.guard.each(lambda item: act_floor.restore(self.writer, item[1]), floors, _of_object, at)
-        await take_back.bridges(self.writer, self.cluster, [found for _, found in objects], looked)
+        await asyncio.gather(
+            self.guard.each(lambda item: act_floor.restore(self.writer, item[1]), floors, _of_object, at, within_s),
+            take_back.bridges(self.writer, self.cluster, [found for _, found in objects], looked, within_s),
+        )
 
     def _resized(self, tick: ObjectTick) -> Sequence[WirePod]:
         """Its pods, where their sizes move."""
@@ -233,7 +263,8 @@ class Ticker:
 
     def _forget(self, uids: set[str]) -> None:
         """All but these are gone."""
-        for part in (self.compiler, self.status_writer, self.guard, self.recorder):
+        parts = (self.compiler, self.status_writer, self.teller, self.guard, self.recorder, self.forecasts, self.tuning)
+        for part in parts:
             part.forget(uids)
         self._memories = {uid: known for uid, known in self._memories.items() if uid in uids}
 

@@ -11,6 +11,7 @@ from trimtab.policy.bounds import Admit, Bounds, ForecastChoice, Mode, Scheduled
 from trimtab.policy.bridge import Bridge
 from trimtab.policy.gates import Gate, MaintenanceWindow, MinChange, Rest, Update, UpdateMode
 from trimtab.policy.inspection import Advice, AdviceAlgorithm, Inspection
+from trimtab.policy.objective import Objective
 from trimtab.policy.record import Record
 from trimtab.policy.settle import (
     Cooldown,
@@ -44,6 +45,8 @@ from trimtab.policy.signals import (
     Utilization,
     Watermark,
 )
+from trimtab.policy.tuned import TunedSettings
+from trimtab.policy.tuning import Tuning, TuningLimits, TuningMode, TuningRange
 from trimtab.policy.vertical import Apply, ContainerRule, Gap, Limits, Vertical
 
 
@@ -62,6 +65,8 @@ class Policy(Record, frozen=True):
     bounds: Bounds = Bounds()
     admit: Admit = Admit()
     forecast: ForecastChoice | None = None
+    objective: Objective | None = None
+    tuning: Tuning = Tuning()
     replays_noop: bool = False  # document 002's program: a scaling to the same number is still a scaling
 
 
@@ -108,6 +113,7 @@ __all__ = [
     "MinFactor",
     "Mode",
     "ForecastChoice",
+    "Objective",
     "PodAverage",
     "PodRules",
     "Policy",
@@ -130,6 +136,11 @@ __all__ = [
     "Tolerance",
     "Total",
     "TotalAverage",
+    "TunedSettings",
+    "Tuning",
+    "TuningLimits",
+    "TuningMode",
+    "TuningRange",
     "UpLimit",
     "Update",
     "UpdateMode",

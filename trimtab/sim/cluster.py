@@ -210,11 +210,17 @@ class _Cluster:
         decision = decide(self.decided, seen, memory)
         self.memory = decision.memory
         if self.watch is not None:
-            self.watch(seen, memory, decision)
+            self.watch(seen, memory, self._with_bridge(decision))
         if self.forecasts:
             self.forecasts.after_tick(at)
         if decision.change is not None:  # Shadow too: a simulation asks what it would do
             self._write(decision.change, step, at)
+
+    def _with_bridge(self, decision: Decision) -> Decision:
+        """As a watcher sees it: with the size that ready pods have from now on."""
+        if self.policy.bridge is None:
+            return decision
+        return msgspec.structs.replace(decision, plan=msgspec.structs.replace(decision.plan, bridge=self.next_factor))
 
     def _restart(self, at: float) -> None:
         """A new operator knows what was stored."""

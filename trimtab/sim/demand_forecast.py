@@ -24,11 +24,12 @@ class SimulatedForecasts:
 
     def __init__(self, policy: Policy, keeps: bool = False) -> None:
         self.policy, self.keeps = policy, keeps
-        self._stored, self._stored_at = b"", float("-inf")
+        self._stored = b""
         self._begin()
 
     def _begin(self) -> None:
         self._demand, self._startups, self._pods = DemandForecasts(), StartupLog(), tuple[Pod, ...]()
+        self._unread, self._stored_at = self._stored, float("-inf")
 
     def complete(self, seen: Observation, pods: tuple[Pod, ...]) -> Observation:
         """The observation with start-up times and forecasts."""
@@ -38,17 +39,23 @@ class SimulatedForecasts:
         self._demand.note(OWNER, self.policy, seen)
         return replace(seen, forecasts=self._demand.of(OWNER, self.policy, seen))
 
-    def after_tick(self, at: float) -> None:
-        """What the operator does between two ticks."""
-        self._demand.make_due()
-        if self.keeps and at - self._stored_at >= CHECKPOINT_S:
+    def _store(self, at: float) -> None:
+        if self._stored_at == float("-inf"):
+            self._stored_at = at
+        elif self.keeps and at - self._stored_at >= CHECKPOINT_S:
             self._stored, self._stored_at = self._demand.save(OWNER, self.policy, at), at
+
+    def after_tick(self, at: float) -> None:
+        """What the operator does between two ticks; after its first one it reads the checkpoint."""
+        self._demand.make_due()
+        if self._unread:
+            self._demand.load(OWNER, self.policy, self._unread)
+            self._unread = b""
+        self._store(at)
 
     def restart(self) -> None:
         """A new operator knows what the last checkpoint says."""
         self._begin()
-        if self._stored:
-            self._demand.load(OWNER, self.policy, self._stored)
 
 
 def forecast_demand(

@@ -45,7 +45,7 @@ from trimtab.sim.program import (
 )
 from trimtab.sim.resize_in_place import shown_load
 from trimtab.sim.rings import ENDS, Ints, changed, empty_past, front, longest_period, note, push
-from trimtab.sim.score import SLO, Counts, Days, measure
+from trimtab.sim.score import SLO, Actuator, Counts, Days, measure
 from trimtab.sim.side_by_side import alike, measure_side_by_side, run_side_by_side
 
 shared(
@@ -77,22 +77,26 @@ def sweep(
     signal: Floats,
     programs: Sequence[Program],
     first_pods: int,
-    delays: Sequence[int],
+    actuators: Sequence[Actuator],
     day_steps: int,
     slo: float = SLO,
     done: Callable[[], None] = lambda: None,
+    shown: Floats | None = None,
 ) -> list[list[Days]]:
-    """The days of every program (outer) under every start-up delay (inner)."""
-    seen = shown_load(load)
+    """The days of every program (outer) with every actuator (inner); a bridge looks at what is `shown` of the load."""
+    seen = shown_load(load) if shown is None else shown
+
+    def measured(replicas: Counts, actuator: Actuator) -> Days:
+        return measure(load, replicas, actuator.delay_steps, day_steps, slo, actuator.bridge, seen, actuator.refused)
 
     def days_of(program: Program) -> list[Days]:
         replicas = run_compiled(signal, program, first_pods)
-        days = [measure(load, replicas, delay, day_steps, slo, program.bridge, seen) for delay in delays]
+        days = [measured(replicas, actuator) for actuator in actuators]
         done()
         return days
 
     if numba_or_none() is None:
-        return _sweep_by_numpy(load, signal, programs, first_pods, delays, day_steps, slo, days_of, done)
+        return _sweep_by_numpy(load, signal, programs, first_pods, actuators, day_steps, slo, measured, done)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return list(pool.map(days_of, programs))
 
@@ -102,21 +106,26 @@ def _sweep_by_numpy(
     signal: Floats,
     programs: Sequence[Program],
     first_pods: int,
-    delays: Sequence[int],
+    actuators: Sequence[Actuator],
     day_steps: int,
     slo: float,
-    days_of: Callable[[Program], list[Days]],
+    measured: Callable[[Counts, Actuator], Days],
     done: Callable[[], None],
 ) -> list[list[Days]]:
     """Without a compiler: those that are alike side by side, the others one after the other."""
     found: dict[int, list[Days]] = {}
     for numbers in alike(programs):
         if len(numbers) == 1:
-            found[numbers[0]] = days_of(programs[numbers[0]])
-            continue
-        replicas = run_side_by_side(signal, [programs[number] for number in numbers], first_pods)
-        by_delay = [measure_side_by_side(load, replicas, delay, day_steps, slo) for delay in delays]
-        for number, *days in zip(numbers, *by_delay, strict=True):
+            columns = run_compiled(signal, programs[numbers[0]], first_pods)[:, None]
+        else:
+            columns = run_side_by_side(signal, [programs[number] for number in numbers], first_pods)
+        by_actuator = [
+            measure_side_by_side(load, columns, actuator.delay_steps, day_steps, slo)
+            if actuator.bridge is None
+            else [measured(column.copy(), actuator) for column in columns.T]
+            for actuator in actuators
+        ]
+        for number, *days in zip(numbers, *by_actuator, strict=True):
             found[number] = days
             done()
     return [found[number] for number in range(len(programs))]

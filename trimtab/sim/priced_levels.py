@@ -13,19 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.core.bounds_in_force import clamp
+from trimtab.core.forecast.learned.features import OFFSET_PODS
 from trimtab.core.forecast.learned.local_layer import FADING, RATE
 from trimtab.core.forecast.learned.net import (
+    BIN_WIDTHS,
     BINS,
     KEEP,
+    LOWER_EDGES,
     PROBABILITIES,
     START,
     NetWeights,
     Singles,
     bins_of,
     hidden_of,
-    quantiles_of,
 )
-from trimtab.core.priced import into_band, levels
+from trimtab.core.priced import SERVICE_LEVEL, into_band
 from trimtab.series import Floats
 from trimtab.sim.compiled import compiled, shared
 from trimtab.sim.demand_features import KEEP_STEPS, features_at, outcomes
@@ -46,23 +48,23 @@ class PricedLevels(NamedTuple):
     keep: Counts
 
 
-def priced_levels(load: Floats, startup_s: float, weights: NetWeights, prices: Sequence[float]) -> PricedLevels:
-    forecast = _forecast(load, startup_s, weights)
+def priced_levels(
+    load: Floats, startup_s: float, weights: NetWeights, prices: Sequence[float], service_level: float = SERVICE_LEVEL
+) -> PricedLevels:
+    forecast = forecast_of(load, startup_s, weights)
     found = np.empty((2, len(prices), len(load)), dtype=np.int32)
-    for first in range(0, len(load), _CHUNK):
-        part = slice(first, first + _CHUNK)
-        for question in (START, KEEP):
-            demand = quantiles_of(forecast.shares[part, question], forecast.level[part])
-            found[question, :, part] = [levels(PROBABILITIES, demand, price) for price in prices]
+    for question in (START, KEEP):
+        shares = np.ascontiguousarray(forecast.shares[:, question])
+        levels_into(shares, forecast.level, PROBABILITIES, np.array(prices), service_level, found[question])
     return PricedLevels(*found)
 
 
-class _Forecast(NamedTuple):
+class LearnedForecast(NamedTuple):
     shares: Singles  # (steps, 2, bins)
     level: Floats
 
 
-def _forecast(load: Floats, startup_s: float, weights: NetWeights) -> _Forecast:
+def forecast_of(load: Floats, startup_s: float, weights: NetWeights) -> LearnedForecast:
     steps, delay = np.arange(len(load)), delay_steps(startup_s)
     hidden, level = np.empty((len(load), len(weights.last)), dtype=np.float32), np.empty(len(load))
     for first in range(0, len(load), _CHUNK):
@@ -72,7 +74,7 @@ def _forecast(load: Floats, startup_s: float, weights: NetWeights) -> _Forecast:
     bins = bins_of(outcomes(load, delay) - level[:, None])
     shares = np.empty((len(load), 2, BINS), dtype=np.float32)
     learn_into(hidden, weights.last.copy(), weights.last, bins, delay + 1 + KEEP_STEPS, shares)
-    return _Forecast(shares, level)
+    return LearnedForecast(shares, level)
 
 
 def band_path(found: PricedLevels, start: int, keep: int, first_pods: int, least: int, most: int) -> Counts:
@@ -88,6 +90,46 @@ def band_into(start: Counts, keep: Counts, first_pods: int, least: int, most: in
     for t in range(len(start)):
         replicas[t] = current
         current = clamp(into_band(current, int(start[t]), int(keep[t])), least, most)
+
+
+@compiled
+def levels_into(
+    shares: Singles, level: Floats, probabilities: Floats, prices: Floats, service_level: float, found: Counts
+) -> None:
+    """`priced.levels` of `net.quantiles_of`, step by step."""
+    count = len(probabilities)
+    demand, above, pods = np.empty(count), np.empty(count), np.empty(count)
+    for t in range(len(shares)):
+        quantiles_into(shares[t], level[t], probabilities, demand)
+        above[count - 1] = (1.0 - probabilities[count - 1]) * demand[count - 1] * (4.0 / 3.0)
+        for number in range(count - 2, -1, -1):
+            width = probabilities[number + 1] - probabilities[number]
+            above[number] = above[number + 1] + width * (demand[number + 1] + demand[number]) / 2.0
+        for number in range(count):
+            pods[number] = np.ceil(demand[number] / service_level - 1e-9)
+        for place in range(len(prices)):
+            best, least = 0, np.inf
+            for number in range(count):
+                cost = pods[number] + prices[place] * above[number]
+                if cost < least:
+                    best, least = number, cost
+            found[place, t] = int(pods[best])
+
+
+@compiled
+def quantiles_into(shares: Singles, level: float, probabilities: Floats, demand: Floats) -> None:
+    total = 0.0
+    for share in shares:
+        total += share
+    place, before = 0, 0.0
+    for number in range(len(probabilities)):
+        wanted = probabilities[number] * total
+        while place < len(shares) - 1 and before + shares[place] < wanted:
+            before += shares[place]
+            place += 1
+        part = min(max((wanted - before) / max(shares[place], 1e-9), 0.0), 1.0)
+        growth = LOWER_EDGES[place] + part * BIN_WIDTHS[place]
+        demand[number] = max(np.exp(level + growth) - OFFSET_PODS, 0.0)
 
 
 @compiled

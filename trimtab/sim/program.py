@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from trimtab.policy import (
     Admit,
     Bounds,
-    Bridge,
     Cooldown,
     Factor,
     MaxFactor,
@@ -56,14 +55,12 @@ class Program(NamedTuple):
     """`signal`: kind, target, tolerance up and down, fewest and most replicas. `rules`: code and arguments of each.
 
     `ahead`: the demand that is forecast at each step, 0 where nothing is; empty without a forecast.
-    `bridge`: it changes what pods carry, never how many there are.
     `bounds`: fewest (row 0) and most (row 1) replicas at each step; empty where schedules change nothing.
     """
 
     signal: Floats
     rules: Floats
     ahead: Floats = NOTHING_AHEAD
-    bridge: Bridge | None = None
     bounds: BoundsBySteps = FIXED_BOUNDS
 
 
@@ -79,6 +76,8 @@ def uncovered(policy: Policy) -> str:
         return "it has a vertical part or gates"
     if policy.forecast is not None and (policy.forecast.exact or isinstance(policy.signals[0], Factor)):
         return "its forecast is of each pod, not of the total"
+    if policy.objective is not None:
+        return "its load has a price"
     if policy.bounds.min_replicas < 1:
         return "its floor is zero"
     if policy.replays_noop or policy.absence.zero_is_missing:
@@ -134,7 +133,7 @@ def program(
         numbers = _numbers(rule, step_s)
         row[: len(numbers)] = numbers
     numbers_of_signal = np.array([*head, bounds.min_replicas, bounds.max_replicas], dtype=np.float64)
-    return Program(numbers_of_signal, rows, ahead, policy.bridge, by_step)
+    return Program(numbers_of_signal, rows, ahead, by_step)
 
 
 def _numbers(rule: Rule, step_s: float) -> list[float]:

@@ -28,6 +28,14 @@ _SLACK = 1e-6
 _LEAST_BACKLOG = 1e-9
 
 
+class Actuator(NamedTuple):
+    """How pods follow a policy: after how many steps a new one serves, and how ready ones may grow meanwhile."""
+
+    delay_steps: int
+    bridge: Bridge | None = None
+    refused: float = 0.0  # the share of ready pods whose nodes have no room for a larger size
+
+
 class Days(NamedTuple):
     """What each day cost, one value per day; sums of any choice of days are scores."""
 
@@ -98,14 +106,16 @@ def measure(
     slo: float = SLO,
     bridge: Bridge | None = None,
     seen: Floats | None = None,
+    refused: float = 0.0,
 ) -> Days:
     """What these replicas, billed step by step, did with this load (in units of one pod's capacity).
 
     A bridge looks at `seen`, the load that each step shows at its end; the load itself where nothing else is given.
+    A share of the pods may be `refused` every larger size.
     """
     table = np.zeros((6, -(-len(load) // day_steps)))
     shown = load if seen is None else seen
-    measure_into(load, shown, replicas, delay_steps, day_steps, slo, *numbers_of(bridge), table)
+    measure_into(load, shown, replicas, delay_steps, day_steps, slo, *numbers_of(bridge), refused, table)
     return Days(*table)
 
 
@@ -120,6 +130,7 @@ def measure_into(
     ceiling: float,
     max_factor: float,
     levels: int,
+    refused: float,
     table: Floats,
 ) -> None:
     """The loop of `measure`: pods serve `delay_steps` after they are billed, the youngest are removed first."""
@@ -152,13 +163,14 @@ def measure_into(
             starting -= arriving[t & mask]
             arriving[t & mask] = 0
         factor = next_factor
+        resizable = ready * (1.0 - refused)
         if levels > 0 and t > 0:
             level = level_needed(seen[t - 1], float(ready), ceiling, max_factor)
             next_factor = hold(last_needed, t, level, max_factor)
             if next_factor != factor:
-                table[5, (t - 1) // day_steps] += ready
-        backlog, violates = serve(load[t], backlog, ready * factor, slo)
-        table[0, day] += now + ready * (max(factor, next_factor) - 1.0)
+                table[5, (t - 1) // day_steps] += resizable
+        backlog, violates = serve(load[t], backlog, ready + resizable * (factor - 1.0), slo)
+        table[0, day] += now + resizable * (max(factor, next_factor) - 1.0)
         table[4, day] += load[t]
         if violates:
             table[1, day] += load[t]

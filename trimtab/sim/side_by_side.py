@@ -32,11 +32,11 @@ _HAIR = 1e-9
 
 
 def alike(programs: Sequence[Program]) -> list[list[int]]:
-    """Which can be stepped together: the same rules in the same order, rates, forecast and schedules, no bridge."""
+    """Which can be stepped together: the same rules in the same order, rates, forecast and schedules."""
     groups: dict[Any, list[int]] = {}
     for number, program in enumerate(programs):
         codes = program.rules[:, 0]
-        together = program.signal[0] == BY_TOTAL and np.isin(codes, _BY_COLUMN).all() and program.bridge is None
+        together = program.signal[0] == BY_TOTAL and np.isin(codes, _BY_COLUMN).all()
         rates = program.rules[np.isin(codes, (RATE, UP_LIMIT))]
         key = (codes.tobytes(), rates.tobytes(), id(program.ahead), id(program.bounds)) if together else number
         groups.setdefault(key, []).append(number)

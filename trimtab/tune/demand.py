@@ -36,6 +36,10 @@ class Demand(NamedTuple):
         first = max(0, len(self.values) - round(days * 86400 / STEP_S)) if days is not None else 0
         return self._replace(values=self.values[first:], start=self.start + first * STEP_S)
 
+    def last_whole_days(self) -> Demand:
+        """So that its last day ends now."""
+        return self.last(max(1, int(self.days))) if self.days >= 1 else self
+
 
 def demand_of(frame: Frame, where: str, series: str = "", days: float | None = None) -> Demand:
     """One series of a frame, held from sample to sample; holes repeat the last value and are told."""

@@ -11,11 +11,11 @@ from msgspec import structs
 
 from trimtab.core.explain import sentence
 from trimtab.core.model import ContainerSize, Decision, Memory, Observation
-from trimtab.policy import ForecastChoice, Policy
+from trimtab.policy import Bridge, ForecastChoice, Objective, Policy
+from trimtab.policy.objective import BRIDGED_START_SHARE
 from trimtab.sim.cluster import Run, run
 from trimtab.sim.grid import DAY_STEPS, STEP_S
 from trimtab.sim.prices import OBJECTIVES
-from trimtab.tune.candidates import TARGETS, with_setting
 from trimtab.tune.demo_fleet import WEEK, DemoWorkload
 from trimtab.tune.policy_backtest import BacktestOutcome, first_pods, judged
 from trimtab.tune.rolling_choice import GAIN
@@ -23,7 +23,12 @@ from trimtab.tune.tuner import tune
 
 PRICE = OBJECTIVES["balanced"]
 SLOW_S = 300.0  # from here on it is worth to look ahead
-FORECAST_AFTER = 3 * DAY_STEPS  # before that a daily forecast knows too little to be judged
+FORECAST_AFTER = 3 * DAY_STEPS  # before that a forecast knows too little to be judged
+BRIDGED_OBJECTIVE = {
+    "objective": Objective(price=PRICE, start_share=BRIDGED_START_SHARE),
+    "forecast": ForecastChoice(model="learned"),
+    "bridge": Bridge(),
+}
 
 
 class DemoResult(NamedTuple):
@@ -44,13 +49,11 @@ def play(workload: DemoWorkload) -> DemoResult:
     how = [f"target {tuned.setting.target:.0%}, tolerance {tuned.setting.tolerance:g}"]
     ours, found, said = tuned.policy, *_watched(tuned.policy, workload)
     if workload.cluster.startup_s >= SLOW_S:
-        fuller = tuned.setting._replace(target=_next_target(tuned.setting.target))
-        ahead = with_setting(workload.better, fuller, workload.cluster.pod_capacity)
-        ahead = structs.replace(ahead, forecast=ForecastChoice(model="seasonal", quantile=0.9))
-        forecast_run, told = _watched(ahead, workload)
-        if _j_of_first_week(ahead, forecast_run, workload) < (1 - GAIN) * _j_of_first_week(ours, found, workload):
-            ours, found, said = ahead, forecast_run, told
-            how = [f"target {fuller.target:.0%}, tolerance {fuller.tolerance:g}, a seasonal forecast"]
+        priced = structs.replace(workload.better, **BRIDGED_OBJECTIVE)
+        priced_run, told = _watched(priced, workload)
+        if _j_of_first_week(priced, priced_run, workload) < (1 - GAIN) * _j_of_first_week(ours, found, workload):
+            ours, found, said = priced, priced_run, told
+            how = [f"an objective (price {PRICE:g}) with its learned forecast, and the bridge"]
     if ours.vertical is not None:
         how.append("memory sized by use")
     before = _simulate(workload.default, workload)
@@ -62,11 +65,6 @@ def play(workload: DemoWorkload) -> DemoResult:
         said,
         ours,
     )
-
-
-def _next_target(target: float) -> float:
-    """Who sees the load coming needs less in reserve."""
-    return next((higher for higher in TARGETS if higher > target), target)
 
 
 def _j_of_first_week(policy: Policy, found: Run, workload: DemoWorkload) -> float:

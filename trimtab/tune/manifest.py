@@ -6,8 +6,10 @@ from copy import deepcopy
 from typing import Any, NamedTuple
 
 from trimtab.errors import InvalidInput
+from trimtab.kinds.annotations import BRIDGE
+from trimtab.kinds.bridge import sees_cpu
 from trimtab.kinds.convert import convert
-from trimtab.policy import Tolerance
+from trimtab.policy import Bridge, Policy, Tolerance
 from trimtab.quantity import format_number
 from trimtab.tune.candidates import Setting
 
@@ -42,9 +44,17 @@ def tunable_manifest(manifest: dict[str, Any]) -> TunableManifest:
     return TunableManifest(manifest, tuple(notes))
 
 
-def with_new_settings(tunable: TunableManifest, setting: Setting, pod_capacity: float) -> TunableManifest:
-    """Another target, tolerance and stabilisation; a note where not every reader knows a field."""
+def may_bridge(manifest: dict[str, Any], policy: Policy) -> bool:
+    """Whether a bridge can be written into it: the kind has a place for one, and the policy sees cpu."""
+    return manifest.get("kind") in ("Autoscaler", "EffectiveHorizontalPodAutoscaler") and sees_cpu(policy.signals)
+
+
+def with_new_settings(
+    tunable: TunableManifest, setting: Setting, pod_capacity: float, bridge: Bridge | None = None
+) -> TunableManifest:
+    """Another target, tolerance, stabilisation and bridge; a note where not every reader knows a field."""
     new = deepcopy(tunable.manifest)
+    _set_bridge(new, bridge)
     target = _target(new)
     if "averageUtilization" in target:
         target["averageUtilization"] = round(setting.target * 100)
@@ -58,6 +68,18 @@ def with_new_settings(tunable: TunableManifest, setting: Setting, pod_capacity: 
         behavior.setdefault(direction, {})["tolerance"] = format_number(setting.tolerance)
     needs = NEEDS.get(str(new.get("kind")))
     return TunableManifest(new, (*tunable.notes, needs) if needs else tunable.notes)
+
+
+def _set_bridge(manifest: dict[str, Any], bridge: Bridge | None) -> None:
+    """A field of the Autoscaler, an annotation of another kind; one that is there stays as it is written."""
+    ours = manifest.get("kind") == "Autoscaler"
+    holder, name = (manifest, "spec") if ours else (manifest.setdefault("metadata", {}), "annotations")
+    key: str = "bridge" if ours else BRIDGE
+    place: dict[str, Any] = holder.get(name) or {}
+    if bridge is None:
+        place.pop(key, None)
+    else:
+        holder[name] = {key: {"maxFactor": "1.5"} if ours else "1.5"} | place
 
 
 def _tolerates(behavior: dict[str, Any], tolerance: float) -> bool:

@@ -25,7 +25,7 @@ from trimtab.sim.fast import sweep
 from trimtab.sim.grid import DAY_STEPS, MEAN_STEPS, STEP_S, delay_steps
 from trimtab.sim.oracle import optimum, pods_needed
 from trimtab.sim.program import program, uncovered
-from trimtab.sim.score import SLO, Days, measure
+from trimtab.sim.score import SLO, Actuator, Days, measure
 from trimtab.sim.sliding_windows import trailing_mean
 from trimtab.tune.candidates import TARGETS, WINDOWS_S, Setting, on_demand, setting_of, with_setting
 from trimtab.tune.demand import Demand, demand_of
@@ -80,7 +80,8 @@ class Case(NamedTuple):
         programs = [program(policy, STEP_S) for policy in policies]
         load, signal = values / self.request, trailing_mean(values, MEAN_STEPS)
         first = first_pods(policies[0], float(load[0]))
-        return [days for (days,) in sweep(load, signal, programs, first, [delay_steps(self.startup_s)], DAY_STEPS)]
+        actuator = Actuator(delay_steps(self.startup_s))
+        return [days for (days,) in sweep(load, signal, programs, first, [actuator], DAY_STEPS)]
 
     def standing(self, pods: int, cores: float) -> Days:
         """A fixed number of pods of one size."""

@@ -14,6 +14,7 @@ from trimtab.sim.grid import DAY_STEPS, HOUR_STEPS, STEP_S, delay_steps
 from trimtab.sim.oracle import optimum, pods_needed
 from trimtab.sim.score import Counts, Provisioning, Score, oom_share, provisioning, score, slack
 from trimtab.sim.simulate import simulate, why_slow
+from trimtab.tune.candidates import on_demand
 from trimtab.tune.demand import DEFAULT_TARGET, Demand
 
 
@@ -63,6 +64,14 @@ def backtest(
     first = first_pods(policy, float(demand.values[0]) / cluster.pod_capacity)
     found = simulate(policy, demand.values, cluster, first_pods=first, seed=seed, start=demand.start)
     return judged(name, policy, found, demand.start, cluster, lam)
+
+
+def on_the_total(policy: Policy, cluster: ClusterSpec) -> tuple[Policy, str]:
+    """The form of a policy that is judged in a moment, and what to say of it where that is not the policy itself."""
+    reason = why_slow(policy, cluster)
+    if not reason:
+        return policy, ""
+    return on_demand(policy, cluster.pod_capacity), f"judged on the total of the load: {reason}"
 
 
 def judged(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 
+from msgspec.structs import replace
+
 from trimtab.acts import Act, AxisOutcome, Fate, changed_axes
 from trimtab.core.model import Decision, Memory, Observation
 from trimtab.journal import Journal, ObjectName
@@ -20,6 +22,7 @@ class SimulatedRecord:
 
     def __init__(self, name: ObjectName, policy: Policy, startup_s: float) -> None:
         self.name, self.policy, self.startup_s = name, policy, startup_s
+        self._decided_by = replace(policy, bridge=None)  # in a simulation pods grow by the protocol, not by decisions
         self.acts: list[Act] = []
         self.ticks: list[Tick] = []
         self._pods: deque[int] = deque(maxlen=delay_steps(startup_s) + 1)
@@ -35,13 +38,17 @@ class SimulatedRecord:
         if decision.change is not None and not (shadow and decision.change == self._wish):
             fate = Fate.SHADOW if shadow else Fate.WRITTEN
             outcome = tuple(AxisOutcome(axis=axis, fate=fate) for axis in changed_axes(decision.change))
-            self.acts.append(Act(self.name, self.policy, seen, memory, decision, outcome))
+            self.acts.append(Act(self.name, self._decided_by, seen, memory, _without_bridge(decision), outcome))
         self._wish = decision.change
 
     def write(self, journal: Journal) -> None:
         """What was collected since the last time."""
         acts, ticks, self.acts, self.ticks = self.acts, self.ticks, [], []
         journal.write(acts, ticks)
+
+
+def _without_bridge(decision: Decision) -> Decision:
+    return replace(decision, plan=replace(decision.plan, bridge=1.0))
 
 
 def record(

@@ -35,8 +35,16 @@ def choose(j: Floats, first_day: int, incumbent: int) -> Choices:
 
 def fade(scores: Floats, j: Floats) -> Floats:
     """Scores after one more day."""
-    faded: Floats = scores * 0.5 ** (1.0 / HALF_LIFE_DAYS) + j
-    return faded
+    after: Floats = scores * 0.5 ** (1.0 / HALF_LIFE_DAYS) + j
+    return after
+
+
+def faded(j: Floats) -> Floats:
+    """The scores after all of these days, from j[candidate, day]."""
+    scores = np.zeros(j.shape[0])
+    for day in range(j.shape[1]):
+        scores = fade(scores, j[:, day])
+    return scores
 
 
 def takeover(scores: Floats, current: int) -> int:

@@ -15,27 +15,26 @@ from trimtab.core.advise.recommend import hourly_means
 from trimtab.core.advise.records import MeasuredWorkload
 from trimtab.core.model import Pod
 from trimtab.errors import NotEnoughData
-from trimtab.journal import DAY_S, Journal, ObjectName
+from trimtab.journal import DAY_S, ObjectName
 from trimtab.minutes import MINUTE_S, Minutes
 from trimtab.policy import Advice, Inspection, Size
 from trimtab.web.recommend_report import advice as as_pictures
-from trimtab.web.workload import known_policy, unit_of
 
 WEEK_S = 7 * DAY_S
 
 
-def advice(journal: Journal, name: ObjectName) -> dict[str, Any]:
+def advice(name: ObjectName, unit: str, known: Minutes) -> dict[str, Any]:
     """Its last week, inspected and judged by the code of `trimtab recommend`."""
-    unit = unit_of(known_policy(journal, name))
     if unit != "cores":
         raise NotEnoughData(
             f"advice rests on CPU usage, and {name} is scaled by {unit or 'nothing'}: what-if judges it by its own"
             " metric, `trimtab recommend` by its usage in Prometheus"
         )
-    end = (journal.span() or (0.0, 0.0))[1]
-    found = journal.minutes_of(name, end - WEEK_S, end)
-    if not len(found.times):
+    if not len(known.times):
         raise NotEnoughData(f"{name} has no minutes in the journal yet; look again in an hour")
+    end = float(known.times[-1]) + MINUTE_S
+    week = known.times >= end - WEEK_S
+    found = Minutes(known.times[week], {column: values[week] for column, values in known.columns.items()})
     rules, workload = Inspection(advice=Advice.HPA), _measured(name, found)
     result = advise_workload(rules, workload, end)
     hours = hourly_means(workload.cpu_cores, MINUTE_S)

@@ -1,10 +1,12 @@
-"""How the operator itself is doing, as far as its journal tells."""
+"""How the operator itself is doing, by what it looked at and what it notes of itself."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from trimtab.journal import Journal
+import msgspec
+
+from trimtab.journal import HEALTH, Journal
 
 RECENT_S = 3600.0
 
@@ -25,7 +27,15 @@ def health(journal: Journal) -> dict[str, Any]:
         "silent": _objects(journal, "load IS NULL", now),
         "held": _held(journal, now),
         "refused": _refused(journal, since),
+        "operator": _operator(journal),
     }
+
+
+def _operator(journal: Journal) -> dict[str, Any] | None:
+    """What the operator noted of itself in its last tick; a journal of a simulation has nothing of the kind."""
+    text = journal.noted(HEALTH)
+    found: dict[str, Any] | None = msgspec.json.decode(text) if text else None
+    return found
 
 
 def _ticks(journal: Journal) -> list[list[float]]:

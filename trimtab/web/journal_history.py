@@ -11,7 +11,7 @@ from trimtab.errors import NotEnoughData
 from trimtab.journal import DAY_S, Journal, ObjectName
 from trimtab.minutes import MINUTE_S
 from trimtab.policy import Policy, Utilization
-from trimtab.series import Frame
+from trimtab.series import Floats, Frame
 from trimtab.sim.grid import STEP_S
 from trimtab.tune.demand import Demand, demand_of, pod_capacity
 from trimtab.web.packing import packed, unpacked
@@ -31,17 +31,37 @@ class History(NamedTuple):
     startup_s: float
 
 
-def history(journal: Journal, name: ObjectName, days: float = DAYS) -> History:
-    """Its load by the minute, held over holes, and what one of its pods carries."""
+class KnownLoad(NamedTuple):
+    """The same before anything was made of it: its load by the minute, NaN where nothing was seen."""
+
+    name: ObjectName
+    policy: Policy
+    start: float
+    load: Floats
+    capacity: float
+    startup_s: float
+
+
+def known_load(journal: Journal, name: ObjectName, days: float = DAYS) -> KnownLoad:
     policy, span = known_policy(journal, name), journal.span()
     end = span[1] if span else 0.0
     found = journal.minutes_of(name, end - days * DAY_S, end)
     if not len(found.times):
         raise NotEnoughData(f"{name} has no minutes in the journal yet; look again in an hour")
-    frame = Frame((str(name),), float(found.times[0]), MINUTE_S, found.columns["load"].astype(np.float64)[None, :])
-    return History(
-        name, policy, demand_of(frame, str(name)), _capacity(policy, found.columns), _startup_s(journal, name)
-    )
+    load = found.columns["load"].astype(np.float64)
+    capacity, startup_s = _capacity(policy, found.columns), _startup_s(journal, name)
+    return KnownLoad(name, policy, float(found.times[0]), load, capacity, startup_s)
+
+
+def history_of(known: KnownLoad) -> History:
+    """Held over holes, as a backtest reads it."""
+    frame = Frame((str(known.name),), known.start, MINUTE_S, known.load[None, :])
+    return History(known.name, known.policy, demand_of(frame, str(known.name)), known.capacity, known.startup_s)
+
+
+def history(journal: Journal, name: ObjectName, days: float = DAYS) -> History:
+    """Its load by the minute, held over holes, and what one of its pods carries."""
+    return history_of(known_load(journal, name, days))
 
 
 def _capacity(policy: Policy, columns: dict[str, Any]) -> float:
@@ -61,25 +81,17 @@ def _startup_s(journal: Journal, name: ObjectName) -> float:
     return float(quantiles[-1].value) if quantiles else 120.0
 
 
-def pack_history(known: History) -> bytes:
-    """A history to judge somewhere else."""
-    about = {
-        "name": known.name,
-        "policy": known.policy,
-        "start": known.demand.start,
-        "notes": known.demand.notes,
-        "capacity": known.capacity,
-        "startup_s": known.startup_s,
-    }
-    return packed(about, {"load": known.demand.values[::STEPS]})
+def pack_load(known: KnownLoad) -> bytes:
+    """To judge it somewhere else: whoever wants to know pays for the computing."""
+    about = {field: getattr(known, field) for field in KnownLoad._fields if field != "load"}
+    return packed(about, {"load": known.load})
 
 
 def unpack_history(content: bytes) -> History:
     about, columns = unpacked(content)
-    values = np.repeat(columns["load"].astype(np.float64), STEPS)
-    name = ObjectName(*about["name"])
-    demand = Demand(str(name), values, about["start"], tuple(about["notes"]))
-    return History(name, msgspec.convert(about["policy"], Policy), demand, about["capacity"], about["startup_s"])
+    name, policy = ObjectName(*about["name"]), msgspec.convert(about["policy"], Policy)
+    load = columns["load"].astype(np.float64)
+    return history_of(KnownLoad(name, policy, about["start"], load, about["capacity"], about["startup_s"]))
 
 
 def csv(known: History) -> str:

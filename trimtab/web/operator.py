@@ -6,44 +6,52 @@ The service proxy of the API server with the user's own kubeconfig: Kubernetes d
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
 from urllib.parse import quote
 
 import msgspec
 from aiohttp import web
 
-from trimtab.web.journal_history import unpack_history
-from trimtab.web.sources import JSON, JournalSource, PageAnswer, answered, judged
+from trimtab.errors import ClusterUnavailable, Refused
+from trimtab.web.sources import JSON, JournalSource, PageAnswer, in_words, refusal
 from trimtab.wire.access import Access
 from trimtab.wire.kube import Kube
 
 PORT = 8080
-COSTLY = ("whatif", "advice")  # computed by who asks
+TRIES = 40  # each may meet one that stands by
 
 
-def answer_on(app: web.Application, source: JournalSource) -> None:
-    """Let an operator's server answer the page's questions, beside its ticks and read-only."""
+def answer_on(app: web.Application, source: JournalSource, leads: Callable[[], bool] = lambda: True) -> None:
+    """Let an operator's server answer the page's questions, beside its ticks and read-only.
+
+    One that stands by has no journal, or an old one: it sends whoever asks to another.
+    """
 
     async def handler(request: web.Request) -> web.StreamResponse:
         question = request.match_info["question"]
-        if question in COSTLY:
-            raise web.HTTPNotFound
-        found = await asyncio.to_thread(answered, source, question, dict(request.query))
+        if not leads():
+            found = refusal(HTTPStatus.MISDIRECTED_REQUEST, "this operator stands by: ask the one that leads")
+        else:
+            found = await asyncio.to_thread(answer_plain, source, question, dict(request.query))
         return web.Response(body=found.content, content_type=found.type, status=found.status)
 
     app.router.add_get("/api/{question}", handler)
 
 
+def answer_plain(source: JournalSource, question: str, query: Mapping[str, str]) -> PageAnswer:
+    """Without what is worked out from it: that is done by who asks."""
+    return in_words(lambda: source.answer(question, query), question)
+
+
 class OperatorSource:
-    """Asks the operator's service; what-if is computed here, from the history it sends."""
+    """Asks the operator's service, whichever of its pods answers, until it is the one that leads."""
 
     def __init__(self, access: Access, namespace: str, service: str) -> None:
         self.access = access
         self.path = f"/api/v1/namespaces/{quote(namespace)}/services/{quote(service)}:{PORT}/proxy/api/"
 
     def answer(self, question: str, query: Mapping[str, str]) -> PageAnswer:
-        if question == "whatif":
-            return judged(unpack_history(self._get("known", query)), query)
         content = self._get(question, query)
         return PageAnswer(content, JSON) if content[:1] == b"{" else PageAnswer(content)
 
@@ -55,4 +63,10 @@ class OperatorSource:
 
     async def _ask(self, path: str, query: Mapping[str, str]) -> bytes:
         async with Kube(self.access) as kube:
-            return await kube.raw(path, query)
+            for _ in range(TRIES):
+                try:
+                    return await kube.raw(path, query)
+                except Refused as error:
+                    if error.status != HTTPStatus.MISDIRECTED_REQUEST:
+                        raise
+        raise ClusterUnavailable("no operator leads now: the ones that answered stand by; try again in a moment")

@@ -19,6 +19,7 @@ RANGES = {
     "most": (1, MOST_REPLICAS),
     "startup_s": (0.0, 7200.0),
     "price": (0.001, 1e6),
+    "bridge": (1.0, 2.0),
 }
 
 
@@ -33,6 +34,7 @@ class Knobs(NamedTuple):
     most: int
     startup_s: float
     price: float  # pod-minutes that one violated pod-minute of load is worth
+    bridge: float  # how many times their written CPU ready pods may have; 1 is no bridge
 
 
 def name_of(query: Mapping[str, str]) -> ObjectName:

@@ -13,12 +13,14 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import suppress
 from functools import partial
+from http import HTTPStatus
 
 from aiohttp import web
 
 from trimtab.errors import InvalidInput, TrimtabError
 from trimtab.web.bundle import part, shell
-from trimtab.web.sources import JournalSource, PageSource, answered, refusal, warm
+from trimtab.web.query import Knobs
+from trimtab.web.sources import DERIVED, PageAnswer, PageSource, answered, derived, refusal, warm
 
 log = logging.getLogger(__name__)
 HEADERS = {
@@ -34,6 +36,7 @@ HEADERS = {
 }
 LOCAL = ("localhost", "127.0.0.1", "[::1]")
 LOOK_EVERY_S = 1.0
+MOST_ANSWERS = 64
 SLOW = ("whatif",)  # answered by a process of its own
 
 
@@ -42,6 +45,10 @@ class Dashboard:
 
     def __init__(self, source: PageSource, pool: Executor) -> None:
         self.source, self.pool = source, pool
+        self._known: tuple[float, float] = (float("-inf"), 0.0)  # when it was looked, and the version then
+        self._looking = asyncio.Lock()
+        self._answers: dict[tuple[object, ...], asyncio.Task[PageAnswer]] = {}
+        self._answers_of = float("-inf")  # the version that they were asked at
 
     def app(self) -> web.Application:
         app = web.Application(middlewares=[_guarded])
@@ -59,12 +66,30 @@ class Dashboard:
         return handler
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
-        question = request.match_info["question"]
-        pool = self.pool if question in SLOW and isinstance(self.source, JournalSource) else None
-        found = await asyncio.get_running_loop().run_in_executor(
-            pool, answered, self.source, question, dict(request.query)
-        )
+        question, query = request.match_info["question"], dict(request.query)
+        if question in SLOW:
+            found = await self._shared(DERIVED[question], _without_knobs(query))
+            if found.status == HTTPStatus.OK:
+                found = await asyncio.get_running_loop().run_in_executor(
+                    self.pool, derived, question, found.content, query
+                )
+        else:
+            found = await self._shared(question, query)
         return web.Response(body=found.content, content_type=found.type, status=found.status)
+
+    async def _shared(self, question: str, query: dict[str, str]) -> PageAnswer:
+        """One answer for all pages that ask the same, until there is something new."""
+        version, key = await self._version(), (question, *sorted(query.items()))
+        if self._answers_of != version:
+            self._answers_of, self._answers = version, {}
+        if key not in self._answers:
+            if len(self._answers) >= MOST_ANSWERS:
+                self._answers.clear()
+            self._answers[key] = asyncio.create_task(asyncio.to_thread(answered, self.source, question, query))
+        found = await asyncio.shield(self._answers[key])
+        if found.status != HTTPStatus.OK:
+            self._answers.pop(key, None)  # what failed is tried again
+        return found
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
         """`data: VERSION` whenever there is something new; a comment now and then keeps the line open."""
@@ -85,11 +110,20 @@ class Dashboard:
         return response
 
     async def _version(self) -> float:
-        """Of a source that cannot be read now: none; the page asks and is told why."""
-        try:
-            return await asyncio.to_thread(self.source.version)
-        except TrimtabError:
-            return 0.0
+        """One look for all pages that are open. Of a source that cannot be read now: none; the page is told why."""
+        async with self._looking:
+            now = asyncio.get_running_loop().time()
+            if now - self._known[0] >= LOOK_EVERY_S / 2:
+                try:
+                    self._known = now, await asyncio.to_thread(self.source.version)
+                except TrimtabError:
+                    self._known = now, 0.0
+        return self._known[1]
+
+
+def _without_knobs(query: dict[str, str]) -> dict[str, str]:
+    """What is judged stays the same while sliders move."""
+    return {key: value for key, value in query.items() if key not in Knobs._fields}
 
 
 @web.middleware

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
+from http import HTTPStatus
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import msgspec
+import numpy as np
 
 from trimtab import __version__
 from trimtab.errors import TrimtabError, Unavailable
 from trimtab.journal import DAY_S, Journal
+from trimtab.minutes import Minutes
 from trimtab.web import advice, fleet, health, journal_history, workload
-from trimtab.web.packing import CONTENT_TYPE
+from trimtab.web.packing import CONTENT_TYPE, unpacked
 from trimtab.web.query import knobs_of, name_of, number
 
 JSON = "application/json"
@@ -26,7 +29,7 @@ class PageAnswer(NamedTuple):
 
 
 class PageSource(Protocol):
-    """Whatever can answer the page."""
+    """Whatever can answer the page's plain questions; `DERIVED` says which others are worked out from those."""
 
     def answer(self, question: str, query: Mapping[str, str]) -> PageAnswer: ...
 
@@ -35,12 +38,25 @@ class PageSource(Protocol):
 
 def answered(source: PageSource, question: str, query: Mapping[str, str]) -> PageAnswer:
     """The answer, or in its place a refusal in words; it crosses processes, which exceptions of ours cannot."""
+    if question in DERIVED:
+        found = answered(source, DERIVED[question], query)
+        return found if found.status != HTTPStatus.OK else derived(question, found.content, query)
+    return in_words(lambda: source.answer(question, query), question)
+
+
+def derived(question: str, content: bytes, query: Mapping[str, str]) -> PageAnswer:
+    """By the process of the dashboard: an operator only sends what it knows."""
+    return in_words(lambda: _DERIVERS[question](content, query), question)
+
+
+def in_words(answer: Callable[[], PageAnswer], question: str) -> PageAnswer:
     try:
-        return source.answer(question, query)
+        return answer()
     except UnknownQuestion:
-        return refusal(404, f"there is no /api/{question}")
+        return refusal(HTTPStatus.NOT_FOUND, f"there is no /api/{question}")
     except TrimtabError as error:
-        return refusal(502 if isinstance(error, Unavailable) else 422, str(error))
+        unreachable = isinstance(error, Unavailable)
+        return refusal(HTTPStatus.BAD_GATEWAY if unreachable else HTTPStatus.UNPROCESSABLE_ENTITY, str(error))
 
 
 def refusal(status: int, text: str) -> PageAnswer:
@@ -56,25 +72,14 @@ class JournalSource:
 
     def __init__(self, path: Path, title: str, note: str = "") -> None:
         self.path, self.title, self.note = path, title, note
-        self.questions = {
-            "about": self._about,
-            "fleet": self._fleet,
-            "workload": self._workload,
-            "decision": self._decision,
-            "history.csv": self._history,
-            "advice": self._advice,
-            "health": self._health,
-            "known": self._known,
-            "whatif": self._whatif,
-        }
         self._last_fleet: tuple[float, PageAnswer] | None = None
 
     def answer(self, question: str, query: Mapping[str, str]) -> PageAnswer:
-        if question not in self.questions:
+        if question not in self.QUESTIONS:
             raise UnknownQuestion(question)
         journal = Journal.read(self.path)
         try:
-            return self.questions[question](journal, query)
+            return self.QUESTIONS[question](self, journal, query)
         finally:
             journal.close()
 
@@ -106,34 +111,47 @@ class JournalSource:
     def _decision(self, journal: Journal, query: Mapping[str, str]) -> PageAnswer:
         return _json(workload.decision(journal, name_of(query), number(query, "at", 1e12)))
 
-    def _history(self, journal: Journal, query: Mapping[str, str]) -> PageAnswer:
-        return PageAnswer(
-            journal_history.csv(journal_history.history(journal, name_of(query), _days(query))).encode(), "text/csv"
-        )
-
-    def _advice(self, journal: Journal, query: Mapping[str, str]) -> PageAnswer:
-        return _json(advice.advice(journal, name_of(query)))
-
     def _health(self, journal: Journal, query: Mapping[str, str]) -> PageAnswer:
         return _json(health.health(journal))
 
     def _known(self, journal: Journal, query: Mapping[str, str]) -> PageAnswer:
-        """For who asks what-if elsewhere: whoever wants to know pays for the computing."""
-        return PageAnswer(journal_history.pack_history(journal_history.history(journal, name_of(query), _days(query))))
+        known = journal_history.known_load(journal, name_of(query), days_of(query))
+        return PageAnswer(journal_history.pack_load(known))
 
-    def _whatif(self, journal: Journal, query: Mapping[str, str]) -> PageAnswer:
-        known = journal_history.history(journal, name_of(query), _days(query))
-        return judged(known, query)
+    QUESTIONS: ClassVar = {
+        "about": _about,
+        "fleet": _fleet,
+        "workload": _workload,
+        "decision": _decision,
+        "health": _health,
+        "known": _known,
+    }
 
 
-def judged(known: journal_history.History, query: Mapping[str, str]) -> PageAnswer:
-    """What-if. An operator never gets here, and so never holds the simulator and its compiler in memory."""
+def _whatif(content: bytes, query: Mapping[str, str]) -> PageAnswer:
+    """An operator never gets here, and so never holds the simulator and its compiler in memory."""
     from trimtab.web import whatif
 
+    known = journal_history.unpack_history(content)
     return PageAnswer(whatif.answer(known, knobs_of(query, whatif.present(known))))
 
 
-def _days(query: Mapping[str, str]) -> float:
+def _history(content: bytes, query: Mapping[str, str]) -> PageAnswer:
+    return PageAnswer(journal_history.csv(journal_history.unpack_history(content)).encode(), "text/csv")
+
+
+def _advice(content: bytes, query: Mapping[str, str]) -> PageAnswer:
+    about, columns = unpacked(content)
+    times = columns.pop("at")
+    minutes = Minutes(times.astype(np.float64), {name: values.astype(np.float32) for name, values in columns.items()})
+    return _json(advice.advice(name_of(query), about["unit"], minutes))
+
+
+DERIVED = {"whatif": "known", "history.csv": "known", "advice": "workload"}
+_DERIVERS = {"whatif": _whatif, "history.csv": _history, "advice": _advice}
+
+
+def days_of(query: Mapping[str, str]) -> float:
     return number(query, "days", journal_history.DAYS, 0.05, 60.0)
 
 
@@ -147,8 +165,6 @@ def warm(pool: ProcessPoolExecutor) -> None:
 
 
 def _load_lane() -> None:
-    import numpy as np
-
     from trimtab.policy import Metric, MetricKind, Policy, TotalAverage
     from trimtab.sim.cluster_spec import ClusterSpec
     from trimtab.tune.demand import Demand

@@ -12,19 +12,20 @@ from msgspec.structs import replace
 
 from trimtab.errors import InvalidInput
 from trimtab.journal import ObjectName
-from trimtab.policy import Policy, Stabilise, StabiliseMax, Utilization
+from trimtab.kinds.annotations import BRIDGE as BRIDGE_ANNOTATION
+from trimtab.policy import Bridge, Policy, Stabilise, StabiliseMax, Utilization, is_cpu
 from trimtab.quantity import format_number
 from trimtab.series import Floats
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.grid import STEP_S
-from trimtab.sim.simulate import why_slow
-from trimtab.tune.candidates import Setting, on_demand, setting_of, with_setting
-from trimtab.tune.policy_backtest import BacktestOutcome, backtest
+from trimtab.tune.candidates import Setting, setting_of, with_setting
+from trimtab.tune.policy_backtest import BacktestOutcome, backtest, on_the_total
 from trimtab.web.journal_history import History
 from trimtab.web.packing import Column, packed
 from trimtab.web.query import Knobs
 from trimtab.web.workload import unit_of
 
+NO_BRIDGE = 1.0
 KUBECTL = {"HorizontalPodAutoscaler": "hpa", "EffectiveHorizontalPodAutoscaler": "ehpa"}
 
 
@@ -41,13 +42,22 @@ def present(known: History, price: float = 32.0) -> Knobs:
         bounds.max_replicas,
         known.startup_s,
         price,
+        NO_BRIDGE if known.policy.bridge is None else known.policy.bridge.max_factor,
     )
+
+
+def may_bridge(known: History) -> bool:
+    """A bridge looks at the CPU of pods; an HPA's own controller would take it for idle pods."""
+    signals = known.policy.signals
+    return known.name.kind != "HorizontalPodAutoscaler" and any(is_cpu(signal.metric) for signal in signals)
 
 
 def with_knobs(known: History, knobs: Knobs) -> Policy:
     """The policy in force, with these settings; nothing else of it is touched."""
     if knobs.least > knobs.most:
         raise InvalidInput("minReplicas", knobs.least, f"put it from 1 to maxReplicas ({knobs.most})")
+    if knobs.bridge > NO_BRIDGE and not may_bridge(known):
+        raise InvalidInput("bridge", knobs.bridge, "it needs a metric on cpu, and another kind than an HPA")
     policy = known.policy
     if knobs == present(known, knobs.price)._replace(startup_s=knobs.startup_s):
         return policy
@@ -56,25 +66,36 @@ def with_knobs(known: History, knobs: Knobs) -> Policy:
         replace(rule, up_s=knobs.up_window_s) if isinstance(rule, Stabilise) else rule for rule in policy.settle
     )
     bounds = replace(policy.bounds, min_replicas=knobs.least, max_replicas=knobs.most)
-    return replace(policy, settle=rules, bounds=bounds)
+    bridge = None if knobs.bridge <= NO_BRIDGE else replace(policy.bridge or Bridge(), max_factor=knobs.bridge)
+    return replace(policy, settle=rules, bounds=bounds, bridge=bridge)
 
 
 def judge(known: History, knobs: Knobs) -> tuple[BacktestOutcome, list[str]]:
     """The outcome that `trimtab backtest` gives for the same policy, history, start-up and price."""
-    policy, notes = with_knobs(known, knobs), list(known.demand.notes)
+    policy, notes = _unlimited(with_knobs(known, knobs)), list(known.demand.notes)
     cluster = ClusterSpec(startup_s=knobs.startup_s, pod_capacity=known.capacity, pod_cores=known.capacity)
-    if why_slow(policy, cluster):
-        notes.append(f"judged by its reactive part on the total of the load: {why_slow(policy, cluster)}")
-        policy = on_demand(policy, known.capacity)
+    policy, note = on_the_total(policy, cluster)
+    notes += [note] if note else []
     return backtest(str(known.name), policy, known.demand, cluster, knobs.price), notes
+
+
+def _unlimited(policy: Policy) -> Policy:
+    """How often a pod may be resized is the operator's own limit, of which a manifest and its backtest know nothing."""
+    if policy.bridge is None:
+        return policy
+    return replace(policy, bridge=replace(policy.bridge, resizes_per_hour=None))
 
 
 def answer(known: History, knobs: Knobs) -> bytes:
     """Figures, curves on the 15 s grid in the unit of the load, and the settings to take away."""
     outcome, notes = judge(known, knobs)
+    if knobs.target != present(known).target and _metric(known, knobs) is None:
+        wanted = format_number(knobs.target * known.capacity)
+        notes.append(f"what you copy has no metric, which says more than is known here: set its target to {wanted}")
     run = outcome.run
     about = {
         "knobs": knobs._asdict(),
+        "mayBridge": may_bridge(known),
         "unit": unit_of(known.policy),
         "capacity": known.capacity,
         "days": known.demand.days,
@@ -109,7 +130,12 @@ def patch(known: History, knobs: Knobs) -> dict[str, Any]:
         isinstance(rule, StabiliseMax) for rule in known.policy.settle
     ):
         spec["behavior"] = {"scaleUp": up, "scaleDown": window}
-    return {"spec": spec}
+    if knobs.bridge == present(known).bridge:
+        return {"spec": spec}
+    factor = f"{knobs.bridge:g}" if knobs.bridge > NO_BRIDGE else None
+    if known.name.kind == "Autoscaler":
+        return {"spec": spec | {"bridge": {"maxFactor": factor} if factor else None}}
+    return {"metadata": {"annotations": {BRIDGE_ANNOTATION: factor}}, "spec": spec}
 
 
 def _metric(known: History, knobs: Knobs) -> dict[str, Any] | None:
@@ -126,11 +152,20 @@ def _metric(known: History, knobs: Knobs) -> dict[str, Any] | None:
         inner = {"name": metric.name, "target": target} | ({"container": metric.container} if metric.container else {})
     elif kind == "Prometheus":
         inner = {"query": metric.query, "target": target}
-    elif kind == "Object" or metric.selector:
-        return None  # a selector or an object has more to it than the policy tells
+    elif kind == "Object" or (labels := _labels(metric.selector)) is None:
+        return None  # an object, or a selector of sets, has more to it than the policy tells
     else:
-        inner = {"metric": {"name": metric.name}, "target": target}
+        selected = {"selector": {"matchLabels": labels}} if labels else {}
+        inner = {"metric": {"name": metric.name} | selected, "target": target}
     return {"type": kind, kind[0].lower() + kind[1:]: inner}
+
+
+def _labels(selector: str) -> dict[str, str] | None:
+    """ "app=web,tier=front" as labels; None where it asks for more than equality."""
+    pairs = [term.partition("=") for term in selector.split(",") if selector]
+    if any(not (key and equals) or set(key) & set("! ()") or value.startswith("=") for key, equals, value in pairs):
+        return None
+    return {key: value for key, _, value in pairs}
 
 
 def as_yaml(known: History, knobs: Knobs) -> str:

@@ -1,15 +1,46 @@
-"""JSON decoders by type, made once: making one costs more than most of the answers it reads."""
+"""JSON into types. Decoders are made once each: making one costs more than most of the answers it reads.
+
+Whatever is wrong with a text is a MsgspecError. What somebody has nested deeper than anything we read becomes null: it
+costs its own object a field, and nobody a list or a watch.
+"""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
 
+DEEPEST = 100
 _decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
+_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
 
 
 def decoder(kind: Any) -> msgspec.json.Decoder[Any]:
     if kind not in _decoders:
         _decoders[kind] = msgspec.json.Decoder(kind)
     return _decoders[kind]
+
+
+def decode(text: bytes | msgspec.Raw, kind: Any) -> Any:
+    try:
+        return decoder(kind).decode(text)
+    except RecursionError:
+        return decoder(kind).decode(shallow(bytes(text)))
+    except UnicodeDecodeError as error:
+        raise msgspec.DecodeError(str(error)) from error
+
+
+def shallow(text: bytes, deepest: int = DEEPEST) -> bytes:
+    """The same JSON with null for whatever is nested deeper."""
+    kept, depth, since = list[bytes](), 0, 0
+    for found in _BRACKETS.finditer(text):
+        if found[0] in (b"[", b"{"):
+            depth += 1
+            if depth == deepest + 1:
+                kept += [text[since : found.start()], b"null"]
+        elif found[0] in (b"]", b"}"):
+            if depth == deepest + 1:
+                since = found.end()
+            depth -= 1
+    return b"".join([*kept, text[since:]])

@@ -16,6 +16,7 @@ import msgspec
 from trimtab.errors import InvalidInput
 from trimtab.wire.clock import SYSTEM
 from trimtab.wire.credentials import Credential, bearer
+from trimtab.wire.decode import decode
 
 EXPIRY_MARGIN_S = 10.0
 EXEC_TIMEOUT_S = 60.0
@@ -120,7 +121,7 @@ class ExecPlugin:
 
     def _read(self, printed: bytes) -> ExecStatus:
         try:
-            answer = msgspec.json.decode(printed, type=ExecCredential)
+            answer: ExecCredential = decode(printed, ExecCredential)
         except msgspec.MsgspecError as error:
             raise InvalidInput(
                 f"{self.path}.command", self._spec.command, f"printed no ExecCredential: {error}"

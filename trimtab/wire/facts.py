@@ -76,6 +76,9 @@ def fact(pod: WirePod) -> Pod:
         started_at=seconds(pod.status.start_time),
         ready_since=seconds(ready.last_transition_time) if ready else None,
         deleting=pod.metadata.deletion_timestamp is not None,
+        cpu_limits={
+            one.name: cores for one in pod.spec.containers if (cores := size_of(one.resources.limits).cpu_cores)
+        },
     )
     level = size_of(pod.spec.resources.requests) if pod.spec.resources else None
     return with_requests(bare, _requests(pod), level)

@@ -23,6 +23,7 @@ from yarl import URL
 from trimtab.errors import NotLeading, Unavailable, quoted, without_credentials
 from trimtab.wire.access import Access
 from trimtab.wire.budget import Backoff, Budget, Priority
+from trimtab.wire.decode import decode
 from trimtab.wire.transport import AiohttpTransport, Incoming, NotConnected, Outgoing
 
 ATTEMPTS = 4
@@ -70,8 +71,8 @@ class Answer(NamedTuple):
     def said(self) -> str:
         """Why, in the server's words: a sentence that is marked as one. The rest of a body is nobody's business."""
         try:
-            complaint = msgspec.json.decode(self.body, type=Complaint)
-        except (msgspec.MsgspecError, UnicodeDecodeError):
+            complaint: Complaint = decode(self.body, Complaint)
+        except msgspec.MsgspecError:
             return quoted(self.reason)
         return quoted(complaint.message or complaint.error or self.reason, LONGEST_SENTENCE)
 

@@ -6,7 +6,7 @@ answer about another object than was asked for.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from http import HTTPStatus
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -17,7 +17,7 @@ from trimtab.errors import ClusterUnavailable, Refused, quoted
 from trimtab.wire.access import Access
 from trimtab.wire.budget import Budget, Priority
 from trimtab.wire.clock import SYSTEM, Clock
-from trimtab.wire.decode import decoder
+from trimtab.wire.decode import decode
 from trimtab.wire.http import Answer, Fence, Http, OverHttp, Request
 from trimtab.wire.managed_fields import FIELD_MANAGER
 from trimtab.wire.resources import CONFIG_MAPS, EVENTS, KNOWN, Resource, read_discovery, root_of
@@ -226,25 +226,29 @@ class Kube(OverHttp):
 
     def decode(self, body: bytes, kind: type[T]) -> T:
         try:
-            value: T = decoder(kind).decode(body)
+            value: T = decode(body, kind)
         except msgspec.MsgspecError as error:
             raise ClusterUnavailable(
                 f"{self.access.url}: answered with something else than a {kind}: {error}"
             ) from error
         return value
 
+    def items(self, body: bytes, kind: type[T]) -> Sequence[T]:
+        """Those of a list that can be read."""
+        return self._page(body, kind)[0].items
+
     def _page(self, body: bytes, kind: type[T]) -> tuple[ListPage[T], int]:
         """One unreadable object must not cost the other 499."""
         try:
-            page: ListPage[T] = decoder(ListPage[kind]).decode(body)  # type: ignore[valid-type]
+            page: ListPage[T] = decode(body, ListPage[kind])  # type: ignore[valid-type]
             return page, 0
-        except msgspec.ValidationError:
+        except msgspec.MsgspecError:
             rough: ListPage[msgspec.Raw] = self.decode(body, ListPage[msgspec.Raw])
         items: list[T] = []
         for raw in rough.items:
             try:
-                items.append(decoder(kind).decode(raw))
-            except msgspec.ValidationError:
+                items.append(decode(raw, kind))
+            except msgspec.MsgspecError:
                 continue
         return ListPage(rough.metadata, items), len(rough.items) - len(items)
 

@@ -12,7 +12,7 @@ import asyncio
 import logging
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any
@@ -25,6 +25,7 @@ from trimtab.wire.kube import Kube
 from trimtab.wire.objects import Lease
 from trimtab.wire.resources import LEASES
 
+NO_ANNOTATIONS: Mapping[str, str] = {}
 log = logging.getLogger(__name__)
 
 
@@ -50,17 +51,19 @@ class Leadership:
         renew_deadline_s: float = 10.0,
         retry_s: float = 2.0,
         clock: Clock = SYSTEM,
+        annotations: Mapping[str, str] = NO_ANNOTATIONS,
     ) -> None:
         if not retry_s < renew_deadline_s < duration_s:
             given = f"{retry_s}/{renew_deadline_s}/{duration_s}"
             raise InvalidInput("lease", given, "retry < renew deadline < duration must hold, such as 2/10/15")
         self.kube = Kube(access, Budget(per_s=5.0, burst=20.0), timeout_s=renew_deadline_s / 2, clock=clock)
-        self.namespace, self.name, self.identity = namespace, name, identity
+        self.namespace, self.name, self.identity, self.annotations = namespace, name, identity, annotations
         self._clock = clock
         self.duration_s, self.renew_deadline_s, self.retry_s = duration_s, renew_deadline_s, retry_s
         self.leading = asyncio.Event()
         self.term = 0  # leaseTransitions: grows with every change of leader
         self.holder = ""
+        self.created_at = math.inf  # when the Lease was made, as far as it was seen
         self._may_write_until = float("-inf")
         self._ours: Lease | None = None  # as we last wrote it
         self._seen: tuple[str, float] = ("", 0.0)  # the lease's version and when we first saw it
@@ -127,7 +130,7 @@ class Leadership:
             if refusal.status != HTTPStatus.NOT_FOUND:
                 raise
             return None
-        self.holder = lease.spec.holder_identity or ""
+        self.holder, self.created_at = lease.spec.holder_identity or "", lease.made_at
         if lease.metadata.resource_version != self._seen[0]:
             self._seen = (lease.metadata.resource_version, self._clock.since_boot())
         return lease
@@ -142,7 +145,7 @@ class Leadership:
     async def _take(self, lease: Lease | None) -> None:
         sent_at = self._clock.since_boot()
         if lease is None:
-            meta = {"name": self.name, "namespace": self.namespace}
+            meta = {"name": self.name, "namespace": self.namespace, "annotations": self.annotations}
             body = {
                 "apiVersion": "coordination.k8s.io/v1",
                 "kind": "Lease",
@@ -152,13 +155,14 @@ class Leadership:
             written = await self.kube.create(Lease, LEASES, self.namespace, body)
         else:
             body = {
-                "metadata": {"resourceVersion": lease.metadata.resource_version},
+                "metadata": {"resourceVersion": lease.metadata.resource_version, "annotations": self.annotations},
                 "spec": self._spec(lease),
             }
             written = await self.kube.patch(Lease, LEASES, self.namespace, self.name, body)
         self._seen = (written.metadata.resource_version, sent_at)
         self._ours = written
         self.holder, self.term = self.identity, written.spec.lease_transitions or 0
+        self.created_at = written.made_at
         self._may_write_until = sent_at + self.renew_deadline_s
 
     def _spec(self, lease: Lease | None) -> dict[str, Any]:
@@ -194,10 +198,13 @@ class Leadership:
 
     async def _release(self) -> None:
         """Give it back, so that the next one need not wait for it to expire; first of all stop writing."""
-        was_ours, self._may_write_until = self.may_write(), float("-inf")
+        was_ours, self._may_write_until = self._may_write_until > self._clock.since_boot(), float("-inf")
         self._mark()
-        if not was_ours:
-            return
+        if was_ours:
+            await self._hand_back()
+
+    async def _hand_back(self) -> None:
+        self._ours, self._may_write_until = None, float("-inf")
         spec = {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": micro_time(self._clock.now())}
         body = {"metadata": {"resourceVersion": self._seen[0]}, "spec": spec}
         try:

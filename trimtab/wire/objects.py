@@ -224,6 +224,11 @@ class Lease(WireRecord, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
     spec: LeaseSpec = LeaseSpec()
 
+    @property
+    def made_at(self) -> float:
+        made = self.metadata.creation_timestamp
+        return made.timestamp() if made else 0.0
+
 
 class NodeStatus(WireRecord, frozen=True):
     allocatable: dict[str, str | int | float] | None = None

@@ -15,7 +15,7 @@ import msgspec
 from trimtab.errors import InvalidInput, MetricsUnavailable, Refused, quoted, without_credentials
 from trimtab.wire.access import Access
 from trimtab.wire.budget import Budget
-from trimtab.wire.decode import decoder
+from trimtab.wire.decode import decode
 from trimtab.wire.http import Answer, Http, OverHttp, Request
 
 T = TypeVar("T")
@@ -90,7 +90,7 @@ class Prometheus(OverHttp):
         data = await self._ask("query", params, expression, Data[msgspec.Raw])
         if data.result_type == "scalar":
             when, text = self._decode(data.result, tuple[float, str])
-            return [SeriesValue({}, when, float(text))]
+            return [SeriesValue({}, when, self._number(text))]
         if data.result_type != "vector":
             raise InvalidInput(
                 "query", expression, f"its answer is a {data.result_type}, but one value per series is needed"
@@ -147,7 +147,7 @@ class Prometheus(OverHttp):
     def _envelope(self, answer: Answer, expression: str, kind: type[T]) -> Envelope[T]:
         """Decoded in one pass: an answer may be tens of megabytes."""
         try:
-            envelope: Envelope[T] = decoder(Envelope[kind]).decode(answer.body)  # type: ignore[valid-type]
+            envelope: Envelope[T] = decode(answer.body, Envelope[kind])  # type: ignore[valid-type]
         except msgspec.MsgspecError as error:
             raise self._refusal(answer) from error
         if envelope.status == "success" and answer.status == HTTPStatus.OK:
@@ -172,10 +172,16 @@ class Prometheus(OverHttp):
                 expression,
                 "its answer is a native histogram: wrap it in histogram_quantile() or the like",
             )
-        return SeriesValue(item.metric, item.value[0], float(item.value[1]))
+        return SeriesValue(item.metric, item.value[0], self._number(item.value[1]))
+
+    def _number(self, text: str) -> float:
+        try:
+            return float(text)
+        except ValueError as error:
+            raise MetricsUnavailable(f"{self._here}: an answer that cannot be read: {quoted(text)}") from error
 
     def _decode(self, body: msgspec.Raw, kind: Any) -> Any:
         try:
-            return msgspec.json.decode(body, type=kind)
+            return decode(body, kind)
         except msgspec.MsgspecError as error:
             raise MetricsUnavailable(f"{self._here}: an answer that cannot be read: {error}") from error

@@ -123,10 +123,17 @@ def _parts(message: bytes) -> Iterator[SeriesChunks]:
             for kind, item in fields(series):
                 if kind == 1 and isinstance(item, bytes):
                     label = {key: value for key, value in fields(item) if isinstance(value, bytes)}
-                    part.labels[label.get(1, b"").decode()] = label.get(2, b"").decode()
+                    part.labels[_label(label.get(1, b""))] = _label(label.get(2, b""))
                 elif kind == 2 and isinstance(item, bytes):
                     part.chunks.append(_chunk(item))
             yield part
+
+
+def _label(text: bytes) -> str:
+    try:
+        return text.decode()
+    except UnicodeDecodeError:
+        raise _unreadable("a label that is no text") from None
 
 
 def _chunk(message: bytes) -> bytes:

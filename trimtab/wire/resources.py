@@ -11,6 +11,7 @@ from urllib.parse import quote
 import msgspec
 
 from trimtab.errors import InvalidInput
+from trimtab.wire.decode import decode
 
 UNQUOTED = ":*"  # NAME:PORT of a proxied service; * for all objects of a metric
 
@@ -124,7 +125,7 @@ class DiscoveryList(msgspec.Struct, frozen=True):
 def read_discovery(api_version: str, body: bytes) -> dict[str, Resource]:
     """The kinds of one group version, from the API server's own list."""
     group, _, version = api_version.rpartition("/")
-    listed = msgspec.json.decode(body, type=DiscoveryList).resources
+    listed: tuple[Discovered, ...] = decode(body, DiscoveryList).resources
     names = {found.name for found in listed}
     return {
         found.kind: Resource(

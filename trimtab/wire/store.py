@@ -15,9 +15,13 @@ OnChange = Callable[[Key, "T | None", "T | None"], None]
 
 
 class Store(Generic[T]):
-    """The objects as last seen, by (namespace, name). Callbacks get (key, new or None, old or None)."""
+    """The objects as last seen, by (namespace, name); of what is not to be kept, none.
 
-    def __init__(self) -> None:
+    Callbacks get (key, new or None, old or None).
+    """
+
+    def __init__(self, keep: Callable[[T], bool] | None = None) -> None:
+        self.keep = keep
         self.items: dict[Key, T] = {}
         self.synced = asyncio.Event()
         self.heard_at = float("-inf")  # by the clock since boot; how fresh the content is
@@ -38,6 +42,8 @@ class Store(Generic[T]):
         return self.items.get((namespace, name))
 
     def put(self, item: T) -> None:
+        if self.keep is not None and not self.keep(item):
+            return
         key = key_of(item)
         old = self.items.get(key)
         self.items[key] = item

@@ -16,7 +16,7 @@ import msgspec
 
 from trimtab.errors import ClusterUnavailable, TrimtabError
 from trimtab.wire.budget import Backoff
-from trimtab.wire.decode import decoder
+from trimtab.wire.decode import decode
 from trimtab.wire.http import Request
 from trimtab.wire.kube import Kube, Status, refused
 from trimtab.wire.objects import HasMeta, ObjectMeta
@@ -65,7 +65,7 @@ class Informer(Generic[T]):
         self._version = ""
         self._connected = False  # the server took up the watch that is under way, or was last
         self._streams_lists = True  # until the server says otherwise
-        self._event: msgspec.json.Decoder[Event[T]] = decoder(Event[kind])  # type: ignore[valid-type]
+        self._event = Event[kind]  # type: ignore[valid-type]
 
     async def run(self) -> None:
         backoff = Backoff(first_s=0.5, most_s=5.0)  # a restarted API server should be noticed soon
@@ -163,9 +163,9 @@ class Informer(Generic[T]):
 
     def _decode(self, line: bytes) -> tuple[str, T | None]:
         try:
-            event = self._event.decode(line)
+            event: Event[T] = decode(line, self._event)
             return event.type, event.object
-        except msgspec.ValidationError as error:
+        except msgspec.MsgspecError as error:
             rough: Event[Any] = _decode(line, Event[msgspec.Raw])
             if rough.type not in ("ERROR", "BOOKMARK"):
                 self.store.unreadable += 1
@@ -175,8 +175,6 @@ class Informer(Generic[T]):
                     error,
                 )
             return rough.type, None
-        except msgspec.DecodeError as error:
-            raise ClusterUnavailable(f"watch of {self.resource.plural}: a line that is not JSON: {error}") from error
 
     def _bookmark(self, line: bytes, fresh: dict[Key, T] | None) -> dict[Key, T] | None:
         meta = _decode(line, Event[AnyObject]).object.metadata
@@ -202,7 +200,7 @@ def _error(line: bytes) -> Exception:
 
 def _decode(line: bytes, kind: type[Any]) -> Any:
     try:
-        return decoder(kind).decode(line)
+        return decode(line, kind)
     except msgspec.MsgspecError as error:
         raise ClusterUnavailable(f"a watch event that cannot be read: {error}") from error
 

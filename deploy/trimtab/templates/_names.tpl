@@ -4,6 +4,11 @@
 {{ $name | trunc 63 | trimSuffix "-" }}
 {{- end -}}
 
+{{/* Of one shard; alone it has the name that it always had. */}}
+{{- define "trimtab.deployment" -}}
+{{- if eq .shards 1 }}{{ .account }}{{ else }}{{ printf "%s-%d" (.account | trunc 59 | trimSuffix "-") .shard }}{{ end -}}
+{{- end -}}
+
 {{- define "trimtab.selector" -}}
 app.kubernetes.io/name: trimtab
 app.kubernetes.io/instance: {{ .Release.Name | trunc 63 | trimSuffix "-" }}

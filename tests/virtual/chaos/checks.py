@@ -8,22 +8,16 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from tests.virtual.apiserver import Audited
-from tests.virtual.chaos.scenario import (
-    BLIND,
-    RATE_S,
-    SETTLED_S,
-    WINDOW_S,
-    Honest,
-    Scenario,
-    last_fault_s,
-)
+from tests.virtual.chaos.scenario import RATE_S, SETTLED_S, WINDOW_S, Honest, Scenario, last_fault_s
+from tests.virtual.chaos.visible import births, blinds, hidden, over_s, tenants_own
 from tests.virtual.cluster import Cluster
-from tests.virtual.faults import BadMetrics, SpoiledMetrics, Spoiling
-from trimtab.journal import replay
+from tests.virtual.faults import Flood
+from trimtab.journal_replay import replay
 
 TICK_S = 15.0
 TOLERATED = 1.12  # HPA's tolerance, and whole percents
 LAG_S = 90.0  # until a mean of the last minute tells of a new load
+RECOVERY_S = 240.0  # after a fault
 JOURNAL_BYTES = 4 * 2**20
 REQUESTS_PER_STEP = 1500  # of 30 s
 OWN_PLACES = ("/leases", "/events", "/configmaps")
@@ -63,69 +57,72 @@ class Bounds:
 
 
 class OneWriter:
-    """Only who holds the lease writes."""
+    """Only who holds the lease writes, and only as long as it lasts."""
 
     def __init__(self, given: Scenario) -> None:
-        self._holder = ""
+        self._holder, self._ends = "", 0.0
 
     def look(self, cluster: Cluster, news: News) -> Iterator[str]:
         for call in news.calls:
             if "/leases" in call.path:
                 if call.status in (200, 201) and call.body:
-                    self._holder = call.body["spec"]["holderIdentity"]
+                    spec = call.body["spec"]
+                    self._holder, self._ends = spec["holderIdentity"], call.at + spec["leaseDurationSeconds"]
             elif _writes(call) and call.who != self._holder:
                 yield f"{call.who} wrote {call.path} while the lease was of {self._holder or 'nobody'}"
+            elif _writes(call) and call.at > self._ends:
+                yield f"{call.who} wrote {call.path} {call.at - self._ends:.1f} s after its lease had ended"
 
 
-class Decreases:
-    """None on missing, stale or partial data; none before its window is over; none faster than its rate allows.
+class Scalings:
+    """No decrease on missing, stale or partial data, none before its window is over; neither way faster than allowed.
 
-    All three by the true load, whatever the operator believes, over restarts, new leaders and clock steps.
+    By the true load, whatever the operator believes, over restarts, new leaders and clock steps.
     """
 
     def __init__(self, given: Scenario) -> None:
         self.given = given
-        self._size: dict[str, int] = {}
         self._scalings: dict[str, list[Scaling]] = {honest.name: [] for honest in given.honest}
 
     def look(self, cluster: Cluster, news: News) -> Iterator[str]:
         for honest in self.given.honest:
             for call in _scales(news.calls, honest.name):
-                was = self._size.get(honest.name, FIRST_REPLICAS)
+                known = self._scalings[honest.name]
+                was = known[-1].replicas if known else FIRST_REPLICAS
                 scaling = Scaling(call.at - cluster.start, was, call.body["spec"]["replicas"])
-                self._size[honest.name] = scaling.replicas
+                known.append(scaling)
+                yield from self._fast(honest, scaling)
                 if scaling.replicas < was:
-                    self._scalings[honest.name].append(scaling)
                     yield from self._blind(honest, scaling)
                     yield from self._early(honest, scaling)
-                    yield from self._fast(honest, scaling)
 
     def _blind(self, honest: Honest, scaling: Scaling) -> Iterator[str]:
         for fault in self.given.faults:
-            blind = (isinstance(fault, BadMetrics) and fault.kind in BLIND) or (
-                isinstance(fault, SpoiledMetrics) and fault.kind is Spoiling.FUTURE
-            )
-            inside = fault.start_s + TICK_S < scaling.at_s < fault.end_s
-            if blind and inside and getattr(fault, "workload", "") in ("", honest.name):
+            if fault.start_s + TICK_S < scaling.at_s < fault.end_s and blinds(fault, honest.name):
                 yield f"{honest.name}: {_text(scaling)} on data that is {fault}"
 
     def _early(self, honest: Honest, scaling: Scaling) -> Iterator[str]:
         """The highest need within the window, where nothing hid it."""
-        start = int(scaling.at_s - WINDOW_S + LAG_S)
-        known = [at_s for at_s in range(max(0, start), int(scaling.at_s - LAG_S), 15) if self._calm(at_s)]
-        busy = max((honest.load(at_s) for at_s in known), default=0.0) * 100 / honest.percent
+        start, end = int(scaling.at_s - WINDOW_S + LAG_S), int(scaling.at_s - LAG_S)
+        seen = [at_s for at_s in range(max(0, start), end, 15) if not hidden(self.given.faults, honest.name, at_s)]
+        busy = max((honest.load(at_s) for at_s in seen), default=0.0) * 100 / honest.percent
         if min(busy, honest.most) > TOLERATED * scaling.replicas:
             yield f"{honest.name}: {_text(scaling)} although {busy:.1f} were needed within the last {WINDOW_S:g} s"
 
-    def _calm(self, at_s: float) -> bool:
-        return not any(fault.start_s - 60 <= at_s < fault.end_s + 180 for fault in self.given.faults)
-
     def _fast(self, honest: Honest, scaling: Scaling) -> Iterator[str]:
-        """Up to a tick: acts bear the time at which their tick was due, and may have left later."""
-        recent = [each for each in self._scalings[honest.name] if each.at_s > scaling.at_s - RATE_S + TICK_S]
-        removed = sum(each.was - each.replicas for each in recent)
-        if removed > honest.removed:
-            yield f"{honest.name}: {_text(scaling)}: {removed} removed within {RATE_S:g} s, {honest.removed} allowed"
+        """As Kubernetes counts: what went the other way in the same period may come back.
+
+        Up to a tick: acts bear the time at which their tick was due, and may have left later.
+        """
+        way = 1 if scaling.replicas > scaling.was else -1
+        born_s = births(self.given.faults, honest.name, scaling.at_s)
+        moved = 0
+        for each in self._scalings[honest.name]:
+            pods, age_s = way * (each.replicas - each.was), scaling.at_s - each.at_s
+            if each.at_s > born_s and age_s < (RATE_S - TICK_S if pods > 0 else RATE_S + TICK_S):
+                moved += pods
+        if moved > (honest.added if way > 0 else honest.removed):
+            yield f"{honest.name}: {_text(scaling)}: {moved} within {RATE_S:g} s"
 
 
 class Settles:
@@ -147,13 +144,14 @@ class Settles:
 
 
 class OnTime:
-    """Nobody waits for anybody: without a fault, every honest object is looked at in every tick or the next."""
+    """Nobody waits for anybody: whatever tenants do, every honest object is looked at in every tick or the next."""
 
     def __init__(self, given: Scenario) -> None:
-        self.given, self.from_s = given, last_fault_s(given.faults) + 240
+        self.given = given
+        self.troubled = [(each.start_s, over_s(each) + RECOVERY_S) for each in given.faults if not tenants_own(each)]
 
     def look(self, cluster: Cluster, news: News) -> Iterator[str]:
-        if news.now_s < self.from_s:
+        if news.now_s < RECOVERY_S or any(start_s <= news.now_s < end_s for start_s, end_s in self.troubled):
             return
         newest = _newest_looks(cluster)
         for honest in self.given.honest:
@@ -166,7 +164,8 @@ class Bounded:
     """Memory, journal and requests stay small, whatever happens."""
 
     def __init__(self, given: Scenario) -> None:
-        self.objects = len(given.honest) + len(given.hostile)
+        flood = sum(fault.objects for fault in given.faults if isinstance(fault, Flood))
+        self.objects = len(given.honest) + len(given.hostile) + flood
 
     def look(self, cluster: Cluster, news: News) -> Iterator[str]:
         if len(news.calls) > REQUESTS_PER_STEP:
@@ -183,7 +182,7 @@ class Bounded:
 
 
 class Tenants:
-    """Nothing is written where nobody asked for it, and a bystander is left alone."""
+    """Nothing is written where nobody asked for it; a bystander is left alone, and not asked about."""
 
     def __init__(self, given: Scenario) -> None:
         self.homes = {honest.name.partition("/")[0] for honest in given.honest} | {"evil", "trimtab-system"}
@@ -191,7 +190,8 @@ class Tenants:
     def look(self, cluster: Cluster, news: News) -> Iterator[str]:
         for call in news.calls:
             namespace = _namespace(call.path)
-            if _writes(call) and namespace not in self.homes:
+            asks = f"/{BYSTANDER.partition('/')[0]}" in call.path and call.who.startswith("operator")
+            if asks or (_writes(call) and namespace not in self.homes):
                 yield f"{call.verb} {call.path}"
         if cluster.replicas(BYSTANDER) != FIRST_REPLICAS:
             yield f"{BYSTANDER} has {cluster.replicas(BYSTANDER)} replicas"
@@ -207,7 +207,7 @@ class Replays:
         if news.now_s < self.end_s:
             return
         for who, process in cluster.processes.items():
-            if not Path(process.settings.journal).exists():  # it never led
+            if not Path(process.settings.journal).exists() or not _keeps_journal(cluster, who):  # it does not lead
                 continue
             found = replay(process.settings.journal)
             if found.differences:
@@ -216,7 +216,7 @@ class Replays:
 
 FIRST_REPLICAS = 3
 BYSTANDER = "vault/safe"
-CHECKERS: tuple[type, ...] = (Bounds, OneWriter, Decreases, Settles, OnTime, Bounded, Tenants, Replays)
+CHECKERS: tuple[type, ...] = (Bounds, OneWriter, Scalings, Settles, OnTime, Bounded, Tenants, Replays)
 
 
 def _scales(calls: list[Audited], name: str) -> Iterator[Audited]:

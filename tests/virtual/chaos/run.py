@@ -59,8 +59,6 @@ def _furnish(cluster: Cluster, given: Scenario) -> None:
         cluster.deploy(honest.name, replicas=FIRST_REPLICAS, load=honest.load, startup_s=30.0)
         cluster.apply(honest.manifest())
     for hostile in given.hostile:
-        cluster.server.put(
-            f"/apis/trimtab.dev/v1alpha1/namespaces/evil/autoscalers/{hostile['metadata']['name']}",
-            hostile | {"status": FORGED},
-        )
+        resource = cluster.resource(hostile["apiVersion"], hostile["kind"])
+        cluster.server.put(resource.path("evil", hostile["metadata"]["name"]), hostile | {"status": FORGED})
     cluster.faults(*given.faults)

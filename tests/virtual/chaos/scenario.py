@@ -7,22 +7,30 @@ from collections.abc import Callable
 from math import ceil
 from typing import Any, NamedTuple
 
+from tests.virtual.chaos.visible import BLIND, over_s
 from tests.virtual.cluster import autoscaler
 from tests.virtual.faults import (
     BadMetrics,
     ClockStepped,
     Compacted,
     CutWatches,
+    DamagedJournal,
+    DefinitionAway,
     DiskFull,
     Fault,
+    Flood,
+    ForeignPods,
     Killed,
     LostEvents,
+    NamespaceAway,
+    ObjectAway,
     Refusing,
     RepeatedEvents,
     Slow,
     SpoiledMetrics,
     Spoiling,
     StalledWatches,
+    Suspended,
     Unanswered,
     Unreachable,
 )
@@ -36,7 +44,6 @@ WINDOW_S = 300.0
 RATE_S = 60.0
 FEEDS = ("pods", "deployments", "autoscalers", "replicasets", "namespaces", "")
 OPERATORS = ("operator-0", "operator-1")
-BLIND = (FaultKind.MISSING, FaultKind.NAN, FaultKind.NEGATIVE, FaultKind.STALE)
 
 
 class Honest(NamedTuple):
@@ -46,7 +53,8 @@ class Honest(NamedTuple):
     percent: int
     least: int
     most: int
-    removed: int  # pods that may go within RATE_S
+    added: int  # pods that may come within RATE_S
+    removed: int  # and go
     loads: tuple[float, ...]
 
     def load(self, seconds: float) -> float:
@@ -56,9 +64,12 @@ class Honest(NamedTuple):
         return min(self.most, max(self.least, ceil(self.load(seconds) * 100 / self.percent)))
 
     def manifest(self) -> dict[str, Any]:
-        down = {"policies": [{"type": "Pods", "value": self.removed, "periodSeconds": int(RATE_S)}]}
+        up, down = (
+            {"policies": [{"type": "Pods", "value": pods, "periodSeconds": int(RATE_S)}]}
+            for pods in (self.added, self.removed)
+        )
         spec: dict[str, Any] = {"minReplicas": self.least, "maxReplicas": self.most}
-        return autoscaler(self.name, self.percent, **spec, behavior={"scaleDown": down})
+        return autoscaler(self.name, self.percent, **spec, behavior={"scaleUp": up, "scaleDown": down})
 
 
 class Scenario(NamedTuple):
@@ -75,12 +86,15 @@ def scenario(seed: int) -> Scenario:
     honest = tuple(_honest(draw, name) for name in ("shop/web", "shop/api", "bank/core")[: draw.randint(2, 3)])
     hostile = tuple(draw.sample(HOSTILE, draw.randint(1, 3)))
     faults = [fault for _ in range(draw.randint(2, 5)) for fault in draw.choice(FAULTS)(draw)]
+    if any(isinstance(fault, Suspended) for fault in faults):
+        operators = 2  # somebody takes over
     return Scenario(seed, operators, honest, hostile, tuple(faults))
 
 
 def _honest(draw: random.Random, name: str) -> Honest:
     loads = tuple(round(draw.uniform(0.5, 5.0), 2) for _ in range(4))
-    return Honest(name, draw.choice([50, 70]), draw.randint(1, 2), 14, draw.choice([1, 2, 4]), loads)
+    added, removed = draw.choice([2, 4]), draw.choice([1, 2, 4])
+    return Honest(name, draw.choice([50, 70]), draw.randint(1, 2), 14, added, removed, loads)
 
 
 def _span(draw: random.Random) -> tuple[float, float]:
@@ -110,8 +124,41 @@ def _killed(draw: random.Random) -> list[Fault]:
     start, _ = _span(draw)
     who = draw.choice(OPERATORS[:1])
     methods = draw.choice([("PATCH",), ("GET", "POST", "PATCH", "DELETE")])
-    back_s = round(draw.uniform(1, 60), 1)
-    return [Killed(start, LAST_S, who, draw.randint(0, 12), methods, draw.random() < 0.5, back_s)]
+    done, back_s = draw.random() < 0.5, round(draw.uniform(1, 60), 1)
+    if draw.random() < 0.5:
+        return [Killed(start, LAST_S, who, awaits=draw.randint(1, 400), back_after_s=back_s)]
+    requests = draw.randint(0, 12)
+    return [Killed(start, LAST_S, who, requests=requests, methods=methods, done=done, back_after_s=back_s)]
+
+
+def _still_in_a_tick(draw: random.Random) -> list[Fault]:
+    """It waits for metrics while the load has just changed, and goes on when its lease is over."""
+    start = CHANGE_S * draw.randint(1, 3) + 15 * draw.randint(1, 3) + draw.uniform(1, 7)
+    end = start + draw.uniform(20, 110)
+    return [Slow(start - 60, end + 30, plural="pods", seconds=8.0), Suspended(round(start, 1), round(end, 1))]
+
+
+def _away(draw: random.Random) -> list[Fault]:
+    start, end = _span(draw)
+    name = draw.choice(["shop/web", "shop/api"])
+    alias = draw.choice(["", "renamed"])
+    return [
+        draw.choice(
+            [
+                ObjectAway(start, end, name, "Autoscaler", alias),
+                ObjectAway(start, end, name, "Deployment", alias),
+                NamespaceAway(start, end, "shop"),
+                DefinitionAway(start, end, "Autoscaler"),
+            ]
+        )
+    ]
+
+
+def _no_pods_told(draw: random.Random) -> list[Fault]:
+    """After the first sync nothing more is heard of pods, while more of them come."""
+    start, end = _long(draw)
+    refused: dict[str, Any] = {"path": "/api/v1/pods", "status": draw.choice([403, 500])}
+    return [Refusing(start, end, **refused), CutWatches(start, plural="pods")]
 
 
 def _cut_off(draw: random.Random) -> list[Fault]:
@@ -145,6 +192,15 @@ FAULTS: list[Callable[[random.Random], list[Fault]]] = [
     _cut_off,
     _clock,
     lambda draw: [DiskFull(*_span(draw))],
+    lambda draw: [DamagedJournal(*_span(draw))],
+    lambda draw: [Suspended(*_span(draw))],
+    lambda draw: [Suspended(start := _span(draw)[0], start + draw.choice([8.0, 12.0, 20.0, 45.0]))],
+    _still_in_a_tick,
+    _away,
+    _away,
+    _no_pods_told,
+    lambda draw: [Flood(_span(draw)[0])],
+    lambda draw: [ForeignPods(_span(draw)[0], workload=draw.choice(["shop/web", "shop/api"]))],
     lambda draw: [BadMetrics(*_long(draw), "shop/web", draw.choice(BLIND))],
     lambda draw: [BadMetrics(*_span(draw), "shop/api", FaultKind.LATE, draw.choice([60.0, 150.0]))],
     lambda draw: [SpoiledMetrics(*_long(draw), "shop/web", draw.choice(list(Spoiling)))],
@@ -158,16 +214,26 @@ def _lost(draw: random.Random) -> list[Fault]:
     return [LostEvents(start, end, plural, 0.5), Compacted(end), CutWatches(end + 1)]
 
 
+def names_of(fault: Fault) -> tuple[str, ...]:
+    """Its kind, and its kind with what it is about."""
+    kind = type(fault).__name__
+    about = (getattr(fault, name, "") for name in ("plural", "path"))
+    return (kind, *(f"{kind} {word}" for word in about if word))
+
+
 def last_fault_s(faults: tuple[Fault, ...]) -> float:
-    """When the trouble is over, with the return of who was killed."""
-    ends = [fault.start_s if fault.end_s == float("inf") else fault.end_s for fault in faults]
-    backs = [fault.end_s + (fault.back_after_s or 0.0) for fault in faults if isinstance(fault, Killed)]
-    return max([*ends, *backs], default=0.0)
+    return max(map(over_s, faults), default=0.0)
 
 
 def _evil(name: str, spec: dict[str, Any], **meta: Any) -> dict[str, Any]:
-    found = autoscaler(f"evil/{name}", **spec)
+    found = autoscaler(f"evil/{name}", **(_ref("bad") | spec))  # the one workload that the tenant has
     return found | {"metadata": found["metadata"] | meta}
+
+
+def _other(api_version: str, kind: str, name: str, spec: dict[str, Any]) -> dict[str, Any]:
+    notes = {"predictive": "true", "trimtab.dev/min-replicas": "99999999999"}
+    meta = {"name": name, "namespace": "evil", "annotations": notes}
+    return {"apiVersion": api_version, "kind": kind, "metadata": meta, "spec": spec}
 
 
 def _ref(name: str, kind: str = "Deployment", api: str = "apps/v1") -> dict[str, Any]:
@@ -179,7 +245,24 @@ def _metric(**metric: Any) -> dict[str, Any]:
 
 
 _AVERAGE = {"type": "AverageValue", "averageValue": "1"}
+_DEPLOYMENT = {"apiVersion": "apps/v1", "kind": "Deployment"}
+SPYING: dict[str, Any] = {
+    "describedObject": {"apiVersion": "v1", "kind": "Namespace", "name": "vault"},
+    "metric": {"name": "load"},
+    "target": {"type": "Value", "value": "1"},
+}
+ADOPTED: dict[str, Any] = {
+    "targetRef": _DEPLOYMENT | {"name": "safe", "namespace": "vault"},
+    "type": "Replicas",
+    "adoptionType": "Auto",
+}
+CURIOUS: dict[str, Any] = {
+    "type": "Replicas",
+    "completionStrategy": {"completionStrategyType": "Periodical", "periodSeconds": 60},
+    "resourceSelectors": [_DEPLOYMENT | {"name": "safe", "namespace": "vault"}, _DEPLOYMENT],
+}
 VAULT = "../../../../../apis/apps/v1/namespaces/vault/deployments/safe"
+CLIMBING = {"apiVersion": "v1", "kind": "Service", "name": VAULT}
 HOSTILE: list[dict[str, Any]] = [
     _evil("climbs", _ref(VAULT) | {"minReplicas": 0}, annotations={"trimtab.dev/pin": "0"}),
     _evil("other-kind", _ref("safe", api="../api/v1/pods")),
@@ -198,8 +281,15 @@ HOSTILE: list[dict[str, Any]] = [
     _evil("typed", {"metrics": 7, "maxReplicas": "many"}),
     _evil("bad", {"minReplicas": 0, "maxReplicas": 2**31 - 1}, annotations={"trimtab.dev/pin": "999999999999"}),
     _evil("named", _ref("bad\n2026-01-01 forged line")),
+    _evil("reaches", _metric(type="Object", object=SPYING | {"describedObject": CLIMBING})),
+    _evil("spy", _metric(type="Object", object=SPYING)),
+    _other("autoscaling/v2", "HorizontalPodAutoscaler", "floor", autoscaler("evil/bad")["spec"]),
+    _other("analysis.crane.io/v1alpha1", "Recommendation", "forged", ADOPTED),
+    _other("analysis.crane.io/v1alpha1", "Analytics", "curious", CURIOUS),
+    _other("v1", "ConfigMap", "trimtab-usage.autoscaler.shop.web", {}) | {"data": {"main": "[]", "demand": "[]"}},
 ]
 FORGED = {
     "memory": {"is": "Kept", "version": 1, "core": {"is": "Memory", "up_at": 4e9, "down_at": 4e9}},
     "conditions": [{"status": 7}, "odd"],
+    "recommendedValue": "scaleStrategy: Auto\nmaxReplicas: 1\n",
 }

@@ -10,6 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trimtab.core.demand.codes import code_of, codes_of, values_of
 from trimtab.core.demand.minutes import KEPT, MINUTE_S, MinuteMeans
@@ -68,11 +69,12 @@ class DemandLog:
         last = bisect_right(row.times, at + _HAIR)
         return Series(np.array(row.times[first:last]), np.array(row.values[first:last]))
 
-    def frame(self, keys: Sequence[str], at: float, step_s: float) -> Frame:
+    def frame(self, keys: Sequence[str], at: float, step_s: float, span_s: float = KEPT * MINUTE_S) -> Frame:
         """Means of bins counted back from the minute of `at`, as far as anything is known; whole minutes to a bin."""
         width, end = max(1, round(step_s / MINUTE_S)), int(at // MINUTE_S) + 1
         oldest = [row.minutes.first for key in keys if (row := self._rows.get(key))]
-        first = max(end - KEPT, min((minute for minute in oldest if minute is not None), default=end))
+        kept = min(KEPT, round(span_s / MINUTE_S))
+        first = max(end - kept, min((minute for minute in oldest if minute is not None), default=end))
         bins = (end - first) // width
         first = end - bins * width
         values = np.empty((len(keys), bins))
@@ -80,6 +82,14 @@ class DemandLog:
             row = self._rows.get(key)
             values[place] = np.nan if row is None else _means(values_of(row.minutes.codes(first, bins * width)), width)
         return Frame(tuple(keys), first * MINUTE_S, width * MINUTE_S, values)
+
+    def at_minutes(self, keys: Sequence[str], minutes: NDArray[np.int64]) -> Floats:
+        """The means of single minutes (unix seconds // 60, ascending), a row for each key."""
+        codes = np.zeros((len(keys), len(minutes)), dtype=np.uint16)
+        for place, key in enumerate(keys):
+            if (row := self._rows.get(key)) is not None:
+                codes[place] = row.minutes.codes_at(minutes)
+        return values_of(codes)
 
     def restore(self, key: str, past: Series, step_s: float) -> None:
         """A past that somebody else kept; each value stands for the `step_s` before it. What we saw ourselves stays."""

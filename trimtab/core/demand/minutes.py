@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trimtab.core.demand.codes import HOLE, Codes
 
@@ -47,6 +48,14 @@ class MinuteMeans:
             start, end = max(first, day * DAY), min(first + count, (day + 1) * DAY)
             if start < end:
                 found[start - first : end - first] = codes[start - day * DAY : end - day * DAY]
+        return found
+
+    def codes_at(self, minutes: NDArray[np.int64]) -> Codes:
+        """Those of single minutes, ascending."""
+        found: Codes = np.zeros(len(minutes), dtype=np.uint16)
+        for day, codes in self._days.items():
+            first, end = np.searchsorted(minutes, (day * DAY, (day + 1) * DAY))
+            found[first:end] = codes[minutes[first:end] - day * DAY]
         return found
 
     def _day(self, day: int) -> Codes:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite
+from math import inf, isfinite
 
 from trimtab.core.model import Missing, Observation, Pod, PodSamples, Samples
 from trimtab.core.replica_calculator import utilization_percent
-from trimtab.policy import PodAverage, Policy, Signal, TotalAverage, Utilization
+from trimtab.policy import PodAverage, Policy, Signal, TotalAverage, Utilization, is_cpu
+
+SATURATED = 0.95  # of a limit
 
 
 def demands(policy: Policy, seen: Observation) -> list[float | None]:
@@ -23,7 +25,11 @@ def is_per_pod(policy: Policy) -> bool:
 
 
 def demand_of(sample: Samples | Missing, pods: Sequence[Pod]) -> float | None:
-    """None where it is not known: a sum with a silent pod in it is no sum."""
+    """None where it is not known: a sum with a silent pod in it is no sum.
+
+    Values that are rounded up may each be a grain too large, which over many pods would ask for one more: what is
+    surely there counts.
+    """
     if isinstance(sample, Missing):
         return None
     if not isinstance(sample, PodSamples):
@@ -31,8 +37,21 @@ def demand_of(sample: Samples | Missing, pods: Sequence[Pod]) -> float | None:
     serving = [pod for pod in pods if pod.ready and not pod.deleting]
     if not serving or any(pod.name not in sample.values for pod in serving):
         return None
-    total = sum(sample.values.values())
-    return total if isfinite(total) and min(sample.values.values()) >= 0 else None
+    if not all(0.0 <= value < inf for value in sample.values.values()):  # NaN is neither
+        return None
+    return sum(max(0.0, value - sample.grain) for value in sample.values.values())
+
+
+def saturated(signal: Signal, sample: Samples | Missing, seen: Observation) -> bool:
+    """Whether ready pods use nearly all the cpu that their limits allow: then more may be asked for than is used."""
+    if not isinstance(sample, PodSamples) or not is_cpu(signal.metric):
+        return False
+    ready = [pod for pod in seen.pods if pod.ready and not pod.deleting and pod.name in sample.values]
+    limits = [pod.cpu_limit(signal.metric.container) for pod in ready]
+    allowed = sum(limit for limit in limits if limit is not None)
+    if not ready or any(limit is None for limit in limits):
+        return False
+    return sum(sample.values[pod.name] for pod in ready) >= SATURATED * allowed
 
 
 def _mean_of_pods(signal: Signal, sample: Samples | Missing, seen: Observation) -> float | None:

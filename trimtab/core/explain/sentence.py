@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from trimtab.core.explain.priced_load import PODS_START, priced_load
 from trimtab.core.model import Decision, Memory, Missing, Observation, Proposal, Reason, RuleName, Step
 from trimtab.policy import Axis, Policy, Record
 from trimtab.quantity import describe_memory, format_cpu, format_number
@@ -54,7 +55,7 @@ _RULES = {
     RuleName.MAINTENANCE_WINDOW: "outside the maintenance window",
     RuleName.REST: "it rests after the last scaling{until}",
     RuleName.MIN_CHANGE: "the change is below the minimum",
-    RuleName.VETO: "{detail}",
+    RuleName.VETO: "{detail}{ends}",
     RuleName.SCHEDULE: "schedule {detail} asks for {after}",
     RuleName.MIN_REPLICAS: "minReplicas is {after}",
     RuleName.MAX_REPLICAS: "maxReplicas is {after}",
@@ -84,14 +85,18 @@ _REASONS = {
 
 def sentence(policy: Policy, seen: Observation, memory: Memory, decision: Decision) -> str:
     """One sentence a person can act on: "4 replicas: cpu wants 6, cooldown until 12:03 allows 4"."""
-    clauses = [_loudest(decision)] if _loudest(decision) else []
+    first = priced_load(seen, decision) or _loudest(decision)
+    clauses = [first] if first else []
     clauses += [
         rule_text(step) for step in decision.steps if step.axis is Axis.REPLICAS and step.rule is not RuleName.ROUND_UP
     ]
     vertical = _resizes(seen, decision)
     count = decision.plan.replicas
     text = f"{count} {'replica' if count == 1 else 'replicas'}: {', '.join(clauses) or 'no signal asks for a change'}"
-    return "; ".join(part for part in (text, vertical, _bridged(decision)) if part)
+    bridge = _bridged(decision)
+    if bridge and text.endswith(PODS_START):
+        return f"{text}, {bridge}"
+    return "; ".join(part for part in (text, vertical, bridge) if part)
 
 
 def _bridged(decision: Decision) -> str:
@@ -130,8 +135,13 @@ def _resizes(seen: Observation, decision: Decision) -> str:
 
 def rule_text(step: Step) -> str:
     """What one rule did, with its date where it has one."""
-    until = f" until {clock(step.until)}" if step.until is not None else ""
-    return _RULES[step.rule].format(after=_amount(step, step.after), until=until, detail=step.detail or "unknown")
+    until = f"until {clock(step.until)}" if step.until is not None else ""
+    return _RULES[step.rule].format(
+        after=_amount(step, step.after),
+        until=until and f" {until}",
+        ends=until and f" ({until} UTC)",
+        detail=step.detail or "unknown",
+    )
 
 
 def missing_text(missing: object) -> str:
@@ -169,8 +179,16 @@ def _proposal_row(proposal: Proposal) -> ExplanationRow:
         what=proposal.source,
         before=f"{value}/{target}",
         after=_count(proposal.replicas),
-        why="value/target asks for this",
+        why=_why(proposal),
     )
+
+
+def _why(proposal: Proposal) -> str:
+    if proposal.load_pods is None:
+        return "value/target asks for this"
+    if proposal.forecast:
+        return f"{proposal.load_pods:.1f} pods of load are expected; so many are worth it at this price"
+    return f"{proposal.load_pods:.1f} pods of load need this at the service level"
 
 
 def _amount(step: Step, amount: float) -> str:

@@ -13,6 +13,7 @@ import msgspec
 
 from trimtab.core import weighted_percentile as percentiles
 from trimtab.core.forecast import dsp, holt_winters, linear, percentile, seasonal, spectral
+from trimtab.core.forecast.learned import model as learned
 from trimtab.core.model import Forecast, Missing
 from trimtab.errors import InvalidPolicy
 from trimtab.policy import ForecastChoice, Record
@@ -27,6 +28,7 @@ FORECASTERS: dict[str, Forecaster] = {
     "holtWinters": holt_winters.forecast,
     "dsp": dsp.forecast,
     "percentile": percentile.forecast,
+    "learned": learned.forecast,
 }
 OPTIONS: dict[str, type[Record]] = {
     "linear": linear.LinearOptions,
@@ -35,6 +37,7 @@ OPTIONS: dict[str, type[Record]] = {
     "holtWinters": holt_winters.HoltWintersOptions,
     "dsp": dsp.DspOptions,
     "percentile": percentiles.PercentileOptions,
+    "learned": learned.LearnedOptions,
 }
 
 

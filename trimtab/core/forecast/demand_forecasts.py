@@ -6,32 +6,44 @@ tick serves from the next one on, and is made again before it expires.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from math import ceil
 from typing import NamedTuple
 from zlib import crc32
 
 import msgspec
+import numpy as np
 
 from trimtab.core.demand import checkpoint
 from trimtab.core.demand.log import DemandLog
 from trimtab.core.demand.total import demands, is_per_pod
 from trimtab.core.forecast import forecast_rows, linear, options_of
 from trimtab.core.forecast.horizon import horizon_s
+from trimtab.core.forecast.learned import model as learned
+from trimtab.core.forecast.learned.features import looked_at
+from trimtab.core.forecast.learned.study import Study, due
 from trimtab.core.model import Forecast, Missing, Observation, Reason
-from trimtab.policy import ForecastChoice, Policy
-from trimtab.series import Frame, Series
+from trimtab.core.requests import full_load
+from trimtab.policy import ForecastChoice, Policy, TuningMode
+from trimtab.series import Floats, Frame, Series
 
 FINE_S, COARSE_S = 60.0, 300.0
-BIN_S = {"percentile": FINE_S}  # a percentile of means is not the mean of percentiles; the others look at cycles
-KEEP_S = {"holtWinters": 4 * 86400.0}  # PHPA keeps four seasons
+# A percentile of means is not the mean of percentiles, the learned one looks at minutes; the others look at cycles.
+BIN_S = {"percentile": FINE_S, "learned": FINE_S}
+KEPT_S = 15 * 86400.0
+KEEP_S = {"holtWinters": 4 * 86400.0, "learned": learned.HISTORY_S}  # PHPA keeps four seasons
 LAST_FIFTH = 0.8  # of its validity: then a forecast is made again ...
 OLDEST_S = 240.0  # ... or at this age
+OLDEST_LEARNED = 0.2  # of its horizon, but not sooner than after a minute: it looks at the newest ones
 TRY_AGAIN_S = 60.0
+LEARN_AGAIN_S = 600.0  # where there is nothing to learn from
 BATCH_POINTS = 500_000  # of one frame: 4 MB
 ROUND_POINTS = 10_000_000  # between two ticks; the rest comes after the next one
-COST = {"percentile": 0.2, "seasonal": 1.0, "spectral": 2.0, "dsp": 4.0, "holtWinters": 4.0}  # for one point
+# For one point; who has learned nothing yet has more to do.
+COST = {"percentile": 0.2, "seasonal": 1.0, "spectral": 2.0, "dsp": 4.0, "holtWinters": 4.0, "learned": 0.2}
+FIRST_STUDY_COST = 10.0
 
+NO_GLIMPSE: Floats = np.empty((0, 0))
 NOT_MADE_YET = Missing(reason=Reason.NOT_ENOUGH_HISTORY, detail="the first forecast is being made")
 
 Answers = tuple[Forecast | Missing, ...]
@@ -45,21 +57,39 @@ class ForecastWish(NamedTuple):
     keys: tuple[str, ...]
     horizon_s: float
     at: float
+    carries: tuple[float, ...] = ()  # of each signal: what one pod carries at 100 %, for the learned forecast
 
 
 class ForecastBatch(NamedTuple):
-    """Wishes alike, and what is known for all of them."""
+    """Wishes alike, and what is known for all of them; of the learned forecast what has been learned, row by row.
+
+    Where there is nothing new to learn, `glimpse` has the few minutes that are looked at, and the frame is empty.
+    """
 
     wishes: tuple[ForecastWish, ...]
     frame: Frame
+    studies: tuple[Study | None, ...] = ()
+    glimpse: Floats = NO_GLIMPSE
+
+    @property
+    def model(self) -> str:
+        return self.wishes[0].choice.model
 
     def singles(self) -> Iterator[ForecastBatch]:
         """Each wish for itself."""
         first = 0
         for wish in self.wishes:
-            rows = self.frame.values[first : first + len(wish.keys)]
-            yield ForecastBatch((wish,), Frame(wish.keys, self.frame.start, self.frame.step_s, rows))
+            rows = slice(first, first + len(wish.keys))
+            frame = Frame(wish.keys, self.frame.start, self.frame.step_s, self.frame.values[rows])
+            yield ForecastBatch((wish,), frame, self.studies[rows], self.glimpse[rows])
             first += len(wish.keys)
+
+
+class BatchAnswers(NamedTuple):
+    """One for each row of a batch, and what was learned on the way."""
+
+    forecasts: Sequence[Forecast | Missing]
+    studies: Sequence[Study | None] = ()
 
 
 class Made(NamedTuple):
@@ -76,12 +106,13 @@ class DemandForecasts:
         self.log = DemandLog()
         self._keys: dict[str, tuple[str, ...]] = {}  # by owner
         self._made: dict[str, Made] = {}
+        self._studies: dict[str, Study] = {}  # by key
         self._asked: dict[str, ForecastWish] = {}  # who waits longest comes first
 
     def note(self, owner: str, policy: Policy, seen: Observation) -> None:
         """Remember what each signal demanded."""
         keys = keys_of(owner, policy)
-        self.log.forget(set(self._keys.get(owner, ())) - set(keys))
+        self._forget_keys(set(self._keys.get(owner, ())) - set(keys))
         self._keys[owner] = keys
         for key, demand in zip(keys, demands(policy, seen), strict=False):
             if demand is not None:
@@ -95,6 +126,11 @@ class DemandForecasts:
         wish = ForecastWish(owner, choice, keys_of(owner, policy), horizon_s(choice, seen), seen.at)
         if choice.model == "linear":
             return tuple(self._lines(wish))
+        if choice.model == "learned":
+            carries = [full_load(policy, signal, seen) for signal in policy.signals]
+            if unknown := next((missing for missing in carries if isinstance(missing, Missing)), None):
+                return (unknown,) * len(wish.keys)
+            wish = wish._replace(carries=tuple(each for each in carries if not isinstance(each, Missing)))
         wish = wish._replace(horizon_s=FINE_S * ceil(wish.horizon_s / FINE_S))  # alike are made together
         made = self._made.get(owner)
         if made is None or (made.choice, made.keys) != (choice, wish.keys):
@@ -107,23 +143,26 @@ class DemandForecasts:
     def batches(self) -> Iterator[ForecastBatch]:
         """What is due, as far as one round may go; who is left out waits for the next."""
         points_left = float(ROUND_POINTS)
-        for alike in _by_kind(self._asked.values()):
-            for some in _parts(alike):
+        for alike in _by_kind(self._asked.values(), self._studies_due):
+            for some in _parts(alike, _columns(alike[0], self._studies_due(alike[0]))):
                 if points_left <= 0:
                     return
-                frame = self._frame(some)
-                points_left -= frame.values.size * COST[some[0].choice.model]
+                batch = self._batch(some)
+                points_left -= _cost(batch)
                 for wish in some:
                     self._asked.pop(wish.owner, None)
-                yield ForecastBatch(some, frame)
+                yield batch
 
-    def put(self, batch: ForecastBatch, answers: Sequence[Forecast | Missing]) -> None:
+    def put(self, batch: ForecastBatch, answers: BatchAnswers) -> None:
         """What `make` found for a batch; an object that has gone meanwhile wants no answer."""
-        rows = iter(answers)
+        for key, study in zip(batch.frame.names, answers.studies, strict=False):
+            if key in self.log:
+                self._learned(key, study)
+        rows = iter(answers.forecasts)
         for wish in batch.wishes:
             forecasts = tuple(next(rows) for _ in wish.keys)
             if self._keys.get(wish.owner) == wish.keys:
-                due = min((_due(forecast, wish.at) for forecast in forecasts), default=wish.at)
+                due = min((self._due(wish, *each) for each in zip(wish.keys, forecasts, strict=True)), default=wish.at)
                 self._made[wish.owner] = Made(wish.choice, wish.keys, forecasts, due)
 
     def make_due(self) -> None:
@@ -137,6 +176,7 @@ class DemandForecasts:
         if key not in self._keys[owner]:  # it was edited meanwhile
             return
         self.log.restore(key, past, step_s)
+        self._studies.pop(key, None)  # there is more to learn from
         self._refresh(owner)
 
     def save(self, owner: str, policy: Policy, at: float) -> bytes:
@@ -148,12 +188,23 @@ class DemandForecasts:
         keys = keys_of(owner, policy)
         if self._keys.setdefault(owner, keys) == keys:
             checkpoint.load(self.log, dict(zip(names_of(policy), keys, strict=True)), data)
+            for key in keys:
+                self._studies.pop(key, None)
             self._refresh(owner)
 
     def clock_set(self) -> None:
-        """What was made bears dates of another clock."""
+        """What was made and learned bears dates of another clock."""
+        self._studies.clear()
         for owner in self._made:
             self._refresh(owner)
+
+    def _due(self, wish: ForecastWish, key: str, forecast: Forecast | Missing) -> float:
+        """When to make it again."""
+        learned_one = wish.choice.model == "learned"
+        if isinstance(forecast, Missing):
+            return wish.at + (LEARN_AGAIN_S if learned_one and key not in self._studies else TRY_AGAIN_S)
+        oldest_s = max(FINE_S, OLDEST_LEARNED * wish.horizon_s) if learned_one else OLDEST_S
+        return wish.at + min(oldest_s, LAST_FIFTH * (forecast.expires_at - wish.at))
 
     def _refresh(self, owner: str) -> None:
         if owner in self._made:
@@ -162,9 +213,20 @@ class DemandForecasts:
     def forget_but(self, owners: set[str]) -> None:
         """All but these are gone."""
         for owner in self._keys.keys() - owners:
-            self.log.forget(self._keys.pop(owner))
+            self._forget_keys(self._keys.pop(owner))
             self._made.pop(owner, None)
             self._asked.pop(owner, None)
+
+    def _forget_keys(self, keys: Collection[str]) -> None:
+        self.log.forget(keys)
+        for key in keys:
+            self._studies.pop(key, None)
+
+    def _learned(self, key: str, study: Study | None) -> None:
+        if study is None:
+            self._studies.pop(key, None)
+        else:
+            self._studies[key] = study
 
     def _lines(self, wish: ForecastWish) -> list[Forecast | Missing]:
         options = options_of(wish.choice)
@@ -172,16 +234,45 @@ class DemandForecasts:
         recent = [self.log.recent(key, wish.at, span_s) for key in wish.keys]
         return linear.forecast_recent(recent, wish.horizon_s, wish.at, options)
 
-    def _frame(self, wishes: Sequence[ForecastWish]) -> Frame:
-        model = wishes[0].choice.model
-        frame = self.log.frame(_all_keys(wishes), wishes[0].at, BIN_S.get(model, COARSE_S))
-        return frame.tail(round(KEEP_S[model] / frame.step_s)) if model in KEEP_S else frame
+    def _studies_due(self, wish: ForecastWish) -> bool:
+        if wish.choice.model != "learned":
+            return False
+        end = int(wish.at // FINE_S) + 1
+        return any(due(self._studies.get(key), end, learned.lead_of(wish.horizon_s)) for key in wish.keys)
+
+    def _batch(self, wishes: tuple[ForecastWish, ...]) -> ForecastBatch:
+        model, keys = wishes[0].choice.model, [key for wish in wishes for key in wish.keys]
+        if model == "learned" and not self._studies_due(wishes[0]):
+            end = int(wishes[0].at // FINE_S) + 1
+            glimpse = self.log.at_minutes(keys, end + looked_at(learned.lead_of(wishes[0].horizon_s)))
+            empty = Frame(tuple(keys), end * FINE_S, FINE_S, np.empty((len(keys), 0)))
+            return ForecastBatch(wishes, empty, tuple(self._studies[key] for key in keys), glimpse)
+        frame = self.log.frame(keys, wishes[0].at, BIN_S.get(model, COARSE_S), KEEP_S.get(model, KEPT_S))
+        studies = tuple(self._studies.get(key) for key in keys) if model == "learned" else ()
+        return ForecastBatch(wishes, frame, studies)
 
 
-def make(batch: ForecastBatch) -> list[Forecast | Missing]:
+def make(batch: ForecastBatch) -> BatchAnswers:
     """The answers to a batch; it touches nothing else, so any thread may do it."""
     first = batch.wishes[0]
-    return forecast_rows(first.choice, batch.frame, first.horizon_s, first.at)
+    if batch.model != "learned":
+        return BatchAnswers(forecast_rows(first.choice, batch.frame, first.horizon_s, first.at))
+    carries = np.array([each for wish in batch.wishes for each in wish.carries])
+    options = options_of(first.choice)
+    if batch.glimpse.size:
+        known = [study for study in batch.studies if study is not None]
+        return BatchAnswers(learned.say(batch.glimpse, first.horizon_s, first.at, known, carries, options))
+    return BatchAnswers(*learned.learn(batch.frame, first.horizon_s, first.at, batch.studies, carries, options))
+
+
+def _cost(batch: ForecastBatch) -> float:
+    new = sum(study is None for study in batch.studies) / max(1, len(batch.studies))
+    return max(batch.frame.values.size, batch.glimpse.size) * COST[batch.model] * (1.0 + FIRST_STUDY_COST * new)
+
+
+def remembers_demand(policy: Policy) -> bool:
+    """Whether somebody will ask for its past: a forecast, or tuning."""
+    return policy.forecast is not None or policy.tuning.mode is not TuningMode.OFF
 
 
 def keys_of(owner: str, policy: Policy) -> tuple[str, ...]:
@@ -195,28 +286,24 @@ def names_of(policy: Policy) -> tuple[str, ...]:
     return tuple(f"{index}-{mark:08x}" for index, mark in enumerate(marks))
 
 
-def _by_kind(wishes: Iterable[ForecastWish]) -> list[list[ForecastWish]]:
+def _by_kind(wishes: Iterable[ForecastWish], studies: Callable[[ForecastWish], bool]) -> list[list[ForecastWish]]:
     """Those that one frame and one call of the model can answer."""
-    kinds: dict[tuple[float, bytes, float], list[ForecastWish]] = {}
+    kinds: dict[tuple[float, bytes, float, bool], list[ForecastWish]] = {}
     for wish in wishes:
-        kind = wish.at, msgspec.msgpack.encode(wish.choice), wish.horizon_s
+        kind = wish.at, msgspec.msgpack.encode(wish.choice), wish.horizon_s, studies(wish)
         kinds.setdefault(kind, []).append(wish)
     return list(kinds.values())
 
 
-def _all_keys(wishes: Sequence[ForecastWish]) -> list[str]:
-    return [key for wish in wishes for key in wish.keys]
+def _columns(wish: ForecastWish, studies: bool) -> int:
+    model = wish.choice.model
+    if model == "learned" and not studies:
+        return len(looked_at(learned.lead_of(wish.horizon_s)))
+    return round(KEEP_S.get(model, KEPT_S) / BIN_S.get(model, COARSE_S))
 
 
-def _parts(alike: list[ForecastWish]) -> Iterator[tuple[ForecastWish, ...]]:
+def _parts(alike: list[ForecastWish], columns: int) -> Iterator[tuple[ForecastWish, ...]]:
     """As many as fit into the memory of one batch."""
-    points = max(1, len(alike[0].keys)) * round(15 * 86400.0 / BIN_S.get(alike[0].choice.model, COARSE_S))
-    size = max(1, BATCH_POINTS // points)
+    size = max(1, BATCH_POINTS // (max(1, len(alike[0].keys)) * columns))
     for first in range(0, len(alike), size):
         yield tuple(alike[first : first + size])
-
-
-def _due(forecast: Forecast | Missing, at: float) -> float:
-    if isinstance(forecast, Missing):
-        return at + TRY_AGAIN_S
-    return at + min(OLDEST_S, LAST_FIFTH * (forecast.expires_at - at))

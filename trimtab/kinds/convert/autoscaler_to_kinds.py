@@ -7,6 +7,7 @@ from typing import Any
 from trimtab.errors import InvalidInput
 from trimtab.kinds.annotations import PAUSED, PIN, PIN_UNTIL, PREDICTIVE
 from trimtab.kinds.autoscaler import STARTUP
+from trimtab.kinds.convert.annotated_parts import annotate_parts
 from trimtab.kinds.convert.source_fields import SourceFields, annotate, schedules_alone, unannotate
 from trimtab.quantity import parse_duration
 
@@ -48,6 +49,7 @@ def to_ehpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
     if crons:
         made["crons"] = crons
     _prediction(spec.part("forecast"), made)
+    annotate_parts(spec, metadata)
     mode = spec.take("mode", str, "Auto")
     if mode == "Shadow":
         made["scaleStrategy"] = "Preview"
@@ -74,6 +76,7 @@ def to_hvpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
         blend = _all_horizontal(made)
         if sized:
             spec.note("an Hvpa shares every change out: without weights or buckets all of it is horizontal", "vertical")
+    annotate_parts(spec, metadata)
     mode = spec.take("mode", str, "Auto")
     if mode == "Paused":
         annotate(metadata, PAUSED, "true")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from trimtab.kinds.annotations import EXACT
+from trimtab.kinds.convert.annotated_parts import parts_of_annotations
 from trimtab.kinds.convert.source_fields import SourceFields, unannotate, without_none
 from trimtab.kinds.hpa_v2beta1 import v2_metric
 from trimtab.quantity import parse_duration
@@ -29,6 +30,7 @@ def from_hvpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
         maxReplicas=horizontal.take("maxReplicas", int),
         metrics=[v2_metric(metric.rest()) for metric in horizontal.items("metrics")] or None,
     )
+    made |= parts_of_annotations(metadata)
     if hpa.take("deploy", bool) is False:
         hpa.note("the metrics of an Autoscaler always count", "deploy")
     made["vertical"] = _vertical(vertical, deployed=bool(vpa.take("deploy", bool, has_vpa)))

@@ -6,6 +6,7 @@ from math import ceil
 from typing import Any
 
 from trimtab.kinds.annotations import PIN, PREDICTIVE
+from trimtab.kinds.convert.annotated_parts import parts_of_annotations
 from trimtab.kinds.convert.source_fields import SourceFields, annotate, schedules_alone, unannotate, without_none
 from trimtab.kinds.hpa_v2beta1 import v2_metric
 from trimtab.kinds.meta import predictive
@@ -57,7 +58,7 @@ def _metrics(spec: SourceFields) -> list[Any] | None:
 def from_ehpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
     """Crons are schedules, prediction is a forecast, Preview is Shadow."""
     spec.places({"spec.schedules": "spec.crons", "spec.forecast": "spec.prediction", "spec.mode": "spec.scaleStrategy"})
-    made = from_hpa(spec, metadata)
+    made = from_hpa(spec, metadata) | parts_of_annotations(metadata)
     crons = [_schedule(cron, index) for index, cron in enumerate(spec.items("crons"))]
     if crons:
         made["schedules"] = crons

@@ -54,14 +54,18 @@ class Breaker:
         self._until = {place: until + by_s for place, until in self._until.items()}
 
     def open(self, at: float) -> bool:
-        return any(self._holds(place, at) for place in self._until)
+        return bool(self.held_until(at))
+
+    def held_until(self, at: float) -> dict[str, float]:
+        """The namespaces (or everybody) whose decreases are held, and when that ends."""
+        return {place: until for place, until in self._until.items() if self._holds(place, at)}
 
     def vetoes(self, namespace: str, at: float) -> tuple[Veto, ...]:
         place = next((place for place in (EVERYBODY, namespace) if self._holds(place, at)), None)
         if place is None:
             return ()
         where = f"of namespace {place} " if place else ""
-        detail = f"too many objects {where}want to shrink at once: the metrics are doubted for one window"
+        detail = f"too many objects {where}want to shrink at once: the metrics are doubted for a while"
         until = self._until[place]
         return (Veto(axis=Axis.REPLICAS, direction=Direction.DOWN, reason="FleetBreaker", detail=detail, until=until),)
 

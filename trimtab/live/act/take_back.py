@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Sequence
 
@@ -28,9 +29,9 @@ def floors(cluster: WatchedCluster) -> list[tuple[Resource, Custom]]:
 
 
 async def bridges(
-    writer: Writer, cluster: WatchedCluster, objects: Sequence[Custom], looked: Sequence[ObjectTick]
+    writer: Writer, cluster: WatchedCluster, objects: Sequence[Custom], looked: Sequence[ObjectTick], within_s: float
 ) -> None:
-    """Of workloads whose object is gone; what somebody refuses is tried again in the next tick."""
+    """Of workloads whose object is gone; what somebody refuses, or is slow, is tried again in the next tick."""
     if cluster.frozen or not cluster.members.bridged:
         return
     if any(not feed.settled or feed.trouble for feed in cluster.ours.values()):
@@ -38,16 +39,19 @@ async def bridges(
     served = {tick.subject.uid for tick in looked}
     doubtful = {found.metadata.namespace for found in objects if found.metadata.uid not in served}
     stray = strays(cluster, [tick.target for tick in looked if _speaks_for_bridge(tick)], doubtful)
-    for namespace in sorted({pod.metadata.namespace for pod in stray}):
-        await _take_back(writer, namespace, [pod for pod in stray if pod.metadata.namespace == namespace])
+    by_namespace: dict[str, list[WirePod]] = {}
+    for pod in stray:
+        by_namespace.setdefault(pod.metadata.namespace, []).append(pod)
+    await asyncio.gather(*(_take_back(writer, *each, within_s) for each in by_namespace.items()))
 
 
-async def _take_back(writer: Writer, namespace: str, pods: Sequence[WirePod]) -> None:
+async def _take_back(writer: Writer, namespace: str, pods: Sequence[WirePod], within_s: float) -> None:
+    log.info("%s: %d pods back to their written cpu: their object is gone", namespace, len(pods))
     try:
-        log.info("%s: %d pods back to their written cpu: their object is gone", namespace, len(pods))
-        await bring(writer, pods, 1.0)
-    except TrimtabError as trouble:
-        log.warning("%s: a bridge could not be taken back: %s", namespace, trouble)
+        async with asyncio.timeout(within_s):
+            await bring(writer, pods, 1.0)
+    except (TrimtabError, TimeoutError) as trouble:
+        log.warning("%s: a bridge could not be taken back: %s", namespace, str(trouble) or "no answer in time")
 
 
 def _speaks_for_bridge(tick: ObjectTick) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager, suppress
 from http import HTTPStatus
 from typing import Any
@@ -50,7 +50,7 @@ class Advisor:
         self,
         writer: Writer,
         prometheus: Access | None,
-        own_namespace: str,
+        own_namespaces: Collection[str],
         namespace: str = "",
         *,
         shadow: bool = False,
@@ -60,7 +60,8 @@ class Advisor:
         self.writer, self.kube, self.every_s = writer, writer.kube, every_s
         self.shadow = shadow  # recommend, but adopt nothing
         self.enabled = enabled  # a namespace may opt out
-        self.own_namespace, self.namespace = own_namespace, namespace  # namespace "": the whole cluster
+        self.own_namespaces = own_namespaces  # those of administrators: an Analytics there looks everywhere
+        self.namespace = namespace  # "": the whole cluster
         self.prometheus = Prometheus(prometheus, timeout_s=TIMEOUT_S) if prometheus else None
         self.feeds = {kind: Feed(self.kube, Custom, (ANALYSIS_API, kind), namespace) for kind in KINDS}
         self.rounds, self.adoption = Rounds(), Adoption(writer)
@@ -133,7 +134,7 @@ class Advisor:
         found = await self._fresh(seen, "Analytics")
         if not self.rounds.due(found, at):
             return
-        everywhere = found.metadata.namespace == self.own_namespace and not self.namespace
+        everywhere = found.metadata.namespace in self.own_namespaces and not self.namespace
         try:
             analytics = read(_manifest(found, "Analytics"))
             assert isinstance(analytics, Analytics)
@@ -206,7 +207,7 @@ class Advisor:
         try:
             kind = read(_manifest(found, "Recommendation"))
             assert isinstance(kind, RecommendationKind)
-            everywhere = found.metadata.namespace == self.own_namespace and not self.namespace
+            everywhere = found.metadata.namespace in self.own_namespaces and not self.namespace
             target = await find(self.kube, kind.spec.target_ref, found.metadata.namespace, everywhere, at)
         except TrimtabError as error:
             self.rounds.later(found, at)

@@ -7,9 +7,21 @@ from collections.abc import Iterable
 
 from trimtab.core.model import Decision, Missing, RuleName
 from trimtab.kinds import CustomHpa
+from trimtab.live.tell.families import Family
 from trimtab.live.tell.telemetry import Line, render
 
-COUNTERS = ("custom_hpa_up", "custom_hpa_metric_requests")
+FAMILIES = {  # named by the program, its counters without the suffix that they have today
+    "custom_hpa_up": Family("counter", "Periods since the start."),
+    "custom_hpa_metric_requests": Family("counter", "Questions to Prometheus, by whether it answered."),
+    "custom_hpa_metric_samples": Family("gauge", "The last sample."),
+    "custom_hpa_status": Family("gauge", "1 for what was true of the last period."),
+    "custom_hpa_status_current_replicas": Family("gauge", "Replicas that the Deployment has in its spec."),
+    "custom_hpa_status_desired_replicas": Family("gauge", "Replicas that were last decided on."),
+    "custom_hpa_scale_factor": Family("gauge", "The last sample over its target."),
+    "custom_hpa_spec_min_replicas": Family("gauge", "The floor."),
+    "custom_hpa_spec_max_replicas": Family("gauge", "The ceiling."),
+    "custom_hpa_spec_target_value": Family("gauge", "The target."),
+}
 STATUSES = {
     RuleName.COOLDOWN: "cooldown",
     RuleName.MIN_FACTOR: "below-min-factor",
@@ -49,10 +61,7 @@ class Gauges:
 
     def render(self) -> str:
         deployment = {"deployment": self.custom.target.deployment}
-        text = render((name, deployment | labels, value) for name, labels, value in self._lines())
-        for name in COUNTERS:  # named by the program, without the suffix that counters have today
-            text = text.replace(f"# TYPE {name} gauge", f"# TYPE {name} counter")
-        return text
+        return render(((name, deployment | labels, value) for name, labels, value in self._lines()), FAMILIES)
 
     def _lines(self) -> Iterable[Line]:
         custom = self.custom

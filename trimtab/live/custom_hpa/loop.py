@@ -38,6 +38,7 @@ from trimtab.wire.resources import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES
 from trimtab.wire.writer import Writer
 
 log = logging.getLogger(__name__)
+ALONE_S = 60.0  # longer than any request takes: nobody else waits for this one
 LOOKBACK_S = 300.0  # Prometheus' own: how old a sample may be
 
 
@@ -64,7 +65,7 @@ class Loop:
         self.custom, self.kube, self.release, self.cluster = custom, kube, release, cluster
         self.gauges = Gauges(custom)
         self.writer, self.compiler = Writer(kube), Compiler()
-        self.gather = Gather(kube, prometheus, scrape_s=LOOKBACK_S / 2)
+        self.gather = Gather(kube, prometheus, scrape_s=LOOKBACK_S / 2, patience_s=ALONE_S)
         self.edition = zlib.crc32(custom.model_dump_json().encode())  # an edit of the settings ends a rest
         self._said = ""
 

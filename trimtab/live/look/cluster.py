@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -27,6 +28,7 @@ from trimtab.wire.resources import (
     STATEFUL_SETS,
     Resource,
 )
+from trimtab.wire.shards import ALONE, Shard
 from trimtab.wire.store import Store
 from trimtab.wire.watch import Informer
 
@@ -49,10 +51,16 @@ class Feed(Generic[T]):
     """One collection; of a kind that the cluster may not have, it waits until there is one."""
 
     def __init__(
-        self, kube: Kube, kind: type[T], where: Resource | tuple[str, str], namespace: str = "", fields: str = ""
+        self,
+        kube: Kube,
+        kind: type[T],
+        where: Resource | tuple[str, str],
+        namespace: str = "",
+        fields: str = "",
+        keep: Callable[[T], bool] | None = None,
     ) -> None:
         self.kube, self.kind, self.where, self.namespace, self.fields = kube, kind, where, namespace, fields
-        self.store: Store[T] = Store()
+        self.store: Store[T] = Store(keep)
         self.resource = where if isinstance(where, Resource) else None
         self.given_up = False  # we may not see it, and do without
 
@@ -109,27 +117,35 @@ class ScaleTarget(NamedTuple):
 class WatchedCluster:
     """Everything followed; `namespace` limits it to one, "" means the whole cluster."""
 
-    def __init__(self, kube: Kube, namespace: str = "", own: tuple[str, str] = ("", ""), home: str = "") -> None:
-        self.kube, self.namespace, self.home = kube, namespace, home  # home: where our Lease is
-        self.own = own  # namespace and name of our own Deployment, which we never scale
+    def __init__(
+        self,
+        kube: Kube,
+        namespace: str = "",
+        own: tuple[str, tuple[str, ...]] = ("", ()),
+        home: str = "",
+        shard: Shard = ALONE,
+    ) -> None:
+        self.kube, self.namespace, self.home, self.shard = kube, namespace, home, shard  # home: where our Lease is
+        self.own = own  # namespace and names of our own workloads, which we never scale
         self.served_system: tuple[str, ...] = ()  # of SYSTEM_NAMESPACES, those that are not left alone
-        self.ours = {kind: Feed(kube, Custom, (version, kind), namespace) for version, kind in OURS}
-        self.hpas = Feed(kube, Custom, HPAS, namespace)
-        self.scaled_objects = Feed(kube, Custom, SCALED_OBJECT, namespace)
-        self.vpas = Feed(kube, Custom, VPA, namespace)
-        self.wpas = Feed(kube, Custom, WPA, namespace)
-        self.phpas = Feed(kube, Custom, PHPA, namespace)
+        keep = self._is_ours if shard.of > 1 else None
+        self.ours = {kind: Feed(kube, Custom, (version, kind), namespace, keep=keep) for version, kind in OURS}
+        self.hpas = Feed(kube, Custom, HPAS, namespace, keep=keep)
+        self.scaled_objects = Feed(kube, Custom, SCALED_OBJECT, namespace, keep=keep)
+        self.vpas = Feed(kube, Custom, VPA, namespace, keep=keep)
+        self.wpas = Feed(kube, Custom, WPA, namespace, keep=keep)
+        self.phpas = Feed(kube, Custom, PHPA, namespace, keep=keep)
         self.workloads = {
-            resource.kind: Feed(kube, WireWorkload, resource, namespace)
+            resource.kind: Feed(kube, WireWorkload, resource, namespace, keep=keep)
             for resource in (DEPLOYMENTS, STATEFUL_SETS, REPLICA_SETS, DAEMON_SETS)
         }
-        self.pods = Feed(kube, WirePod, PODS, namespace)
+        self.pods = Feed(kube, WirePod, PODS, namespace, keep=self._is_pod_of_interest if keep else None)
         fields = f"metadata.name={namespace}" if namespace else ""
         self.namespaces = Feed(kube, Namespace, NAMESPACES, fields=fields)
         self.nodes = Feed(kube, Node, NODES)
-        self.quotas = Feed(kube, Custom, RESOURCE_QUOTAS, namespace)
-        self.limit_ranges = Feed(kube, Custom, LIMIT_RANGES, namespace)
-        self.disruption_budgets = Feed(kube, Custom, DISRUPTION_BUDGETS, namespace)
+        self.quotas = Feed(kube, Custom, RESOURCE_QUOTAS, namespace, keep=keep)
+        self.limit_ranges = Feed(kube, Custom, LIMIT_RANGES, namespace, keep=keep)
+        self.disruption_budgets = Feed(kube, Custom, DISRUPTION_BUDGETS, namespace, keep=keep)
         self.members = Members(self.pods.store, self.workloads["ReplicaSet"].store)
 
     @property
@@ -169,6 +185,15 @@ class WatchedCluster:
             await asyncio.sleep(LOOK_AGAIN_S)
         await feed.run()
 
+    def _is_ours(self, found: HasMeta) -> bool:
+        """Other shards' objects are not kept; the API server cannot choose by the hash of a namespace."""
+        return self.shard.owns(found.metadata.namespace)
+
+    def _is_pod_of_interest(self, pod: WirePod) -> bool:
+        """DaemonSets everywhere take their share of the nodes."""
+        owner = pod.metadata.controller
+        return self._is_ours(pod) or (owner is not None and owner.kind == "DaemonSet")
+
     def enabled(self, namespace: str) -> bool:
         """The opt-out: a namespace labelled trimtab.dev/enabled: "false"; nobody is in before that is known.
 
@@ -197,7 +222,7 @@ class WatchedCluster:
 
     async def target(self, namespace: str, api_version: str | None, kind: str, name: str) -> ScaleTarget:
         """The workload an object points at, from what is followed, else by asking for its scale."""
-        if (namespace, name) == self.own and kind == "Deployment":
+        if namespace == self.own[0] and name in self.own[1] and kind in ("Deployment", "StatefulSet"):
             raise InvalidInput("scaleTargetRef", name, "this is trimtab itself, which it never scales")
         feed = self.workloads.get(kind)
         if feed is None or feed.resource is None or (api_version or "apps/v1") != feed.resource.api_version:
@@ -214,7 +239,13 @@ class WatchedCluster:
         resource = await self.kube.resource(api_version, kind)
         if not resource.scalable:
             raise InvalidInput("scaleTargetRef", f"{kind}/{name}", "this kind has no scale subresource")
-        scale = await self.kube.get(Scale, resource, namespace, name, "scale")
+        try:
+            scale = await self.kube.get(Scale, resource, namespace, name, "scale")
+        except Refused as refusal:
+            if refusal.status != HTTPStatus.FORBIDDEN:
+                raise
+            grant = f"targets: [{{group: {resource.group}, resource: {resource.plural}}}]"
+            raise Refused(f"{refusal}; the chart's values grant it: {grant}", refusal.status) from refusal
         meta, replicas = scale.metadata, scale.spec.replicas
         return ScaleTarget(resource, namespace, name, meta.uid, meta.resource_version, replicas, scale.status.replicas)
 

@@ -14,9 +14,10 @@ import msgspec
 from msgspec.structs import replace
 
 from trimtab.core.model import ContainerSize, Memory
+from trimtab.core.nights import InForce, TuningEvidence, VerdictKind
 from trimtab.core.remember import first_sight, not_after, restored, stored
 from trimtab.core.remember import shifted as shifted_core
-from trimtab.policy import Record
+from trimtab.policy import Record, TunedSettings
 from trimtab.wire.facts import conditions_in, seconds_of
 
 VERSION = 1
@@ -50,6 +51,19 @@ class Quarrel(Record, frozen=True):
     until: float | None = None  # the axis rests until then; None: it was too seldom so far
 
 
+class TuningMemory(Record, frozen=True, tag="Tuning"):
+    """What the last night found, and which settings are in force since one."""
+
+    at: float
+    generation: int  # of the object then: an edit ends what was found
+    verdict: VerdictKind
+    reason: str = ""
+    in_force: InForce | None = None
+    advice: TunedSettings | None = None
+    evidence: TuningEvidence | None = None
+    rests_until: float | None = None  # it went back, and is left alone for a while
+
+
 class ObjectMemory(Record, frozen=True, tag=TAG):
     """The core's memory and the operator's own: its last writes, and who put them back."""
 
@@ -61,6 +75,7 @@ class ObjectMemory(Record, frozen=True, tag=TAG):
     patched: SizesWritten | None = None
     bridge_resizes: int = 0  # pods resized by the bridge, ever
     quarrels: dict[str, Quarrel] = {}  # by what is put back: "replicas", "sizes"
+    tuning: TuningMemory | None = None
 
 
 def read(status: dict[str, Any], at: float, replicas: int, whose: str = "an object") -> ObjectMemory:
@@ -90,7 +105,15 @@ def _redated(memory: ObjectMemory, change: Callable[[float], float], core: Memor
     wrote = replace(memory.wrote, at=change(memory.wrote.at)) if memory.wrote else None
     patched = replace(memory.patched, at=change(memory.patched.at)) if memory.patched else None
     quarrels = {what: _redated_quarrel(quarrel, change) for what, quarrel in memory.quarrels.items()}
-    return replace(memory, core=core, wrote=wrote, patched=patched, quarrels=quarrels)
+    tuning = _redated_tuning(memory.tuning, change) if memory.tuning else None
+    return replace(memory, core=core, wrote=wrote, patched=patched, quarrels=quarrels, tuning=tuning)
+
+
+def _redated_tuning(tuning: TuningMemory, change: Callable[[float], float]) -> TuningMemory:
+    in_force = replace(tuning.in_force, since=change(tuning.in_force.since)) if tuning.in_force else None
+    rests_s = None if tuning.rests_until is None else tuning.rests_until - tuning.at
+    at = change(tuning.at)
+    return replace(tuning, at=at, in_force=in_force, rests_until=None if rests_s is None else at + rests_s)
 
 
 def _redated_quarrel(quarrel: Quarrel, change: Callable[[float], float]) -> Quarrel:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
+from trimtab.errors import InvalidInput
 from trimtab.journal import ObjectName
 from trimtab.kinds import Scaler, TargetRef, read
 from trimtab.kinds.ignored import Warned, warnings
@@ -80,13 +81,23 @@ class Compiled(NamedTuple):
     ignored: tuple[Warned, ...]
 
 
+class Refusal(NamedTuple):
+    """What could not be meant, to know when to look at it again."""
+
+    spec: dict[str, Any]
+    annotations: dict[str, str]
+    hour: int
+    error: InvalidInput
+
+
 class Compiler:
-    """Objects to subjects; what cannot be meant raises InvalidInput with a path, each time anew."""
+    """Objects to subjects; what cannot be meant raises InvalidInput with a path, found once and said each time."""
 
     def __init__(self, shadow: bool = False, change_rules: ChangeRules = ChangeRules()) -> None:  # noqa: B008  (frozen)
         self.shadow = shadow  # decide everything, write nothing
         self.change_rules = change_rules
         self._known: dict[str, Compiled] = {}
+        self._refused: dict[str, Refusal] = {}
 
     def subject(self, resource: Resource, found: Custom, enabled: bool, at: float, frozen: bool = False) -> Subject:
         compiled = self._compiled(resource, found, at)
@@ -96,6 +107,7 @@ class Compiler:
     def forget(self, uids: set[str]) -> None:
         """Keep only these."""
         self._known = {uid: compiled for uid, compiled in self._known.items() if uid in uids}
+        self._refused = {uid: refusal for uid, refusal in self._refused.items() if uid in uids}
 
     def _admit(self, admit: Admit, enabled: bool, frozen: bool) -> Admit:
         if not enabled:
@@ -109,6 +121,18 @@ class Compiler:
         known, annotations = self._known.get(meta.uid), meta.annotations or {}
         if known and known[:3] == (found.spec, annotations, hour):
             return known
+        refused = self._refused.get(meta.uid)
+        if refused and refused[:3] == (found.spec, annotations, hour):
+            raise refused.error.with_traceback(None)
+        try:
+            return self._made(resource, found, at)
+        except InvalidInput as error:
+            self._refused[meta.uid] = Refusal(found.spec, annotations, hour, error)
+            raise
+
+    def _made(self, resource: Resource, found: Custom, at: float) -> Compiled:
+        meta, hour = found.metadata, int(at // HOUR_S)
+        annotations = meta.annotations or {}
         kind = read(manifest(resource, found))
         assert isinstance(kind, Scaler)
         policy, ignored = self.change_rules.of(kind.to_policy(at)), tuple(warnings(kind))

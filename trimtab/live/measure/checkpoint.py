@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from trimtab.core.forecast.demand_forecasts import DemandForecasts
+from trimtab.core.forecast.demand_forecasts import DemandForecasts, remembers_demand
 from trimtab.core.usage import histogram_checkpoint
 from trimtab.core.usage.histograms import UsageHistograms
 from trimtab.errors import InvalidInput, NotLeading, Refused, TrimtabError
@@ -49,7 +49,7 @@ class Checkpoints(Background):
         every_s: float,
         home: str,
         demand: DemandForecasts | None = None,
-        keeps_demand: Callable[[Policy], bool] = lambda policy: policy.forecast is not None,
+        keeps_demand: Callable[[Policy], bool] = remembers_demand,
     ) -> None:
         super().__init__()
         self.writer, self.usage, self.every_s, self.home = writer, usage, every_s, home
@@ -178,7 +178,8 @@ class Checkpoints(Background):
         try:
             for kept in (await self.writer.kube.list(ConfigMap, CONFIG_MAPS, self.home, labels=OBJECT_UID)).items:
                 labels, meta = kept.metadata.labels or {}, kept.metadata
-                ours = OBJECT_UID in labels and cluster.namespace in ("", labels.get(OBJECT_NAMESPACE))
+                whose = labels.get(OBJECT_NAMESPACE, "")
+                ours = OBJECT_UID in labels and cluster.namespace in ("", whose) and cluster.shard.owns(whose)
                 if ours and labels[OBJECT_UID] not in alive:
                     await self.writer.kube.delete(CONFIG_MAPS, self.home, meta.name, uid=meta.uid)
         except TrimtabError as error:

@@ -11,7 +11,13 @@ import logging
 from collections.abc import Sequence
 
 from trimtab.core.forecast.dated import unpredictable
-from trimtab.core.forecast.demand_forecasts import DemandForecasts, ForecastBatch, make
+from trimtab.core.forecast.demand_forecasts import (
+    BatchAnswers,
+    DemandForecasts,
+    ForecastBatch,
+    make,
+    remembers_demand,
+)
 from trimtab.core.model import Forecast, Missing, Observation, Pod, Startup
 from trimtab.core.startup import StartupLog, startup_of, watch
 from trimtab.live.look.subject import Subject
@@ -27,10 +33,12 @@ class Forecasts:
     def __init__(self, demand: DemandForecasts | None = None, past: PastDemand | None = None) -> None:
         self.demand, self.past = demand or DemandForecasts(), past
         self._startups: dict[str, StartupLog] = {}  # by workload
+        self._workloads: dict[str, str] = {}  # by object
         self._work: asyncio.Task[None] | None = None
 
-    def note_pods(self, workload: str, pods: Sequence[Pod]) -> None:
-        """Record the start-up of each pod that is ready for the first time."""
+    def note_pods(self, owner: str, workload: str, pods: Sequence[Pod]) -> None:
+        """Record the start-up of each pod that is ready for the first time; `owner` is the object that asks."""
+        self._workloads[owner] = workload
         self._startups[workload] = watch(self._startups.get(workload, StartupLog()), pods)
 
     def startup(self, workload: str, at: float) -> Startup | Missing:
@@ -38,9 +46,10 @@ class Forecasts:
 
     def look(self, subject: Subject, seen: Observation) -> tuple[Forecast | Missing, ...]:
         """Remember what each signal measured; what is expected, one for each of them."""
+        if remembers_demand(subject.policy):
+            self.demand.note(subject.uid, subject.policy, seen)
         if subject.policy.forecast is None:
             return ()
-        self.demand.note(subject.uid, subject.policy, seen)
         return self.demand.of(subject.uid, subject.policy, seen)
 
     def read_back(self, ticks: Sequence[ObjectTick], at: float) -> None:
@@ -64,10 +73,11 @@ class Forecasts:
         if self._work is not None:
             self._work.cancel()
 
-    def forget(self, uids: set[str], workloads: set[str]) -> None:
-        """Keep only these objects and these workloads."""
+    def forget(self, uids: set[str]) -> None:
+        """All but these objects are gone, and workloads that none of them asks for; who fails for a tick stays."""
         self.demand.forget_but(uids)
-        for workload in self._startups.keys() - workloads:
+        self._workloads = {owner: workload for owner, workload in self._workloads.items() if owner in uids}
+        for workload in self._startups.keys() - self._workloads.values():
             del self._startups[workload]
 
     async def _make(self) -> None:
@@ -84,5 +94,5 @@ class Forecasts:
                 answers = await asyncio.to_thread(make, single)
             except Exception as error:
                 log.exception("%s: no forecast: a bug of trimtab", single.wishes[0].owner)
-                answers = [unpredictable(f"the model failed: {error!r}")] * len(single.wishes[0].keys)
+                answers = BatchAnswers([unpredictable(f"the model failed: {error!r}")] * len(single.wishes[0].keys))
             self.demand.put(single, answers)

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from trimtab.core.demand.total import is_per_pod
-from trimtab.core.forecast.demand_forecasts import DemandForecasts, keys_of
+from trimtab.core.forecast.demand_forecasts import DemandForecasts, keys_of, remembers_demand
 from trimtab.errors import TrimtabError
 from trimtab.history.query_pages import total
 from trimtab.history.source import Selection
@@ -25,7 +25,7 @@ from trimtab.live.look.subject import Subject
 from trimtab.live.measure.background import Background
 from trimtab.live.measure.tenancy import NotAllowed, QueryTenancy
 from trimtab.live.object_tick import ObjectTick
-from trimtab.policy import Metric, MetricKind, Policy
+from trimtab.policy import Metric, MetricKind, Policy, TuningMode
 from trimtab.series import Floats, Series
 from trimtab.wire.access import Access
 from trimtab.wire.kube import Kube
@@ -57,14 +57,14 @@ class PastSignal(NamedTuple):
     time_range: TimeRange
 
 
-class Rest(NamedTuple):
+class RetryRest(NamedTuple):
     """After so many failures in a row, until then."""
 
     failures: int = 0
     until: float = float("-inf")
 
-    def after_failure(self, at: float) -> Rest:
-        return Rest(self.failures + 1, at + min(TRY_AGAIN_S * 2.0 ** min(self.failures, 10), LONGEST_REST_S))
+    def after_failure(self, at: float) -> RetryRest:
+        return RetryRest(self.failures + 1, at + min(TRY_AGAIN_S * 2.0 ** min(self.failures, 10), LONGEST_REST_S))
 
 
 class PastDemand(Background):
@@ -82,14 +82,14 @@ class PastDemand(Background):
         self.access, self.kube, self.demand = access, kube, demand
         self.queries, self.tenancy = queries or access, tenancy  # tenants' own queries, and whose are asked
         self._done: dict[str, tuple[str, ...]] = {}  # keys by uid
-        self._rests: dict[str, Rest] = {}  # by uid
+        self._rests: dict[str, RetryRest] = {}  # by uid
 
     def follow(self, ticks: Sequence[ObjectTick], at: float) -> None:
         keys = {tick.subject.uid: keys_of(tick.subject.uid, tick.subject.policy) for tick in ticks if wanted(tick)}
         self._done = {uid: known for uid, known in self._done.items() if keys.get(uid) == known}
         self._rests = {uid: rest for uid, rest in self._rests.items() if uid in keys}
         new = [tick for tick in ticks if wanted(tick) and tick.subject.uid not in self._done]
-        due = [tick for tick in new if at >= self._rests.get(tick.subject.uid, Rest()).until]
+        due = [tick for tick in new if at >= self._rests.get(tick.subject.uid, RetryRest()).until]
         if due and self.idle:
             self.start(self._run(due, at))
 
@@ -103,7 +103,7 @@ class PastDemand(Background):
         except Exception:
             log.exception("demand before now cannot be read back: a bug of trimtab; forecasts learn from now on")
             failed = set(keys)
-        self._rests |= {uid: self._rests.get(uid, Rest()).after_failure(at) for uid in failed}
+        self._rests |= {uid: self._rests.get(uid, RetryRest()).after_failure(at) for uid in failed}
         for uid in keys.keys() - failed:
             self._done[uid] = keys[uid]
             self._rests.pop(uid, None)
@@ -180,7 +180,7 @@ def wanted(tick: ObjectTick) -> bool:
     """Whether there is a past to read: document 003's own line looks at minutes of single pods, and starts anew."""
     policy = tick.subject.policy
     kinds = {signal.metric.kind for signal in policy.signals}
-    return policy.forecast is not None and not is_per_pod(policy) and bool(kinds & set(READ_BACK))
+    return remembers_demand(policy) and not is_per_pod(policy) and bool(kinds & set(READ_BACK))
 
 
 def all_read_back(policy: Policy) -> bool:
@@ -190,13 +190,14 @@ def all_read_back(policy: Policy) -> bool:
 
 def forgotten_by_others(prometheus: Access | None) -> Callable[[Policy], bool]:
     """Whose demand nobody but us remembers."""
-    return lambda policy: policy.forecast is not None and (prometheus is None or not all_read_back(policy))
+    return lambda policy: remembers_demand(policy) and (prometheus is None or not all_read_back(policy))
 
 
 def _signals(tick: ObjectTick) -> list[PastSignal]:
     subject, target = tick.subject, tick.target
-    assert subject.policy.forecast is not None
-    time_range = HOUR if subject.policy.forecast.model == "linear" else DAYS
+    forecast, tuning = subject.policy.forecast, subject.policy.tuning
+    only_a_line = forecast is not None and forecast.model == "linear" and tuning.mode is TuningMode.OFF
+    time_range = HOUR if only_a_line else DAYS
     workload = f"{target.namespace}/{target.resource.kind}/{target.name}"
     pairs = zip(keys_of(subject.uid, subject.policy), subject.policy.signals, strict=True)
     return [PastSignal(subject, key, signal.metric, workload, time_range) for key, signal in pairs]

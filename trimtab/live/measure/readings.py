@@ -1,26 +1,36 @@
-"""readings: what the metrics APIs answer, as samples that the core may trust, or as Missing with its reason."""
+"""readings: what the metrics APIs answer, as samples that the core may trust, or as Missing with its reason.
+
+What nobody can read is no number for its own pod alone.
+"""
 
 from __future__ import annotations
 
-from math import ceil, isfinite
+from math import ceil, isfinite, nan
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from trimtab.core.model import Missing, Pod, PodSamples, Reason, Samples, TotalSample
+from trimtab.errors import InvalidInput
 from trimtab.policy import Metric, MetricKind
 from trimtab.quantity import parse_duration, parse_quantity
 from trimtab.wire.metric_objects import CustomMetricValue, ExternalMetricValue, PodMetrics
 
 BY_USAGE = (MetricKind.RESOURCE, MetricKind.CONTAINER)
+USUAL_WINDOW_S = 60.0
+LONGEST_NANO = 20  # characters of the quickly read ones: nine digits and all the cores of a large machine
+WHOLE = 2.0**50  # from here on a float has no thousandths
+
+
+GRAIN = 0.001  # of what Kubernetes measures
 
 
 class Reading(NamedTuple):
-    """One value of one pod or container ("" in `container`: the metric has none)."""
+    """One value of one pod, container or object; NaN: somebody said something that is no number."""
 
     value: float
     at: float
-    window_s: float = 60.0
+    window_s: float = USUAL_WINDOW_S
 
 
 class PodUsage(NamedTuple):
@@ -71,20 +81,35 @@ def pod_usage(pod: PodMetrics, at: float) -> PodUsage:
     containers = {
         each.name: (_amount(each.usage.get("cpu")), _amount(each.usage.get("memory"))) for each in pod.containers
     }
-    return PodUsage(containers, measured_at(pod, at), parse_duration(pod.window) if pod.window else 60.0)
+    return PodUsage(containers, measured_at(pod, at), _window_s(pod.window))
 
 
 def _amount(text: str | None) -> float | None:
     if text is None:
         return None
-    if text.endswith("n") and text[:-1].isdecimal():  # what metrics-server writes; 20 times faster
+    if text.endswith("n") and len(text) <= LONGEST_NANO and text[:-1].isdecimal():  # metrics-server's; 20 times faster
         return -(-int(text[:-1]) // 1_000_000) / 1000
-    return thousandths_up(parse_quantity(text))
+    return counted(text)
+
+
+def counted(text: str) -> float:
+    """The number that a quantity stands for, in the thousandths of Kubernetes' own controller."""
+    try:
+        return thousandths_up(parse_quantity(text))
+    except InvalidInput:
+        return nan
 
 
 def thousandths_up(value: float) -> float:
     """Whole thousandths, rounded up: in these Kubernetes' own controller counts."""
-    return ceil(value * 1000 - 1e-6) / 1000
+    return value if abs(value) > WHOLE else ceil(value * 1000 - 1e-6) / 1000
+
+
+def _window_s(text: str) -> float:
+    try:
+        return parse_duration(text) if text else USUAL_WINDOW_S
+    except InvalidInput:
+        return USUAL_WINDOW_S
 
 
 def _of_usage(usage: PodUsage, metric: Metric) -> Reading | None:
@@ -101,7 +126,7 @@ def _of_usage(usage: PodUsage, metric: Metric) -> Reading | None:
 
 
 def reading_of(metric: CustomMetricValue, at: float) -> Reading:
-    return Reading(thousandths_up(parse_quantity(metric.value)), measured_at(metric, at))
+    return Reading(counted(metric.value), measured_at(metric, at))
 
 
 def measured_at(measured: CustomMetricValue | ExternalMetricValue | PodMetrics, at: float) -> float:
@@ -115,6 +140,7 @@ def _samples(readings: dict[str, Reading], at: float) -> PodSamples:
     return PodSamples(
         values={name: reading.value for name, reading in readings.items()},
         at=at,
+        grain=GRAIN,
         times={name: reading.at for name, reading in readings.items()},
         window_s=window_s,
         windows_s={name: reading.window_s for name, reading in readings.items() if reading.window_s != window_s},

@@ -44,8 +44,8 @@ def _of_decision(tick: ObjectTick) -> dict[str, DecisionCondition]:
     found["Ready"] = _of_ignored(subject.ignored)
     if tick.refused is not None:
         found["AbleToScale"] = _of("AbleToScale", False, "FailedUpdateScale", tick.refused.reason)
-    elif any(part.fate is Fate.SHADOW for part in tick.outcome):
-        text = f"Shadow: nothing is written; it would be {decision.plan.replicas} replicas"
+    elif shadow := next((part for part in tick.outcome if part.fate is Fate.SHADOW), None):
+        text = f"Shadow: nothing is written, {shadow.reason}; it would be {decision.plan.replicas} replicas"
         found["AbleToScale"] = _of("AbleToScale", True, "Shadow", text)
     return found
 
@@ -71,7 +71,9 @@ def _of_forecasts(forecasts: tuple[Forecast | Missing, ...]) -> DecisionConditio
     """Crane's words; a forecast that is silent says why, and the present load alone decides."""
     silent = [missing_text(forecast) for forecast in forecasts if isinstance(forecast, Missing)]
     if not silent:
-        return _of("PredictionReady", True, "PredictSucceed", "every metric is looked ahead for")
+        notes = {one.note for one in forecasts if isinstance(one, Forecast) and one.note}
+        text = "; ".join(["every metric is looked ahead for", *sorted(notes)])
+        return _of("PredictionReady", True, "PredictSucceed", text)
     if len(silent) < len(forecasts):
         return _of("PredictionReady", False, "PredictPartial", f"not every metric is predicted: {silent[0]}")
     return _of("PredictionReady", False, "PredictFailed", silent[0])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -35,8 +35,16 @@ class KeptJournal:
         else:
             self.lost += len(acts)
 
-    def prune(self, at: float) -> None:
-        self._do(lambda journal: journal.prune(at))
+    def note(self, key: str, text: str) -> None:
+        self._do(lambda journal: journal.note(key, text))
+
+    def pruning(self, at: float) -> Iterator[None]:
+        """Step by step, so that a tick never waits for all of it."""
+        try:
+            if journal := self._opened():
+                yield from journal.pruning(at)
+        except (JournalUnavailable, InvalidInput) as error:
+            self._failed(error)
 
     def close(self) -> None:
         if self._journal is not None:
@@ -54,11 +62,14 @@ class KeptJournal:
                 return False
             verb(journal)
         except (JournalUnavailable, InvalidInput) as error:
-            self._say(str(error))
-            if isinstance(error, InvalidInput) or error.damaged:
-                self._replace()
+            self._failed(error)
             return False
         return True
+
+    def _failed(self, error: JournalUnavailable | InvalidInput) -> None:
+        self._say(str(error))
+        if isinstance(error, InvalidInput) or error.damaged:
+            self._replace()
 
     def _opened(self) -> Journal | None:
         if self._journal is None:

@@ -26,7 +26,9 @@ def say(teller: Teller, status_writer: StatusWriter, tick: ObjectTick, resized: 
     if tick.wrote("replicas"):
         announce(teller, status_writer.writer, subject, _rescaled(tick), at)
     status, found = STATUS[subject.name.kind](tick), conditions.of_tick(tick, resize.stuck(resized))
-    teller.later(subject.uid, lambda: status_writer.say(subject.resource, subject.object, status, found, at))
+    teller.later(
+        subject.name, subject.uid, lambda: status_writer.say(subject.resource, subject.object, status, found, at)
+    )
 
 
 def _rescaled(tick: ObjectTick) -> Happening:
@@ -39,4 +41,4 @@ def _rescaled(tick: ObjectTick) -> Happening:
 def announce(teller: Teller, writer: Writer, subject: Subject, news: Happening, at: float) -> None:
     """An event; none takes the place of an earlier one."""
     key = f"{subject.uid}/{news.reason}/{at}"
-    teller.later(key, lambda: tell(writer, subject.resource, subject.object, news, at))
+    teller.later(subject.name, key, lambda: tell(writer, subject.resource, subject.object, news, at))

@@ -7,6 +7,7 @@ from typing import Any
 
 from trimtab.core.blend.weights import share_at
 from trimtab.core.explain import DecisionCondition, sentence
+from trimtab.core.explain.tuning import settings_text
 from trimtab.core.model import (
     ContainerSize,
     Observation,
@@ -14,21 +15,26 @@ from trimtab.core.model import (
     Startup,
     Step,
 )
+from trimtab.core.nights import TuningEvidence, TuningFigures
 from trimtab.live.look.memory import ObjectMemory, written
 from trimtab.live.object_tick import ObjectTick
 from trimtab.live.tell.metric_status import current_metrics, targets
-from trimtab.policy import Axis, Weights
+from trimtab.policy import Axis, TuningMode, Weights
 from trimtab.quantity import format_cpu, format_memory
 from trimtab.wire.facts import amounts, conditions_in, rfc3339, selector_of
 
 
 def _every(tick: ObjectTick) -> dict[str, Any]:
     """What every kind of ours remembers and explains."""
-    return {
-        "observedGeneration": tick.subject.object.metadata.generation,
-        "lastDecision": sentence(tick.subject.policy, tick.seen, tick.memory.core, tick.decision),
-        "memory": written(tick.after),
-    } | _bridge(tick)
+    return (
+        {
+            "observedGeneration": tick.subject.object.metadata.generation,
+            "lastDecision": sentence(tick.subject.policy, tick.seen, tick.memory.core, tick.decision),
+            "memory": written(tick.after),
+        }
+        | _bridge(tick)
+        | _tuning(tick)
+    )
 
 
 def _bridge(tick: ObjectTick) -> dict[str, Any]:
@@ -38,6 +44,40 @@ def _bridge(tick: ObjectTick) -> dict[str, Any]:
     said: dict[str, Any] = {"factor": f"{tick.after.core.bridge:g}", "pods": tick.bridged.pods}
     left_out = tick.bridged.left_out
     return {"bridge": said | ({"leftOut": list(left_out)} if left_out else {})}
+
+
+def _tuning(tick: ObjectTick) -> dict[str, Any]:
+    """What is in force and why, where somebody asked for tuning."""
+    found, tuning = tick.after.tuning, tick.subject.policy.tuning
+    if tuning.mode is TuningMode.OFF:
+        return {}
+    if found is None:
+        return {"tuning": {"verdict": "Waiting", "reason": f"the first night begins at 02:00, {tuning.timezone}"}}
+    said: dict[str, Any] = {"verdict": str(found.verdict), "lastNight": rfc3339(found.at)}
+    if found.reason:
+        said["reason"] = found.reason
+    if found.in_force is not None:
+        said |= {
+            "inForce": settings_text(found.in_force.settings),
+            "replaced": settings_text(found.in_force.replaced),
+            "since": rfc3339(found.in_force.since),
+        }
+    if found.advice is not None:
+        said["advice"] = settings_text(found.advice)
+    return {"tuning": said | ({"evidence": _evidence(found.evidence)} if found.evidence else {})}
+
+
+def _evidence(found: TuningEvidence) -> dict[str, Any]:
+    return {"days": found.days, "before": _tuning_figures(found.before), "after": _tuning_figures(found.after)}
+
+
+def _tuning_figures(found: TuningFigures) -> dict[str, str]:
+    return {
+        "j": f"{found.j:.3f}",
+        "violations": f"{found.violations:.2f}%",
+        "cost": f"{found.cost:.3f}",
+        "churnPerDay": f"{found.churn_per_day:.1f}",
+    }
 
 
 def _last_scale(memory: ObjectMemory) -> dict[str, Any]:

@@ -51,10 +51,15 @@ class StatusWriter:
         body = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta, "status": now}
         await self.writer.apply(Custom, resource, body, "status")
         self._said[uid] = (at, now)
-        for condition in conditions:
-            if _turned_bad(condition, before):
-                happening = Happening(condition.reason, condition.message, warning=True)
-                await tell(self.writer, resource, about, happening, at)
+        for happening in _news(conditions, before):
+            await tell(self.writer, resource, about, happening, at)
+
+
+def _news(conditions: Sequence[DecisionCondition], before: dict[str, Any]) -> list[Happening]:
+    """What turned bad, each reason once: one trouble may turn several conditions."""
+    bad = [condition for condition in conditions if _turned_bad(condition, before)]
+    first = {condition.reason: condition for condition in reversed(bad)}
+    return [Happening(reason, condition.message, warning=True) for reason, condition in first.items()]
 
 
 def _turned_bad(now: DecisionCondition, before: dict[str, Any]) -> bool:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
 from aiohttp import web
 
 from trimtab.core.model import Forecast, Missing, Startup
 from trimtab.journal import ObjectName
 from trimtab.live.object_tick import ObjectTick
+from trimtab.live.tell.families import FAMILIES, Family
 from trimtab.policy import Axis
+from trimtab.ticks import load_of, ready_and_capacity
 
 Line = tuple[str, dict[str, str], float]
+EXPOSITION = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Telemetry:
@@ -24,6 +27,7 @@ class Telemetry:
         self.ticks = 0
         self.tick_s = 0.0
         self.tick_total_s = 0.0
+        self.late_ticks = 0  # that took longer than their period, so that the next one began late
         self.watchers: list[Callable[[Sequence[ObjectTick]], None]] = []
         self.extra: list[Callable[[], Iterable[Line]]] = []
         self._objects: Sequence[ObjectTick] = ()
@@ -34,8 +38,13 @@ class Telemetry:
             watcher(ticks)
         self.acts.update((part.axis, str(part.fate)) for tick in ticks for part in tick.outcome)
 
-    def ticked(self, duration_s: float) -> None:
+    def stand_by(self) -> None:
+        """Somebody else looks at the objects now: what was last seen here is not how they are."""
+        self.saw(())
+
+    def ticked(self, duration_s: float, period_s: float) -> None:
         self.ticks += 1
+        self.late_ticks += duration_s > period_s
         self.tick_s, self.tick_total_s = duration_s, self.tick_total_s + duration_s
 
     def render(self) -> str:
@@ -45,6 +54,7 @@ class Telemetry:
         yield "trimtab_ticks_total", {}, self.ticks
         yield "trimtab_tick_duration_seconds", {}, self.tick_s
         yield "trimtab_tick_seconds_total", {}, self.tick_total_s
+        yield "trimtab_late_ticks_total", {}, self.late_ticks
         yield "trimtab_objects", {}, len(self._objects)
         for (axis, fate), count in self.acts.items():
             yield "trimtab_acts_total", {"axis": axis, "outcome": fate}, count
@@ -62,6 +72,11 @@ def _of_object(tick: ObjectTick) -> Iterable[Line]:
     labels, policy, seen, decision = labels_of(tick.subject.name), tick.subject.policy, tick.seen, tick.decision
     yield "trimtab_current_replicas", labels, seen.spec_replicas
     yield "trimtab_desired_replicas", labels, decision.plan.replicas
+    ready, capacity = ready_and_capacity(policy, seen, decision)
+    yield "trimtab_ready_replicas", labels, ready
+    for name, amount in (("trimtab_load", load_of(seen)), ("trimtab_capacity", capacity)):
+        if amount is not None:
+            yield name, labels, amount
     if policy.bridge is not None:
         yield "trimtab_bridge_factor", labels, tick.after.core.bridge
         yield "trimtab_bridge_pods", labels, tick.bridged.pods
@@ -71,25 +86,38 @@ def _of_object(tick: ObjectTick) -> Iterable[Line]:
             yield "trimtab_proposal_replicas", {**labels, "source": proposal.source}, proposal.replicas
     for rule in dict.fromkeys(step.reason for step in decision.steps if step.axis is Axis.REPLICAS):
         yield "trimtab_restricted", {**labels, "reason": rule}, 1
+    for reason in dict.fromkeys(veto.reason for veto in seen.vetoes):
+        yield "trimtab_veto", {**labels, "reason": reason}, 1
+    for signal, sample in zip(policy.signals, seen.samples, strict=False):
+        if isinstance(sample, Missing):
+            yield "trimtab_sample_missing", {**labels, "source": signal.metric.label, "reason": sample.reason}, 1
     if isinstance(seen.startup, Startup):
         for quantile in seen.startup.quantiles:
-            yield "trimtab_startup_seconds", {**labels, "quantile": f"{quantile.probability:g}"}, quantile.value
+            percentile = {"percentile": f"{100 * quantile.probability:g}"}
+            yield "trimtab_startup_seconds", labels | percentile, quantile.value
     for signal, forecast in zip(policy.signals, seen.forecasts, strict=False):
         if isinstance(forecast, Forecast) and policy.forecast is not None:
             value = forecast.at_quantile(policy.forecast.quantile)
             yield "trimtab_forecast", {**labels, "source": signal.metric.label, "model": forecast.model}, value
 
 
-def render(lines: Iterable[Line]) -> str:
-    """Families together, each with its type: *_total counts, the rest is measured."""
-    families: dict[str, list[str]] = {}
+def render(lines: Iterable[Line], families: Mapping[str, Family] = FAMILIES) -> str:
+    """Families together, each with its help and its type."""
+    found: dict[str, list[str]] = {}
     for name, labels, value in lines:
         inside = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels.items())
-        families.setdefault(name, []).append(f"{name}{{{inside}}} {value:g}" if inside else f"{name} {value:g}")
+        braced = f"{{{inside}}}" if inside else ""
+        found.setdefault(name, []).append(f"{name}{braced} {_number(value)}")
     out = []
-    for name, rows in families.items():
-        out += [f"# TYPE {name} {'counter' if name.endswith('_total') else 'gauge'}", *rows]
+    for name, rows in found.items():
+        out += [f"# HELP {name} {families[name].help}", f"# TYPE {name} {families[name].kind}", *rows]
     return "\n".join(out) + "\n"
+
+
+def _number(value: float) -> str:
+    """Short where that is exact: a large counter must not stand still."""
+    short = f"{value:g}"
+    return short if float(short) == value else repr(float(value))
 
 
 def _escaped(text: str) -> str:
@@ -116,6 +144,6 @@ async def listen(
 def _plain(answer: Callable[[], tuple[int, str]]) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
     async def handler(_: web.Request) -> web.StreamResponse:
         status, text = answer()
-        return web.Response(status=status, text=text)
+        return web.Response(status=status, text=text, headers={"Content-Type": EXPOSITION})
 
     return handler

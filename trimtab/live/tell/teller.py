@@ -5,62 +5,78 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from typing import NamedTuple
 
 from trimtab.errors import NotLeading, TrimtabError
+from trimtab.ticks import ObjectName
+from trimtab.wire.turns import Turns
 
-AT_ONCE = 16  # requests under way
 Say = Callable[[], Awaitable[None]]
 log = logging.getLogger(__name__)
+
+
+class Word(NamedTuple):
+    about: ObjectName
+    say: Say
 
 
 class Teller:
     """Holds one word per key, the newest: who changes all the time keeps its place and says only the last."""
 
     def __init__(self) -> None:
-        self._waiting: dict[str, Say] = {}
-        self._speaking: asyncio.Task[None] | None = None
+        self._words: dict[str, Word] = {}
+        self._speaking: dict[str, asyncio.Task[None]] = {}
+        self._failing: dict[str, tuple[str, int]] = {}  # the last trouble of each, and how often in a row
+        self._turns = Turns()
 
-    def later(self, key: str, say: Say) -> None:
-        self._waiting[key] = say
+    def later(self, about: ObjectName, key: str, say: Say) -> None:
+        """Namespaces take turns: nobody's slow answers keep another's word waiting."""
+        self._words[key] = Word(about, say)
 
     def begin(self) -> None:
         """Say what waits, in the background."""
-        if self._waiting and (self._speaking is None or self._speaking.done()):
-            self._speaking = asyncio.create_task(self._speak())
+        for key in [key for key in self._words if key not in self._speaking]:
+            self._speaking[key] = asyncio.create_task(self._speak(key, self._words[key].about.namespace))
+
+    def forget(self, uids: set[str]) -> None:
+        """All but these are gone."""
+        self._failing = {key: failure for key, failure in self._failing.items() if key in uids}
 
     async def finish(self) -> None:
         """Until nothing waits."""
-        while self._waiting or (self._speaking is not None and not self._speaking.done()):
+        while self._words or self._speaking:
             self.begin()
-            if self._speaking is not None:
-                await asyncio.shield(self._speaking)
+            await asyncio.wait(self._speaking.values())
 
     async def close(self) -> None:
-        self._waiting.clear()
-        if self._speaking is not None:
-            self._speaking.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._speaking
+        self._words.clear()
+        for task in self._speaking.values():
+            task.cancel()
+        await asyncio.gather(*self._speaking.values(), return_exceptions=True)
 
-    async def _speak(self) -> None:
-        async with asyncio.TaskGroup() as group:
-            for _ in range(min(AT_ONCE, len(self._waiting))):
-                group.create_task(self._say_all())
+    async def _speak(self, key: str, namespace: str) -> None:
+        try:
+            async with self._turns.turn(namespace):
+                await self._said(key, self._words.pop(key))
+        finally:
+            self._speaking.pop(key, None)
 
-    async def _say_all(self) -> None:
-        while self._waiting:
-            key = next(iter(self._waiting))
-            await _said(key, self._waiting.pop(key))
+    async def _said(self, key: str, word: Word) -> None:
+        """What cannot be said is no failure of the object: the next tick says it again."""
+        try:
+            await word.say()
+            self._failing.pop(key, None)
+        except NotLeading:
+            pass
+        except (TrimtabError, OSError) as error:
+            self._log(key, word.about, str(error))
+        except Exception:
+            log.exception("%s: it cannot be told: a bug of trimtab", word.about)
 
-
-async def _said(key: str, say: Say) -> None:
-    """What cannot be said is no failure of the object: the next tick says it again."""
-    try:
-        await say()
-    except NotLeading:
-        pass
-    except (TrimtabError, OSError) as error:
-        log.warning("%s: it cannot be told: %s", key, error)
-    except Exception:
-        log.exception("%s: it cannot be told: a bug of trimtab", key)
+    def _log(self, key: str, about: ObjectName, trouble: str) -> None:
+        """The same trouble the 1st, 10th, 100th time."""
+        before, count = self._failing.get(key, ("", 0))
+        count = count + 1 if before == trouble else 1
+        self._failing[key] = (trouble, count)
+        if str(count).strip("0") == "1":
+            log.warning("%s: it cannot be told: %s%s", about, trouble, f" ({count} times)" if count > 1 else "")

@@ -9,6 +9,7 @@ workloads, training and the benchmark for many moments of one. Nothing here read
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -47,11 +48,11 @@ class Base(NamedTuple):
     noise: Floats
 
 
-def base_of(samples: Floats) -> Base:
-    """The mean of up to the six newest samples, stopping at the first that noise does not explain."""
+def base_of(samples: Floats, most: int = 6) -> Base:
+    """The mean of up to so many of the newest samples, stopping at the first that noise does not explain."""
     noise = 1.05 * np.median(np.abs(np.diff(samples, axis=1)), axis=1) + 0.003
     level, count, going = samples[:, -1].copy(), np.ones(len(samples)), np.ones(len(samples), dtype=bool)
-    for back in range(2, 7):
+    for back in range(2, most + 1):
         sample = samples[:, -back]
         going &= np.abs(sample - level) <= 3.5 * noise * np.sqrt(1.0 + 1.0 / count)
         level = np.where(going, (level * count + sample) / (count + 1.0), level)
@@ -82,31 +83,59 @@ class Seasonal(NamedTuple):
 
 def seasonal(minutes: Floats, ends: Ints, lead: int) -> Seasonal:
     """Growth over the lead time, and the levels around it, at the same minute of the last seven days and six hours."""
-    found = [_around(minutes, ends - day * DAY, lead) for day in range(1, 8)]
-    known = np.stack([ends - day * DAY >= HOUR for day in range(1, 8)])[:, None, :, None]
+    last = minutes.shape[1] - 1
+    known = np.stack([ends - day * DAY >= HOUR for day in range(1, 8)])
+    return seasonal_of(lambda places: minutes[:, np.clip(places, 0, last)], ends, lead, known[:, None])
+
+
+def seasonal_of(take: Callable[[Ints], Floats], ends: Ints, lead: int, known: NDArray[np.bool_]) -> Seasonal:
+    """The same of minutes that only `take` can give: those at places (ends, width) of all rows.
+
+    Days (days, rows or 1, ends) that are not known count for nothing.
+    """
+    found = [_around(take, ends - day * DAY, lead) for day in range(1, 8)]
+    known = known[..., None]
     days = np.where(known, np.stack(found), 0.0)
     weights = _FADING ** np.arange(7.0)[:, None, None, None] * known
     mean = (weights * days).sum(axis=0) / np.maximum(weights.sum(axis=0), 1e-9)
     highest = np.where(known, np.stack(found), -np.inf).max(axis=0)
     highest = np.where(known[0], highest, 0.0)
     views = np.stack([days[0], mean, highest, days[6]], axis=2)
-    hours = np.stack([_around(minutes, ends - back * HOUR, lead)[..., 1] for back in range(1, 7)], axis=2)
+    hours = np.stack([_around(take, ends - back * HOUR, lead)[..., 1] for back in range(1, 7)], axis=2)
     hours = np.where((ends >= 7 * HOUR)[None, :, None], hours, 0.0)
     growth = np.concatenate(
         [_flat(views[..., :2]), hours.mean(axis=2)[..., None], hours.max(axis=2)[..., None]], axis=2
     )
-    count = np.broadcast_to(known.sum(axis=0)[..., 0], minutes.shape[:1] + ends.shape)
+    count = np.broadcast_to(known.sum(axis=0)[..., 0], days.shape[1:3])
     return Seasonal(growth, _flat(views[..., 2:]), count.astype(np.float64))
 
 
-def _around(minutes: Floats, moments: Ints, lead: int) -> Floats:
+def _around(take: Callable[[Ints], Floats], moments: Ints, lead: int) -> Floats:
     """(rows, moments, 4): growth after the lead time, the highest until a bit later, the highest level, the level."""
-    offsets = np.arange(-3, lead + KEEP_MINUTES + 3)
-    window = minutes[:, np.clip(moments[:, None] + offsets, 0, minutes.shape[1] - 1)]
+    window = take(moments[:, None] + _around_offsets(lead))
     level = window[..., 1:5].mean(axis=-1)
     later = window[..., 3 + lead : 5 + lead].mean(axis=-1)
     highest = window[..., 3 : 3 + lead + KEEP_MINUTES].max(axis=-1)
     return np.stack([later - level, highest - level, window.max(axis=-1), level], axis=-1)
+
+
+def _around_offsets(lead: int) -> Ints:
+    return np.arange(-3, lead + KEEP_MINUTES + 3)
+
+
+def looked_at(lead: int) -> Ints:
+    """All minutes that a forecast at minute 0 looks at, ascending: the last hour, and around it the days and hours."""
+    moments = -np.concatenate([DAY * np.arange(1, 8), HOUR * np.arange(1, 7)])
+    around = (moments[:, None] + _around_offsets(lead)).ravel()
+    places: Ints = np.unique(np.concatenate([around[around < 0], np.arange(-HOUR, 0)]))
+    return places
+
+
+def days_known(present: NDArray[np.bool_], lead: int) -> NDArray[np.bool_]:
+    """(days, rows, 1): whether most of the minutes around the same one of each day are there, of those looked at."""
+    places, offsets = looked_at(lead), _around_offsets(lead)
+    windows = [present[:, np.searchsorted(places, offsets - day * DAY)] for day in range(1, 8)]
+    return np.stack([window.mean(axis=1) > 0.5 for window in windows])[..., None]
 
 
 def _flat(views: Floats) -> Floats:

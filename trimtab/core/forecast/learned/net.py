@@ -30,7 +30,8 @@ PROBABILITIES = np.array([
 BINS = len(EDGES) + 1
 _LEAK = np.float32(0.05)
 _OUTMOST = 6.0  # standard deviations
-_WIDTHS = np.concatenate([[1.0], np.diff(EDGES), [0.5]])  # of each bin; the open ones count as this wide
+LOWER_EDGES = np.concatenate([[EDGES[0] - 1.0], EDGES])
+BIN_WIDTHS = np.concatenate([[1.0], np.diff(EDGES), [0.5]])  # of each bin; the open ones count as this wide
 
 
 class NetWeights(NamedTuple):
@@ -75,7 +76,7 @@ def quantiles_of(shares: Singles, level: Floats, probabilities: Floats = PROBABI
     inside = np.take_along_axis(shares, reached, axis=1)
     before = np.take_along_axis(below, reached, axis=1) - inside
     part = np.clip((probabilities - before) / np.maximum(inside, 1e-9), 0.0, 1.0)
-    lower = np.concatenate([[EDGES[0] - 1.0], EDGES])[reached]
-    growth = lower + part * _WIDTHS[reached]
+    lower = LOWER_EDGES[reached]
+    growth = lower + part * BIN_WIDTHS[reached]
     demand: Floats = np.maximum(np.exp(level[:, None] + growth) - OFFSET_PODS, 0.0)
     return demand

@@ -1,0 +1,62 @@
+"""A night of tuning: workloads with fourteen days behind them, in the child process as the operator starts it.
+
+It ends with one line of JSON. `--workloads 1000` is a whole fleet; fewer are scaled up to a thousand.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import resource
+import time
+from collections.abc import Iterator
+from itertools import cycle, islice
+
+import numpy as np
+from msgspec.structs import replace
+
+from trimtab.bench.baselines import hpa
+from trimtab.cli.night_process import in_child
+from trimtab.core.nights import Fleet, NightCase, VerdictKind
+from trimtab.policy import Bridge, Tuning, TuningMode
+from trimtab.sim.generate import SHAPES, generate
+
+DAYS, CORES, FLEET = 14, 2, 1000
+
+
+def cases(count: int) -> Iterator[NightCase]:
+    """Every shape of load in turn, each with a bridge that may be tuned."""
+    policy = replace(hpa(), tuning=Tuning(mode=TuningMode.NIGHTLY), bridge=Bridge())
+    for number, name in enumerate(islice(cycle(SHAPES), count)):
+        shape = SHAPES[name]
+        values = generate(type(shape)(**{**vars(shape), "days": DAYS, "seed": number}))
+        demand = values.reshape(-1, 4).mean(axis=1).astype(np.float32).tobytes()
+        yield NightCase(
+            name=f"{name}-{number}", policy=policy, start=0.0, demand=demand, pod_capacity=1.0, startup_s=120.0
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--workloads", type=int, default=24)
+    count = parser.parse_args().workloads
+    made = list(cases(count))  # what it costs to make them is not part of a night
+    began, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    found = asyncio.run(in_child(iter(made), Fleet(workloads=count)))
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    figures = {
+        "workloads": count,
+        "days": DAYS,
+        "wall_s": round(time.perf_counter() - began, 1),
+        "cpu_s_per_workload": round(cpu_s / count, 2),
+        "minutes_for_1000_on_two_cores": round(cpu_s / count * FLEET / CORES / 60, 1),
+        "child_mb": round(after.ru_maxrss / 1024),
+        "better": sum(verdict.kind in (VerdictKind.SWITCHED, VerdictKind.WAITS) for verdict in found),
+    }
+    print(json.dumps(figures))
+
+
+if __name__ == "__main__":
+    main()

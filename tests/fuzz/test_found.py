@@ -1,0 +1,33 @@
+"""What a fuzzer begins with is read, and what it found stays found."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fuzz.examples import BEGIN, SCALAR, VECTOR
+from tests.fuzz.targets import TARGETS, feed
+from tests.history.chunks import field
+
+FOUND = [
+    pytest.param("quantities", b"2.5e30000000015", id="a Decimal's own overflow"),
+    pytest.param("quantities", b"1e400", id="more than a float holds"),
+    pytest.param("durations", b"9" * 400, id="a duration without an end"),
+    pytest.param("prometheus_json", VECTOR.replace(b"vector", b"\xa7vector"), id="bytes that are no text"),
+    pytest.param("prometheus_json", SCALAR.replace(b'"1"', b'"many"'), id="a scalar that is no number"),
+    pytest.param("prometheus_json", VECTOR.replace(b'"1.5"', b'"many"'), id="a sample that is no number"),
+    pytest.param("range_rows", b'[[1750000500,"\xff"]]', id="a row that is no text"),
+    pytest.param(
+        "remote_read_frames", b"\x00\x00" + field(1, field(1, field(1, b"\xff"))), id="a label that is no text"
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "data"), FOUND)
+def test_what_was_found_is_an_answer_now(name: str, data: bytes) -> None:
+    feed(TARGETS[name], data)
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_a_target_reads_what_it_begins_with(name: str) -> None:
+    for data in [*BEGIN.get(name, []), b"", b"\x00", bytes(range(64))]:
+        feed(TARGETS[name], data)

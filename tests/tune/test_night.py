@@ -1,0 +1,227 @@
+"""A night: what is found for one workload, and who of many may switch."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from trimtab.bench.baselines import hpa
+from trimtab.core.nights import (
+    Fleet,
+    InForce,
+    LivedDay,
+    NightCase,
+    Promise,
+    TuningEvidence,
+    TuningFigures,
+    Verdict,
+    VerdictKind,
+)
+from trimtab.core.tuned import settings_of, tuned
+from trimtab.policy import (
+    Bridge,
+    ForecastChoice,
+    Objective,
+    Policy,
+    TunedSettings,
+    Tuning,
+    TuningLimits,
+    TuningMode,
+    TuningRange,
+    Watermark,
+)
+from trimtab.sim.cluster_spec import ClusterSpec
+from trimtab.sim.generate import LoadShape, generate
+from trimtab.tune.candidates import Setting, settings, tuned_settings
+from trimtab.tune.demand import Demand
+from trimtab.tune.night import _Candidates, find, plan
+from trimtab.tune.rolling_choice import faded
+from trimtab.tune.tuner import tune
+
+NIGHTLY = Tuning(mode=TuningMode.NIGHTLY)
+OFFICE = LoadShape(peak=24, valley=0.15, steep=3.5, noise=0.05, days=7)
+
+
+def minutes(shape: LoadShape = OFFICE) -> bytes:
+    return generate(shape).reshape(-1, 4).mean(axis=1).astype(np.float32).tobytes()
+
+
+def case(written: Policy, **changes: object) -> NightCase:
+    made = NightCase(
+        name="web", policy=written, start=0.0, demand=minutes(), pod_capacity=1.0, startup_s=120.0, in_force=None
+    )
+    return replace(made, **changes)
+
+
+def policy(target: float = 0.3, **changes: object) -> Policy:
+    return replace(hpa(target), tuning=NIGHTLY, **changes)
+
+
+@cache
+def first_night() -> Verdict:
+    return find(case(policy()))
+
+
+# --- one workload ----------------------------------------------------------------------------------------------------
+
+
+def test_better_settings_are_found_with_evidence_and_a_promise() -> None:
+    found = first_night()
+    assert found.kind is VerdictKind.SWITCHED and found.present == settings_of(policy())
+    assert found.settings is not None and found.settings.target > 0.3
+    assert found.evidence is not None and found.evidence.days == 7
+    assert found.gain >= 0.02 and found.evidence.after.cost < found.evidence.before.cost
+    assert found.promise is not None and found.promise.j == pytest.approx(found.evidence.after.j, rel=0.1)
+
+
+def test_what_was_chosen_is_kept_the_night_after() -> None:
+    first = first_night()
+    assert first.settings is not None and first.promise is not None and first.present is not None
+    now = InForce(settings=first.settings, replaced=first.present, promise=first.promise, since=0.0)
+    assert find(case(policy(), in_force=now)).kind is VerdictKind.KEPT
+
+
+def test_advise_never_switches() -> None:
+    advised = replace(policy(), tuning=Tuning(mode=TuningMode.ADVISE))
+    assert find(case(advised)).kind is VerdictKind.ADVISED
+
+
+@pytest.mark.parametrize(
+    "change, said",
+    [
+        pytest.param({"demand": b""}, "no value", id="nothing is known"),
+        pytest.param({"demand": minutes()[: 3 * 1440 * 4]}, "tuning needs 7 whole days", id="three days"),
+        pytest.param({"policy": replace(policy(), signals=())}, "exactly one metric", id="no metric"),
+        pytest.param(
+            {"policy": replace(policy(), signals=(Watermark(metric=policy().signals[0].metric, low=0.5, high=0.7),))},
+            "exactly one metric",
+            id="watermarks",
+        ),
+    ],
+)
+def test_what_cannot_be_tuned_says_why(change: dict[str, object], said: str) -> None:
+    found = find(case(policy(), **change))
+    assert found.kind is VerdictKind.UNKNOWN and said in found.reason
+
+
+def test_limits_hold() -> None:
+    limits = TuningLimits(
+        target=TuningRange(most=0.5), tolerance=TuningRange(least=0.1), window_s=TuningRange(least=60)
+    )
+    found = find(case(replace(policy(), tuning=Tuning(mode=TuningMode.NIGHTLY, limits=limits))))
+    assert found.settings is not None
+    assert found.settings.target <= 0.5 and found.settings.tolerance == 0.1 and found.settings.window_s >= 60
+
+
+def test_a_bridge_is_tried_only_where_one_is_written() -> None:
+    without, having = first_night(), find(case(policy(bridge=Bridge()), startup_s=600.0))
+    assert without.settings is not None and without.settings.ceiling is None
+    assert having.settings is not None and having.settings.ceiling is not None
+
+
+def test_an_objective_has_to_earn_its_place() -> None:
+    """A week of the same slow mornings: what is seen coming is worth more than a target."""
+    learned = ForecastChoice(model="learned")
+    found = find(case(policy(objective=Objective(), forecast=learned), startup_s=600.0))
+    assert found.present is not None and not found.present.priced
+    assert found.settings is not None and found.settings.priced and found.settings.target == 0.3
+    own = find(case(policy(objective=Objective(), forecast=ForecastChoice(model="seasonal"))))
+    assert own.kind is VerdictKind.UNKNOWN and "learned forecast" in own.reason
+
+
+def test_leaving_out_what_cannot_win_changes_no_choice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All 135 settings with all bridges give the same as the few that are tried."""
+    bridged = policy(bridge=Bridge())
+    pruned = find(case(bridged, startup_s=600.0))
+    monkeypatch.setattr(_Candidates, "_floor", lambda self, days: float("-inf"))
+    assert find(case(bridged, startup_s=600.0)) == pruned
+
+
+LIVED_WELL = LivedDay(pods=1.0, violating=0.0, starts=0.0, resized=0.0)
+LIVED_BADLY = LivedDay(pods=1e9, violating=1e9, starts=0.0, resized=0.0)
+
+
+@pytest.mark.parametrize(
+    "lived, goes_back",
+    [
+        pytest.param(LIVED_BADLY, True, id="worse than promised"),
+        pytest.param(LIVED_WELL, False, id="better than promised"),
+        pytest.param(None, False, id="most of the day was not seen"),
+    ],
+)
+def test_who_does_worse_than_promised_by_more_than_days_differ_goes_back(
+    lived: LivedDay | None, goes_back: bool
+) -> None:
+    first = first_night()
+    assert first.settings is not None and first.promise is not None and first.present is not None
+    now = InForce(settings=first.settings, replaced=first.present, promise=first.promise, since=0.0)
+    found = find(case(policy(), in_force=now, lived=lived))
+    assert (found.kind is VerdictKind.WENT_BACK) is goes_back
+    assert not goes_back or found.settings == first.present
+
+
+def test_who_went_back_rests() -> None:
+    found = find(case(policy(), rests=True))
+    assert found.kind is VerdictKind.KEPT and "rests" in found.reason
+
+
+def test_the_night_finds_what_tune_finds() -> None:
+    seen = np.repeat(np.frombuffer(minutes(), dtype=np.float32).astype(np.float64), 4)
+    tuned_by_hand = tune(policy(), Demand("web", seen, 0.0), ClusterSpec(startup_s=120.0), 32.0)
+    found = first_night()
+    assert found.settings == tuned_settings(policy(), tuned_by_hand.setting, None, 1.0)
+
+
+@given(st.sampled_from(settings()), st.sampled_from((None, 0.65, 0.78)))
+def test_settings_are_what_a_policy_has_after_they_were_put_in(setting: Setting, ceiling: float | None) -> None:
+    wanted = tuned_settings(policy(), setting, Bridge(ceiling=ceiling) if ceiling else None, 1.0)
+    new = tuned(policy(bridge=Bridge()), wanted)
+    assert settings_of(new) == wanted
+    assert tuned(policy(bridge=Bridge()), settings_of(new)) == new
+    assert new.bounds == policy().bounds
+
+
+# --- many workloads --------------------------------------------------------------------------------------------------
+
+
+def verdict(name: str, kind: VerdictKind, gain: float) -> Verdict:
+    before, after = (
+        TuningFigures(j=j, violations=0.0, cost=1.0, churn_per_day=0.0) for j in (1.0, round(1.0 - gain, 6))
+    )
+    return Verdict(
+        name=name,
+        kind=kind,
+        settings=TunedSettings(target=0.5, tolerance=0.1, window_s=300.0),
+        evidence=TuningEvidence(days=14, before=before, after=after),
+        promise=Promise(j=after.j, spread=0.1),
+    )
+
+
+FINDINGS = st.lists(st.tuples(st.sampled_from(VerdictKind), st.floats(0.02, 0.6)), max_size=60).map(
+    lambda drawn: [verdict(f"w{number:02d}", kind, gain) for number, (kind, gain) in enumerate(drawn)]
+)
+
+
+@given(FINDINGS, st.integers(0, 1000), st.integers(0, 50))
+def test_a_night_switches_few_and_the_best_and_forgets_nobody(
+    findings: list[Verdict], others: int, switched: int
+) -> None:
+    fleet = Fleet(workloads=len(findings) + others, switched=switched)
+    planned = plan(findings, fleet)
+    assert [each.name for each in planned] == [each.name for each in findings]
+    now = [each for each in planned if each.kind is VerdictKind.SWITCHED]
+    assert not now or len(now) + switched <= max(1, -(-fleet.workloads // 20))
+    waiting = [each for each in planned if each.kind is VerdictKind.WAITS and "tonight" in each.reason]
+    assert all(one.gain >= other.gain for one in now for other in waiting)
+    kept = [each for each, before in zip(planned, findings, strict=True) if before.kind is not VerdictKind.SWITCHED]
+    assert kept == [each for each in findings if each.kind is not VerdictKind.SWITCHED]
+    assert plan(list(reversed(findings)), fleet) == list(reversed(planned)), "the order of asking does not matter"
+
+
+def test_scores_fade() -> None:
+    assert faded(np.array([[1.0, 1.0]]))[0] == pytest.approx(1 + 0.5 ** (1 / 7))

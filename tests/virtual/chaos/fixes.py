@@ -1,0 +1,195 @@
+"""Fixes, as what is taken away to see whether anybody notices: the row it is for, the edit, where to look."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Edit(NamedTuple):
+    file: str
+    old: str
+    new: str
+
+
+class Fix(NamedTuple):
+    """`faults` and `tenants`: a seed that brings one of these should notice; or a property does."""
+
+    row: str
+    undone: str
+    edits: tuple[Edit, ...]
+    faults: tuple[str, ...] = ()
+    tenants: tuple[str, ...] = ()
+    property: str = ""
+
+
+READINGS = "trimtab/live/measure/readings.py"
+FIXES = (
+    Fix(
+        "C1 a name that climbs",
+        "names have no pattern and paths no guard",
+        (
+            Edit("trimtab/kinds/names.py", "max_length=253, pattern=DNS_NAME", "max_length=253"),
+            Edit(
+                "trimtab/wire/resources.py",
+                """if name in ("", ".", "..") or "/" in name or "%" in name or not name.isprintable():""",
+                "if not names:",
+            ),
+            Edit("trimtab/wire/resources.py", "quote(name, safe=UNQUOTED)", "name"),
+        ),
+        tenants=("reaches",),
+    ),
+    Fix(
+        "C2 a forged Recommendation",
+        "a target's namespace is believed",
+        (
+            Edit(
+                "trimtab/advisor/adopt.py",
+                "    if target.namespace not in (None, record.metadata.namespace):\n        return None\n",
+                "",
+            ),
+            Edit(
+                "trimtab/advisor/adopt.py",
+                '"name": target.name, "namespace": record.metadata.namespace}',
+                '"name": target.name, "namespace": target.namespace or record.metadata.namespace}',
+            ),
+        ),
+        tenants=("forged",),
+    ),
+    Fix(
+        "H3 caches that stopped",
+        "nothing is doubted",
+        (Edit("trimtab/live/look/doubts.py", "    if not why:\n", "    if why or not why:\n"),),
+        faults=("Refusing /api/v1/pods",),
+    ),
+    Fix(
+        "H8 the fence",
+        "the lease is asked before the tick alone",
+        (
+            Edit(
+                "trimtab/wire/http.py",
+                "        if self.fence is None or request.reads:\n            return None\n",
+                "        return None\n",
+            ),
+        ),
+        faults=("Suspended",),
+    ),
+    Fix(
+        "H9 an Object metric on a Namespace",
+        "the name that it gives is asked for",
+        (
+            Edit(
+                "trimtab/live/measure/gather.py",
+                '*(("", "") if kind == "Namespace" else (plural, name))',
+                "plural, name",
+            ),
+        ),
+        tenants=("spy",),
+    ),
+    Fix(
+        "M1 a clock that is set",
+        "what is remembered stays where it was",
+        (Edit("trimtab/live/operator.py", "                self.ticker.clock_set(by_s)\n", ""),),
+        faults=("ClockStepped",),
+    ),
+    Fix(
+        "M1 a memory from the future",
+        "every date is kept",
+        (
+            Edit(
+                "trimtab/core/remember.py",
+                "    return _redated(memory, lambda dated: min(dated, at))\n",
+                "    return memory\n",
+            ),
+        ),
+        property="tests/virtual/test_time.py",
+    ),
+    Fix(
+        "M1 samples from the future",
+        "only old ones are stale",
+        (Edit(READINGS, "abs(at - reading.at) > stale", "at - reading.at > stale"),),
+        faults=("SpoiledMetrics",),
+    ),
+    Fix(
+        "stale samples",
+        "however old, they count",
+        (Edit(READINGS, "abs(at - reading.at) > stale_after_s", "reading.at > at + stale_after_s"),),
+        faults=("BadMetrics",),
+    ),
+    Fix(
+        "negative samples",
+        "they count",
+        (Edit(READINGS, "    if reading.value < 0:\n", "    if not reading:\n"),),
+        faults=("BadMetrics",),
+    ),
+    Fix(
+        "M2 a damaged journal",
+        "its trouble is the operator's",
+        (
+            Edit(
+                "trimtab/live/tell/kept_journal.py",
+                "        except (JournalUnavailable, InvalidInput) as error:\n",
+                "        except ZeroDivisionError as error:\n",
+            ),
+        ),
+        faults=("DiskFull", "DamagedJournal"),
+    ),
+    Fix(
+        "M6 pods of another namespace",
+        "an owner's uid is enough",
+        (
+            Edit(
+                "trimtab/live/look/members.py",
+                "return (meta.namespace, uid) if uid else None",
+                'return ("", uid) if uid else None',
+            ),
+            Edit(
+                "trimtab/live/look/members.py",
+                "return [(namespace, owner) for owner in (uid, *self._sets.get((namespace, uid), {}).values())]",
+                'return [("", owner) for owner in (uid, *self._sets.get(("", uid), {}).values())]',
+            ),
+        ),
+        faults=("ForeignPods",),
+    ),
+    Fix(
+        "one object stops the others",
+        "its failure is let through",
+        (
+            Edit(
+                "trimtab/live/guard.py",
+                "                except Exception as error:\n",
+                "                except ZeroDivisionError as error:\n",
+            ),
+        ),
+        tenants=("typed",),
+    ),
+    Fix(
+        "a window over a restart",
+        "a new leader begins without a wish",
+        (Edit("trimtab/core/remember.py", "wanted=first_sight(at, replicas).wanted)", "wanted=())"),),
+        faults=("Killed", "DamagedJournal"),
+    ),
+    Fix(
+        "rates over a restart",
+        "nothing is read back from the status",
+        (
+            Edit(
+                "trimtab/live/look/memory.py",
+                "    if memory.version != VERSION:\n",
+                "    if memory.version:\n        return ObjectMemory(core=seed)\n    if memory.version != VERSION:\n",
+            ),
+        ),
+        faults=("Killed",),
+    ),
+    Fix(
+        "a scaling that no status tells of",
+        "the workload's managedFields are not looked at",
+        (
+            Edit(
+                "trimtab/live/look/unrecorded.py",
+                "    if known is None or known == target.replicas:\n",
+                "    if target:\n",
+            ),
+        ),
+        faults=("Killed",),
+    ),
+)

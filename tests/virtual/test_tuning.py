@@ -1,0 +1,118 @@
+"""Tuning over several nights: what is in force, what is said, what a restart keeps and what goes back by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from tests.virtual.cluster import Cluster, autoscaler
+from tests.virtual.faults import Killed
+from tests.virtual.machines import OWN_NAMESPACE
+from trimtab.core.forecast.demand_forecasts import DemandForecasts, keys_of
+from trimtab.core.nights import Fleet, NightCase, Verdict
+from trimtab.journal_replay import replay
+from trimtab.kinds import read
+from trimtab.kinds.autoscaler import Autoscaler
+from trimtab.series import Series
+from trimtab.tune.night import find, plan
+
+BEFORE_NIGHT = 1_750_038_300.0  # a Monday, a quarter to two
+NIGHTLY = {"mode": "Nightly"}
+
+
+def waves(seconds: float) -> float:
+    """Twenty-minute waves between two and eight cores: a low target wastes, a high one is late."""
+    return 5.0 + 3.0 * float(np.sin(seconds / 1200.0 * 2 * np.pi))
+
+
+async def here(cases: Iterator[NightCase], fleet: Fleet) -> list[Verdict]:
+    """What the child process does, in this one."""
+    return plan([find(case) for case in cases], fleet)
+
+
+def tuned_cluster(cluster: Cluster, **spec: Any) -> None:
+    """A workload with ten days behind it, and an operator that tunes in its own process."""
+    cluster.tuner = here
+    cluster.prometheus = None  # only our own checkpoint remembers
+    cluster.deploy("shop/web", replicas=10, load=waves, startup_s=60.0)
+    cluster.apply(autoscaler("shop/web", 20, **({"tuning": NIGHTLY} | spec)))
+    cluster.apply(checkpoint(cluster))
+
+
+def checkpoint(cluster: Cluster) -> dict[str, Any]:
+    """The ten days, as an operator of before would have left them."""
+    manifest = cluster.get("Autoscaler", "shop/web")
+    kind = read({key: manifest[key] for key in ("apiVersion", "kind", "metadata", "spec")})
+    assert isinstance(kind, Autoscaler)
+    policy, uid, past = kind.to_policy(BEFORE_NIGHT), manifest["metadata"]["uid"], DemandForecasts()
+    times = BEFORE_NIGHT - 300.0 * np.arange(10 * 288.0, 0.0, -1.0)
+    values = np.array([waves(each - BEFORE_NIGHT) for each in times.tolist()])
+    past.restore(uid, policy, keys_of(uid, policy)[0], Series(times, values), 300.0)
+    labels = {"trimtab.dev/object-uid": uid, "trimtab.dev/object-namespace": "shop"}
+    meta = {"name": "trimtab-usage.autoscaler.shop.web", "namespace": OWN_NAMESPACE, "labels": labels}
+    data = {"demand.json": past.save(uid, policy, BEFORE_NIGHT).decode()}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": data}
+
+
+def said(cluster: Cluster) -> dict[str, Any]:
+    found: dict[str, Any] = cluster.get("Autoscaler", "shop/web")["status"].get("tuning", {})
+    return found
+
+
+def night(seed: int) -> Cluster:
+    return Cluster(seed=seed, tick_s=300.0, start=BEFORE_NIGHT)
+
+
+def test_a_night_switches_a_restart_keeps_it_and_a_worse_day_than_promised_takes_it_back() -> None:
+    with night(1) as cluster:
+        tuned_cluster(cluster)
+        cluster.run(minutes=10)
+        assert said(cluster) == {"verdict": "Waiting", "reason": "the first night begins at 02:00, UTC"}
+        cluster.run(minutes=20)
+        first = said(cluster)
+        assert first["verdict"] == "Switched" and first["replaced"] == "target 20, tolerance 0.1, window 5m"
+        assert first["evidence"]["days"] == 10
+        assert float(first["evidence"]["after"]["j"]) < 0.98 * float(first["evidence"]["before"]["j"])
+        assert cluster.events("shop/web").count("TuningSwitched") == 1
+        cluster.faults(Killed(1900.0, back_after_s=60.0))
+        cluster.load("shop/web", lambda seconds: 14.0 if seconds % 3600 < 600 else 2.0)
+        cluster.run(hours=23)
+        assert said(cluster)["inForce"] == first["inForce"] and said(cluster)["since"] == first["since"]
+        cluster.run(hours=2)
+        second = said(cluster)
+        assert second["verdict"] == "WentBack" and "inForce" not in second
+        assert "was promised" in second["reason"]
+        assert cluster.events("shop/web").count("TuningWentBack") == 1
+        targets = {act.policy.signals[0].percent for act in cluster.journal().acts("shop", "web")}  # type: ignore[union-attr]
+        assert 20 in targets and len(targets) == 2, "what was in force is in the record"
+        checked = replay(cluster.journal().path)
+        assert checked.checked > 20 and not checked.differences
+
+
+def test_advice_is_only_said_and_an_edit_ends_what_was_found() -> None:
+    with night(2) as cluster:
+        tuned_cluster(cluster, tuning={"mode": "Advise"})
+        cluster.run(minutes=40)
+        assert said(cluster)["verdict"] == "Advised" and "advice" in said(cluster) and "inForce" not in said(cluster)
+        assert cluster.events("shop/web").count("TuningAdvised") == 1
+        assert {act.policy.signals[0].percent for act in cluster.journal().acts("shop", "web")} == {20}  # type: ignore[union-attr]
+        cluster.patch("Autoscaler", "shop/web", {"spec": {"maxReplicas": 30}})
+        cluster.run(minutes=10)
+        assert "advice" not in said(cluster)
+        cluster.patch("Autoscaler", "shop/web", {"spec": {"tuning": None}})
+        cluster.run(minutes=10)
+        assert "verdict" not in said(cluster)
+
+
+def test_limits_bind_and_a_workload_without_a_week_behind_it_waits() -> None:
+    limits = {"target": {"min": "15", "max": "50"}, "stabilizationWindowSeconds": {"max": 300}}
+    with night(3) as cluster:
+        tuned_cluster(cluster, tuning=NIGHTLY | {"limits": limits})
+        cluster.deploy("shop/new", replicas=2, load=2.0)
+        cluster.apply(autoscaler("shop/new", 50, tuning=NIGHTLY))
+        cluster.run(minutes=40)
+        assert said(cluster)["inForce"].startswith("target 50,") and "window 30m" not in said(cluster)["inForce"]
+        new = cluster.get("Autoscaler", "shop/new")["status"]["tuning"]
+        assert new["verdict"] == "Unknown" and "spans" in new["reason"]

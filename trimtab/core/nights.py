@@ -1,0 +1,95 @@
+"""What the operator tells tuning at night, and what it hears in the morning. Plain records: both sides know them."""
+
+from __future__ import annotations
+
+import enum
+
+from trimtab.policy import Policy, Record, TunedSettings
+
+
+class Promise(Record, frozen=True):
+    """What a backtest expects of settings: J over the optimum of a day, and how much days differ (one deviation)."""
+
+    j: float
+    spread: float
+
+
+class InForce(Record, frozen=True):
+    """Settings that tuning put in the place of others."""
+
+    settings: TunedSettings
+    replaced: TunedSettings
+    promise: Promise
+    since: float
+    before: InForce | None = None  # what tuning itself had put there before; None: what is written
+
+
+class LivedDay(Record, frozen=True):
+    """What the last day cost in earnest, in pod-steps and load-steps of 15 s."""
+
+    pods: float
+    violating: float
+    starts: float
+    resized: float
+
+
+class NightCase(Record, frozen=True):
+    """One workload at night: its policy as written, and its demand by minute as 32-bit floats, NaN where unknown."""
+
+    name: str
+    policy: Policy
+    start: float
+    demand: bytes
+    pod_capacity: float
+    startup_s: float
+    in_force: InForce | None = None
+    lived: LivedDay | None = None  # None: it was not seen for most of the day
+    rests: bool = False  # it went back lately
+
+
+class Fleet(Record, frozen=True):
+    """What bounds a night."""
+
+    workloads: int  # all that are served
+    switched: int = 0  # already tonight
+
+
+class VerdictKind(enum.StrEnum):
+    SWITCHED = "Switched"
+    ADVISED = "Advised"  # it would be better; the mode is Advise
+    WAITS = "Waits"  # it would be better; enough others switch tonight
+    KEPT = "Kept"
+    WENT_BACK = "WentBack"
+    UNKNOWN = "Unknown"  # it cannot be tuned, or not yet
+
+
+class TuningFigures(Record, frozen=True):
+    """Over the days of the backtest; cost and j in proportion to the optimum, violations in percent of the load."""
+
+    j: float
+    violations: float
+    cost: float
+    churn_per_day: float
+
+
+class TuningEvidence(Record, frozen=True):
+    days: int
+    before: TuningFigures
+    after: TuningFigures
+
+
+class Verdict(Record, frozen=True):
+    """What a night found for one workload."""
+
+    name: str
+    kind: VerdictKind
+    reason: str = ""
+    settings: TunedSettings | None = None  # better ones, or those it goes back to
+    present: TunedSettings | None = None
+    evidence: TuningEvidence | None = None
+    promise: Promise | None = None
+
+    @property
+    def gain(self) -> float:
+        """The part of J that the new settings save."""
+        return 1.0 - self.evidence.after.j / self.evidence.before.j if self.evidence else 0.0

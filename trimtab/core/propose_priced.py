@@ -1,0 +1,76 @@
+"""propose_priced: with an objective, the pods that each load is worth, in the place of what its target asks for.
+
+Never fewer than the load needs now at the service level. Where a forecast is silent or pods use all they may have, what
+they use is no demand to be priced: the target decides, as without an objective.
+"""
+
+from __future__ import annotations
+
+from math import ceil
+
+from msgspec.structs import replace
+
+from trimtab.core.demand.total import demand_of, saturated
+from trimtab.core.model import Forecast, Missing, Observation, Proposal, Reason, Samples
+from trimtab.core.priced import into_band, level
+from trimtab.core.requests import full_load
+from trimtab.policy import Objective, Policy, Rule, Signal
+
+_SATURATED = Missing(
+    reason=Reason.NOT_PREDICTABLE, detail="pods use all the cpu they may have: how much is asked for is not known"
+)
+
+
+def propose_priced(
+    policy: Policy, objective: Objective, seen: Observation, proposals: list[Proposal]
+) -> tuple[list[Proposal], tuple[Rule, ...]]:
+    """The proposals, and the rules between them and a plan; as they were while one of the loads has no price."""
+    count = len(policy.signals)
+    present, ahead = proposals[:count], proposals[count:]
+    known = zip(policy.signals, seen.samples, seen.forecasts, present, ahead, strict=False)
+    priced = [_priced(policy, objective, seen, *each) for each in known]
+    if len(priced) == count and all(isinstance(pair, tuple) for pair in priced):
+        pairs = [pair for pair in priced if isinstance(pair, tuple)]
+        return [now for now, _ in pairs] + [later for _, later in pairs], objective.settle
+    pairs_of = zip(ahead, priced, strict=False)
+    told = [replace(later, replicas=_SATURATED) if pair is _SATURATED else later for later, pair in pairs_of]
+    return present + told, policy.settle
+
+
+def _priced(
+    policy: Policy,
+    objective: Objective,
+    seen: Observation,
+    signal: Signal,
+    sample: Samples | Missing,
+    forecast: Forecast | Missing,
+    now: Proposal,
+    later: Proposal,
+) -> tuple[Proposal, Proposal] | Missing:
+    """What one load needs now, and what it is worth by the time a pod could serve."""
+    if isinstance(forecast, Missing) or isinstance(later.replicas, Missing) or isinstance(now.replicas, Missing):
+        return Missing(reason=Reason.NOT_PREDICTABLE)
+    demand, carries = demand_of(sample, seen.pods), full_load(policy, signal, seen)
+    if demand is None or isinstance(carries, Missing):
+        return Missing(reason=Reason.ABSENT)
+    if saturated(signal, sample, seen):
+        return _SATURATED
+    load = demand / carries
+    need = ceil(load / objective.service_level - 1e-9)
+    band = _worth(objective, forecast, carries, seen.spec_replicas)
+    expected = forecast.at_quantile(0.5) / carries
+    if forecast.level:
+        expected = load * forecast.at_quantile(0.5) / forecast.level
+    return (
+        replace(now, replicas=need, ratio=None, load_pods=load),
+        replace(later, replicas=band, ratio=None, load_pods=expected),
+    )
+
+
+def _worth(objective: Objective, forecast: Forecast, carries: float, current: int) -> int:
+    """The replicas moved as little as possible into what is worth starting and what is worth keeping."""
+    start = level(forecast.demand, objective.price * objective.start_share, objective.service_level, carries)
+    kept = forecast.keep or forecast.demand
+    return into_band(
+        current, start, level(kept, objective.price * objective.keep_share, objective.service_level, carries)
+    )

@@ -1,0 +1,81 @@
+"""The objective: how load that meets too few pods is weighed against pods that wait for load."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from msgspec.structs import replace
+from pydantic import Field
+
+from trimtab.kinds.manifest_part import FieldRule, ManifestPart
+from trimtab.kinds.metric import few_forecasts
+from trimtab.policy import Bridge, Objective
+from trimtab.policy.objective import BRIDGED_START_SHARE
+
+PRICES = {"savings": 8.0, "balanced": 32.0, "reliability": 128.0}
+BRIDGE_SHARE = 0.9375  # of the service level: ready pods grow a little before they carry too much
+ServiceLevel = Annotated[str, Field(pattern=r"^(0?\.(0[1-9]|[1-9])[0-9]{0,2}|1(\.0)?)$", max_length=6)]
+
+
+class ObjectiveSpec(ManifestPart):
+    """A priority or a price; pods are started and kept as long as they are worth it."""
+
+    priority: Literal["savings", "balanced", "reliability"] | None = None
+    """What matters more; balanced unless something else or a price is written."""
+    price: Annotated[int, Field(ge=1, le=10000)] | None = None
+    """How many pod-minutes one violated pod-minute of load is worth: savings is 8, balanced 32, reliability 128."""
+    service_level: ServiceLevel = "0.8"
+    """What a pod may carry at most, as a share of its request; above it the load counts as violated."""
+
+    rules: ClassVar = (
+        FieldRule(
+            lambda o: o.priority is None or o.price is None,
+            at="price",
+            fix="a priority is a price already: leave one of them out",
+            cel="!has(self.priority) || !has(self.price)",
+        ),
+    )
+
+    def objective(self) -> Objective:
+        price = PRICES[self.priority or "balanced"] if self.price is None else float(self.price)
+        return Objective(price=price, service_level=float(self.service_level))
+
+
+OBJECTIVE_RULES = (
+    FieldRule(
+        lambda s: s.objective is None or s.max_replicas is not None,
+        at="objective",
+        fix="it weighs pods against load: set maxReplicas, or leave it out",
+        cel="!has(self.objective) || has(self.maxReplicas)",
+    ),
+    FieldRule(
+        lambda s: s.objective is None or s.blend is None,
+        at="objective",
+        fix="it chooses the number of pods by itself: leave it out, or blend",
+        cel="!has(self.objective) || !has(self.blend)",
+    ),
+    few_forecasts("objective"),
+    FieldRule(
+        lambda s: s.objective is None or not any(_of_the_whole(metric) for metric in s.metrics or []),
+        at="objective",
+        fix="it must know what one pod carries: write an average per pod (averageUtilization or averageValue)",
+        cel="!has(self.objective) || !has(self.metrics) || !self.metrics.exists(m,"
+        " (has(m.object) && has(m.object.target.value)) || (has(m.external) && has(m.external.target.value))"
+        " || (has(m.prometheus) && has(m.prometheus.target.value)))",
+    ),
+)
+
+
+def _of_the_whole(metric: Any) -> bool:
+    source = metric.object or metric.external or metric.prometheus
+    return source is not None and source.target.value is not None
+
+
+def guarding(bridge: Bridge, objective: Objective) -> Bridge:
+    """A bridge guards the service level that is written."""
+    return replace(bridge, ceiling=BRIDGE_SHARE * objective.service_level)
+
+
+def bridged(objective: Objective) -> Objective:
+    """With a bridge pods are started later: until then the ready ones carry more."""
+    return replace(objective, start_share=BRIDGED_START_SHARE)
