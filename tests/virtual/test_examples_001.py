@@ -44,7 +44,7 @@ def example_2() -> dict[str, Any]:
 
 
 def test_example_2_up_and_down() -> None:
-    quick = {
+    quick: dict[str, Any] = {
         "usage": HistogramSettings(half_life_s=60.0, memory_window_s=60.0),
         "usage_every_s": 15.0,
         "change_rules": ChangeRules(up_after_s=30.0, down_after_s=60.0, downscale_s=30.0),
