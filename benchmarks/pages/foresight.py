@@ -46,7 +46,9 @@ def main(figures: str, page: str) -> None:
     rows = [row for trace in calm.values() for row in trace["rows"]]
     text = TEXT.format(
         traces=len(calm),
-        picked="" if len(calm) >= ALL else f" of {ALL} (one or two of each source, named before any result was seen)",
+        picked=""
+        if len(calm) >= ALL
+        else f" of {ALL} (the shorter single series and two of each fleet, not drawn at random: single figures may move by some hundredths over all)",
         parts=parts(rows),
         prices=prices(rows),
         per_trace=per_trace(calm),
@@ -185,7 +187,7 @@ At other prices, to retuned HPA:
 
 ## When the world is not as believed
 
-Candidates are chosen by what is believed and judged by what happens; retuned HPA suffers the same.
+Candidates are chosen by what is believed and judged by what happens; retuned HPA suffers the same. Rows with other numbers of traces do not compare with each other.
 
 {scenarios}
 

@@ -37,9 +37,9 @@ def main() -> int:
         if not wanted or any(fix.row.startswith(word) for word in wanted):
             found = known[fix.row] = noticed(fix)._asdict()
             print(f"{fix.row}: {found['by'] or 'NOT NOTICED'}", flush=True)
-    rows = [known[fix.row] for fix in FIXES if fix.row in known]
-    path.write_text(json.dumps(rows, indent=1) + "\n")
-    return 0 if all(row["by"] for row in rows) else 1
+            rows = [known[each.row] for each in FIXES if each.row in known]
+            path.write_text(json.dumps(rows, indent=1) + "\n")
+    return 0 if all(row["by"] for row in known.values()) else 1
 
 
 def noticed(fix: Fix) -> Noticed:
