@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.core.build import NOW, busy, custom_hpa, hpa, per_second, total
-from trimtab import journal as module
+from trimtab import journal_replay as module
 from trimtab.acts import Act, AxisOutcome, Fate, describe
 from trimtab.core.decide import decide
 from trimtab.core.model import Forecast, Memory, Missing, Observation, Quantile, Reason, Veto

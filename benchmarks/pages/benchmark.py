@@ -1,5 +1,6 @@
 """docs/benchmark.md from the JSON of `trimtab bench`: no figure in it is typed by hand."""
 
+# ruff: noqa: E501  (a page has long lines)
 from __future__ import annotations
 
 import json
@@ -49,8 +50,10 @@ def markdown(found: Iterable[BenchSummary]) -> str:
         "cost",
         "violations",
         "to default",
+        "to retuned",
         "wins",
         "churn",
+        "resizes",
         "worst trace",
     )
     return table(heads, [cells(summary) for summary in found])
@@ -66,8 +69,10 @@ def cells(summary: BenchSummary) -> list[str]:
         f"{summary.cost:.3f}",
         f"{summary.violations:.2f} %",
         "" if summary.change is None else f"{100 * summary.change:+.1f} %",
+        "" if summary.to_retuned is None else f"{summary.to_retuned:.3f}",
         "" if summary.wins is None else f"{summary.wins} of {summary.traces}",
         "" if summary.churn is None else f"x{summary.churn:.1f}",
+        f"{summary.resizes:.0f}" if summary.resizes else "",
         f"{summary.worst:.2f} {summary.worst_trace}",
     ]
 
@@ -100,13 +105,17 @@ so the interval is a bootstrap over traces. Every policy starts unscored (7 days
 sees means of the last minute, and decides every 15 s; pods are billed from creation and serve after the start-up
 time. [docs/backtest.md](backtest.md) says how to do the same with a load of your own.
 
-## Default HPA and HPA retuned every night
+## Default HPA, HPA retuned every night, and looking ahead
 
 `hpa-default` has a target of 70 % on the rate of requests, 10 % tolerance and five minutes of stabilisation.
 `hpa-rolling` is what `trimtab tune` does: the best of 135 such settings on the workload's own days so far, changed only
-for a gain of 2 %.
+for a gain of 2 %. With `-bridge` ready pods may grow in place while others start; `trimtab` may also choose the learned
+forecast and its price.
 
 {headline}
+
+The learned forecast of `trimtab` and `trimtab-bridge` was trained on most of these sources: [Before the load arrives](foresight.md) has the same contenders with
+weights that have never seen the trace's source.
 
 The {fine_traces} traces recorded every minute or faster, where nothing is held between samples (lambda 32):
 
@@ -115,10 +124,33 @@ The {fine_traces} traces recorded every minute or faster, where nothing is held 
 ## Everybody's policies
 
 As they are out of the box, at a start-up of two minutes, on {everybody_traces} traces recorded every minute or
-faster: the policies of others are policies of ours here, run by the same code. `trimtab` is `hpa-rolling` that may also
-choose a seasonal forecast on top, and how sure that has to be.
+faster: the policies of others are policies of ours here, run by the same code.
 
 {everybody}
+
+## Where the traces come from
+
+None of them is in the repository. Each file is Parquet with `timestamp` (seconds, UTC) and `value`, or `series` beside them for a fleet; holes are left out as rows
+and nothing is smoothed, scaled or clipped. A trace is taken with a step of at most five minutes and seven whole days; of a fleet of CPU the first
+eight series, by name, that span twenty days.
+
+| traces | origin | licence | how to make them again |
+|---|---|---|---|
+| `svc_ms_*` (4) | Microsoft Cloud Monitoring Dataset, github.com/microsoft/cloud-monitoring-dataset | MIT | `mongodb-application-rps/mongo-01`, `-03` and `data-ingress-rate/ingress-01`, `-04`, labels dropped |
+| `web_aws_elb_requests_5min`, `cpu_ec2_77c1ca_5min`, `social_tweets_amzn_5min` | Numenta Anomaly Benchmark, github.com/numenta/NAB | MIT (of the snapshot used) | the files of these names under realAWSCloudwatch and realTweets, times as UTC |
+| `cpu_smd_m2_1_1min`, `net_smd_m1_7_1min` | Server Machine Dataset (OmniAnomaly), as packed by github.com/zhhlee/InterFusion | MIT | machine-2-1 column 0, machine-1-7 column 20; both halves joined |
+| `net_uk_backbone_5min` | P. Cortez et al., Expert Systems 2012, by way of github.com/FinYang/tsdl | GPL-3 of the package; none stated for the data | B5M.txt from 2004-11-19 09:30 |
+| `cpu_alibaba2018_cluster_30s`, `cpu_azure_v2_total_5min` | github.com/alejandrofdez-us/DataCenter-Traces-Datasets; Alibaba cluster trace 2018, Azure Public Dataset V2 | CC BY 4.0; Alibaba's own: research or study | the day files in their order; the region's total of cpu x cores |
+| `web_nasa_http_1min` | Internet Traffic Archive, NASA Kennedy Space Center, July and August 1995 | freely redistributable | requests per second summed to minutes, moved to UTC |
+| `events_azure_vm_arrivals_5min` | Azure Public Dataset V1, prepared in github.com/huaweicloud/trace_generation_rnn | CC BY 4.0 | entries of each line of train, dev and test counted |
+| `batch_surf_hpc_jobs_5min` | SURF, July to October 2022, github.com/atlarge-research/opendc | MIT | arrival times of tasks counted in five minutes |
+| `genai_lora_requests_1min` | Alibaba GenTD26, github.com/alibaba/clusterdata | none; research or study | requests counted by minute |
+| `fleet_google2011_jobs_cpu_5min` (8) | Google cluster data 2011, sums by job in github.com/Lacki28/workload-prediction-optimization | CC BY 4.0 | jobs of 8,000 samples or more, at most 20 holes |
+| `fleet_bitbrains_vm_cpu_5min` (8) | Bitbrains fastStorage (GWA-T-12), Grid Workloads Archive | public use, citation asked | VMs of 8,000 samples or more, mean CPU of 1 % or more |
+| `fleet_azure_v1_vm_cpu_5min` (8) | Azure Public Dataset V1, sample of github.com/carlonlv/DataCenterSim | CC BY 4.0 | its two tables, one column that occurs twice dropped |
+
+Without any of them, `trimtab bench --generated` runs the same protocol on twelve loads that are made from seeds: every shape of `generate:` twice, four weeks each,
+the same on every machine.
 
 ## Document 003's evaluation
 

@@ -142,13 +142,13 @@ async def advised(count: int, judge: Any, workers: ChunkWorkers) -> list[Advised
 
 @pytest.mark.dask
 def test_advice_is_the_same_to_the_bit_though_a_worker_is_killed_midway(scheduler: str, tmp_path: Path) -> None:
-    count, mark = 250, tmp_path / "died"  # three chunks
+    count, mark = 110, tmp_path / "died"  # two chunks
     here = asyncio.run(advised(count, TERMS.prove, ChunkWorkers()))
     with EngineOptions("dask", scheduler).executor(3) as executor:
-        there = asyncio.run(advised(count, DiesOnce(mark, "web-150"), ChunkWorkers(executor, 8)))
+        there = asyncio.run(advised(count, DiesOnce(mark, "web-105"), ChunkWorkers(executor, 8)))
     assert mark.exists() and not any(isinstance(outcome.result, Failed) for outcome in there)
     assert [outcome.target.name for outcome in there] == [f"web-{index}" for index in range(count)]
-    assert there == here
+    assert [outcome[1:] for outcome in there] == [outcome[1:] for outcome in here]  # pods are equal only to themselves
 
 
 @pytest.mark.dask

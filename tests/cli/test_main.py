@@ -70,6 +70,7 @@ def test_errors_are_sentences(error: Exception, said: str, monkeypatch: pytest.M
         ("--scrape-interval=0s", "--scrape-interval: '0s': write a duration above zero"),
         ("--usage-half-life=0s", "--usage-half-life: '0s': write a duration above zero"),
         ("--lease=15s/10s/0s", "--lease: '0s': write a duration above zero"),
+        ("--journal-size=5", "--journal-size: '5': write 1Mi or more"),
         ("--listen=nowhere", "--listen: 'nowhere': write [ADDRESS]:PORT"),
         ("--listen=:65536", "--listen: ':65536': write [ADDRESS]:PORT"),
         ("--api-qps=nan", "'nan' is not a number to count with"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import resource
 import subprocess
-import uuid
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from tests.bed import Bed, always, eventually
 from tests.bed.manifests import deployment
 from tests.e2e.conftest import namespaces
 from tests.e2e.test_bed import ready_pods
-from tests.live.accounts import chart_account
 from tests.live.running import Running, autoscaler, conditions, install_crds, replicas
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
@@ -126,37 +124,6 @@ def foreign_pod(namespace: str, number: int, owner: dict[str, Any]) -> dict[str,
     meta = {"name": f"foreign-{number}", "namespace": namespace, "labels": {"app": "web"}}
     references = {"ownerReferences": [reference | {"controller": True}]}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta | references, "spec": pod["spec"]}
-
-
-def test_nothing_is_lowered_while_pods_cannot_be_watched(bed: Bed, namespace: str, tmp_path: Path) -> None:
-    """H3: the right to see pods is taken away while more of them come and the load falls."""
-    install_crds(bed)
-    bed.load(namespace, "web", cores=1.0)
-    bed.apply(deployment(namespace, "web", replicas=4), autoscaler(namespace, minReplicas=2, behavior=AT_ONCE))
-    ready_pods(bed, namespace, 4)
-    release = f"blind-{uuid.uuid4().hex[:6]}"
-    account = chart_account(bed, namespace, release)
-    with Running(bed, namespace, tmp_path, kubeconfig=account) as running:
-        eventually(lambda: conditions(bed, namespace)["ScalingActive"]["status"] == "True", 60)
-        before = eventually(lambda: replicas(bed, namespace), 30)
-        without_pods(bed, namespace, release)
-        bed.kubectl(
-            "delete", "pod", "-n", namespace, "-l", "app=web", "--wait=false"
-        )  # others come, which it cannot see
-        eventually(lambda: "pods" in running.get("/readyz") and not running.get("/readyz").startswith("ok"), 200)
-        bed.load(namespace, "web", cores=0.1)
-        always(lambda: replicas(bed, namespace) >= before, 12, "nothing is lowered")
-
-
-def without_pods(bed: Bed, namespace: str, release: str) -> None:
-    """Its Role without the right to list and watch pods."""
-    for role in bed.get("role", "-n", namespace)["items"]:
-        if release not in role["metadata"]["name"]:
-            continue
-        for rule in role["rules"]:
-            if "pods" in rule["resources"]:
-                rule["resources"] = [name for name in rule["resources"] if name != "pods"] or ["none"]
-        bed.kubectl("replace", "-f", "-", input=json.dumps(role))
 
 
 def test_a_damaged_journal_and_a_full_disk_stop_nothing(bed: Bed, namespace: str, tmp_path: Path) -> None:

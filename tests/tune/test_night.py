@@ -26,6 +26,8 @@ from trimtab.core.tuned import settings_of, tuned
 from trimtab.policy import (
     Bridge,
     ForecastChoice,
+    Metric,
+    MetricKind,
     Objective,
     Policy,
     TunedSettings,
@@ -33,6 +35,7 @@ from trimtab.policy import (
     TuningLimits,
     TuningMode,
     TuningRange,
+    Utilization,
     Watermark,
 )
 from trimtab.sim.cluster_spec import ClusterSpec
@@ -60,6 +63,11 @@ def case(written: Policy, **changes: object) -> NightCase:
 
 def policy(target: float = 0.3, **changes: object) -> Policy:
     return replace(hpa(target), tuning=NIGHTLY, **changes)
+
+
+def on_memory() -> Policy:
+    memory = Metric(kind=MetricKind.RESOURCE, name="memory")
+    return replace(policy(), signals=(Utilization(metric=memory, percent=70),))
 
 
 @cache
@@ -97,6 +105,9 @@ def test_advise_never_switches() -> None:
         pytest.param({"demand": b""}, "no value", id="nothing is known"),
         pytest.param({"demand": minutes()[: 3 * 1440 * 4]}, "tuning needs 7 whole days", id="three days"),
         pytest.param({"policy": replace(policy(), signals=())}, "exactly one metric", id="no metric"),
+        pytest.param({"pod_capacity": 0.0}, "what one pod carries is not known", id="no request"),
+        pytest.param({"policy": on_memory()}, "does not follow the load", id="memory"),
+        pytest.param({"demand": b"12345"}, "a bug of trimtab", id="what nobody thought of"),
         pytest.param(
             {"policy": replace(policy(), signals=(Watermark(metric=policy().signals[0].metric, low=0.5, high=0.7),))},
             "exactly one metric",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from tests.virtual.cluster import Cluster, autoscaler
@@ -19,8 +21,8 @@ def rush(seconds: float) -> float:
 def twice(cluster: Cluster, second_after_s: float = 0.0) -> None:
     for namespace in (OWN_NAMESPACE, OTHER):
         cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
-    cluster.homes[SECOND] = OTHER
-    cluster.loop.call_at(20.0 + second_after_s, cluster.start_operator, SECOND)
+    start = partial(cluster.start_operator, SECOND, lease_namespace=OTHER)
+    cluster.loop.call_at(20.0 + second_after_s, start)
     cluster.deploy("shop/web", replicas=2, load=rush)
     cluster.apply(autoscaler("shop/web"))
 

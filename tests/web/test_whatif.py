@@ -20,8 +20,9 @@ from trimtab.kinds import read
 from trimtab.policy import Bridge
 from trimtab.tune.policy_backtest import BacktestOutcome
 from trimtab.web.journal_history import History, csv, history
+from trimtab.web.packing import unpacked
 from trimtab.web.query import Knobs, knobs_of
-from trimtab.web.whatif import as_yaml, command, judge, present, with_knobs
+from trimtab.web.whatif import answer, as_yaml, command, judge, present, with_knobs
 
 WEB = ObjectName("Autoscaler", "shop", "web")
 
@@ -115,6 +116,30 @@ def test_the_command_is_one_line_that_a_shell_cannot_misread(known: History) -> 
     evil = known._replace(name=ObjectName("Autoscaler", "shop", "a; rm -rf /"))
     text = command(evil, present(known))
     assert text.startswith("kubectl patch autoscaler 'a; rm -rf /' -n shop --type merge -p '{") and "\n" not in text
+
+
+@pytest.mark.parametrize(
+    "selector, labels",
+    [
+        pytest.param("", {}, id="none"),
+        pytest.param("app=web,tier=front", {"app": "web", "tier": "front"}, id="labels"),
+        pytest.param("app in (a,b)", None, id="a set"),
+        pytest.param("app!=web", None, id="another"),
+        pytest.param("app==web", None, id="twice equal"),
+        pytest.param("app", None, id="any"),
+    ],
+)
+def test_a_selector_is_taken_along_or_said(known: History, selector: str, labels: dict[str, str] | None) -> None:
+    (signal,) = known.policy.signals
+    signal = replace(signal, metric=replace(signal.metric, selector=selector))
+    selective = known._replace(policy=replace(known.policy, signals=(signal,)))
+    knobs = present(selective)._replace(target=0.5)
+    spec = yaml.safe_load(as_yaml(selective, knobs))["spec"]
+    about, _ = unpacked(answer(selective, knobs))
+    if labels is None:
+        assert "metrics" not in spec and about["notes"][-1].endswith("set its target to 50")
+    else:
+        assert spec["metrics"][0]["external"]["metric"].get("selector", {}).get("matchLabels", {}) == labels
 
 
 def test_what_is_in_force_changes_nothing(known: History) -> None:

@@ -1,4 +1,4 @@
-"""JSON of whoever sent it: what is malformed is a MsgspecError, what is nested without end becomes null."""
+"""JSON of whoever sent it: what is malformed is said so, what is nested without end becomes null."""
 
 from __future__ import annotations
 
@@ -26,6 +26,16 @@ VALUES = st.recursive(
 )
 
 
+BROKEN = (
+    b'{"metadata": {"name": "\xff"}}',
+    b'{"metadata": {"name": "\xff"}, "spec": {"x": ' + b"[" * DEEP + b"]" * DEEP + b"}}",
+    b'{"metadata": ',
+    b"[" * DEEP,
+    b"\xff",
+    b"",
+)
+
+
 def nested(opening: bytes, closing: bytes, depth: int = DEEP) -> bytes:
     return opening * depth + b"1" + closing * depth
 
@@ -44,8 +54,8 @@ def _depth(value: object) -> int:
     return depth
 
 
-@pytest.mark.parametrize("text", [b'{"metadata": {"name": "\xff"}}', b'{"metadata": ', b"[" * DEEP, b"\xff", b""])
-def test_whatever_is_wrong_is_one_kind_of_error(text: bytes) -> None:
+@pytest.mark.parametrize("text", BROKEN)
+def test_whatever_is_wrong_is_said_as_unreadable(text: bytes) -> None:
     with pytest.raises(msgspec.MsgspecError):
         decode(text, Custom)
 

@@ -34,8 +34,9 @@ def unknown(journal: Journal, namespace: str, name: str) -> TrimtabError:
 def last_look(look: Tick, act: Act | None) -> str:
     """What has been since the last decision that was written down in full."""
     value = "no value" if look.value is None else f"the first metric at {format_number(look.value)}"
+    held = f"; {look.held}" if look.held else ""
     since = "Nothing asked for a change" if act is None else "\nSince then nothing else was decided"
-    return f"{since}: at {_moment(look.at)} {look.name} had {look.replicas} replicas, {look.ready} ready, {value}"
+    return f"{since}: at {_moment(look.at)} {look.name} had {look.replicas} replicas, {look.ready} ready, {value}{held}"
 
 
 def _moment(at: float) -> str:

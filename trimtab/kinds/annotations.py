@@ -24,7 +24,7 @@ RAISED_FLOOR_UNTIL = "trimtab.dev/floor-until"  # unix seconds: it is not lowere
 
 # On the Namespace of the operator: the first by its administrator (`trimtab freeze`), the second by the operator.
 FROZEN = "trimtab.dev/frozen"  # "true": the whole installation writes nothing
-INSTALLATION = "trimtab.dev/installation"  # "cluster": an operator of the whole cluster has its Lease here
+INSTALLATION = "trimtab.dev/installation"  # a time: since then an operator of the whole cluster is here; older serves
 
 # On a Lease of the operator's.
 SHARDS = "trimtab.dev/shards"  # among how many operators its holder divides the namespaces

@@ -70,7 +70,7 @@ class Guard:
                     self._failed(*whose(item), error, at)
                 finally:
                     waiting.give_back(namespace)
-                if index % BREATH == 0:
+                if index % BREATH == BREATH - 1:
                     await asyncio.sleep(0)
 
         await _within(within_s, [work() for _ in range(min(AT_ONCE, len(items)))], over)

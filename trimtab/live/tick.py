@@ -205,13 +205,19 @@ class Ticker:
         """Write the change, if this object may; remember it only after the write succeeded. It is told later."""
         if tick.subject.resource is HPAS:
             return await self._raise_floor(tick)
-        after, outcome = replace(tick.memory, core=tick.decision.memory), unwritten(tick.decision.change, Fate.SHADOW)
+        after = replace(tick.memory, core=tick.decision.memory)
+        outcome = unwritten(tick.decision.change, Fate.SHADOW, self._why_shadow())
         if writes(tick.subject.policy.admit, tick.seen.at):
             after, outcome = await self._write(tick, after)
         tick = tick._replace(outcome=outcome, after=after)
         self._memories[tick.subject.uid] = after
         say(self.teller, self.status_writer, tick, self._resized(tick))
         return tick
+
+    def _why_shadow(self) -> str:
+        if self.cluster.frozen:
+            return "the installation is frozen, until `trimtab unfreeze`"
+        return "trimtab runs with --shadow" if self.compiler.shadow else "the object's mode is Shadow"
 
     async def _write(self, tick: ObjectTick, after: ObjectMemory) -> tuple[ObjectMemory, Outcome]:
         subject, change = tick.subject, tick.decision.change
@@ -235,7 +241,8 @@ class Ticker:
         if fate is Fate.WRITTEN:
             await act_floor.write(self.writer, subject.object, moved, at)
             announce(self.teller, self.writer, subject, Happening("ForecastFloor", moved.text), at)
-        return tick._replace(after=after, outcome=(AxisOutcome(axis="floor", fate=fate),))
+        why = "" if fate is Fate.WRITTEN else self._why_shadow()
+        return tick._replace(after=after, outcome=(AxisOutcome(axis="floor", fate=fate, reason=why),))
 
     async def _take_back(
         self, objects: list[tuple[Resource, Custom]], looked: list[ObjectTick], at: float, within_s: float
@@ -256,7 +263,8 @@ class Ticker:
 
     def _forget(self, uids: set[str]) -> None:
         """All but these are gone."""
-        for part in (self.compiler, self.status_writer, self.teller, self.guard, self.recorder, self.forecasts):
+        parts = (self.compiler, self.status_writer, self.teller, self.guard, self.recorder, self.forecasts, self.tuning)
+        for part in parts:
             part.forget(uids)
         self._memories = {uid: known for uid, known in self._memories.items() if uid in uids}
 

@@ -24,9 +24,9 @@ from trimtab.core.nights import (
     Verdict,
     VerdictKind,
 )
-from trimtab.core.tuned import by_target, may_be_tuned, settings_of, tuned
-from trimtab.errors import InvalidPolicy, TrimtabError
-from trimtab.policy import Bridge, Objective, Policy, TunedSettings, TuningMode
+from trimtab.core.tuned import by_target, may_be_tuned, settings_of, tunable, tuned
+from trimtab.errors import InvalidPolicy, NotEnoughData, TrimtabError
+from trimtab.policy import Bridge, MetricKind, Objective, Policy, TunedSettings, TuningMode, is_cpu
 from trimtab.series import Floats, Frame
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.compiled import numba_or_none
@@ -68,10 +68,13 @@ def find(case: NightCase) -> Verdict:
         return _found(case)
     except TrimtabError as error:
         return Verdict(name=case.name, kind=VerdictKind.UNKNOWN, reason=str(error))
+    except Exception as error:  # one workload never stops another
+        return Verdict(name=case.name, kind=VerdictKind.UNKNOWN, reason=f"a bug of trimtab: {error!r}")
 
 
 def _found(case: NightCase) -> Verdict:
     """Judged is what is written or in force, against every candidate that the limits allow."""
+    _check(case)
     if not may_be_tuned(case.policy):
         fix = "tuning compares a target with the learned forecast: leave forecast out, or tuning"
         raise InvalidPolicy("spec.forecast", "beside an objective", fix)
@@ -87,6 +90,15 @@ def _found(case: NightCase) -> Verdict:
     if case.in_force and case.lived and (text := _worse(candidates, case.in_force, case.lived)):
         return Verdict(name=case.name, kind=VerdictKind.WENT_BACK, reason=text, settings=case.in_force.replaced)
     return _verdict(case, candidates, present)
+
+
+def _check(case: NightCase) -> None:
+    """What no backtest can be made of."""
+    metric = tunable(case.policy).metric
+    if metric.kind in (MetricKind.RESOURCE, MetricKind.CONTAINER) and not is_cpu(metric):
+        raise InvalidPolicy("spec.metrics", metric.name, "it does not follow the load: tuning needs cpu, or a rate")
+    if case.pod_capacity <= 0.0:
+        raise NotEnoughData("what one pod carries is not known: its containers request no cpu, or no pod was seen")
 
 
 def _verdict(case: NightCase, candidates: _Candidates, present: TunedSettings) -> Verdict:

@@ -89,6 +89,9 @@ def _unlimited(policy: Policy) -> Policy:
 def answer(known: History, knobs: Knobs) -> bytes:
     """Figures, curves on the 15 s grid in the unit of the load, and the settings to take away."""
     outcome, notes = judge(known, knobs)
+    if knobs.target != present(known).target and _metric(known, knobs) is None:
+        wanted = format_number(knobs.target * known.capacity)
+        notes.append(f"what you copy has no metric, which says more than is known here: set its target to {wanted}")
     run = outcome.run
     about = {
         "knobs": knobs._asdict(),
@@ -149,11 +152,20 @@ def _metric(known: History, knobs: Knobs) -> dict[str, Any] | None:
         inner = {"name": metric.name, "target": target} | ({"container": metric.container} if metric.container else {})
     elif kind == "Prometheus":
         inner = {"query": metric.query, "target": target}
-    elif kind == "Object" or metric.selector:
-        return None  # a selector or an object has more to it than the policy tells
+    elif kind == "Object" or (labels := _labels(metric.selector)) is None:
+        return None  # an object, or a selector of sets, has more to it than the policy tells
     else:
-        inner = {"metric": {"name": metric.name}, "target": target}
+        selected = {"selector": {"matchLabels": labels}} if labels else {}
+        inner = {"metric": {"name": metric.name} | selected, "target": target}
     return {"type": kind, kind[0].lower() + kind[1:]: inner}
+
+
+def _labels(selector: str) -> dict[str, str] | None:
+    """ "app=web,tier=front" as labels; None where it asks for more than equality."""
+    pairs = [term.partition("=") for term in selector.split(",") if selector]
+    if any(not (key and equals) or set(key) & set("! ()") or value.startswith("=") for key, equals, value in pairs):
+        return None
+    return {key: value for key, _, value in pairs}
 
 
 def as_yaml(known: History, knobs: Knobs) -> str:

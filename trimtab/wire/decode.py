@@ -1,7 +1,7 @@
 """JSON into types. Decoders are made once each: making one costs more than most of the answers it reads.
 
-Whatever is wrong with a text is a MsgspecError. What somebody has nested deeper than anything we read becomes null, so
-that it costs its own object a field, and nobody a list or a watch.
+Whatever is wrong with a text is a MsgspecError. What somebody has nested deeper than anything we read becomes null: it
+costs its own object a field, and nobody a list or a watch.
 """
 
 from __future__ import annotations
@@ -24,11 +24,16 @@ def decoder(kind: Any) -> msgspec.json.Decoder[Any]:
 
 def decode(text: bytes | msgspec.Raw, kind: Any) -> Any:
     try:
+        return _decode(text, kind)
+    except UnicodeDecodeError as error:  # no error of msgspec's own
+        raise msgspec.DecodeError(str(error)) from error
+
+
+def _decode(text: bytes | msgspec.Raw, kind: Any) -> Any:
+    try:
         return decoder(kind).decode(text)
     except RecursionError:
         return decoder(kind).decode(shallow(bytes(text)))
-    except UnicodeDecodeError as error:
-        raise msgspec.DecodeError(str(error)) from error
 
 
 def shallow(text: bytes, deepest: int = DEEPEST) -> bytes:

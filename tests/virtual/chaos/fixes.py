@@ -71,7 +71,7 @@ FIXES = (
                 "        return None\n",
             ),
         ),
-        faults=("Suspended", "Refusing leases"),
+        faults=("Suspended",),
     ),
     Fix(
         "H9 an Object metric on a Namespace",
@@ -89,7 +89,7 @@ FIXES = (
         "M1 a clock that is set",
         "what is remembered stays where it was",
         (Edit("trimtab/live/operator.py", "                self.ticker.clock_set(by_s)\n", ""),),
-        faults=("ClockStepped",),
+        property="tests/virtual/test_time.py",
     ),
     Fix(
         "M1 a memory from the future",
@@ -127,8 +127,8 @@ FIXES = (
         (
             Edit(
                 "trimtab/live/tell/kept_journal.py",
-                "        except (JournalUnavailable, InvalidInput) as error:\n",
-                "        except ZeroDivisionError as error:\n",
+                "            verb(journal)\n        except (JournalUnavailable, InvalidInput) as error:\n",
+                "            verb(journal)\n        except ZeroDivisionError as error:\n",
             ),
         ),
         faults=("DiskFull", "DamagedJournal"),

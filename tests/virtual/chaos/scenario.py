@@ -86,6 +86,8 @@ def scenario(seed: int) -> Scenario:
     honest = tuple(_honest(draw, name) for name in ("shop/web", "shop/api", "bank/core")[: draw.randint(2, 3)])
     hostile = tuple(draw.sample(HOSTILE, draw.randint(1, 3)))
     faults = [fault for _ in range(draw.randint(2, 5)) for fault in draw.choice(FAULTS)(draw)]
+    if any(isinstance(fault, Suspended) for fault in faults):
+        operators = 2  # somebody takes over
     return Scenario(seed, operators, honest, hostile, tuple(faults))
 
 
@@ -131,7 +133,7 @@ def _killed(draw: random.Random) -> list[Fault]:
 
 def _still_in_a_tick(draw: random.Random) -> list[Fault]:
     """It waits for metrics while the load has just changed, and goes on when its lease is over."""
-    start = CHANGE_S * draw.randint(1, 3) + draw.uniform(20, 60)
+    start = CHANGE_S * draw.randint(1, 3) + 15 * draw.randint(1, 3) + draw.uniform(1, 7)
     end = start + draw.uniform(20, 110)
     return [Slow(start - 60, end + 30, plural="pods", seconds=8.0), Suspended(round(start, 1), round(end, 1))]
 
@@ -224,7 +226,7 @@ def last_fault_s(faults: tuple[Fault, ...]) -> float:
 
 
 def _evil(name: str, spec: dict[str, Any], **meta: Any) -> dict[str, Any]:
-    found = autoscaler(f"evil/{name}", **spec)
+    found = autoscaler(f"evil/{name}", **(_ref("bad") | spec))  # the one workload that the tenant has
     return found | {"metadata": found["metadata"] | meta}
 
 

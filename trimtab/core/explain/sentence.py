@@ -55,7 +55,7 @@ _RULES = {
     RuleName.MAINTENANCE_WINDOW: "outside the maintenance window",
     RuleName.REST: "it rests after the last scaling{until}",
     RuleName.MIN_CHANGE: "the change is below the minimum",
-    RuleName.VETO: "{detail}",
+    RuleName.VETO: "{detail}{ends}",
     RuleName.SCHEDULE: "schedule {detail} asks for {after}",
     RuleName.MIN_REPLICAS: "minReplicas is {after}",
     RuleName.MAX_REPLICAS: "maxReplicas is {after}",
@@ -135,8 +135,13 @@ def _resizes(seen: Observation, decision: Decision) -> str:
 
 def rule_text(step: Step) -> str:
     """What one rule did, with its date where it has one."""
-    until = f" until {clock(step.until)}" if step.until is not None else ""
-    return _RULES[step.rule].format(after=_amount(step, step.after), until=until, detail=step.detail or "unknown")
+    until = f"until {clock(step.until)}" if step.until is not None else ""
+    return _RULES[step.rule].format(
+        after=_amount(step, step.after),
+        until=until and f" {until}",
+        ends=until and f" ({until} UTC)",
+        detail=step.detail or "unknown",
+    )
 
 
 def missing_text(missing: object) -> str:

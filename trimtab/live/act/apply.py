@@ -73,9 +73,9 @@ def _held(wanted: Change, outcome: list[AxisOutcome]) -> Outcome:
     )
 
 
-def unwritten(change: Change | None, fate: Fate) -> Outcome:
+def unwritten(change: Change | None, fate: Fate, reason: str = "") -> Outcome:
     """Of a change that is not to be written."""
-    return tuple(AxisOutcome(axis=axis, fate=fate) for axis in changed_axes(change))
+    return tuple(AxisOutcome(axis=axis, fate=fate, reason=reason) for axis in changed_axes(change))
 
 
 def _order(change: Change) -> tuple[Literal["replicas", "sizes"], Literal["replicas", "sizes"]]:

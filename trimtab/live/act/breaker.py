@@ -65,7 +65,7 @@ class Breaker:
         if place is None:
             return ()
         where = f"of namespace {place} " if place else ""
-        detail = f"too many objects {where}want to shrink at once: the metrics are doubted for one window"
+        detail = f"too many objects {where}want to shrink at once: the metrics are doubted for a while"
         until = self._until[place]
         return (Veto(axis=Axis.REPLICAS, direction=Direction.DOWN, reason="FleetBreaker", detail=detail, until=until),)
 

@@ -44,8 +44,8 @@ def _of_decision(tick: ObjectTick) -> dict[str, DecisionCondition]:
     found["Ready"] = _of_ignored(subject.ignored)
     if tick.refused is not None:
         found["AbleToScale"] = _of("AbleToScale", False, "FailedUpdateScale", tick.refused.reason)
-    elif any(part.fate is Fate.SHADOW for part in tick.outcome):
-        text = f"Shadow: nothing is written; it would be {decision.plan.replicas} replicas"
+    elif shadow := next((part for part in tick.outcome if part.fate is Fate.SHADOW), None):
+        text = f"Shadow: nothing is written, {shadow.reason}; it would be {decision.plan.replicas} replicas"
         found["AbleToScale"] = _of("AbleToScale", True, "Shadow", text)
     return found
 

@@ -6,13 +6,16 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from trimtab.acts import Act, Fate
-from trimtab.core.model import Change
+from trimtab.core.model import Change, RuleName
 from trimtab.journal import Tick
 from trimtab.live.object_tick import ObjectTick
 from trimtab.live.tell.telemetry import Telemetry
+from trimtab.policy import Axis
 from trimtab.ticks import tick_of
 
-HELD_EVERY_S = 60.0  # a wish held by ever other rules is written down this often at most
+HELD_EVERY_S = 60.0  # a wish that is held and moves, or is held by ever other rules, is written down this often at most
+MOVED = 0.2  # of the wish: less is noise
+HOLDING = (RuleName.PAUSED, RuleName.SWITCHED_OFF, RuleName.METRICS_MISSING)  # whatever the load asks for
 
 
 class Situation(NamedTuple):
@@ -20,7 +23,13 @@ class Situation(NamedTuple):
 
     change: Change | None
     held_by: tuple[str, ...]
+    wanted: float = 0.0
     written_at: float = float("-inf")
+
+    def differs(self, change: Change | None, held_by: tuple[str, ...], wanted: float) -> bool:
+        """A wish that nobody fulfils has moved, or something else keeps it from that."""
+        moved = abs(wanted - self.wanted) >= max(1.0, MOVED * self.wanted)
+        return held_by != self.held_by or (moved and (bool(held_by) or change is not None))
 
 
 CALM = Situation(None, ())
@@ -51,21 +60,29 @@ class Recorder:
 
     def _is_news(self, tick: ObjectTick) -> bool:
         """An act; or a wish that is not written (Shadow, refused, held by a rule) when it is not that of last time."""
-        uid, change, held_by = tick.subject.uid, tick.decision.change, _held_by(tick)
+        uid, change, held_by, wanted = tick.subject.uid, tick.decision.change, _held_by(tick), _wanted(tick)
         known = self._situations.get(uid, CALM)
         written = any(part.fate is Fate.WRITTEN for part in tick.outcome)
-        otherwise = held_by != known.held_by and tick.seen.at - known.written_at >= HELD_EVERY_S
-        news = written or (change is not None and change != known.change) or otherwise
-        at, held_by = (tick.seen.at, held_by) if news else (known.written_at, known.held_by)
-        self._situations[uid] = Situation(change, held_by, at)
-        return news
+        otherwise = known.differs(change, held_by, wanted) and tick.seen.at - known.written_at >= HELD_EVERY_S
+        if written or (change is not None and change != known.change) or otherwise:
+            self._situations[uid] = Situation(change, held_by, wanted, tick.seen.at)
+            return True
+        self._situations[uid] = known._replace(change=change)
+        return False
 
 
 def _held_by(tick: ObjectTick) -> tuple[str, ...]:
     """The rules that left nothing of what the load asks for; none where it asks for nothing, or gets it."""
     if tick.decision.change is not None:
         return ()
-    return tuple(dict.fromkeys(step.reason for step in tick.decision.steps if step.before != step.after))
+    holding = [step for step in tick.decision.steps if step.before != step.after or step.rule in HOLDING]
+    return tuple(dict.fromkeys(step.reason for step in holding))
+
+
+def _wanted(tick: ObjectTick) -> float:
+    """The replicas before any rule."""
+    first = next((step.before for step in tick.decision.steps if step.axis is Axis.REPLICAS), None)
+    return tick.decision.plan.replicas if first is None else first
 
 
 def _act(tick: ObjectTick) -> Act:

@@ -68,7 +68,7 @@ class NightlyTuning:
         uid, policy = subject.uid, subject.policy
         if policy.tuning.mode is TuningMode.OFF:
             self._written.pop(uid, None)
-            return subject, replace(known, tuning=None), None
+            return subject, replace(known, tuning=None) if known.tuning else known, None
         self._written[uid] = policy
         generation, found, news = subject.object.metadata.generation, known.tuning, None
         if found is not None and found.generation != generation:
@@ -79,8 +79,6 @@ class NightlyTuning:
 
     def follow(self, ticks: Sequence[ObjectTick], at: float) -> None:
         """Count what was lived; ask for those whose night has come, unless the last ones are still being looked at."""
-        uids = {tick.subject.uid for tick in ticks}
-        self._forget(uids)
         ours = [tick for tick in ticks if tick.subject.uid in self._written]
         for tick in ours:
             self.lived.note(tick, self._written[tick.subject.uid])
@@ -149,7 +147,8 @@ class NightlyTuning:
             rests=bool(found and found.rests_until and at < found.rests_until),
         )
 
-    def _forget(self, uids: set[str]) -> None:
+    def forget(self, uids: set[str]) -> None:
+        """All but these are gone."""
         self.lived.forget(uids)
         for part in (self._written, self._asked, self._verdicts):
             for uid in part.keys() - uids:
