@@ -73,16 +73,23 @@ def scene_of(kind: str) -> Scene:
     return Scene(MANIFESTS[kind], policy_of(MANIFESTS[kind]), rush(), np.zeros(240), 2, 60.0, STEP_S)
 
 
-@pytest.mark.parametrize("steps_down", [1, 9])
+@pytest.mark.parametrize(
+    "killed_at, steps_down",
+    [
+        pytest.param(165, 9, id="before it shrinks"),
+        pytest.param(165, 1, id="before it shrinks, briefly", marks=pytest.mark.many),
+        pytest.param(55, 9, id="after it has grown", marks=pytest.mark.many),
+    ],
+)
 @pytest.mark.parametrize("kind", MANIFESTS)
-def test_an_operator_that_comes_back_decides_as_one_that_was_told_all(kind: str, steps_down: int) -> None:
-    given = scene_of(kind)
-    for killed_at in (55, 165):  # after it has grown, and before it shrinks
-        down = Down(killed_at * STEP_S, (killed_at + 1 + steps_down) * STEP_S)
-        found, expected = by_the_operator(given, 1, down), by_the_simulator(given, down)
-        assert len(expected.ticks) == len(given.load) - steps_down
-        assert_same(found, expected)
-        assert any(at > down.back_s for at in found.seconds_of_acts()), "it had something left to do"
+def test_an_operator_that_comes_back_decides_as_one_that_was_told_all(
+    kind: str, killed_at: int, steps_down: int
+) -> None:
+    given, down = scene_of(kind), Down(killed_at * STEP_S, (killed_at + 1 + steps_down) * STEP_S)
+    found, expected = by_the_operator(given, 1, down), by_the_simulator(given, down)
+    assert len(expected.ticks) == len(given.load) - steps_down
+    assert_same(found, expected)
+    assert any(at > down.back_s for at in found.seconds_of_acts()), "it had something left to do"
 
 
 def test_minutes_without_metrics_are_counted_on() -> None:
