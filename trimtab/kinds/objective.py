@@ -60,8 +60,8 @@ OBJECTIVE_RULES = (
         at="objective",
         fix="it must know what one pod carries: write an average per pod (averageUtilization or averageValue)",
         cel="!has(self.objective) || !has(self.metrics) || !self.metrics.exists(m,"
-        " (has(m.object) && has(m.object.target.value)) || (has(m.external) && has(m.external.target.value))"
-        " || (has(m.prometheus) && has(m.prometheus.target.value)))",
+        " (has(m.object) && m.object.target.type == 'Value') || (has(m.external) && m.external.target.type == 'Value')"
+        " || (has(m.prometheus) && m.prometheus.target.type == 'Value'))",
     ),
 )
 
