@@ -65,6 +65,8 @@ def ramp(first: float, last: float) -> list[list[float]]:
 
 
 def corners(journal: Path, namespace: str, name: str) -> list[Corner]:
+    if not journal.exists():
+        return []
     acts = Journal.read(journal).acts(namespace, name, last=100_000)
     return [
         Corner(act.seen.at, act.decision.plan.replicas, size.requests.cpu_cores or 0.0)

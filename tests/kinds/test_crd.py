@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -80,3 +82,10 @@ def test_the_group_of_kubernetes_is_marked() -> None:
 )
 def test_what_only_we_can_say(path: str, beyond: bool) -> None:
     assert beyond_cel(path) is beyond
+
+
+def test_no_rule_looks_at_a_target_that_is_a_number_or_a_text() -> None:
+    """The API server refuses the whole definition: such fields have no type, and CEL does not see them."""
+    rules = re.findall(r'"rule": "(.*?)(?<!\\)"', json.dumps(definitions()))
+    assert len(rules) > 20
+    assert [rule for rule in rules if re.search(r"target\.\??(value|averageValue)\b", rule)] == []

@@ -7,9 +7,14 @@ from __future__ import annotations
 
 import asyncio
 
+from tests.live.memory_api import MemoryApi
 from tests.virtual.loop import run as virtually
 from trimtab.core.model import Missing, Reason
-from trimtab.live.measure.asking import Asking, patience
+from trimtab.live.advice.advisor import KINDS
+from trimtab.live.look.cluster import WatchedCluster
+from trimtab.live.measure.asking import BESIDE, Asking, patience
+from trimtab.live.measure.checkpoint import AT_ONCE as CHECKPOINTS_AT_ONCE
+from trimtab.wire.transport import CONNECTIONS
 from trimtab.wire.turns import AT_ONCE
 
 PATIENCE_S = 5.0
@@ -83,3 +88,9 @@ def test_any_number_of_slow_questions_of_one_namespace_leaves_room_for_the_other
 
 def test_a_tick_waits_a_third_of_its_period() -> None:
     assert (patience(15.0), patience(1.0)) == (5.0, 2.0)
+
+
+def test_all_that_may_be_under_way_at_once_has_a_connection() -> None:
+    """Watches, a tick's questions and those beside it, writes, and what is told: whoever is slow holds up no write."""
+    watches = len(WatchedCluster(MemoryApi().kube()).feeds) + len(KINDS)
+    assert watches + 3 * AT_ONCE + BESIDE + CHECKPOINTS_AT_ONCE < CONNECTIONS

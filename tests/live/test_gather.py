@@ -100,6 +100,24 @@ def test_many_namespaces_are_asked_for_at_once_where_we_may() -> None:
     assert [found[0].values for found in gathered if isinstance(found[0], PodSamples)] == [{"a": i} for i in range(6)]
 
 
+def test_of_one_list_only_pods_of_namespaces_that_ask_are_read() -> None:
+    spaces = [f"n{index}" for index in range(6)]
+    items = [usage("a", space, app=("1", "1")) for space in (*spaces, "elsewhere")]
+
+    async def run() -> set[str]:
+        async with Fake(lambda _: _answer({"items": items})) as fake:
+            kube = fake.kube()
+            found = await Gather(kube, None, everywhere=True).gather([], time.time(), spaces)
+            await kube.close()
+        return set(found.usage)
+
+    assert asyncio.run(run()) == {f"{space}/a" for space in spaces}
+
+
+async def _answer(content: dict[str, Any]) -> web.StreamResponse:
+    return web.json_response(content)
+
+
 def test_a_silent_container_makes_its_pod_unknown_and_an_old_sample_is_none() -> None:
     silent = usage("a", app=("1", "1"))
     silent["containers"].append({"name": "proxy", "usage": {}})

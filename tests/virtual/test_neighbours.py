@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from tests.virtual.cluster import Cluster, autoscaler
 from tests.virtual.faults import BadMetrics, Slow
 from tests.virtual.fields import Object
+from trimtab.kinds.annotations import ORIGINAL_FLOOR, PREDICTIVE, RAISED_FLOOR, RAISED_FLOOR_UNTIL
 from trimtab.sim.cluster_spec import FaultKind
 from trimtab.sim.grid import STEP_S
 
@@ -119,3 +120,32 @@ def test_metrics_that_are_no_numbers_are_missing_for_their_own_workload() -> Non
         cluster.run(seconds=RUSH_S + 2 * STEP_S)
         assert left_in_their_tick(cluster)
         assert cluster.writes("shop/bad") == []
+
+
+OTHERS = (
+    ("autoscaling.k8s.io/v1", "VerticalPodAutoscaler"),
+    ("keda.sh/v1alpha1", "ScaledObject"),
+    ("datadoghq.com/v1alpha1", "WatermarkPodAutoscaler"),
+    ("jamiethompson.me/v1alpha1", "PredictiveHorizontalPodAutoscaler"),
+)
+ODD: tuple[object, ...] = ("x", [1], 5, {"kind": {}, "name": [1]}, {"updateMode": {}})
+NOTES = (PREDICTIVE, RAISED_FLOOR, ORIGINAL_FLOOR, RAISED_FLOOR_UNTIL)
+
+
+def test_objects_of_others_that_mean_nothing_cost_nobody_a_tick() -> None:
+    """Definitions of others may have no schema: whatever stands in their objects is a tenant's word."""
+    with Cluster(seed=1) as cluster:
+        served(cluster)
+        for version, kind in OTHERS:
+            for number, odd in enumerate(ODD):
+                path = cluster.resource(version, kind).path("evil", f"x{number}")
+                cluster.server.put(path, {"spec": dict.fromkeys(("scaleTargetRef", "targetRef", "updatePolicy"), odd)})
+        hpas = cluster.resource("autoscaling/v2", "HorizontalPodAutoscaler")
+        ref = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "bad"}
+        for number, text in enumerate(("", "abc", "nan", "1e999", "9" * 5000, "{}")):
+            notes = {PREDICTIVE: "true"} | dict.fromkeys(NOTES[number % len(NOTES) :], text)
+            body = {"metadata": {"annotations": notes}, "spec": {"scaleTargetRef": ref, "maxReplicas": 5}}
+            cluster.server.put(hpas.path("evil", f"h{number}"), body)
+        cluster.run(seconds=RUSH_S + 2 * STEP_S)
+        assert left_in_their_tick(cluster)
+        assert 'error="Tick"' not in cluster.metrics_page()

@@ -26,6 +26,16 @@ VALUES = st.recursive(
 )
 
 
+BROKEN = (
+    b'{"metadata": {"name": "\xff"}}',
+    b'{"metadata": {"name": "\xff"}, "spec": {"x": ' + b"[" * DEEP + b"]" * DEEP + b"}}",
+    b'{"metadata": ',
+    b"[" * DEEP,
+    b"\xff",
+    b"",
+)
+
+
 def nested(opening: bytes, closing: bytes, depth: int = DEEP) -> bytes:
     return opening * depth + b"1" + closing * depth
 
@@ -44,7 +54,7 @@ def _depth(value: object) -> int:
     return depth
 
 
-@pytest.mark.parametrize("text", [b'{"metadata": {"name": "\xff"}}', b'{"metadata": ', b"[" * DEEP, b"\xff", b""])
+@pytest.mark.parametrize("text", BROKEN)
 def test_whatever_is_wrong_is_said_as_unreadable(text: bytes) -> None:
     with pytest.raises(msgspec.MsgspecError):
         decode(text, Custom)

@@ -41,6 +41,13 @@ class ObjectiveSpec(ManifestPart):
         return Objective(price=price, service_level=float(self.service_level))
 
 
+# A schema, not CEL, which does not see fields that are a number or a text.
+_WITHOUT_VALUE = {"properties": {"target": {"not": {"required": ["value"]}}}}
+_NO_METRIC_OF_THE_WHOLE = {
+    "properties": {
+        "metrics": {"items": {"properties": dict.fromkeys(("object", "external", "prometheus"), _WITHOUT_VALUE)}}
+    }
+}
 OBJECTIVE_RULES = (
     FieldRule(
         lambda s: s.objective is None or s.max_replicas is not None,
@@ -59,9 +66,7 @@ OBJECTIVE_RULES = (
         lambda s: s.objective is None or not any(_of_the_whole(metric) for metric in s.metrics or []),
         at="objective",
         fix="it must know what one pod carries: write an average per pod (averageUtilization or averageValue)",
-        cel="!has(self.objective) || !has(self.metrics) || !self.metrics.exists(m,"
-        " (has(m.object) && m.object.target.type == 'Value') || (has(m.external) && m.external.target.type == 'Value')"
-        " || (has(m.prometheus) && m.prometheus.target.type == 'Value'))",
+        schema={"anyOf": [{"not": {"required": ["objective"]}}, _NO_METRIC_OF_THE_WHOLE]},
     ),
 )
 

@@ -24,11 +24,16 @@ def decoder(kind: Any) -> msgspec.json.Decoder[Any]:
 
 def decode(text: bytes | msgspec.Raw, kind: Any) -> Any:
     try:
+        return _decode(text, kind)
+    except UnicodeDecodeError as error:  # no error of msgspec's own
+        raise msgspec.DecodeError(str(error)) from error
+
+
+def _decode(text: bytes | msgspec.Raw, kind: Any) -> Any:
+    try:
         return decoder(kind).decode(text)
     except RecursionError:
         return decoder(kind).decode(shallow(bytes(text)))
-    except UnicodeDecodeError as error:
-        raise msgspec.DecodeError(str(error)) from error
 
 
 def shallow(text: bytes, deepest: int = DEEPEST) -> bytes:

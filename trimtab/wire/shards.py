@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import re
+from functools import lru_cache
 from hashlib import blake2b
 from http import HTTPStatus
 from typing import Any, NamedTuple
@@ -47,13 +48,15 @@ class Shard(NamedTuple):
 
     def owns(self, namespace: str) -> bool:
         """The same answer on every machine, for ever."""
-        if self.of == 1:
-            return True
-        digest = blake2b(namespace.encode(), digest_size=8).digest()
-        return int.from_bytes(digest, "big") % self.of == self.number
+        return self.of == 1 or _hash_of(namespace) % self.of == self.number
 
     def __str__(self) -> str:
         return f"{self.number}/{self.of}"
+
+
+@lru_cache(maxsize=100_000)
+def _hash_of(namespace: str) -> int:
+    return int.from_bytes(blake2b(namespace.encode(), digest_size=8).digest(), "big")
 
 
 ALONE = Shard()

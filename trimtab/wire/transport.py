@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import aiohttp
 from yarl import URL
 
-CONNECTIONS = 32
+CONNECTIONS = 128  # more than is ever under way at once: no write waits for somebody's slow answer
 
 
 class NotConnected(ConnectionError):

@@ -56,7 +56,7 @@ class Claims:
                 remedy = f"annotate scaledobject {{name}} -n {{ns}} {KEDA_PAUSED}=true"
                 self._add(found, "scaleTargetRef", Axis.REPLICAS, _foreign(found, "scaledobject", remedy))
         for found in cluster.vpas.store:
-            mode = (found.spec.get("updatePolicy") or {}).get("updateMode", "Auto")
+            mode = _part(found, "updatePolicy").get("updateMode", "Auto")
             if mode != "Off":
                 for axis in SIZES:
                     self._add(found, "targetRef", axis, _foreign(found, "vpa", VPA_OFF))
@@ -83,7 +83,7 @@ class Claims:
         return found
 
     def _add(self, found: Custom, field: str, axis: Axis, claim: Claim) -> None:
-        ref: dict[str, Any] = found.spec.get(field) or {}
+        ref = _part(found, field)
         place = (found.metadata.namespace, str(ref.get("kind") or "Deployment"), str(ref.get("name") or ""))
         self._by_place[place, axis].append(claim)
 
@@ -110,6 +110,12 @@ def _axes(policy: Policy, at: float) -> tuple[Axis, ...]:
     if policy.vertical and policy.vertical.apply is not Apply.NEVER:
         return replicas + SIZES
     return (*replicas, Axis.CPU) if policy.bridge else replicas
+
+
+def _part(found: Custom, field: str) -> dict[str, Any]:
+    """A mapping in the spec; others' definitions may let anything else pass, which then claims nothing."""
+    part = found.spec.get(field)
+    return part if isinstance(part, dict) else {}
 
 
 def _place(subject: Subject) -> Place:

@@ -87,6 +87,7 @@ class Gather:
         self.everywhere = everywhere  # we may read all namespaces
         self.stale_after_s = 2 * scrape_s
         self.asking: Asking[Question, Answer] = Asking(self._answer, patience_s)
+        self._spaces: set[str] = set()  # of this tick: pods elsewhere are nobody's, or another shard's
         self._custom_version = CUSTOM[0]
         self._asks: dict[MetricKind, Callable[[Question, float], Awaitable[Answer]]] = {
             MetricKind.RESOURCE: self._usage,
@@ -98,8 +99,8 @@ class Gather:
 
     async def gather(self, wanted: Sequence[Wanted], at: float, usage_of: Collection[str] = ()) -> Measured:
         """The samples that are wanted at `at`, and the usage of all pods in the namespaces `usage_of`."""
-        spaces = _usage_namespaces(wanted) | set(usage_of)
-        whole = self.everywhere and len(spaces) >= MANY_NAMESPACES
+        self._spaces = _usage_namespaces(wanted) | set(usage_of)
+        whole = self.everywhere and len(self._spaces) >= MANY_NAMESPACES
         of_usage = {_usage_question(namespace, whole) for namespace in usage_of}
         asked = [(question, question.namespace) for question in sorted(of_usage)]
         for each in wanted:
@@ -136,7 +137,8 @@ class Gather:
 
     async def _usage(self, question: Question, at: float) -> Answer:
         listing = await self.kube.list(PodMetrics, POD_METRICS, question.namespace)
-        return {f"{pod.metadata.namespace}/{pod.metadata.name}": pod_usage(pod, at) for pod in listing.items}
+        known = [pod for pod in listing.items if pod.metadata.namespace in self._spaces]
+        return {f"{pod.metadata.namespace}/{pod.metadata.name}": pod_usage(pod, at) for pod in known}
 
     async def _of_pods(self, question: Question, at: float) -> Answer:
         items = await self._custom(question, "pods", "*")
