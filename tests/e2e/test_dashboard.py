@@ -21,6 +21,7 @@ from tests.web.conftest import serving
 from trimtab.core.explain import sentence
 from trimtab.journal import HEALTH, Journal, ObjectName
 from trimtab.kinds import read
+from trimtab.live.settings import OperatorSettings
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.generate import LoadShape, generate
 from trimtab.tune.recording import record
@@ -148,7 +149,7 @@ def test_the_page_of_a_live_operator_says_what_its_journal_says(
         assert acts[-1] in page.locator(".changes button").first.inner_text()
         page.goto(f"{address}/#/health")
         page.get_by_text("Nobody else moves what trimtab moves.").wait_for()
-        assert "50/s" in page.locator(".card", has_text="API budget").inner_text()
+        assert f"{OperatorSettings().api_per_s:g}/s" in page.locator(".card", has_text="API budget").inner_text()
         page.goto(f"{address}/#/whatif/{name}")
         page.locator("input[name=target]").wait_for()
         page.goto(f"{address}/#/advice/{name}")
