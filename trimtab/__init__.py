@@ -1,3 +1,3 @@
 """trimtab: the right number of pods, of the right size, before the load arrives."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
