@@ -61,7 +61,7 @@ class Stream:
         if self._wake is None or self._wake.done():
             return
         left_s = self._silent_since + silence_s - loop.time()
-        if left_s > 0:
+        if left_s > 1e-6:  # what is less than the loop's own digits would be due now, again and again
             self._timer = loop.call_later(left_s, self._time_out, silence_s)
         else:
             self._wake.set_exception(TimeoutError("silence"))

@@ -110,30 +110,6 @@ FIXES = (
         faults=("SpoiledMetrics",),
     ),
     Fix(
-        "stale samples",
-        "however old, they count",
-        (Edit(READINGS, "abs(at - reading.at) > stale_after_s", "reading.at > at + stale_after_s"),),
-        faults=("BadMetrics",),
-    ),
-    Fix(
-        "negative samples",
-        "they count",
-        (Edit(READINGS, "    if reading.value < 0:\n", "    if not reading:\n"),),
-        faults=("BadMetrics",),
-    ),
-    Fix(
-        "M2 a damaged journal",
-        "its trouble is the operator's",
-        (
-            Edit(
-                "trimtab/live/tell/kept_journal.py",
-                "            verb(journal)\n        except (JournalUnavailable, InvalidInput) as error:\n",
-                "            verb(journal)\n        except ZeroDivisionError as error:\n",
-            ),
-        ),
-        faults=("DiskFull", "DamagedJournal"),
-    ),
-    Fix(
         "M6 pods of another namespace",
         "an owner's uid is enough",
         (
@@ -167,29 +143,5 @@ FIXES = (
         "a new leader begins without a wish",
         (Edit("trimtab/core/remember.py", "wanted=first_sight(at, replicas).wanted)", "wanted=())"),),
         faults=("Killed", "DamagedJournal"),
-    ),
-    Fix(
-        "rates over a restart",
-        "nothing is read back from the status",
-        (
-            Edit(
-                "trimtab/live/look/memory.py",
-                "    if memory.version != VERSION:\n",
-                "    if memory.version:\n        return ObjectMemory(core=seed)\n    if memory.version != VERSION:\n",
-            ),
-        ),
-        faults=("Killed",),
-    ),
-    Fix(
-        "a scaling that no status tells of",
-        "the workload's managedFields are not looked at",
-        (
-            Edit(
-                "trimtab/live/look/unrecorded.py",
-                "    if known is None or known == target.replicas:\n",
-                "    if target:\n",
-            ),
-        ),
-        faults=("Killed",),
     ),
 )

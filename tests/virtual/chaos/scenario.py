@@ -133,9 +133,9 @@ def _killed(draw: random.Random) -> list[Fault]:
 
 def _still_in_a_tick(draw: random.Random) -> list[Fault]:
     """It waits for metrics while the load has just changed, and goes on when its lease is over."""
-    start = CHANGE_S * draw.randint(1, 3) + 15 * draw.randint(1, 3) + draw.uniform(1, 7)
-    end = start + draw.uniform(20, 110)
-    return [Slow(start - 60, end + 30, plural="pods", seconds=8.0), Suspended(round(start, 1), round(end, 1))]
+    start = CHANGE_S * draw.randint(1, 3) + 15 * draw.randint(1, 3) + round(draw.uniform(1, 7), 1)
+    end = start + round(draw.uniform(20, 110), 1)
+    return [Slow(start - 60, end + 30, plural="pods", seconds=8.0), Suspended(start, end)]
 
 
 def _away(draw: random.Random) -> list[Fault]:
