@@ -17,8 +17,10 @@ HISTORY = ROOT / "examples/007-history"
 def test_the_report_has_both_and_the_code_is_the_worse(tmp_path: Path, fail_if: str, code: int) -> None:
     new = tmp_path / "new.yaml"
     new.write_text((HISTORY / "hpa.yaml").read_text().replace("averageUtilization: 80", "averageUtilization: 85"))
+    workload = tmp_path / "deployment.yaml"
+    workload.write_text((HISTORY / "web-deployment.yaml").read_text().replace("# trimtab:ignore=", "# not ignored: "))
     settings = {
-        "MANIFESTS": f"{new} {HISTORY / 'web-deployment.yaml'}",
+        "MANIFESTS": f"{new} {workload}",
         "BASE": str(HISTORY / "hpa.yaml"),
         "LOAD": "generate:office,days=1,peak=9",
         "FAIL_IF": fail_if,
