@@ -125,7 +125,7 @@ def test_get_shows_the_columns_their_users_know(server: Bed) -> None:
         "hvpa": "NAME TARGET REPLICAS HPAWEIGHT VPAWEIGHT AGE",
         "analytics": "NAME AGE",
         "recommend": "NAME TYPE TARGETKIND TARGETNAMESPACE TARGETNAME STRATEGY PERIODSECONDS ADOPTIONTYPE AGE",
-        "autoscaler": "NAME REFERENCE TARGETS MINPODS MAXPODS REPLICAS MODE AGE",
+        "autoscaler": "NAME REFERENCE TARGETS MINPODS MAXPODS REPLICAS MODE TUNING AGE",
     }
     for manifest in SAMPLES:
         server.apply(manifest)
