@@ -15,7 +15,6 @@ from typing import BinaryIO
 import msgspec
 
 from trimtab.core.nights import Fleet, NightCase, Verdict
-from trimtab.tune.night import find, plan
 
 LENGTH = struct.Struct(">I")
 NICENESS = 19
@@ -23,6 +22,8 @@ NICENESS = 19
 
 def main() -> None:
     """Arguments: bytes of memory, seconds of CPU."""
+    from trimtab.tune.night import find, plan  # the simulator: the operator, which speaks with us, does without it
+
     memory_bytes, cpu_s = (int(word) for word in sys.argv[1:])
     os.nice(NICENESS)
     # What may become resident, not what is mapped: libraries map far more than they touch.
