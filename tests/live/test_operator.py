@@ -42,7 +42,8 @@ def test_a_rate_of_one_period_lets_every_tick_step(period_s: float) -> None:
 
 def test_an_operator_holds_neither_the_simulator_nor_its_compiler() -> None:
     code = (
-        "import sys; import trimtab.live.operator, trimtab.web.operator, trimtab.web.sources, trimtab.cli.night_process\n"
+        "import sys; import trimtab.live.operator, trimtab.web.operator\n"
+        "import trimtab.web.sources, trimtab.cli.night_process\n"
         "print(*{'numba', 'scipy', 'pyarrow', 'rich', 'trimtab.sim.score', 'trimtab.web.whatif'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
