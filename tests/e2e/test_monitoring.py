@@ -165,7 +165,6 @@ def test_a_real_prometheus_answers_every_panel_and_alert(bed: Bed, namespace: st
 
 
 @e2e
-@pytest.mark.smoke
 def test_helm_test_asks_whether_it_is_ready(bed: Bed, namespace: str, tmp_path: Path) -> None:
     """The command of the chart's own test, against an operator that is there and against none."""
     text = bed.helm("template", "trimtab", str(CHART), "--show-only", "templates/tests/ready.yaml")

@@ -56,7 +56,7 @@ class Running:
     def __enter__(self) -> Running:
         self.start()
         try:
-            eventually(self._ready, 30, "the operator is ready", every_s=0.2)
+            eventually(self._ready, 120, "the operator is ready", every_s=0.2)
         except TimeoutError as error:
             self.kill()
             raise TimeoutError(f"{error}\n{self.log.read_text()[-3000:]}") from None
@@ -65,6 +65,8 @@ class Running:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if kind is None:
+            eventually(self.journal.exists, 120, "a tick is in the journal", every_s=0.2)
         self.stop()
         if self.release:
             self.bed.kubectl("delete", "clusterrole,clusterrolebinding", "-l", f"{INSTANCE}={self.release}")
