@@ -17,6 +17,7 @@ from trimtab.cli.kubectl import plugin
 from trimtab.kinds import KINDS
 from trimtab.kinds.lint import LintSeverity, lint
 from trimtab.kinds.yaml import documents
+from trimtab.tune.demo_fleet import demo_fleet
 
 NOW = 1_763_000_000.0
 RECIPES = blocks(ROOT / "docs/recipes.md", "yaml")
@@ -104,3 +105,8 @@ def test_the_quick_start_on_a_file_works_as_it_is_printed(words: list[str], monk
     done = CliRunner().invoke(main, words)
     assert done.exit_code == 0, done.output
     assert "web" in done.stdout
+
+
+def test_the_quick_start_explains_what_the_demo_has() -> None:
+    asked = {words[2] for words in commands(QUICK_START) if words[1] == "explain"}
+    assert asked and asked <= {f"demo/{workload.name}" for workload in demo_fleet()}
