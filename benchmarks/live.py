@@ -50,6 +50,7 @@ def run(bed: Bed, fleet: Fleet, ticks: int, folder: Path, mixed: bool) -> dict[s
         _say(STORM, fleet, found)
         if mixed:
             phases.calm(bed, fleet)
+            phases.await_quiet(bed, running, fleet)
             found |= phases.rolling_restart(bed, running, fleet)
             _say(ROLLOUT, fleet, found)
             found |= phases.restart(bed, running, fleet)

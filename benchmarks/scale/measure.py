@@ -6,7 +6,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -87,25 +87,42 @@ class Spending(NamedTuple):
         return found
 
 
-def requests(bed: Bed, user: str, since: float, until: float = float("inf")) -> Iterator[dict[str, Any]]:
-    """What this user asked of the API server in this time; renewing the lease is not counted."""
-    with bed.audit_log.open() as lines:
-        mine = [json.loads(line) for line in lines if line.endswith("\n") and f'"username":"{user}"' in line]
-    for event in mine:
-        at = datetime.fromisoformat(event["requestReceivedTimestamp"]).timestamp()
-        if since <= at < until and event.get("objectRef", {}).get("resource", "leases") != "leases":
-            yield event | {"at": at}
+class Requests:
+    """What a user asks of the API server from now on; renewing the lease is not counted."""
+
+    def __init__(self, bed: Bed, user: str) -> None:
+        self.began, self._user = time.time(), f'"username":"{user}"'
+        self._lines = bed.audit_log.open()
+        self._lines.seek(0, os.SEEK_END)
+        self._partial, self._found = "", list[dict[str, Any]]()
+
+    def so_far(self, until: float = float("inf")) -> list[dict[str, Any]]:
+        """Their audit events, in order, each with the time `at` which it came."""
+        *lines, self._partial = (self._partial + self._lines.read()).split("\n")
+        self._found += [_event(line) for line in lines if self._user in line]
+        return [event for event in self._found if self.began <= event["at"] < until and _resource(event) != "leases"]
+
+    def writes(self) -> list[dict[str, Any]]:
+        """But those of checkpoints, which have their own time."""
+        return [event for event in self.so_far() if event["verb"] in WRITES and _resource(event) != "configmaps"]
+
+    def scalings(self) -> list[tuple[tuple[str, str], float]]:
+        """(namespace and name, at) of each write of a scale that succeeded."""
+        return [
+            ((event["objectRef"]["namespace"], event["objectRef"]["name"]), event["at"])
+            for event in self.writes()
+            if event["objectRef"].get("subresource") == "scale" and event["responseStatus"]["code"] == 200
+        ]
 
 
-def scalings(bed: Bed, user: str, since: float) -> list[tuple[tuple[str, str], float]]:
-    """(namespace and name, at) of each write of a scale that succeeded, in order."""
-    return [
-        ((event["objectRef"]["namespace"], event["objectRef"]["name"]), event["at"])
-        for event in requests(bed, user, since)
-        if event["objectRef"].get("subresource") == "scale"
-        and event["verb"] in WRITES
-        and event["responseStatus"]["code"] == 200
-    ]
+def _event(line: str) -> dict[str, Any]:
+    event: dict[str, Any] = json.loads(line)
+    return event | {"at": datetime.fromisoformat(event["requestReceivedTimestamp"]).timestamp()}
+
+
+def _resource(event: dict[str, Any]) -> str:
+    found: str = event.get("objectRef", {}).get("resource", "leases")
+    return found
 
 
 def quantile(values: Sequence[float], share: float) -> float:
