@@ -21,6 +21,7 @@ from trimtab.wire.resources import DEPLOYMENTS
 HOME = "trimtab-system"  # of the operator's lease and account
 CORES, QUEUE = 0.125, 10.0  # per pod: exactly its target of 50 % of 0.25 cores, and of 10 messages
 CONNECTIONS = 16
+NODE_PODS = 1000  # a kubelet of a thousand pods answers soon enough
 KINDS = ("cpu", "cpu", "cpu", "cpu", "cpu", "cpu", "query", "query", "forecast", "vertical")  # of every ten
 
 Item = TypeVar("Item")
@@ -84,6 +85,10 @@ class Fleet(NamedTuple):
     @property
     def pods(self) -> int:
         return self.pods_each * len(self.members)
+
+    @property
+    def nodes(self) -> int:
+        return 3 + self.pods // NODE_PODS
 
     def tenth(self) -> list[Member]:
         """As many as a tenth of all, of those that follow CPU alone."""
@@ -156,7 +161,7 @@ def build(bed: Bed, fleet: Fleet) -> None:
     controller_manager(bed, "--kube-api-qps=500", "--kube-api-burst=1000", "--concurrent-deployment-syncs=20")
     spaces = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in fleet.namespaces]
     create(bed, [*spaces, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": HOME}}])
-    create(bed, [_deployment(member, fleet.pods_each) for member in fleet.members])
+    create(bed, [_deployment(fleet, number) for number in range(len(fleet.members))])
     limit_s = 600 + fleet.pods / 10
     eventually(lambda: ready(bed) == fleet.pods, limit_s, f"{fleet.pods} pods ready", every_s=5)
     eventually(lambda: measured(bed) == fleet.pods, limit_s, f"{fleet.pods} pods measured", every_s=3)
@@ -166,9 +171,13 @@ def ready(bed: Bed) -> int:
     return sum(found.status.ready_replicas for found in rollouts(bed))
 
 
-def _deployment(member: Member, pods: int) -> dict[str, Any]:
+def _deployment(fleet: Fleet, number: int) -> dict[str, Any]:
+    """Its pods know their node: a scheduler would only take its time."""
+    pods = fleet.pods_each
     load = json.dumps({"cores": CORES * pods, "queue": QUEUE * pods})
-    return deployment(*member.key, replicas=pods, annotations={"load": load})
+    found = deployment(*fleet.members[number].key, replicas=pods, annotations={"load": load})
+    found["spec"]["template"]["spec"]["nodeName"] = f"node-{number % fleet.nodes}"
+    return found
 
 
 def rollouts(bed: Bed) -> list[Rollout]:

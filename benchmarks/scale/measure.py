@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
+import subprocess
 import time
 from collections.abc import Sequence
 from datetime import datetime
@@ -67,6 +69,15 @@ def cpu_s(pid: int) -> float:
 def rss_mb(pid: int) -> float:
     found = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
     return int(found[1]) / 1024 if found else 0.0
+
+
+def received_bytes(pid: int) -> int:
+    """Over all connections that this process has now; 0 where nobody knows."""
+    if not shutil.which("ss"):
+        return 0
+    lines = subprocess.run(["ss", "-tinpH"], capture_output=True, text=True, check=True).stdout.splitlines()
+    mine = [details for owner, details in zip(lines[::2], lines[1::2], strict=False) if f"pid={pid}," in owner]
+    return sum(int(found[1]) for details in mine if (found := re.search(r"bytes_received:(\d+)", details)))
 
 
 class Spending(NamedTuple):

@@ -12,6 +12,7 @@ from benchmarks.scale.measure import (
     DefaultRun,
     Requests,
     Spending,
+    received_bytes,
     rss_mb,
     seconds_until,
     spread,
@@ -40,8 +41,9 @@ def steady(bed: Bed, running: DefaultRun, fleet: Fleet, count: int) -> dict[str,
     first, objects = fleet.members[0], len(fleet.members)
     running.await_ticks(first, 1)
     asked, looked, busy = Requests(bed, OPERATOR), len(running.ticks(first)), running.number(TICK_SECONDS)
-    before = Spending.now(bed, running.pid)
+    before, received = Spending.now(bed, running.pid), received_bytes(running.pid)
     running.await_ticks(first, count)
+    received = received_bytes(running.pid) - received
     spent, events = Spending.now(bed, running.pid), asked.so_far(until=time.time())
     at = running.ticks(first)[looked - 1 :]
     done = len(at) - 1
@@ -53,6 +55,7 @@ def steady(bed: Bed, running: DefaultRun, fleet: Fleet, count: int) -> dict[str,
         "operator_cpu_ms_per_object": 1000 * found["operator_cpu_s"] / objects,
         "all_cpu_ms_per_object": 1000 * sum(found.values()) / objects,
         "rss_mb": rss_mb(running.pid),
+        "received_bytes": received / done,
         "idle_writes": len(asked.writes()),
         "idle_gets": sum(1 for event in events if event["verb"] == "get" and event["objectRef"].get("name")),
         "idle_requests_per_tick": len(events) / done,
