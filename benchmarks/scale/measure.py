@@ -46,6 +46,10 @@ class DefaultRun(Running):
         found = re.search(rf"^{name} (\S+)$", self.get("/metrics"), re.MULTILINE)
         return float(found[1]) if found else 0.0
 
+    def missing(self) -> int:
+        """Samples that were asked for in the last tick and not given."""
+        return self.get("/metrics").count("\ntrimtab_sample_missing{")
+
     def ticks(self, member: Member) -> list[float]:
         """When it was looked at, by the journal: asking the operator itself would cost it CPU."""
         if not self.journal.exists():
