@@ -49,7 +49,7 @@ def run(bed: Bed, fleet: Fleet, ticks: int, folder: Path, mixed: bool) -> dict[s
         found |= phases.storm(bed, fleet)
         _say(STORM, fleet, found)
         if mixed:
-            phases.calm(bed, fleet)
+            phases.await_rollouts(bed)
             phases.await_quiet(bed, running, fleet)
             found |= phases.rolling_restart(bed, running, fleet)
             _say(ROLLOUT, fleet, found)

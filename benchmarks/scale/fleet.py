@@ -41,6 +41,10 @@ class Generation(msgspec.Struct):
     generation: int = 0
 
 
+class Wish(msgspec.Struct):
+    replicas: int = 1
+
+
 class Rolled(msgspec.Struct, rename="camel"):
     observed_generation: int = 0
     replicas: int = 0
@@ -52,12 +56,14 @@ class Rollout(msgspec.Struct):
     """How far a Deployment is."""
 
     metadata: Generation
+    spec: Wish
     status: Rolled = msgspec.field(default_factory=Rolled)
 
-    def is_done(self, pods: int) -> bool:
-        status = self.status
+    @property
+    def is_done(self) -> bool:
+        status, wanted = self.status, self.spec.replicas
         known = status.observed_generation == self.metadata.generation
-        return known and status.replicas == status.updated_replicas == status.ready_replicas == pods
+        return known and status.replicas == status.updated_replicas == status.ready_replicas == wanted
 
 
 class Fleet(NamedTuple):
