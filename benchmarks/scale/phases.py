@@ -6,9 +6,9 @@ import time
 from itertools import pairwise
 from typing import Any
 
+from benchmarks.scale.control_plane import OPERATOR
 from benchmarks.scale.fleet import CORES, Fleet, patch, rollouts, set_load
 from benchmarks.scale.measure import (
-    OPERATOR,
     DefaultRun,
     Requests,
     Spending,
