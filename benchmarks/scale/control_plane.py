@@ -35,10 +35,9 @@ def lighten(bed: Bed) -> None:
 
 
 def restarted(bed: Bed, part: str, *flags: str) -> int:
-    """Started anew with these flags, of which the last of a name counts; its process id."""
+    """Started anew with these flags; its process id."""
     bed.stop_part(part)
-    bed.processes.start(part, [*bed.site.command(part), *flags])
-    bed.await_ready(part)
+    bed.start_part(part, *flags)
     pid = bed.processes.pid(part)
     assert pid is not None
     return pid
