@@ -188,7 +188,7 @@ MEMORY = """## Memory
 Imports take {imports:.0f} MB beside that.
 """
 CHURN = """Over {hours:g} hours in which workloads and their namespaces come and go, objects are edited and pods are
-replaced ({objects} objects): {first:.1f} MB after the first quarter of an hour, {last:.1f} MB at the end,
+replaced ({objects} objects): {first:.1f} MB after the first minutes, {last:.1f} MB at the end,
 {mb_per_hour:+.2f} MB per hour in the second half.
 """
 BEYOND = """## Beyond it
