@@ -14,6 +14,7 @@ from math import ceil
 import numpy as np
 
 from trimtab.core.bounds_in_force import clamp
+from trimtab.core.priced import into_band
 from trimtab.core.replica_calculator import (
     by_total_average,
     in_thousandths,
@@ -30,6 +31,7 @@ from trimtab.series import Floats
 from trimtab.sim.compiled import compiled, numba_or_none, shared
 from trimtab.sim.program import (
     BETWEEN,
+    BY_BAND,
     BY_TOTAL,
     COOLDOWN,
     DISABLED,
@@ -57,6 +59,7 @@ shared(
     by_total_average,
     clamp,
     into,
+    into_band,
     up_limit,
     end_up,
     end_down,
@@ -149,8 +152,12 @@ def run_into(
         if current > most or current < least:  # bounds need no metrics, and leave no wish behind
             wanted = clamp(current, least, most)
         else:
-            wish, ratio = first_wish(int(head[0]), head[1], head[2], head[3], signal[t], current)
-            if len(ahead) > 0:  # a forecast may only add
+            if head[0] == BY_BAND:
+                wish = float(into_band(current, int(signal[t]), int(ahead[t])))
+                ratio = wish / current
+            else:
+                wish, ratio = first_wish(int(head[0]), head[1], head[2], head[3], signal[t], current)
+            if len(ahead) > 0 and head[0] != BY_BAND:  # a forecast may only add
                 coming = float(whole(max(0.0, ahead[t]) / head[1] - 1e-9))
                 if coming > wish:
                     wish, ratio = coming, max(0.0, ahead[t]) / head[1] / current

@@ -1,12 +1,14 @@
 """A policy as numbers for the compiled lane: one row for the signal and one for each rule, in their order.
 
 What the lane covers: one total demand (or document 002's factor of it), tolerance, stabilisation, up-limit, rates,
-factors, cooldown, bounds and schedules, and a forecast of the total. `uncovered` names the first thing it does not, and
+factors, cooldown, bounds and schedules, and a forecast of the total; or, of the priced policy, the band of pods that a
+forecast is worth. `uncovered` names the first thing it does not, and
 then decide() itself is run.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import ceil, floor
 from typing import NamedTuple
 
@@ -35,7 +37,7 @@ from trimtab.policy import (
 from trimtab.series import Floats
 
 HIGHEST, BETWEEN, UP_LIMIT, RATE, MAX_FACTOR, MIN_FACTOR, COOLDOWN, ROUND_UP = range(8)
-BY_TOTAL, BY_FACTOR = range(2)
+BY_TOTAL, BY_FACTOR, BY_BAND = range(3)
 RATE_POLICIES = 3  # for each direction
 RATE_WIDTH = 2 + 3 * RATE_POLICIES  # select, count, and percent, value, period of each
 WIDTH = 1 + 2 * RATE_WIDTH
@@ -54,7 +56,8 @@ FIXED_BOUNDS: BoundsBySteps = np.empty((2, 0), dtype=np.int64)
 class Program(NamedTuple):
     """`signal`: kind, target, tolerance up and down, fewest and most replicas. `rules`: code and arguments of each.
 
-    `ahead`: the demand that is forecast at each step, 0 where nothing is; empty without a forecast.
+    `ahead`: the demand that is forecast at each step, 0 where nothing is; empty without a forecast. Of a band the pods
+    that are worth keeping; what is worth starting is then the signal.
     `bounds`: fewest (row 0) and most (row 1) replicas at each step; empty where schedules change nothing.
     """
 
@@ -128,12 +131,27 @@ def program(
     else:
         assert isinstance(signal, Factor)
         head = [BY_FACTOR, signal.target, 0.0, 0.0]
-    rows = np.zeros((len(policy.settle), WIDTH))
-    for row, rule in zip(rows, policy.settle, strict=True):
+    return Program(_signal(head, bounds), _rows(policy.settle, step_s), ahead, by_step)
+
+
+def band_program(
+    rules: tuple[Rule, ...], bounds: Bounds, step_s: float, keep: Floats, by_step: BoundsBySteps = FIXED_BOUNDS
+) -> Program:
+    """Pods moved as little as possible into what is worth starting, the signal, and what is worth keeping."""
+    assert not _uncovered_rule(rules)
+    return Program(_signal([BY_BAND, 0.0, 0.0, 0.0], bounds), _rows(rules, step_s), keep, by_step)
+
+
+def _signal(head: Sequence[float], bounds: Bounds) -> Floats:
+    return np.array([*head, bounds.min_replicas, bounds.max_replicas], dtype=np.float64)
+
+
+def _rows(rules: tuple[Rule, ...], step_s: float) -> Floats:
+    rows = np.zeros((len(rules), WIDTH))
+    for row, rule in zip(rows, rules, strict=True):
         numbers = _numbers(rule, step_s)
         row[: len(numbers)] = numbers
-    numbers_of_signal = np.array([*head, bounds.min_replicas, bounds.max_replicas], dtype=np.float64)
-    return Program(numbers_of_signal, rows, ahead, by_step)
+    return rows
 
 
 def _numbers(rule: Rule, step_s: float) -> list[float]:
