@@ -122,7 +122,7 @@ def tuned(spans: tuple[ScheduledBounds, ...] = ()) -> str:
     policy = replace(on_load(), bounds=Bounds(2, 200, spans))
     found = tune(policy, Demand("x", generate(parse_shape("bursty,days=2")), 0.0), ClusterSpec(), 128.0)
     figures = (found.after.j, found.before.j, found.after.violations)
-    return f"{found.setting} {[round(figure, 9) for figure in figures]}"
+    return f"{found.now.setting} {[round(figure, 9) for figure in figures]}"
 
 
 def test_tuning_without_numba_finds_the_same() -> None:

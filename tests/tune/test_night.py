@@ -223,7 +223,7 @@ def test_the_night_finds_what_tune_finds() -> None:
     seen = np.repeat(np.frombuffer(minutes(), dtype=np.float32).astype(np.float64), 4)
     tuned_by_hand = tune(policy(), Demand("web", seen, 0.0), ClusterSpec(startup_s=120.0), 32.0)
     found = first_night()
-    assert found.settings == tuned_settings(policy(), tuned_by_hand.setting, None, 1.0)
+    assert found.settings == tuned_settings(policy(), tuned_by_hand.now.setting, None, 1.0)
 
 
 @given(st.sampled_from(settings()), st.sampled_from((None, 0.65, 0.78)))

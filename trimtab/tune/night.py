@@ -35,7 +35,7 @@ from trimtab.sim.score import SLO, Days, score
 from trimtab.tune.candidate_runs import CandidateRuns, candidate_runs
 from trimtab.tune.candidates import CEILINGS, Setting, allowed, setting_of, settings, tuned_settings
 from trimtab.tune.demand import demand_of
-from trimtab.tune.priced_run import BANDS, PricedRuns
+from trimtab.tune.priced_run import PricedRuns
 from trimtab.tune.rolling_choice import GAIN, faded
 
 LEAST_DAYS, MOST_DAYS = 7, 30
@@ -141,25 +141,24 @@ class _Candidates(NamedTuple):
         for family in (self._bare_priced(), self._bare_reactive()):
             for candidate, days in family:
                 race.enter(candidate, days)
-            for bridge in bridges:
-                tried = [replace(candidate, ceiling=bridge.ceiling) for candidate, days in family if race.may_win(days)]
-                for candidate, days in zip(tried, self._bridged(tried, bridge), strict=True):
-                    race.enter(candidate, days)
+            tried = [candidate for candidate, days in family if bridges and race.may_win(days)]
+            for candidate, bridged in zip(tried, self._bridged(tried, bridges), strict=True):
+                for bridge, days in zip(bridges, bridged, strict=True):
+                    race.enter(replace(candidate, ceiling=bridge.ceiling), days)
         return before, race.settings, race.days
 
-    def _bridged(self, tried: list[TunedSettings], bridge: Bridge) -> list[Days]:
-        """All of one family."""
+    def _bridged(self, tried: list[TunedSettings], bridges: list[Bridge]) -> list[list[Days]]:
+        """The candidates of one family (outer) with every bridge (inner)."""
         if self.priced is not None and any(candidate.priced for candidate in tried):
-            return [self.priced.days(candidate.band, bridge) for candidate in tried]
-        return [days for (days,) in self.runs.run([self._parts(candidate)[0] for candidate in tried], [bridge])]
+            return [[self.priced.days(candidate.band, bridge) for bridge in bridges] for candidate in tried]
+        return self.runs.run([self._parts(candidate)[0] for candidate in tried], bridges)
 
     def _bare_priced(self) -> list[tuple[TunedSettings, Days]]:
         """By the price of the objective, where one is written."""
         if self.priced is None:
             return []
         own = replace(settings_of(self.written), ceiling=None, priced=True)
-        bands = dict.fromkeys((self.priced.own, *BANDS))
-        return [(replace(own, band=band), self.priced.days(band, None)) for band in bands]
+        return [(replace(own, band=band), self.priced.days(band, None)) for band in dict.fromkeys(self.priced.bands)]
 
     def _bare_reactive(self) -> list[tuple[TunedSettings, Days]]:
         capacity = self.runs.cluster.pod_capacity

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 
 from trimtab.core.forecast.learned.weights import shipped_weights
@@ -21,19 +22,13 @@ PRICES = tuple(sorted({price for band in BANDS for price in (band.start, band.ke
 class PricedRuns:
     """Bounds, rates and windows that are written beside an objective bind here too."""
 
-    def __init__(self, runs: CandidateRuns, objective: Objective) -> None:
-        self.runs, self.objective = runs, objective
+    def __init__(self, runs: CandidateRuns, objective: Objective, bands: Sequence[PricedBand] = BANDS) -> None:
+        self.runs, self.objective, self.bands = runs, objective, (_own(objective), *bands)
         self._paths: dict[PricedBand, Counts] = {}
-
-    @property
-    def own(self) -> PricedBand:
-        """What the objective itself asks for."""
-        objective = self.objective
-        return PricedBand(start=objective.price * objective.start_share, keep=objective.price * objective.keep_share)
 
     def days(self, band: PricedBand | None, bridge: Bridge | None) -> Days:
         """With a band; None: the objective's own."""
-        runs, path = self.runs, self._path(band or self.own)
+        runs, path = self.runs, self._path(band or self.bands[0])
         return measure(
             runs.load, path, delay_steps(runs.cluster.startup_s), DAY_STEPS, runs.cluster.slo, bridge, self._shown
         )
@@ -54,7 +49,7 @@ class PricedRuns:
 
     @cached_property
     def _prices(self) -> tuple[float, ...]:
-        return tuple(dict.fromkeys((*PRICES, self.own.start, self.own.keep)))
+        return tuple(dict.fromkeys(price for band in self.bands for price in (band.start, band.keep)))
 
     @cached_property
     def _levels(self) -> PricedLevels:
@@ -66,3 +61,8 @@ class PricedRuns:
     @cached_property
     def _shown(self) -> Floats:
         return shown_load(self.runs.load)
+
+
+def _own(objective: Objective) -> PricedBand:
+    """What the objective itself asks for."""
+    return PricedBand(start=objective.price * objective.start_share, keep=objective.price * objective.keep_share)
