@@ -17,7 +17,7 @@ from trimtab.cli import main
 from trimtab.errors import InvalidInput
 from trimtab.journal import Journal, ObjectName
 from trimtab.kinds import read
-from trimtab.policy import Bridge
+from trimtab.policy import Bridge, ForecastChoice
 from trimtab.tune.policy_backtest import BacktestOutcome
 from trimtab.web.journal_history import History, csv, history
 from trimtab.web.packing import unpacked
@@ -147,11 +147,16 @@ def test_what_is_in_force_changes_nothing(known: History) -> None:
     assert present(known)[:6] == (0.7, 0.1, 0.0, 300.0, 2, 60)
 
 
-def test_a_share_of_requests_is_judged_on_the_total_and_says_so(shop: Shop) -> None:
+def test_a_share_of_requests_is_judged_as_pods_show_it(shop: Shop) -> None:
     cache = history(Journal.read(shop.path), ObjectName("HorizontalPodAutoscaler", "shop", "cache"))
     outcome, notes = judge(cache, present(cache)._replace(target=0.5))
-    assert cache.capacity == 1.0 and "on the total of the load" in notes[-1]
+    assert cache.capacity == 1.0 and notes == list(cache.demand.notes)
     assert outcome.pod_hours > judge(cache, present(cache))[0].pod_hours
+
+
+def test_a_share_of_requests_with_a_forecast_is_judged_on_the_total_and_says_so(cpu: History) -> None:
+    ahead = cpu._replace(policy=replace(cpu.policy, forecast=ForecastChoice(model="linear", horizon_s=60.0)))
+    assert judge(ahead, present(ahead))[1][-1].startswith("judged on the total of the load")
 
 
 def test_a_bridge_needs_cpu_and_a_kind_that_may_have_one(known: History, cpu: History) -> None:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from trimtab.core.tuned import Tunable, settings_of, tunable, tuned
 from trimtab.policy import Admit, Bridge, Policy, TotalAverage, TunedSettings, Utilization
+from trimtab.sim.program import is_cpu_share
 
 TOLERANCES = (0.0, 0.05, 0.1)
 WINDOWS_S = (0.0, 60.0, 300.0, 900.0, 1800.0)
@@ -66,29 +67,31 @@ def _share(signal: Tunable, target: float, pod_capacity: float) -> float:
     return target / (100.0 if isinstance(signal, Utilization) else pod_capacity)
 
 
-def on_demand(policy: Policy, pod_capacity: float) -> Policy:
-    """A policy on the total of the load, forecast and schedules included: the compiled lane's form of it.
-
-    It differs where pods are unready or saturated, for a total shows the whole demand at once; `scored` says what else.
-    """
-    signal = tunable(policy)
-    target = _share(signal, settings_of(policy).target, pod_capacity) * pod_capacity
-    total = TotalAverage(metric=signal.metric, target=target, tolerance=signal.tolerance)
-    return replace(
+def in_the_lane(policy: Policy, pod_capacity: float) -> Policy:
+    """The compiled lane's form of a policy, forecast and schedules included; `scored` says how it differs."""
+    simple = replace(
         policy,
-        signals=(total,),
         admit=Admit(),
         bounds=replace(policy.bounds, min_replicas=max(1, policy.bounds.min_replicas)),
         forecast=replace(policy.forecast, exact=False) if policy.forecast else None,
         vertical=policy.vertical if policy.blend else None,
         bridge=replace(policy.bridge, resizes_per_hour=None) if policy.bridge else None,
     )
+    return simple if is_cpu_share(simple) else _on_the_total(simple, pod_capacity)
+
+
+def _on_the_total(policy: Policy, pod_capacity: float) -> Policy:
+    """It differs where pods are unready or saturated, for a total shows the whole demand at once."""
+    signal = tunable(policy)
+    target = _share(signal, settings_of(policy).target, pod_capacity) * pod_capacity
+    total = TotalAverage(metric=signal.metric, target=target, tolerance=signal.tolerance)
+    return replace(policy, signals=(total,))
 
 
 def scored(policy: Policy) -> tuple[str, ...]:
     """What every candidate was scored with and without, where that is not the policy to the letter."""
     forecast, said = policy.forecast, []
-    if not isinstance(tunable(policy), TotalAverage):
+    if not isinstance(tunable(policy), TotalAverage) and not is_cpu_share(policy):
         said.append("simulated on the total load; what pods report may lag behind it")
     if forecast is not None:
         exact = ", without the quirks of its source" if forecast.exact else ""
