@@ -17,10 +17,11 @@ class BusyColumns:
     """What is left of the last steps: pods, busy shares, work that was not done."""
 
     def __init__(self, pods: PodsAtWork, percents: Floats) -> None:
-        assert pods.levels == 0 and pods.counts_after >= pods.delay_steps
-        self._pods, self._percents = pods, percents
-        self._past = np.full((pods.counts_after + 1, len(percents)), np.inf)
-        self._serving = np.arange(pods.delay_steps + 1)
+        limits = pods.limits
+        assert limits.levels == 0 and limits.counts_after >= limits.delay_steps
+        self._load, self._first_counts_after, self._percents = pods.load, limits.first_counts_after, percents
+        self._past = np.full((limits.counts_after + 1, len(percents)), np.inf)
+        self._serving = np.arange(limits.delay_steps + 1)
         self._shares = np.zeros((MEAN_STEPS, len(percents)))
         self._backlog = np.zeros(len(percents))
 
@@ -28,7 +29,7 @@ class BusyColumns:
         """The replicas that every program asks for after one more step of work; NaN where no sample counts."""
         self._past[step % len(self._past)] = current
         self._serve(step)
-        if step < self._pods.first_count_after:
+        if step < self._first_counts_after:
             return np.full_like(current, np.nan)
         counted: Floats = self._past.min(axis=0)
         usage = counted * self._share(step)
@@ -43,7 +44,7 @@ class BusyColumns:
 
     def _serve(self, step: int) -> None:
         ready: Floats = self._past[(step - self._serving) % len(self._past)].min(axis=0)
-        work = self._pods.load[step] + self._backlog
+        work = self._load[step] + self._backlog
         served = np.minimum(work, ready)
         self._backlog = np.minimum(work - served, ready)
         self._shares[step % MEAN_STEPS] = np.divide(served, ready, out=np.zeros_like(served), where=ready > 0)

@@ -22,58 +22,79 @@ from trimtab.sim.score import Actuator, serve
 shared(within, whole, utilization_percent, keeps)
 
 
-class PodsAtWork(NamedTuple):
-    """What the shown usage depends on besides the replicas; loads in units of one pod's capacity."""
+class WorkLimits(NamedTuple):
+    """Steps until a pod serves and until its sample counts, and how far a bridge lets it grow meanwhile."""
 
-    load: Floats
-    shown: Floats  # of the load, at the end of each step: what a bridge looks at
     delay_steps: int
-    counts_after: int  # steps from the start of a pod to the first sample that counts
-    first_count_after: int  # of the pods that were there before
+    counts_after: int
+    first_counts_after: int  # of the pods that were there before
     ceiling: float
     max_factor: float
     levels: int
     refused: float
 
 
+class PodsAtWork(NamedTuple):
+    """What the shown usage depends on besides the replicas; loads in units of one pod's capacity."""
+
+    load: Floats
+    shown: Floats  # of the load, at the end of each step: what a bridge looks at
+    limits: WorkLimits
+
+
 def at_work(load: Floats, shown: Floats, old_after: int, actuator: Actuator) -> PodsAtWork:
+    """`old_after`: steps after which every ready pod's sample counts."""
     delay, minute = actuator.delay_steps, MEAN_STEPS - 1
     counts_after = min(delay + minute, max(delay, old_after))
-    return PodsAtWork(
-        load, shown, delay, counts_after, min(minute, old_after), *numbers_of(actuator.bridge), actuator.refused
-    )
+    bridge = numbers_of(actuator.bridge)
+    return PodsAtWork(load, shown, WorkLimits(delay, counts_after, min(minute, old_after), *bridge, actuator.refused))
 
 
-NOBODY = PodsAtWork(np.empty(0), np.empty(0), 0, 0, 0, 0.0, 1.0, 0, 0.0)
+NOBODY = PodsAtWork(np.empty(0), np.empty(0), WorkLimits(0, 0, 0, 0.0, 1.0, 0, 0.0))
+BACKLOG, FACTOR, SHARES = 0, 1, 2  # places of what is left of a step
 
 
 @compiled
-def empty_work(pods: PodsAtWork) -> tuple[Ints, Ints, Ints, Floats, Floats]:
-    """Who serves and who counts, levels of the bridge, busy shares of the last minute; backlog and the next factor."""
-    serving, counting = ring(pods.delay_steps + 3), ring(pods.counts_after + 3)
-    serving[ENDS, 2], counting[ENDS, 2] = pods.delay_steps, pods.counts_after
-    return serving, counting, empty_levels(pods.levels), np.zeros(MEAN_STEPS), np.array([0.0, 1.0])
+def empty_work(limits: WorkLimits) -> tuple[Ints, Ints, Ints, Floats]:
+    """Who serves, who counts, when each level of the bridge was needed; the backlog, the next factor and the busy
+    shares of the last minute."""
+    serving, counting = ring(limits.delay_steps + 3), ring(limits.counts_after + 3)
+    serving[ENDS, 2], counting[ENDS, 2] = limits.delay_steps, limits.counts_after
+    left = np.zeros(SHARES + MEAN_STEPS)
+    left[FACTOR] = 1.0
+    return serving, counting, empty_levels(limits.levels), left
 
 
 @compiled
 def work(
-    pods: PodsAtWork, t: int, current: int, serving: Ints, counting: Ints, levels: Ints, shares: Floats, left: Floats
+    load: float,
+    shown: float,
+    limits: WorkLimits,
+    t: int,
+    current: int,
+    serving: Ints,
+    counting: Ints,
+    levels: Ints,
+    left: Floats,
 ) -> tuple[float, int]:
-    """One step of serving: the busy share of a pod that is shown at its end, and how many pods count for it."""
+    """One step of serving: the busy share of a pod that is shown at its end, and how many pods count for it.
+
+    `shown` is what the step before showed of the load.
+    """
     push(serving, t, current, False)
     push(counting, t, current, False)
-    ready, factor = int(front(serving, t, float(current), False)), left[1]
-    if pods.levels > 0 and t > 0:
-        level = level_needed(pods.shown[t - 1], float(ready), pods.ceiling, pods.max_factor)
-        left[1] = hold(levels, t, level, pods.max_factor)
-    capacity = ready + ready * (1.0 - pods.refused) * (factor - 1.0)
-    served = min(pods.load[t] + left[0], capacity)
-    left[0] = serve(pods.load[t], left[0], capacity, 1.0)[0]
-    shares[t % MEAN_STEPS] = served / ready if ready > 0 else 0.0
+    ready, factor = int(front(serving, t, float(current), False)), left[FACTOR]
+    if limits.levels > 0 and t > 0:
+        level = level_needed(shown, float(ready), limits.ceiling, limits.max_factor)
+        left[FACTOR] = hold(levels, t, level, limits.max_factor)
+    capacity = ready + ready * (1.0 - limits.refused) * (factor - 1.0)
+    served = min(load + left[BACKLOG], capacity)
+    left[BACKLOG] = serve(load, left[BACKLOG], capacity, 1.0)[0]
+    left[SHARES + t % MEAN_STEPS] = served / ready if ready > 0 else 0.0
     count, total = min(t + 1, MEAN_STEPS), 0.0
     for age in range(count):
-        total += shares[(t - age) % MEAN_STEPS]
-    counted = int(front(counting, t, float(current), False)) if t >= pods.first_count_after else 0
+        total += left[SHARES + (t - age) % MEAN_STEPS]
+    counted = int(front(counting, t, float(current), False)) if t >= limits.first_counts_after else 0
     return total / count, counted
 
 

@@ -188,11 +188,12 @@ def run_into(
     looks_up, looks_down = lows[ENDS, 2] >= 0, highs[ENDS, 2] >= 0
     up_at = down_at = -1
     current, share, counted = first_pods, 0.0, 1
-    serving, counting, levels, shares, left = empty_work(pods)
+    serving, counting, levels, left = empty_work(pods.limits)
+    load, shown, limits = pods.load, pods.shown, pods.limits
     for t in range(len(signal)):
         replicas[t] = current
         if head[0] == BY_SHARE:
-            share, counted = work(pods, t, current, serving, counting, levels, shares, left)
+            share, counted = work(load[t], shown[t - 1], limits, t, current, serving, counting, levels, left)
         if bounds.shape[1] > 0:
             least, most = bounds[0, t], bounds[1, t]
         if current > most or current < least:  # bounds need no metrics, and leave no wish behind
