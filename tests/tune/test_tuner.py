@@ -28,7 +28,7 @@ from trimtab.policy import (
 )
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.generate import SHAPES, LoadShape, generate
-from trimtab.tune.candidates import Setting, in_the_lane, setting_of, with_setting
+from trimtab.tune.candidates import Setting, allowed_settings, in_the_lane, setting_of, with_setting
 from trimtab.tune.demand import Demand
 from trimtab.tune.manifest import may_bridge, tunable_manifest, with_new_settings
 from trimtab.tune.policy_backtest import backtest
@@ -202,3 +202,10 @@ def test_the_metric_that_holds_without_a_word_is_written_out() -> None:
     new, notes = with_new_settings(tunable_manifest(bare), Setting(0.5, 0.1, 900.0), 1.0)
     assert new["spec"]["metrics"][0]["resource"]["target"]["averageUtilization"] == 50
     assert "CPU at 80 %" in notes[0]
+
+
+def test_no_window_is_advised_that_is_shorter_than_what_pods_report_is_old() -> None:
+    """Right after a decrease the pods that remain report what they had before it, as if more could go."""
+    by_total, by_pod = (allowed_settings(policy, 1.0) for policy in (on_load(), on_cpu()))
+    assert {setting.stabilise_s for setting in by_total} == {0.0, 60.0, 300.0, 900.0, 1800.0}
+    assert {setting.stabilise_s for setting in by_pod} == {60.0, 300.0, 900.0, 1800.0}

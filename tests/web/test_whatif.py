@@ -84,6 +84,22 @@ def test_with_a_bridge_it_equals_the_backtest_on_the_total(
     assert (outcome.figures()["resizes"] > 0) == (then > 1)
 
 
+@pytest.mark.parametrize("price", [64.0, 128.0])
+def test_the_price_is_that_of_the_objects_own_objective_until_it_is_moved(
+    cpu: History, tmp_path: Path, price: float
+) -> None:
+    written = manifest(cpu, present(cpu)) | {"metadata": {"name": "cache"}}
+    spec = written["spec"] | {"objective": {"price": 64}}  # type: ignore[operator]
+    known = cpu._replace(policy=read(written | {"spec": spec}).to_policy(START))  # type: ignore[attr-defined]
+    assert present(known).price == 64.0
+    knobs = present(known)._replace(price=price)
+    moved = yaml.safe_load(as_yaml(known, knobs))["spec"]
+    assert moved.get("objective") == (None if price == 64.0 else {"price": 128, "priority": None})
+    assert read(written | {"spec": spec | moved}).to_policy(START) == with_knobs(known, knobs)  # type: ignore[attr-defined]
+    judged, _ = judge(known, knobs)
+    assert judged.figures() != judge(known, knobs._replace(price=8.0))[0].figures()
+
+
 def assert_equal_to_the_backtest(
     known: History, knobs: Knobs, tmp_path: Path, *flags: str, bridged: bool = False
 ) -> BacktestOutcome:

@@ -17,6 +17,7 @@ from trimtab.sim.program import is_cpu_share
 TOLERANCES = (0.0, 0.05, 0.1)
 WINDOWS_S = (0.0, 60.0, 300.0, 900.0, 1800.0)
 TARGETS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.65, 0.7, 0.75, 0.8)
+OLDEST_S = 60.0  # what pods report may be this old: two scrapes of metrics-server and one of a kubelet
 
 
 class Setting(NamedTuple):
@@ -30,6 +31,16 @@ class Setting(NamedTuple):
 def settings() -> list[Setting]:
     """All of them, in the order that breaks ties."""
     return [Setting(target, *others) for *others, target in product(TOLERANCES, WINDOWS_S, TARGETS)]
+
+
+def windows_s(policy: Policy) -> tuple[float, ...]:
+    """Those that can be advised.
+
+    Right after a decrease the pods that remain still report what they had before it, as if more could go; a window
+    that is longer than such reports are old does not follow them.
+    """
+    least_s = 0.0 if isinstance(tunable(policy), TotalAverage) else OLDEST_S
+    return tuple(window_s for window_s in WINDOWS_S if window_s >= least_s)
 
 
 def setting_of(policy: Policy, pod_capacity: float) -> Setting:
@@ -57,9 +68,15 @@ def with_setting(policy: Policy, setting: Setting, pod_capacity: float) -> Polic
     return tuned(policy, tuned_settings(policy, setting, policy.bridge, pod_capacity, policy.objective is not None))
 
 
-def allowed(policy: Policy, setting: Setting, pod_capacity: float) -> bool:
-    """Whether the limits of its tuning leave room for this."""
+def allowed_settings(policy: Policy, pod_capacity: float) -> list[Setting]:
+    """Those for which its metric and the limits of its tuning leave room."""
+    return [setting for setting in settings() if _allowed(policy, setting, pod_capacity)]
+
+
+def _allowed(policy: Policy, setting: Setting, pod_capacity: float) -> bool:
     limits, found = policy.tuning.limits, tuned_settings(policy, setting, None, pod_capacity)
+    if found.window_s not in windows_s(policy):
+        return False
     return found.target in limits.target and found.tolerance in limits.tolerance and found.window_s in limits.window_s
 
 

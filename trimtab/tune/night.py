@@ -33,7 +33,7 @@ from trimtab.sim.compiled import numba_or_none
 from trimtab.sim.prices import OBJECTIVES, RESIZE_PRICE, START_PRICE
 from trimtab.sim.score import SLO, Days, score
 from trimtab.tune.candidate_runs import CandidateRuns, candidate_runs
-from trimtab.tune.candidates import Setting, allowed, setting_of, settings, tuned_settings
+from trimtab.tune.candidates import Setting, allowed_settings, setting_of, tuned_settings
 from trimtab.tune.demand import demand_of
 from trimtab.tune.priced_run import priced_days, priced_path
 from trimtab.tune.rolling_choice import GAIN, faded
@@ -145,7 +145,7 @@ class _Candidates(NamedTuple):
         one.
         """
         capacity, before = self.runs.cluster.pod_capacity, self.run(present)
-        family = [setting for setting in settings() if allowed(self.written, setting, capacity)]
+        family = allowed_settings(self.written, capacity)
         least, best = (1.0 - GAIN) * self._score(before), (present, before)
         bare = [days for (days,) in self.runs.run(family, [None])]
         bridges = self._bridges()

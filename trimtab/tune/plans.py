@@ -27,7 +27,7 @@ from trimtab.sim.oracle import optimum, pods_needed
 from trimtab.sim.program import program, uncovered
 from trimtab.sim.score import SLO, Actuator, Days, measure
 from trimtab.sim.sliding_windows import trailing_mean
-from trimtab.tune.candidates import TARGETS, WINDOWS_S, Setting, in_the_lane, setting_of, with_setting
+from trimtab.tune.candidates import TARGETS, Setting, in_the_lane, setting_of, windows_s, with_setting
 from trimtab.tune.demand import Demand, demand_of
 from trimtab.tune.policy_backtest import first_pods
 
@@ -140,7 +140,7 @@ def follow_load(rules: Inspection, case: Case) -> Iterator[AdvicePlan]:
     spec = hpa_spec(rules, case, max(TARGETS), UNBOUND)
     base = case.policy(spec)
     tolerance = setting_of(base, case.request).tolerance
-    family = [Setting(target, tolerance, window) for window in WINDOWS_S for target in TARGETS]
+    family = [Setting(target, tolerance, window) for window in windows_s(base) for target in TARGETS]
     candidates = [with_setting(base, setting, case.request) for setting in family]
     totals = [float(days.j(case.lam).sum()) for days in case.replay(candidates)]
     best = family[int(np.argmin(totals))]
