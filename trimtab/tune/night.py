@@ -141,7 +141,7 @@ class _Candidates(NamedTuple):
     def best(self, present: TunedSettings) -> tuple[Days, TunedSettings, Days]:
         """The days of the present settings, the best ones and their days.
 
-        No bridge makes a setting cheaper than its pods and starts alone: those that lose by these are not tried with
+        A bridge hardly changes how many pods there are: settings that lose by pods and starts alone are not tried with
         one.
         """
         capacity, before = self.runs.cluster.pod_capacity, self.run(present)
