@@ -167,6 +167,12 @@ def coverage(calm: dict[str, Any]) -> str:
     return f"{table(heads, cells)}\n\n{found}"
 
 
+TRIED = """## What was tried
+
+`trimtab-bridge` on all traces, lambda 32, with one thing otherwise:
+
+TABLE"""
+
 TEXT = """# Before the load arrives
 
 Written by `benchmarks/pages/foresight.py` from a run of `benchmarks/train/evaluate.py`; no figure here is typed, but those of what was tried.

@@ -40,6 +40,21 @@ def test_only_the_newest_word_of_each_is_said_and_failures_stop_nobody() -> None
     assert heard == ["word 99", "calm"]
 
 
+def test_what_is_dropped_is_not_said_though_its_turn_comes() -> None:
+    heard: list[str] = []
+
+    async def run() -> None:
+        teller = Teller()
+        for word in ("gone", "calm"):
+            teller.later(WEB, word, saying(heard, word))
+        teller.begin()
+        teller.drop("gone")
+        await teller.finish()
+
+    asyncio.run(run())
+    assert heard == ["calm"]
+
+
 def test_a_tick_does_not_wait_for_what_is_said() -> None:
     async def run() -> None:
         teller, never = Teller(), asyncio.Event()

@@ -33,7 +33,7 @@ from trimtab.sim.compiled import numba_or_none
 from trimtab.sim.prices import OBJECTIVES, RESIZE_PRICE, START_PRICE
 from trimtab.sim.score import SLO, Days, score
 from trimtab.tune.candidate_runs import CandidateRuns, candidate_runs
-from trimtab.tune.candidates import CEILINGS, Setting, allowed, setting_of, settings, tuned_settings
+from trimtab.tune.candidates import CEILINGS, Setting, allowed_settings, setting_of, tuned_settings
 from trimtab.tune.demand import demand_of
 from trimtab.tune.priced_run import PricedRuns
 from trimtab.tune.rolling_choice import GAIN, faded
@@ -133,7 +133,7 @@ class _Candidates(NamedTuple):
     def best(self, present: TunedSettings) -> tuple[Days, TunedSettings, Days]:
         """The days of the present settings, the best ones and their days.
 
-        No bridge makes settings cheaper than their pods and starts alone: those that lose by these are not tried with
+        A bridge hardly changes how many pods there are: settings that lose by pods and starts alone are not tried with
         one.
         """
         before, bridges = self.run(present), self._bridges()
@@ -161,8 +161,7 @@ class _Candidates(NamedTuple):
         return [(replace(own, band=band), self.priced.days(band, None)) for band in dict.fromkeys(self.priced.bands)]
 
     def _bare_reactive(self) -> list[tuple[TunedSettings, Days]]:
-        capacity = self.runs.cluster.pod_capacity
-        family = [setting for setting in settings() if allowed(self.written, setting, capacity)]
+        family = allowed_settings(self.written, self.runs.cluster.pod_capacity)
         found = self.runs.run(family, [None])
         return [(self._words(setting), days) for setting, (days,) in zip(family, found, strict=True)]
 

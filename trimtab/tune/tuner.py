@@ -19,7 +19,7 @@ from trimtab.policy.objective import BRIDGED_START_SHARE, START_SHARE
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.score import Days, Score, score
 from trimtab.tune.candidate_runs import CandidateRuns, candidate_runs
-from trimtab.tune.candidates import Setting, allowed, scored, setting_of, settings, with_setting
+from trimtab.tune.candidates import Setting, allowed_settings, scored, setting_of, with_setting
 from trimtab.tune.demand import Demand
 from trimtab.tune.priced_run import PricedRuns
 from trimtab.tune.rolling_choice import choose, faded, picked, takeover
@@ -63,7 +63,7 @@ def tune(
         check_tunable(policy)
     written = by_target(policy)
     present, runs = setting_of(written, cluster.pod_capacity), candidate_runs(written, demand, cluster)
-    family = [setting for setting in settings() if allowed(policy, setting, cluster.pod_capacity)]
+    family = allowed_settings(written, cluster.pod_capacity)
     family = family if present in family else [*family, present]
     with_bridges = list(dict.fromkeys((policy.bridge, *bridges)))
     candidates = [Choice(bridge, setting) for bridge in with_bridges for setting in family]

@@ -33,6 +33,14 @@ class StatusWriter:
         """What the status says now, as far as we know."""
         return self._said.get(about.metadata.uid, (0.0, about.status))[1]
 
+    def is_news(
+        self, about: Custom, status: dict[str, Any], conditions: Sequence[DecisionCondition], at: float
+    ) -> bool:
+        """Saying this now would write something."""
+        written_at, before = self._said.get(about.metadata.uid, (0.0, about.status))
+        now = with_conditions(status, conditions, before, at)
+        return now != before and (loud(now) != loud(before) or at - written_at >= MEASURED_EVERY_S)
+
     async def say(
         self,
         resource: Resource,
@@ -42,15 +50,14 @@ class StatusWriter:
         at: float,
     ) -> None:
         """Server-side apply of the status where it changed; a Warning for each condition that turned bad."""
-        uid = about.metadata.uid
-        written_at, before = self._said.get(uid, (0.0, about.status))
-        now = with_conditions(status, conditions, before, at)
-        if now == before or (loud(now) == loud(before) and at - written_at < MEASURED_EVERY_S):
+        if not self.is_news(about, status, conditions, at):
             return
+        before = self.before(about)
+        now = with_conditions(status, conditions, before, at)
         meta = {"name": about.metadata.name, "namespace": about.metadata.namespace}
         body = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta, "status": now}
         await self.writer.apply(Custom, resource, body, "status")
-        self._said[uid] = (at, now)
+        self._said[about.metadata.uid] = (at, now)
         for happening in _news(conditions, before):
             await tell(self.writer, resource, about, happening, at)
 

@@ -33,6 +33,10 @@ class Teller:
         """Namespaces take turns: nobody's slow answers keep another's word waiting."""
         self._words[key] = Word(about, say)
 
+    def drop(self, key: str) -> None:
+        """What waited to be said is no longer so."""
+        self._words.pop(key, None)
+
     def begin(self) -> None:
         """Say what waits, in the background."""
         for key in [key for key in self._words if key not in self._speaking]:
@@ -57,7 +61,8 @@ class Teller:
     async def _speak(self, key: str, namespace: str) -> None:
         try:
             async with self._turns.turn(namespace):
-                await self._said(key, self._words.pop(key))
+                if word := self._words.pop(key, None):
+                    await self._said(key, word)
         finally:
             self._speaking.pop(key, None)
 
