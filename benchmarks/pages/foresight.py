@@ -146,14 +146,19 @@ def per_trace(calm: dict[str, Any]) -> str:
 
 
 def scenarios(found: dict[str, Any]) -> str:
-    heads = ("", "traces", "`hpa-rolling-bridge`", "`trimtab`", "`trimtab-bridge`")
+    names = ("hpa-rolling-bridge", "trimtab", "trimtab-bridge")
+    heads = ("", "traces", *(f"`{name}`" for name in names), "`trimtab-bridge` on these traces, as it is")
     cells = []
     for scenario, traces in found.items():
         rows = [row for trace in traces.values() for row in trace["rows"]]
-        names = ("hpa-rolling-bridge", "trimtab", "trimtab-bridge")
-        compared = [each(geometric_mean(ratios(rows, name, s, BALANCED)) for s in STARTUPS_S) for name in names]
-        cells.append([SCENARIOS[scenario], str(len(traces)), *compared])
+        calm = [row for name in traces for row in found["calm"][name]["rows"]]
+        compared = [balanced(rows, name) for name in names]
+        cells.append([SCENARIOS[scenario], str(len(traces)), *compared, balanced(calm, "trimtab-bridge")])
     return table(heads, cells)
+
+
+def balanced(rows: Rows, policy: str) -> str:
+    return each(geometric_mean(ratios(rows, policy, startup_s, BALANCED)) for startup_s in STARTUPS_S)
 
 
 def coverage(calm: dict[str, Any]) -> str:
@@ -169,9 +174,26 @@ def coverage(calm: dict[str, Any]) -> str:
 
 TRIED = """## What was tried
 
-`trimtab-bridge` on all traces, lambda 32, with one thing otherwise:
+`trimtab-bridge` on all forty traces, lambda 32, with one thing otherwise:
 
-TABLE"""
+|  | ratio to retuned HPA | worst trace |
+|---|---|---|
+| as it is | 0.880 / 0.836 / 0.789 | 1.00 / 1.00 / 1.00 |
+| one pair of prices: a start at an eighth of the price, keeping at all of it | 0.890 / 0.853 / 0.820 | 1.00 / 1.00 / 1.00 |
+| the two pairs that an objective has by itself, with and without a bridge | 0.889 / 0.848 / 0.815 | 1.00 / 1.00 / 1.00 |
+| no reactive settings among the candidates | 0.879 / 0.835 / 0.795 | 1.01 / 1.00 / 1.03 |
+| one ceiling of the bridge, 0.75 | 0.883 / 0.844 / 0.795 | 1.00 / 1.01 / 1.00 |
+| one ceiling of the bridge, 0.78 | 0.879 / 0.836 / 0.790 | 1.00 / 1.00 / 1.00 |
+| ceilings up to 0.75 for reactive settings, from 0.70 for priced ones | 0.880 / 0.835 / 0.791 | 1.00 / 1.00 / 1.01 |
+| switching for any gain | 0.876 / 0.832 / 0.786 | 1.00 / 1.00 / 1.01 |
+| switching for 1 % | 0.878 / 0.834 / 0.788 | 1.00 / 1.00 / 1.01 |
+| switching for 4 % | 0.882 / 0.838 / 0.794 | 1.01 / 1.01 / 1.01 |
+| half-life of three days | 0.878 / 0.834 / 0.788 | 1.00 / 1.00 / 1.00 |
+| half-life of two weeks | 0.880 / 0.835 / 0.790 | 1.00 / 1.00 / 1.00 |
+
+So the choice of prices is worth one to three points, the bridge's ceiling half a point, and how choices are made less than that. Switching for 2 % stays: a smaller gain is not worth
+a change in a cluster. With the load itself as floor (never fewer pods than it needs now, as in the operator) the figures are those without it to 0.001 at this
+lambda, and up to 0.01 worse at lambda 8. What is aimed at, 0.84 / 0.80 / 0.755, is not reached."""
 
 TEXT = """# Before the load arrives
 
@@ -184,7 +206,7 @@ Four fields, each of use alone, and off where it is left out:
 | `bridge` | ready pods get 1.25 or 1.5 times their cpu within a tick while others start ([bridge](bridge.md)) |
 | `objective` | prices load that meets too few pods; pods are started and kept as long as the learned forecast says they are worth it |
 | `forecast` | a look ahead that may only add ([forecasts](forecasts.md)) |
-| `tuning` | moves target, tolerance, window and the bridge's ceiling at night, within limits, and lets an objective earn its place |
+| `tuning` | moves target, tolerance, window, the bridge's ceiling and an objective's prices at night, within limits, and lets an objective earn its place |
 
 ## What each part buys
 
@@ -212,7 +234,7 @@ At other prices, to retuned HPA:
 
 ## When the world is not as believed
 
-Candidates are chosen by what is believed and judged by what happens; retuned HPA suffers the same. Rows with other numbers of traces do not compare with each other.
+Candidates are chosen by what is believed and judged by what happens; retuned HPA suffers the same. Disturbances were tried on some of the traces, the shorter ones first: compare with the last column.
 
 {scenarios}
 
