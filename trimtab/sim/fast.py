@@ -186,8 +186,7 @@ def run_into(
     highs, lows, grown, shrunk = empty_past(rules)
     up_period, down_period = longest_period(rules, 1), longest_period(rules, 1 + RATE_WIDTH)
     looks_up, looks_down = lows[ENDS, 2] >= 0, highs[ENDS, 2] >= 0
-    up_at = down_at = -1
-    current, share, counted = first_pods, 0.0, 1
+    current, share, counted, up_at, down_at = first_pods, 0.0, 1, -1, -1
     serving, counting, levels, left = empty_work(pods.limits)
     load, shown, limits = pods.load, pods.shown, pods.limits
     for t in range(len(signal)):
@@ -205,10 +204,8 @@ def run_into(
                 wish, ratio = wish_of_share(share, counted, head[1], head[2], head[3], current)
             else:
                 wish, ratio = first_wish(int(head[0]), head[1], head[2], head[3], signal[t], current)
-            if len(ahead) > 0:  # a forecast may only add
-                coming = float(whole(max(0.0, ahead[t]) / head[1] - 1e-9))
-                if coming > wish:
-                    wish, ratio = coming, max(0.0, ahead[t]) / head[1] / current
+            if len(ahead) > 0:
+                wish, ratio = raised(wish, ratio, max(0.0, ahead[t]) / head[1], current)
             raw = ceil(wish - 1e-9)
             for index in range(len(rules)):
                 code, settled = int(rules[index, 0]), wish
@@ -218,20 +215,15 @@ def run_into(
                     elif wish > current and looks_up:
                         settled = into(float(current), front(lows, t, wish, False), wish)
                 elif code == RATE:
-                    if wish > current:
-                        settled = min(wish, float(rate_end(rules, index, 1, current, t, grown, shrunk, True)))
-                    elif wish < current:
-                        settled = max(
-                            wish, float(rate_end(rules, index, 1 + RATE_WIDTH, current, t, grown, shrunk, False))
-                        )
+                    if wish != current:
+                        settled = within_rates(rules, index, wish, current, t, grown, shrunk)
                 elif code == HIGHEST:
                     settled = front(highs, t, wish, True)
                 elif code == COOLDOWN:
                     last = max(up_at, down_at) if rules[index, 3] != 0.0 else (up_at if ratio > 1.0 else down_at)
                     rest = rules[index, 1] if ratio > 1.0 else rules[index, 2]
                     if (wish != current or ratio != 1.0) and last >= 0 and t - last < rest:
-                        wish = settled = float(current)
-                        ratio = 1.0
+                        wish, settled, ratio = float(current), float(current), 1.0
                 else:
                     wish, ratio = settle(code, rules[index, 1], rules[index, 2], wish, ratio, current)
                     settled = wish
@@ -262,6 +254,13 @@ def first_wish(kind: int, target: float, up: float, down: float, value: float, c
 
 
 @compiled
+def raised(wish: float, ratio: float, coming: float, current: int) -> tuple[float, float]:
+    """A forecast may only add."""
+    pods = float(whole(coming - 1e-9))
+    return (pods, coming / current) if pods > wish else (wish, ratio)
+
+
+@compiled
 def settle(code: int, one: float, two: float, wish: float, ratio: float, current: int) -> tuple[float, float]:
     """The rules of core/settle that need no past, by their code."""
     if code == UP_LIMIT:
@@ -277,10 +276,12 @@ def settle(code: int, one: float, two: float, wish: float, ratio: float, current
 
 
 @compiled
-def rate_end(rules: Floats, index: int, first: int, current: int, t: int, grown: Ints, shrunk: Ints, up: bool) -> int:
-    """How far the policies of one direction let the replicas go now; `first` is where its numbers begin."""
+def within_rates(rules: Floats, index: int, wish: float, current: int, t: int, grown: Ints, shrunk: Ints) -> float:
+    """As much of the wish as the policies of its direction allow now."""
+    up = wish > current
+    first = 1 if up else 1 + RATE_WIDTH
     if rules[index, first] == DISABLED:
-        return current
+        return float(current)
     best = current
     for number in range(int(rules[index, first + 1])):
         place = first + 2 + 3 * number
@@ -290,4 +291,4 @@ def rate_end(rules: Floats, index: int, first: int, current: int, t: int, grown:
         end = end_up(percent, value, start) if up else end_down(percent, value, start)
         farther = end > best if up == (rules[index, first] == FARTHEST) else end < best
         best = end if farther or number == 0 else best
-    return max(current, best) if up else min(current, best)
+    return min(wish, float(max(current, best))) if up else max(wish, float(min(current, best)))
