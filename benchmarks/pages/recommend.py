@@ -92,7 +92,7 @@ def measured(found: dict[str, Any]) -> str:
             f"| {run['requests']} |\n"
             for what, run in (("tuned and backtested", proven), ("`--rules document-000`", plain))
         )
-        + f"\nTuning uses all cores. The analysis alone of {found['workloads']:,} takes {found['analysis_cpu_s']:.0f} s "
+        + f"\nIt uses all cores. The analysis alone of {found['workloads']:,} takes {found['analysis_cpu_s']:.0f} s "
         f"of CPU and {found['peak_mb']:.0f} MB ({found['after_500_mb']:.0f} MB after the first 500).\n"
     )
 
