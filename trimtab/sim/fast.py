@@ -71,7 +71,7 @@ def run_compiled(signal: Floats, program: Program, first_pods: int, pods: PodsAt
     """The billed pods of every step: what is decided at the end of one is billed in the next."""
     assert program.signal[0] != BY_SHARE or len(pods.load) == len(signal)
     replicas = np.empty(len(signal), dtype=np.int32)
-    run_into(signal, program.ahead, program.bounds, program.signal, program.rules, first_pods, pods, replicas)
+    run_into(signal, program, first_pods, pods, replicas)
     return replicas
 
 
@@ -171,17 +171,9 @@ def _shares_by_numpy(
 
 
 @compiled
-def run_into(
-    signal: Floats,
-    ahead: Floats,
-    bounds: Ints,
-    head: Floats,
-    rules: Floats,
-    first_pods: int,
-    pods: PodsAtWork,
-    replicas: Counts,
-) -> None:
+def run_into(signal: Floats, program: Program, first_pods: int, pods: PodsAtWork, replicas: Counts) -> None:
     """One demand under one program; times are whole steps. Rules that look back stand here, the others in `settle`."""
+    head, rules, ahead, bounds = program
     least, most = int(head[4]), int(head[5])
     highs, lows, grown, shrunk = empty_past(rules)
     up_period, down_period = longest_period(rules, 1), longest_period(rules, 1 + RATE_WIDTH)
