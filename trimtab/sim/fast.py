@@ -14,6 +14,7 @@ from math import ceil
 import numpy as np
 
 from trimtab.core.bounds_in_force import clamp
+from trimtab.core.priced import into_band
 from trimtab.core.replica_calculator import (
     by_total_average,
     in_thousandths,
@@ -31,6 +32,7 @@ from trimtab.sim.busy_pods import NOBODY, PodsAtWork, at_work, empty_work, wish_
 from trimtab.sim.compiled import compiled, numba_or_none, shared
 from trimtab.sim.program import (
     BETWEEN,
+    BY_BAND,
     BY_SHARE,
     BY_TOTAL,
     COOLDOWN,
@@ -59,6 +61,7 @@ shared(
     by_total_average,
     clamp,
     into,
+    into_band,
     up_limit,
     end_up,
     end_down,
@@ -194,10 +197,12 @@ def run_into(signal: Floats, program: Program, first_pods: int, pods: PodsAtWork
         else:
             if head[0] == BY_SHARE:
                 wish, ratio = wish_of_share(share, counted, head[1], head[2], head[3], current)
+            elif head[0] == BY_BAND:
+                wish, ratio = band_wish(current, int(signal[t]), int(ahead[t]))
             else:
                 wish, ratio = first_wish(int(head[0]), head[1], head[2], head[3], signal[t], current)
-            if len(ahead) > 0:
-                wish, ratio = raised(wish, ratio, max(0.0, ahead[t]) / head[1], current)
+                if len(ahead) > 0:
+                    wish, ratio = raised(wish, ratio, max(0.0, ahead[t]) / head[1], current)
             raw = ceil(wish - 1e-9)
             for index in range(len(rules)):
                 code, settled = int(rules[index, 0]), wish
@@ -243,6 +248,13 @@ def first_wish(kind: int, target: float, up: float, down: float, value: float, c
         return wish, total_average_ratio(value, target, up, down, current)
     ratio = (value / current) / target
     return current * ratio, ratio
+
+
+@compiled
+def band_wish(current: int, start: int, keep: int) -> tuple[float, float]:
+    """Wanted replicas and their ratio where pods are priced."""
+    wish = float(into_band(current, start, keep))
+    return wish, wish / current
 
 
 @compiled

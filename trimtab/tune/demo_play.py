@@ -46,7 +46,7 @@ def play(workload: DemoWorkload) -> DemoResult:
     """Tune on the first week, then replay both weeks and score the second."""
     first_week = workload.demand._replace(values=workload.demand.values[:WEEK])
     tuned = tune(workload.better, first_week, workload.cluster, PRICE)
-    how = [f"target {tuned.setting.target:.0%}, tolerance {tuned.setting.tolerance:g}"]
+    how = [f"target {tuned.now.setting.target:.0%}, tolerance {tuned.now.setting.tolerance:g}"]
     ours, found, said = tuned.policy, *_watched(tuned.policy, workload)
     if workload.cluster.startup_s >= SLOW_S:
         priced = structs.replace(workload.better, **BRIDGED_OBJECTIVE)
