@@ -40,6 +40,22 @@ def test_only_the_newest_word_of_each_is_said_and_failures_stop_nobody() -> None
     assert heard == ["word 99", "calm"]
 
 
+def test_it_has_to_say_a_word_until_that_was_said() -> None:
+    async def run() -> None:
+        teller = Teller()
+        assert not teller.has_to_say("web")
+        teller.later(WEB, "web", saying([], "word"))
+        assert teller.has_to_say("web") and not teller.has_to_say("other")
+        teller.begin()
+        while teller._words:
+            await asyncio.sleep(0)
+        assert teller.has_to_say("web"), "it is being said"
+        await teller.finish()
+        assert not teller.has_to_say("web")
+
+    asyncio.run(run())
+
+
 def test_a_tick_does_not_wait_for_what_is_said() -> None:
     async def run() -> None:
         teller, never = Teller(), asyncio.Event()

@@ -97,14 +97,14 @@ class Ticker:
         """
         ends_at, objects = asyncio.get_running_loop().time() + self.period_s, self._objects()
         self._forget({found.metadata.uid for _, found in objects})
-        subjects = await self.guard.each(lambda item: self._compile(*item, at), objects, _of_object, at)
+        subjects = await self.guard.each_at_once(lambda item: self._compile(*item, at), objects, _of_object, at)
         claims = conflict.Claims(self.cluster, [each for each in subjects if each.resource is not HPAS], at)
         looked = await self.guard.each(
             lambda subject: self._look(subject, claims, at), subjects, _of_subject, at, self.patience_s
         )
         gathered = await self._measure(looked, at)
         measured, headroom = list(zip(looked, gathered.samples, strict=True)), Headroom(self.cluster)
-        decided = await self.guard.each(
+        decided = await self.guard.each_at_once(
             lambda pair: self._decide(*pair, headroom), measured, lambda pair: _of_subject(pair[0].subject), at
         )
         self.forecasts.follow()
@@ -123,7 +123,7 @@ class Ticker:
         ours = [(feed.resource, found) for feed in self.cluster.ours.values() if feed.resource for found in feed.store]
         return ours + [(HPAS, hpa) for hpa in self.cluster.hpas.store if floor.speaks_of_forecasts(hpa) is not False]
 
-    async def _compile(self, resource: Resource, found: Custom, at: float) -> Subject:
+    def _compile(self, resource: Resource, found: Custom, at: float) -> Subject:
         enabled = self.cluster.enabled(found.metadata.namespace)
         return self.compiler.subject(resource, found, enabled, at, self.cluster.frozen)
 
@@ -170,7 +170,7 @@ class Ticker:
         self.forecasts.read_back(ticks, at)
         return gathered
 
-    async def _decide(self, tick: ObjectTick, samples: tuple[Samples | Missing, ...], headroom: Headroom) -> ObjectTick:
+    def _decide(self, tick: ObjectTick, samples: tuple[Samples | Missing, ...], headroom: Headroom) -> ObjectTick:
         subject, target, at = tick.subject, tick.target, tick.seen.at
         started = self.forecasts.startup(target.uid, at)
         seen = replace(
@@ -248,9 +248,9 @@ class Ticker:
         self, objects: list[tuple[Resource, Custom]], looked: list[ObjectTick], at: float, within_s: float
     ) -> None:
         """What was ours and nobody asks for any more, where anything may be written at all."""
-        if self.compiler.shadow:
-            return
         floors = take_back.floors(self.cluster)
+        if self.compiler.shadow or not (floors or self.cluster.members.bridged):
+            return
         await asyncio.gather(
             self.guard.each(lambda item: act_floor.restore(self.writer, item[1]), floors, _of_object, at, within_s),
             take_back.bridges(self.writer, self.cluster, [found for _, found in objects], looked, within_s),

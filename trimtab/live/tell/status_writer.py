@@ -33,6 +33,14 @@ class StatusWriter:
         """What the status says now, as far as we know."""
         return self._said.get(about.metadata.uid, (0.0, about.status))[1]
 
+    def is_news(
+        self, about: Custom, status: dict[str, Any], conditions: Sequence[DecisionCondition], at: float
+    ) -> bool:
+        """Something changed since it was last said; measurements alone may wait."""
+        written_at, before = self._said.get(about.metadata.uid, (0.0, about.status))
+        now = with_conditions(status, conditions, before, at)
+        return now != before and (loud(now) != loud(before) or at - written_at >= MEASURED_EVERY_S)
+
     async def say(
         self,
         resource: Resource,
@@ -42,11 +50,10 @@ class StatusWriter:
         at: float,
     ) -> None:
         """Server-side apply of the status where it changed; a Warning for each condition that turned bad."""
-        uid = about.metadata.uid
-        written_at, before = self._said.get(uid, (0.0, about.status))
-        now = with_conditions(status, conditions, before, at)
-        if now == before or (loud(now) == loud(before) and at - written_at < MEASURED_EVERY_S):
+        if not self.is_news(about, status, conditions, at):
             return
+        uid, before = about.metadata.uid, self.before(about)
+        now = with_conditions(status, conditions, before, at)
         meta = {"name": about.metadata.name, "namespace": about.metadata.namespace}
         body = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta, "status": now}
         await self.writer.apply(Custom, resource, body, "status")

@@ -33,6 +33,10 @@ class Teller:
         """Namespaces take turns: nobody's slow answers keep another's word waiting."""
         self._words[key] = Word(about, say)
 
+    def has_to_say(self, key: str) -> bool:
+        """Something older that a newer word must replace, or follow."""
+        return key in self._words or key in self._speaking
+
     def begin(self) -> None:
         """Say what waits, in the background."""
         for key in [key for key in self._words if key not in self._speaking]:
