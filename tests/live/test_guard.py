@@ -28,7 +28,7 @@ def guarded(*items: Item, times: int = 1, at_once: bool = False) -> tuple[list[s
     """The names of the objects that did not fail, and what was written of the others."""
     api, telemetry = MemoryApi(), Telemetry()
     if any(resource is AUTOSCALERS for resource, _, _ in items):
-        api.put(STATUS, {"spec": {}})
+        api.put(STATUS, {"metadata": {"uid": "uid-bad"}, "spec": {}})
 
     async def run() -> list[str]:
         writer = Writer(api.kube())

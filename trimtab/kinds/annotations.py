@@ -36,6 +36,7 @@ PROMETHEUS_ALLOWED = "trimtab.dev/prometheus"  # "true": its objects may query P
 # Labels of a usage checkpoint, a ConfigMap in the operator's own namespace.
 OBJECT_UID = "trimtab.dev/object-uid"  # whose it is
 OBJECT_NAMESPACE = "trimtab.dev/object-namespace"  # and where that is
+OBJECT_TARGET = "trimtab.dev/object-target"  # an annotation: which workload it is about, as KIND/NAME
 
 # Keys of an Analytics' config, beside Crane's own.
 ALGORITHM = "trimtab.dev/algorithm"  # exact: as its tutorial says; crane: its program's numbers

@@ -79,6 +79,7 @@ class Ticker:
         """A new term: others may have acted meanwhile, so memories are read again and windows start anew."""
         self._memories.clear()
         self.status_writer.forget(set())
+        self.tuning.take_over()
 
     def clock_set(self, by_s: float) -> None:
         """The wall clock was set: what is remembered lies as far back as before."""
@@ -152,11 +153,14 @@ class Ticker:
         return tick._replace(bridged=bridge.in_force(self.cluster.members.pods(target.namespace, target.uid)))
 
     async def _remembered(self, subject: Subject, target: ScaleTarget, at: float) -> ObjectMemory:
-        known = self._memories.get(subject.uid)
-        if known is None:
-            status = subject.object.status
-            known = memory.read(status, at, target.replicas, str(subject.name))
+        known, status = self._memories.get(subject.uid), subject.object.status
+        first = known is None
+        known = known or memory.read(status, at, target.replicas, str(subject.name))
+        if known.target not in (None, target.ref):
+            self.forecasts.begin_anew(subject.uid)
+        elif first:
             known = await with_unrecorded_scaling(self.cluster, target, known, subject.policy, status, at)
+        known = memory.of_target(known, target.ref, at, target.replicas)
         known = await revert.noticed(self.cluster, target, known, subject.object.metadata.generation, at)
         return sizes.overloaded(self.cluster, target, known, subject.policy)
 
@@ -184,9 +188,9 @@ class Ticker:
         return _decided(tick, seen, blocked) if blocked else tick
 
     def _vetoes(self, tick: ObjectTick) -> tuple[Veto, ...]:
-        at = tick.seen.at
-        subject, breaker = tick.subject, self.breaker.vetoes(tick.subject.name.namespace, at)
-        stale = doubts.vetoes(self.cluster, tick.target, tick.seen.pods, subject.policy)
+        at, subject = tick.seen.at, tick.subject
+        breaker = self.breaker.vetoes(subject.name.namespace, at)
+        stale = doubts.vetoes(self.cluster, subject, tick.target, tick.seen.pods)
         return conflict.vetoes(tick.claims) + revert.veto(tick.memory, at) + stale + breaker
 
     def _break(self, ticks: list[ObjectTick], at: float) -> list[ObjectTick]:

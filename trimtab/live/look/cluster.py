@@ -113,6 +113,11 @@ class ScaleTarget(NamedTuple):
     def text(self) -> str:
         return f"{self.resource.kind} {self.namespace}/{self.name}"
 
+    @property
+    def ref(self) -> str:
+        """As its own namespace speaks of it; one that is made anew under its name is the same."""
+        return f"{self.resource.kind}/{self.name}"
+
 
 class WatchedCluster:
     """Everything followed; `namespace` limits it to one, "" means the whole cluster."""
