@@ -8,7 +8,7 @@ NODE_PACKAGES := page/node_modules/ready
 # The machine's Node, or the one of its PyPI package in an environment of its own.
 NPM := $(shell command -v npm || echo .venv/node/bin/npm)
 
-.PHONY: help test package-test image-test dask-test test-random chaos undone fuzz check page page-check browser demo bench bench-docs scale-docs docs lock clean
+.PHONY: help test package-test image-test keda-test dask-test test-random chaos undone fuzz check page page-check browser demo bench bench-docs scale-docs docs lock clean
 
 help: ## Show this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -74,6 +74,9 @@ package-test: $(READY) $(PAGE) ## Build the wheel, install it with plain pip and
 image-test: $(READY) ## Build the image and start it on a real control plane as the chart would (root; buildah, mmdebstrap)
 	@$(BIN)/python -m tests.bed run $(BIN)/pytest tests/e2e/test_image.py -q -m package
 
+keda-test: $(READY) ## Follow the metric of a paused ScaledObject on a running KEDA (builds it once, half an hour)
+	$(BIN)/pytest tests/e2e/test_beside_keda.py -q -m keda
+
 dask-test: $(READY) ## Run the work of commands on a Dask cluster of four workers, one of which is killed
 	$(BIN)/pytest -q -m dask
 
@@ -107,7 +110,7 @@ bench-docs: $(READY) ## Write docs/benchmark.md from a run over TRACES=FOLDER of
 scale-docs: $(READY) $(PAGE) ## Write docs/scale.md from runs with OBJECTS="1000 5000" on a real control plane (an hour)
 	@mkdir -p out/scale
 	@set -e; for count in $(or $(OBJECTS),300 1000); do $(BIN)/python benchmarks/live.py --mixed --objects $$count \
-	  --namespaces 100 --pods 2 --json out/scale/live-$$count.json; done
+	  --namespaces 100 --pods 2 --json out/scale/live-$$count.json || test $$? -eq 1; done
 	@$(BIN)/python benchmarks/growth.py --json out/scale/growth.json
 	@$(BIN)/python benchmarks/pages/scale.py out/scale docs/scale.md
 

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
 
 from tests.bed import Bed, eventually
 from tests.bed.manifests import deployment
 from tests.live.running import autoscaler
+from trimtab.wire.budget import Budget
+from trimtab.wire.kube import Kube
+from trimtab.wire.kubeconfig import connect
+from trimtab.wire.objects import Custom
+from trimtab.wire.resources import DEPLOYMENTS
 
 HOME = "trimtab-system"  # of the operator's lease and account
 CORES, QUEUE = 0.125, 10.0  # per pod: exactly its target of 50 % of 0.25 cores, and of 10 messages
+CONNECTIONS = 16
+NODE_PODS = 1000  # a kubelet of a thousand pods answers soon enough
 KINDS = ("cpu", "cpu", "cpu", "cpu", "cpu", "cpu", "query", "query", "forecast", "vertical")  # of every ten
+
+Item = TypeVar("Item")
 
 
 class Member(NamedTuple):
@@ -24,6 +35,29 @@ class Member(NamedTuple):
     @property
     def key(self) -> tuple[str, str]:
         return self.namespace, self.name
+
+
+class Generation(msgspec.Struct):
+    generation: int = 0
+
+
+class Rolled(msgspec.Struct, rename="camel"):
+    observed_generation: int = 0
+    replicas: int = 0
+    updated_replicas: int = 0
+    ready_replicas: int = 0
+
+
+class Rollout(msgspec.Struct):
+    """How far a Deployment is."""
+
+    metadata: Generation
+    status: Rolled = msgspec.field(default_factory=Rolled)
+
+    def is_done(self, pods: int) -> bool:
+        status = self.status
+        known = status.observed_generation == self.metadata.generation
+        return known and status.replicas == status.updated_replicas == status.ready_replicas == pods
 
 
 class Fleet(NamedTuple):
@@ -37,7 +71,9 @@ class Fleet(NamedTuple):
         kinds = KINDS if mixed else ("cpu",)
         numbers = range(objects)
         members = (
-            Member(f"fleet-{number % namespaces:03}", f"web-{number:05}", kinds[number // namespaces % len(kinds)])
+            Member(
+                f"fleet-{number % namespaces:03}", f"web-{number:05}", kinds[_spread(number, namespaces) % len(kinds)]
+            )
             for number in numbers
         )
         return cls(tuple(members), pods_each)
@@ -50,9 +86,19 @@ class Fleet(NamedTuple):
     def pods(self) -> int:
         return self.pods_each * len(self.members)
 
-    def by_cpu(self, every: int) -> list[Member]:
-        """One of so many, of those that follow CPU alone."""
-        return [member for member in self.members if member.kind == "cpu"][::every]
+    @property
+    def nodes(self) -> int:
+        return 3 + self.pods // NODE_PODS
+
+    def tenth(self) -> list[Member]:
+        """As many as a tenth of all, of those that follow CPU alone."""
+        by_cpu, count = [member for member in self.members if member.kind == "cpu"], len(self.members) // 10
+        return by_cpu[:: len(by_cpu) // count][:count]
+
+
+def _spread(number: int, namespaces: int) -> int:
+    """So that each namespace has some of each kind."""
+    return number + number // namespaces
 
 
 def scaler(member: Member) -> dict[str, Any]:
@@ -67,11 +113,36 @@ def scaler(member: Member) -> dict[str, Any]:
 
 
 def create(bed: Bed, objects: Sequence[dict[str, Any]]) -> None:
-    """Two at a time, in lists of 100: kubectl limits its own rate."""
-    lists = [objects[first : first + 100] for first in range(0, len(objects), 100)]
-    texts = [json.dumps({"apiVersion": "v1", "kind": "List", "items": some}) for some in lists]
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(lambda text: bed.kubectl("create", "--validate=false", "-f", "-", input=text), texts))
+    async def made(kube: Kube, each: dict[str, Any]) -> None:
+        resource = await kube.resource(each["apiVersion"], each["kind"])
+        await kube.create(Custom, resource, each["metadata"].get("namespace", ""), each)
+
+    _for_each(bed, made, objects)
+
+
+def patch(bed: Bed, members: Sequence[Member], body: dict[str, Any], subresource: str = "") -> None:
+    """The Deployments of these."""
+
+    async def patched(kube: Kube, member: Member) -> None:
+        await kube.patch(Custom, DEPLOYMENTS, *member.key, body, subresource=subresource, manager="benchmark")
+
+    _for_each(bed, patched, members)
+
+
+def _for_each(bed: Bed, ask: Callable[[Kube, Item], Awaitable[None]], items: Iterable[Item]) -> None:
+    """Many at a time: kubectl limits its own rate."""
+
+    async def all_asked() -> None:
+        waiting = iter(items)
+        async with Kube(connect(kubeconfig=str(bed.kubeconfig)), Budget(per_s=1000, burst=1000)) as kube:
+
+            async def work() -> None:
+                for item in waiting:
+                    await ask(kube, item)
+
+            await asyncio.gather(*(work() for _ in range(CONNECTIONS)))
+
+    asyncio.run(all_asked())
 
 
 def controller_manager(bed: Bed, *flags: str) -> int:
@@ -90,31 +161,37 @@ def build(bed: Bed, fleet: Fleet) -> None:
     controller_manager(bed, "--kube-api-qps=500", "--kube-api-burst=1000", "--concurrent-deployment-syncs=20")
     spaces = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in fleet.namespaces]
     create(bed, [*spaces, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": HOME}}])
-    load = json.dumps({"cores": CORES * fleet.pods_each, "queue": QUEUE * fleet.pods_each})
-    annotations = {"load": load}
-    create(bed, [deployment(*each.key, replicas=fleet.pods_each, annotations=annotations) for each in fleet.members])
+    create(bed, [_deployment(fleet, number) for number in range(len(fleet.members))])
     limit_s = 600 + fleet.pods / 10
-    eventually(lambda: ready(bed) == fleet.pods, limit_s, f"{fleet.pods} pods ready", every_s=3)
+    eventually(lambda: ready(bed) == fleet.pods, limit_s, f"{fleet.pods} pods ready", every_s=5)
     eventually(lambda: measured(bed) == fleet.pods, limit_s, f"{fleet.pods} pods measured", every_s=3)
 
 
 def ready(bed: Bed) -> int:
-    template = "{{range .items}}{{with .status.readyReplicas}}{{.}} {{end}}{{end}}"
-    return sum(map(int, bed.kubectl("get", "deploy", "-A", "-o", f"go-template={template}").split()))
+    return sum(found.status.ready_replicas for found in rollouts(bed))
+
+
+def _deployment(fleet: Fleet, number: int) -> dict[str, Any]:
+    """Its pods know their node: a scheduler would only take its time."""
+    pods = fleet.pods_each
+    load = json.dumps({"cores": CORES * pods, "queue": QUEUE * pods})
+    found = deployment(*fleet.members[number].key, replicas=pods, annotations={"load": load})
+    found["spec"]["template"]["spec"]["nodeName"] = f"node-{number % fleet.nodes}"
+    return found
+
+
+def rollouts(bed: Bed) -> list[Rollout]:
+    async def listed() -> list[Rollout]:
+        async with Kube(connect(kubeconfig=str(bed.kubeconfig))) as kube:
+            return (await kube.list(Rollout, DEPLOYMENTS)).items
+
+    return asyncio.run(listed())
 
 
 def measured(bed: Bed) -> int:
     return bed.kubectl("get", "--raw", "/apis/metrics.k8s.io/v1beta1/pods").count('"window"')
 
 
-def in_namespaces(bed: Bed, members: Sequence[Member], *words: str) -> None:
-    """kubectl WORDS deployment/NAME ..., once per namespace."""
-    for namespace in sorted({member.namespace for member in members}):
-        names = [f"deployment/{member.name}" for member in members if member.namespace == namespace]
-        bed.kubectl(*words, *names, "-n", namespace)
-
-
 def set_load(bed: Bed, members: Sequence[Member], cores: float) -> None:
-    """Of all pods of each together."""
-    for member in members:
-        bed.load(*member.key, cores=cores)
+    """Of all pods of each together, of all of them at once."""
+    bed.loads([{"namespace": namespace, "app": name, "cores": cores} for namespace, name, _ in members])

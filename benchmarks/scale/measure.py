@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
+import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -44,6 +46,10 @@ class DefaultRun(Running):
         found = re.search(rf"^{name} (\S+)$", self.get("/metrics"), re.MULTILINE)
         return float(found[1]) if found else 0.0
 
+    def missing(self) -> int:
+        """Samples that were asked for in the last tick and not given."""
+        return self.get("/metrics").count("\ntrimtab_sample_missing{")
+
     def ticks(self, member: Member) -> list[float]:
         """When it was looked at, by the journal: asking the operator itself would cost it CPU."""
         if not self.journal.exists():
@@ -69,6 +75,15 @@ def rss_mb(pid: int) -> float:
     return int(found[1]) / 1024 if found else 0.0
 
 
+def received_bytes(pid: int) -> int:
+    """Over all connections that this process has now; 0 where nobody knows."""
+    if not shutil.which("ss"):
+        return 0
+    lines = subprocess.run(["ss", "-tinpH"], capture_output=True, text=True, check=True).stdout.splitlines()
+    mine = [details for owner, details in zip(lines[::2], lines[1::2], strict=False) if f"pid={pid}," in owner]
+    return sum(int(found[1]) for details in mine if (found := re.search(r"bytes_received:(\d+)", details)))
+
+
 class Spending(NamedTuple):
     """CPU-seconds of the operator and of what serves it, since boot."""
 
@@ -87,25 +102,42 @@ class Spending(NamedTuple):
         return found
 
 
-def requests(bed: Bed, user: str, since: float, until: float = float("inf")) -> Iterator[dict[str, Any]]:
-    """What this user asked of the API server in this time; renewing the lease is not counted."""
-    with bed.audit_log.open() as lines:
-        mine = [json.loads(line) for line in lines if line.endswith("\n") and f'"username":"{user}"' in line]
-    for event in mine:
-        at = datetime.fromisoformat(event["requestReceivedTimestamp"]).timestamp()
-        if since <= at < until and event.get("objectRef", {}).get("resource", "leases") != "leases":
-            yield event | {"at": at}
+class Requests:
+    """What a user asks of the API server from now on; renewing the lease is not counted."""
+
+    def __init__(self, bed: Bed, user: str) -> None:
+        self.began, self._user = time.time(), f'"username":"{user}"'
+        self._lines = bed.audit_log.open()
+        self._lines.seek(0, os.SEEK_END)
+        self._partial, self._found = "", list[dict[str, Any]]()
+
+    def so_far(self, until: float = float("inf")) -> list[dict[str, Any]]:
+        """Their audit events, in order, each with the time `at` which it came."""
+        *lines, self._partial = (self._partial + self._lines.read()).split("\n")
+        self._found += [_event(line) for line in lines if self._user in line]
+        return [event for event in self._found if self.began <= event["at"] < until and _resource(event) != "leases"]
+
+    def writes(self) -> list[dict[str, Any]]:
+        """But those of checkpoints, which have their own time."""
+        return [event for event in self.so_far() if event["verb"] in WRITES and _resource(event) != "configmaps"]
+
+    def scalings(self) -> list[tuple[tuple[str, str], float]]:
+        """(namespace and name, at) of each write of a scale that succeeded."""
+        return [
+            ((event["objectRef"]["namespace"], event["objectRef"]["name"]), event["at"])
+            for event in self.writes()
+            if event["objectRef"].get("subresource") == "scale" and event["responseStatus"]["code"] == 200
+        ]
 
 
-def scalings(bed: Bed, user: str, since: float) -> list[tuple[tuple[str, str], float]]:
-    """(namespace and name, at) of each write of a scale that succeeded, in order."""
-    return [
-        ((event["objectRef"]["namespace"], event["objectRef"]["name"]), event["at"])
-        for event in requests(bed, user, since)
-        if event["objectRef"].get("subresource") == "scale"
-        and event["verb"] in WRITES
-        and event["responseStatus"]["code"] == 200
-    ]
+def _event(line: str) -> dict[str, Any]:
+    event: dict[str, Any] = json.loads(line)
+    return event | {"at": datetime.fromisoformat(event["requestReceivedTimestamp"]).timestamp()}
+
+
+def _resource(event: dict[str, Any]) -> str:
+    found: str = event.get("objectRef", {}).get("resource", "leases")
+    return found
 
 
 def quantile(values: Sequence[float], share: float) -> float:

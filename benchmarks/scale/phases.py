@@ -6,28 +6,29 @@ import time
 from itertools import pairwise
 from typing import Any
 
-from benchmarks.scale.fleet import CORES, Fleet, in_namespaces, ready, set_load
+from benchmarks.scale.fleet import CORES, Fleet, patch, rollouts, set_load
 from benchmarks.scale.measure import (
     OPERATOR,
-    WRITES,
     DefaultRun,
+    Requests,
     Spending,
-    requests,
+    received_bytes,
     rss_mb,
-    scalings,
     seconds_until,
     spread,
 )
 from tests.bed import Bed, eventually
+
+TICK_SECONDS = "trimtab_tick_seconds_total"
 
 
 def await_quiet(bed: Bed, running: DefaultRun, fleet: Fleet) -> None:
     """All objects served, and two ticks without a write but checkpoints."""
 
     def quiet() -> bool:
-        since = time.time()
+        asked = Requests(bed, OPERATOR)
         running.await_ticks(fleet.members[-1], 2)
-        return not any(_is_write(event) for event in requests(bed, OPERATOR, since))
+        return not asked.writes()
 
     limit_s = 300 + len(fleet.members) / 10
     served = lambda: running.number("trimtab_objects") == len(fleet.members)  # noqa: E731
@@ -39,29 +40,27 @@ def steady(bed: Bed, running: DefaultRun, fleet: Fleet, count: int) -> dict[str,
     """Nothing changes."""
     first, objects = fleet.members[0], len(fleet.members)
     running.await_ticks(first, 1)
-    since, looked, busy = time.time(), len(running.ticks(first)), running.number("trimtab_tick_seconds_total")
-    before = Spending.now(bed, running.pid)
+    asked, looked, busy = Requests(bed, OPERATOR), len(running.ticks(first)), running.number(TICK_SECONDS)
+    before, received = Spending.now(bed, running.pid), received_bytes(running.pid)
     running.await_ticks(first, count)
-    spent, until = Spending.now(bed, running.pid), time.time()
+    received = received_bytes(running.pid) - received
+    spent, events = Spending.now(bed, running.pid), asked.so_far(until=time.time())
     at = running.ticks(first)[looked - 1 :]
     done = len(at) - 1
-    asked = list(requests(bed, OPERATOR, since, until))
     found = spent.since(before, done)
     return found | {
         "tick_interval_s": (at[-1] - at[0]) / done,
         "tick_longest_interval_s": max(later - earlier for earlier, later in pairwise(at)),
-        "tick_took_s": (running.number("trimtab_tick_seconds_total") - busy) / done,
+        "tick_took_s": (running.number(TICK_SECONDS) - busy) / done,
         "operator_cpu_ms_per_object": 1000 * found["operator_cpu_s"] / objects,
         "all_cpu_ms_per_object": 1000 * sum(found.values()) / objects,
         "rss_mb": rss_mb(running.pid),
-        "idle_writes": sum(1 for event in asked if _is_write(event)),
-        "idle_gets": sum(1 for event in asked if event["verb"] == "get" and event["objectRef"].get("name")),
-        "idle_requests_per_tick": len(asked) / done,
+        "received_bytes": received / done,
+        "missing_samples": running.missing(),
+        "idle_writes": len(asked.writes()),
+        "idle_gets": sum(1 for event in events if event["verb"] == "get" and event["objectRef"].get("name")),
+        "idle_requests_per_tick": len(events) / done,
     }
-
-
-def _is_write(event: dict[str, Any]) -> bool:
-    return event["verb"] in WRITES and event["objectRef"]["resource"] != "configmaps"  # checkpoints have their own time
 
 
 def tick_times(running: DefaultRun, fleet: Fleet, count: int) -> dict[str, Any]:
@@ -73,68 +72,67 @@ def tick_times(running: DefaultRun, fleet: Fleet, count: int) -> dict[str, Any]:
     return spread("tick", took)
 
 
-def storm(bed: Bed, fleet: Fleet, user: str = OPERATOR, every: int = 10) -> dict[str, Any]:
-    """The load of a tenth doubles: from the metric's change to the patched scale of each, and from first to last."""
-    chosen = fleet.by_cpu(every)
-    began, changed = time.time(), dict[tuple[str, str], float]()
-    for member in chosen:
-        set_load(bed, [member], 2 * CORES * fleet.pods_each)
-        changed[member.key] = time.time()
-    scaled = lambda: dict(scalings(bed, user, began))  # noqa: E731
-    all_scaled = lambda: scaled().keys() >= changed.keys()  # noqa: E731
+def storm(bed: Bed, fleet: Fleet, user: str = OPERATOR) -> dict[str, Any]:
+    """The load of a tenth doubles at once: from then to the patched scale of each."""
+    chosen, asked = fleet.tenth(), Requests(bed, user)
+    set_load(bed, chosen, 2 * CORES * fleet.pods_each)
+    changed_at, wanted = time.time(), {member.key for member in chosen}
+    all_scaled = lambda: dict(asked.scalings()).keys() >= wanted  # noqa: E731
     eventually(all_scaled, 300 + len(chosen), f"{len(chosen)} scaled by {user}", every_s=2)
     first: dict[tuple[str, str], float] = {}
-    for key, at in scalings(bed, user, began):
-        if key in changed:
+    for key, at in asked.scalings():
+        if key in wanted:
             first.setdefault(key, at)
-    waited = [first[key] - at for key, at in changed.items()]
+    waited = [at - changed_at for at in first.values()]
     return {
         "storm_objects": len(chosen),
-        "storm_writing_s": max(first.values()) - min(first.values()),
+        "storm_writing_s": max(waited) - min(waited),
         **spread("storm", waited),
         "storm_longest_s": max(waited),
     }
 
 
-def calm(bed: Bed, fleet: Fleet, every: int = 10) -> None:
+def calm(bed: Bed, fleet: Fleet) -> None:
     """Back to what it was, by hand: nobody waits for the stabilisation window."""
-    set_load(bed, fleet.by_cpu(every), CORES * fleet.pods_each)
-    in_namespaces(bed, fleet.by_cpu(every), "scale", f"--replicas={fleet.pods_each}")
-    eventually(lambda: ready(bed) == fleet.pods, 600, "as many pods as before", every_s=3)
+    set_load(bed, fleet.tenth(), CORES * fleet.pods_each)
+    patch(bed, fleet.tenth(), {"spec": {"replicas": fleet.pods_each}}, "scale")
+    eventually(lambda: _all_done(bed, fleet), 600, "as many pods as before", every_s=3)
+
+
+def _all_done(bed: Bed, fleet: Fleet) -> bool:
+    return all(found.is_done(fleet.pods_each) for found in rollouts(bed))
 
 
 def rolling_restart(bed: Bed, running: DefaultRun, fleet: Fleet, every: int = 5) -> dict[str, Any]:
     """A fifth of the pods is replaced: nothing may be scaled for that."""
     chosen = fleet.members[::every]
-    since, before, looked = time.time(), Spending.now(bed, running.pid), len(running.ticks(fleet.members[0]))
-    in_namespaces(bed, chosen, "rollout", "restart")
-    restarted = seconds_until(lambda: _rolled_out(bed, fleet), 900, "all rolled out")
+    asked, before, looked = (
+        Requests(bed, OPERATOR),
+        Spending.now(bed, running.pid),
+        len(running.ticks(fleet.members[0])),
+    )
+    patch(bed, chosen, {"spec": {"template": {"metadata": {"annotations": {"restarted": str(asked.began)}}}}})
+    restarted = seconds_until(lambda: _all_done(bed, fleet), 1800, "all rolled out")
     running.await_ticks(fleet.members[0], 2)
     done = len(running.ticks(fleet.members[0])) - looked
     return {
         "rollout_deployments": len(chosen),
         "rollout_s": restarted,
         "rollout_operator_cpu_s": Spending.now(bed, running.pid).since(before, done)["operator_cpu_s"],
-        "rollout_scalings": len(scalings(bed, OPERATOR, since)),
+        "rollout_scalings": len(asked.scalings()),
     }
-
-
-def _rolled_out(bed: Bed, fleet: Fleet) -> bool:
-    template = "{{range .items}}{{with .status}}{{.updatedReplicas}}/{{.replicas}} {{end}}{{end}}"
-    counts = [pair.split("/") for pair in bed.kubectl("get", "deploy", "-A", "-o", f"go-template={template}").split()]
-    return all(updated == whole == str(fleet.pods_each) for updated, whole in counts)
 
 
 def restart(bed: Bed, running: DefaultRun, fleet: Fleet) -> dict[str, Any]:
     """Ended and started again: until the first tick that looks at every object."""
     running.stop(120)
-    since = time.time()
+    asked = Requests(bed, OPERATOR)
     running.start()
     last = fleet.members[-1]
-    whole = lambda: [at for at in running.ticks(last) if at > since]  # noqa: E731
+    whole = lambda: [at for at in running.ticks(last) if at > asked.began]  # noqa: E731
     took = seconds_until(whole, 600, "a whole tick after the restart")
     running.await_ticks(last, 2)
-    return {"restart_s": took, "restart_scalings": len(scalings(bed, OPERATOR, since))}
+    return {"restart_s": took, "restart_scalings": len(asked.scalings())}
 
 
 def leader_change(bed: Bed, running: DefaultRun, standby: DefaultRun, fleet: Fleet) -> dict[str, Any]:
@@ -144,10 +142,10 @@ def leader_change(bed: Bed, running: DefaultRun, standby: DefaultRun, fleet: Fle
         ready_to = lambda: standby.get("/readyz").startswith("ok")  # noqa: E731
         eventually(ready_to, 600, "the stand-by follows everything", every_s=1)
         assert not standby.ticks(last), "it stands by"
-        since = time.time()
+        asked = Requests(bed, OPERATOR)
         running.kill()
         took = seconds_until(lambda: standby.ticks(last), 600, "a whole tick of the new leader")
         standby.await_ticks(last, 2)
-        found = {"leader_change_s": took, "leader_change_scalings": len(scalings(bed, OPERATOR, since))}
+        found = {"leader_change_s": took, "leader_change_scalings": len(asked.scalings())}
         found["leader_change_lease_s"] = 15.0
     return found

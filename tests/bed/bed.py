@@ -147,7 +147,11 @@ class Bed:
 
     def load(self, namespace: str, app: str, **script: Any) -> None:
         """Sets the load of all pods labelled app=APP in NAMESPACE together; load.py lists the words."""
-        self._post("/load", {"namespace": namespace, "app": app, **script})
+        self.loads([{"namespace": namespace, "app": app, **script}])
+
+    def loads(self, scripts: list[dict[str, Any]]) -> None:
+        """Of many workloads in the same moment; each names its `namespace` and `app`."""
+        self._post("/load", scripts)
 
     def prometheus_lane(self, lane: str) -> str:
         """The address of a proxy to Prometheus of its own, which `fault(lane, ...)` can make fail."""
@@ -180,7 +184,7 @@ class Bed:
             raise subprocess.CalledProcessError(done.returncode, [binary, *args], done.stdout, done.stderr)
         return done.stdout
 
-    def _post(self, path: str, body: dict[str, Any]) -> None:
+    def _post(self, path: str, body: object) -> None:
         request = urllib.request.Request(
             self.load_url + path, json.dumps(body).encode(), {"Content-Type": "application/json"}
         )

@@ -1,7 +1,7 @@
 """The load server: plays the kubelets' and the applications' metrics, and a Prometheus that can fail.
 
-POST /load    {"namespace", "app", "cores": 1.5, "rate": [[0, 10], [60, 300]], "memory_bytes", "queue",
-               "fault"}
+POST /load    [{"namespace", "app", "cores": 1.5, "rate": [[0, 10], [60, 300]], "memory_bytes", "queue",
+               "fault"}, ...]
               a number, or straight lines between [seconds from now, value]; the same words, as JSON, may
               stand in the annotation bed.trimtab.dev/load of a pod template
 POST /fault   {"lane", "kind": "die" | "error" | "late" | "nan" | "warnings" | "empty" | null, "seconds"}
@@ -97,11 +97,12 @@ async def keep_time(world: World) -> None:
 
 
 async def post_load(request: web.Request) -> web.Response:
-    body, world = await request.json(), request.app[WORLD]
+    world, now = request.app[WORLD], time.time()
+    world.set_clock(now)
     try:
-        workload = body.pop("namespace"), body.pop("app")
-        world.set_clock(time.time())
-        world.post(workload, Script.parse(body, time.time()))
+        for script in await request.json():
+            workload = script.pop("namespace"), script.pop("app")
+            world.post(workload, Script.parse(script, now))
     except (KeyError, ValueError) as error:
         raise web.HTTPBadRequest(text=f"{error}") from None
     return web.json_response({})

@@ -97,7 +97,7 @@ class Running:
 
     def get(self, path: str) -> str:
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5) as answer:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=30) as answer:
                 text: str = answer.read().decode()
         except urllib.error.HTTPError as refusal:
             return refusal.read().decode()

@@ -49,6 +49,30 @@ def test_the_same_is_said_once() -> None:
     assert found[0][1]["status"]["currentReplicas"] == 3 and found[0][1]["kind"] == "Autoscaler"
 
 
+def test_what_would_write_nothing_is_no_news() -> None:
+    async def run() -> list[bool]:
+        async with Fake(lambda _: _empty()) as fake:
+            kube = fake.kube()
+            status_writer, about, status = StatusWriter(Writer(kube)), custom(), {"targets": "cpu: 9%"}
+            before = status_writer.is_news(about, status, [condition()], AT)
+            await status_writer.say(AUTOSCALERS, about, status, [condition()], AT)
+            measured = {"targets": "cpu: 8%"}
+            after = [
+                status_writer.is_news(about, status, [condition()], AT + 1000),
+                status_writer.is_news(about, measured, [condition()], AT + MEASURED_EVERY_S - 1),
+                status_writer.is_news(about, measured, [condition()], AT + MEASURED_EVERY_S),
+                status_writer.is_news(about, status, [condition(reason="Other")], AT + 1),
+            ]
+            await kube.close()
+            return [before, *after]
+
+    assert asyncio.run(run()) == [True, False, False, True, True]
+
+
+async def _empty() -> web.Response:
+    return web.json_response({})
+
+
 def test_a_new_leader_does_not_repeat_what_stands_there() -> None:
     status = {"currentReplicas": 3}
     written = with_conditions(status, [condition()], {}, AT)

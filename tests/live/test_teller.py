@@ -40,20 +40,19 @@ def test_only_the_newest_word_of_each_is_said_and_failures_stop_nobody() -> None
     assert heard == ["word 99", "calm"]
 
 
-def test_it_has_to_say_a_word_until_that_was_said() -> None:
+def test_what_is_dropped_is_not_said_though_its_turn_comes() -> None:
+    heard: list[str] = []
+
     async def run() -> None:
         teller = Teller()
-        assert not teller.has_to_say("web")
-        teller.later(WEB, "web", saying([], "word"))
-        assert teller.has_to_say("web") and not teller.has_to_say("other")
+        for word in ("gone", "calm"):
+            teller.later(WEB, word, saying(heard, word))
         teller.begin()
-        while teller._words:
-            await asyncio.sleep(0)
-        assert teller.has_to_say("web"), "it is being said"
+        teller.drop("gone")
         await teller.finish()
-        assert not teller.has_to_say("web")
 
     asyncio.run(run())
+    assert heard == ["calm"]
 
 
 def test_a_tick_does_not_wait_for_what_is_said() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tests.sim.policies import LOAD, on_cpu, on_load
+from tests.sim.policies import LOAD, on_load
 from trimtab.core.explain import sentence
 from trimtab.core.model import Decision, Memory, Observation
 from trimtab.policy import (
@@ -23,6 +23,7 @@ from trimtab.policy import (
     MaxFactor,
     MinFactor,
     Mode,
+    PodAverage,
     Policy,
     Rate,
     RatePolicy,
@@ -190,7 +191,7 @@ two_windows = (Stabilise(), StabiliseMax())
 @pytest.mark.parametrize(
     "policy, reason",
     [
-        pytest.param(on_cpu(), "at each pod", id="per-pod signal"),
+        pytest.param(replace(on_load(), signals=(PodAverage(LOAD, 1.0),)), "at each pod", id="per-pod signal"),
         pytest.param(replace(on_load(), signals=()), "no metric", id="no signal"),
         pytest.param(replace(on_load(), forecast=ForecastChoice(exact=True)), "forecast is of each pod", id="forecast"),
         pytest.param(replace(on_load(), vertical=Vertical()), "vertical", id="vertical"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from math import isfinite
 from typing import Any
@@ -15,7 +16,9 @@ from tests.virtual.workloads import CPU, MEMORY, Workload, Workloads
 from trimtab.core.model import Missing, PodSamples, Reason
 from trimtab.sim.meter import NO_TROUBLE, Trouble
 from trimtab.wire.facts import rfc3339
+from trimtab.wire.query_union import LABEL
 
+JOINED = re.compile(rf'label_replace\(\(\n(.*?)\n\), "{LABEL}", "(\d+)", "", ""\)', re.DOTALL)
 Value = Callable[[float], float]  # by seconds from the start
 
 
@@ -124,12 +127,16 @@ class FakePrometheus:
 
     def handle(self, call: Call) -> Reply:
         if call.path.endswith("/api/v1/query"):
-            found = self.metrics.value(str(form(call).get("query", "")))
-            row = [] if found is None else [{"metric": {}, "value": [found[0], repr(found[1])]}]
-            return _success("vector", row)
+            return _success("vector", self._rows(str(form(call).get("query", ""))))
         if call.path.endswith("/api/v1/query_range"):
             return _success("matrix", self._remembered(form(call)))
         return Reply(404, b"404 page not found\n")
+
+    def _rows(self, query: str) -> list[Object]:
+        """Of one query, or of several that were joined to one."""
+        asked = [({LABEL: number}, text) for text, number in JOINED.findall(query)] or [({}, query)]
+        found = [(labels, self.metrics.value(text)) for labels, text in asked]
+        return [{"metric": labels, "value": [now[0], repr(now[1])]} for labels, now in found if now is not None]
 
     def _remembered(self, asked: Mapping[str, Any]) -> list[Any]:
         past = self.past.get(str(asked.get("query", "")))

@@ -96,14 +96,14 @@ def _tuned(
     from rich.progress import Progress
 
     from trimtab.cli.screen import screen
-    from trimtab.tune.candidates import settings
+    from trimtab.tune.candidates import allowed_settings
     from trimtab.tune.tuner import tune
 
     if engine != EngineOptions():
         return answered(next(engine.each(tune, [(policy, demand, cluster, lam, bridges)])))
     console = screen(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("Candidates", total=len(settings()))
+        task = progress.add_task("Candidates", total=len(allowed_settings(policy, cluster.pod_capacity)))
         return tune(policy, demand, cluster, lam, bridges, lambda: progress.advance(task))
 
 

@@ -47,6 +47,7 @@ log = logging.getLogger(__name__)
 PRUNE_EVERY_S = 600.0
 LAST_TICK_S = 2.0  # with the lease's release it ends within 5 s
 LOOK_AGAIN_S = 0.2  # while something is not known yet
+QUERIES = (200.0, 400.0)  # to Prometheus, per second and at once; sixteen are under way
 LATE_TICKS = 10  # after this many missed ticks the operator calls itself unhealthy
 
 
@@ -60,7 +61,8 @@ class Operator:
         self.leadership = _leadership(access, namespace, settings, clock)
         budget = Budget(settings.api_per_s, settings.api_burst)
         self.kube = Kube(access, budget, fence=self._seconds_to_write, clock=clock)
-        self.prometheus = Prometheus(prometheus, timeout_s=max(1.0, min(10.0, settings.tick_s))) if prometheus else None
+        timeout_s = max(1.0, min(10.0, settings.tick_s))
+        self.prometheus = Prometheus(prometheus, Budget(*QUERIES), timeout_s) if prometheus else None
         own = (access.namespace, tuple(os.environ.get("TRIMTAB_DEPLOYMENT", "").split(",")))
         self.cluster = WatchedCluster(self.kube, settings.namespace, own, namespace, settings.shard)
         self.cluster.served_system = settings.system_namespaces

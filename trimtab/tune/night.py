@@ -33,7 +33,7 @@ from trimtab.sim.compiled import numba_or_none
 from trimtab.sim.prices import OBJECTIVES, RESIZE_PRICE, START_PRICE
 from trimtab.sim.score import SLO, Days, score
 from trimtab.tune.candidate_runs import CandidateRuns, candidate_runs
-from trimtab.tune.candidates import Setting, allowed, setting_of, settings, tuned_settings
+from trimtab.tune.candidates import Setting, allowed_settings, setting_of, tuned_settings
 from trimtab.tune.demand import demand_of
 from trimtab.tune.priced_run import priced_days, priced_path
 from trimtab.tune.rolling_choice import GAIN, faded
@@ -141,11 +141,11 @@ class _Candidates(NamedTuple):
     def best(self, present: TunedSettings) -> tuple[Days, TunedSettings, Days]:
         """The days of the present settings, the best ones and their days.
 
-        No bridge makes a setting cheaper than its pods and starts alone: those that lose by these are not tried with
+        A bridge hardly changes how many pods there are: settings that lose by pods and starts alone are not tried with
         one.
         """
         capacity, before = self.runs.cluster.pod_capacity, self.run(present)
-        family = [setting for setting in settings() if allowed(self.written, setting, capacity)]
+        family = allowed_settings(self.written, capacity)
         least, best = (1.0 - GAIN) * self._score(before), (present, before)
         bare = [days for (days,) in self.runs.run(family, [None])]
         bridges = self._bridges()

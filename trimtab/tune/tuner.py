@@ -16,7 +16,7 @@ from trimtab.policy import Bridge, Policy
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.score import Score, score
 from trimtab.tune.candidate_runs import candidate_runs
-from trimtab.tune.candidates import Setting, allowed, scored, setting_of, settings, with_setting
+from trimtab.tune.candidates import Setting, allowed_settings, scored, setting_of, with_setting
 from trimtab.tune.demand import Demand
 from trimtab.tune.rolling_choice import choose, faded, picked, takeover
 
@@ -50,7 +50,7 @@ def tune(
 ) -> Tuned:
     """The settings for the next day; with other bridges than the policy's where these are given."""
     present, runs = setting_of(policy, cluster.pod_capacity), candidate_runs(policy, demand, cluster)
-    family = [setting for setting in settings() if allowed(policy, setting, cluster.pod_capacity)]
+    family = allowed_settings(policy, cluster.pod_capacity)
     family = family if present in family else [*family, present]
     choices = list(dict.fromkeys((policy.bridge, *bridges)))
     candidates = [(bridge, setting) for bridge in choices for setting in family]

@@ -5,7 +5,7 @@ An answer with warnings or marked as partial is no answer: the sum of half the p
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Generic, TypeVar
 from urllib.parse import urlencode
@@ -17,6 +17,7 @@ from trimtab.wire.access import Access
 from trimtab.wire.budget import Budget
 from trimtab.wire.decode import decode
 from trimtab.wire.http import Answer, Http, OverHttp, Request
+from trimtab.wire.query_union import FailedQuery, apart, union
 
 T = TypeVar("T")
 NOTHING: Mapping[str, str] = {}  # never changed
@@ -57,7 +58,7 @@ class Envelope(msgspec.Struct, Generic[T], frozen=True, rename="camel"):
     is_partial: bool = False  # VictoriaMetrics
 
 
-class IncompleteAnswer(MetricsUnavailable):
+class IncompleteAnswer(FailedQuery):
     """An answer that says itself that something is missing."""
 
 
@@ -96,6 +97,13 @@ class Prometheus(OverHttp):
                 "query", expression, f"its answer is a {data.result_type}, but one value per series is needed"
             )
         return [self._sample(item, expression) for item in self._decode(data.result, list[VectorItem])]
+
+    async def query_together(
+        self, expressions: Sequence[str], *, lookback_s: float | None = None, extra: Mapping[str, str] = NOTHING
+    ) -> list[list[SeriesValue]]:
+        """The values of each now, by one request; InvalidInput or FailedQuery where one of them spoils it for all."""
+        found = await self.query(union(expressions), lookback_s=lookback_s, extra=extra)
+        return apart(found, len(expressions))
 
     async def query_range(
         self, expression: str, start: float, end: float, step_s: float, extra: Mapping[str, str] = NOTHING
@@ -163,6 +171,8 @@ class Prometheus(OverHttp):
         whose = "is this the address of Prometheus? (Mimir's ends with /prometheus)"
         if 300 <= answer.status < 400 or answer.status == HTTPStatus.NOT_FOUND:
             return Refused(f"{here}: {whose}", answer.status)
+        if answer.status == HTTPStatus.UNPROCESSABLE_ENTITY:
+            return FailedQuery(here)
         return MetricsUnavailable(f"{here}: {whose}" if answer.status == HTTPStatus.OK else here)
 
     def _sample(self, item: VectorItem, expression: str) -> SeriesValue:

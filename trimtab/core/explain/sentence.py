@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from trimtab.core.explain.priced_load import PODS_START, priced_load
 from trimtab.core.model import Decision, Memory, Missing, Observation, Proposal, Reason, RuleName, Step
@@ -150,6 +151,7 @@ def missing_text(missing: object) -> str:
     return f"{_REASONS[missing.reason]} ({missing.detail})" if missing.detail else _REASONS[missing.reason]
 
 
+@lru_cache(maxsize=1000)  # all objects of a tick speak of the same few times
 def clock(at: float) -> str:
     """ "12:03" in UTC."""
     return datetime.fromtimestamp(at, UTC).strftime("%H:%M")

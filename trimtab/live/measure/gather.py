@@ -1,8 +1,8 @@
 """gather: the samples of every signal and the usage of pods, with as few questions as possible.
 
-One list of pod metrics per namespace for signals and sizes alike, one question per metric and namespace, identical
-Prometheus queries once. What cannot be answered becomes Missing with its reason; one source that fails or is late never
-spoils another's answer.
+One list of pod metrics per namespace for signals and sizes alike, one question per metric and namespace, a namespace's
+Prometheus queries together. What cannot be answered becomes Missing with its reason; one source that fails or is late
+never spoils another's answer.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import NamedTuple
 from trimtab.core.model import Missing, Pod, Reason, Samples
 from trimtab.errors import InvalidInput, Refused, TrimtabError
 from trimtab.live.measure.asking import Asking
+from trimtab.live.measure.queries import Queries, QueryBatch, QueryBatchAnswer, Question, not_one
 from trimtab.live.measure.readings import (
     BY_USAGE,
     Answer,
@@ -32,6 +33,7 @@ from trimtab.policy import Metric, MetricKind, Signal
 from trimtab.wire.kube import Kube, ListPage
 from trimtab.wire.metric_objects import CustomMetricValue, ExternalMetricValue, PodMetrics
 from trimtab.wire.prometheus import IncompleteAnswer, Prometheus
+from trimtab.wire.query_union import FailedQuery
 from trimtab.wire.resources import POD_METRICS, custom_metric_path, external_metric_path, namespace_metric_path
 
 CUSTOM = ("v1beta2", "v1beta1")  # versions of custom.metrics.k8s.io, the newer one first
@@ -46,21 +48,6 @@ class Wanted(NamedTuple):
     namespace: str
     signals: tuple[Signal, ...]
     pods: tuple[Pod, ...]
-
-
-class Question(NamedTuple):
-    """One request; equal questions are asked once per tick."""
-
-    kind: MetricKind
-    namespace: str
-    name: str = ""
-    selector: str = ""
-    object: str = ""
-    query: str = ""
-
-    @property
-    def about_usage(self) -> bool:
-        return self.kind is MetricKind.RESOURCE
 
 
 class Measured(NamedTuple):
@@ -83,10 +70,11 @@ class Gather:
         tenancy: QueryTenancy = QueryTenancy(),  # noqa: B008  (frozen)
         patience_s: float = PATIENCE_S,
     ) -> None:
-        self.kube, self.prometheus, self.tenancy = kube, prometheus, tenancy
+        self.kube = kube
         self.everywhere = everywhere  # we may read all namespaces
         self.stale_after_s = 2 * scrape_s
-        self.asking: Asking[Question, Answer] = Asking(self._answer, patience_s)
+        self.queries = Queries(prometheus, tenancy, self.stale_after_s)
+        self.asking: Asking[Question | QueryBatch, Answer | QueryBatchAnswer] = Asking(self._answer, patience_s)
         self._spaces: set[str] = set()  # of this tick: pods elsewhere are nobody's, or another shard's
         self._custom_version = CUSTOM[0]
         self._asks: dict[MetricKind, Callable[[Question, float], Awaitable[Answer]]] = {
@@ -94,7 +82,7 @@ class Gather:
             MetricKind.PODS: self._of_pods,
             MetricKind.OBJECT: self._of_object,
             MetricKind.EXTERNAL: self._external,
-            MetricKind.PROMETHEUS: self._prometheus,
+            MetricKind.PROMETHEUS: self.queries.ask,
         }
 
     async def gather(self, wanted: Sequence[Wanted], at: float, usage_of: Collection[str] = ()) -> Measured:
@@ -106,7 +94,8 @@ class Gather:
         for each in wanted:
             questions = [self._question(signal.metric, each.namespace, whole) for signal in each.signals]
             asked += [(found, found.namespace if found.about_usage else each.namespace) for found in questions]
-        known = await self.asking.answers(_askers(asked), at)
+        joined = self.queries.joined(_askers(asked), _shared(asked), at)
+        known = self.queries.apart(await self.asking.answers(joined, at), at)
         samples = [
             tuple(
                 self._samples(known[self._question(signal.metric, each.namespace, whole)], signal.metric, each, at)
@@ -123,17 +112,32 @@ class Gather:
         if metric.kind in BY_USAGE:
             return _usage_question(namespace, whole)
         if metric.kind is MetricKind.PROMETHEUS:
-            return Question(metric.kind, self.tenancy.asker(namespace), query=metric.query)
+            return self.queries.question(namespace, metric.query)
         return Question(metric.kind, namespace, metric.name, metric.selector, metric.object)
 
-    async def _answer(self, question: Question, at: float) -> Answer:
+    async def _answer(self, question: Question | QueryBatch, at: float) -> Answer | QueryBatchAnswer:
         try:
+            if isinstance(question, QueryBatch):
+                return QueryBatchAnswer(await self._together(question.questions, at))
             return await self._asks[question.kind](question, at)
         except TrimtabError as error:
             return Missing(reason=_reason(error), since=at, detail=str(error))
         except Exception as error:
             log.exception("%s: this is a bug of trimtab; the metric counts as missing", question)
             return Missing(reason=Reason.UNREACHABLE, since=at, detail=f"the answer could not be read: {error!r}")
+
+    async def _together(self, questions: Sequence[Question], at: float) -> dict[Question, Answer]:
+        """By halves where one of them spoils it, until that one is alone."""
+        if len(questions) == 1:
+            self.queries.keep_alone(questions[0], at)
+            answer = await self._answer(questions[0], at)
+            assert not isinstance(answer, QueryBatchAnswer)
+            return {questions[0]: answer}
+        try:
+            return await self.queries.ask_together(questions)
+        except (InvalidInput, FailedQuery):
+            half = len(questions) // 2
+            return await self._together(questions[:half], at) | await self._together(questions[half:], at)
 
     async def _usage(self, question: Question, at: float) -> Answer:
         listing = await self.kube.list(PodMetrics, POD_METRICS, question.namespace)
@@ -149,7 +153,7 @@ class Gather:
         resource = await self.kube.resource(api_version, kind)
         plural = f"{resource.plural}.{resource.group}" if resource.group else resource.plural
         items = await self._custom(question, *(("", "") if kind == "Namespace" else (plural, name)))
-        return reading_of(items[0], at) if len(items) == 1 else _not_one(len(items))
+        return reading_of(items[0], at) if len(items) == 1 else not_one(len(items))
 
     async def _custom(self, question: Question, plural: str, name: str) -> list[CustomMetricValue]:
         """Without a plural, of the object's own namespace: whichever it names, as HPA does."""
@@ -183,15 +187,6 @@ class Gather:
             min(measured_at(series, at) for series in items),
         )
 
-    async def _prometheus(self, question: Question, _: float) -> Answer:
-        if self.prometheus is None:
-            fix = "the operator has no Prometheus: start it with --prometheus URL"
-            return Missing(reason=Reason.NOT_CONFIGURED, detail=fix)
-        found = await self.prometheus.query(
-            question.query, lookback_s=self.stale_after_s, extra=self.tenancy.params(question.namespace)
-        )
-        return Reading(found[0].value, found[0].at) if len(found) == 1 else _not_one(len(found))
-
     def _samples(self, answer: Answer, metric: Metric, wanted: Wanted, at: float) -> Samples | Missing:
         return samples_of(answer, metric, wanted.namespace, wanted.pods, at, self.stale_after_s)
 
@@ -203,6 +198,11 @@ def _askers(asked: Sequence[tuple[Question, str]]) -> dict[Question, str]:
         if question not in found or busy[namespace] < busy[found[question]]:
             found[question] = namespace
     return found
+
+
+def _shared(asked: Sequence[tuple[Question, str]]) -> set[Question]:
+    """What several namespaces ask."""
+    return {question for question, count in Counter(question for question, _ in set(asked)).items() if count > 1}
 
 
 def _usage_question(namespace: str, whole: bool) -> Question:
@@ -231,9 +231,3 @@ def _reason(error: TrimtabError) -> Reason:
     if isinstance(error, InvalidInput):
         return Reason.UNSUPPORTED
     return Reason.ABSENT if isinstance(error, Refused) and error.status == HTTPStatus.NOT_FOUND else Reason.UNREACHABLE
-
-
-def _not_one(count: int) -> Missing:
-    if count == 0:
-        return Missing(reason=Reason.ABSENT)
-    return Missing(reason=Reason.AMBIGUOUS, detail=f"{count} series: wrap the query in sum() or max()")

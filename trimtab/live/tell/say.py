@@ -26,9 +26,12 @@ def say(teller: Teller, status_writer: StatusWriter, tick: ObjectTick, resized: 
     if tick.wrote("replicas"):
         announce(teller, status_writer.writer, subject, _rescaled(tick), at)
     status, found = STATUS[subject.name.kind](tick), conditions.of_tick(tick, resize.stuck(resized))
-    if teller.has_to_say(subject.uid) or status_writer.is_news(subject.object, status, found, at):
-        tell_status = lambda: status_writer.say(subject.resource, subject.object, status, found, at)  # noqa: E731
-        teller.later(subject.name, subject.uid, tell_status)
+    if not status_writer.is_news(subject.object, status, found, at):
+        teller.drop(subject.uid)  # most objects in most ticks: a task for each would cost more than all else
+        return
+    teller.later(
+        subject.name, subject.uid, lambda: status_writer.say(subject.resource, subject.object, status, found, at)
+    )
 
 
 def _rescaled(tick: ObjectTick) -> Happening:

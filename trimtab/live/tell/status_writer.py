@@ -55,7 +55,7 @@ class StatusWriter:
     def is_news(
         self, about: Custom, status: dict[str, Any], conditions: Sequence[DecisionCondition], at: float
     ) -> bool:
-        """Something changed since it was last said; measurements alone may wait."""
+        """Saying this now would write something."""
         written_at, before, *_ = self._last(about)
         now = with_conditions(status, conditions, before, at)
         return now != before and (loud(now) != loud(before) or at - written_at >= MEASURED_EVERY_S)

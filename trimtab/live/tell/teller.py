@@ -33,9 +33,9 @@ class Teller:
         """Namespaces take turns: nobody's slow answers keep another's word waiting."""
         self._words[key] = Word(about, say)
 
-    def has_to_say(self, key: str) -> bool:
-        """Something older that a newer word must replace, or follow."""
-        return key in self._words or key in self._speaking
+    def drop(self, key: str) -> None:
+        """What waited to be said is no longer so."""
+        self._words.pop(key, None)
 
     def begin(self) -> None:
         """Say what waits, in the background."""
@@ -61,7 +61,8 @@ class Teller:
     async def _speak(self, key: str, namespace: str) -> None:
         try:
             async with self._turns.turn(namespace):
-                await self._said(key, self._words.pop(key))
+                if word := self._words.pop(key, None):
+                    await self._said(key, word)
         finally:
             self._speaking.pop(key, None)
 

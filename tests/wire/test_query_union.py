@@ -1,0 +1,45 @@
+"""Queries that are one request: none reaches beyond its brackets, and each answer is its own."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pytest
+
+from trimtab.wire.query_union import LABEL, FailedQuery, apart, joinable, union
+
+
+class Series(NamedTuple):
+    labels: dict[str, str]
+    value: float = 1.0
+
+
+FINE = ("sum(x)", 'x{a="("}', "x{a='\\')'}", "x # )", "`)`", 'rate(x{a=~".*\\\\"}[5m])', "a\nor\nb", "{a='x'}")
+OPEN = ("sum(x", "x)", "a) or (b", 'x{a="', "x{a='}", "`x", "(]", "", "  ", '"a\nb"', "sum(x)) or ((y)")
+
+
+@pytest.mark.parametrize("query", FINE)
+def test_what_keeps_to_itself_is_joined(query: str) -> None:
+    assert joinable(query)
+
+
+@pytest.mark.parametrize("query", OPEN)
+def test_what_would_reach_beyond_its_brackets_is_not(query: str) -> None:
+    assert not joinable(query)
+
+
+def test_a_comment_ends_before_the_bracket_that_closes_its_query() -> None:
+    assert union(["x # all", "y"]) == (
+        f'label_replace((\nx # all\n), "{LABEL}", "0", "", "") or label_replace((\ny\n), "{LABEL}", "1", "", "")'
+    )
+
+
+def test_each_gets_its_own_series() -> None:
+    first, second, third = (Series({LABEL: number, "pod": "a"}) for number in ("0", "2", "2"))
+    assert apart([second, first, third], 3) == [[first], [], [second, third]]
+
+
+@pytest.mark.parametrize("labels", [{}, {LABEL: "3"}, {LABEL: "-1"}, {LABEL: "x"}])
+def test_a_series_that_is_nobodys_makes_it_no_answer(labels: dict[str, str]) -> None:
+    with pytest.raises(FailedQuery, match="whose"):
+        apart([Series(labels)], 3)
