@@ -28,6 +28,7 @@ INSTALLATION = "trimtab.dev/installation"  # a time: since then an operator of t
 
 # On a Lease of the operator's.
 SHARDS = "trimtab.dev/shards"  # among how many operators its holder divides the namespaces
+SERVES = "trimtab.dev/serves"  # the one namespace that its holder serves, which is the Lease's own
 
 # Labels of a Namespace, by its administrator.
 ENABLED = "trimtab.dev/enabled"  # "false": nothing in it is touched

@@ -120,9 +120,14 @@ class Ticker:
         self.teller.begin()
 
     def _objects(self) -> list[tuple[Resource, Custom]]:
-        """Everything that asks us to scale something."""
+        """Everything that asks us to scale something, and nobody else."""
         ours = [(feed.resource, found) for feed in self.cluster.ours.values() if feed.resource for found in feed.store]
-        return ours + [(HPAS, hpa) for hpa in self.cluster.hpas.store if floor.speaks_of_forecasts(hpa) is not False]
+        ours += [(HPAS, hpa) for hpa in self.cluster.hpas.store if floor.speaks_of_forecasts(hpa) is not False]
+        return (
+            [item for item in ours if item[1].metadata.namespace not in self.cluster.left]
+            if self.cluster.left
+            else ours
+        )
 
     def _compile(self, resource: Resource, found: Custom, at: float) -> Subject:
         enabled = self.cluster.enabled(found.metadata.namespace)
