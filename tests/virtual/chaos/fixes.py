@@ -174,8 +174,8 @@ FIXES = (
         (
             Edit(
                 "trimtab/live/look/memory.py",
-                "return memory if memory.target == target else ObjectMemory(core=first_sight(at, replicas), target=target)",
-                "return memory",
+                "return memory if memory.target == target else",
+                "return memory if memory.target else",
             ),
         ),
         property="tests/virtual/test_meanwhile.py",
