@@ -13,15 +13,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.scale.fleet import HOME, Member
+from benchmarks.scale.control_plane import HOME
+from benchmarks.scale.fleet import Member
 from tests.bed import Bed, eventually
 from tests.live.accounts import chart_account
 from tests.live.running import TRIMTAB, Running
 from trimtab.journal import Journal
 
 TICK_S = 15.0
-OPERATOR = f"system:serviceaccount:{HOME}:trimtab"
-HPA_CONTROLLER = "system:serviceaccount:kube-system:horizontal-pod-autoscaler"
 WRITES = ("create", "update", "patch", "delete")
 PARTS = ("apiserver", "etcd", "metrics-server", "prometheus")
 

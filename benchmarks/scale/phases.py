@@ -6,9 +6,9 @@ import time
 from itertools import pairwise
 from typing import Any
 
+from benchmarks.scale.control_plane import OPERATOR
 from benchmarks.scale.fleet import CORES, Fleet, patch, rollouts, set_load
 from benchmarks.scale.measure import (
-    OPERATOR,
     DefaultRun,
     Requests,
     Spending,
@@ -93,14 +93,14 @@ def storm(bed: Bed, fleet: Fleet, user: str = OPERATOR) -> dict[str, Any]:
 
 
 def calm(bed: Bed, fleet: Fleet) -> None:
-    """Back to what it was, by hand: nobody waits for the stabilisation window."""
+    """Back to what it was, by hand: while nobody scales it."""
     set_load(bed, fleet.tenth(), CORES * fleet.pods_each)
     patch(bed, fleet.tenth(), {"spec": {"replicas": fleet.pods_each}}, "scale")
-    eventually(lambda: _all_done(bed, fleet), 600, "as many pods as before", every_s=3)
+    await_rollouts(bed)
 
 
-def _all_done(bed: Bed, fleet: Fleet) -> bool:
-    return all(found.is_done(fleet.pods_each) for found in rollouts(bed))
+def await_rollouts(bed: Bed) -> None:
+    eventually(lambda: all(found.is_done for found in rollouts(bed)), 1800, "all rolled out", every_s=3)
 
 
 def rolling_restart(bed: Bed, running: DefaultRun, fleet: Fleet, every: int = 5) -> dict[str, Any]:
@@ -112,12 +112,13 @@ def rolling_restart(bed: Bed, running: DefaultRun, fleet: Fleet, every: int = 5)
         len(running.ticks(fleet.members[0])),
     )
     patch(bed, chosen, {"spec": {"template": {"metadata": {"annotations": {"restarted": str(asked.began)}}}}})
-    restarted = seconds_until(lambda: _all_done(bed, fleet), 1800, "all rolled out")
+    await_rollouts(bed)
+    took = time.time() - asked.began
     running.await_ticks(fleet.members[0], 2)
     done = len(running.ticks(fleet.members[0])) - looked
     return {
         "rollout_deployments": len(chosen),
-        "rollout_s": restarted,
+        "rollout_s": took,
         "rollout_operator_cpu_s": Spending.now(bed, running.pid).since(before, done)["operator_cpu_s"],
         "rollout_scalings": len(asked.scalings()),
     }
