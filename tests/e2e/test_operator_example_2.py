@@ -68,7 +68,10 @@ def walk(bed: Bed, namespace: str, journal: Path) -> None:
     eventually(lambda: count() == 10, WITHIN_S, "ten replicas")
     load.set(4.9 * size())
     eventually(lambda: count() <= 5, WITHIN_S, "five replicas again")
-    load.ramp_until(lambda: count() == 1 and size() < 2 * FIRST_SIZE, -1, "down the vertical line")
+    load.ramp_until(lambda: count() <= 2, -1, "two replicas again")
+    load.set(load.cores / 2.5)  # less than the recommendation knows of yet
+    eventually(lambda: count() == 1, WITHIN_S, "on the line again")
+    load.ramp_until(lambda: size() < 2 * FIRST_SIZE, -1, "down the vertical line")
 
 
 def test_example_2_up_and_down(bed: Bed, namespace: str, tmp_path: Path) -> None:
