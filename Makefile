@@ -8,7 +8,7 @@ NODE_PACKAGES := page/node_modules/ready
 # The machine's Node, or the one of its PyPI package in an environment of its own.
 NPM := $(shell command -v npm || echo .venv/node/bin/npm)
 
-.PHONY: help test package-test image-test dask-test test-random chaos undone fuzz check page page-check browser demo bench bench-docs scale-docs docs lock clean
+.PHONY: help test package-test image-test keda-test dask-test test-random chaos undone fuzz check page page-check browser demo bench bench-docs scale-docs docs lock clean
 
 help: ## Show this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -74,6 +74,9 @@ package-test: $(READY) $(PAGE) ## Build the wheel, install it with plain pip and
 image-test: $(READY) ## Build the image and start it on a real control plane as the chart would (root; buildah, mmdebstrap)
 	@$(BIN)/python -m tests.bed run $(BIN)/pytest tests/e2e/test_image.py -q -m package
 
+keda-test: $(READY) ## Follow the metric of a paused ScaledObject on a running KEDA (builds it once, half an hour)
+	$(BIN)/pytest tests/e2e/test_beside_keda.py -q -m keda
+
 dask-test: $(READY) ## Run the work of commands on a Dask cluster of four workers, one of which is killed
 	$(BIN)/pytest -q -m dask
 
@@ -94,12 +97,11 @@ bench: $(READY) $(PAGE) ## Run every benchmark; each ends with one line of JSON
 
 EVERYBODY := hpa-default,hpa-rolling,trimtab,hpa-cpu,keda,custom-hpa,watermark,schedule,predictive-hpa,predictive-hpa-exact,ehpa,holt-winters,hpa-seasonal
 
-HEADLINE := hpa-default,hpa-rolling,hpa-default-bridge,hpa-rolling-bridge,trimtab,trimtab-bridge
-
 bench-docs: $(READY) ## Write docs/benchmark.md from a run over TRACES=FOLDER of Parquet traces (half an hour)
 	@test -n "$(TRACES)" || { echo "say which traces: make bench-docs TRACES=FOLDER"; exit 2; }
-	@mkdir -p out
-	@$(BIN)/trimtab bench --traces $(TRACES) --policies $(HEADLINE) --json out/bench.json
+	@mkdir -p out/folds
+	@$(BIN)/python benchmarks/train/train.py --traces $(TRACES) --folds out/folds
+	@$(BIN)/python benchmarks/train/evaluate.py --traces $(TRACES) --folds out/folds --scenarios calm --json out/foresight.json
 	@$(BIN)/trimtab bench --traces $(TRACES) --match '*_1min' --init 2m --lambda 32 --policies $(EVERYBODY) --json out/bench-everybody.json
 	@$(BIN)/trimtab bench --thesis --seeds 100 --json out/bench-thesis.json
 	@$(BIN)/python benchmarks/pages/benchmark.py out docs/benchmark.md

@@ -12,7 +12,8 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from tests.virtual.cluster import QUIET_LEASE_S, Cluster, autoscaler
+from tests.virtual.cluster import Cluster, autoscaler
+from tests.virtual.machines import QUIET_LEASE_S
 
 HOURS = 6
 LEASES = {"the lease of production": (15.0, 10.0, 2.0), "a quiet lease": QUIET_LEASE_S}

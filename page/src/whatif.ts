@@ -140,7 +140,9 @@ function sliders(knobs: Knobs, { knobs: present, mayBridge }: About, moved: () =
     });
     return h("label", { class: "knob" }, slider.label, output, input, h("span", { class: "was" }, `is ${slider.format(present[slider.key])}`));
   });
-  const select = h("select", { name: "price" }, ...PRICES.map(([label, value]) => h("option", { value, selected: value === knobs.price }, `${label} (${value})`)));
+  const known = PRICES.some(([, value]) => value === present.price);
+  const prices: [string, number][] = known ? PRICES : [["as written", present.price], ...PRICES];
+  const select = h("select", { name: "price" }, ...prices.map(([label, value]) => h("option", { value, selected: value === knobs.price }, `${label} (${value})`)));
   select.addEventListener("change", () => {
     knobs.price = Number(select.value);
     moved();

@@ -78,7 +78,8 @@ TOOLS = (
 )
 # Only for who asks for it by its name.
 LABEL_PROXY = Tool("prom-label-proxy", {"prom-label-proxy": "github.com/prometheus-community/prom-label-proxy"})
-OWNER = {binary: tool for tool in (*TOOLS, LABEL_PROXY) for binary in tool.packages}
+KEDA = Tool("keda", {f"keda-{part}": f"github.com/kedacore/keda/v2/cmd/{part}" for part in ("operator", "adapter")})
+OWNER = {binary: tool for tool in (*TOOLS, LABEL_PROXY, KEDA) for binary in tool.packages}
 USUAL = tuple(binary for tool in TOOLS for binary in tool.packages)
 
 
@@ -89,6 +90,17 @@ def cache_dir() -> Path:
 def binaries(names: tuple[str, ...] = USUAL, say: Callable[[str], None] = print) -> dict[str, Path]:
     """The path of each binary; those not in the cache are built first."""
     return {name: _on_path(name) or _build(OWNER[name], name, say) for name in OWNER if name in names}
+
+
+def module_dir(tool: Tool, module: str) -> Path:
+    """Where the sources of one of its modules lie."""
+    words = [go(), "list", "-mod=readonly", "-m", "-f", "{{.Dir}}", module]
+    done = subprocess.run(
+        words, cwd=tool.module_dir, env=os.environ | {"GOWORK": "off"}, capture_output=True, text=True
+    )
+    if done.returncode:
+        raise RuntimeError(f"finding {module} failed; in {tool.module_dir}: {' '.join(words)}\n{done.stderr[-3000:]}")
+    return Path(done.stdout.strip())
 
 
 def _build(tool: Tool, binary: str, say: Callable[[str], None]) -> Path:

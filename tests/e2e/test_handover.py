@@ -10,6 +10,7 @@ import pytest
 from tests.bed import Bed, always, eventually
 from tests.bed.manifests import deployment
 from tests.e2e.test_bed import ready_pods
+from tests.e2e.test_dashboard import SERVICE, SPEC, publish, remember_hours
 from tests.live.running import Running, install_crds, replicas, trimtab
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
@@ -87,3 +88,31 @@ def test_there_and_back_under_load(bed: Bed, namespace: str, tmp_path: Path) -> 
         bed.load(namespace, "web", cores=1.0)
         eventually(lambda: replicas(bed, namespace) == 4, WITHIN_S, "the HPA scales")
         assert scalings(bed, namespace)[-1] == ("horizontal-pod-autoscaler", 4)
+
+
+def test_the_comparison_asks_the_operator_through_the_api_server(bed: Bed, namespace: str, tmp_path: Path) -> None:
+    """What it did and what ours would have done, over hours of a journal: the same as from the file itself."""
+    install_crds(bed)
+    remember_hours(tmp_path / "journal.db", namespace)
+    bed.load(namespace, "web", queue=40)
+    other = hpa(namespace)
+    other["spec"] = {"scaleTargetRef": other["spec"]["scaleTargetRef"]} | SPEC
+    bed.apply(deployment(namespace, "web", replicas=4), other)
+    running = Running(bed, namespace, tmp_path)
+    running.command += ["--listen", f":{running.port}"]
+    publish(bed, namespace, running.port)
+    env = {"KUBECONFIG": str(bed.kubeconfig)}
+
+    def compared(*source: str) -> str:
+        done = trimtab("handover", f"{namespace}/web", *source, env=env)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    with running:
+        assert "watches in Shadow beside" in compared()
+        asked = ("--operator", f"{namespace}/{SERVICE}")
+        said = eventually(lambda: compared(*asked), WITHIN_S, "the operator compares", every_s=2)
+        assert "HorizontalPodAutoscaler" in said and f"Autoscaler {namespace}/web would have" in said
+        assert "VIOLATIONS" in said and "days, each judged by the same load" in said
+        # Both look at a journal that goes on meanwhile.
+        eventually(lambda: compared(*asked) == compared("--journal", str(running.journal)), WITHIN_S, every_s=2)

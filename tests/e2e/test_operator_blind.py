@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.bed import Bed, always, eventually
 from tests.bed.manifests import deployment
+from tests.e2e.test_bed import ready_pods
 from tests.live.accounts import chart_account
 from tests.live.running import Running, autoscaler, conditions, install_crds, replicas
 
@@ -129,3 +132,51 @@ def test_the_fleet_breaker_holds_decreases_only_and_says_so(shop: Shop) -> None:
     assert f'name="{names[1]}",reason="FleetBreaker"}} 1' in shop.operator.get("/metrics")
     for name in names[1:]:
         shop.becomes(name, 1)
+
+
+def set_rules(bed: Bed, namespace: str, rules: list[dict[str, Any]]) -> None:
+    """What the operator may do there, from the next request on."""
+    patch = json.dumps([{"op": "replace", "path": "/rules", "value": rules}])
+    bed.kubectl("patch", "role", "trimtab", "-n", namespace, "--type=json", "-p", patch)
+
+
+def scalings(bed: Bed, namespace: str) -> list[int]:
+    """By the API server's own list of requests."""
+    abouts = [(event, event.get("objectRef") or {}) for event in bed.audit() if event["verb"] == "patch"]
+    return [
+        event["requestObject"]["spec"]["replicas"]
+        for event, about in abouts
+        if (about.get("namespace"), about.get("subresource")) == (namespace, "scale")
+        and event["responseStatus"]["code"] == 200
+    ]
+
+
+@pytest.mark.disruptive  # the API server restarts, which ends every watch
+@pytest.mark.timeout(600)
+def test_no_decrease_while_pods_may_no_longer_be_seen(bed: Bed, namespace: str, tmp_path: Path) -> None:
+    """H3: what was known of pods at the first sync is old; it may raise, and nothing else. 125m are half of a pod."""
+    install_crds(bed)
+    at_once = {"scaleDown": {"stabilizationWindowSeconds": 0}}
+    account = chart_account(bed, namespace)
+    rules = bed.get("role", "trimtab", "-n", namespace)["rules"]
+    bed.load(namespace, "web", cores=0.36)
+    bed.apply(deployment(namespace, "web", replicas=3), autoscaler(namespace, behavior=at_once))
+    ready_pods(bed, namespace, 3)
+    with Running(bed, namespace, tmp_path, kubeconfig=account) as running:
+        shop = Shop(bed, namespace, running)
+        shop.says("web", "ScalingActive", "True", "ValidMetricFound")
+        set_rules(
+            bed, namespace, [rule for rule in rules if not (rule["apiGroups"] == [""] and "pods" in rule["resources"])]
+        )
+        bed.restart_apiserver()
+        eventually(lambda: "pods: " in running.get("/readyz"), 120, "who asks is told that pods are not followed")
+        assert "forbidden" in running.get("/readyz")
+        bed.load(namespace, "web", cores=0.6)
+        eventually(lambda: replicas(bed, namespace) == 5, 120, "more is given all the same")
+        bed.load(namespace, "web", cores=0.1)
+        assert "pods are not up to date" in shop.says("web", "AbleToScale", "False", "StaleView")
+        always(lambda: replicas(bed, namespace) == 5, 10, "no decrease")
+        assert scalings(bed, namespace) == sorted(scalings(bed, namespace)), "nothing but increases"
+        set_rules(bed, namespace, rules)
+        eventually(lambda: replicas(bed, namespace) == 1, 120, "they are seen again")
+        eventually(lambda: running.get("/readyz").startswith("ok, leading"), 60)

@@ -106,6 +106,45 @@ def demand() -> dict[str, Any]:
     return found
 
 
+@cache
+def pod() -> dict[str, Any]:
+    at, amounts = "2025-06-15T15:00:00Z", {"cpu": "250m", "memory": "1Gi"}
+    resources = {"requests": amounts, "limits": amounts}
+    policy = [{"resourceName": "cpu", "restartPolicy": "NotRequired"}]
+    container = {"name": "app", "image": "web:1", "resources": resources, "resizePolicy": policy}
+    killed = {"terminated": {"reason": "OOMKilled", "exitCode": 137, "finishedAt": at}}
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-1", "uid": "1", "controller": True}
+    managers = [{"manager": "kubelet"}, {"manager": "trimtab-bridge-1.5"}]
+    return {
+        "metadata": {"name": "a", "namespace": "shop", "ownerReferences": [owner], "managedFields": managers}
+        | {"creationTimestamp": at, "deletionTimestamp": at},
+        "spec": {"containers": [container], "initContainers": [container | {"restartPolicy": "Always"}]}
+        | {"resources": resources},
+        "status": {
+            "phase": "Running",
+            "startTime": at,
+            "conditions": [
+                {"type": name, "status": "True", "reason": "Deferred", "lastTransitionTime": at}
+                for name in ("Ready", "PodResizePending")
+            ],
+            "containerStatuses": [{"name": "app", "lastState": killed, "resources": resources}],
+        },
+    }
+
+
+@cache
+def predictive_hpa() -> dict[str, Any]:
+    floor = {"trimtab.dev/min-replicas": "2", "trimtab.dev/floor": "6", "trimtab.dev/floor-until": "1750000600"}
+    cpu = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}}
+    ref = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    return {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "web", "namespace": "shop", "annotations": {"predictive": "true"} | floor},
+        "spec": {"scaleTargetRef": ref, "minReplicas": 6, "maxReplicas": 20, "metrics": [cpu]},
+    }
+
+
 VECTOR = (
     b'{"status":"success","data":{"resultType":"vector","result":[{"metric":{"a":"b"},"value":[1750000500,"1.5"]}]}}'
 )

@@ -38,12 +38,19 @@ from trimtab.history.range_json import read_row
 from trimtab.history.source import TimeGrid
 from trimtab.journal import Journal
 from trimtab.kinds import Analytics, Scaler, cron, read, yaml
-from trimtab.live.look import memory
+from trimtab.live.act.resize import stuck
+from trimtab.live.look import floor, memory
+from trimtab.live.look.bridge import cpu_with, in_force
+from trimtab.live.look.subject import Compiler
 from trimtab.policy import Policy
 from trimtab.quantity import format_cpu, format_duration, format_memory, parse_duration, parse_quantity
 from trimtab.wire.access import Access
+from trimtab.wire.decode import decode
+from trimtab.wire.facts import fact, overloaded_at, written_sizes
+from trimtab.wire.objects import Custom, WirePod
 from trimtab.wire.prometheus import Prometheus
 from trimtab.wire.remote_read import Frames
+from trimtab.wire.resources import HPAS
 
 Target = Callable[[bytes], None]
 MEMORY = Path("/dev/shm")  # noqa: S108  (a disk takes longer than all the rest)
@@ -173,6 +180,24 @@ def config_maps(data: bytes) -> None:
         assert np.isfinite(book.cpu.totals).all()
 
 
+def pods(data: bytes) -> None:
+    """A tenant's pod, which nobody asks before it is looked at: its facts, sizes, kills and bridge."""
+    with suppress(msgspec.MsgspecError):  # left out of its list
+        pod = decode(_json(bent(examples.pod(), Taken(data))), WirePod)
+        fact(pod), written_sizes(pod), overloaded_at(pod), stuck([pod]), in_force([pod])
+        assert all(size.requests.memory_bytes is None for size in cpu_with(pod, 1.5).values())
+
+
+def predictive_hpas(data: bytes) -> None:
+    """A tenant's HPA with annotations that may or may not be ours: the floor of its user is a number."""
+    hpa, taken = examples.predictive_hpa(), Taken(data)
+    with suppress(msgspec.MsgspecError):
+        found = decode(_json(hpa | {"metadata": bent(hpa["metadata"], taken)}), Custom)
+        floor.speaks_of_forecasts(found), floor.owner(found)
+        assert floor.read(found).original >= 0
+        assert Compiler().subject(HPAS, found, True, NOW).policy.bounds.min_replicas >= 0
+
+
 COLUMNS = (("policies", "text"), *(("decisions", name) for name in ("seen", "memory", "decision", "outcome")))
 TARGETS: dict[str, Target] = {
     target.__name__: target
@@ -190,6 +215,8 @@ TARGETS: dict[str, Target] = {
         journal_rows,
         statuses,
         config_maps,
+        pods,
+        predictive_hpas,
     )
 }
 

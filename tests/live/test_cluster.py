@@ -54,8 +54,8 @@ def test_in_one_namespace_nodes_and_labels_are_done_without_and_said(caplog: pyt
     with caplog.at_level(logging.INFO):
         wanted: Seen = (set(), {"nodes", "namespaces"})
         assert settled("shop", ("nodes", "namespaces"), wanted) == wanted
-    said = [one for one in caplog.messages if "nodes cannot be read with Roles only" in one]
-    assert said == ["nodes cannot be read with Roles only: requests may grow beyond the largest of them"]
+    said = [one for one in caplog.messages if "nodes may not be read" in one]
+    assert said == ["nodes may not be read: requests may grow beyond the largest of them"]
 
 
 def test_in_one_namespace_nodes_are_followed_where_they_may_be() -> None:

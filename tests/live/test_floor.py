@@ -25,6 +25,9 @@ def decision(present: float | Missing, ahead: float | Missing, plan: int) -> Dec
         pytest.param(hpa(4, min_replicas="3", floor="6", floor_until=LATER), Floor(4, None, 0.0), id="edited since"),
         pytest.param(hpa(6, min_replicas="x", floor="6"), Floor(6, None, 0.0), id="spoiled annotation"),
         pytest.param(hpa(6, min_replicas="3", floor="6", floor_until="soon"), Floor(3, 6, 0.0), id="spoiled date"),
+        pytest.param(hpa(6, min_replicas="3", floor="6", floor_until="1.2.3"), Floor(3, 6, 0.0), id="no number"),
+        pytest.param(hpa(6, min_replicas="9" * 5000, floor="6"), Floor(6, None, 0.0), id="too long a number"),
+        pytest.param(hpa(0), Floor(0, None, 0.0), id="zero is a number"),
     ],
 )
 def test_whose_word_it_is(found: object, is_: Floor) -> None:

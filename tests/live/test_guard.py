@@ -24,18 +24,21 @@ Item = tuple[Resource, Custom, Exception | None]
 STATUS = f"{AUTOSCALERS.root}/namespaces/shop/autoscalers/bad"
 
 
-def guarded(*items: Item, times: int = 1) -> tuple[list[str], MemoryApi, Telemetry]:
+def guarded(*items: Item, times: int = 1, at_once: bool = False) -> tuple[list[str], MemoryApi, Telemetry]:
     """The names of the objects that did not fail, and what was written of the others."""
     api, telemetry = MemoryApi(), Telemetry()
     if any(resource is AUTOSCALERS for resource, _, _ in items):
-        api.put(STATUS, {"spec": {}})
+        api.put(STATUS, {"metadata": {"uid": "uid-bad"}, "spec": {}})
 
     async def run() -> list[str]:
         writer = Writer(api.kube())
         teller = Teller()
         guard = Guard(writer, StatusWriter(writer), teller, telemetry)
         for _ in range(times):
-            found = await guard.each(_do, items, lambda item: item[:2], AT)
+            if at_once:
+                found = await guard.each_at_once(_done, items, lambda item: item[:2], AT)
+            else:
+                found = await guard.each(_do, items, lambda item: item[:2], AT)
             await teller.finish()
             guard.forget({item[1].metadata.uid for item in items})
         return found
@@ -44,6 +47,10 @@ def guarded(*items: Item, times: int = 1) -> tuple[list[str], MemoryApi, Telemet
 
 
 async def _do(item: Item) -> str:
+    return _done(item)
+
+
+def _done(item: Item) -> str:
     if item[2] is not None:
         raise item[2]
     return item[1].metadata.name
@@ -61,8 +68,10 @@ def conditions(api: MemoryApi) -> dict[str, Any]:
         pytest.param(ZeroDivisionError("division by zero"), "InternalError", id="a bug"),
     ],
 )
-def test_the_failure_of_one_is_said_on_it_and_the_others_go_on(error: Exception, reason: str) -> None:
-    done, api, telemetry = guarded((AUTOSCALERS, custom("good"), None), (AUTOSCALERS, custom("bad"), error))
+@pytest.mark.parametrize("at_once", [False, True], ids=["who may wait", "who waits for nobody"])
+def test_the_failure_of_one_is_said_on_it_and_the_others_go_on(error: Exception, reason: str, at_once: bool) -> None:
+    bad, good = (AUTOSCALERS, custom("bad"), error), (AUTOSCALERS, custom("good"), None)
+    done, api, telemetry = guarded(bad, good, at_once=at_once)
     assert done == ["good"] and telemetry.failures == {type(error).__name__: 1}
     ready = conditions(api)["Ready"]
     assert (ready["status"], ready["reason"], ready["lastTransitionTime"]) == ("False", reason, rfc3339(AT))

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tests.sim.policies import LOAD, on_load
+from tests.sim.policies import LOAD, on_cpu, on_load
 from tests.sim.test_fast import one_way, schedules, seconds, shares
 from trimtab.policy import (
     Bounds,
@@ -106,26 +106,27 @@ WITHOUT_NUMBA = """
 import sys, warnings
 warnings.simplefilter("ignore")
 sys.modules["numba"] = None
-from tests.sim.test_side_by_side import NIGHT, tuned
+from tests.sim.test_side_by_side import NIGHT, on_cpu, tuned
 print(tuned())
 print(tuned((NIGHT,)))
+print(tuned(policy=on_cpu()))
 """
 NIGHT = ScheduledBounds("night", 30_000.0, 70_000.0, min_replicas=12, max_replicas=30)
 
 
-def tuned(spans: tuple[ScheduledBounds, ...] = ()) -> str:
+def tuned(spans: tuple[ScheduledBounds, ...] = (), policy: Policy | None = None) -> str:
     from trimtab.sim.cluster_spec import ClusterSpec
     from trimtab.sim.generate import generate, parse_shape
     from trimtab.tune.demand import Demand
     from trimtab.tune.tuner import tune
 
-    policy = replace(on_load(), bounds=Bounds(2, 200, spans))
-    found = tune(policy, Demand("x", generate(parse_shape("bursty,days=2")), 0.0), ClusterSpec(), 128.0)
+    scheduled = replace(policy or on_load(), bounds=Bounds(2, 200, spans))
+    found = tune(scheduled, Demand("x", generate(parse_shape("bursty,days=2")), 0.0), ClusterSpec(), 128.0)
     figures = (found.after.j, found.before.j, found.after.violations)
-    return f"{found.setting} {[round(figure, 9) for figure in figures]}"
+    return f"{found.now.setting} {[round(figure, 9) for figure in figures]}"
 
 
 def test_tuning_without_numba_finds_the_same() -> None:
     done = subprocess.run([sys.executable, "-c", WITHOUT_NUMBA], capture_output=True, text=True, check=False)
-    assert done.stdout.splitlines() == [tuned(), tuned((NIGHT,))], done.stderr
+    assert done.stdout.splitlines() == [tuned(), tuned((NIGHT,)), tuned(policy=on_cpu())], done.stderr
     assert tuned() != tuned((NIGHT,)), "a schedule counts"

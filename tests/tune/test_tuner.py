@@ -8,25 +8,30 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from tests.sim.policies import on_cpu, on_load
+from tests.sim.policies import CPU, LOAD, on_cpu, on_load
 from trimtab.errors import InvalidInput, InvalidPolicy, NotEnoughData
 from trimtab.policy import (
     Admit,
     Bounds,
     Bridge,
     ForecastChoice,
+    Objective,
+    PodAverage,
     Policy,
     Rate,
+    Rates,
     ScheduledBounds,
+    Select,
     Stabilise,
     StabiliseMax,
+    Tolerance,
     UpLimit,
     Utilization,
     Vertical,
 )
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.generate import SHAPES, LoadShape, generate
-from trimtab.tune.candidates import Setting, on_demand, setting_of, with_setting
+from trimtab.tune.candidates import Setting, allowed_settings, in_the_lane, setting_of, with_setting
 from trimtab.tune.demand import Demand
 from trimtab.tune.manifest import may_bridge, tunable_manifest, with_new_settings
 from trimtab.tune.policy_backtest import backtest
@@ -43,7 +48,7 @@ def demand(name: str = "bursty", days: int = 8) -> Demand:
 def test_a_costly_violation_lowers_the_target_and_the_evidence_agrees() -> None:
     cheap, dear = (tune(on_load(), demand(), CLUSTER, lam) for lam in (1.0, 128.0))
     assert dear.changed
-    assert dear.setting.target < cheap.setting.target
+    assert dear.now.setting.target < cheap.now.setting.target
     assert dear.after.j < 0.98 * dear.before.j
     assert dear.after.violations < dear.before.violations
     assert dear.rolling is not None and dear.held is not None
@@ -55,15 +60,28 @@ def test_a_load_that_never_moves_keeps_a_good_setting() -> None:
     flat = Demand("flat", np.full(4 * 5760, 15.8), 0.0)
     found = tune(on_load(target=0.79, tolerance=0.0), flat, CLUSTER, 32.0)
     assert not found.changed
-    assert found.setting == Setting(0.79, 0.0, 300.0)
+    assert found.now.setting == Setting(0.79, 0.0, 300.0)
     assert found.before == found.after
 
 
-def test_cpu_is_tuned_on_the_total_and_says_so() -> None:
-    found = tune(on_cpu(), demand(), CLUSTER, 128.0)
-    (signal,) = found.policy.signals
-    assert isinstance(signal, Utilization) and signal.percent == round(100 * found.setting.target)
-    assert "total load" in found.notes[0]
+@pytest.mark.parametrize("percent", [50, 70, 80])
+@pytest.mark.parametrize("tolerance", [0.0, 0.1])
+@pytest.mark.parametrize("bridge", [None, Bridge()], ids=["plain", "bridge"])
+def test_what_tuning_says_of_a_policy_on_cpu_is_what_a_backtest_says(
+    percent: int, tolerance: float, bridge: Bridge | None
+) -> None:
+    """Of the present settings and of the chosen ones: 80.9 % is 80 for both, and unready pods count for neither."""
+    signal = Utilization(metric=CPU, percent=percent, tolerance=Tolerance(up=tolerance, down=tolerance))
+    policy, load = replace(on_cpu(), signals=(signal,), bridge=bridge), demand(days=2)
+    found = tune(policy, load, CLUSTER, 32.0, (None, Bridge()))
+    assert found.before == pytest.approx(backtest("was", policy, load, CLUSTER, 32.0).score)
+    assert found.after == pytest.approx(backtest("now", found.policy, load, CLUSTER, 32.0).score)
+    assert found.notes == ()
+
+
+def test_an_average_of_each_pod_is_tuned_on_the_total_and_says_so() -> None:
+    policy = replace(on_load(), signals=(PodAverage(LOAD, 0.7),))
+    assert "total load" in tune(policy, demand(days=2), CLUSTER, 32.0).notes[0]
 
 
 LOOKS = replace(on_load(), forecast=ForecastChoice(model="seasonal", horizon_s=900.0, quantile=0.9))
@@ -106,14 +124,41 @@ def test_only_the_three_knobs_move() -> None:
     assert new.settle == (Stabilise(down_s=60.0), Rate())
     assert new.bounds == policy.bounds
     assert setting_of(new, 10.0) == (0.5, 0.05, 60.0)
-    assert setting_of(on_demand(on_cpu(60), 2.0), 2.0).target == 0.6
+    assert setting_of(in_the_lane(on_cpu(60), 2.0), 2.0).target == 0.6
 
 
 def test_the_bridge_is_a_choice_where_pods_are_slow() -> None:
     slow = ClusterSpec(startup_s=600)
     alone, found = (tune(on_cpu(), demand("office"), slow, 32.0, bridges=each) for each in ((), (None, Bridge())))
-    assert alone.bridge is None and found.bridge == Bridge() and found.policy.bridge == Bridge()
+    assert alone.now.bridge is None and found.now.bridge == Bridge() and found.policy.bridge == Bridge()
     assert found.after.j < alone.after.j and found.after.resizes_per_pod_day > 0
+
+
+LEARNED: dict[str, Any] = {"objective": Objective(), "forecast": ForecastChoice(model="learned")}
+
+
+def test_an_objective_stays_where_no_target_does_better() -> None:
+    """Slow mornings, every day the same: no target is better by enough than what is seen coming."""
+    found = tune(replace(on_load(), **LEARNED), demand("office"), ClusterSpec(startup_s=600), 32.0)
+    assert not found.changed and found.was.priced and found.policy.objective is not None
+    assert found.before.j < tune(on_load(), demand("office"), ClusterSpec(startup_s=600), 32.0).before.j
+
+
+def test_a_target_takes_the_place_of_an_objective_that_does_worse() -> None:
+    never_down = Rate(down=Rates(select=Select.DISABLED))
+    bound = replace(on_load(), **LEARNED | {"objective": Objective(settle=(never_down,))})
+    found = tune(bound, demand("office"), CLUSTER, 32.0)
+    assert found.was.priced and found.changed and not found.now.priced
+    assert found.policy.objective is None and found.policy.forecast is None
+
+
+def test_only_the_bridge_is_written_beside_an_objective_and_a_target_takes_its_place() -> None:
+    ours = {**MANIFEST, "kind": "Autoscaler", "spec": MANIFEST["spec"] | {"objective": {"priority": "balanced"}}}
+    setting = Setting(0.5, 0.1, 60.0)
+    kept = with_new_settings(tunable_manifest(ours), setting, 1.0, Bridge(), priced=True).manifest
+    assert kept["spec"] == ours["spec"] | {"bridge": {"maxFactor": "1.5"}}
+    new = with_new_settings(tunable_manifest(ours), setting, 1.0).manifest
+    assert "objective" not in new["spec"] and "behavior" in new["spec"]
 
 
 def test_a_bridge_is_written_where_its_kind_has_a_place_for_it() -> None:
@@ -187,3 +232,10 @@ def test_the_metric_that_holds_without_a_word_is_written_out() -> None:
     new, notes = with_new_settings(tunable_manifest(bare), Setting(0.5, 0.1, 900.0), 1.0)
     assert new["spec"]["metrics"][0]["resource"]["target"]["averageUtilization"] == 50
     assert "CPU at 80 %" in notes[0]
+
+
+def test_no_window_is_advised_that_is_shorter_than_what_pods_report_is_old() -> None:
+    """Right after a decrease the pods that remain report what they had before it, as if more could go."""
+    by_total, by_pod = (allowed_settings(policy, 1.0) for policy in (on_load(), on_cpu()))
+    assert {setting.stabilise_s for setting in by_total} == {0.0, 60.0, 300.0, 900.0, 1800.0}
+    assert {setting.stabilise_s for setting in by_pod} == {60.0, 300.0, 900.0, 1800.0}

@@ -89,6 +89,7 @@ class Cluster(Machines):
             asyncio.set_event_loop(None)
             self.loop.close()
             self._folder.cleanup()
+            gc.collect()  # the next one would freeze what this one has left
 
     async def _end(self) -> None:
         for process in self.processes.values():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import selectors
+from collections import deque
 from collections.abc import Callable, Coroutine
 from contextvars import Context, copy_context
 from typing import Any, TypeVar
@@ -46,6 +47,21 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def time(self) -> float:
         return self.clock.now
+
+    def _run_once(self) -> None:
+        """Time stands still while somebody has a turn: then nobody need look for timers or sockets."""
+        ready: deque[asyncio.Handle] = self._ready  # type: ignore[attr-defined]
+        if not ready or self.clock.patience_s or self._is_due():
+            super()._run_once()  # type: ignore[misc]
+            return
+        for _ in range(len(ready)):
+            handle = ready.popleft()
+            if not handle.cancelled():
+                handle._run()
+
+    def _is_due(self) -> bool:
+        timers: list[asyncio.TimerHandle] = self._scheduled  # type: ignore[attr-defined]
+        return bool(timers) and timers[0].when() <= self.clock.now
 
     def call_at(  # type: ignore[override]
         self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None

@@ -24,7 +24,7 @@ from trimtab.live.tuning.nightly import Tuner
 from trimtab.wire.access import Access
 
 OWN_NAMESPACE = "trimtab-system"
-QUIET_LEASE_S = (60.0, 40.0, 10.0)  # of an operator that is alone: renewing would be most of what happens
+QUIET_LEASE_S = (120.0, 80.0, 30.0)  # of an operator that is alone: renewing would be most of what happens
 _process: ContextVar[Process | None] = ContextVar("process", default=None)
 
 

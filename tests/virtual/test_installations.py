@@ -91,3 +91,50 @@ def test_a_lease_alone_makes_nobody_stand_by(owner: str) -> None:
         cluster.apply(autoscaler("shop/web"))
         cluster.run(minutes=6)
         assert cluster.writes("shop/web") and cluster.ready()[1] == "ok, leading\n"
+
+
+def beside(cluster: Cluster) -> None:
+    """The first serves everything, the second its own namespace alone."""
+    cluster.loop.call_at(100.0, partial(cluster.start_operator, SECOND, namespace="shop", lease_s=(15.0, 10.0, 2.0)))
+    for name in ("shop/web", "bank/core"):
+        cluster.deploy(name, replicas=2, load=rush)
+        cluster.apply(autoscaler(name))
+
+
+def test_a_namespace_with_an_operator_of_its_own_is_left_to_it_as_long_as_that_lives() -> None:
+    with Cluster(seed=1) as cluster:
+        beside(cluster)
+        cluster.run(minutes=10)
+        assert {who for _, who in scalings(cluster)} == {SECOND} and cluster.writes("bank/core", FIRST)
+        told = {
+            call.who
+            for call in cluster.audit("", "patch", "/shop/autoscalers/web/status")
+            if call.at > cluster.start + 130
+        }
+        assert told == {SECOND}, "not even a status"
+        assert cluster.ready(FIRST)[1].endswith("left to operators of their own: shop\n")
+        cluster.kill(SECOND)
+        cluster.load("shop/web", 9.0)
+        cluster.run(minutes=5)
+        assert cluster.writes("shop/web", FIRST) and cluster.ready(FIRST)[1] == "ok, leading\n"
+
+
+@pytest.mark.parametrize("serves", ["shop", ""])
+def test_a_tenants_lease_leaves_nobody_elses_namespace_to_him(serves: str) -> None:
+    with Cluster(seed=1) as cluster:
+        meta = {"annotations": {"trimtab.dev/serves": serves}}
+        lease = {"metadata": meta, "spec": {"holderIdentity": "evil", "leaseDurationSeconds": 10**9}}
+        cluster.server.put("/apis/coordination.k8s.io/v1/namespaces/evil/leases/trimtab", lease)
+        cluster.deploy("shop/web", replicas=2, load=rush)
+        cluster.apply(autoscaler("shop/web"))
+        cluster.run(minutes=6)
+        assert cluster.writes("shop/web") and cluster.ready()[1] == "ok, leading\n"
+
+
+def test_who_may_not_see_leases_serves_all_the_same() -> None:
+    with Cluster(seed=1) as cluster:
+        cluster.faults(Refusing(0.0, path="/apis/coordination.k8s.io/v1/leases", methods=("GET",), status=403))
+        cluster.deploy("shop/web", replicas=2, load=rush)
+        cluster.apply(autoscaler("shop/web"))
+        cluster.run(minutes=6)
+        assert cluster.writes("shop/web") and cluster.ready()[1] == "ok, leading\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from tests.virtual.faults import Killed, Refusing
 from tests.virtual.fields import Object
 from tests.virtual.machines import OWN_NAMESPACE
 from tests.virtual.served import Served
+from trimtab.live.object_tick import ObjectTick
 from trimtab.wire.resources import Resource
 
 ROLLOUTS = Resource("argoproj.io", "v1alpha1", "rollouts", "Rollout")
@@ -118,3 +120,19 @@ def test_an_analytics_of_an_administrators_namespace_looks_everywhere(namespace:
             assert found["targetRef"]["namespace"] == "shop"
         else:
             assert ready["reason"] == "FailedSelectResource" and "--advice-namespace evil" in ready["message"]
+
+
+def test_an_object_of_which_nothing_is_new_is_not_told_of() -> None:
+    with Cluster(seed=1) as cluster:
+        cluster.deploy("shop/web", replicas=2, load=1.0)
+        cluster.apply(autoscaler("shop/web"))
+        words: list[int] = []
+
+        def count(_: Sequence[ObjectTick]) -> None:
+            operator = cluster.processes["operator-0"].operator
+            assert operator is not None
+            words.append(len(operator.ticker.teller._words))
+
+        cluster.on_tick.append(count)
+        cluster.run(hours=1)
+        assert len(words) > 200 and sum(words) < 20

@@ -22,7 +22,7 @@ from trimtab.wire.access import Access
 
 WEB = ObjectName("Autoscaler", "shop", "web")._asdict()
 CACHE = ObjectName("HorizontalPodAutoscaler", "shop", "cache")._asdict()
-AUTOSCALER = "/apis/trimtab.dev/v1alpha1/namespaces/shop/autoscalers/web"
+AUTOSCALER = "/apis/trimtab.dev/v1alpha1/namespaces/shop/autoscalers/{name:web|calm|unseen}"
 PROXY = "/api/v1/namespaces/trimtab/services/trimtab:8080/proxy"
 
 
@@ -34,12 +34,14 @@ def standing_by() -> list[bool]:
 
 @pytest.fixture
 def proxied(shop: Shop, standing_by: list[bool]) -> Iterator[OperatorSource]:
-    """An API server that knows one Autoscaler, and one service, which an operator answers."""
+    """An API server that knows three Autoscalers, and one service, which an operator answers."""
     loop, started = asyncio.new_event_loop(), []
 
     async def autoscaler(request: web.Request) -> web.Response:
-        meta = {"name": "web", "namespace": "shop"}
-        return web.json_response({"apiVersion": "trimtab.dev/v1alpha1", "kind": "Autoscaler", "metadata": meta})
+        name = request.match_info["name"]
+        status = {"lastDecision": "4 replicas are right"} if name == "calm" else {}
+        body = {"metadata": {"name": name, "namespace": "shop"}, "status": status}
+        return web.json_response({"apiVersion": "trimtab.dev/v1alpha1", "kind": "Autoscaler"} | body)
 
     async def serve() -> None:
         operator, server = web.Application(), web.Application()
@@ -111,6 +113,13 @@ def test_kubectl_trimtab_says_why(kubeconfig: Path, shop: Shop) -> None:
     assert why.exit_code == 0 and why.output.strip() == said["sentence"]
     explained = CliRunner().invoke(plugin, ["explain", "asc/web", "-n", "shop", *flags]).output
     assert explained.startswith(f"Autoscaler shop/web at {said['time']}: ") and said["rows"][0][3] in explained
+
+
+def test_before_the_first_change_why_says_what_the_last_look_saw(kubeconfig: Path) -> None:
+    calm = CliRunner().invoke(plugin, ["why", "calm", "--kubeconfig", str(kubeconfig)])
+    assert calm.exit_code == 0 and calm.output == "nothing has been changed yet: 4 replicas are right\n"
+    unseen = CliRunner().invoke(plugin, ["why", "unseen", "--kubeconfig", str(kubeconfig)])
+    assert unseen.exit_code == 2 and "nothing to explain" in unseen.output
 
 
 def test_kubectl_trimtab_names_what_it_does_not_find(kubeconfig: Path) -> None:

@@ -17,7 +17,7 @@ from trimtab.cli import main
 from trimtab.errors import InvalidInput
 from trimtab.journal import Journal, ObjectName
 from trimtab.kinds import read
-from trimtab.policy import Bridge
+from trimtab.policy import Bridge, ForecastChoice
 from trimtab.tune.policy_backtest import BacktestOutcome
 from trimtab.web.journal_history import History, csv, history
 from trimtab.web.packing import unpacked
@@ -84,6 +84,22 @@ def test_with_a_bridge_it_equals_the_backtest_on_the_total(
     assert (outcome.figures()["resizes"] > 0) == (then > 1)
 
 
+@pytest.mark.parametrize("price", [64.0, 128.0])
+def test_the_price_is_that_of_the_objects_own_objective_until_it_is_moved(
+    cpu: History, tmp_path: Path, price: float
+) -> None:
+    written = manifest(cpu, present(cpu)) | {"metadata": {"name": "cache"}}
+    spec = written["spec"] | {"objective": {"price": 64}}  # type: ignore[operator]
+    known = cpu._replace(policy=read(written | {"spec": spec}).to_policy(START))  # type: ignore[attr-defined]
+    assert present(known).price == 64.0
+    knobs = present(known)._replace(price=price)
+    moved = yaml.safe_load(as_yaml(known, knobs))["spec"]
+    assert moved.get("objective") == (None if price == 64.0 else {"price": 128, "priority": None})
+    assert read(written | {"spec": spec | moved}).to_policy(START) == with_knobs(known, knobs)  # type: ignore[attr-defined]
+    judged, _ = judge(known, knobs)
+    assert judged.figures() != judge(known, knobs._replace(price=8.0))[0].figures()
+
+
 def assert_equal_to_the_backtest(
     known: History, knobs: Knobs, tmp_path: Path, *flags: str, bridged: bool = False
 ) -> BacktestOutcome:
@@ -147,11 +163,16 @@ def test_what_is_in_force_changes_nothing(known: History) -> None:
     assert present(known)[:6] == (0.7, 0.1, 0.0, 300.0, 2, 60)
 
 
-def test_a_share_of_requests_is_judged_on_the_total_and_says_so(shop: Shop) -> None:
+def test_a_share_of_requests_is_judged_as_pods_show_it(shop: Shop) -> None:
     cache = history(Journal.read(shop.path), ObjectName("HorizontalPodAutoscaler", "shop", "cache"))
     outcome, notes = judge(cache, present(cache)._replace(target=0.5))
-    assert cache.capacity == 1.0 and "on the total of the load" in notes[-1]
+    assert cache.capacity == 1.0 and notes == list(cache.demand.notes)
     assert outcome.pod_hours > judge(cache, present(cache))[0].pod_hours
+
+
+def test_a_share_of_requests_with_a_forecast_is_judged_on_the_total_and_says_so(cpu: History) -> None:
+    ahead = cpu._replace(policy=replace(cpu.policy, forecast=ForecastChoice(model="linear", horizon_s=60.0)))
+    assert judge(ahead, present(ahead))[1][-1].startswith("judged on the total of the load")
 
 
 def test_a_bridge_needs_cpu_and_a_kind_that_may_have_one(known: History, cpu: History) -> None:

@@ -62,6 +62,17 @@ def test_a_context_is_never_replaced_by_the_cluster_we_run_in(tmp_path: Path, mo
         connect("prod")
 
 
+def test_the_user_of_a_container_has_no_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody(uid: int) -> None:
+        raise KeyError(uid)
+
+    for name in ("KUBECONFIG", "HOME", "KUBERNETES_SERVICE_HOST"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("pwd.getpwuid", nobody)
+    with pytest.raises(InvalidInput, match="KUBECONFIG"):
+        connect()
+
+
 @pytest.mark.parametrize("content", ["just text", "[1, 2]", "{a: ["])
 def test_a_file_that_is_no_kubeconfig(tmp_path: Path, content: str) -> None:
     (tmp_path / "config").write_text(content)

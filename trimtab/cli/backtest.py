@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 @click.option(
     "--on-total",
     is_flag=True,
-    help="Judge by the total of the load, as `tune` and the dashboard do: in a moment, without what each pod reports.",
+    help="Judge in a moment, as `tune` and the dashboard do: metrics of pods other than CPU by the total of the load.",
 )
 @click.option(
     "--fail-if", "conditions", multiple=True, metavar="CONDITION", help="Exit with 1, such as 'violations > 1%'."

@@ -50,7 +50,7 @@ plugin.add_command(status.command)
 @operator_option
 def explain(object_name: str, place: PlaceOptions, cluster: ClusterOptions, operator: str) -> None:
     """What was seen, proposed, changed by each rule and done, at the last change."""
-    said = _decision(object_name, place, cluster, operator)
+    said = _decision(_found(object_name, place, cluster), cluster, operator)
     click.echo(f"{said['object']} at {said['time']}: {said['outcome'] or 'nothing was changed'}")
     click.echo(said["sentence"])
     for line in said["seen"]:
@@ -65,8 +65,19 @@ def explain(object_name: str, place: PlaceOptions, cluster: ClusterOptions, oper
 @cluster_options
 @operator_option
 def why(object_name: str, place: PlaceOptions, cluster: ClusterOptions, operator: str) -> None:
-    """The last change in one sentence."""
-    click.echo(_decision(object_name, place, cluster, operator)["sentence"])
+    """The last change in one sentence; before the first one, what it saw and why it left everything as it was."""
+    from http import HTTPStatus
+
+    from trimtab.errors import Refused
+
+    found = _found(object_name, place, cluster)
+    try:
+        click.echo(_decision(found, cluster, operator)["sentence"])
+    except Refused as refusal:
+        looked = found.body.status.get("lastDecision")
+        if refusal.status != HTTPStatus.UNPROCESSABLE_ENTITY or not looked:
+            raise
+        click.echo(f"nothing has been changed yet: {looked}")
 
 
 @plugin.command()
@@ -132,18 +143,21 @@ async def _annotate(
         return found
 
 
-def _decision(text: str, place: PlaceOptions, cluster: ClusterOptions, operator: str) -> dict[str, Any]:
-    import asyncio
-
+def _decision(found: FoundObject, cluster: ClusterOptions, operator: str) -> dict[str, Any]:
     import msgspec
 
     from trimtab.cli.dashboard import operator_of
 
-    found = asyncio.run(_find(text, place, cluster))
     meta = found.body.metadata
     asked = {"kind": found.resource.kind, "namespace": meta.namespace, "name": meta.name}
     said: dict[str, Any] = msgspec.json.decode(operator_of(operator, cluster).answer("decision", asked).content)
     return said
+
+
+def _found(text: str, place: PlaceOptions, cluster: ClusterOptions) -> FoundObject:
+    import asyncio
+
+    return asyncio.run(_find(text, place, cluster))
 
 
 async def _find(text: str, place: PlaceOptions, cluster: ClusterOptions) -> FoundObject:

@@ -31,10 +31,13 @@ async def _restore(cluster: ClusterOptions, namespace: str, dry_run: bool) -> No
 
 
 async def echo_restored(kube: Kube, namespace: str, dry_run: bool = False) -> None:
+    from trimtab.errors import Refused
     from trimtab.live.act.restore import restore_all
 
-    count = 0
-    async for line in restore_all(kube, namespace, dry_run):
-        click.echo(line)
-        count += 1
-    click.echo(f"{count} {'would be ' if dry_run else ''}restored")
+    done, failed = 0, 0
+    async for restored in restore_all(kube, namespace, dry_run):
+        click.echo(f"{restored.text}: NOT put back: {restored.trouble}" if restored.trouble else restored.text)
+        done, failed = done + (not restored.trouble), failed + bool(restored.trouble)
+    click.echo(f"{done} {'would be ' if dry_run else ''}restored")
+    if failed:
+        raise Refused(f"{failed} could not be restored: mend what is said of each, and run it again")

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from trimtab.core.tally import Tally
 
 MAX_REPLICAS = 2**31 - 1
-_GRAIN = 1e-9  # integer divisions of milli-units survive the trip through floats
+GRAIN = 1e-9  # integer divisions of milli-units survive the trip through floats
 
 
 def within(ratio: float, up: float, down: float) -> bool:
@@ -25,7 +25,7 @@ def whole(replicas: float) -> int:
 
 
 def utilization_percent(usage: float, request: float) -> float:
-    return float(trunc(100.0 * usage / request + _GRAIN))
+    return float(trunc(100.0 * usage / request + GRAIN))
 
 
 def average_value(total: float, count: int) -> float:
@@ -94,12 +94,15 @@ def _unless_within(wanted: PodMultiple, up: float, down: float, current: int) ->
 
 
 def _rebalanced(ratio: float, again: float, count: int, up: float, down: float, current: int) -> PodMultiple:
-    kept, wanted = PodMultiple(1.0, current), PodMultiple(again, count)
+    wanted = PodMultiple(again, count)
+    return PodMultiple(1.0, current) if keeps(ratio, again, wanted.replicas, up, down, current) else wanted
+
+
+def keeps(ratio: float, again: float, wanted: int, up: float, down: float, current: int) -> bool:
+    """Whether nothing is left of a step, or it turns around, once unready and silent pods are counted in."""
     if within(again, up, down) or (ratio < 1.0 < again) or (ratio > 1.0 > again):
-        return kept
-    if (again < 1.0 and wanted.replicas > current) or (again > 1.0 and wanted.replicas < current):
-        return kept
-    return wanted
+        return True
+    return (again < 1.0 and wanted > current) or (again > 1.0 and wanted < current)
 
 
 def by_value(value: float, target: float, up: float, down: float, current: int, ready: int) -> PodMultiple:

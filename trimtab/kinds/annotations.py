@@ -28,6 +28,7 @@ INSTALLATION = "trimtab.dev/installation"  # a time: since then an operator of t
 
 # On a Lease of the operator's.
 SHARDS = "trimtab.dev/shards"  # among how many operators its holder divides the namespaces
+SERVES = "trimtab.dev/serves"  # the one namespace that its holder serves, which is the Lease's own
 
 # Labels of a Namespace, by its administrator.
 ENABLED = "trimtab.dev/enabled"  # "false": nothing in it is touched
@@ -36,6 +37,7 @@ PROMETHEUS_ALLOWED = "trimtab.dev/prometheus"  # "true": its objects may query P
 # Labels of a usage checkpoint, a ConfigMap in the operator's own namespace.
 OBJECT_UID = "trimtab.dev/object-uid"  # whose it is
 OBJECT_NAMESPACE = "trimtab.dev/object-namespace"  # and where that is
+OBJECT_TARGET = "trimtab.dev/object-target"  # an annotation: which workload it is about, as KIND/NAME
 
 # Keys of an Analytics' config, beside Crane's own.
 ALGORITHM = "trimtab.dev/algorithm"  # exact: as its tutorial says; crane: its program's numbers

@@ -77,6 +77,24 @@ class Guard:
         self._leave_out({whose(item)[1].metadata.uid for _, item in waiting})
         return [done[index] for index in sorted(done)]
 
+    async def each_at_once(
+        self,
+        verb: Callable[[Item], Result],
+        items: Sequence[Item],
+        whose: Callable[[Item], tuple[Resource, Custom]],
+        at: float,
+    ) -> list[Result]:
+        """The same for what waits for nobody, one after the other."""
+        done = []
+        for index, item in enumerate(items):
+            try:
+                done.append(verb(item))
+            except Exception as error:
+                self._failed(*whose(item), error, at)
+            if index % BREATH == BREATH - 1:
+                await asyncio.sleep(0)
+        return done
+
     def _queue(
         self, items: Sequence[Item], whose: Callable[[Item], tuple[Resource, Custom]]
     ) -> Queue[tuple[int, Item]]:
@@ -127,9 +145,11 @@ async def _within(within_s: float | None, works: Sequence[Coroutine[None, None, 
     finally:
         for task in tasks:
             task.cancel()
-    for ended in await asyncio.gather(*tasks, return_exceptions=True):
-        if isinstance(ended, Exception):
-            raise ended
+    if slow := [task for task in tasks if not task.done()]:
+        await asyncio.wait(slow)
+    for task in tasks:
+        if not task.cancelled():
+            task.result()
 
 
 def _too_slow(within_s: float | None) -> ClusterUnavailable:

@@ -19,6 +19,7 @@ from trimtab.live.act.breaker import Breaker
 from trimtab.live.advice.advisor import Advisor
 from trimtab.live.look.cluster import WatchedCluster
 from trimtab.live.look.installations import Installations
+from trimtab.live.look.own_operators import OwnOperators
 from trimtab.live.look.subject import Compiler
 from trimtab.live.measure.asking import patience
 from trimtab.live.measure.checkpoint import Checkpoints
@@ -67,6 +68,7 @@ class Operator:
         self.cluster = WatchedCluster(self.kube, settings.namespace, own, namespace, settings.shard)
         self.cluster.served_system = settings.system_namespaces
         self.installations = Installations(self.cluster, self.leadership)
+        self.own_operators = OwnOperators(self.cluster)
         keep = Retention(size_bytes=settings.journal_bytes)
         self.journal = KeptJournal(settings.journal, keep) if settings.journal else None
         self.breaker = Breaker(settings.breaker_s)
@@ -160,6 +162,7 @@ class Operator:
                 continue
             if self.leadership.may_write():
                 await self.installations.look(self.clock.since_boot())
+            self.own_operators.look(self.clock.since_boot())
             if self.leadership.may_write() and self.installations.may_serve:
                 async with self._ticking:
                     await self._tick(due)
@@ -230,11 +233,12 @@ class Operator:
         leads = self.leadership.may_write() and not self.installations.elder
         state = f"{'leading' if leads else 'standing by'}{self._division()}"
         others = f": {self.installations.said}" if self.installations.said else ""
+        left = f"\nleft to operators of their own: {', '.join(sorted(self.cluster.left))}" if self.cluster.left else ""
         frozen = ", frozen: nothing is written" if self.cluster.frozen else ""
         unrecorded = f"\n{self.journal.trouble}" if self.journal and self.journal.trouble else ""  # no reason to stop
         absent = ", ".join(feed.name for feed in self.cluster.ours.values() if feed.resource is None)
         installed = f"\nnot installed: {absent}" if absent else ""
-        return 200, f"ok, {state}{others}{frozen}{unrecorded}{installed}\n"
+        return 200, f"ok, {state}{others}{frozen}{unrecorded}{installed}{left}\n"
 
     def _division(self) -> str:
         """Which shard, where there are several, and who of another division keeps it waiting."""
@@ -277,6 +281,7 @@ def _leadership(access: Access, namespace: str, settings: OperatorSettings, cloc
         retry_s=retry_s,
         clock=clock,
         shard=settings.shard,
+        serves=settings.namespace,
     )
 
 

@@ -79,6 +79,7 @@ class Ticker:
         """A new term: others may have acted meanwhile, so memories are read again and windows start anew."""
         self._memories.clear()
         self.status_writer.forget(set())
+        self.tuning.take_over()
 
     def clock_set(self, by_s: float) -> None:
         """The wall clock was set: what is remembered lies as far back as before."""
@@ -97,14 +98,14 @@ class Ticker:
         """
         ends_at, objects = asyncio.get_running_loop().time() + self.period_s, self._objects()
         self._forget({found.metadata.uid for _, found in objects})
-        subjects = await self.guard.each(lambda item: self._compile(*item, at), objects, _of_object, at)
+        subjects = await self.guard.each_at_once(lambda item: self._compile(*item, at), objects, _of_object, at)
         claims = conflict.Claims(self.cluster, [each for each in subjects if each.resource is not HPAS], at)
         looked = await self.guard.each(
             lambda subject: self._look(subject, claims, at), subjects, _of_subject, at, self.patience_s
         )
         gathered = await self._measure(looked, at)
         measured, headroom = list(zip(looked, gathered.samples, strict=True)), Headroom(self.cluster)
-        decided = await self.guard.each(
+        decided = await self.guard.each_at_once(
             lambda pair: self._decide(*pair, headroom), measured, lambda pair: _of_subject(pair[0].subject), at
         )
         self.forecasts.follow()
@@ -119,11 +120,16 @@ class Ticker:
         self.teller.begin()
 
     def _objects(self) -> list[tuple[Resource, Custom]]:
-        """Everything that asks us to scale something."""
+        """Everything that asks us to scale something, and nobody else."""
         ours = [(feed.resource, found) for feed in self.cluster.ours.values() if feed.resource for found in feed.store]
-        return ours + [(HPAS, hpa) for hpa in self.cluster.hpas.store if floor.speaks_of_forecasts(hpa) is not False]
+        ours += [(HPAS, hpa) for hpa in self.cluster.hpas.store if floor.speaks_of_forecasts(hpa) is not False]
+        return (
+            [item for item in ours if item[1].metadata.namespace not in self.cluster.left]
+            if self.cluster.left
+            else ours
+        )
 
-    async def _compile(self, resource: Resource, found: Custom, at: float) -> Subject:
+    def _compile(self, resource: Resource, found: Custom, at: float) -> Subject:
         enabled = self.cluster.enabled(found.metadata.namespace)
         return self.compiler.subject(resource, found, enabled, at, self.cluster.frozen)
 
@@ -152,11 +158,14 @@ class Ticker:
         return tick._replace(bridged=bridge.in_force(self.cluster.members.pods(target.namespace, target.uid)))
 
     async def _remembered(self, subject: Subject, target: ScaleTarget, at: float) -> ObjectMemory:
-        known = self._memories.get(subject.uid)
-        if known is None:
-            status = subject.object.status
-            known = memory.read(status, at, target.replicas, str(subject.name))
+        known, status = self._memories.get(subject.uid), subject.object.status
+        first = known is None
+        known = known or memory.read(status, at, target.replicas, str(subject.name))
+        if known.target not in (None, target.ref):
+            self.forecasts.begin_anew(subject.uid)
+        elif first:
             known = await with_unrecorded_scaling(self.cluster, target, known, subject.policy, status, at)
+        known = memory.of_target(known, target.ref, at, target.replicas)
         known = await revert.noticed(self.cluster, target, known, subject.object.metadata.generation, at)
         return sizes.overloaded(self.cluster, target, known, subject.policy)
 
@@ -170,7 +179,7 @@ class Ticker:
         self.forecasts.read_back(ticks, at)
         return gathered
 
-    async def _decide(self, tick: ObjectTick, samples: tuple[Samples | Missing, ...], headroom: Headroom) -> ObjectTick:
+    def _decide(self, tick: ObjectTick, samples: tuple[Samples | Missing, ...], headroom: Headroom) -> ObjectTick:
         subject, target, at = tick.subject, tick.target, tick.seen.at
         started = self.forecasts.startup(target.uid, at)
         seen = replace(
@@ -184,9 +193,9 @@ class Ticker:
         return _decided(tick, seen, blocked) if blocked else tick
 
     def _vetoes(self, tick: ObjectTick) -> tuple[Veto, ...]:
-        at = tick.seen.at
-        subject, breaker = tick.subject, self.breaker.vetoes(tick.subject.name.namespace, at)
-        stale = doubts.vetoes(self.cluster, tick.target, tick.seen.pods, subject.policy)
+        at, subject = tick.seen.at, tick.subject
+        breaker = self.breaker.vetoes(subject.name.namespace, at)
+        stale = doubts.vetoes(self.cluster, subject, tick.target, tick.seen.pods)
         return conflict.vetoes(tick.claims) + revert.veto(tick.memory, at) + stale + breaker
 
     def _break(self, ticks: list[ObjectTick], at: float) -> list[ObjectTick]:
@@ -248,9 +257,9 @@ class Ticker:
         self, objects: list[tuple[Resource, Custom]], looked: list[ObjectTick], at: float, within_s: float
     ) -> None:
         """What was ours and nobody asks for any more, where anything may be written at all."""
-        if self.compiler.shadow:
-            return
         floors = take_back.floors(self.cluster)
+        if self.compiler.shadow or not (floors or self.cluster.members.bridged):
+            return
         await asyncio.gather(
             self.guard.each(lambda item: act_floor.restore(self.writer, item[1]), floors, _of_object, at, within_s),
             take_back.bridges(self.writer, self.cluster, [found for _, found in objects], looked, within_s),

@@ -73,10 +73,10 @@ def cache_folder(version: str) -> Path:
     digest = hashlib.sha256(version.encode())
     for path in sorted(path for pattern in _SOURCES for path in _PACKAGE.glob(pattern)):
         digest.update(path.read_bytes())
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = base / "trimtab" / digest.hexdigest()[:16]
     try:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        folder = base / "trimtab" / digest.hexdigest()[:16]
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
+    except (OSError, RuntimeError):  # nothing to write there, or a user without a home
         folder = Path(tempfile.gettempdir()) / f"trimtab-{os.getuid()}" / digest.hexdigest()[:16]
     return folder

@@ -14,6 +14,7 @@ from math import ceil
 import numpy as np
 
 from trimtab.core.bounds_in_force import clamp
+from trimtab.core.priced import into_band
 from trimtab.core.replica_calculator import (
     by_total_average,
     in_thousandths,
@@ -27,9 +28,12 @@ from trimtab.core.settle.limit import up_limit
 from trimtab.core.settle.rate import end_down, end_up
 from trimtab.core.settle.stabilise import into
 from trimtab.series import Floats
+from trimtab.sim.busy_pods import NOBODY, PodsAtWork, at_work, empty_work, wish_of_share, work
 from trimtab.sim.compiled import compiled, numba_or_none, shared
 from trimtab.sim.program import (
     BETWEEN,
+    BY_BAND,
+    BY_SHARE,
     BY_TOTAL,
     COOLDOWN,
     DISABLED,
@@ -57,6 +61,7 @@ shared(
     by_total_average,
     clamp,
     into,
+    into_band,
     up_limit,
     end_up,
     end_down,
@@ -65,11 +70,21 @@ shared(
 )
 
 
-def run_compiled(signal: Floats, program: Program, first_pods: int) -> Counts:
+def run_compiled(signal: Floats, program: Program, first_pods: int, pods: PodsAtWork = NOBODY) -> Counts:
     """The billed pods of every step: what is decided at the end of one is billed in the next."""
+    assert program.signal[0] != BY_SHARE or len(pods.load) == len(signal)
     replicas = np.empty(len(signal), dtype=np.int32)
-    run_into(signal, program.ahead, program.bounds, program.signal, program.rules, first_pods, replicas)
+    run_into(signal, program, first_pods, pods, replicas)
     return replicas
+
+
+def run_on(
+    load: Floats, signal: Floats, shown: Floats, program: Program, first_pods: int, actuator: Actuator
+) -> Counts:
+    """The same where pods follow so: what they show of the load, and when, may depend on it."""
+    by_share = program.signal[0] == BY_SHARE
+    pods = at_work(load, shown, int(program.signal[6]), actuator) if by_share else NOBODY
+    return run_compiled(signal, program, first_pods, pods)
 
 
 def sweep(
@@ -90,13 +105,16 @@ def sweep(
         return measure(load, replicas, actuator.delay_steps, day_steps, slo, actuator.bridge, seen, actuator.refused)
 
     def days_of(program: Program) -> list[Days]:
-        replicas = run_compiled(signal, program, first_pods)
-        days = [measured(replicas, actuator) for actuator in actuators]
+        if program.signal[0] == BY_SHARE:
+            runs = [run_on(load, signal, seen, program, first_pods, actuator) for actuator in actuators]
+        else:
+            runs = [run_compiled(signal, program, first_pods)] * len(actuators)
+        days = [measured(replicas, actuator) for replicas, actuator in zip(runs, actuators, strict=True)]
         done()
         return days
 
     if numba_or_none() is None:
-        return _sweep_by_numpy(load, signal, programs, first_pods, actuators, day_steps, slo, measured, done)
+        return _sweep_by_numpy(load, signal, seen, programs, first_pods, actuators, day_steps, slo, measured, done)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return list(pool.map(days_of, programs))
 
@@ -104,6 +122,7 @@ def sweep(
 def _sweep_by_numpy(
     load: Floats,
     signal: Floats,
+    seen: Floats,
     programs: Sequence[Program],
     first_pods: int,
     actuators: Sequence[Actuator],
@@ -115,15 +134,13 @@ def _sweep_by_numpy(
     """Without a compiler: those that are alike side by side, the others one after the other."""
     found: dict[int, list[Days]] = {}
     for numbers in alike(programs):
-        if len(numbers) == 1:
-            columns = run_compiled(signal, programs[numbers[0]], first_pods)[:, None]
-        else:
-            columns = run_side_by_side(signal, [programs[number] for number in numbers], first_pods)
+        group = [programs[number] for number in numbers]
+        runs = _runs_by_numpy(load, signal, seen, group, first_pods, actuators)
         by_actuator = [
             measure_side_by_side(load, columns, actuator.delay_steps, day_steps, slo)
             if actuator.bridge is None
             else [measured(column.copy(), actuator) for column in columns.T]
-            for actuator in actuators
+            for columns, actuator in zip(runs, actuators, strict=True)
         ]
         for number, *days in zip(numbers, *by_actuator, strict=True):
             found[number] = days
@@ -131,29 +148,61 @@ def _sweep_by_numpy(
     return [found[number] for number in range(len(programs))]
 
 
+def _runs_by_numpy(
+    load: Floats,
+    signal: Floats,
+    seen: Floats,
+    group: list[Program],
+    first_pods: int,
+    actuators: Sequence[Actuator],
+) -> list[Counts]:
+    """For each actuator the replicas of every step (row) and program (column)."""
+    if group[0].signal[0] == BY_SHARE:
+        return [_shares_by_numpy(load, signal, seen, group, first_pods, actuator) for actuator in actuators]
+    if len(group) > 1:
+        return [run_side_by_side(signal, group, first_pods)] * len(actuators)
+    return [run_compiled(signal, group[0], first_pods)[:, None]] * len(actuators)
+
+
+def _shares_by_numpy(
+    load: Floats, signal: Floats, seen: Floats, group: list[Program], first_pods: int, actuator: Actuator
+) -> Counts:
+    if len(group) > 1 and actuator.bridge is None:
+        pods = at_work(load, seen, int(group[0].signal[6]), actuator)
+        return run_side_by_side(signal, group, first_pods, pods)
+    return np.column_stack([run_on(load, signal, seen, program, first_pods, actuator) for program in group])
+
+
 @compiled
-def run_into(
-    signal: Floats, ahead: Floats, bounds: Ints, head: Floats, rules: Floats, first_pods: int, replicas: Counts
-) -> None:
+def run_into(signal: Floats, program: Program, first_pods: int, pods: PodsAtWork, replicas: Counts) -> None:
     """One demand under one program; times are whole steps. Rules that look back stand here, the others in `settle`."""
+    head, rules, ahead, bounds = program
     least, most = int(head[4]), int(head[5])
     highs, lows, grown, shrunk = empty_past(rules)
     up_period, down_period = longest_period(rules, 1), longest_period(rules, 1 + RATE_WIDTH)
     looks_up, looks_down = lows[ENDS, 2] >= 0, highs[ENDS, 2] >= 0
-    up_at = down_at = -1
-    current = first_pods
+    current, share, counted, up_at, down_at = first_pods, 0.0, 1, -1, -1
+    serving, counting, levels, left = empty_work(pods.limits)
+    load, shown, limits = pods.load, pods.shown, pods.limits
     for t in range(len(signal)):
         replicas[t] = current
+        if head[0] == BY_SHARE:
+            share, counted = work(load[t], shown[t - 1], limits, t, current, serving, counting, levels, left)
         if bounds.shape[1] > 0:
             least, most = bounds[0, t], bounds[1, t]
         if current > most or current < least:  # bounds need no metrics, and leave no wish behind
             wanted = clamp(current, least, most)
+        elif counted == 0:  # no sample holds, and leaves no wish behind
+            wanted = current
         else:
-            wish, ratio = first_wish(int(head[0]), head[1], head[2], head[3], signal[t], current)
-            if len(ahead) > 0:  # a forecast may only add
-                coming = float(whole(max(0.0, ahead[t]) / head[1] - 1e-9))
-                if coming > wish:
-                    wish, ratio = coming, max(0.0, ahead[t]) / head[1] / current
+            if head[0] == BY_SHARE:
+                wish, ratio = wish_of_share(share, counted, head[1], head[2], head[3], current)
+            elif head[0] == BY_BAND:
+                wish, ratio = band_wish(current, int(signal[t]), int(ahead[t]))
+            else:
+                wish, ratio = first_wish(int(head[0]), head[1], head[2], head[3], signal[t], current)
+                if len(ahead) > 0:
+                    wish, ratio = raised(wish, ratio, max(0.0, ahead[t]) / head[1], current)
             raw = ceil(wish - 1e-9)
             for index in range(len(rules)):
                 code, settled = int(rules[index, 0]), wish
@@ -163,20 +212,15 @@ def run_into(
                     elif wish > current and looks_up:
                         settled = into(float(current), front(lows, t, wish, False), wish)
                 elif code == RATE:
-                    if wish > current:
-                        settled = min(wish, float(rate_end(rules, index, 1, current, t, grown, shrunk, True)))
-                    elif wish < current:
-                        settled = max(
-                            wish, float(rate_end(rules, index, 1 + RATE_WIDTH, current, t, grown, shrunk, False))
-                        )
+                    if wish != current:
+                        settled = within_rates(rules, index, wish, current, t, grown, shrunk)
                 elif code == HIGHEST:
                     settled = front(highs, t, wish, True)
                 elif code == COOLDOWN:
                     last = max(up_at, down_at) if rules[index, 3] != 0.0 else (up_at if ratio > 1.0 else down_at)
                     rest = rules[index, 1] if ratio > 1.0 else rules[index, 2]
                     if (wish != current or ratio != 1.0) and last >= 0 and t - last < rest:
-                        wish = settled = float(current)
-                        ratio = 1.0
+                        wish, settled, ratio = float(current), float(current), 1.0
                 else:
                     wish, ratio = settle(code, rules[index, 1], rules[index, 2], wish, ratio, current)
                     settled = wish
@@ -207,6 +251,20 @@ def first_wish(kind: int, target: float, up: float, down: float, value: float, c
 
 
 @compiled
+def band_wish(current: int, start: int, keep: int) -> tuple[float, float]:
+    """Wanted replicas and their ratio where pods are priced."""
+    wish = float(into_band(current, start, keep))
+    return wish, wish / current
+
+
+@compiled
+def raised(wish: float, ratio: float, coming: float, current: int) -> tuple[float, float]:
+    """A forecast may only add."""
+    pods = float(whole(coming - 1e-9))
+    return (pods, coming / current) if pods > wish else (wish, ratio)
+
+
+@compiled
 def settle(code: int, one: float, two: float, wish: float, ratio: float, current: int) -> tuple[float, float]:
     """The rules of core/settle that need no past, by their code."""
     if code == UP_LIMIT:
@@ -222,10 +280,12 @@ def settle(code: int, one: float, two: float, wish: float, ratio: float, current
 
 
 @compiled
-def rate_end(rules: Floats, index: int, first: int, current: int, t: int, grown: Ints, shrunk: Ints, up: bool) -> int:
-    """How far the policies of one direction let the replicas go now; `first` is where its numbers begin."""
+def within_rates(rules: Floats, index: int, wish: float, current: int, t: int, grown: Ints, shrunk: Ints) -> float:
+    """As much of the wish as the policies of its direction allow now."""
+    up = wish > current
+    first = 1 if up else 1 + RATE_WIDTH
     if rules[index, first] == DISABLED:
-        return current
+        return float(current)
     best = current
     for number in range(int(rules[index, first + 1])):
         place = first + 2 + 3 * number
@@ -235,4 +295,4 @@ def rate_end(rules: Floats, index: int, first: int, current: int, t: int, grown:
         end = end_up(percent, value, start) if up else end_down(percent, value, start)
         farther = end > best if up == (rules[index, first] == FARTHEST) else end < best
         best = end if farther or number == 0 else best
-    return max(current, best) if up else min(current, best)
+    return min(wish, float(max(current, best))) if up else max(wish, float(min(current, best)))

@@ -1,12 +1,14 @@
 """A policy as numbers for the compiled lane: one row for the signal and one for each rule, in their order.
 
-What the lane covers: one total demand (or document 002's factor of it), tolerance, stabilisation, up-limit, rates,
-factors, cooldown, bounds and schedules, and a forecast of the total. `uncovered` names the first thing it does not, and
-then decide() itself is run.
+What the lane covers: one total demand, document 002's factor of it, the CPU of pods as a share of their requests, or
+the band of pods that a forecast is worth at a price; tolerance, stabilisation, up-limit, rates, factors, cooldown,
+bounds and schedules, and a forecast of the total. `uncovered` names the first thing it does not, and then decide()
+itself is run.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import ceil, floor
 from typing import NamedTuple
 
@@ -19,6 +21,7 @@ from trimtab.policy import (
     Cooldown,
     Factor,
     MaxFactor,
+    MetricKind,
     MinFactor,
     Mode,
     Policy,
@@ -31,11 +34,13 @@ from trimtab.policy import (
     StabiliseMax,
     TotalAverage,
     UpLimit,
+    Utilization,
+    is_cpu,
 )
 from trimtab.series import Floats
 
 HIGHEST, BETWEEN, UP_LIMIT, RATE, MAX_FACTOR, MIN_FACTOR, COOLDOWN, ROUND_UP = range(8)
-BY_TOTAL, BY_FACTOR = range(2)
+BY_TOTAL, BY_FACTOR, BY_SHARE, BY_BAND = range(4)
 RATE_POLICIES = 3  # for each direction
 RATE_WIDTH = 2 + 3 * RATE_POLICIES  # select, count, and percent, value, period of each
 WIDTH = 1 + 2 * RATE_WIDTH
@@ -52,9 +57,11 @@ FIXED_BOUNDS: BoundsBySteps = np.empty((2, 0), dtype=np.int64)
 
 
 class Program(NamedTuple):
-    """`signal`: kind, target, tolerance up and down, fewest and most replicas. `rules`: code and arguments of each.
+    """`signal`: kind, target, tolerance up and down, fewest and most replicas, steps until any ready pod's CPU counts.
+    `rules`: code and arguments of each.
 
-    `ahead`: the demand that is forecast at each step, 0 where nothing is; empty without a forecast.
+    `ahead`: the demand that is forecast at each step, 0 where nothing is; empty without a forecast. Of a band the pods
+    that are worth keeping; what is worth starting is then the signal.
     `bounds`: fewest (row 0) and most (row 1) replicas at each step; empty where schedules change nothing.
     """
 
@@ -68,7 +75,7 @@ def uncovered(policy: Policy) -> str:
     """Why the compiled lane cannot run this policy; empty when it can."""
     if len(policy.signals) != 1:
         return "it has several metrics" if policy.signals else "it has no metric"
-    if not isinstance(policy.signals[0], TotalAverage | Factor):
+    if not isinstance(policy.signals[0], TotalAverage | Factor) and not is_cpu_share(policy):
         return "its metric is measured at each pod"
     if policy.admit not in (Admit(), Admit(mode=Mode.SHADOW)):
         return "it is paused or pinned"
@@ -85,6 +92,15 @@ def uncovered(policy: Policy) -> str:
     if policy.bridge is not None and policy.bridge.resizes_per_hour is not None:
         return "its bridge is limited in resizes"
     return _uncovered_rule(policy.settle)
+
+
+def is_cpu_share(policy: Policy) -> bool:
+    """CPU of whole pods as a share of requests, alone; an absence of samples holds, and unready pods never count."""
+    if len(policy.signals) != 1 or policy.forecast is not None or policy.objective is not None:
+        return False
+    (signal,) = policy.signals
+    whole_pods = isinstance(signal, Utilization) and signal.metric.kind is MetricKind.RESOURCE and is_cpu(signal.metric)
+    return whole_pods and policy.absence.then_replicas is None and policy.pods.readiness_delay_s > 0
 
 
 def _uncovered_rule(rules: tuple[Rule, ...]) -> str:
@@ -125,15 +141,33 @@ def program(
     (signal,), bounds = policy.signals, policy.bounds
     if isinstance(signal, TotalAverage):
         head = [BY_TOTAL, signal.target, signal.tolerance.up, signal.tolerance.down]
+    elif isinstance(signal, Utilization):
+        head = [BY_SHARE, signal.percent, signal.tolerance.up, signal.tolerance.down]
     else:
         assert isinstance(signal, Factor)
         head = [BY_FACTOR, signal.target, 0.0, 0.0]
-    rows = np.zeros((len(policy.settle), WIDTH))
-    for row, rule in zip(rows, policy.settle, strict=True):
+    old_after = max(0, ceil(policy.pods.cpu_init_s / step_s) - 1)
+    return Program(_signal(head, bounds, old_after), _rows(policy.settle, step_s), ahead, by_step)
+
+
+def band_program(
+    rules: tuple[Rule, ...], bounds: Bounds, step_s: float, keep: Floats, by_step: BoundsBySteps = FIXED_BOUNDS
+) -> Program:
+    """Pods moved as little as possible into what is worth starting, the signal, and what is worth keeping."""
+    assert not _uncovered_rule(rules)
+    return Program(_signal([BY_BAND, 0.0, 0.0, 0.0], bounds), _rows(rules, step_s), keep, by_step)
+
+
+def _signal(head: Sequence[float], bounds: Bounds, old_after: int = 0) -> Floats:
+    return np.array([*head, bounds.min_replicas, bounds.max_replicas, old_after], dtype=np.float64)
+
+
+def _rows(rules: tuple[Rule, ...], step_s: float) -> Floats:
+    rows = np.zeros((len(rules), WIDTH))
+    for row, rule in zip(rows, rules, strict=True):
         numbers = _numbers(rule, step_s)
         row[: len(numbers)] = numbers
-    numbers_of_signal = np.array([*head, bounds.min_replicas, bounds.max_replicas], dtype=np.float64)
-    return Program(numbers_of_signal, rows, ahead, by_step)
+    return rows
 
 
 def _numbers(rule: Rule, step_s: float) -> list[float]:

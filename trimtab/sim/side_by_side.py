@@ -14,8 +14,11 @@ from numpy.typing import NDArray
 
 from trimtab.core.replica_calculator import MAX_REPLICAS, in_thousandths
 from trimtab.series import Floats
+from trimtab.sim.busy_columns import BusyColumns
+from trimtab.sim.busy_pods import NOBODY, PodsAtWork
 from trimtab.sim.program import (
     BETWEEN,
+    BY_SHARE,
     BY_TOTAL,
     DISABLED,
     FARTHEST,
@@ -36,16 +39,18 @@ def alike(programs: Sequence[Program]) -> list[list[int]]:
     groups: dict[Any, list[int]] = {}
     for number, program in enumerate(programs):
         codes = program.rules[:, 0]
-        together = program.signal[0] == BY_TOTAL and np.isin(codes, _BY_COLUMN).all()
+        together = program.signal[0] in (BY_TOTAL, BY_SHARE) and np.isin(codes, _BY_COLUMN).all()
         rates = program.rules[np.isin(codes, (RATE, UP_LIMIT))]
-        key = (codes.tobytes(), rates.tobytes(), id(program.ahead), id(program.bounds)) if together else number
+        kind, count_old = program.signal[0], program.signal[6]
+        same = (kind, count_old, codes.tobytes(), rates.tobytes(), id(program.ahead), id(program.bounds))
+        key = same if together else number
         groups.setdefault(key, []).append(number)
     return list(groups.values())
 
 
-def run_side_by_side(signal: Floats, programs: Sequence[Program], first_pods: int) -> Counts:
+def run_side_by_side(signal: Floats, programs: Sequence[Program], first_pods: int, pods: PodsAtWork = NOBODY) -> Counts:
     """The billed pods of every step (row) under every program (column); the programs are `alike`."""
-    columns = _Columns(signal, programs, first_pods)
+    columns = _Columns(signal, programs, first_pods, pods)
     replicas = np.empty((len(signal), len(programs)), dtype=np.int32)
     for step in range(len(signal)):
         replicas[step] = columns.current
@@ -56,11 +61,12 @@ def run_side_by_side(signal: Floats, programs: Sequence[Program], first_pods: in
 class _Columns:
     """The state of all programs at one step."""
 
-    def __init__(self, signal: Floats, programs: Sequence[Program], first_pods: int) -> None:
+    def __init__(self, signal: Floats, programs: Sequence[Program], first_pods: int, pods: PodsAtWork) -> None:
         heads = np.array([program.signal for program in programs])
         self._least, self._most, self._bounds = heads[:, 4], heads[:, 5], programs[0].bounds
         self.current = np.full(len(programs), float(first_pods))
         self._low, self._high = 1.0 - heads[:, 3], 1.0 + heads[:, 2]
+        self._busy = BusyColumns(pods, heads[:, 1]) if heads[0, 0] == BY_SHARE else None
         self._set_demand(signal, programs[0].ahead, heads[:, 1])
         rules = np.array([program.rules for program in programs])
         self._rules = [_rule(rules[:, index]) for index in range(rules.shape[1])]
@@ -77,16 +83,14 @@ class _Columns:
     def step(self, step: int) -> None:
         """One decision of every program."""
         current = self.current
-        ratio = self._demand[step] / (self._targets * current)
-        calm = (ratio >= self._low) & (ratio <= self._high)
-        wish = np.where(calm, current, self._wishes[step][self._column])
-        if len(self._coming):  # a forecast may only add
-            wish = np.maximum(wish, self._coming[step][self._column])
-        raw = wish
+        raw = self._wish(step)
+        wish = raw if self._busy is None else np.where(np.isnan(raw), current, raw)
         for rule in self._rules:
             wish = rule.settle(wish, current, step)
         least, most = self._bounds[:, step] if self._bounds.shape[1] else (self._least, self._most)
         wanted = np.minimum(np.maximum(np.ceil(wish - _HAIR), least), most)
+        if self._busy is not None:  # no sample holds, and leaves no wish behind
+            wanted = np.where(np.isnan(raw), current, wanted)
         if step == 0 or self._bounds.shape[1]:  # fixed bounds hold once they are reached
             outside = (current > most) | (current < least)  # that needs no metrics, and leaves no wish behind
             wanted = np.where(outside, np.minimum(np.maximum(current, least), most), wanted)
@@ -94,6 +98,18 @@ class _Columns:
         for rule in self._rules:
             rule.remember(raw, wanted - current, step)
         self.current = wanted
+
+    def _wish(self, step: int) -> Floats:
+        """Before any rule."""
+        current = self.current
+        if self._busy is not None:
+            return self._busy.wish(step, current, self._low, self._high)
+        ratio = self._demand[step] / (self._targets * current)
+        calm = (ratio >= self._low) & (ratio <= self._high)
+        wish: Floats = np.where(calm, current, self._wishes[step][self._column])
+        if len(self._coming):  # a forecast may only add
+            wish = np.maximum(wish, self._coming[step][self._column])
+        return wish
 
 
 class _Rule:

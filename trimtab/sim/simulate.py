@@ -9,11 +9,11 @@ from trimtab.series import Floats
 from trimtab.sim.cluster import Run, run
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.demand_forecast import forecast_demand
-from trimtab.sim.fast import run_compiled
+from trimtab.sim.fast import run_on
 from trimtab.sim.grid import MEAN_STEPS, STEP_S, delay_steps
 from trimtab.sim.program import NOTHING_AHEAD, bounds_by_step, program, uncovered
 from trimtab.sim.resize_in_place import shown_load, size_factors
-from trimtab.sim.score import ready_pods, violating_load
+from trimtab.sim.score import Actuator, ready_pods, violating_load
 from trimtab.sim.sliding_windows import trailing_mean
 
 _PLAIN = ClusterSpec()
@@ -25,7 +25,7 @@ def why_slow(policy: Policy, cluster: ClusterSpec) -> str:
 
 
 def _unusual(cluster: ClusterSpec) -> bool:
-    names = ("startup_jitter", "mean_s", "scrape_delay_s", "retry_share", "faults")
+    names = ("startup_jitter", "burst", "mean_s", "scrape_delay_s", "retry_share", "faults")
     return cluster.memory_load is not None or any(getattr(cluster, name) != getattr(_PLAIN, name) for name in names)
 
 
@@ -39,10 +39,11 @@ def simulate(
     if policy.forecast is not None:
         (ahead,) = forecast_demand(policy.forecast, [policy.forecast.quantile], load, cluster.startup_s, start)
     by_step = bounds_by_step(policy.bounds, start, len(load), STEP_S)
-    replicas = run_compiled(signal, program(policy, STEP_S, ahead, by_step), first_pods)
-    ready = ready_pods(replicas, delay_steps(cluster.startup_s))
-    pods = load / cluster.pod_capacity
-    factors = size_factors(shown_load(pods), ready, policy.bridge) if policy.bridge else np.ones(len(pods) + 1)
+    pods, actuator = load / cluster.pod_capacity, Actuator(delay_steps(cluster.startup_s), policy.bridge)
+    shown = shown_load(pods)
+    replicas = run_on(pods, signal, shown, program(policy, STEP_S, ahead, by_step), first_pods, actuator)
+    ready = ready_pods(replicas, actuator.delay_steps)
+    factors = size_factors(shown, ready, policy.bridge) if policy.bridge else np.ones(len(pods) + 1)
     now, after = factors[:-1], factors[1:]
     requested = replicas + ready * (np.maximum(now, after) - 1.0)
     return Run(

@@ -18,7 +18,7 @@ from trimtab.sim.oracle import optimum, pods_needed
 from trimtab.sim.program import NOTHING_AHEAD, BoundsBySteps, bounds_by_step, program, uncovered
 from trimtab.sim.score import Actuator, Days
 from trimtab.sim.sliding_windows import trailing_mean
-from trimtab.tune.candidates import Setting, on_demand, with_setting
+from trimtab.tune.candidates import Setting, in_the_lane, with_setting
 from trimtab.tune.demand import Demand
 from trimtab.tune.policy_backtest import first_pods
 
@@ -71,7 +71,7 @@ def candidate_runs(policy: Policy, demand: Demand, cluster: ClusterSpec, least_d
     if whole < least_days:
         raise NotEnoughData(f"{demand.name}: {demand.days:.1f} days of history; tuning needs {least_days} whole days")
     values = demand.values[: whole * DAY_STEPS]
-    simple = on_demand(policy, cluster.pod_capacity)
+    simple = in_the_lane(policy, cluster.pod_capacity)
     if why := uncovered(simple):
         raise InvalidPolicy("policy", type(policy).__name__, f"it cannot be tuned: {why}")
     ahead = _ahead(simple, values, demand.start, cluster.startup_s)

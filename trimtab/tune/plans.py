@@ -27,7 +27,7 @@ from trimtab.sim.oracle import optimum, pods_needed
 from trimtab.sim.program import program, uncovered
 from trimtab.sim.score import SLO, Actuator, Days, measure
 from trimtab.sim.sliding_windows import trailing_mean
-from trimtab.tune.candidates import TARGETS, WINDOWS_S, Setting, on_demand, setting_of, with_setting
+from trimtab.tune.candidates import TARGETS, Setting, in_the_lane, setting_of, windows_s, with_setting
 from trimtab.tune.demand import Demand, demand_of
 from trimtab.tune.policy_backtest import first_pods
 
@@ -89,7 +89,7 @@ class Case(NamedTuple):
         return measure(values / cores, np.full(len(values), pods, dtype=np.int32), 0, DAY_STEPS)
 
     def policy(self, spec: Spec) -> Policy:
-        return on_demand(policy_of(self.workload, spec, self.demand.start), self.request)
+        return in_the_lane(policy_of(self.workload, spec, self.demand.start), self.request)
 
 
 def case_of(workload: MeasuredWorkload, request: float, lam: float, startup_s: float) -> Case:
@@ -110,7 +110,7 @@ def scaled_otherwise(workload: MeasuredWorkload) -> str:
     if len(metrics) > 1 or not all(map(is_cpu_utilization, metrics)):
         return ", ".join(str(metric.get("type")) for metric in metrics)
     try:
-        return uncovered(on_demand(policy_of(workload, workload.hpa, 0.0), 1.0))
+        return uncovered(in_the_lane(policy_of(workload, workload.hpa, 0.0), 1.0))
     except InvalidInput as error:
         return str(error)
 
@@ -140,7 +140,7 @@ def follow_load(rules: Inspection, case: Case) -> Iterator[AdvicePlan]:
     spec = hpa_spec(rules, case, max(TARGETS), UNBOUND)
     base = case.policy(spec)
     tolerance = setting_of(base, case.request).tolerance
-    family = [Setting(target, tolerance, window) for window in WINDOWS_S for target in TARGETS]
+    family = [Setting(target, tolerance, window) for window in windows_s(base) for target in TARGETS]
     candidates = [with_setting(base, setting, case.request) for setting in family]
     totals = [float(days.j(case.lam).sum()) for days in case.replay(candidates)]
     best = family[int(np.argmin(totals))]

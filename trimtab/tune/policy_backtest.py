@@ -12,9 +12,10 @@ from trimtab.sim.cluster import Run
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.grid import DAY_STEPS, HOUR_STEPS, STEP_S, delay_steps
 from trimtab.sim.oracle import optimum, pods_needed
+from trimtab.sim.program import is_cpu_share
 from trimtab.sim.score import Counts, Provisioning, Score, oom_share, provisioning, score, slack
 from trimtab.sim.simulate import simulate, why_slow
-from trimtab.tune.candidates import on_demand
+from trimtab.tune.candidates import in_the_lane
 from trimtab.tune.demand import DEFAULT_TARGET, Demand
 
 
@@ -71,7 +72,9 @@ def on_the_total(policy: Policy, cluster: ClusterSpec) -> tuple[Policy, str]:
     reason = why_slow(policy, cluster)
     if not reason:
         return policy, ""
-    return on_demand(policy, cluster.pod_capacity), f"judged on the total of the load: {reason}"
+    form = in_the_lane(policy, cluster.pod_capacity)
+    how = "in a simpler form" if is_cpu_share(form) else "on the total of the load"
+    return form, f"judged {how}: {reason}"
 
 
 def judged(

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from trimtab.errors import InvalidInput
 from trimtab.journal import ObjectName
 from trimtab.kinds.annotations import BRIDGE as BRIDGE_ANNOTATION
-from trimtab.policy import Bridge, Policy, Stabilise, StabiliseMax, Utilization, is_cpu
+from trimtab.policy import Bridge, Objective, Policy, Stabilise, StabiliseMax, Utilization, is_cpu
 from trimtab.quantity import format_number
 from trimtab.series import Floats
 from trimtab.sim.cluster_spec import ClusterSpec
@@ -29,8 +29,9 @@ NO_BRIDGE = 1.0
 KUBECTL = {"HorizontalPodAutoscaler": "hpa", "EffectiveHorizontalPodAutoscaler": "ehpa"}
 
 
-def present(known: History, price: float = 32.0) -> Knobs:
-    """The settings that are in force."""
+def present(known: History) -> Knobs:
+    """The settings that are in force; violations have the price of the object's own objective, if it has one."""
+    objective = known.policy.objective or Objective()
     setting, rules, bounds = setting_of(known.policy, known.capacity), known.policy.settle, known.policy.bounds
     up = max((rule.up_s for rule in rules if isinstance(rule, Stabilise)), default=0.0)
     return Knobs(
@@ -41,7 +42,7 @@ def present(known: History, price: float = 32.0) -> Knobs:
         max(1, bounds.min_replicas),
         bounds.max_replicas,
         known.startup_s,
-        price,
+        objective.price,
         NO_BRIDGE if known.policy.bridge is None else known.policy.bridge.max_factor,
     )
 
@@ -59,7 +60,9 @@ def with_knobs(known: History, knobs: Knobs) -> Policy:
     if knobs.bridge > NO_BRIDGE and not may_bridge(known):
         raise InvalidInput("bridge", knobs.bridge, "it needs a metric on cpu, and another kind than an HPA")
     policy = known.policy
-    if knobs == present(known, knobs.price)._replace(startup_s=knobs.startup_s):
+    if policy.objective is not None:
+        policy = replace(policy, objective=replace(policy.objective, price=knobs.price))
+    if knobs == present(known)._replace(startup_s=knobs.startup_s, price=knobs.price):
         return policy
     policy = with_setting(policy, Setting(knobs.target, knobs.tolerance, knobs.down_window_s), known.capacity)
     rules = tuple(
@@ -130,6 +133,8 @@ def patch(known: History, knobs: Knobs) -> dict[str, Any]:
         isinstance(rule, StabiliseMax) for rule in known.policy.settle
     ):
         spec["behavior"] = {"scaleUp": up, "scaleDown": window}
+    if known.policy.objective is not None and knobs.price != known.policy.objective.price:
+        spec["objective"] = {"price": round(knobs.price), "priority": None}
     if knobs.bridge == present(known).bridge:
         return {"spec": spec}
     factor = f"{knobs.bridge:g}" if knobs.bridge > NO_BRIDGE else None

@@ -103,8 +103,10 @@ class Kubeconfig:
 
 def connect(context: str | None = None, kubeconfig: str | None = None) -> Access:
     """As kubectl: the named file, else KUBECONFIG, else ~/.kube/config, else the pod's service account."""
-    listed = kubeconfig or os.environ.get("KUBECONFIG") or str(Path.home() / ".kube" / "config")
-    paths = [path for part in listed.split(os.pathsep) if part and (path := Path(part).expanduser()).exists()]
+    listed = kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config"
+    # Not Path.expanduser: it raises for the user of a container, who has no home.
+    known = [Path(os.path.expanduser(part)) for part in listed.split(os.pathsep) if part]
+    paths = [path for path in known if path.exists()]
     if paths:
         return Kubeconfig(paths).access(context)
     if kubeconfig or os.environ.get("KUBECONFIG"):

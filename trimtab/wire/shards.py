@@ -16,7 +16,7 @@ from http import HTTPStatus
 from typing import Any, NamedTuple
 
 from trimtab.errors import InvalidInput, Refused
-from trimtab.kinds.annotations import SHARDS
+from trimtab.kinds.annotations import SERVES, SHARDS
 from trimtab.wire.lease import Leadership
 from trimtab.wire.objects import Lease
 from trimtab.wire.resources import LEASES
@@ -65,8 +65,9 @@ ALONE = Shard()
 class ShardLeadership(Leadership):
     """Leads one shard, and only while nobody leads one of another division."""
 
-    def __init__(self, *args: Any, shard: Shard, **settings: Any) -> None:
-        super().__init__(*args, **settings, annotations={SHARDS: str(shard.of)})
+    def __init__(self, *args: Any, shard: Shard, serves: str = "", **settings: Any) -> None:
+        of_one = {SERVES: serves} if serves else {}
+        super().__init__(*args, **settings, annotations={SHARDS: str(shard.of)} | of_one)
         self.shard = shard
         self.waits_for = ""  # the Lease of another division that keeps us waiting
         self._agreed = False  # nobody of another division was there after we had our Lease

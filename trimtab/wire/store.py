@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
@@ -12,6 +13,7 @@ from trimtab.wire.objects import HasMeta
 T = TypeVar("T", bound=HasMeta)
 Key = tuple[str, str]
 OnChange = Callable[[Key, "T | None", "T | None"], None]
+log = logging.getLogger(__name__)
 
 
 class Store(Generic[T]):
@@ -65,8 +67,13 @@ class Store(Generic[T]):
         self.synced.set()
 
     def _tell(self, key: Key, new: T | None, old: T | None) -> None:
+        """An object that somebody cannot make sense of costs nobody the others."""
         for listener in self._listeners:
-            listener(key, new, old)
+            try:
+                listener(key, new, old)
+            except Exception as error:
+                self.unreadable += 1
+                log.warning("%s/%s could not be understood and is left out: %s", *key, error)
 
 
 def key_of(item: HasMeta) -> Key:

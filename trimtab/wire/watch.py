@@ -146,7 +146,7 @@ class Informer(Generic[T]):
             raise _error(line)
         self._heard()
         if kind == "BOOKMARK":
-            return self._bookmark(line, fresh)
+            return self._bookmark(item.metadata if item is not None else _meta(line), fresh)
         if item is None:
             return fresh
         if fresh is not None:
@@ -176,8 +176,7 @@ class Informer(Generic[T]):
                 )
             return rough.type, None
 
-    def _bookmark(self, line: bytes, fresh: dict[Key, T] | None) -> dict[Key, T] | None:
-        meta = _decode(line, Event[AnyObject]).object.metadata
+    def _bookmark(self, meta: ObjectMeta, fresh: dict[Key, T] | None) -> dict[Key, T] | None:
         if fresh is None:
             self._version = meta.resource_version
             return None
@@ -196,6 +195,11 @@ def _error(line: bytes) -> Exception:
     if status.code == HTTPStatus.GONE or status.reason in ("Expired", "Gone"):
         return Gone()
     return ClusterUnavailable(f"the watch ended with {status.code} {status.reason}: {status.message}")
+
+
+def _meta(line: bytes) -> ObjectMeta:
+    event: Event[AnyObject] = _decode(line, Event[AnyObject])
+    return event.object.metadata
 
 
 def _decode(line: bytes, kind: type[Any]) -> Any:

@@ -135,6 +135,11 @@ FIXES = (
                 "                except Exception as error:\n",
                 "                except ZeroDivisionError as error:\n",
             ),
+            Edit(
+                "trimtab/live/guard.py",
+                "            except Exception as error:\n                self._failed(",
+                "            except ZeroDivisionError as error:\n                self._failed(",
+            ),
         ),
         tenants=("typed",),
     ),
@@ -143,5 +148,36 @@ FIXES = (
         "a new leader begins without a wish",
         (Edit("trimtab/core/remember.py", "wanted=first_sight(at, replicas).wanted)", "wanted=())"),),
         faults=("Killed", "DamagedJournal"),
+    ),
+    Fix(
+        "H8 a status that comes late",
+        "it bears neither a version nor a uid",
+        (
+            Edit(
+                "trimtab/live/tell/status_writer.py",
+                """for name in ("name", "namespace", "uid")}""",
+                """for name in ("name", "namespace")}""",
+            ),
+            Edit("trimtab/live/tell/status_writer.py", """meta | {"resourceVersion": version}""", "meta"),
+        ),
+        property="tests/virtual/test_meanwhile.py",
+    ),
+    Fix(
+        "H3 edits that nobody sees",
+        "only pods and workloads are doubted",
+        (Edit("trimtab/live/look/doubts.py", "[asked_by, cluster.namespaces, *measured]", "measured"),),
+        property="tests/virtual/test_meanwhile.py",
+    ),
+    Fix(
+        "another workload",
+        "what is remembered of one is taken for the other's",
+        (
+            Edit(
+                "trimtab/live/look/memory.py",
+                "return memory if memory.target == target else",
+                "return memory if memory.target else",
+            ),
+        ),
+        property="tests/virtual/test_meanwhile.py",
     ),
 )

@@ -213,9 +213,12 @@ class DemandForecasts:
     def forget_but(self, owners: set[str]) -> None:
         """All but these are gone."""
         for owner in self._keys.keys() - owners:
-            self._forget_keys(self._keys.pop(owner))
-            self._made.pop(owner, None)
-            self._asked.pop(owner, None)
+            self.forget(owner)
+
+    def forget(self, owner: str) -> None:
+        self._forget_keys(self._keys.pop(owner, ()))
+        self._made.pop(owner, None)
+        self._asked.pop(owner, None)
 
     def _forget_keys(self, keys: Collection[str]) -> None:
         self.log.forget(keys)

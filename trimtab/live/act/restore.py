@@ -5,7 +5,9 @@ A person runs this, after the operator or while it is frozen. Replicas stay as t
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
+from typing import NamedTuple
 
 from trimtab.errors import Refused, TrimtabError
 from trimtab.kinds import Scaler, read
@@ -23,26 +25,44 @@ from trimtab.wire.resources import HPAS, PODS, REPLICA_SETS, Resource
 from trimtab.wire.writer import Writer
 
 
-async def restore_all(kube: Kube, namespace: str, dry_run: bool) -> AsyncIterator[str]:
-    """One line for each thing that is put back, or would be."""
+class Restored(NamedTuple):
+    """One thing that was in force, and why it could not be put back, where it could not."""
+
+    text: str
+    trouble: str = ""
+
+
+async def restore_all(kube: Kube, namespace: str, dry_run: bool) -> AsyncIterator[Restored]:
+    """Everything that is put back, or would be; what one of them refuses is no other's business."""
+    async for text, put_back in _in_force(kube, namespace):
+        yield Restored(text, "" if dry_run else await _trouble_of(put_back))
+
+
+async def _trouble_of(put_back: Callable[[], Awaitable[object]]) -> str:
+    try:
+        await put_back()
+    except TrimtabError as error:
+        return str(error)
+    return ""
+
+
+async def _in_force(kube: Kube, namespace: str) -> AsyncIterator[tuple[str, Callable[[], Awaitable[object]]]]:
+    """What is in force, in words, and how it is put back."""
     writer = Writer(kube)
     for hpa in (await kube.list(Custom, HPAS, namespace)).items:
         if floor.is_ours(hpa):
             before, after = hpa.spec.get("minReplicas", 1), floor.read(hpa).original
-            yield f"hpa {hpa.metadata.namespace}/{hpa.metadata.name}: minReplicas {before} -> {after}"
-            if not dry_run:
-                await act_floor.restore(writer, hpa)
+            text = f"hpa {hpa.metadata.namespace}/{hpa.metadata.name}: minReplicas {before} -> {after}"
+            yield text, partial(act_floor.restore, writer, hpa)
     async for target, pods in _resized(kube, namespace):
         assert target.workload is not None
-        yield f"{target.text}: {len(pods)} pods back to the size of their template"
-        if not dry_run:
-            await one_by_one(writer, pods, template_sizes(target.workload))
+        text = f"{target.text}: {len(pods)} pods back to the size of their template"
+        yield text, partial(one_by_one, writer, pods, template_sizes(target.workload))
     listed = (await kube.list(WirePod, PODS, namespace)).items  # after the sizes: each pod is guarded by its version
     for pod in listed:
         if factor_on(pod) > 1.0:
-            yield f"pod {pod.metadata.namespace}/{pod.metadata.name}: back from {factor_on(pod):g} times its cpu"
-            if not dry_run:
-                await bring(writer, [pod], 1.0)
+            text = f"pod {pod.metadata.namespace}/{pod.metadata.name}: back from {factor_on(pod):g} times its cpu"
+            yield text, partial(bring, writer, [pod], 1.0)
 
 
 async def _resized(kube: Kube, namespace: str) -> AsyncIterator[tuple[ScaleTarget, list[WirePod]]]:

@@ -32,9 +32,7 @@ async def bridges(
     writer: Writer, cluster: WatchedCluster, objects: Sequence[Custom], looked: Sequence[ObjectTick], within_s: float
 ) -> None:
     """Of workloads whose object is gone; what somebody refuses, or is slow, is tried again in the next tick."""
-    if cluster.frozen or not cluster.members.bridged:
-        return
-    if any(not feed.settled or feed.trouble for feed in cluster.ours.values()):
+    if cluster.frozen or any(not feed.settled or feed.trouble for feed in cluster.ours.values()):
         return
     served = {tick.subject.uid for tick in looked}
     doubtful = {found.metadata.namespace for found in objects if found.metadata.uid not in served}

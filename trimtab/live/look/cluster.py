@@ -13,12 +13,13 @@ from trimtab.errors import InvalidInput, Refused, TrimtabError
 from trimtab.kinds.annotations import ENABLED, FROZEN, PROMETHEUS_ALLOWED
 from trimtab.live.look.members import Members
 from trimtab.wire.kube import Kube
-from trimtab.wire.objects import Custom, HasMeta, Namespace, Node, Scale, WirePod, WireWorkload
+from trimtab.wire.objects import Custom, HasMeta, Lease, Namespace, Node, Scale, WirePod, WireWorkload
 from trimtab.wire.resources import (
     DAEMON_SETS,
     DEPLOYMENTS,
     DISRUPTION_BUDGETS,
     HPAS,
+    LEASES,
     LIMIT_RANGES,
     NAMESPACES,
     NODES,
@@ -28,7 +29,7 @@ from trimtab.wire.resources import (
     STATEFUL_SETS,
     Resource,
 )
-from trimtab.wire.shards import ALONE, Shard
+from trimtab.wire.shards import ALONE, LEASE, Shard
 from trimtab.wire.store import Store
 from trimtab.wire.watch import Informer
 
@@ -113,6 +114,11 @@ class ScaleTarget(NamedTuple):
     def text(self) -> str:
         return f"{self.resource.kind} {self.namespace}/{self.name}"
 
+    @property
+    def ref(self) -> str:
+        """As its own namespace speaks of it; one that is made anew under its name is the same."""
+        return f"{self.resource.kind}/{self.name}"
+
 
 class WatchedCluster:
     """Everything followed; `namespace` limits it to one, "" means the whole cluster."""
@@ -143,6 +149,8 @@ class WatchedCluster:
         fields = f"metadata.name={namespace}" if namespace else ""
         self.namespaces = Feed(kube, Namespace, NAMESPACES, fields=fields)
         self.nodes = Feed(kube, Node, NODES)
+        self.leases = Feed(kube, Lease, LEASES, fields=f"metadata.name={LEASE}")
+        self.left: frozenset[str] = frozenset()  # namespaces that an operator of their own serves
         self.quotas = Feed(kube, Custom, RESOURCE_QUOTAS, namespace, keep=keep)
         self.limit_ranges = Feed(kube, Custom, LIMIT_RANGES, namespace, keep=keep)
         self.disruption_budgets = Feed(kube, Custom, DISRUPTION_BUDGETS, namespace, keep=keep)
@@ -152,7 +160,8 @@ class WatchedCluster:
     def feeds(self) -> list[Feed[Any]]:
         others: list[Feed[Any]] = [self.hpas, self.scaled_objects, self.vpas, self.wpas, self.phpas, self.pods]
         blockers: list[Feed[Any]] = [self.quotas, self.limit_ranges, self.disruption_budgets]
-        return [*self.ours.values(), *self.workloads.values(), *others, *blockers, self.namespaces, self.nodes]
+        whole: list[Feed[Any]] = [] if self.namespace else [self.leases]
+        return [*self.ours.values(), *self.workloads.values(), *others, *blockers, self.namespaces, self.nodes, *whole]
 
     def unsettled(self) -> list[str]:
         """What is not known yet."""
@@ -162,14 +171,15 @@ class WatchedCluster:
         lost = {
             "namespaces": f"the label {ENABLED} is not looked at",
             "nodes": "requests may grow beyond the largest of them",
+            "leases": "a namespace with an operator of its own is served by both",
         }
         async with asyncio.TaskGroup() as group:
             for feed in self.feeds:
-                limited = self.namespace and feed.name in lost
+                limited = feed.name in lost if self.namespace else feed is self.leases  # a Role of an older chart
                 group.create_task(self._follow_if_seen(feed, lost[feed.name]) if limited else feed.run())
 
     async def _follow_if_seen(self, feed: Feed[Any], lost: str) -> None:
-        """Roles alone show nothing that has no namespace: said once, and done without."""
+        """What we may not see is said once, and done without: Roles alone show nothing that has no namespace."""
         assert feed.resource is not None
         while True:
             try:
@@ -177,7 +187,7 @@ class WatchedCluster:
                 break
             except Refused as refusal:
                 if refusal.status == HTTPStatus.FORBIDDEN:
-                    log.info("%s cannot be read with Roles only: %s", feed.name, lost)
+                    log.info("%s may not be read: %s", feed.name, lost)
                     feed.given_up = True
                     return
             except TrimtabError as trouble:
@@ -201,6 +211,8 @@ class WatchedCluster:
         """
         found = self.namespaces.store.get("", namespace)
         if not self.namespaces.settled:
+            return False
+        if namespace in self.left:
             return False
         if namespace in SYSTEM_NAMESPACES and namespace not in (self.namespace, *self.served_system):
             return False

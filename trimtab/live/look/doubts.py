@@ -1,4 +1,8 @@
-"""doubts: what we know of a target may be old, or not all of it. Then nothing is lowered: a stale view is no data."""
+"""doubts: what we know of a target may be old, or not all of it. Then nothing is lowered: a stale view is no data.
+
+The same holds for what its owner and its administrator ask for: who cannot see that minReplicas was raised, or that the
+brake was drawn, does not go down.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +10,17 @@ from typing import Any
 
 from trimtab.core.model import Pod, Veto
 from trimtab.live.look.cluster import Feed, ScaleTarget, WatchedCluster
+from trimtab.live.look.subject import Subject
 from trimtab.policy import Axis, Direction, MetricKind, Policy
 
 STALE_VIEW = "StaleView"
 BY_POD = (MetricKind.RESOURCE, MetricKind.CONTAINER, MetricKind.PODS)
 
 
-def vetoes(cluster: WatchedCluster, target: ScaleTarget, pods: tuple[Pod, ...], policy: Policy) -> tuple[Veto, ...]:
-    feeds: list[Feed[Any] | None] = [cluster.workloads.get(target.resource.kind), cluster.pods]
-    why = _not_followed(feeds) or _missing_pods(target, pods, policy)
+def vetoes(cluster: WatchedCluster, subject: Subject, target: ScaleTarget, pods: tuple[Pod, ...]) -> tuple[Veto, ...]:
+    asked_by = cluster.ours.get(subject.resource.kind, cluster.hpas)
+    measured: list[Feed[Any] | None] = [cluster.workloads.get(target.resource.kind), cluster.pods]
+    why = _not_followed([asked_by, cluster.namespaces, *measured]) or _missing_pods(target, pods, subject.policy)
     if not why:
         return ()
     return tuple(Veto(axis=axis, direction=Direction.DOWN, reason=STALE_VIEW, detail=why) for axis in Axis)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from trimtab.errors import InvalidInput
 from trimtab.kinds.annotations import ORIGINAL_FLOOR, PREDICTIVE, RAISED_FLOOR, RAISED_FLOOR_UNTIL
 from trimtab.kinds.meta import predictive
 from trimtab.wire.objects import Custom
+
+WHOLE_NUMBER = re.compile(r"[0-9]{1,18}")
 
 
 class Floor(NamedTuple):
@@ -20,12 +23,17 @@ class Floor(NamedTuple):
 
 def read(found: Custom) -> Floor:
     """From spec and annotations; a minReplicas that is not ours is the user's new word."""
-    notes, now = found.metadata.annotations or {}, int(found.spec.get("minReplicas", 1))
-    ours = notes.get(RAISED_FLOOR, "")
-    if not ours.isdecimal() or int(ours) != now or not notes.get(ORIGINAL_FLOOR, "").isdecimal():
+    notes, given = found.metadata.annotations or {}, found.spec.get("minReplicas")
+    now = 1 if given is None else int(given)
+    original, ours = _number(notes.get(ORIGINAL_FLOOR)), _number(notes.get(RAISED_FLOOR))
+    if original is None or ours != now:
         return Floor(now, None, 0.0)
-    until = notes.get(RAISED_FLOOR_UNTIL, "0")
-    return Floor(int(notes[ORIGINAL_FLOOR]), int(ours), float(until) if until.replace(".", "").isdecimal() else 0.0)
+    return Floor(original, ours, float(_number(notes.get(RAISED_FLOOR_UNTIL)) or 0))
+
+
+def _number(text: str | None) -> int | None:
+    """Of an annotation that anybody may have written."""
+    return int(text) if text and WHOLE_NUMBER.fullmatch(text) else None
 
 
 def is_predictive(found: Custom) -> bool:

@@ -76,6 +76,7 @@ class ObjectMemory(Record, frozen=True, tag=TAG):
     bridge_resizes: int = 0  # pods resized by the bridge, ever
     quarrels: dict[str, Quarrel] = {}  # by what is put back: "replicas", "sizes"
     tuning: TuningMemory | None = None
+    target: str | None = None  # KIND/NAME of the workload that all of this is about
 
 
 def read(status: dict[str, Any], at: float, replicas: int, whose: str = "an object") -> ObjectMemory:
@@ -94,6 +95,13 @@ def read(status: dict[str, Any], at: float, replicas: int, whose: str = "an obje
     if now != memory:
         log.warning("%s: its memory has dates in the future, which are dropped: which machine's clock is wrong?", whose)
     return replace(now, core=restored(now.core, at, replicas))
+
+
+def of_target(memory: ObjectMemory, target: str, at: float, replicas: int) -> ObjectMemory:
+    """The same, of this workload; where the object was edited to name another one, nothing is known of that."""
+    if memory.target is None:
+        return replace(memory, target=target)
+    return memory if memory.target == target else ObjectMemory(core=first_sight(at, replicas), target=target)
 
 
 def shifted(memory: ObjectMemory, by_s: float) -> ObjectMemory:

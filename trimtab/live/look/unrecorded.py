@@ -28,7 +28,7 @@ async def with_unrecorded_scaling(
 ) -> ObjectMemory:
     """The memory of an object at first sight, with the scaling that its status does not know."""
     known = memory.wrote.replicas if memory.wrote else status.get("currentReplicas", status.get("replicas"))
-    if known is None or known == target.replicas:
+    if not isinstance(known, int) or known == target.replicas:
         return memory
     workload = await cluster.kube.get(ManagedWorkload, target.resource, target.namespace, target.name)
     if not workload.metadata.is_ours("spec", "replicas"):

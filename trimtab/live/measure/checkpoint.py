@@ -21,7 +21,7 @@ from trimtab.core.forecast.demand_forecasts import DemandForecasts, remembers_de
 from trimtab.core.usage import histogram_checkpoint
 from trimtab.core.usage.histograms import UsageHistograms
 from trimtab.errors import InvalidInput, NotLeading, Refused, TrimtabError
-from trimtab.kinds.annotations import OBJECT_NAMESPACE, OBJECT_UID
+from trimtab.kinds.annotations import OBJECT_NAMESPACE, OBJECT_TARGET, OBJECT_UID
 from trimtab.live.look.subject import Subject
 from trimtab.live.measure.background import Background
 from trimtab.live.measure.usage import UsageWatch
@@ -127,6 +127,8 @@ class Checkpoints(Background):
             return
         if (found.metadata.labels or {}).get(OBJECT_UID) != subject.uid:
             return  # of an object of the same name that is no more
+        if (found.metadata.annotations or {}).get(OBJECT_TARGET, tick.target.ref) != tick.target.ref:
+            return  # it was edited to scale something else
         book, data = UsageHistograms(self.usage.book.settings), dict(found.data)
         self._load_demand(subject, data.pop(DEMAND, ""))
         for container, text in data.items():
@@ -161,10 +163,11 @@ class Checkpoints(Background):
         if self._keeps_demand(subject.policy):
             data[DEMAND] = self.demand.save(subject.uid, subject.policy, at).decode()
         labels = {OBJECT_UID: subject.uid, OBJECT_NAMESPACE: subject.name.namespace}
+        notes = {OBJECT_TARGET: tick.target.ref}
         body = {
             "apiVersion": "v1",
             "kind": "ConfigMap",
-            "metadata": {"name": name_of(subject), "namespace": self.home, "labels": labels},
+            "metadata": {"name": name_of(subject), "namespace": self.home, "labels": labels, "annotations": notes},
             "data": data,
         }
         await self.writer.apply(ConfigMap, CONFIG_MAPS, body)

@@ -57,6 +57,14 @@ class Forecasts:
         if self.past is not None:
             self.past.follow(ticks, at)
 
+    def begin_anew(self, owner: str) -> None:
+        """It asks for another workload: neither the demand of the old one nor what is being made of it is its own."""
+        self.demand.forget(owner)
+        if self._work is not None:
+            self._work.cancel()
+        if self.past is not None:
+            self.past.begin_anew(owner)
+
     def follow(self) -> None:
         """After each tick: make what is due, unless the last round is still at it."""
         if self._work is None or self._work.done():

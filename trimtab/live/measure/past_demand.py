@@ -93,6 +93,12 @@ class PastDemand(Background):
         if due and self.idle:
             self.start(self._run(due, at))
 
+    def begin_anew(self, uid: str) -> None:
+        """What is being read is read again, of whom it is now."""
+        self.close()
+        self._done.pop(uid, None)
+        self._rests.pop(uid, None)
+
     async def _run(self, ticks: Sequence[ObjectTick], at: float) -> None:
         keys = {tick.subject.uid: keys_of(tick.subject.uid, tick.subject.policy) for tick in ticks}
         try:

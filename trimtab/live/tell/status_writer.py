@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from http import HTTPStatus
+from typing import Any, NamedTuple
 
 from trimtab.core.explain import DecisionCondition
+from trimtab.errors import Refused
 from trimtab.live.tell.conditions import FIELDS_IGNORED
 from trimtab.live.tell.events import Happening, tell
 from trimtab.live.tell.status import loud, with_conditions
@@ -19,25 +21,42 @@ BAD = ("Conflict", "Reverted", "ResizeBlocked", "ResizePending")  # where True i
 NEUTRAL = ("ScalingLimited", "ScaledToZero", "PredictionReady")
 
 
+class Said(NamedTuple):
+    """Our last word on an object, of which version it was, and which it made."""
+
+    at: float
+    status: dict[str, Any]
+    based_on: str = ""
+    version: str = ""
+
+    def version_of(self, about: Custom) -> str:
+        """The newest that we know: our own, until the watch tells of it or of a later one."""
+        seen = about.metadata.resource_version
+        return self.version if seen == self.based_on and self.version else seen
+
+
 class StatusWriter:
     """Remembers what it last said of each object."""
 
     def __init__(self, writer: Writer) -> None:
         self.writer = writer
-        self._said: dict[str, tuple[float, dict[str, Any]]] = {}
+        self._said: dict[str, Said] = {}
 
     def forget(self, uids: set[str]) -> None:
         self._said = {uid: said for uid, said in self._said.items() if uid in uids}
 
     def before(self, about: Custom) -> dict[str, Any]:
         """What the status says now, as far as we know."""
-        return self._said.get(about.metadata.uid, (0.0, about.status))[1]
+        return self._last(about).status
+
+    def _last(self, about: Custom) -> Said:
+        return self._said.get(about.metadata.uid, Said(0.0, about.status))
 
     def is_news(
         self, about: Custom, status: dict[str, Any], conditions: Sequence[DecisionCondition], at: float
     ) -> bool:
         """Saying this now would write something."""
-        written_at, before = self._said.get(about.metadata.uid, (0.0, about.status))
+        written_at, before, *_ = self._last(about)
         now = with_conditions(status, conditions, before, at)
         return now != before and (loud(now) != loud(before) or at - written_at >= MEASURED_EVERY_S)
 
@@ -49,17 +68,41 @@ class StatusWriter:
         conditions: Sequence[DecisionCondition],
         at: float,
     ) -> None:
-        """Server-side apply of the status where it changed; a Warning for each condition that turned bad."""
+        """Server-side apply of the status where it changed; a Warning for each condition that turned bad.
+
+        It bears the version it was based on: what comes late overwrites neither a new leader's word nor that on an
+        object made since under the same name.
+        """
         if not self.is_news(about, status, conditions, at):
             return
-        before = self.before(about)
-        now = with_conditions(status, conditions, before, at)
-        meta = {"name": about.metadata.name, "namespace": about.metadata.namespace}
-        body = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta, "status": now}
-        await self.writer.apply(Custom, resource, body, "status")
-        self._said[about.metadata.uid] = (at, now)
-        for happening in _news(conditions, before):
+        last = self._last(about)
+        now = with_conditions(status, conditions, last.status, at)
+        try:
+            written = await self._apply(resource, about, now, last.version_of(about))
+        except Refused as refusal:
+            if refusal.status != HTTPStatus.CONFLICT:
+                raise
+            version = await self._version_with(last.status, resource, about)
+            if not version:
+                raise
+            written = await self._apply(resource, about, now, version)
+        seen = about.metadata
+        self._said[seen.uid] = Said(at, now, seen.resource_version, written.metadata.resource_version)
+        for happening in _news(conditions, last.status):
             await tell(self.writer, resource, about, happening, at)
+
+    async def _apply(self, resource: Resource, about: Custom, status: dict[str, Any], version: str) -> Custom:
+        meta = {name: getattr(about.metadata, name) for name in ("name", "namespace", "uid")}
+        body = {"apiVersion": resource.api_version, "kind": resource.kind, "status": status}
+        body |= {"metadata": meta | {"resourceVersion": version}}
+        return await self.writer.apply(Custom, resource, body, "status")
+
+    async def _version_with(self, said: dict[str, Any], resource: Resource, about: Custom) -> str:
+        """The version of now, if only its owner changed it since: the same object, and nobody led but us."""
+        meta = about.metadata
+        found = await self.writer.kube.get(Custom, resource, meta.namespace, meta.name)
+        ours = found.metadata.uid == meta.uid and found.status.get("memory") == said.get("memory")
+        return found.metadata.resource_version if ours else ""
 
 
 def _news(conditions: Sequence[DecisionCondition], before: dict[str, Any]) -> list[Happening]:

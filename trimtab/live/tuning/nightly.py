@@ -58,7 +58,7 @@ class NightlyTuning:
         self.lived = LivedDays()
         self._written: dict[str, Policy] = {}
         self._asked: dict[str, date] = {}  # the last night of each
-        self._verdicts: dict[str, Verdict] = {}
+        self._verdicts: dict[str, tuple[int, Verdict]] = {}  # with the generation of the object that it is about
         self._work: asyncio.Task[None] | None = None
 
     def settle(
@@ -73,7 +73,8 @@ class NightlyTuning:
         generation, found, news = subject.object.metadata.generation, known.tuning, None
         if found is not None and found.generation != generation:
             found = replace(found, generation=generation, in_force=None, advice=None, evidence=None, rests_until=None)
-        if verdict := self._verdicts.pop(uid, None):
+        looked_at, verdict = self._verdicts.pop(uid, (generation, None))
+        if verdict is not None and looked_at == generation:  # else it was edited meanwhile: the next night looks again
             found, news = remembered(verdict, found, generation, at)
         return subject._replace(policy=in_force(policy, found)), replace(known, tuning=found), news
 
@@ -89,6 +90,12 @@ class NightlyTuning:
             switched = sum(1 for tick in ours if _switched_lately(tick.after.tuning, at))
             fleet = Fleet(workloads=len(ticks), switched=switched)
             self._work = asyncio.create_task(self._look(self.tuner, due, fleet, at))
+
+    def take_over(self) -> None:
+        """A new term: what was found, or asked for, in an old one is of then."""
+        self.close()
+        self._verdicts.clear()
+        self._asked.clear()
 
     async def finished(self) -> None:
         """The end of what is under way."""
@@ -120,7 +127,8 @@ class NightlyTuning:
         except Exception:
             log.exception("tuning: nothing was found tonight: a bug of trimtab")
             return
-        self._verdicts |= {verdict.name: verdict for verdict in verdicts if verdict.name in self._written}
+        asked = {each.uid: each.tick.subject.object.metadata.generation for each in nights}
+        self._verdicts |= {each.name: (asked[each.name], each) for each in verdicts if each.name in self._written}
         for each in nights:
             self.lived.begin_day(each.uid)
 
@@ -156,12 +164,14 @@ class NightlyTuning:
 
 
 def in_force(policy: Policy, found: TuningMemory | None) -> Policy:
-    """What decides: settings that were earned, else what is written; an objective has to be earned too."""
+    """What decides: settings that were earned, else what is written; an objective has to be earned too, where a night
+    can compare it."""
     if policy.tuning.mode is not TuningMode.NIGHTLY or not may_be_tuned(policy):
         return policy
-    if found is None or found.in_force is None:
-        return by_target(policy)
-    return tuned(policy, found.in_force.settings)
+    if found is not None and found.in_force is not None:
+        return tuned(policy, found.in_force.settings)
+    untunable = found is not None and found.verdict is VerdictKind.UNTUNABLE
+    return policy if untunable else by_target(policy)
 
 
 def remembered(

@@ -1,0 +1,103 @@
+"""CPU of pods as a share of their requests: lane, columns and decide() in the virtual cluster agree in every step."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from tests.sim.policies import CPU, on_cpu
+from tests.sim.test_fast import policies, shares
+from tests.sim.test_side_by_side import others
+from trimtab.policy import Absence, Bridge, ForecastChoice, PodRules, Policy, Rule, Stabilise, Tolerance, Utilization
+from trimtab.series import Floats
+from trimtab.sim.busy_pods import at_work
+from trimtab.sim.cluster import run
+from trimtab.sim.cluster_spec import ClusterSpec
+from trimtab.sim.fast import run_compiled
+from trimtab.sim.grid import STEP_S
+from trimtab.sim.program import is_cpu_share, program, uncovered
+from trimtab.sim.score import Actuator
+from trimtab.sim.side_by_side import alike, run_side_by_side
+from trimtab.sim.simulate import simulate, why_slow
+
+percents = st.sampled_from([20, 50, 65, 80, 100, 150])
+tolerances = st.builds(Tolerance, up=shares, down=shares)
+signals = st.builds(Utilization, metric=st.just(CPU), percent=percents, tolerance=tolerances)
+pod_rules = st.builds(PodRules, cpu_init_s=st.sampled_from([0.0, 15.0, 20.0, 60.0, 300.0]))
+# Whole pods at an edge of a target, of the service level or of what they can do; or anything.
+on_edge = st.builds(lambda pods, share: pods * share, st.integers(0, 45), st.sampled_from([0.2, 0.5, 0.8, 0.801, 1.0]))
+loads = st.lists(on_edge | st.floats(0, 60), min_size=1, max_size=60)
+
+
+class ShareRun(NamedTuple):
+    policy: Policy
+    load: Floats
+    cluster: ClusterSpec
+    first_pods: int
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> ShareRun:
+    bridge = draw(st.sampled_from([None, Bridge(), Bridge(ceiling=0.6)]))
+    policy = replace(draw(policies()), signals=(draw(signals),), forecast=None, pods=draw(pod_rules), bridge=bridge)
+    capacity, held = draw(st.sampled_from([1.0, 0.25, 0.3, 3.0])), draw(st.sampled_from([1, 4, 8]))
+    startup_s = draw(st.sampled_from([0.0, 15.0, 60.0, 120.0, 300.0]))
+    cluster = ClusterSpec(startup_s=startup_s, pod_capacity=capacity, pod_cores=capacity)
+    return ShareRun(policy, np.repeat(np.array(draw(loads)), held) * capacity, cluster, draw(st.integers(1, 50)))
+
+
+@settings(max_examples=150, deadline=None)
+@given(runs())
+def test_the_lane_is_the_virtual_cluster(drawn: ShareRun) -> None:
+    policy, load, cluster, first_pods = drawn
+    assert not why_slow(policy, cluster)
+    slow = run(policy, load, cluster, first_pods=first_pods)
+    fast = simulate(policy, load, cluster, first_pods=first_pods)
+    for name in ("replicas", "ready", "resized"):
+        assert getattr(fast, name).tolist() == getattr(slow, name).tolist(), name
+    assert fast.violating == pytest.approx(slow.violating) and fast.billed == pytest.approx(slow.billed)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data(), others, pod_rules, loads, st.sampled_from([0, 1, 8]))
+def test_every_column_is_the_lane(
+    data: st.DataObject, rest: list[Rule], rules: PodRules, loads: list[float], delay: int
+) -> None:
+    made = [
+        replace(on_cpu(most=40), signals=(data.draw(signals),), settle=(Stabilise(), *rest), pods=rules)
+        for _ in range(3)
+    ]
+    load, programs = np.repeat(np.array(loads), 3), [program(policy, STEP_S) for policy in made]
+    pods = at_work(load, load, int(programs[0].signal[6]), Actuator(delay))
+    assert alike(programs) == [[0, 1, 2]]
+    columns = run_side_by_side(load, programs, 5, pods)
+    for number, member in enumerate(programs):
+        assert columns[:, number].tolist() == run_compiled(load, member, 5, pods).tolist()
+
+
+def test_whole_percents_hide_what_is_above_the_service_level() -> None:
+    """Ten pods at 80.9 % are at 80 for Kubernetes: a target of 80 leaves them there, and every step violates."""
+    load, cluster = np.full(400, 8.09), ClusterSpec()
+    policy = replace(on_cpu(80), signals=(Utilization(metric=CPU, percent=80, tolerance=Tolerance(up=0.0, down=0.0)),))
+    found = simulate(policy, load, cluster, first_pods=10)
+    assert set(found.replicas) == {10} and (found.violating > 0).all()
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        pytest.param(replace(on_cpu(), absence=Absence(then_replicas=9)), id="fallback"),
+        pytest.param(replace(on_cpu(), pods=PodRules(readiness_delay_s=0.0)), id="unready pods count"),
+        pytest.param(replace(on_cpu(), forecast=ForecastChoice()), id="forecast"),
+        pytest.param(
+            replace(on_cpu(), signals=(Utilization(metric=replace(CPU, name="memory"), percent=70),)), id="memory"
+        ),
+    ],
+)
+def test_what_single_pods_say_otherwise_is_left_to_decide(policy: Policy) -> None:
+    assert not is_cpu_share(policy) and "at each pod" in uncovered(policy)
