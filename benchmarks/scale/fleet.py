@@ -158,7 +158,7 @@ def build(bed: Bed, fleet: Fleet) -> None:
     create(bed, [*spaces, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": HOME}}])
     create(bed, [_deployment(fleet, number) for number in range(len(fleet.members))])
     limit_s = 600 + fleet.pods / 10
-    eventually(lambda: ready(bed) == fleet.pods, limit_s, f"{fleet.pods} pods ready", every_s=5)
+    eventually(lambda: ready(bed) == fleet.pods, limit_s, f"{fleet.pods} pods ready", every_s=15)
     eventually(lambda: measured(bed) == fleet.pods, limit_s, f"{fleet.pods} pods measured", every_s=3)
 
 
