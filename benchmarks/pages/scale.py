@@ -147,8 +147,8 @@ control plane, its pods and its load take their part. What was not reached is bo
 LIVE = """## On a real control plane
 
 etcd, API server, metrics-server and Prometheus as they are released, of the controllers those that Deployments need,
-pods played by kwok. Mixed: 60 % by CPU, 20 % by queries (each its own), 10 % with forecasts, 10 % sized. Default settings,
-nothing changes. Requests are those to the API server.
+pods played by kwok. Mixed: 60 % by CPU, 20 % by queries (each its own), 10 % with forecasts, 10 % sized. Default
+settings, nothing changes. Requests are those to the API server.
 
 {steady}
 
