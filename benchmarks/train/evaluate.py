@@ -52,12 +52,13 @@ def main() -> None:
     parser.add_argument("--folds", type=Path, required=True)
     parser.add_argument("--match", default="*")
     parser.add_argument("--json", type=Path, required=True)
+    parser.add_argument("--scenarios", default=",".join(SCENARIOS), help="all of them unless written")
     parser.add_argument("--processes", type=int, default=2)
     args = parser.parse_args()
     found: dict[str, dict] = json.loads(args.json.read_text()) if args.json.exists() else {}
     traces = traces_in(args.traces, args.match)
     with ProcessPoolExecutor(args.processes) as pool:
-        for scenario in SCENARIOS:
+        for scenario in args.scenarios.split(","):
             missing = [(name, trace) for name, trace in traces if name not in found.setdefault(scenario, {})]
             answers = pool.map(partial(evaluated, args.folds, scenario), missing)
             for (name, _), figures in zip(missing, answers, strict=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 from msgspec.structs import replace
@@ -88,23 +89,48 @@ def test_what_its_owner_wants_and_nobody_can_see_lowers_nothing(
         assert cluster.replicas(WEB) == (9 if plural == "autoscalers" else 11)
 
 
-@pytest.mark.parametrize("edited", [False, True], ids=["as it was", "edited"])
-def test_what_a_night_found_is_for_the_object_that_it_looked_at(edited: bool) -> None:
-    async def slowly(cases: Iterator[NightCase], fleet: Fleet) -> list[Verdict]:
+class SlowTuner:
+    """Takes a quarter of an hour, and has something better for everybody."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def __call__(self, cases: Iterator[NightCase], fleet: Fleet) -> list[Verdict]:
         names = [case.name for case in cases]
+        self.asked += 1
         await asyncio.sleep(900.0)
         return [better(name) for name in names]
 
+
+@contextmanager
+def in_the_middle_of_a_night() -> Iterator[tuple[Cluster, SlowTuner]]:
     with night(1) as cluster:
-        cluster.tuner = slowly
+        tuner = cluster.tuner = SlowTuner()
         cluster.deploy(WEB, replicas=10, load=5.0)
         cluster.apply(autoscaler(WEB, 20, tuning={"mode": "Nightly"}))
         cluster.run(minutes=20)
+        assert tuner.asked == 1
+        yield cluster, tuner
+
+
+@pytest.mark.parametrize("edited", [False, True], ids=["as it was", "edited"])
+def test_what_a_night_found_is_for_the_object_that_it_looked_at(edited: bool) -> None:
+    with in_the_middle_of_a_night() as (cluster, _):
         if edited:
             cluster.patch("Autoscaler", WEB, {"spec": {"maxReplicas": 11}})
         cluster.run(minutes=20)
         assert ("inForce" in said(cluster)) is not edited
         assert cluster.events(WEB).count("TuningSwitched") == (not edited)
+
+
+def test_who_leads_anew_asks_anew() -> None:
+    with in_the_middle_of_a_night() as (cluster, tuner):
+        operator = cluster.processes["operator-0"].operator
+        assert operator is not None
+        operator.ticker.take_over()
+        cluster.run(minutes=30)
+        assert tuner.asked == 2 and "inForce" in said(cluster)
+        assert cluster.events(WEB).count("TuningSwitched") == 1
 
 
 def better(name: str) -> Verdict:

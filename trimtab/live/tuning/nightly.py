@@ -92,9 +92,10 @@ class NightlyTuning:
             self._work = asyncio.create_task(self._look(self.tuner, due, fleet, at))
 
     def take_over(self) -> None:
-        """A new term: what was found in an old one is of then."""
+        """A new term: what was found, or asked for, in an old one is of then."""
         self.close()
         self._verdicts.clear()
+        self._asked.clear()
 
     async def finished(self) -> None:
         """The end of what is under way."""
