@@ -97,12 +97,11 @@ bench: $(READY) $(PAGE) ## Run every benchmark; each ends with one line of JSON
 
 EVERYBODY := hpa-default,hpa-rolling,trimtab,hpa-cpu,keda,custom-hpa,watermark,schedule,predictive-hpa,predictive-hpa-exact,ehpa,holt-winters,hpa-seasonal
 
-HEADLINE := hpa-default,hpa-rolling,hpa-default-bridge,hpa-rolling-bridge,trimtab,trimtab-bridge
-
 bench-docs: $(READY) ## Write docs/benchmark.md from a run over TRACES=FOLDER of Parquet traces (half an hour)
 	@test -n "$(TRACES)" || { echo "say which traces: make bench-docs TRACES=FOLDER"; exit 2; }
-	@mkdir -p out
-	@$(BIN)/trimtab bench --traces $(TRACES) --policies $(HEADLINE) --json out/bench.json
+	@mkdir -p out/folds
+	@$(BIN)/python benchmarks/train/train.py --traces $(TRACES) --folds out/folds
+	@$(BIN)/python benchmarks/train/evaluate.py --traces $(TRACES) --folds out/folds --scenarios calm --json out/foresight.json
 	@$(BIN)/trimtab bench --traces $(TRACES) --match '*_1min' --init 2m --lambda 32 --policies $(EVERYBODY) --json out/bench-everybody.json
 	@$(BIN)/trimtab bench --thesis --seeds 100 --json out/bench-thesis.json
 	@$(BIN)/python benchmarks/pages/benchmark.py out docs/benchmark.md

@@ -20,6 +20,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from tests.virtual.apiserver import ApiServer
 from tests.virtual.cluster import Cluster, autoscaler
@@ -29,7 +31,7 @@ OBJECTS, PODS = (100, 300, 1000, 3000), (1, 5, 50)
 NAMESPACES = 100
 CORES = 0.125  # per pod: its target
 WARM_S, MEASURED_S = 120.0, 120.0
-CHURN_OBJECTS, CHURN_HOURS = 1000, 2.0
+CHURN_OBJECTS, CHURN_HOURS, CHURN_STEP_MIN = 1000, 1.25, 5
 
 
 class Meter:
@@ -120,7 +122,8 @@ def churn(objects: int, hours: float) -> dict[str, Any]:
     tracemalloc.start()
     with Cluster(seed=1) as cluster:
         fill(cluster, objects, 2)
-        for step in range(round(4 * hours)):
+        cluster.run(seconds=7.5)  # looked at between two ticks
+        for step in range(round(60 * hours / CHURN_STEP_MIN)):
             name = f"passing-{step}/web"
             cluster.deploy(name, replicas=2, load=lambda seconds: 0.25 if seconds % 600 < 300 else 1.0)
             cluster.apply(autoscaler(name))
@@ -128,14 +131,15 @@ def churn(objects: int, hours: float) -> dict[str, Any]:
                 edited = f"team-{number % NAMESPACES:03}/web-{number:05}"
                 cluster.load(edited, CORES * (2 + 2 * (step % 2)))  # pods are made and deleted
                 cluster.apply(autoscaler(edited, maxReplicas=20 + step))
-            cluster.run(minutes=14)
+            cluster.run(minutes=CHURN_STEP_MIN - 1)
             cluster.delete("Autoscaler", name)
             cluster.delete("Deployment", name)
             cluster.run(minutes=1)
             held.append(held_mb())
+            print(f"  churn: {held[-1]:.1f} MB after {CHURN_STEP_MIN * (step + 1)} minutes", flush=True)
     tracemalloc.stop()
-    half = len(held) // 2  # the first half fills windows and logs
-    slope = (held[-1] - held[half]) / ((len(held) - 1 - half) / 4)
+    late = held[len(held) // 2 :]  # the first half fills windows and logs
+    slope = float(np.polyfit(np.arange(len(late)) * CHURN_STEP_MIN / 60, late, 1)[0])
     return {"objects": objects, "hours": hours, "held_mb": held, "mb_per_hour": slope}
 
 

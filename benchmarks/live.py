@@ -12,16 +12,19 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import signal
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from benchmarks.scale import phases
-from benchmarks.scale.fleet import Fleet, Member, build, controller_manager, create, scaler
-from benchmarks.scale.measure import HPA_CONTROLLER, TICK_S, DefaultRun, cpu_s, rss_mb
+from benchmarks.scale.control_plane import CONTROLLERS, HPA, HPA_CONTROLLER, USUAL, restarted
+from benchmarks.scale.fleet import Fleet, Member, build, create, scaler
+from benchmarks.scale.measure import TICK_S, DefaultRun, cpu_s, rss_mb
 from benchmarks.scale.targets import holds
 from tests.bed import Bed, eventually
 from tests.live.running import autoscaler, install_crds
@@ -36,37 +39,33 @@ def prepare(bed: Bed, fleet: Fleet, mixed: bool) -> None:
     build(bed, fleet)
 
 
-def run(bed: Bed, fleet: Fleet, ticks: int, folder: Path, mixed: bool) -> dict[str, Any]:
-    """Everything that happens to it."""
+def run(bed: Bed, fleet: Fleet, ticks: int, folder: Path, mixed: bool) -> Iterator[dict[str, Any]]:
+    """Everything that happens to it: the figures of one phase after the other."""
     create(bed, [scaler(member) for member in fleet.members])
     options = ("--prometheus", bed.prometheus_url) if mixed else ()
     running = DefaultRun(bed, folder / "first", *options)
     with running:
         phases.await_quiet(bed, running, fleet)
-        found = phases.steady(bed, running, fleet, ticks)
-        _say(STEADY, fleet, found)
-        found |= phases.tick_times(running, fleet, ticks)
-        found |= phases.storm(bed, fleet)
-        _say(STORM, fleet, found)
+        yield _said(STEADY, fleet, phases.steady(bed, running, fleet, ticks))
+        yield phases.tick_times(running, fleet, ticks)
+        yield _said(STORM, fleet, phases.storm(bed, fleet))
         if mixed:
-            phases.calm(bed, fleet)
+            phases.await_rollouts(bed)
             phases.await_quiet(bed, running, fleet)
-            found |= phases.rolling_restart(bed, running, fleet)
-            _say(ROLLOUT, fleet, found)
-            found |= phases.restart(bed, running, fleet)
-            found |= phases.leader_change(bed, running, DefaultRun(bed, folder / "second", *options), fleet)
-            _say(RESTART, fleet, found)
-    return found
+            yield _said(ROLLOUT, fleet, phases.rolling_restart(bed, running, fleet))
+            yield _said(RESTART, fleet, phases.restart(bed, running, fleet))
+            standby = DefaultRun(bed, folder / "second", *options)
+            yield _said(LOST, fleet, phases.leader_change(bed, running, standby, fleet))
 
 
 # --- theirs ----------------------------------------------------------------------------------------------------------
 
 
 def theirs(bed: Bed, fleet: Fleet, seconds: float) -> dict[str, Any]:
-    """The built-in controller, by default every 15 s; what the manager costs without any HPA is taken off."""
+    """The built-in controller as it comes, every 15 s; what the manager costs without any HPA is taken off."""
     phases.calm(bed, fleet)
-    bed.kubectl("delete", "autoscalers", "--all", "-A")
-    pid = controller_manager(bed, "--horizontal-pod-autoscaler-sync-period=15s")
+    bed.kubectl("delete", "autoscalers", "--all", "-A", "--wait=false")
+    pid = restarted(bed, "controller-manager", f"--controllers={CONTROLLERS},{HPA}", *USUAL)
     _cpu_during(pid, 2 * TICK_S)  # its start is not counted
     idle = _cpu_during(pid, 2 * TICK_S)
     create(bed, [_hpa(member) for member in fleet.members])
@@ -110,14 +109,15 @@ STEADY = """trimtab, {objects} Autoscalers, {pods} pods: a tick every {tick_inte
 STORM = """  load of {storm_objects} doubled: all scaled within {storm_writing_s:.1f} s of the first, \
 {storm_p50_s:.1f} s after the change (p99 {storm_p99_s:.1f} s)"""
 ROLLOUT = "  {rollout_deployments} rolled out in {rollout_s:.0f} s: {rollout_scalings} scalings"
-RESTART = """  started again: a whole tick after {restart_s:.1f} s, {restart_scalings} scalings; leader killed: a \
-whole tick of the next after {leader_change_s:.1f} s, {leader_change_scalings} scalings"""
+RESTART = "  started again: a whole tick after {restart_s:.1f} s, {restart_scalings} scalings"
+LOST = "  leader killed: a whole tick of the next after {leader_change_s:.1f} s, {leader_change_scalings} scalings"
 THEIRS = """built-in HPA controller, {objects} HPAs: a look every {interval_s:.1f} s, {cpu_s_in_15_s:.2f} CPU-seconds \
 in 15 s; {rss_mb:.0f} MB (of the whole manager)"""
 
 
-def _say(text: str, fleet: Fleet, found: dict[str, Any]) -> None:
+def _said(text: str, fleet: Fleet, found: dict[str, Any]) -> dict[str, Any]:
     print(text.format(objects=len(fleet.members), pods=fleet.pods, **found), flush=True)
+    return found
 
 
 def _prometheus(bed: Bed, mixed: bool) -> None:
@@ -129,7 +129,14 @@ def _prometheus(bed: Bed, mixed: bool) -> None:
         bed.start_part("prometheus")
 
 
+def _write(result: dict[str, Any], path: Path | None) -> None:
+    """After each phase: a long run that is ended has what it found."""
+    if path:
+        path.write_text(json.dumps(result, indent=1) + "\n")
+
+
 def main() -> None:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that its control plane ends with it
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--objects", type=int, default=1000)
     parser.add_argument("--pods", type=int, default=1, help="of each")
@@ -147,15 +154,15 @@ def main() -> None:
         began = time.time()
         prepare(bed, fleet, args.mixed)
         print(f"  built in {time.time() - began:.0f} s", flush=True)
-        result |= run(bed, fleet, args.ticks, Path(folder), args.mixed)
+        for found in run(bed, fleet, args.ticks, Path(folder), args.mixed):
+            result |= found
+            _write(result, args.json)
         if not args.without_hpa:
-            found = theirs(bed, fleet, 4 * TICK_S)
-            _say(THEIRS + "\n" + STORM, fleet, found)
+            found = _said(f"{THEIRS}\n{STORM}", fleet, theirs(bed, fleet, 4 * TICK_S))
             result |= {f"hpa_{name}": value for name, value in found.items()}
     result["holds"] = holds(result)
     print(json.dumps(result))
-    if args.json:
-        args.json.write_text(json.dumps(result, indent=1) + "\n")
+    _write(result, args.json)
     missed = [text for text, held in result["holds"].items() if not held]
     sys.exit(f"promised of 10,000 objects, and not reached: {'; '.join(missed)}" if missed else 0)
 

@@ -19,15 +19,22 @@ from msgspec.structs import replace
 from trimtab.bench.baselines import hpa
 from trimtab.cli.night_process import in_child
 from trimtab.core.nights import Fleet, NightCase, VerdictKind
-from trimtab.policy import Bridge, Tuning, TuningMode
+from trimtab.policy import Bridge, ForecastChoice, Objective, Tuning, TuningMode
+from trimtab.policy.objective import BRIDGED_START_SHARE
 from trimtab.sim.generate import SHAPES, generate
 
 DAYS, CORES, FLEET = 14, 2, 1000
 
 
 def cases(count: int) -> Iterator[NightCase]:
-    """Every shape of load in turn, each with a bridge that may be tuned."""
-    policy = replace(hpa(), tuning=Tuning(mode=TuningMode.NIGHTLY), bridge=Bridge())
+    """Every shape of load in turn, each with a bridge and an objective: all that a night can choose from."""
+    policy = replace(
+        hpa(),
+        tuning=Tuning(mode=TuningMode.NIGHTLY),
+        bridge=Bridge(),
+        objective=Objective(start_share=BRIDGED_START_SHARE),
+        forecast=ForecastChoice(model="learned"),
+    )
     for number, name in enumerate(islice(cycle(SHAPES), count)):
         shape = SHAPES[name]
         values = generate(type(shape)(**{**vars(shape), "days": DAYS, "seed": number}))

@@ -1,4 +1,5 @@
-"""docs/benchmark.md from the JSON of `trimtab bench`: no figure in it is typed by hand."""
+"""docs/benchmark.md from the JSON of `trimtab bench` and of `benchmarks/train/evaluate.py`: no figure in it is typed by
+hand."""
 
 # ruff: noqa: E501  (a page has long lines)
 from __future__ import annotations
@@ -18,7 +19,9 @@ FINE = ("_1min", "_30s")
 
 def main(folder: str, page: str) -> None:
     read = Path(folder)
-    headline, everybody = (rows(read / name) for name in ("bench.json", "bench-everybody.json"))
+    held_out = json.loads((read / "foresight.json").read_text())["calm"]
+    headline = rows(row for name in sorted(held_out) for row in held_out[name]["rows"])
+    everybody = rows(json.loads((read / "bench-everybody.json").read_text())["rows"])
     thesis = json.loads((read / "bench-thesis.json").read_text())["thesis"]
     traces = {row.trace for row in headline}
     fine = [row for row in headline if row.trace.endswith(FINE)]
@@ -35,8 +38,7 @@ def main(folder: str, page: str) -> None:
     Path(page).write_text(text)
 
 
-def rows(path: Path) -> list[BenchRow]:
-    plain = json.loads(path.read_text())["rows"]
+def rows(plain: Iterable[dict[str, Any]]) -> list[BenchRow]:
     return [BenchRow(**{("lam" if name == "lambda" else name): value for name, value in row.items()}) for row in plain]
 
 
@@ -110,12 +112,10 @@ time. [docs/backtest.md](backtest.md) says how to do the same with a load of you
 `hpa-default` has a target of 70 % on the rate of requests, 10 % tolerance and five minutes of stabilisation.
 `hpa-rolling` is what `trimtab tune` does: the best of 135 such settings on the workload's own days so far, changed only
 for a gain of 2 %. With `-bridge` ready pods may grow in place while others start; `trimtab` may also choose the learned
-forecast and its price.
+forecast and its prices, with weights that have never seen the trace's source (those that `trimtab bench` uses have seen most of them).
+[Before the load arrives](foresight.md) says what each part buys, trace by trace, and what happens when the world is not as believed.
 
 {headline}
-
-The learned forecast of `trimtab` and `trimtab-bridge` was trained on most of these sources: [Before the load arrives](foresight.md) has the same contenders with
-weights that have never seen the trace's source.
 
 The {fine_traces} traces recorded every minute or faster, where nothing is held between samples (lambda 32):
 

@@ -1,13 +1,17 @@
-"""The table of docs/recommend.md: what advice would have done with the very history it came from.
+"""The table of docs/recommend.md: what advice would have done with the very history it came from; and what it costs.
 
-`python benchmarks/pages/recommend.py` writes it; a test says when it is old. Each load of `trimtab backtest --load
+`python benchmarks/pages/recommend.py` writes the table; a test says when it is old. With a file of the last line of
+`python benchmarks/recommend.py` it writes the measured figures, too. Each load of `trimtab backtest --load
 generate:SHAPE` is served by 20 pods of two cores now; document 000's advice and ours are replayed on it.
 """
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +27,7 @@ from trimtab.tune.proven_advice import HISTORY_S, AdviceTerms
 
 PAGE = Path(__file__).parents[2] / "docs/recommend.md"
 BEGIN, END = "<!-- made by benchmarks/pages/recommend.py -->\n", "<!-- until here -->\n"
+MEASURED = "<!-- measured by benchmarks/recommend.py -->\n"
 PODS, CORES, STARTUP_S, START = 20, 2.0, 120.0, 1_700_006_400.0
 LAM = OBJECTIVES["balanced"]
 MINUTE = round(60 / STEP_S)
@@ -76,12 +81,31 @@ def table() -> str:
     return "".join("| " + " | ".join(line) + " |\n" for line in lines)
 
 
-def page(text: str) -> str:
-    """The page with its table made anew."""
-    before, _, rest = text.partition(BEGIN)
+def measured(found: dict[str, Any]) -> str:
+    """In seconds of CPU, which another load on the machine changes least."""
+    plain, proven = found["document-000"], found["proven"]
+    return (
+        f"On 2 cores, {found['fetched']:,} workloads x 7 days x 1 minute from a real Prometheus:\n\n"
+        "| | client, s of CPU | client, MB | server, s of CPU | requests |\n| --- | --- | --- | --- | --- |\n"
+        + "".join(
+            f"| {what} | {run['client_cpu_s']:.0f} | {run['client_peak_mb']:.0f} | {run['server_cpu_s']:.1f} "
+            f"| {run['requests']} |\n"
+            for what, run in (("tuned and backtested", proven), ("`--rules document-000`", plain))
+        )
+        + f"\nIt uses all cores. The analysis alone of {found['workloads']:,} takes {found['analysis_cpu_s']:.0f} s "
+        f"of CPU and {found['peak_mb']:.0f} MB ({found['after_500_mb']:.0f} MB after the first 500).\n"
+    )
+
+
+def page(text: str, begin: str = BEGIN, made: str | None = None) -> str:
+    """The page with its table, or another part, made anew."""
+    before, _, rest = text.partition(begin)
     _, _, after = rest.partition(END)
-    return before + BEGIN + table() + END + after
+    return before + begin + (table() if made is None else made) + END + after
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(PAGE.read_text()))
+    text = page(PAGE.read_text())
+    if sys.argv[1:]:
+        text = page(text, MEASURED, measured(json.loads(Path(sys.argv[1]).read_text().splitlines()[-1])))
+    PAGE.write_text(text)

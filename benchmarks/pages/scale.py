@@ -25,7 +25,10 @@ def main(folder: str, page: str) -> None:
     parts = [HEAD]
     parts += [PROMISED.format(table=table(_promises(live), TARGETS))] if live else []
     parts += [LIVE.format(steady=table(STEADY, live), spent=table(SPENT, live))] if live else []
-    mixed, beside = [run for run in live if run["mixed"]], [run for run in live if "hpa_interval_s" in run]
+    mixed, beside = (
+        [run for run in live if run["mixed"] and "storm_p50_s" in run],
+        [run for run in live if "hpa_interval_s" in run],
+    )
     parts += [HAPPENS.format(table=table(HAPPENED, mixed))] if mixed else []
     parts += [THEIRS.format(table=table(BUILT_IN, beside))] if beside else []
     by_pods = [row for run in growth for row in run["pods"]]
@@ -65,13 +68,17 @@ def number(name: str, digits: int = 0) -> Cell:
     return lambda row: f"{row[name]:,.{digits}f}" if name in row else ""
 
 
+def pair(first: str, second: str, digits: int) -> Cell:
+    return lambda row: f"{row[first]:.{digits}f} / {row[second]:.{digits}f}" if second in row else ""
+
+
 STEADY: dict[str, Cell] = {
     "objects": number("objects"),
     "pods": number("pods"),
     "namespaces": number("namespaces"),
     "fleet": lambda row: "mixed" if row["mixed"] else "by CPU",
     "a tick every, s": number("tick_interval_s", 2),
-    "it takes, p50 / p99 s": lambda row: f"{row['tick_p50_s']:.2f} / {row['tick_p99_s']:.2f}",
+    "it takes, p50 / p99 s": pair("tick_p50_s", "tick_p99_s", 2),
     "operator, CPU-s per tick": number("operator_cpu_s", 3),
     "per object, ms": number("operator_cpu_ms_per_object", 3),
     "with API server, etcd, metrics, ms": number("all_cpu_ms_per_object", 3),
@@ -91,7 +98,7 @@ SPENT: dict[str, Cell] = {
 HAPPENED: dict[str, Cell] = {
     "objects": number("objects"),
     "storm: scaled": number("storm_objects"),
-    "from metric to scale, p50 / p99 s": lambda row: f"{row['storm_p50_s']:.1f} / {row['storm_p99_s']:.1f}",
+    "from metric to scale, p50 / p99 s": pair("storm_p50_s", "storm_p99_s", 1),
     "from first to last write, s": number("storm_writing_s", 1),
     "rollout: Deployments": number("rollout_deployments"),
     "scalings by it": number("rollout_scalings"),
@@ -105,8 +112,8 @@ BUILT_IN: dict[str, Cell] = {
     "a look every, s": number("hpa_interval_s", 1),
     "controller, CPU-s in 15 s": number("hpa_cpu_s_in_15_s", 2),
     "trimtab, CPU-s in 15 s": number("operator_cpu_s", 3),
-    "storm, p50 / p99 s": lambda row: f"{row['hpa_storm_p50_s']:.1f} / {row['hpa_storm_p99_s']:.1f}",
-    "trimtab, p50 / p99 s": lambda row: f"{row['storm_p50_s']:.1f} / {row['storm_p99_s']:.1f}",
+    "storm, p50 / p99 s": pair("hpa_storm_p50_s", "hpa_storm_p99_s", 1),
+    "trimtab, p50 / p99 s": pair("storm_p50_s", "storm_p99_s", 1),
 }
 GROWN: dict[str, Cell] = {
     "objects": number("objects"),
@@ -181,7 +188,7 @@ MEMORY = """## Memory
 Imports take {imports:.0f} MB beside that.
 """
 CHURN = """Over {hours:g} hours in which workloads and their namespaces come and go, objects are edited and pods are
-replaced ({objects} objects): {first:.1f} MB after the first quarter of an hour, {last:.1f} MB at the end,
+replaced ({objects} objects): {first:.1f} MB after the first minutes, {last:.1f} MB at the end,
 {mb_per_hour:+.2f} MB per hour in the second half.
 """
 BEYOND = """## Beyond it

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
+from benchmarks.scale.control_plane import HOME, lighten
 from tests.bed import Bed, eventually
 from tests.bed.manifests import deployment
 from tests.live.running import autoscaler
@@ -18,7 +19,6 @@ from trimtab.wire.kubeconfig import connect
 from trimtab.wire.objects import Custom
 from trimtab.wire.resources import DEPLOYMENTS
 
-HOME = "trimtab-system"  # of the operator's lease and account
 CORES, QUEUE = 0.125, 10.0  # per pod: exactly its target of 50 % of 0.25 cores, and of 10 messages
 CONNECTIONS = 16
 NODE_PODS = 1000  # a kubelet of a thousand pods answers soon enough
@@ -41,6 +41,10 @@ class Generation(msgspec.Struct):
     generation: int = 0
 
 
+class Wish(msgspec.Struct):
+    replicas: int = 1
+
+
 class Rolled(msgspec.Struct, rename="camel"):
     observed_generation: int = 0
     replicas: int = 0
@@ -52,12 +56,14 @@ class Rollout(msgspec.Struct):
     """How far a Deployment is."""
 
     metadata: Generation
+    spec: Wish
     status: Rolled = msgspec.field(default_factory=Rolled)
 
-    def is_done(self, pods: int) -> bool:
-        status = self.status
+    @property
+    def is_done(self) -> bool:
+        status, wanted = self.status, self.spec.replicas
         known = status.observed_generation == self.metadata.generation
-        return known and status.replicas == status.updated_replicas == status.ready_replicas == pods
+        return known and status.replicas == status.updated_replicas == status.ready_replicas == wanted
 
 
 class Fleet(NamedTuple):
@@ -145,20 +151,9 @@ def _for_each(bed: Bed, ask: Callable[[Kube, Item], Awaitable[None]], items: Ite
     asyncio.run(all_asked())
 
 
-def controller_manager(bed: Bed, *flags: str) -> int:
-    """Started anew with these flags; its process id."""
-    command = [word for word in bed.site.command("controller-manager") if "sync-period" not in word]
-    bed.stop_part("controller-manager")
-    bed.processes.start("controller-manager", [*command, *flags])
-    bed.await_ready("controller-manager")
-    pid = bed.processes.pid("controller-manager")
-    assert pid is not None
-    return pid
-
-
 def build(bed: Bed, fleet: Fleet) -> None:
     """All pods ready and measured."""
-    controller_manager(bed, "--kube-api-qps=500", "--kube-api-burst=1000", "--concurrent-deployment-syncs=20")
+    lighten(bed)
     spaces = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in fleet.namespaces]
     create(bed, [*spaces, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": HOME}}])
     create(bed, [_deployment(fleet, number) for number in range(len(fleet.members))])

@@ -13,15 +13,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.scale.fleet import HOME, Member
+from benchmarks.scale.control_plane import HOME
+from benchmarks.scale.fleet import Member
 from tests.bed import Bed, eventually
 from tests.live.accounts import chart_account
 from tests.live.running import TRIMTAB, Running
 from trimtab.journal import Journal
 
 TICK_S = 15.0
-OPERATOR = f"system:serviceaccount:{HOME}:trimtab"
-HPA_CONTROLLER = "system:serviceaccount:kube-system:horizontal-pod-autoscaler"
 WRITES = ("create", "update", "patch", "delete")
 PARTS = ("apiserver", "etcd", "metrics-server", "prometheus")
 
@@ -50,19 +49,21 @@ class DefaultRun(Running):
         """Samples that were asked for in the last tick and not given."""
         return self.get("/metrics").count("\ntrimtab_sample_missing{")
 
-    def ticks(self, member: Member) -> list[float]:
+    def ticks(self, member: Member, since: float = 0.0) -> list[float]:
         """When it was looked at, by the journal: asking the operator itself would cost it CPU."""
         if not self.journal.exists():
             return []
         journal = Journal.read(self.journal)
-        found = [tick.at for tick in journal.ticks(*member.key)]
+        found = [tick.at for tick in journal.ticks(*member.key) if tick.at > since]
         journal.close()
         return found
 
-    def await_ticks(self, member: Member, count: int) -> None:
-        wanted = len(self.ticks(member)) + count
-        enough = lambda: len(self.ticks(member)) >= wanted  # noqa: E731
+    def await_ticks(self, member: Member, count: int) -> list[float]:
+        """The next ones; by their times, because the journal soon forgets single ticks."""
+        last = max(self.ticks(member), default=0.0)
+        enough = lambda: len(self.ticks(member, last)) >= count  # noqa: E731
         eventually(enough, 20 * TICK_S * count, f"{count} more ticks", every_s=0.5)
+        return self.ticks(member, last)
 
 
 def cpu_s(pid: int) -> float:

@@ -6,9 +6,9 @@ import time
 from itertools import pairwise
 from typing import Any
 
+from benchmarks.scale.control_plane import OPERATOR
 from benchmarks.scale.fleet import CORES, Fleet, patch, rollouts, set_load
 from benchmarks.scale.measure import (
-    OPERATOR,
     DefaultRun,
     Requests,
     Spending,
@@ -39,13 +39,12 @@ def await_quiet(bed: Bed, running: DefaultRun, fleet: Fleet) -> None:
 def steady(bed: Bed, running: DefaultRun, fleet: Fleet, count: int) -> dict[str, Any]:
     """Nothing changes."""
     first, objects = fleet.members[0], len(fleet.members)
-    running.await_ticks(first, 1)
-    asked, looked, busy = Requests(bed, OPERATOR), len(running.ticks(first)), running.number(TICK_SECONDS)
+    at = running.await_ticks(first, 1)[-1:]
+    asked, busy = Requests(bed, OPERATOR), running.number(TICK_SECONDS)
     before, received = Spending.now(bed, running.pid), received_bytes(running.pid)
-    running.await_ticks(first, count)
+    at += running.await_ticks(first, count)
     received = received_bytes(running.pid) - received
     spent, events = Spending.now(bed, running.pid), asked.so_far(until=time.time())
-    at = running.ticks(first)[looked - 1 :]
     done = len(at) - 1
     found = spent.since(before, done)
     return found | {
@@ -93,31 +92,27 @@ def storm(bed: Bed, fleet: Fleet, user: str = OPERATOR) -> dict[str, Any]:
 
 
 def calm(bed: Bed, fleet: Fleet) -> None:
-    """Back to what it was, by hand: nobody waits for the stabilisation window."""
+    """Back to what it was, by hand: while nobody scales it."""
     set_load(bed, fleet.tenth(), CORES * fleet.pods_each)
     patch(bed, fleet.tenth(), {"spec": {"replicas": fleet.pods_each}}, "scale")
-    eventually(lambda: _all_done(bed, fleet), 600, "as many pods as before", every_s=3)
+    await_rollouts(bed)
 
 
-def _all_done(bed: Bed, fleet: Fleet) -> bool:
-    return all(found.is_done(fleet.pods_each) for found in rollouts(bed))
+def await_rollouts(bed: Bed) -> None:
+    eventually(lambda: all(found.is_done for found in rollouts(bed)), 1800, "all rolled out", every_s=3)
 
 
 def rolling_restart(bed: Bed, running: DefaultRun, fleet: Fleet, every: int = 5) -> dict[str, Any]:
     """A fifth of the pods is replaced: nothing may be scaled for that."""
-    chosen = fleet.members[::every]
-    asked, before, looked = (
-        Requests(bed, OPERATOR),
-        Spending.now(bed, running.pid),
-        len(running.ticks(fleet.members[0])),
-    )
+    chosen, asked, before = fleet.members[::every], Requests(bed, OPERATOR), Spending.now(bed, running.pid)
     patch(bed, chosen, {"spec": {"template": {"metadata": {"annotations": {"restarted": str(asked.began)}}}}})
-    restarted = seconds_until(lambda: _all_done(bed, fleet), 1800, "all rolled out")
+    await_rollouts(bed)
+    took = time.time() - asked.began
     running.await_ticks(fleet.members[0], 2)
-    done = len(running.ticks(fleet.members[0])) - looked
+    done = len(running.ticks(fleet.members[0], asked.began))
     return {
         "rollout_deployments": len(chosen),
-        "rollout_s": restarted,
+        "rollout_s": took,
         "rollout_operator_cpu_s": Spending.now(bed, running.pid).since(before, done)["operator_cpu_s"],
         "rollout_scalings": len(asked.scalings()),
     }
@@ -129,8 +124,7 @@ def restart(bed: Bed, running: DefaultRun, fleet: Fleet) -> dict[str, Any]:
     asked = Requests(bed, OPERATOR)
     running.start()
     last = fleet.members[-1]
-    whole = lambda: [at for at in running.ticks(last) if at > asked.began]  # noqa: E731
-    took = seconds_until(whole, 600, "a whole tick after the restart")
+    took = seconds_until(lambda: running.ticks(last, asked.began), 600, "a whole tick after the restart")
     running.await_ticks(last, 2)
     return {"restart_s": took, "restart_scalings": len(asked.scalings())}
 

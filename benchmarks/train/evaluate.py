@@ -2,9 +2,10 @@
 
     python benchmarks/train/evaluate.py --traces FOLDER --folds FOLDER --json FILE
 
---folds holds what `train.py --folds` wrote. Each trace is run as it is; with the moments jittered at which coarse
-sources change, so that nobody can profit from where within an interval a step lies; and in three kinds of disturbance.
-Beside it: how often the 90 % quantile held.
+--folds holds what `train.py --folds` wrote. A file of figures that is there is continued: what it has is not computed
+again. Each trace is run as it is; with the moments jittered at which coarse sources change, so that nobody can profit
+from where within an interval a step lies; and in three kinds of disturbance. Beside it: how often the 90 % quantile
+held.
 """
 
 from __future__ import annotations
@@ -51,14 +52,17 @@ def main() -> None:
     parser.add_argument("--folds", type=Path, required=True)
     parser.add_argument("--match", default="*")
     parser.add_argument("--json", type=Path, required=True)
+    parser.add_argument("--scenarios", default=",".join(SCENARIOS), help="all of them unless written")
+    parser.add_argument("--processes", type=int, default=2)
     args = parser.parse_args()
-    found: dict[str, dict] = {}
+    found: dict[str, dict] = json.loads(args.json.read_text()) if args.json.exists() else {}
     traces = traces_in(args.traces, args.match)
-    with ProcessPoolExecutor(2) as pool:
-        for scenario in SCENARIOS:
-            answers = pool.map(partial(evaluated, args.folds, scenario), traces)
-            for (name, _), figures in zip(traces, answers, strict=True):
-                found.setdefault(scenario, {})[name] = figures
+    with ProcessPoolExecutor(args.processes) as pool:
+        for scenario in args.scenarios.split(","):
+            missing = [(name, trace) for name, trace in traces if name not in found.setdefault(scenario, {})]
+            answers = pool.map(partial(evaluated, args.folds, scenario), missing)
+            for (name, _), figures in zip(missing, answers, strict=True):
+                found[scenario][name] = figures
                 args.json.write_text(json.dumps(found))
             for policy in RETUNED:
                 print(scenario, policy, *(f"{value:.3f}" for value in _ratios(found[scenario], policy)), flush=True)

@@ -94,10 +94,11 @@ class Bed:
 
     # Single parts, for the tests that break things.
 
-    def start_part(self, part: str) -> None:
+    def start_part(self, part: str, *flags: str) -> None:
+        """With these flags after its own: the last of a name counts."""
         # A killed process loses its command line, by which it is known, before its ports.
         eventually(lambda: is_free(self.site.ports[part]), 10, f"the port of {part} free")
-        self.processes.start(part, self.site.command(part))
+        self.processes.start(part, [*self.site.command(part), *flags])
         self.await_ready(part)
 
     def stop_part(self, part: str, number: signal.Signals = signal.SIGKILL) -> None:

@@ -93,8 +93,16 @@ def test_requests_come_from_a_manifest(usage: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("shape", ["hpa", "ehpa", "autoscaler"])
-def test_manifests_can_be_applied(usage: str, shape: str) -> None:
-    documents = list(yaml.safe_load_all(run("--history", usage, *REQUESTS, "--as", shape).stdout))
+def test_manifests_can_be_applied(tmp_path: Path, shape: str) -> None:
+    """Of a load that comes and goes slowly: what quadruples at once is better served by the pods that are there."""
+    times = np.arange(START, START + 7 * 86400, 600)
+    cores = 10 - 6 * np.cos(2 * np.pi * times / 86400)
+    lines = (
+        f"{at},{value:.3f},shop/Deployment/web\n" for at, value in zip(times.tolist(), cores.tolist(), strict=True)
+    )
+    (tmp_path / "usage.csv").write_text("timestamp,value,series\n" + "".join(lines))
+    history = ("--history", str(tmp_path / "usage.csv"))
+    documents = list(yaml.safe_load_all(run(*history, *REQUESTS, "--as", shape).stdout))
     assert [read(one).name for one in documents] == ["web"]
 
 

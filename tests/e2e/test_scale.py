@@ -21,7 +21,8 @@ def test_a_fleet_through_calm_storm_rollout_restart_and_loss_of_its_leader(tmp_p
     fleet = Fleet.of(objects=200, namespaces=10, pods_each=1, mixed=True)
     with Bed.start() as bed:
         prepare(bed, fleet, mixed=True)
-        found = run(bed, fleet, ticks=2, folder=tmp_path, mixed=True)
+        phases = run(bed, fleet, ticks=2, folder=tmp_path, mixed=True)
+        found = {name: value for phase in phases for name, value in phase.items()}
     assert (found["idle_writes"], found["idle_gets"]) == (0, 0), "nothing is asked or written while nothing changes"
     assert found["missing_samples"] == 0, "every query has its answer, though a namespace's go together"
     assert found["storm_objects"] == 20

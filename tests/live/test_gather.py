@@ -14,8 +14,10 @@ from aiohttp import web
 from tests.wire.fake import Fake
 from trimtab.core.model import Missing, Pod, PodSamples, Reason, Samples, TotalSample
 from trimtab.live.measure.gather import Gather, Wanted
+from trimtab.live.measure.readings import counted, pod_usage
 from trimtab.policy import Metric, MetricKind, PodAverage, Signal, Total, TotalAverage, Utilization
 from trimtab.wire.access import Access
+from trimtab.wire.metric_objects import ContainerUsage, PodMetrics
 from trimtab.wire.prometheus import Prometheus
 
 PODS = (Pod(name="a"), Pod(name="b"))
@@ -140,6 +142,12 @@ def test_what_is_wrong_with_every_pod_is_the_reason() -> None:
 def test_thousandths_are_rounded_up_as_kubernetes_does() -> None:
     found = one({LIST: {"items": [usage("a", app=("124999001n", "1")), usage("b", app=("1u", "1"))]}}, CPU)
     assert found.values == {"a": 0.125, "b": 0.001}  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("text", ["0Ki", "16384Ki", "9999999999Ki", "1n", "124999001n", "96000000000n"])
+def test_what_is_read_quickly_is_read_rightly(text: str) -> None:
+    found = pod_usage(PodMetrics(containers=(ContainerUsage(name="app", usage={"cpu": text}),)), 0.0)
+    assert found.containers["app"][0] == counted(text)
 
 
 HOSTILE = ("NaN", "", "1e400", "1e9999999", "9" * 5000 + "n", "1e308", "x" * 100, "-inf", "\u0663n")

@@ -60,7 +60,7 @@ def test_going_back_is_to_what_ran_before_and_rests() -> None:
     assert first.in_force is None
 
 
-@pytest.mark.parametrize("kind", [VerdictKind.KEPT, VerdictKind.UNKNOWN, VerdictKind.WAITS])
+@pytest.mark.parametrize("kind", [VerdictKind.KEPT, VerdictKind.UNKNOWN, VerdictKind.UNTUNABLE, VerdictKind.WAITS])
 def test_other_nights_change_nothing_in_force(kind: VerdictKind) -> None:
     found, news = remembered(replace(verdict("web", kind, 0.1), present=BETTER), switched(), 3, AT + 1)
     assert found.in_force == switched().in_force and found.verdict is kind and news is None
@@ -92,3 +92,7 @@ def test_an_objective_has_to_be_earned_under_nightly_tuning_alone() -> None:
     now = in_force(priced, found)
     assert now.objective == priced.objective and now.bridge == Bridge(ceiling=0.7)
     assert now.forecast is not None and now.bounds == priced.bounds
+    untunable = TuningMemory(at=AT, generation=1, verdict=VerdictKind.UNTUNABLE)
+    assert in_force(priced, untunable) == priced, "no night will ever compare it: what is written steers"
+    two = replace(priced, signals=priced.signals * 2)
+    assert in_force(two, None) == two

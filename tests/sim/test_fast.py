@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -12,8 +13,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.sim.policies import LOAD, on_load
+from trimtab.core.decide import decide
 from trimtab.core.explain import sentence
-from trimtab.core.model import Decision, Memory, Observation
+from trimtab.core.model import Decision, Forecast, Memory, Observation, Quantile, TotalSample
+from trimtab.core.priced import SERVICE_LEVEL
+from trimtab.core.remember import remember
 from trimtab.policy import (
     Admit,
     Bounds,
@@ -23,6 +27,7 @@ from trimtab.policy import (
     MaxFactor,
     MinFactor,
     Mode,
+    Objective,
     PodAverage,
     Policy,
     Rate,
@@ -45,7 +50,8 @@ from trimtab.sim.cluster import run
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.fast import sweep
 from trimtab.sim.grid import STEP_S
-from trimtab.sim.program import program, uncovered
+from trimtab.sim.priced_levels import band_path
+from trimtab.sim.program import bounds_by_step, program, uncovered
 from trimtab.sim.score import Actuator, Counts, measure
 from trimtab.sim.simulate import simulate, why_slow
 from trimtab.sim.sliding_windows import trailing_mean
@@ -156,6 +162,58 @@ def test_lane_and_decide_agree_in_every_step(drawn: tuple[Policy, Floats, int]) 
     policy, load, first_pods = drawn
     assert not uncovered(policy)
     assert first_difference(policy, load, first_pods) == ""
+
+
+class BandRun(NamedTuple):
+    """What was worth starting and keeping at each step, for a policy whose written rules bind both lanes."""
+
+    policy: Policy
+    start: Counts
+    keep: Counts
+    first_pods: int
+
+
+@st.composite
+def band_runs(draw: st.DrawFn) -> BandRun:
+    settle = tuple(draw(windows) + draw(st.lists(rules, max_size=3, unique_by=type)))
+    bounds = Bounds(min_replicas=2, max_replicas=40, spans=tuple(draw(st.lists(schedules, max_size=1))))
+    priced = replace(
+        on_load(settle=settle), objective=Objective(settle=settle), forecast=ForecastChoice(model="learned")
+    )
+    pods = st.lists(st.integers(1, 50), min_size=40, max_size=40).map(lambda held: np.array(held, dtype=np.int32))
+    return BandRun(replace(priced, bounds=bounds), draw(pods), draw(pods), draw(st.integers(1, 50)))
+
+
+def decided(drawn: BandRun) -> list[int]:
+    """decide() itself, step by step, with a forecast of exactly these pods and next to no load."""
+    current, memory, billed = drawn.first_pods, Memory(), []
+    for step, (start, keep) in enumerate(zip(drawn.start.tolist(), drawn.keep.tolist(), strict=True)):
+        billed.append(current)
+        at = (step + 1) * STEP_S
+        known = [(Quantile(0.5, SERVICE_LEVEL * pods),) for pods in (start, keep)]
+        forecast = Forecast(made_at=at, expires_at=at + 60, demand=known[0], keep=known[1], model="learned")
+        seen = Observation(
+            at=at,
+            spec_replicas=current,
+            status_replicas=current,
+            samples=(TotalSample(value=0.1, at=at),),
+            forecasts=(forecast,),
+        )
+        decision = decide(drawn.policy, seen, memory)
+        memory = decision.memory
+        if decision.change is not None:
+            memory = remember(drawn.policy, memory, decision.change, at)
+        current = decision.plan.replicas
+    return billed
+
+
+@settings(max_examples=100, deadline=None)
+@given(band_runs())
+def test_the_lane_and_decide_agree_on_what_a_forecast_is_worth(drawn: BandRun) -> None:
+    rules, bounds = drawn.policy.settle, drawn.policy.bounds
+    by_step = bounds_by_step(bounds, 0.0, len(drawn.start), STEP_S)
+    lane = band_path(drawn.start, drawn.keep, drawn.first_pods, bounds, rules, by_step)
+    assert lane.tolist() == decided(drawn)
 
 
 def test_a_difference_is_shown_with_its_explanation(monkeypatch: pytest.MonkeyPatch) -> None:

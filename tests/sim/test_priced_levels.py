@@ -8,13 +8,13 @@ import pytest
 from trimtab.core.forecast.learned.local_layer import lesson
 from trimtab.core.forecast.learned.net import BINS, PROBABILITIES, NetWeights, probabilities_of, quantiles_of
 from trimtab.core.priced import SERVICE_LEVEL, into_band, levels
+from trimtab.policy import Bounds
 from trimtab.series import Floats
 from trimtab.sim.demand_features import features_at
 from trimtab.sim.grid import DAY_STEPS
 from trimtab.sim.priced_levels import (
     FIRST_LESSON,
     LESSON_STEPS,
-    PricedLevels,
     band_path,
     learn_into,
     levels_into,
@@ -89,8 +89,8 @@ def test_no_decision_changes_with_what_comes_after_it(startup_s: float) -> None:
 
 def test_pods_stay_within_the_band_and_the_bounds() -> None:
     draw = np.random.default_rng(3)
-    found = PricedLevels(*draw.integers(1, 30, (2, 1, 200)).astype(np.int32))
-    replicas, pods = band_path(found, 0, 0, 5, 2, 20), 5
+    start, keep = draw.integers(1, 30, (2, 200)).astype(np.int32)
+    replicas, pods = band_path(start, keep, 5, Bounds(min_replicas=2, max_replicas=20)), 5
     for t in range(200):
         assert replicas[t] == pods
-        pods = min(max(into_band(pods, int(found.start[0, t]), int(found.keep[0, t])), 2), 20)
+        pods = min(max(into_band(pods, int(start[t]), int(keep[t])), 2), 20)

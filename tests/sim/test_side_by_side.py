@@ -123,7 +123,7 @@ def tuned(spans: tuple[ScheduledBounds, ...] = (), policy: Policy | None = None)
     scheduled = replace(policy or on_load(), bounds=Bounds(2, 200, spans))
     found = tune(scheduled, Demand("x", generate(parse_shape("bursty,days=2")), 0.0), ClusterSpec(), 128.0)
     figures = (found.after.j, found.before.j, found.after.violations)
-    return f"{found.setting} {[round(figure, 9) for figure in figures]}"
+    return f"{found.now.setting} {[round(figure, 9) for figure in figures]}"
 
 
 def test_tuning_without_numba_finds_the_same() -> None:

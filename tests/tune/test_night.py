@@ -30,6 +30,9 @@ from trimtab.policy import (
     MetricKind,
     Objective,
     Policy,
+    Rate,
+    Rates,
+    Select,
     TunedSettings,
     Tuning,
     TuningLimits,
@@ -42,7 +45,7 @@ from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.generate import LoadShape, generate
 from trimtab.tune.candidates import Setting, settings, tuned_settings
 from trimtab.tune.demand import Demand
-from trimtab.tune.night import _Candidates, find, plan
+from trimtab.tune.night import _Race, find, plan
 from trimtab.tune.rolling_choice import faded
 from trimtab.tune.tuner import tune
 
@@ -99,25 +102,41 @@ def test_advise_never_switches() -> None:
     assert find(case(advised)).kind is VerdictKind.ADVISED
 
 
+def on_watermarks() -> Policy:
+    return replace(policy(), signals=(Watermark(metric=policy().signals[0].metric, low=0.5, high=0.7),))
+
+
 @pytest.mark.parametrize(
     "change, said",
     [
         pytest.param({"demand": b""}, "no value", id="nothing is known"),
         pytest.param({"demand": minutes()[: 3 * 1440 * 4]}, "tuning needs 7 whole days", id="three days"),
-        pytest.param({"policy": replace(policy(), signals=())}, "exactly one metric", id="no metric"),
         pytest.param({"pod_capacity": 0.0}, "what one pod carries is not known", id="no request"),
-        pytest.param({"policy": on_memory()}, "does not follow the load", id="memory"),
         pytest.param({"demand": b"12345"}, "a bug of trimtab", id="what nobody thought of"),
+    ],
+)
+def test_what_cannot_be_tuned_yet_says_why(change: dict[str, object], said: str) -> None:
+    found = find(case(policy(), **change))
+    assert found.kind is VerdictKind.UNKNOWN and said in found.reason
+
+
+@pytest.mark.parametrize(
+    "written, said",
+    [
+        pytest.param(replace(policy(), signals=()), "exactly one metric", id="no metric"),
+        pytest.param(on_memory(), "does not follow the load", id="memory"),
+        pytest.param(on_watermarks(), "exactly one metric", id="watermarks"),
+        pytest.param(policy(replays_noop=True), "cannot be tuned", id="what the simulator does not know"),
         pytest.param(
-            {"policy": replace(policy(), signals=(Watermark(metric=policy().signals[0].metric, low=0.5, high=0.7),))},
-            "exactly one metric",
-            id="watermarks",
+            policy(objective=Objective(), forecast=ForecastChoice(model="seasonal")),
+            "learned forecast",
+            id="a forecast of its own beside an objective",
         ),
     ],
 )
-def test_what_cannot_be_tuned_says_why(change: dict[str, object], said: str) -> None:
-    found = find(case(policy(), **change))
-    assert found.kind is VerdictKind.UNKNOWN and said in found.reason
+def test_what_no_night_can_compare_says_why(written: Policy, said: str) -> None:
+    found = find(case(written))
+    assert found.kind is VerdictKind.UNTUNABLE and said in found.reason
 
 
 def test_limits_hold() -> None:
@@ -141,15 +160,34 @@ def test_an_objective_has_to_earn_its_place() -> None:
     found = find(case(policy(objective=Objective(), forecast=learned), startup_s=600.0))
     assert found.present is not None and not found.present.priced
     assert found.settings is not None and found.settings.priced and found.settings.target == 0.3
-    own = find(case(policy(objective=Objective(), forecast=ForecastChoice(model="seasonal"))))
-    assert own.kind is VerdictKind.UNKNOWN and "learned forecast" in own.reason
+
+
+def test_prices_for_starting_and_keeping_are_chosen_too() -> None:
+    """An objective that starts far too much by itself: the night finds cheaper prices than its own."""
+    lavish = policy(objective=Objective(start_share=60.0, keep_share=60.0), forecast=ForecastChoice(model="learned"))
+    found = find(case(lavish, startup_s=600.0))
+    assert found.settings is not None and found.settings.priced and found.settings.band is not None
+    assert found.settings.band.start < 60.0 * 32.0
+    now = tuned(lavish, found.settings).objective
+    assert now is not None and now.price == 32.0
+    assert (now.start_share * 32.0, now.keep_share * 32.0) == (found.settings.band.start, found.settings.band.keep)
+
+
+def test_what_is_written_beside_an_objective_binds_it_in_the_backtest() -> None:
+    """Whoever may never remove a pod pays for the highest peak all night."""
+    never_down = Rate(down=Rates(select=Select.DISABLED))
+    written = policy(objective=Objective(settle=(never_down,)), forecast=ForecastChoice(model="learned"))
+    found = find(case(replace(written, tuning=Tuning(mode=TuningMode.ADVISE))))
+    assert found.evidence is not None and found.evidence.before.cost > 1.5
+    assert found.evidence.before.churn_per_day < 6.0, "it has grown once, to some thirty pods, in a week"
+    assert found.settings is not None and not found.settings.priced
 
 
 def test_leaving_out_what_cannot_win_changes_no_choice(monkeypatch: pytest.MonkeyPatch) -> None:
     """All 135 settings with all bridges give the same as the few that are tried."""
     bridged = policy(bridge=Bridge())
     pruned = find(case(bridged, startup_s=600.0))
-    monkeypatch.setattr(_Candidates, "_floor", lambda self, days: float("-inf"))
+    monkeypatch.setattr(_Race, "may_win", lambda self, bare: True)
     assert find(case(bridged, startup_s=600.0)) == pruned
 
 
@@ -185,7 +223,7 @@ def test_the_night_finds_what_tune_finds() -> None:
     seen = np.repeat(np.frombuffer(minutes(), dtype=np.float32).astype(np.float64), 4)
     tuned_by_hand = tune(policy(), Demand("web", seen, 0.0), ClusterSpec(startup_s=120.0), 32.0)
     found = first_night()
-    assert found.settings == tuned_settings(policy(), tuned_by_hand.setting, None, 1.0)
+    assert found.settings == tuned_settings(policy(), tuned_by_hand.now.setting, None, 1.0)
 
 
 @given(st.sampled_from(settings()), st.sampled_from((None, 0.65, 0.78)))

@@ -15,10 +15,13 @@ from trimtab.policy import (
     Bounds,
     Bridge,
     ForecastChoice,
+    Objective,
     PodAverage,
     Policy,
     Rate,
+    Rates,
     ScheduledBounds,
+    Select,
     Stabilise,
     StabiliseMax,
     Tolerance,
@@ -45,7 +48,7 @@ def demand(name: str = "bursty", days: int = 8) -> Demand:
 def test_a_costly_violation_lowers_the_target_and_the_evidence_agrees() -> None:
     cheap, dear = (tune(on_load(), demand(), CLUSTER, lam) for lam in (1.0, 128.0))
     assert dear.changed
-    assert dear.setting.target < cheap.setting.target
+    assert dear.now.setting.target < cheap.now.setting.target
     assert dear.after.j < 0.98 * dear.before.j
     assert dear.after.violations < dear.before.violations
     assert dear.rolling is not None and dear.held is not None
@@ -57,7 +60,7 @@ def test_a_load_that_never_moves_keeps_a_good_setting() -> None:
     flat = Demand("flat", np.full(4 * 5760, 15.8), 0.0)
     found = tune(on_load(target=0.79, tolerance=0.0), flat, CLUSTER, 32.0)
     assert not found.changed
-    assert found.setting == Setting(0.79, 0.0, 300.0)
+    assert found.now.setting == Setting(0.79, 0.0, 300.0)
     assert found.before == found.after
 
 
@@ -127,8 +130,35 @@ def test_only_the_three_knobs_move() -> None:
 def test_the_bridge_is_a_choice_where_pods_are_slow() -> None:
     slow = ClusterSpec(startup_s=600)
     alone, found = (tune(on_cpu(), demand("office"), slow, 32.0, bridges=each) for each in ((), (None, Bridge())))
-    assert alone.bridge is None and found.bridge == Bridge() and found.policy.bridge == Bridge()
+    assert alone.now.bridge is None and found.now.bridge == Bridge() and found.policy.bridge == Bridge()
     assert found.after.j < alone.after.j and found.after.resizes_per_pod_day > 0
+
+
+LEARNED: dict[str, Any] = {"objective": Objective(), "forecast": ForecastChoice(model="learned")}
+
+
+def test_an_objective_stays_where_no_target_does_better() -> None:
+    """Slow mornings, every day the same: no target is better by enough than what is seen coming."""
+    found = tune(replace(on_load(), **LEARNED), demand("office"), ClusterSpec(startup_s=600), 32.0)
+    assert not found.changed and found.was.priced and found.policy.objective is not None
+    assert found.before.j < tune(on_load(), demand("office"), ClusterSpec(startup_s=600), 32.0).before.j
+
+
+def test_a_target_takes_the_place_of_an_objective_that_does_worse() -> None:
+    never_down = Rate(down=Rates(select=Select.DISABLED))
+    bound = replace(on_load(), **LEARNED | {"objective": Objective(settle=(never_down,))})
+    found = tune(bound, demand("office"), CLUSTER, 32.0)
+    assert found.was.priced and found.changed and not found.now.priced
+    assert found.policy.objective is None and found.policy.forecast is None
+
+
+def test_only_the_bridge_is_written_beside_an_objective_and_a_target_takes_its_place() -> None:
+    ours = {**MANIFEST, "kind": "Autoscaler", "spec": MANIFEST["spec"] | {"objective": {"priority": "balanced"}}}
+    setting = Setting(0.5, 0.1, 60.0)
+    kept = with_new_settings(tunable_manifest(ours), setting, 1.0, Bridge(), priced=True).manifest
+    assert kept["spec"] == ours["spec"] | {"bridge": {"maxFactor": "1.5"}}
+    new = with_new_settings(tunable_manifest(ours), setting, 1.0).manifest
+    assert "objective" not in new["spec"] and "behavior" in new["spec"]
 
 
 def test_a_bridge_is_written_where_its_kind_has_a_place_for_it() -> None:

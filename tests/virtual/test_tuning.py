@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from tests.virtual.cluster import Cluster, autoscaler
 from tests.virtual.faults import Killed
 from tests.virtual.machines import OWN_NAMESPACE
+from tests.virtual.test_objective import MORNING_S, RAMP_S, RATE, STARTUP_S, every_day
 from trimtab.core.forecast.demand_forecasts import DemandForecasts, keys_of
 from trimtab.core.nights import Fleet, NightCase, Verdict
 from trimtab.journal_replay import replay
@@ -116,3 +118,28 @@ def test_limits_bind_and_a_workload_without_a_week_behind_it_waits() -> None:
         assert said(cluster)["inForce"].startswith("target 50,") and "window 30m" not in said(cluster)["inForce"]
         new = cluster.get("Autoscaler", "shop/new")["status"]["tuning"]
         assert new["verdict"] == "Unknown" and "spans" in new["reason"]
+
+
+def test_an_objective_is_earned_in_a_night_and_steers_from_then_on() -> None:
+    """From first sight: days that Prometheus remembers, a night, and pods before the morning, as fast as is written."""
+    fastest = {"scaleUp": {"policies": [{"type": "Pods", "value": 3, "periodSeconds": 60}]}}
+    spec: dict[str, Any] = {"metrics": [RATE], "maxReplicas": 60, "behavior": fastest, "tuning": NIGHTLY}
+    with Cluster(seed=4, tick_s=60.0, start=BEFORE_NIGHT) as cluster:
+        assert cluster.prometheus is not None
+        cluster.tuner, cluster.prometheus.past["shop/web"] = here, every_day
+        cluster.deploy("shop/web", replicas=12, load=every_day, startup_s=STARTUP_S)
+        cluster.apply(autoscaler("shop/web", objective={"priority": "reliability"}, **spec))
+        cluster.run(minutes=10)
+        assert said(cluster)["verdict"] == "Waiting" and "the target steers until" in said(cluster)["reason"]
+        cluster.run(minutes=30)
+        assert said(cluster)["verdict"] == "Switched" and "priced" in said(cluster)["inForce"]
+        assert "priced" not in said(cluster)["replaced"] and "reason" not in said(cluster)
+        priced = [act.policy.objective is not None for act in cluster.journal().acts("shop", "web")]
+        assert priced == sorted(priced) and not priced[0] and priced[-1]
+        assert "is usual at this hour" in cluster.get("Autoscaler", "shop/web")["status"]["lastDecision"]
+        writes = [(at, replicas) for at, replicas in cluster.writes("shop/web") if at < MORNING_S + RAMP_S]
+        assert any(at < MORNING_S + 60.0 and replicas > 16 for at, replicas in writes), "before the target would"
+        steps = [after - before for (_, before), (_, after) in pairwise([(0.0, 12), *cluster.writes("shop/web")])]
+        assert max(steps) <= 3
+        checked = replay(cluster.journal().path)
+        assert checked.checked > 5 and not checked.differences

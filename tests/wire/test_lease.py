@@ -105,6 +105,24 @@ def test_one_leads_the_other_waits_and_takes_over_at_once_after_a_release() -> N
     competing(run)
 
 
+@pytest.mark.parametrize(("holder", "left"), [("a", ""), ("b", "b")])
+def test_it_is_released_though_its_last_renewal_was_written_unseen(holder: str, left: str) -> None:
+    async def run(server: LeaseServer) -> None:
+        a = server.candidate("a")
+        leading = asyncio.create_task(a.run())
+        await until(a.may_write)
+        assert server.lease
+        server.lease = {
+            "metadata": {"resourceVersion": "99"},
+            "spec": {**server.lease["spec"], "holderIdentity": holder},
+        }
+        leading.cancel()
+        await asyncio.wait([leading])
+        assert server.lease["spec"]["holderIdentity"] == left, "another's is left alone"
+
+    competing(run)
+
+
 def test_a_leader_that_is_cut_off_stops_before_another_can_start() -> None:
     async def run(server: LeaseServer) -> None:
         heard: list[bool] = []

@@ -15,7 +15,20 @@ class Series(NamedTuple):
 
 
 FINE = ("sum(x)", 'x{a="("}', "x{a='\\')'}", "x # )", "`)`", 'rate(x{a=~".*\\\\"}[5m])', "a\nor\nb", "{a='x'}")
-OPEN = ("sum(x", "x)", "a) or (b", 'x{a="', "x{a='}", "`x", "(]", "", "  ", '"a\nb"', "sum(x)) or ((y)")
+OPEN = (
+    "x # \r) or (y",
+    "sum(x",
+    "x)",
+    "a) or (b",
+    'x{a="',
+    "x{a='}",
+    "`x",
+    "(]",
+    "",
+    "  ",
+    '"a\nb"',
+    "sum(x)) or ((y)",
+)
 
 
 @pytest.mark.parametrize("query", FINE)

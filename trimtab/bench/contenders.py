@@ -20,7 +20,7 @@ from trimtab.sim.grid import DAY_STEPS, delay_steps
 from trimtab.sim.oracle import optimum, pods_needed
 from trimtab.sim.score import Days, score
 from trimtab.sim.simulate import simulate
-from trimtab.tune.candidates import Setting, setting_of, settings
+from trimtab.tune.candidates import CEILINGS, Setting, setting_of, settings
 from trimtab.tune.rolling_choice import choose, picked
 
 
@@ -39,14 +39,14 @@ class Retuned(NamedTuple):
 
 
 NO_BRIDGE: Bridges = (None,)
-REACTIVE_BRIDGES: Bridges = (None, Bridge(ceiling=0.65), Bridge(ceiling=0.70), Bridge(ceiling=0.75))
-PRICED_BRIDGES: Bridges = (None, Bridge(ceiling=0.70), Bridge(ceiling=0.75), Bridge(ceiling=0.78))
+PROTOCOL_BRIDGES: Bridges = (None, Bridge(ceiling=0.65), Bridge(ceiling=0.70), Bridge(ceiling=0.75))
+NIGHTLY_BRIDGES: Bridges = (None, *(Bridge(ceiling=ceiling) for ceiling in CEILINGS))
 
 CONTENDERS: dict[str, Untuned | Retuned] = {
     "hpa-rolling": Retuned(NO_BRIDGE),
-    "hpa-rolling-bridge": Retuned(REACTIVE_BRIDGES),
+    "hpa-rolling-bridge": Retuned(PROTOCOL_BRIDGES),
     "trimtab": Retuned(NO_BRIDGE, NO_BRIDGE),
-    "trimtab-bridge": Retuned(REACTIVE_BRIDGES, PRICED_BRIDGES),
+    "trimtab-bridge": Retuned(NIGHTLY_BRIDGES, NIGHTLY_BRIDGES),
 } | {name: Untuned(baseline) for name, baseline in BASELINES.items()}
 
 

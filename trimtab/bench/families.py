@@ -14,7 +14,7 @@ import numpy as np
 from trimtab.bench.baselines import hpa
 from trimtab.bench.protocol import MAX_PODS, MIN_PODS, Load
 from trimtab.core.forecast.learned.net import NetWeights
-from trimtab.policy import Bridge
+from trimtab.policy import Bounds, Bridge
 from trimtab.series import Floats
 from trimtab.sim.fast import sweep
 from trimtab.sim.grid import DAY_STEPS, MEAN_STEPS, STEP_S, delay_steps
@@ -24,9 +24,7 @@ from trimtab.sim.resize_in_place import shown_load
 from trimtab.sim.score import Actuator, Days, measure
 from trimtab.sim.sliding_windows import trailing_mean
 from trimtab.tune.candidates import settings, with_setting
-
-PRICES = tuple(2.0**power for power in range(12))  # from 1 to 128 for a start, two to sixteen times that for keeping
-BANDS = tuple((start, start + more) for start in range(8) for more in range(1, 5))  # numbers of PRICES
+from trimtab.tune.priced_run import BANDS, PRICES
 
 Bridges = tuple[Bridge | None, ...]
 Family = list[Days]
@@ -94,7 +92,11 @@ def _priced(
     load: Load, seen: Floats, startup_s: float, weights: NetWeights, bridges: Bridges, disturbance: Disturbance
 ) -> dict[Bridge | None, Family]:
     found, shown = priced_levels(seen, startup_s, weights, PRICES), shown_load(seen)
-    paths = [band_path(found, *band, load.first_pods, MIN_PODS, MAX_PODS) for band in BANDS]
+    bounds = Bounds(min_replicas=MIN_PODS, max_replicas=MAX_PODS)
+    paths = [
+        band_path(found.start[PRICES.index(band.start)], found.keep[PRICES.index(band.keep)], load.first_pods, bounds)
+        for band in BANDS
+    ]
 
     def days(path: np.ndarray, bridge: Bridge | None) -> Days:
         actuator = _actuator(startup_s, bridge, disturbance)

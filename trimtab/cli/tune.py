@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from trimtab.sim.cluster_spec import ClusterSpec
     from trimtab.sim.score import Score
     from trimtab.tune.demand import Demand
-    from trimtab.tune.tuner import Tuned
+    from trimtab.tune.tuner import Choice, Tuned
 
 
 @click.command(name="tune")
@@ -44,7 +44,7 @@ def command(
     engine: EngineOptions,
 ) -> None:
     """Retune a policy by backtest: target, tolerance and stabilisation, 135 settings on every day of its history, each
-    with and without the bridge where the kind has one.
+    with and without the bridge where the kind has one. An objective that is written is one more of them.
 
     The present settings stay unless others are 2 % better, newer days weighing more. Prints the manifest to apply.
 
@@ -62,17 +62,29 @@ def command(
     tunable = tunable_manifest(named.manifest)
     capacity, note = capacity_of(named.policy, judging.pod_capacity, named.pod)
     check_unit(demand, capacity, load.source)
-    cluster = ClusterSpec(startup_s=judging.startup_s, pod_capacity=capacity, pod_cores=capacity)
+    lam, slo, said = price_of(named.policy, judging.lam)
+    cluster = ClusterSpec(startup_s=judging.startup_s, pod_capacity=capacity, pod_cores=capacity, slo=slo)
     bridges = (None, Bridge()) if may_bridge(named.manifest, named.policy) else ()
-    found = _tuned(named.policy, demand, cluster, judging.lam, bridges, engine)
-    kept = TunableManifest(named.manifest)
-    manifest, written = with_new_settings(tunable, found.setting, capacity, found.bridge) if found.changed else kept
-    notes = [text for text in (*demand.notes, note, *named.notes, *found.notes, *written) if text]
+    found = _tuned(named.policy, demand, cluster, lam, bridges, engine)
+    manifest, written = TunableManifest(named.manifest)
+    if found.changed:
+        bridge, setting, priced = found.now
+        manifest, written = with_new_settings(tunable, setting, capacity, bridge, priced)
+    notes = [text for text in (*demand.notes, note, *named.notes, said, *found.notes, *written) if text]
     if output == "json":
-        click.echo(json.dumps(_plain(found, manifest, notes, judging.lam), indent=1))
+        click.echo(json.dumps(_plain(found, manifest, notes, lam), indent=1))
     else:
-        comments = "".join(f"# {line}\n" for line in evidence(found, demand.name, notes, judging.lam))
+        comments = "".join(f"# {line}\n" for line in evidence(found, demand.name, notes, lam))
         click.echo(comments + to_yaml(manifest), nl=False)
+
+
+def price_of(policy: Policy, lam: float) -> tuple[float, float, str]:
+    """What a violation costs, from which load of a pod on, and what to say about it: a written objective knows both."""
+    from trimtab.sim.score import SLO
+
+    if policy.objective is None:
+        return lam, SLO, ""
+    return policy.objective.price, policy.objective.service_level, "judged by the objective that is written"
 
 
 def _only_policy(files: tuple[str, ...], demand: Demand) -> NamedPolicy:
@@ -111,22 +123,22 @@ def evidence(found: Tuned, name: str, notes: list[str], lam: float) -> list[str]
     """Why, in lines that fit above a manifest."""
     from trimtab.quantity import format_duration
 
-    def words(setting: Any, bridge: Any) -> str:
-        window, bridged = format_duration(setting.stabilise_s), ", with the bridge" if bridge else ""
+    def words(choice: Choice) -> str:
+        setting, bridged = choice.setting, ", with the bridge" if choice.bridge else ""
+        if choice.priced:
+            return f"the objective{bridged}"
+        window = format_duration(setting.stabilise_s)
         return f"target {setting.target:.0%}, tolerance {setting.tolerance:g}, stabilisation {window}{bridged}"
 
     lines = [f"Tuned by trimtab on {found.days} days of {name}; violations priced at {lam:g}."]
     if found.changed:
-        lines += [
-            f"was: {words(found.before_setting, found.before_bridge)}",
-            f"now: {words(found.setting, found.bridge)}",
-        ]
+        lines += [f"was: {words(found.was)}", f"now: {words(found.now)}"]
         lines += _figures(("was", found.before), ("now", found.after))
         won = f"{len(found.days_won)} of {found.days} days would have been better"
         lost = [str(day + 1) for day in range(found.days) if day not in found.days_won]
         lines += [won + (f"; not day {', '.join(lost[:10])}" if lost else "") + "."]
     else:
-        lines += [f"No other settings are 2 % better: stay with {words(found.setting, found.bridge)}."]
+        lines += [f"No other settings are 2 % better: stay with {words(found.now)}."]
         lines += _figures(("as it is", found.before))
     if found.rolling is not None and found.held is not None:
         gain = found.rolling.j / found.held.j - 1
@@ -151,9 +163,13 @@ def _plain(found: Tuned, manifest: dict[str, Any], notes: list[str], lam: float)
         "lambda": lam,
         "days": found.days,
         "daysWon": [day + 1 for day in found.days_won],
-        "was": {**found.before_setting._asdict(), "bridge": found.before_bridge is not None, **found.before._asdict()},
-        "now": {**found.setting._asdict(), "bridge": found.bridge is not None, **found.after._asdict()},
+        "was": _chosen(found.was) | found.before._asdict(),
+        "now": _chosen(found.now) | found.after._asdict(),
         "rolling": found.rolling._asdict() if found.rolling else None,
         "notes": notes,
         "manifest": manifest,
     }
+
+
+def _chosen(choice: Choice) -> dict[str, Any]:
+    return {**choice.setting._asdict(), "bridge": choice.bridge is not None, "priced": choice.priced}

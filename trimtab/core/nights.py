@@ -60,7 +60,8 @@ class VerdictKind(enum.StrEnum):
     WAITS = "Waits"  # it would be better; enough others switch tonight
     KEPT = "Kept"
     WENT_BACK = "WentBack"
-    UNKNOWN = "Unknown"  # it cannot be tuned, or not yet
+    UNKNOWN = "Unknown"  # not yet
+    UNTUNABLE = "Untunable"  # no night can compare its settings: what is written steers
 
 
 class TuningFigures(Record, frozen=True):

@@ -6,8 +6,10 @@ from msgspec.structs import replace
 
 from trimtab.errors import InvalidPolicy
 from trimtab.policy import (
+    MetricKind,
     PodAverage,
     Policy,
+    PricedBand,
     Rate,
     Rule,
     Signal,
@@ -18,6 +20,7 @@ from trimtab.policy import (
     TunedSettings,
     UpLimit,
     Utilization,
+    is_cpu,
 )
 
 LEARNED = "learned"
@@ -53,12 +56,34 @@ def tuned(policy: Policy, settings: TunedSettings) -> Policy:
     if bridge is not None:
         bridge = None if settings.ceiling is None else replace(bridge, ceiling=settings.ceiling)
     new = replace(policy, signals=(_retargeted(tunable(policy), settings),), settle=rules, bridge=bridge)
-    return new if settings.priced else by_target(new)
+    return _repriced(new, settings.band) if settings.priced else by_target(new)
+
+
+def _repriced(policy: Policy, band: PricedBand | None) -> Policy:
+    """With other prices for starting and keeping a pod; what a violation is worth stays as it is written."""
+    own = policy.objective
+    if own is None or band is None:
+        return policy
+    return replace(policy, objective=replace(own, start_share=band.start / own.price, keep_share=band.keep / own.price))
+
+
+def check_tunable(policy: Policy) -> None:
+    """Raise what no backtest can be made of; a forecast that is written beside an objective belongs to the target too,
+    so that the two cannot be compared."""
+    metric = tunable(policy).metric
+    if metric.kind in (MetricKind.RESOURCE, MetricKind.CONTAINER) and not is_cpu(metric):
+        raise InvalidPolicy("spec.metrics", metric.name, "it does not follow the load: tuning needs cpu, or a rate")
+    if policy.objective is not None and (policy.forecast is None or policy.forecast.model != LEARNED):
+        fix = "tuning compares a target with the learned forecast: leave forecast out, or tuning"
+        raise InvalidPolicy("spec.forecast", "beside an objective", fix)
 
 
 def may_be_tuned(policy: Policy) -> bool:
-    """Whether its target and its objective can be compared: a forecast that was written beside both belongs to both."""
-    return policy.objective is None or (policy.forecast is not None and policy.forecast.model == LEARNED)
+    try:
+        check_tunable(policy)
+    except InvalidPolicy:
+        return False
+    return True
 
 
 def by_target(policy: Policy) -> Policy:

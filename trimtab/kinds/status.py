@@ -62,7 +62,7 @@ class TuningEvidenceStatus(ManifestPart):
 
 class TuningStatus(ManifestPart):
     verdict: str
-    """Switched, Advised, Waits, Kept, WentBack, Unknown; Waiting before the first night."""
+    """Switched, Advised, Waits, Kept, WentBack, Unknown, Untunable; Waiting before the first night."""
     reason: str | None = None
     last_night: Time | None = None
     in_force: str | None = None

@@ -45,7 +45,7 @@ from trimtab.policy.signals import (
     Utilization,
     Watermark,
 )
-from trimtab.policy.tuned import TunedSettings
+from trimtab.policy.tuned import PricedBand, TunedSettings
 from trimtab.policy.tuning import Tuning, TuningLimits, TuningMode, TuningRange
 from trimtab.policy.vertical import Apply, ContainerRule, Gap, Limits, Vertical
 
@@ -115,6 +115,7 @@ __all__ = [
     "ForecastChoice",
     "Objective",
     "PodAverage",
+    "PricedBand",
     "PodRules",
     "Policy",
     "Rate",

@@ -25,6 +25,6 @@ class Objective(Record, frozen=True):
     def __post_init__(self) -> None:
         require(0.0 < self.price < 1e6, "objective.price", self.price, "give a number of pod-minutes above zero")
         for share in (self.start_share, self.keep_share):
-            require(0.0 < share <= 100.0, "objective.shares", share, "give a share of the price above zero")
+            require(0.0 < share < 1e6, "objective.shares", share, "give a share of the price above zero")
         level = self.service_level
         require(0.0 < level <= 1.0, "objective.serviceLevel", level, "give a share of a pod above 0, at most 1")

@@ -14,6 +14,7 @@ from math import ceil
 import numpy as np
 
 from trimtab.core.bounds_in_force import clamp
+from trimtab.core.priced import into_band
 from trimtab.core.replica_calculator import (
     by_total_average,
     in_thousandths,
@@ -31,6 +32,7 @@ from trimtab.sim.busy_pods import NOBODY, PodsAtWork, at_work, empty_work, wish_
 from trimtab.sim.compiled import compiled, numba_or_none, shared
 from trimtab.sim.program import (
     BETWEEN,
+    BY_BAND,
     BY_SHARE,
     BY_TOTAL,
     COOLDOWN,
@@ -59,6 +61,7 @@ shared(
     by_total_average,
     clamp,
     into,
+    into_band,
     up_limit,
     end_up,
     end_down,
@@ -71,7 +74,7 @@ def run_compiled(signal: Floats, program: Program, first_pods: int, pods: PodsAt
     """The billed pods of every step: what is decided at the end of one is billed in the next."""
     assert program.signal[0] != BY_SHARE or len(pods.load) == len(signal)
     replicas = np.empty(len(signal), dtype=np.int32)
-    run_into(signal, program.ahead, program.bounds, program.signal, program.rules, first_pods, pods, replicas)
+    run_into(signal, program, first_pods, pods, replicas)
     return replicas
 
 
@@ -171,23 +174,14 @@ def _shares_by_numpy(
 
 
 @compiled
-def run_into(
-    signal: Floats,
-    ahead: Floats,
-    bounds: Ints,
-    head: Floats,
-    rules: Floats,
-    first_pods: int,
-    pods: PodsAtWork,
-    replicas: Counts,
-) -> None:
+def run_into(signal: Floats, program: Program, first_pods: int, pods: PodsAtWork, replicas: Counts) -> None:
     """One demand under one program; times are whole steps. Rules that look back stand here, the others in `settle`."""
+    head, rules, ahead, bounds = program
     least, most = int(head[4]), int(head[5])
     highs, lows, grown, shrunk = empty_past(rules)
     up_period, down_period = longest_period(rules, 1), longest_period(rules, 1 + RATE_WIDTH)
     looks_up, looks_down = lows[ENDS, 2] >= 0, highs[ENDS, 2] >= 0
-    up_at = down_at = -1
-    current, share, counted = first_pods, 0.0, 1
+    current, share, counted, up_at, down_at = first_pods, 0.0, 1, -1, -1
     serving, counting, levels, left = empty_work(pods.limits)
     load, shown, limits = pods.load, pods.shown, pods.limits
     for t in range(len(signal)):
@@ -203,12 +197,12 @@ def run_into(
         else:
             if head[0] == BY_SHARE:
                 wish, ratio = wish_of_share(share, counted, head[1], head[2], head[3], current)
+            elif head[0] == BY_BAND:
+                wish, ratio = band_wish(current, int(signal[t]), int(ahead[t]))
             else:
                 wish, ratio = first_wish(int(head[0]), head[1], head[2], head[3], signal[t], current)
-            if len(ahead) > 0:  # a forecast may only add
-                coming = float(whole(max(0.0, ahead[t]) / head[1] - 1e-9))
-                if coming > wish:
-                    wish, ratio = coming, max(0.0, ahead[t]) / head[1] / current
+                if len(ahead) > 0:
+                    wish, ratio = raised(wish, ratio, max(0.0, ahead[t]) / head[1], current)
             raw = ceil(wish - 1e-9)
             for index in range(len(rules)):
                 code, settled = int(rules[index, 0]), wish
@@ -218,20 +212,15 @@ def run_into(
                     elif wish > current and looks_up:
                         settled = into(float(current), front(lows, t, wish, False), wish)
                 elif code == RATE:
-                    if wish > current:
-                        settled = min(wish, float(rate_end(rules, index, 1, current, t, grown, shrunk, True)))
-                    elif wish < current:
-                        settled = max(
-                            wish, float(rate_end(rules, index, 1 + RATE_WIDTH, current, t, grown, shrunk, False))
-                        )
+                    if wish != current:
+                        settled = within_rates(rules, index, wish, current, t, grown, shrunk)
                 elif code == HIGHEST:
                     settled = front(highs, t, wish, True)
                 elif code == COOLDOWN:
                     last = max(up_at, down_at) if rules[index, 3] != 0.0 else (up_at if ratio > 1.0 else down_at)
                     rest = rules[index, 1] if ratio > 1.0 else rules[index, 2]
                     if (wish != current or ratio != 1.0) and last >= 0 and t - last < rest:
-                        wish = settled = float(current)
-                        ratio = 1.0
+                        wish, settled, ratio = float(current), float(current), 1.0
                 else:
                     wish, ratio = settle(code, rules[index, 1], rules[index, 2], wish, ratio, current)
                     settled = wish
@@ -262,6 +251,20 @@ def first_wish(kind: int, target: float, up: float, down: float, value: float, c
 
 
 @compiled
+def band_wish(current: int, start: int, keep: int) -> tuple[float, float]:
+    """Wanted replicas and their ratio where pods are priced."""
+    wish = float(into_band(current, start, keep))
+    return wish, wish / current
+
+
+@compiled
+def raised(wish: float, ratio: float, coming: float, current: int) -> tuple[float, float]:
+    """A forecast may only add."""
+    pods = float(whole(coming - 1e-9))
+    return (pods, coming / current) if pods > wish else (wish, ratio)
+
+
+@compiled
 def settle(code: int, one: float, two: float, wish: float, ratio: float, current: int) -> tuple[float, float]:
     """The rules of core/settle that need no past, by their code."""
     if code == UP_LIMIT:
@@ -277,10 +280,12 @@ def settle(code: int, one: float, two: float, wish: float, ratio: float, current
 
 
 @compiled
-def rate_end(rules: Floats, index: int, first: int, current: int, t: int, grown: Ints, shrunk: Ints, up: bool) -> int:
-    """How far the policies of one direction let the replicas go now; `first` is where its numbers begin."""
+def within_rates(rules: Floats, index: int, wish: float, current: int, t: int, grown: Ints, shrunk: Ints) -> float:
+    """As much of the wish as the policies of its direction allow now."""
+    up = wish > current
+    first = 1 if up else 1 + RATE_WIDTH
     if rules[index, first] == DISABLED:
-        return current
+        return float(current)
     best = current
     for number in range(int(rules[index, first + 1])):
         place = first + 2 + 3 * number
@@ -290,4 +295,4 @@ def rate_end(rules: Floats, index: int, first: int, current: int, t: int, grown:
         end = end_up(percent, value, start) if up else end_down(percent, value, start)
         farther = end > best if up == (rules[index, first] == FARTHEST) else end < best
         best = end if farther or number == 0 else best
-    return max(current, best) if up else min(current, best)
+    return min(wish, float(max(current, best))) if up else max(wish, float(min(current, best)))

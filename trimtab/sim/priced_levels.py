@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.core.bounds_in_force import clamp
 from trimtab.core.forecast.learned.features import OFFSET_PODS
 from trimtab.core.forecast.learned.local_layer import FADING, RATE
 from trimtab.core.forecast.learned.net import (
@@ -27,22 +26,24 @@ from trimtab.core.forecast.learned.net import (
     bins_of,
     hidden_of,
 )
-from trimtab.core.priced import SERVICE_LEVEL, into_band
+from trimtab.core.priced import SERVICE_LEVEL
+from trimtab.policy import Bounds, Rule
 from trimtab.series import Floats
-from trimtab.sim.compiled import compiled, shared
+from trimtab.sim.compiled import compiled
 from trimtab.sim.demand_features import KEEP_STEPS, features_at, outcomes
-from trimtab.sim.grid import DAY_STEPS, delay_steps
+from trimtab.sim.fast import run_compiled
+from trimtab.sim.grid import DAY_STEPS, MEAN_STEPS, STEP_S, delay_steps
+from trimtab.sim.program import FIXED_BOUNDS, BoundsBySteps, band_program
 from trimtab.sim.score import Counts
+from trimtab.sim.sliding_windows import trailing_mean
 
 LESSON_STEPS = 3  # between two lessons; four would meet the same quarter of every minute
 FIRST_LESSON = 400  # steps; before, a workload has no past to compare with
 _CHUNK = 4 * DAY_STEPS
 
-shared(clamp, into_band)
-
 
 class PricedLevels(NamedTuple):
-    """The pods to start and to keep for each price (prices, steps)."""
+    """The pods to start and to keep for each price (prices, steps); never fewer to start than the load needs now."""
 
     start: Counts
     keep: Counts
@@ -56,7 +57,8 @@ def priced_levels(
     for question in (START, KEEP):
         shares = np.ascontiguousarray(forecast.shares[:, question])
         levels_into(shares, forecast.level, PROBABILITIES, np.array(prices), service_level, found[question])
-    return PricedLevels(*found)
+    need = np.ceil(trailing_mean(load, MEAN_STEPS) / service_level - 1e-9).astype(np.int32)
+    return PricedLevels(np.maximum(found[START], need), found[KEEP])
 
 
 class LearnedForecast(NamedTuple):
@@ -77,19 +79,17 @@ def forecast_of(load: Floats, startup_s: float, weights: NetWeights) -> LearnedF
     return LearnedForecast(shares, level)
 
 
-def band_path(found: PricedLevels, start: int, keep: int, first_pods: int, least: int, most: int) -> Counts:
-    """The billed pods of every step, where `start` and `keep` number the prices."""
-    replicas = np.empty(found.start.shape[1], dtype=np.int32)
-    band_into(found.start[start], found.keep[keep], first_pods, least, most, replicas)
-    return replicas
-
-
-@compiled
-def band_into(start: Counts, keep: Counts, first_pods: int, least: int, most: int, replicas: Counts) -> None:
-    current = first_pods
-    for t in range(len(start)):
-        replicas[t] = current
-        current = clamp(into_band(current, int(start[t]), int(keep[t])), least, most)
+def band_path(
+    start: Counts,
+    keep: Counts,
+    first_pods: int,
+    bounds: Bounds,
+    rules: tuple[Rule, ...] = (),
+    by_step: BoundsBySteps = FIXED_BOUNDS,
+) -> Counts:
+    """The billed pods of every step, from what is worth starting and keeping; written rules bind."""
+    program = band_program(rules, bounds, STEP_S, keep.astype(np.float64), by_step)
+    return run_compiled(start.astype(np.float64), program, first_pods)
 
 
 @compiled

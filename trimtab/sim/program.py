@@ -1,12 +1,14 @@
 """A policy as numbers for the compiled lane: one row for the signal and one for each rule, in their order.
 
-What the lane covers: one total demand, document 002's factor of it, or the CPU of pods as a share of their requests;
-tolerance, stabilisation, up-limit, rates, factors, cooldown, bounds and schedules, and a forecast of the total.
-`uncovered` names the first thing it does not, and then decide() itself is run.
+What the lane covers: one total demand, document 002's factor of it, the CPU of pods as a share of their requests, or
+the band of pods that a forecast is worth at a price; tolerance, stabilisation, up-limit, rates, factors, cooldown,
+bounds and schedules, and a forecast of the total. `uncovered` names the first thing it does not, and then decide()
+itself is run.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import ceil, floor
 from typing import NamedTuple
 
@@ -38,7 +40,7 @@ from trimtab.policy import (
 from trimtab.series import Floats
 
 HIGHEST, BETWEEN, UP_LIMIT, RATE, MAX_FACTOR, MIN_FACTOR, COOLDOWN, ROUND_UP = range(8)
-BY_TOTAL, BY_FACTOR, BY_SHARE = range(3)
+BY_TOTAL, BY_FACTOR, BY_SHARE, BY_BAND = range(4)
 RATE_POLICIES = 3  # for each direction
 RATE_WIDTH = 2 + 3 * RATE_POLICIES  # select, count, and percent, value, period of each
 WIDTH = 1 + 2 * RATE_WIDTH
@@ -58,7 +60,8 @@ class Program(NamedTuple):
     """`signal`: kind, target, tolerance up and down, fewest and most replicas, steps until any ready pod's CPU counts.
     `rules`: code and arguments of each.
 
-    `ahead`: the demand that is forecast at each step, 0 where nothing is; empty without a forecast.
+    `ahead`: the demand that is forecast at each step, 0 where nothing is; empty without a forecast. Of a band the pods
+    that are worth keeping; what is worth starting is then the signal.
     `bounds`: fewest (row 0) and most (row 1) replicas at each step; empty where schedules change nothing.
     """
 
@@ -143,13 +146,28 @@ def program(
     else:
         assert isinstance(signal, Factor)
         head = [BY_FACTOR, signal.target, 0.0, 0.0]
-    rows = np.zeros((len(policy.settle), WIDTH))
-    for row, rule in zip(rows, policy.settle, strict=True):
+    old_after = max(0, ceil(policy.pods.cpu_init_s / step_s) - 1)
+    return Program(_signal(head, bounds, old_after), _rows(policy.settle, step_s), ahead, by_step)
+
+
+def band_program(
+    rules: tuple[Rule, ...], bounds: Bounds, step_s: float, keep: Floats, by_step: BoundsBySteps = FIXED_BOUNDS
+) -> Program:
+    """Pods moved as little as possible into what is worth starting, the signal, and what is worth keeping."""
+    assert not _uncovered_rule(rules)
+    return Program(_signal([BY_BAND, 0.0, 0.0, 0.0], bounds), _rows(rules, step_s), keep, by_step)
+
+
+def _signal(head: Sequence[float], bounds: Bounds, old_after: int = 0) -> Floats:
+    return np.array([*head, bounds.min_replicas, bounds.max_replicas, old_after], dtype=np.float64)
+
+
+def _rows(rules: tuple[Rule, ...], step_s: float) -> Floats:
+    rows = np.zeros((len(rules), WIDTH))
+    for row, rule in zip(rows, rules, strict=True):
         numbers = _numbers(rule, step_s)
         row[: len(numbers)] = numbers
-    old_after = max(0, ceil(policy.pods.cpu_init_s / step_s) - 1)
-    numbers_of_signal = np.array([*head, bounds.min_replicas, bounds.max_replicas, old_after], dtype=np.float64)
-    return Program(numbers_of_signal, rows, ahead, by_step)
+    return rows
 
 
 def _numbers(rule: Rule, step_s: float) -> list[float]:

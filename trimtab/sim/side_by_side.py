@@ -18,8 +18,8 @@ from trimtab.sim.busy_columns import BusyColumns
 from trimtab.sim.busy_pods import NOBODY, PodsAtWork
 from trimtab.sim.program import (
     BETWEEN,
-    BY_FACTOR,
     BY_SHARE,
+    BY_TOTAL,
     DISABLED,
     FARTHEST,
     HIGHEST,
@@ -39,7 +39,7 @@ def alike(programs: Sequence[Program]) -> list[list[int]]:
     groups: dict[Any, list[int]] = {}
     for number, program in enumerate(programs):
         codes = program.rules[:, 0]
-        together = program.signal[0] != BY_FACTOR and np.isin(codes, _BY_COLUMN).all()
+        together = program.signal[0] in (BY_TOTAL, BY_SHARE) and np.isin(codes, _BY_COLUMN).all()
         rates = program.rules[np.isin(codes, (RATE, UP_LIMIT))]
         kind, count_old = program.signal[0], program.signal[6]
         same = (kind, count_old, codes.tobytes(), rates.tobytes(), id(program.ahead), id(program.bounds))

@@ -17,6 +17,7 @@ from trimtab.sim.program import is_cpu_share
 TOLERANCES = (0.0, 0.05, 0.1)
 WINDOWS_S = (0.0, 60.0, 300.0, 900.0, 1800.0)
 TARGETS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.65, 0.7, 0.75, 0.8)
+CEILINGS = (0.65, 0.70, 0.75, 0.78)  # of a bridge that is written
 OLDEST_S = 60.0  # what pods report may be this old: two scrapes of metrics-server and one of a kubelet
 
 

@@ -16,19 +16,19 @@ from trimtab.policy.objective import BRIDGED_START_SHARE
 from trimtab.sim.cluster import Run, run
 from trimtab.sim.grid import DAY_STEPS, STEP_S
 from trimtab.sim.prices import OBJECTIVES
+from trimtab.tune.candidate_runs import candidate_runs
+from trimtab.tune.candidates import CEILINGS
+from trimtab.tune.demand import Demand
 from trimtab.tune.demo_fleet import WEEK, DemoWorkload
 from trimtab.tune.policy_backtest import BacktestOutcome, first_pods, judged
+from trimtab.tune.priced_run import PricedRuns
 from trimtab.tune.rolling_choice import GAIN
 from trimtab.tune.tuner import tune
 
 PRICE = OBJECTIVES["balanced"]
 SLOW_S = 300.0  # from here on it is worth to look ahead
 FORECAST_AFTER = 3 * DAY_STEPS  # before that a forecast knows too little to be judged
-BRIDGED_OBJECTIVE = {
-    "objective": Objective(price=PRICE, start_share=BRIDGED_START_SHARE),
-    "forecast": ForecastChoice(model="learned"),
-    "bridge": Bridge(),
-}
+OBJECTIVE = Objective(price=PRICE, start_share=BRIDGED_START_SHARE)
 
 
 class DemoResult(NamedTuple):
@@ -46,10 +46,10 @@ def play(workload: DemoWorkload) -> DemoResult:
     """Tune on the first week, then replay both weeks and score the second."""
     first_week = workload.demand._replace(values=workload.demand.values[:WEEK])
     tuned = tune(workload.better, first_week, workload.cluster, PRICE)
-    how = [f"target {tuned.setting.target:.0%}, tolerance {tuned.setting.tolerance:g}"]
+    how = [f"target {tuned.now.setting.target:.0%}, tolerance {tuned.now.setting.tolerance:g}"]
     ours, found, said = tuned.policy, *_watched(tuned.policy, workload)
     if workload.cluster.startup_s >= SLOW_S:
-        priced = structs.replace(workload.better, **BRIDGED_OBJECTIVE)
+        priced = _priced(workload, first_week)
         priced_run, told = _watched(priced, workload)
         if _j_of_first_week(priced, priced_run, workload) < (1 - GAIN) * _j_of_first_week(ours, found, workload):
             ours, found, said = priced, priced_run, told
@@ -65,6 +65,14 @@ def play(workload: DemoWorkload) -> DemoResult:
         said,
         ours,
     )
+
+
+def _priced(workload: DemoWorkload, first_week: Demand) -> Policy:
+    """By the price, with the bridge whose ceiling did best in the first week, as a night would choose it."""
+    runs = PricedRuns(candidate_runs(workload.better, first_week, workload.cluster), OBJECTIVE)
+    bridges = [Bridge(ceiling=ceiling) for ceiling in CEILINGS]
+    best = min(bridges, key=lambda bridge: float(runs.days(None, bridge).j(PRICE).sum()))
+    return structs.replace(workload.better, objective=OBJECTIVE, forecast=ForecastChoice(model="learned"), bridge=best)
 
 
 def _j_of_first_week(policy: Policy, found: Run, workload: DemoWorkload) -> float:

@@ -6,7 +6,7 @@ ones that gain most switch, at most one in twenty of all; who went worse than pr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import ceil
 from typing import NamedTuple
 
@@ -24,23 +24,22 @@ from trimtab.core.nights import (
     Verdict,
     VerdictKind,
 )
-from trimtab.core.tuned import by_target, may_be_tuned, settings_of, tunable, tuned
-from trimtab.errors import InvalidPolicy, NotEnoughData, TrimtabError
-from trimtab.policy import Bridge, MetricKind, Objective, Policy, TunedSettings, TuningMode, is_cpu
+from trimtab.core.tuned import by_target, check_tunable, settings_of, tuned
+from trimtab.errors import InvalidInput, NotEnoughData, TrimtabError
+from trimtab.policy import Bridge, Policy, TunedSettings, TuningMode
 from trimtab.series import Floats, Frame
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.compiled import numba_or_none
 from trimtab.sim.prices import OBJECTIVES, RESIZE_PRICE, START_PRICE
 from trimtab.sim.score import SLO, Days, score
 from trimtab.tune.candidate_runs import CandidateRuns, candidate_runs
-from trimtab.tune.candidates import Setting, allowed_settings, setting_of, tuned_settings
+from trimtab.tune.candidates import CEILINGS, Setting, allowed_settings, setting_of, tuned_settings
 from trimtab.tune.demand import demand_of
-from trimtab.tune.priced_run import priced_days, priced_path
+from trimtab.tune.priced_run import PricedRuns
 from trimtab.tune.rolling_choice import GAIN, faded
 
 LEAST_DAYS, MOST_DAYS = 7, 30
 MOST_SWITCHES = 0.05  # of all workloads
-CEILINGS = (0.65, 0.70, 0.75, 0.78)  # of a bridge that is written
 MINUTE_S = 60.0
 
 
@@ -64,8 +63,10 @@ def find(case: NightCase) -> Verdict:
     """What the last days say about one workload, whoever else wants to switch."""
     try:
         if numba_or_none() is None:
-            raise TrimtabError("without a compiler a night is too short: install trimtab[fast], as the image does")
+            raise InvalidInput("numba", "not installed", "install trimtab[fast], as the image does: a night is short")
         return _found(case)
+    except InvalidInput as error:
+        return Verdict(name=case.name, kind=VerdictKind.UNTUNABLE, reason=str(error))
     except TrimtabError as error:
         return Verdict(name=case.name, kind=VerdictKind.UNKNOWN, reason=str(error))
     except Exception as error:  # one workload never stops another
@@ -74,10 +75,9 @@ def find(case: NightCase) -> Verdict:
 
 def _found(case: NightCase) -> Verdict:
     """Judged is what is written or in force, against every candidate that the limits allow."""
-    _check(case)
-    if not may_be_tuned(case.policy):
-        fix = "tuning compares a target with the learned forecast: leave forecast out, or tuning"
-        raise InvalidPolicy("spec.forecast", "beside an objective", fix)
+    check_tunable(case.policy)
+    if case.pod_capacity <= 0.0:
+        raise NotEnoughData("what one pod carries is not known: its containers request no cpu, or no pod was seen")
     written = _reactive(case.policy)
     present = case.in_force.settings if case.in_force else _as_written(case.policy, written)
     values = np.frombuffer(case.demand, dtype=np.float32).astype(np.float64)
@@ -86,19 +86,11 @@ def _found(case: NightCase) -> Verdict:
         startup_s=case.startup_s, pod_capacity=case.pod_capacity, pod_cores=case.pod_capacity, slo=slo_of(case.policy)
     )
     runs = candidate_runs(tuned(written, present), demand_of(frame, case.name).last_whole_days(), cluster, LEAST_DAYS)
-    candidates = _Candidates(written, runs, price_of(case.policy), case.policy.objective)
+    priced = PricedRuns(runs, case.policy.objective) if case.policy.objective else None
+    candidates = _Candidates(written, runs, price_of(case.policy), priced)
     if case.in_force and case.lived and (text := _worse(candidates, case.in_force, case.lived)):
         return Verdict(name=case.name, kind=VerdictKind.WENT_BACK, reason=text, settings=case.in_force.replaced)
     return _verdict(case, candidates, present)
-
-
-def _check(case: NightCase) -> None:
-    """What no backtest can be made of."""
-    metric = tunable(case.policy).metric
-    if metric.kind in (MetricKind.RESOURCE, MetricKind.CONTAINER) and not is_cpu(metric):
-        raise InvalidPolicy("spec.metrics", metric.name, "it does not follow the load: tuning needs cpu, or a rate")
-    if case.pod_capacity <= 0.0:
-        raise NotEnoughData("what one pod carries is not known: its containers request no cpu, or no pod was seen")
 
 
 def _verdict(case: NightCase, candidates: _Candidates, present: TunedSettings) -> Verdict:
@@ -130,12 +122,12 @@ class _Candidates(NamedTuple):
     written: Policy
     runs: CandidateRuns
     lam: float
-    objective: Objective | None = None
+    priced: PricedRuns | None = None
 
     def run(self, settings: TunedSettings) -> Days:
         setting, bridge = self._parts(settings)
-        if settings.priced and self.objective is not None:
-            return priced_days(self.runs, priced_path(self.runs, self.objective), bridge)
+        if settings.priced and self.priced is not None:
+            return self.priced.days(settings.band, bridge)
         return self.runs.run([setting], [bridge])[0][0]
 
     def best(self, present: TunedSettings) -> tuple[Days, TunedSettings, Days]:
@@ -144,32 +136,34 @@ class _Candidates(NamedTuple):
         A bridge hardly changes how many pods there are: settings that lose by pods and starts alone are not tried with
         one.
         """
-        capacity, before = self.runs.cluster.pod_capacity, self.run(present)
-        family = allowed_settings(self.written, capacity)
-        least, best = (1.0 - GAIN) * self._score(before), (present, before)
-        bare = [days for (days,) in self.runs.run(family, [None])]
-        bridges = self._bridges()
-        for setting, days in zip(family, bare, strict=True):
-            if self._score(days) < least and None in bridges:
-                least, best = self._score(days), (self._words(setting, None), days)
-        for bridge in [bridge for bridge in bridges if bridge is not None]:
-            tried = [each for each, days in zip(family, bare, strict=True) if self._floor(days) < least]
-            for setting, (days,) in zip(tried, self.runs.run(tried, [bridge]), strict=True):
-                if self._score(days) < least:
-                    least, best = self._score(days), (self._words(setting, bridge), days)
-        for priced, days in self._priced(bridges):
-            if self._score(days) < least:
-                least, best = self._score(days), (priced, days)
-        return before, *best
+        before, bridges = self.run(present), self._bridges()
+        race = _Race(self.lam, present, before)
+        for family in (self._bare_priced(), self._bare_reactive()):
+            for candidate, days in family:
+                race.enter(candidate, days)
+            tried = [candidate for candidate, days in family if bridges and race.may_win(days)]
+            for candidate, bridged in zip(tried, self._bridged(tried, bridges), strict=True):
+                for bridge, days in zip(bridges, bridged, strict=True):
+                    race.enter(replace(candidate, ceiling=bridge.ceiling), days)
+        return before, race.settings, race.days
 
-    def _priced(self, bridges: Sequence[Bridge | None]) -> Iterator[tuple[TunedSettings, Days]]:
+    def _bridged(self, tried: list[TunedSettings], bridges: list[Bridge]) -> list[list[Days]]:
+        """The candidates of one family (outer) with every bridge (inner)."""
+        if self.priced is not None and any(candidate.priced for candidate in tried):
+            return [[self.priced.days(candidate.band, bridge) for bridge in bridges] for candidate in tried]
+        return self.runs.run([self._parts(candidate)[0] for candidate in tried], bridges)
+
+    def _bare_priced(self) -> list[tuple[TunedSettings, Days]]:
         """By the price of the objective, where one is written."""
-        if self.objective is None:
-            return
-        path, own = priced_path(self.runs, self.objective), settings_of(self.written)
-        for bridge in bridges:
-            ceiling = bridge.ceiling if bridge else None
-            yield replace(own, ceiling=ceiling, priced=True), priced_days(self.runs, path, bridge)
+        if self.priced is None:
+            return []
+        own = replace(settings_of(self.written), ceiling=None, priced=True)
+        return [(replace(own, band=band), self.priced.days(band, None)) for band in dict.fromkeys(self.priced.bands)]
+
+    def _bare_reactive(self) -> list[tuple[TunedSettings, Days]]:
+        family = allowed_settings(self.written, self.runs.cluster.pod_capacity)
+        found = self.runs.run(family, [None])
+        return [(self._words(setting), days) for setting, (days,) in zip(family, found, strict=True)]
 
     def evidence(self, before: Days, after: Days) -> TuningEvidence:
         return TuningEvidence(days=self.runs.days, before=self._figures(before), after=self._figures(after))
@@ -178,28 +172,41 @@ class _Candidates(NamedTuple):
         by_day = days.j(self.lam) / self.runs.optima()
         return Promise(j=float(by_day.mean()), spread=float(by_day.std(ddof=1)))
 
-    def _bridges(self) -> tuple[Bridge | None, ...]:
+    def _bridges(self) -> list[Bridge]:
         """Only where its owner allowed one."""
         own = self.written.bridge
-        return (None,) if own is None else (None, *(replace(own, ceiling=ceiling) for ceiling in CEILINGS))
+        return [] if own is None else [replace(own, ceiling=ceiling) for ceiling in CEILINGS]
 
     def _parts(self, settings: TunedSettings) -> tuple[Setting, Bridge | None]:
         policy = tuned(self.written, settings)
         return setting_of(policy, self.runs.cluster.pod_capacity), policy.bridge
 
-    def _words(self, setting: Setting, bridge: Bridge | None) -> TunedSettings:
-        return tuned_settings(self.written, setting, bridge, self.runs.cluster.pod_capacity)
-
-    def _score(self, days: Days) -> float:
-        return float(faded(days.j(self.lam)[None])[0])
-
-    def _floor(self, days: Days) -> float:
-        cost: Floats = days.pods + START_PRICE * days.starts
-        return float(faded(cost[None])[0])
+    def _words(self, setting: Setting) -> TunedSettings:
+        return tuned_settings(self.written, setting, None, self.runs.cluster.pod_capacity)
 
     def _figures(self, days: Days) -> TuningFigures:
         found = score(days, float(self.runs.optima().sum()), self.lam)
         return TuningFigures(j=found.j, violations=found.violations, cost=found.cost, churn_per_day=found.churn_per_day)
+
+
+class _Race:
+    """The best so far, which whoever comes later has to beat; the present settings by 2 %."""
+
+    def __init__(self, lam: float, present: TunedSettings, days: Days) -> None:
+        self.settings, self.days, self._lam = present, days, lam
+        self._least = (1.0 - GAIN) * self._score(days)
+
+    def enter(self, settings: TunedSettings, days: Days) -> None:
+        if (reached := self._score(days)) < self._least:
+            self.settings, self.days, self._least = settings, days, reached
+
+    def may_win(self, bare: Days) -> bool:
+        """Whether a bridge could make enough of these."""
+        cost: Floats = bare.pods + START_PRICE * bare.starts
+        return float(faded(cost[None])[0]) < self._least
+
+    def _score(self, days: Days) -> float:
+        return float(faded(days.j(self._lam)[None])[0])
 
 
 def _reactive(policy: Policy) -> Policy:

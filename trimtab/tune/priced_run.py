@@ -1,36 +1,68 @@
-"""The priced policy on a demand, as the operator would run it: what the learned forecast is worth at every step.
-
-Rates and windows that are written beside an objective are not simulated; who does worse for it goes back by itself.
-"""
+"""The priced policy on a demand, as the operator would run it: one forecast serves every price and every bridge."""
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Sequence
+from functools import cached_property
 
 from trimtab.core.forecast.learned.weights import shipped_weights
-from trimtab.policy import Bridge, Objective
-from trimtab.sim.grid import DAY_STEPS, MEAN_STEPS, delay_steps
+from trimtab.policy import Bridge, Objective, PricedBand
+from trimtab.series import Floats
+from trimtab.sim.grid import DAY_STEPS, delay_steps
 from trimtab.sim.priced_levels import PricedLevels, band_path, priced_levels
 from trimtab.sim.resize_in_place import shown_load
 from trimtab.sim.score import Counts, Days, measure
-from trimtab.sim.sliding_windows import trailing_mean
 from trimtab.tune.candidate_runs import CandidateRuns
 
-
-def priced_path(runs: CandidateRuns, objective: Objective) -> Counts:
-    """The billed pods of every step: never fewer than the load needs now, always within the bounds."""
-    prices = objective.price * objective.start_share, objective.price * objective.keep_share
-    found = priced_levels(runs.load, runs.cluster.startup_s, shipped_weights(), prices, objective.service_level)
-    need = np.ceil(trailing_mean(runs.load, MEAN_STEPS) / objective.service_level - 1e-9).astype(np.int32)
-    bounds = runs.policy.bounds
-    least, most = bounds.min_replicas, bounds.max_replicas
-    if runs.by_step.shape[1]:
-        least, most = runs.by_step[0].astype(np.int32), runs.by_step[1].astype(np.int32)
-    start = np.clip(np.maximum(found.start, need), least, most).astype(np.int32)
-    keep = np.clip(found.keep, least, most).astype(np.int32)
-    return band_path(PricedLevels(start, keep), 0, 1, runs.first_pods, 1, bounds.max_replicas)
+# From 1 to 128 for a start, two to sixteen times that for keeping.
+BANDS = tuple(PricedBand(start=2.0**start, keep=2.0 ** (start + more)) for start in range(8) for more in range(1, 5))
+PRICES = tuple(sorted({price for band in BANDS for price in (band.start, band.keep)}))
 
 
-def priced_days(runs: CandidateRuns, path: Counts, bridge: Bridge | None) -> Days:
-    delay, load = delay_steps(runs.cluster.startup_s), runs.load
-    return measure(load, path, delay, DAY_STEPS, runs.cluster.slo, bridge, shown_load(load))
+class PricedRuns:
+    """Bounds, rates and windows that are written beside an objective bind here too."""
+
+    def __init__(self, runs: CandidateRuns, objective: Objective, bands: Sequence[PricedBand] = BANDS) -> None:
+        self.runs, self.objective, self.bands = runs, objective, (_own(objective), *bands)
+        self._paths: dict[PricedBand, Counts] = {}
+
+    def days(self, band: PricedBand | None, bridge: Bridge | None) -> Days:
+        """With a band; None: the objective's own."""
+        runs, path = self.runs, self._path(band or self.bands[0])
+        return measure(
+            runs.load, path, delay_steps(runs.cluster.startup_s), DAY_STEPS, runs.cluster.slo, bridge, self._shown
+        )
+
+    def _path(self, band: PricedBand) -> Counts:
+        if band not in self._paths:
+            start, keep = (self._prices.index(price) for price in (band.start, band.keep))
+            levels, runs = self._levels, self.runs
+            self._paths[band] = band_path(
+                levels.start[start],
+                levels.keep[keep],
+                runs.first_pods,
+                runs.policy.bounds,
+                self.objective.settle,
+                runs.by_step,
+            )
+        return self._paths[band]
+
+    @cached_property
+    def _prices(self) -> tuple[float, ...]:
+        return tuple(dict.fromkeys(price for band in self.bands for price in (band.start, band.keep)))
+
+    @cached_property
+    def _levels(self) -> PricedLevels:
+        runs = self.runs
+        return priced_levels(
+            runs.load, runs.cluster.startup_s, shipped_weights(), self._prices, self.objective.service_level
+        )
+
+    @cached_property
+    def _shown(self) -> Floats:
+        return shown_load(self.runs.load)
+
+
+def _own(objective: Objective) -> PricedBand:
+    """What the objective itself asks for."""
+    return PricedBand(start=objective.price * objective.start_share, keep=objective.price * objective.keep_share)

@@ -1,4 +1,5 @@
-"""tune(): better settings for one workload from its own days, and the evidence for them.
+"""tune(): better settings for one workload from its own days, and the evidence for them. An objective stays unless a
+target does better.
 
 Every candidate is simulated on every day (load does not depend on how it is served), judged by the price of the user,
 newer days weighing more; the present settings stay unless another is 2 % better.
@@ -12,23 +13,32 @@ from typing import NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
-from trimtab.policy import Bridge, Policy
+from trimtab.core.tuned import by_target, check_tunable
+from trimtab.policy import Bridge, Objective, Policy, PricedBand
+from trimtab.policy.objective import BRIDGED_START_SHARE, START_SHARE
 from trimtab.sim.cluster_spec import ClusterSpec
-from trimtab.sim.score import Score, score
-from trimtab.tune.candidate_runs import candidate_runs
+from trimtab.sim.score import Days, Score, score
+from trimtab.tune.candidate_runs import CandidateRuns, candidate_runs
 from trimtab.tune.candidates import Setting, allowed_settings, scored, setting_of, with_setting
 from trimtab.tune.demand import Demand
+from trimtab.tune.priced_run import PricedRuns
 from trimtab.tune.rolling_choice import choose, faded, picked, takeover
+
+
+class Choice(NamedTuple):
+    """One candidate; `priced`: the objective steers, and the setting rests."""
+
+    bridge: Bridge | None
+    setting: Setting
+    priced: bool = False
 
 
 class Tuned(NamedTuple):
     """What to change, and how it would have done. `before` and `after` are over all days, `rolling` over the days that
     were chosen for by earlier ones only, `held` is the present policy on those same days."""
 
-    before_setting: Setting
-    before_bridge: Bridge | None
-    setting: Setting
-    bridge: Bridge | None
+    was: Choice
+    now: Choice
     policy: Policy
     before: Score
     after: Score
@@ -49,35 +59,51 @@ def tune(
     done: Callable[[], None] = lambda: None,
 ) -> Tuned:
     """The settings for the next day; with other bridges than the policy's where these are given."""
-    present, runs = setting_of(policy, cluster.pod_capacity), candidate_runs(policy, demand, cluster)
-    family = allowed_settings(policy, cluster.pod_capacity)
+    if policy.objective is not None:
+        check_tunable(policy)
+    written = by_target(policy)
+    present, runs = setting_of(written, cluster.pod_capacity), candidate_runs(written, demand, cluster)
+    family = allowed_settings(written, cluster.pod_capacity)
     family = family if present in family else [*family, present]
-    choices = list(dict.fromkeys((policy.bridge, *bridges)))
-    candidates = [(bridge, setting) for bridge in choices for setting in family]
-    swept = runs.run(family, choices, done)
-    results = [swept[family.index(setting)][choices.index(bridge)] for bridge, setting in candidates]
-    incumbent = candidates.index((policy.bridge, present))
+    with_bridges = list(dict.fromkeys((policy.bridge, *bridges)))
+    candidates = [Choice(bridge, setting) for bridge in with_bridges for setting in family]
+    swept = runs.run(family, with_bridges, done)
+    results = [swept[family.index(each.setting)][with_bridges.index(each.bridge)] for each in candidates]
+    if policy.objective is not None:
+        candidates += [Choice(bridge, present, priced=True) for bridge in with_bridges]
+        results += _priced(runs, policy.objective, with_bridges)
+    incumbent = candidates.index(Choice(policy.bridge, present, policy.objective is not None))
     j = np.array([days.j(lam) for days in results])
     best, optima = takeover(faded(j), incumbent), runs.optima()
     warmup = _warmup(j.shape[1])
     chosen = choose(j, warmup, incumbent)
-    bridge, setting = candidates[best]
-    new = replace(with_setting(policy, setting, cluster.pod_capacity), bridge=bridge)
     return Tuned(
-        before_setting=present,
-        before_bridge=policy.bridge,
-        setting=setting,
-        bridge=bridge,
-        policy=policy if best == incumbent else new,
+        was=candidates[incumbent],
+        now=candidates[best],
+        policy=policy if best == incumbent else _chosen(policy, candidates[best], cluster.pod_capacity),
         before=score(results[incumbent], float(optima.sum()), lam),
         after=score(results[best], float(optima.sum()), lam),
         held=score(results[incumbent].since(warmup), float(optima[warmup:].sum()), lam) if warmup else None,
         rolling=score(picked(results, chosen).since(warmup), float(optima[warmup:].sum()), lam) if warmup else None,
         days=j.shape[1],
         days_won=tuple(np.flatnonzero(j[best] < j[incumbent]).tolist()),
-        notes=scored(policy),
+        notes=scored(written),
         changed=best != incumbent,
     )
+
+
+def _priced(runs: CandidateRuns, objective: Objective, bridges: Sequence[Bridge | None]) -> list[Days]:
+    """The objective with each bridge, at the price of starting that comes with it."""
+    keep = objective.price * objective.keep_share
+    shares = [BRIDGED_START_SHARE if bridge else START_SHARE for bridge in bridges]
+    bands = [PricedBand(start=objective.price * share, keep=keep) for share in shares]
+    priced = PricedRuns(runs, objective, bands)
+    return [priced.days(band, bridge) for band, bridge in zip(bands, bridges, strict=True)]
+
+
+def _chosen(policy: Policy, choice: Choice, pod_capacity: float) -> Policy:
+    bridged = replace(policy, bridge=choice.bridge)
+    return bridged if choice.priced else with_setting(by_target(bridged), choice.setting, pod_capacity)
 
 
 def _warmup(days: int) -> int:

@@ -205,11 +205,9 @@ class Leadership:
 
     async def _hand_back(self) -> None:
         self._ours, self._may_write_until = None, float("-inf")
-        spec = {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": micro_time(self._clock.now())}
-        body = {"metadata": {"resourceVersion": self._seen[0]}, "spec": spec}
         try:
             async with asyncio.timeout(2.0):
-                await self.kube.patch(Lease, LEASES, self.namespace, self.name, body)
+                await self._empty()
         except (TrimtabError, TimeoutError) as error:
             log.warning(
                 "lease %s/%s could not be released: %s",
@@ -217,3 +215,18 @@ class Leadership:
                 self.name,
                 str(error) or "no answer in time",
             )
+
+    async def _empty(self) -> None:
+        """The renewal that was under way when we were told to end may have been written after all: then look again."""
+        spec = {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": micro_time(self._clock.now())}
+        try:
+            await self._guarded(self._seen[0], spec)
+        except Refused as refusal:
+            lease = await self._look() if refusal.status == HTTPStatus.CONFLICT else None
+            if lease is None or lease.spec.holder_identity != self.identity:
+                raise
+            await self._guarded(lease.metadata.resource_version, spec)
+
+    async def _guarded(self, version: str, spec: dict[str, Any]) -> None:
+        body = {"metadata": {"resourceVersion": version}, "spec": spec}
+        await self.kube.patch(Lease, LEASES, self.namespace, self.name, body)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from trimtab.wire.objects import ObjectMeta, WireRecord
+from trimtab.wire.objects import WireRecord
 
 
 class ContainerUsage(WireRecord, frozen=True):
@@ -12,10 +12,17 @@ class ContainerUsage(WireRecord, frozen=True):
     usage: dict[str, str] = {}
 
 
+class WhosePod(WireRecord, frozen=True):
+    """Of its metadata: labels of every pod in every tick would be read for nobody."""
+
+    namespace: str = ""
+    name: str = ""
+
+
 class PodMetrics(WireRecord, frozen=True):
     """metrics.k8s.io: the usage of one pod over `window`, ending at `timestamp`."""
 
-    metadata: ObjectMeta = ObjectMeta()
+    metadata: WhosePod = WhosePod()
     timestamp: datetime | None = None
     window: str = ""
     containers: tuple[ContainerUsage, ...] = ()

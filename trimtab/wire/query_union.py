@@ -14,7 +14,7 @@ from trimtab.errors import MetricsUnavailable
 
 LABEL = "trimtab_query"
 CLOSES = {")": "(", "]": "[", "}": "{"}
-_TOKENS = re.compile(r""""(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`[^`]*`|\#[^\n]*|[][(){}"'`]""")
+_TOKENS = re.compile(r""""(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`[^`]*`|\#[^\r\n]*|[][(){}"'`]""")
 
 
 class Labelled(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trimtab.core.nights import TuningEvidence
-from trimtab.policy import TunedSettings
+from trimtab.policy import PricedBand, TunedSettings
 from trimtab.quantity import format_duration, format_number
 
 
@@ -16,7 +16,11 @@ def settings_text(settings: TunedSettings) -> str:
     ]
     if settings.ceiling is not None:
         parts.append(f"bridge at {settings.ceiling:g}")
-    return ", ".join([*parts, "priced"] if settings.priced else parts)
+    return ", ".join([*parts, _priced(settings.band)] if settings.priced else parts)
+
+
+def _priced(band: PricedBand | None) -> str:
+    return "priced" if band is None else f"priced (start {band.start:g}, keep {band.keep:g})"
 
 
 def gain_text(evidence: TuningEvidence) -> str:

@@ -18,6 +18,7 @@ from trimtab.wire.metric_objects import CustomMetricValue, ExternalMetricValue, 
 
 BY_USAGE = (MetricKind.RESOURCE, MetricKind.CONTAINER)
 USUAL_WINDOW_S = 60.0
+LONGEST_KIBI = 12  # the same of bytes: terabytes
 LONGEST_NANO = 20  # characters of the quickly read ones: nine digits and all the cores of a large machine
 WHOLE = 2.0**50  # from here on a float has no thousandths
 
@@ -89,6 +90,8 @@ def _amount(text: str | None) -> float | None:
         return None
     if text.endswith("n") and len(text) <= LONGEST_NANO and text[:-1].isdecimal():  # metrics-server's; 20 times faster
         return -(-int(text[:-1]) // 1_000_000) / 1000
+    if text.endswith("Ki") and len(text) <= LONGEST_KIBI and text[:-2].isdecimal():
+        return int(text[:-2]) * 1024.0
     return counted(text)
 
 

@@ -52,10 +52,11 @@ def _tuning(tick: ObjectTick) -> dict[str, Any]:
     if tuning.mode is TuningMode.OFF:
         return {}
     if found is None:
-        return {"tuning": {"verdict": "Waiting", "reason": f"the first night begins at 02:00, {tuning.timezone}"}}
+        reasons = [f"the first night begins at 02:00, {tuning.timezone}", *_unearned(tick)]
+        return {"tuning": {"verdict": "Waiting", "reason": "; ".join(reasons)}}
     said: dict[str, Any] = {"verdict": str(found.verdict), "lastNight": rfc3339(found.at)}
-    if found.reason:
-        said["reason"] = found.reason
+    if reasons := [reason for reason in (found.reason, *_unearned(tick)) if reason]:
+        said["reason"] = "; ".join(reasons)
     if found.in_force is not None:
         said |= {
             "inForce": settings_text(found.in_force.settings),
@@ -65,6 +66,11 @@ def _tuning(tick: ObjectTick) -> dict[str, Any]:
     if found.advice is not None:
         said["advice"] = settings_text(found.advice)
     return {"tuning": said | ({"evidence": _evidence(found.evidence)} if found.evidence else {})}
+
+
+def _unearned(tick: ObjectTick) -> list[str]:
+    waits = tick.subject.policy.objective is None and "objective" in tick.subject.object.spec
+    return ["the target steers until a night finds the objective better"] if waits else []
 
 
 def _evidence(found: TuningEvidence) -> dict[str, Any]:

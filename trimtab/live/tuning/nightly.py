@@ -164,12 +164,14 @@ class NightlyTuning:
 
 
 def in_force(policy: Policy, found: TuningMemory | None) -> Policy:
-    """What decides: settings that were earned, else what is written; an objective has to be earned too."""
+    """What decides: settings that were earned, else what is written; an objective has to be earned too, where a night
+    can compare it."""
     if policy.tuning.mode is not TuningMode.NIGHTLY or not may_be_tuned(policy):
         return policy
-    if found is None or found.in_force is None:
-        return by_target(policy)
-    return tuned(policy, found.in_force.settings)
+    if found is not None and found.in_force is not None:
+        return tuned(policy, found.in_force.settings)
+    untunable = found is not None and found.verdict is VerdictKind.UNTUNABLE
+    return policy if untunable else by_target(policy)
 
 
 def remembered(
