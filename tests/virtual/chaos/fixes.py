@@ -23,6 +23,11 @@ class Fix(NamedTuple):
 
 
 READINGS = "trimtab/live/measure/readings.py"
+STATUS_WRITER = "trimtab/live/tell/status_writer.py"
+UNGUARDED = (  # a status that bears neither a version nor a uid
+    Edit(STATUS_WRITER, """for name in ("name", "namespace", "uid")}""", """for name in ("name", "namespace")}"""),
+    Edit(STATUS_WRITER, """meta | {"resourceVersion": version}""", "meta"),
+)
 FIXES = (
     Fix(
         "C1 a name that climbs",
@@ -63,13 +68,14 @@ FIXES = (
     ),
     Fix(
         "H8 the fence",
-        "the lease is asked before the tick alone",
+        "the lease is asked before the tick alone, and a status bears no version",
         (
             Edit(
                 "trimtab/wire/http.py",
                 "        if self.fence is None or request.reads:\n            return None\n",
                 "        return None\n",
             ),
+            *UNGUARDED,
         ),
         faults=("Suspended",),
     ),
@@ -152,14 +158,7 @@ FIXES = (
     Fix(
         "H8 a status that comes late",
         "it bears neither a version nor a uid",
-        (
-            Edit(
-                "trimtab/live/tell/status_writer.py",
-                """for name in ("name", "namespace", "uid")}""",
-                """for name in ("name", "namespace")}""",
-            ),
-            Edit("trimtab/live/tell/status_writer.py", """meta | {"resourceVersion": version}""", "meta"),
-        ),
+        UNGUARDED,
         property="tests/virtual/test_meanwhile.py",
     ),
     Fix(
