@@ -68,16 +68,15 @@ FIXES = (
     ),
     Fix(
         "H8 the fence",
-        "the lease is asked before the tick alone, and a status bears no version",
+        "the lease is asked before the tick alone",
         (
             Edit(
                 "trimtab/wire/http.py",
                 "        if self.fence is None or request.reads:\n            return None\n",
                 "        return None\n",
             ),
-            *UNGUARDED,
         ),
-        faults=("Suspended",),
+        property="tests/virtual/test_meanwhile.py",
     ),
     Fix(
         "H9 an Object metric on a Namespace",
