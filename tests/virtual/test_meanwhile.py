@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.virtual.cluster import Cluster, autoscaler
-from tests.virtual.faults import CutWatches, Killed, Refusing, Slow
+from tests.virtual.faults import CutWatches, Killed, Refusing, Slow, Suspended
 from tests.virtual.machines import OWN_NAMESPACE
 from tests.virtual.test_tuning import night, said
 from trimtab.core.nights import Fleet, NightCase, Promise, TuningEvidence, TuningFigures, Verdict, VerdictKind
@@ -197,3 +197,17 @@ def test_what_cannot_be_put_back_for_one_is_put_back_for_the_others() -> None:
         found = cluster.loop.run_until_complete(restored())
         assert [bool(each.trouble) for each in found] == [True, False]
         assert cluster.get("HorizontalPodAutoscaler", "shop/web")["spec"]["minReplicas"] == 2
+
+
+def test_who_stood_still_in_the_middle_of_a_tick_writes_nothing_when_another_leads() -> None:
+    """The answer that it waited for is there when it goes on, and so is the change that it asks for."""
+    with Cluster(seed=5, operators=2) as cluster:
+        cluster.deploy(WEB, replicas=2, load=rush)
+        cluster.apply(autoscaler(WEB))
+        cluster.run(seconds=200)
+        first = cluster.get("Lease", f"{OWN_NAMESPACE}/trimtab")["spec"]["holderIdentity"]
+        slow = Slow(310.0, 340.0, who=first, plural="pods", methods=("GET",), seconds=4.0)
+        cluster.faults(slow, Suspended(316.0, 333.0, who=first))
+        cluster.run(seconds=400)
+        (at, _), *_ = cluster.writes(WEB)
+        assert at > 340 and not cluster.writes(WEB, first)

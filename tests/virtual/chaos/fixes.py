@@ -23,6 +23,11 @@ class Fix(NamedTuple):
 
 
 READINGS = "trimtab/live/measure/readings.py"
+STATUS_WRITER = "trimtab/live/tell/status_writer.py"
+UNGUARDED = (  # a status that bears neither a version nor a uid
+    Edit(STATUS_WRITER, """for name in ("name", "namespace", "uid")}""", """for name in ("name", "namespace")}"""),
+    Edit(STATUS_WRITER, """meta | {"resourceVersion": version}""", "meta"),
+)
 FIXES = (
     Fix(
         "C1 a name that climbs",
@@ -71,7 +76,7 @@ FIXES = (
                 "        return None\n",
             ),
         ),
-        faults=("Suspended",),
+        property="tests/virtual/test_meanwhile.py",
     ),
     Fix(
         "H9 an Object metric on a Namespace",
@@ -152,14 +157,7 @@ FIXES = (
     Fix(
         "H8 a status that comes late",
         "it bears neither a version nor a uid",
-        (
-            Edit(
-                "trimtab/live/tell/status_writer.py",
-                """for name in ("name", "namespace", "uid")}""",
-                """for name in ("name", "namespace")}""",
-            ),
-            Edit("trimtab/live/tell/status_writer.py", """meta | {"resourceVersion": version}""", "meta"),
-        ),
+        UNGUARDED,
         property="tests/virtual/test_meanwhile.py",
     ),
     Fix(

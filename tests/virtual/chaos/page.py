@@ -19,7 +19,7 @@ checkers look after every 30 simulated seconds. `make chaos SEEDS=1000` runs it 
 prints the one command that replays it, the same each time.
 
 **{chaos["survived"]:,} of {chaos["seeds"]:,} seeds survived** (from {chaos["first"]} on):
-{chaos["hours"]:,} simulated hours, {chaos["seeds_per_minute"]} seeds per minute of one core.
+{chaos["hours"]:,} simulated hours, {chaos["seeds_per_minute"]} seeds per minute of one core. {chaos.get("note", "")}
 
 ## Faults
 
