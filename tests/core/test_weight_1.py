@@ -9,7 +9,7 @@ from tests.core.build import NOW
 from tests.core.loop import Load, cpu_percent, look, start, tick
 from tests.core.wishes import size
 from trimtab.core.decide import decide
-from trimtab.core.model import Memory, Missing, Observation, Reason, RuleName, Veto
+from trimtab.core.model import Memory, Missing, Observation, PodSamples, Reason, RuleName, Veto
 from trimtab.policy import (
     Axis,
     Bounds,
@@ -99,6 +99,72 @@ def test_a_rest_that_is_running_is_no_veto() -> None:
     assert RuleName.REST in [step.rule for step in decision.steps]
     after = decide(policy(REST), busy(1.0, 2.5, 3.0), Memory(resized_at=NOW - 120.0))
     assert after.plan.replicas == 1 and after.plan.sizes["app"].requests.cpu_cores == pytest.approx(3.0)
+
+
+def followed(sampled_s: float | None = 60.0, used: float = 0.95, sample_s: float = 0.0) -> Observation:
+    """One pod of 1 core, as recommended; usage and the newest sample are so many seconds old."""
+    seen = busy(1.0, used, 1.0)
+    assert not isinstance(seen.usage, Missing) and isinstance(seen.samples[0], PodSamples)
+    usage = replace(seen.usage, sampled_at=None if sampled_s is None else NOW - sampled_s)
+    return replace(seen, usage=usage, samples=(replace(seen.samples[0], at=NOW - sample_s),))
+
+
+@pytest.mark.parametrize(
+    "since_s, sampled_s, replicas",
+    [
+        pytest.param(0, 60, 1, id="usage has not seen the load yet: it is awaited"),
+        pytest.param(30, 30, 2, id="usage is as new as the sample that said so first"),
+        pytest.param(30, 15, 2, id="usage is newer"),
+        pytest.param(119, 150, 1, id="awaited for almost two minutes"),
+        pytest.param(120, 150, 2, id="two minutes are enough: load that rises is followed"),
+        pytest.param(0, None, 2, id="a recommendation that does not say when it was sampled is not awaited"),
+    ],
+)
+def test_only_usage_that_has_seen_the_load_has_nothing_more_to_give(
+    since_s: float, sampled_s: float | None, replicas: int
+) -> None:
+    decision = decide(policy(), followed(sampled_s), Memory(followed_since=NOW - since_s))
+    assert (decision.plan.replicas, decision.memory.followed_since) == (replicas, NOW - since_s)
+    waits = [step for step in decision.steps if step.rule is RuleName.VERTICAL_FIRST]
+    assert [step.until for step in waits] == ([] if replicas == 2 else [NOW - since_s + 120.0])
+
+
+def test_pods_that_do_not_have_their_size_yet_are_awaited() -> None:
+    seen = followed(sampled_s=0)
+    small = tuple(replace(pod, containers={"app": Size(cpu_cores=0.5, memory_bytes=1e9)}) for pod in seen.pods)
+    decision = decide(policy(), replace(seen, pods=small), Memory(followed_since=NOW - 60.0))
+    assert decision.plan.replicas == 1 and RuleName.VERTICAL_FIRST in [step.rule for step in decision.steps]
+    assert decide(policy(), replace(seen, pods=small), Memory(followed_since=NOW - 120.0)).plan.replicas == 2
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        pytest.param(policy(Update(axis=Axis.CPU, direction=UP, mode=UpdateMode.OFF)), id="sizes may not grow"),
+        pytest.param(replace(policy(), blend=Weights(stages=EXAMPLE_2, exact=True)), id="the released program"),
+    ],
+)
+def test_nothing_is_awaited_that_could_not_help(rule: Policy) -> None:
+    seen = busy(1.0, 0.95, 1.2)
+    assert not isinstance(seen.usage, Missing)
+    decision = decide(rule, replace(seen, usage=replace(seen.usage, sampled_at=NOW - 60)), Memory())
+    assert decision.plan.replicas == 2 and decision.memory.followed_since is None
+
+
+def test_since_when_counts_from_the_first_sample_on_and_ends_with_the_wish() -> None:
+    noted = decide(policy(), followed(sample_s=7.0), Memory()).memory
+    assert noted.followed_since == NOW - 7.0
+    assert decide(policy(), followed(used=0.5), noted).memory.followed_since is None
+
+
+@pytest.mark.parametrize(
+    "seen", [pytest.param(busy(1.0, 0.95, 1.2), id="they grow"), pytest.param(followed(), id="they are awaited")]
+)
+def test_a_wish_that_sizes_answer_does_not_come_back_from_the_window(seen: Observation) -> None:
+    memory = decide(policy(), seen, Memory()).memory
+    assert memory.wanted == ((NOW, 1),)
+    later = replace(busy(1.2, 0.6, 1.2), at=NOW + 15.0)
+    assert decide(policy(), later, memory).plan.replicas == 1
 
 
 def walk(shape: tuple[int, float], loads: list[float], ticks: int) -> list[tuple[int, float]]:

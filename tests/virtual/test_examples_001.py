@@ -2,72 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import pytest
+
+from tests.example_2 import DOWN, MOST, QUIET, UP, Point, check_figure, hvpa
 from tests.virtual.cluster import Cluster
 from trimtab.core.usage.settings import HistogramSettings
 from trimtab.live.look.subject import ChangeRules
 
-QUIET, BUSY, RAMP_S, REST_S = 0.04, 4.4, 900.0, 300.0
-STAGES = ((1, 1, 1), (0.6, 2, 4), (0, 5, 10))
+
+def steps(loads: Sequence[float], each_s: float) -> Callable[[float], float]:
+    return lambda seconds: loads[min(int(seconds // each_s), len(loads) - 1)]
 
 
-def load(seconds: float) -> float:
-    """The same growth in every second, a rest, and the same way back."""
-    up = min(1.0, max(0.0, (seconds - 60) / RAMP_S))
-    down = min(1.0, max(0.0, (seconds - 60 - RAMP_S - REST_S) / RAMP_S))
-    return float(QUIET * (BUSY / QUIET) ** (up - down))
-
-
-def example_2() -> dict[str, Any]:
-    """The target is above what sizes that follow usage show, so that each axis has its turn."""
-    cpu = {"type": "Resource", "resource": {"name": "cpu", "targetAverageUtilization": 100}}
-    bounds = {"containerName": "*", "minAllowed": {"cpu": "50m"}, "maxAllowed": {"cpu": "400m"}}
-    return {
-        "apiVersion": "autoscaling.k8s.io/v1alpha1",
-        "kind": "Hvpa",
-        "metadata": {"name": "web", "namespace": "shop"},
-        "spec": {
-            "targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
-            "scaleUpStabilizationWindow": "1s",
-            "scaleDownStabilizationWindow": "1s",
-            "minCpuChange": {"value": "10m", "percentage": 5},
-            "minMemChange": {"value": "10M", "percentage": 5},
-            "hpaTemplate": {"minReplicas": 1, "maxReplicas": 10, "metrics": [cpu]},
-            "vpaTemplate": {"resourcePolicy": {"containerPolicies": [bounds]}},
-            "weightBasedScalingIntervals": [
-                {"vpaWeight": weight, "startReplicaCount": first, "lastReplicaCount": last}
-                for weight, first, last in STAGES
-            ],
-        },
+def walk(loads: Sequence[float], each_s: float, rests: tuple[str, str], **settings: float) -> list[tuple[float, Point]]:
+    """When something was written, and what, under these loads of so many seconds each."""
+    window_s = settings.pop("window_s")
+    quick: dict[str, Any] = settings | {
+        "usage": HistogramSettings(half_life_s=20.0, memory_window_s=60.0),
+        "change_rules": ChangeRules(up_after_s=30.0, down_after_s=60.0, downscale_s=window_s),
     }
+    with Cluster(seed=1, **quick) as cluster:
+        cluster.deploy("shop/web", replicas=1, load=steps(loads, each_s), cpu="60m", startup_s=1)
+        cluster.apply(hvpa("shop", "web", *rests))
+        cluster.run(seconds=each_s * len(loads))
+        acts = [act for act in cluster.journal().acts("shop", "web") if act.decision.change is not None]
+    return [
+        (act.seen.at - cluster.start, Point(act.decision.plan.replicas, size.requests.cpu_cores or 0.0))
+        for act in acts
+        for size in act.decision.plan.sizes.values()
+    ]
 
 
 def test_example_2_up_and_down() -> None:
-    quick: dict[str, Any] = {
-        "usage": HistogramSettings(half_life_s=60.0, memory_window_s=60.0),
-        "usage_every_s": 15.0,
-        "change_rules": ChangeRules(up_after_s=30.0, down_after_s=60.0, downscale_s=30.0),
-    }
-    with Cluster(seed=1, **quick) as cluster:
-        cluster.deploy("shop/web", replicas=1, load=load, cpu="60m", startup_s=1)
-        cluster.apply(example_2())
-        cluster.run(seconds=60 + 2 * RAMP_S + 2 * REST_S)
-        plans = [
-            (act.seen.at - cluster.start, act.decision.plan) for act in cluster.journal().acts("shop", "web", last=9999)
-        ]
-    corners = [
-        (at, plan.replicas, size.requests.cpu_cores or 0.0) for at, plan in plans for size in plan.sizes.values()
-    ]
-    top = 60 + RAMP_S + REST_S
-    up, down = [each for each in corners if each[0] < top], [each for each in corners if each[0] >= top]
-    leaves = next(place for place, (_, replicas, _) in enumerate(up) if replicas > 1)
-    line = [cores for _, _, cores in up[:leaves]]
-    assert max(line) >= 4 * min(line), "first a vertical line at one replica"
-    assert max(replicas for _, replicas, _ in up) == 10
-    for way in (up, down):
-        level = [cores for _, replicas, cores in way if replicas >= 5]
-        assert max(level) <= 1.05 * min(level), "from 5 replicas on sizes stay"
-        assert any(2 <= replicas <= 4 for _, replicas, _ in way), "and between 2 and 4 it goes on"
-    lower = [cores for _, replicas, cores in down if replicas <= 4]
-    assert max(lower) >= 4 * min(lower) and down[-1][1] == 1, "sizes fall where they rose"
+    step_s = 1800.0
+    points = walk((QUIET, *UP, *DOWN), step_s, ("2m", "3m"), usage_every_s=60.0, window_s=30.0)
+    ends = [step_s * (number + 1) for number in range(1 + len(UP) + len(DOWN))]
+    settled = [[point for at, point in points if at < end][-1] for end in ends]
+    top = len(UP)
+    written = [[point for at, point in points if way == (at >= ends[top])] for way in (False, True)]
+    check_figure((written[0], written[1]), (settled[: top + 1], settled[top:]))
+
+
+@pytest.mark.parametrize("usage_every_s", [15.0, 60.0], ids=["usage at every tick", "usage at every fourth tick"])
+@pytest.mark.parametrize("window_s", [30.0, 300.0], ids=["a short window", "HPA's own window"])
+def test_the_line_is_kept_whichever_metric_arrives_first(usage_every_s: float, window_s: float) -> None:
+    """Usage may be sampled later than the utilisation, and HPA remembers what it wished before sizes grew."""
+    line = [load for load in UP if load < MOST]
+    points = walk((QUIET, *line), 600.0, ("1s", "1s"), usage_every_s=usage_every_s, window_s=window_s)
+    assert {point.replicas for _, point in points} == {1}
+    assert points[-1][1].cores >= 4 * points[0][1].cores

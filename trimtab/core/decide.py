@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from trimtab.core.admit import AdmitVerdict, admit
 from trimtab.core.blend import AxisWishes, blend, speaks_for
+from trimtab.core.blend.vertical_first import vertical_first
 from trimtab.core.bound import bound
 from trimtab.core.bounds_in_force import BoundsInForce, bounds_at
 from trimtab.core.bridge import bridge
@@ -36,8 +37,8 @@ from trimtab.core.resize import resize
 from trimtab.core.settle import SettleContext, Wish, settle, stabilise
 from trimtab.core.settle.context import wish_of
 from trimtab.core.tally import serves
-from trimtab.core.watermark import crossed
-from trimtab.policy import Axis, Policy, Rule, Watermark
+from trimtab.core.watermark import note_marks
+from trimtab.policy import Axis, Policy, Rule, Watermark, Weights
 
 
 def decide(policy: Policy, seen: Observation, memory: Memory) -> Decision:
@@ -50,14 +51,14 @@ def decide(policy: Policy, seen: Observation, memory: Memory) -> Decision:
     proposals, rules = propose(policy, seen) + propose_ahead(policy, seen), policy.settle
     if policy.objective is not None:
         proposals, rules = propose_priced(policy, policy.objective, seen, proposals)
-    memory = _note_marks(policy, seen, memory, proposals)
+    memory = note_marks(policy, seen, memory, proposals)
     chosen = combine(policy.combine, _candidates(policy, proposals), seen.spec_replicas)
     if isinstance(chosen, Missing):
         wanted, wish, memory = _without_signal(policy, seen, memory, chosen, steps)
     else:
         context = _settle_context(policy, seen, memory, bounds)
         wanted, wish, memory = _with_signal(policy, rules, context, chosen, steps)
-    plan = _plan(policy, seen, memory, chosen, wanted, bounds, steps)
+    plan, memory = _plan(policy, seen, memory, chosen, wanted, bounds, steps)
     if policy.gates or seen.vetoes:
         plan = gate(policy.gates, seen, memory, plan, steps)
     if policy.bridge is not None or memory.bridge > 1.0:
@@ -104,11 +105,10 @@ def _with_signal(
     """The wish after the ordered rules; the raw one is remembered for the next time, whichever rules hold then."""
     raw = _first_wish(chosen, context.current)
     wish = settle(rules, raw, context, steps)
-    memory = replace(context.memory, failing_since=None)
-    window_s = stabilise.window(policy.settle + rules)
+    wanted, window_s = context.memory.wanted, stabilise.window(policy.settle + rules)
     if window_s is not None:
-        memory = replace(memory, wanted=stabilise.remember(memory.wanted, context.at, _whole(raw), window_s))
-    return _whole(wish), wish, memory
+        wanted = stabilise.remember(wanted, context.at, _whole(raw), window_s)
+    return _whole(wish), wish, replace(context.memory, failing_since=None, wanted=wanted)
 
 
 def _first_wish(chosen: Proposal, current: int) -> Wish:
@@ -129,20 +129,6 @@ def _settle_context(policy: Policy, seen: Observation, memory: Memory, bounds: B
     return SettleContext(seen.at, seen.spec_replicas, ready, bounds.least, bounds.most, memory, calm)
 
 
-def _note_marks(policy: Policy, seen: Observation, memory: Memory, proposals: list[Proposal]) -> Memory:
-    """Since when a watermark has been crossed; with several signals, any of them."""
-    sides = [
-        crossed(signal, proposal.value)
-        for signal, proposal in zip(policy.signals, proposals, strict=False)
-        if isinstance(signal, Watermark) and proposal.value is not None
-    ]
-    if not sides:
-        return memory
-    above = (memory.above_since if memory.above_since is not None else seen.at) if 1 in sides else None
-    below = (memory.below_since if memory.below_since is not None else seen.at) if -1 in sides else None
-    return replace(memory, above_since=above, below_since=below)
-
-
 def _plan(
     policy: Policy,
     seen: Observation,
@@ -151,10 +137,10 @@ def _plan(
     wanted: int,
     bounds: BoundsInForce,
     steps: list[Step],
-) -> Plan:
+) -> tuple[Plan, Memory]:
     """resize, blend, bound: both axes in one plan; without a vertical policy it is the replicas alone."""
     if policy.vertical is None:
-        return Plan(replicas=bound(wanted, bounds, steps), sizes=seen.sizes)
+        return Plan(replicas=bound(wanted, bounds, steps), sizes=seen.sizes), memory
     targets = resize(policy.vertical, seen, memory, steps)
     wishes = AxisWishes(
         current=seen.spec_replicas,
@@ -169,8 +155,10 @@ def _plan(
         smallest=smallest_changes(policy.gates, seen, memory, targets),
         blind=isinstance(chosen, Missing) and bool(policy.signals),
     )
+    if isinstance(policy.blend, Weights):
+        wishes, memory = vertical_first(policy.blend, policy.vertical, wishes, seen, memory)
     plan = blend(policy.blend, policy.vertical, wishes, steps)
-    return replace(plan, replicas=bound(plan.replicas, bounds, steps))
+    return replace(plan, replicas=bound(plan.replicas, bounds, steps)), memory
 
 
 def _stuck(policy: Policy, seen: Observation, chosen: Proposal | Missing, bounds: BoundsInForce) -> bool:

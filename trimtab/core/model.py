@@ -136,6 +136,7 @@ class UsageEstimates(Record, frozen=True, tag="Usage"):  # the tag is in stored 
     made_at: float
     expires_at: float
     containers: dict[str, Estimate]
+    sampled_at: float | None = None  # the newest sample in it; None: not known
 
 
 class ContainerSize(Record, frozen=True):
@@ -185,6 +186,7 @@ class Memory(Record, frozen=True):
     failing_since: float | None = None
     above_since: float | None = None  # over the high watermark
     below_since: float | None = None
+    followed_since: float | None = None  # sizes are as recommended, and replicas are wished for
     zeroed: bool = False  # we scaled it to zero, so we may wake it
     overloaded: bool = False  # OOM kill or eviction since the last scaling
     bridge: float = 1.0  # the factor in force on ready pods
@@ -234,6 +236,7 @@ class RuleName(enum.StrEnum):
     DELAY = "Delay"
     ROUND_UP = "RoundUp"
     WEIGHTS = "Weights"
+    VERTICAL_FIRST = "VerticalFirst"
     BUCKETS = "Buckets"
     CAPACITY = "Capacity"
     WARM_UP = "WarmUp"

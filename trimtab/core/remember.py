@@ -8,11 +8,11 @@ from msgspec.structs import replace
 
 from trimtab.core.admit import pinned
 from trimtab.core.bridge import HOUR_S
-from trimtab.core.model import Change, Memory
+from trimtab.core.model import Change, Event, Memory
 from trimtab.core.settle import rate
-from trimtab.policy import Buckets, Capacity, Policy, Rate, sees_without_pods
+from trimtab.policy import Buckets, Capacity, Policy, Rate, Weights, sees_without_pods
 
-_DATES = ("up_at", "down_at", "resized_at", "failing_since", "above_since", "below_since")
+_DATES = ("up_at", "down_at", "resized_at", "failing_since", "above_since", "below_since", "followed_since")
 _EVENTS = ("wanted", "grown", "shrunk")
 
 
@@ -56,10 +56,7 @@ def remember(policy: Policy, memory: Memory, change: Change, at: float) -> Memor
     """The memory after `change` was written at `at`."""
     if change.sizes:
         memory = replace(memory, resized_at=at, overloaded=False)
-        if isinstance(policy.blend, Buckets | Capacity):
-            # There a wish stands for a total, in replicas of the size they had then: start anew with what is in force.
-            replicas = change.was if change.replicas is None else change.replicas
-            memory = replace(memory, wanted=((at, replicas),))
+        memory = replace(memory, wanted=_after_resize(policy, memory, change, at))
     if change.bridge is not None:
         moves = tuple(moved for moved in memory.bridge_moves if moved > at - HOUR_S)
         memory = replace(memory, bridge=change.bridge, bridge_moves=(*moves, at))
@@ -70,6 +67,20 @@ def remember(policy: Policy, memory: Memory, change: Change, at: float) -> Memor
     if change.replicas > change.was:
         return replace(memory, up_at=at, grown=_event(policy, memory.grown, at, change.replicas - change.was, True))
     return replace(memory, down_at=at, shrunk=_event(policy, memory.shrunk, at, change.was - change.replicas, False))
+
+
+def _after_resize(policy: Policy, memory: Memory, change: Change, at: float) -> tuple[Event, ...]:
+    """Wishes are in replicas of the size they had then: what is in force now is the answer to them.
+
+    With buckets and capacity a wish stands for a total, so it starts anew; by weights nothing more is left of those for
+    more replicas, else the window would give by and by the share of the sizes to the replicas, too.
+    """
+    replicas = change.was if change.replicas is None else change.replicas
+    if isinstance(policy.blend, Buckets | Capacity):
+        return ((at, replicas),)
+    if isinstance(policy.blend, Weights) and not policy.blend.exact:
+        return tuple((wished_at, min(wish, replicas)) for wished_at, wish in memory.wanted)
+    return memory.wanted
 
 
 def is_our_zero(policy: Policy, replicas: int, at: float) -> bool:

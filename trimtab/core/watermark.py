@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from math import ceil, floor
 
-from trimtab.core.model import Missing, Observation, Proposal, Reason
-from trimtab.policy import Bounds, Converge, Watermark
+from msgspec.structs import replace
+
+from trimtab.core.model import Memory, Missing, Observation, Proposal, Reason
+from trimtab.policy import Bounds, Converge, Policy, Watermark
 
 
 def watermark_replicas(signal: Watermark, total: float, ready: int, seen: Observation, bounds: Bounds) -> Proposal:
@@ -35,6 +37,20 @@ def crossed(signal: Watermark, usage: float) -> int:
     if milli > high + high * tolerance // 1000:
         return 1
     return -1 if milli < low - low * tolerance // 1000 else 0
+
+
+def note_marks(policy: Policy, seen: Observation, memory: Memory, proposals: list[Proposal]) -> Memory:
+    """Since when a watermark has been crossed; with several signals, any of them."""
+    sides = [
+        crossed(signal, proposal.value)
+        for signal, proposal in zip(policy.signals, proposals, strict=False)
+        if isinstance(signal, Watermark) and proposal.value is not None
+    ]
+    if not sides:
+        return memory
+    above = (memory.above_since if memory.above_since is not None else seen.at) if 1 in sides else None
+    below = (memory.below_since if memory.below_since is not None else seen.at) if -1 in sides else None
+    return replace(memory, above_since=above, below_since=below)
 
 
 def estimate_up(ready: int, usage: float, high: float) -> int:

@@ -3,15 +3,16 @@
 replicas = current + (wanted - current) * (1 - w), ceil when growing, floor when shrinking;
 request = current + trunc((target - current) * w). Whole millicores, and memory rounded up to whole kilobytes.
 At maxReplicas an upward recommendation is followed in full, whatever the stage says (the document's mitigation).
-A stage of weight 1 is purely vertical while the vertical recommendation has anything to give; then replicas leave it by
-the weight of the next stage. One without an end lasts until sizes have reached maxAllowed, one without a begin until
-minAllowed. Sizes always follow the stage that the replicas are in.
+A stage of weight 1 is purely vertical while the vertical recommendation has anything to give, or has not seen the load
+yet (`vertical_first`); then replicas leave it by the weight of the next stage. One without an end lasts until sizes
+have reached maxAllowed, one without a begin until minAllowed. Sizes always follow the stage that the replicas are in.
 With w between 0 and 1 both axes answer the same need, so the total overshoots (1 x 1 core that needs 5 becomes 3 x 3);
 `capacity` and `buckets` do not.
 """
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable
 from math import ceil, floor
 
@@ -25,6 +26,14 @@ _NOISE = 1e-9
 _WHOLE = {Axis.CPU: 1000.0, Axis.MEMORY: 1.0}  # parts that an amount is counted in: millicores, bytes
 
 
+class SizeAnswer(enum.Enum):
+    """What sizes have to give in a stage of weight 1."""
+
+    MORE = "more"
+    FOLLOWED = "followed"  # they are as recommended
+    NOTHING = "nothing"  # at a bound, vetoed, or nothing is recommended
+
+
 def _purely_vertical(stage: Stage) -> bool:
     return stage.vertical_share == 1.0
 
@@ -34,7 +43,8 @@ def plan(rule: Weights, vertical: Vertical, wishes: AxisWishes, steps: list[Step
     share, leaving = _shares(rule, vertical, wishes, wanted)
     replicas = weighted_replicas(wishes.current, wanted, leaving)
     if replicas != wanted:
-        steps.append(_step(RuleName.WEIGHTS, Axis.REPLICAS, wanted, replicas))
+        why = RuleName.WEIGHTS if wishes.awaited_until is None else RuleName.VERTICAL_FIRST
+        steps.append(Step(rule=why, axis=Axis.REPLICAS, before=wanted, after=replicas, until=wishes.awaited_until))
     split = {axis: _requests(rule, vertical, wishes, share, axis, steps) for axis in RESOURCES}
     sizes = written(vertical, wishes, split, RuleName.WEIGHTS, steps)
     return Plan(replicas=clamped(replicas, wishes, steps), sizes=sizes)
@@ -66,9 +76,9 @@ def _shares(rule: Weights, vertical: Vertical, wishes: AxisWishes, wanted: int) 
         share = share_at(rule.stages, wishes.current, wanted)
         return share, share
     up = wanted > wishes.current
-    needs = [(axis, need) for axis in wishes.speaks_for for need in container_needs(vertical, wishes, axis)]
+    needs = _spoken_for(vertical, wishes)
     bounded = bool(needs) and all(_at_bound(need, up) for _, need in needs)
-    gives = any(_gives(need, axis, wishes, up) for axis, need in needs)
+    gives = wishes.awaited_until is not None or any(_gives(need, axis, wishes, up) for axis, need in needs)
 
     def over(stage: Stage) -> bool:
         ended = bounded and _open(stage, up) and stage.vertical_share > 0.0
@@ -76,6 +86,23 @@ def _shares(rule: Weights, vertical: Vertical, wishes: AxisWishes, wanted: int) 
 
     share = share_at(rule.stages, wishes.current, wishes.current)
     return share, share_at(rule.stages, wishes.current, wanted, over)
+
+
+def answer(rule: Weights, vertical: Vertical, wishes: AxisWishes) -> SizeAnswer:
+    """By sizes, to the wish for other replicas; nothing as well where nothing is asked, in any other stage."""
+    wanted = clamped(wishes.wanted, wishes, [])
+    here = next((stage for stage in rule.stages if _holds(stage, wishes.current)), None)
+    if rule.exact or wanted == wishes.current or here is None or not _purely_vertical(here):
+        return SizeAnswer.NOTHING
+    up, needs = wanted > wishes.current, _spoken_for(vertical, wishes)
+    if any(_gives(need, axis, wishes, up) for axis, need in needs):
+        return SizeAnswer.MORE
+    free = any(not _at_bound(need, up) and not _large(need, ENOUGH * need.present, up) for _, need in needs)
+    return SizeAnswer.FOLLOWED if free else SizeAnswer.NOTHING
+
+
+def _spoken_for(vertical: Vertical, wishes: AxisWishes) -> list[tuple[Axis, ContainerNeed]]:
+    return [(axis, need) for axis in wishes.speaks_for for need in container_needs(vertical, wishes, axis)]
 
 
 def _holds(stage: Stage, replicas: int) -> bool:
@@ -92,9 +119,13 @@ def _at_bound(need: ContainerNeed, up: bool) -> bool:
 
 def _gives(need: ContainerNeed, axis: Axis, wishes: AxisWishes, up: bool) -> bool:
     """Whether the recommendation changes the request in this direction, enough to happen at all."""
-    change = min(max(need.target, need.least), need.most) - need.present
     least = wishes.smallest.get((need.name, axis), ENOUGH * need.present)
-    return (change > 0) is up and abs(change) >= max(least, GRAIN[axis]) * (1.0 - _NOISE)
+    return _large(need, max(least, GRAIN[axis]), up)
+
+
+def _large(need: ContainerNeed, least: float, up: bool) -> bool:
+    change = min(max(need.target, need.least), need.most) - need.present
+    return (change > 0) is up and abs(change) >= least * (1.0 - _NOISE)
 
 
 def weighted_replicas(current: int, wanted: int, share: float) -> int:

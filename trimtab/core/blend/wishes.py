@@ -23,6 +23,7 @@ class AxisWishes(NamedTuple):
     speaks_for: frozenset[Axis] = frozenset(RESOURCES)  # resources whose total `wanted` tells something about
     stuck: bool = False  # the horizontal axis cannot grow: at its maximum and asking for more, or switched off
     smallest: dict[tuple[str, Axis], float] = {}  # what a container's change must reach to happen; inf: none may
+    awaited_until: float | None = None  # sizes that may answer `wanted` are awaited no longer
     blind: bool = False  # the horizontal signal is missing: no fewer replicas than `wanted`, which is what is kept
 
 

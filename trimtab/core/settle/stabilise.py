@@ -13,7 +13,7 @@ from trimtab.policy import Rule, Stabilise, StabiliseMax
 
 def highest(rule: StabiliseMax, wish: Wish, context: SettleContext) -> tuple[Wish, float | None]:
     cutoff = context.at - rule.window_s
-    top = max((w for at, w in context.memory.wanted if at >= cutoff), default=wish.replicas)
+    top = max([w for at, w in context.memory.wanted if at >= cutoff], default=wish.replicas)
     if top <= wish.replicas:
         return wish, None
     return wish_of(top, context.current), _last(context.memory.wanted, wish.replicas, cutoff) + rule.window_s
@@ -49,7 +49,7 @@ def into(current: float, low: float, high: float) -> float:
 def remember(wanted: tuple[Event, ...], at: float, wish: int, window_s: float) -> tuple[Event, ...]:
     """Store a raw wish, in the last slot that has left the window, else in a new one."""
     cutoff = at - window_s
-    stale = max((i for i, (t, _) in enumerate(wanted) if t < cutoff), default=None)
+    stale = max([i for i, (t, _) in enumerate(wanted) if t < cutoff], default=None)
     if stale is None:
         return (*wanted, (at, wish))
     return (*wanted[:stale], (at, wish), *wanted[stale + 1 :])

@@ -44,8 +44,11 @@ def usages(histograms: UsageHistograms, at: float) -> dict[str, UsageEstimates]:
     ):
         found.setdefault(workload, {})[container] = estimate
         newest[workload] = max(newest.get(workload, 0.0), _known(sampled_at) or 0.0)
+    fresh_s = histograms.settings.fresh_s
     return {
-        name: UsageEstimates(made_at=at, expires_at=newest[name] + histograms.settings.fresh_s, containers=containers)
+        name: UsageEstimates(
+            made_at=at, expires_at=newest[name] + fresh_s, containers=containers, sampled_at=newest[name]
+        )
         for name, containers in found.items()
     }
 
