@@ -43,6 +43,17 @@ def test_the_younger_one_stands_by_and_says_so() -> None:
         assert "trimtab_other_installations 1" in cluster.metrics_page(FIRST)
 
 
+def test_of_leases_only_those_of_others_are_watched() -> None:
+    with Cluster(seed=1) as cluster:
+        twice(cluster)
+        cluster.run(minutes=10)
+        watched = {
+            who: process.operator.cluster.leases.store for who, process in cluster.processes.items() if process.operator
+        }
+        homes = {who: [namespace for namespace, _ in store.items] for who, store in watched.items()}
+        assert homes == {FIRST: [OTHER], SECOND: [OWN_NAMESPACE]}, "our own would tell us what we wrote every 2 s"
+
+
 def test_it_takes_over_when_the_first_is_gone_and_gives_back_when_it_returns() -> None:
     with Cluster(seed=1, lease_s=(15.0, 10.0, 2.0)) as cluster:
         twice(cluster)

@@ -53,7 +53,9 @@ class LeaseServer:
 
     def candidate(self, who: str, **settings: Any) -> Leadership:
         quick: dict[str, Any] = {"duration_s": 2.0, "renew_deadline_s": 1.0, "retry_s": 0.2}
-        quick |= {"clock": VirtualClock(asyncio.get_running_loop(), 1_700_000_000.0)} | settings
+        virtual = asyncio.get_running_loop()
+        assert isinstance(virtual, loop.VirtualLoop)
+        quick |= {"clock": VirtualClock(virtual, 1_700_000_000.0)} | settings
         access = Inside(self.answer).access(headers={"X-Who": who})
         return Leadership(access, "ns", "trimtab", who, **quick)
 

@@ -22,12 +22,13 @@ ORIGINAL_FLOOR = "trimtab.dev/min-replicas"  # the user's own minReplicas, while
 RAISED_FLOOR = "trimtab.dev/floor"  # the minReplicas that the operator wrote
 RAISED_FLOOR_UNTIL = "trimtab.dev/floor-until"  # unix seconds: it is not lowered before
 
-# On the Namespace of the operator: the first by its administrator (`trimtab freeze`), the second by the operator.
+# On the Namespace of the operator: the first by its administrator (`trimtab freeze`), the others by the operator.
 FROZEN = "trimtab.dev/frozen"  # "true": the whole installation writes nothing
 INSTALLATION = "trimtab.dev/installation"  # a time: since then an operator of the whole cluster is here; older serves
 
-# On a Lease of the operator's.
+# On a Lease of the operator's; the first on its Namespace, too.
 SHARDS = "trimtab.dev/shards"  # among how many operators its holder divides the namespaces
+SERVING = "trimtab.dev/serving"  # "true": its holder may write; "false": it stands by for another installation
 SERVES = "trimtab.dev/serves"  # the one namespace that its holder serves, which is the Lease's own
 
 # Labels of a Namespace, by its administrator.

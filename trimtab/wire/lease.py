@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 def micro_time(at: float) -> str:
     """metav1.MicroTime: six decimals even when they are zero, or the API server refuses it."""
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"
 
 
 class Leadership:
@@ -64,6 +64,8 @@ class Leadership:
         self.term = 0  # leaseTransitions: grows with every change of leader
         self.holder = ""
         self.created_at = math.inf  # when the Lease was made, as far as it was seen
+        self.led_since = math.inf  # from then on, by the clock since boot, we have led without a gap
+        self.told: Mapping[str, str] = NO_ANNOTATIONS  # the annotations that others can read
         self._may_write_until = float("-inf")
         self._ours: Lease | None = None  # as we last wrote it
         self._seen: tuple[str, float] = ("", 0.0)  # the lease's version and when we first saw it
@@ -142,10 +144,15 @@ class Leadership:
         theirs_s = float(lease.spec.lease_duration_seconds or self.duration_s)
         return self._seen[1] + theirs_s - self._clock.since_boot()
 
+    def tell(self, name: str, value: str) -> None:
+        """An annotation, from the next renewal on."""
+        self.annotations = {**self.annotations, name: value}
+
     async def _take(self, lease: Lease | None) -> None:
-        sent_at = self._clock.since_boot()
+        sent_at, annotations = self._clock.since_boot(), self.annotations
+        self.told = self.told if annotations == self.told else NO_ANNOTATIONS  # until there is an answer
         if lease is None:
-            meta = {"name": self.name, "namespace": self.namespace, "annotations": self.annotations}
+            meta = {"name": self.name, "namespace": self.namespace, "annotations": annotations}
             body = {
                 "apiVersion": "coordination.k8s.io/v1",
                 "kind": "Lease",
@@ -155,14 +162,16 @@ class Leadership:
             written = await self.kube.create(Lease, LEASES, self.namespace, body)
         else:
             body = {
-                "metadata": {"resourceVersion": lease.metadata.resource_version, "annotations": self.annotations},
+                "metadata": {"resourceVersion": lease.metadata.resource_version, "annotations": annotations},
                 "spec": self._spec(lease),
             }
             written = await self.kube.patch(Lease, LEASES, self.namespace, self.name, body)
         self._seen = (written.metadata.resource_version, sent_at)
         self._ours = written
         self.holder, self.term = self.identity, written.spec.lease_transitions or 0
-        self.created_at = written.made_at
+        self.created_at, self.told = written.made_at, annotations
+        if sent_at >= self._may_write_until:
+            self.led_since = sent_at
         self._may_write_until = sent_at + self.renew_deadline_s
 
     def _spec(self, lease: Lease | None) -> dict[str, Any]:

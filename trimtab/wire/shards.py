@@ -16,9 +16,9 @@ from http import HTTPStatus
 from typing import Any, NamedTuple
 
 from trimtab.errors import InvalidInput, Refused
-from trimtab.kinds.annotations import SERVES, SHARDS
+from trimtab.kinds.annotations import SERVES, SERVING, SHARDS
 from trimtab.wire.lease import Leadership
-from trimtab.wire.objects import Lease
+from trimtab.wire.objects import Lease, Namespace
 from trimtab.wire.resources import LEASES
 
 LEASE = "trimtab"
@@ -66,8 +66,8 @@ class ShardLeadership(Leadership):
     """Leads one shard, and only while nobody leads one of another division."""
 
     def __init__(self, *args: Any, shard: Shard, serves: str = "", **settings: Any) -> None:
-        of_one = {SERVES: serves} if serves else {}
-        super().__init__(*args, **settings, annotations={SHARDS: str(shard.of)} | of_one)
+        more = {SERVES: serves} if serves else {SERVING: "true"}
+        super().__init__(*args, **settings, annotations={SHARDS: str(shard.of)} | more)
         self.shard = shard
         self.waits_for = ""  # the Lease of another division that keeps us waiting
         self._agreed = False  # nobody of another division was there after we had our Lease
@@ -114,6 +114,7 @@ class ShardLeadership(Leadership):
         return [lease for lease in listed.items if NAMES.fullmatch(lease.metadata.name)]
 
 
-def divided_into(lease: Lease) -> int:
-    text = (lease.metadata.annotations or {}).get(SHARDS, "1")
-    return int(text) if text.isdecimal() else 1
+def divided_into(found: Lease | Namespace) -> int:
+    """Among how many operators, as a Lease or its installation's Namespace says."""
+    text = (found.metadata.annotations or {}).get(SHARDS, "1")
+    return min(int(text), MOST) if text.isdecimal() else 1
