@@ -16,7 +16,7 @@ import pyarrow.parquet as parquet
 from trimtab.core.forecast.learned.features import OFFSET_PODS
 from trimtab.core.forecast.learned.net import bins_of
 from trimtab.series import Floats, Series
-from trimtab.sim.demand_features import features_at, outcomes
+from trimtab.sim.demand_features import DemandFeatures, outcomes
 from trimtab.sim.grid import DAY_STEPS, STEP_S
 
 STARTUP_STEPS = (2, 4, 8, 18, 40)
@@ -94,7 +94,7 @@ def _load(trace: Series, draw: np.random.Generator) -> Floats | None:
 
 def _lessons(load: Floats, startup: int, count: int, fold: int, draw: np.random.Generator) -> tuple[np.ndarray, ...]:
     rows = np.sort(draw.integers(DAY_STEPS, len(load) - startup - 70, count))
-    features, level = features_at(load, startup * STEP_S, rows)
+    features, level = DemandFeatures(load, startup * STEP_S).at(rows)
     growth = outcomes(load, startup)[rows] - level[:, None]
     weight = np.minimum((load[rows] + OFFSET_PODS) / 10.0, 5.0)
     return features.astype(np.float16), bins_of(growth).astype(np.int8), weight, np.full(count, fold, np.int8)

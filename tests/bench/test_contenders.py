@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from trimtab.bench.contenders import CONTENDERS, Runs, check_names, rows_of
+from trimtab.bench.contenders import CONTENDERS, Runs, check_names, rows_from, rows_of
 from trimtab.bench.families import CALM, Disturbance, families_of
 from trimtab.bench.protocol import Load
 from trimtab.bench.summary import BenchRow, geometric_mean, interval, summarise
@@ -85,6 +85,13 @@ DISTURBANCES = [
     pytest.param(Disturbance(startup_factor=1.3), id="start-up 30 % longer than measured"),
     pytest.param(Disturbance(refused=0.1), id="a tenth of the resizes refused"),
 ]
+
+
+def test_what_is_believed_may_come_from_calm_runs() -> None:
+    late, names, startups_s = Disturbance(late_steps=4), ["hpa-rolling-bridge"], [120.0]
+    calm = Runs(made(), ["hpa-default", *names], startups_s, CALM, shipped_weights())
+    given = rows_from(Runs(made(), names, startups_s, late, shipped_weights(), calm), names, startups_s, [32.0])
+    assert given == rows_of(made(), names, startups_s, [32.0], late)
 
 
 @pytest.mark.parametrize("disturbance", DISTURBANCES)

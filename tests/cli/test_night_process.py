@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from threading import Barrier
 
 import pytest
 
 from tests.tune.test_night import case, policy
 from trimtab.cli import night_process
-from trimtab.core.nights import Fleet
+from trimtab.core.nights import Fleet, VerdictKind
 from trimtab.errors import TrimtabError
+from trimtab.tune import night_child
 from trimtab.tune.night import find, plan
 
 
@@ -19,8 +22,33 @@ def test_the_child_finds_what_we_would() -> None:
     assert found == plan([find(each) for each in cases], fleet)
 
 
+def test_two_are_answered_side_by_side_and_none_is_made_before_its_turn() -> None:
+    both, busy, made = Barrier(night_child.AT_ONCE, timeout=60), set[int](), list[int]()
+
+    def given() -> Iterator[int]:
+        for number in range(4 * night_child.AT_ONCE):
+            assert len(busy) < night_child.AT_ONCE
+            made.append(number)
+            yield number
+
+    def work(number: int) -> int:
+        busy.add(number)
+        both.wait()  # nobody gets here alone
+        busy.remove(number)
+        return -number
+
+    assert night_child.side_by_side(work, given()) == [-number for number in made]
+    assert made == list(range(4 * night_child.AT_ONCE))
+
+
+def test_the_example_is_a_case_like_any_other() -> None:
+    """Else nothing would be compiled before the first cases come."""
+    found = find(night_child.example())
+    assert found.kind is VerdictKind.KEPT and found.evidence is not None
+
+
 def test_a_child_without_memory_is_an_error_and_not_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(night_process, "MEMORY_BYTES", 1_000_000)
     too_much = case(policy(), demand=bytes(50_000_000))  # more than any heap that is there already has left
-    with pytest.raises(TrimtabError, match="the process that tunes ended with 1: MemoryError"):
+    with pytest.raises(TrimtabError, match=r"ended with 1: (MemoryError|RuntimeError: can't start new thread)"):
         asyncio.run(night_process.in_child(iter([too_much]), Fleet(workloads=1)))

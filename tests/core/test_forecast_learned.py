@@ -14,6 +14,7 @@ from trimtab.core.forecast.learned.features import (
     lead_minutes,
     logs,
     seasonal,
+    seasonal_throughout,
 )
 from trimtab.core.forecast.learned.local_layer import lesson
 from trimtab.core.forecast.learned.net import (
@@ -64,6 +65,15 @@ def test_many_moments_of_one_workload_are_one_moment_of_many() -> None:
     for index, end in enumerate(ends.tolist()):
         alone = seasonal(known[:, :end], np.array([end]), 2)
         assert np.array_equal(alone.growth[:, 0], together.growth[:, index])
+
+
+@pytest.mark.parametrize("lead", [1, 2, 10])
+def test_throughout_is_the_same_as_at_each_moment(lead: int) -> None:
+    known = minutes(9)
+    for whole, single in zip(
+        seasonal_throughout(known, lead), seasonal(known, np.arange(known.shape[1] + 1), lead), strict=True
+    ):
+        assert np.array_equal(whole, single)
 
 
 def test_yesterdays_growth_is_seen_at_its_minute() -> None:

@@ -20,6 +20,7 @@ from trimtab.core.forecast import (
     seasonal,
     spectral,
 )
+from trimtab.core.forecast.dated import too_short
 from trimtab.core.model import Forecast, Missing, Reason
 from trimtab.errors import InvalidPolicy
 from trimtab.policy import ForecastChoice
@@ -337,3 +338,8 @@ def test_transforms_are_padded_to_the_next_product_of_2_3_and_5() -> None:
         assert cycles.fast_length(least) == next(
             length for length in itertools.count(least) if only_small_factors(length)
         )
+
+
+def test_a_history_that_grows_is_news_an_hour_at_most_while_two_days_are_needed() -> None:
+    told = {too_short(minutes * 60.0, 2 * DAY).detail for minutes in range(1, 6 * 60)}
+    assert len(told) == 6 and "less than 1 h of history, 2 d needed" in told and "5 h of history, 2 d needed" in told

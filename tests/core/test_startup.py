@@ -11,6 +11,7 @@ from trimtab.core.model import Missing, Pod, Reason, Startup
 from trimtab.core.startup import (
     KEPT,
     StartupLog,
+    as_of,
     mean_startup_s,
     startup,
     startup_of,
@@ -110,3 +111,16 @@ def test_quantiles_are_ordered_and_seen(times: list[float]) -> None:
     half, most = (one.value for one in found.quantiles)
     assert half <= most and half in times and most in times
     assert sum(value <= most for value in times) >= 0.9 * len(times)
+
+
+STATES = st.tuples(st.sampled_from((None, True, False)), st.floats(0, 100))
+
+
+@given(st.lists(st.dictionaries(st.sampled_from("abc"), STATES)))
+def test_looking_twice_at_the_same_pods_says_nothing_new(looks: list[dict[str, tuple[bool | None, float]]]) -> None:
+    log = StartupLog()
+    for look in looks:
+        pods = [pod(name, took_s, ready) for name, (ready, took_s) in look.items()]
+        log = watch(log, pods)
+        assert watch(log, pods) == log
+        assert as_of(startup_of(log, 0.0), NOW) == startup_of(log, NOW)

@@ -13,6 +13,7 @@ from trimtab.errors import InvalidObject
 from trimtab.kinds import Scaler, read
 from trimtab.kinds.ignored import warnings
 from trimtab.policy import Bridge
+from trimtab.tune.candidates import CEILINGS
 
 NOTE = "trimtab.dev/bridge"
 RATE = {"metric": {"name": "rate"}, "target": {"type": "AverageValue", "averageValue": "20"}}
@@ -43,6 +44,16 @@ def test_a_field_of_the_autoscaler(given: dict[str, str], factor: float) -> None
     assert bridge_of(manifest(bridge=given)) == Bridge(max_factor=factor)
 
 
+@pytest.mark.parametrize("ceiling", [None, *(f"{ceiling:g}" for ceiling in CEILINGS)])
+def test_its_ceiling_is_what_is_written_or_what_guards_the_service_level(ceiling: str | None) -> None:
+    """Everything that tuning may choose can be written."""
+    bridge = {} if ceiling is None else {"ceiling": ceiling}
+    alone, priced = manifest(bridge=bridge), manifest(bridge=bridge, objective={"serviceLevel": "0.9"})
+    found, guard = bridge_of(alone), bridge_of(priced)
+    assert found and found.ceiling == float(ceiling or 0.75)
+    assert guard and guard.ceiling == pytest.approx(float(ceiling or 0.9375 * 0.9))
+
+
 @pytest.mark.parametrize("written", [ehpa(), HVPA], ids=["EffectiveHorizontalPodAutoscaler", "Hvpa"])
 def test_an_annotation_of_the_others(written: dict[str, Any]) -> None:
     assert bridge_of(annotated(written, "1.25")) == Bridge(max_factor=1.25)
@@ -62,6 +73,7 @@ def test_an_hpa_is_refused_by_name() -> None:
     [
         ({"bridge": {"maxFactor": "1.75"}}, "spec.bridge.maxFactor"),
         ({"bridge": {"maxFactor": 1.5}}, "spec.bridge.maxFactor"),
+        ({"bridge": {"ceiling": "0.8"}}, "spec.bridge.ceiling"),
         ({"bridge": {}, "metrics": NO_CPU}, "add a metric on cpu"),
         ({"bridge": {}, "vertical": {"apply": "Recreate"}}, "it resizes pods in place"),
     ],

@@ -10,7 +10,7 @@ from trimtab.core.forecast.learned.net import BINS, PROBABILITIES, NetWeights, p
 from trimtab.core.priced import SERVICE_LEVEL, into_band, levels
 from trimtab.policy import Bounds
 from trimtab.series import Floats
-from trimtab.sim.demand_features import features_at
+from trimtab.sim.demand_features import DemandFeatures
 from trimtab.sim.grid import DAY_STEPS
 from trimtab.sim.priced_levels import (
     FIRST_LESSON,
@@ -61,7 +61,10 @@ def test_learning_step_by_step_is_the_cores_lesson() -> None:
     common = draw.standard_normal((1 + HIDDEN, 2 * BINS)).astype(np.float32)
     bins = draw.integers(0, BINS, (steps, 2))
     shares = np.empty((steps, 2, BINS), dtype=np.float32)
-    learn_into(hidden, common.copy(), common, bins, delay, shares)
+    known, half = np.concatenate([np.zeros((delay, 1 + HIDDEN), dtype=np.float32), hidden]), steps // 2
+    last = common.copy()
+    learn_into(known[: delay + half], last, common, bins, 0, shares[:half])
+    learn_into(known[half:], last, common, bins, half, shares[half:])
     own = common[None].copy()
     for t in range(steps):
         assert shares[t] == pytest.approx(probabilities_of(own, hidden[t : t + 1])[0], rel=1e-3, abs=1e-6)
@@ -74,7 +77,7 @@ def test_learning_step_by_step_is_the_cores_lesson() -> None:
 @pytest.mark.parametrize("startup_s", [30.0, 600.0])
 def test_no_decision_changes_with_what_comes_after_it(startup_s: float) -> None:
     load = load_of(3)
-    features, _ = features_at(load, startup_s, np.array([DAY_STEPS]))
+    features, _ = DemandFeatures(load, startup_s).at(np.array([DAY_STEPS]))
     model, cut = weights(features.shape[1]), 2 * DAY_STEPS + 1234
     changed = load.copy()
     changed[cut:] *= np.random.default_rng(1).uniform(0.2, 3.0, len(load) - cut)

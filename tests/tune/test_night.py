@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -42,7 +43,9 @@ from trimtab.policy import (
     Watermark,
 )
 from trimtab.sim.cluster_spec import ClusterSpec
+from trimtab.sim.cost_limit import UNLIMITED, CostLimit
 from trimtab.sim.generate import LoadShape, generate
+from trimtab.tune import night
 from trimtab.tune.candidates import Setting, settings, tuned_settings
 from trimtab.tune.demand import Demand
 from trimtab.tune.night import _Race, find, plan
@@ -79,6 +82,22 @@ def first_night() -> Verdict:
 
 
 # --- one workload ----------------------------------------------------------------------------------------------------
+
+
+PRICED = {"objective": Objective(), "forecast": ForecastChoice(model="learned")}
+
+
+@pytest.mark.parametrize("own", [{}, {"bridge": Bridge()}, {"bridge": Bridge(), **PRICED}])
+def test_giving_candidates_up_changes_no_verdict(own: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def limitless(*given: Any) -> CostLimit:
+        asked.append(given)
+        return UNLIMITED
+
+    quick = find(case(policy(**own)))
+    monkeypatch.setattr(night, "cost_limit", limitless)
+    assert find(case(policy(**own))) == quick and asked
 
 
 def test_better_settings_are_found_with_evidence_and_a_promise() -> None:

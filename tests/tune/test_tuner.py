@@ -31,9 +31,9 @@ from trimtab.policy import (
 )
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.generate import SHAPES, LoadShape, generate
-from trimtab.tune.candidates import Setting, allowed_settings, in_the_lane, setting_of, with_setting
+from trimtab.tune.candidates import CEILINGS, Setting, allowed_settings, in_the_lane, setting_of, with_setting
 from trimtab.tune.demand import Demand
-from trimtab.tune.manifest import may_bridge, tunable_manifest, with_new_settings
+from trimtab.tune.manifest import bridges, tunable_manifest, with_new_settings
 from trimtab.tune.policy_backtest import backtest
 from trimtab.tune.tuner import tune
 
@@ -156,7 +156,7 @@ def test_only_the_bridge_is_written_beside_an_objective_and_a_target_takes_its_p
     ours = {**MANIFEST, "kind": "Autoscaler", "spec": MANIFEST["spec"] | {"objective": {"priority": "balanced"}}}
     setting = Setting(0.5, 0.1, 60.0)
     kept = with_new_settings(tunable_manifest(ours), setting, 1.0, Bridge(), priced=True).manifest
-    assert kept["spec"] == ours["spec"] | {"bridge": {"maxFactor": "1.5"}}
+    assert kept["spec"] == ours["spec"] | {"bridge": {"maxFactor": "1.5", "ceiling": "0.75"}}
     new = with_new_settings(tunable_manifest(ours), setting, 1.0).manifest
     assert "objective" not in new["spec"] and "behavior" in new["spec"]
 
@@ -165,16 +165,27 @@ def test_a_bridge_is_written_where_its_kind_has_a_place_for_it() -> None:
     ours = {**MANIFEST, "kind": "Autoscaler"}
     setting = Setting(0.5, 0.1, 300.0)
     new = with_new_settings(tunable_manifest(ours), setting, 1.0, Bridge()).manifest
-    assert new["spec"]["bridge"] == {"maxFactor": "1.5"}
-    smaller = {**ours, "spec": ours["spec"] | {"bridge": {"maxFactor": "1.25"}}}
-    kept = with_new_settings(tunable_manifest(smaller), setting, 1.0, Bridge(max_factor=1.25)).manifest
-    assert kept["spec"]["bridge"] == {"maxFactor": "1.25"}
+    assert new["spec"]["bridge"] == {"maxFactor": "1.5", "ceiling": "0.75"}
+    smaller = {**ours, "spec": ours["spec"] | {"bridge": {"maxFactor": "1.25", "ceiling": "0.7"}}}
+    kept = with_new_settings(tunable_manifest(smaller), setting, 1.0, Bridge(max_factor=1.25, ceiling=0.78)).manifest
+    assert kept["spec"]["bridge"] == {"maxFactor": "1.25", "ceiling": "0.78"}
     assert "bridge" not in with_new_settings(tunable_manifest(smaller), setting, 1.0).manifest["spec"]
     ehpa = with_new_settings(
         tunable_manifest({**MANIFEST, "kind": "EffectiveHorizontalPodAutoscaler"}), setting, 1.0, Bridge()
     )
     assert ehpa.manifest["metadata"]["annotations"] == {"trimtab.dev/bridge": "1.5"}
-    assert may_bridge(ours, on_cpu()) and not may_bridge(MANIFEST, on_cpu()) and not may_bridge(ours, on_load())
+
+
+def test_every_ceiling_is_a_choice_where_it_can_be_written() -> None:
+    ours, ehpa = {**MANIFEST, "kind": "Autoscaler"}, {**MANIFEST, "kind": "EffectiveHorizontalPodAutoscaler"}
+    small = replace(on_cpu(), bridge=Bridge(max_factor=1.25))
+    offered = bridges(ours, small)
+    assert offered == (None, *(Bridge(max_factor=1.25, ceiling=ceiling) for ceiling in CEILINGS))
+    for bridge in offered[1:]:
+        manifest = with_new_settings(tunable_manifest(ours), Setting(0.5, 0.1, 300.0), 1.0, bridge).manifest
+        assert bridge and manifest["spec"]["bridge"]["ceiling"] == f"{bridge.ceiling:g}"
+    assert bridges(ehpa, small) == (None, small.bridge), "an annotation has no room for a ceiling"
+    assert bridges(MANIFEST, on_cpu()) == bridges(ours, on_load()) == ()
 
 
 def test_too_little_history_and_nothing_to_tune() -> None:

@@ -66,8 +66,14 @@ def rows_of(
 ) -> list[BenchRow]:
     """Every contender on one trace."""
     runs = Runs(load, names, startups_s, disturbance, weights or shipped_weights())
+    return rows_from(runs, names, startups_s, lambdas)
+
+
+def rows_from(
+    runs: Runs, names: Sequence[str], startups_s: Sequence[float], lambdas: Sequence[float]
+) -> list[BenchRow]:
     return [
-        _row(load, startup_s, lam, name, runs.days(name, startup_s, lam), disturbance)
+        _row(runs.load, startup_s, lam, name, runs.days(name, startup_s, lam), runs.disturbance)
         for name in names
         for startup_s in startups_s
         for lam in lambdas
@@ -84,12 +90,14 @@ class Runs:
         startups_s: Sequence[float],
         disturbance: Disturbance,
         weights: NetWeights,
+        calm: Runs | None = None,
     ) -> None:
+        """`calm`: the runs of these contenders on this load when all is as believed, where somebody has them."""
         chosen = [CONTENDERS[name] for name in names]
         reactive = _all([each.reactive for each in chosen if isinstance(each, Retuned)])
         priced = _all([each.priced for each in chosen if isinstance(each, Retuned)])
-        self._load, self._disturbance = load, disturbance
-        self._believed = families_of(load, startups_s, weights, reactive, priced)
+        self.load, self.disturbance = load, disturbance
+        self._believed: Families = calm._believed if calm else families_of(load, startups_s, weights, reactive, priced)
         self._happened = (
             self._believed
             if disturbance == CALM
@@ -109,15 +117,15 @@ class Runs:
         """The days of whoever was best so far; default HPA is there at first."""
         default = settings().index(Setting(*setting_of(hpa(), 1.0)))
         j = np.array([days.j(lam) for days in self._family(self._believed, contender, startup_s)])
-        return picked(self._family(self._happened, contender, startup_s), choose(j, self._load.warmup_days, default))
+        return picked(self._family(self._happened, contender, startup_s), choose(j, self.load.warmup_days, default))
 
     @staticmethod
     def _family(families: Families, contender: Retuned, startup_s: float) -> list[Days]:
         return families.of(startup_s, contender.reactive, contender.priced)
 
     def _stays(self, baseline: Baseline, startup_s: float) -> Days:
-        assert self._disturbance == CALM, "disturbance is for those that are retuned"
-        load, cluster = self._load, ClusterSpec(startup_s=startup_s)
+        assert self.disturbance == CALM, "disturbance is for those that are retuned"
+        load, cluster = self.load, ClusterSpec(startup_s=startup_s)
         run = simulate(baseline(load), load.values, cluster, first_pods=load.first_pods, start=load.start)
         return run.days(DAY_STEPS)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
+from msgspec.structs import replace
+
 from trimtab.errors import InvalidInput
 from trimtab.kinds.annotations import BRIDGE
 from trimtab.kinds.manifest_part import FieldRule, ManifestPart, shown
@@ -22,8 +24,12 @@ class BridgeSpec(ManifestPart):
     max_factor: Literal["1.25", "1.5"] = "1.5"
     """At most so many times their written cpu."""
 
+    ceiling: Literal["0.65", "0.7", "0.75", "0.78"] | None = None
+    """They grow from this share of their written cpu on; left out: 0.75, or 15/16 of an objective's serviceLevel."""
+
     def bridge(self) -> Bridge:
-        return Bridge(max_factor=float(self.max_factor))
+        bridge = Bridge(max_factor=float(self.max_factor))
+        return bridge if self.ceiling is None else replace(bridge, ceiling=float(self.ceiling))
 
 
 BRIDGE_RULES = (

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from trimtab.errors import InvalidInput
 from trimtab.kinds import cron
-from trimtab.kinds.amounts import Target, Tolerance, amount
+from trimtab.kinds.amounts import BareQuantity, Target, amount
 from trimtab.kinds.annotations import TUNING
 from trimtab.kinds.manifest_part import FieldRule, ManifestPart, shown
 from trimtab.kinds.meta import annotation_problems
@@ -51,8 +51,8 @@ class TargetLimits(_Limits):
 class ToleranceLimits(_Limits):
     """As in behavior."""
 
-    min: Tolerance | None = None
-    max: Tolerance | None = None
+    min: BareQuantity | None = None
+    max: BareQuantity | None = None
 
 
 class WindowLimits(_Limits):

@@ -14,19 +14,31 @@ from trimtab.sim.sliding_windows import forward_max
 KEEP_STEPS = seen.KEEP_MINUTES * MINUTE
 
 
-def features_at(load: Floats, startup_s: float, rows: Ints) -> tuple[Floats, Floats]:
-    """What is seen of one load at the ends of these steps (ascending), and the level that growth counts from."""
-    samples, lead = seen.logs(load), seen.lead_minutes(startup_s)
-    minutes = seen.logs(load[: len(load) // MINUTE * MINUTE].reshape(-1, MINUTE).mean(axis=1))
-    ends = (rows + 1) // MINUTE
-    known, place = np.unique(ends, return_inverse=True)
-    halves, half = np.unique(known // seen.BLOCK, return_inverse=True)
-    season = seen.Seasonal(*(part[0][place] for part in seen.seasonal(minutes[None], known, lead)))
-    habit = seen.Habits(*(part[0][half[place]] for part in seen.habits(minutes[None], halves, lead)))
-    newest = sliding_window_view(np.pad(samples, (seen.SAMPLES - 1, 0), mode="edge"), seen.SAMPLES)[rows]
-    hour = sliding_window_view(np.pad(minutes, (seen.HOUR, 0), mode="edge"), seen.HOUR)[ends]
-    base = seen.base_of(newest)
-    return seen.features(seen.present(newest, hour, base), base, season, habit, startup_s), base.level
+class DemandFeatures:
+    """What is seen of one load at the ends of its steps; what changes by the minute or half-hour is found once."""
+
+    def __init__(self, load: Floats, startup_s: float) -> None:
+        self.startup_s, lead = startup_s, seen.lead_minutes(startup_s)
+        minutes = seen.logs(load[: len(load) // MINUTE * MINUTE].reshape(-1, MINUTE).mean(axis=1))
+        halves = np.arange(len(minutes) // seen.BLOCK + 1)
+        self._season = seen.Seasonal(*(part[0] for part in seen.seasonal_throughout(minutes[None], lead)))
+        self._habit = seen.Habits(*(part[0] for part in seen.habits(minutes[None], halves, lead)))
+        self._hour = seen.summary_of(_windows(minutes, seen.HOUR, seen.HOUR))
+        self._newest = _windows(seen.logs(load), seen.SAMPLES, seen.SAMPLES - 1)
+
+    def at(self, rows: Ints) -> tuple[Floats, Floats]:
+        """The features of these steps, and the level that growth counts from."""
+        ends, newest = (rows + 1) // MINUTE, self._newest[rows]
+        season = seen.Seasonal(*(part[ends] for part in self._season))
+        habit = seen.Habits(*(part[ends // seen.BLOCK] for part in self._habit))
+        base = seen.base_of(newest)
+        now = seen.present(newest, self._hour[ends], base)
+        return seen.features(now, base, season, habit, self.startup_s), base.level
+
+
+def _windows(values: Floats, width: int, before: int) -> Floats:
+    """The last ones up to each moment; the first is repeated where there are fewer."""
+    return sliding_window_view(np.pad(values, (before, 0), mode="edge"), width)
 
 
 def outcomes(load: Floats, startup: int) -> Floats:

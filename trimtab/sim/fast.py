@@ -16,10 +16,9 @@ import numpy as np
 from trimtab.core.bounds_in_force import clamp
 from trimtab.core.priced import into_band
 from trimtab.core.replica_calculator import (
-    by_total_average,
     in_thousandths,
     ratio_of,
-    total_average_ratio,
+    tolerated_ratio,
     whole,
     within,
 )
@@ -30,6 +29,8 @@ from trimtab.core.settle.stabilise import into
 from trimtab.series import Floats
 from trimtab.sim.busy_pods import NOBODY, PodsAtWork, at_work, empty_work, wish_of_share, work
 from trimtab.sim.compiled import compiled, numba_or_none, shared
+from trimtab.sim.cost_limit import UNLIMITED, CostLimit
+from trimtab.sim.prices import START_PRICE
 from trimtab.sim.program import (
     BETWEEN,
     BY_BAND,
@@ -57,8 +58,7 @@ shared(
     whole,
     in_thousandths,
     ratio_of,
-    total_average_ratio,
-    by_total_average,
+    tolerated_ratio,
     clamp,
     into,
     into_band,
@@ -70,21 +70,28 @@ shared(
 )
 
 
-def run_compiled(signal: Floats, program: Program, first_pods: int, pods: PodsAtWork = NOBODY) -> Counts:
-    """The billed pods of every step: what is decided at the end of one is billed in the next."""
+def run_compiled(
+    signal: Floats, program: Program, first_pods: int, pods: PodsAtWork = NOBODY, within: CostLimit = UNLIMITED
+) -> Counts:
+    """The billed pods of every step, as decided at the end of the one before; none where they cost too much."""
     assert program.signal[0] != BY_SHARE or len(pods.load) == len(signal)
     replicas = np.empty(len(signal), dtype=np.int32)
-    run_into(signal, program, first_pods, pods, replicas)
-    return replicas
+    return replicas if run_into(signal, program, first_pods, pods, within, replicas) else replicas[:0]
 
 
 def run_on(
-    load: Floats, signal: Floats, shown: Floats, program: Program, first_pods: int, actuator: Actuator
+    load: Floats,
+    signal: Floats,
+    shown: Floats,
+    program: Program,
+    first_pods: int,
+    actuator: Actuator,
+    within: CostLimit = UNLIMITED,
 ) -> Counts:
     """The same where pods follow so: what they show of the load, and when, may depend on it."""
     by_share = program.signal[0] == BY_SHARE
     pods = at_work(load, shown, int(program.signal[6]), actuator) if by_share else NOBODY
-    return run_compiled(signal, program, first_pods, pods)
+    return run_compiled(signal, program, first_pods, pods, within)
 
 
 def sweep(
@@ -97,8 +104,10 @@ def sweep(
     slo: float = SLO,
     done: Callable[[], None] = lambda: None,
     shown: Floats | None = None,
+    within: CostLimit = UNLIMITED,
 ) -> list[list[Days]]:
-    """The days of every program (outer) with every actuator (inner); a bridge looks at what is `shown` of the load."""
+    """The days of every program (outer) with every actuator (inner); a bridge looks at what is `shown` of the load.
+    Who costs more than is allowed may be given up, and has none."""
     seen = shown_load(load) if shown is None else shown
 
     def measured(replicas: Counts, actuator: Actuator) -> Days:
@@ -106,10 +115,11 @@ def sweep(
 
     def days_of(program: Program) -> list[Days]:
         if program.signal[0] == BY_SHARE:
-            runs = [run_on(load, signal, seen, program, first_pods, actuator) for actuator in actuators]
+            runs = [run_on(load, signal, seen, program, first_pods, actuator, within) for actuator in actuators]
         else:
-            runs = [run_compiled(signal, program, first_pods)] * len(actuators)
-        days = [measured(replicas, actuator) for replicas, actuator in zip(runs, actuators, strict=True)]
+            runs = [run_compiled(signal, program, first_pods, within=within)] * len(actuators)
+        whole_runs = zip(runs, actuators, strict=True) if all(map(len, runs)) else ()
+        days = [measured(replicas, actuator) for replicas, actuator in whole_runs]
         done()
         return days
 
@@ -174,10 +184,12 @@ def _shares_by_numpy(
 
 
 @compiled
-def run_into(signal: Floats, program: Program, first_pods: int, pods: PodsAtWork, replicas: Counts) -> None:
-    """One demand under one program; times are whole steps. Rules that look back stand here, the others in `settle`."""
+def run_into(
+    signal: Floats, program: Program, first_pods: int, pods: PodsAtWork, limit: CostLimit, replicas: Counts
+) -> bool:
+    """One demand under one program, in whole steps; False: given up. Rules that look back are here, not in `settle`."""
     head, rules, ahead, bounds = program
-    least, most = int(head[4]), int(head[5])
+    least, most, spent, before, day, day_end = int(head[4]), int(head[5]), 0.0, first_pods, 0, limit.day_steps - 1
     highs, lows, grown, shrunk = empty_past(rules)
     up_period, down_period = longest_period(rules, 1), longest_period(rules, 1 + RATE_WIDTH)
     looks_up, looks_down = lows[ENDS, 2] >= 0, highs[ENDS, 2] >= 0
@@ -186,6 +198,13 @@ def run_into(signal: Floats, program: Program, first_pods: int, pods: PodsAtWork
     load, shown, limits = pods.load, pods.shown, pods.limits
     for t in range(len(signal)):
         replicas[t] = current
+        if day_end >= 0:
+            cost = current + START_PRICE * max(0, current - before)
+            spent, before = spent + limit.weights[day] * cost, current
+            if t == day_end:
+                if spent > limit.most[day]:
+                    return False
+                day, day_end = day + 1, day_end + limit.day_steps
         if head[0] == BY_SHARE:
             share, counted = work(load[t], shown[t - 1], limits, t, current, serving, counting, levels, left)
         if bounds.shape[1] > 0:
@@ -238,14 +257,16 @@ def run_into(signal: Floats, program: Program, first_pods: int, pods: PodsAtWork
             down_at = t
             note(shrunk, t, current - wanted, down_period)
         current = wanted
+    return True
 
 
 @compiled
 def first_wish(kind: int, target: float, up: float, down: float, value: float, current: int) -> tuple[float, float]:
     """Wanted replicas and their ratio to the current ones, before any rule."""
     if kind == BY_TOTAL:
-        wish = float(by_total_average(value, target, up, down, current))
-        return wish, total_average_ratio(value, target, up, down, current)
+        total, share = in_thousandths(value), in_thousandths(target)
+        ratio = tolerated_ratio(total, share, up, down, current)
+        return (float(current) if ratio == 1.0 else float(whole(total / share))), ratio
     ratio = (value / current) / target
     return current * ratio, ratio
 

@@ -6,7 +6,7 @@ outcomes that are over.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -30,7 +30,7 @@ from trimtab.core.priced import SERVICE_LEVEL
 from trimtab.policy import Bounds, Rule
 from trimtab.series import Floats
 from trimtab.sim.compiled import compiled
-from trimtab.sim.demand_features import KEEP_STEPS, features_at, outcomes
+from trimtab.sim.demand_features import KEEP_STEPS, DemandFeatures, outcomes
 from trimtab.sim.fast import run_compiled
 from trimtab.sim.grid import DAY_STEPS, MEAN_STEPS, STEP_S, delay_steps
 from trimtab.sim.program import FIXED_BOUNDS, BoundsBySteps, band_program
@@ -39,7 +39,7 @@ from trimtab.sim.sliding_windows import trailing_mean
 
 LESSON_STEPS = 3  # between two lessons; four would meet the same quarter of every minute
 FIRST_LESSON = 400  # steps; before, a workload has no past to compare with
-_CHUNK = 4 * DAY_STEPS
+_CHUNK = 2 * DAY_STEPS
 
 
 class PricedLevels(NamedTuple):
@@ -52,13 +52,15 @@ class PricedLevels(NamedTuple):
 def priced_levels(
     load: Floats, startup_s: float, weights: NetWeights, prices: Sequence[float], service_level: float = SERVICE_LEVEL
 ) -> PricedLevels:
-    forecast = forecast_of(load, startup_s, weights)
-    found = np.empty((2, len(prices), len(load)), dtype=np.int32)
-    for question in (START, KEEP):
-        shares = np.ascontiguousarray(forecast.shares[:, question])
-        levels_into(shares, forecast.level, PROBABILITIES, np.array(prices), service_level, found[question])
+    found, first = np.empty((2, len(prices), len(load)), dtype=np.int32), 0
+    for shares, level in _forecasts(load, startup_s, weights):
+        part = slice(first, first + len(level))
+        for question in (START, KEEP):
+            of_one = np.ascontiguousarray(shares[:, question])
+            levels_into(of_one, level, PROBABILITIES, np.array(prices), service_level, found[question, :, part])
+        first += len(level)
     need = np.ceil(trailing_mean(load, MEAN_STEPS) / service_level - 1e-9).astype(np.int32)
-    return PricedLevels(np.maximum(found[START], need), found[KEEP])
+    return PricedLevels(np.maximum(found[START], need, out=found[START]), found[KEEP])
 
 
 class LearnedForecast(NamedTuple):
@@ -67,16 +69,24 @@ class LearnedForecast(NamedTuple):
 
 
 def forecast_of(load: Floats, startup_s: float, weights: NetWeights) -> LearnedForecast:
+    shares, level = zip(*_forecasts(load, startup_s, weights), strict=True)
+    return LearnedForecast(np.concatenate(shares), np.concatenate(level))
+
+
+def _forecasts(load: Floats, startup_s: float, weights: NetWeights) -> Iterator[LearnedForecast]:
+    """A few days after the other: all at once are too much memory for a night."""
     steps, delay = np.arange(len(load)), delay_steps(startup_s)
-    hidden, level = np.empty((len(load), len(weights.last)), dtype=np.float32), np.empty(len(load))
+    behind = delay + 1 + KEEP_STEPS  # until it is known what came of a moment
+    demand, came, last = DemandFeatures(load, startup_s), outcomes(load, delay), weights.last.copy()
+    hidden, bins = np.zeros((behind, len(last)), dtype=np.float32), np.zeros((len(load), 2), dtype=np.intp)
     for first in range(0, len(load), _CHUNK):
         part = slice(first, first + _CHUNK)
-        features, level[part] = features_at(load, startup_s, steps[part])
-        hidden[part] = hidden_of(weights, features)
-    bins = bins_of(outcomes(load, delay) - level[:, None])
-    shares = np.empty((len(load), 2, BINS), dtype=np.float32)
-    learn_into(hidden, weights.last.copy(), weights.last, bins, delay + 1 + KEEP_STEPS, shares)
-    return LearnedForecast(shares, level)
+        features, level = demand.at(steps[part])
+        hidden = np.concatenate([hidden[len(hidden) - behind :], hidden_of(weights, features)])
+        bins[part] = bins_of(came[part] - level[:, None])
+        shares = np.empty((len(level), 2, BINS), dtype=np.float32)
+        learn_into(hidden, last, weights.last, bins, first, shares)
+        yield LearnedForecast(shares, level)
 
 
 def band_path(
@@ -134,47 +144,51 @@ def quantiles_into(shares: Singles, level: float, probabilities: Floats, demand:
 
 @compiled
 def learn_into(
-    hidden: Singles, last: Singles, common: Singles, bins: NDArray[np.intp], delay: int, shares: Singles
+    hidden: Singles, last: Singles, common: Singles, bins: NDArray[np.intp], first: int, shares: Singles
 ) -> None:
-    """`local_layer.lesson` for one workload, step by step: forecast first, then learn from what is over by now."""
+    """`local_layer.lesson` for one workload, step by step: forecast first, then learn from what is over by now.
+
+    The hidden layer is of the steps from `first` on and of those before it whose lessons are still to come.
+    """
     width, outputs = last.shape
-    missed = np.empty((2, outputs // 2), dtype=np.float32)
-    for t in range(len(hidden)):
-        shares_into(hidden[t], last, shares[t])
-        moment = t - delay
+    said, missed = np.empty(outputs, dtype=np.float32), np.empty(outputs, dtype=np.float32)
+    by_step, delay = shares.reshape(len(shares), outputs), len(hidden) - len(shares)
+    for index in range(len(shares)):
+        shares_into(hidden[delay + index], last, said)
+        by_step[index] = said
+        moment = first + index - delay
         if moment >= FIRST_LESSON and moment % LESSON_STEPS == 0:
-            seen = hidden[moment]
+            seen = hidden[index]
             shares_into(seen, last, missed)
             size = np.float32(0.0)
             for row in range(1, width):
                 size += seen[row] * seen[row]
             rate = np.float32(RATE) / (np.float32(1.0) + size)
+            for place in range(outputs):
+                missed[place] = -missed[place]
             for question in range(2):
-                for column in range(outputs // 2):
-                    missed[question, column] = -missed[question, column]
-                missed[question, bins[moment, question]] += np.float32(1.0)
+                missed[question * (outputs // 2) + bins[moment, question]] += np.float32(1.0)
             for row in range(width):
                 step = seen[row] * rate
-                for question in range(2):
-                    for column in range(outputs // 2):
-                        place = question * (outputs // 2) + column
-                        own = common[row, place] + (last[row, place] - common[row, place]) * np.float32(1.0 - FADING)
-                        last[row, place] = own + step * missed[question, column]
+                for place in range(outputs):
+                    own = common[row, place] + (last[row, place] - common[row, place]) * np.float32(1.0 - FADING)
+                    last[row, place] = own + step * missed[place]
 
 
 @compiled
 def shares_into(hidden: Singles, last: Singles, shares: Singles) -> None:
-    """`net.probabilities_of` for one moment."""
-    count = shares.shape[1]
+    """`net.probabilities_of` for one moment, one question after the other; one loop sums for both, in long rows."""
+    outputs = len(shares)
+    for place in range(outputs):
+        shares[place] = np.float32(0.0)
+    for row in range(len(hidden)):
+        for place in range(outputs):
+            shares[place] += hidden[row] * last[row, place]
     for question in range(2):
-        scores = shares[question]
-        scores[:] = np.float32(0.0)
-        for row in range(len(hidden)):
-            for column in range(count):
-                scores[column] += hidden[row] * last[row, question * count + column]
+        scores = shares[question * (outputs // 2) : (question + 1) * (outputs // 2)]
         highest, total = scores.max(), np.float32(0.0)
-        for column in range(count):
+        for column in range(len(scores)):
             scores[column] = np.exp(scores[column] - highest)
             total += scores[column]
-        for column in range(count):
+        for column in range(len(scores)):
             scores[column] /= total

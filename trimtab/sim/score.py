@@ -24,7 +24,7 @@ from trimtab.sim.sliding_windows import backward_min
 Counts = NDArray[np.int32]
 
 SLO = 0.8  # the highest share of a pod's capacity at which it still answers in time
-_SLACK = 1e-6
+SLACK = 1e-6
 _LEAST_BACKLOG = 1e-9
 
 
@@ -87,12 +87,12 @@ def serve(arriving: float, backlog: float, capacity: float, slo: float) -> tuple
     """One step of work: the backlog that is left, and whether the service level was violated."""
     work = arriving + backlog
     left = min(work - min(work, capacity), capacity)
-    return left, slo * capacity < arriving - _SLACK or left > _LEAST_BACKLOG
+    return left, slo * capacity < arriving - SLACK or left > _LEAST_BACKLOG
 
 
 def violates_without_backlog(load: Floats, ready: Counts, slo: float) -> NDArray[np.bool_]:
     """Steps whose own load is too much for the ready pods, of whole arrays."""
-    return slo * ready < load - _SLACK
+    return slo * ready < load - SLACK
 
 
 shared(serve)

@@ -11,6 +11,7 @@ from trimtab.errors import InvalidPolicy, NotEnoughData
 from trimtab.policy import Bridge, Policy
 from trimtab.series import Floats
 from trimtab.sim.cluster_spec import ClusterSpec
+from trimtab.sim.cost_limit import UNLIMITED, CostLimit
 from trimtab.sim.demand_forecast import forecast_demand
 from trimtab.sim.fast import sweep
 from trimtab.sim.grid import DAY_STEPS, MEAN_STEPS, STEP_S, delay_steps
@@ -49,13 +50,15 @@ class CandidateRuns(NamedTuple):
         settings: Sequence[Setting],
         bridges: Sequence[Bridge | None],
         done: Callable[[], None] = lambda: None,
+        within: CostLimit = UNLIMITED,
     ) -> list[list[Days]]:
-        """The days of every setting (outer) with every bridge (inner)."""
+        """The days of every setting (outer) with every bridge (inner); none of one that is given up."""
         candidates = [with_setting(self.policy, setting, self.cluster.pod_capacity) for setting in settings]
         programs = [program(candidate, STEP_S, self.ahead, self.by_step) for candidate in candidates]
         actuators = [Actuator(delay_steps(self.cluster.startup_s), bridge) for bridge in bridges]
         signal = trailing_mean(self.values, MEAN_STEPS)
-        return sweep(self.load, signal, programs, self.first_pods, actuators, DAY_STEPS, self.cluster.slo, done)
+        slo = self.cluster.slo
+        return sweep(self.load, signal, programs, self.first_pods, actuators, DAY_STEPS, slo, done, within=within)
 
     def optima(self) -> Floats:
         """The optimum's pod-steps of each day."""

@@ -30,7 +30,7 @@ FIGURES = (
 PERCENT = ("violations", "worst", "under", "over", "slack", "oom")  # these are percent already
 _ALSO = {"churn/day": "churn", "pod hours": "podHours", "worst hour": "worst"}  # as the table heads them
 _KNOWN = {name.lower(): name for name in FIGURES} | _ALSO
-_CONDITION = re.compile(r"\s*([\w/ ]*\w)\s*(>=|<=|>|<)\s*([+-]?)(\d+\.?\d*|\.\d+)\s*(%?)\s*")
+_CONDITION = re.compile(r"\s*([\w/ ]*\w)\s*(>=|<=|>|<)\s*([+-]?)(\d+(?:\.\d*)?|\.\d+)\s*(%?)\s*")
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
     ">": operator.gt,
     ">=": operator.ge,

@@ -5,13 +5,15 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from trimtab.errors import InvalidInput
 from trimtab.kinds.annotations import BRIDGE
 from trimtab.kinds.bridge import sees_cpu
 from trimtab.kinds.convert import convert
 from trimtab.policy import Bridge, Policy, Tolerance
 from trimtab.quantity import format_number
-from trimtab.tune.candidates import Setting
+from trimtab.tune.candidates import CEILINGS, Setting
 
 AVERAGES = ("averageUtilization", "averageValue")
 DIRECTIONS = ("scaleUp", "scaleDown")
@@ -44,9 +46,14 @@ def tunable_manifest(manifest: dict[str, Any]) -> TunableManifest:
     return TunableManifest(manifest, tuple(notes))
 
 
-def may_bridge(manifest: dict[str, Any], policy: Policy) -> bool:
-    """Whether a bridge can be written into it: the kind has a place for one, and the policy sees cpu."""
-    return manifest.get("kind") in ("Autoscaler", "EffectiveHorizontalPodAutoscaler") and sees_cpu(policy.signals)
+def bridges(manifest: dict[str, Any], policy: Policy) -> tuple[Bridge | None, ...]:
+    """What can be written into it instead of its own: the kind has a place for a bridge, and the policy sees cpu."""
+    own = policy.bridge or Bridge()
+    if sees_cpu(policy.signals) and manifest.get("kind") == "Autoscaler":
+        return (None, *(replace(own, ceiling=ceiling) for ceiling in CEILINGS))
+    if sees_cpu(policy.signals) and manifest.get("kind") == "EffectiveHorizontalPodAutoscaler":
+        return (None, own)
+    return ()
 
 
 def with_new_settings(
@@ -88,8 +95,11 @@ def _set_bridge(manifest: dict[str, Any], bridge: Bridge | None) -> None:
     place: dict[str, Any] = holder.get(name) or {}
     if bridge is None:
         place.pop(key, None)
+    elif ours:
+        ceiling = {"ceiling": f"{bridge.ceiling:g}"} if bridge.ceiling in CEILINGS else {}
+        holder[name] = place | {key: {"maxFactor": "1.5"} | (place.get(key) or {}) | ceiling}
     else:
-        holder[name] = {key: {"maxFactor": "1.5"} if ours else "1.5"} | place
+        holder[name] = {key: "1.5"} | place
 
 
 def _tolerates(behavior: dict[str, Any], tolerance: float) -> bool:

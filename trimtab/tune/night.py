@@ -30,13 +30,15 @@ from trimtab.policy import Bridge, Policy, TunedSettings, TuningMode
 from trimtab.series import Floats, Frame
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.compiled import numba_or_none
+from trimtab.sim.cost_limit import CostLimit, cost_limit
+from trimtab.sim.grid import DAY_STEPS
 from trimtab.sim.prices import OBJECTIVES, RESIZE_PRICE, START_PRICE
 from trimtab.sim.score import SLO, Days, score
 from trimtab.tune.candidate_runs import CandidateRuns, candidate_runs
 from trimtab.tune.candidates import CEILINGS, Setting, allowed_settings, setting_of, tuned_settings
 from trimtab.tune.demand import demand_of
 from trimtab.tune.priced_run import PricedRuns
-from trimtab.tune.rolling_choice import GAIN, faded
+from trimtab.tune.rolling_choice import GAIN, day_weights, faded
 
 LEAST_DAYS, MOST_DAYS = 7, 30
 MOST_SWITCHES = 0.05  # of all workloads
@@ -138,10 +140,11 @@ class _Candidates(NamedTuple):
         """
         before, bridges = self.run(present), self._bridges()
         race = _Race(self.lam, present, before)
-        for family in (self._bare_priced(), self._bare_reactive()):
-            for candidate, days in family:
+        for family in (self._bare_priced, self._bare_reactive):
+            bare = family(race)
+            for candidate, days in bare:
                 race.enter(candidate, days)
-            tried = [candidate for candidate, days in family if bridges and race.may_win(days)]
+            tried = [candidate for candidate, days in bare if bridges and race.may_win(days)]
             for candidate, bridged in zip(tried, self._bridged(tried, bridges), strict=True):
                 for bridge, days in zip(bridges, bridged, strict=True):
                     race.enter(replace(candidate, ceiling=bridge.ceiling), days)
@@ -153,17 +156,18 @@ class _Candidates(NamedTuple):
             return [[self.priced.days(candidate.band, bridge) for bridge in bridges] for candidate in tried]
         return self.runs.run([self._parts(candidate)[0] for candidate in tried], bridges)
 
-    def _bare_priced(self) -> list[tuple[TunedSettings, Days]]:
+    def _bare_priced(self, _race: _Race) -> list[tuple[TunedSettings, Days]]:
         """By the price of the objective, where one is written."""
         if self.priced is None:
             return []
         own = replace(settings_of(self.written), ceiling=None, priced=True)
         return [(replace(own, band=band), self.priced.days(band, None)) for band in dict.fromkeys(self.priced.bands)]
 
-    def _bare_reactive(self) -> list[tuple[TunedSettings, Days]]:
+    def _bare_reactive(self, race: _Race) -> list[tuple[TunedSettings, Days]]:
+        """Those that may still win, with a bridge or without."""
         family = allowed_settings(self.written, self.runs.cluster.pod_capacity)
-        found = self.runs.run(family, [None])
-        return [(self._words(setting), days) for setting, (days,) in zip(family, found, strict=True)]
+        found = self.runs.run(family, [None], within=race.limit(self.runs.cluster.slo))
+        return [(self._words(setting), days) for setting, tried in zip(family, found, strict=True) for days in tried]
 
     def evidence(self, before: Days, after: Days) -> TuningEvidence:
         return TuningEvidence(days=self.runs.days, before=self._figures(before), after=self._figures(after))
@@ -204,6 +208,11 @@ class _Race:
         """Whether a bridge could make enough of these."""
         cost: Floats = bare.pods + START_PRICE * bare.starts
         return float(faded(cost[None])[0]) < self._least
+
+    def limit(self, slo: float) -> CostLimit:
+        """What pods and starts may cost whoever comes now."""
+        load = self.days.load
+        return cost_limit(self._least, day_weights(len(load)), load, DAY_STEPS, slo, self._lam)
 
     def _score(self, days: Days) -> float:
         return float(faded(days.j(self._lam)[None])[0])

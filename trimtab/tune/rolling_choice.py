@@ -47,6 +47,12 @@ def faded(j: Floats) -> Floats:
     return scores
 
 
+def day_weights(days: int) -> Floats:
+    """What each of so many days counts in the scores after them."""
+    weights: Floats = 0.5 ** (np.arange(days - 1, -1, -1) / HALF_LIFE_DAYS)
+    return weights
+
+
 def takeover(scores: Floats, current: int) -> int:
     """The best candidate if it is better by enough, else the present one."""
     best = int(np.argmin(scores))

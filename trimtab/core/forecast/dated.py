@@ -9,6 +9,8 @@ import numpy as np
 from trimtab.core.model import Forecast, Missing, Quantile, Reason
 from trimtab.series import Floats, Frame
 
+STEPS = 48  # of the history that is needed: an hour of two days
+
 
 class Dates(NamedTuple):
     """When a forecast was made and until when it may be used."""
@@ -37,10 +39,10 @@ def certain(model: str, dates: Dates, value: float, per_pod: bool = False) -> Fo
 
 
 def too_short(has_s: float, needs_s: float) -> Missing:
-    return Missing(
-        reason=Reason.NOT_ENOUGH_HISTORY,
-        detail=f"{spell(has_s)} of history, {spell(needs_s)} needed",
-    )
+    """In steps of what is needed: a word that grows with every minute would be news in every minute."""
+    step_s = needs_s / STEPS
+    has = f"less than {spell(step_s)}" if 0 < has_s < step_s else spell(has_s // step_s * step_s)
+    return Missing(reason=Reason.NOT_ENOUGH_HISTORY, detail=f"{has} of history, {spell(needs_s)} needed")
 
 
 def unpredictable(why: str) -> Missing:

@@ -60,16 +60,21 @@ def base_of(samples: Floats, most: int = 6) -> Base:
     return Base(level, noise)
 
 
-def present(samples: Floats, hour: Floats, base: Base) -> Floats:
-    """Samples (rows, 24) and the minutes of the last hour (rows, 60), newest last."""
-    level = base.level[:, None]
+def summary_of(hour: Floats) -> Floats:
+    """Of the minutes of the last hour (rows, 60), newest last: means, single ones, the highest and the lowest."""
     means = [hour[:, -width:].mean(axis=1) for width in (2, 5, 20, HOUR)]
     lags = [hour[:, -back] for back in (1, 2, 5, 10, 20, HOUR)]
     highest = [hour[:, -width:].max(axis=1) for width in (5, 20, HOUR)]
     lowest = [hour[:, -width:].min(axis=1) for width in (5, 20, HOUR)]
-    newest = [samples[:, -1], samples[:, -4:].mean(axis=1)]
-    relative = np.stack([*newest, *means, *lags, *highest, *lowest], axis=1) - level
-    return np.concatenate([relative, level - 3.0, np.log(base.noise)[:, None] + 3.5], axis=1)
+    return np.stack([*means, *lags, *highest, *lowest], axis=1)
+
+
+def present(samples: Floats, hour: Floats, base: Base) -> Floats:
+    """Samples (rows, 24), newest last, and the summary of the last hour."""
+    level = base.level[:, None]
+    newest = np.stack([samples[:, -1], samples[:, -4:].mean(axis=1)], axis=1)
+    noise = np.log(base.noise)[:, None] + 3.5
+    return np.concatenate([newest - level, hour - level, level - 3.0, noise], axis=1)
 
 
 # --- the same minute of other days and hours -------------------------------------------------------------------------
@@ -83,9 +88,25 @@ class Seasonal(NamedTuple):
 
 def seasonal(minutes: Floats, ends: Ints, lead: int) -> Seasonal:
     """Growth over the lead time, and the levels around it, at the same minute of the last seven days and six hours."""
+    return seasonal_of(_taken_from(minutes), ends, lead, _days_behind(ends))
+
+
+def seasonal_throughout(minutes: Floats, lead: int) -> Seasonal:
+    """The same after each minute from none to all of them: each is looked around once, not for every day and hour."""
+    first = -int(_around_offsets(lead)[-1])  # around it and before, every minute is taken for the first one
+    around = _around(_taken_from(minutes), np.arange(first, minutes.shape[1] + 1), lead)
+    ends = np.arange(minutes.shape[1] + 1)
+    return _seasonal(lambda moments: around[:, np.maximum(moments, first) - first], ends, _days_behind(ends))
+
+
+def _taken_from(minutes: Floats) -> Callable[[Ints], Floats]:
     last = minutes.shape[1] - 1
-    known = np.stack([ends - day * DAY >= HOUR for day in range(1, 8)])
-    return seasonal_of(lambda places: minutes[:, np.clip(places, 0, last)], ends, lead, known[:, None])
+    return lambda places: minutes[:, np.clip(places, 0, last)]
+
+
+def _days_behind(ends: Ints) -> NDArray[np.bool_]:
+    """(days, 1, ends)"""
+    return np.stack([ends - day * DAY >= HOUR for day in range(1, 8)])[:, None]
 
 
 def seasonal_of(take: Callable[[Ints], Floats], ends: Ints, lead: int, known: NDArray[np.bool_]) -> Seasonal:
@@ -93,7 +114,11 @@ def seasonal_of(take: Callable[[Ints], Floats], ends: Ints, lead: int, known: ND
 
     Days (days, rows or 1, ends) that are not known count for nothing.
     """
-    found = [_around(take, ends - day * DAY, lead) for day in range(1, 8)]
+    return _seasonal(lambda moments: _around(take, moments, lead), ends, known)
+
+
+def _seasonal(around: Callable[[Ints], Floats], ends: Ints, known: NDArray[np.bool_]) -> Seasonal:
+    found = [around(ends - day * DAY) for day in range(1, 8)]
     known = known[..., None]
     days = np.where(known, np.stack(found), 0.0)
     weights = _FADING ** np.arange(7.0)[:, None, None, None] * known
@@ -101,7 +126,7 @@ def seasonal_of(take: Callable[[Ints], Floats], ends: Ints, lead: int, known: ND
     highest = np.where(known, np.stack(found), -np.inf).max(axis=0)
     highest = np.where(known[0], highest, 0.0)
     views = np.stack([days[0], mean, highest, days[6]], axis=2)
-    hours = np.stack([_around(take, ends - back * HOUR, lead)[..., 1] for back in range(1, 7)], axis=2)
+    hours = np.stack([around(ends - back * HOUR)[..., 1] for back in range(1, 7)], axis=2)
     hours = np.where((ends >= 7 * HOUR)[None, :, None], hours, 0.0)
     growth = np.concatenate(
         [_flat(views[..., :2]), hours.mean(axis=2)[..., None], hours.max(axis=2)[..., None]], axis=2
@@ -198,5 +223,5 @@ def features(now: Floats, base: Base, season: Seasonal, habit: Habits, startup_s
     level = base.level[:, None]
     rest = np.stack([season.days / 7.0, np.full(len(level), np.log(startup_s / 180.0))], axis=1)
     parts = [now, season.growth, season.levels - level, habit.moves, habit.levels - level, rest]
-    clipped: Floats = np.clip(np.concatenate(parts, axis=1), -4.0, 4.0)
-    return clipped
+    together = np.concatenate(parts, axis=1)
+    return np.clip(together, -4.0, 4.0, out=together)

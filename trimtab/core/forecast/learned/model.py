@@ -155,7 +155,7 @@ def say(
     base = seen.base_of(hour[:, -SAMPLES:], BASE_MINUTES)
     season = _season(minutes, lead, days_known(present, lead))
     habit = Habits(np.stack([study.moves for study in studies]), np.stack([study.levels for study in studies]))
-    now = seen.present(hour[:, -SAMPLES:], hour, base)
+    now = seen.present(hour[:, -SAMPLES:], seen.summary_of(hour), base)
     inputs = seen.features(now, base, seen.Seasonal(*(part[:, 0] for part in season)), habit, startup_s)
     shares = probabilities_of(np.stack([study.last for study in studies]), hidden_of(shipped_weights(), inputs))
     start, keep = (

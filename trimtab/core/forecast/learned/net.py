@@ -48,8 +48,10 @@ class NetWeights(NamedTuple):
 
 def hidden_of(weights: NetWeights, features: Floats) -> Singles:
     """(rows, 1 + hidden): a constant and the whitened hidden layer."""
-    scaled = (features.astype(np.float32) - weights.mean) / weights.spread
-    summed = np.clip(scaled, -_OUTMOST, _OUTMOST) @ weights.first + weights.first_bias
+    scaled = features.astype(np.float32)
+    scaled -= weights.mean
+    scaled /= weights.spread
+    summed = np.clip(scaled, -_OUTMOST, _OUTMOST, out=scaled) @ weights.first + weights.first_bias
     white = np.maximum(summed, _LEAK * summed) @ weights.whiten + weights.whiten_bias
     return np.concatenate([np.ones((len(white), 1), dtype=np.float32), white], axis=1)
 

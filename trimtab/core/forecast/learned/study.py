@@ -90,7 +90,7 @@ def _inputs(minutes: Floats, ends: Ints, habit: Habits, startup_s: float) -> tup
     base, flat = seen.base_of(newest, BASE_MINUTES), shape[0] * shape[1]
     season = seen.Seasonal(*(part.reshape(flat, *part.shape[2:]) for part in seen.seasonal(minutes, ends, lead)))
     habits = Habits(*(part.reshape(flat, -1) for part in habit))
-    found = seen.features(seen.present(newest, hour, base), base, season, habits, startup_s)
+    found = seen.features(seen.present(newest, seen.summary_of(hour), base), base, season, habits, startup_s)
     return found.reshape(*shape, -1), base.level.reshape(shape)
 
 
