@@ -27,7 +27,7 @@ from tests.virtual.apiserver import ApiServer
 from tests.virtual.cluster import Cluster, autoscaler
 from trimtab.live.operator import Operator
 
-OBJECTS, PODS = (100, 300, 1000, 3000), (1, 5, 50)
+OBJECTS, PODS = (100, 1000, 3000, 10000), (1, 5, 50)
 NAMESPACES = 100
 CORES = 0.125  # per pod: its target
 WARM_S, MEASURED_S = 120.0, 120.0

@@ -62,8 +62,10 @@ class Journal:
         self.db = journal_file.connect(self.path)
         self._ids: dict[ObjectName, int] = {}
         self._policies: dict[ObjectName, Policy] = {}
+        self._notes: dict[str, str] = {}  # to be written
         with self._reading():
             journal_file.prepare(self.db, self.path)
+            self._page_bytes: int = self.db.execute("PRAGMA page_size").fetchone()[0]
 
     @classmethod
     def read(cls, path: str | Path) -> Journal:
@@ -84,24 +86,26 @@ class Journal:
     def write(self, acts: Iterable[Act], ticks: Sequence[Tick] = ()) -> None:
         """All of one tick in one transaction; what grows too large is pruned at once, not when the time comes."""
         with self._writing(), self.db:
-            self.db.executemany(
-                "INSERT INTO decisions"
-                " (object, at, replicas, planned, said, fate, outcome, policy, seen, memory, decision)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                [self._row(act) for act in acts],
-            )
+            if rows := [self._row(act) for act in acts]:  # most ticks have none
+                self.db.executemany(
+                    "INSERT INTO decisions"
+                    " (object, at, replicas, planned, said, fate, outcome, policy, seen, memory, decision)"
+                    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    rows,
+                )
             self.db.executemany(
                 f"INSERT OR REPLACE INTO {_INTO}",
                 [(self._id(tick.name), *tick[1:-1]) for tick in ticks],
             )
             self._note_policies(ticks)
-        if self.size_bytes() > self.keep.size_bytes * SLACK:
+            self.db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", self._notes.items())
+        self._notes.clear()
+        if self._is_too_large():
             self.prune(float("-inf"))
 
     def note(self, key: str, text: str) -> None:
-        """One text by name, in place of the last."""
-        with self._writing(), self.db:
-            self.db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, text))
+        """One text by name, in place of the last; it is written with the next tick, in the same transaction."""
+        self._notes[key] = text
 
     def noted(self, key: str) -> str | None:
         found = self.query("SELECT value FROM meta WHERE key = ?", (key,))
@@ -124,6 +128,13 @@ class Journal:
             for _ in range(0, self.query("PRAGMA freelist_count")[0][0], VACUUM_PAGES):
                 self.db.executescript(f"PRAGMA incremental_vacuum({VACUUM_PAGES})")  # execute() would free one only
                 yield
+
+    def _is_too_large(self) -> bool:
+        """A file that is small enough as it is, is not asked which of its pages are in use."""
+        most = self.keep.size_bytes * SLACK
+        with self._reading():
+            pages: int = self.db.execute("PRAGMA page_count").fetchone()[0]
+        return pages * self._page_bytes > most and self.size_bytes() > most
 
     def size_bytes(self) -> int:
         """What is in use, without pages that wait to be used again."""

@@ -18,7 +18,9 @@ Cell = Callable[[Row], str]
 
 def main(folder: str, page: str) -> None:
     found = [json.loads(path.read_text()) for path in sorted(Path(folder).glob("*.json"))]
-    live = sorted((run for run in found if run["benchmark"] == "live"), key=lambda run: run["objects"])
+    live = sorted(
+        (run for run in found if run["benchmark"] == "live"), key=lambda run: (run["objects"], run.get("note", ""))
+    )
     growth = [run for run in found if run["benchmark"] == "growth"]
     grown = sorted((row for run in growth for row in run["objects"]), key=lambda row: row["objects"])
     churns = [run["churn"] for run in growth if "churn" in run]
@@ -26,17 +28,23 @@ def main(folder: str, page: str) -> None:
     parts += [PROMISED.format(table=table(_promises(live), TARGETS), largest=live[-1]["objects"])] if live else []
     parts += [LIVE.format(steady=table(STEADY, live), spent=table(SPENT, live))] if live else []
     mixed, beside = (
-        [run for run in live if run["mixed"] and "storm_p50_s" in run],
+        [run for run in live if run["mixed"] and run.keys() & {"storm_p50_s", "leader_change_s"}],
         [run for run in live if "hpa_interval_s" in run],
     )
     parts += [HAPPENS.format(table=table(HAPPENED, mixed))] if mixed else []
+    parts += [f"{spoiled}\n" for run in live for spoiled in run.get("spoiled", ())]
     parts += [THEIRS.format(table=table(BUILT_IN, beside))] if beside else []
     by_pods = [row for run in growth for row in run["pods"]]
     parts += [GROWTH.format(objects=table(GROWN, grown), pods=table(BY_PODS, by_pods))]
     imports = max(run.get("imports_mb", 0.0) for run in growth)
     parts += [MEMORY.format(held=table(HELD, [row for run in growth for row in run["memory"]]), imports=imports)]
-    parts += [CHURN.format(**churn, first=churn["held_mb"][0], last=churn["held_mb"][-1]) for churn in churns]
+    parts += [_churned(churn) for churn in churns]
     Path(page).write_text("\n".join([*parts, BEYOND]))
+
+
+def _churned(churn: Row) -> str:
+    held = churn["held_mb"]
+    return CHURN.format(**churn | {"note": _note(churn), "first": held[0], "last": held[-1]})
 
 
 def table(columns: dict[str, Callable[[Item], str]], rows: Sequence[Item]) -> str:
@@ -51,7 +59,12 @@ def _promises(live: Sequence[Row]) -> dict[str, Callable[[Target], str]]:
         "": lambda target: target.text,
         "promised": lambda target: f"at most {target.most:,.{target.digits}f}" if target.most else "none",
     }
-    return columns | {f"{run['objects']:,} objects": _reached(run) for run in live}
+    return columns | {f"{run['objects']:,} objects{_note(run)}": _reached(run) for run in live}
+
+
+def _note(run: Row) -> str:
+    """What a reader must know of a run that is not a whole one of the code as it is."""
+    return f", {run['note']}" if "note" in run else ""
 
 
 def _reached(run: Row) -> Callable[[Target], str]:
@@ -72,8 +85,12 @@ def pair(first: str, second: str, digits: int) -> Cell:
     return lambda row: f"{row[first]:.{digits}f} / {row[second]:.{digits}f}" if second in row else ""
 
 
+def size(row: Row) -> str:
+    return f"{row['objects']:,}{_note(row)}"
+
+
 STEADY: dict[str, Cell] = {
-    "objects": number("objects"),
+    "objects": size,
     "pods": number("pods"),
     "namespaces": number("namespaces"),
     "fleet": lambda row: "mixed" if row["mixed"] else "by CPU",
@@ -87,7 +104,7 @@ STEADY: dict[str, Cell] = {
     "writes, GETs of one object": lambda row: f"{row['idle_writes']}, {row['idle_gets']}",
 }
 SPENT: dict[str, Cell] = {
-    "objects": number("objects"),
+    "objects": size,
     "operator": number("operator_cpu_s", 2),
     "API server": number("apiserver_cpu_s", 2),
     "etcd": number("etcd_cpu_s", 2),
@@ -96,7 +113,7 @@ SPENT: dict[str, Cell] = {
     "received by the operator, MB": lambda row: f"{row['received_bytes'] / 1e6:.1f}" if "received_bytes" in row else "",
 }
 HAPPENED: dict[str, Cell] = {
-    "objects": number("objects"),
+    "objects": size,
     "storm: scaled": number("storm_objects"),
     "from metric to scale, p50 / p99 s": pair("storm_p50_s", "storm_p99_s", 1),
     "from first to last write, s": number("storm_writing_s", 1),
@@ -108,7 +125,7 @@ HAPPENED: dict[str, Cell] = {
     "scalings by it  ": number("leader_change_scalings"),
 }
 BUILT_IN: dict[str, Cell] = {
-    "objects": number("objects"),
+    "objects": size,
     "a look every, s": number("hpa_interval_s", 1),
     "controller, CPU-s in 15 s": number("hpa_cpu_s_in_15_s", 2),
     "trimtab, CPU-s in 15 s": number("operator_cpu_s", 3),
@@ -140,7 +157,7 @@ are comparable, waiting times are upper bounds.
 PROMISED = """## What is promised, and what was measured
 
 Promised of 10,000 objects with 20,000 pods; the largest run here has {largest:,} objects. On two cores of which the
-control plane, its pods and its load take their part. What was not reached is bold.
+control plane, its pods and its load take their part. What was not reached is bold, what was not measured is empty.
 
 {table}
 """
@@ -172,7 +189,7 @@ its adapter and HPA looks every 50 s (p99 62 s) for 3.0, while the API server ta
 for 38 s of its 60 s loop and takes 0.9, the API server 3.2. KEDA writes a status per poll, VPA two patches per object
 and loop.
 """
-GROWTH = """## Cost grows with the work, and with nothing else
+GROWTH = """## How cost grows
 
 The whole operator in one process under a virtual clock, without sockets; what the simulated API server costs is taken
 off. One pod per object:
@@ -190,12 +207,12 @@ MEMORY = """## Memory
 Imports take {imports:.0f} MB beside that.
 """
 CHURN = """Over {hours:g} hours in which workloads and their namespaces come and go, objects are edited and pods are
-replaced ({objects} objects): {first:.1f} MB after the first minutes, {last:.1f} MB at the end,
+replaced ({objects} objects{note}): {first:.1f} MB after the first minutes, {last:.1f} MB at the end,
 {mb_per_hour:+.2f} MB per hour in the second half.
 """
 BEYOND = """## Beyond it
 
-- A tick that takes longer than its period delays the next one. Nothing is lost: every object is looked at in each tick,
+- A tick that takes longer than its period delays the next one. Nothing is lost: who had no turn has it in the next,
   and windows and rates are counted in time, not in ticks. `trimtab_late_ticks_total` counts it and the log says it.
 - Then divide: `shards: N` in the chart's values. A namespace is never divided, so that the largest namespace is the
   limit of one operator.

@@ -18,6 +18,7 @@ from benchmarks.scale.fleet import Member
 from tests.bed import Bed, eventually
 from tests.live.accounts import chart_account
 from tests.live.running import TRIMTAB, Running
+from trimtab.errors import InvalidInput
 from trimtab.journal import Journal
 
 TICK_S = 15.0
@@ -51,19 +52,24 @@ class DefaultRun(Running):
 
     def ticks(self, member: Member, since: float = 0.0) -> list[float]:
         """When it was looked at, by the journal: asking the operator itself would cost it CPU."""
-        if not self.journal.exists():
+        try:
+            journal = Journal.read(self.journal)
+        except InvalidInput:  # there is none yet, or it is being made
             return []
-        journal = Journal.read(self.journal)
         found = [tick.at for tick in journal.ticks(*member.key) if tick.at > since]
         journal.close()
         return found
 
     def await_ticks(self, member: Member, count: int) -> list[float]:
-        """The next ones; by their times, because the journal soon forgets single ticks."""
-        last = max(self.ticks(member), default=0.0)
-        enough = lambda: len(self.ticks(member, last)) >= count  # noqa: E731
+        """The next ones, each noted when it is seen: the journal folds single ticks into minutes now and then."""
+        last, seen = max(self.ticks(member), default=0.0), set[float]()
+
+        def enough() -> bool:
+            seen.update(self.ticks(member, last))
+            return len(seen) >= count
+
         eventually(enough, 20 * TICK_S * count, f"{count} more ticks", every_s=0.5)
-        return self.ticks(member, last)
+        return sorted(seen)
 
 
 def cpu_s(pid: int) -> float:

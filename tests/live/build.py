@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -13,6 +14,7 @@ from trimtab.live.look.cluster import ScaleTarget
 from trimtab.live.look.memory import ObjectMemory
 from trimtab.live.look.subject import Compiler, Subject
 from trimtab.live.object_tick import ObjectTick
+from trimtab.wire.metric_objects import ContainerUsage, PodMetrics, Usage
 from trimtab.wire.objects import Custom
 from trimtab.wire.resources import DEPLOYMENTS, HPAS, Resource
 
@@ -45,10 +47,17 @@ def object_tick(
     return ObjectTick(about, target, {}, known, known, seen, decision, outcome)._replace(**more)
 
 
+def pod_metrics(cores: float, size: float, at: float) -> PodMetrics:
+    """Of one container named app."""
+    usage = Usage(cpu=f"{round(cores * 1e9)}n", memory=f"{size:.0f}")
+    containers = (ContainerUsage(name="app", usage=usage),)
+    return PodMetrics(timestamp=datetime.fromtimestamp(at, UTC), window="15s", containers=containers)
+
+
 def hpa(minimum: int = 1, **annotations: str) -> Custom:
     names = {key.replace("_", "-"): value for key, value in annotations.items()}
     notes = {f"trimtab.dev/{key}" if key != "predictive" else key: value for key, value in names.items()}
     return custom(spec=spec(minReplicas=minimum), metadata={"annotations": notes, "resourceVersion": "7"})
 
 
-__all__ = ["AT", "AUTOSCALERS", "HPAS", "custom", "hpa", "object_tick", "spec", "subject"]
+__all__ = ["AT", "AUTOSCALERS", "HPAS", "custom", "hpa", "object_tick", "pod_metrics", "spec", "subject"]

@@ -9,7 +9,7 @@ import logging
 import msgspec
 import pytest
 
-from tests.live.build import AT, AUTOSCALERS, object_tick
+from tests.live.build import AT, AUTOSCALERS, object_tick, pod_metrics
 from tests.live.memory_api import MemoryApi
 from tests.live.shop import stock, watched
 from trimtab.core.model import Missing, Observation
@@ -17,7 +17,6 @@ from trimtab.core.usage.settings import HistogramSettings
 from trimtab.live.look.cluster import WatchedCluster
 from trimtab.live.look.subject import Compiler
 from trimtab.live.measure.checkpoint import READ_AGAIN_S, Checkpoints
-from trimtab.live.measure.readings import PodUsage
 from trimtab.live.measure.usage import UsageWatch
 from trimtab.live.object_tick import ObjectTick
 from trimtab.wire.facts import rfc3339
@@ -42,7 +41,7 @@ class Watching:
         ticks = [await self._object(name, at) for _, name in self.cluster.workloads["Deployment"].store.items]
         targets = [tick.target for tick in ticks]
         pods = [f"shop/{pod.name}" for target in targets for pod in self.cluster.pods_of(target)]
-        self.usage.look(targets, {pod: PodUsage({"app": (0.2, 2.0**25)}, at, 15.0) for pod in pods}, at)
+        self.usage.look(targets, {pod: pod_metrics(0.2, 2.0**25, at) for pod in pods}, at)
         self.checkpoints.follow(ticks, at)
         await self.checkpoints.finished()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import msgspec
@@ -9,7 +10,7 @@ import msgspec
 from trimtab.core.model import ContainerSize
 from trimtab.live.look.members import Members
 from trimtab.policy import Size
-from trimtab.wire.facts import fact, has_sizes, killed_at, overloaded_at
+from trimtab.wire.facts import fact, has_sizes, killed_at, overloaded_at, owner_uid
 from trimtab.wire.objects import WirePod, WireWorkload
 from trimtab.wire.store import Store
 
@@ -149,3 +150,38 @@ def test_how_much_cpu_a_pod_may_use_is_known_only_where_every_container_has_a_li
     one, two = (fact(pod("a", "rs", spec={"containers": given})) for given in ([limited], [limited, free]))
     assert (one.cpu_limit(), one.cpu_limit("app"), one.cpu_limit("proxy")) == (0.5, 0.5, None)
     assert (two.cpu_limit(), two.cpu_limit("app")) == (None, 0.5)
+
+
+def test_whatever_comes_and_goes_members_are_what_the_stores_say() -> None:
+    draw = random.Random(7)
+    pods, sets, members = stores()
+    owners = {"rs1": "deploy", "rs2": "deploy", "rs3": "other"}
+    for _ in range(2000):
+        name, owner = f"p{draw.randrange(12)}", draw.choice((*owners, "deploy", "nobody"))
+        if draw.random() < 0.3:
+            pods.drop(("shop", name))
+        elif draw.random() < 0.2:
+            sets.drop(("shop", draw.choice((*owners,))))
+        elif draw.random() < 0.3:
+            chosen = draw.choice((*owners,))
+            sets.put(replica_set(chosen, chosen, owners[chosen]))
+        else:
+            pods.put(pod(name, owner, draw.choice(("Running", "Pending", "Failed"))))
+        for workload in ("deploy", "other"):
+            theirs = {workload, *(found.metadata.uid for found in sets if owners[found.metadata.uid] == workload)}
+            unfinished = [one for one in pods if one.status.phase != "Failed"]
+            expected = {fact(one).name: fact(one) for one in unfinished if owner_uid(one.metadata) in theirs}
+            found = members.facts("shop", workload)
+            assert {one.name: one for one in found} == expected and len(found) == len(expected)
+
+
+def test_pods_that_stay_are_one_tuple() -> None:
+    pods, sets, members = stores()
+    sets.put(replica_set("web-1", "rs1", "deploy"))
+    pods.put(pod("a", "rs1"))
+    pods.put(pod("b", "rs1"))
+    known = members.facts("shop", "deploy")
+    pods.put(pod("stranger", "rs9"))
+    assert members.facts("shop", "deploy") is known
+    pods.put(pod("b", "rs1", "Pending"))
+    assert members.facts("shop", "deploy") is not known

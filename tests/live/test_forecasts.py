@@ -55,10 +55,10 @@ def test_a_start_up_is_recorded_once_at_the_first_ready() -> None:
     def ahead_s(choice: ForecastChoice) -> float:
         return horizon_s(choice, replace(seen(AT, 1.0), startup=forecasts.startup("w", AT)))
 
-    forecasts.note_pods("u", "w", [pod("a", ready=False), pod("b", took_s=7000)])  # b may have flapped before we looked
+    forecasts.note_pods("u", "w", (pod("a", ready=False), pod("b", took_s=7000)))  # b may have flapped before we looked
     assert ahead_s(choice) == 7000.0, "better than nothing"
-    forecasts.note_pods("u", "w", [pod("a", took_s=20), pod("b", took_s=9000)])
-    forecasts.note_pods("u", "w", [pod("a", took_s=500), pod("b", took_s=9000)])  # a flapped: its transition moved
+    forecasts.note_pods("u", "w", (pod("a", took_s=20), pod("b", took_s=9000)))
+    forecasts.note_pods("u", "w", (pod("a", took_s=500), pod("b", took_s=9000)))  # a flapped: its transition moved
     found = forecasts.startup("w", AT)
     assert isinstance(found, Startup) and found.pods == 1
     assert [q.value for q in found.quantiles] == [20.0, 20.0]
@@ -70,7 +70,7 @@ def test_a_start_up_is_recorded_once_at_the_first_ready() -> None:
 def test_what_is_gone_is_forgotten() -> None:
     forecasts = Forecasts()
     forecasts.look(WEB, seen(AT, 100.0))
-    forecasts.note_pods("u", "w", [pod("a")])
+    forecasts.note_pods("u", "w", (pod("a"),))
     assert len(forecasts.demand.log) == 1
     forecasts.forget(set())
     assert len(forecasts.demand.log) == 0 and isinstance(forecasts.startup("w", AT), Missing)

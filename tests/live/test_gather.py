@@ -14,10 +14,10 @@ from aiohttp import web
 from tests.wire.fake import Fake
 from trimtab.core.model import Missing, Pod, PodSamples, Reason, Samples, TotalSample
 from trimtab.live.measure.gather import Gather, Wanted
-from trimtab.live.measure.readings import counted, pod_usage
+from trimtab.live.measure.readings import amounts_of, counted
 from trimtab.policy import Metric, MetricKind, PodAverage, Signal, Total, TotalAverage, Utilization
 from trimtab.wire.access import Access
-from trimtab.wire.metric_objects import ContainerUsage, PodMetrics
+from trimtab.wire.metric_objects import ContainerUsage, PodMetrics, Usage
 from trimtab.wire.prometheus import Prometheus
 
 PODS = (Pod(name="a"), Pod(name="b"))
@@ -146,8 +146,8 @@ def test_thousandths_are_rounded_up_as_kubernetes_does() -> None:
 
 @pytest.mark.parametrize("text", ["0Ki", "16384Ki", "9999999999Ki", "1n", "124999001n", "96000000000n"])
 def test_what_is_read_quickly_is_read_rightly(text: str) -> None:
-    found = pod_usage(PodMetrics(containers=(ContainerUsage(name="app", usage={"cpu": text}),)), 0.0)
-    assert found.containers["app"][0] == counted(text)
+    pod = PodMetrics(containers=(ContainerUsage(name="app", usage=Usage(cpu=text)),))
+    assert amounts_of(pod, "cpu") == {"app": counted(text)} and amounts_of(pod, "memory") == {"app": None}
 
 
 HOSTILE = ("NaN", "", "1e400", "1e9999999", "9" * 5000 + "n", "1e308", "x" * 100, "-inf", "\u0663n")

@@ -95,4 +95,5 @@ def test_the_page_shows_the_last_note(tmp_path: Path) -> None:
     assert health(journal)["operator"] is None
     for frozen in (False, True):
         journal.note(HEALTH, msgspec.json.encode(noted(frozen=frozen)).decode())
+        journal.write([])
     assert health(journal)["operator"]["frozen"] is True

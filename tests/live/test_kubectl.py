@@ -124,6 +124,14 @@ def test_an_annotated_hpa_is_listed_with_the_floor_that_we_raised() -> None:
     assert held == {"Autoscaler/web": "Conflict", "HorizontalPodAutoscaler/web": "floor 6 instead of 2"}
 
 
+def test_the_status_is_for_programs_too(capsys: pytest.CaptureFixture[str]) -> None:
+    row = StatusRow("shop", "Autoscaler/web", "3", "4", "paused", "")
+    status.show([row], "json")
+    assert json.loads(capsys.readouterr().out) == [row._asdict()]
+    status.show([], "json")
+    assert json.loads(capsys.readouterr().out) == []
+
+
 def test_trimtab_itself_lists_them_too() -> None:
     assert COMMANDS["status"] and plugin.commands["status"] is status.command
 

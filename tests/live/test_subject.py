@@ -7,7 +7,7 @@ import pytest
 from tests.live.build import AT, AUTOSCALERS, custom, spec
 from trimtab.errors import InvalidInput
 from trimtab.live.look.subject import ChangeRules, Compiler
-from trimtab.policy import Admit, Mode, Size, Stabilise, StabiliseMax
+from trimtab.policy import Admit, Mode, PodRules, Size, Stabilise, StabiliseMax
 
 PINNED = {"annotations": {"trimtab.dev/pin": "6"}}
 
@@ -81,3 +81,10 @@ def test_the_window_of_the_operator_holds_where_no_behavior_says_so() -> None:
     assert bare.settle[0] == StabiliseMax(window_s=60.0)
     own = compiler.subject(AUTOSCALERS, custom("b", spec=spec(behavior={})), True, AT).policy
     assert Stabilise(up_s=0.0, down_s=300.0) in own.settle
+
+
+def test_the_operator_says_which_pods_are_young() -> None:
+    compiler = Compiler(change_rules=ChangeRules(cpu_init_s=25.0, readiness_delay_s=2.5))
+    young = PodRules(cpu_init_s=25.0, readiness_delay_s=2.5)
+    assert compiler.subject(AUTOSCALERS, custom(spec=spec()), True, AT).policy.pods == young
+    assert Compiler().subject(AUTOSCALERS, custom(spec=spec()), True, AT).policy.pods == PodRules()

@@ -6,15 +6,15 @@ from math import inf
 
 import msgspec
 
-from tests.live.build import AT
+from tests.live.build import AT, pod_metrics
 from tests.live.memory_api import MemoryApi
 from tests.live.shop import stock, watched
 from trimtab.core.model import Missing, UsageEstimates
 from trimtab.core.usage.settings import HistogramSettings
 from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
-from trimtab.live.measure.readings import PodUsage
 from trimtab.live.measure.usage import UsageWatch
 from trimtab.wire.facts import rfc3339
+from trimtab.wire.metric_objects import PodMetrics
 from trimtab.wire.objects import WirePod
 from trimtab.wire.resources import DEPLOYMENTS
 
@@ -27,8 +27,8 @@ def cluster() -> WatchedCluster:
     return watched(api)
 
 
-def at_cores(cores: float, at: float = AT) -> dict[str, PodUsage]:
-    return {f"shop/{pod}": PodUsage({"app": (cores, 2.0**25)}, at, 15.0) for pod in ("web-a", "web-b")}
+def at_cores(cores: float, at: float = AT) -> dict[str, PodMetrics]:
+    return {f"shop/{pod}": pod_metrics(cores, 2.0**25, at) for pod in ("web-a", "web-b")}
 
 
 def test_pod_metrics_are_wanted_only_when_it_is_time_again() -> None:

@@ -27,7 +27,7 @@ AUDITED = 200_000  # requests that are remembered
 ADMIN = "kubectl"
 
 
-class Call(NamedTuple):
+class Call(msgspec.Struct, frozen=True):
     """One request as it arrives."""
 
     who: str
@@ -44,7 +44,7 @@ class Reply(NamedTuple):
     headers: Mapping[str, str] = {}
 
 
-class Audited(NamedTuple):
+class Audited(msgspec.Struct, frozen=True):
     at: float
     who: str
     verb: str
@@ -62,10 +62,7 @@ class Place(NamedTuple):
     plural: str = ""
     name: str = ""
     part: str = ""
-
-    @property
-    def api_version(self) -> str:
-        return f"{self.group}/{self.version}" if self.group else self.version
+    api_version: str = ""
 
 
 class Denied(Exception):
@@ -81,7 +78,7 @@ def status_body(status: int, reason: str, message: str) -> bytes:
     return encoded(kind | {"reason": reason, "message": message, "code": status})
 
 
-Aggregated = Callable[[list[str], Mapping[str, str]], Reply]  # an API that another server answers for
+Aggregated = Callable[[tuple[str, ...], Mapping[str, str]], Reply]  # an API that another server answers for
 
 
 class ApiServer:
@@ -249,8 +246,8 @@ class ApiServer:
 
     def _within(self, served: Served, place: Place, now: Object, after: Object) -> Object:
         """A part's door changes that part alone, the main door everything else."""
-        head = {name: value for name, value in after.items() if name in ("metadata",)}
         if place.part in ("status", "scale", "resize"):
+            head = {"metadata": after["metadata"]} if "metadata" in after else {}
             name = "status" if place.part == "status" else "spec"
             return now | ({name: after[name]} if name in after else {}) | ({} if now else head)
         if "status" in served.parts:
@@ -268,9 +265,11 @@ class ApiServer:
 
 def _of_part(body: Object, place: Place) -> Object:
     """What a patch may say: versions are checked, not written; of a scale only the replicas."""
+    if place.part == "scale":
+        return {"spec": {"replicas": body["spec"]["replicas"]}}
     meta = {name: value for name, value in (body.get("metadata") or {}).items() if name in ("labels", "annotations")}
-    said = {name: value for name, value in body.items() if name != "metadata"} | ({"metadata": meta} if meta else {})
-    return {"spec": {"replicas": body["spec"]["replicas"]}} if place.part == "scale" else said
+    said = {name: value for name, value in body.items() if name != "metadata"}
+    return said | {"metadata": meta} if meta else said
 
 
 def scale_of(found: Object) -> Object:
@@ -291,19 +290,32 @@ def selected(held: Collection, namespace: str, params: Mapping[str, str]) -> lis
 
 def selector(namespace: str, params: Mapping[str, str]) -> Callable[[Object], bool]:
     labels = dict(part.split("=", 1) for part in (params.get("labelSelector") or "").split(",") if "=" in part)
-    name = (params.get("fieldSelector") or "").removeprefix("metadata.name=")
+    names = [_field(part) for part in (params.get("fieldSelector") or "").split(",") if part]
 
     def keep(found: Object) -> bool:
         meta = found["metadata"]
-        if (namespace and meta.get("namespace", "") != namespace) or (name and meta["name"] != name):
+        if namespace and meta.get("namespace", "") != namespace:
             return False
+        for field, equal, value in names:
+            if (meta.get(field, "") == value) is not equal:
+                return False
         return not labels or labels.items() <= (meta.get("labels") or {}).items()
 
     return keep
 
 
-def segments(path: str) -> list[str]:
-    return [unquote(part) for part in path.split("/")[1:]]
+def _field(part: str) -> tuple[str, bool, str]:
+    """metadata.FIELD=VALUE or metadata.FIELD!=VALUE, of the two fields that every kind can be chosen by."""
+    label, _, value = part.partition("=")
+    field = label.removesuffix("!").removeprefix("metadata.")
+    if field not in ("name", "namespace"):
+        raise Denied(400, "BadRequest", f"field label not supported: {label}")
+    return field, not label.endswith("!"), value
+
+
+@lru_cache(maxsize=10_000)
+def segments(path: str) -> tuple[str, ...]:
+    return tuple(unquote(part) for part in path.split("/")[1:])
 
 
 @lru_cache(maxsize=10_000)
@@ -319,7 +331,8 @@ def place_of(path: str) -> Place:
         namespace, rest = rest[1], rest[2:]
     if len(rest) > 3:
         raise Denied(404, "NotFound", "the server could not find the requested resource")
-    return Place(group, version, namespace, *rest)
+    plural, name, part = [*rest, "", "", ""][:3]
+    return Place(group, version, namespace, plural, name, part, f"{group}/{version}" if group else version)
 
 
 __all__ = ["ADMIN", "ApiServer", "Audited", "Call", "Denied", "HTTPStatus", "Ownership", "Reply", "selector"]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
+from tests.virtual.loop import VirtualLoop
 
-DIGITS = 6  # of a second: a date near 2025 has no more of them as a float
+GRAIN = 1e6  # of a second: a date near 2025 has no more digits as a float
 
 
 class HandClock:
@@ -23,12 +23,12 @@ class HandClock:
 class VirtualClock:
     """The clock of one machine in a virtual loop: its date at the loop's time 0, and how far it was set since."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, began: float) -> None:
+    def __init__(self, loop: VirtualLoop, began: float) -> None:
         self._loop, self._began = loop, began
         self.stepped_s = 0.0
 
     def now(self) -> float:
-        return round(self._began + self.stepped_s + self._loop.time(), DIGITS)
+        return int((self._began + self.stepped_s + self._loop.now_s) * GRAIN + 0.5) / GRAIN
 
     def since_boot(self) -> float:
-        return self._loop.time()
+        return self._loop.now_s

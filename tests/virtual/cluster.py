@@ -22,10 +22,11 @@ from typing import Any, Self
 import yaml
 
 from tests.virtual.apiserver import ADMIN, ApiServer, Audited, Call, Reply
+from tests.virtual.clock import GRAIN
 from tests.virtual.faults import Fault
 from tests.virtual.fields import Object, encoded
 from tests.virtual.loop import VirtualLoop
-from tests.virtual.machines import Machines, Process, owned
+from tests.virtual.machines import Machines, Process, own
 from tests.virtual.metrics import FakePrometheus, Metrics
 from tests.virtual.weather import Weather
 from tests.virtual.workloads import Load, Workload, Workloads, deployment
@@ -51,7 +52,7 @@ class Cluster(Machines):
         self.seed, self.start, self.step_s = seed, start, step_s
         self._settings: dict[str, Any] = {"tick_s": step_s} | settings
         self.loop = VirtualLoop()
-        self.loop.set_task_factory(owned)
+        self.loop.made = own
         self.server = ApiServer(self.now)
         self.weather = Weather(lambda: self.now() - start, seed)
         self.workloads = Workloads(self.server, start, step_s)
@@ -98,7 +99,7 @@ class Cluster(Machines):
     # --- time ---
 
     def now(self) -> float:
-        return round(self.start + self.loop.time(), 6)
+        return int((self.start + self.loop.now_s) * GRAIN + 0.5) / GRAIN
 
     def run(self, *, hours: float = 0.0, minutes: float = 0.0, seconds: float = 0.0) -> None:
         self._until += hours * 3600 + minutes * 60 + seconds

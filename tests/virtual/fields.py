@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import msgspec
@@ -39,7 +38,7 @@ def merged(now: Any, patch: Any) -> Any:
         if value is None:
             result.pop(key, None)
         else:
-            result[key] = merged(result.get(key), value)
+            result[key] = merged(result.get(key), value) if isinstance(value, dict) else value
     return result
 
 
@@ -80,23 +79,24 @@ def leaves(found: Object) -> dict[FieldPath, Any]:
     """Every owned field of an object with its value."""
     paths: dict[FieldPath, Any] = {}
     for key in OWNED:
-        paths.update(_leaves(found.get(key, ABSENT), (f"f:{key}",)))
+        if key in found:
+            _add_leaves(found[key], (f"f:{key}",), paths)
+    meta = found.get("metadata") or {}
     for key in ("labels", "annotations"):
-        paths.update(_leaves((found.get("metadata") or {}).get(key, ABSENT), ("f:metadata", f"f:{key}")))
+        if key in meta:
+            _add_leaves(meta[key], ("f:metadata", f"f:{key}"), paths)
     return paths
 
 
-def _leaves(value: Any, path: FieldPath) -> Iterator[tuple[FieldPath, Any]]:
-    if value is ABSENT:
-        return
+def _add_leaves(value: Any, path: FieldPath, paths: dict[FieldPath, Any]) -> None:
     if isinstance(value, dict) and value:
         for key, inner in value.items():
-            yield from _leaves(inner, (*path, f"f:{key}"))
-    elif path[-1][2:] in KEYED and isinstance(value, list):
+            _add_leaves(inner, (*path, f"f:{key}"), paths)
+    elif isinstance(value, list) and path[-1][2:] in KEYED:
         for item in value:
-            yield from _leaves(item, (*path, f'k:{{"name":"{item["name"]}"}}'))
+            _add_leaves(item, (*path, f'k:{{"name":"{item["name"]}"}}'), paths)
     else:
-        yield path, value
+        paths[path] = value
 
 
 def changed(before: Object, after: Object) -> tuple[set[FieldPath], set[FieldPath]]:

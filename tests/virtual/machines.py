@@ -42,13 +42,11 @@ class Process:
     still: bool = False
     awaits_left: int = 0  # 0: nobody counts
     back_after_s: float | None = None
-    _look_again: int = 1000  # tasks: until then those that are done stay in the list
+    look_again: int = 1000  # tasks: until then those that are done stay in the list
 
-    def own(self, task: asyncio.Task[Any]) -> None:
-        self.tasks.append(task)
-        if len(self.tasks) >= self._look_again:
-            self.tasks = [task for task in self.tasks if not task.done()]
-            self._look_again = 1000 + 2 * len(self.tasks)
+    def forget_done(self) -> None:
+        self.tasks = [task for task in self.tasks if not task.done()]
+        self.look_again = 1000 + 2 * len(self.tasks)
 
 
 class Machines:
@@ -177,9 +175,10 @@ class Machines:
         return Access("http://prometheus", transport=Link(self.prometheus, who, self.weather, self).transport)
 
 
-def owned(loop: asyncio.AbstractEventLoop, work: Any, context: Context | None = None) -> asyncio.Task[Any]:
-    """Every task knows whose process it belongs to."""
-    task: asyncio.Task[Any] = asyncio.Task(work, loop=loop, context=context)
-    if (process := _process.get() if context is None else context.get(_process)) is not None:
-        process.own(task)
-    return task
+def own(task: asyncio.Task[Any], context: Context | None) -> None:
+    """Every process knows its tasks."""
+    process = _process.get() if context is None else context.get(_process)
+    if process is not None:
+        process.tasks.append(task)
+        if len(process.tasks) >= process.look_again:
+            process.forget_done()

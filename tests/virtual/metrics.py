@@ -44,7 +44,7 @@ class Metrics:
     def _of(self, namespace: str) -> list[Workload]:
         return [each for each in self.workloads.all.values() if namespace in ("", each.namespace)]
 
-    def _pods(self, path: list[str], params: Mapping[str, str]) -> Reply:
+    def _pods(self, path: tuple[str, ...], params: Mapping[str, str]) -> Reply:
         """VERSION/pods, or VERSION/namespaces/NAMESPACE/pods."""
         namespace = path[2] if len(path) == 4 and path[1] == "namespaces" else ""
         if path[-1] != "pods" or len(path) not in (2, 4):
@@ -62,28 +62,24 @@ class Metrics:
         at = rfc3339(cpu.at + (3600 if spoiled is Spoiling.FUTURE else 0))
         scale = 1e6 if spoiled is Spoiling.HUGE else 1.0
         values = list(cpu.values.items())
+        shown: dict[tuple[float, float], list[Object]] = {}  # of pods that do as much, once
+        for pod, cores in values:
+            used = (cores, memory.values[pod])
+            if used not in shown:
+                shown[used] = _containers(names, cores * scale, used[1])
+        head = {"timestamp": at, "window": f"{cpu.window_s:g}s"}
         return [
             {
                 "metadata": {"name": workload.full(pod), "namespace": workload.namespace},
-                "timestamp": at,
-                "window": f"{cpu.window_s:g}s",
-                "containers": [
-                    {
-                        "name": name,
-                        "usage": {
-                            "cpu": _nano(cores * scale / len(names)),
-                            "memory": _whole(memory.values[pod] / len(names)),
-                        },
-                    }
-                    for name in names
-                ],
+                **head,
+                "containers": shown[cores, memory.values[pod]],
             }
             for pod, cores in values[: len(values) // 2 if spoiled is Spoiling.PARTIAL else None]
         ]
 
-    def _custom(self, path: list[str], params: Mapping[str, str]) -> Reply:
+    def _custom(self, path: tuple[str, ...], params: Mapping[str, str]) -> Reply:
         """VERSION/namespaces/NAMESPACE/pods/*/load."""
-        if len(path) != 6 or path[1] != "namespaces" or path[3:] != ["pods", "*", "load"]:
+        if len(path) != 6 or path[1] != "namespaces" or path[3:] != ("pods", "*", "load"):
             raise Denied(404, "NotFound", "no such custom metric")
         items = []
         for workload in self._of(path[2]):
@@ -95,7 +91,7 @@ class Metrics:
                 ]
         return Reply(200, encoded({"kind": "MetricValueList", "metadata": {}, "items": items}))
 
-    def _external(self, path: list[str], params: Mapping[str, str]) -> Reply:
+    def _external(self, path: tuple[str, ...], params: Mapping[str, str]) -> Reply:
         """VERSION/namespaces/NAMESPACE/NAME: one that was set, or the load of the workload of that name."""
         if len(path) != 4 or path[1] != "namespaces":
             raise Denied(404, "NotFound", "no such external metric")
@@ -146,6 +142,12 @@ class FakePrometheus:
         times = [first + step_s * number for number in range(int((end - first) / step_s) + 1)]
         middle = [at - step_s / 2 - self.start for at in times]  # a value stands for the step before it
         return [{"metric": {}, "values": [[at, repr(past(when))] for at, when in zip(times, middle, strict=True)]}]
+
+
+def _containers(names: list[str], cores: float, memory_bytes: float) -> list[Object]:
+    """What is used, in equal parts."""
+    usage = {"cpu": _nano(cores / len(names)), "memory": _whole(memory_bytes / len(names))}
+    return [{"name": name, "usage": usage} for name in names]
 
 
 def _nano(cores: float) -> str:

@@ -4,24 +4,34 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from itertools import takewhile
+from typing import Any
 
-from tests.virtual.fields import Entry, Object, Owners, encoded, managed_fields, updated
+from tests.virtual.fields import ABSENT, Entry, Object, Owners, encoded, managed_fields, updated
 from trimtab.wire.facts import rfc3339
 from trimtab.wire.resources import LEASES, PODS, Resource
 
 Key = tuple[str, str]  # namespace, name
 HISTORY = 1000  # events that a watch may come back to
+HEAD = frozenset({"metadata", "apiVersion", "kind"})
+OWN = frozenset({"resourceVersion", "uid", "creationTimestamp", "generation", "managedFields"})
 UNCOUNTED = ("leases", "events", "configmaps", "namespaces")  # kinds whose metadata has no generation
 
 
-class Happened(NamedTuple):
+class Happened:
     """One event of a collection."""
 
-    version: int
-    type: str
-    object: Object
-    line: bytes
+    __slots__ = ("_line", "object", "type", "version")
+
+    def __init__(self, version: int, kind: str, found: Object) -> None:
+        self.version, self.type, self.object = version, kind, found
+        self._line = b""
+
+    def line(self) -> bytes:
+        """As it is sent: written when the first asks for it, for all of them."""
+        if not self._line:
+            self._line = line_of(self.type, self.object)
+        return self._line
 
 
 Listener = Callable[[Resource, str, Object, Object], None]  # the resource, the type of event, after, before
@@ -36,6 +46,10 @@ class Collection:
         self.oldest = 0  # a watch from before it is told 410
         self.watchers: list[Callable[[Happened], None]] = []
 
+    def after(self, version: int) -> list[Happened]:
+        """What happened since, oldest first; of a long history only its end is looked at."""
+        return [*takewhile(lambda event: event.version > version, reversed(self.history))][::-1]
+
 
 class Objects:
     """All collections of a cluster; `now` dates what is written."""
@@ -43,13 +57,17 @@ class Objects:
     def __init__(self, now: Callable[[], float]) -> None:
         self.now, self.version, self._made = now, 100, 0
         self.collections: dict[tuple[str, str], Collection] = {}  # by api version and plural
+        self._found: dict[Resource, Collection] = {}  # the same by whatever they were asked for with
         self.listeners: list[Listener] = []
 
     def serve(self, resource: Resource) -> Collection:
         return self.collections.setdefault((resource.api_version, resource.plural), Collection(resource))
 
     def of(self, resource: Resource) -> Collection:
-        return self.collections[resource.api_version, resource.plural]
+        held = self._found.get(resource)
+        if held is None:
+            held = self._found[resource] = self.collections[resource.api_version, resource.plural]
+        return held
 
     def get(self, resource: Resource, namespace: str, name: str) -> Object | None:
         return self.of(resource).items.get((namespace, name))
@@ -102,15 +120,15 @@ class Objects:
             meta.setdefault("uid", f"uid-{self._made:06d}")
             meta.setdefault("creationTimestamp", rfc3339(self.now()))
         else:
-            meta |= {name: before["metadata"][name] for name in ("uid", "creationTimestamp")}
+            known = before["metadata"]
+            meta["uid"], meta["creationTimestamp"] = known["uid"], known["creationTimestamp"]
         if resource.plural not in UNCOUNTED:
             edited = before is None or before.get("spec") != found.get("spec")
             meta["generation"] = (before or {}).get("metadata", {}).get("generation", 0) + edited
-        head = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta}
-        return head | {name: value for name, value in found.items() if name not in head}
+        return {**found, "apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta}
 
     def _happened(self, held: Collection, kind: str, after: Object, before: Object) -> None:
-        event = Happened(self.version, kind, after, line_of(kind, after) if held.watchers else b"")
+        event = Happened(self.version, kind, after)
         if len(held.history) == HISTORY:
             held.oldest = held.history[0].version
         held.history.append(event)
@@ -131,10 +149,11 @@ def line_of(kind: str, found: Object) -> bytes:
 
 def _same(before: Object, after: Object) -> bool:
     """Nothing but what the server itself sets differs: no write happens."""
-    own = ("resourceVersion", "uid", "creationTimestamp", "generation", "managedFields")
-    metas = [{name: value for name, value in one["metadata"].items() if name not in own} for one in (before, after)]
-    rest = [
-        {name: value for name, value in one.items() if name not in ("metadata", "apiVersion", "kind")}
-        for one in (before, after)
-    ]
-    return metas[0] == metas[1] and rest[0] == rest[1]
+    return _equal_but(HEAD, before, after) and _equal_but(OWN, before["metadata"], after["metadata"])
+
+
+def _equal_but(ignored: frozenset[str], before: Object, after: Object) -> bool:
+    for name, value in after.items():
+        if name not in ignored and before.get(name, ABSENT) != value:
+            return False
+    return before.keys() <= after.keys() | ignored

@@ -99,6 +99,26 @@ def test_lists_come_in_pages() -> None:
     assert len(asked(work).audit) == 3
 
 
+@pytest.mark.parametrize(
+    ("fields", "found"),
+    [
+        ("metadata.name=web", ["shop/web", "team/web"]),
+        ("metadata.namespace!=shop", ["team/api", "team/web"]),
+        ("metadata.name=web,metadata.namespace!=shop", ["team/web"]),
+    ],
+)
+def test_lists_are_chosen_by_name_and_namespace(fields: str, found: list[str]) -> None:
+    async def work(server: ApiServer, kube: Kube) -> None:
+        for name in ("api", "web"):
+            server.put(f"/apis/apps/v1/namespaces/team/deployments/{name}", deployment(f"team/{name}"))
+        listed = (await kube.list(Custom, DEPLOYMENTS, fields=fields)).items
+        assert sorted(f"{item.metadata.namespace}/{item.metadata.name}" for item in listed) == found
+        with pytest.raises(Refused, match="field label not supported"):
+            await kube.list(Custom, DEPLOYMENTS, fields="spec.replicas=1")
+
+    asked(work)
+
+
 @pytest.mark.parametrize("streams", [True, False])
 def test_an_informer_follows_through_cuts_and_a_forgotten_history(streams: bool) -> None:
     async def work(server: ApiServer, kube: Kube) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 import pytest
 
 from tests.virtual.cluster import Cluster, autoscaler
-from tests.virtual.faults import ClockStepped, Killed, SpoiledMetrics, Spoiling
+from tests.virtual.faults import ClockStepped, Fault, Killed, Refusing, SpoiledMetrics, Spoiling, Unreachable
+from trimtab.live.object_tick import ObjectTick
 
 NAME = "shop/web"
 
@@ -37,6 +39,32 @@ def test_an_hour_ahead_and_back_freezes_nobody() -> None:
         cluster.faults(ClockStepped(300.0, by_s=3600), ClockStepped(900.0, by_s=-3600))
         cluster.run(minutes=25)
         assert cluster.replicas(NAME) == 18
+
+
+@pytest.mark.parametrize(
+    "away",
+    [
+        pytest.param(Unreachable(200.0, 290.0), id="while it does not lead"),
+        pytest.param(Refusing(0.0, 290.0, plural="pods", methods=("GET",), status=403), id="while it knows no pods"),
+    ],
+)
+@pytest.mark.parametrize("by_s", [3600.0, -3600.0])
+def test_no_tick_bears_another_time_than_its_clock(away: Fault, by_s: float) -> None:
+    apart: list[float] = []
+
+    def note(ticks: Sequence[ObjectTick]) -> None:
+        now = cluster.processes["operator-0"].clock.now()
+        apart.extend(abs(tick.seen.at - now) for tick in ticks)
+
+    with Cluster(seed=5) as cluster:
+        cluster.deploy(NAME, replicas=2, load=0.25)
+        cluster.apply(autoscaler(NAME))
+        cluster.on_tick.append(note)
+        cluster.faults(
+            away, *(ClockStepped(tenth / 10 + 0.05, by_s=by_s) for tenth in range(2900, 3200))
+        )  # whenever it is back
+        cluster.run(minutes=10)
+    assert len(apart) > 10 and max(apart) <= 15.0
 
 
 def test_a_memory_from_the_future_is_dropped_at_a_restart(caplog: pytest.LogCaptureFixture) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+import types
+from collections.abc import Callable, Coroutine, Generator, Mapping
 from contextvars import Context
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol
@@ -45,18 +46,19 @@ class Whole:
     """An answer that is there at once."""
 
     def __init__(self, reply: Reply) -> None:
-        self.status, self.body, self.headers = reply
+        self.status, self._body, self.headers = reply
         self.reason = ""
 
-    async def pieces(self) -> AsyncIterator[bytes]:
-        yield self.body
+    async def piece(self) -> bytes:
+        body, self._body = self._body, b""
+        return body
 
 
 class Opened:
     status, reason, headers = 200, "", dict[str, str]()
 
-    def __init__(self, pieces: Callable[[], AsyncIterator[bytes]]) -> None:
-        self.pieces = pieces
+    def __init__(self, piece: Callable[[], Coroutine[Any, Any, bytes]]) -> None:
+        self.piece = piece
 
 
 class Sent:
@@ -72,7 +74,7 @@ class Sent:
         kind = outgoing.options["headers"].get("Content-Type", "")
         call = Call(link.who, outgoing.method, path, outgoing.params or {}, outgoing.body, kind)
         if link.weather is None or link.processes is None or not link.weather.faults:
-            await asyncio.sleep(0)
+            await _next_turn()
             return self._answered(call)
         async with asyncio.timeout(outgoing.total_s):
             under_way = self._under_way(call, link.weather, link.processes)
@@ -118,7 +120,13 @@ class Sent:
             return Whole(denied.reply)
         server.note(call, "watch", None, 200)
         stream, self._close = server.watching.open(call.who, held, call.params, keep, self.outgoing.silence_s)
-        return Opened(stream.pieces)
+        return Opened(stream.piece)
+
+
+@types.coroutine
+def _next_turn() -> Generator[None]:
+    """No answer is there at once."""
+    yield
 
 
 def _plural(path: str) -> str:

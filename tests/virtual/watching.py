@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Mapping
 
 from tests.virtual.fields import Object, encoded
 from tests.virtual.objects import Collection, Happened, Objects, line_of
@@ -14,7 +14,7 @@ Spoil = Callable[[str, str, bytes], list[bytes]]  # who, which feed, an event ->
 
 
 class Stream:
-    """One open watch; `pieces` is what its client reads."""
+    """One open watch; `piece` is what its client reads next."""
 
     def __init__(self, who: str, plural: str, silence_s: float | None) -> None:
         self.who, self.plural, self.silence_s = who, plural, silence_s
@@ -36,25 +36,26 @@ class Stream:
         if self._wake is not None and not self._wake.done() and not (self.stalled and not self.ended):
             self._wake.set_result(None)
 
-    async def pieces(self) -> AsyncIterator[bytes]:
-        while True:
-            if self._waiting and not self.stalled:
-                sent, self._waiting = b"".join(self._waiting), []
-                yield sent
+    async def piece(self) -> bytes:
+        """All that waits; nothing more after the end."""
+        while not self._waiting or self.stalled:
             if self.ended:
-                return
-            if self.stalled or not self._waiting:
-                await self._woken()
+                return b""
+            self._wake = self._silence()
+            try:
+                await self._wake
+            finally:
+                self._wake = None
+        sent, self._waiting = b"".join(self._waiting), []
+        return sent
 
-    async def _woken(self) -> None:
+    def _silence(self) -> asyncio.Future[None]:
+        """Until something comes, or too long."""
         loop = asyncio.get_running_loop()
-        self._wake, self._silent_since = loop.create_future(), loop.time()
+        self._silent_since = loop.time()
         if self._timer is None and self.silence_s is not None:
             self._timer = loop.call_later(self.silence_s, self._time_out, self.silence_s)
-        try:
-            await self._wake
-        finally:
-            self._wake = None
+        return loop.create_future()
 
     def _time_out(self, silence_s: float) -> None:
         loop, self._timer = asyncio.get_running_loop(), None
@@ -95,7 +96,7 @@ class Watching:
 
         def happened(event: Happened) -> None:
             if keep(event.object):
-                self._send(stream, event.line or line_of(event.type, event.object))
+                self._send(stream, event.line())
 
         def bookmark() -> None:
             timers[0] = loop.call_later(BOOKMARK_S, bookmark)
@@ -132,9 +133,9 @@ class Watching:
             stream.send(encoded({"type": "ERROR", "object": gone}) + b"\n")
             stream.end()
             return
-        for event in held.history:
-            if event.version > since and keep(event.object):
-                stream.send(event.line or line_of(event.type, event.object))
+        for event in held.after(since):
+            if keep(event.object):
+                stream.send(event.line())
 
     def _send(self, stream: Stream, line: bytes) -> None:
         for part in [line] if self.spoil is None else self.spoil(stream.who, stream.plural, line):

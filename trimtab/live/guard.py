@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
 from trimtab.errors import ClusterUnavailable, NotLeading, TrimtabError
@@ -101,7 +101,10 @@ class Guard:
         """Whose turn did not come last time is first."""
         queue: Queue[tuple[int, Item]] = Queue()
         about = [whose(item)[1].metadata for item in items]
-        for index in sorted(range(len(items)), key=lambda index: about[index].uid not in self._left_out):
+        order: Iterable[int] = range(len(items))
+        if self._left_out:
+            order = sorted(order, key=lambda index: about[index].uid not in self._left_out)
+        for index in order:
             queue.put(about[index].namespace, (index, items[index]))
         return queue
 

@@ -17,6 +17,7 @@ from trimtab.errors import TrimtabError
 from trimtab.journal import HEALTH, Retention
 from trimtab.live.act.breaker import Breaker
 from trimtab.live.advice.advisor import Advisor
+from trimtab.live.garbage import uncollected
 from trimtab.live.look.cluster import WatchedCluster
 from trimtab.live.look.installations import Installations
 from trimtab.live.look.own_operators import OwnOperators
@@ -148,31 +149,42 @@ class Operator:
 
     async def _loop(self) -> None:
         self.leadership.on_change(lambda leads: self.ticker.take_over() if leads else self.telemetry.stand_by())
-        pruned_at, due, steady = float("-inf"), self.clock.now(), SteadyTime(self.clock)
+        pruned_at, due, at_once, steady = float("-inf"), 0.0, True, SteadyTime(self.clock)
         while True:
             self._ticked_at = self.clock.since_boot()
             if by_s := steady.set_by():
                 log.warning("the clock was set by %+.0f s: what is remembered moves with it", by_s)
                 self.ticker.clock_set(by_s)
-                due += by_s
+            due = self.clock.now() if at_once else due + by_s  # now is by the clock as it was set
             self._waiting_for = self.cluster.unsettled()
             if self._waiting_for:
                 await asyncio.sleep(min(self.settings.tick_s, LOOK_AGAIN_S))
-                due = self.clock.now()
+                at_once = True
                 continue
             if self.leadership.may_write():
                 await self.installations.look(self.clock.since_boot())
             self.own_operators.look(self.clock.since_boot())
             if self.leadership.may_write() and self.installations.may_serve:
                 async with self._ticking:
-                    await self._tick(due)
+                    with uncollected():
+                        await self._tick(due)
                 if self.journal and self._ticked_at - pruned_at > PRUNE_EVERY_S:
                     for _ in self.journal.pruning(self.clock.now()):
                         await asyncio.sleep(0)  # watches, the lease and whoever asks have their turn
                     pruned_at = self._ticked_at
             now = self.clock.now()
             due = next_due(due, self.settings.tick_s, now)
-            await asyncio.sleep(due - now)
+            at_once = await self._begins_to_lead(due - now)
+
+    async def _begins_to_lead(self, within_s: float) -> bool:
+        """Who leads already, or goes on standing by, waits to the end."""
+        if self.leadership.leading.is_set():
+            await asyncio.sleep(within_s)
+            return False
+        with suppress(TimeoutError):
+            async with asyncio.timeout(within_s):
+                return await self.leadership.leading.wait()
+        return False
 
     async def _tick(self, at: float) -> None:
         started = self.clock.since_boot()

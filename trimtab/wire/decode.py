@@ -17,9 +17,10 @@ _BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
 
 
 def decoder(kind: Any) -> msgspec.json.Decoder[Any]:
-    if kind not in _decoders:
-        _decoders[kind] = msgspec.json.Decoder(kind)
-    return _decoders[kind]
+    found = _decoders.get(kind)  # one look: to hash a generic type takes as long as to read a small object
+    if found is None:
+        found = _decoders[kind] = msgspec.json.Decoder(kind)
+    return found
 
 
 def decode(text: bytes | msgspec.Raw, kind: Any) -> Any:

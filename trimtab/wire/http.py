@@ -11,11 +11,11 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import msgspec
 from yarl import URL
@@ -33,12 +33,17 @@ LONGEST_SENTENCE = 240  # characters: quotas and webhooks explain themselves at 
 ERROR_BYTES = 64 * 2**10  # enough of an answer that says no
 FAULTS = (TimeoutError, OSError)
 CONNECT_S = 10.0
+# Servers gzip large answers for whoever accepts it: 1.6x the CPU here and up to 5x the time there.
+HEADERS = {"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": "trimtab"}
+# As plain numbers: every answer is compared with them, and a member of this enumeration is looked up each time.
+OK, UNAUTHORIZED, TOO_MANY = int(HTTPStatus.OK), int(HTTPStatus.UNAUTHORIZED), int(HTTPStatus.TOO_MANY_REQUESTS)
+REDIRECTION, SERVER_ERROR = int(HTTPStatus.MULTIPLE_CHOICES), int(HTTPStatus.INTERNAL_SERVER_ERROR)
 log = logging.getLogger(__name__)
 
 Fence = Callable[[], float]  # the seconds for which we may still write; none are left: 0 or less
 
 
-class Request(NamedTuple):
+class Request(msgspec.Struct, frozen=True):
     """What is asked, and under which verb and resource it is counted."""
 
     verb: str
@@ -56,7 +61,7 @@ class Request(NamedTuple):
         return self.verb in ("get", "list", "watch")
 
 
-class Answer(NamedTuple):
+class Answer(msgspec.Struct, frozen=True):
     status: int
     reason: str
     body: bytes
@@ -65,7 +70,7 @@ class Answer(NamedTuple):
     @property
     def is_refusal_to_work(self) -> bool:
         """The server is in trouble or wants less of us, whatever was asked."""
-        return self.status >= HTTPStatus.INTERNAL_SERVER_ERROR or self.status == HTTPStatus.TOO_MANY_REQUESTS
+        return self.status >= SERVER_ERROR or self.status == TOO_MANY
 
     @property
     def said(self) -> str:
@@ -111,15 +116,16 @@ class Http:
         for attempt in range(1, ATTEMPTS + 1):
             last = attempt == ATTEMPTS
             try:
-                async with self._open(request, self.timeout_s) as incoming:
-                    answer = await self._read(incoming)
+                answer = await self._ask(request)
+                if answer.status == UNAUTHORIZED and self.access.forget():
+                    answer = await self._ask(request)  # once more, with a new credential
             except FAULTS as fault:
                 if last or not _repeatable(request, fault):
                     raise self._unreachable(fault) from fault
             else:
                 if not answer.is_refusal_to_work:
                     return answer
-                again = request.reads or answer.status == HTTPStatus.TOO_MANY_REQUESTS
+                again = request.reads or answer.status == TOO_MANY
                 if last or not again or answer.wait_s > LONGEST_WAIT_S:
                     raise self._unwilling(answer)
                 await asyncio.sleep(answer.wait_s)
@@ -130,36 +136,38 @@ class Http:
     async def stream(self, request: Request, silence_s: float) -> AsyncIterator[tuple[Answer, AsyncIterator[bytes]]]:
         """An answer without an end: its status (with the body, when it is an error), then its chunks."""
         try:
-            async with self._open(request, None, silence_s) as incoming:
-                opened = Answer(incoming.status, "", b"", 0.0)
-                answer = opened if incoming.status == HTTPStatus.OK else await self._read(incoming)
-                if answer.is_refusal_to_work:
-                    await asyncio.sleep(min(answer.wait_s, LONGEST_WAIT_S))
-                    raise self._unwilling(answer)
-                yield answer, incoming.pieces()
+            for renewed in (False, True):
+                outgoing = await self._outgoing(request, None, silence_s)
+                async with _Counted(self, request, outgoing) as incoming:
+                    if incoming.status == UNAUTHORIZED and not renewed and self.access.forget():
+                        continue  # once more, with a new credential
+                    yield await self._begun(incoming), _Pieces(incoming)
+                    return
         except FAULTS as fault:
             raise self._unreachable(fault) from fault
 
-    @asynccontextmanager
-    async def _open(
-        self, request: Request, total_s: float | None, silence_s: float | None = None
-    ) -> AsyncIterator[Incoming]:
-        """One request, and a second one with a new credential when the first was met with 401."""
-        for renewed in (False, True):
-            outgoing, status = await self._outgoing(request, total_s, silence_s), 0
-            async with AsyncExitStack() as opened:
-                try:
-                    incoming = await opened.enter_async_context(self.transport.send(outgoing))
-                    status = incoming.status
-                finally:
-                    self.counts[request.verb, request.resource, status] += 1
-                if renewed or status != HTTPStatus.UNAUTHORIZED or not self.access.forget():
-                    yield incoming
-                    return
+    async def _begun(self, incoming: Incoming) -> Answer:
+        if incoming.status == OK:
+            return Answer(OK, "", b"", 0.0)
+        answer = await self._read(incoming)
+        if answer.is_refusal_to_work:
+            await asyncio.sleep(min(answer.wait_s, LONGEST_WAIT_S))
+            raise self._unwilling(answer)
+        return answer
+
+    async def _ask(self, request: Request) -> Answer:
+        outgoing, status = await self._outgoing(request, self.timeout_s, None), 0
+        try:
+            async with self.transport.send(outgoing) as incoming:
+                status = incoming.status
+                return await self._read(incoming)
+        finally:
+            self.counts[request.verb, request.resource, status] += 1
 
     async def _outgoing(self, request: Request, total_s: float | None, silence_s: float | None) -> Outgoing:
         """Paid for, with a credential, and within the fence."""
-        self._time_left(request)  # what could not leave now need not queue
+        if self.fence is not None:
+            self._time_left(request)  # what could not leave now need not queue
         await self.budget.take(request.namespace, request.priority)
         options = await self._options(request)
         left_s = self._time_left(request)
@@ -179,10 +187,10 @@ class Http:
         return left_s
 
     async def _read(self, incoming: Incoming) -> Answer:
-        wait_s = _retry_after_s(incoming.headers)
-        fine = incoming.status < HTTPStatus.MULTIPLE_CHOICES
+        fine = incoming.status < REDIRECTION
+        wait_s = 0.0 if fine else _retry_after_s(incoming.headers)
         pieces, size = [], 0
-        async for piece in incoming.pieces():
+        while piece := await incoming.piece():
             pieces.append(piece)
             size += len(piece)
             if size > ANSWER_BYTES:
@@ -193,12 +201,7 @@ class Http:
 
     async def _options(self, request: Request) -> dict[str, Any]:
         options = await self.access.options()
-        # Servers gzip large answers for whoever accepts it: 1.6x the CPU here and up to 5x the time there.
-        options["headers"] |= {
-            "Accept": "application/json",
-            "Accept-Encoding": "identity",
-            "User-Agent": "trimtab",
-        }
+        options["headers"] |= HEADERS
         if request.body is not None:
             options["headers"]["Content-Type"] = request.content_type
         return options
@@ -214,6 +217,37 @@ class Http:
     @property
     def _here(self) -> str:
         return without_credentials(self.access.url)
+
+
+class _Counted:
+    """One request under way, counted as soon as its status is known."""
+
+    def __init__(self, http: Http, request: Request, outgoing: Outgoing) -> None:
+        self._http, self._request, self._sent = http, request, http.transport.send(outgoing)
+
+    async def __aenter__(self) -> Incoming:
+        status = 0
+        try:
+            incoming = await self._sent.__aenter__()
+            status = incoming.status
+        finally:
+            self._http.counts[self._request.verb, self._request.resource, status] += 1
+        return incoming
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        return await self._sent.__aexit__(kind, error, trace)
+
+
+class _Pieces(AsyncIterator[bytes]):
+    def __init__(self, incoming: Incoming) -> None:
+        self._incoming = incoming
+
+    async def __anext__(self) -> bytes:
+        if piece := await self._incoming.piece():
+            return piece
+        raise StopAsyncIteration
 
 
 def _repeatable(request: Request, fault: BaseException) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from functools import lru_cache
 from http import HTTPStatus
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -64,7 +65,7 @@ class Asked(NamedTuple):
 
     @property
     def path(self) -> str:
-        return self.resource.path(self.namespace, self.name, self.subresource)
+        return _path(*self)
 
     def priority(self, verb: str) -> Priority:
         if verb in ("get", "list"):
@@ -74,6 +75,11 @@ class Asked(NamedTuple):
         if self.subresource == "status" or self.resource == CONFIG_MAPS:  # both only keep what we know
             return Priority.STATUS
         return Priority.SCALE if self.subresource == "scale" else Priority.CHANGE
+
+
+@lru_cache(maxsize=10_000)  # the same few are asked for in every tick, and a Lease every other second
+def _path(resource: Resource, namespace: str, name: str, subresource: str) -> str:
+    return resource.path(namespace, name, subresource)
 
 
 class Listing(msgspec.Struct, Generic[T], frozen=True):
@@ -195,7 +201,7 @@ class Kube(OverHttp):
     async def raw(self, path: str, params: Mapping[str, str] | None = None, namespace: str = "") -> bytes:
         """Any other read, such as /version or a path of the metrics APIs (`resources` makes them)."""
         answer = await self.http.send(Request("get", "raw", "GET", path, params, namespace=namespace))
-        return self._accept(answer, path).body
+        return self._accept(answer, "", path).body
 
     async def resource(self, api_version: str, kind: str) -> Resource:
         """Where a kind lives, known or discovered; Refused(404) when the cluster has no such kind."""
@@ -262,19 +268,10 @@ class Kube(OverHttp):
         content_type: str = "application/json",
     ) -> Answer:
         sent = None if body is None else msgspec.json.encode(body)
-        request = Request(
-            verb,
-            asked.resource.plural,
-            method,
-            asked.path,
-            params,
-            sent,
-            content_type,
-            asked.namespace,
-            asked.priority(verb),
-        )
+        resource, path, priority = asked.resource.plural, asked.path, asked.priority(verb)
+        request = Request(verb, resource, method, path, params, sent, content_type, asked.namespace, priority)
         answer = await self.http.send(request)
-        return self._accept(answer, f"{verb} {asked.path}")
+        return self._accept(answer, verb, path)
 
     def _about(self, asked: Asked, answer: T) -> T:
         """The same, if it is about what was asked."""
@@ -287,10 +284,10 @@ class Kube(OverHttp):
             raise ClusterUnavailable(f"{asked.path}: the answer is about {about}, which was not asked for")
         return answer
 
-    def _accept(self, answer: Answer, what: str) -> Answer:
+    def _accept(self, answer: Answer, verb: str, path: str) -> Answer:
         if 200 <= answer.status < 300:
             return answer
-        raise refused(answer, what)
+        raise refused(answer, f"{verb} {path}".strip())
 
 
 def refused(answer: Answer, what: str) -> Refused:

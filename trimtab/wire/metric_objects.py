@@ -7,9 +7,16 @@ from datetime import datetime
 from trimtab.wire.objects import WireRecord
 
 
+class Usage(WireRecord, frozen=True):
+    """None: the kubelet said nothing."""
+
+    cpu: str | None = None
+    memory: str | None = None
+
+
 class ContainerUsage(WireRecord, frozen=True):
     name: str = ""
-    usage: dict[str, str] = {}
+    usage: Usage = Usage()
 
 
 class WhosePod(WireRecord, frozen=True):

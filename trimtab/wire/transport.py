@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import aiohttp
+import msgspec
 from yarl import URL
 
 CONNECTIONS = 128  # more than is ever under way at once: no write waits for somebody's slow answer
@@ -19,7 +20,7 @@ class NotConnected(ConnectionError):
     """The request never left: it may be repeated, whatever it asks for."""
 
 
-class Outgoing(NamedTuple):
+class Outgoing(msgspec.Struct, frozen=True):
     """One request; `options` are those of its Access: headers, and how to get there."""
 
     method: str
@@ -44,7 +45,8 @@ class Incoming(Protocol):
     @property
     def headers(self) -> Mapping[str, str]: ...
 
-    def pieces(self) -> AsyncIterator[bytes]: ...
+    async def piece(self) -> bytes:
+        """The next one; an empty one after the last."""
 
 
 class Transport(Protocol):
@@ -92,10 +94,9 @@ class AiohttpIncoming:
         self._answer = answer
         self.status, self.reason, self.headers = answer.status, answer.reason or "", answer.headers
 
-    async def pieces(self) -> AsyncIterator[bytes]:
+    async def piece(self) -> bytes:
         with _translated():
-            async for piece in self._answer.content.iter_any():
-                yield piece
+            return await self._answer.content.readany()
 
 
 def _timeout(outgoing: Outgoing) -> aiohttp.ClientTimeout:

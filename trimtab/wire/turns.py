@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
+from types import TracebackType
 from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
@@ -46,6 +46,8 @@ class Queue(Generic[Item]):
         self._taken[namespace] -= 1
 
     def _next(self) -> str:
+        if len(self._waiting) == 1:
+            return next(iter(self._waiting))
         within = (namespace for namespace in self._waiting if self._taken[namespace] < self.share)
         return next(within, next(iter(self._waiting)))
 
@@ -58,15 +60,10 @@ class Turns:
         self._queue: Queue[asyncio.Future[None]] = Queue(share)
         self._served: asyncio.Handle | None = None
 
-    @asynccontextmanager
-    async def turn(self, namespace: str) -> AsyncIterator[None]:
-        await self._enter(namespace)
-        try:
-            yield
-        finally:
-            self._leave(namespace)
+    def turn(self, namespace: str) -> Turn:
+        return Turn(self, namespace)
 
-    async def _enter(self, namespace: str) -> None:
+    async def enter(self, namespace: str) -> None:
         """Served in the next round of the loop: those who come together wait together, whoever is first."""
         turn = asyncio.get_running_loop().create_future()
         self._queue.put(namespace, turn)
@@ -75,10 +72,10 @@ class Turns:
             await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():  # given a place and cancelled in the same moment
-                self._leave(namespace)
+                self.leave(namespace)
             raise
 
-    def _leave(self, namespace: str) -> None:
+    def leave(self, namespace: str) -> None:
         self._free += 1
         self._queue.give_back(namespace)
         self._serve_soon()
@@ -96,3 +93,18 @@ class Turns:
                 continue
             self._free -= 1
             turn.set_result(None)
+
+
+class Turn:
+    """A place while the context lasts."""
+
+    def __init__(self, turns: Turns, namespace: str) -> None:
+        self._turns, self._namespace = turns, namespace
+
+    async def __aenter__(self) -> None:
+        await self._turns.enter(self._namespace)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._turns.leave(self._namespace)

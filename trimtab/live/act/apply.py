@@ -36,6 +36,8 @@ async def apply(
     at: float,
 ) -> tuple[ObjectMemory, Outcome]:
     """Each axis for itself, more pods before larger ones; the memory of what was written, and what became of each."""
+    if change is None and subject.policy.vertical is None and subject.policy.bridge is None:
+        return memory, ()
     wanted = change or Change(was=target.replicas)
     done, outcome = Change(was=wanted.was), list[AxisOutcome]()
     for axis in _order(wanted):

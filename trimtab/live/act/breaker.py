@@ -40,8 +40,10 @@ class Breaker:
         """The namespaces (or everybody) whose decreases are held from now on, because too many fall at once."""
         known = list(wishes)
         self._forget_who_stopped({wish.uid for wish in known if wish.falls}, at)
-        writers = Counter(place for wish in known for place in (wish.namespace, EVERYBODY))
         new = [wish for wish in known if wish.falls and wish.uid not in self._held]
+        if not new:
+            return []
+        writers = Counter(place for wish in known for place in (wish.namespace, EVERYBODY))
         falls = Counter(place for wish in new for place in (wish.namespace, EVERYBODY))
         tripped = [place for place, count in falls.items() if count >= LEAST and count > SHARE * writers[place]]
         for place in tripped:
@@ -61,6 +63,8 @@ class Breaker:
         return {place: until for place, until in self._until.items() if self._holds(place, at)}
 
     def vetoes(self, namespace: str, at: float) -> tuple[Veto, ...]:
+        if not self._until:
+            return ()
         place = next((place for place in (EVERYBODY, namespace) if self._holds(place, at)), None)
         if place is None:
             return ()

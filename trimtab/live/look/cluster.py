@@ -149,7 +149,8 @@ class WatchedCluster:
         fields = f"metadata.name={namespace}" if namespace else ""
         self.namespaces = Feed(kube, Namespace, NAMESPACES, fields=fields)
         self.nodes = Feed(kube, Node, NODES)
-        self.leases = Feed(kube, Lease, LEASES, fields=f"metadata.name={LEASE}")
+        others = f",metadata.namespace!={home}" if home else ""  # our own renewals would be most of what we hear
+        self.leases = Feed(kube, Lease, LEASES, fields=f"metadata.name={LEASE}{others}")
         self.left: frozenset[str] = frozenset()  # namespaces that an operator of their own serves
         self.quotas = Feed(kube, Custom, RESOURCE_QUOTAS, namespace, keep=keep)
         self.limit_ranges = Feed(kube, Custom, LIMIT_RANGES, namespace, keep=keep)

@@ -47,7 +47,8 @@ class Claims:
     """Every claim of one tick, by target and axis."""
 
     def __init__(self, cluster: WatchedCluster, subjects: Iterable[Subject], at: float) -> None:
-        self._by_place: dict[tuple[Place, Axis], list[Claim]] = defaultdict(list)
+        self._others: dict[tuple[Place, Axis], list[Claim]] = defaultdict(list)
+        self._ours: dict[Place, list[Subject]] = defaultdict(list)
         for found in cluster.hpas.store:
             if not _by_keda(found):
                 self._add(found, "scaleTargetRef", Axis.REPLICAS, _foreign(found, "hpa", "delete hpa {name} -n {ns}"))
@@ -66,26 +67,26 @@ class Claims:
         for found in cluster.phpas.store:
             self._add(found, "scaleTargetRef", Axis.REPLICAS, _foreign(found, "phpa", "delete phpa {name} -n {ns}"))
         for subject in subjects:
-            for axis in _axes(subject.policy, at):
-                self._by_place[_place(subject), axis].append(_ours(subject))
+            self._ours[_place(subject)].append(subject)
 
     def against(self, subject: Subject, at: float) -> dict[Axis, Claim]:
         """The older claim on each axis that this object would move."""
-        found = {}
+        place = _place(subject)
+        rivals = [other for other in self._ours.get(place, ()) if other.uid != subject.uid]
+        if not rivals and not self._others:  # nearly everybody
+            return {}
+        found, age = {}, _ours(subject).age
         for axis in _axes(subject.policy, at):
-            older = [
-                claim
-                for claim in self._by_place.get((_place(subject), axis), [])
-                if claim.uid != subject.uid and claim.age < _ours(subject).age
-            ]
-            if older:
+            claims = self._others.get((place, axis), [])
+            claims = claims + [_ours(rival) for rival in rivals if axis in _axes(rival.policy, at)]
+            if older := [claim for claim in claims if claim.uid != subject.uid and claim.age < age]:
                 found[axis] = min(older, key=lambda claim: claim.age)
         return found
 
     def _add(self, found: Custom, field: str, axis: Axis, claim: Claim) -> None:
         ref = _part(found, field)
         place = (found.metadata.namespace, str(ref.get("kind") or "Deployment"), str(ref.get("name") or ""))
-        self._by_place[place, axis].append(claim)
+        self._others[place, axis].append(claim)
 
 
 def vetoes(claims: dict[Axis, Claim]) -> tuple[Veto, ...]:

@@ -22,6 +22,7 @@ class Members:
 
     def __init__(self, pods: Store[WirePod], replica_sets: Store[WireWorkload]) -> None:
         self._facts: dict[Owner, dict[Key, Pod]] = defaultdict(dict)  # by the direct owner
+        self._together: dict[Owner, tuple[Pod, ...]] = {}  # the same, until one of them changes
         self._raw: dict[Owner, dict[Key, WirePod]] = defaultdict(dict)
         self._sets: dict[Owner, dict[Key, str]] = defaultdict(dict)  # owner -> uids of its ReplicaSets
         self.bridged: dict[Key, WirePod] = {}  # those with more cpu than written, whoever they belong to
@@ -29,12 +30,18 @@ class Members:
         replica_sets.on_change(self._set_changed)
 
     def facts(self, namespace: str, uid: str) -> tuple[Pod, ...]:
-        """Every unfinished pod of the workload of this namespace with this uid."""
-        return tuple(pod for owner in self._owners(namespace, uid) for pod in self._facts.get(owner, {}).values())
+        """Every unfinished pod of the workload of this namespace with this uid; the same tuple while none changes."""
+        found = [pods for owner in self._owners(namespace, uid) if (pods := self._of_owner(owner))]
+        return found[0] if len(found) == 1 else tuple(pod for pods in found for pod in pods)
 
     def pods(self, namespace: str, uid: str) -> list[WirePod]:
         """The same pods, and the finished ones, as the API server gives them."""
         return [pod for owner in self._owners(namespace, uid) for pod in self._raw.get(owner, {}).values()]
+
+    def _of_owner(self, owner: Owner) -> tuple[Pod, ...]:
+        if owner not in self._together and owner in self._facts:
+            self._together[owner] = tuple(self._facts[owner].values())
+        return self._together.get(owner, ())
 
     def _owners(self, namespace: str, uid: str) -> list[Owner]:
         return [(namespace, owner) for owner in (uid, *self._sets.get((namespace, uid), {}).values())]
@@ -45,12 +52,14 @@ class Members:
         else:
             self.bridged.pop(key, None)
         if old is not None and (owner := _owner(old.metadata)):
+            self._together.pop(owner, None)
             self._facts[owner].pop(key, None)
             self._raw[owner].pop(key, None)
             if not self._raw[owner]:
                 del self._raw[owner]
                 self._facts.pop(owner, None)
         if new is not None and (owner := _owner(new.metadata)):
+            self._together.pop(owner, None)
             self._raw[owner][key] = new
             if new.status.phase not in FINISHED:
                 self._facts[owner][key] = fact(new)

@@ -119,6 +119,8 @@ def resting(memory: ObjectMemory, at: float) -> dict[str, Quarrel]:
 
 
 def veto(memory: ObjectMemory, at: float) -> tuple[Veto, ...]:
+    if not memory.quarrels:
+        return ()
     return tuple(
         Veto(
             axis=axis,

@@ -38,7 +38,8 @@ class ChangeRules(NamedTuple):
 
     How long usage is watched before requests move, the least a pod may ask for, and, where no `behavior` says so, how
     long a lower wish must last (kube-controller-manager's --horizontal-pod-autoscaler-downscale-stabilization); how
-    often a bridge may resize one pod.
+    often a bridge may resize one pod; which pods are too young to count (its --horizontal-pod-autoscaler-
+    cpu-initialization-period and -initial-readiness-delay).
     """
 
     up_after_s: float | None = None
@@ -47,9 +48,16 @@ class ChangeRules(NamedTuple):
     floor: Size | None = None
     downscale_s: float | None = None
     bridge_resizes_per_hour: int | None = None
+    cpu_init_s: float | None = None
+    readiness_delay_s: float | None = None
 
     def of(self, policy: Policy) -> Policy:
-        return self._of_bridge(self._of_sizes(self._of_replicas(policy)))
+        return self._of_bridge(self._of_sizes(self._of_young_pods(self._of_replicas(policy))))
+
+    def _of_young_pods(self, policy: Policy) -> Policy:
+        ages = ("cpu_init_s", "readiness_delay_s")
+        given = {name: getattr(self, name) for name in ages if getattr(self, name) is not None}
+        return replace(policy, pods=replace(policy.pods, **given)) if given else policy
 
     def _of_bridge(self, policy: Policy) -> Policy:
         if policy.bridge is None:
@@ -101,7 +109,9 @@ class Compiler:
 
     def subject(self, resource: Resource, found: Custom, enabled: bool, at: float, frozen: bool = False) -> Subject:
         compiled = self._compiled(resource, found, at)
-        policy = replace(compiled.policy, admit=self._admit(compiled.policy.admit, enabled, frozen))
+        written = compiled.policy.admit
+        admit = self._admit(written, enabled, frozen)
+        policy = compiled.policy if admit is written else replace(compiled.policy, admit=admit)
         return Subject(name_of(resource.kind, found), resource, found, compiled.target, policy, compiled.ignored)
 
     def forget(self, uids: set[str]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from trimtab.core.forecast.dated import unpredictable
 from trimtab.core.forecast.demand_forecasts import (
@@ -19,7 +20,7 @@ from trimtab.core.forecast.demand_forecasts import (
     remembers_demand,
 )
 from trimtab.core.model import Forecast, Missing, Observation, Pod, Startup
-from trimtab.core.startup import StartupLog, startup_of, watch
+from trimtab.core.startup import StartupLog, as_of, startup_of, watch
 from trimtab.live.look.subject import Subject
 from trimtab.live.measure.past_demand import PastDemand
 from trimtab.live.object_tick import ObjectTick
@@ -27,22 +28,36 @@ from trimtab.live.object_tick import ObjectTick
 log = logging.getLogger(__name__)
 
 
+class NotedStartups(NamedTuple):
+    """What is known of a workload's start-ups since these pods were looked at."""
+
+    pods: tuple[Pod, ...] | None
+    log: StartupLog
+    usual: Startup | Missing
+
+
+NOTHING_NOTED = NotedStartups(None, StartupLog(), startup_of(StartupLog(), 0.0))
+
+
 class Forecasts:
     """Feed it with each tick's samples; ask it for forecasts and start-up times."""
 
     def __init__(self, demand: DemandForecasts | None = None, past: PastDemand | None = None) -> None:
         self.demand, self.past = demand or DemandForecasts(), past
-        self._startups: dict[str, StartupLog] = {}  # by workload
+        self._startups: dict[str, NotedStartups] = {}  # by workload
         self._workloads: dict[str, str] = {}  # by object
         self._work: asyncio.Task[None] | None = None
 
-    def note_pods(self, owner: str, workload: str, pods: Sequence[Pod]) -> None:
+    def note_pods(self, owner: str, workload: str, pods: tuple[Pod, ...]) -> None:
         """Record the start-up of each pod that is ready for the first time; `owner` is the object that asks."""
         self._workloads[owner] = workload
-        self._startups[workload] = watch(self._startups.get(workload, StartupLog()), pods)
+        known = self._startups.get(workload, NOTHING_NOTED)
+        if known.pods is not pods:
+            noted = watch(known.log, pods)
+            self._startups[workload] = NotedStartups(pods, noted, startup_of(noted, 0.0))
 
     def startup(self, workload: str, at: float) -> Startup | Missing:
-        return startup_of(self._startups.get(workload, StartupLog()), at)
+        return as_of(self._startups.get(workload, NOTHING_NOTED).usual, at)
 
     def look(self, subject: Subject, seen: Observation) -> tuple[Forecast | Missing, ...]:
         """Remember what each signal measured; what is expected, one for each of them."""

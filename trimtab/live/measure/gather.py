@@ -20,11 +20,10 @@ from trimtab.live.measure.queries import Queries, QueryBatch, QueryBatchAnswer, 
 from trimtab.live.measure.readings import (
     BY_USAGE,
     Answer,
-    PodUsage,
     Reading,
     counted,
+    dated,
     measured_at,
-    pod_usage,
     reading_of,
     samples_of,
 )
@@ -54,7 +53,7 @@ class Measured(NamedTuple):
     """What one tick has measured."""
 
     samples: list[tuple[Samples | Missing, ...]]  # of each object, aligned with its signals
-    usage: dict[str, PodUsage]  # by namespace/pod, as far as it was asked for
+    usage: dict[str, PodMetrics]  # by namespace/pod, as far as it was asked for
 
 
 class Gather:
@@ -91,17 +90,19 @@ class Gather:
         whole = self.everywhere and len(self._spaces) >= MANY_NAMESPACES
         of_usage = {_usage_question(namespace, whole) for namespace in usage_of}
         asked = [(question, question.namespace) for question in sorted(of_usage)]
-        for each in wanted:
-            questions = [self._question(signal.metric, each.namespace, whole) for signal in each.signals]
-            asked += [(found, found.namespace if found.about_usage else each.namespace) for found in questions]
+        questions = [[self._question(one.metric, each.namespace, whole) for one in each.signals] for each in wanted]
+        for each, own in zip(wanted, questions, strict=True):
+            asked += [(found, found.namespace if found.about_usage else each.namespace) for found in own]
         joined = self.queries.joined(_askers(asked), _shared(asked), at)
         known = self.queries.apart(await self.asking.answers(joined, at), at)
         samples = [
             tuple(
-                self._samples(known[self._question(signal.metric, each.namespace, whole)], signal.metric, each, at)
-                for signal in each.signals
+                [
+                    self._samples(known[question], signal.metric, each, at)
+                    for question, signal in zip(own, each.signals, strict=True)
+                ]
             )
-            for each in wanted
+            for each, own in zip(wanted, questions, strict=True)
         ]
         return Measured(samples, _usage_in([known[question] for question in of_usage]))
 
@@ -142,7 +143,7 @@ class Gather:
     async def _usage(self, question: Question, at: float) -> Answer:
         listing = await self.kube.list(PodMetrics, POD_METRICS, question.namespace)
         known = [pod for pod in listing.items if pod.metadata.namespace in self._spaces]
-        return {f"{pod.metadata.namespace}/{pod.metadata.name}": pod_usage(pod, at) for pod in known}
+        return {f"{pod.metadata.namespace}/{pod.metadata.name}": dated(pod, at) for pod in known}
 
     async def _of_pods(self, question: Question, at: float) -> Answer:
         items = await self._custom(question, "pods", "*")
@@ -213,13 +214,13 @@ def _usage_namespaces(wanted: Sequence[Wanted]) -> set[str]:
     return {each.namespace for each in wanted for signal in each.signals if signal.metric.kind in BY_USAGE}
 
 
-def _usage_in(answers: Sequence[Answer]) -> dict[str, PodUsage]:
-    found: dict[str, PodUsage] = {}
+def _usage_in(answers: Sequence[Answer]) -> dict[str, PodMetrics]:
+    found: dict[str, PodMetrics] = {}
     for answer in answers:
         if isinstance(answer, Missing):
             log.warning("usage of pods: %s", answer.detail)
         elif isinstance(answer, dict):
-            found |= {name: usage for name, usage in answer.items() if isinstance(usage, PodUsage)}
+            found |= {name: usage for name, usage in answer.items() if isinstance(usage, PodMetrics)}
     return found
 
 

@@ -85,10 +85,11 @@ class PastDemand(Background):
         self._rests: dict[str, RetryRest] = {}  # by uid
 
     def follow(self, ticks: Sequence[ObjectTick], at: float) -> None:
-        keys = {tick.subject.uid: keys_of(tick.subject.uid, tick.subject.policy) for tick in ticks if wanted(tick)}
+        ticks = [tick for tick in ticks if wanted(tick)]
+        keys = {tick.subject.uid: keys_of(tick.subject.uid, tick.subject.policy) for tick in ticks}
         self._done = {uid: known for uid, known in self._done.items() if keys.get(uid) == known}
         self._rests = {uid: rest for uid, rest in self._rests.items() if uid in keys}
-        new = [tick for tick in ticks if wanted(tick) and tick.subject.uid not in self._done]
+        new = [tick for tick in ticks if tick.subject.uid not in self._done]
         due = [tick for tick in new if at >= self._rests.get(tick.subject.uid, RetryRest()).until]
         if due and self.idle:
             self.start(self._run(due, at))
@@ -185,8 +186,9 @@ def _series(values: msgspec.Raw) -> Series:
 def wanted(tick: ObjectTick) -> bool:
     """Whether there is a past to read: document 003's own line looks at minutes of single pods, and starts anew."""
     policy = tick.subject.policy
-    kinds = {signal.metric.kind for signal in policy.signals}
-    return remembers_demand(policy) and not is_per_pod(policy) and bool(kinds & set(READ_BACK))
+    if not remembers_demand(policy) or is_per_pod(policy):
+        return False
+    return any(signal.metric.kind in READ_BACK for signal in policy.signals)
 
 
 def all_read_back(policy: Policy) -> bool:

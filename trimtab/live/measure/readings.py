@@ -5,6 +5,8 @@ What nobody can read is no number for its own pod alone.
 
 from __future__ import annotations
 
+import re
+from datetime import UTC, datetime
 from math import ceil, isfinite, nan
 from typing import NamedTuple
 
@@ -20,6 +22,8 @@ BY_USAGE = (MetricKind.RESOURCE, MetricKind.CONTAINER)
 USUAL_WINDOW_S = 60.0
 LONGEST_KIBI = 12  # the same of bytes: terabytes
 LONGEST_NANO = 20  # characters of the quickly read ones: nine digits and all the cores of a large machine
+LONGEST_WINDOW = 20
+_SECONDS = re.compile(r"(\d+(?:\.\d*)?)s", re.ASCII)
 WHOLE = 2.0**50  # from here on a float has no thousandths
 
 
@@ -34,15 +38,7 @@ class Reading(NamedTuple):
     window_s: float = USUAL_WINDOW_S
 
 
-class PodUsage(NamedTuple):
-    """The usage of one pod's containers: name -> (cores, bytes), None where the kubelet said nothing."""
-
-    containers: dict[str, tuple[float | None, float | None]]
-    at: float
-    window_s: float
-
-
-Answer = dict[str, PodUsage] | dict[str, Reading] | Reading | Missing
+Answer = dict[str, PodMetrics] | dict[str, Reading] | Reading | Missing  # usage is read where somebody asks for it
 
 
 def samples_of(
@@ -57,7 +53,7 @@ def samples_of(
     why = Missing(reason=Reason.ABSENT, detail=f"no pod has {metric.label}")
     for pod in pods:
         found = answer.get(f"{namespace}/{pod.name}" if metric.kind in BY_USAGE else pod.name)
-        reading = _of_usage(found, metric) if isinstance(found, PodUsage) else found
+        reading = _of_usage(found, metric) if isinstance(found, PodMetrics) else found
         if reading is None:
             continue
         if refused := _refused(reading, at, stale_after_s):
@@ -78,11 +74,14 @@ def _refused(reading: Reading, at: float, stale_after_s: float) -> Missing | Non
     return None
 
 
-def pod_usage(pod: PodMetrics, at: float) -> PodUsage:
-    containers = {
-        each.name: (_amount(each.usage.get("cpu")), _amount(each.usage.get("memory"))) for each in pod.containers
-    }
-    return PodUsage(containers, measured_at(pod, at), _window_s(pod.window))
+def dated(pod: PodMetrics, at: float) -> PodMetrics:
+    """What bears no time is of this tick."""
+    return pod if pod.timestamp else replace(pod, timestamp=datetime.fromtimestamp(at, UTC))
+
+
+def amounts_of(pod: PodMetrics, name: str) -> dict[str, float | None]:
+    """The "cpu" or "memory" of each container, in cores or bytes."""
+    return {each.name: _amount(each.usage.cpu if name == "cpu" else each.usage.memory) for each in pod.containers}
 
 
 def _amount(text: str | None) -> float | None:
@@ -109,30 +108,30 @@ def thousandths_up(value: float) -> float:
 
 
 def _window_s(text: str) -> float:
+    if len(text) <= LONGEST_WINDOW and (found := _SECONDS.fullmatch(text)):  # metrics-server's
+        return float(found[1])
     try:
         return parse_duration(text) if text else USUAL_WINDOW_S
     except InvalidInput:
         return USUAL_WINDOW_S
 
 
-def _of_usage(usage: PodUsage, metric: Metric) -> Reading | None:
+def _of_usage(pod: PodMetrics, metric: Metric) -> Reading | None:
     """The sum over the containers, or one of them; a container without a value makes the pod's unknown."""
-    which = 0 if metric.name == "cpu" else 1
-    if metric.container:
-        value = usage.containers.get(metric.container, (None, None))[which]
-        return None if value is None else Reading(value, usage.at, usage.window_s)
-    values = [each[which] for each in usage.containers.values()]
+    amounts = amounts_of(pod, metric.name)
+    values = [amounts.get(metric.container)] if metric.container else list(amounts.values())
     known = [value for value in values if value is not None]
     if not known or len(known) < len(values):
         return None
-    return Reading(sum(known), usage.at, usage.window_s)
+    assert pod.timestamp is not None
+    return Reading(sum(known), pod.timestamp.timestamp(), _window_s(pod.window))
 
 
 def reading_of(metric: CustomMetricValue, at: float) -> Reading:
     return Reading(counted(metric.value), measured_at(metric, at))
 
 
-def measured_at(measured: CustomMetricValue | ExternalMetricValue | PodMetrics, at: float) -> float:
+def measured_at(measured: CustomMetricValue | ExternalMetricValue, at: float) -> float:
     """When it was measured; what bears no time is of this tick."""
     return measured.timestamp.timestamp() if measured.timestamp else at
 

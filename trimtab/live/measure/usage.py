@@ -15,9 +15,10 @@ from trimtab.core.usage.estimate import usages
 from trimtab.core.usage.histograms import ContainerSample, UsageHistograms
 from trimtab.core.usage.settings import HistogramSettings
 from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
-from trimtab.live.measure.readings import PodUsage
+from trimtab.live.measure.readings import amounts_of
 from trimtab.live.measure.rebuild import Rebuild
 from trimtab.wire.facts import killed_at, size_of
+from trimtab.wire.metric_objects import PodMetrics
 
 EVERY_S = 60.0
 NO_SAMPLES = Missing(reason=Reason.NOT_ENOUGH_HISTORY, detail="no usage of this workload has been seen yet")
@@ -52,7 +53,7 @@ class UsageWatch:
         due = at - self._looked_at >= self.every_s
         return {target.namespace for target in targets} if due else set()
 
-    def look(self, targets: Sequence[ScaleTarget], measured: Mapping[str, PodUsage], at: float) -> None:
+    def look(self, targets: Sequence[ScaleTarget], measured: Mapping[str, PodMetrics], at: float) -> None:
         """`measured` is what was gathered in this tick, by namespace/pod; what is missing lives on until it expires."""
         self._namespaces = {target.uid: target.namespace for target in targets}
         past = self.rebuild.look(targets, at) if self.rebuild else None
@@ -75,12 +76,14 @@ class UsageWatch:
                 self._killed.pop((pod.metadata.uid, container.name), None)
         self._news = self._news or bool(taken)
 
-    def _samples(self, target: ScaleTarget, measured: Mapping[str, PodUsage]) -> Iterator[ContainerSample]:
+    def _samples(self, target: ScaleTarget, measured: Mapping[str, PodMetrics]) -> Iterator[ContainerSample]:
         for pod in self.cluster.pods_of(target):
             usage = measured.get(f"{target.namespace}/{pod.name}")
-            for name, (cores, size) in usage.containers.items() if usage else ():
-                amounts = (nan if cores is None else cores, nan if size is None else size)
-                yield ContainerSample(target.uid, pod.name, name, usage.at if usage else nan, *amounts)
+            if usage is None or usage.timestamp is None:
+                continue
+            at, cores, size = usage.timestamp.timestamp(), amounts_of(usage, "cpu"), amounts_of(usage, "memory")
+            for name in cores:
+                yield ContainerSample(target.uid, pod.name, name, at, _or_nan(cores[name]), _or_nan(size[name]))
 
     def _note_kills(self, targets: Sequence[ScaleTarget], at: float) -> None:
         """OOM kills that are news; the first look at a pod counts only kills of the last window."""
@@ -99,3 +102,7 @@ class UsageWatch:
                     place = (target.uid, pod.metadata.name, container.name)
                     self._news = self.book.observe_oom(*place, max(killed, 1.0), request) or self._news
         self._killed = here
+
+
+def _or_nan(amount: float | None) -> float:
+    return nan if amount is None else amount

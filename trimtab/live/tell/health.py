@@ -18,9 +18,10 @@ Row = tuple[str, str, str, str, float | None]  # kind, namespace, name, why, unt
 
 def health_of(ticks: Sequence[ObjectTick], at: float, budget: Budget, breaker: Breaker, frozen: bool) -> dict[str, Any]:
     """Of one tick; JSON."""
+    vetoed = [tick for tick in ticks if tick.seen.vetoes]
     lists: dict[str, list[Any]] = {
-        "conflicts": [row for tick in ticks for row in _vetoes(tick, "Conflict")],
-        "reverts": [row for tick in ticks for row in _vetoes(tick, "Reverted")],
+        "conflicts": [row for tick in vetoed for row in _vetoes(tick, "Conflict")],
+        "reverts": [row for tick in vetoed for row in _vetoes(tick, "Reverted")],
         "muted": [row for tick in ticks for row in _muted(tick)],
         "sources": _silent_sources(ticks),
     }

@@ -67,7 +67,8 @@ class Recorder:
         if written or (change is not None and change != known.change) or otherwise:
             self._situations[uid] = Situation(change, held_by, wanted, tick.seen.at)
             return True
-        self._situations[uid] = known._replace(change=change)
+        if change is not known.change:
+            self._situations[uid] = known._replace(change=change)
         return False
 
 

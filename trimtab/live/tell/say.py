@@ -14,6 +14,7 @@ from trimtab.live.tell.events import Happening, tell
 from trimtab.live.tell.status import STATUS
 from trimtab.live.tell.status_writer import StatusWriter
 from trimtab.live.tell.teller import Teller
+from trimtab.live.tell.timeless import timeless
 from trimtab.wire.objects import WirePod
 from trimtab.wire.writer import Writer
 
@@ -25,9 +26,14 @@ def say(teller: Teller, status_writer: StatusWriter, tick: ObjectTick, resized: 
     subject, at = tick.subject, tick.seen.at
     if tick.wrote("replicas"):
         announce(teller, status_writer.writer, subject, _rescaled(tick), at)
-    status, found = STATUS[subject.name.kind](tick), conditions.of_tick(tick, resize.stuck(resized))
-    if not status_writer.is_news(subject.object, status, found, at):
-        teller.drop(subject.uid)  # most objects in most ticks: a task for each would cost more than all else
+    still, waiting = timeless(tick), resize.stuck(resized)
+    matter = (still, waiting) if still else None
+    if matter and status_writer.has_said(subject.object, matter):
+        teller.drop(subject.uid)  # most objects in most ticks
+        return
+    status, found = STATUS[subject.name.kind](still or tick), conditions.of_tick(still or tick, waiting)
+    if not status_writer.is_news(subject.object, status, found, at, matter):
+        teller.drop(subject.uid)  # a task for each would cost more than all else
         return
     teller.later(
         subject.name, subject.uid, lambda: status_writer.say(subject.resource, subject.object, status, found, at)

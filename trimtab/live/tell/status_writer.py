@@ -35,15 +35,24 @@ class Said(NamedTuple):
         return self.version if seen == self.based_on and self.version else seen
 
 
+class MadeFrom(NamedTuple):
+    """What a status was made from that says, word for word, what is said already."""
+
+    status: dict[str, Any]
+    matter: object
+
+
 class StatusWriter:
     """Remembers what it last said of each object."""
 
     def __init__(self, writer: Writer) -> None:
         self.writer = writer
         self._said: dict[str, Said] = {}
+        self._made_from: dict[str, MadeFrom] = {}
 
     def forget(self, uids: set[str]) -> None:
         self._said = {uid: said for uid, said in self._said.items() if uid in uids}
+        self._made_from = {uid: made for uid, made in self._made_from.items() if uid in uids}
 
     def before(self, about: Custom) -> dict[str, Any]:
         """What the status says now, as far as we know."""
@@ -52,13 +61,26 @@ class StatusWriter:
     def _last(self, about: Custom) -> Said:
         return self._said.get(about.metadata.uid, Said(0.0, about.status))
 
+    def has_said(self, about: Custom, matter: object) -> bool:
+        """The status that is made from this is the one of now."""
+        known = self._made_from.get(about.metadata.uid)
+        return known is not None and known.status is self.before(about) and known.matter == matter
+
     def is_news(
-        self, about: Custom, status: dict[str, Any], conditions: Sequence[DecisionCondition], at: float
+        self,
+        about: Custom,
+        status: dict[str, Any],
+        conditions: Sequence[DecisionCondition],
+        at: float,
+        matter: object = None,
     ) -> bool:
-        """Saying this now would write something."""
+        """Saying this, which is made from `matter`, would write something now."""
         written_at, before, *_ = self._last(about)
         now = with_conditions(status, conditions, before, at)
-        return now != before and (loud(now) != loud(before) or at - written_at >= MEASURED_EVERY_S)
+        if now == before:
+            self._made_from[about.metadata.uid] = MadeFrom(before, matter)
+            return False
+        return loud(now) != loud(before) or at - written_at >= MEASURED_EVERY_S
 
     async def say(
         self,
