@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
-from math import isfinite
 
 from trimtab.errors import InvalidInput
 
 KIB, MIB, GIB = 1024, 1024**2, 1024**3
+LARGEST = 2.0**63  # Kubernetes keeps no larger one; room to multiply it by anything
 
 OUT_OF_RANGE = "this number is out of range"
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _SCALE = {suffix: Decimal(10) ** exponent for suffix, exponent in _DECIMAL.items()}
 _SCALE |= {f"{letter}i": Decimal(1024) ** power for power, letter in enumerate("KMGTPE", start=1)}
-_QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)([a-zA-Z]*)")
+_NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+)"  # one way to read it: `\d+\.?\d*` takes years for a page of digits
+_QUANTITY = re.compile(rf"([+-]?{_NUMBER}(?:[eE][+-]?\d+)?)([a-zA-Z]*)")
 
 _UNIT_S = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_DURATION = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|ms|s|m|h|d)")
+_DURATION = re.compile(rf"({_NUMBER})(ns|us|µs|ms|s|m|h|d)")
 _DURATIONS = re.compile(f"(?:{_DURATION.pattern})+")
-_SECONDS = re.compile(r"\d+\.?\d*")
+_SECONDS = re.compile(r"\d+(?:\.\d*)?")
 
 
 def parse_quantity(text: str | int | float, path: str = "") -> float:
@@ -28,7 +29,7 @@ def parse_quantity(text: str | int | float, path: str = "") -> float:
     if match is None or match[2] not in _SCALE:
         raise InvalidInput(path, text, 'write a quantity such as "250m", "1.5", "512Mi" or "2G"')
     try:
-        return _finite(float(Decimal(match[1]) * _SCALE[match[2]]), text, path)
+        return _in_range(float(Decimal(match[1]) * _SCALE[match[2]]), text, path)
     except ArithmeticError as error:  # decimal has its own Overflow
         raise InvalidInput(path, text, OUT_OF_RANGE) from error
 
@@ -37,14 +38,14 @@ def parse_duration(text: str | int | float, path: str = "") -> float:
     """Seconds of a Go duration ("1h30m", "90s", "500ms", "7d") or of a bare number of seconds."""
     written = str(text).strip()
     if _SECONDS.fullmatch(written):
-        return _finite(float(written), text, path)
+        return _in_range(float(written), text, path)
     if not _DURATIONS.fullmatch(written):
         raise InvalidInput(path, text, 'write a duration such as "30s", "5m" or "1h30m"')
-    return _finite(sum(float(number) * _UNIT_S[unit] for number, unit in _DURATION.findall(written)), text, path)
+    return _in_range(sum(float(number) * _UNIT_S[unit] for number, unit in _DURATION.findall(written)), text, path)
 
 
-def _finite(value: float, text: str | int | float, path: str) -> float:
-    if not isfinite(value):
+def _in_range(value: float, text: str | int | float, path: str) -> float:
+    if not abs(value) <= LARGEST:
         raise InvalidInput(path, text, OUT_OF_RANGE)
     return value
 

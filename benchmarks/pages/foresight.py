@@ -1,6 +1,7 @@
 """docs/foresight.md from the JSON of `benchmarks/train/evaluate.py` and of `benchmarks/ahead.py`: no figure in it is typed by hand.
 
 python benchmarks/pages/foresight.py out/learned.json out/ahead.json docs/foresight.md
+python benchmarks/pages/foresight.py out/ahead.json docs/foresight.md    only the day on a real control plane
 """
 
 # ruff: noqa: E501  (a page has long lines)
@@ -41,12 +42,26 @@ COVERED = (87.0, 93.0)  # what 90 % may be off
 Rows = list[dict[str, Any]]
 
 
-def main(figures: str, played: str, page: str) -> None:
+def main(*words: str) -> None:
+    *figures, played, page = words
+    day = json.loads(Path(played).read_text())
+    section = PLAYED.format(played=side_by_side(day), hours=day["hours"])
+    Path(page).write_text(whole(figures[0], section) if figures else with_section(Path(page).read_text(), section))
+
+
+def with_section(text: str, section: str) -> str:
+    """The page with another section under the same heading."""
+    before, after = text.split(section.splitlines()[0] + "\n")
+    rest = after.split("\n## ", 1)[1]
+    return f"{before}{section}\n\n## {rest}"
+
+
+def whole(figures: str, section: str) -> str:
     found = json.loads(Path(figures).read_text())
-    found = {scenario: dict(sorted(traces.items())) for scenario, traces in found.items()}
+    found = {scenario: dict(sorted(found[scenario].items())) for scenario in SCENARIOS if scenario in found}
     calm = found["calm"]
     rows = [row for trace in calm.values() for row in trace["rows"]]
-    text = TEXT.format(
+    return TEXT.format(
         traces=len(calm),
         picked=""
         if len(calm) >= ALL
@@ -59,9 +74,8 @@ def main(figures: str, played: str, page: str) -> None:
         scenarios=scenarios(found),
         tried=TRIED,
         coverage=coverage(calm),
-        played=side_by_side(json.loads(Path(played).read_text())),
+        played=section,
     )
-    Path(page).write_text(text)
 
 
 def side_by_side(day: dict[str, Any]) -> str:
@@ -181,6 +195,15 @@ def coverage(calm: dict[str, Any]) -> str:
     return f"{table(heads, cells)}\n\n{found}"
 
 
+PLAYED = """## On a real control plane
+
+A day of a made-up office load at twelve times its speed (`python benchmarks/ahead.py`, {hours:g} hours), once under the built-in HPA controller at a target of 70 %, once
+under what `trimtab tune` made of it from the seven days before. Everything else is the same for both and as fast as the day: pods take ten minutes of it to start,
+both look every 15 s of it, and learn what pods use from a Prometheus that scrapes every second. Only the bridge keeps its own five minutes, an hour of that day,
+so its cpu is counted too high.
+
+{played}"""
+
 TRIED = """## What was tried
 
 `trimtab-bridge` on all forty traces, lambda 32, with one thing otherwise:
@@ -246,12 +269,6 @@ At other prices, to retuned HPA:
 Candidates are chosen by what is believed and judged by what happens; retuned HPA suffers the same. Disturbances were tried on some of the traces, the shorter ones first: compare with the last column.
 
 {scenarios}
-
-## On a real control plane
-
-A day of a made-up office load at twelve times its speed, once under the built-in HPA controller at a target of 70 %, once under what `trimtab tune` made of it from
-the seven days before; pods take ten minutes of that day to start (`python benchmarks/ahead.py`, two hours). The bridge keeps its own five minutes, an hour
-of that day, so its cpu is counted too high.
 
 {played}
 

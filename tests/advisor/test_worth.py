@@ -8,7 +8,7 @@ from tests.advisor.workloads import target
 from trimtab.advisor.run import Advised, Failed
 from trimtab.advisor.worth import AdviceSeverity, Prices, rank, total_saved_cores
 from trimtab.core.advise import Objections, WorkloadAdvice
-from trimtab.core.advise.records import Evidence
+from trimtab.core.advise.records import Evidence, ReplayFigures
 
 
 def outcome(name: str, cores: float, memory: float = 0.0) -> Advised:
@@ -42,3 +42,21 @@ def test_a_load_above_all_requests_is_a_risk_even_if_the_mean_is_below() -> None
 def test_without_prices_cores_decide() -> None:
     ranked = rank([outcome("b", 1.0), outcome("a", 1.0), outcome("c", 3.0)], Prices())
     assert [one.outcome.target.name for one in ranked] == ["c", "a", "b"]
+
+
+def figures(violations: float) -> ReplayFigures:
+    return ReplayFigures(cores=10.0, violations=violations, cost=1.1, j=1.2)
+
+
+@pytest.mark.parametrize(
+    "violations, saved, severity",
+    [
+        pytest.param(61.0, 0.07, AdviceSeverity.RISK, id="the same cores at the right time"),
+        pytest.param(0.9, 0.07, AdviceSeverity.FINE, id="hardly anything was short"),
+        pytest.param(61.0, 4.0, AdviceSeverity.SAVING, id="what it saves comes first"),
+    ],
+)
+def test_too_little_at_times_is_a_risk(violations: float, saved: float, severity: AdviceSeverity) -> None:
+    advice = WorkloadAdvice(saved_cores=saved, evidence=Evidence(present=figures(violations), then=figures(0.02)))
+    (found,) = rank([Advised(target("rigid"), advice)], Prices())
+    assert found.severity is severity

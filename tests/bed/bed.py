@@ -168,6 +168,10 @@ class Bed:
             result: list[dict[str, Any]] = json.load(response)["data"]["result"]
         return result
 
+    def usage_from_prometheus(self) -> None:
+        """From now on the usage of pods is as fresh as Prometheus, not as metrics-server; see adapter.py."""
+        self.apply(manifests.resource_metrics(self.site.ports["load-tls"]))
+
     def audit(self) -> Iterator[dict[str, Any]]:
         """What the API server has recorded so far, in its order; the policy is audit.yaml."""
         with self.audit_log.open() as lines:

@@ -5,7 +5,7 @@ POST /load    [{"namespace", "app", "cores": 1.5, "rate": [[0, 10], [60, 300]], 
               a number, or straight lines between [seconds from now, value]; the same words, as JSON, may
               stand in the annotation bed.trimtab.dev/load of a pod template
 POST /fault   {"lane", "kind": "die" | "error" | "late" | "nan" | "warnings" | "empty" | null, "seconds"}
-GET  /metrics, /nodes/NODE/metrics/resource, /apis/{custom,external}.metrics.k8s.io/...
+GET  /metrics, /nodes/NODE/metrics/resource, /apis/{custom.,external.,}metrics.k8s.io/...
 any  /prometheus/LANE/...    the real Prometheus, with the fault of that lane
 """
 
@@ -23,7 +23,7 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
-from tests.bed import exposition
+from tests.bed import adapter, exposition
 from tests.bed.sharing import Script, World
 
 TICK_S = 0.25
@@ -140,6 +140,16 @@ async def external(request: web.Request) -> web.Response:
     return web.json_response(exposition.external(_now(request), at["namespace"], at["metric"], _selector(request)))
 
 
+async def resource(request: web.Request) -> web.Response:
+    client, prometheus = request.app[CLIENT], request.app[OPTIONS].prometheus
+    namespace, selector = request.match_info["namespace"], _selector(request)
+    return web.json_response(await adapter.pods(client, prometheus, request.app[WORLD], namespace, selector))
+
+
+async def resource_resources(_: web.Request) -> web.Response:
+    return web.json_response(adapter.resources())
+
+
 async def custom_resources(_: web.Request) -> web.Response:
     return web.json_response(exposition.custom_resources())
 
@@ -218,6 +228,8 @@ async def serve(options: argparse.Namespace) -> None:
             web.get("/metrics", application),
             web.get("/nodes/{node}/metrics/resource", kubelet),
             web.route("*", "/prometheus/{lane}/{path:.*}", prometheus),
+            web.get(f"/apis/{adapter.RESOURCE}", resource_resources),
+            web.get(f"/apis/{adapter.RESOURCE}/namespaces/{{namespace}}/pods", resource),
             web.get(f"/apis/{exposition.CUSTOM}", custom_resources),
             web.get(f"/apis/{exposition.CUSTOM}/namespaces/{{namespace}}/{{resource}}/{{name}}/{{metric}}", custom),
             web.get(f"/apis/{exposition.EXTERNAL}", external_resources),

@@ -33,10 +33,15 @@ def metrics_apis(ports: dict[str, int]) -> list[dict[str, Any]]:
     """The resource metrics from metrics-server; custom and external metrics from the load server."""
     return [
         _loopback_service(),
-        _api_service("metrics.k8s.io", "v1beta1", ports["metrics-server"]),
+        resource_metrics(ports["metrics-server"]),
         _api_service("custom.metrics.k8s.io", "v1beta2", ports["load-tls"]),
         _api_service("external.metrics.k8s.io", "v1beta1", ports["load-tls"]),
     ]
+
+
+def resource_metrics(port: int) -> dict[str, Any]:
+    """Who answers for the usage of pods: metrics-server, or the adapter that stands beside the load server."""
+    return _api_service("metrics.k8s.io", "v1beta1", port)
 
 
 def _loopback_service() -> dict[str, Any]:

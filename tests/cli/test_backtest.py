@@ -52,6 +52,11 @@ def test_a_table_with_the_optimum_and_a_plot(policies: tuple[str, str]) -> None:
     assert "⣿" in done.stdout, "a plot in braille"
 
 
+def test_the_same_is_neither_better_nor_worse(policies: tuple[str, str]) -> None:
+    done = invoke("backtest", "--compare", policies[0], policies[0], "--load", LOAD, "-o", "markdown")
+    assert done.stdout.startswith("**old (2) is as good as old (1): all costs together +0.0 %"), done.output
+
+
 def test_markdown_for_a_pull_request(policies: tuple[str, str]) -> None:
     done = invoke("backtest", "--compare", *policies, "--load", LOAD, "-o", "markdown", "--fail-if", "violations > 90%")
     assert done.exit_code == 0, done.output
@@ -63,7 +68,7 @@ def test_markdown_for_a_pull_request(policies: tuple[str, str]) -> None:
     assert [line.split("|")[1].strip() for line in (optimum, old, new)] == ["optimum", "old", "new"]
     assert f"- 3.0 days of {LOAD} from day 1" in done.stdout
     done = invoke("backtest", "-f", policies[0], "--load", LOAD, "-o", "markdown", "--json", "-")
-    assert done.exit_code == 2 and "takes the standard output" in done.stderr
+    assert done.exit_code == 2 and "-o says what goes to the standard output" in done.stderr
 
 
 CPU = """apiVersion: trimtab.dev/v1alpha1
@@ -102,7 +107,7 @@ def test_figures_as_json_agree_with_the_library(policies: tuple[str, str], tmp_p
 
 
 def test_json_to_standard_output_is_nothing_but_json(policies: tuple[str, str]) -> None:
-    done = invoke("backtest", "-f", policies[0], "--load", LOAD, "--json", "-")
+    done = invoke("backtest", "-f", policies[0], "--load", LOAD, "-o", "json")
     assert len(json.loads(done.stdout)["policies"]) == 1
 
 
@@ -187,8 +192,8 @@ def test_what_the_lane_does_not_cover_is_run_and_said(tmp_path: Path) -> None:
     zero = tmp_path / "zero.yaml"
     text = HPA.format(name="zero", target="50").replace("autoscaling/v2", "trimtab.dev/v1alpha1")
     zero.write_text(text.replace("HorizontalPodAutoscaler", "Autoscaler").replace("minReplicas: 2", "minReplicas: 0"))
-    done = invoke("backtest", "-f", str(zero), "--load", "generate:flat,days=1,peak=2000", "--json", "-")
-    assert "zero: run step by step, because its floor is zero" in done.stderr
+    done = invoke("backtest", "-f", str(zero), "--load", "generate:flat,days=1,peak=2000", "-o", "json")
+    assert "zero: run step by step, because its floor is zero" in json.loads(done.stdout)["load"]["notes"]
 
 
 def test_schedules_hold_on_every_day(tmp_path: Path) -> None:
@@ -196,7 +201,7 @@ def test_schedules_hold_on_every_day(tmp_path: Path) -> None:
     text = HPA.format(name="night", target="50").replace("autoscaling/v2", "trimtab.dev/v1alpha1")
     text = text.replace("HorizontalPodAutoscaler", "Autoscaler")
     night.write_text(text + '  schedules: [{name: day, start: "0 8 * * *", end: "0 18 * * *", minReplicas: 55}]\n')
-    done = invoke("backtest", "-f", str(night), "--load", "generate:diurnal,days=10,peak=2000", "--json", "-")
+    done = invoke("backtest", "-f", str(night), "--load", "generate:diurnal,days=10,peak=2000", "-o", "json")
     (found,) = json.loads(done.stdout)["policies"]
     assert found["podHours"] > 10 * 10 * 55, "every day of the ten, although a kind lays out eight days only"
 
@@ -327,7 +332,7 @@ def test_a_shape_that_cannot_be_drawn_is_refused(policies: tuple[str, str], chan
 
 
 def test_only_the_last_days_of_a_made_up_load_where_that_is_asked(policies: tuple[str, str]) -> None:
-    done = invoke("backtest", "-f", policies[0], "--load", LOAD, "--days", "1", "--json", "-")
+    done = invoke("backtest", "-f", policies[0], "--load", LOAD, "--days", "1", "-o", "json")
     load = json.loads(done.stdout)["load"]
     assert (load["days"], load["start"]) == (1.0, 2 * 86400.0)
 
@@ -363,7 +368,7 @@ def test_the_objects_beside_a_policy_are_left_out_and_twins_named_by_their_files
         file.write_text(
             "apiVersion: v1\nkind: Service\nmetadata: {name: web}\n---" + HPA.format(name="web", target="50")
         )
-    done = invoke("backtest", "--compare", *map(str, files), "--load", LOAD, "--json", "-")
+    done = invoke("backtest", "--compare", *map(str, files), "--load", LOAD, "-o", "json")
     assert [one["name"] for one in json.loads(done.stdout)["policies"]] == ["web (old)", "web (new)"]
 
 

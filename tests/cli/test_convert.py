@@ -383,6 +383,20 @@ def test_a_scaled_job_is_refused_by_name() -> None:
     assert "kind: 'ScaledJob': it starts Jobs" in err
 
 
+def test_a_word_that_yaml_takes_for_a_boolean_is_told_so() -> None:
+    vpa = "apiVersion: autoscaling.k8s.io/v1\nkind: VerticalPodAutoscaler\nmetadata: {name: db}\n"
+    spec = "spec: {targetRef: {apiVersion: apps/v1, kind: Deployment, name: db}, updatePolicy: {updateMode: Off}}\n"
+    code, _, err = run("--to", "autoscaler", text=vpa + spec)
+    assert code == 2 and "quote it: YAML reads an unquoted Off, No or false as a boolean" in err
+
+
+@pytest.mark.parametrize("text", ["", "---\n# nothing\n", "apiVersion: v1\nkind: List\nitems: []\n"])
+def test_what_holds_no_manifest_is_not_converted(text: str) -> None:
+    """Else a pipe whose first half has failed would leave an empty file, and nobody would know."""
+    code, out, err = run("--to", "autoscaler", text=text)
+    assert (code, out) == (2, "") and "there is no manifest in it" in err
+
+
 def test_an_invalid_object_is_refused_with_its_lines() -> None:
     code, out, err = run("--to", "ehpa", text=HPA.replace("maxReplicas: 5", "maxReplicas: five"))
     assert (code, out) == (2, "")

@@ -166,7 +166,7 @@ def test_commands_say_the_same_with_either_engine(scheduler: str, tmp_path: Path
     commands = (
         ("recommend", "--history", str(folder / "cpu.csv"), "-f", str(folder), "-o", "json"),
         ("tune", *files, *load, "-o", "json"),
-        ("backtest", *files, *load, "--json", "-"),
+        ("backtest", *files, *load, "-o", "json"),
     )
     for command in commands:
         said = [

@@ -256,6 +256,25 @@ def test_the_way_out_of_a_rivalry_can_be_pasted() -> None:
     assert "where the other runs: helm uninstall the release of these values" in out
 
 
+def test_in_a_repository_what_is_no_manifest_is_nobodys_concern(tmp_path: Path) -> None:
+    """Tags of mkdocs, packages, hidden folders; a manifest that cannot be read is still named."""
+    for name, text in {
+        "mkdocs.yml": "emoji: !!python/name:material.emoji\n",
+        "node_modules/x/broken.yaml": "apiVersion: [\n",
+        ".github/broken.yml": "apiVersion: [\n",
+        "fixtures/broken.json": "{",
+        "k8s/web.yaml": "apiVersion: v1\nkind: Service\nmetadata: {name: web}\n",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    code, _, err = run(str(tmp_path))
+    assert code == 0 and "0 unreadable" in err
+    (tmp_path / "k8s/hpa.yaml").write_text("apiVersion: autoscaling/v2\nspec: [\n")
+    code, _, err = run(str(tmp_path))
+    assert code == 2 and "k8s/hpa.yaml" in err
+    assert run(str(tmp_path / "mkdocs.yml"))[0] == 2, "what is asked for by name is looked at"
+
+
 def test_a_folder_without_manifests_is_a_mistake(tmp_path: Path) -> None:
     code, _, err = run(str(tmp_path))
     assert code == 2

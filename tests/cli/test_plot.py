@@ -32,3 +32,7 @@ def test_a_jump_is_joined() -> None:
 
 def test_zeros_and_short_series_are_drawn() -> None:
     assert len(drawn([0.0])) == 6
+
+
+def test_nothing_at_all_has_no_height() -> None:
+    assert not drawn([0.0, 0.0])[0][:7].strip()

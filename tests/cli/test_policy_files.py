@@ -89,7 +89,7 @@ def invoke(*arguments: str | Path) -> Result:
 
 
 def figures(*arguments: str | Path) -> dict[str, Any]:
-    done = invoke("backtest", *arguments, "--load", LOAD, "--json", "-")
+    done = invoke("backtest", *arguments, "--load", LOAD, "-o", "json")
     assert done.exit_code == 0, done.output
     found: dict[str, Any] = json.loads(done.stdout)
     return found

@@ -70,6 +70,50 @@ def test_a_table_sorted_by_what_matters(usage: str) -> None:
     assert "the quietest hour needs 4 cores" in done.stdout
 
 
+@pytest.mark.parametrize("name", ["web", "deploy/web", "Deployment/web", "shop/web", "shop/deployments/web"])
+def test_a_series_is_named_as_people_name_workloads(tmp_path: Path, name: str) -> None:
+    """What says no namespace is in the only one of the manifests."""
+    (tmp_path / "web.yaml").write_text(WEB)
+    (tmp_path / "usage.csv").write_text("timestamp,value,series\n" + rows(name, 4.0, 16.0))
+    done = run("--history", str(tmp_path / "usage.csv"), "-f", str(tmp_path / "web.yaml"), *DOCUMENT_000)
+    assert done.exit_code == 0, done.output
+    assert done.stdout.splitlines()[1].split()[:4] == ["shop", "Deployment", "web", "10"]
+
+
+def test_another_kind_of_the_same_name_is_another_workload(tmp_path: Path) -> None:
+    (tmp_path / "web.yaml").write_text(WEB)
+    (tmp_path / "usage.csv").write_text("timestamp,value,series\n" + rows("sts/web", 4.0, 16.0))
+    done = run("--history", str(tmp_path / "usage.csv"), "-f", str(tmp_path / "web.yaml"))
+    assert done.exit_code == 2 and "shop/StatefulSet/web" in done.output
+
+
+def test_a_series_that_does_not_say_its_kind_is_of_the_one_there_is(tmp_path: Path) -> None:
+    (tmp_path / "db.yaml").write_text(WEB.replace("kind: Deployment", "kind: StatefulSet"))
+    (tmp_path / "usage.csv").write_text("timestamp,value,series\n" + rows("shop/web", 4.0, 16.0))
+    done = run("--history", str(tmp_path / "usage.csv"), "-f", str(tmp_path / "db.yaml"), *DOCUMENT_000)
+    assert done.stdout.splitlines()[1].split()[:4] == ["shop", "StatefulSet", "web", "10"], done.output
+
+
+@pytest.mark.parametrize("head", ["timestamp,value,pod", "timestamp,value,deployment"])
+def test_labels_without_a_namespace_are_in_that_of_the_manifests(tmp_path: Path, head: str) -> None:
+    names = ["web"] if head.endswith("deployment") else [f"web-7d9f8b6c5d-x2x4{letter}" for letter in "bcdfghjklm"]
+    (tmp_path / "web.yaml").write_text(WEB)
+    text = "".join(rows(name, 4.0 / len(names), 16.0 / len(names)) for name in names)
+    (tmp_path / "usage.csv").write_text(f"{head}\n{text}")
+    done = run("--history", str(tmp_path / "usage.csv"), "-f", str(tmp_path / "web.yaml"), *DOCUMENT_000)
+    assert done.stdout.splitlines()[1].split()[:7] == ["shop", "Deployment", "web", "10", "3", "33", "75%"], done.output
+
+
+def test_a_workload_short_at_times_needs_scaling_not_more(tmp_path: Path) -> None:
+    """Five pods of a core under a day of up to 5.5 cores: an HPA has no more on average, but when they are needed."""
+    times = np.arange(START, START + 7 * 86400, 600)
+    values = 3.0 + 2.5 * np.sin(2 * np.pi * times / 86400)
+    text = "".join(f"{at},{value:.4f}\n" for at, value in zip(times.tolist(), values.tolist(), strict=True))
+    (tmp_path / "web.csv").write_text("timestamp,value\n" + text)
+    done = run("--history", str(tmp_path / "web.csv"), "--replicas", "5", "--cpu-request", "1")
+    assert done.stdout.splitlines()[1].split()[-1] == "NeedsScaling", done.output
+
+
 def test_json_carries_evidence_and_reasons(usage: str) -> None:
     documented = ("--history", usage, *REQUESTS, *DOCUMENT_000)
     found = {one["name"]: one for one in json.loads(run(*documented, "-o", "json").stdout)}

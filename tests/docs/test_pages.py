@@ -88,8 +88,8 @@ def test_a_recipe_survives_a_morning(recipe: str, tmp_path: Path) -> None:
         "generate:office,days=1,peak=40",
         "--days",
         "0.25",
-        "--json",
-        "-",
+        "-o",
+        "json",
     ]
     done = CliRunner().invoke(main, arguments)
     assert done.exit_code == 0, done.output

@@ -225,7 +225,7 @@ def backtested(folder: Path, csv: str, manifest: dict[str, Any], known: KnownLoa
     """`trimtab backtest` of what the page gave to take away."""
     (folder / "load.csv").write_text(csv)
     (folder / "web.yaml").write_text(yaml.safe_dump(manifest))
-    words = ("-f", folder / "web.yaml", "--load", folder / "load.csv", "--json", "-")
+    words = ("-f", folder / "web.yaml", "--load", folder / "load.csv", "-o", "json")
     pod = ("--startup", f"{known.startup_s:g}s", "--pod-capacity", known.capacity)
     done = trimtab("backtest", *map(str, (*words, *pod)))
     assert done.returncode == 0, done.stderr

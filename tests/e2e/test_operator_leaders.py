@@ -38,12 +38,12 @@ class Write(NamedTuple):
     transitions: int | None
 
 
-def writes(bed: Bed, namespace: str) -> list[Write]:
+def writes(bed: Bed, namespace: str, refused: bool = False) -> list[Write]:
     found = []
     for event in bed.audit():
         about, user = event.get("objectRef", {}), event["user"]["username"]
         mine = about.get("namespace") == namespace and user.startswith(f"system:serviceaccount:{namespace}:")
-        if mine and event["verb"] in WRITES and event["responseStatus"]["code"] < 300:
+        if mine and event["verb"] in WRITES and (refused or event["responseStatus"]["code"] < 300):
             found.append(_write(event, user.rsplit(":", 1)[1]))
     return sorted(found)
 

@@ -12,6 +12,7 @@ import logging
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 WORKER = "--worker"
@@ -45,13 +46,15 @@ def main() -> int:
 def _watched(name: str, out: Path, seconds: int) -> bool:
     """In a process that a crash may end; whether it did."""
     command = [sys.executable, "-m", "tests.fuzz", str(out), WORKER, "--target", name, "--seconds", str(seconds)]
+    began = time.monotonic()
     ended = subprocess.run(command, stderr=subprocess.PIPE)
+    took_s = round(time.monotonic() - began)  # a crash ends it early
     found = DONE.findall(ended.stderr)
     tried = max((int(runs or units) for runs, _, units in found), default=0)
-    print(f"{name}: {tried:,} inputs in {seconds} s" + (", CRASHED" if ended.returncode else ""), flush=True)
+    print(f"{name}: {tried:,} inputs in {took_s} s" + (", CRASHED" if ended.returncode else ""), flush=True)
     if ended.returncode:
         print(ended.stderr[-6000:].decode(errors="replace"), flush=True)
-    _note(out / "fuzz.json", name, tried, seconds)
+    _note(out / "fuzz.json", name, tried, took_s)
     return ended.returncode != 0
 
 

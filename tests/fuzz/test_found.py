@@ -12,9 +12,18 @@ FOUND = [
     pytest.param("quantities", b"2.5e30000000015", id="a Decimal's own overflow"),
     pytest.param("quantities", b"1e400", id="more than a float holds"),
     pytest.param("durations", b"9" * 400, id="a duration without an end"),
+    pytest.param("durations", b"3" * 20_000 + b"s" + b"3" * 20_000 + b"!", id="digits with many ways to read them"),
+    pytest.param("quantities", b"3" * 20_000 + b"!", id="digits with many ways to read them, too"),
     pytest.param("prometheus_json", VECTOR.replace(b"vector", b"\xa7vector"), id="bytes that are no text"),
     pytest.param("prometheus_json", SCALAR.replace(b'"1"', b'"many"'), id="a scalar that is no number"),
     pytest.param("prometheus_json", VECTOR.replace(b'"1.5"', b'"many"'), id="a sample that is no number"),
+    pytest.param(
+        "pods",
+        bytes.fromhex(
+            "3154545454544b93939393939393939393939393939393939354545493939393939393939393939393939393939393545454545454"
+        ),
+        id="a bridged pod with more cpu than a float can multiply",
+    ),
     pytest.param("range_rows", b'[[1750000500,"\xff"]]', id="a row that is no text"),
     pytest.param(
         "remote_read_frames", b"\x00\x00" + field(1, field(1, field(1, b"\xff"))), id="a label that is no text"

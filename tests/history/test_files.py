@@ -57,6 +57,12 @@ def test_several_series_in_any_order_of_each_other_and_columns_in_any_order(tmp_
     np.testing.assert_array_equal(frame.values, [[2, 3], [1, 4]])
 
 
+def test_dates_with_dots_are_day_month_year_and_commas_are_decimal_points(tmp_path: Path) -> None:
+    """As a spreadsheet writes them where semicolons separate."""
+    frame = read_csv(csv(tmp_path, "Zeit;Wert\n01.02.1970 00:00;1,5\n01.02.1970 00:01:00;2\n"))
+    assert (frame.start, frame.values.tolist()) == (31 * 86400.0, [[1.5, 2.0]])
+
+
 def test_iso_times_with_and_without_a_zone(tmp_path: Path) -> None:
     text = "timestamp,value\n2026-01-01T00:00:00Z,1\n2026-01-01T01:01:00+01:00,2\n2026-01-01 00:02:00,3\n"
     frame = read_csv(csv(tmp_path, text))

@@ -85,7 +85,7 @@ def test_problems_are_named_by_their_variables() -> None:
         CustomHpa.from_env(env | {"TARGET_VALUE": "0", "MIN_REPLICAS": "ten", "LOG_LEVEL": "loud"})
     found = {problem.path: str(problem) for problem in caught.value.problems}
     assert set(found) == {"DEPLOYMENT", "TARGET_VALUE", "MIN_REPLICAS", "LOG_LEVEL"}
-    assert "greater than 0" in found["TARGET_VALUE"]
+    assert "at least 1e-09" in found["TARGET_VALUE"]
 
 
 def test_min_above_max_is_refused() -> None:

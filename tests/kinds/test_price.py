@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.errors import TrimtabError
-from trimtab.kinds import read
+from trimtab.kinds import KINDS, read
 from trimtab.kinds.autoscaler import LONGEST_HORIZON_S
+from trimtab.kinds.custom_hpa import CustomHpa
 from trimtab.kinds.metric import LONGEST_QUERY, MOST_FORECASTS, MOST_METRICS
 from trimtab.kinds.schedule import MOST_PER_DAY
 from trimtab.policy import Policy
@@ -172,3 +173,24 @@ def test_what_is_nested_without_end_is_refused() -> None:
     target = {"type": "AverageValue", "averageValue": deep}
     metric = {"type": "External", "external": {"metric": {"name": "m"}, "target": target}}
     assert "averageValue" in (said := refusal(lambda: autoscaler(metrics=[metric]))) or "nested too deeply" in said
+
+
+def _numbers(schema: Any, path: str = "") -> list[tuple[str, dict[str, Any]]]:
+    """Every number in a schema, with the names on the way to it."""
+    if isinstance(schema, list):
+        return [found for child in schema for found in _numbers(child, path)]
+    if not isinstance(schema, dict) or "x-kubernetes-int-or-string" in schema:  # a quantity: its length is bounded
+        return []
+    below = [found for name, child in schema.items() for found in _numbers(child, f"{path}.{name}")]
+    return below + ([(path, schema)] if schema.get("type") in ("number", "integer") else [])
+
+
+@pytest.mark.parametrize("kind", dict.fromkeys((*KINDS.values(), CustomHpa)))
+def test_no_number_is_without_end(kind: Any) -> None:
+    """What is finite when it is read can still be infinite when something is multiplied by it."""
+    schema = kind.model_json_schema(by_alias=True)
+    schema["properties"].pop("status", None)
+    for path, number in _numbers(schema):
+        if "Status" not in path and "metadata" not in path.lower():
+            assert {"minimum", "exclusiveMinimum"} & set(number), path
+            assert {"maximum", "exclusiveMaximum"} & set(number), path

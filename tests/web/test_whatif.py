@@ -112,7 +112,7 @@ def assert_equal_to_the_backtest(
         "--startup": f"{knobs.startup_s:g}s",
         "--objective": knobs.price,
         "--pod-capacity": known.capacity,
-        "--json": "-",
+        "-o": "json",
     }
     done = CliRunner().invoke(main, ["backtest", *flags, *(str(part) for pair in options.items() for part in pair)])
     assert done.exit_code == 0, done.output

@@ -12,12 +12,13 @@ from trimtab.quantity import GIB
 HOURS_A_MONTH = 730.0
 LEAST_SHARE = 0.05  # of the cores requested now: less is not worth a change
 LEAST_CORES = 0.01
+LEAST_RELIEF = 1.0  # percent of the load
 
 
 class AdviceSeverity(enum.IntEnum):
     """In the order of the table."""
 
-    RISK = 0  # it has less than advised, or its load is more than it requests at all
+    RISK = 0  # it has less than advised, at times too little, or its load is more than it requests at all
     SAVING = 1
     FINE = 2
     FAILED = 3
@@ -68,7 +69,15 @@ def severity(outcome: Advised, result: WorkloadAdvice) -> AdviceSeverity:
     shares = [result.saved_cores / max(cores, LEAST_CORES), result.saved_bytes / max(memory, 1.0)]
     if min(shares) < -LEAST_SHARE or (result.evidence.p95_cores or 0.0) > cores:
         return AdviceSeverity.RISK
-    return AdviceSeverity.SAVING if max(shares) > LEAST_SHARE else AdviceSeverity.FINE
+    if max(shares) > LEAST_SHARE:
+        return AdviceSeverity.SAVING
+    return AdviceSeverity.RISK if relief(result) > LEAST_RELIEF else AdviceSeverity.FINE
+
+
+def relief(result: WorkloadAdvice) -> float:
+    """Percent of the load that met too little capacity, and would not have."""
+    present, then = result.evidence.present, result.evidence.then
+    return present.violations - then.violations if present and then else 0.0
 
 
 def total_saved_cores(ranked: list[Ranked]) -> float:

@@ -9,7 +9,7 @@ import click
 
 from trimtab.cli.load_source import JudgingOptions, LoadOptions, judging_options, load_options, query_options, read_load
 from trimtab.cli.option_groups import PrometheusOptions
-from trimtab.cli.options import OUT_FILE, OUT_FILE_OR_DASH
+from trimtab.cli.options import OUT_FILE
 from trimtab.cli.output import output_option
 from trimtab.cli.workers import EngineOptions, answered, engine_options
 from trimtab.errors import InvalidInput
@@ -44,10 +44,10 @@ if TYPE_CHECKING:
 @click.option(
     "--fail-if", "conditions", multiple=True, metavar="CONDITION", help="Exit with 1, such as 'violations > 1%'."
 )
-@output_option("table", "markdown")
+@output_option("table", "json", "markdown")
 @click.option("--html", type=OUT_FILE, help="Write a page with charts to zoom.")
 @click.option("--journal", type=OUT_FILE, help="Record every decision, for `trimtab explain` and `dashboard`.")
-@click.option("--json", "out", type=OUT_FILE_OR_DASH, help="Write figures; - is the standard output.")
+@click.option("--json", "out", type=OUT_FILE, help="Write the figures to this file, beside what is printed.")
 def command(
     files: tuple[str, ...],
     compare: tuple[str, str] | None,
@@ -72,7 +72,7 @@ def command(
 
     Exit code 0: done, 1: a condition of --fail-if holds, 2: it could not be done.
     """
-    from trimtab.cli.backtest_report import markdown, print_outcomes, write_outcomes
+    from trimtab.cli.backtest_report import figures, markdown, print_outcomes, remarks, write_outcomes
     from trimtab.cli.policy_files import read_policies
     from trimtab.sim.cluster_spec import ClusterSpec
     from trimtab.tune.demand import check_unit
@@ -80,8 +80,6 @@ def command(
     from trimtab.tune.fail_if import parse_fail_if
 
     parsed = [parse_fail_if(text) for text in conditions]
-    if output == "markdown" and str(out) == "-":
-        raise InvalidInput("-o", output, "--json - takes the standard output: name a file there")
     chosen = (*files, *(compare or ()))
     if not chosen:
         raise click.UsageError("name policies with -f FILE or --compare A B")
@@ -95,11 +93,12 @@ def command(
     cluster = ClusterSpec(startup_s=judging.startup_s, startup_jitter=varies, pod_capacity=capacity, pod_cores=capacity)
     policies, how = _on_the_total(policies, cluster) if on_total else (policies, [])
     outcomes = _backtests(policies, demand, cluster, judging.lam, engine)
-    notes = [*_notes(policies, demand, note, capacity), *how]
-    if output == "markdown":
-        click.echo(markdown(outcomes, demand, notes), nl=False)
+    notes = [*_notes(policies, demand, note, capacity), *how, *remarks(outcomes)]
+    if output == "table":
+        print_outcomes(outcomes, demand, notes)
     else:
-        print_outcomes(outcomes, demand, notes, quiet=str(out) == "-")
+        text = markdown(outcomes, demand, notes) if output == "markdown" else figures(outcomes, demand, notes, judging)
+        click.echo(text, nl=False)
     write_outcomes(outcomes, demand, notes, judging, html, out)
     if journal is not None:
         _record(journal, policies, demand, cluster)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from trimtab.tune.policy_backtest import BacktestOutcome
     from trimtab.web.report import Section
 
+LEAST_DIFFERENCE = 0.0005  # of all costs together: less is not shown either
 COLOURS = ("cyan", "magenta", "yellow", "green")
 HEADINGS = (
     "policy",
@@ -38,11 +39,11 @@ HEADINGS = (
 SPARE = ("REGRET", "OVER", "UNDER", "POD HOURS", "WORST HOUR")  # what a narrow terminal does without, in this order
 
 
-def print_outcomes(outcomes: list[BacktestOutcome], demand: Demand, notes: list[str], quiet: bool) -> None:
+def print_outcomes(outcomes: list[BacktestOutcome], demand: Demand, notes: list[str]) -> None:
     from trimtab.cli.plot import Line, plot
     from trimtab.cli.screen import screen
 
-    console = screen(stderr=quiet)
+    console = screen()
     console.show(table(outcomes), SPARE)
     lines = [Line("optimum", outcomes[0].best.astype(float), "bright_black")]
     lines += [
@@ -51,18 +52,19 @@ def print_outcomes(outcomes: list[BacktestOutcome], demand: Demand, notes: list[
     ]
     console.print()
     console.print(plot(lines, when(demand.start), when(demand.start + demand.days * 86400), console.plot_width))
-    for note in (*notes, *_remarks(outcomes)):
+    for note in notes:
         console.print(f"note: {note}", style="dim")
 
 
 def markdown(outcomes: list[BacktestOutcome], demand: Demand, notes: list[str]) -> str:
     """What it comes to, the figures, and what to know about them, for a pull request."""
     about = f"{demand.days:.1f} days of {demand.name} from {when(demand.start)} UTC"
-    said = "".join(f"- {note}\n" for note in (about, *notes, *_remarks(outcomes)))
+    said = "".join(f"- {note}\n" for note in (about, *notes))
     return f"**{verdict(outcomes)}**\n\n{markdown_table(HEADINGS, rows(outcomes))}\n{said}"
 
 
-def _remarks(outcomes: list[BacktestOutcome]) -> Iterator[str]:
+def remarks(outcomes: list[BacktestOutcome]) -> Iterator[str]:
+    """How each was run."""
     for outcome in outcomes:
         if outcome.why_slow:
             yield f"{outcome.policy}: run step by step, because {outcome.why_slow}"
@@ -120,8 +122,7 @@ def write_outcomes(
     out: Path | None,
 ) -> None:
     if out is not None:
-        content = json.dumps(_plain(outcomes, demand, notes, judging), indent=1)
-        click.echo(content) if str(out) == "-" else write_file(out, content + "\n")
+        write_file(out, figures(outcomes, demand, notes, judging))
     if html is not None:
         write_file(html, _page(outcomes, demand, notes, judging))
         click.echo(f"report: {html}", err=True)
@@ -145,10 +146,10 @@ def verdict(outcomes: list[BacktestOutcome]) -> str:
             f"{first.policy}: all costs together are {100 * first.score.regret:+.0f} % above the optimum;"
             f" {first.score.violations:.2f} % of the load met too little capacity."
         )
-    word = "better" if last.score.j < first.score.j else "worse"
+    more = last.score.j / first.score.j - 1
+    word = "as good as" if abs(more) < LEAST_DIFFERENCE else "better than" if more < 0 else "worse than"
     return (
-        f"{last.policy} is {word} than {first.policy}: all costs together"
-        f" {100 * (last.score.j / first.score.j - 1):+.1f} %, pod hours"
+        f"{last.policy} is {word} {first.policy}: all costs together {100 * more:+.1f} %, pod hours"
         f" {100 * (last.pod_hours / first.pod_hours - 1):+.1f} %, violations {first.score.violations:.2f} % to"
         f" {last.score.violations:.2f} % of the load."
     )
@@ -164,15 +165,15 @@ def section(demand: Demand, outcomes: list[BacktestOutcome], notes: list[str]) -
     return Section(demand.name, HEADINGS, rows(outcomes), demand.start, float(STEP_S), lines, notes)
 
 
-def _plain(
-    outcomes: list[BacktestOutcome], demand: Demand, notes: list[str], judging: JudgingOptions
-) -> dict[str, Any]:
-    return {
+def figures(outcomes: list[BacktestOutcome], demand: Demand, notes: list[str], judging: JudgingOptions) -> str:
+    """All of them, as JSON."""
+    found = {
         "load": {"name": demand.name, "start": demand.start, "days": demand.days, "notes": notes},
         "lambda": judging.lam,
         "startupSeconds": judging.startup_s,
         "policies": [_figures(outcome) for outcome in outcomes],
     }
+    return json.dumps(found, indent=1) + "\n"
 
 
 def _figures(outcome: BacktestOutcome) -> dict[str, Any]:

@@ -57,6 +57,9 @@ def command(paths: tuple[str, ...], strict: bool, output: str, **wanted: Any) ->
     outcomes = Counter(_convert(document, ConvertOptions(**wanted), made) for path in paths for document in load(path))
     if made:
         dump(made, output)
+    if not outcomes:
+        click.echo(f"{', '.join(paths)}: error: there is no manifest in it", err=True)
+        raise SystemExit(2)
     refused = outcomes[Outcome.REFUSED] or (strict and outcomes[Outcome.LESS])
     raise SystemExit(2 if outcomes[Outcome.BROKEN] else 1 if refused else 0)
 

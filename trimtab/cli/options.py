@@ -29,15 +29,14 @@ class OutFile(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         path = Path(str(super().convert(value, param, ctx)))
-        if str(path) == "-" and not self.allow_dash:
-            self.fail("the standard output is taken; name a file.", param, ctx)
-        if str(path) != "-" and not os.access(path if path.exists() else path.parent, os.W_OK):
+        if str(path) == "-":
+            self.fail("name a file; -o says what goes to the standard output.", param, ctx)
+        if not os.access(path if path.exists() else path.parent, os.W_OK):
             self.fail(f"{str(path)!r}: name a file in a folder that is there and may be written to.", param, ctx)
         return path
 
 
 OUT_FILE = OutFile(dir_okay=False)
-OUT_FILE_OR_DASH = OutFile(dir_okay=False, allow_dash=True)
 
 
 def words(text: str) -> list[str]:

@@ -12,6 +12,7 @@ from rich.text import Text
 from trimtab.series import Floats
 
 _BLANK = 0x2800
+FLAT = 1e-9  # the height of a picture in which there is nothing but zero
 _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))  # [row][column] of a character
 
 
@@ -23,7 +24,7 @@ class Line(NamedTuple):
 
 def plot(lines: Sequence[Line], left: str, right: str, width: int = 72, height: int = 12) -> Text:
     """All lines over the same time; later ones are drawn over earlier ones. `left` and `right` label the time axis."""
-    top = max(1e-9, max(float(np.max(line.values)) for line in lines))
+    top = max(FLAT, max(float(np.max(line.values)) for line in lines))
     marks = np.zeros((height, width), dtype=np.int64)
     owners = np.full((height, width), -1)
     for number, line in enumerate(lines):
@@ -57,7 +58,7 @@ def _rendered(
     height, width = marks.shape
     text = Text()
     for row in range(height):
-        label = f"{top:.4g}" if row == 0 else "0" if row == height - 1 else ""
+        label = f"{top:.4g}" if row == 0 and top > FLAT else "0" if row == height - 1 else ""
         text.append(f"{label:>6} ", style="dim")
         for column in range(width):
             owner = int(owners[row, column])

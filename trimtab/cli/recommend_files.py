@@ -15,6 +15,7 @@ from trimtab.errors import InvalidInput
 from trimtab.history.columns import FileReading
 from trimtab.history.files import POD_LEVEL
 from trimtab.history.read_file import read_file
+from trimtab.history.series_names import ASSUMED_KIND, workload_row
 from trimtab.history.source import Metric
 from trimtab.kinds import without_nulls
 from trimtab.kinds.convert import convert
@@ -35,13 +36,23 @@ def read_files(options: FileOptions, rules: Inspection, namespaces: Sequence[str
     if rules.advice is Advice.RESOURCE and not options.memory_file:
         fix = "requests need the memory of each pod as well: give it with --memory-history FILE"
         raise InvalidInput("--type", "resource", fix)
-    reading = FileReading(options.step_s, options.time_column, home(namespaces))
-    return {metric: _inside(read_file(path, reading), path, namespaces) for metric, path in files.items() if path}
+    reading = FileReading(options.step_s, options.time_column, home(namespaces, options))
+    frames = {metric: (_named(read_file(path, reading), reading), path) for metric, path in files.items() if path}
+    return {metric: _inside(frame, path, namespaces) for metric, (frame, path) in frames.items()}
 
 
-def home(namespaces: Sequence[str]) -> str:
-    """Where that is which says no namespace."""
-    return namespaces[0] if namespaces else "default"
+def _named(frame: Frame, reading: FileReading) -> Frame:
+    """Series that people have named after workloads, as ours are."""
+    rows = tuple(workload_row(name, reading.namespace) for name in frame.names)
+    return Frame(rows, frame.start, frame.step_s, frame.values) if len(set(rows)) == len(rows) else frame
+
+
+def home(namespaces: Sequence[str], options: FileOptions) -> str:
+    """Where that is which says no namespace: in the first that is asked for, else in the only one of the manifests."""
+    if namespaces:
+        return namespaces[0]
+    named = {target.namespace for target in manifests(options.manifests, "default")} if options.manifests else set()
+    return named.pop() if len(named) == 1 else "default"
 
 
 def _inside(frame: Frame, path: str, namespaces: Sequence[str]) -> Frame:
@@ -63,7 +74,7 @@ def described(
     known = {target.key: target for target in manifests(options.manifests, namespace)} if options.manifests else {}
     targets, unknown = [], []
     for row in rows:
-        found = [target for key, target in known.items() if row in (key, target.name)]
+        found = [target for key, target in known.items() if row in (key, target.name)] or _of_any_kind(known, row)
         if not found and (options.replicas is None or options.cpu_request is None):
             unknown.append(row)
             continue
@@ -76,8 +87,14 @@ def described(
     return targets, notes if unknown else ()
 
 
+def _of_any_kind(known: dict[str, AdvisedTarget], row: str) -> list[AdvisedTarget]:
+    """Of the same namespace and name, where there is one: who writes shop/db does not say that it is a StatefulSet."""
+    alike = [target for target in known.values() if row == f"{target.namespace}/{ASSUMED_KIND}/{target.name}"]
+    return alike if len(alike) == 1 else []
+
+
 def _assumed(options: FileOptions, row: str, namespace: str) -> AdvisedTarget:
-    where = row if "/" in row else f"{namespace}/Deployment/{row}"
+    where = row if "/" in row else f"{namespace}/{ASSUMED_KIND}/{row}"
     namespace, kind, name = where.split("/")
     memory = _above_zero(options.memory_request, "--memory-request") if options.memory_request else None
     size = Size(cpu_cores=_above_zero(options.cpu_request or "", "--cpu-request"), memory_bytes=memory)

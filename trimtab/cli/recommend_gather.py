@@ -21,6 +21,7 @@ from trimtab.cli.recommend_options import FileOptions, ScopeOptions
 from trimtab.cli.workers import EngineOptions
 from trimtab.errors import InvalidInput, MetricsUnavailable, NotEnoughData, Refused
 from trimtab.history.files import Files
+from trimtab.history.series_names import kind_of
 from trimtab.history.source import HistorySource, Level
 from trimtab.history.workload_history import WorkloadHistory
 from trimtab.policy import Inspection
@@ -31,7 +32,6 @@ from trimtab.wire.prometheus import Prometheus
 
 AT_ONCE = 8  # chunks of 100 workloads on their way to workers
 TIMEOUT_S = 120.0  # a page of a week is a lot of work for a small Prometheus
-FULL = {"deploy": "deployment", "sts": "statefulset", "ds": "daemonset"}
 
 
 class WorkloadQuestion(NamedTuple):
@@ -138,9 +138,7 @@ def named(targets: Sequence[AdvisedTarget], wanted: Sequence[str]) -> list[Advis
 
 def _is(target: AdvisedTarget, text: str) -> bool:
     kind, _, name = text.rpartition("/")
-    kind = kind.partition(".")[0].lower()  # deployment.apps/web, as kubectl prints it
-    kind = FULL.get(kind, kind.removesuffix("s"))
-    return name == target.name and kind in ("", target.kind.lower())
+    return name == target.name and (not kind or kind_of(kind) == target.kind)
 
 
 def _from_file(question: WorkloadQuestion, rules: Inspection) -> Place:
@@ -161,5 +159,5 @@ def _from_file(question: WorkloadQuestion, rules: Inspection) -> Place:
     earlier_s = max(0.0, start - max(frame.start, at - rules.forecast_history_s))
     window = HistoryWindow(start, at, step_s, frozenset(knows), earlier_s)
     names = [text.rpartition("/")[2] for text in question.names]
-    targets, notes = described(options, names, frame, home(namespaces))
+    targets, notes = described(options, names, frame, home(namespaces, options))
     return Place(named(targets, question.names), Files(frames), window, at, options.file, notes)

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from trimtab.advisor.run import Failed
-from trimtab.advisor.worth import AdviceSeverity, Ranked
+from trimtab.advisor.worth import LEAST_RELIEF, AdviceSeverity, Ranked, relief
 from trimtab.cli.output import markdown_table
 from trimtab.cli.plot import Line, plot
 from trimtab.core.advise import Objections, WorkloadAdvice
@@ -159,6 +159,8 @@ def _why(workload: Ranked) -> str:
     assert isinstance(found, WorkloadAdvice)
     words = {AdviceSeverity.RISK: "NeedsMore", AdviceSeverity.SAVING: "RunsTooMuch"}
     said = words.get(workload.severity, "Fits")
+    if workload.saved_cores >= 0 and relief(found) > LEAST_RELIEF:
+        said = "NeedsScaling"  # not more of it, but at the right time
     evidence = found.evidence
     if evidence.present and (evidence.peak_cores or 0.0) < IDLE_SHARE * (evidence.pod_request_cores or 0.0):
         said = f"Idle, {said}"

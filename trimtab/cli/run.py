@@ -83,6 +83,8 @@ def _settings(serving: ServingOptions, api_server: ApiServerOptions, sizing: Siz
             floor=Size(cpu_cores=sizing.least_cpu_cores, memory_bytes=sizing.least_memory_bytes),
             downscale_s=serving.downscale_s,
             bridge_resizes_per_hour=sizing.bridge_resizes_per_hour,
+            cpu_init_s=serving.cpu_init_s,
+            readiness_delay_s=serving.readiness_delay_s,
         ),
     )
 

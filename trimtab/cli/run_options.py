@@ -75,6 +75,8 @@ class ServingOptions(NamedTuple):
     journal_bytes: int
     listen: tuple[str, int] | None
     downscale_s: float
+    cpu_init_s: float
+    readiness_delay_s: float
     breaker_s: float
     system_namespaces: tuple[str, ...]
     advice_namespaces: tuple[str, ...]
@@ -106,6 +108,20 @@ serving_options = option_group(
         parse_duration,
         "300s",
         "Without `behavior`: how long a lower wish must last.",
+    ),
+    _option(
+        "--cpu-initialization-period",
+        "cpu_init_s",
+        parse_duration,
+        "5m",
+        "A pod younger than this counts only by cpu that was measured after it became ready.",
+    ),
+    _option(
+        "--initial-readiness-delay",
+        "readiness_delay_s",
+        parse_duration,
+        "30s",
+        "An older pod that was last ready this soon after its start, or never, counts as starting.",
     ),
     _option("--breaker-window", "breaker_s", parse_duration, "300s", "How long the fleet breaker holds."),
     click.option(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import click
 
 from trimtab.cli.option_groups import ClusterOptions, PlaceOptions, cluster_options, place_options
+from trimtab.cli.output import output_option
 
 if TYPE_CHECKING:
     from trimtab.cli.kubectl_objects import StatusRow
@@ -16,16 +18,23 @@ if TYPE_CHECKING:
 @place_options
 @cluster_options
 @click.option("-A", "--all-namespaces", is_flag=True, help="Every namespace.")
-def command(place: PlaceOptions, cluster: ClusterOptions, all_namespaces: bool) -> None:
+@output_option("table", "json")
+def command(place: PlaceOptions, cluster: ClusterOptions, all_namespaces: bool, output: str) -> None:
     """Every object that trimtab serves, annotated HPAs too: replicas, what holds it, the last decision."""
     import asyncio
 
+    show(asyncio.run(_rows(place, cluster, all_namespaces)), output)
+
+
+def show(rows: list[StatusRow], output: str) -> None:
     from rich.table import Table
 
     from trimtab.cli.kubectl_objects import StatusRow
     from trimtab.cli.screen import screen
 
-    rows = asyncio.run(_rows(place, cluster, all_namespaces))
+    if output == "json":
+        click.echo(json.dumps([row._asdict() for row in rows], indent=2))
+        return
     if not rows:
         click.echo("No resources found.", err=True)
         return

@@ -44,18 +44,18 @@ def command(
     engine: EngineOptions,
 ) -> None:
     """Retune a policy by backtest: target, tolerance and stabilisation, 135 settings on every day of its history, each
-    with and without the bridge where the kind has one. An objective that is written is one more of them.
+    with and without the bridge where the kind has one, and an Autoscaler's with four ceilings. An objective that is
+    written is one more of them.
 
     The present settings stay unless others are 2 % better, newer days weighing more. Prints the manifest to apply.
 
     \b
     trimtab tune -f web.yaml --load history.csv --objective reliability > tuned.yaml
     """
-    from trimtab.policy import Bridge
     from trimtab.sim.cluster_spec import ClusterSpec
     from trimtab.tune.demand import check_unit
     from trimtab.tune.demand import pod_capacity as capacity_of
-    from trimtab.tune.manifest import TunableManifest, may_bridge, tunable_manifest, with_new_settings
+    from trimtab.tune.manifest import TunableManifest, bridges, tunable_manifest, with_new_settings
 
     demand = read_load(load, prometheus)
     named = _only_policy(files, demand)
@@ -64,8 +64,7 @@ def command(
     check_unit(demand, capacity, load.source)
     lam, slo, said = price_of(named.policy, judging.lam)
     cluster = ClusterSpec(startup_s=judging.startup_s, pod_capacity=capacity, pod_cores=capacity, slo=slo)
-    bridges = (None, Bridge()) if may_bridge(named.manifest, named.policy) else ()
-    found = _tuned(named.policy, demand, cluster, lam, bridges, engine)
+    found = _tuned(named.policy, demand, cluster, lam, bridges(named.manifest, named.policy), engine)
     manifest, written = TunableManifest(named.manifest)
     if found.changed:
         bridge, setting, priced = found.now
@@ -124,7 +123,7 @@ def evidence(found: Tuned, name: str, notes: list[str], lam: float) -> list[str]
     from trimtab.quantity import format_duration
 
     def words(choice: Choice) -> str:
-        setting, bridged = choice.setting, ", with the bridge" if choice.bridge else ""
+        setting, bridged = choice.setting, f", with the bridge at {choice.bridge.ceiling:g}" if choice.bridge else ""
         if choice.priced:
             return f"the objective{bridged}"
         window = format_duration(setting.stabilise_s)

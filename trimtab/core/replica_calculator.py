@@ -119,5 +119,10 @@ def by_total_average(total: float, target: float, up: float, down: float, replic
 
 def total_average_ratio(total: float, target: float, up: float, down: float, replicas: int) -> float:
     """Before rounding; 1 within the tolerance."""
-    ratio = in_thousandths(total) / (in_thousandths(target) * replicas) if replicas else inf
+    return tolerated_ratio(in_thousandths(total), in_thousandths(target), up, down, replicas)
+
+
+def tolerated_ratio(total: float, target: float, up: float, down: float, replicas: int) -> float:
+    """The same of what is counted in thousandths already."""
+    ratio = total / (target * replicas) if replicas else inf
     return 1.0 if within(ratio, up, down) else ratio

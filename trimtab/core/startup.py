@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from math import ceil
 
+from msgspec.structs import replace
+
 from trimtab.core.model import Missing, Pod, Quantile, Reason, Startup
 from trimtab.policy import Record
 
@@ -81,6 +83,11 @@ def startup(times_s: Sequence[float], at: float) -> Startup | Missing:
     ranked = sorted(times_s)
     quantiles = tuple(Quantile(p, ranked[ceil(p * len(ranked)) - 1]) for p in PROBABILITIES)
     return Startup(made_at=at, expires_at=at + VALID_S, quantiles=quantiles, pods=len(ranked))
+
+
+def as_of(found: Startup | Missing, at: float) -> Startup | Missing:
+    """The same, made now: of a log in which nothing is new."""
+    return replace(found, made_at=at, expires_at=at + VALID_S) if isinstance(found, Startup) else found
 
 
 def _lost_readiness(pod: Pod) -> bool:

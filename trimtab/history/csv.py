@@ -23,6 +23,7 @@ LABEL_ROWS = ("full label", "label", "id")  # CloudWatch begins with rows about 
 AS_NUMBER = 'write the value as a number; in Grafana, switch off "Formatted data"'
 AS_TIME = "write unix seconds or ISO 8601 such as 2026-11-15T12:00:00Z, the same way in all rows"
 SLASHED = re.compile(r"(\d{4})/(\d\d)/(\d\d)")
+DOTTED = re.compile(r"(\d\d)\.(\d\d)\.(\d{4})")  # day, month, year wherever dots are written
 READING = FileReading()
 
 
@@ -106,7 +107,8 @@ def _moment(text: str) -> float | None:
     if is_number(text):
         return float(text)
     try:
-        at = datetime.fromisoformat(SLASHED.sub(r"\1-\2-\3", text.strip()).removesuffix(" UTC"))
+        dashed = DOTTED.sub(r"\3-\2-\1", SLASHED.sub(r"\1-\2-\3", text.strip()))
+        at = datetime.fromisoformat(dashed.removesuffix(" UTC"))
     except ValueError:
         return None
     return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()

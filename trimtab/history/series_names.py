@@ -27,6 +27,10 @@ LABELS = {
     "podname": "pod",
 }
 KINDS = ("Deployment", "StatefulSet", "DaemonSet")
+ASSUMED_KIND = "Deployment"  # of what does not say
+KUBECTL = {"deploy": "Deployment", "sts": "StatefulSet", "ds": "DaemonSet"} | {
+    f"{kind.lower()}{plural}": kind for kind in KINDS for plural in ("", "s")
+}
 ANY_CONTAINER = "app"
 # What Kubernetes appends to names is drawn from letters and digits that make no words.
 RANDOM = "[bcdfghjklmnpqrstvwxz2456789]"
@@ -44,6 +48,21 @@ def series_name(text: str, namespace: str) -> str:
     if POD_NAMES[0][1].fullmatch(text):
         labels = {"pod": text}
     return row_name(labels, namespace) or text
+
+
+def kind_of(word: str) -> str | None:
+    """As kubectl takes it: deploy, deployments, deployment.apps; None: no kind of workload."""
+    return KUBECTL.get(word.partition(".")[0].lower())
+
+
+def workload_row(text: str, namespace: str) -> str:
+    """The row that people call so: web and rows of ours as they are, deploy/web, shop/web and shop/deployment/web."""
+    first, *rest = text.split("/")
+    if len(rest) == 1:
+        kind = kind_of(first)
+        return f"{namespace}/{kind}/{rest[0]}" if kind else f"{first}/{ASSUMED_KIND}/{rest[0]}"
+    kind = kind_of(rest[0]) if len(rest) > 1 else None
+    return "/".join((first, kind, *rest[1:])) if kind else text
 
 
 def row_name(labels: Mapping[str, str], namespace: str) -> str:

@@ -63,8 +63,8 @@ Target = Annotated[
     PlainValidator(_checker(ABOVE_ZERO, _POSITIVE, True)),
     _open(ABOVE_ZERO, exclusiveMinimum=True),
 ]
-# The tolerance of autoscaling/v2, zero allowed.
-Tolerance = Annotated[
+# The tolerance of autoscaling/v2 and shares in percent, zero allowed: fractions without quotes, too.
+BareQuantity = Annotated[
     str | int | float, PlainValidator(_checker(ANY_QUANTITY, _NON_NEGATIVE, True)), _open(ANY_QUANTITY)
 ]
 

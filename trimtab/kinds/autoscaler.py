@@ -209,9 +209,10 @@ class Autoscaler(Kind):
         """The learned forecast unless another is written; of the rules those that are written."""
         objective = replace(written.objective(), settle=written_rules(self.spec.behavior))
         priced = replace(policy, objective=objective, forecast=policy.forecast or LEARNED)
-        if policy.bridge is None:
+        if policy.bridge is None or self.spec.bridge is None:
             return priced
-        return replace(priced, objective=bridged(objective), bridge=guarding(policy.bridge, objective))
+        bridge = policy.bridge if self.spec.bridge.ceiling else guarding(policy.bridge, objective)
+        return replace(priced, objective=bridged(objective), bridge=bridge)
 
     def _replicas(self, at: float) -> Policy:
         spec = self.spec

@@ -9,8 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from trimtab.kinds.amounts import INT32, Count, Fraction
-from trimtab.kinds.amounts import Tolerance as ToleranceText
+from trimtab.kinds.amounts import INT32, BareQuantity, Count, Fraction
 from trimtab.kinds.manifest_part import ManifestPart
 from trimtab.policy import (
     Cooldown,
@@ -47,7 +46,7 @@ class ScalingRules(ManifestPart):
     select_policy: Literal["Max", "Min", "Disabled"] | None = None
     """Which policy counts where several are given; Disabled switches the direction off."""
     policies: Annotated[list[ScalingPolicy], Field(min_length=1, max_length=20)] | None = None
-    tolerance: ToleranceText | None = None
+    tolerance: BareQuantity | None = None
     """How far a metric may be from its target before anything happens; 0.1 by default."""
 
     def rates(self, default: Rates) -> Rates:

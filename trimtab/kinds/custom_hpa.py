@@ -39,7 +39,7 @@ Share = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)]
 class CustomTarget(ManifestPart):
     deployment: ObjectName
     namespace: NamespaceName
-    value: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    value: Annotated[float, Field(ge=1e-9, le=1e18, allow_inf_nan=False)]
 
 
 class PrometheusAt(ManifestPart):

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from trimtab.kinds.amounts import Count, CountOrZero, Text
+from trimtab.kinds.amounts import Count, CountOrZero, Fraction, Text
 from trimtab.kinds.behavior import Behavior
 from trimtab.kinds.horizontal import MIN_AT_MOST_MAX, ZERO_NEEDS_EYES, horizontal
 from trimtab.kinds.manifest_part import FieldRule, ManifestPart
@@ -43,9 +43,9 @@ class LinearModel(ManifestPart):
 class HoltWintersModel(ManifestPart):
     model_config = ConfigDict(extra="allow", strict=True, frozen=True, alias_generator=to_camel)
 
-    alpha: float | None = None
-    beta: float | None = None
-    gamma: float | None = None
+    alpha: Fraction | None = None
+    beta: Fraction | None = None
+    gamma: Fraction | None = None
     trend: Literal["additive", "add", "multiplicative", "mul"] = "add"
     seasonal: Literal["additive", "add", "multiplicative", "mul"] = "add"
     seasonal_periods: Count
@@ -92,7 +92,7 @@ class PredictiveHpaSpec(ManifestPart):
     """Seconds; as the releases before behavior had it."""
     cpu_initialization_period: CountOrZero = 300
     initial_readiness_delay: CountOrZero = 30
-    tolerance: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.1
+    tolerance: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)] = 0.1
     sync_period: Count = SYNC_MS
     """Milliseconds."""
     models: Annotated[list[PredictionModel], Field(min_length=1)]

@@ -57,6 +57,12 @@ def _problems(model: type[BaseModel], error: ErrorDetails) -> Iterator[InvalidIn
     yield InvalidInput(path, value, _fix(model, error))
 
 
+def unquoted(given: bool) -> str:
+    """What to do where a word was meant, and YAML has read another thing."""
+    spelled = "On, Yes or true" if given else "Off, No or false"
+    return f"quote it: YAML reads an unquoted {spelled} as a boolean"
+
+
 def _fix(model: type[BaseModel], error: ErrorDetails) -> str:
     kind, ctx, given = error["type"], error.get("ctx", {}), error.get("input")
     if kind == "extra_forbidden":
@@ -64,10 +70,7 @@ def _fix(model: type[BaseModel], error: ErrorDetails) -> str:
     if kind == "literal_error":
         ctx = {"expected": str(ctx["expected"]).replace("'", "").replace(" or ", ", ")}
     if isinstance(given, bool) and kind in ("literal_error", "string_type"):
-        spelled = "On, Yes or true" if given else "Off, No or false"
-        return f"quote it: YAML reads an unquoted {spelled} as a boolean" + (
-            f"; one of: {ctx['expected']}" if kind == "literal_error" else ""
-        )
+        return unquoted(given) + (f"; one of: {ctx['expected']}" if kind == "literal_error" else "")
     if kind == "string_type" and isinstance(given, int | float):
         return f'quote it: "{given}"'
     return _FIXES[kind].format(**ctx) if kind in _FIXES else error["msg"]

@@ -9,8 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from trimtab.kinds.amounts import Count, CountOrZero, Quantity, Target, Text
-from trimtab.kinds.amounts import Tolerance as ToleranceText
+from trimtab.kinds.amounts import BareQuantity, Count, CountOrZero, Target, Text
 from trimtab.kinds.horizontal import MIN_AT_MOST_MAX
 from trimtab.kinds.manifest_part import FieldRule, ManifestPart
 from trimtab.kinds.meta import Kind, TargetRef
@@ -112,12 +111,12 @@ class WatermarkSpec(ManifestPart):
     max_replicas: Count
     metrics: Annotated[list[WatermarkMetric], Field(max_length=50)] = []
     algorithm: Literal["absolute", "average"] = "absolute"
-    tolerance: ToleranceText = DEFAULT_TOLERANCE
+    tolerance: BareQuantity = DEFAULT_TOLERANCE
     converge_towards_watermark: Literal["highwatermark", "lowwatermark"] | None = None
     replica_scaling_absolute_modulo: Count = 1
     min_available_replica_percentage: Annotated[int, Field(ge=0, le=100)] = 0
-    scale_up_limit_factor: Quantity | float = DEFAULT_UP_PERCENT
-    scale_down_limit_factor: Quantity | float = DEFAULT_DOWN_PERCENT
+    scale_up_limit_factor: BareQuantity = DEFAULT_UP_PERCENT
+    scale_down_limit_factor: BareQuantity = DEFAULT_DOWN_PERCENT
     upscale_forbidden_window_seconds: CountOrZero = DEFAULT_UP_REST_S
     downscale_forbidden_window_seconds: CountOrZero = DEFAULT_DOWN_REST_S
     upscale_delay_above_watermark_seconds: CountOrZero = 0

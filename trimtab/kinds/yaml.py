@@ -185,15 +185,26 @@ def load(path: str) -> Iterator[Document]:
     if not place.exists():
         yield Document(path, 1, error=InvalidInput(path, "no such file", "check the path"))
         return
-    names = sorted(found for found in place.rglob("*") if found.suffix in SUFFIXES) if place.is_dir() else [place]
+    if place.is_file():
+        yield from _file(place)
+        return
+    names = sorted(_below(place))
     if not names:
         said = InvalidInput(path, "empty", f"this folder holds no manifest ({', '.join(SUFFIXES)})")
         yield Document(path, 1, error=said)
     for name in names:
-        yield from _file(name)
+        yield from _file(name, found_in_folder=True)
 
 
-def _file(path: Path) -> Iterator[Document]:
+def _below(folder: Path) -> Iterator[Path]:
+    """What may be a manifest; hidden folders and those of packages are their tools' own."""
+    for found in folder.rglob("*"):
+        inside = found.relative_to(folder).parts[:-1]
+        if found.suffix in SUFFIXES and not any(part.startswith(".") or part == "node_modules" for part in inside):
+            yield found
+
+
+def _file(path: Path, found_in_folder: bool = False) -> Iterator[Document]:
     try:
         with path.open("rb") as file:
             text = file.read(MAX_BYTES + 1)
@@ -202,4 +213,5 @@ def _file(path: Path) -> Iterator[Document]:
             str(path), 1, error=InvalidInput(str(path), error.strerror, "check the path and its permissions")
         )
         return
-    yield from documents(text, str(path))
+    nobodys = found_in_folder and b"apiVersion" not in text  # a broken one would still say so
+    yield from (found for found in documents(text, str(path)) if found.error is None or not nobodys)

@@ -18,10 +18,11 @@ def parts_of_annotations(metadata: dict[str, Any]) -> dict[str, Any]:
 
 
 def annotate_parts(spec: SourceFields, metadata: dict[str, Any]) -> None:
-    """As annotations; how far tuning may go cannot be said there."""
+    """As annotations; where the bridge begins and how far tuning may go cannot be said there."""
     bridged, bridge, tuning = spec.has("bridge"), spec.part("bridge"), spec.part("tuning")
     if bridged:
         annotate(metadata, BRIDGE, bridge.take("maxFactor", str, "1.5") or "1.5")
+    bridge.close("is 0.75 there, unless tuning moves it")
     if mode := tuning.take("mode", str):
         annotate(metadata, TUNING, mode)
     tuning.close("is left to tuning itself there")

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from trimtab.errors import InvalidInput
 from trimtab.kinds.annotations import BOOKKEEPING
+from trimtab.kinds.problems import unquoted
 
 T = TypeVar("T")
 
@@ -62,7 +63,8 @@ class SourceFields:
         if value is None:
             return default
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            raise InvalidInput(self.at(name), value, f"write {_WORDS[kind]}")
+            fix = unquoted(value) if kind is str and isinstance(value, bool) else f"write {_WORDS[kind]}"
+            raise InvalidInput(self.at(name), value, fix)
         return copy.deepcopy(value)
 
     def has(self, name: str) -> bool:
