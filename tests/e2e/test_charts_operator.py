@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +16,7 @@ import pytest
 from tests.bed import Bed, build, eventually
 from tests.bed.manifests import deployment
 from tests.bed.ports import free_port
+from tests.live.process import ServingProcess
 from tests.live.running import autoscaler, install_crds, replicas
 
 pytestmark = pytest.mark.e2e
@@ -56,42 +54,28 @@ NOTICED = {
 }
 
 
-class Operator:
+class Operator(ServingProcess):
     """The container of an installed chart as a process here; `said()` is all it told anybody."""
 
     def __init__(self, bed: Bed, namespace: str, folder: Path) -> None:
-        self.bed, self.namespace, self.port = bed, namespace, free_port()
-        self.log = folder / "operator.log"
+        self.bed, self.namespace, port = bed, namespace, free_port()
         made = bed.get("deployment", "trimtab", "-n", namespace)
         container = made["spec"]["template"]["spec"]["containers"][0]
-        here = {"--listen": f"--listen=127.0.0.1:{self.port}", "--journal": f"--journal={folder / 'journal.db'}"}
+        here = {"--listen": f"--listen=127.0.0.1:{port}", "--journal": f"--journal={folder / 'journal.db'}"}
         args = [here.get(arg.partition("=")[0], arg) for arg in container["args"]]
         program, *words = container["command"]
-        self.command = [str(Path(sys.executable).with_name(program)), *words, *args]
+        super().__init__([str(Path(sys.executable).with_name(program)), *words, *args], port, folder / "operator.log")
         self.env = {one["name"]: one["value"] for one in container["env"]}
         self.env |= {"KUBECONFIG": str(bed.kubeconfig_for(namespace, "trimtab")), "PATH": os.environ["PATH"]}
 
     def __enter__(self) -> Operator:
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(self.command, env=self.env, stdout=log, stderr=log, cwd=self.log.parent)
+        self.start(self.log.parent, self.env)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
-            print(self.said()[-6000:])
-        self.process.send_signal(signal.SIGTERM)
-        try:
-            self.process.wait(10)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            raise
-
-    def get(self, path: str) -> str:
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5) as answer:
-                return str(answer.read().decode())
-        except urllib.error.HTTPError as refused:
-            return refused.read().decode()
+            print(self.last_words())
+        self.stop()
 
     def said(self) -> str:
         objects = self.bed.get("autoscalers,ehpa,hvpa", "-n", self.namespace)["items"]

@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
-import subprocess
 import sys
 import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
@@ -21,6 +18,7 @@ import pytest
 from tests.bed import Bed, always, eventually
 from tests.bed.manifests import deployment
 from tests.bed.ports import free_port
+from tests.live.process import ServingProcess
 from tests.live.running import autoscaler, install_crds, replicas
 
 pytestmark = pytest.mark.e2e
@@ -66,25 +64,22 @@ class Release:
         return Process(self)
 
 
-class Process:
+class Process(ServingProcess):
     """The container's command with its environment, in a working directory that is new and empty."""
 
     def __init__(self, release: Release) -> None:
         self.release = release
+        made = release.bed.get("deployment", "web-custom-hpa", "-n", release.namespace)
+        container = made["spec"]["template"]["spec"]["containers"][0]
+        program = str(Path(sys.executable).with_name(container["command"][0]))
+        super().__init__([program, *container["command"][1:]], release.port, release.log)
+        self.env = {entry["name"]: entry["value"] for entry in container["env"]}
+        self.env |= {"KUBECONFIG": str(release.kubeconfig), "PORT": str(release.port), "PATH": os.environ["PATH"]}
 
     def __enter__(self) -> Process:
-        one = self.release
-        made = one.bed.get("deployment", "web-custom-hpa", "-n", one.namespace)
-        container = made["spec"]["template"]["spec"]["containers"][0]
-        program = Path(sys.executable).with_name(container["command"][0])
-        env = {entry["name"]: entry["value"] for entry in container["env"]}
-        env |= {"KUBECONFIG": str(one.kubeconfig), "PORT": str(one.port), "PATH": os.environ["PATH"]}
-        empty = one.folder / f"cwd-{time.monotonic_ns()}"
+        empty = self.release.folder / f"cwd-{time.monotonic_ns()}"
         empty.mkdir()
-        with one.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                [program, *container["command"][1:]], env=env, cwd=empty, stdout=log, stderr=log
-            )
+        self.start(empty, self.env)
         eventually(lambda: self.get("/ping") == "pong", 20, "/ping answers")
         return self
 
@@ -93,21 +88,7 @@ class Process:
     ) -> None:
         self.stop()
         if kind is not None:
-            print(self.release.log.read_text()[-4000:])
-
-    def stop(self) -> int:
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-        try:
-            return self.process.wait(30.0)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            raise
-
-    def get(self, path: str) -> str:
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.release.port}{path}", timeout=5) as answer:
-            text: str = answer.read().decode()
-        return text
+            print(self.last_words())
 
     def metrics(self) -> dict[str, float]:
         lines = (line.rsplit(" ", 1) for line in self.get("/metrics").splitlines() if not line.startswith("#"))

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
-import urllib.error
-import urllib.request
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -16,6 +14,7 @@ from typing import Any
 from tests.bed import Bed, eventually
 from tests.bed.ports import free_port
 from tests.live.accounts import INSTANCE, chart_account
+from tests.live.process import ServingProcess
 from trimtab.journal_replay import replay
 from trimtab.kinds.crd import CRDS, definitions
 
@@ -38,28 +37,27 @@ def install_crds(bed: Bed) -> None:
         bed.kubectl("wait", "--for=condition=Established", f"crd/{one.name}", "--timeout=60s")
 
 
-class Running:
+class Running(ServingProcess):
     """`with Running(bed, namespace, tmp_path)`: started, ready, ended with SIGTERM, and its journal replayed."""
 
     def __init__(self, bed: Bed, namespace: str, folder: Path, *options: str, kubeconfig: Path | None = None) -> None:
-        self.port = free_port()
+        port = free_port()
         self.journal = folder / "journal.db"
-        self.log = folder / f"operator-{self.port}.log"
-        self.bed, self.release = bed, "" if kubeconfig else f"trimtab-{namespace}-{self.port}"
+        self.bed, self.release = bed, "" if kubeconfig else f"trimtab-{namespace}-{port}"
         account = kubeconfig or chart_account(bed, namespace, self.release, everywhere=True)
         words = {"--kubeconfig": account, "--namespace": namespace, "--tick": "1s"}
-        words |= {"--journal": self.journal, "--listen": f"127.0.0.1:{self.port}", "--prometheus": bed.prometheus_url}
+        words |= {"--journal": self.journal, "--listen": f"127.0.0.1:{port}", "--prometheus": bed.prometheus_url}
         words |= {"--scrape-interval": "30s"}
-        self.command = [*TRIMTAB, "run", *(str(part) for pair in words.items() for part in pair), *options]
-        self.process: subprocess.Popen[bytes] | None = None
+        command = [*TRIMTAB, "run", *(str(part) for pair in words.items() for part in pair), *options]
+        super().__init__(command, port, folder / f"operator-{port}.log")
 
     def __enter__(self) -> Running:
         self.start()
         try:
-            eventually(self._ready, 120, "the operator is ready", every_s=0.2)
+            eventually(lambda: self.get("/readyz").startswith("ok"), 120, "the operator is ready", every_s=0.2)
         except TimeoutError as error:
             self.kill()
-            raise TimeoutError(f"{error}\n{self.log.read_text()[-3000:]}") from None
+            raise TimeoutError(f"{error}\n{self.last_words()}") from None
         return self
 
     def __exit__(
@@ -71,37 +69,12 @@ class Running:
         if self.release:
             self.bed.kubectl("delete", "clusterrole,clusterrolebinding", "-l", f"{INSTANCE}={self.release}")
         if kind is not None:
-            print(self.log.read_text()[-5000:])
+            print(self.last_words())
         else:
             assert replay(self.journal).differences == (), "every run's journal replays clean"
 
-    def _ready(self) -> bool:
-        if self.process is not None and self.process.poll() is not None:
-            raise RuntimeError(f"the operator ended\n{self.log.read_text()[-3000:]}")
-        return self.get("/readyz").startswith("ok")
-
-    def start(self) -> None:
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(self.command, stdout=log, stderr=log, cwd=ROOT)
-
-    def stop(self, within_s: float = 30.0) -> int:
-        assert self.process is not None
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(within_s)
-
-    def kill(self) -> None:
-        assert self.process is not None
-        self.process.kill()
-        self.process.wait(30)
-
-    def get(self, path: str) -> str:
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=30) as answer:
-                text: str = answer.read().decode()
-        except urllib.error.HTTPError as refusal:
-            return refusal.read().decode()
-        return text
+    def start(self, cwd: Path = ROOT, env: Mapping[str, str] | None = None) -> None:
+        super().start(cwd, env)
 
 
 def autoscaler(namespace: str, name: str = "web", **spec: Any) -> dict[str, Any]:
