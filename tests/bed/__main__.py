@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import time
 
 from tests.bed import build
-from tests.bed.bed import Bed, beds_dir
+from tests.bed.bed import NAMED_BY, SHARED, Bed, beds_dir
 from tests.bed.parts import PARTS
 from tests.bed.processes import Processes
-
-NAME = "default"
 
 
 def build_all() -> int:
@@ -22,27 +21,28 @@ def build_all() -> int:
 
 
 def up() -> int:
-    if Bed.attach(NAME) is None:
-        _start()
+    if Bed.attach() is None:
+        down()  # what an interrupted start has left
+        _started(SHARED, detached=True)
     return env()
 
 
-def _start() -> None:
-    down()  # what an interrupted start has left
-    started = time.monotonic()
-    Bed.start(name=NAME, detached=True)
-    print(f"ready in {time.monotonic() - started:.1f} s", file=sys.stderr)
+def _started(name: str | None = None, detached: bool = False) -> Bed:
+    began = time.monotonic()
+    bed = Bed.start(name=name, detached=detached)
+    print(f"ready in {time.monotonic() - began:.1f} s", file=sys.stderr)
+    return bed
 
 
 def down() -> int:
-    processes = Processes(beds_dir() / NAME)
+    processes = Processes(beds_dir() / SHARED)
     if processes.file.exists():
         Bed(processes).stop()
     return 0
 
 
 def status() -> int:
-    bed = Bed.attach(NAME)
+    bed = Bed.attach()
     if bed is None:
         print("not running; start it with: make cluster")
         return 1
@@ -54,7 +54,7 @@ def status() -> int:
 
 def env() -> int:
     """Lines for the shell: eval "$(python -m tests.bed env)"."""
-    bed = Bed.attach(NAME)
+    bed = Bed.attach()
     if bed is None:
         print("not running; start it with: make cluster", file=sys.stderr)
         return 1
@@ -68,14 +68,11 @@ def env() -> int:
 
 
 def run(command: list[str]) -> int:
-    """Runs a command beside the control plane, which ends with it unless it ran before."""
-    if Bed.attach(NAME) is not None:
+    """Runs a command beside the control plane of `make cluster`, else beside one that nobody else has."""
+    if Bed.attach() is not None:
         return subprocess.call(command)
-    try:
-        _start()
-        return subprocess.call(command)
-    finally:
-        down()
+    with _started() as bed:
+        return subprocess.call(command, env=os.environ | {NAMED_BY: bed.directory.name})
 
 
 def main() -> int:

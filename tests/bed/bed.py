@@ -31,8 +31,8 @@ from tests.bed.processes import DETACHED, Processes
 from tests.bed.waiting import eventually
 
 READY_WITHIN_S = 60.0
-# Below those that systems give to outgoing connections: a client that calls a part while it is down could otherwise
-# be given the very port it calls, and the part could never listen there again.
+NAMED_BY = "TRIMTAB_BED"  # the environment variable that names the bed of a test run
+SHARED = "default"  # the bed of `make cluster`
 
 
 class Bed:
@@ -73,9 +73,9 @@ class Bed:
         return bed
 
     @classmethod
-    def attach(cls, name: str = "default") -> Bed | None:
-        """The bed of that name if its API server runs (`make cluster` starts "default")."""
-        processes = Processes(beds_dir() / name)
+    def attach(cls) -> Bed | None:
+        """The bed that the environment names, else that of `make cluster`, if its API server runs."""
+        processes = Processes(beds_dir() / os.environ.get(NAMED_BY, SHARED))
         running = processes.file.exists() and processes.pid("apiserver") is not None
         return cls(processes) if running else None
 
