@@ -255,9 +255,10 @@ class WatchedCluster:
         return _target(feed.resource, found)
 
     async def _by_scale(self, namespace: str, api_version: str, kind: str, name: str) -> ScaleTarget:
-        resource = await self.kube.resource(api_version, kind)
+        resource = await self.kube.resource(api_version, kind, namespace)
         if not resource.scalable:
-            raise InvalidInput("scaleTargetRef", f"{kind}/{name}", "this kind has no scale subresource")
+            fix = "this kind has no scale subresource, or no namespace"
+            raise InvalidInput("scaleTargetRef", f"{kind}/{name}", fix)
         try:
             scale = await self.kube.get(Scale, resource, namespace, name, "scale")
         except Refused as refusal:
