@@ -71,6 +71,22 @@ def test_who_is_gone_is_forgotten() -> None:
     assert not found._studies and len(found.log) == 0
 
 
+def test_what_was_being_made_of_one_that_began_anew_is_nobodys() -> None:
+    """It measures the same of another workload; who was made with it has its answer."""
+    found = knowing()
+    for owner in ("web", "api"):
+        found.note(owner, POLICY, seen(NOW))
+        found.restore(owner, POLICY, keys_of(owner, POLICY)[0], past(2.0), 60.0)
+        found.of(owner, POLICY, seen(NOW))
+    (batch,) = found.batches()
+    found.forget("web")
+    found.note("web", POLICY, seen(NOW + 15.0))
+    found.put(batch, make(batch))
+    answers = {owner: found.of(owner, POLICY, seen(NOW + 15.0))[0] for owner in ("web", "api")}
+    assert isinstance(answers["web"], Missing) and isinstance(answers["api"], Forecast)
+    assert list(found._studies) == list(keys_of("api", POLICY))
+
+
 def test_a_pod_whose_request_nobody_knows_has_no_load_in_pods() -> None:
     cpu = Utilization(metric=Metric(kind=MetricKind.RESOURCE, name="cpu"), percent=70)
     policy = Policy(signals=(cpu,), objective=Objective(), forecast=POLICY.forecast)

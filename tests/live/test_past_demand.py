@@ -23,6 +23,7 @@ from trimtab.live.measure.past_demand import LONGEST_REST_S, TRY_AGAIN_S, PastDe
 from trimtab.live.measure.usage import UsageWatch
 from trimtab.live.object_tick import ObjectTick
 from trimtab.wire.access import Access
+from trimtab.wire.http import ATTEMPTS
 from trimtab.wire.writer import Writer
 
 TARGET = {"type": "AverageValue", "averageValue": "1"}
@@ -75,8 +76,11 @@ async def silent(request: web.Request) -> web.StreamResponse:
     return web.Response(status=503)
 
 
-def tick(model: str, *metrics: dict[str, Any], at: float = AT, name: str = "web") -> ObjectTick:
-    about = subject(custom(name, spec=spec(metrics=list(metrics), forecast={"model": model, "horizon": "1h"})))
+def tick(
+    model: str, *metrics: dict[str, Any], at: float = AT, name: str = "web", namespace: str = "shop"
+) -> ObjectTick:
+    wanted = spec(metrics=list(metrics), forecast={"model": model, "horizon": "1h"})
+    about = subject(custom(name, spec=wanted, metadata={"namespace": namespace}))
     return object_tick(about, Observation(at=at, spec_replicas=2, status_replicas=2))
 
 
@@ -191,6 +195,58 @@ def test_an_object_whose_query_failed_or_was_not_allowed_is_tried_again_alone_an
         assert not await asked_at(past, fake, at + 10 * LONGEST_REST_S)
         key = keys_of(broken.subject.uid, broken.subject.policy)[1]
         assert key in past.demand.log
+
+    read_back(answer, check)
+
+
+def test_queries_of_one_namespace_that_nobody_answers_keep_no_other_waiting() -> None:
+    """Each would take a minute of everybody's time."""
+    evil = {"type": "Prometheus", "prometheus": {"query": "sum(evil)", "target": TARGET}}
+    slow = [tick("seasonal", evil, name=f"e{number}", namespace="evil") for number in range(5)]
+    honest, asked_evil = tick("seasonal", QUERY), 0
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        nonlocal asked_evil
+        asked: Any = await request.post()
+        if asked.get("query") != "sum(evil)":
+            return await prometheus(request)
+        asked_evil += 1
+        return web.Response(status=503)
+
+    async def check(past: PastDemand, fake: Fake) -> None:
+        past.follow([*slow, honest], AT)
+        await past.finished()
+        assert asked_evil == ATTEMPTS, "of the first of them alone"
+        assert keys_of(honest.subject.uid, honest.subject.policy)[0] in past.demand.log
+        assert list(past._done) == [honest.subject.uid]
+
+    read_back(answer, check)
+
+
+def test_an_object_that_begins_anew_ends_nobody_elses_reading() -> None:
+    first, other, begun, go_on = (
+        tick("seasonal", QUERY),
+        tick("seasonal", QUERY, name="other"),
+        asyncio.Event(),
+        asyncio.Event(),
+    )
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        begun.set()
+        await go_on.wait()
+        return await prometheus(request)
+
+    async def check(past: PastDemand, fake: Fake) -> None:
+        past.follow([first, other], AT)
+        await begun.wait()
+        past.begin_anew(first.subject.uid)
+        go_on.set()
+        await past.finished()
+        read = [keys_of(each.subject.uid, each.subject.policy)[0] in past.demand.log for each in (first, other)]
+        assert read == [False, True], "what was read is of the workload that it pointed at before"
+        past.follow([first, other], AT + 15.0)
+        await past.finished()
+        assert keys_of(first.subject.uid, first.subject.policy)[0] in past.demand.log
 
     read_back(answer, check)
 

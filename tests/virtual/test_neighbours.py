@@ -11,6 +11,7 @@ from tests.virtual.fields import Object
 from trimtab.kinds.annotations import ORIGINAL_FLOOR, PREDICTIVE, RAISED_FLOOR, RAISED_FLOOR_UNTIL
 from trimtab.sim.cluster_spec import FaultKind
 from trimtab.sim.grid import STEP_S
+from trimtab.wire.turns import AT_ONCE
 
 RUSH_S = 60.0
 HONEST = ("bank/web", "shop/api", "shop/web")
@@ -78,6 +79,18 @@ def test_many_metrics_of_one_tenant_cost_the_others_no_tick() -> None:
         text = cluster.metrics_page()
         assert 'trimtab_late_answers_total{namespace="evil"}' in text
         assert 'trimtab_late_answers_total{namespace="shop"}' not in text
+
+
+def test_kinds_that_nobody_has_are_not_looked_for_by_each_of_many_objects() -> None:
+    with Cluster(seed=1) as cluster:
+        nowhere = {"apiVersion": "nobody.example.com/v1", "kind": "Nothing", "name": "here"}
+        for number in range(300):
+            cluster.apply(autoscaler(f"evil/e{number}", scaleTargetRef=nowhere))
+        served(cluster)
+        cluster.run(seconds=RUSH_S + 2 * STEP_S)
+        assert left_in_their_tick(cluster)
+        ticks = (RUSH_S + 2 * STEP_S) / STEP_S
+        assert len(cluster.audit("operator-0", path="nobody.example.com")) <= ticks * AT_ONCE
 
 
 def test_a_slow_write_of_one_object_holds_up_nobody_and_is_seen_again() -> None:

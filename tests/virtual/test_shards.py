@@ -13,7 +13,9 @@ import pytest
 
 from tests.virtual.cluster import Cluster, autoscaler
 from trimtab.errors import InvalidInput
-from trimtab.wire.shards import Shard
+from trimtab.kinds.annotations import SHARDS
+from trimtab.wire.objects import Lease, ObjectMeta
+from trimtab.wire.shards import Shard, divided_into
 
 TEAMS = tuple(f"team-{number}" for number in range(5))
 RENEW_DEADLINE_S = 10.0  # for so long after a renewal its holder may write
@@ -85,6 +87,13 @@ def test_each_namespace_belongs_to_one_shard() -> None:
 def test_a_shard_that_cannot_be_is_refused(text: str) -> None:
     with pytest.raises(InvalidInput, match="first of three"):
         Shard.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "shards"), [("3", 3), ("100", 100), ("999", 100), ("9" * 5000, 1), ("-3", 1), ("³", 1), ("", 1)]
+)
+def test_however_a_division_is_written_it_is_a_number(text: str, shards: int) -> None:
+    assert divided_into(Lease(metadata=ObjectMeta(annotations={SHARDS: text}))) == shards
 
 
 def test_three_divide_the_work_and_keep_only_what_is_theirs() -> None:

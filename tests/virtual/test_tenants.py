@@ -5,14 +5,17 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.virtual.apiserver import Audited, Denied, Place, place_of
 from tests.virtual.cluster import Cluster, autoscaler
 from tests.virtual.machines import OWN_NAMESPACE
+from tests.virtual.served import Served
 from trimtab.errors import TrimtabError
 from trimtab.kinds import read
+from trimtab.wire.resources import Resource
 
 HOME, OTHER = "evil", "vault"
 NASTY = (
@@ -39,7 +42,9 @@ KIND = st.one_of(
 VERSION = st.one_of(
     st.sampled_from(["apps/v1", "v1", "trimtab.dev/v1alpha1", "../api/v1/pods", "apps/v1/namespaces"]), TEXT
 )
-KNOWN = st.sampled_from([("apps/v1", "Deployment"), ("v1", "Service"), ("v1", "Namespace"), ("v1", "Pod")])
+POOLS = Served(Resource("infra.example.com", "v1", "pools", "Pool", namespaced=False), frozenset({"scale"}))
+POOL = ("infra.example.com/v1", "Pool")  # it has a scale, and no namespace
+KNOWN = st.sampled_from([("apps/v1", "Deployment"), ("v1", "Service"), ("v1", "Namespace"), ("v1", "Pod"), POOL])
 REF = st.one_of(
     st.tuples(KNOWN, TEXT).map(lambda ref: {"apiVersion": ref[0][0], "kind": ref[0][1], "name": ref[1]}),
     st.fixed_dictionaries({"apiVersion": VERSION, "kind": KIND, "name": TEXT}, optional={"namespace": TEXT}),
@@ -131,12 +136,39 @@ def test_every_request_of_an_object_is_about_its_own_namespace(found: list[Any])
     with Cluster(seed=1) as cluster:
         cluster.deploy(f"{OTHER}/safe", replicas=3, load=1.0)
         cluster.deploy(f"{HOME}/bad", replicas=3, load=1.0)
+        cluster.server.install(POOLS)
+        cluster.server.put("/apis/infra.example.com/v1/pools/safe", {"spec": {"replicas": 3}})
         for number, (((version, kind), spec), annotations, status) in enumerate(found):
             _put(cluster, version, kind, f"x{number}", spec, annotations, status)
         cluster.run(seconds=60)
         strange = [(each.verb, each.path) for each in cluster.audit("operator-0") if not _is_fine(each)]
         assert strange == []
         assert cluster.replicas(f"{OTHER}/safe") == 3
+
+
+A_POOL = {"apiVersion": POOL[0], "kind": POOL[1], "name": "safe"}
+ONCE = {"completionStrategyType": "Once"}
+
+
+@pytest.mark.parametrize(
+    ("group", "kind", "spec"),
+    [
+        ("trimtab.dev", "Autoscaler", {"scaleTargetRef": A_POOL, "minReplicas": 5}),
+        ("autoscaling.crane.io", "EffectiveHorizontalPodAutoscaler", {"scaleTargetRef": A_POOL, "minReplicas": 5}),
+        ("analysis.crane.io", "Analytics", {"resourceSelectors": [A_POOL], "completionStrategy": ONCE}),
+        ("analysis.crane.io", "Recommendation", {"targetRef": A_POOL, "adoptionType": "StatusAndAnnotation"}),
+    ],
+)
+def test_what_belongs_to_no_namespace_is_no_tenants(group: str, kind: str, spec: dict[str, Any]) -> None:
+    """A pool of nodes has a scale, too; who may scale it is no question of a namespace."""
+    with Cluster(seed=1) as cluster:
+        cluster.server.install(POOLS)
+        cluster.server.put("/apis/infra.example.com/v1/pools/safe", {"spec": {"replicas": 3}})
+        advised = {"type": "Replicas"} if group == "analysis.crane.io" else {}
+        status = {"recommendedValue": "maxReplicas: 1"}
+        _put(cluster, f"{group}/v1alpha1", kind, "x", spec | advised, {"trimtab.dev/pin": "0"}, status)
+        cluster.run(seconds=60)
+        assert [each.path for each in cluster.audit("operator-0", path="/pools")] == []
 
 
 def _put(cluster: Cluster, version: str, kind: str, name: str, spec: Any, annotations: Any, status: Any) -> None:

@@ -199,6 +199,32 @@ def test_others_wait_by_the_clock_since_boot() -> None:
     competing(run)
 
 
+def test_what_breaks_a_renewal_costs_the_lease_and_nobody_the_process(caplog: pytest.LogCaptureFixture) -> None:
+    """A feed, an advisor and the ticks go on; the fence has closed by itself, and opens when a renewal succeeds."""
+
+    class Breaking(LeaseServer):
+        broken = False
+
+        async def answer(self, asked: Outgoing) -> Reply:
+            if self.broken:
+                raise ZeroDivisionError("an answer of no kind")
+            return await super().answer(asked)
+
+    async def run(server: Breaking) -> None:
+        a = server.candidate("a")
+        running = asyncio.create_task(a.run())
+        await until(a.may_write)
+        server.broken = True
+        assert await until(lambda: not a.may_write()) <= 1.01
+        server.broken = False
+        await until(a.may_write)
+        assert not running.done() and "a bug of trimtab" in caplog.text
+        running.cancel()
+        await asyncio.wait([running])
+
+    loop.run(run(Breaking()))
+
+
 @pytest.mark.skipif(not hasattr(time, "CLOCK_BOOTTIME"), reason="this platform does not count while it sleeps")
 def test_the_clock_counts_suspended_time() -> None:
     before = time.clock_gettime(time.CLOCK_BOOTTIME)

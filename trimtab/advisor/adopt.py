@@ -77,7 +77,7 @@ def adopted_spec(ref: dict[str, str], text: str) -> dict[str, Any]:
 
 
 async def _annotate(writer: Writer, ref: dict[str, str], key: str, value: str) -> None:
-    resource = await advisable(writer.kube, ref["apiVersion"], ref["kind"])
+    resource = await advisable(writer.kube, ref["apiVersion"], ref["kind"], ref["namespace"])
     target = await writer.kube.get(Custom, resource, ref["namespace"], ref["name"])
     if (target.metadata.annotations or {}).get(key) != value:
         body = {"metadata": {"annotations": {key: value}}}

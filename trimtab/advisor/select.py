@@ -14,7 +14,7 @@ from trimtab.wire.resources import DAEMON_SETS, Resource
 async def select(kube: Kube, analytics: Analytics, everywhere: bool, at: float) -> list[AdvisedTarget]:
     """Each target once, in the order of the selectors; Refused when nothing matches."""
     wanted = [
-        (selector, await advisable(kube, selector.api_version, selector.kind))
+        (selector, await advisable(kube, selector.api_version, selector.kind, analytics.namespace))
         for selector in analytics.spec.resource_selectors
     ]
     namespace = "" if everywhere else analytics.namespace
@@ -50,16 +50,17 @@ async def find(kube: Kube, ref: ObjectReference, namespace: str, everywhere: boo
     if inside != namespace and not everywhere:
         fix = "a Recommendation outside the operator's namespace may only point at its own"
         raise InvalidInput("spec.targetRef.namespace", ref.namespace, fix)
-    resource = await advisable(kube, ref.api_version or "apps/v1", ref.kind)
+    resource = await advisable(kube, ref.api_version or "apps/v1", ref.kind, namespace)
     for target in await read_targets(kube, (inside,), at, resources=(resource,)):
         if target.name == ref.name:
             return target
     raise Refused(f"{ref.kind} {inside}/{ref.name} does not exist", HTTPStatus.NOT_FOUND)
 
 
-async def advisable(kube: Kube, api_version: str, kind: str) -> Resource:
+async def advisable(kube: Kube, api_version: str, kind: str, asker: str) -> Resource:
     """DaemonSets pass: their requests are advised on; what has no replicas at all is a mistake."""
-    resource = await kube.resource(api_version, kind)
+    resource = await kube.resource(api_version, kind, asker)
     if not resource.scalable and resource != DAEMON_SETS:
-        raise InvalidInput("kind", kind, "it has no scale subresource; choose Deployments, StatefulSets or the like")
+        fix = "it has no scale subresource, or no namespace; choose Deployments, StatefulSets or the like"
+        raise InvalidInput("kind", kind, fix)
     return resource

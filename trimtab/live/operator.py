@@ -237,8 +237,10 @@ class Operator:
         return 200, "ok\n"
 
     def ready(self) -> tuple[int, str]:
-        """Ready when everything is followed; not leading is no fault."""
+        """Ready when everything is followed; not leading is no fault, not knowing who does is one."""
         said = [f"{feed.name}: {feed.trouble}" for feed in self.cluster.feeds if feed.trouble]
+        if self.leadership.trouble and not self.leadership.may_write():
+            said.append(f"its Lease: {self.leadership.trouble}")
         if self._waiting_for or said:
             waiting = [f"waiting for {', '.join(self._waiting_for)}"] if self._waiting_for else []
             return HTTPStatus.SERVICE_UNAVAILABLE, "\n".join([*waiting, *said, ""])
@@ -263,6 +265,9 @@ class Operator:
         yield "trimtab_standing_by", {}, float(bool(self.installations.elder))
         yield "trimtab_other_installations", {}, float(len(self.installations.younger) + bool(self.installations.elder))
         yield "trimtab_shard", {"of": str(self.settings.shard.of)}, float(self.settings.shard.number)
+        yield "trimtab_shards", {}, float(self.settings.shard.of)
+        for feed in self.cluster.feeds:
+            yield "trimtab_feed_up", {"feed": feed.name}, float(feed.settled and not feed.trouble)
         yield "trimtab_frozen", {}, float(self.cluster.frozen)
         yield "trimtab_breaker_open", {}, float(self.breaker.open(self.clock.now()))
         yield "trimtab_breaker_trips_total", {}, float(self.breaker.trips)

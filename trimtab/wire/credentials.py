@@ -73,7 +73,7 @@ class TokenFile:
 
 def _read_token(path: str) -> str:
     try:
-        return Path(path).read_text().strip()
+        return Path(path).read_text(errors="replace").strip()  # what is no text is nobody's token: 401
     except OSError as error:
         raise InvalidInput(
             "token file", path, f"cannot be read ({error.strerror}): mount it or name another"

@@ -268,7 +268,7 @@ def _retry_after_s(headers: Mapping[str, str]) -> float:
         pass
     try:
         return max(0.0, (parsedate_to_datetime(written) - parsedate_to_datetime(headers["Date"])).total_seconds())
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, OverflowError):
         return 0.0
 
 

@@ -25,7 +25,8 @@ from trimtab.wire.resources import CONFIG_MAPS, EVENTS, KNOWN, Resource, read_di
 
 T = TypeVar("T")
 PAGE_SIZE = "500"
-DISCOVERY_S = 300.0  # how long a list of kinds is believed; a missing kind is looked for again at once
+DISCOVERY_S, MISSING_S = 300.0, 5.0  # how long a list of kinds is believed: of those in it, of those that are not
+MOST_LISTS = 1000  # of kinds; tenants may name any
 
 
 class Patch(StrEnum):
@@ -203,13 +204,16 @@ class Kube(OverHttp):
         answer = await self.http.send(Request("get", "raw", "GET", path, params, namespace=namespace))
         return self._accept(answer, "", path).body
 
-    async def resource(self, api_version: str, kind: str) -> Resource:
-        """Where a kind lives, known or discovered; Refused(404) when the cluster has no such kind."""
+    async def resource(self, api_version: str, kind: str, asker: str = "") -> Resource:
+        """Where a kind lives, known or discovered; Refused(404) when the cluster has no such kind.
+
+        `asker` is the namespace whose object names it, and whose turn the question takes.
+        """
         if known := KNOWN.get((api_version, kind)):
             return known
         read_at, kinds = self._discovered.get(api_version, (float("-inf"), {}))
-        if kind not in kinds or self.clock.since_boot() - read_at > DISCOVERY_S:
-            kinds = await self._discover(api_version)
+        if self.clock.since_boot() - read_at > (DISCOVERY_S if kind in kinds else MISSING_S):
+            kinds = await self._discover(api_version, asker)
         if kind not in kinds:
             raise Refused(
                 f"this cluster has no {kind} in {api_version}: check the spelling, or install its CRD",
@@ -217,16 +221,18 @@ class Kube(OverHttp):
             )
         return kinds[kind]
 
-    async def _discover(self, api_version: str) -> dict[str, Resource]:
+    async def _discover(self, api_version: str, asker: str) -> dict[str, Resource]:
         root = root_of(api_version)
         try:
-            kinds = read_discovery(api_version, await self.raw(root))
+            kinds = read_discovery(api_version, await self.raw(root, namespace=asker))
         except Refused as refusal:
             if refusal.status != HTTPStatus.NOT_FOUND:
                 raise
             kinds = {}
         except msgspec.MsgspecError as error:
             raise ClusterUnavailable(f"{self.access.url}{root}: no list of kinds: {error}") from error
+        if len(self._discovered) >= MOST_LISTS:
+            self._discovered.clear()
         self._discovered[api_version] = (self.clock.since_boot(), kinds)
         return kinds
 

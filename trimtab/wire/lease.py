@@ -63,6 +63,7 @@ class Leadership:
         self.leading = asyncio.Event()
         self.term = 0  # leaseTransitions: grows with every change of leader
         self.holder = ""
+        self.trouble = ""  # why the last try came to nothing
         self.created_at = math.inf  # when the Lease was made, as far as it was seen
         self.led_since = math.inf  # from then on, by the clock since boot, we have led without a gap
         self.told: Mapping[str, str] = NO_ANNOTATIONS  # the annotations that others can read
@@ -95,12 +96,17 @@ class Leadership:
 
     async def _try(self) -> float:
         """Renew it, or try to get it; the seconds until the next try."""
+        wait_s = 0.0
         try:
             async with asyncio.timeout(self.renew_deadline_s / 2):
                 wait_s = 0.0 if await self._renewed() else await self._compete()
+            self.trouble = ""
         except (TrimtabError, TimeoutError) as error:
-            log.warning("lease %s/%s: %s", self.namespace, self.name, str(error) or "no answer in time")
-            wait_s = 0.0
+            self.trouble = str(error) or "no answer in time"
+            log.warning("lease %s/%s: %s", self.namespace, self.name, self.trouble)
+        except Exception as bug:  # the fence holds: who cannot renew stops writing, and need not end
+            self.trouble = f"a bug of trimtab: {bug!r}"
+            log.exception("lease %s/%s: a bug of trimtab; it is tried again", self.namespace, self.name)
         pause_s = self.retry_s * random.uniform(1.0, 1.2)  # noqa: S311 (jitter, no secret)
         return min(pause_s, wait_s) if wait_s > 0 else pause_s
 

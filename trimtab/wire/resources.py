@@ -57,7 +57,7 @@ class Resource(msgspec.Struct, frozen=True):
     plural: str
     kind: str
     namespaced: bool = True
-    scalable: bool = False
+    scalable: bool = False  # in a namespace: whose objects speak of something scale what is in theirs
     has_status: bool = True  # its status is written apart, by whoever has that right
 
     @property
@@ -134,7 +134,7 @@ def read_discovery(api_version: str, body: bytes) -> dict[str, Resource]:
             found.name,
             found.kind,
             found.namespaced,
-            f"{found.name}/scale" in names,
+            found.namespaced and f"{found.name}/scale" in names,
             f"{found.name}/status" in names,
         )
         for found in listed

@@ -24,6 +24,7 @@ from trimtab.wire.resources import LEASES
 LEASE = "trimtab"
 NAMES = re.compile(rf"{LEASE}(-\d+)?")
 MOST = 100
+COUNT = re.compile(r"[0-9]{1,3}")
 log = logging.getLogger(__name__)
 
 
@@ -117,4 +118,4 @@ class ShardLeadership(Leadership):
 def divided_into(found: Lease | Namespace) -> int:
     """Among how many operators, as a Lease or its installation's Namespace says."""
     text = (found.metadata.annotations or {}).get(SHARDS, "1")
-    return min(int(text), MOST) if text.isdecimal() else 1
+    return min(int(text), MOST) if COUNT.fullmatch(text) else 1

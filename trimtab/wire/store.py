@@ -31,6 +31,11 @@ class Store(Generic[T]):
         self.trouble: TrimtabError | None = None  # why it is not being followed right now
         self._listeners: list[OnChange[T]] = []
 
+    def in_trouble(self, why: TrimtabError) -> bool:
+        """Whether this is news: what stays wrong is said once."""
+        known, self.trouble = self.trouble, why
+        return str(known) != str(why)
+
     def on_change(self, listener: OnChange[T]) -> None:
         self._listeners.append(listener)
 

@@ -5,6 +5,7 @@ A transport raises `NotConnected` when nothing left us, TimeoutError when time r
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from typing import Any, Protocol
@@ -64,16 +65,18 @@ class AiohttpTransport:
 
     @asynccontextmanager
     async def send(self, outgoing: Outgoing) -> AsyncIterator[Incoming]:
+        # Once something like 103 Early Hints has come, aiohttp waits for the answer itself without an end.
         with _translated():
-            answer = await self._live_session().request(
-                outgoing.method,
-                URL(outgoing.url, encoded=True),
-                params=outgoing.params,
-                data=outgoing.body,
-                timeout=_timeout(outgoing),
-                allow_redirects=False,
-                **outgoing.options,
-            )
+            async with asyncio.timeout(outgoing.silence_s):
+                answer = await self._live_session().request(
+                    outgoing.method,
+                    URL(outgoing.url, encoded=True),
+                    params=outgoing.params,
+                    data=outgoing.body,
+                    timeout=_timeout(outgoing),
+                    allow_redirects=False,
+                    **outgoing.options,
+                )
         async with answer:
             yield AiohttpIncoming(answer)
 
@@ -111,12 +114,12 @@ def _timeout(outgoing: Outgoing) -> aiohttp.ClientTimeout:
 
 @contextmanager
 def _translated() -> Iterator[None]:
-    """aiohttp's own errors in the words of every transport."""
+    """Whatever aiohttp raises, in the words of every transport: an answer that it cannot make sense of is none."""
     try:
         yield
     except aiohttp.ClientConnectorError as fault:
         raise NotConnected(str(fault)) from fault
-    except aiohttp.ClientError as fault:
-        if isinstance(fault, TimeoutError):
-            raise
+    except TimeoutError:
+        raise
+    except Exception as fault:
         raise ConnectionError(str(fault) or type(fault).__name__) from fault

@@ -27,6 +27,7 @@ T = TypeVar("T", bound=HasMeta)
 Anything = TypeVar("Anything")
 
 SILENCE_S = 90.0  # after this long the connection may be dead: a new one is made
+BRIEF_S = 1.0  # servers end a watch after minutes
 UNKNOWN_OPTION = (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY)  # how an older server says it
 LINE_BYTES = 16 * 2**20  # of one event; etcd itself holds no object of more than a tenth of it
 INITIAL_END = "k8s.io/initial-events-end"
@@ -76,9 +77,11 @@ class Informer(Generic[T]):
             except Gone:
                 self._version = ""
             except TrimtabError as trouble:
-                if not self._fell_silent(trouble):
-                    self.store.trouble = trouble
+                if not self._fell_silent(trouble) and self.store.in_trouble(trouble):
                     log.warning("watch of %s: %s", self.resource.plural, trouble)
+            except Exception as bug:  # one collection never stops the others
+                log.exception("watch of %s: a bug of trimtab; it is listed anew", self.resource.plural)
+                self._version, self.store.trouble = "", ClusterUnavailable(f"a bug of trimtab: {bug!r}")
             if self.kube.clock.since_boot() - started > SILENCE_S / 3:
                 backoff.reset()
             await backoff.pause()
@@ -100,21 +103,20 @@ class Informer(Generic[T]):
         async with self.kube.http.stream(request, SILENCE_S) as (answer, chunks):
             if answer.status == HTTPStatus.GONE:
                 raise Gone
-            if initial and answer.status in (
-                HTTPStatus.BAD_REQUEST,
-                HTTPStatus.UNPROCESSABLE_ENTITY,
-            ):  # an older server: it knows no such option
+            if initial and answer.status in UNKNOWN_OPTION:
                 self._streams_lists = False
                 return
             if answer.status != HTTPStatus.OK:
                 raise refused(answer, f"watch {self.resource.plural}")
-            self._connected = True
+            self._connected, connected_at, spoke = True, self.kube.clock.since_boot(), False
             if not initial:
                 self._heard()  # from the last version on, everything will come
             async for line in lines(chunks, LINE_BYTES):
-                fresh = self._take(line, fresh)
+                fresh, spoke = self._take(line, fresh), True
         if fresh is not None:  # it ended before it said that the list was whole: ask for a plain list
             self._streams_lists = False
+        elif not spoke and self.kube.clock.since_boot() - connected_at < BRIEF_S:
+            raise ClusterUnavailable("the watch ended at once, without a word: does something in between cut it?")
 
     async def _list(self) -> None:
         listing = await self.kube.list(
@@ -223,3 +225,5 @@ async def lines(chunks: AsyncIterator[bytes], most_bytes: int) -> AsyncIterator[
             held, size = [part], len(part)
         if size > most_bytes:
             raise ClusterUnavailable(f"a watch sent an event of more than {most_bytes:,} bytes")
+    if any(held):
+        raise ClusterUnavailable("a watch ended in the middle of an event")

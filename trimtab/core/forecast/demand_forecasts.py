@@ -108,6 +108,7 @@ class DemandForecasts:
         self._made: dict[str, Made] = {}
         self._studies: dict[str, Study] = {}  # by key
         self._asked: dict[str, ForecastWish] = {}  # who waits longest comes first
+        self._under_way: dict[str, ForecastWish] = {}  # handed out in a batch, and still wanted
 
     def note(self, owner: str, policy: Policy, seen: Observation) -> None:
         """Remember what each signal demanded."""
@@ -151,17 +152,20 @@ class DemandForecasts:
                 points_left -= _cost(batch)
                 for wish in some:
                     self._asked.pop(wish.owner, None)
+                    self._under_way[wish.owner] = wish
                 yield batch
 
     def put(self, batch: ForecastBatch, answers: BatchAnswers) -> None:
-        """What `make` found for a batch; an object that has gone meanwhile wants no answer."""
+        """What `make` found for a batch; an object that has gone meanwhile, or begun anew, wants no answer."""
+        wanted = {wish.owner: wish.keys for wish in batch.wishes if self._under_way.get(wish.owner) is wish}
+        known = {key for keys in wanted.values() for key in keys if key in self.log}
         for key, study in zip(batch.frame.names, answers.studies, strict=False):
-            if key in self.log:
+            if key in known:
                 self._learned(key, study)
         rows = iter(answers.forecasts)
         for wish in batch.wishes:
             forecasts = tuple(next(rows) for _ in wish.keys)
-            if self._keys.get(wish.owner) == wish.keys:
+            if wish.owner in wanted and self._keys.get(wish.owner) == wish.keys:
                 due = min((self._due(wish, *each) for each in zip(wish.keys, forecasts, strict=True)), default=wish.at)
                 self._made[wish.owner] = Made(wish.choice, wish.keys, forecasts, due)
 
@@ -219,6 +223,7 @@ class DemandForecasts:
         self._forget_keys(self._keys.pop(owner, ()))
         self._made.pop(owner, None)
         self._asked.pop(owner, None)
+        self._under_way.pop(owner, None)
 
     def _forget_keys(self, keys: Collection[str]) -> None:
         self.log.forget(keys)

@@ -63,6 +63,7 @@ class Feed(Generic[T]):
         self.kube, self.kind, self.where, self.namespace, self.fields = kube, kind, where, namespace, fields
         self.store: Store[T] = Store(keep)
         self.resource = where if isinstance(where, Resource) else None
+        self.absent = False  # the cluster has no such kind (yet)
         self.given_up = False  # we may not see it, and do without
 
     @property
@@ -72,13 +73,17 @@ class Feed(Generic[T]):
     @property
     def settled(self) -> bool:
         """Its content is known, or it is known that there is none for us."""
-        absent = self.resource is None and self.store.trouble is not None
-        return self.store.synced.is_set() or absent or self.given_up
+        return self.store.synced.is_set() or self.absent or self.given_up
 
     @property
     def trouble(self) -> TrimtabError | None:
         """Why it is not being followed right now; a kind that the cluster does not have is none."""
-        return self.store.trouble if self.resource is not None and not self.given_up else None
+        return None if self.absent or self.given_up else self.store.trouble
+
+    @property
+    def unseen(self) -> bool:
+        """Of a kind that is no part of Kubernetes nothing could be read so far: nobody waits for it."""
+        return self.store.trouble is not None and isinstance(self.where, tuple) and not self.settled
 
     async def run(self) -> None:
         resource = self.resource = await self._find()
@@ -89,12 +94,13 @@ class Feed(Generic[T]):
     async def _find(self) -> Resource:
         while True:
             try:
-                if isinstance(self.where, Resource):
-                    return self.where
-                return await self.kube.resource(*self.where)
+                found = self.where if isinstance(self.where, Resource) else await self.kube.resource(*self.where)
+                self.absent, self.store.trouble = False, None
+                return found
             except TrimtabError as trouble:
-                absent = isinstance(trouble, Refused) and trouble.status == HTTPStatus.NOT_FOUND
-                self.store.trouble = trouble if absent else None
+                self.absent = isinstance(trouble, Refused) and trouble.status == HTTPStatus.NOT_FOUND
+                if self.store.in_trouble(trouble) and not self.absent:
+                    log.warning("%s: %s", self.name, trouble)
             await asyncio.sleep(LOOK_AGAIN_S)
 
 
@@ -165,8 +171,8 @@ class WatchedCluster:
         return [*self.ours.values(), *self.workloads.values(), *others, *blockers, self.namespaces, self.nodes, *whole]
 
     def unsettled(self) -> list[str]:
-        """What is not known yet."""
-        return [feed.name for feed in self.feeds if not feed.settled]
+        """What is not known yet, and waited for."""
+        return [feed.name for feed in self.feeds if not feed.settled and not feed.unseen]
 
     async def run(self) -> None:
         lost = {
@@ -249,9 +255,10 @@ class WatchedCluster:
         return _target(feed.resource, found)
 
     async def _by_scale(self, namespace: str, api_version: str, kind: str, name: str) -> ScaleTarget:
-        resource = await self.kube.resource(api_version, kind)
+        resource = await self.kube.resource(api_version, kind, namespace)
         if not resource.scalable:
-            raise InvalidInput("scaleTargetRef", f"{kind}/{name}", "this kind has no scale subresource")
+            fix = "this kind has no scale subresource, or no namespace"
+            raise InvalidInput("scaleTargetRef", f"{kind}/{name}", fix)
         try:
             scale = await self.kube.get(Scale, resource, namespace, name, "scale")
         except Refused as refusal:

@@ -1,17 +1,19 @@
 """doubts: what we know of a target may be old, or not all of it. Then nothing is lowered: a stale view is no data.
 
 The same holds for what its owner and its administrator ask for: who cannot see that minReplicas was raised, or that the
-brake was drawn, does not go down.
+brake was drawn, does not go down. And where nothing could be read so far of a kind by which others scale, they may be
+at it: replicas go up alone, sizes stay.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from trimtab.core.model import Pod, Veto
 from trimtab.live.look.cluster import Feed, ScaleTarget, WatchedCluster
 from trimtab.live.look.subject import Subject
-from trimtab.policy import Axis, Direction, MetricKind, Policy
+from trimtab.policy import RESOURCES, Axis, Direction, MetricKind, Policy
 
 STALE_VIEW = "StaleView"
 BY_POD = (MetricKind.RESOURCE, MetricKind.CONTAINER, MetricKind.PODS)
@@ -21,12 +23,20 @@ def vetoes(cluster: WatchedCluster, subject: Subject, target: ScaleTarget, pods:
     asked_by = cluster.ours.get(subject.resource.kind, cluster.hpas)
     measured: list[Feed[Any] | None] = [cluster.workloads.get(target.resource.kind), cluster.pods]
     why = _not_followed([asked_by, cluster.namespaces, *measured]) or _missing_pods(target, pods, subject.policy)
-    if not why:
-        return ()
-    return tuple(Veto(axis=axis, direction=Direction.DOWN, reason=STALE_VIEW, detail=why) for axis in Axis)
+    stale = [Veto(axis=axis, direction=Direction.DOWN, reason=STALE_VIEW, detail=why) for axis in Axis if why]
+    return *stale, *_others_unseen(cluster)
 
 
-def _not_followed(feeds: list[Feed[Any] | None]) -> str:
+def _others_unseen(cluster: WatchedCluster) -> Iterator[Veto]:
+    scale, resize = (cluster.scaled_objects, cluster.wpas, cluster.phpas), (cluster.vpas,)
+    if not any(feed.unseen for feed in scale + resize):  # nearly always
+        return
+    for axes, direction, others in (((Axis.REPLICAS,), Direction.DOWN, scale), (RESOURCES, None, resize)):
+        if why := _not_followed([feed for feed in others if feed.unseen]):
+            yield from (Veto(axis=axis, direction=direction, reason=STALE_VIEW, detail=why) for axis in axes)
+
+
+def _not_followed(feeds: Sequence[Feed[Any] | None]) -> str:
     """Which of these cannot be followed right now, and why; "" while all of them can."""
     troubled = [feed for feed in feeds if feed is not None and feed.trouble]
     return "; ".join(f"{feed.name} are not up to date: {feed.trouble}" for feed in troubled)

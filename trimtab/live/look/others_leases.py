@@ -34,7 +34,7 @@ class OthersLeases:
             for name in missing:
                 lease = found[name] = await self._read((namespace, name), now)
                 shards = max(shards, divided_into(lease) if lease else 1)
-        return [lease for lease in found.values() if lease and self._is_held(lease, now)]
+        return [lease for name, lease in found.items() if lease and self._is_held(lease, (namespace, name), now)]
 
     async def _read(self, place: Place, now: float) -> Lease | None:
         try:
@@ -54,11 +54,10 @@ class OthersLeases:
             log.warning("whether the installation in namespace %s runs cannot be seen: %s", place[0], refusal)
             self._hidden.add(place)  # said once
 
-    def _is_held(self, lease: Lease, now: float) -> bool:
+    def _is_held(self, lease: Lease, place: Place, now: float) -> bool:
         """Counted from when we saw its last renewal, by our own clock."""
         lasts_s = float(lease.spec.lease_duration_seconds or USUAL_LEASE_S)
-        seen_at = self._seen[lease.metadata.namespace, lease.metadata.name][1]
-        return bool(lease.spec.holder_identity) and now - seen_at < lasts_s
+        return bool(lease.spec.holder_identity) and now - self._seen[place][1] < lasts_s
 
 
 def _names(shards: int) -> list[str]:

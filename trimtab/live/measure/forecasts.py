@@ -75,8 +75,6 @@ class Forecasts:
     def begin_anew(self, owner: str) -> None:
         """It asks for another workload: neither the demand of the old one nor what is being made of it is its own."""
         self.demand.forget(owner)
-        if self._work is not None:
-            self._work.cancel()
         if self.past is not None:
             self.past.begin_anew(owner)
 

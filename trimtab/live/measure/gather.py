@@ -151,7 +151,7 @@ class Gather:
 
     async def _of_object(self, question: Question, at: float) -> Answer:
         api_version, kind, name = question.object.rsplit("/", 2)
-        resource = await self.kube.resource(api_version, kind)
+        resource = await self.kube.resource(api_version, kind, question.namespace)
         plural = f"{resource.plural}.{resource.group}" if resource.group else resource.plural
         items = await self._custom(question, *(("", "") if kind == "Namespace" else (plural, name)))
         return reading_of(items[0], at) if len(items) == 1 else not_one(len(items))

@@ -3,10 +3,12 @@
 CPU and memory as advice reads them, a query's own past by the query; others are in checkpoints alone. At first sight of
 an object, for many objects at once: a tick waits for nothing, and what we saw ourselves stays. Whose past could not be
 read, or whose query is not allowed yet, is tried again after a rest of its own, which doubles with each failure.
+Namespaces are asked side by side, and one whose query is not answered is left for later: others wait for none of it.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
@@ -17,7 +19,7 @@ import numpy as np
 
 from trimtab.core.demand.total import is_per_pod
 from trimtab.core.forecast.demand_forecasts import DemandForecasts, keys_of, remembers_demand
-from trimtab.errors import TrimtabError
+from trimtab.errors import MetricsUnavailable, TrimtabError
 from trimtab.history.query_pages import total
 from trimtab.history.source import Selection
 from trimtab.history.workload_history import WorkloadHistory
@@ -30,8 +32,10 @@ from trimtab.series import Floats, Series
 from trimtab.wire.access import Access
 from trimtab.wire.kube import Kube
 from trimtab.wire.prometheus import Prometheus
+from trimtab.wire.query_union import FailedQuery
 
 TIMEOUT_S = 60.0
+NAMESPACES_AT_ONCE = 8
 TRY_AGAIN_S, LONGEST_REST_S = 300.0, 3600.0
 READ_BACK = (MetricKind.RESOURCE, MetricKind.CONTAINER, MetricKind.PROMETHEUS)
 log = logging.getLogger(__name__)
@@ -83,6 +87,7 @@ class PastDemand(Background):
         self.queries, self.tenancy = queries or access, tenancy  # tenants' own queries, and whose are asked
         self._done: dict[str, tuple[str, ...]] = {}  # keys by uid
         self._rests: dict[str, RetryRest] = {}  # by uid
+        self._outdated: set[str] = set()  # of these another workload is being read
 
     def follow(self, ticks: Sequence[ObjectTick], at: float) -> None:
         ticks = [tick for tick in ticks if wanted(tick)]
@@ -92,11 +97,12 @@ class PastDemand(Background):
         new = [tick for tick in ticks if tick.subject.uid not in self._done]
         due = [tick for tick in new if at >= self._rests.get(tick.subject.uid, RetryRest()).until]
         if due and self.idle:
+            self._outdated.clear()
             self.start(self._run(due, at))
 
     def begin_anew(self, uid: str) -> None:
-        """What is being read is read again, of whom it is now."""
-        self.close()
+        """What is being read of it is read again, of whom it is now."""
+        self._outdated.add(uid)
         self._done.pop(uid, None)
         self._rests.pop(uid, None)
 
@@ -111,7 +117,7 @@ class PastDemand(Background):
             log.exception("demand before now cannot be read back: a bug of trimtab; forecasts learn from now on")
             failed = set(keys)
         self._rests |= {uid: self._rests.get(uid, RetryRest()).after_failure(at) for uid in failed}
-        for uid in keys.keys() - failed:
+        for uid in keys.keys() - failed - self._outdated:
             self._done[uid] = keys[uid]
             self._rests.pop(uid, None)
         log.info("demand before now was read back: objects %d, to be tried again %d", len(keys), len(failed))
@@ -129,9 +135,36 @@ class PastDemand(Background):
                 metric: Literal["cpu", "memory"]
                 for metric in ("cpu", "memory"):
                     await self._read_usage(history, metric, some, at)
-                for signal in some:
-                    if signal.metric.kind is MetricKind.PROMETHEUS and not await self._read_query(queries, signal, at):
-                        failed.add(signal.subject.uid)
+                failed |= await self._read_queries(queries, some, at)
+        return failed
+
+    async def _read_queries(self, prometheus: Prometheus, signals: Sequence[PastSignal], at: float) -> set[str]:
+        by_namespace: dict[str, list[PastSignal]] = defaultdict(list)
+        for signal in signals:
+            if signal.metric.kind is MetricKind.PROMETHEUS:
+                by_namespace[signal.subject.name.namespace].append(signal)
+        gate = asyncio.Semaphore(NAMESPACES_AT_ONCE)
+
+        async def of_one(own: Sequence[PastSignal]) -> set[str]:
+            async with gate:
+                return await self._read_in_turn(prometheus, own, at)
+
+        return set().union(*await asyncio.gather(*map(of_one, by_namespace.values())))
+
+    async def _read_in_turn(self, prometheus: Prometheus, signals: Sequence[PastSignal], at: float) -> set[str]:
+        """One query after the other of one namespace; after one that is not answered the rest is left for later."""
+        failed: set[str] = set()
+        for place, signal in enumerate(signals):
+            try:
+                if not await self._read_query(prometheus, signal, at):
+                    failed.add(signal.subject.uid)
+            except MetricsUnavailable as error:
+                name, left = signal.subject.name, signals[place:]
+                text = (
+                    "%s: its past cannot be read back, nor that of %d more of its namespace, which is tried again: %s"
+                )
+                log.warning(text, name, len(left) - 1, error)
+                return failed | {each.subject.uid for each in left}
         return failed
 
     async def _read_usage(
@@ -157,7 +190,7 @@ class PastDemand(Background):
                 self._restore(parts.get(name, ()), past)
 
     async def _read_query(self, prometheus: Prometheus, signal: PastSignal, at: float) -> bool:
-        """Whether it was answered, be it that there is nothing."""
+        """Whether it could be read, be it that there is nothing; MetricsUnavailable where nobody answers."""
         time_range = signal.time_range
         end = at - at % time_range.step_s
         try:
@@ -169,12 +202,16 @@ class PastDemand(Background):
         except NotAllowed:  # said of the query itself
             return False
         except (TrimtabError, msgspec.MsgspecError, ValueError) as error:
+            if isinstance(error, MetricsUnavailable) and not isinstance(error, FailedQuery):
+                raise
             log.warning("%s: its past cannot be read back, which is tried again: %s", signal.subject.name, error)
             return False
         return True
 
     def _restore(self, signals: Iterable[PastSignal], past: Series) -> None:
         for signal in signals:
+            if signal.subject.uid in self._outdated:
+                continue
             self.demand.restore(signal.subject.uid, signal.subject.policy, signal.key, past, signal.time_range.step_s)
 
 

@@ -43,6 +43,8 @@ FAMILIES = {
     "trimtab_forecast_error": _gauge("The forecast of a horizon ago over the load now, less 1."),
     "trimtab_leader": _gauge("1 while this process writes."),
     "trimtab_shard": _gauge("Which part of the namespaces this process serves, counted from 0."),
+    "trimtab_shards": _gauge("Among how many operators the namespaces are divided."),
+    "trimtab_feed_up": _gauge("1 while a collection of the API server is followed, or known not to be there."),
     "trimtab_standing_by": _gauge("1 while another installation of the whole cluster serves instead."),
     "trimtab_other_installations": _gauge("Other living installations of the whole cluster."),
     "trimtab_frozen": _gauge("1 while somebody holds the brake: nothing is written."),
