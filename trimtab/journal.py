@@ -99,8 +99,9 @@ class Journal:
             )
             self._note_policies(ticks)
             self.db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", self._notes.items())
+            pages = self.db.execute("PRAGMA page_count").fetchone()[0]  # later it would be a transaction of its own
         self._notes.clear()
-        if self._is_too_large():
+        if self._is_too_large(pages):
             self.prune(float("-inf"))
 
     def note(self, key: str, text: str) -> None:
@@ -129,11 +130,9 @@ class Journal:
                 self.db.executescript(f"PRAGMA incremental_vacuum({VACUUM_PAGES})")  # execute() would free one only
                 yield
 
-    def _is_too_large(self) -> bool:
+    def _is_too_large(self, pages: int) -> bool:
         """A file that is small enough as it is, is not asked which of its pages are in use."""
         most = self.keep.size_bytes * SLACK
-        with self._reading():
-            pages: int = self.db.execute("PRAGMA page_count").fetchone()[0]
         return pages * self._page_bytes > most and self.size_bytes() > most
 
     def size_bytes(self) -> int:

@@ -28,9 +28,8 @@ from tests.bed import build, manifests
 from tests.bed.parts import BINARIES, PARTS, PORTS, Site, write_kubeconfig
 from tests.bed.ports import free_ports, is_free
 from tests.bed.processes import DETACHED, Processes
-from tests.bed.waiting import eventually
+from tests.bed.waiting import PATIENCE_S, eventually
 
-READY_WITHIN_S = 60.0
 NAMED_BY = "TRIMTAB_BED"  # the environment variable that names the bed of a test run
 SHARED = "default"  # the bed of `make cluster`
 
@@ -118,10 +117,10 @@ class Bed:
         def answers() -> bool:
             if self.processes.pid(part) is None:
                 raise RuntimeError(f"{part} ended; its log ends with\n{self.processes.log_tail(part)}")
-            with urllib.request.urlopen(url, timeout=2, context=_UNVERIFIED) as response:
+            with urllib.request.urlopen(url, timeout=30, context=_UNVERIFIED) as response:
                 return bool(response.status == 200)
 
-        eventually(answers, READY_WITHIN_S, f"{part} at {url} ready")
+        eventually(answers, PATIENCE_S, f"{part} at {url} ready")
 
     # Talking to it.
 
@@ -164,7 +163,7 @@ class Bed:
     def query(self, expression: str) -> list[dict[str, Any]]:
         """The result of an instant query to Prometheus."""
         form = urllib.parse.urlencode({"query": expression}).encode()
-        with urllib.request.urlopen(f"{self.prometheus_url}/api/v1/query", form, timeout=10) as response:
+        with urllib.request.urlopen(f"{self.prometheus_url}/api/v1/query", form, timeout=PATIENCE_S) as response:
             result: list[dict[str, Any]] = json.load(response)["data"]["result"]
         return result
 
@@ -184,7 +183,7 @@ class Bed:
             "KUBECONFIG": str(kubeconfig or self.kubeconfig),
             "HELM_CACHE_HOME": str(self.directory),
         }
-        done = subprocess.run(command, input=input, env=env, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(command, input=input, env=env, capture_output=True, text=True, timeout=PATIENCE_S)
         if done.returncode:
             raise subprocess.CalledProcessError(done.returncode, [binary, *args], done.stdout, done.stderr)
         return done.stdout
@@ -194,7 +193,7 @@ class Bed:
             self.load_url + path, json.dumps(body).encode(), {"Content-Type": "application/json"}
         )
         try:
-            urllib.request.urlopen(request, timeout=10).close()
+            urllib.request.urlopen(request, timeout=PATIENCE_S).close()
         except urllib.error.HTTPError as error:
             raise ValueError(f"POST {path} {body}: {error.read().decode()}") from None
 

@@ -10,7 +10,7 @@ from inspect import isawaitable
 from typing import TypeVar
 
 T = TypeVar("T")
-PATIENCE_S = 60.0  # of a busy machine: who waits for less than this waits for this, and only a real fault takes it all
+PATIENCE_S = 300.0  # of a busy machine: who waits for less than this waits for this, and only a real fault takes it all
 NOT_YET = (AssertionError, LookupError, OSError, TypeError, ValueError, subprocess.SubprocessError)
 
 

@@ -23,7 +23,7 @@ def test_the_child_finds_what_we_would() -> None:
 
 
 def test_two_are_answered_side_by_side_and_none_is_made_before_its_turn() -> None:
-    both, busy, made = Barrier(night_child.AT_ONCE, timeout=60), set[int](), list[int]()
+    both, busy, made = Barrier(night_child.AT_ONCE, timeout=600), set[int](), list[int]()
 
     def given() -> Iterator[int]:
         for number in range(4 * night_child.AT_ONCE):

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.bed import Bed, build, eventually
+from tests.bed import PATIENCE_S, Bed, build, eventually
 from tests.bed.manifests import deployment
 from tests.bed.ports import free_port
 from tests.live.running import TRIMTAB, Running, install_crds, replicas
@@ -137,7 +137,7 @@ def converted(bed: Bed) -> dict[str, Any]:
     """As docs/migration.md says: the object comes from the cluster."""
     words = [*TRIMTAB, "convert", "-", "--to", "autoscaler", "--beside-keda"]
     text = bed.kubectl("get", "scaledobject", "web", "-n", SHOP, "-o", "yaml")
-    done = subprocess.run(words, input=text, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(words, input=text, capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode == 0, done.stderr
     made: dict[str, Any] = yaml.safe_load(done.stdout)
     return made

@@ -294,7 +294,7 @@ def test_definitions_outlive_the_chart_and_are_taken_up_again(bare: Bed) -> None
     bare.kubectl("create", "namespace", "steady")
     bare.helm("install", "trimtab", str(OPERATOR), "-n", "steady")
     for crd in CRDS:
-        bare.kubectl("wait", "--for=condition=Established", f"crd/{crd.name}", "--timeout=30s")
+        bare.kubectl("wait", "--for=condition=Established", f"crd/{crd.name}", "--timeout=300s")
     before = {crd.name: bare.get("crd", crd.name)["metadata"]["uid"] for crd in CRDS}
     bare.apply(autoscaler("steady"))
     bare.helm("upgrade", "trimtab", str(OPERATOR), "-n", "steady", *values("shadow=true", "replicas=1"))

@@ -144,7 +144,7 @@ def install_foreign_kinds(bed: Bed) -> None:
             {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": meta}
             | {"spec": spec}
         )
-        bed.kubectl("wait", "--for=condition=Established", f"crd/{plural}.{group}", "--timeout=30s")
+        bed.kubectl("wait", "--for=condition=Established", f"crd/{plural}.{group}", "--timeout=300s")
 
 
 def _rules(bed: Bed, namespace: str) -> dict[tuple[str, str], list[str]]:

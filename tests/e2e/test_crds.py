@@ -36,7 +36,7 @@ def server() -> Iterator[Bed]:
     for definition in definitions():
         bed.apply(definition)
     names = [f"crd/{crd.name}" for crd in CRDS]
-    bed.kubectl("wait", "--for=condition=Established", *names, "--timeout=60s")
+    bed.kubectl("wait", "--for=condition=Established", *names, "--timeout=300s")
     yield bed
     if bed.directory.name != "default":
         bed.stop()

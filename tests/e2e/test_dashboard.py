@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from tests.bed import Bed, eventually
+from tests.bed import PATIENCE_S, Bed, eventually
 from tests.bed.manifests import deployment
 from tests.live.running import TRIMTAB, Running, autoscaler, install_crds, replicas, trimtab
 from tests.web import browser
@@ -170,7 +170,7 @@ def test_who_may_not_look_is_told_so(bed: Bed, namespace: str, two_operators: Ru
     bed.kubectl("create", "serviceaccount", "stranger", "-n", namespace)
     stranger = bed.kubeconfig_for(namespace, "stranger")
     command = [*TRIMTAB, "dashboard", "--operator", f"{namespace}/{SERVICE}", "--kubeconfig", str(stranger)]
-    done = subprocess.run([*command, "--port", "0", "--no-open"], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([*command, "--port", "0", "--no-open"], capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode == 2 and "cannot get resource" in done.stderr and "services/proxy" in done.stderr
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.bed import Bed, build, eventually
+from tests.bed import PATIENCE_S, Bed, build, eventually
 from tests.bed.manifests import deployment
 from tests.bed.ports import free_port
 from tests.live.running import Running, autoscaler, install_crds
@@ -73,7 +73,7 @@ e2e = pytest.mark.e2e
 
 def promtool(*words: str | Path) -> None:
     tool = build.binaries(("promtool",))["promtool"]
-    done = subprocess.run([tool, *words], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([tool, *words], capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -129,7 +129,7 @@ def prometheus(bed: Bed, folder: Path, target: str) -> Iterator[str]:
 
 def asked(address: str, expression: str) -> list[dict[str, Any]]:
     form = urllib.parse.urlencode({"query": expression}).encode()
-    with urllib.request.urlopen(f"{address}/api/v1/query", form, timeout=10) as response:
+    with urllib.request.urlopen(f"{address}/api/v1/query", form, timeout=PATIENCE_S) as response:
         result: list[dict[str, Any]] = json.load(response)["data"]["result"]
     return result
 
@@ -158,7 +158,7 @@ def test_a_real_prometheus_answers_every_panel_and_alert(bed: Bed, namespace: st
         for expression in expressions():
             asked(address, expression)  # what cannot be parsed or joined is an error
         assert set(METRIC.findall(running.get("/metrics"))) <= metrics_of_the_code()
-        with urllib.request.urlopen(f"{address}/api/v1/rules", timeout=10) as response:
+        with urllib.request.urlopen(f"{address}/api/v1/rules", timeout=PATIENCE_S) as response:
             groups = json.load(response)["data"]["groups"]
     health = {rule["name"]: rule["health"] for group in groups for rule in group["rules"]}
     assert health == {rule["alert"]: "ok" for rule in rules()}
@@ -174,8 +174,8 @@ def test_helm_test_asks_whether_it_is_ready(bed: Bed, namespace: str, tmp_path: 
     install_crds(bed)
     with Running(bed, namespace, tmp_path) as running:
         env = os.environ | {"READY_URLS": f"http://127.0.0.1:{running.port}/readyz"}
-        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode == 0 and done.stdout.startswith("ok, "), done.stderr
     impatient = [part.replace("+ 90", "+ 0.1") for part in command]
-    done = subprocess.run(impatient, env=env, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(impatient, env=env, capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode == 1 and "is not ready: " in done.stderr

@@ -6,9 +6,9 @@ again; what was written is read from the journal and compared, step by step, wit
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Iterator
-from contextlib import suppress
 from math import ceil, floor, sqrt
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -134,8 +134,10 @@ def climb(bed: Bed, namespace: str, name: str, walk: Walk) -> float:
     """The load at which it stands at its top: a size that has grown meanwhile needs more of it."""
     cores = walk.high
     for _ in range(6):
-        with suppress(TimeoutError):
-            eventually(lambda: replicas(bed, namespace, name) >= walk.top, RISE_S + 15)
+        over_at = time.monotonic() + RISE_S + 60
+        there = lambda: replicas(bed, namespace, name) >= walk.top  # noqa: E731
+        eventually(lambda: there() or time.monotonic() > over_at, RISE_S + 60)  # noqa: B023
+        if there():
             return cores
         bed.load(namespace, name, cores=[[0, cores], [RISE_S, 2 * cores]], memory_bytes=100e6)
         cores *= 2

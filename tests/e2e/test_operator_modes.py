@@ -209,7 +209,7 @@ def open_crd(group: str, version: str, kind: str, plural: str) -> dict[str, Any]
 
 def test_a_scaled_object_and_its_hpa_are_one_conflict(shop: Shop) -> None:
     shop.bed.apply(open_crd("keda.sh", "v1alpha1", "ScaledObject", "scaledobjects"))
-    shop.bed.kubectl("wait", "--for=condition=Established", "crd/scaledobjects.keda.sh", "--timeout=30s")
+    shop.bed.kubectl("wait", "--for=condition=Established", "crd/scaledobjects.keda.sh", "--timeout=300s")
     meta = {"name": "keda", "namespace": shop.namespace}
     ref = {"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": meta}
     shop.bed.apply(ref | {"spec": {"scaleTargetRef": {"name": "keda"}}})

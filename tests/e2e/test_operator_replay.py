@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.bed import Bed, eventually
+from tests.bed import PATIENCE_S, Bed, eventually
 from tests.bed.manifests import deployment
 from tests.live.accounts import chart_account
 from tests.live.running import ROOT, TRIMTAB, Running, autoscaler, install_crds, replicas
@@ -35,7 +35,7 @@ OTHER_RULES = {
 def replayed(journal: Path, package: Path = ROOT) -> tuple[int, dict[str, Any]]:
     """`trimtab replay` as a process, with the package of that folder."""
     command = [*TRIMTAB, "replay", str(journal), "-o", "json"]
-    done = subprocess.run(command, cwd=package, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, cwd=package, capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode in (0, 1), done.stderr
     return done.returncode, json.loads(done.stdout)
 

@@ -27,7 +27,7 @@ def shop(bed: Bed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
     """An operator that is told that it is the Deployment `trimtab` of its namespace."""
     install_crds(bed)
     bed.apply(rollouts())
-    bed.kubectl("wait", "--for=condition=Established", "crd/rollouts.argoproj.io", "--timeout=30s")
+    bed.kubectl("wait", "--for=condition=Established", "crd/rollouts.argoproj.io", "--timeout=300s")
     name = f"targets-{uuid.uuid4().hex[:8]}"
     bed.kubectl("create", "namespace", name)
     quick = ("--usage-every", "2s", "--grow-after", "5s")

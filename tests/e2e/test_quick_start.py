@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bed import Bed, eventually
+from tests.bed import PATIENCE_S, Bed, eventually
 from tests.bed.manifests import deployment
 from tests.docs.blocks import FENCE
 from tests.e2e.test_charts_operator import Operator
@@ -59,7 +59,7 @@ class Terminal:
             env=self.env,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=PATIENCE_S,
         )
         assert done.returncode == 0, f"{command}: {done.stderr}"
         return done.stdout
@@ -116,6 +116,6 @@ def test_the_part_on_a_cluster_as_it_is_printed(tmp_path: Path) -> None:
                 eventually(lambda: says[command] in terminal.type(command), 120, command, every_s=1)  # noqa: B023
             with terminal.serving(dashboard) as line:
                 assert line.startswith(says[dashboard])
-                with urllib.request.urlopen(f"{line.split()[1].rstrip('/')}/api/about", timeout=60) as answer:
+                with urllib.request.urlopen(f"{line.split()[1].rstrip('/')}/api/about", timeout=PATIENCE_S) as answer:
                     assert json.load(answer)["now"] > 0
         assert replicas(bed, "shop") == 4 and scalings(bed, "shop") == [], "in shadow, beside the HPA"

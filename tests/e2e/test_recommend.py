@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 import yaml
 
-from tests.bed import Bed
+from tests.bed import PATIENCE_S, Bed
 from tests.bed.manifests import deployment
 from tests.bed.waiting import always, eventually, until
 from tests.history.filled import Filled, fill, serve
@@ -108,7 +108,7 @@ class Scene:
             async with Kube(connect(kubeconfig=str(self.bed.kubeconfig))) as kube:
                 where = self.namespace if namespace is None else namespace
                 advisor = Advisor(Writer(kube), prometheus_access(url or self.url), [own], where)
-                async with advisor.following(), asyncio.timeout(120):
+                async with advisor.following(), asyncio.timeout(2 * PATIENCE_S):
                     await until(lambda: all(feed.store.synced.is_set() for feed in advisor.feeds.values()))
                     await advisor.tick(at)
                     await until(lambda: _caught_up(kube, advisor))  # what was written comes back,
@@ -134,7 +134,7 @@ class Scene:
             self.url,
             *args,
         ]
-        return subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
+        return subprocess.run(command, env=env, capture_output=True, text=True, timeout=PATIENCE_S)
 
 
 async def _caught_up(kube: Kube, advisor: Advisor) -> bool:
@@ -548,5 +548,5 @@ def test_recommend_says_what_is_wrong(scene: Scene) -> None:
         assert "Traceback" not in done.stderr
     env = {**os.environ, "KUBECONFIG": str(scene.bed.kubeconfig)}
     command = [TRIMTAB, "recommend", "-n", scene.namespace]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode == 2 and "give --prometheus URL" in done.stderr

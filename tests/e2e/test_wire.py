@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.bed import Bed
+from tests.bed import PATIENCE_S, Bed
 from tests.bed.waiting import until
 from trimtab.errors import Refused
 from trimtab.wire.access import prometheus_access
@@ -157,7 +157,7 @@ def test_an_informer_streams_its_first_list_and_follows(bed: Bed, namespace: str
         await kube.create(Custom, CONFIG_MAPS, namespace, config_map(namespace, "first", note=odd))
         informer = Informer(kube, Custom, CONFIG_MAPS, namespace)
         task = asyncio.create_task(informer.run())
-        await asyncio.wait_for(informer.store.synced.wait(), 60)
+        await asyncio.wait_for(informer.store.synced.wait(), PATIENCE_S)
         first = informer.store.get(namespace, "first")
         assert first is not None
         assert first.metadata.annotations == {"note": odd}
@@ -249,7 +249,7 @@ async def relists_from_a_forgotten_version(kube: Kube, version: str) -> None:
     informer = Informer(kube, Custom, CONFIG_MAPS, "default")
     informer._version = version
     task = asyncio.create_task(informer.run())
-    await asyncio.wait_for(informer.store.synced.wait(), 20)
+    await asyncio.wait_for(informer.store.synced.wait(), PATIENCE_S)
     assert informer.store.get("default", "before")
     task.cancel()
 
@@ -261,7 +261,7 @@ def test_an_informer_survives_a_restart_of_the_api_server() -> None:
         async def run(kube: Kube) -> None:
             informer = Informer(kube, Custom, CONFIG_MAPS, "default")
             task = asyncio.create_task(informer.run())
-            await asyncio.wait_for(informer.store.synced.wait(), 20)
+            await asyncio.wait_for(informer.store.synced.wait(), PATIENCE_S)
             first_version = informer._version
             await kube.create(Custom, CONFIG_MAPS, "default", config_map("default", "before"))
             await until(lambda: informer.store.get("default", "before"))

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from tests.bed import Bed, eventually
+from tests.bed import PATIENCE_S, Bed, eventually
 from tests.bed.ports import free_port
 from tests.live.accounts import INSTANCE, chart_account
 from tests.live.process import ServingProcess
@@ -25,7 +25,7 @@ TRIMTAB = [sys.executable, "-c", "from trimtab.cli import main; main()"]
 def trimtab(*args: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     """A command of ours, run to its end."""
     return subprocess.run(
-        [*TRIMTAB, *args], capture_output=True, text=True, cwd=ROOT, env=os.environ | (env or {}), timeout=120
+        [*TRIMTAB, *args], capture_output=True, text=True, cwd=ROOT, env=os.environ | (env or {}), timeout=PATIENCE_S
     )
 
 
@@ -34,7 +34,7 @@ def install_crds(bed: Bed) -> None:
     items = {"apiVersion": "v1", "kind": "List", "items": definitions()}
     bed.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", input=json.dumps(items))
     for one in CRDS:
-        bed.kubectl("wait", "--for=condition=Established", f"crd/{one.name}", "--timeout=60s")
+        bed.kubectl("wait", "--for=condition=Established", f"crd/{one.name}", "--timeout=300s")
 
 
 class Running(ServingProcess):

@@ -194,6 +194,20 @@ def test_every_checkpoint_is_in_the_operators_own_namespace_and_goes_with_its_ob
     assert all("/namespaces/trimtab/" in path for _, path in api.asked if "configmaps" in path)
 
 
+def test_the_checkpoint_of_the_last_object_goes_too_and_nobody_looks_more_often_than_it_is_due() -> None:
+    api, home = MemoryApi(), "/api/v1/namespaces/trimtab/configmaps"
+    api.put(f"{STORED}gone", {"metadata": {"labels": {"trimtab.dev/object-uid": "gone"}}})
+
+    async def run() -> None:
+        watching = Watching(api)
+        for at in (AT, AT + EVERY_S, AT + EVERY_S + 15, AT + EVERY_S + 30):
+            await watching.tick(at)
+
+    asyncio.run(run())
+    assert f"{STORED}gone" not in api.objects
+    assert [path for _, path in api.asked if "configmaps" in path].count(home) == 1
+
+
 def test_the_usage_of_an_object_that_was_made_anew_is_not_its_own() -> None:
     api = shop("web")
 

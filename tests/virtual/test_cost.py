@@ -23,8 +23,8 @@ MINUTES = 20
 @pytest.mark.parametrize(
     ("lease_s", "limits"),
     [
-        (PRODUCTION_S, {"requests": 2_430, "turns": 17_400, "calls": 715_000}),
-        (QUIET_LEASE_S, {"requests": 760, "turns": 12_400, "calls": 507_000}),
+        (PRODUCTION_S, {"requests": 2_430, "turns": 15_600, "calls": 630_000}),
+        (QUIET_LEASE_S, {"requests": 760, "turns": 10_600, "calls": 427_000}),
     ],
     ids=["production", "quiet"],
 )

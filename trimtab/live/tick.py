@@ -111,10 +111,11 @@ class Ticker:
         self.forecasts.follow()
         held = self._break(decided, at)
         left_s = max(ends_at - asyncio.get_running_loop().time(), self.patience_s)
-        done, _ = await asyncio.gather(
-            self.guard.each(self._act, held, lambda tick: _of_subject(tick.subject), at, left_s),
-            self._take_back(objects, looked, at, left_s),
-        )
+        acting = self.guard.each(self._act, held, lambda tick: _of_subject(tick.subject), at, left_s)
+        if self.compiler.shadow or not take_back.needed(self.cluster):
+            done = await acting
+        else:
+            done, _ = await asyncio.gather(acting, self._take_back(objects, looked, at, left_s))
         self.recorder.record(done)
         self.tuning.follow(done, at)
         self.teller.begin()
@@ -256,13 +257,11 @@ class Ticker:
     async def _take_back(
         self, objects: list[tuple[Resource, Custom]], looked: list[ObjectTick], at: float, within_s: float
     ) -> None:
-        """What was ours and nobody asks for any more, where anything may be written at all."""
-        floors = take_back.floors(self.cluster)
-        if self.compiler.shadow or not (floors or self.cluster.members.bridged):
-            return
+        """What was ours and nobody asks for any more."""
+        floors, served = take_back.floors(self.cluster), [found for _, found in objects]
         await asyncio.gather(
             self.guard.each(lambda item: act_floor.restore(self.writer, item[1]), floors, _of_object, at, within_s),
-            take_back.bridges(self.writer, self.cluster, [found for _, found in objects], looked, within_s),
+            take_back.bridges(self.writer, self.cluster, served, looked, within_s),
         )
 
     def _resized(self, tick: ObjectTick) -> Sequence[WirePod]:

@@ -141,6 +141,11 @@ class DemandForecasts:
             self._asked[owner] = wish
         return made.forecasts
 
+    @property
+    def is_asked(self) -> bool:
+        """Somebody waits for a forecast that is made in a batch."""
+        return bool(self._asked)
+
     def batches(self) -> Iterator[ForecastBatch]:
         """What is due, as far as one round may go; who is left out waits for the next."""
         points_left = float(ROUND_POINTS)

@@ -19,6 +19,11 @@ from trimtab.wire.writer import Writer
 log = logging.getLogger(__name__)
 
 
+def needed(cluster: WatchedCluster) -> bool:
+    """Anything of ours is there that somebody may not ask for any more."""
+    return bool(cluster.members.bridged or floors(cluster))
+
+
 def floors(cluster: WatchedCluster) -> list[tuple[Resource, Custom]]:
     """HPAs with a floor of ours that do not ask for one any more."""
     return [

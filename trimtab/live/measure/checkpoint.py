@@ -70,7 +70,7 @@ class Checkpoints(Background):
         unread = [tick for tick in ticks if tick.subject.uid not in self._read and self._may_read(tick, at)]
         due = at - self._written_at >= self.every_s
         if unread or due:
-            self.start(self._run(unread, ticks if due else (), at))
+            self.start(self._run(unread, ticks if due else None, at))
 
     def clock_set(self, by_s: float) -> None:
         self._written_at += by_s
@@ -79,17 +79,18 @@ class Checkpoints(Background):
     def _may_read(self, tick: ObjectTick, at: float) -> bool:
         return tick.subject.uid not in self._failed or at >= self._read_again_at
 
-    async def _run(self, unread: Sequence[ObjectTick], due: Sequence[ObjectTick], at: float) -> None:
+    async def _run(self, unread: Sequence[ObjectTick], due: Sequence[ObjectTick] | None, at: float) -> None:
+        """`due` are all of them when it is time to write: none, when the last one is gone."""
         troubles = await self._each(self._load, unread)
         self._read |= {tick.subject.uid for tick in unread} - troubles.keys()
         if troubles:
             self._read_again_at = at + READ_AGAIN_S
-        if due:
+        if due is not None:
             self._written_at = at
             troubles |= await self._save_all([tick for tick in due if tick.subject.uid in self._read], at)
             await self._drop_orphans()
         self._say(troubles)
-        self._failed = self._failed - {tick.subject.uid for tick in (*unread, *due)} | troubles.keys()
+        self._failed = self._failed - {tick.subject.uid for tick in (*unread, *(due or ()))} | troubles.keys()
 
     async def _each(self, verb: Callable[[ObjectTick], Awaitable[None]], ticks: Sequence[ObjectTick]) -> dict[str, str]:
         """What went wrong, by uid; a history that cannot be kept is a pity, not a failure of the object."""

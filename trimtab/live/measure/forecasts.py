@@ -80,7 +80,7 @@ class Forecasts:
 
     def follow(self) -> None:
         """After each tick: make what is due, unless the last round is still at it."""
-        if self._work is None or self._work.done():
+        if self.demand.is_asked and (self._work is None or self._work.done()):
             self._work = asyncio.create_task(self._make())
 
     async def finished(self) -> None:
