@@ -423,6 +423,22 @@ def test_an_hpa_among_the_manifests_is_what_there_is_now(usage: str, tmp_path: P
     assert 33 < scaled["evidence"]["present"]["cores"] < 35
 
 
+def test_what_is_printed_is_what_backtest_says_of_both_manifests(usage: str, tmp_path: Path) -> None:
+    web, now, then = (tmp_path / name for name in ("web.yaml", "now.yaml", "then.yaml"))
+    web.write_text(WEB)
+    now.write_text(HPA.replace("{name: web}\nspec", "{name: web, namespace: shop}\nspec").replace("s: 2", "s: 9"))
+    asked = ("web", "--history", usage, "-f", str(web), "-f", str(now))
+    (told,) = json.loads(run(*asked, "-o", "json").stdout)
+    then.write_text(run(*asked, "--as", "autoscaler").stdout)
+    for manifest, evidence in ((now, told["evidence"]["present"]), (then, told["evidence"]["then"])):
+        files = ("-f", str(manifest), "-f", str(web), "--load", usage, "--series", "shop/Deployment/web")
+        done = CliRunner().invoke(main, ["backtest", *files, "-o", "json"])
+        (found,) = json.loads(done.stdout)["policies"]
+        assert {name: found[name] for name in ("violations", "cost", "j")} == pytest.approx(
+            {name: evidence[name] for name in ("violations", "cost", "j")}, rel=1e-5
+        )
+
+
 def test_manifests_may_lie_in_several_files_in_a_pipe_and_beside_patches(usage: str, tmp_path: Path) -> None:
     web, hpa = tmp_path / "web.yaml", tmp_path / "hpa.yaml"
     web.write_text(WEB)
