@@ -337,6 +337,17 @@ def test_only_the_last_days_of_a_made_up_load_where_that_is_asked(policies: tupl
     assert (load["days"], load["start"]) == (1.0, 2 * 86400.0)
 
 
+def test_a_higher_floor_costs_more_on_one_scale(tmp_path: Path) -> None:
+    """Of the same load there is one optimum, whatever a policy holds to be the least."""
+    low, high = tmp_path / "low.yaml", tmp_path / "high.yaml"
+    low.write_text(HPA.format(name="web", target="50"))
+    high.write_text(HPA.format(name="web", target="50").replace("minReplicas: 2", "minReplicas: 30"))
+    done = invoke("backtest", "--compare", str(low), str(high), "--load", LOAD, "-o", "json")
+    cheap, dear = json.loads(done.stdout)["policies"]
+    assert cheap["optimum"] == dear["optimum"]
+    assert dear["cost"] / cheap["cost"] == pytest.approx(dear["podHours"] / cheap["podHours"])
+
+
 @pytest.mark.parametrize(
     "text, said",
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -342,8 +343,8 @@ def test_an_hpa_of_v2beta1_is_read_and_becomes_v2(to: str) -> None:
     )
 
 
-def run(*args: str, text: str) -> tuple[int, str, str]:
-    result = CliRunner().invoke(main, ["convert", "-", *args], input=text)
+def run(*args: str, text: str = "", path: str = "-") -> tuple[int, str, str]:
+    result = CliRunner().invoke(main, ["convert", path, *args], input=text)
     return result.exit_code, result.stdout, result.stderr
 
 
@@ -390,11 +391,48 @@ def test_a_word_that_yaml_takes_for_a_boolean_is_told_so() -> None:
     assert code == 2 and "quote it: YAML reads an unquoted Off, No or false as a boolean" in err
 
 
-@pytest.mark.parametrize("text", ["", "---\n# nothing\n", "apiVersion: v1\nkind: List\nitems: []\n"])
-def test_what_holds_no_manifest_is_not_converted(text: str) -> None:
+@pytest.mark.parametrize(
+    "spec, said",
+    [
+        pytest.param(
+            "metrics: []", "autoscaling/v1 has no such field: write apiVersion: autoscaling/v2", id="v2 in v1"
+        ),
+        pytest.param(
+            "behavior: {}", "autoscaling/v1 has no such field: write apiVersion: autoscaling/v2", id="behavior"
+        ),
+    ],
+)
+def test_a_field_of_another_version_is_told_so(spec: str, said: str) -> None:
+    text = HPA.replace("autoscaling/v2", "autoscaling/v1").split("  metrics")[0] + f"  {spec}\n"
+    code, _, err = run("--to", "autoscaler", text=text)
+    assert (code, said in err) == (2, True), err
+
+
+def test_a_metric_written_as_v2beta1_would_is_told_so() -> None:
+    _, _, err = run("--to", "autoscaler", text=V2BETA1.replace("v2beta1", "v2"))
+    assert "targetAverageUtilization: 60: there is no such field; it is of v2beta1; write target: {type: Utiliz" in err
+    assert "pods.metricName: 'packets': there is no such field; it is of v2beta1; write metric: {name: ...}" in err
+
+
+@pytest.mark.parametrize(
+    "text", ["", "---\n# nothing\n", "apiVersion: v1\nkind: List\nitems: []\n", "just text\n", "kind: Service\n"]
+)
+def test_what_holds_no_autoscaler_is_not_converted(text: str) -> None:
     """Else a pipe whose first half has failed would leave an empty file, and nobody would know."""
     code, out, err = run("--to", "autoscaler", text=text)
-    assert (code, out) == (2, "") and "there is no manifest in it" in err
+    assert (code, out) == (2, "") and "there is no autoscaler in it" in err
+
+
+def test_patches_and_templates_are_left_out_with_the_command_that_makes_them_whole(tmp_path: Path) -> None:
+    (tmp_path / "kustomization.yaml").write_text("resources: [hpa.yaml]\npatches: [{path: more.yaml}]\n")
+    (tmp_path / "hpa.yaml").write_text(V2BETA1)
+    (tmp_path / "more.yaml").write_text("kind: HorizontalPodAutoscaler\napiVersion: autoscaling/v2\nspec: {}\n")
+    (tmp_path / "template.yaml").write_text("apiVersion: autoscaling/v2\nspec: {{ .Values.spec }}\n")
+    code, out, err = run("--to", "autoscaler", path=str(tmp_path))
+    assert (code, [document["kind"] for document in yaml.safe_load_all(out)]) == (0, ["Autoscaler"])
+    assert "more.yaml:1: left out: a patch, no whole object: kustomize build DIR | trimtab convert -" in err
+    assert "template.yaml:2: left out: a Helm template: helm template CHART | trimtab convert -" in err
+    assert run("--to", "autoscaler", "--strict", path=str(tmp_path))[0] == 1
 
 
 def test_an_invalid_object_is_refused_with_its_lines() -> None:

@@ -119,7 +119,6 @@ CASES: list[tuple[str, list[str], list[str]]] = [
     ("type-mismatch", [(HPA % (1, "cpu", 50)).replace("type: Utilization", "type: Value")], [HPA % (1, "cpu", 50)]),
     ("two-autoscalers", [HPA % (1, "cpu", 50), EHPA % ""], [HPA % (1, "cpu", 50), EHPA % "scaleStrategy: Preview"]),
     ("no-trigger", [KEDA % (1, "[]")], [KEDA % (1, CPU)]),
-    ("unknown-mode", [VPA % "Sometimes"], [VPA % "InPlace"]),
     ("missing-target", [HPA % (1, "cpu", 50), (DEPLOYMENT % ("", "")).replace("web", "wep")], [HPA % (1, "cpu", 50), DEPLOYMENT % ("", "")]),  # noqa: E501
     ("same-resource", [HPA % (1, "cpu", 50), VPA % "Auto"], [HPA % (1, "cpu", 50), VPA % '"Off"']),
     ("missing-request", [HPA % (1, "cpu", 50), (DEPLOYMENT % ("", "")).replace("cpu: 100m, ", "")], [HPA % (1, "cpu", 50), DEPLOYMENT % ("", "")]),  # noqa: E501
@@ -167,7 +166,7 @@ def test_exit_codes_and_text(tmp_path: Path) -> None:
     code, out, err = run(str(tmp_path))
     assert code == 1
     assert f"{file}:6: warning HorizontalPodAutoscaler/web spec.minReplicas [min-equals-max]" in out
-    assert "1 documents: 0 error, 1 warning, 0 info, 0 unreadable" in err
+    assert "1 document: 0 error, 1 warning, 0 info, 0 unreadable" in err
     assert run(str(file), "--severity", "error")[0] == 0
 
 
@@ -286,6 +285,10 @@ def test_the_foreign_kinds_are_held_to_what_is_read_of_them() -> None:
     assert "-:4: error ScaledObject/web spec.minReplicaCount [invalid]" in out
     _, out, _ = run("-", text=(VPA % "Auto") + "  resourcePolicy: {containerPolicies: [{containerName: [app]}]}\n")
     assert "spec.resourcePolicy.containerPolicies[0].containerName [invalid]" in out
+    _, out, _ = run("-", text=VPA % "Sometimes")
+    assert "spec.updatePolicy.updateMode [invalid]\n    'Sometimes' cannot be meant\n    fix: write one of: Auto" in out
+    _, out, _ = run("-", text=(KEDA % (1, CPU)).replace("scaleTargetRef: {name: web}", "scaleTargetRef: {}"))
+    assert "spec.scaleTargetRef.name [invalid]\n    it is missing\n    fix: add it" in out
 
 
 def tree(folder: Path, **files: str) -> str:

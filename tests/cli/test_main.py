@@ -26,6 +26,12 @@ def test_help_lists_every_command_and_imports_none() -> None:
     assert all(name in done.stdout for name in COMMANDS)
 
 
+def test_a_slip_in_a_command_is_told_what_was_meant() -> None:
+    done = CliRunner().invoke(main, ["lnt"])
+    assert (done.exit_code, "No such command 'lnt', did you mean lint?" in done.stderr) == (2, True)
+    assert "did you mean" not in CliRunner().invoke(main, ["zebra"]).stderr
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_its_module_and_help(name: str) -> None:
     result = CliRunner().invoke(main, [name, "--help"])

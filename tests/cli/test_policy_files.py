@@ -205,3 +205,24 @@ def test_shadow_is_simulated_as_if_it_were_on_and_a_pause_is_told(tmp_path: Path
         text.replace("{name: web}\nspec", '{name: web, annotations: {trimtab.dev/paused: "true"}}\nspec')
     )
     assert standing_still(read(readme_policy)) == ["web: it is paused and changes nothing in that time"]
+
+
+def test_a_repository_is_searched_for_what_scales(tmp_path: Path, readme_policy: Path, deployment: Path) -> None:
+    """Patches, charts, values and other objects lie beside it; an object may have its name from the API server."""
+    alone = figures("-f", readme_policy, "-f", deployment)
+    patch = DEPLOYMENT.replace("cpu: 400m", "memory: 1Gi")
+    files = {
+        "overlays/prod/kustomization.yaml": "resources: [../../base]\npatches: [{path: deployment.yaml}]\n",
+        "overlays/prod/deployment.yaml": patch,
+        "Chart.yaml": "apiVersion: v2\nname: shop\n",
+        "values.yaml": "prometheus: {enabled: true}\n",
+        "package.json": '["no manifest"]\n',
+        "analytics.yaml": "apiVersion: analysis.crane.io/v1alpha1\nkind: Analytics\nmetadata: {name: a}\n",
+    }
+    for name, text in files.items():
+        path = readme_policy.parent / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    assert figures("-f", readme_policy.parent)["policies"] == alone["policies"]
+    readme_policy.write_text(readme_policy.read_text().replace("{name: web}\nspec", "{generateName: web-}\nspec"))
+    assert figures("-f", readme_policy, "-f", deployment)["policies"][0]["name"] == "web-"

@@ -423,6 +423,38 @@ def test_an_hpa_among_the_manifests_is_what_there_is_now(usage: str, tmp_path: P
     assert 33 < scaled["evidence"]["present"]["cores"] < 35
 
 
+def test_what_is_printed_is_what_backtest_says_of_both_manifests(usage: str, tmp_path: Path) -> None:
+    web, now, then = (tmp_path / name for name in ("web.yaml", "now.yaml", "then.yaml"))
+    web.write_text(WEB)
+    now.write_text(HPA.replace("{name: web}\nspec", "{name: web, namespace: shop}\nspec").replace("s: 2", "s: 9"))
+    asked = ("web", "--history", usage, "-f", str(web), "-f", str(now))
+    (told,) = json.loads(run(*asked, "-o", "json").stdout)
+    then.write_text(run(*asked, "--as", "autoscaler").stdout)
+    for manifest, evidence in ((now, told["evidence"]["present"]), (then, told["evidence"]["then"])):
+        files = ("-f", str(manifest), "-f", str(web), "--load", usage, "--series", "shop/Deployment/web")
+        done = CliRunner().invoke(main, ["backtest", *files, "-o", "json"])
+        (found,) = json.loads(done.stdout)["policies"]
+        assert {name: found[name] for name in ("violations", "cost", "j")} == pytest.approx(
+            {name: evidence[name] for name in ("violations", "cost", "j")}, rel=1e-5
+        )
+
+
+def test_manifests_may_lie_in_several_files_in_a_pipe_and_beside_patches(usage: str, tmp_path: Path) -> None:
+    web, hpa = tmp_path / "web.yaml", tmp_path / "hpa.yaml"
+    web.write_text(WEB)
+    hpa.write_text(HPA.replace("{name: web}\nspec", "{name: web, namespace: shop}\nspec"))
+    asked = ("recommend", "web", "--history", usage, "-o", "json")
+    both = CliRunner().invoke(main, [*asked, "-f", str(web), "-f", str(hpa)])
+    assert 33 < json.loads(both.stdout)[0]["evidence"]["present"]["cores"] < 35
+    piped = CliRunner().invoke(main, [*asked, "-f", "-"], input=f"{web.read_text()}---\n{hpa.read_text()}")
+    assert piped.stdout == both.stdout
+    (tmp_path / "kustomization.yaml").write_text("patches: [{path: more.yaml}]\n")
+    (tmp_path / "more.yaml").write_text(WEB.replace('cpu: "2"', 'cpu: "8"'))
+    assert run(*asked[1:], "-f", str(tmp_path)).stdout == both.stdout
+    (tmp_path / "broken.yaml").write_text("apiVersion: [\n")
+    assert f"{tmp_path}/broken.yaml: line 2: " in run(*asked[1:], "-f", str(tmp_path)).stderr
+
+
 def test_a_namespace_narrows_a_file_and_is_that_of_what_names_none(usage: str) -> None:
     found = json.loads(run("--history", usage, "-n", "shop", *REQUESTS, "-o", "json").stdout)
     assert {one["namespace"] for one in found} == {"shop"} and len(found) == 3

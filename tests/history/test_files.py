@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import builtins
+import gzip
+import io
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from trimtab.history.columns import FileReading
 from trimtab.history.csv import read_csv
 from trimtab.history.files import Files, regrid
 from trimtab.history.parquet import read_parquet
+from trimtab.history.read_file import read_file
 from trimtab.history.source import Selection, fetch
 from trimtab.series import Frame
 
@@ -48,6 +51,35 @@ def test_two_columns_may_have_names_of_their_own(tmp_path: Path, text: str) -> N
     frame = read_csv(csv(tmp_path, text))
     assert frame.start == 60
     np.testing.assert_array_equal(frame.values, [[1, 2]])
+
+
+TEXT = "timestamp,value\n0,1\n60,2\n"
+
+
+def test_packed_wide_and_piped_text_is_read_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain, packed, wide = tmp_path / "web.csv", tmp_path / "web.csv.gz", tmp_path / "wide.csv"
+    plain.write_text(TEXT)
+    packed.write_bytes(gzip.compress(TEXT.encode()))
+    wide.write_bytes(TEXT.encode("utf-16"))
+    read = {name: read_file(str(name), FileReading()) for name in (plain, packed, wide)}
+    assert read[packed].names == read[plain].names == ("web",)
+    assert all(frame.values.tolist() == [[1.0, 2.0]] for frame in read.values())
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(TEXT.encode())))
+    assert read_file("-", FileReading()).values.tolist() == [[1.0, 2.0]]
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        pytest.param(TEXT.encode(), id="not packed"),
+        pytest.param(gzip.compress(TEXT.encode())[:20], id="cut off"),
+        pytest.param(gzip.compress(b"")[:-6] + b"broken", id="broken"),
+    ],
+)
+def test_what_is_packed_otherwise_or_broken_is_refused(tmp_path: Path, held: bytes) -> None:
+    (tmp_path / "web.csv.gz").write_bytes(held)
+    with pytest.raises(InvalidInput, match="cannot be read"):
+        read_file(str(tmp_path / "web.csv.gz"), FileReading())
 
 
 def test_several_series_in_any_order_of_each_other_and_columns_in_any_order(tmp_path: Path) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 import yaml
+from hypothesis import example, given
+from hypothesis import strategies as st
 
-from trimtab.errors import InvalidInput
+from trimtab.errors import InvalidInput, InvalidObject
 from trimtab.kinds import Autoscaler, read
 from trimtab.kinds.convert import Converted, convert
 from trimtab.policy import Policy, Rate, Select, TotalAverage
@@ -51,6 +54,12 @@ QUERIES = [
         10.0,
     ),
     (
+        "several topics",
+        "{type: apache-kafka, metadata: {consumerGroup: g, topic: 'a, b-c', allowIdleConsumers: 'true'}}",
+        'sum(kafka_consumergroup_lag{consumergroup="g",topic=~"a|b\\\\-c"}) # kafka_exporter',
+        10.0,
+    ),
+    (
         "rabbitmq",
         ("{type: rabbitmq, metadata: {protocol: amqp, queueName: mail, mode: QueueLength, value: '20'},"
         " authenticationRef: {name: rabbit}}"),
@@ -60,7 +69,7 @@ QUERIES = [
     (
         "rabbitmq by pattern",
         "{type: rabbitmq, metadata: {queueName: '^mail', useRegex: 'true', operation: max, vhostName: eu, value: '3'}}",
-        'max(rabbitmq_queue_messages{vhost="eu",queue=~"^mail"}) # rabbitmq_prometheus, with metrics per queue',
+        'max(rabbitmq_queue_messages{vhost="eu",queue=~".*(?:^mail).*"}) # rabbitmq_prometheus, with metrics per queue',
         3.0,
     ),
     (
@@ -72,7 +81,7 @@ QUERIES = [
     (
         "a stream of redis",
         "{type: redis-cluster-streams, metadata: {stream: events, consumerGroup: readers, pendingEntriesCount: '9'}}",
-        ('sum(redis_stream_group_messages_pending{stream="events",group="readers"})'
+        ('sum(redis_stream_group_messages_pending{db="db0",stream="events",group="readers"})'
         " # redis_exporter, with --check-single-streams for events"),
         9.0,
     ),
@@ -127,9 +136,94 @@ def test_a_trigger_becomes_the_query_of_its_exporter(trigger: str, query: str, t
     assert signals(converted) == []
 
 
+NAMES = st.text(st.sampled_from('aB1-._/ "\\\\|'), min_size=1, max_size=6).filter(lambda name: name.strip() == name)
+VALUES = st.from_regex(r"[a-z0-9]([-_.a-zA-Z0-9]{0,4}[a-z0-9])?", fullmatch=True)
+MATCHER = re.compile(r'(\w+)(=~|!~|!=|=)"((?:[^"\\]|\\.)*)"')
+ESCAPES = {"\\\\": "\\", '\\"': '"', "\\n": "\n"}  # of those that a string of PromQL knows
+
+
+def matchers(query: str) -> dict[str, tuple[str, str]]:
+    """Every matcher with the text it compares with; a KeyError where Prometheus would refuse the query."""
+    unescaped = lambda text: re.sub(r"\\.", lambda found: ESCAPES[found[0]], text)  # noqa: E731
+    return {name: (how, unescaped(text)) for name, how, text in MATCHER.findall(query)}
+
+
+def query_of(kind: str, **settings: str) -> str:
+    manifest = scaled("{}")
+    manifest["spec"]["triggers"] = [{"type": kind, "metadata": settings}]
+    return str(convert(manifest, "autoscaler").manifest["spec"]["metrics"][0]["prometheus"]["query"])
+
+
+@given(name=NAMES, group=NAMES)
+@example(name='a"b', group="c\\d")
+def test_whatever_it_is_called_the_query_asks_for_just_that(name: str, group: str) -> None:
+    assert matchers(query_of("redis", listName=name))["key"] == ("=", name)
+    assert matchers(query_of("rabbitmq", queueName=name, vhostName=group)) == {
+        "queue": ("=", name),
+        "vhost": ("=", group),
+    }
+    assert matchers(query_of("kafka", topic=name, consumerGroup=group))["topic"] == ("=", name)
+    how, pattern = matchers(query_of("pulsar", topic=name, subscription=group, isPartitionedTopic="true"))["topic"]
+    assert how == "=~" and re.fullmatch(pattern, f"{name}-partition-3") and not re.fullmatch(pattern, name)
+
+
+@given(
+    values=st.lists(VALUES, min_size=1, max_size=3, unique=True), other=VALUES, word=st.sampled_from(["in", "notin"])
+)
+def test_a_selector_of_pods_means_the_same_in_prometheus(values: list[str], other: str, word: str) -> None:
+    query = query_of("kubernetes-workload", podSelector=f"app.io/tierName {word} ({', '.join(values)})", value="1")
+    how, pattern = matchers(query)["label_app_io_tier_name"]
+    assert how == ("=~" if word == "in" else "!~")
+    assert all(re.fullmatch(pattern, value) for value in values)
+    assert bool(re.fullmatch(pattern, other)) == (other in values)
+
+
+@given(name=VALUES, around=VALUES)
+def test_a_pattern_of_rabbitmq_is_searched_for_as_rabbitmq_does(name: str, around: str) -> None:
+    """Prometheus anchors a pattern at both ends, RabbitMQ at none."""
+    _, pattern = matchers(query_of("rabbitmq", queueName=re.escape(name), useRegex="true"))["queue"]
+    assert re.fullmatch(pattern, around + name + around)
+
+
+@pytest.mark.parametrize(
+    "trigger, path",
+    [
+        pytest.param("{metadata: {value: '5'}}", "type", id="no type"),
+        pytest.param("{type: prometheus, metadata: {query: up}}", "metadata.threshold", id="no threshold"),
+        pytest.param("{type: prometheus, metadata: {threshold: 5}}", "metadata.query", id="no query"),
+        pytest.param(
+            "{type: prometheus, metadata: {query: up, threshold: 5%}}", "metadata.threshold", id="a percentage"
+        ),
+        pytest.param("{type: prometheus, metadata: {query: up, threshold: 0}}", "metadata", id="zero"),
+        pytest.param("{type: redis, metadata: {listName: a, listLength: many}}", "metadata.listLength", id="a word"),
+        pytest.param("{type: cpu, metadata: {}}", "metadata.value", id="no value"),
+        pytest.param("{type: memory, metricType: AverageValue, metadata: {value: 5GB}}", "metadata.value", id="a unit"),
+        pytest.param(
+            "{type: cron, metadata: {start: 0 25 * * *, end: 0 9 * * *, desiredReplicas: 1}}",
+            "metadata.start",
+            id="cron",
+        ),
+        pytest.param(
+            "{type: cron, metadata: {timezone: X, start: 0 8 * * *, end: 0 9 * * *, desiredReplicas: 1}}",
+            "metadata.timezone",
+            id="a zone",
+        ),
+        pytest.param("{type: cron, metadata: {end: 0 9 * * *, desiredReplicas: 1}}", "metadata.start", id="no start"),
+    ],
+)
+def test_what_keda_would_refuse_is_refused_where_it_is_written(trigger: str, path: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        convert(scaled("{type: cpu, metricType: Utilization, metadata: {value: '60'}}", trigger), "autoscaler")
+    assert caught.value.path == f"spec.triggers[1].{path}"
+    if isinstance(caught.value, InvalidObject):
+        assert caught.value.what == "ScaledObject/worker"
+
+
 @pytest.mark.parametrize(
     "trigger, why",
     [
+        pytest.param("{type: kafak, metadata: {}}", "did you mean kafka?", id="a slip"),
+        pytest.param("{type: rabbitmq, metadata: {queueName: q, operation: median}}", "'median'", id="operation"),
         pytest.param("{type: mysql, metadata: {query: SELECT 1, queryValue: '5'}}", "--beside-keda", id="mysql"),
         pytest.param(
             "{type: rabbitmq, metadata: {queueName: q, mode: MessageRate, value: '1'}}", "MessageRate", id="rate"
@@ -176,6 +270,18 @@ def test_a_formula_of_arithmetic_is_one_query() -> None:
     assert not converted.loses_signal
 
 
+def test_a_comment_in_a_query_ends_where_the_query_does() -> None:
+    query = "'sum(a{b=\"c # d\"}) # why'"
+    made = convert(
+        scaled(PROMETHEUS % ("one", query, ", activationThreshold: '5'"), minReplicaCount=0), "autoscaler"
+    ).manifest
+    total = '(sum(a{b="c # d"}) # why\n)'
+    assert made["spec"]["metrics"][0]["prometheus"]["query"] == f"{total} * ({total} > bool 5)"
+    modifiers = {"formula": "one / 2", "target": "10"}
+    formed = convert(scaled(PROMETHEUS % ("one", query, ""), advanced={"scalingModifiers": modifiers}), "autoscaler")
+    assert formed.manifest["spec"]["metrics"][0]["prometheus"]["query"] == f"vector(scalar{total} / 2)"
+
+
 def test_a_formula_that_says_more_is_a_lost_signal() -> None:
     modifiers = {"formula": "one > 3 ? one : 0", "target": "10"}
     converted = convert(
@@ -216,6 +322,44 @@ def test_a_pause_of_one_direction_switches_it_off(way: str, side: str) -> None:
     rate = next(rule for rule in policy(made).settle if isinstance(rule, Rate))
     assert getattr(rate, side).select is Select.DISABLED
     assert ("annotations" in made["metadata"], lost) == (False, [])
+
+
+@pytest.mark.parametrize(
+    "said, paused", [("true", True), ("True", True), ("yes", True), ("false", False), ("0", False)]
+)
+def test_a_pause_says_what_keda_hears(said: str, paused: bool) -> None:
+    manifest = scaled("{type: cpu, metricType: Utilization, metadata: {value: '60'}}")
+    manifest["metadata"]["annotations"] = {"autoscaling.keda.sh/paused": said}
+    notes = convert(manifest, "autoscaler").manifest["metadata"].get("annotations", {})
+    assert notes == ({"trimtab.dev/paused": "true"} if paused else {})
+
+
+@pytest.mark.parametrize("value", [True, 3, None])
+def test_an_annotation_that_is_no_text_is_refused_where_it_is_written(value: object) -> None:
+    manifest = scaled("{type: cpu, metricType: Utilization, metadata: {value: '60'}}")
+    manifest["metadata"]["annotations"] = {"autoscaling.keda.sh/paused-replicas": value}
+    if value is None:
+        assert "annotations" not in convert(manifest, "autoscaler").manifest["metadata"]
+        return
+    with pytest.raises(InvalidInput, match="quotes") as caught:
+        convert(manifest, "autoscaler")
+    assert caught.value.path == 'metadata.annotations["autoscaling.keda.sh/paused-replicas"]'
+
+
+def test_a_pin_that_is_no_number_is_refused_under_kedas_name() -> None:
+    manifest = scaled("{type: cpu, metricType: Utilization, metadata: {value: '60'}}")
+    manifest["metadata"]["annotations"] = {"autoscaling.keda.sh/paused-replicas": "many"}
+    with pytest.raises(InvalidInput) as caught:
+        convert(manifest, "autoscaler")
+    assert caught.value.path == 'metadata.annotations["autoscaling.keda.sh/paused-replicas"]'
+
+
+def test_what_else_keda_is_told_is_named_and_stays_behind() -> None:
+    manifest = scaled("{type: cpu, metricType: Utilization, metadata: {value: '60'}}")
+    manifest["metadata"]["annotations"] = {"autoscaling.keda.sh/force-activation": "true", "team": "a"}
+    made, lost = convert(manifest, "autoscaler")
+    assert [loss.path for loss in lost] == ['metadata.annotations["autoscaling.keda.sh/force-activation"]']
+    assert made["metadata"]["annotations"] == {"team": "a"}
 
 
 def test_what_has_no_equivalent_is_named() -> None:

@@ -56,6 +56,32 @@ def test_items_merged_in_from_an_anchor_are_objects_too() -> None:
     assert values("base: &b {items: [{kind: A}, {kind: B}]}\n<<: *b\nkind: List\n") == [{"kind": "A"}, {"kind": "B"}]
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"], ids=["as PowerShell writes", "with a mark at its start"])
+def test_other_encodings_say_what_they_are(encoding: str) -> None:
+    assert [document.value for document in documents("a: größer\n".encode(encoding))] == [{"a": "größer"}]
+
+
+@pytest.mark.parametrize("between", ["", " ", "\n", "\r\n\n"])
+def test_objects_of_json_stand_one_after_the_other(between: str) -> None:
+    """As `kubectl get hpa -o json | jq '.items[]'` writes them."""
+    text = '{"a": "---"}' + between + '{\n\t"b": 1\n}' + between + '{"c": 1, "c": 2}\n'
+    found = list(documents(text))
+    assert [document.value for document in found] == [{"a": "---"}, {"b": 1}, None]
+    assert [document.line for document in found] == [1, 1 + between.count("\n"), 3 + 2 * between.count("\n")]
+    assert "stands here twice" in str(found[2].error)
+
+
+def test_a_list_of_one_kind_says_what_its_items_are() -> None:
+    """As the API server itself answers; `items:` with nothing behind it holds nothing."""
+    text = "apiVersion: x/v1\nkind: %s\nitems: %s\n"
+    assert values(text % ("FooList", "[{a: 1}, {kind: Bar}]")) == [
+        {"apiVersion": "x/v1", "kind": "Foo", "a": 1},
+        {"kind": "Bar"},
+    ]
+    assert values(text % ("List", "[{a: 1}]")) == [{"a": 1}]
+    assert values(text % ("List", "")) == []
+
+
 def test_a_broken_document_names_its_line_and_does_not_stop_the_others() -> None:
     text = "a: 1\n---\nb:\n\tc: 2\n---\nd: 3\n"
     found = list(documents(text))
@@ -82,7 +108,8 @@ def test_a_broken_document_names_its_line_and_does_not_stop_the_others() -> None
         pytest.param("[" * 100_000, "nests deeper", id="deep flow"),
         pytest.param("- " * 2_000 + "x", "nests deeper", id="deep block"),
         pytest.param("a: &a\n  b: *a\n", "nests deeper", id="an anchor inside itself"),
-        pytest.param(b"\xff\xfe\x00a", "not UTF-8", id="binary"),
+        pytest.param(b"\x80\x00a", "not UTF-8", id="binary"),
+        pytest.param(b"\xff\xfea", "not UTF-8", id="half a character"),
         pytest.param("a: \x07\n", "not YAML", id="a control character"),
     ],
 )

@@ -1,7 +1,7 @@
 """The command line: one module per command, imported only when it is called.
 
 Exit codes: 0 all is well, 1 something was found, 2 it could not be done. Errors are sentences, never tracebacks.
-To add a command: trimtab/cli/NAME.py with a click command called `command`, and a line in COMMANDS.
+To add a command: trimtab/cli/NAME.py with a click command called `command`, and a line in SECTIONS.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import os
 import warnings
+from difflib import get_close_matches
 from typing import Any
 
 import click
@@ -17,27 +18,36 @@ from trimtab import __version__
 from trimtab.cli import streams
 from trimtab.errors import TrimtabError
 
-COMMANDS = {
-    "backtest": "Replay a workload's own history under policies, the optimum beside them.",
-    "bench": "Run the benchmark protocol over a folder of traces.",
-    "convert": "Turn HPA, VPA, KEDA, EHPA, Hvpa and custom-hpa manifests into one another.",
-    "crds": "Print the CustomResourceDefinitions, ready for kubectl apply.",
-    "custom-hpa": "Scale one Deployment by one Prometheus query, as nanit's custom-hpa does.",
-    "dashboard": "Look at the fleet, one workload and what-if in a browser.",
-    "demo": "See what trimtab does, without a cluster.",
-    "freeze": "Stop every write of an installation at once.",
-    "handover": "Shadow an HPA or ScaledObject, compare, hand over without a gap, and back.",
-    "lint": "Find what would hurt in manifests, before it does.",
-    "recommend": "Say which workloads should be autoscaled, and with which settings.",
-    "explain": "Explain the last decision for an object, from a journal.",
-    "replay": "Take every decision of a journal again and report differences.",
-    "restore": "Put back what a stopped operator left in force: floors of HPAs, sizes of pods.",
-    "run": "Run the operator.",
-    "status": "List what trimtab serves, annotated HPAs too: replicas, what holds it, the last decision.",
-    "tune": "Find better settings for a policy in its workload's own history.",
-    "version": "Print the version.",
-    "unfreeze": "Let a frozen installation go on.",
+SECTIONS = {
+    "Before anything is touched": {
+        "demo": "See what trimtab does, without a cluster.",
+        "recommend": "Say what should be autoscaled, and with which settings.",
+        "backtest": "Replay a workload's own history under policies.",
+        "tune": "Find better settings for a policy in that history.",
+        "lint": "Find what would hurt in manifests, before it does.",
+        "convert": "Turn HPA, VPA, KEDA, EHPA, Hvpa into one another.",
+        "bench": "Run the benchmark protocol over a folder of traces.",
+    },
+    "In a cluster": {
+        "handover": "Take over from an HPA or ScaledObject without a gap, and back.",
+        "run": "Run the operator.",
+        "crds": "Print the CustomResourceDefinitions, ready for kubectl apply.",
+        "custom-hpa": "Scale one Deployment by one query, as nanit's custom-hpa does.",
+    },
+    "What it does and did": {
+        "status": "List what is served: replicas, what holds it, the last decision.",
+        "explain": "Explain the last decision for an object, from a journal.",
+        "replay": "Take every decision of a journal again, report differences.",
+        "dashboard": "Look at the fleet, one workload and what-if in a browser.",
+        "version": "Print the version.",
+    },
+    "When something is wrong": {
+        "freeze": "Stop every write of an installation at once.",
+        "unfreeze": "Let a frozen installation go on.",
+        "restore": "Put back what a stopped operator left in force.",
+    },
 }
+COMMANDS = {name: text for commands in SECTIONS.values() for name, text in commands.items()}
 
 
 def _note(message: Warning | str, *where: object, **more: object) -> None:
@@ -96,9 +106,18 @@ class Lazy(Friendly):
         found: click.Command = module.command
         return found
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        near = [] if args[0] in COMMANDS else get_close_matches(args[0], COMMANDS, 1)
+        if near:
+            ctx.fail(f"No such command '{args[0]}', did you mean {near[0]}?")
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(sorted(COMMANDS.items()))
+        for title, commands in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(len("custom-hpa")), text) for name, text in commands.items()])
 
 
 @click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"]})

@@ -51,29 +51,31 @@ def command(paths: tuple[str, ...], strict: bool, output: str, **wanted: Any) ->
     Exit code 0: converted, 1: refused, or with --strict something was left out, 2: something could not be read or
     converted.
     """
+    from trimtab.kinds.lint.layout import patch_files
     from trimtab.kinds.yaml import load
 
     made: list[dict[str, Any]] = []
-    outcomes = Counter(_convert(document, ConvertOptions(**wanted), made) for path in paths for document in load(path))
+    documents = [document for path in paths for document in load(path)]
+    patches = patch_files(documents)
+    outcomes = Counter(_convert(document, patches, ConvertOptions(**wanted), made) for document in documents)
     if made:
         dump(made, output)
-    if not outcomes:
-        click.echo(f"{', '.join(paths)}: error: there is no manifest in it", err=True)
-        raise SystemExit(2)
     refused = outcomes[Outcome.REFUSED] or (strict and outcomes[Outcome.LESS])
+    if not made and not refused and not outcomes[Outcome.BROKEN]:
+        click.echo(f"{', '.join(paths)}: error: there is no autoscaler in it", err=True)
+        raise SystemExit(2)
     raise SystemExit(2 if outcomes[Outcome.BROKEN] else 1 if refused else 0)
 
 
-def _convert(document: Document, wanted: ConvertOptions, made: list[dict[str, Any]]) -> Outcome:
-    from trimtab.kinds.convert import convert, convertible
+def _convert(document: Document, patches: set[str], wanted: ConvertOptions, made: list[dict[str, Any]]) -> Outcome:
+    from trimtab.kinds.convert import convert
 
     try:
+        if why := _left_out(document, patches):
+            _say(document, document.line, f"left out: {why}")
+            return Outcome.LESS
         if document.error is not None:
             raise document.error
-        if not isinstance(document.value, dict) or not convertible(document.value):
-            kind = document.value.get("kind") if isinstance(document.value, dict) else None
-            _say(document, document.line, f"left out: {kind or 'this'} is no autoscaler")
-            return Outcome.LESS
         result = convert(document.value, wanted.to, wanted.beside_keda)
     except InvalidInput as error:
         _complain(document, error)
@@ -81,8 +83,20 @@ def _convert(document: Document, wanted: ConvertOptions, made: list[dict[str, An
     return _report(document, result, wanted, made)
 
 
+def _left_out(document: Document, patches: set[str]) -> str | None:
+    from trimtab.kinds.convert import convertible
+    from trimtab.kinds.lint.layout import is_patch, is_template
+
+    value = document.value if isinstance(document.value, dict) else {}
+    if is_template(document):
+        return "a Helm template: helm template CHART | trimtab convert -"
+    if document.error is None and not convertible(value):
+        return f"{value.get('kind') or 'this'} is no autoscaler"
+    return "a patch, no whole object: kustomize build DIR | trimtab convert -" if is_patch(document, patches) else None
+
+
 def _report(document: Document, result: Converted, wanted: ConvertOptions, made: list[dict[str, Any]]) -> Outcome:
-    for loss in result.lost:
+    for loss in sorted(result.lost, key=lambda loss: document.line_of(loss.path)):
         severity = "error" if loss.signal and not wanted.force else "warning"
         _say(document, document.line_of(loss.path), f"{severity}: {loss.path}: {loss.why}")
     if result.loses_signal and not wanted.force:
@@ -96,7 +110,7 @@ def _report(document: Document, result: Converted, wanted: ConvertOptions, made:
 
 def _pause(metadata: dict[str, Any]) -> str:
     namespace = f" -n {metadata['namespace']}" if "namespace" in metadata else ""
-    return f"kubectl annotate scaledobject {metadata['name']}{namespace} autoscaling.keda.sh/paused=true"
+    return f"kubectl annotate scaledobject {metadata.get('name', 'NAME')}{namespace} autoscaling.keda.sh/paused=true"
 
 
 def _complain(document: Document, error: InvalidInput) -> None:

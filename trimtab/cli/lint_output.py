@@ -48,7 +48,8 @@ def _text(report: Report) -> None:
 def _counts(report: Report) -> str:
     found = [sum(finding.severity is severity for finding in report.findings) for severity in LintSeverity]
     counts = [f"{number} {severity}" for number, severity in zip(found, LintSeverity, strict=True)]
-    return f"{report.read} documents: {', '.join(counts)}, {len(report.unreadable)} unreadable"
+    documents = "1 document" if report.read == 1 else f"{report.read} documents"
+    return f"{documents}: {', '.join(counts)}, {len(report.unreadable)} unreadable"
 
 
 def _markdown(report: Report) -> None:

@@ -49,7 +49,7 @@ load_options = option_group(
         "source",
         required=True,
         metavar="SRC",
-        help="FILE.csv, FILE.tsv, FILE.parquet, a Prometheus query, or generate:SHAPE[,days=14,peak=30,seed=1].",
+        help="FILE.csv, .tsv (also .gz) or .parquet, - for CSV, a query, or generate:SHAPE[,days=14,peak=30,seed=1].",
     ),
     click.option("--series", default="", help="Which series of the file or query."),
     click.option("--days", type=Finite(0.05), help="Only the last so many days."),
@@ -92,7 +92,7 @@ def read_load(load: LoadOptions, prometheus: PrometheusOptions) -> Demand:
     import asyncio
 
     from trimtab.history.columns import FileReading
-    from trimtab.history.read_file import ENDINGS, read_file
+    from trimtab.history.read_file import ENDINGS, STDIN, read_file
     from trimtab.tune.demand import Demand, demand_of
 
     source = load.source
@@ -101,7 +101,7 @@ def read_load(load: LoadOptions, prometheus: PrometheusOptions) -> Demand:
 
         shape = parse_shape(source.removeprefix(GENERATE))
         return Demand(source, generate(shape), 0.0).last(load.days)
-    if source.endswith(ENDINGS):
+    if source == STDIN or source.endswith(ENDINGS):
         reading = FileReading(load.step_s, load.time_column)
         return demand_of(read_file(source, reading), source, load.series, load.days)
     access = prometheus.access()

@@ -37,6 +37,13 @@ class Plain(yaml.CSafeDumper):
     def ignore_aliases(self, data: Any) -> bool:
         return True
 
+    def text(self, data: str) -> yaml.ScalarNode:
+        """Several lines, such as those of a query, stand as several lines."""
+        return self.represent_scalar("tag:yaml.org,2002:str", data, style="|" if "\n" in data else None)
+
+
+Plain.add_representer(str, Plain.text)
+
 
 def output_option(*formats: str) -> Callable[[Any], Any]:
     """`-o`, the first format being the default."""

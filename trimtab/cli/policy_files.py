@@ -32,9 +32,12 @@ class NamedPolicy(NamedTuple):
 def read_policies(paths: tuple[str, ...], start: float, seconds: float) -> list[NamedPolicy]:
     """Every policy of these files, schedules laid out over the whole time; other objects are left out."""
     from trimtab.cli.workload_files import pods_of
+    from trimtab.kinds.lint.layout import is_patch, patch_files
     from trimtab.kinds.yaml import load as documents_of
 
-    documents = [document for path in paths for document in documents_of(path)]
+    read = [document for path in paths for document in documents_of(path)]
+    patches = patch_files(read)
+    documents = [document for document in read if not is_patch(document, patches)]
     pods = pods_of(documents)
     found = [
         (document, policy)
@@ -54,11 +57,15 @@ def read_policies(paths: tuple[str, ...], start: float, seconds: float) -> list[
 
 def _policy_of(document: Document, pods: list[WorkloadPod], start: float, seconds: float) -> NamedPolicy | None:
     """The policy of a document, or nothing where it is another object; what is wrong is said with file and line."""
+    from trimtab.kinds.convert import convertible
+
     try:
         if document.error is not None:
             raise document.error
         if not isinstance(document.value, dict):
             raise InvalidInput("document", document.value, "write a manifest: apiVersion, kind, metadata, spec")
+        if not convertible(document.value):
+            return None
         return _named_policy(document.value, document.file, pods, start, seconds)
     except InvalidInput as error:
         first = error.problems[0] if isinstance(error, InvalidObject) else error
@@ -71,33 +78,37 @@ def _policy_of(document: Document, pods: list[WorkloadPod], start: float, second
 
 def _named_policy(
     manifest: dict[str, Any], file: str, pods: list[WorkloadPod], start: float, seconds: float
-) -> NamedPolicy | None:
+) -> NamedPolicy:
     from trimtab.cli.workload_files import pod_of_target
-    from trimtab.kinds import KINDS, CustomHpa, Scaler, misspelt, read
-    from trimtab.kinds.convert import convert, convertible
+    from trimtab.kinds import CustomHpa, Scaler, is_custom_hpa, read
+    from trimtab.kinds.convert import title
 
     kind: Scaler | CustomHpa
     notes: list[str] = []
-    if "kind" not in manifest and "prometheus" in manifest:
+    if is_custom_hpa(manifest):
         kind, name = CustomHpa.from_values(manifest), f"custom-hpa {file}"
     else:
-        if "kind" in manifest and not misspelt(manifest) and manifest["kind"] not in {known for _, known in KINDS}:
-            if not convertible(manifest):
-                return None
-            foreign, converted = manifest["kind"], convert(manifest, "autoscaler")
-            if gone := next((loss for loss in converted.lost if loss.signal), None):
-                raise InvalidInput(gone.path, "its signal would be lost", gone.why)
-            manifest = converted.manifest
-            notes = [f"this {foreign} is read as an Autoscaler"]
-            notes += [f"{loss.path}: {loss.why}" for loss in converted.lost]
+        manifest, notes = _as_scaler(manifest)
         checked = read(manifest)
-        if not isinstance(checked, Scaler):
-            raise InvalidInput("kind", manifest.get("kind"), "this kind decides nothing; give an Autoscaler or an HPA")
-        kind, name = checked, str(manifest["metadata"]["name"])
+        assert isinstance(checked, Scaler)
+        kind, name = checked, title(manifest).partition("/")[2]
     policy, said = _switched_on(kind, _over_all_time(kind.to_policy, start, seconds))
     namespace = (manifest.get("metadata") or {}).get("namespace")
     pod = pod_of_target(pods, kind.target, namespace, file) if isinstance(kind, Scaler) else None
     return NamedPolicy(name, policy, manifest, pod, tuple(f"{name}: {note}" for note in (*notes, *said)))
+
+
+def _as_scaler(manifest: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """What is not read as it is becomes an Autoscaler, and says what is lost."""
+    from trimtab.kinds import KINDS, misspelt
+    from trimtab.kinds.convert import convert
+
+    if misspelt(manifest) or manifest["kind"] in {known for _, known in KINDS}:
+        return manifest, []
+    made, lost = convert(manifest, "autoscaler")
+    if gone := next((loss for loss in lost if loss.signal), None):
+        raise InvalidInput(gone.path, "its signal would be lost", gone.why)
+    return made, [f"this {manifest['kind']} is read as an Autoscaler", *(f"{loss.path}: {loss.why}" for loss in lost)]
 
 
 def _switched_on(kind: Scaler | CustomHpa, policy: Policy) -> tuple[Policy, list[str]]:

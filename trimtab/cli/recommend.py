@@ -51,14 +51,17 @@ file_options = option_group(
     click.option(
         "--history",
         "file",
-        help="CSV or Parquet file of cores used, instead of a cluster; --recipe says how to get it.",
+        metavar="FILE|-",
+        help="CSV (also .gz) or Parquet file of cores used, instead of a cluster; --recipe says how to get it.",
     ),
     click.option("--memory-history", "memory_file", help="With --history: the same of bytes used, for requests."),
     click.option(
         "-f",
         "--filename",
         "manifests",
-        help="With --history: manifests of the workloads and of their HPAs, as it is now.",
+        multiple=True,
+        metavar="FILE|DIR|-",
+        help="With --history: manifests of the workloads and of their HPAs, as it is now. May be repeated.",
     ),
     click.option(
         "--replicas", type=click.IntRange(0, MOST_REPLICAS), help="With --history and no manifest: how many run."

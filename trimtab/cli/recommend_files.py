@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import msgspec
@@ -19,6 +19,7 @@ from trimtab.history.series_names import ASSUMED_KIND, workload_row
 from trimtab.history.source import Metric
 from trimtab.kinds import without_nulls
 from trimtab.kinds.convert import convert
+from trimtab.kinds.lint.layout import is_patch, patch_files
 from trimtab.kinds.yaml import Document, load
 from trimtab.policy import Advice, Inspection, Size
 from trimtab.quantity import parse_quantity
@@ -30,13 +31,13 @@ DESCRIBE = "give a manifest of it with -f, or --replicas and --cpu-request for a
 WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet")
 
 
-def read_files(options: FileOptions, rules: Inspection, namespaces: Sequence[str]) -> dict[Metric, Frame]:
+def read_files(options: FileOptions, rules: Inspection, namespaces: Sequence[str], home: str) -> dict[Metric, Frame]:
     """Of each metric the rows of these namespaces; what names none is in the first of them."""
     files: dict[Metric, str | None] = {"cpu": options.file, "memory": options.memory_file}
     if rules.advice is Advice.RESOURCE and not options.memory_file:
         fix = "requests need the memory of each pod as well: give it with --memory-history FILE"
         raise InvalidInput("--type", "resource", fix)
-    reading = FileReading(options.step_s, options.time_column, home(namespaces, options))
+    reading = FileReading(options.step_s, options.time_column, home)
     frames = {metric: (_named(read_file(path, reading), reading), path) for metric, path in files.items() if path}
     return {metric: _inside(frame, path, namespaces) for metric, (frame, path) in frames.items()}
 
@@ -47,11 +48,11 @@ def _named(frame: Frame, reading: FileReading) -> Frame:
     return Frame(rows, frame.start, frame.step_s, frame.values) if len(set(rows)) == len(rows) else frame
 
 
-def home(namespaces: Sequence[str], options: FileOptions) -> str:
+def home_of(namespaces: Sequence[str], documents: Sequence[Document]) -> str:
     """Where that is which says no namespace: in the first that is asked for, else in the only one of the manifests."""
     if namespaces:
         return namespaces[0]
-    named = {target.namespace for target in manifests(options.manifests, "default")} if options.manifests else set()
+    named = {target.namespace for target in manifests(documents, "default")}
     return named.pop() if len(named) == 1 else "default"
 
 
@@ -66,12 +67,12 @@ def _inside(frame: Frame, path: str, namespaces: Sequence[str]) -> Frame:
 
 
 def described(
-    options: FileOptions, names: Sequence[str], frame: Frame, namespace: str
+    options: FileOptions, names: Sequence[str], frame: Frame, documents: Sequence[Document], namespace: str
 ) -> tuple[list[AdvisedTarget], tuple[str, ...]]:
     """Replicas and requests of each row: from a manifest of that name, else from the options; who is left out."""
     rows = [name for name in frame.names if name.count("/") in (0, 2)]
     rows = [row for row in rows if not names or row.rpartition("/")[2] in names]
-    known = {target.key: target for target in manifests(options.manifests, namespace)} if options.manifests else {}
+    known = {target.key: target for target in manifests(documents, namespace)}
     targets, unknown = [], []
     for row in rows:
         found = [target for key, target in known.items() if row in (key, target.name)] or _of_any_kind(known, row)
@@ -121,21 +122,24 @@ def _running(target: AdvisedTarget, frame: Frame, row: str) -> tuple[Pod, ...]:
     return tuple(Pod(name=name, started_at=since, ready_since=since) for name in list(names)[: target.replicas])
 
 
-def manifests(path: str, namespace: str) -> list[AdvisedTarget]:
-    """Deployments and the like of these files, each with the HPA that scales it."""
-    documents = list(_checked(path))
-    hpas = [_hpa(document, namespace) for document in documents if _kind(document) == "HorizontalPodAutoscaler"]
-    found = [_target(document, hpas, namespace) for document in documents if _kind(document) in WORKLOADS]
-    if not found:
-        raise InvalidInput("--filename", path, "it holds no Deployment, StatefulSet or DaemonSet")
-    return found
-
-
-def _checked(path: str) -> Iterator[Document]:
-    for document in load(path):
+def read_manifests(paths: Sequence[str]) -> list[Document]:
+    """Everything in these files and folders but kustomize's patches; what cannot be read is said with its place."""
+    found = [document for path in paths for document in load(path)]
+    for document in found:
         if document.error is not None:
-            raise document.error
-        yield document
+            where = f"{document.file}: {document.error.path}".removeprefix(f"{document.file}: {document.file}")
+            raise InvalidInput(where or document.file, document.error.value, document.error.fix)
+    patches = patch_files(found)
+    whole = [document for document in found if not is_patch(document, patches)]
+    if paths and not any(_kind(document) in WORKLOADS for document in whole):
+        raise InvalidInput("--filename", ", ".join(paths), "it holds no Deployment, StatefulSet or DaemonSet")
+    return whole
+
+
+def manifests(documents: Sequence[Document], namespace: str) -> list[AdvisedTarget]:
+    """Deployments and the like, each with the HPA that scales it."""
+    hpas = [_hpa(document, namespace) for document in documents if _kind(document) == "HorizontalPodAutoscaler"]
+    return [_target(document, hpas, namespace) for document in documents if _kind(document) in WORKLOADS]
 
 
 def _kind(document: Document) -> str:

@@ -16,7 +16,7 @@ from trimtab.advisor.run import Advised, ChunkWorkers, Failed, Judge, advise_all
 from trimtab.advisor.targets import AdvisedTarget, read_targets
 from trimtab.advisor.workloads import STEP_S, HistoryWindow
 from trimtab.cli.option_groups import ClusterOptions, PrometheusOptions
-from trimtab.cli.recommend_files import described, home, read_files
+from trimtab.cli.recommend_files import described, home_of, read_files, read_manifests
 from trimtab.cli.recommend_options import FileOptions, ScopeOptions
 from trimtab.cli.workers import EngineOptions
 from trimtab.errors import InvalidInput, MetricsUnavailable, NotEnoughData, Refused
@@ -144,7 +144,9 @@ def _is(target: AdvisedTarget, text: str) -> bool:
 def _from_file(question: WorkloadQuestion, rules: Inspection) -> Place:
     options, namespaces = question.file, question.scope.namespaces
     assert options.file
-    frames = read_files(options, rules, namespaces)
+    documents = read_manifests(options.manifests)
+    home = home_of(namespaces, documents)
+    frames = read_files(options, rules, namespaces, home)
     frame = frames["cpu"]
     levels: dict[int, Level] = {0: "workload", 2: "workload", 4: "pod"}
     knows = {
@@ -159,5 +161,5 @@ def _from_file(question: WorkloadQuestion, rules: Inspection) -> Place:
     earlier_s = max(0.0, start - max(frame.start, at - rules.forecast_history_s))
     window = HistoryWindow(start, at, step_s, frozenset(knows), earlier_s)
     names = [text.rpartition("/")[2] for text in question.names]
-    targets, notes = described(options, names, frame, home(namespaces, options))
+    targets, notes = described(options, names, frame, documents, home)
     return Place(named(targets, question.names), Files(frames), window, at, options.file, notes)

@@ -21,7 +21,7 @@ class FileOptions(NamedTuple):
 
     file: str | None = None
     memory_file: str | None = None
-    manifests: str | None = None
+    manifests: tuple[str, ...] = ()
     replicas: int | None = None
     cpu_request: str | None = None
     memory_request: str | None = None

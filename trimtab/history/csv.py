@@ -5,8 +5,12 @@ Commas, semicolons (a comma is a decimal point then) or tabs; times as unix numb
 
 from __future__ import annotations
 
+import codecs
 import csv
+import gzip
 import re
+import sys
+import zlib
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,13 +34,24 @@ READING = FileReading()
 def read_csv(path: str | Path, reading: FileReading = READING) -> Frame:
     """Times without a zone are UTC."""
     try:
-        with Path(path).open(newline="", encoding="utf-8-sig") as file:
-            lines = _lines(file.read())
-    except OSError as error:
-        raise InvalidInput("file", str(path), f"cannot be read: {error.strerror}") from error
+        lines = _lines(_text(str(path)))
+    except (OSError, EOFError, zlib.error) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise InvalidInput("file", str(path), f"cannot be read: {why}") from error
     except (UnicodeDecodeError, csv.Error) as error:
         raise InvalidInput("file", str(path), f"cannot be read as CSV: {error}") from error
     return to_frame(str(path), rows_of(CsvTable(str(path), lines), reading), reading.step_s)
+
+
+def _text(path: str) -> str:
+    """Packed or plain, or the standard input (`-`); UTF-16 where it says so, as PowerShell does."""
+    if path == "-":
+        held = sys.stdin.buffer.read()
+    else:
+        with gzip.open(path) if path.endswith(".gz") else Path(path).open("rb") as file:
+            held = file.read()
+    wide = held.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return held.decode("utf-16" if wide else "utf-8-sig")
 
 
 def _lines(text: str) -> list[list[str]]:
@@ -53,7 +68,7 @@ class CsvTable:
 
     def __init__(self, path: str, lines: list[list[str]]) -> None:
         head, *body = lines or [[]]
-        self.path, self.stem = path, Path(path).stem
+        self.path, self.stem = path, Path(path.removesuffix(".gz")).stem
         self.header = [name.strip() for name in head]
         about = 0
         if self.header and self.header[0].lower() in LABEL_ROWS:

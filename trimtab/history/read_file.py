@@ -1,11 +1,12 @@
-"""A file of history, read by what it is called."""
+"""A file of history, read by what it is called; the standard input holds CSV."""
 
 from __future__ import annotations
 
 from trimtab.history.columns import FileReading
 from trimtab.series import Frame
 
-ENDINGS = (".csv", ".tsv", ".parquet")
+ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
+STDIN = "-"
 
 
 def read_file(path: str, reading: FileReading) -> Frame:

@@ -14,12 +14,12 @@ from pydantic import ValidationError
 from trimtab.errors import InvalidInput
 from trimtab.kinds.analytics import Analytics, Recommendation
 from trimtab.kinds.autoscaler import Autoscaler
-from trimtab.kinds.custom_hpa import CustomHpa
+from trimtab.kinds.custom_hpa import CustomHpa, is_custom_hpa
 from trimtab.kinds.effective_hpa import EffectiveHpa
 from trimtab.kinds.hpa import Hpa, HpaV1
 from trimtab.kinds.hpa_v2beta1 import HpaV2beta1
 from trimtab.kinds.hvpa import Hvpa
-from trimtab.kinds.manifest_part import without_nulls
+from trimtab.kinds.manifest_part import ABSENT, without_nulls
 from trimtab.kinds.meta import Kind, TargetRef
 from trimtab.kinds.predictive_hpa import PredictiveHpa
 from trimtab.kinds.problems import invalid_object, nearest
@@ -62,9 +62,9 @@ def kind_of(manifest: Mapping[str, Any]) -> type[Kind]:
         return found
     versions = sorted({known for known, kind in KINDS if kind == name})
     if versions:
-        raise InvalidInput("apiVersion", version, f"{name} is understood as {', '.join(versions)}")
+        raise InvalidInput("apiVersion", version or ABSENT, f"{name} is understood as {', '.join(versions)}")
     near = nearest(str(name), sorted({kind for _, kind in KINDS}))
-    raise InvalidInput("kind", name, f"did you mean {near}?" if near else "this kind is not ours to read")
+    raise InvalidInput("kind", name or ABSENT, f"did you mean {near}?" if near else "this kind is not ours to read")
 
 
 def misspelt(manifest: Mapping[str, Any]) -> bool:
@@ -92,6 +92,7 @@ __all__ = [
     "WatermarkPodAutoscaler",
     "PredictiveHpa",
     "CustomHpa",
+    "is_custom_hpa",
     "Analytics",
     "Recommendation",
 ]

@@ -45,6 +45,7 @@ ALGORITHM = "trimtab.dev/algorithm"  # exact: as its tutorial says; crane: its p
 TIMEZONE = "trimtab.dev/timezone"  # in which hours of the day are counted
 
 # Other projects'.
+KEDA_SETTINGS = "autoscaling.keda.sh/"  # whatever else KEDA is told on a ScaledObject
 KEDA_PAUSED = "autoscaling.keda.sh/paused"  # "true": KEDA does not scale this ScaledObject
 KEDA_PAUSED_IN = "autoscaling.keda.sh/paused-scale-in"  # "true": KEDA only lets it grow
 KEDA_PAUSED_OUT = "autoscaling.keda.sh/paused-scale-out"  # "true": KEDA only lets it shrink

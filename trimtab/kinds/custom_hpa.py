@@ -170,3 +170,9 @@ def _typed(text: str) -> object:
         except ValueError:
             continue
     return text
+
+
+def is_custom_hpa(manifest: Mapping[str, Any]) -> bool:
+    """The chart's values have no kind; their target gives them away."""
+    target = manifest.get("target")
+    return "kind" not in manifest and isinstance(target, Mapping) and "deployment" in target

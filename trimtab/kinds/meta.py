@@ -13,7 +13,7 @@ from pydantic.alias_generators import to_camel
 from trimtab.errors import InvalidInput
 from trimtab.kinds.amounts import INT32
 from trimtab.kinds.annotations import PAUSED, PAUSED_UNTIL, PIN, PIN_UNTIL
-from trimtab.kinds.manifest_part import FieldRule, ManifestPart, shown
+from trimtab.kinds.manifest_part import ABSENT, FieldRule, ManifestPart, shown
 from trimtab.kinds.names import ApiVersion, KindName, NamespaceName, ObjectName
 from trimtab.policy import Admit, Mode
 
@@ -34,7 +34,7 @@ class Meta(ManifestPart):
     def problems(self) -> Iterator[InvalidInput]:
         yield from super().problems()
         if not self.name and not self.generate_name:
-            yield InvalidInput("name", None, "give the object a name")
+            yield InvalidInput("name", ABSENT, "give the object a name")
 
 
 class ObjectRef(ManifestPart):

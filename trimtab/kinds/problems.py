@@ -38,6 +38,16 @@ _FIXES = {
 }
 
 
+_V1 = "targetCPUUtilizationPercentage"  # the field that only autoscaling/v1 has
+_OTHER_VERSIONS = {
+    _V1: "it is of autoscaling/v1; here it is a metric of type Resource",
+    "targetAverageUtilization": "it is of v2beta1; write target: {type: Utilization, averageUtilization: ...}",
+    "targetAverageValue": "it is of v2beta1; write target: {type: AverageValue, averageValue: ...}",
+    "targetValue": "it is of v2beta1; write target: {type: Value, value: ...}",
+    "metricName": "it is of v2beta1; write metric: {name: ...}",
+}
+
+
 def invalid_object(what: str, model: type[BaseModel], error: ValidationError) -> InvalidObject:
     """The problems of one object, in the order of its fields; of very many the first ones."""
     details = error.errors(include_url=False)
@@ -77,6 +87,10 @@ def _fix(model: type[BaseModel], error: ErrorDetails) -> str:
 
 
 def _unknown(name: str, known: list[str]) -> str:
+    if name in ("metrics", "behavior") and _V1 in known:
+        return "autoscaling/v1 has no such field: write apiVersion: autoscaling/v2"
+    if name in _OTHER_VERSIONS:
+        return f"there is no such field; {_OTHER_VERSIONS[name]}"
     near = nearest(name, known)
     return (
         f"there is no such field; did you mean {near}?"
@@ -85,10 +99,10 @@ def _unknown(name: str, known: list[str]) -> str:
     )
 
 
-def nearest(name: str, known: list[str]) -> str | None:
+def nearest(name: str, known: list[str], cutoff: float = 0.6) -> str | None:
     """The spelling the user most likely meant."""
     by_lower = {name.lower(): name for name in known}
-    match = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
+    match = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=cutoff)
     return by_lower[match[0]] if match else None
 
 

@@ -5,6 +5,7 @@ libyaml composes, `yaml_values` constructs.
 
 from __future__ import annotations
 
+import codecs
 import re
 import sys
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from trimtab.errors import InvalidInput
+from trimtab.kinds.yaml_parts import parts
 from trimtab.kinds.yaml_values import HELM_TEMPLATE, MAX_DEPTH, ValueBuilder, too_deep
 
 MAX_BYTES = 64 * 1024**2
@@ -21,8 +23,6 @@ MAX_NODES = 1_000_000
 MAX_TENANT_BYTES, MAX_TENANT_NODES = 64 * 1024, 5_000  # of text that stands inside an object of a tenant
 SUFFIXES = (".yaml", ".yml", ".json")
 _SUSPICIOUS = 500  # brackets or columns; fewer cannot nest deeper than libyaml's recursion can bear
-
-_SEPARATOR = re.compile(r"^---(?=\s|$)", re.MULTILINE)
 
 if not yaml.__with_libyaml__:  # pragma: no cover
     raise ImportError("PyYAML was built without libyaml: install a wheel, or libyaml's headers and build again")
@@ -66,7 +66,7 @@ def documents(text: str | bytes, file: str = "-") -> Iterator[Document]:
     except InvalidInput as error:
         yield Document(file, 1, error=error)
         return
-    for line, part in _parts(whole):
+    for line, part in parts(whole):
         document = _document(part, file, line)
         if document.error is not None or document.value is not None:
             yield from _unlisted(document)
@@ -87,21 +87,11 @@ def _text_of(text: str | bytes, file: str) -> str:
         raise InvalidInput(file, "too large", f"files up to {MAX_BYTES // 1024**2} MiB are read; split it")
     if isinstance(text, str):
         return text
+    wide = text.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))  # as PowerShell writes it
     try:
-        return text.decode("utf-8-sig")
+        return text.decode("utf-16" if wide else "utf-8-sig")
     except UnicodeDecodeError as error:
         raise InvalidInput(file, f"byte {error.start}", "this is not UTF-8 text") from None
-
-
-def _parts(text: str) -> Iterator[tuple[int, str]]:
-    """Documents by their separators: a `---` at the start of a line can be nothing else in YAML."""
-    starts = [0, *(match.start() for match in _SEPARATOR.finditer(text) if match.start())]
-    line = 1
-    for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
-        part = text[start:end]
-        if part.strip():
-            yield line, part
-        line += part.count("\n")
 
 
 def _document(text: str, file: str, line: int, most: int = MAX_NODES, *, anchors: bool = True) -> Document:
@@ -165,15 +155,24 @@ def _unlisted(document: Document) -> Iterator[Document]:
     """`kind: List` holds objects, not one object."""
     value = document.value
     listed = isinstance(value, dict) and str(value.get("kind", "")).endswith("List") and "items" in value
-    if not listed or not isinstance(value["items"], list):
+    if not listed or not isinstance(value["items"], list | None):
         yield document
         return
+    items = [_named(item, value) for item in value["items"] or []]
     nodes = _child(document.root, ("", "", "items"))
     if nodes is None:  # merged in from an anchor: they have no place of their own
-        yield from (document._replace(value=item) for item in value["items"])
+        yield from (document._replace(value=item) for item in items)
         return
-    for item, node in zip(value["items"], nodes.value, strict=True):
+    for item, node in zip(items, nodes.value, strict=False):
         yield document._replace(line=document.base + node.start_mark.line, value=item, root=node)
+
+
+def _named(item: Any, within: dict[str, Any]) -> Any:
+    """The API server leaves out of a list's items what the list says: a FooList holds Foos."""
+    kind = str(within["kind"]).removesuffix("List")
+    if not kind or not isinstance(item, dict) or "kind" in item:
+        return item
+    return {"apiVersion": within.get("apiVersion"), "kind": kind} | item
 
 
 def load(path: str) -> Iterator[Document]:
@@ -214,4 +213,4 @@ def _file(path: Path, found_in_folder: bool = False) -> Iterator[Document]:
         )
         return
     nobodys = found_in_folder and b"apiVersion" not in text  # a broken one would still say so
-    yield from (found for found in documents(text, str(path)) if found.error is None or not nobodys)
+    yield from (found for found in documents(text, str(path)) if not nobodys or isinstance(found.value, dict))

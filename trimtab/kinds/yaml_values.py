@@ -17,7 +17,7 @@ _WORDS = {"int": "a whole number", "float": "a number", "bool": "true or false"}
 _BOOLS = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
 _INT = re.compile(r"[+-]?(0[bB][01_]+|0[xX][0-9a-fA-F_]+|0o?[0-7_]+|[0-9][0-9_]*)$")
 _LONGEST_NUMBER = 1000  # characters; Python refuses to print, and to read, numbers of a few thousand digits
-HELM_TEMPLATE = "this looks like a Helm template: render it first (helm template CHART | trimtab lint -)"
+HELM_TEMPLATE = "this looks like a Helm template: render it first (helm template CHART)"
 
 
 class ValueBuilder:

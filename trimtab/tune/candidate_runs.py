@@ -62,7 +62,7 @@ class CandidateRuns(NamedTuple):
 
     def optima(self) -> Floats:
         """The optimum's pod-steps of each day."""
-        needed = pods_needed(self.load, max(1, self.policy.bounds.min_replicas), self.cluster.slo)
+        needed = pods_needed(self.load, 1, self.cluster.slo)
         best = optimum(needed, delay_steps(self.cluster.startup_s))
         by_day: Floats = best.reshape(self.days, DAY_STEPS).sum(axis=1).astype(np.float64)
         return by_day

@@ -61,7 +61,9 @@ class BacktestOutcome(NamedTuple):
 def backtest(
     name: str, policy: Policy, demand: Demand, cluster: ClusterSpec, lam: float, seed: int = 0
 ) -> BacktestOutcome:
-    """Replay and score. Cost and J are in proportion to the optimum of the same load, bounds and start-up."""
+    """Replay and score. Cost and J are in proportion to the optimum of the same load and start-up, whatever the bounds:
+    a policy with a higher minReplicas costs more, and is compared with another on one scale.
+    """
     first = first_pods(policy, float(demand.values[0]) / cluster.pod_capacity)
     found = simulate(policy, demand.values, cluster, first_pods=first, seed=seed, start=demand.start)
     return judged(name, policy, found, demand.start, cluster, lam)
@@ -81,7 +83,7 @@ def judged(
     name: str, policy: Policy, found: Run, start: float, cluster: ClusterSpec, lam: float, from_step: int = 0
 ) -> BacktestOutcome:
     """The outcome of a run that began at `start`, or of its part from a step on."""
-    needed = pods_needed(found.load, max(1, policy.bounds.min_replicas), cluster.slo)
+    needed = pods_needed(found.load, 1, cluster.slo)
     best, part = optimum(needed, delay_steps(cluster.startup_s))[from_step:], found.since(from_step)
     days = part.days(DAY_STEPS)
     return BacktestOutcome(

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from trimtab.errors import InvalidInput, InvalidObject
-from trimtab.kinds import CustomHpa, misspelt, read, without_nulls
+from trimtab.kinds import CustomHpa, is_custom_hpa, misspelt, read, without_nulls
 from trimtab.kinds.convert import autoscaler_to_kinds, kinds_to_autoscaler
 from trimtab.kinds.convert.hvpa_to_autoscaler import from_hvpa
 from trimtab.kinds.convert.keda_to_autoscaler import from_keda, served_names
@@ -59,14 +59,14 @@ class Converted(NamedTuple):
 
 
 def convertible(manifest: Manifest) -> bool:
-    return manifest.get("kind") in (*_FROM, *_FOREIGN, "Autoscaler") or _is_custom(manifest) or misspelt(manifest)
+    return manifest.get("kind") in (*_FROM, *_FOREIGN, "Autoscaler") or is_custom_hpa(manifest) or misspelt(manifest)
 
 
 def convert(manifest: Manifest, to: str, beside_keda: bool = False) -> Converted:
     """The manifest in the form of another kind; raises where there can be none. Paths are those of the source."""
     target, ledger = TARGETS[to], Ledger()
     manifest = without_nulls(manifest)
-    if not _is_custom(manifest) and manifest.get("kind") not in _FOREIGN:
+    if not is_custom_hpa(manifest) and manifest.get("kind") not in _FOREIGN:
         read(manifest)
     if (manifest.get("apiVersion"), manifest.get("kind")) == target[:2]:
         return Converted(copy.deepcopy(manifest), [])
@@ -81,9 +81,16 @@ def convert(manifest: Manifest, to: str, beside_keda: bool = False) -> Converted
         return Converted(_checked(_whole(target, metadata, spec)), ledger.lost + lost)
     except InvalidObject as error:
         problems = tuple(_at_source(problem, onward, ledger) for problem in error.problems)
-        raise InvalidObject(error.what, problems) from None
+        raise InvalidObject(title(manifest), problems) from None
     except InvalidInput as error:
         raise _at_source(error, onward, ledger) from None
+
+
+def title(manifest: Manifest) -> str:
+    """KIND/NAME, as far as they are written."""
+    metadata = manifest.get("metadata")
+    named = metadata if isinstance(metadata, dict) else {}
+    return f"{manifest.get('kind', 'custom-hpa')}/{named.get('name') or named.get('generateName') or '?'}"
 
 
 def _at_source(problem: InvalidInput, onward: Ledger, ledger: Ledger) -> InvalidInput:
@@ -91,7 +98,7 @@ def _at_source(problem: InvalidInput, onward: Ledger, ledger: Ledger) -> Invalid
 
 
 def _autoscaler(manifest: Manifest, ledger: Ledger, beside_keda: bool) -> Manifest:
-    if _is_custom(manifest):
+    if is_custom_hpa(manifest):
         CustomHpa.from_values(manifest)
         metadata: Manifest = {}
         made = kinds_to_autoscaler.from_custom(SourceFields(manifest, "", ledger), metadata)
@@ -121,9 +128,4 @@ def _checked(manifest: Manifest) -> Manifest:
     return manifest
 
 
-def _is_custom(manifest: Manifest) -> bool:
-    target = manifest.get("target")
-    return "kind" not in manifest and isinstance(target, dict) and "deployment" in target
-
-
-__all__ = ["TARGETS", "Converted", "Lost", "convert", "convertible"]
+__all__ = ["TARGETS", "Converted", "Lost", "convert", "convertible", "title"]

@@ -26,13 +26,16 @@ class Unanswerable(Exception):
 
 
 Build = Callable[[SourceFields, str | None], ExporterQuery]
+_OPERATIONS = ("sum", "max", "avg")
 _SIMPLE = re.compile(r"^([\w./-]+?)\s*(==|=|!=)\s*([\w.-]*)$")
 _AMONG = re.compile(r"^([\w./-]+)\s+(in|notin)\s+\(([\w.,\s-]+)\)$")
 
 
 def _kafka(settings: SourceFields, namespace: str | None) -> ExporterQuery:
     """More consumers than partitions are idle, so KEDA counts no more lag than the partitions can share."""
-    labels = _labels(consumergroup=_text(settings, "consumerGroup", "group"), topic=settings.take("topic", str))
+    topics = [topic.strip() for topic in (settings.take("topic", str) or "").split(",")]
+    topic = {"topic": topics[0]} if len(topics) == 1 else {"topic~": _any_of(topics)}
+    labels = _labels(consumergroup=_text(settings, "consumerGroup", "group"), **topic)
     threshold = _number(settings, "lagThreshold", default="10")
     lag = f"kafka_consumergroup_lag{labels}"
     for name in ("bootstrapServers", "version", "offsetResetPolicy", "sasl", "tls"):
@@ -50,10 +53,12 @@ def _rabbitmq(settings: SourceFields, namespace: str | None) -> ExporterQuery:
     threshold = _number(settings, "value", "queueLength", default="20")
     settings.take("queueLength", object)
     ready = "_ready" if _is_true(settings, "excludeUnacknowledged") else ""
-    regex = _is_true(settings, "useRegex")
-    name = {"queue~" if regex else "queue": _text(settings, "queueName")}
-    labels = _labels(vhost=settings.take("vhostName", str), **name)
+    name = _text(settings, "queueName")
+    queue = {"queue~": f".*(?:{name}).*"} if _is_true(settings, "useRegex") else {"queue": name}  # RabbitMQ searches
+    labels = _labels(vhost=settings.take("vhostName", str), **queue)
     how = (settings.take("operation", str) or "sum").lower()
+    if how not in _OPERATIONS:
+        raise Unanswerable(f"operation {how!r}: write one of {', '.join(_OPERATIONS)}")
     for other in ("host", "hostFromEnv", "protocol", "pageSize", "unsafeSsl", "connectionName"):
         settings.take(other, object)
     return ExporterQuery(
@@ -83,12 +88,11 @@ def _redis_stream(settings: SourceFields, namespace: str | None) -> ExporterQuer
     return ExporterQuery(f"sum(redis_stream_group_messages_pending{labels})", exporter, threshold)
 
 
-def _redis_base(settings: SourceFields) -> str | None:
+def _redis_base(settings: SourceFields) -> str:
     for name in ("address", "addresses", "host", "hosts", "port", "ports", "enableTLS", "unsafeSsl", "sentinelMaster"):
         for spelling in (name, f"{name}FromEnv"):
             settings.take(spelling, object)
-    base = settings.take("databaseIndex", object)
-    return None if base is None else f"db{base}"
+    return f"db{_number(settings, 'databaseIndex', default='0')}"
 
 
 def _sqs(settings: SourceFields, namespace: str | None) -> ExporterQuery:
@@ -149,8 +153,8 @@ def _pods(settings: SourceFields, namespace: str | None) -> ExporterQuery:
     if namespace is None:
         raise Unanswerable("its pods are those of the object's namespace: write metadata.namespace")
     selector, threshold = _text(settings, "podSelector"), _number(settings, "value")
-    matchers = ",".join([f'namespace="{namespace}"', *_matchers(selector)])
-    alive = f'kube_pod_status_phase{{namespace="{namespace}",phase!~"Succeeded|Failed"}} == 1'
+    matchers = ",".join([f"namespace={_quoted(namespace)}", *_matchers(selector)])
+    alive = f'kube_pod_status_phase{{namespace={_quoted(namespace)},phase!~"Succeeded|Failed"}} == 1'
     query = f"(count(kube_pod_labels{{{matchers}}} and on(pod) ({alive})) or vector(0))"
     return ExporterQuery(query, "kube-state-metrics, with --metric-labels-allowlist for these labels", threshold)
 
@@ -160,17 +164,19 @@ def _matchers(selector: str) -> list[str]:
     found = []
     for term in re.split(r",(?![^(]*\))", selector):
         if simple := _SIMPLE.match(term.strip()):
-            found.append(f'{_label(simple[1])}{"!=" if simple[2] == "!=" else "="}"{simple[3]}"')
+            found.append(f"{_label(simple[1])}{'!=' if simple[2] == '!=' else '='}{_quoted(simple[3])}")
         elif among := _AMONG.match(term.strip()):
-            values = "|".join(re.escape(value.strip()) for value in among[3].split(","))
-            found.append(f'{_label(among[1])}{"=~" if among[2] == "in" else "!~"}"{values}"')
+            values = _any_of([value.strip() for value in among[3].split(",")])
+            found.append(f"{_label(among[1])}{'=~' if among[2] == 'in' else '!~'}{_quoted(values)}")
         else:
             raise Unanswerable(f"selector {term.strip()!r}: write the query by hand")
     return found
 
 
 def _label(name: str) -> str:
-    return "label_" + re.sub(r"[^a-zA-Z0-9_]", "_", name)
+    """kube-state-metrics writes labels in snake case: appName is label_app_name."""
+    words = re.sub(r"[^a-zA-Z0-9_]", "_", name)
+    return "label_" + re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", words).lower()
 
 
 def _labels(**values: str | None) -> str:
@@ -183,7 +189,12 @@ def _labels(**values: str | None) -> str:
     return "{" + ",".join(matchers) + "}" if matchers else ""
 
 
+def _any_of(values: list[str]) -> str:
+    return "|".join(map(re.escape, values))
+
+
 def _quoted(value: str) -> str:
+    """Text in a query: everything that is quoted goes through here, since Prometheus refuses a stray backslash."""
     escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'
 
@@ -197,9 +208,8 @@ def _text(settings: SourceFields, *names: str) -> str:
 
 def _number(settings: SourceFields, *names: str, default: str | None = None) -> str:
     for name in names:
-        value = settings.take(name, object)
-        if value is not None:
-            return str(value)
+        if (value := settings.number(name)) is not None:
+            return value
     if default is None:
         raise Unanswerable(f"{names[0]} is not written here, so there is no target")
     return default

@@ -10,12 +10,14 @@ from trimtab.kinds.annotations import (
     KEDA_PAUSED_IN,
     KEDA_PAUSED_OUT,
     KEDA_PAUSED_REPLICAS,
+    KEDA_SETTINGS,
     PAUSED,
     PIN,
 )
 from trimtab.kinds.convert.keda_triggers import TriggerSetting, triggers
-from trimtab.kinds.convert.source_fields import SourceFields, annotate, schedules_alone, unannotate
+from trimtab.kinds.convert.source_fields import Lost, SourceFields, annotate, schedules_alone, unannotate
 
+_NO = frozenset({"0", "f", "F", "false", "False", "FALSE"})  # everything else in a pause means yes to KEDA
 _POLL_S, _COOLDOWN_S, _WINDOW_S = 30, 300, 300
 _PLACES = {
     "spec.minReplicas": "spec.minReplicaCount",
@@ -24,6 +26,7 @@ _PLACES = {
     "spec.schedules": "spec.triggers",
     "spec.onMetricFailure": "spec.fallback",
     "spec.behavior": "spec.advanced.horizontalPodAutoscalerConfig.behavior",
+    f'metadata.annotations["{PIN}"]': f'metadata.annotations["{KEDA_PAUSED_REPLICAS}"]',
 }
 
 
@@ -48,6 +51,9 @@ def from_keda(spec: SourceFields, metadata: dict[str, Any], served: tuple[str, .
     _cooldown(spec, made)
     spec.close()
     _pauses(metadata, served is not None)
+    for key in [key for key in metadata.get("annotations", {}) if key.startswith(KEDA_SETTINGS)]:
+        unannotate(metadata, key)
+        spec.ledger.lost.append(Lost(f'metadata.annotations["{key}"]', "has no equivalent"))
     return made
 
 
@@ -120,7 +126,7 @@ def _advanced(advanced: SourceFields, made: dict[str, Any]) -> None:
 def _directions(metadata: dict[str, Any], made: dict[str, Any]) -> None:
     """A pause of one direction switches that direction off."""
     for key, way in ((KEDA_PAUSED_IN, "scaleDown"), (KEDA_PAUSED_OUT, "scaleUp")):
-        if unannotate(metadata, key) == "true":
+        if _says_yes(unannotate(metadata, key)):
             behavior = made.setdefault("behavior", {})
             rules = behavior.get(way)
             behavior[way] = (rules if isinstance(rules, dict) else {}) | {"selectPolicy": "Disabled"}
@@ -133,8 +139,12 @@ def _pauses(metadata: dict[str, Any], beside: bool) -> None:
         return
     if replicas is not None:
         annotate(metadata, PIN, replicas)
-    elif paused == "true":
+    elif _says_yes(paused):
         annotate(metadata, PAUSED, "true")
+
+
+def _says_yes(annotation: str | None) -> bool:
+    return annotation is not None and annotation not in _NO
 
 
 def served_names(status: object) -> tuple[str, ...]:

@@ -6,12 +6,15 @@ A trigger that becomes none of these is a lost signal, whatever the other trigge
 from __future__ import annotations
 
 import re
+from itertools import product
 from typing import Any, NamedTuple
 
 from trimtab.errors import InvalidInput
 from trimtab.kinds.annotations import KEDA_NAME
 from trimtab.kinds.convert.keda_exporters import EXPORTERS, Unanswerable
 from trimtab.kinds.convert.source_fields import SourceFields
+from trimtab.kinds.manifest_part import ABSENT
+from trimtab.kinds.problems import nearest
 
 _OPERATOR = "is the operator's setting, not the object's"
 _SERVER = ("serverAddress", "namespace", "customHeaders", "authModes", "unsafeSsl", "cortexOrgID", "queryParameters")
@@ -81,12 +84,12 @@ def triggers(spec: SourceFields, modifiers: SourceFields, setting: TriggerSettin
     formula = modifiers.take("formula", str)
     for index, trigger in enumerate(spec.items("triggers")):
         name = trigger.take("name", str)
-        spec.ledger.place(f"spec.schedules[{len(made.schedules)}]", trigger.path)
+        _cron_places(spec, f"spec.schedules[{len(made.schedules)}]", trigger.path)
         metric = _trigger(trigger, index, name, setting, made)
         if formula and metric and metric["type"] in ("Prometheus", "External"):
             queries[name or ""] = metric.get("prometheus", {}).get("query", "")
         elif metric:
-            spec.ledger.place(f"spec.metrics[{len(made.metrics)}]", trigger.path)
+            _metric_places(spec, f"spec.metrics[{len(made.metrics)}]", trigger.path)
             made.metrics.append(metric)
     if formula:
         spec.ledger.place(f"spec.metrics[{len(made.metrics)}]", modifiers.path)
@@ -95,10 +98,24 @@ def triggers(spec: SourceFields, modifiers: SourceFields, setting: TriggerSettin
     return made
 
 
+def _metric_places(spec: SourceFields, made: str, source: str) -> None:
+    spec.places({made: source, f"{made}.prometheus": f"{source}.metadata", f"{made}.prometheus.name": f"{source}.name"})
+    spec.places({f"{made}.prometheus.target.{word}": f"{source}.metadata" for word in ("averageValue", "value")})
+    for kind, word in product(("resource", "containerResource"), ("averageValue", "averageUtilization")):
+        spec.places({f"{made}.{kind}.target.{word}": f"{source}.metadata.value"})
+
+
+def _cron_places(spec: SourceFields, made: str, source: str) -> None:
+    spec.places({made: f"{source}.metadata", f"{made}.name": f"{source}.name"})
+    spec.places({f"{made}.minReplicas": f"{source}.metadata.desiredReplicas"})
+
+
 def _trigger(
     trigger: SourceFields, index: int, name: str | None, setting: TriggerSetting, made: TriggerParts
 ) -> dict[str, Any] | None:
-    kind, settings = trigger.take("type", str, "") or "", trigger.part("metadata")
+    kind, settings = trigger.take("type", str), trigger.part("metadata")
+    if not kind:
+        raise InvalidInput(trigger.at("type"), ABSENT, "add it, such as prometheus or kafka")
     metric_type = trigger.take("metricType", str) or (settings.take("type", str) if kind in ("cpu", "memory") else None)
     try:
         if kind in ("cpu", "memory"):
@@ -112,7 +129,9 @@ def _trigger(
             return _prometheus(settings, metric_type, name, setting)
         if kind in EXPORTERS:
             return _exported(kind, settings, metric_type, name, setting)
-        raise Unanswerable("write its query for Prometheus by hand, or keep KEDA for it: --beside-keda")
+        near = nearest(kind, [*_THRESHOLDS, *EXPORTERS], 0.8) if kind not in _THRESHOLDS else None
+        meant = f"did you mean {near}? Else " if near else ""
+        raise Unanswerable(f"{meant}write its query for Prometheus by hand, or keep KEDA for it: --beside-keda")
     except Unanswerable as why:
         trigger.note(f"trigger {kind}: {why}", signal=True)
         settings.rest()
@@ -129,7 +148,7 @@ def _trigger(
 
 
 def _resource(name: str, settings: SourceFields, metric_type: str | None) -> dict[str, Any]:
-    value = str(settings.take("value", object) or "")
+    value = str(settings.need("value", object))
     if metric_type == "AverageValue":
         target: dict[str, Any] = {"type": "AverageValue", "averageValue": value}
     elif value.isdecimal():
@@ -146,7 +165,7 @@ def _resource(name: str, settings: SourceFields, metric_type: str | None) -> dic
 def _prometheus(
     settings: SourceFields, metric_type: str | None, name: str | None, setting: TriggerSetting
 ) -> dict[str, Any]:
-    query, threshold = settings.take("query", str, "") or "", str(settings.take("threshold", object) or "")
+    query, threshold = settings.need("query", str), settings.need_number("threshold")
     name = name or settings.take("metricName", str)
     settings.take("metricName", str)
     for field in _SERVER:
@@ -170,19 +189,18 @@ def _exported(
 
 def _activated(query: str, settings: SourceFields, setting: TriggerSetting, field: str) -> str:
     """Up to its activation KEDA keeps a workload at zero, whatever the target says; above zero it changes nothing."""
-    activation = settings.take(field, object)
-    if activation is None or not setting.to_zero or _number(activation, settings.at(field)) == 0:
+    activation = settings.number(field)
+    if activation is None or not setting.to_zero or float(activation) == 0:
         return query
     if setting.several:
         settings.note("up to it this trigger asks for nothing, also while another one is active", field)
-    return f"({query}) * (({query}) > bool {activation})"
+    total = _nested(query)
+    return f"{total} * ({total} > bool {activation})"
 
 
-def _number(value: object, path: str) -> float:
-    try:
-        return float(str(value))
-    except ValueError:
-        raise InvalidInput(path, value, "write a number") from None
+def _nested(query: str) -> str:
+    """In brackets, which a comment at its end would swallow."""
+    return f"({query}\n)" if "#" in query else f"({query})"
 
 
 def _query(query: str, threshold: str, metric_type: str | None, name: str | None) -> dict[str, Any]:
@@ -206,14 +224,14 @@ def _served(
         hpa = f"kubectl get hpa keda-hpa-{setting.name} -o yaml | trimtab convert - --to autoscaler"
         raise Unanswerable(f"its target is not known here; convert the HPA that KEDA made instead: {hpa}")
     fields, default = _THRESHOLDS[kind]
-    threshold = next((value for field in fields if (value := settings.take(field, object)) is not None), default)
+    threshold = next((value for field in fields if (value := settings.number(field)) is not None), default)
     if threshold is None:
         raise Unanswerable(f"{fields[0]} is not written here, so there is no target")
     for field in [word for word in settings.names() if word.startswith("activation")]:
-        if setting.to_zero and str(settings.take(field, object)) not in ("0", "0.0"):
+        if setting.to_zero and float(settings.number(field) or 0) != 0:
             settings.note("zero is left as soon as there is anything to do", field)
     settings.rest()
-    return _external(name, setting, metric_type, str(threshold))
+    return _external(name, setting, metric_type, threshold)
 
 
 def _external(name: str, setting: TriggerSetting, metric_type: str | None, threshold: str) -> dict[str, Any]:
@@ -225,8 +243,8 @@ def _formula(
     formula: str, modifiers: SourceFields, queries: dict[str, str], setting: TriggerSetting
 ) -> list[dict[str, Any]]:
     """Arithmetic over triggers is arithmetic over their queries; whatever else a formula says is lost."""
-    threshold, metric_type = str(modifiers.take("target", object) or ""), modifiers.take("metricType", str)
-    activation = modifiers.take("activationTarget", object)
+    threshold, metric_type = modifiers.need_number("target"), modifiers.take("metricType", str)
+    activation = modifiers.number("activationTarget")
     if setting.served is not None:
         return [_external(_COMPOSITE, setting, metric_type, threshold)]
     words = _FORMULA.findall(formula)
@@ -234,22 +252,20 @@ def _formula(
     if "".join(words) != formula or not names or not names <= set(queries):
         modifiers.note(f"{formula!r} is more than arithmetic over triggers that are queries", "formula", signal=True)
         return []
-    bare = {name: re.sub(r" # [^\n]*$", "", query) for name, query in queries.items()}
-    query = "vector(" + "".join(f"scalar({bare[word]})" if word in names else word for word in words) + ")"
-    if activation and setting.to_zero and _number(activation, modifiers.at("activationTarget")) != 0:
+    query = "vector(" + "".join(f"scalar{_nested(queries[word])}" if word in names else word for word in words) + ")"
+    if activation and setting.to_zero and float(activation) != 0:
         query = f"{query} * ({query} > bool {activation})"
-    exporters = sorted({found[1] for text in queries.values() if (found := re.search(r" # ([^\n]*)$", text))})
-    return [_query(query + (f" # {'; '.join(exporters)}" if exporters else ""), threshold, metric_type, _COMPOSITE)]
+    return [_query(query, threshold, metric_type, _COMPOSITE)]
 
 
 def _cron(settings: SourceFields, name: str) -> dict[str, Any]:
-    replicas = str(settings.take("desiredReplicas", object) or "")
+    replicas = str(settings.need("desiredReplicas", object))
     if not replicas.isdecimal():
         raise InvalidInput(settings.at("desiredReplicas"), replicas, "write a whole number")
     return {
         "name": name,
         "timezone": settings.take("timezone", str, "UTC"),
-        "start": settings.take("start", str, ""),
-        "end": settings.take("end", str, ""),
+        "start": settings.need("start", str),
+        "end": settings.need("end", str),
         "minReplicas": int(replicas),
     }

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
+from math import isfinite
 from typing import Any, NamedTuple, TypeVar
 
 from trimtab.errors import InvalidInput
 from trimtab.kinds.annotations import BOOKKEEPING
+from trimtab.kinds.manifest_part import ABSENT
 from trimtab.kinds.problems import unquoted
 
 T = TypeVar("T")
@@ -66,6 +68,27 @@ class SourceFields:
             fix = unquoted(value) if kind is str and isinstance(value, bool) else f"write {_WORDS[kind]}"
             raise InvalidInput(self.at(name), value, fix)
         return copy.deepcopy(value)
+
+    def need(self, name: str, kind: type[T]) -> T:
+        """A field that the other project demands too."""
+        value = self.take(name, kind)
+        if value is None or value == "":
+            raise InvalidInput(self.at(name), ABSENT, "add it")
+        return value
+
+    def number(self, name: str) -> str | None:
+        """A number as it is written, in quotes or without."""
+        value = self.take(name, object)
+        try:
+            finite = value is None or (not isinstance(value, bool) and isfinite(float(str(value))))
+        except ValueError:
+            finite = False
+        if not finite:
+            raise InvalidInput(self.at(name), value, "write a number")
+        return None if value is None else str(value)
+
+    def need_number(self, name: str) -> str:
+        return self.number(name) or self.need(name, str)
 
     def has(self, name: str) -> bool:
         return self._left.get(name) is not None
@@ -133,6 +156,9 @@ def metadata_of(manifest: dict[str, Any]) -> dict[str, Any]:
     for name, values in (("labels", labels), ("annotations", notes)):
         if not isinstance(values, dict):
             raise InvalidInput(f"metadata.{name}", values, "write a mapping (name: value)")
+        for key, value in values.items():
+            if not isinstance(value, str):
+                raise InvalidInput(f'metadata.{name}["{key}"]', value, "write text in quotes")
         if own := {key: value for key, value in values.items() if not key.startswith(BOOKKEEPING)}:
             kept[name] = own
     return kept

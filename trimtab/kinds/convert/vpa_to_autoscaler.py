@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from trimtab.errors import InvalidInput
 from trimtab.kinds.annotations import VPA_INTEGER_CPU
 from trimtab.kinds.convert.source_fields import SourceFields, unannotate
 
@@ -30,16 +31,16 @@ def from_vpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
     spec.places(_PLACES)
     update = spec.part("updatePolicy")
     mode = update.take("updateMode", str) or _DEFAULT
+    if mode not in UPDATE_MODES:
+        raise InvalidInput(update.at("updateMode"), mode, f"write one of: {', '.join(UPDATE_MODES)}")
     if mode == "Initial":
         update.note("Initial has no equivalent; pods are resized in place instead", "updateMode")
-    elif mode not in UPDATE_MODES:
-        update.note(f"{mode} is no mode of VPA's; pods are resized in place", "updateMode")
     update.lose("minReplicas", "disruption budgets are respected instead")
     update.close()
     policy = spec.part("resourcePolicy")
     policies = _whole_cores([_container_policy(container) for container in policy.items("containerPolicies")], metadata)
     policy.close()
-    vertical: dict[str, Any] = {"apply": UPDATE_MODES.get(mode, "InPlace")}
+    vertical: dict[str, Any] = {"apply": UPDATE_MODES[mode]}
     if policies:
         vertical["resourcePolicy"] = {"containerPolicies": policies}
     made = {"scaleTargetRef": spec.take("targetRef", dict) or {}, "vertical": vertical}

@@ -5,40 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from trimtab.errors import InvalidInput, InvalidObject
-from trimtab.kinds.convert import convert
-from trimtab.kinds.convert.vpa_to_autoscaler import UPDATE_MODES
 from trimtab.kinds.lint.finding import Diagnostic, LintSeverity
 from trimtab.kinds.lint.manifest_set import WORKLOADS, LintedManifest, ManifestSet, get
-
-FOREIGN = ("ScaledObject", "VerticalPodAutoscaler")
-
-
-def foreign_refused(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
-    """What contradicts itself there does so in an Autoscaler too."""
-    if linted.kind not in FOREIGN or linted.skipped:
-        return
-    try:
-        convert(linted.manifest, "autoscaler")
-    except InvalidInput as error:
-        for problem in error.problems if isinstance(error, InvalidObject) else (error,):
-            why = f"{problem.value!r} cannot be meant"
-            yield Diagnostic(LintSeverity.ERROR, "invalid", problem.path, why, problem.fix)
 
 
 def no_trigger(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
     if linted.kind == "ScaledObject" and not linted.skipped and not get(linted.manifest, "spec", "triggers"):
         why = "nothing says when to scale"
         yield Diagnostic(LintSeverity.ERROR, "no-trigger", "spec.triggers", why, "add at least one trigger")
-
-
-def unknown_mode(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
-    mode = get(linted.manifest, "spec", "updatePolicy", "updateMode")
-    written = linted.kind == "VerticalPodAutoscaler" and not linted.skipped and isinstance(mode, str)
-    if written and mode not in UPDATE_MODES:
-        fix = f"write one of: {', '.join(UPDATE_MODES)}"
-        path = "spec.updatePolicy.updateMode"
-        yield Diagnostic(LintSeverity.ERROR, "unknown-mode", path, f"{mode!r} is no mode of VPA's", fix)
 
 
 def missing_target(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
@@ -55,4 +29,4 @@ def missing_target(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagn
         yield Diagnostic(LintSeverity.WARNING, "missing-target", path, why, fix)
 
 
-CHECKS = (foreign_refused, no_trigger, unknown_mode, missing_target)
+CHECKS = (no_trigger, missing_target)

@@ -7,13 +7,15 @@ from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
 from trimtab.errors import InvalidInput, InvalidObject
-from trimtab.kinds import KINDS, Autoscaler, CustomHpa, Hvpa, Kind, Scaler, misspelt, read
+from trimtab.kinds import KINDS, Autoscaler, CustomHpa, Hvpa, Kind, Scaler, is_custom_hpa, misspelt, read
+from trimtab.kinds.convert import convert
 from trimtab.kinds.images import is_jvm
 from trimtab.kinds.lint.layout import is_patch, is_template, never_together, patch_files
 from trimtab.kinds.yaml import Document
 from trimtab.policy import Mode, Policy
 
 WORKLOADS = ("Deployment", "StatefulSet", "ReplicaSet", "Rollout", "DaemonSet", "ReplicationController")
+_FOREIGN = ("ScaledObject", "VerticalPodAutoscaler")
 _JVM_VARIABLES = ("JAVA_OPTS", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "JVM_OPTS")
 
 
@@ -46,6 +48,8 @@ class LintedManifest:
             return None
         if self.is_custom_hpa:
             return CustomHpa.from_values(self.manifest)
+        if self.kind in _FOREIGN:
+            convert(self.manifest, "autoscaler")  # what contradicts itself there does so in an Autoscaler too
         ours = self.kind in {kind for _, kind in KINDS} or misspelt(self.manifest)
         return read(self.manifest) if ours else None
 
@@ -55,9 +59,7 @@ class LintedManifest:
 
     @property
     def is_custom_hpa(self) -> bool:
-        """The chart's values have no kind; their target gives them away."""
-        target = self.manifest.get("target")
-        return not self.kind and isinstance(target, dict) and "deployment" in target
+        return is_custom_hpa(self.manifest)
 
     @property
     def title(self) -> str:
