@@ -29,7 +29,7 @@ from trimtab.live.operator import Operator
 
 OBJECTS, PODS = (100, 1000, 3000, 10000), (1, 5, 50)
 NAMESPACES = 100
-CORES = 0.125  # per pod: its target
+CORES = 0.5  # per pod: its target
 TICK_S, WARM_S, MEASURED_S = 15.0, 120.0, 120.0
 CHURN_OBJECTS, CHURN_HOURS, CHURN_STEP_MIN = 1000, 1.25, 5
 
@@ -133,12 +133,13 @@ def imports_mb() -> float:
 
 def churn(objects: int, hours: float) -> dict[str, Any]:
     """Workloads come and go with their namespaces, objects are edited, pods are replaced: what stays in memory?"""
-    held: list[float] = []
+    held, scaled = list[float](), 0
     tracemalloc.start()
     with Cluster(seed=1) as cluster:
         fill(cluster, objects, 2)
         cluster.run(seconds=7.5)  # looked at between two ticks
         for step in range(round(60 * hours / CHURN_STEP_MIN)):
+            began = cluster.now()
             name = f"passing-{step}/web"
             cluster.deploy(name, replicas=2, load=lambda seconds: 0.25 if seconds % 600 < 300 else 1.0)
             cluster.apply(autoscaler(name))
@@ -151,11 +152,12 @@ def churn(objects: int, hours: float) -> dict[str, Any]:
             cluster.delete("Deployment", name)
             cluster.run(minutes=1)
             held.append(held_mb(cluster))
+            scaled += sum(asked.path.endswith("/scale") for asked in cluster.server.audit if asked.at > began)
             print(f"  churn: {held[-1]:.1f} MB after {CHURN_STEP_MIN * (step + 1)} minutes", flush=True)
     tracemalloc.stop()
     late = held[len(held) // 2 :]  # the first half fills windows and logs
     slope = float(np.polyfit(np.arange(len(late)) * CHURN_STEP_MIN / 60, late, 1)[0])
-    return {"objects": objects, "hours": hours, "held_mb": held, "mb_per_hour": slope}
+    return {"objects": objects, "hours": hours, "scalings": scaled, "held_mb": held, "mb_per_hour": slope}
 
 
 def main() -> None:

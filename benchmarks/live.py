@@ -111,7 +111,8 @@ STORM = """  load of {storm_objects} doubled: all scaled within {storm_writing_s
 WRITTEN = """  {storm_scalings} writes until nothing was scaled any more, each within {storm_after_tick_s:.1f} s \
 of its tick; {storm_unanswered} without an answer"""
 ROLLOUT = "  {rollout_deployments} rolled out in {rollout_s:.0f} s: {rollout_scalings} scalings"
-RESTART = "  started again: a whole tick after {restart_s:.1f} s, {restart_scalings} scalings"
+RESTART = """  started again: a whole tick after {restart_s:.1f} s, {restart_scalings} scalings, {restart_writes} \
+writes, the last after {restart_settled_s:.1f} s; {restart_forgotten} statuses say something else than before"""
 LOST = "  leader killed: a whole tick of the next after {leader_change_s:.1f} s, {leader_change_scalings} scalings"
 THEIRS = """built-in HPA controller, {objects} HPAs: a look every {interval_s:.1f} s, {cpu_s_in_15_s:.2f} CPU-seconds \
 in 15 s; {rss_mb:.0f} MB (of the whole manager)"""

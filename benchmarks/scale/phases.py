@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from benchmarks.scale.control_plane import OPERATOR
-from benchmarks.scale.fleet import CORES, Fleet, patch, rollouts, set_load
+from benchmarks.scale.fleet import CORES, Fleet, patch, rollouts, set_load, statuses
 from benchmarks.scale.measure import (
     DefaultRun,
     Requests,
@@ -147,14 +147,22 @@ def rolling_restart(bed: Bed, running: DefaultRun, fleet: Fleet, every: int = 5)
 
 
 def restart(bed: Bed, running: DefaultRun, fleet: Fleet) -> dict[str, Any]:
-    """Ended and started again: until the first tick that looks at every object."""
+    """Ended and started again: until the first tick that looks at every object, and until nothing is to be said."""
+    before = statuses(bed)
     running.stop(120)
     asked = Requests(bed.audit_log, OPERATOR)
     running.start()
     last = fleet.members[-1]
     took = seconds_until(lambda: running.ticks(last, asked.began), 600, "a whole tick after the restart")
-    running.await_ticks(last, 2)
-    return {"restart_s": took, "restart_scalings": len(asked.scalings())}
+    await_quiet(bed, running, fleet)
+    written, after = [event["at"] - asked.began for event in asked.writes()], statuses(bed)
+    return {
+        "restart_s": took,
+        "restart_scalings": len(asked.scalings()),
+        "restart_writes": len(written),
+        "restart_settled_s": max(took, *written, 0.0),
+        "restart_forgotten": sum(1 for key, said in before.items() if after[key] != said),
+    }
 
 
 def leader_change(bed: Bed, running: DefaultRun, standby: DefaultRun, fleet: Fleet) -> dict[str, Any]:
