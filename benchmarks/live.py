@@ -48,7 +48,7 @@ def run(bed: Bed, fleet: Fleet, ticks: int, folder: Path, mixed: bool) -> Iterat
         phases.await_quiet(bed, running, fleet)
         yield _said(STEADY, fleet, phases.steady(bed, running, fleet, ticks))
         yield phases.tick_times(running, fleet, ticks)
-        yield _said(STORM, fleet, phases.storm(bed, fleet))
+        yield _said(f"{STORM}\n{WRITTEN}", fleet, phases.storm_within_ticks(bed, running, fleet))
         if mixed:
             phases.await_rollouts(bed)
             phases.await_quiet(bed, running, fleet)
@@ -108,8 +108,11 @@ STEADY = """trimtab, {objects} Autoscalers, {pods} pods: a tick every {tick_inte
 {operator_cpu_ms_per_object:.3f} ms per object, {all_cpu_ms_per_object:.3f} ms with everything that serves it"""
 STORM = """  load of {storm_objects} doubled: all scaled within {storm_writing_s:.1f} s of the first, \
 {storm_p50_s:.1f} s after the change (p99 {storm_p99_s:.1f} s)"""
+WRITTEN = """  {storm_scalings} writes until nothing was scaled any more, each within {storm_after_tick_s:.1f} s \
+of its tick; {storm_unanswered} without an answer"""
 ROLLOUT = "  {rollout_deployments} rolled out in {rollout_s:.0f} s: {rollout_scalings} scalings"
-RESTART = "  started again: a whole tick after {restart_s:.1f} s, {restart_scalings} scalings"
+RESTART = """  started again: a whole tick after {restart_s:.1f} s, {restart_scalings} scalings, {restart_writes} \
+writes, the last after {restart_settled_s:.1f} s; {restart_forgotten} statuses say something else than before"""
 LOST = "  leader killed: a whole tick of the next after {leader_change_s:.1f} s, {leader_change_scalings} scalings"
 THEIRS = """built-in HPA controller, {objects} HPAs: a look every {interval_s:.1f} s, {cpu_s_in_15_s:.2f} CPU-seconds \
 in 15 s; {rss_mb:.0f} MB (of the whole manager)"""

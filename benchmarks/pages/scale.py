@@ -207,8 +207,8 @@ MEMORY = """## Memory
 Imports take {imports:.0f} MB beside that.
 """
 CHURN = """Over {hours:g} hours in which workloads and their namespaces come and go, objects are edited and pods are
-replaced ({objects} objects{note}): {first:.1f} MB after the first minutes, {last:.1f} MB at the end,
-{mb_per_hour:+.2f} MB per hour in the second half.
+replaced ({objects:,} objects{note}, scaled {scalings:,} times): {first:.1f} MB after the first minutes,
+{last:.1f} MB at the end, {mb_per_hour:+.2f} MB per hour in the second half.
 """
 BEYOND = """## Beyond it
 

@@ -13,6 +13,7 @@ from benchmarks.scale.control_plane import HOME, lighten
 from tests.bed import Bed, eventually
 from tests.bed.manifests import deployment
 from tests.live.running import autoscaler
+from trimtab.live.tell.status import loud
 from trimtab.wire.budget import Budget
 from trimtab.wire.kube import Kube
 from trimtab.wire.kubeconfig import connect
@@ -181,6 +182,16 @@ def rollouts(bed: Bed) -> list[Rollout]:
             return (await kube.list(Rollout, DEPLOYMENTS)).items
 
     return asyncio.run(listed())
+
+
+def statuses(bed: Bed) -> dict[tuple[str, str], Any]:
+    """What is said of each object, its memory included, but measurements and wording."""
+
+    async def listed() -> list[Custom]:
+        async with Kube(connect(kubeconfig=str(bed.kubeconfig))) as kube:
+            return (await kube.list(Custom, await kube.resource("trimtab.dev/v1alpha1", "Autoscaler"))).items
+
+    return {(each.metadata.namespace, each.metadata.name): loud(each.status) for each in asyncio.run(listed())}
 
 
 def measured(bed: Bed) -> int:

@@ -10,6 +10,7 @@ import subprocess
 import time
 from collections.abc import Sequence
 from datetime import datetime
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -109,12 +110,19 @@ class Spending(NamedTuple):
         return found
 
 
+class Scaling(NamedTuple):
+    """A write of somebody's replicas."""
+
+    key: tuple[str, str]  # namespace and name
+    at: float
+
+
 class Requests:
     """What a user asks of the API server from now on; renewing the lease is not counted."""
 
-    def __init__(self, bed: Bed, user: str) -> None:
+    def __init__(self, audit_log: Path, user: str) -> None:
         self.began, self._user = time.time(), f'"username":"{user}"'
-        self._lines = bed.audit_log.open()
+        self._lines = audit_log.open()
         self._lines.seek(0, os.SEEK_END)
         self._partial, self._found = "", list[dict[str, Any]]()
 
@@ -128,12 +136,20 @@ class Requests:
         """But those of checkpoints, which have their own time."""
         return [event for event in self.so_far() if event["verb"] in WRITES and _resource(event) != "configmaps"]
 
-    def scalings(self) -> list[tuple[tuple[str, str], float]]:
-        """(namespace and name, at) of each write of a scale that succeeded."""
+    def scalings(self) -> list[Scaling]:
+        """Each write of a scale that succeeded, in order."""
+        return [scaling for scaling, code in self._scalings() if code == HTTPStatus.OK]
+
+    def unanswered(self) -> list[Scaling]:
+        """Those that were given up or failed midway (504 and the like): whether they were written, nobody said."""
+        return [scaling for scaling, code in self._scalings() if code >= HTTPStatus.INTERNAL_SERVER_ERROR]
+
+    def _scalings(self) -> list[tuple[Scaling, int]]:
+        written = ((event, event["objectRef"]) for event in self.writes())
         return [
-            ((event["objectRef"]["namespace"], event["objectRef"]["name"]), event["at"])
-            for event in self.writes()
-            if event["objectRef"].get("subresource") == "scale" and event["responseStatus"]["code"] == 200
+            (Scaling((about["namespace"], about["name"]), event["at"]), event["responseStatus"]["code"])
+            for event, about in written
+            if about.get("subresource") == "scale"
         ]
 
 

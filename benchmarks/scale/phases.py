@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from bisect import bisect
 from itertools import pairwise
 from typing import Any
 
 from benchmarks.scale.control_plane import OPERATOR
-from benchmarks.scale.fleet import CORES, Fleet, patch, rollouts, set_load
+from benchmarks.scale.fleet import CORES, Fleet, patch, rollouts, set_load, statuses
 from benchmarks.scale.measure import (
     DefaultRun,
     Requests,
@@ -18,6 +19,7 @@ from benchmarks.scale.measure import (
     spread,
 )
 from tests.bed import Bed, eventually
+from tests.live.running import replicas
 
 TICK_SECONDS = "trimtab_tick_seconds_total"
 
@@ -26,7 +28,7 @@ def await_quiet(bed: Bed, running: DefaultRun, fleet: Fleet) -> None:
     """All objects served, and two ticks without a write but checkpoints."""
 
     def quiet() -> bool:
-        asked = Requests(bed, OPERATOR)
+        asked = Requests(bed.audit_log, OPERATOR)
         running.await_ticks(fleet.members[-1], 2)
         return not asked.writes()
 
@@ -40,7 +42,7 @@ def steady(bed: Bed, running: DefaultRun, fleet: Fleet, count: int) -> dict[str,
     """Nothing changes."""
     first, objects = fleet.members[0], len(fleet.members)
     at = running.await_ticks(first, 1)[-1:]
-    asked, busy = Requests(bed, OPERATOR), running.number(TICK_SECONDS)
+    asked, busy = Requests(bed.audit_log, OPERATOR), running.number(TICK_SECONDS)
     before, received = Spending.now(bed, running.pid), received_bytes(running.pid)
     at += running.await_ticks(first, count)
     received = received_bytes(running.pid) - received
@@ -72,22 +74,48 @@ def tick_times(running: DefaultRun, fleet: Fleet, count: int) -> dict[str, Any]:
 
 
 def storm(bed: Bed, fleet: Fleet, user: str = OPERATOR) -> dict[str, Any]:
-    """The load of a tenth doubles at once: from then to the patched scale of each."""
-    chosen, asked = fleet.tenth(), Requests(bed, user)
+    """The load of a tenth doubles at once: from then to the first patched scale of each."""
+    chosen, asked = fleet.tenth(), Requests(bed.audit_log, user)
     set_load(bed, chosen, 2 * CORES * fleet.pods_each)
     changed_at, wanted = time.time(), {member.key for member in chosen}
-    all_scaled = lambda: dict(asked.scalings()).keys() >= wanted  # noqa: E731
+    all_scaled = lambda: _scaled(bed, asked, fleet.pods_each).keys() >= wanted  # noqa: E731
     eventually(all_scaled, 300 + len(chosen), f"{len(chosen)} scaled by {user}", every_s=2)
-    first: dict[tuple[str, str], float] = {}
-    for key, at in asked.scalings():
-        if key in wanted:
-            first.setdefault(key, at)
-    waited = [at - changed_at for at in first.values()]
+    first = _scaled(bed, asked, fleet.pods_each)
+    waited = [first[key] - changed_at for key in wanted]
     return {
         "storm_objects": len(chosen),
         "storm_writing_s": max(waited) - min(waited),
         **spread("storm", waited),
         "storm_longest_s": max(waited),
+        "storm_unanswered": len(asked.unanswered()),
+    }
+
+
+def _scaled(bed: Bed, asked: Requests, before: int) -> dict[tuple[str, str], float]:
+    """When each was scaled first. Where no answer says so, its Deployment does: then, by the last try."""
+    first: dict[tuple[str, str], float] = {}
+    for key, at in asked.scalings():
+        first.setdefault(key, at)
+    unsure = {key: at for key, at in asked.unanswered() if key not in first}
+    return first | {key: at for key, at in unsure.items() if replicas(bed, *key) > before}
+
+
+def storm_within_ticks(bed: Bed, running: DefaultRun, fleet: Fleet) -> dict[str, Any]:
+    """A storm until nothing is scaled any more: how long after its tick each write left, and what it cost."""
+    first, asked, before = fleet.members[0], Requests(bed.audit_log, OPERATOR), Spending.now(bed, running.pid)
+    found, ticks, written = storm(bed, fleet), set[float](), 0
+    while written < len(asked.scalings()):
+        written = len(asked.scalings())
+        running.await_ticks(first, 2)
+        ticks.update(running.ticks(first, asked.began))
+    began = sorted(ticks)
+    after = [scaling.at - began[bisect(began, scaling.at) - 1] for scaling in asked.scalings() + asked.unanswered()]
+    spent = Spending.now(bed, running.pid).since(before, len(began))
+    return found | {
+        "storm_scalings": len(after),
+        "storm_after_tick_s": max(after),
+        "storm_longest_interval_s": max(later - earlier for earlier, later in pairwise(began)),
+        **{f"storm_{part}": cpu_s for part, cpu_s in spent.items()},
     }
 
 
@@ -104,7 +132,7 @@ def await_rollouts(bed: Bed) -> None:
 
 def rolling_restart(bed: Bed, running: DefaultRun, fleet: Fleet, every: int = 5) -> dict[str, Any]:
     """A fifth of the pods is replaced: nothing may be scaled for that."""
-    chosen, asked, before = fleet.members[::every], Requests(bed, OPERATOR), Spending.now(bed, running.pid)
+    chosen, asked, before = fleet.members[::every], Requests(bed.audit_log, OPERATOR), Spending.now(bed, running.pid)
     patch(bed, chosen, {"spec": {"template": {"metadata": {"annotations": {"restarted": str(asked.began)}}}}})
     await_rollouts(bed)
     took = time.time() - asked.began
@@ -119,14 +147,22 @@ def rolling_restart(bed: Bed, running: DefaultRun, fleet: Fleet, every: int = 5)
 
 
 def restart(bed: Bed, running: DefaultRun, fleet: Fleet) -> dict[str, Any]:
-    """Ended and started again: until the first tick that looks at every object."""
+    """Ended and started again: until the first tick that looks at every object, and until nothing is to be said."""
+    before = statuses(bed)
     running.stop(120)
-    asked = Requests(bed, OPERATOR)
+    asked = Requests(bed.audit_log, OPERATOR)
     running.start()
     last = fleet.members[-1]
     took = seconds_until(lambda: running.ticks(last, asked.began), 600, "a whole tick after the restart")
-    running.await_ticks(last, 2)
-    return {"restart_s": took, "restart_scalings": len(asked.scalings())}
+    await_quiet(bed, running, fleet)
+    written, after = [event["at"] - asked.began for event in asked.writes()], statuses(bed)
+    return {
+        "restart_s": took,
+        "restart_scalings": len(asked.scalings()),
+        "restart_writes": len(written),
+        "restart_settled_s": max(took, *written, 0.0),
+        "restart_forgotten": sum(1 for key, said in before.items() if after[key] != said),
+    }
 
 
 def leader_change(bed: Bed, running: DefaultRun, standby: DefaultRun, fleet: Fleet) -> dict[str, Any]:
@@ -136,7 +172,7 @@ def leader_change(bed: Bed, running: DefaultRun, standby: DefaultRun, fleet: Fle
         ready_to = lambda: standby.get("/readyz").startswith("ok")  # noqa: E731
         eventually(ready_to, 600, "the stand-by follows everything", every_s=1)
         assert not standby.ticks(last), "it stands by"
-        asked = Requests(bed, OPERATOR)
+        asked = Requests(bed.audit_log, OPERATOR)
         running.kill()
         took = seconds_until(lambda: standby.ticks(last), 600, "a whole tick of the new leader")
         standby.await_ticks(last, 2)

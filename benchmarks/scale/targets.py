@@ -24,7 +24,7 @@ TARGETS = (
     Target("writes while nothing changes", "idle_writes", 0),
     Target("GETs of single objects while nothing changes", "idle_gets", 0),
     Target("samples missing", "missing_samples", 0),
-    Target("storm: from the first to the last write, s", "storm_writing_s", 10.0, 1),
+    Target("storm: from the tick to the last write, s", "storm_after_tick_s", 10.0, 1),
     Target("rollout: scalings", "rollout_scalings", 0),
     Target("restart: first whole tick after, s", "restart_s", 20.0, 1),
     Target("restart: scalings", "restart_scalings", 0),

@@ -16,7 +16,7 @@ from trimtab.live.tell.telemetry import Telemetry
 from trimtab.live.tell.teller import Teller
 from trimtab.wire.objects import Custom
 from trimtab.wire.resources import HPAS, Resource
-from trimtab.wire.turns import AT_ONCE, Queue
+from trimtab.wire.turns import AT_ONCE, SHARE, Queue
 from trimtab.wire.writer import Writer
 
 log = logging.getLogger(__name__)
@@ -47,13 +47,14 @@ class Guard:
         whose: Callable[[Item], tuple[Resource, Custom]],
         at: float,
         within_s: float | None = None,
+        at_once: int = AT_ONCE,
     ) -> list[Result]:
         """Do it for each, several at once and namespaces in turns; the results of those that did not fail.
 
         After `within_s` nobody is waited for: who is at it has failed, and whose turn did not come is first next time.
         Workers, not a task for each: most items wait for nothing, and a task would cost more than its item.
         """
-        waiting, done, over = self._queue(items, whose), dict[int, Result](), asyncio.Event()
+        waiting, done, over = self._queue(items, whose, at_once), dict[int, Result](), asyncio.Event()
 
         async def work() -> None:
             while waiting and not over.is_set():
@@ -73,7 +74,7 @@ class Guard:
                 if index % BREATH == BREATH - 1:
                     await asyncio.sleep(0)
 
-        await _within(within_s, [work() for _ in range(min(AT_ONCE, len(items)))], over)
+        await _within(within_s, [work() for _ in range(min(at_once, len(items)))], over)
         self._leave_out({whose(item)[1].metadata.uid for _, item in waiting})
         return [done[index] for index in sorted(done)]
 
@@ -96,10 +97,10 @@ class Guard:
         return done
 
     def _queue(
-        self, items: Sequence[Item], whose: Callable[[Item], tuple[Resource, Custom]]
+        self, items: Sequence[Item], whose: Callable[[Item], tuple[Resource, Custom]], at_once: int
     ) -> Queue[tuple[int, Item]]:
         """Whose turn did not come last time is first."""
-        queue: Queue[tuple[int, Item]] = Queue()
+        queue: Queue[tuple[int, Item]] = Queue(at_once * SHARE // AT_ONCE)
         about = [whose(item)[1].metadata for item in items]
         order: Iterable[int] = range(len(items))
         if self._left_out:
