@@ -234,7 +234,9 @@ def test_each_shard_has_a_deployment_a_service_and_a_lease_of_its_own(bed: Bed) 
         (container,) = pod["spec"]["containers"]
         assert f"--shard={number}/3" in container["args"]
         assert container["env"][0] == {"name": "TRIMTAB_DEPLOYMENT", "value": ",".join(names)}
-        for chosen in (deployment["spec"]["selector"]["matchLabels"], service["spec"]["selector"]):
+        (spread,) = pod["spec"]["topologySpreadConstraints"]
+        chosen_by = (deployment["spec"]["selector"], spread["labelSelector"])
+        for chosen in (*(each["matchLabels"] for each in chosen_by), service["spec"]["selector"]):
             assert chosen["trimtab.dev/shard"] == str(number) and chosen.items() <= pod["metadata"]["labels"].items()
     lease = next(role for role in of_kind(manifests, "Role") if role["metadata"]["name"] == "made-trimtab-lease")
     assert lease["rules"][0]["resourceNames"] == ["trimtab", "trimtab-0", "trimtab-1", "trimtab-2"]

@@ -144,6 +144,17 @@ def test_one_odd_analytics_does_not_stop_the_advice_of_others(status: dict[str, 
     assert f"{good}/status" in writes(api)
 
 
+def test_what_was_wrong_with_an_object_that_is_gone_is_forgotten() -> None:
+    """Who makes and removes them all day long does not fill our memory."""
+    api = cluster(status=False)  # nothing can be said of them
+    analytics(api, "tenant", "gone")
+    advisor = tick(api)
+    assert [what for what, _ in advisor._said] == ["Analytics tenant/gone"]
+    advisor.feeds["Analytics"].store.drop(("tenant", "gone"))
+    asyncio.run(advisor.tick(NOW + 15.0))
+    assert advisor._said == {}
+
+
 @given(
     st.recursive(
         st.none() | st.booleans() | st.floats() | st.text(), lambda v: st.lists(v) | st.dictionaries(st.text(), v)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import random
 import tempfile
 from collections.abc import Callable, Sequence
@@ -22,6 +23,7 @@ from typing import Any, Self
 import yaml
 
 from tests.virtual.apiserver import ADMIN, ApiServer, Audited, Call, Reply
+from tests.virtual.bugs import Bugs
 from tests.virtual.clock import GRAIN
 from tests.virtual.faults import Fault
 from tests.virtual.fields import Object, encoded
@@ -61,6 +63,7 @@ class Cluster(Machines):
         self.tuner: Tuner | None = None
         self.processes: dict[str, Process] = {}
         self.on_tick: list[Callable[[Sequence[ObjectTick]], None]] = []  # they see what operators see and decide
+        self.bugs = Bugs()
         self.homes: dict[str, str] = {}  # of operators that are not installed in OWN_NAMESPACE
         self._operators, self._until = operators, 0.0
         self._next_step = 1
@@ -74,16 +77,18 @@ class Cluster(Machines):
         self._random = random.getstate()
         random.seed(self.seed)
         self._folder = tempfile.TemporaryDirectory()
+        logging.root.addHandler(self.bugs)
         asyncio.set_event_loop(self.loop)
         self._schedule_step()
         for number in range(self._operators):
             self.loop.call_at(self.step_s - LOOK_AGAIN_S, self.start_operator, f"operator-{number}")
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
             self.loop.run_until_complete(self._end())
         finally:
+            logging.root.removeHandler(self.bugs)
             random.setstate(self._random)
             gc.set_threshold(*self._gc)
             gc.unfreeze()
@@ -91,6 +96,7 @@ class Cluster(Machines):
             self.loop.close()
             self._folder.cleanup()
             gc.collect()  # the next one would freeze what this one has left
+        assert kind is not None or not self.bugs.met, self.bugs.met
 
     async def _end(self) -> None:
         for process in self.processes.values():

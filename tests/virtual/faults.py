@@ -57,6 +57,18 @@ class Refusing(OnRequests):
 
 
 @dataclass(frozen=True)
+class Unread(Refusing):
+    """A kind that is no part of Kubernetes cannot be read."""
+
+    methods: tuple[str, ...] = ("GET",)
+
+
+@dataclass(frozen=True)
+class Garbled(OnRequests):
+    """Somebody in between answers with a page of its own; nothing is done."""
+
+
+@dataclass(frozen=True)
 class Unreachable(OnRequests):
     """No connection: nothing leaves."""
 

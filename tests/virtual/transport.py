@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 from urllib.parse import parse_qsl, urlsplit
 
 from tests.virtual.apiserver import ApiServer, Call, Denied, Reply, place_of, selector, status_body
-from tests.virtual.weather import Processes, Weather
+from tests.virtual.weather import PAGE, Processes, Weather
 from trimtab.wire.transport import Incoming, Outgoing
 
 
@@ -89,7 +89,7 @@ class Sent:
         reply = await weather.before(call, plural, processes)
         if reply is not None:
             if isinstance(server, ApiServer):
-                server.note(call, call.method.lower(), None, reply.status)
+                server.note(call, call.method.lower(), None, 0 if reply is PAGE else reply.status)
             return Whole(reply)
         await asyncio.sleep(0)
         answered = self._answered(call)

@@ -21,6 +21,7 @@ from tests.virtual.faults import (
     Fault,
     Flood,
     ForeignPods,
+    Garbled,
     Killed,
     LostEvents,
     OnRequests,
@@ -35,6 +36,8 @@ from tests.virtual.faults import (
     Unreachable,
 )
 from trimtab.wire.transport import NotConnected
+
+PAGE = Reply(200, b"<html><body>Please sign in</body></html>")
 
 
 class Processes(Protocol):
@@ -129,6 +132,8 @@ class Weather:
             elif isinstance(fault, Refusing):
                 wait = {} if fault.retry_after_s is None else {"Retry-After": f"{fault.retry_after_s:g}"}
                 return Reply(fault.status, status_body(fault.status, "", "a fault of the test"), wait)
+            elif isinstance(fault, Garbled):
+                return PAGE
         return None
 
     async def after(self, call: Call, plural: str, processes: Processes) -> None:

@@ -237,8 +237,9 @@ class Operator:
         return 200, "ok\n"
 
     def ready(self) -> tuple[int, str]:
-        """Ready when everything is followed; not leading is no fault, not knowing who does is one."""
-        said = [f"{feed.name}: {feed.trouble}" for feed in self.cluster.feeds if feed.trouble]
+        """Ready when all that is served is followed; not leading is no fault, not knowing who does is one."""
+        others = self.cluster.others
+        said = [f"{feed.name}: {feed.trouble}" for feed in self.cluster.feeds if feed.trouble and feed not in others]
         if self.leadership.trouble and not self.leadership.may_write():
             said.append(f"its Lease: {self.leadership.trouble}")
         if self._waiting_for or said:
@@ -246,13 +247,14 @@ class Operator:
             return HTTPStatus.SERVICE_UNAVAILABLE, "\n".join([*waiting, *said, ""])
         leads = self.leadership.may_write() and not self.installations.elder
         state = f"{'leading' if leads else 'standing by'}{self._division()}"
-        others = f": {self.installations.said}" if self.installations.said else ""
+        beside = f": {self.installations.said}" if self.installations.said else ""
         left = f"\nleft to operators of their own: {', '.join(sorted(self.cluster.left))}" if self.cluster.left else ""
         frozen = ", frozen: nothing is written" if self.cluster.frozen else ""
         unrecorded = f"\n{self.journal.trouble}" if self.journal and self.journal.trouble else ""  # no reason to stop
         absent = ", ".join(feed.name for feed in self.cluster.ours.values() if feed.resource is None)
         installed = f"\nnot installed: {absent}" if absent else ""
-        return 200, f"ok, {state}{others}{frozen}{unrecorded}{installed}{left}\n"
+        unseen = "".join(f"\nnot followed: {feed.name}: {feed.trouble}" for feed in others if feed.trouble)
+        return 200, f"ok, {state}{beside}{frozen}{unrecorded}{installed}{left}{unseen}\n"
 
     def _division(self) -> str:
         """Which shard, where there are several, and who of another division keeps it waiting."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from math import ceil
 from typing import Any, NamedTuple
 
-from tests.virtual.chaos.visible import BLIND, over_s
+from tests.virtual.chaos.visible import BLIND, SCALERS, over_s
 from tests.virtual.cluster import autoscaler
 from tests.virtual.faults import (
     BadMetrics,
@@ -20,6 +20,7 @@ from tests.virtual.faults import (
     Fault,
     Flood,
     ForeignPods,
+    Garbled,
     Killed,
     LostEvents,
     NamespaceAway,
@@ -33,6 +34,7 @@ from tests.virtual.faults import (
     Suspended,
     Unanswered,
     Unreachable,
+    Unread,
 )
 from trimtab.sim.cluster_spec import FaultKind
 
@@ -140,6 +142,7 @@ def _still_in_a_tick(draw: random.Random) -> list[Fault]:
 
 def _away(draw: random.Random) -> list[Fault]:
     start, end = _span(draw)
+    end = draw.choice([end, end, start + 0.4])  # or made anew in the same second
     name = draw.choice(["shop/web", "shop/api"])
     alias = draw.choice(["", "renamed"])
     return [
@@ -173,6 +176,13 @@ def _cut_off(draw: random.Random) -> list[Fault]:
     ]
 
 
+def _unread(draw: random.Random) -> list[Fault]:
+    """From the start on, or from later on; somebody may have to begin without it."""
+    start, end = draw.choice([(0.0, _long(draw)[1]), _span(draw)])
+    kinds = (*SCALERS, "verticalpodautoscalers", "hvpas", "effectivehorizontalpodautoscalers")
+    return [Unread(start, end, plural=draw.choice(kinds), status=draw.choice([403, 500]))]
+
+
 FAULTS: list[Callable[[random.Random], list[Fault]]] = [
     lambda draw: [Slow(*_span(draw), **_target(draw), seconds=draw.choice([0.5, 3.0, 8.0]))],
     lambda draw: [Refusing(*_span(draw), **_target(draw), status=draw.choice([500, 503, 403]))],
@@ -182,6 +192,8 @@ FAULTS: list[Callable[[random.Random], list[Fault]]] = [
     lambda draw: [Unreachable(*_span(draw), who="operator-0")],
     lambda draw: [Unanswered(*_span(draw), **_target(draw))],
     lambda draw: [Unreachable(*_span(draw), plural="prometheus")],
+    lambda draw: [Garbled(*_span(draw), **_target(draw))],
+    _unread,
     lambda draw: [CutWatches(*_span(draw), plural=draw.choice(FEEDS))],
     lambda draw: [Compacted(start := _span(draw)[0]), CutWatches(start + 1)],
     lambda draw: [StalledWatches(*_span(draw), plural=draw.choice(FEEDS))],

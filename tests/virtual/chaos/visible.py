@@ -21,12 +21,23 @@ from tests.virtual.faults import (
     RepeatedEvents,
     SpoiledMetrics,
     Spoiling,
+    Unread,
 )
 from trimtab.sim.cluster_spec import FaultKind
 
 BLIND = (FaultKind.MISSING, FaultKind.NAN, FaultKind.NEGATIVE, FaultKind.STALE)
 MOMENTARY = (CutWatches, Compacted, ClockStepped, Flood, ForeignPods)  # they begin, and that is all the trouble
-HARMLESS = (ClockStepped, Compacted, CutWatches, DiskFull, RepeatedEvents, Flood, ForeignPods)  # for what is seen
+HARMLESS = (
+    ClockStepped,
+    Compacted,
+    CutWatches,
+    DiskFull,
+    RepeatedEvents,
+    Flood,
+    ForeignPods,
+    Unread,
+)  # for what is seen
+SCALERS = ("scaledobjects", "watermarkpodautoscalers", "predictivehorizontalpodautoscalers")
 ALL_PODS = "/api/v1/pods"
 BEFORE_S, AFTER_S = 60.0, 180.0
 
@@ -38,13 +49,15 @@ def over_s(fault: Fault) -> float:
     return fault.end_s + (fault.back_after_s or 0.0 if isinstance(fault, Killed) else 0.0)
 
 
-def tenants_own(fault: Fault) -> bool:
-    """Something that a tenant can do, which is nobody else's trouble."""
-    return isinstance(fault, Flood | ForeignPods)
+def holds_up_nobody(fault: Fault) -> bool:
+    """Something that a tenant can do, or a kind of others: nobody else's trouble."""
+    return isinstance(fault, Flood | ForeignPods | Unread)
 
 
 def blinds(fault: Fault, name: str) -> bool:
     """Nothing may be lowered while it lasts: what is known is missing, stale or a part."""
+    if isinstance(fault, Unread):  # who has seen them once goes on with what was there
+        return fault.start_s == 0 and fault.plural in SCALERS
     if isinstance(fault, Refusing) and fault.path == ALL_PODS:
         return True
     if isinstance(fault, BadMetrics):
@@ -77,4 +90,4 @@ def _concerns(fault: Fault, name: str) -> bool:
     return isinstance(fault, DefinitionAway) or (isinstance(fault, NamespaceAway) and name.startswith(f"{fault.name}/"))
 
 
-__all__ = ["Away", "births", "blinds", "hidden", "over_s", "tenants_own"]
+__all__ = ["Away", "births", "blinds", "hidden", "holds_up_nobody", "over_s"]

@@ -65,7 +65,7 @@ class Advisor:
         self.prometheus = Prometheus(prometheus, timeout_s=TIMEOUT_S) if prometheus else None
         self.feeds = {kind: Feed(self.kube, Custom, (ANALYSIS_API, kind), namespace) for kind in KINDS}
         self.rounds, self.adoption = Rounds(), Adoption(writer)
-        self._said: dict[str, str] = {}
+        self._said: dict[tuple[str, str], str] = {}  # by what failed, and the uid of whose it is
 
     async def run(self) -> None:
         async with self.following():
@@ -92,32 +92,35 @@ class Advisor:
         """Everything that is due now, one object after the other; one that fails never stops the next."""
         analytics, kept = self._served("Analytics"), self._served("Recommendation")
         for found in analytics:
-            await self._guarded(self._round(found, at), f"Analytics {_title(found)}")
+            await self._guarded(self._round(found, at), f"Analytics {_title(found)}", found)
         for record in kept:
             if ANALYTICS_UID not in (record.metadata.labels or {}):
-                await self._guarded(self._alone(record, at), f"Recommendation {_title(record)}")
+                await self._guarded(self._alone(record, at), f"Recommendation {_title(record)}", record)
         if not self.shadow:
             for record in kept:
-                await self._guarded(self._adopt(record, at), f"adoption of {_title(record)}")
+                await self._guarded(self._adopt(record, at), f"adoption of {_title(record)}", record)
+        alive = {"", *(record.metadata.uid for record in (*analytics, *kept))}
         for part in (self.rounds, self.adoption):
-            part.forget({record.metadata.uid for record in (*analytics, *kept)})
+            part.forget(alive)
+        self._said = {about: said for about, said in self._said.items() if about[1] in alive}
 
     def _served(self, kind: str) -> list[Custom]:
         return [found for found in self.feeds[kind].store if self.enabled(found.metadata.namespace)]
 
-    async def _guarded(self, work: Any, what: str) -> None:
+    async def _guarded(self, work: Any, what: str, whose: Custom | None = None) -> None:
+        about = (what, whose.metadata.uid if whose else "")
         try:
             await work
         except NotLeading:
             raise
         except TrimtabError as error:
-            if self._said.get(what) != str(error):  # what stays wrong is said once, not every tick
+            if self._said.get(about) != str(error):  # what stays wrong is said once, not every tick
                 log.warning("%s: %s", what, error)
-            self._said[what] = str(error)
+            self._said[about] = str(error)
         except Exception:
             log.exception("%s: a bug of trimtab", what)
         else:
-            self._said.pop(what, None)
+            self._said.pop(about, None)
 
     async def _resource(self, kind: str) -> Resource:
         return await self.kube.resource(ANALYSIS_API, kind)

@@ -164,11 +164,16 @@ class WatchedCluster:
         self.members = Members(self.pods.store, self.workloads["ReplicaSet"].store)
 
     @property
+    def others(self) -> list[Feed[Custom]]:
+        """By which others scale, beside Kubernetes' own."""
+        return [self.scaled_objects, self.vpas, self.wpas, self.phpas]
+
+    @property
     def feeds(self) -> list[Feed[Any]]:
-        others: list[Feed[Any]] = [self.hpas, self.scaled_objects, self.vpas, self.wpas, self.phpas, self.pods]
+        core: list[Feed[Any]] = [self.hpas, *self.others, self.pods]
         blockers: list[Feed[Any]] = [self.quotas, self.limit_ranges, self.disruption_budgets]
         whole: list[Feed[Any]] = [] if self.namespace else [self.leases]
-        return [*self.ours.values(), *self.workloads.values(), *others, *blockers, self.namespaces, self.nodes, *whole]
+        return [*self.ours.values(), *self.workloads.values(), *core, *blockers, self.namespaces, self.nodes, *whole]
 
     def unsettled(self) -> list[str]:
         """What is not known yet, and waited for."""
