@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from hypothesis import HealthCheck, settings
 
 # How fast a machine is decides nothing.
@@ -9,3 +11,7 @@ CALM = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("same", CALM, derandomize=True)
 settings.register_profile("random", CALM, print_blob=True)
 settings.load_profile("same")
+
+# Servers of tests are on this machine, whatever proxy leads out of it.
+for name in ("no_proxy", "NO_PROXY"):
+    os.environ[name] = ",".join(filter(None, (os.environ.get(name), "127.0.0.1", "localhost")))

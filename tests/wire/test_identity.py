@@ -17,6 +17,7 @@ from tests.bed.pki import Authority
 from tests.virtual.clock import HandClock
 from tests.wire.fake import Fake
 from trimtab.errors import ClusterUnavailable, InvalidInput, Refused
+from trimtab.wire import access
 from trimtab.wire.access import Access, Trust
 from trimtab.wire.credentials import REREAD_S, TokenFile
 from trimtab.wire.exec_plugin import EXEC_VERSIONS, ExecPlugin, ExecSpec
@@ -204,6 +205,25 @@ def test_whom_we_trust(tmp_path: Path, url_host: str, trust: dict[str, object], 
                 await kube.raw("/version")
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("url", "proxy"),
+    [
+        ("http://prometheus:9090", "http://proxy:3128"),
+        ("http://127.0.0.1:9090", None),
+        ("http://[::1]:9090", None),
+        ("http://localhost:9090", None),
+    ],
+)
+def test_a_proxy_of_the_environment_is_not_asked_for_this_machine(
+    monkeypatch: pytest.MonkeyPatch, url: str, proxy: str | None
+) -> None:
+    monkeypatch.setenv("http_proxy", "http://proxy:3128")
+    monkeypatch.setenv("no_proxy", "")
+    access._environment_proxy.cache_clear()
+    assert asyncio.run(Access(url).options())["proxy"] == proxy
+    access._environment_proxy.cache_clear()
 
 
 def test_a_proxy_url_is_where_the_request_goes() -> None:

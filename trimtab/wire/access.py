@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
+from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
@@ -103,10 +104,19 @@ class Access:
 
 @cache
 def _environment_proxy(url: str) -> str | None:
+    """None for this machine itself, as for kubectl: a forwarded port is nowhere else."""
     parts = urlsplit(url)
-    if proxy_bypass(parts.hostname or ""):
+    host = parts.hostname or ""
+    if host == "localhost" or _is_loopback(host) or proxy_bypass(host):
         return None
     return getproxies().get(parts.scheme)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def in_cluster(folder: str = SERVICE_ACCOUNT) -> Access:
