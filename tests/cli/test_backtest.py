@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 
 from trimtab.cli import main
 from trimtab.cli.output import write_file
+from trimtab.cli.policy_files import read_policies
 from trimtab.errors import InvalidInput
 
 HPA = """
@@ -381,6 +382,15 @@ def test_the_objects_beside_a_policy_are_left_out_and_twins_named_by_their_files
         )
     done = invoke("backtest", "--compare", *map(str, files), "--load", LOAD, "-o", "json")
     assert [one["name"] for one in json.loads(done.stdout)["policies"]] == ["web (old)", "web (new)"]
+
+
+def test_twins_in_files_of_one_name_are_named_by_their_folders(tmp_path: Path) -> None:
+    files = [tmp_path / "a" / "web.yaml", tmp_path / "b" / "web.yaml"]
+    for file in files:
+        file.parent.mkdir()
+        file.write_text(HPA.format(name="web", target="50"))
+    named = [policy.name for policy in read_policies(tuple(map(str, files)), 0.0, 86400.0)]
+    assert named == [f"web ({tmp_path}/a/web)", f"web ({tmp_path}/b/web)"]
 
 
 def test_two_files_to_tune_are_one_too_many(policies: tuple[str, str]) -> None:

@@ -47,12 +47,19 @@ def read_policies(paths: tuple[str, ...], start: float, seconds: float) -> list[
     if not found:
         fix = "there is no autoscaler in it: give an Autoscaler, HPA, EffectiveHPA, Hvpa, ScaledObject or VPA"
         raise InvalidInput("-f", ", ".join(paths), fix)
-    names, files = [policy.name for _, policy in found], [Path(document.file).stem for document, _ in found]
-    marks = files if len(set(files)) == len(files) else [str(number) for number in range(1, len(files) + 1)]
+    names = [policy.name for _, policy in found]
+    marks = _marks([Path(document.file) for document, _ in found])
     return [
         policy if names.count(policy.name) == 1 else policy._replace(name=f"{policy.name} ({mark})")
         for (_, policy), mark in zip(found, marks, strict=True)
     ]
+
+
+def _marks(files: list[Path]) -> list[str]:
+    """What tells policies of one name apart: the names of their files, else where these lie, else a number."""
+    numbers = [str(number) for number in range(1, len(files) + 1)]
+    kinds = ([file.stem for file in files], [str(file.with_suffix("")) for file in files], numbers)
+    return next(marks for marks in kinds if len(set(marks)) == len(marks))
 
 
 def _policy_of(document: Document, pods: list[WorkloadPod], start: float, seconds: float) -> NamedPolicy | None:

@@ -60,12 +60,16 @@ class CandidateRuns(NamedTuple):
         slo = self.cluster.slo
         return sweep(self.load, signal, programs, self.first_pods, actuators, DAY_STEPS, slo, done, within=within)
 
-    def optima(self) -> Floats:
+    def optima(self, least: int = 1) -> Floats:
         """The optimum's pod-steps of each day."""
-        needed = pods_needed(self.load, 1, self.cluster.slo)
+        needed = pods_needed(self.load, least, self.cluster.slo)
         best = optimum(needed, delay_steps(self.cluster.startup_s))
         by_day: Floats = best.reshape(self.days, DAY_STEPS).sum(axis=1).astype(np.float64)
         return by_day
+
+    def optima_above_the_floor(self) -> Floats:
+        """Those that keep minReplicas, too: by them a quiet day is as good as a busy one."""
+        return self.optima(max(1, self.policy.bounds.min_replicas))
 
 
 def candidate_runs(policy: Policy, demand: Demand, cluster: ClusterSpec, least_days: int = LEAST_DAYS) -> CandidateRuns:

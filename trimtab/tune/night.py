@@ -111,7 +111,7 @@ def _worse(candidates: _Candidates, in_force: InForce, lived: LivedDay) -> str:
     """Why the last day speaks against what is in force: worse than promised by more than days differ, and what was
     replaced would have done better."""
     runs, lam = candidates.runs, candidates.lam
-    best = float(runs.optima()[-1])
+    best = float(runs.optima_above_the_floor()[-1])
     cost = lived.pods + lam * lived.violating + START_PRICE * lived.starts + RESIZE_PRICE * lived.resized
     promise = in_force.promise
     if cost / best <= promise.j + promise.spread or candidates.run(in_force.replaced).j(lam)[-1] >= cost:
@@ -173,7 +173,7 @@ class _Candidates(NamedTuple):
         return TuningEvidence(days=self.runs.days, before=self._figures(before), after=self._figures(after))
 
     def promise(self, days: Days) -> Promise:
-        by_day = days.j(self.lam) / self.runs.optima()
+        by_day = days.j(self.lam) / self.runs.optima_above_the_floor()
         return Promise(j=float(by_day.mean()), spread=float(by_day.std(ddof=1)))
 
     def _bridges(self) -> list[Bridge]:
