@@ -2,6 +2,7 @@
 
 python benchmarks/pages/foresight.py out/learned.json out/ahead.json docs/foresight.md
 python benchmarks/pages/foresight.py out/ahead.json docs/foresight.md    only the day on a real control plane
+python benchmarks/pages/foresight.py out/learned.json docs/foresight.md  only the disturbances, of as many traces as there are
 """
 
 # ruff: noqa: E501  (a page has long lines)
@@ -43,9 +44,12 @@ Rows = list[dict[str, Any]]
 
 
 def main(*words: str) -> None:
-    *figures, played, page = words
-    day = json.loads(Path(played).read_text())
-    section = PLAYED.format(played=side_by_side(day), hours=day["hours"])
+    *figures, last, page = words
+    found = json.loads(Path(last).read_text())
+    if "calm" in found:
+        section = disturbed(in_order(found))
+    else:
+        section = PLAYED.format(played=side_by_side(found), hours=found["hours"])
     Path(page).write_text(whole(figures[0], section) if figures else with_section(Path(page).read_text(), section))
 
 
@@ -57,8 +61,7 @@ def with_section(text: str, section: str) -> str:
 
 
 def whole(figures: str, section: str) -> str:
-    found = json.loads(Path(figures).read_text())
-    found = {scenario: dict(sorted(found[scenario].items())) for scenario in SCENARIOS if scenario in found}
+    found = in_order(json.loads(Path(figures).read_text()))
     calm = found["calm"]
     rows = [row for trace in calm.values() for row in trace["rows"]]
     return TEXT.format(
@@ -71,11 +74,15 @@ def whole(figures: str, section: str) -> str:
         natives=sum(map(is_native, calm)),
         prices=prices(rows),
         per_trace=per_trace(calm),
-        scenarios=scenarios(found),
+        disturbed=disturbed(found),
         tried=TRIED,
         coverage=coverage(calm),
         played=section,
     )
+
+
+def in_order(found: dict[str, Any]) -> dict[str, Any]:
+    return {scenario: dict(sorted(found[scenario].items())) for scenario in SCENARIOS if scenario in found}
 
 
 def side_by_side(day: dict[str, Any]) -> str:
@@ -180,6 +187,12 @@ def scenarios(found: dict[str, Any]) -> str:
     return table(heads, cells)
 
 
+def disturbed(found: dict[str, Any]) -> str:
+    tried = set.intersection(*(set(traces) for traces in found.values()))
+    names = "" if len(tried) >= ALL else f"\n\nTried were {', '.join(f'`{name}`' for name in sorted(tried))}."
+    return DISTURBED.format(scenarios=scenarios(found)) + names
+
+
 def balanced(rows: Rows, policy: str) -> str:
     return each(geometric_mean(ratios(rows, policy, startup_s, BALANCED)) for startup_s in STARTUPS_S)
 
@@ -194,6 +207,12 @@ def coverage(calm: dict[str, Any]) -> str:
     found = f"Between {COVERED[0]:g} and {COVERED[1]:g} % are {100 * within:.0f} % of these figures."
     return f"{table(heads, cells)}\n\n{found}"
 
+
+DISTURBED = """## When the world is not as believed
+
+Candidates are chosen by what is believed and judged by what happens; retuned HPA suffers the same. Compare with the last column.
+
+{scenarios}"""
 
 PLAYED = """## On a real control plane
 
@@ -264,11 +283,7 @@ At other prices, to retuned HPA:
 
 {per_trace}
 
-## When the world is not as believed
-
-Candidates are chosen by what is believed and judged by what happens; retuned HPA suffers the same. Disturbances were tried on some of the traces, the shorter ones first: compare with the last column.
-
-{scenarios}
+{disturbed}
 
 {played}
 

@@ -13,7 +13,19 @@ from msgspec.structs import replace
 from tests.sim.policies import CPU, on_cpu
 from tests.sim.test_fast import policies, shares
 from tests.sim.test_side_by_side import others
-from trimtab.policy import Absence, Bridge, ForecastChoice, PodRules, Policy, Rule, Stabilise, Tolerance, Utilization
+from trimtab.policy import (
+    Absence,
+    Bridge,
+    ForecastChoice,
+    Metric,
+    MetricKind,
+    PodRules,
+    Policy,
+    Rule,
+    Stabilise,
+    Tolerance,
+    Utilization,
+)
 from trimtab.series import Floats
 from trimtab.sim.busy_pods import at_work
 from trimtab.sim.cluster import run
@@ -44,7 +56,10 @@ class ShareRun(NamedTuple):
 @st.composite
 def runs(draw: st.DrawFn) -> ShareRun:
     bridge = draw(st.sampled_from([None, Bridge(), Bridge(ceiling=0.6)]))
-    policy = replace(draw(policies()), signals=(draw(signals),), forecast=None, pods=draw(pod_rules), bridge=bridge)
+    signal, metric = draw(signals), draw(st.sampled_from([CPU, Metric(MetricKind.CONTAINER, "cpu", container="web")]))
+    policy = replace(
+        draw(policies()), signals=(replace(signal, metric=metric),), forecast=None, pods=draw(pod_rules), bridge=bridge
+    )
     capacity, held = draw(st.sampled_from([1.0, 0.25, 0.3, 3.0])), draw(st.sampled_from([1, 4, 8]))
     startup_s = draw(st.sampled_from([0.0, 15.0, 60.0, 120.0, 300.0]))
     cluster = ClusterSpec(startup_s=startup_s, pod_capacity=capacity, pod_cores=capacity)

@@ -76,6 +76,14 @@ def on_memory() -> Policy:
     return replace(policy(), signals=(Utilization(metric=memory, percent=70),))
 
 
+def test_a_night_does_not_look_at_what_was_counted_in_another_unit() -> None:
+    values = np.frombuffer(minutes(), dtype=np.float32).copy()
+    values[: 4 * 1440] *= 1000
+    found = find(case(policy(), demand=values.tobytes()))
+    assert found.kind is VerdictKind.UNKNOWN
+    assert "a 1,000th of what came before, as if counted in another unit; tuning needs 7 days" in found.reason
+
+
 @cache
 def first_night() -> Verdict:
     return find(case(policy()))

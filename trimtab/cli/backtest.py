@@ -72,12 +72,13 @@ def command(
 
     Exit code 0: done, 1: a condition of --fail-if holds, 2: it could not be done.
     """
-    from trimtab.cli.backtest_report import figures, markdown, print_outcomes, remarks, write_outcomes
+    from trimtab.cli.backtest_report import Terms, figures, markdown, print_outcomes, remarks, write_outcomes
     from trimtab.cli.policy_files import read_policies
     from trimtab.sim.cluster_spec import ClusterSpec
     from trimtab.tune.demand import check_unit
     from trimtab.tune.demand import pod_capacity as capacity_of
     from trimtab.tune.fail_if import parse_fail_if
+    from trimtab.tune.judge import judge_of
 
     parsed = [parse_fail_if(text) for text in conditions]
     chosen = (*files, *(compare or ()))
@@ -89,17 +90,24 @@ def command(
         raise InvalidInput("--fail-if", lonely.text, "a value with a sign needs a second policy: use --compare")
     capacity, note = capacity_of(policies[0].policy, judging.pod_capacity, policies[0].pod)
     check_unit(demand, capacity, load.source)
-    varies = (0.7, 1.6) if jitter else (1.0, 1.0)
-    cluster = ClusterSpec(startup_s=judging.startup_s, startup_jitter=varies, pod_capacity=capacity, pod_cores=capacity)
+    judge, said = judge_of([named.policy for named in policies], judging.price)
+    terms = Terms(judging.startup_s, judge.price)
+    cluster = ClusterSpec(
+        startup_s=terms.startup_s,
+        startup_jitter=(0.7, 1.6) if jitter else (1.0, 1.0),
+        slo=judge.service_level,
+        pod_capacity=capacity,
+        pod_cores=capacity,
+    )
     policies, how = _on_the_total(policies, cluster) if on_total else (policies, [])
-    outcomes = _backtests(policies, demand, cluster, judging.lam, engine)
-    notes = [*_notes(policies, demand, note, capacity), *how, *remarks(outcomes)]
+    outcomes = _backtests(policies, demand, cluster, terms.lam, engine)
+    notes = [*_notes(policies, demand, note, capacity), *filter(None, [said]), *how, *remarks(outcomes)]
     if output == "table":
         print_outcomes(outcomes, demand, notes)
     else:
-        text = markdown(outcomes, demand, notes) if output == "markdown" else figures(outcomes, demand, notes, judging)
+        text = markdown(outcomes, demand, notes) if output == "markdown" else figures(outcomes, demand, notes, terms)
         click.echo(text, nl=False)
-    write_outcomes(outcomes, demand, notes, judging, html, out)
+    write_outcomes(outcomes, demand, notes, terms, html, out)
     if journal is not None:
         _record(journal, policies, demand, cluster)
     judged = outcomes[1:] if compare else outcomes  # the first of a comparison is what there is already
@@ -134,10 +142,12 @@ def _notes(policies: list[NamedPolicy], demand: Demand, of_capacity: str, capaci
     """Each once, in the order in which it was found."""
     from trimtab.cli.policy_files import standing_still
     from trimtab.tune.demand import idle_note, memory_note
+    from trimtab.tune.odd_past import notes_on
 
     idle = idle_note(demand, capacity, policies[0].policy.bounds.min_replicas)
     others = (text for named in policies for text in (*named.notes, *standing_still(named), memory_note(named.policy)))
-    return list(dict.fromkeys(text for text in (*demand.notes, of_capacity, idle, *others) if text))
+    about = (*demand.notes, *notes_on(demand, capacity), of_capacity, idle)
+    return list(dict.fromkeys(text for text in (*about, *others) if text))
 
 
 def _exit_code(conditions: list[FailIf], judged: list[BacktestOutcome], first: BacktestOutcome) -> int:

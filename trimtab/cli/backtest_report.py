@@ -6,11 +6,10 @@ import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import click
 
-from trimtab.cli.load_source import JudgingOptions
 from trimtab.cli.output import markdown_table, write_file
 from trimtab.quantity import format_duration
 from trimtab.sim.grid import HOUR_STEPS, STEP_S
@@ -37,6 +36,13 @@ HEADINGS = (
     "worst hour",
 )
 SPARE = ("REGRET", "OVER", "UNDER", "POD HOURS", "WORST HOUR")  # what a narrow terminal does without, in this order
+
+
+class Terms(NamedTuple):
+    """What figures hold for: how long pods take to start, and the price of a violation."""
+
+    startup_s: float
+    lam: float
 
 
 def print_outcomes(outcomes: list[BacktestOutcome], demand: Demand, notes: list[str]) -> None:
@@ -117,23 +123,23 @@ def write_outcomes(
     outcomes: list[BacktestOutcome],
     demand: Demand,
     notes: list[str],
-    judging: JudgingOptions,
+    terms: Terms,
     html: Path | None,
     out: Path | None,
 ) -> None:
     if out is not None:
-        write_file(out, figures(outcomes, demand, notes, judging))
+        write_file(out, figures(outcomes, demand, notes, terms))
     if html is not None:
-        write_file(html, _page(outcomes, demand, notes, judging))
+        write_file(html, _page(outcomes, demand, notes, terms))
         click.echo(f"report: {html}", err=True)
 
 
-def _page(outcomes: list[BacktestOutcome], demand: Demand, notes: list[str], judging: JudgingOptions) -> str:
+def _page(outcomes: list[BacktestOutcome], demand: Demand, notes: list[str], terms: Terms) -> str:
     from trimtab.web.report import page
 
     about = (
-        f"{demand.days:.1f} days from {when(demand.start)} UTC, start-up {format_duration(judging.startup_s)},"
-        f" one violated pod-minute costs {judging.lam:g} pod-minutes."
+        f"{demand.days:.1f} days from {when(demand.start)} UTC, start-up {format_duration(terms.startup_s)},"
+        f" one violated pod-minute costs {terms.lam:g} pod-minutes."
     )
     return page(f"Backtest of {demand.name}", about, [section(demand, outcomes, notes)], verdict(outcomes))
 
@@ -165,12 +171,12 @@ def section(demand: Demand, outcomes: list[BacktestOutcome], notes: list[str]) -
     return Section(demand.name, HEADINGS, rows(outcomes), demand.start, float(STEP_S), lines, notes)
 
 
-def figures(outcomes: list[BacktestOutcome], demand: Demand, notes: list[str], judging: JudgingOptions) -> str:
+def figures(outcomes: list[BacktestOutcome], demand: Demand, notes: list[str], terms: Terms) -> str:
     """All of them, as JSON."""
     found = {
         "load": {"name": demand.name, "start": demand.start, "days": demand.days, "notes": notes},
-        "lambda": judging.lam,
-        "startupSeconds": judging.startup_s,
+        "lambda": terms.lam,
+        "startupSeconds": terms.startup_s,
         "policies": [_figures(outcome) for outcome in outcomes],
     }
     return json.dumps(found, indent=1) + "\n"

@@ -63,7 +63,7 @@ class JudgingOptions(NamedTuple):
 
     startup_s: float
     pod_capacity: float | None
-    lam: float
+    price: float | None
 
 
 judging_options = option_group(
@@ -82,7 +82,12 @@ judging_options = option_group(
         type=Finite(0, min_open=True),
         help="Load one pod carries at 100 %; else its CPU request, or target / 0.7.",
     ),
-    click.option("--objective", "lam", type=objective, default="balanced", show_default=True, help=objective.__doc__),
+    click.option(
+        "--objective",
+        "price",
+        type=objective,
+        help=f"{objective.__doc__}; else the objective that is written, or balanced",
+    ),
 )
 query_options = prometheus_options("Where queries are asked.")
 

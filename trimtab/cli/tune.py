@@ -55,35 +55,31 @@ def command(
     from trimtab.sim.cluster_spec import ClusterSpec
     from trimtab.tune.demand import check_unit
     from trimtab.tune.demand import pod_capacity as capacity_of
+    from trimtab.tune.judge import judge_of
     from trimtab.tune.manifest import TunableManifest, bridges, tunable_manifest, with_new_settings
+    from trimtab.tune.odd_past import notes_on
 
     demand = read_load(load, prometheus)
     named = _only_policy(files, demand)
     tunable = tunable_manifest(named.manifest)
     capacity, note = capacity_of(named.policy, judging.pod_capacity, named.pod)
     check_unit(demand, capacity, load.source)
-    lam, slo, said = price_of(named.policy, judging.lam)
+    judge, said = judge_of([named.policy], judging.price)
+    lam, slo = judge.price, judge.service_level
     cluster = ClusterSpec(startup_s=judging.startup_s, pod_capacity=capacity, pod_cores=capacity, slo=slo)
     found = _tuned(named.policy, demand, cluster, lam, bridges(named.manifest, named.policy), engine)
     manifest, written = TunableManifest(named.manifest)
     if found.changed:
         bridge, setting, priced = found.now
-        manifest, written = with_new_settings(tunable, setting, capacity, bridge, priced)
-    notes = [text for text in (*demand.notes, note, *named.notes, said, *found.notes, *written) if text]
+        moved = setting if setting != found.was.setting else None
+        manifest, written = with_new_settings(tunable, moved, capacity, bridge, priced)
+    about = (*demand.notes, *notes_on(demand, capacity), note, *named.notes, said)
+    notes = [text for text in (*about, *found.notes, *written) if text]
     if output == "json":
         click.echo(json.dumps(_plain(found, manifest, notes, lam), indent=1))
     else:
         comments = "".join(f"# {line}\n" for line in evidence(found, demand.name, notes, lam))
         click.echo(comments + to_yaml(manifest), nl=False)
-
-
-def price_of(policy: Policy, lam: float) -> tuple[float, float, str]:
-    """What a violation costs, from which load of a pod on, and what to say about it: a written objective knows both."""
-    from trimtab.sim.score import SLO
-
-    if policy.objective is None:
-        return lam, SLO, ""
-    return policy.objective.price, policy.objective.service_level, "judged by the objective that is written"
 
 
 def _only_policy(files: tuple[str, ...], demand: Demand) -> NamedPolicy:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import isclose
+
 from msgspec.structs import replace
 
 from trimtab.errors import InvalidPolicy
@@ -48,15 +50,26 @@ def settings_of(policy: Policy) -> TunedSettings:
 
 
 def tuned(policy: Policy, settings: TunedSettings) -> Policy:
-    """The policy with these settings; a stabilisation window is added where it had none."""
+    """The policy with these settings; target, tolerance and window that they do not move stay as they are written."""
+    new = restated(policy, settings) if _moves(policy, settings) else policy
+    if policy.bridge is not None:
+        ceiling = settings.ceiling
+        new = replace(new, bridge=None if ceiling is None else replace(policy.bridge, ceiling=ceiling))
+    return _repriced(new, settings.band) if settings.priced else by_target(new)
+
+
+def restated(policy: Policy, settings: TunedSettings) -> Policy:
+    """With this target, tolerance and window as `behavior` writes them; a window is added where there was none."""
     rules = tuple(_restabilised(rule, settings.window_s) for rule in policy.settle)
     if not any(isinstance(rule, Stabilise | StabiliseMax) for rule in rules):
         rules = (Stabilise(down_s=settings.window_s), *rules)
-    bridge = policy.bridge
-    if bridge is not None:
-        bridge = None if settings.ceiling is None else replace(bridge, ceiling=settings.ceiling)
-    new = replace(policy, signals=(_retargeted(tunable(policy), settings),), settle=rules, bridge=bridge)
-    return _repriced(new, settings.band) if settings.priced else by_target(new)
+    return replace(policy, signals=(_retargeted(tunable(policy), settings),), settle=rules)
+
+
+def _moves(policy: Policy, settings: TunedSettings) -> bool:
+    own = settings_of(policy)
+    knobs = ((own.target, settings.target), (own.tolerance, settings.tolerance), (own.window_s, settings.window_s))
+    return not all(isclose(has, gets, rel_tol=1e-9) for has, gets in knobs)
 
 
 def _repriced(policy: Policy, band: PricedBand | None) -> Policy:

@@ -114,7 +114,8 @@ class _Cluster:
         self.decided = msgspec.structs.replace(policy, bridge=None)  # ready pods grow when the protocol says: `_bridge`
         self.draw = np.random.default_rng(seed)
         usual_steps = ceil(spec.startup_s * sum(spec.startup_jitter) / 2 / step_s)
-        self.pods = Pods(first_pods, spec.pod_cores, spec.pod_memory_bytes, self._startup_steps, usual_steps)
+        names = {CONTAINER} | {signal.metric.container for signal in policy.signals if signal.metric.container}
+        self.pods = Pods(first_pods, spec.pod_cores, spec.pod_memory_bytes, self._startup_steps, usual_steps, names)
         self.meter = Meter(spec, start, step_s)
         self.memory = Memory()
         self.usage = UsageSampler() if policy.vertical is not None else None

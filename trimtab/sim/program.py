@@ -21,7 +21,6 @@ from trimtab.policy import (
     Cooldown,
     Factor,
     MaxFactor,
-    MetricKind,
     MinFactor,
     Mode,
     Policy,
@@ -95,12 +94,13 @@ def uncovered(policy: Policy) -> str:
 
 
 def is_cpu_share(policy: Policy) -> bool:
-    """CPU of whole pods as a share of requests, alone; an absence of samples holds, and unready pods never count."""
+    """CPU as a share of requests, alone, of pods or of the one container that a simulated pod has; an absence of
+    samples holds, and unready pods never count."""
     if len(policy.signals) != 1 or policy.forecast is not None or policy.objective is not None:
         return False
     (signal,) = policy.signals
-    whole_pods = isinstance(signal, Utilization) and signal.metric.kind is MetricKind.RESOURCE and is_cpu(signal.metric)
-    return whole_pods and policy.absence.then_replicas is None and policy.pods.readiness_delay_s > 0
+    of_pods = isinstance(signal, Utilization) and is_cpu(signal.metric)
+    return of_pods and policy.absence.then_replicas is None and policy.pods.readiness_delay_s > 0
 
 
 def _uncovered_rule(rules: tuple[Rule, ...]) -> str:

@@ -6,7 +6,7 @@ ready, the youngest of them first.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from trimtab.core.model import ContainerSize, Pod
 from trimtab.policy import Size
@@ -27,12 +27,19 @@ class SimPod:
 
 
 class Pods:
-    """All pods of the workload. `startup_steps` draws how long the next one takes."""
+    """All pods of the workload, of one container, which answers to any of its `names`. `startup_steps` draws how long
+    the next pod takes."""
 
     def __init__(
-        self, count: int, cores: float, memory_bytes: float, startup_steps: Callable[[], int], took_steps: int = 0
+        self,
+        count: int,
+        cores: float,
+        memory_bytes: float,
+        startup_steps: Callable[[], int],
+        took_steps: int = 0,
+        names: Collection[str] = (CONTAINER,),
     ) -> None:
-        self._startup_steps, self._made = startup_steps, 0
+        self._startup_steps, self._made, self._containers = startup_steps, 0, names
         self.cores, self.memory_bytes = cores, memory_bytes  # of the template
         self.all: list[SimPod] = []
         self.ready, self.ready_cores = 0, 0.0
@@ -118,7 +125,7 @@ class Pods:
                 started_at=start + pod.restarted * step_s,
                 ready_since=start + (pod.ready_at if pod.ready else pod.restarted) * step_s,
                 requests=size,
-                containers={CONTAINER: size},
+                containers=dict.fromkeys(self._containers, size),
             )
         return pod.facts
 

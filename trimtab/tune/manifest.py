@@ -58,20 +58,22 @@ def bridges(manifest: dict[str, Any], policy: Policy) -> tuple[Bridge | None, ..
 
 def with_new_settings(
     tunable: TunableManifest,
-    setting: Setting,
+    setting: Setting | None,
     pod_capacity: float,
     bridge: Bridge | None = None,
     priced: bool = False,
 ) -> TunableManifest:
-    """Another target, tolerance, stabilisation and bridge; a note where not every reader knows a field.
+    """Another target, tolerance, stabilisation (None: as they are) and bridge; a note where not every reader knows a
+    field.
 
     Where the objective steers, nothing but the bridge is written: a window beside it would bind it.
     """
     new = deepcopy(tunable.manifest)
     _set_bridge(new, bridge)
-    if priced:
+    if not priced:
+        new["spec"].pop("objective", None)
+    if priced or setting is None:
         return TunableManifest(new, tunable.notes)
-    new["spec"].pop("objective", None)
     target = _target(new)
     if "averageUtilization" in target:
         target["averageUtilization"] = round(setting.target * 100)

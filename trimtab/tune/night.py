@@ -32,11 +32,13 @@ from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.compiled import numba_or_none
 from trimtab.sim.cost_limit import CostLimit, cost_limit
 from trimtab.sim.grid import DAY_STEPS
-from trimtab.sim.prices import OBJECTIVES, RESIZE_PRICE, START_PRICE
-from trimtab.sim.score import SLO, Days, score
+from trimtab.sim.prices import RESIZE_PRICE, START_PRICE
+from trimtab.sim.score import Days, score
 from trimtab.tune.candidate_runs import CandidateRuns, candidate_runs
 from trimtab.tune.candidates import CEILINGS, Setting, allowed_settings, setting_of, tuned_settings
-from trimtab.tune.demand import demand_of
+from trimtab.tune.demand import Demand, demand_of
+from trimtab.tune.judge import judge_of
+from trimtab.tune.odd_past import in_present_unit
 from trimtab.tune.priced_run import PricedRuns
 from trimtab.tune.rolling_choice import GAIN, day_weights, faded
 
@@ -82,17 +84,30 @@ def _found(case: NightCase) -> Verdict:
         raise NotEnoughData("what one pod carries is not known: its containers request no cpu, or no pod was seen")
     written = _reactive(case.policy)
     present = case.in_force.settings if case.in_force else _as_written(case.policy, written)
-    values = np.frombuffer(case.demand, dtype=np.float32).astype(np.float64)
-    frame = Frame((case.name,), case.start, MINUTE_S, values[None]).tail(round(MOST_DAYS * 86400 / MINUTE_S))
+    judge = judge_of([case.policy]).objective
     cluster = ClusterSpec(
-        startup_s=case.startup_s, pod_capacity=case.pod_capacity, pod_cores=case.pod_capacity, slo=slo_of(case.policy)
+        startup_s=case.startup_s,
+        pod_capacity=case.pod_capacity,
+        pod_cores=case.pod_capacity,
+        slo=judge.service_level,
     )
-    runs = candidate_runs(tuned(written, present), demand_of(frame, case.name).last_whole_days(), cluster, LEAST_DAYS)
+    runs = candidate_runs(written, _demand(case), cluster, LEAST_DAYS)
     priced = PricedRuns(runs, case.policy.objective) if case.policy.objective else None
-    candidates = _Candidates(written, runs, price_of(case.policy), priced)
+    candidates = _Candidates(written, runs, judge.price, priced)
     if case.in_force and case.lived and (text := _worse(candidates, case.in_force, case.lived)):
         return Verdict(name=case.name, kind=VerdictKind.WENT_BACK, reason=text, settings=case.in_force.replaced)
     return _verdict(case, candidates, present)
+
+
+def _demand(case: NightCase) -> Demand:
+    """The last whole days of it, in the unit of now."""
+    values = np.frombuffer(case.demand, dtype=np.float32).astype(np.float64)
+    frame = Frame((case.name,), case.start, MINUTE_S, values[None]).tail(round(MOST_DAYS * 86400 / MINUTE_S))
+    known = demand_of(frame, case.name)
+    demand = in_present_unit(known, case.pod_capacity)
+    if demand is not known and demand.days < LEAST_DAYS:
+        raise NotEnoughData(f"{demand.notes[-1]}; tuning needs {LEAST_DAYS} days")
+    return demand.last_whole_days()
 
 
 def _verdict(case: NightCase, candidates: _Candidates, present: TunedSettings) -> Verdict:
@@ -228,11 +243,3 @@ def _as_written(policy: Policy, written: Policy) -> TunedSettings:
     """An objective steers from the beginning where tuning only gives advice; else it has to be earned."""
     advised = policy.tuning.mode is TuningMode.ADVISE
     return replace(settings_of(written), priced=advised and policy.objective is not None)
-
-
-def price_of(policy: Policy) -> float:
-    return policy.objective.price if policy.objective else OBJECTIVES["balanced"]
-
-
-def slo_of(policy: Policy) -> float:
-    return policy.objective.service_level if policy.objective else SLO

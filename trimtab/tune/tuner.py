@@ -24,6 +24,11 @@ from trimtab.tune.demand import Demand
 from trimtab.tune.priced_run import PricedRuns
 from trimtab.tune.rolling_choice import choose, faded, picked, takeover
 
+QUICKER = (
+    "the objective was scored with a quicker form of its forecast, which speaks from the first day on;"
+    " `trimtab backtest` runs the operator's own"
+)
+
 
 class Choice(NamedTuple):
     """One candidate; `priced`: the objective steers, and the setting rests."""
@@ -87,7 +92,7 @@ def tune(
         rolling=score(picked(results, chosen).since(warmup), float(optima[warmup:].sum()), lam) if warmup else None,
         days=j.shape[1],
         days_won=tuple(np.flatnonzero(j[best] < j[incumbent]).tolist()),
-        notes=scored(written),
+        notes=scored(written) if policy.objective is None else (*scored(written), QUICKER),
         changed=best != incumbent,
     )
 

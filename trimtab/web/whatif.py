@@ -10,6 +10,7 @@ import numpy as np
 import yaml
 from msgspec.structs import replace
 
+from trimtab.core.tuned import restated
 from trimtab.errors import InvalidInput
 from trimtab.journal import ObjectName
 from trimtab.kinds.annotations import BRIDGE as BRIDGE_ANNOTATION
@@ -18,7 +19,8 @@ from trimtab.quantity import format_number
 from trimtab.series import Floats
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.grid import STEP_S
-from trimtab.tune.candidates import Setting, setting_of, with_setting
+from trimtab.tune.candidates import Setting, setting_of, tuned_settings
+from trimtab.tune.judge import judge_of
 from trimtab.tune.policy_backtest import BacktestOutcome, backtest, on_the_total
 from trimtab.web.journal_history import History
 from trimtab.web.packing import Column, packed
@@ -64,7 +66,8 @@ def with_knobs(known: History, knobs: Knobs) -> Policy:
         policy = replace(policy, objective=replace(policy.objective, price=knobs.price))
     if knobs == present(known)._replace(startup_s=knobs.startup_s, price=knobs.price):
         return policy
-    policy = with_setting(policy, Setting(knobs.target, knobs.tolerance, knobs.down_window_s), known.capacity)
+    setting = Setting(knobs.target, knobs.tolerance, knobs.down_window_s)
+    policy = restated(policy, tuned_settings(policy, setting, None, known.capacity))
     rules = tuple(
         replace(rule, up_s=knobs.up_window_s) if isinstance(rule, Stabilise) else rule for rule in policy.settle
     )
@@ -76,7 +79,8 @@ def with_knobs(known: History, knobs: Knobs) -> Policy:
 def judge(known: History, knobs: Knobs) -> tuple[BacktestOutcome, list[str]]:
     """The outcome that `trimtab backtest` gives for the same policy, history, start-up and price."""
     policy, notes = _unlimited(with_knobs(known, knobs)), list(known.demand.notes)
-    cluster = ClusterSpec(startup_s=knobs.startup_s, pod_capacity=known.capacity, pod_cores=known.capacity)
+    level = judge_of([policy]).objective.service_level
+    cluster = ClusterSpec(startup_s=knobs.startup_s, slo=level, pod_capacity=known.capacity, pod_cores=known.capacity)
     policy, note = on_the_total(policy, cluster)
     notes += [note] if note else []
     return backtest(str(known.name), policy, known.demand, cluster, knobs.price), notes
