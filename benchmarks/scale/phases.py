@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from bisect import bisect
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
 from benchmarks.scale.control_plane import OPERATOR
 from benchmarks.scale.fleet import CORES, Fleet, patch, rollouts, set_load, statuses
 from benchmarks.scale.measure import (
+    TICK_S,
     DefaultRun,
     Requests,
     Spending,
@@ -73,12 +75,16 @@ def tick_times(running: DefaultRun, fleet: Fleet, count: int) -> dict[str, Any]:
     return spread("tick", took)
 
 
-def storm(bed: Bed, fleet: Fleet, user: str = OPERATOR) -> dict[str, Any]:
+def storm(bed: Bed, fleet: Fleet, user: str = OPERATOR, meanwhile: Callable[[], None] = lambda: None) -> dict[str, Any]:
     """The load of a tenth doubles at once: from then to the first patched scale of each."""
     chosen, asked = fleet.tenth(), Requests(bed.audit_log, user)
     set_load(bed, chosen, 2 * CORES * fleet.pods_each)
     changed_at, wanted = time.time(), {member.key for member in chosen}
-    all_scaled = lambda: _scaled(bed, asked, fleet.pods_each).keys() >= wanted  # noqa: E731
+
+    def all_scaled() -> bool:
+        meanwhile()
+        return _scaled(bed, asked, fleet.pods_each).keys() >= wanted
+
     eventually(all_scaled, 300 + len(chosen), f"{len(chosen)} scaled by {user}", every_s=2)
     first = _scaled(bed, asked, fleet.pods_each)
     waited = [first[key] - changed_at for key in wanted]
@@ -103,11 +109,13 @@ def _scaled(bed: Bed, asked: Requests, before: int) -> dict[tuple[str, str], flo
 def storm_within_ticks(bed: Bed, running: DefaultRun, fleet: Fleet) -> dict[str, Any]:
     """A storm until nothing is scaled any more: how long after its tick each write left, and what it cost."""
     first, asked, before = fleet.members[0], Requests(bed.audit_log, OPERATOR), Spending.now(bed, running.pid)
-    found, ticks, written = storm(bed, fleet), set[float](), 0
+    ticks, written = set[float](), 0
+    note = lambda: ticks.update(running.ticks(first, asked.began))  # noqa: E731  (they are folded away now and then)
+    found = storm(bed, fleet, meanwhile=note)
     while written < len(asked.scalings()):
         written = len(asked.scalings())
-        running.await_ticks(first, 2)
-        ticks.update(running.ticks(first, asked.began))
+        ticks.update(running.await_ticks(first, 2))
+        note()
     began = sorted(ticks)
     after = [scaling.at - began[bisect(began, scaling.at) - 1] for scaling in asked.scalings() + asked.unanswered()]
     spent = Spending.now(bed, running.pid).since(before, len(began))
@@ -137,7 +145,7 @@ def rolling_restart(bed: Bed, running: DefaultRun, fleet: Fleet, every: int = 5)
     await_rollouts(bed)
     took = time.time() - asked.began
     running.await_ticks(fleet.members[0], 2)
-    done = len(running.ticks(fleet.members[0], asked.began))
+    done = (time.time() - asked.began) / TICK_S
     return {
         "rollout_deployments": len(chosen),
         "rollout_s": took,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any
+from typing import Any, cast
 
 import msgspec
+import pytest
 from aiohttp import web
 
 from tests.live.build import AT, custom, spec, subject
@@ -18,6 +19,7 @@ from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
 from trimtab.live.look.memory import ObjectMemory
 from trimtab.live.look.subject import Subject
 from trimtab.policy import Size
+from trimtab.wire.kube import Kube
 from trimtab.wire.objects import WirePod, WireWorkload
 from trimtab.wire.resources import DEPLOYMENTS
 from trimtab.wire.writer import Writer
@@ -100,6 +102,30 @@ def test_a_conflict_of_versions_is_tried_again_and_somebodys_number_is_not_overw
     memory, (done,), asked = applied(Change(was=2, replicas=4), patch_scale=[(409, {})], get_scale=[(200, theirs)])
     assert done.fate is Fate.REFUSED and "scaled to 9 meanwhile" in done.reason and memory == ObjectMemory()
     assert asked == ["patch_scale", "get_scale"]
+
+
+@pytest.mark.parametrize(
+    ("uid", "replicas", "version"),
+    [
+        pytest.param("d", 2, "8", id="its status has changed"),
+        pytest.param("d", 9, "7", id="somebody has scaled it"),
+        pytest.param("e", 2, "7", id="another of its name"),
+    ],
+)
+def test_a_write_is_guarded_by_the_newest_version_of_the_replicas_that_were_seen(
+    uid: str, replicas: int, version: str
+) -> None:
+    """A Deployment whose pods come and go has a new version every moment: each would be refused and asked for."""
+    meta, cluster = {"namespace": "shop", "name": "web"}, WatchedCluster(cast(Kube, None))
+    seen, now = (
+        msgspec.convert(
+            {"metadata": meta | {"uid": uid, "resourceVersion": version}, "spec": {"replicas": count}}, WireWorkload
+        )
+        for uid, version, count in (("d", "7", 2), (uid, "8", replicas))
+    )
+    cluster.workloads["Deployment"].store.put(now)
+    target = ScaleTarget(DEPLOYMENTS, "shop", "web", "d", "7", 2, 2, seen)
+    assert cluster.known_now(target).version == version
 
 
 def test_nothing_to_do_asks_nothing() -> None:

@@ -1,7 +1,7 @@
 """apply: a Change becomes patches, each guarded so that nobody's newer word is overwritten.
 
-Replicas: merge patch of /scale with the resourceVersion the decision was made on. Sizes: see `sizes`. What was written
-is remembered, whatever becomes of the rest.
+Replicas: merge patch of /scale with the newest known version that has the replicas on which the decision was made.
+Sizes: see `sizes`. What was written is remembered, whatever becomes of the rest.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ async def apply(
     for axis in _order(wanted):
         try:
             if axis == "replicas" and wanted.replicas is not None:
-                await scale(writer, target, wanted)
+                await scale(writer, cluster.known_now(target), wanted)
                 done = replace(done, replicas=wanted.replicas)
                 memory = replace(memory, wrote=ReplicasWritten(was=wanted.was, replicas=wanted.replicas, at=at))
             elif axis == "sizes" and wanted.sizes:

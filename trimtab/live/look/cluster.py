@@ -259,6 +259,13 @@ class WatchedCluster:
             raise InvalidInput("scaleTargetRef", f"ReplicaSet/{name}", fix)
         return _target(feed.resource, found)
 
+    def known_now(self, target: ScaleTarget) -> ScaleTarget:
+        """The same workload as it is followed by now, where only its status has changed: that happens all the time."""
+        feed = self.workloads.get(target.resource.kind) if target.workload else None
+        found = feed.store.get(target.namespace, target.name) if feed else None
+        now = _target(target.resource, found) if found else target
+        return now if (now.uid, now.replicas) == (target.uid, target.replicas) else target
+
     async def _by_scale(self, namespace: str, api_version: str, kind: str, name: str) -> ScaleTarget:
         resource = await self.kube.resource(api_version, kind, namespace)
         if not resource.scalable:
