@@ -423,6 +423,41 @@ def test_an_hpa_among_the_manifests_is_what_there_is_now(usage: str, tmp_path: P
     assert 33 < scaled["evidence"]["present"]["cores"] < 35
 
 
+SCALED_OBJECT = """
+apiVersion: keda.sh/v1alpha1
+kind: ScaledObject
+metadata: {name: web, namespace: shop}
+spec:
+  scaleTargetRef: {name: web}
+  minReplicaCount: 2
+  maxReplicaCount: 30
+  triggers:
+  - %s
+"""
+
+
+@pytest.mark.parametrize(
+    "trigger, cores",
+    [
+        pytest.param("{type: cpu, metricType: Utilization, metadata: {value: '30'}}", 34, id="as an HPA on CPU is"),
+        pytest.param("{type: mysql, metadata: {query: SELECT 1, queryValue: '5'}}", None, id="by what no usage shows"),
+    ],
+)
+def test_a_scaled_object_among_the_manifests_is_what_there_is_now(
+    usage: str, tmp_path: Path, trigger: str, cores: float | None
+) -> None:
+    (tmp_path / "web.yaml").write_text(WEB)
+    (tmp_path / "keda.yaml").write_text(SCALED_OBJECT % trigger)
+    asked = ("web", "--history", usage, "-f", str(tmp_path))
+    (found,) = json.loads(run(*asked, "-o", "json").stdout)
+    if cores is None:
+        assert [one["reason"] for one in found["against"]] == ["ScaledOtherwise"]
+        advised = yaml.safe_load(run(*asked, *DOCUMENT_000, "--as", "hpa").stdout)
+        assert [metric["type"] for metric in advised["spec"]["metrics"]] == ["Resource"]
+    else:
+        assert found["evidence"]["present"]["cores"] == pytest.approx(cores, abs=1)
+
+
 def test_what_is_printed_is_what_backtest_says_of_both_manifests(usage: str, tmp_path: Path) -> None:
     web, now, then = (tmp_path / name for name in ("web.yaml", "now.yaml", "then.yaml"))
     web.write_text(WEB)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,9 +16,11 @@ from hypothesis import strategies as st
 from trimtab.errors import InvalidInput, InvalidObject
 from trimtab.kinds import Autoscaler, read
 from trimtab.kinds.convert import Converted, convert
+from trimtab.kinds.convert.keda_exporters import EXPORTERS
 from trimtab.policy import Policy, Rate, Select, TotalAverage
 
 Manifest = dict[str, Any]
+PROMTOOL = next(iter(Path.home().glob(".cache/trimtab/bed/prometheus-*/promtool")), None) or shutil.which("promtool")
 NOW = 1_700_000_000.0
 
 
@@ -167,6 +172,32 @@ def test_whatever_it_is_called_the_query_asks_for_just_that(name: str, group: st
     assert how == "=~" and re.fullmatch(pattern, f"{name}-partition-3") and not re.fullmatch(pattern, name)
 
 
+AWKWARD = 'a"b\\c-d.e'  # characters that mean something in a query or a pattern
+
+
+@pytest.mark.skipif(PROMTOOL is None, reason="no promtool: `make cluster` builds one")
+def test_prometheus_can_read_every_query(tmp_path: Path) -> None:
+    """With activation and in a formula, too, whatever things are called."""
+    settings = {"activationValue": "5", "value": "9", "isPartitionedTopic": "true", "useRegex": "true"}
+    words = ("topic", "consumerGroup", "listName", "stream", "queueURL", "subscriptionName", "subscription", "consumer")
+    settings |= dict.fromkeys((*words, "account", "vhostName"), AWKWARD)
+    settings |= {"podSelector": "app in (a-b, c.d), tier!=e", "queueName": "^a\\.b"}
+    triggers = [{"type": kind, "name": f"t{n}", "metadata": settings} for n, kind in enumerate(EXPORTERS)]
+    manifest = scaled(minReplicaCount=0)
+    manifest["spec"]["triggers"] = triggers
+    queries = [metric["prometheus"]["query"] for metric in convert(manifest, "autoscaler").manifest["spec"]["metrics"]]
+    manifest["spec"]["triggers"] = triggers[:2]
+    modifiers = {"formula": "t0 + t1", "target": "1", "activationTarget": "2"}
+    manifest["spec"]["advanced"] = {"scalingModifiers": modifiers}
+    queries += [metric["prometheus"]["query"] for metric in convert(manifest, "autoscaler").manifest["spec"]["metrics"]]
+    assert len(queries) == len(EXPORTERS) + 1
+    rules = [{"record": f"asked:{number}", "expr": query} for number, query in enumerate(queries)]
+    file = tmp_path / "rules.yaml"
+    file.write_text(yaml.safe_dump({"groups": [{"name": "keda", "rules": rules}]}))
+    done = subprocess.run([str(PROMTOOL), "check", "rules", str(file)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr + done.stdout
+
+
 @given(
     values=st.lists(VALUES, min_size=1, max_size=3, unique=True), other=VALUES, word=st.sampled_from(["in", "notin"])
 )
@@ -280,6 +311,14 @@ def test_a_comment_in_a_query_ends_where_the_query_does() -> None:
     modifiers = {"formula": "one / 2", "target": "10"}
     formed = convert(scaled(PROMETHEUS % ("one", query, ""), advanced={"scalingModifiers": modifiers}), "autoscaler")
     assert formed.manifest["spec"]["metrics"][0]["prometheus"]["query"] == f"vector(scalar{total} / 2)"
+
+
+def test_what_is_wrong_with_a_formula_is_said_where_it_is_written() -> None:
+    for change, path in (({"formula": "one" + " + one" * 400}, "formula"), ({"target": "0"}, "target")):
+        modifiers = {"formula": "one / 2", "target": "10"} | change
+        with pytest.raises(InvalidInput) as caught:
+            convert(scaled(PROMETHEUS % ("one", "sum(a)", ""), advanced={"scalingModifiers": modifiers}), "autoscaler")
+        assert caught.value.path == f"spec.advanced.scalingModifiers.{path}"
 
 
 def test_a_formula_that_says_more_is_a_lost_signal() -> None:

@@ -29,6 +29,8 @@ from trimtab.wire.resources import DEPLOYMENTS, KNOWN
 
 DESCRIBE = "give a manifest of it with -f, or --replicas and --cpu-request for all"
 WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet")
+SCALERS = ("HorizontalPodAutoscaler", "ScaledObject")
+UNSEEN = {"type": "External"}  # something else than CPU, which no file of usage shows
 
 
 def read_files(options: FileOptions, rules: Inspection, namespaces: Sequence[str], home: str) -> dict[Metric, Frame]:
@@ -137,20 +139,24 @@ def read_manifests(paths: Sequence[str]) -> list[Document]:
 
 
 def manifests(documents: Sequence[Document], namespace: str) -> list[AdvisedTarget]:
-    """Deployments and the like, each with the HPA that scales it."""
-    hpas = [_hpa(document, namespace) for document in documents if _kind(document) == "HorizontalPodAutoscaler"]
+    """Deployments and the like, each with the HPA or ScaledObject that scales it."""
+    hpas = [_hpa(document, namespace) for document in documents if _kind(document) in SCALERS]
     return [_target(document, hpas, namespace) for document in documents if _kind(document) in WORKLOADS]
 
 
 def _kind(document: Document) -> str:
     manifest = document.value if isinstance(document.value, dict) else {}
-    return str(manifest.get("kind")) if str(manifest.get("apiVersion")).startswith(("apps/", "autoscaling/")) else ""
+    groups = ("apps/", "autoscaling/", "keda.sh/")
+    return str(manifest.get("kind")) if str(manifest.get("apiVersion")).startswith(groups) else ""
 
 
 def _hpa(document: Document, namespace: str) -> Custom:
-    """Of any version, as autoscaling/v2: what there is now."""
+    """As autoscaling/v2 what there is now: an HPA of any version, or a ScaledObject, whatever it goes by."""
     try:
-        hpa = msgspec.convert(convert(document.value, "hpa").manifest, Custom, strict=False)
+        made = convert(document.value, "hpa")
+        if made.loses_signal:
+            made.manifest["spec"]["metrics"] = [UNSEEN]
+        hpa = msgspec.convert(made.manifest, Custom, strict=False)
     except InvalidInput as error:
         raise InvalidInput(f"{document.file}:{document.line} {error.path}".strip(), error.value, error.fix) from None
     meta = msgspec.structs.replace(hpa.metadata, namespace=hpa.metadata.namespace or namespace)
@@ -170,4 +176,4 @@ def _target(document: Document, hpas: Sequence[Custom], namespace: str) -> Advis
         raise InvalidInput(f"{where} {error.path}".strip(), error.value, error.fix) from None
     if not 0 <= target.replicas <= MOST_REPLICAS:
         raise InvalidInput(f"{where} spec.replicas", target.replicas, f"write a number from 0 to {MOST_REPLICAS}")
-    return target
+    return replace(target, metrics=tuple(metric for metric in target.metrics if metric != UNSEEN))

@@ -92,7 +92,7 @@ def triggers(spec: SourceFields, modifiers: SourceFields, setting: TriggerSettin
             _metric_places(spec, f"spec.metrics[{len(made.metrics)}]", trigger.path)
             made.metrics.append(metric)
     if formula:
-        spec.ledger.place(f"spec.metrics[{len(made.metrics)}]", modifiers.path)
+        _formula_places(spec, f"spec.metrics[{len(made.metrics)}]", modifiers.path)
         made.metrics.extend(_formula(formula, modifiers, queries, setting))
     modifiers.close()
     return made
@@ -103,6 +103,11 @@ def _metric_places(spec: SourceFields, made: str, source: str) -> None:
     spec.places({f"{made}.prometheus.target.{word}": f"{source}.metadata" for word in ("averageValue", "value")})
     for kind, word in product(("resource", "containerResource"), ("averageValue", "averageUtilization")):
         spec.places({f"{made}.{kind}.target.{word}": f"{source}.metadata.value"})
+
+
+def _formula_places(spec: SourceFields, made: str, source: str) -> None:
+    spec.places({made: source, f"{made}.prometheus.query": f"{source}.formula"})
+    spec.places({f"{made}.prometheus.target.{word}": f"{source}.target" for word in ("averageValue", "value")})
 
 
 def _cron_places(spec: SourceFields, made: str, source: str) -> None:
