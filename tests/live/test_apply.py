@@ -91,14 +91,14 @@ def test_sizes_wait_for_replicas_that_were_refused() -> None:
 
 
 def test_a_conflict_of_versions_is_tried_again_and_somebodys_number_is_not_overwritten() -> None:
-    same = {"metadata": {"resourceVersion": "8"}, "spec": {"replicas": 2}}
+    same = {"metadata": {"resourceVersion": "8", "uid": "d"}, "spec": {"replicas": 2}}
     memory, (done,), asked = applied(
         Change(was=2, replicas=4), patch_scale=[(409, {}), (200, {})], get_scale=[(200, same)]
     )
     assert (
         done.fate is Fate.WRITTEN and asked == ["patch_scale", "get_scale", "patch_scale"] and memory.core.up_at == AT
     )
-    theirs = {"metadata": {"resourceVersion": "8"}, "spec": {"replicas": 9}}
+    theirs = {"metadata": {"resourceVersion": "8", "uid": "d"}, "spec": {"replicas": 9}}
     memory, (done,), asked = applied(Change(was=2, replicas=4), patch_scale=[(409, {})], get_scale=[(200, theirs)])
     assert done.fate is Fate.REFUSED and "scaled to 9 meanwhile" in done.reason and memory == ObjectMemory()
     assert asked == ["patch_scale", "get_scale"]
@@ -126,6 +126,13 @@ def test_a_write_is_guarded_by_the_newest_version_of_the_replicas_that_were_seen
     cluster.workloads["Deployment"].store.put(now)
     target = ScaleTarget(DEPLOYMENTS, "shop", "web", "d", "7", 2, 2, seen)
     assert cluster.known_now(target).version == version
+
+
+def test_a_workload_made_anew_under_the_same_name_is_not_scaled_for_the_pods_of_the_old_one() -> None:
+    anew = {"metadata": {"resourceVersion": "9", "uid": "another"}, "spec": {"replicas": 2}}
+    memory, (done,), asked = applied(Change(was=2, replicas=4), patch_scale=[(409, {})], get_scale=[(200, anew)])
+    assert done.fate is Fate.REFUSED and "made anew" in done.reason and memory == ObjectMemory()
+    assert asked == ["patch_scale", "get_scale"]
 
 
 def test_nothing_to_do_asks_nothing() -> None:

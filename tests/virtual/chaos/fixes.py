@@ -63,7 +63,7 @@ FIXES = (
     Fix(
         "H3 caches that stopped",
         "nothing is doubted",
-        (Edit("trimtab/live/look/doubts.py", "    if not why:\n", "    if why or not why:\n"),),
+        (Edit("trimtab/live/look/doubts.py", "for axis in Axis if why]", "for axis in ()]"),),
         faults=("Refusing /api/v1/pods",),
     ),
     Fix(
@@ -177,5 +177,35 @@ FIXES = (
             ),
         ),
         property="tests/virtual/test_meanwhile.py",
+    ),
+    Fix(
+        "a kind that cannot be read",
+        "everybody waits for it",
+        (Edit("trimtab/live/look/cluster.py", "if not feed.settled and not feed.unseen]", "if not feed.settled]"),),
+        faults=("Unread",),
+    ),
+    Fix(
+        "who may scale by such a kind",
+        "nobody thinks of who may scale by it",
+        (
+            Edit(
+                "trimtab/live/look/doubts.py",
+                "if not any(feed.unseen for feed in scale + resize):",
+                "if True:",
+            ),
+        ),
+        property="tests/virtual/test_unread_kinds.py",
+    ),
+    Fix(
+        "what belongs to no namespace",
+        "it is scaled if it has a scale",
+        (
+            Edit(
+                "trimtab/wire/resources.py",
+                """found.namespaced and f"{found.name}/scale" in names""",
+                """f"{found.name}/scale" in names""",
+            ),
+        ),
+        property="tests/virtual/test_tenants.py",
     ),
 )

@@ -87,7 +87,7 @@ def _order(change: Change) -> tuple[Literal["replicas", "sizes"], Literal["repli
 
 
 async def scale(writer: Writer, target: ScaleTarget, change: Change) -> None:
-    """Write the replicas. A 409 because of somebody's status is tried again; another's replicas end it."""
+    """Write the replicas. A 409 because of somebody's status is tried again; another's replicas, or pods, end it."""
     assert change.replicas is not None
     version = target.version
     for _ in range(ATTEMPTS):
@@ -99,6 +99,8 @@ async def scale(writer: Writer, target: ScaleTarget, change: Change) -> None:
             if refusal.status != HTTPStatus.CONFLICT:
                 raise
         now = await writer.kube.get(Scale, target.resource, target.namespace, target.name, "scale")
+        if now.metadata.uid != target.uid:
+            raise Refused(f"{target.text} was made anew meanwhile: decided again", HTTPStatus.CONFLICT)
         if now.spec.replicas != change.was:
             raise Refused(
                 f"{target.text} was scaled to {now.spec.replicas} meanwhile: decided again", HTTPStatus.CONFLICT

@@ -73,14 +73,15 @@ async def _until(ended: asyncio.Event, loop: Loop, others: list[Feed[Custom]]) -
 
 async def _periods(loop: Loop, others: list[Feed[Custom]]) -> None:
     clock = loop.kube.clock
-    period_s = float(loop.custom.control_loop_period)
+    period_s, said = float(loop.custom.control_loop_period), ""
     while True:
         started = clock.since_boot()
         unknown = [feed for feed in others if not feed.settled]
-        if unknown:
-            level = logging.WARNING if any(feed.store.trouble for feed in unknown) else logging.DEBUG
-            log.log(level, "who else scales the Deployment is not known yet: %s", "; ".join(map(_trouble, unknown)))
-        else:
+        why = "; ".join(map(_trouble, unknown))
+        if why and why != said and any(feed.store.trouble for feed in unknown):  # what stays wrong is said once
+            log.warning("who else scales the Deployment is not known yet: %s", why)
+        said = why
+        if not unknown:
             await _guarded(loop)
         wait_s = min(period_s, LOOK_AGAIN_S) if unknown else period_s
         await asyncio.sleep(max(0.0, started + wait_s - clock.since_boot()))
