@@ -301,7 +301,7 @@ is what it remembers (fifteen days by minute), or read back from Prometheus at f
 
 - **Candidates**: 135 settings of target, tolerance and scale-down window, as far as `tuning.limits` allow; where an objective is written, 32 pairs of prices for
   starting and keeping a pod besides its own, all judged by the price that is written; where a bridge is written, each of these with the bridge at 0.65 to 0.78 or
-  resting. Newer days weigh more, half after a week. A candidate that loses by its pods and starts alone is not tried with a bridge, which hardly changes these.
+  resting. Newer days weigh more, half after a week; days before a change of unit do not count at all. A candidate that loses by its pods and starts alone is not tried with a bridge, which hardly changes these.
 - **Switching**: only for 2 % of J or more, and at most one in twenty of all workloads in one night, those first that gain most. Who waits is
   tried again the next night.
 - **Going back**: the operator counts what each day has cost in earnest. A day that is worse than promised by more than days differ, on which what was
