@@ -112,10 +112,11 @@ class Ticker:
         self.forecasts.follow()
         held = self._break(decided, at)
         left_s = max(ends_at - asyncio.get_running_loop().time(), self.patience_s)
-        done, _ = await asyncio.gather(
-            self.guard.each(self._act, held, lambda tick: _of_subject(tick.subject), at, left_s, ACTS_AT_ONCE),
-            self._take_back(objects, looked, at, left_s),
-        )
+        with self.teller.silent(self.patience_s):
+            done, _ = await asyncio.gather(
+                self.guard.each(self._act, held, lambda tick: _of_subject(tick.subject), at, left_s, ACTS_AT_ONCE),
+                self._take_back(objects, looked, at, left_s),
+            )
         self.recorder.record(done)
         self.tuning.follow(done, at)
         self.teller.begin()
