@@ -143,10 +143,11 @@ def churn(objects: int, hours: float) -> dict[str, Any]:
             name = f"passing-{step}/web"
             cluster.deploy(name, replicas=2, load=lambda seconds: 0.25 if seconds % 600 < 300 else 1.0)
             cluster.apply(autoscaler(name))
-            for number in range(step % 10, objects, 10):
-                edited = f"team-{number % NAMESPACES:03}/web-{number:05}"
-                cluster.load(edited, CORES * (2 + 2 * (step % 2)))  # pods are made and deleted
-                cluster.apply(autoscaler(edited, maxReplicas=20 + step))
+            for turn, pods in ((step, 4), (step - 1, 2)):  # a tenth doubles, the one before goes back
+                for number in range(turn % 10, objects, 10):
+                    edited = f"team-{number % NAMESPACES:03}/web-{number:05}"
+                    cluster.load(edited, CORES * pods)  # pods are made and deleted
+                    cluster.apply(autoscaler(edited, maxReplicas=20 + step))
             cluster.run(minutes=CHURN_STEP_MIN - 1)
             cluster.delete("Autoscaler", name)
             cluster.delete("Deployment", name)

@@ -26,7 +26,8 @@ def main(folder: str, page: str) -> None:
     churns = [run["churn"] for run in growth if "churn" in run]
     parts = [HEAD]
     parts += [PROMISED.format(table=table(_promises(live), TARGETS), largest=live[-1]["objects"])] if live else []
-    parts += [LIVE.format(steady=table(STEADY, live), spent=table(SPENT, live))] if live else []
+    rested = [run for run in live if "tick_interval_s" in run]
+    parts += [LIVE.format(steady=table(STEADY, rested), spent=table(SPENT, rested))] if rested else []
     mixed, beside = (
         [run for run in live if run["mixed"] and run.keys() & {"storm_p50_s", "leader_change_s"}],
         [run for run in live if "hpa_interval_s" in run],
