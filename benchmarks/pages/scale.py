@@ -156,8 +156,8 @@ HELD: dict[str, Cell] = {
 HEAD = """# How large it may be
 
 Every figure is written here by `benchmarks/pages/scale.py` from runs of `benchmarks/live.py` and
-`benchmarks/growth.py`; `make scale-docs` repeats them. They were taken on two cores that other work used, too, with a
-lower priority: CPU-seconds are comparable, waiting times are upper bounds.
+`benchmarks/growth.py`; `make scale-docs` repeats them. They were taken on two cores that others used, too: CPU-seconds
+are comparable, waiting times are upper bounds.
 """
 PROMISED = """## What is promised, and what was measured
 
