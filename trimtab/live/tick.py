@@ -113,10 +113,11 @@ class Ticker:
         held = self._break(decided, at)
         left_s = max(ends_at - asyncio.get_running_loop().time(), self.patience_s)
         acting = self.guard.each(self._act, held, lambda tick: _of_subject(tick.subject), at, left_s, ACTS_AT_ONCE)
-        if self.compiler.shadow or not take_back.needed(self.cluster):
-            done = await acting
-        else:
-            done, _ = await asyncio.gather(acting, self._take_back(objects, looked, at, left_s))
+        with self.teller.silent(self.patience_s):
+            if self.compiler.shadow or not take_back.needed(self.cluster):
+                done = await acting
+            else:
+                done, _ = await asyncio.gather(acting, self._take_back(objects, looked, at, left_s))
         self.recorder.record(done)
         self.tuning.follow(done, at)
         self.teller.begin()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from trimtab.errors import NotLeading, TrimtabError
@@ -27,7 +28,8 @@ class Teller:
         self._words: dict[str, Word] = {}
         self._speaking: dict[str, asyncio.Task[None]] = {}
         self._failing: dict[str, tuple[str, int]] = {}  # the last trouble of each, and how often in a row
-        self._turns = Turns()
+        self._turns, self._may_speak = Turns(), asyncio.Event()
+        self._may_speak.set()
 
     def later(self, about: ObjectName, key: str, say: Say) -> None:
         """Namespaces take turns: nobody's slow answers keep another's word waiting."""
@@ -36,6 +38,17 @@ class Teller:
     def drop(self, key: str) -> None:
         """What waited to be said is no longer so."""
         self._words.pop(key, None)
+
+    @contextmanager
+    def silent(self, longest_s: float) -> Iterator[None]:
+        """Nobody begins to speak: a busy API server has its time for scalings; whoever is slow, no longer than this."""
+        self._may_speak.clear()
+        timer = asyncio.get_running_loop().call_later(longest_s, self._may_speak.set)
+        try:
+            yield
+        finally:
+            timer.cancel()
+            self._may_speak.set()
 
     def begin(self) -> None:
         """Say what waits, in the background."""
@@ -61,6 +74,7 @@ class Teller:
     async def _speak(self, key: str, namespace: str) -> None:
         try:
             async with self._turns.turn(namespace):
+                await self._may_speak.wait()
                 if word := self._words.pop(key, None):
                     await self._said(key, word)
         finally:
