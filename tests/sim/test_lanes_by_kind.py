@@ -18,6 +18,7 @@ REFERENCE = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
 Manifest = dict[str, Any]
 
 targets = st.sampled_from(["1", "700m", "3"])
+thresholds = st.sampled_from(["1", "0.7", "3"])  # KEDA's are plain numbers
 UNTIL = "1970-01-01T00:05:00Z"
 notes: st.SearchStrategy[dict[str, str]] = st.sampled_from(
     [
@@ -104,7 +105,7 @@ def effective(draw: st.DrawFn) -> Manifest:
 
 @st.composite
 def scaled_objects(draw: st.DrawFn) -> Manifest:
-    trigger = {"serverAddress": "http://prometheus", "query": "sum(q)", "threshold": draw(targets)}
+    trigger = {"serverAddress": "http://prometheus", "query": "sum(q)", "threshold": draw(thresholds)}
     spec = {
         "scaleTargetRef": {"name": "web"},
         "minReplicaCount": draw(st.sampled_from([1, 2, 3, 0])),

@@ -30,13 +30,13 @@ class OnRequests(Fault):
 
     who: str = ""
     plural: str = ""
-    path: str = ""  # how it begins
+    path: str = ""  # this one, and what lies below it
     methods: tuple[str, ...] = ("GET", "POST", "PATCH", "DELETE")
     share: float = 1.0
     about: str = ""
 
     def befalls(self, call: Call, plural: str) -> bool:
-        of_place = self.plural in ("", plural) and call.path.startswith(self.path)
+        of_place = self.plural in ("", plural) and f"{call.path}/".startswith(f"{self.path}/" if self.path else "")
         there = self.about in call.path or self.about.encode() in (call.body or b"")
         return of_place and there and self.who in ("", call.who) and call.method in self.methods
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from math import ceil
 from typing import NamedTuple
-from zlib import crc32
 
 import msgspec
 import numpy as np
 
 from trimtab.core.demand import checkpoint
+from trimtab.core.demand.keys import keys_of, names_of
 from trimtab.core.demand.log import DemandLog
-from trimtab.core.demand.total import demands, is_per_pod
+from trimtab.core.demand.total import demands
 from trimtab.core.forecast import forecast_rows, linear, options_of
 from trimtab.core.forecast.horizon import horizon_s
 from trimtab.core.forecast.learned import model as learned
@@ -24,7 +24,7 @@ from trimtab.core.forecast.learned.features import looked_at
 from trimtab.core.forecast.learned.study import Study, due
 from trimtab.core.model import Forecast, Missing, Observation, Reason
 from trimtab.core.requests import full_load
-from trimtab.policy import ForecastChoice, Policy, TuningMode
+from trimtab.policy import ForecastChoice, Policy
 from trimtab.series import Floats, Frame, Series
 
 FINE_S, COARSE_S = 60.0, 300.0
@@ -281,22 +281,6 @@ def make(batch: ForecastBatch) -> BatchAnswers:
 def _cost(batch: ForecastBatch) -> float:
     new = sum(study is None for study in batch.studies) / max(1, len(batch.studies))
     return max(batch.frame.values.size, batch.glimpse.size) * COST[batch.model] * (1.0 + FIRST_STUDY_COST * new)
-
-
-def remembers_demand(policy: Policy) -> bool:
-    """Whether somebody will ask for its past: a forecast, or tuning."""
-    return policy.forecast is not None or policy.tuning.mode is not TuningMode.OFF
-
-
-def keys_of(owner: str, policy: Policy) -> tuple[str, ...]:
-    return tuple(f"{owner}/{name}" for name in names_of(policy))
-
-
-def names_of(policy: Policy) -> tuple[str, ...]:
-    """A signal that is edited to measure something else is another one: its past is not mixed with the old one's."""
-    per_pod = is_per_pod(policy)
-    marks = (crc32(msgspec.msgpack.encode((signal.metric, per_pod))) for signal in policy.signals)
-    return tuple(f"{index}-{mark:08x}" for index, mark in enumerate(marks))
 
 
 def _by_kind(wishes: Iterable[ForecastWish], studies: Callable[[ForecastWish], bool]) -> list[list[ForecastWish]]:

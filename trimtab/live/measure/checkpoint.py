@@ -17,7 +17,8 @@ from typing import Any
 
 import msgspec
 
-from trimtab.core.forecast.demand_forecasts import DemandForecasts, remembers_demand
+from trimtab.core.demand.keys import remembers_demand
+from trimtab.core.forecast.demand_forecasts import DemandForecasts
 from trimtab.core.usage import histogram_checkpoint
 from trimtab.core.usage.histograms import UsageHistograms
 from trimtab.errors import InvalidInput, NotLeading, Refused, TrimtabError

@@ -11,14 +11,9 @@ import logging
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from trimtab.core.demand.keys import remembers_demand
 from trimtab.core.forecast.dated import unpredictable
-from trimtab.core.forecast.demand_forecasts import (
-    BatchAnswers,
-    DemandForecasts,
-    ForecastBatch,
-    make,
-    remembers_demand,
-)
+from trimtab.core.forecast.demand_forecasts import BatchAnswers, DemandForecasts, ForecastBatch, make
 from trimtab.core.model import Forecast, Missing, Observation, Pod, Startup
 from trimtab.core.startup import StartupLog, as_of, startup_of, watch
 from trimtab.live.look.subject import Subject

@@ -17,8 +17,9 @@ from typing import Literal, NamedTuple
 import msgspec
 import numpy as np
 
+from trimtab.core.demand.keys import keys_of, remembers_demand
 from trimtab.core.demand.total import is_per_pod
-from trimtab.core.forecast.demand_forecasts import DemandForecasts, keys_of, remembers_demand
+from trimtab.core.forecast.demand_forecasts import DemandForecasts
 from trimtab.errors import MetricsUnavailable, TrimtabError
 from trimtab.history.query_pages import total
 from trimtab.history.source import Selection
