@@ -7,6 +7,7 @@ import ssl
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -32,14 +33,13 @@ Send = Callable[[dict[str, Any]], str]
 @pytest.fixture(scope="module")
 def server() -> Iterator[Bed]:
     """The API server with our definitions; the rest of the control plane is not needed."""
-    bed = Bed.attach() or Bed.start(parts=())
-    for definition in definitions():
-        bed.apply(definition)
-    names = [f"crd/{crd.name}" for crd in CRDS]
-    bed.kubectl("wait", "--for=condition=Established", *names, "--timeout=300s")
-    yield bed
-    if bed.directory.name != "default":
-        bed.stop()
+    shared = Bed.attach()
+    with nullcontext(shared) if shared else Bed.start(parts=()) as bed:
+        for definition in definitions():
+            bed.apply(definition)
+        names = [f"crd/{crd.name}" for crd in CRDS]
+        bed.kubectl("wait", "--for=condition=Established", *names, "--timeout=300s")
+        yield bed
 
 
 @pytest.fixture(scope="module")
