@@ -67,7 +67,14 @@ def blinds(fault: Fault, name: str) -> bool:
 
 def hidden(faults: tuple[Fault, ...], name: str, at_s: float) -> bool:
     """Whether the load of that moment may not have been seen."""
+    if _clock_off_s(faults, at_s):
+        return True
     return any(fault.start_s - BEFORE_S <= at_s < over_s(fault) + AFTER_S and _hides(fault, name) for fault in faults)
+
+
+def _clock_off_s(faults: tuple[Fault, ...], at_s: float) -> float:
+    """Samples bear the servers' time: to an operator whose own is another they are old, or of the future."""
+    return sum(fault.by_s for fault in faults if isinstance(fault, ClockStepped) and fault.start_s <= at_s)
 
 
 def _hides(fault: Fault, name: str) -> bool:
