@@ -44,6 +44,11 @@ class Process:
     back_after_s: float | None = None
     look_again: int = 1000  # tasks: until then those that are done stay in the list
 
+    @property
+    def runs(self) -> bool:
+        """It was started, and neither told to end nor ended by itself."""
+        return self.stop is not None and not self.stop.is_set() and self.died_of is None
+
     def forget_done(self) -> None:
         self.tasks = [task for task in self.tasks if not task.done()]
         self.look_again = 1000 + 2 * len(self.tasks)
@@ -66,9 +71,11 @@ class Machines:
     _folder: tempfile.TemporaryDirectory[str]
 
     def start_operator(self, who: str, **settings: Any) -> None:
-        """`settings` beside those of the cluster, of one that is new."""
-        self.weather.dead.discard(who)
+        """`settings` beside those of the cluster, of one that is new; one that runs is not started again."""
         process = self.processes.get(who)
+        if process is not None and process.runs and who not in self.weather.dead:
+            return
+        self.weather.dead.discard(who)
         if process is None:
             journal = str(Path(self._folder.name, f"{who}.db"))
             lease = {"lease_s": QUIET_LEASE_S} if self._operators == 1 else {}

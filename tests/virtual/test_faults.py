@@ -182,3 +182,13 @@ def test_a_seed_is_the_same_run_in_every_process() -> None:
         command, capture_output=True, text=True, check=True, env=os.environ | {"PYTHONHASHSEED": "12345"}
     )
     assert other.stdout.strip() == trace()
+
+
+def test_two_faults_that_end_apart_bring_one_operator_back_not_two() -> None:
+    ticks: list[float] = []
+    with Cluster(seed=4) as cluster:
+        cluster.on_tick.append(lambda _: ticks.append(cluster.now() - cluster.start))
+        busy(cluster)
+        cluster.faults(DamagedJournal(300, 320), DamagedJournal(310, 340))
+        cluster.run(minutes=20)
+    assert 45 <= sum(at > 500 for at in ticks) <= 49, "one every 15 s"
