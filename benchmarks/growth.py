@@ -26,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from tests.virtual.apiserver import ApiServer, Audited
 from tests.virtual.cluster import Cluster, autoscaler
 from trimtab.live.operator import Operator
+from trimtab.wire.resources import EVENTS
 
 OBJECTS, PODS = (100, 1000, 3000, 10000), (1, 5, 50)
 NAMESPACES = 100
@@ -154,6 +155,7 @@ def churn(objects: int, hours: float) -> dict[str, Any]:
             scaled += sum(asked.path.endswith("/scale") for asked in cluster.server.audit)
             cluster.server.audit.clear()  # what the simulated API server keeps of the past is not the operator's
             cluster.server.store.compact()
+            cluster.server.store.of(EVENTS).items.clear()
             held.append(held_mb(cluster))
             print(f"  churn: {held[-1]:.1f} MB after {CHURN_STEP_MIN * (step + 1)} minutes", flush=True)
     tracemalloc.stop()
