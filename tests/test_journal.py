@@ -17,11 +17,12 @@ from trimtab.core.decide import decide
 from trimtab.core.model import Forecast, Memory, Missing, Observation, Quantile, Reason, Veto
 from trimtab.core.remember import first_sight
 from trimtab.errors import InvalidInput
-from trimtab.journal import Journal, ObjectName, Retention, Tick
+from trimtab.journal import KNOWN_GONE, Journal, ObjectName, Retention, Tick
 from trimtab.journal_replay import replay
 from trimtab.policy import Axis, Direction, ForecastChoice, Metric, MetricKind, Policy, Total
 
 WEB = ObjectName("Autoscaler", "shop", "web")
+TABLES_OF_OBJECTS = ("objects", "current", "policies")
 
 
 def act(policy: Policy, seen: Observation, memory: Memory = Memory(), name: ObjectName = WEB) -> Act:  # noqa: B008
@@ -95,6 +96,33 @@ def test_old_rows_are_forgotten(tmp_path: Path) -> None:
     journal.prune(NOW)
     assert [one.seen.at for one in journal.acts()] == [NOW - 99]
     assert list(journal.ticks()) == []
+
+
+def test_objects_that_are_gone_leave_nothing_behind(tmp_path: Path) -> None:
+    """A namespace for each change under review, all year: names and policies must not fill disk and memory."""
+    journal = Journal(tmp_path / "j.db", Retention(age_s=7200))
+    policies = [replace(hpa(), bounds=replace(hpa().bounds, max_replicas=10 + day)) for day in range(30)]
+    web = Tick(WEB, NOW, 1, 1, 1, 1, policy=hpa())
+    for day, policy in enumerate(policies):
+        at = NOW + day * 7200
+        passing = ObjectName("Autoscaler", f"review-{day}", "web")
+        journal.write([act(policy, busy(3, 0.9, at), name=passing)], [web._replace(at=at)])
+        journal.write([], [Tick(passing, at, 1, 1, 1, 1, policy=policy), web._replace(at=at + 15)])
+        journal.prune(at + 60)
+    counts = [journal.db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in TABLES_OF_OBJECTS]
+    assert max(counts) <= 4, dict(zip(TABLES_OF_OBJECTS, counts, strict=True))
+    journal.write([act(hpa(), busy(3, 0.9, at + 100))], [web._replace(at=at + 100)])
+    assert [one.name for one in journal.acts("shop", "web")] == [WEB], "who stays goes on under its own number"
+    assert journal.policy_of(WEB) == hpa()
+
+
+def test_the_names_of_objects_that_are_gone_do_not_fill_memory(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j.db")
+    for first in range(0, 3 * KNOWN_GONE, 100):
+        passing = [ObjectName("Autoscaler", f"review-{first + number}", "web") for number in range(100)]
+        journal.write([], [Tick(name, NOW + first, 1, 1, 1, 1, policy=hpa()) for name in passing])
+    assert max(len(journal._ids), len(journal._policies)) <= KNOWN_GONE + 200
+    assert len(journal.names()) == 3 * KNOWN_GONE, "the record is whole"
 
 
 def test_the_file_stays_within_its_size_and_keeps_the_youngest(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,6 +26,7 @@ from trimtab.ticks import Tick as Tick
 
 DAY_S = 86400.0
 HEALTH = "health"  # what an operator notes of itself after each tick
+KNOWN_GONE = 1000  # names and policies of objects that are gone may stay in memory
 SLACK = 1.1  # pruning is not for every tick
 FORGET_S = 3600.0  # as much of the past is forgotten in one step
 VACUUM_PAGES = 1000  # given back in one step
@@ -100,6 +101,8 @@ class Journal:
             self._note_policies(ticks)
             self.db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", self._notes.items())
             pages = self.db.execute("PRAGMA page_count").fetchone()[0]  # later it would be a transaction of its own
+        if len(self._ids) > 2 * len(ticks) + KNOWN_GONE:
+            self._know_only({tick.name for tick in ticks})
         self._notes.clear()
         if self._is_too_large(pages):
             self.prune(float("-inf"))
@@ -270,10 +273,12 @@ class Journal:
                 minutes.forget_before(self.db, edge)
             yield
         with self.db:
-            self.db.execute(
-                "DELETE FROM policies WHERE id NOT IN (SELECT CAST(policy AS INTEGER) FROM decisions)"
-                " AND id NOT IN (SELECT policy FROM current)"
-            )
+            if journal_file.forget_unused(self.db):
+                self._know_only(set(self.names()))
+
+    def _know_only(self, names: Set[ObjectName]) -> None:
+        self._ids = {name: number for name, number in self._ids.items() if name in names}
+        self._policies = {name: policy for name, policy in self._policies.items() if name in names}
 
     def _oldest_tenth(self) -> float | None:
         """The time before which a tenth of the whole span lies; None when nothing is left."""

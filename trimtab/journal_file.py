@@ -104,3 +104,17 @@ def make_readable(db: sqlite3.Connection, path: Path) -> None:
 def version_of(db: sqlite3.Connection) -> int:
     version: int = db.execute("PRAGMA user_version").fetchone()[0]
     return version
+
+
+def forget_unused(db: sqlite3.Connection) -> bool:
+    """Objects of which nothing is left (those that come and go would fill the file), and policies that nobody has."""
+    tables = ("ticks", "minutes", "decisions")
+    nothing = " AND ".join(f"NOT EXISTS (SELECT 1 FROM {table} WHERE object = objects.id)" for table in tables)
+    gone = db.execute(f"SELECT id FROM objects WHERE {nothing}").fetchall()
+    db.executemany("DELETE FROM current WHERE object = ?", gone)
+    db.executemany("DELETE FROM objects WHERE id = ?", gone)
+    db.execute(
+        "DELETE FROM policies WHERE id NOT IN (SELECT CAST(policy AS INTEGER) FROM decisions)"
+        " AND id NOT IN (SELECT policy FROM current)"
+    )
+    return bool(gone)

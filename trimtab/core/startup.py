@@ -24,10 +24,10 @@ PodKey = tuple[str, float]  # name and creation: a StatefulSet uses names again
 
 
 class StartupLog(Record, frozen=True):
-    """What has been recorded: (pod, seconds), oldest first. `waiting` pods have been seen before they were ready."""
+    """What has been recorded, in seconds, oldest first. `waiting` pods have been seen before they were ready."""
 
-    witnessed: tuple[tuple[PodKey, float], ...] = ()
-    assumed: tuple[tuple[PodKey, float], ...] = ()  # already Ready when first seen: it may have been a later flap
+    witnessed: tuple[float, ...] = ()
+    assumed: tuple[float, ...] = ()  # already Ready when first seen: it may have been a later flap
     waiting: frozenset[PodKey] = frozenset()
     known: frozenset[PodKey] = frozenset()  # pods that exist and are done with, recorded or not
 
@@ -60,7 +60,7 @@ def watch(log: StartupLog, pods: Iterable[Pod]) -> StartupLog:
             known.add(key)
         elif pod.ready and measured is not None:
             known.add(key)
-            (witnessed if key in log.waiting else assumed).append((key, measured))
+            (witnessed if key in log.waiting else assumed).append(measured)
         elif not pod.ready:
             waiting.add(key)
     return StartupLog(
@@ -73,7 +73,7 @@ def watch(log: StartupLog, pods: Iterable[Pod]) -> StartupLog:
 
 def startup_of(log: StartupLog, at: float) -> Startup | Missing:
     """Quantiles over the start-ups that were witnessed; over the assumed ones only while there are none."""
-    return startup([seconds for _, seconds in log.witnessed or log.assumed], at)
+    return startup(log.witnessed or log.assumed, at)
 
 
 def startup(times_s: Sequence[float], at: float) -> Startup | Missing:

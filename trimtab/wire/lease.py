@@ -4,6 +4,8 @@ A leader may write only until `renew_deadline_s` after it SENT the last renewal 
 over `duration_s` after they SAW that renewal. The first is shorter, so two never write at once, whatever
 their clocks say: each measures with its own clock since boot, which goes on while a process is stopped or its machine
 sleeps, and which no step of the wall clock moves.
+
+A leader renews after a third of that deadline; a renewal that fails is tried again every `retry_s`.
 """
 
 from __future__ import annotations
@@ -96,10 +98,14 @@ class Leadership:
 
     async def _try(self) -> float:
         """Renew it, or try to get it; the seconds until the next try."""
+        began, jitter, every_s = self._clock.since_boot(), random.uniform(1.0, 1.2), self.retry_s  # noqa: S311 (no secret)
         wait_s = 0.0
         try:
             async with asyncio.timeout(self.renew_deadline_s / 2):
-                wait_s = 0.0 if await self._renewed() else await self._compete()
+                if await self._renewed():
+                    every_s = max(self.retry_s, self.renew_deadline_s / 3)
+                else:
+                    wait_s = await self._compete()
             self.trouble = ""
         except (TrimtabError, TimeoutError) as error:
             self.trouble = str(error) or "no answer in time"
@@ -107,7 +113,7 @@ class Leadership:
         except Exception as bug:  # the fence holds: who cannot renew stops writing, and need not end
             self.trouble = f"a bug of trimtab: {bug!r}"
             log.exception("lease %s/%s: a bug of trimtab; it is tried again", self.namespace, self.name)
-        pause_s = self.retry_s * random.uniform(1.0, 1.2)  # noqa: S311 (jitter, no secret)
+        pause_s = max(0.0, began + every_s * jitter - self._clock.since_boot())
         return min(pause_s, wait_s) if wait_s > 0 else pause_s
 
     async def _renewed(self) -> bool:
