@@ -32,7 +32,8 @@ OBJECTS, PODS = (100, 1000, 3000, 10000), (1, 5, 50)
 NAMESPACES = 100
 CORES = 0.5  # per pod: its target
 TICK_S, WARM_S, MEASURED_S = 15.0, 120.0, 120.0
-CHURN_OBJECTS, CHURN_HOURS, CHURN_STEP_MIN = 1000, 1.25, 5
+CHURN_OBJECTS, CHURN_STEP_MIN, CHURN_TURNS = 1000, 5, 10
+CHURN_HOURS = 1.0 + CHURN_TURNS * CHURN_STEP_MIN / 60
 
 
 class Meter:
@@ -113,10 +114,8 @@ def memory(objects: int, pods: int) -> dict[str, Any]:
 
 
 def held_mb(cluster: Cluster) -> float:
-    for (
-        process
-    ) in cluster.processes.values():  # what is done belongs to the test double, which looks again now and then
-        process.tasks = [task for task in process.tasks if not task.done()]
+    for process in cluster.processes.values():
+        process.forget_done()  # the test double does so only now and then
     gc.collect()
     ours = tracemalloc.Filter(True, "*/trimtab/live/*"), tracemalloc.Filter(True, "*/trimtab/[cwjtm]*")
     found = tracemalloc.take_snapshot().filter_traces(ours)
@@ -144,7 +143,7 @@ def churn(objects: int, hours: float) -> dict[str, Any]:
             cluster.deploy(name, replicas=2, load=lambda seconds: 0.25 if seconds % 600 < 300 else 1.0)
             cluster.apply(autoscaler(name))
             for turn, pods in ((step, 4), (step - 1, 2)):  # a tenth doubles, the one before goes back
-                for number in range(turn % 10, objects, 10):
+                for number in range(turn % CHURN_TURNS, objects, CHURN_TURNS):
                     edited = f"team-{number % NAMESPACES:03}/web-{number:05}"
                     cluster.load(edited, CORES * pods)  # pods are made and deleted
                     cluster.apply(autoscaler(edited, maxReplicas=20 + step))
@@ -159,7 +158,7 @@ def churn(objects: int, hours: float) -> dict[str, Any]:
             held.append(held_mb(cluster))
             print(f"  churn: {held[-1]:.1f} MB after {CHURN_STEP_MIN * (step + 1)} minutes", flush=True)
     tracemalloc.stop()
-    late = held[len(held) // 2 :]  # the first half fills windows and logs
+    late = held[CHURN_TURNS:]  # until each was scaled once, its memory and its status grow
     slope = float(np.polyfit(np.arange(len(late)) * CHURN_STEP_MIN / 60, late, 1)[0])
     return {"objects": objects, "hours": hours, "scalings": scaled, "held_mb": held, "mb_per_hour": slope}
 

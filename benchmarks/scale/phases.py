@@ -156,6 +156,7 @@ def rolling_restart(bed: Bed, running: DefaultRun, fleet: Fleet, every: int = 5)
 
 def restart(bed: Bed, running: DefaultRun, fleet: Fleet) -> dict[str, Any]:
     """Ended and started again: until the first tick that looks at every object, and until nothing is to be said."""
+    await_quiet(bed, running, fleet)  # what the phase before has left to say is not forgotten by a restart
     before = statuses(bed)
     running.stop(120)
     asked = Requests(bed.audit_log, OPERATOR)
@@ -164,13 +165,20 @@ def restart(bed: Bed, running: DefaultRun, fleet: Fleet) -> dict[str, Any]:
     took = seconds_until(lambda: running.ticks(last, asked.began), 600, "a whole tick after the restart")
     await_quiet(bed, running, fleet)
     written, after = [event["at"] - asked.began for event in asked.writes()], statuses(bed)
+    differ = {key: _difference(said, after[key]) for key, said in before.items() if after[key] != said}
     return {
         "restart_s": took,
         "restart_scalings": len(asked.scalings()),
         "restart_writes": len(written),
         "restart_settled_s": max(took, *written, 0.0),
-        "restart_forgotten": sum(1 for key, said in before.items() if after[key] != said),
+        "restart_forgotten": len(differ),
+        "restart_differences": [f"{'/'.join(key)}: {said}" for key, said in list(differ.items())[:10]],
     }
+
+
+def _difference(before: dict[str, Any], after: dict[str, Any]) -> str:
+    changed = [name for name in before | after if before.get(name) != after.get(name)]
+    return "; ".join(f"{name}: {before.get(name)} became {after.get(name)}" for name in changed)
 
 
 def leader_change(bed: Bed, running: DefaultRun, standby: DefaultRun, fleet: Fleet) -> dict[str, Any]:

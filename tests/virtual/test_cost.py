@@ -23,7 +23,7 @@ MINUTES = 20
 @pytest.mark.parametrize(
     ("lease_s", "limits"),
     [
-        (PRODUCTION_S, {"requests": 2_430, "turns": 15_600, "calls": 630_000}),
+        (PRODUCTION_S, {"requests": 1_710, "turns": 13_400, "calls": 551_000}),
         (QUIET_LEASE_S, {"requests": 760, "turns": 10_600, "calls": 427_000}),
     ],
     ids=["production", "quiet"],
