@@ -65,6 +65,9 @@ class Place(NamedTuple):
     api_version: str = ""
 
 
+GROUPS = Place("", "")  # the list of what is served
+
+
 class Denied(Exception):
     """A request that ends with a Status."""
 
@@ -131,6 +134,8 @@ class ApiServer:
 
     def _answer(self, call: Call, body: Any) -> tuple[str, Reply]:
         place = place_of(call.path)
+        if place == GROUPS:
+            return "get", self._groups()
         if place.group in self.aggregated:
             return "get", self.aggregated[place.group](segments(call.path)[2:], call.params)
         if not place.plural:
@@ -156,6 +161,11 @@ class ApiServer:
 
     def _collection(self, place: Place) -> Collection:
         return self.store.of(self._served(place).resource)
+
+    def _groups(self) -> Reply:
+        versions = sorted({served.resource.api_version for served in self.served.values()})
+        rows = [{"versions": [{"groupVersion": version}]} for version in versions if "/" in version]
+        return Reply(200, encoded({"kind": "APIGroupList", "groups": rows}))
 
     def _discover(self, place: Place) -> Reply:
         found = [served for served in self.served.values() if served.resource.api_version == place.api_version]
@@ -322,6 +332,8 @@ def segments(path: str) -> tuple[str, ...]:
 def place_of(path: str) -> Place:
     """/api/v1/... and /apis/GROUP/VERSION/...; anything else is no path of this server."""
     parts = segments(path)
+    if parts == ("apis",):
+        return GROUPS
     head, rest = (2, parts[2:]) if parts[0] == "api" else (3, parts[3:])
     if len(parts) < head or parts[0] not in ("api", "apis") or "" in parts:
         raise Denied(404, "NotFound", "the server could not find the requested resource")

@@ -8,7 +8,9 @@ from tests.virtual.cluster import Cluster, autoscaler
 from tests.virtual.faults import BadMetrics, Killed
 from trimtab.acts import Fate
 from trimtab.journal_replay import replay
+from trimtab.live.look.own_operators import OwnOperators
 from trimtab.live.look.subject import ChangeRules
+from trimtab.live.tell.kept_journal import KeptJournal
 
 
 def rush(seconds: float) -> float:
@@ -185,3 +187,17 @@ spec:
   weightBasedScalingIntervals:
   - {vpaWeight: 50, startReplicaCount: 1, lastReplicaCount: 10}
 """
+
+
+def test_a_bug_between_two_ticks_costs_nobody_the_ticks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it looks at beside them may be anything; the same load is followed as if nothing were wrong."""
+    monkeypatch.setattr(OwnOperators, "look", lambda *_: 1 / 0)
+    monkeypatch.setattr(KeptJournal, "pruning", lambda *_: iter([1 / 0 for _ in "x"]))
+    with Cluster(seed=1) as cluster:
+        cluster.deploy("shop/web", replicas=2, load=rush)
+        cluster.apply(autoscaler("shop/web"))
+        cluster.run(minutes=30)
+        assert cluster.writes("shop/web")[0][0] == 615.0 and cluster.replicas("shop/web") == 11
+        assert 'trimtab_object_failures_total{error="Loop"}' in cluster.metrics_page()
+        assert {"ZeroDivisionError" in met for met in cluster.bugs.met} == {True}
+        cluster.bugs.met.clear()

@@ -191,3 +191,15 @@ def _is_shared(call: Audited, place: Place) -> bool:
     if not place.plural:
         return call.verb == "get"
     return not place.namespace and not place.name and call.verb in ("get", "list", "watch")
+
+
+def test_kinds_that_nobody_serves_cost_one_request_however_many_are_named() -> None:
+    with Cluster(seed=1) as cluster:
+        for number in range(40):
+            ref = {"apiVersion": f"nobody-{number}.example.com/v1", "kind": "Thing", "name": "web"}
+            cluster.apply(autoscaler(f"{HOME}/web-{number}", scaleTargetRef=ref))
+        cluster.run(minutes=5)
+        assert not cluster.audit(path="example.com")
+        lists = [asked for asked in cluster.audit(verb="get") if asked.path == "/apis"]
+        assert len(lists) <= 25, "one in each of twenty ticks, some at the start"
+        assert cluster.conditions("Autoscaler", f"{HOME}/web-39")["AbleToScale"][0] == "False"

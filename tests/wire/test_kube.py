@@ -177,19 +177,26 @@ def test_discovery_finds_the_plural_once_and_says_what_is_missing() -> None:
         ]
     }
 
+    groups = {"groups": [{"name": "argoproj.io", "versions": [{"groupVersion": "argoproj.io/v1alpha1"}]}]}
+
     async def run() -> None:
-        async with Fake(script(web.json_response(kinds))) as fake, fake.kube() as kube:
+        async with Fake(script(web.json_response(groups), web.json_response(kinds))) as fake, fake.kube() as kube:
             rollout = await kube.resource("argoproj.io/v1alpha1", "Rollout")
             plan = await kube.resource("argoproj.io/v1alpha1", "Plan")
             assert rollout.path("a", "b", "scale") == "/apis/argoproj.io/v1alpha1/namespaces/a/rollouts/b/scale"
             assert (rollout.scalable, plan.scalable) == (True, False)
             assert plan.path("a", "b") == "/apis/argoproj.io/v1alpha1/plans/b"
-            assert len(fake.requests) == 1
+            for number in range(100):
+                with pytest.raises(Refused, match="install its CRD"):
+                    await kube.resource(f"nobody-{number}.example.com/v1", "Thing")
+            assert [asked.path for asked in fake.requests] == ["/apis", "/apis/argoproj.io/v1alpha1"]
             with pytest.raises(Refused, match=r"no Rolout in argoproj\.io/v1alpha1"):
                 await kube.resource("argoproj.io/v1alpha1", "Rolout")
         async with Fake(script(status(404))) as fake, fake.kube() as kube:
             with pytest.raises(Refused, match="install its CRD"):
                 await kube.resource("gone.example.com/v1", "Thing")
+        async with Fake(script(status(403), web.json_response(kinds))) as fake, fake.kube() as kube:
+            assert await kube.resource("argoproj.io/v1alpha1", "Rollout"), "who may not list the groups asks for each"
 
     asyncio.run(run())
 

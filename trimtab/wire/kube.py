@@ -21,12 +21,11 @@ from trimtab.wire.clock import SYSTEM, Clock
 from trimtab.wire.decode import decode
 from trimtab.wire.http import Answer, Fence, Http, OverHttp, Request
 from trimtab.wire.managed_fields import FIELD_MANAGER
-from trimtab.wire.resources import CONFIG_MAPS, EVENTS, KNOWN, Resource, read_discovery, root_of
+from trimtab.wire.resources import CONFIG_MAPS, EVENTS, Resource
+from trimtab.wire.served_kinds import ServedKinds
 
 T = TypeVar("T")
 PAGE_SIZE = "500"
-DISCOVERY_S, MISSING_S = 300.0, 5.0  # how long a list of kinds is believed: of those in it, of those that are not
-MOST_LISTS = 1000  # of kinds; tenants may name any
 
 
 class Patch(StrEnum):
@@ -108,7 +107,7 @@ class Kube(OverHttp):
         self.access, self.clock = access, clock
         self.http = Http(access, ClusterUnavailable, budget, timeout_s, fence)
         self.counts, self.budget = self.http.counts, self.http.budget
-        self._discovered: dict[str, tuple[float, dict[str, Resource]]] = {}
+        self._kinds = ServedKinds(lambda path, asker: self.raw(path, namespace=asker), clock)
 
     def may_write(self) -> bool:
         """A write would leave if it were sent now."""
@@ -209,32 +208,7 @@ class Kube(OverHttp):
 
         `asker` is the namespace whose object names it, and whose turn the question takes.
         """
-        if known := KNOWN.get((api_version, kind)):
-            return known
-        read_at, kinds = self._discovered.get(api_version, (float("-inf"), {}))
-        if self.clock.since_boot() - read_at > (DISCOVERY_S if kind in kinds else MISSING_S):
-            kinds = await self._discover(api_version, asker)
-        if kind not in kinds:
-            raise Refused(
-                f"this cluster has no {kind} in {api_version}: check the spelling, or install its CRD",
-                HTTPStatus.NOT_FOUND,
-            )
-        return kinds[kind]
-
-    async def _discover(self, api_version: str, asker: str) -> dict[str, Resource]:
-        root = root_of(api_version)
-        try:
-            kinds = read_discovery(api_version, await self.raw(root, namespace=asker))
-        except Refused as refusal:
-            if refusal.status != HTTPStatus.NOT_FOUND:
-                raise
-            kinds = {}
-        except msgspec.MsgspecError as error:
-            raise ClusterUnavailable(f"{self.access.url}{root}: no list of kinds: {error}") from error
-        if len(self._discovered) >= MOST_LISTS:
-            self._discovered.clear()
-        self._discovered[api_version] = (self.clock.since_boot(), kinds)
-        return kinds
+        return await self._kinds.find(api_version, kind, asker)
 
     def decode(self, body: bytes, kind: type[T]) -> T:
         try:
