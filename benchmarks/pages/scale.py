@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
+from benchmarks.growth import CHURN_TURNS
 from benchmarks.scale.targets import TARGETS, Target
 
 Row = dict[str, Any]
@@ -45,7 +46,7 @@ def main(folder: str, page: str) -> None:
 
 def _churned(churn: Row) -> str:
     held = churn["held_mb"]
-    return CHURN.format(**churn | {"note": _note(churn), "first": held[0], "last": held[-1]})
+    return CHURN.format(**churn | {"note": _note(churn), "first": held[0], "full": held[CHURN_TURNS], "last": held[-1]})
 
 
 def table(columns: dict[str, Callable[[Item], str]], rows: Sequence[Item]) -> str:
@@ -156,8 +157,8 @@ HELD: dict[str, Cell] = {
 HEAD = """# How large it may be
 
 Every figure is written here by `benchmarks/pages/scale.py` from runs of `benchmarks/live.py` and
-`benchmarks/growth.py`; `make scale-docs` repeats them. They were taken on two cores that others used, too: CPU-seconds
-are comparable, waiting times are upper bounds.
+`benchmarks/growth.py`; `make scale-docs` repeats them. Everything ran on the same two cores: CPU-seconds are
+comparable, waiting times are upper bounds.
 """
 PROMISED = """## What is promised, and what was measured
 
@@ -212,9 +213,9 @@ MEMORY = """## Memory
 
 Imports take {imports:.0f} MB beside that.
 """
-CHURN = """Over {hours:g} hours in which workloads and their namespaces come and go, objects are edited and pods are
-replaced ({objects:,} objects{note}, scaled {scalings:,} times): {first:.1f} MB after the first minutes,
-{last:.1f} MB at the end, {mb_per_hour:+.2f} MB per hour in the second half.
+CHURN = """Over {hours:.1f} hours in which workloads and their namespaces come and go, objects are edited and pods are
+replaced ({objects:,} objects{note}, scaled {scalings:,} times): {first:.1f} MB after the first minutes, {full:.1f} MB when
+each was scaled once, {last:.1f} MB at the end: {mb_per_hour:+.2f} MB per hour from then on.
 """
 BEYOND = """## Beyond it
 
