@@ -214,8 +214,8 @@ MEMORY = """## Memory
 Imports take {imports:.0f} MB beside that.
 """
 CHURN = """Over {hours:.1f} hours in which workloads and their namespaces come and go, objects are edited and pods are
-replaced ({objects:,} objects{note}, scaled {scalings:,} times): {first:.1f} MB after the first minutes, {full:.1f} MB when
-each was scaled once, {last:.1f} MB at the end: {mb_per_hour:+.2f} MB per hour from then on.
+replaced ({objects:,} objects{note}, scaled {scalings:,} times): {first:.1f} MB after the first minutes, {full:.1f} MB
+when each was scaled once, {last:.1f} MB at the end: {mb_per_hour:+.2f} MB per hour from then on.
 """
 BEYOND = """## Beyond it
 
