@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -135,6 +136,21 @@ def test_the_file_stays_within_its_size_and_keeps_the_youngest(tmp_path: Path) -
     assert journal.path.stat().st_size < 320_000
     kept = [one.seen.at for one in journal.acts()]
     assert kept and kept[-1] == NOW + 199 and kept == sorted(kept)
+
+
+@pytest.mark.parametrize("hours", [0.5, 3, 9, 30])
+def test_making_room_ends_however_young_the_journal_is(tmp_path: Path, hours: float) -> None:
+    """Minutes are kept by the hour: a tenth of a few hours is less than one."""
+    journal = Journal(tmp_path / "j.db", Retention(size_bytes=200_000))
+    for minute in range(round(60 * hours)):
+        at = NOW + 60 * minute
+        size = 400 // round(hours + 0.5)  # so that each of them is too large in the end
+        journal.write([act(hpa(), busy(size, 0.9, at))], [Tick(WEB, at, 1, 1, 1, 1.0)])
+        if minute % 10 == 9:
+            assert len(list(islice(journal.pruning(at + 60), 1000))) < 1000, "it never ends"
+    journal.prune(at + 60)
+    assert journal.size_bytes() <= 200_000
+    assert [one.seen.at for one in journal.acts(last=1)] == [at], "the youngest stays"
 
 
 def test_long_queries_are_stored_once(tmp_path: Path) -> None:

@@ -174,6 +174,6 @@ def _unpacked(content: bytes) -> Content:
 
 
 def forget_before(db: sqlite3.Connection, at: float) -> None:
-    """Hours that were over by then."""
+    """Hours that had begun by then: whoever makes room for more must come further with each step."""
     for table in ("minutes", "hours"):
-        db.execute(f"DELETE FROM {table} WHERE hour <= ?", (at / HOUR_S - 1,))
+        db.execute(f"DELETE FROM {table} WHERE hour < ?", (at / HOUR_S,))
