@@ -5,7 +5,7 @@ over `duration_s` after they SAW that renewal. The first is shorter, so two neve
 their clocks say: each measures with its own clock since boot, which goes on while a process is stopped or its machine
 sleeps, and which no step of the wall clock moves.
 
-A leader renews after a third of that deadline; a renewal that fails is tried again every `retry_s`.
+A leader renews after a third of that deadline, and waits for the answer so long that another try fits into it.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from trimtab.wire.objects import Lease
 from trimtab.wire.resources import LEASES
 
 NO_ANNOTATIONS: Mapping[str, str] = {}
+RENEWED_AFTER, ANSWERED_WITHIN = 1 / 3, 0.4  # of the renew deadline
 log = logging.getLogger(__name__)
 
 
@@ -98,13 +99,14 @@ class Leadership:
 
     async def _try(self) -> float:
         """Renew it, or try to get it; the seconds until the next try."""
-        began, jitter, every_s = self._clock.since_boot(), random.uniform(1.0, 1.2), self.retry_s  # noqa: S311 (no secret)
-        wait_s = 0.0
+        began, every_s, wait_s = self._clock.since_boot(), self._pause_s(), 0.0
         try:
-            async with asyncio.timeout(self.renew_deadline_s / 2):
-                if await self._renewed():
-                    every_s = max(self.retry_s, self.renew_deadline_s / 3)
-                else:
+            async with asyncio.timeout(ANSWERED_WITHIN * self.renew_deadline_s):
+                renewed = await self._renewed()
+            if renewed:
+                every_s = max(self.retry_s, RENEWED_AFTER * self.renew_deadline_s)
+            else:  # several requests one after the other; the fence counts from when the one that took it was sent
+                async with asyncio.timeout(self.duration_s):
                     wait_s = await self._compete()
             self.trouble = ""
         except (TrimtabError, TimeoutError) as error:
@@ -113,8 +115,12 @@ class Leadership:
         except Exception as bug:  # the fence holds: who cannot renew stops writing, and need not end
             self.trouble = f"a bug of trimtab: {bug!r}"
             log.exception("lease %s/%s: a bug of trimtab; it is tried again", self.namespace, self.name)
-        pause_s = max(0.0, began + every_s * jitter - self._clock.since_boot())
+        pause_s = max(0.0, began + every_s - self._clock.since_boot())
         return min(pause_s, wait_s) if wait_s > 0 else pause_s
+
+    def _pause_s(self) -> float:
+        """Not all who compete at the same moment."""
+        return self.retry_s * random.uniform(1.0, 1.2)  # noqa: S311 (jitter, no secret)
 
     async def _renewed(self) -> bool:
         """While it is surely ours nobody else has written it: one guarded write, and a look only if that is refused."""
