@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from trimtab import __version__, cli
 from trimtab.cli import COMMANDS, main
 from trimtab.errors import InvalidInput
+from trimtab.live.settings import OperatorSettings
 
 
 def test_help_lists_every_command_and_imports_none() -> None:
@@ -82,6 +83,12 @@ def test_errors_are_sentences(error: Exception, said: str, monkeypatch: pytest.M
         ("--api-qps=nan", "'nan' is not a number to count with"),
         ("--api-qps=-1", "not in the range"),
         ("--api-burst=0", "not in the range"),
+        (
+            "--history-matchers=cluster=a",
+            """--history-matchers: 'cluster=a': write them as label="value",label=~"a|b\"""",
+        ),
+        ("""--history-matchers={cluster="a"}""", """--history-matchers: '{cluster="a"}': write them as"""),
+        ("""--history-matchers=cluster="a",job""", "--history-matchers: 'job': write them as"),
         ("--prometheus=prom:9090", "prometheus: 'prom:9090': write its whole address: http://prom:9090"),
     ],
 )
@@ -89,6 +96,29 @@ def test_an_operator_that_could_never_work_does_not_start(option: str, said: str
     result = CliRunner().invoke(main, ["run", "--kubeconfig", "/no/such/file", option])
     assert result.exit_code == 2
     assert said in result.stderr
+
+
+@pytest.mark.parametrize(
+    "given, kept",
+    [
+        pytest.param([], "", id="all there is"),
+        pytest.param(["""--history-matchers=cluster="a\""""], 'cluster="a"', id="one"),
+        pytest.param(["""--history-matchers=cluster=~"a|b", job != "x","""], 'cluster=~"a|b",job!="x"', id="untidy"),
+    ],
+)
+def test_the_operator_is_told_which_series_are_its_clusters(
+    given: list[str], kept: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the comma at the end: more matchers follow in every selector."""
+    told: list[OperatorSettings] = []
+
+    async def run(cluster: object, prometheus: object, settings: OperatorSettings) -> None:
+        told.append(settings)
+
+    monkeypatch.setattr("trimtab.cli.run._run", run)
+    result = CliRunner().invoke(main, ["run", *given])
+    assert result.exit_code == 0, result.output
+    assert [settings.history_matchers for settings in told] == [kept]
 
 
 @pytest.mark.parametrize("arguments", [("version",), ("--version",)])

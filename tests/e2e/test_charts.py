@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,8 @@ import yaml
 
 from tests.bed import Bed, build
 from tests.live.running import autoscaler
+from trimtab.cli.run_options import matchers_of
+from trimtab.errors import InvalidInput
 from trimtab.kinds import CustomHpa
 from trimtab.kinds.crd import CRDS
 from trimtab.kinds.custom_hpa import _ENV
@@ -87,6 +91,18 @@ def test_custom_hpa_s_values_are_those_of_the_kind() -> None:
     )
 
 
+TAKEN = ("", 'a="b"', 'a="b",c!="", d =~ "x|y.*",e!~"z"', 'a="b",')
+REFUSED = (" ", ",", "a", "a=b", 'a=="b"', '{a="b"}', "a='b'", 'a="b" c="d"', 'a="b\\"c"', 'a="b",,c="d"', '1a="b"')
+
+
+@pytest.mark.parametrize("text", [*TAKEN, *REFUSED])
+def test_the_chart_takes_the_matchers_that_the_operator_takes(text: str) -> None:
+    schema = json.loads((OPERATOR / "values.schema.json").read_text())["properties"]["prometheus"]["properties"]
+    assert (re.search(schema["historyMatchers"]["pattern"], text) is not None) == (text in TAKEN)
+    with nullcontext() if text in TAKEN else pytest.raises(InvalidInput):
+        matchers_of(text, "--history-matchers")
+
+
 def _camel(name: str) -> str:
     first, *rest = name.split("_")
     return first + "".join(part.title() for part in rest)
@@ -119,6 +135,7 @@ def test_helm_finds_nothing_to_complain_about(bed: Bed) -> None:
         pytest.param(OPERATOR, "tick=soon", "/tick", id="a duration"),
         pytest.param(OPERATOR, "crd.trimtab=false", "'crd'", id="a word nobody knows"),
         pytest.param(OPERATOR, "prometheus.url=localhost", "/prometheus/url", id="an address"),
+        pytest.param(OPERATOR, "prometheus.historyMatchers=prod", "/prometheus/historyMatchers", id="a matcher"),
         pytest.param(OPERATOR, "targets[0].group=argoproj.io", "/targets/0", id="half a target"),
         pytest.param(CUSTOM_HPA, "minReplicas=some", "/minReplicas", id="a number"),
         pytest.param(CUSTOM_HPA, "behavior.scaleUpMinFactor=tenth", "/behavior/scaleUpMinFactor", id="a factor"),
@@ -196,6 +213,16 @@ def test_further_kinds_of_targets_get_their_rules_and_no_more(bed: Bed) -> None:
         {"apiGroups": ["argoproj.io"], "resources": ["rollouts"], "verbs": ["get", "list"]},
         {"apiGroups": ["argoproj.io"], "resources": ["rollouts/scale"], "verbs": ["get", "patch"]},
     ]
+
+
+@e2e
+def test_the_operator_is_told_which_series_are_its_clusters(bed: Bed) -> None:
+    given = values('prometheus.historyMatchers=cluster=~"a$(B)"', "prometheus.url=http://mimir")
+    (deployment,) = of_kind(rendered(bed, OPERATOR, *given), "Deployment")
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert '--history-matchers=cluster=~"a$$(B)"' in container["args"]  # the kubelet makes one $ of it again
+    (plain,) = of_kind(rendered(bed, OPERATOR, *values("prometheus.url=http://mimir")), "Deployment")
+    assert "history-matchers" not in str(plain)
 
 
 @e2e

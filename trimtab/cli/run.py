@@ -73,6 +73,7 @@ def _settings(serving: ServingOptions, api_server: ApiServerOptions, sizing: Siz
         advice_namespaces=serving.advice_namespaces,
         tenancy=serving.tenancy,
         history_url=serving.history_url,
+        history_matchers=serving.history_matchers,
         usage_every_s=sizing.usage_every_s,
         checkpoint_s=sizing.checkpoint_s,
         usage=UsageSettings(half_life_s=sizing.half_life_s, memory_window_s=sizing.memory_window_s),

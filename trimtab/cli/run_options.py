@@ -55,6 +55,13 @@ def shard_of(text: str, option: str) -> Shard:
     return Shard.parse(text, option)
 
 
+def matchers_of(text: str, option: str) -> str:
+    """Others follow them in a selector: without the comma at the end that PromQL allows."""
+    from trimtab.wire.remote_read import parse_matchers
+
+    return ",".join(f'{label}{operator}"{value}"' for label, operator, value in parse_matchers(text, option))
+
+
 def _option(flag: str, field: str, parse: Parse, default: str, about: str) -> Callable[[Any], Any]:
     """A text that our own parser reads, and refuses by the option's name."""
 
@@ -82,6 +89,7 @@ class ServingOptions(NamedTuple):
     advice_namespaces: tuple[str, ...]
     tenancy: TenancyMode
     history_url: str
+    history_matchers: str
 
 
 serving_options = option_group(
@@ -151,6 +159,13 @@ serving_options = option_group(
         "history_url",
         default="",
         help="Where usage of before is read, if --prometheus is a label proxy, with the same credentials.",
+    ),
+    _option(
+        "--history-matchers",
+        "history_matchers",
+        matchers_of,
+        "",
+        """Narrow every query for usage of before, such as 'cluster="a"' where Prometheus holds several clusters.""",
     ),
 )
 

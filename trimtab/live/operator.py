@@ -85,11 +85,12 @@ class Operator:
 
     def _ticker(self, prometheus: Access | None, namespace: str) -> Ticker:
         settings, writer, demand = self.settings, Writer(self.kube), DemandForecasts()
+        usage_s, matchers = settings.usage_every_s, settings.history_matchers
         tenancy, history = QueryTenancy(settings.tenancy, self.cluster.may_query), settings.history(prometheus)
         self.gather = self._gather(tenancy)
-        rebuild = Rebuild(history, self.kube, settings.usage, settings.usage_every_s) if history else None
-        usage = UsageWatch(self.cluster, settings.usage, settings.usage_every_s, rebuild)
-        past = PastDemand(history, self.kube, demand, prometheus, tenancy) if history and prometheus else None
+        rebuild = Rebuild(history, self.kube, settings.usage, usage_s, matchers) if history else None
+        usage = UsageWatch(self.cluster, settings.usage, usage_s, rebuild)
+        past = PastDemand(history, self.kube, demand, prometheus, tenancy, matchers) if history and prometheus else None
         forgotten = forgotten_by_others(history)
         return Ticker(
             self.cluster,
@@ -120,7 +121,8 @@ class Operator:
         shadow, every_s, enabled = self.settings.shadow, self.settings.tick_s, self.cluster.enabled
         own, only, shard = (namespace, *self.settings.advice_namespaces), self.settings.namespace, self.settings.shard
         serves = lambda space: enabled(space) and shard.owns(space)  # noqa: E731
-        return Advisor(writer, history, own, only, shadow=shadow, every_s=every_s, enabled=serves)
+        matchers = self.settings.history_matchers
+        return Advisor(writer, history, own, only, shadow=shadow, every_s=every_s, matchers=matchers, enabled=serves)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Until `stop` is set; then the lease is released and everything closed."""

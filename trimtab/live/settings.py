@@ -40,6 +40,7 @@ class OperatorSettings:
     advice_namespaces: tuple[str, ...] = ()  # beside our own: an Analytics there looks everywhere
     tenancy: TenancyMode = "open"
     history_url: str = ""  # for the operator's own questions, where tenants' go to a label proxy
+    history_matchers: str = ""  # such as 'cluster="a"': our series, where Prometheus has those of several clusters
 
     def history(self, prometheus: Access | None) -> Access | None:
         """Where usage of before is read, which is of many namespaces at once: a label proxy would not answer."""

@@ -33,13 +33,16 @@ class SeriesChunks(NamedTuple):
     chunks: list[bytes]
 
 
-def parse_matchers(text: str) -> list[Matcher]:
-    """Matchers as PromQL writes them; unusual spellings (escapes, other quotes) are left to PromQL."""
+def parse_matchers(text: str, path: str = "matchers") -> list[Matcher]:
+    """Matchers as PromQL writes them; unusual spellings (escapes, other quotes) are left to PromQL.
+
+    `path` is who wrote them, for the refusal.
+    """
     found, at = [], 0
     while at < len(text):
         matched = MATCHER.match(text, at)
         if matched is None:
-            raise InvalidInput("matchers", text[at:], 'write them as label="value",label=~"a|b"')
+            raise InvalidInput(path, text[at:], 'write them as label="value",label=~"a|b"')
         found.append(Matcher(*matched.groups()))  # type: ignore[arg-type]
         at = matched.end()
     return found

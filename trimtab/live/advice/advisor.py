@@ -55,6 +55,7 @@ class Advisor:
         *,
         shadow: bool = False,
         every_s: float = EVERY_S,
+        matchers: str = "",
         enabled: Callable[[str], bool] = lambda namespace: True,
     ) -> None:
         self.writer, self.kube, self.every_s = writer, writer.kube, every_s
@@ -62,6 +63,7 @@ class Advisor:
         self.enabled = enabled  # a namespace may opt out
         self.own_namespaces = own_namespaces  # those of administrators: an Analytics there looks everywhere
         self.namespace = namespace  # "": the whole cluster
+        self.matchers = matchers  # of this cluster's series, where Prometheus has those of several
         self.prometheus = Prometheus(prometheus, timeout_s=TIMEOUT_S) if prometheus else None
         self.feeds = {kind: Feed(self.kube, Custom, (ANALYSIS_API, kind), namespace) for kind in KINDS}
         self.rounds, self.adoption = Rounds(), Adoption(writer)
@@ -169,7 +171,8 @@ class Advisor:
             return [Advised(target, Failed(MetricsUnavailable(NO_PROMETHEUS), NO_PROMETHEUS)) for target in targets]
         try:
             now, _ = await server_time(self.prometheus, at)
-            source, window = WorkloadHistory(self.prometheus, self.kube), HistoryWindow.before(now, rules)
+            source = WorkloadHistory(self.prometheus, self.kube, self.matchers)
+            window = HistoryWindow.before(now, rules)
             return [outcome async for some in advise_all(rules, targets, source, window, at) for outcome in some]
         except TrimtabError as error:
             return [Advised(target, Failed(error, str(error))) for target in targets]

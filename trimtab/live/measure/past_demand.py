@@ -82,10 +82,12 @@ class PastDemand(Background):
         demand: DemandForecasts,
         queries: Access | None = None,
         tenancy: QueryTenancy = QueryTenancy(),  # noqa: B008  (frozen)
+        matchers: str = "",
     ) -> None:
         super().__init__()
         self.access, self.kube, self.demand = access, kube, demand
         self.queries, self.tenancy = queries or access, tenancy  # tenants' own queries, and whose are asked
+        self.matchers = matchers  # of usage alone: a query is its tenant's, as it is written
         self._done: dict[str, tuple[str, ...]] = {}  # keys by uid
         self._rests: dict[str, RetryRest] = {}  # by uid
         self._outdated: set[str] = set()  # of these another workload is being read
@@ -130,7 +132,7 @@ class PastDemand(Background):
             Prometheus(self.access, timeout_s=TIMEOUT_S) as prometheus,
             Prometheus(self.queries, timeout_s=TIMEOUT_S) as queries,
         ):
-            history = WorkloadHistory(prometheus, self.kube)
+            history = WorkloadHistory(prometheus, self.kube, self.matchers)
             for time_range in (HOUR, DAYS):  # the quick one first
                 some = [signal for signal in signals if signal.time_range is time_range]
                 metric: Literal["cpu", "memory"]

@@ -40,8 +40,10 @@ class PastUsage(NamedTuple):
 class Rebuild:
     """Ask it in every tick: it starts to read the past of new workloads, and hands over what it has read."""
 
-    def __init__(self, access: Access, kube: Kube, settings: HistogramSettings, every_s: float) -> None:
-        self.access, self.kube, self.settings = access, kube, settings
+    def __init__(
+        self, access: Access, kube: Kube, settings: HistogramSettings, every_s: float, matchers: str = ""
+    ) -> None:
+        self.access, self.kube, self.settings, self.matchers = access, kube, settings, matchers
         self.history_s = settings.memory_windows * settings.memory_window_s
         self.step_s = max(every_s, self.history_s / POINTS_PER_QUERY)
         self._done: set[str] = set()
@@ -82,7 +84,7 @@ class Rebuild:
         book, since = UsageHistograms(self.settings), at - self.history_s
         namespaces = tuple(sorted({name.split("/")[0] for name in uids}))
         async with Prometheus(self.access, timeout_s=TIMEOUT_S) as prometheus:
-            history = WorkloadHistory(prometheus, self.kube)
+            history = WorkloadHistory(prometheus, self.kube, self.matchers)
             metric: Literal["cpu", "memory"]
             for metric in ("cpu", "memory"):
                 selection = Selection(metric, "pod", namespaces, frozenset(uids))
