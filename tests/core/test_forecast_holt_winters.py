@@ -139,7 +139,7 @@ def test_forecast_says_why_it_is_silent() -> None:
     gappy[::2] = np.nan
     history = frame(gappy, np.full(480, 3.0), 50 + np.random.default_rng(1).normal(0, 1, 480).cumsum())
     holes, flat, walk = holt_winters.forecast(history, 900.0, history.end)
-    assert isinstance(holes, Missing) and "240 of 480 samples" in holes.detail
+    assert isinstance(holes, Missing) and "only 50% of the last 5 d has samples" in holes.detail
     assert isinstance(flat, Missing) and "constant" in flat.detail
     assert isinstance(walk, Missing) and 'the error of "the same as now"' in walk.detail
     product = holt_winters.forecast(frame(negative), 900.0, history.end, HoltWintersOptions(trend=ComponentType.MUL))[0]

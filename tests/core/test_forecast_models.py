@@ -103,7 +103,7 @@ def test_the_level_of_today_counts(model: Model) -> None:
 def test_spectral_finds_any_period(hours: float) -> None:
     t = clock(15)
     history = frame(wave(t, hours * HOUR) + noise(4.0, len(t)))
-    batch = next(iter(batches.batches(history, {})))
+    batch = next(iter(batches.batches(history, {}, HOUR)))
     assert cycles.find_cycles(batch)[0].lag * 300.0 == pytest.approx(hours * HOUR, rel=0.01)
     expect(spectral.forecast(history, 900.0, history.end)[0])
 
@@ -227,9 +227,9 @@ def test_bins_are_means_of_what_was_measured() -> None:
     minutes = np.arange(12.0)
     minutes[7:12] = np.nan
     binned = batches.binned(frame(minutes, step_s=MINUTE))
-    assert (binned.start, binned.step_s) == (120.0, 300.0)
-    assert binned.values[0, 0] == 4.0  # minutes 2..6
-    assert np.isnan(binned.values[0, 1])
+    assert (binned.start, binned.step_s) == (-180.0, 300.0)
+    assert binned.values[0, :2].tolist() == [0.5, 4.0]  # minutes 0 and 1, 2..6
+    assert np.isnan(binned.values[0, 2])
 
 
 def test_filled_draws_straight_lines() -> None:

@@ -17,9 +17,9 @@ from tests.bed.pki import Authority
 from tests.virtual.clock import HandClock
 from tests.wire.fake import Fake
 from trimtab.errors import ClusterUnavailable, InvalidInput, Refused
-from trimtab.wire import access
 from trimtab.wire.access import Access, Trust
 from trimtab.wire.credentials import REREAD_S, TokenFile
+from trimtab.wire.environment_proxy import environment_proxy
 from trimtab.wire.exec_plugin import EXEC_VERSIONS, ExecPlugin, ExecSpec
 from trimtab.wire.kube import Kube
 
@@ -221,9 +221,41 @@ def test_a_proxy_of_the_environment_is_not_asked_for_this_machine(
 ) -> None:
     monkeypatch.setenv("http_proxy", "http://proxy:3128")
     monkeypatch.setenv("no_proxy", "")
-    access._environment_proxy.cache_clear()
+    environment_proxy.cache_clear()
     assert asyncio.run(Access(url).options())["proxy"] == proxy
-    access._environment_proxy.cache_clear()
+    environment_proxy.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("url", "no_proxy", "is_asked"),
+    [
+        ("https://10.96.0.1:443", ".svc,10.96.0.0/12", False),
+        ("https://10.96.0.1", ".svc, 10.96.0.1/12 ", False),  # the bits after the prefix do not count
+        ("https://10.96.0.1", "10.96.0.1", False),
+        ("https://10.96.0.1", "10.96.0.1:443", False),
+        ("https://10.96.0.1:6443", "10.96.0.1:443", True),
+        ("https://10.112.0.1", "10.96.0.0/12", True),
+        ("https://[fd00::1]:6443", "fd00::/8", False),
+        ("https://[fd00::1]:6443", "[fd00::1]:6443", False),
+        ("https://[fd00::1]:6443", "[fd00:0::1]", False),
+        ("https://[fd00::1]:6443", "[fd00::1]:443,10.0.0.0/8", True),
+        ("https://10.96.0.1", "10.96.0.0/99,10.96/12,:443,[,/,", True),  # nobody understands any of these
+        ("https://api.corp:6443", "10.0.0.0/8,api.corp:6443", False),
+        ("https://api.corp:6443", "api.corp:443", True),
+        ("https://api.corp:6443", "corp", False),
+        ("https://api.corp:6443", "10.0.0.0/8", True),
+        ("https://10.96.0.1", "*", False),
+    ],
+)
+def test_no_proxy_names_networks_and_ports(
+    monkeypatch: pytest.MonkeyPatch, url: str, no_proxy: str, is_asked: bool
+) -> None:
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy:3128")
+    monkeypatch.setenv("NO_PROXY", no_proxy)
+    environment_proxy.cache_clear()
+    assert asyncio.run(Access(url).options())["proxy"] == ("http://proxy:3128" if is_asked else None)
+    environment_proxy.cache_clear()
 
 
 def test_a_proxy_url_is_where_the_request_goes() -> None:

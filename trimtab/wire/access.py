@@ -7,15 +7,13 @@ import ssl
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
-from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 from trimtab.errors import InvalidInput
 from trimtab.wire.credentials import Credential, Fixed, Identity, TokenFile, basic, bearer
+from trimtab.wire.environment_proxy import environment_proxy
 
 if TYPE_CHECKING:  # commands that ask no server need not load what would carry the question
     from trimtab.wire.transport import Transport
@@ -78,7 +76,7 @@ class Access:
         credential = await self.identity.credential()
         options: dict[str, Any] = {
             "headers": dict(self.headers),
-            "proxy": self.proxy or _environment_proxy(self.url),
+            "proxy": self.proxy or environment_proxy(self.url),
         }
         if credential.authorization:
             options["headers"]["Authorization"] = credential.authorization
@@ -100,23 +98,6 @@ class Access:
             self._contexts.clear()  # a rotated certificate replaces the old one
             self._contexts[credential.certificate] = self.trust.context(credential.certificate)
         return self._contexts[credential.certificate]
-
-
-@cache
-def _environment_proxy(url: str) -> str | None:
-    """None for this machine itself, as for kubectl: a forwarded port is nowhere else."""
-    parts = urlsplit(url)
-    host = parts.hostname or ""
-    if host == "localhost" or _is_loopback(host) or proxy_bypass(host):
-        return None
-    return getproxies().get(parts.scheme)
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def in_cluster(folder: str = SERVICE_ACCOUNT) -> Access:

@@ -75,7 +75,7 @@ class DemandLog:
         oldest = [row.minutes.first for key in keys if (row := self._rows.get(key))]
         kept = min(KEPT, round(span_s / MINUTE_S))
         first = max(end - kept, min((minute for minute in oldest if minute is not None), default=end))
-        bins = (end - first) // width
+        bins = -((first - end) // width)  # a part of a bin too, else its loss would depend on the other keys
         first = end - bins * width
         values = np.empty((len(keys), bins))
         for place, key in enumerate(keys):

@@ -1,7 +1,8 @@
 """Frames become batches that a model can take: five-minute bins, the same length of history, no holes.
 
 Samples fall into the bin that contains them, so jittered timestamps do no harm; a bin without samples lies
-on the straight line between its neighbours, and is never used to judge a forecast.
+on the straight line between its neighbours, and is never used to judge a forecast. What is said of a row depends on
+that row alone: where a frame begins is the age of its oldest row.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from trimtab.core.model import Missing, Reason
 from trimtab.series import Floats, Frame
 
 BIN_S = 300.0
+HOUR_S = 3600.0
 _LEAST_SHARE = 0.7  # of the bins that must hold a sample
 _STALE_BINS = 3
 _CHUNK = 500  # rows at a time: what fits the cache
@@ -35,16 +37,20 @@ class Batch(NamedTuple):
 
 
 def binned(frame: Frame) -> Frame:
-    """The mean of each bin, counted back from the end of the frame; NaN where a bin is empty."""
+    """The mean of each bin, counted back from the end of the frame; NaN where a bin is empty.
+
+    A first bin that the frame has only a part of stays: a frame with an older row would have all of it.
+    """
     width = max(1, round(BIN_S / frame.step_s))
     if width == 1:
         return frame
-    first = frame.values.shape[1] % width
-    parts = frame.values[:, first:].reshape(len(frame.names), -1, width)
+    before = -frame.values.shape[1] % width
+    whole = np.pad(frame.values, ((0, 0), (before, 0)), constant_values=np.nan)
+    parts = whole.reshape(len(frame.names), -1, width)
     present = np.isfinite(parts)
     with np.errstate(invalid="ignore", divide="ignore"):
         means = np.where(present, parts, 0.0).sum(axis=2) / present.sum(axis=2)
-    return Frame(frame.names, frame.start + first * frame.step_s, width * frame.step_s, means)
+    return Frame(frame.names, frame.start - before * frame.step_s, width * frame.step_s, means)
 
 
 def unusable(frame: Frame, at: float, least_s: float) -> dict[int, Missing]:
@@ -58,8 +64,8 @@ def unusable(frame: Frame, at: float, least_s: float) -> dict[int, Missing]:
         newest = frame.start + (last + 1) * frame.step_s
         if span * frame.step_s < least_s:
             reasons[row] = too_short(max(0, span) * frame.step_s, least_s)
-        elif at - newest >= _STALE_BINS * frame.step_s:
-            reasons[row] = outdated(newest, f"the newest sample is {spell(at - newest)} old")
+        elif at - newest >= _stale_s(frame):
+            reasons[row] = _old(newest, at)
         else:
             reasons[row] = Missing(
                 reason=Reason.NOT_ENOUGH_HISTORY,
@@ -69,13 +75,32 @@ def unusable(frame: Frame, at: float, least_s: float) -> dict[int, Missing]:
     return reasons
 
 
+def stale(frame: Frame, at: float) -> dict[int, Missing]:
+    """The rows whose newest sample is too old for any forecast of now; rows without one are not among them."""
+    present, reasons = np.isfinite(frame.values), {}
+    for row in np.flatnonzero(present.any(axis=1)).tolist():
+        newest = frame.start + (_ends(present[row])[1] + 1) * frame.step_s
+        if at - newest >= _stale_s(frame):
+            reasons[row] = _old(newest, at)
+    return reasons
+
+
+def _stale_s(frame: Frame) -> float:
+    """Bins shorter than usual make nobody silent after a minute."""
+    return _STALE_BINS * max(BIN_S, frame.step_s)
+
+
+def _old(newest: float, at: float) -> Missing:
+    return outdated(newest, f"the newest sample is {spell(at - newest)} old")
+
+
 def _complete(present: Flags, frame: Frame, at: float, least_s: float) -> Flags:
     columns = present.shape[1]
     if columns == 0:
         return np.zeros(len(present), dtype=bool)
     first = present.argmax(axis=1)
     last = columns - 1 - present[:, ::-1].argmax(axis=1)
-    fresh = at - (frame.start + (last + 1) * frame.step_s) < _STALE_BINS * frame.step_s
+    fresh = at - (frame.start + (last + 1) * frame.step_s) < _stale_s(frame)
     dense = present.sum(axis=1) >= _LEAST_SHARE * (columns - first)
     long = (last - first + 1) * frame.step_s >= least_s
     complete: Flags = fresh & dense & long & (present.sum(axis=1) > 0)
@@ -88,20 +113,21 @@ def _ends(present: Flags) -> tuple[int, int]:
     return (int(where[0]), int(where[-1])) if len(where) else (0, -1)
 
 
-def batches(frame: Frame, skip: dict[int, Missing]) -> Iterator[Batch]:
-    """Rows that begin on the same day go together, without the bins before their first sample."""
+def batches(frame: Frame, skip: dict[int, Missing], least_s: float, whole_s: float = HOUR_S) -> Iterator[Batch]:
+    """Rows that have as many whole hours go together, without the bins before their first sample.
+
+    Hours count back from the end, for a row's forecast must not depend on who else is in the frame.
+    """
     usable = np.array([row for row in range(len(frame.names)) if row not in skip], dtype=np.intp)
     if len(usable) == 0:
         return
-    a_day = max(1, round(86400.0 / frame.step_s))
-    leads = np.isfinite(frame.values[usable]).argmax(axis=1)
-    starts = np.minimum(-(-leads // a_day) * a_day, leads + (frame.values.shape[1] - leads) // 10)
-    starts[leads == 0] = 0
-    for start in np.unique(starts):
-        rows = usable[starts == start]
+    lengths = frame.values.shape[1] - np.isfinite(frame.values[usable]).argmax(axis=1)
+    kept = np.maximum(lengths - lengths % max(1, round(whole_s / frame.step_s)), ceil(least_s / frame.step_s))
+    for length in np.unique(kept):
+        rows = usable[kept == length]
         for index in range(ceil(len(rows) / _CHUNK)):
             some = rows[index * _CHUNK : (index + 1) * _CHUNK]
-            raw = frame.values[some, int(start) :]
+            raw = frame.values[some, -int(length) :]
             yield Batch(some, filled(raw), np.isfinite(raw), frame.step_s)
 
 

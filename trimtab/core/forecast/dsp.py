@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from numpy import fft
 
 from trimtab.core.forecast.accuracy import prediction_error
+from trimtab.core.forecast.batches import stale
 from trimtab.core.forecast.cleaning import clean
 from trimtab.core.forecast.dated import Dates, certain, known_at, largest_between, outdated, too_short, unpredictable
 from trimtab.core.forecast.estimators import DEFAULT_ESTIMATORS, Estimator, next_period
@@ -55,7 +56,11 @@ def forecast(frame: Frame, horizon_s: float, at: float, options: DspOptions = DE
     """The largest value predicted for [at, at + horizon_s], as the metric of an EffectiveHPA serves it."""
     check(frame.step_s, options.history_s)
     recent = known_at(frame, at).tail(int((options.history_s + HOUR_S) / frame.step_s))
-    return [_forecast_row(recent.row(row), frame.step_s, horizon_s, at, options) for row in range(len(frame.names))]
+    old = stale(recent, at)
+    return [
+        old.get(row) or _forecast_row(recent.row(row), frame.step_s, horizon_s, at, options)
+        for row in range(len(frame.names))
+    ]
 
 
 def check(step_s: float, history_s: float) -> None:

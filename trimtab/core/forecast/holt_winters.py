@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trimtab.core.forecast.batches import filled
-from trimtab.core.forecast.dated import Dates, certain, dated, known_at, too_short, unpredictable
+from trimtab.core.forecast.batches import HOUR_S, Batch, batches, unusable
+from trimtab.core.forecast.dated import Dates, certain, dated, known_at, unpredictable
 from trimtab.core.forecast.held_out import AccuracyGate, losing, quantiles
 from trimtab.core.forecast.holt_start import ComponentType, Known, Start, least_samples, start_state
 from trimtab.core.model import Forecast, Missing, Quantile
@@ -24,12 +24,11 @@ from trimtab.policy import Record
 from trimtab.series import Floats, Frame
 
 DAY_S = 86400.0
-_CHUNK = 200  # rows at a time
 Point = tuple[float, float]
 
 
 class HoltWintersOptions(Record, frozen=True):
-    """`exact` gives PHPA's number: one value, never silent once there is enough history."""
+    """`exact` gives PHPA's number: one value, silent only where there is too little history, or none of now."""
 
     season: int | None = None  # in samples; None: one day
     alpha: float = 0.5
@@ -62,43 +61,31 @@ def forecast(
     """The value at `at + horizon_s`, counted in whole steps of the frame; holes are bridged by straight lines."""
     known = known_at(frame, at)
     season = options.season or max(2, round(DAY_S / frame.step_s))
-    needed, length = least_samples(season), known.values.shape[1]
-    if length < needed:
-        return [too_short(length * frame.step_s, needed * frame.step_s)] * len(frame.names)
+    least_s = least_samples(season) * frame.step_s
+    skip = _not_positive(known, options) | unusable(known, at, least_s)
+    answers: dict[int, Forecast | Missing] = dict(skip)
     steps = max(1, ceil((at + horizon_s - known.end) / frame.step_s))
-    answers: list[Forecast | Missing] = []
-    for first in range(0, len(frame.names), _CHUNK):
-        answers += _forecast_rows(known.values[first : first + _CHUNK], season, steps, at, options)
-    return answers
+    dates = Dates(at, at + options.valid_s)
+    for batch in batches(known, skip, least_s, frame.step_s if options.exact else HOUR_S):
+        answers.update(zip(batch.rows.tolist(), _forecast_rows(batch, season, steps, dates, options), strict=True))
+    return [answers[row] for row in range(len(frame.names))]
+
+
+def _not_positive(frame: Frame, options: HoltWintersOptions) -> dict[int, Missing]:
+    if ComponentType.MUL not in (options.trend, options.seasonal):
+        return {}
+    refused = unpredictable("a multiplicative trend or season needs values above zero")
+    return dict.fromkeys(np.flatnonzero((frame.values <= 0).any(axis=1)).tolist(), refused)
 
 
 def _forecast_rows(
-    values: Floats, season: int, steps: int, at: float, options: HoltWintersOptions
+    batch: Batch, season: int, steps: int, dates: Dates, options: HoltWintersOptions
 ) -> list[Forecast | Missing]:
-    dates = Dates(at, at + options.valid_s)
-    answers: list[Forecast | Missing] = [unpredictable(_refusal(row, options)) for row in values]
-    good = [index for index, row in enumerate(values) if not _refusal(row, options)]
-    if not good:
-        return answers
-    series = filled(values[good])
-    path = smooth(series, season, options)
+    path = smooth(batch.values, season, options)
     last = ahead(path, slice(-1, None), steps, season, options)[:, 0]
     if options.exact:
-        answers_good: list[Forecast | Missing] = [certain("holtWinters", dates, value) for value in last.tolist()]
-    else:
-        answers_good = _gated(series, path, last, season, steps, dates, options)
-    for index, answer in zip(good, answers_good, strict=True):
-        answers[index] = answer
-    return answers
-
-
-def _refusal(row: Floats, options: HoltWintersOptions) -> str:
-    present = row[np.isfinite(row)]
-    if len(present) < 0.7 * len(row):
-        return f"only {len(present)} of {len(row)} samples are there, 70% needed"
-    if ComponentType.MUL in (options.trend, options.seasonal) and bool((present <= 0).any()):
-        return "a multiplicative trend or season needs values above zero"
-    return ""
+        return [certain("holtWinters", dates, value) for value in last.tolist()]
+    return _gated(batch.values, path, last, season, steps, dates, options)
 
 
 def _gated(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from trimtab.core.forecast.batches import stale
 from trimtab.core.forecast.dated import Dates, certain, known_at
 from trimtab.core.model import Forecast, Missing, Reason
 from trimtab.core.weighted_percentile import DEFAULT, PercentileOptions, estimate
@@ -19,5 +20,8 @@ def forecast(
     known_then = known_at(frame, at)
     values = estimate(known_then, options).tolist()
     known = (np.isfinite(known_then.values).sum(axis=1) > 0).tolist()
-    dates = Dates(at, at + options.valid_s)
-    return [certain("percentile", dates, value) if seen else _SILENT for value, seen in zip(values, known, strict=True)]
+    dates, old = Dates(at, at + options.valid_s), stale(known_then, at)
+    return [
+        old.get(row) or (certain("percentile", dates, value) if seen else _SILENT)
+        for row, (value, seen) in enumerate(zip(values, known, strict=True))
+    ]

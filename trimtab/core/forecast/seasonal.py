@@ -34,11 +34,12 @@ DEFAULT = SeasonalOptions()
 def forecast(frame: Frame, horizon_s: float, at: float, options: SeasonalOptions = DEFAULT) -> list[Forecast | Missing]:
     """The demand from at + horizon_s until it expires, with quantiles; or the reason why nobody can know."""
     grid = binned(known_at(frame, at))
-    skip = unusable(grid, at, 2 * min(options.periods_s))
+    least_s = 2 * min(options.periods_s)
+    skip = unusable(grid, at, least_s)
     answers: dict[int, Forecast | Missing] = dict(skip)
     reach = reach_of(horizon_s, max(0.0, at - grid.end), options.valid_s, grid.step_s)
     dates = Dates(at, at + options.valid_s)
-    for batch in batches(grid, skip):
+    for batch in batches(grid, skip, least_s):
         answers.update(zip(batch.rows.tolist(), _best_of(batch, reach, dates, options), strict=True))
     return [answers[row] for row in range(len(frame.names))]
 

@@ -36,11 +36,12 @@ DEFAULT = SpectralOptions()
 def forecast(frame: Frame, horizon_s: float, at: float, options: SpectralOptions = DEFAULT) -> list[Forecast | Missing]:
     """The demand from at + horizon_s until it expires, with quantiles; or the reason why nobody can know."""
     grid = binned(known_at(frame, at))
-    skip = unusable(grid, at, 4 * SHORTEST_S)
+    least_s = 4 * SHORTEST_S
+    skip = unusable(grid, at, least_s)
     answers: dict[int, Forecast | Missing] = dict(skip)
     reach = reach_of(horizon_s, max(0.0, at - grid.end), options.valid_s, grid.step_s)
     dates = Dates(at, at + options.valid_s)
-    for batch in batches(grid, skip):
+    for batch in batches(grid, skip, least_s):
         cycles = find_cycles(batch)
         for lag in sorted({cycle.lag for cycle in cycles}):
             chosen = np.array([cycle.lag == lag for cycle in cycles])

@@ -7,7 +7,7 @@ shows that "the same as now" knows more.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import exp
 from typing import NamedTuple
 
@@ -101,11 +101,13 @@ class _Studies:
         self.first = round(frame.start / MINUTE_S)
         end = self.first + frame.values.shape[1]
         again = [row for row in rows.tolist() if due(known[row], end, seen.lead_minutes(startup_s))]
-        for group in _of_one_date(again, known):
-            self._study(group)
+        leads = np.isfinite(frame.values[again]).argmax(axis=1).tolist() if again else []
+        for (_, lead), group in _of_one_date(again, leads, known).items():
+            self._study(group, lead)
 
-    def _study(self, rows: list[int]) -> None:
-        values = self.frame.values[rows] / self.carries[rows, None]
+    def _study(self, rows: list[int], lead: int) -> None:
+        """Without the `lead` minutes before their first sample: the frame begins with the oldest of its rows."""
+        first, values = self.first + lead, self.frame.values[rows, lead:] / self.carries[rows, None]
         demand, measured = filled(values), np.isfinite(values)
         odd = nothing_moves(demand)
         for index, minute in enumerate(other_unit_before(demand).tolist()):
@@ -117,7 +119,7 @@ class _Studies:
         for row in self.silent.keys() & set(rows):
             self.found[row] = None
         if chosen:
-            past = Past(seen.logs(with_noise(demand[good], self.first)), measured[good], self.first)
+            past = Past(seen.logs(with_noise(demand[good], first)), measured[good], first)
             known = [study for row in chosen if (study := self.found[row]) is not None]
             for row, study in zip(chosen, studied(past, self.startup_s, shipped_weights(), known), strict=True):
                 self.found[row] = study
@@ -130,12 +132,15 @@ class _Studies:
         return None
 
 
-def _of_one_date(rows: list[int], known: Sequence[Study | None]) -> Iterator[list[int]]:
-    groups: dict[int | None, list[int]] = {}
-    for row in rows:
+def _of_one_date(
+    rows: list[int], leads: list[int], known: Sequence[Study | None]
+) -> dict[tuple[int | None, int], list[int]]:
+    """By the minute until which they have studied, and the minute they begin with."""
+    groups: dict[tuple[int | None, int], list[int]] = {}
+    for row, lead in zip(rows, leads, strict=True):
         study = known[row]
-        groups.setdefault(None if study is None else study.until, []).append(row)
-    yield from groups.values()
+        groups.setdefault((None if study is None else study.until, lead), []).append(row)
+    return groups
 
 
 def say(
