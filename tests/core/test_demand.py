@@ -82,6 +82,21 @@ def test_a_past_that_is_read_back_fills_holes_only() -> None:
     assert recent.values[-1] == 50.0 and AT - recent.times[0] >= 1800.0
 
 
+def test_the_hour_of_who_watched_meanwhile_lies_between_what_we_saw_before_and_since() -> None:
+    log = DemandLog()
+    ours = [*np.arange(AT - 3000.0, AT - 2000.0, 15.0), *np.arange(AT - 200.0, AT, 15.0)]
+    for at in ours:
+        log.note(at, "a", 1.0)
+    theirs = np.arange(AT - 3307.0, AT - 300.0, 30.0)
+    log.restore("a", Series(theirs, np.full(len(theirs), 2.0)), 30.0)
+    recent = log.recent("a", AT, 3600.0)
+    assert np.all(np.diff(recent.times) >= 5.0) and np.diff(recent.times).max() <= 120.0
+    assert recent.times[recent.values == 1.0].tolist() == ours
+    inside = recent.times[recent.values == 2.0]
+    assert not ((inside > AT - 3000.0) & (inside < AT - 2010.0)).any(), "where we watched, nobody else is asked"
+    assert inside[0] == theirs[0] and inside[-1] == theirs[-1]
+
+
 def test_coarse_history_fills_every_minute_that_it_stands_for() -> None:
     log = DemandLog()
     ends = np.arange(AT - 3600.0, AT + 1.0, 300.0)

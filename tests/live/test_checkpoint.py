@@ -9,7 +9,7 @@ import logging
 import msgspec
 import pytest
 
-from tests.live.build import AT, AUTOSCALERS, object_tick, pod_metrics
+from tests.live.build import AT, AUTOSCALERS, HPAS, hpa, object_tick, pod_metrics, subject
 from tests.live.memory_api import MemoryApi
 from tests.live.shop import stock, watched
 from trimtab.core.model import Missing, Observation
@@ -206,6 +206,22 @@ def test_the_checkpoint_of_the_last_object_goes_too_and_nobody_looks_more_often_
     asyncio.run(run())
     assert f"{STORED}gone" not in api.objects
     assert [path for _, path in api.asked if "configmaps" in path].count(home) == 1
+
+
+def test_the_demand_of_an_annotated_hpa_stays_as_long_as_the_hpa() -> None:
+    api, found = MemoryApi(), hpa(predictive="true")
+    kept = "/api/v1/namespaces/trimtab/configmaps/trimtab-usage.horizontalpodautoscaler.shop.web"
+
+    async def run() -> None:
+        watching, about = Watching(api), subject(found, HPAS)
+        hpas, seen = watching.cluster.hpas.store, Observation(at=AT, spec_replicas=2, status_replicas=2)
+        for at, there in ((AT, True), (AT + EVERY_S, True), (AT + 2 * EVERY_S, False)):
+            hpas.put(found) if there else hpas.drop(("shop", "web"))
+            watching.checkpoints.follow([object_tick(about, seen)] if there else [], at)
+            await watching.checkpoints.finished()
+            assert (kept in api.objects) is (there and at > AT)
+
+    asyncio.run(run())
 
 
 def test_the_usage_of_an_object_that_was_made_anew_is_not_its_own() -> None:

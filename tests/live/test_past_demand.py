@@ -122,6 +122,20 @@ def test_every_kind_that_prometheus_knows_has_its_past_at_first_sight() -> None:
     read_back(prometheus, check)
 
 
+def test_who_leads_again_reads_back_what_it_has_missed() -> None:
+    about, again = tick("seasonal", CPU), AT + 86400.0
+
+    async def check(past: PastDemand, fake: Fake) -> None:
+        for at in (AT, again):
+            past.take_over()
+            past.follow([about], at)
+            await past.finished()
+        frame = past.demand.log.frame(keys_of(about.subject.uid, about.subject.policy), again, 300.0)
+        assert np.isfinite(frame.values[0, -280:]).all()
+
+    read_back(prometheus, check)
+
+
 def test_a_week_in_prometheus_is_a_forecast_after_two_ticks() -> None:
     async def check(past: PastDemand, fake: Fake) -> None:
         about, forecasts = tick("dsp", CPU).subject, Forecasts(past.demand, past)

@@ -86,6 +86,17 @@ def test_a_workload_that_was_made_anew_has_a_past_of_its_own() -> None:
     looked(prometheus, check)
 
 
+def test_who_leads_again_reads_it_again_and_what_was_under_way_is_given_up() -> None:
+    async def check(rebuild: Rebuild, fake: Fake) -> None:
+        await until_found(rebuild, AT)
+        for under_way in (False, True):
+            rebuild.take_over()
+            assert rebuild.look([WEB], AT + 9000) is None and rebuild._reading is not None, under_way
+        assert (await until_found(rebuild, AT + 9000)).since == AT + 9000 - 8 * 900
+
+    looked(prometheus, check)
+
+
 def test_what_could_not_be_read_is_tried_again_after_a_while() -> None:
     async def check(rebuild: Rebuild, fake: Fake) -> None:
         rebuild.look([WEB], AT)

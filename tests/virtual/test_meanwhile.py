@@ -127,7 +127,7 @@ def test_who_leads_anew_asks_anew() -> None:
     with in_the_middle_of_a_night() as (cluster, tuner):
         operator = cluster.processes["operator-0"].operator
         assert operator is not None
-        operator.ticker.take_over()
+        operator.ticker.take_over(term=1)
         cluster.run(minutes=30)
         assert tuner.asked == 2 and "inForce" in said(cluster)
         assert cluster.events(WEB).count("TuningSwitched") == 1

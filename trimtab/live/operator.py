@@ -149,8 +149,11 @@ class Operator:
         idle = self.cluster.frozen or not self.installations.may_serve
         return 0.0 if idle else self.leadership.seconds_left()
 
+    def _leads(self, leads: bool) -> None:
+        self.ticker.take_over(self.leadership.term) if leads else self.telemetry.stand_by()
+
     async def _loop(self) -> None:
-        self.leadership.on_change(lambda leads: self.ticker.take_over() if leads else self.telemetry.stand_by())
+        self.leadership.on_change(self._leads)
         pruned_at, due, at_once, steady = float("-inf"), 0.0, True, SteadyTime(self.clock)
         while True:
             self._ticked_at = self.clock.since_boot()

@@ -75,10 +75,20 @@ class Ticker:
         self.tuning = NightlyTuning(forecasts)
         self.period_s, self.patience_s = period_s, patience(period_s)
         self._memories: dict[str, ObjectMemory] = {}
+        self._term = -1
+        self._served: dict[str, str | None] = {}  # whom objects asked for when we last led
 
-    def take_over(self) -> None:
-        """A new term: others may have acted meanwhile, so memories are read again and windows start anew."""
+    def take_over(self, term: int) -> None:
+        """We lead: others may have acted meanwhile, so memories are read again and windows start anew.
+
+        `term` is the same as before if nobody else has led.
+        """
+        self._served |= {uid: known.target for uid, known in self._memories.items()}
         self._memories.clear()
+        self.usage.take_over(others_led=term != self._term)
+        self.checkpoints.take_over()
+        self.forecasts.take_over()
+        self._term = term
         self.status_writer.forget(set())
         self.tuning.take_over()
 
@@ -164,9 +174,9 @@ class Ticker:
         known, status = self._memories.get(subject.uid), subject.object.status
         first = known is None
         known = known or memory.read(status, at, target.replicas, str(subject.name))
-        if known.target not in (None, target.ref):
+        if {known.target, self._served.pop(subject.uid, None)} - {None, target.ref}:
             self.forecasts.begin_anew(subject.uid)
-        elif first:
+        if first and known.target in (None, target.ref):
             known = await with_unrecorded_scaling(self.cluster, target, known, subject.policy, status, at)
         known = memory.of_target(known, target.ref, at, target.replicas)
         known = await revert.noticed(self.cluster, target, known, subject.object.metadata.generation, at)
@@ -277,6 +287,7 @@ class Ticker:
         for part in parts:
             part.forget(uids)
         self._memories = {uid: known for uid, known in self._memories.items() if uid in uids}
+        self._served = {uid: target for uid, target in self._served.items() if uid in uids}
 
 
 def _decided(tick: ObjectTick, seen: Observation, more: tuple[Veto, ...] = ()) -> ObjectTick:

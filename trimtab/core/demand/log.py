@@ -19,6 +19,7 @@ from trimtab.series import Floats, Frame, Series
 SPACING_S = 5.0  # an observation closer than this to the one before is not kept as such (document 003)
 RECENT_S = 3600.0
 EDGE_S = 60.0  # the longest tick: the observation before a window's edge is at most this much older
+HOLE_S = 2 * EDGE_S  # between two observations of ours: somebody else may have watched meanwhile
 _HAIR = 1e-6
 
 
@@ -105,7 +106,7 @@ class DemandLog:
             codes[places[places >= 0]] = codes_of(past.values[known])[places >= 0]
         row.minutes.fill(first, codes)
         if step_s <= EDGE_S:
-            _prepend(row, past.times[known], past.values[known])
+            _insert(row, past.times[known], past.values[known])
 
     def forget(self, keys: Collection[str]) -> None:
         for key in keys:
@@ -133,12 +134,16 @@ def _append(row: _Row, at: float, demand: float) -> None:
         del values[:gone]
 
 
-def _prepend(row: _Row, times: Floats, values: Floats) -> None:
-    newest = row.times[-1] if row.times else float(times[-1])
-    before = row.times[0] - SPACING_S if row.times else float("inf")
-    chosen = (times >= newest - RECENT_S - EDGE_S) & (times <= before)
-    row.times = array("d", times[chosen]) + row.times
-    row.values = array("d", values[chosen]) + row.values
+def _insert(row: _Row, times: Floats, values: Floats) -> None:
+    """Where we saw nothing ourselves: before our first observation, after the last, and in holes between them."""
+    ours = np.array(row.times)
+    place = np.searchsorted(ours, times)
+    before, after = np.append(-np.inf, ours)[place], np.append(ours, np.inf)[place]
+    free = (after - before > HOLE_S) & (times - before >= SPACING_S) & (after - times >= SPACING_S)
+    newest = max(float(times[-1]), row.times[-1] if row.times else -np.inf)
+    chosen = free & (times >= newest - RECENT_S - EDGE_S)
+    row.times = array("d", np.insert(ours, place[chosen], times[chosen]))
+    row.values = array("d", np.insert(np.array(row.values), place[chosen], values[chosen]))
 
 
 def _means(minutes: Floats, width: int) -> Floats:

@@ -73,6 +73,12 @@ class Checkpoints(Background):
         if unread or due:
             self.start(self._run(unread, ticks if due else None, at))
 
+    def take_over(self) -> None:
+        """Another leader may have written them meanwhile: all are read again before any is written."""
+        self.close()
+        self._read.clear()
+        self._read_again_at = float("-inf")
+
     def clock_set(self, by_s: float) -> None:
         self._written_at += by_s
         self._read_again_at += by_s
@@ -177,9 +183,10 @@ class Checkpoints(Background):
     async def _drop_orphans(self) -> None:
         """Of objects that are gone; of those that we do not follow, nobody's."""
         cluster = self.usage.cluster
-        if not all(feed.settled for feed in cluster.ours.values()):
+        feeds = (*cluster.ours.values(), cluster.hpas)  # annotated HPAs have demand, too
+        if not all(feed.settled for feed in feeds):
             return
-        alive = {found.metadata.uid for feed in cluster.ours.values() for found in feed.store}
+        alive = {found.metadata.uid for feed in feeds for found in feed.store}
         try:
             for kept in (await self.writer.kube.list(ConfigMap, CONFIG_MAPS, self.home, labels=OBJECT_UID)).items:
                 labels, meta = kept.metadata.labels or {}, kept.metadata

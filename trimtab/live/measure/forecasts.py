@@ -67,6 +67,11 @@ class Forecasts:
         if self.past is not None:
             self.past.follow(ticks, at)
 
+    def take_over(self) -> None:
+        """What we know stays; what others have seen meanwhile is read back into its holes."""
+        if self.past is not None:
+            self.past.take_over()
+
     def begin_anew(self, owner: str) -> None:
         """It asks for another workload: neither the demand of the old one nor what is being made of it is its own."""
         self.demand.forget(owner)

@@ -109,6 +109,12 @@ class PastDemand(Background):
         self._done.pop(uid, None)
         self._rests.pop(uid, None)
 
+    def take_over(self) -> None:
+        """Another leader may have watched meanwhile: what we have missed is read back."""
+        self.close()
+        self._done.clear()
+        self._rests.clear()
+
     async def _run(self, ticks: Sequence[ObjectTick], at: float) -> None:
         keys = {tick.subject.uid: keys_of(tick.subject.uid, tick.subject.policy) for tick in ticks}
         try:

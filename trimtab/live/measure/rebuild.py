@@ -62,6 +62,13 @@ class Rebuild:
             self._reading = asyncio.create_task(self._read(new, at))
         return found
 
+    def take_over(self) -> None:
+        """Another leader may have watched meanwhile: all of it is read again."""
+        if self._reading is not None:
+            self._reading.cancel()
+        self._reading, self._rest_until = None, float("-inf")
+        self._done.clear()
+
     def _arrived(self, at: float) -> PastUsage | None:
         if self._reading is None or not self._reading.done():
             return None

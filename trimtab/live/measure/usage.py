@@ -42,6 +42,14 @@ class UsageWatch:
         self._namespaces: dict[str, str] = {}  # of the targets, by uid
         self._killed: dict[tuple[str, str], float] = {}  # pod uid and container -> the last kill we know
 
+    def take_over(self, others_led: bool) -> None:
+        """Who led meanwhile went on from our checkpoint: theirs has what we saw, too, and takes the place of ours."""
+        if self.rebuild is not None:
+            self.rebuild.take_over()
+        if others_led:
+            self.book, self._usages, self._killed = UsageHistograms(self.book.settings), {}, {}
+            self._looked_at = float("-inf")
+
     def clock_set(self, by_s: float) -> None:
         self._looked_at += by_s
 
