@@ -16,6 +16,7 @@ from trimtab.wire.kube import Kube
 
 JUMP_S, SERVICE_LEVEL = 600.0, 0.8
 WEB = "shop/web"
+GIB = 2.0**30
 
 
 def jump(seconds: float) -> float:
@@ -147,6 +148,30 @@ def test_requests_that_follow_usage_never_take_a_bridge_for_a_size() -> None:
         assert parse_quantity(status["sizes"][0]["cpu"]) <= 1.3, "usage, not a factor on a factor"
         acts = list(cluster.journal().acts("shop", "web"))
         assert any(part.axis == "bridge" for act in acts for part in act.outcome)
+
+
+def test_memory_that_grows_under_a_bridge_leaves_no_bridge_behind() -> None:
+    with Cluster(seed=1) as cluster:
+        cluster.prometheus = None
+        cluster.deploy(WEB, replicas=10, startup_s=300.0, limits=True)
+        cluster.load(WEB, lambda at: 6.0 if at < 1200 else 9.6, memory=lambda at: GIB * (5.0 if at < 1230 else 15.0))
+        cluster.apply(with_bridge(vertical={"apply": "InPlace"}))
+        cluster.run(seconds=1500)
+        assert any("trimtab-bridge" in row["manager"] and _wrote_memory(row) for row in _rows(cluster))
+        cluster.run(seconds=1200)
+        status, before = cluster.get("Autoscaler", WEB)["status"], cpus(cluster)
+        assert status["bridge"] == {"factor": "1", "pods": 0}
+        cluster.delete("Autoscaler", WEB)
+        cluster.run(minutes=2)
+        assert cpus(cluster) == before
+
+
+def _rows(cluster: Cluster) -> list[Any]:
+    return [row for pod in cluster.pods(WEB) for row in pod["metadata"]["managedFields"]]
+
+
+def _wrote_memory(row: Any) -> bool:
+    return "f:memory" in str(row["fieldsV1"])
 
 
 @pytest.mark.parametrize("most", [2, 12])
