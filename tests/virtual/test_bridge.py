@@ -198,6 +198,49 @@ def test_another_object_of_the_same_workload_leaves_it_alone() -> None:
         assert set(cpus(cluster)) == {"1"}
 
 
+HPA = {
+    "apiVersion": "autoscaling/v2",
+    "kind": "HorizontalPodAutoscaler",
+    "metadata": {"name": "web", "namespace": "shop"},
+    "spec": {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}, "maxReplicas": 40},
+}
+
+
+def test_beside_an_hpa_no_pod_grows() -> None:
+    with Cluster(seed=1) as cluster:
+        deploy(cluster)
+        cluster.apply(HPA)
+        cluster.apply(with_bridge())
+        cluster.run(seconds=JUMP_S + 90)
+        assert cluster.conditions("Autoscaler", WEB)["Conflict"] == ("True", "Conflict")
+        assert not cluster.audit("operator-0", "patch", "/resize")
+
+
+def test_an_hpa_that_comes_later_finds_the_written_size() -> None:
+    with Cluster(seed=1) as cluster:
+        deploy(cluster)
+        cluster.apply(with_bridge())
+        cluster.run(seconds=JUMP_S + 60)
+        assert set(cpus(cluster)) != {"1"}
+        cluster.apply(HPA)
+        cluster.run(minutes=1)
+        assert set(cpus(cluster)) == {"1"}, "though the load still needs it"
+
+
+def test_the_younger_of_two_objects_leaves_the_bridge_of_the_older_one() -> None:
+    with Cluster(seed=1) as cluster:
+        deploy(cluster)
+        cluster.apply(with_bridge())
+        cluster.run(minutes=1)
+        younger = with_bridge()
+        younger["metadata"]["name"] = "younger"
+        cluster.apply(younger)
+        cluster.run(seconds=JUMP_S + 30)
+        resizes = [call.path for call in cluster.audit("operator-0", "patch", "/resize")]
+        assert resizes and max(resizes.count(path) for path in set(resizes)) <= 2, "only up"
+        assert len([cpu for cpu in cpus(cluster) if cpu != "1"]) == 10
+
+
 def test_taking_the_field_away_takes_it_back() -> None:
     with Cluster(seed=12) as cluster:
         deploy(cluster)

@@ -144,7 +144,8 @@ class Ticker:
         self._memories[subject.uid] = known
         if news is not None:
             announce(self.teller, self.writer, subject, news, at)
-        subject, pods = sizes.fitted(subject, target), self.cluster.pods_of(target)
+        against, pods = claims.against(subject, at), self.cluster.pods_of(target)
+        subject = conflict.without_bridge(sizes.fitted(subject, target), against)
         self.forecasts.note_pods(subject.uid, target.uid, pods)
         seen = Observation(
             at=at,
@@ -155,7 +156,7 @@ class Ticker:
             written_for=sizes.written_for(subject, target, known),
         )
         as_it_is = Decision(plan=Plan(replicas=target.replicas), change=None)
-        tick = ObjectTick(subject, target, claims.against(subject, at), known, known, seen, as_it_is)
+        tick = ObjectTick(subject, target, against, known, known, seen, as_it_is)
         if subject.policy.bridge is None:
             return tick
         return tick._replace(bridged=bridge.in_force(self.cluster.members.pods(target.namespace, target.uid)))
