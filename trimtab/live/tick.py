@@ -169,7 +169,7 @@ class Ticker:
             self.forecasts.begin_anew(subject.uid)
         elif first:
             known = await with_unrecorded_scaling(self.cluster, target, known, subject.policy, status, at)
-        known = memory.of_target(known, target.ref, at, target.replicas)
+        known = sizes.of_policy(memory.of_target(known, target.ref, at, target.replicas), subject.policy)
         known = await revert.noticed(self.cluster, target, known, subject.object.metadata.generation, at)
         return sizes.overloaded(self.cluster, target, known, subject.policy)
 
