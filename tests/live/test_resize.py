@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -12,7 +13,7 @@ from aiohttp import web
 
 from tests.wire.fake import Fake
 from trimtab.core.model import ContainerSize
-from trimtab.errors import NotLeading
+from trimtab.errors import NotLeading, Refused
 from trimtab.live.act import resize
 from trimtab.live.act.resize import Stuck
 from trimtab.policy import Apply, Size
@@ -29,19 +30,27 @@ def pod(name: str, cpu: str = "250m", memory: str = "512Mi", **status: Any) -> W
     return msgspec.convert(found, WirePod)
 
 
-def written(pods: list[WirePod], sizes: dict[str, ContainerSize], answer: int = 200, leads: bool = True) -> list[Any]:
-    """The bodies that reach the API server, by path."""
+def written(
+    pods: list[WirePod],
+    sizes: dict[str, ContainerSize],
+    answer: int = 200,
+    leads: bool = True,
+    of: str = "",
+    bring: Callable[[Writer, Sequence[WirePod], resize.Sizes], Awaitable[object]] = resize.in_place,
+) -> list[Any]:
+    """The bodies that reach the API server, by path; it gives its answer to pods whose name begins with `of`."""
     bodies = []
 
     async def handler(request: web.Request) -> web.StreamResponse:
         bodies.append((request.path, json.loads(await request.read())))
-        return web.json_response({"message": "no"} if answer != 200 else {}, status=answer)
+        refused = answer != 200 and f"/pods/{of}" in request.path
+        return web.json_response({"message": "no"} if refused else {}, status=answer if refused else 200)
 
     async def run() -> None:
         async with Fake(handler) as fake:
             kube = fake.kube(fence=lambda: 10.0 if leads else 0.0)
             try:
-                await resize.in_place(Writer(kube), pods, sizes)
+                await bring(Writer(kube), pods, sizes)
             finally:
                 await kube.close()
 
@@ -61,6 +70,29 @@ def test_growing_pods_grow_at_once_and_shrinking_ones_one_at_a_time() -> None:
     assert len(written([pod("a", cpu="2"), pod("b", cpu="2"), pod("c", cpu="2")], BIG)) == 1
     waits: dict[str, Any] = {"conditions": [{"type": "PodResizeInProgress", "status": "True"}]}
     assert written([pod("a", cpu="2"), pod("b", cpu="500m", **waits)], BIG) == []
+
+
+@pytest.mark.parametrize("reason", ["Infeasible", "Deferred"])
+def test_a_pod_that_cannot_be_resized_where_it_is_holds_up_no_other(reason: str) -> None:
+    waits: dict[str, Any] = {"conditions": [{"type": "PodResizePending", "status": "True", "reason": reason}]}
+    large = [pod("a", cpu="2"), pod("b", cpu="2", **waits), pod("c", cpu="2")]
+    assert [path for path, _ in written(large, BIG)] == ["/api/v1/namespaces/shop/pods/a/resize"]
+    assert len(written(large[1:2], BIG)) == 1, "it may itself become smaller"
+
+
+def test_a_pod_that_is_refused_holds_up_no_other() -> None:
+    assert len(written([pod("a"), pod("b"), pod("c")], BIG, answer=403, of="a")) == 3
+    assert len(written([pod("a", cpu="2"), pod("b", cpu="2")], BIG, answer=422, of="a")) == 2
+    with pytest.raises(Refused):
+        written([pod("a"), pod("b")], BIG, answer=403)
+
+
+def test_what_is_put_back_by_hand_goes_on_after_a_refusal_and_tells_it() -> None:
+    async def restore(writer: Writer, pods: Sequence[WirePod], sizes: resize.Sizes) -> None:
+        with pytest.raises(Refused):
+            await resize.one_by_one(writer, pods, sizes)
+
+    assert len(written([pod("a"), pod("b")], BIG, answer=403, of="a", bring=restore)) == 2
 
 
 def test_finished_pods_and_containers_nobody_sizes_are_left_alone() -> None:

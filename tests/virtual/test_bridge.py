@@ -16,6 +16,7 @@ from trimtab.wire.kube import Kube
 
 JUMP_S, SERVICE_LEVEL = 600.0, 0.8
 WEB = "shop/web"
+GIB = 2.0**30
 
 
 def jump(seconds: float) -> float:
@@ -149,6 +150,30 @@ def test_requests_that_follow_usage_never_take_a_bridge_for_a_size() -> None:
         assert any(part.axis == "bridge" for act in acts for part in act.outcome)
 
 
+def test_memory_that_grows_under_a_bridge_leaves_no_bridge_behind() -> None:
+    with Cluster(seed=1) as cluster:
+        cluster.prometheus = None
+        cluster.deploy(WEB, replicas=10, startup_s=300.0, limits=True)
+        cluster.load(WEB, lambda at: 6.0 if at < 1200 else 9.6, memory=lambda at: GIB * (5.0 if at < 1230 else 15.0))
+        cluster.apply(with_bridge(vertical={"apply": "InPlace"}))
+        cluster.run(seconds=1500)
+        assert any("trimtab-bridge" in row["manager"] and _wrote_memory(row) for row in _rows(cluster))
+        cluster.run(seconds=1200)
+        status, before = cluster.get("Autoscaler", WEB)["status"], cpus(cluster)
+        assert status["bridge"] == {"factor": "1", "pods": 0}
+        cluster.delete("Autoscaler", WEB)
+        cluster.run(minutes=2)
+        assert cpus(cluster) == before
+
+
+def _rows(cluster: Cluster) -> list[Any]:
+    return [row for pod in cluster.pods(WEB) for row in pod["metadata"]["managedFields"]]
+
+
+def _wrote_memory(row: Any) -> bool:
+    return "f:memory" in str(row["fieldsV1"])
+
+
 @pytest.mark.parametrize("most", [2, 12])
 def test_resizes_of_a_pod_are_limited(most: int) -> None:
     with Cluster(seed=9, change_rules=ChangeRules(bridge_resizes_per_hour=most)) as cluster:
@@ -171,6 +196,49 @@ def test_another_object_of_the_same_workload_leaves_it_alone() -> None:
         resizes = [call.path for call in cluster.audit("operator-0", "patch", "/resize")]
         assert resizes and max(resizes.count(path) for path in set(resizes)) <= 4, "up, up, down, down at most"
         assert set(cpus(cluster)) == {"1"}
+
+
+HPA = {
+    "apiVersion": "autoscaling/v2",
+    "kind": "HorizontalPodAutoscaler",
+    "metadata": {"name": "web", "namespace": "shop"},
+    "spec": {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}, "maxReplicas": 40},
+}
+
+
+def test_beside_an_hpa_no_pod_grows() -> None:
+    with Cluster(seed=1) as cluster:
+        deploy(cluster)
+        cluster.apply(HPA)
+        cluster.apply(with_bridge())
+        cluster.run(seconds=JUMP_S + 90)
+        assert cluster.conditions("Autoscaler", WEB)["Conflict"] == ("True", "Conflict")
+        assert not cluster.audit("operator-0", "patch", "/resize")
+
+
+def test_an_hpa_that_comes_later_finds_the_written_size() -> None:
+    with Cluster(seed=1) as cluster:
+        deploy(cluster)
+        cluster.apply(with_bridge())
+        cluster.run(seconds=JUMP_S + 60)
+        assert set(cpus(cluster)) != {"1"}
+        cluster.apply(HPA)
+        cluster.run(minutes=1)
+        assert set(cpus(cluster)) == {"1"}, "though the load still needs it"
+
+
+def test_the_younger_of_two_objects_leaves_the_bridge_of_the_older_one() -> None:
+    with Cluster(seed=1) as cluster:
+        deploy(cluster)
+        cluster.apply(with_bridge())
+        cluster.run(minutes=1)
+        younger = with_bridge()
+        younger["metadata"]["name"] = "younger"
+        cluster.apply(younger)
+        cluster.run(seconds=JUMP_S + 30)
+        resizes = [call.path for call in cluster.audit("operator-0", "patch", "/resize")]
+        assert resizes and max(resizes.count(path) for path in set(resizes)) <= 2, "only up"
+        assert len([cpu for cpu in cpus(cluster) if cpu != "1"]) == 10
 
 
 def test_taking_the_field_away_takes_it_back() -> None:

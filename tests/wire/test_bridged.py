@@ -44,6 +44,18 @@ def test_the_field_manager_names_the_factor(managers: tuple[str, ...], factor: f
     assert factor_on(pod(*managers)) == factor
 
 
+@pytest.mark.parametrize(
+    ("bridged", "written", "factor"),
+    [("12:00:00", "12:05:00", 1.0), ("12:05:00", "12:00:00", 1.5), ("12:00:00", "12:00:00", 1.0)],
+)
+def test_of_our_names_the_one_that_wrote_last_speaks(bridged: str, written: str, factor: float) -> None:
+    """The API server keeps the row of a bridge that wrote memory, too, when its cpu is taken back."""
+    moments = {"trimtab": written, "trimtab-bridge-1.5": bridged, "kubelet": "12:09:00"}
+    rows = [{"manager": name, "time": f"2026-01-01T{moment}Z"} for name, moment in moments.items()]
+    meta = {"name": "a", "managedFields": rows}
+    assert factor_on(msgspec.convert({"metadata": meta, "spec": {"containers": [container()]}}, WirePod)) == factor
+
+
 def test_a_written_size_is_no_bridge() -> None:
     assert [manager_of(factor) for factor in (1.0, 1.25, 1.5)] == [
         "trimtab",

@@ -154,7 +154,8 @@ class Ticker:
         self._memories[subject.uid] = known
         if news is not None:
             announce(self.teller, self.writer, subject, news, at)
-        subject, pods = sizes.fitted(subject, target), self.cluster.pods_of(target)
+        against, pods = claims.against(subject, at), self.cluster.pods_of(target)
+        subject = conflict.without_bridge(sizes.fitted(subject, target), against)
         self.forecasts.note_pods(subject.uid, target.uid, pods)
         seen = Observation(
             at=at,
@@ -165,7 +166,7 @@ class Ticker:
             written_for=sizes.written_for(subject, target, known),
         )
         as_it_is = Decision(plan=Plan(replicas=target.replicas), change=None)
-        tick = ObjectTick(subject, target, claims.against(subject, at), known, known, seen, as_it_is)
+        tick = ObjectTick(subject, target, against, known, known, seen, as_it_is)
         if subject.policy.bridge is None:
             return tick
         return tick._replace(bridged=bridge.in_force(self.cluster.members.pods(target.namespace, target.uid)))
@@ -178,7 +179,7 @@ class Ticker:
             self.forecasts.begin_anew(subject.uid)
         if first and known.target in (None, target.ref):
             known = await with_unrecorded_scaling(self.cluster, target, known, subject.policy, status, at)
-        known = memory.of_target(known, target.ref, at, target.replicas)
+        known = sizes.of_policy(memory.of_target(known, target.ref, at, target.replicas), subject.policy)
         known = await revert.noticed(self.cluster, target, known, subject.object.metadata.generation, at)
         return sizes.overloaded(self.cluster, target, known, subject.policy)
 

@@ -41,9 +41,10 @@ class ObjectMeta(WireRecord, frozen=True):
 
 
 class FieldOwner(WireRecord, frozen=True):
-    """Of managedFields only who wrote, the latest last: that is how a pod with a bridge of ours is known."""
+    """Of managedFields only who wrote, and when: that is how a pod with a bridge of ours is known."""
 
     manager: str = ""
+    time: str = ""  # RFC 3339, so texts compare as times do
 
 
 class PodMeta(ObjectMeta, frozen=True):

@@ -35,8 +35,11 @@ class Stuck(NamedTuple):
 
 
 async def in_place(writer: Writer, pods: Sequence[WirePod], sizes: Sizes) -> int:
-    """Bring pods to their sizes; how many were written. A pod that changed meanwhile waits for the next tick."""
-    written, shrunk = 0, any(_pending(pod) for pod in pods)
+    """Bring pods to their sizes; how many were written. Refused only when nothing else could be written either.
+
+    A pod that changed meanwhile waits for the next tick.
+    """
+    written, refused, shrunk = 0, None, any(_in_progress(pod) for pod in pods)
     for pod in pods:
         wanted = _differs(pod, sizes)
         if not wanted or pod.metadata.deletion_timestamp is not None or pod.status.phase in FINISHED:
@@ -44,16 +47,30 @@ async def in_place(writer: Writer, pods: Sequence[WirePod], sizes: Sizes) -> int
         shrinks = _shrinks(pod, wanted)
         if shrinks and shrunk:
             continue
-        if await _patch(writer, pod, wanted):
-            written, shrunk = written + 1, shrunk or shrinks
+        try:
+            if await _patch(writer, pod, wanted):
+                written, shrunk = written + 1, shrunk or shrinks
+        except Refused as refusal:
+            refused = refusal
+    if refused is not None and not written:
+        raise refused
     return written
 
 
 async def one_by_one(writer: Writer, pods: Sequence[WirePod], sizes: Sizes) -> None:
-    """Bring these pods to their sizes, growing or shrinking, without waiting for a tick between them."""
+    """Bring these pods to their sizes, growing or shrinking, without waiting for a tick between them.
+
+    Nobody looks again, so one refusal is told, after the others.
+    """
+    refused = None
     for pod in pods:
-        if wanted := _differs(pod, sizes):
-            await _patch(writer, pod, wanted)
+        try:
+            if wanted := _differs(pod, sizes):
+                await _patch(writer, pod, wanted)
+        except Refused as refusal:
+            refused = refusal
+    if refused is not None:
+        raise refused
 
 
 async def template(writer: Writer, target: ScaleTarget, sizes: Sizes) -> None:
@@ -123,9 +140,10 @@ def _shrinks(pod: WirePod, wanted: Sizes) -> bool:
     )
 
 
-def _pending(pod: WirePod) -> bool:
-    kinds = ("PodResizePending", "PodResizeInProgress")
-    return any((one := condition(pod.status.conditions, kind)) and one.status == "True" for kind in kinds)
+def _in_progress(pod: WirePod) -> bool:
+    """The kubelet is at it. What it has put off or ruled out may wait for ever, and holds up nobody."""
+    found = condition(pod.status.conditions, "PodResizeInProgress")
+    return found is not None and found.status == "True"
 
 
 def _container(name: str, size: ContainerSize) -> dict[str, Any]:

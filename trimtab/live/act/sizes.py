@@ -17,14 +17,12 @@ from trimtab.live.act import resize
 from trimtab.live.headroom.rollout import blocker as blocker_of
 from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
 from trimtab.live.look.memory import ObjectMemory, SizesWritten
-from trimtab.live.look.sizes import now
+from trimtab.live.look.sizes import in_place, now
 from trimtab.live.look.subject import Subject
 from trimtab.policy import Apply
 from trimtab.wire.bridged import factor_on
 from trimtab.wire.facts import template_sizes
 from trimtab.wire.writer import Writer
-
-IN_PLACE = (Apply.IN_PLACE, Apply.IN_PLACE_OR_RECREATE)
 
 
 def writable(subject: Subject, change: Change | None) -> Change | None:
@@ -59,7 +57,7 @@ async def keep(
 ) -> ObjectMemory:
     """Pods that came since get the size too; what cannot be done in place becomes a rollout where that is allowed."""
     vertical = subject.policy.vertical
-    if vertical is None or vertical.apply not in IN_PLACE or target.workload is None:
+    if vertical is None or not in_place(subject.policy) or target.workload is None:
         return memory
     if pinned(subject.policy.admit, at):  # only the pin is written
         return memory

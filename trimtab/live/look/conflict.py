@@ -11,6 +11,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from trimtab.core.admit import pinned, writes
 from trimtab.core.model import Veto
 from trimtab.kinds.annotations import KEDA_PAUSED
@@ -87,6 +89,13 @@ class Claims:
         ref = _part(found, field)
         place = (found.metadata.namespace, str(ref.get("kind") or "Deployment"), str(ref.get("name") or ""))
         self._others[place, axis].append(claim)
+
+
+def without_bridge(subject: Subject, claims: dict[Axis, Claim]) -> Subject:
+    """Where somebody else moves the replicas nothing is bridged: for larger requests an HPA would remove pods."""
+    if subject.policy.bridge is None or Axis.REPLICAS not in claims:
+        return subject
+    return subject._replace(policy=replace(subject.policy, bridge=None))
 
 
 def vetoes(claims: dict[Axis, Claim]) -> tuple[Veto, ...]:

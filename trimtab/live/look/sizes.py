@@ -17,6 +17,16 @@ from trimtab.wire.objects import WirePod
 from trimtab.wire.resources import DAEMON_SETS
 
 
+def in_place(policy: Policy) -> bool:
+    """Whether sizes are written to pods and the template stays."""
+    return policy.vertical is not None and policy.vertical.apply in (Apply.IN_PLACE, Apply.IN_PLACE_OR_RECREATE)
+
+
+def of_policy(memory: ObjectMemory, policy: Policy) -> ObjectMemory:
+    """Sizes in place last no longer than the policy that wrote them: pods made since have the template's."""
+    return memory if in_place(policy) or not memory.sizes else replace(memory, sizes={}, template={})
+
+
 def now(subject: Subject, target: ScaleTarget, memory: ObjectMemory) -> dict[str, ContainerSize]:
     """What each container of the template has; nothing for kinds of which only the scale is known."""
     if subject.policy.vertical is None or target.workload is None:

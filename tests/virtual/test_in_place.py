@@ -1,0 +1,50 @@
+"""Sizes in place over a whole operator: how long they last, and what ends them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.virtual.cluster import Cluster, autoscaler
+from trimtab.live.look.subject import ChangeRules
+
+WEB = "shop/web"
+UNSIZED = {"containerPolicies": [{"containerName": "*", "mode": "Off"}]}
+
+
+def sized(**vertical: Any) -> Any:
+    return autoscaler(WEB, metrics=[], minReplicas=2, maxReplicas=2, vertical=vertical)
+
+
+def cpus(cluster: Cluster) -> set[str]:
+    return {pod["spec"]["containers"][0]["resources"]["requests"]["cpu"] for pod in cluster.pods(WEB)}
+
+
+def test_who_turns_to_recreate_gets_the_size_into_the_template() -> None:
+    with Cluster(seed=9) as cluster:
+        cluster.prometheus = None
+        cluster.deploy(WEB, replicas=2, load=3.0)
+        cluster.apply(sized(apply="InPlace"))
+        cluster.run(minutes=30)
+        (in_place,) = cpus(cluster)
+        assert in_place != "1"
+        cluster.apply(sized(apply="Recreate"))
+        cluster.run(minutes=30)
+        template = cluster.get("Deployment", WEB)["spec"]["template"]["spec"]["containers"][0]["resources"]
+        assert cpus(cluster) == {template["requests"]["cpu"]} != {"1"}
+
+
+def test_sizes_in_place_do_not_outlive_their_policy() -> None:
+    with Cluster(seed=9, change_rules=ChangeRules(up_after_s=300.0, down_after_s=300.0)) as cluster:
+        cluster.prometheus = None
+        cluster.deploy(WEB, replicas=2, load=1.0, cpu="4")
+        cluster.apply(sized(apply="InPlace"))
+        cluster.run(minutes=20)
+        assert cpus(cluster) != {"4"}
+        cluster.patch("Autoscaler", WEB, {"spec": {"vertical": None}})
+        cluster.run(minutes=1)
+        cluster.deploy(WEB, replicas=2, image="web:2", cpu="4")
+        cluster.run(minutes=10)
+        assert cpus(cluster) == {"4"}
+        cluster.apply(sized(apply="InPlace", resourcePolicy=UNSIZED))
+        cluster.run(minutes=5)
+        assert cpus(cluster) == {"4"}, "nobody asks for what was in force before"
