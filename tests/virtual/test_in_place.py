@@ -62,8 +62,8 @@ def test_a_kill_keeps_requests_from_falling_for_its_rest_and_not_for_ever(contai
     with Cluster(seed=9, change_rules=rules) as cluster:
         cluster.prometheus = None
         cluster.deploy(WEB, replicas=2, load=1.0, cpu="4")
-        largest = {"containerName": "main", "controlledResources": ["cpu"]}
-        cluster.apply(sized(apply="InPlace", resourcePolicy={"containerPolicies": [largest]}))
+        cpu_only = {"containerName": "main", "controlledResources": ["cpu"]}
+        cluster.apply(sized(apply="InPlace", resourcePolicy={"containerPolicies": [cpu_only]}))
         cluster.run(minutes=2)
         pod = cluster.pods(WEB)[0]
         end = {"terminated": {"reason": "OOMKilled", "exitCode": 137, "finishedAt": rfc3339(cluster.now())}}
