@@ -184,7 +184,7 @@ def pods(data: bytes) -> None:
     """A tenant's pod, which nobody asks before it is looked at: its facts, sizes, kills and bridge."""
     with suppress(msgspec.MsgspecError):  # left out of its list
         pod = decode(_json(bent(examples.pod(), Taken(data))), WirePod)
-        fact(pod), written_sizes(pod), overloaded_at(pod), stuck([pod]), in_force([pod])
+        fact(pod), written_sizes(pod), overloaded_at(pod, written_sizes(pod)), stuck([pod]), in_force([pod])
         assert all(size.requests.memory_bytes is None for size in cpu_with(pod, 1.5).values())
 
 

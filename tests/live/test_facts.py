@@ -133,9 +133,14 @@ def test_oom_kills_and_evictions_are_seen_once_they_are_new() -> None:
     killed = pod("a", "x", status={"containerStatuses": [{"name": "app", "lastState": ended}]})
     at = killed_at(killed, "app")
     assert at is not None and killed_at(killed, "other") is None
-    assert overloaded_at(killed) == at and overloaded_at(pod("c", "x")) is None
-    evicted = pod("b", "x", "Failed", status={"reason": "Evicted"}, metadata={"name": "b", "creationTimestamp": T0})
-    assert overloaded_at(evicted) == at - 60
+    assert overloaded_at(killed, ["app"]) == at and overloaded_at(pod("c", "x"), ["app"]) is None
+    assert overloaded_at(killed, ["other"]) is None
+    meta = {"name": "b", "creationTimestamp": T0}
+    evicted = pod("b", "x", "Failed", status={"reason": "Evicted"}, metadata=meta)
+    assert overloaded_at(evicted, ["app"]) == at - 60
+    ready = [{"type": "Ready", "status": "False", "lastTransitionTime": "2026-01-01T00:01:00Z"}]
+    later = pod("b", "x", "Failed", status={"reason": "Evicted", "conditions": ready}, metadata=meta)
+    assert overloaded_at(later, ["app"]) == at, "when it ended, not when it began"
 
 
 def test_a_pod_has_the_size_in_force_where_its_containers_have_it() -> None:

@@ -121,7 +121,8 @@ async def _both(made: Ticker) -> ObjectTick:
 def test_replicas_written_and_sizes_refused_are_both_in_journal_metrics_and_events(tmp_path: Path) -> None:
     api, telemetry = MemoryApi(), Telemetry()
     stock(api, vertical={"apply": "InPlace"})
-    api.refused[("PATCH", f"{CORE}/pods/web-a/resize")] = 403
+    for path in [path for path in api.objects if path.startswith(f"{CORE}/pods/")]:
+        api.refused[("PATCH", f"{path}/resize")] = 403
 
     async def run() -> None:
         made = ticker(api, watched(api), telemetry, tmp_path / "j.db")

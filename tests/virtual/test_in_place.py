@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.virtual.cluster import Cluster, autoscaler
+from tests.virtual.workloads import KUBELET
 from trimtab.live.look.subject import ChangeRules
+from trimtab.wire.facts import rfc3339
+from trimtab.wire.resources import PODS
 
 WEB = "shop/web"
 UNSIZED = {"containerPolicies": [{"containerName": "*", "mode": "Off"}]}
@@ -48,3 +53,23 @@ def test_sizes_in_place_do_not_outlive_their_policy() -> None:
         cluster.apply(sized(apply="InPlace", resourcePolicy=UNSIZED))
         cluster.run(minutes=5)
         assert cpus(cluster) == {"4"}, "nobody asks for what was in force before"
+
+
+@pytest.mark.parametrize(("container", "rests"), [("main", True), ("proxy", False)])
+def test_a_kill_keeps_requests_from_falling_for_its_rest_and_not_for_ever(container: str, rests: bool) -> None:
+    """Of a container of the template; nobody sizes a sidecar that was put into the pod."""
+    rules = ChangeRules(up_after_s=300.0, down_after_s=300.0, oom_rest_s=3600.0)
+    with Cluster(seed=9, change_rules=rules) as cluster:
+        cluster.prometheus = None
+        cluster.deploy(WEB, replicas=2, load=1.0, cpu="4")
+        cpu_only = {"containerName": "main", "controlledResources": ["cpu"]}
+        cluster.apply(sized(apply="InPlace", resourcePolicy={"containerPolicies": [cpu_only]}))
+        cluster.run(minutes=2)
+        pod = cluster.pods(WEB)[0]
+        end = {"terminated": {"reason": "OOMKilled", "exitCode": 137, "finishedAt": rfc3339(cluster.now())}}
+        status = pod["status"] | {"containerStatuses": [{"name": container, "lastState": end}]}
+        cluster.server.store.write(PODS, pod | {"status": status}, KUBELET._replace(subresource="status"))
+        cluster.run(minutes=30)
+        assert (cpus(cluster) == {"4"}) is rests
+        cluster.run(minutes=40)
+        assert "4" not in cpus(cluster)

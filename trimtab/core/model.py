@@ -189,6 +189,7 @@ class Memory(Record, frozen=True):
     followed_since: float | None = None  # sizes are as recommended, and replicas are wished for
     zeroed: bool = False  # we scaled it to zero, so we may wake it
     overloaded: bool = False  # OOM kill or eviction since the last scaling
+    overloaded_at: float | None = None  # the last of them
     bridge: float = 1.0  # the factor in force on ready pods
     bridge_needed: tuple[tuple[float, float], ...] = ()  # levels above 1, each with when it was last needed
     bridge_moves: tuple[float, ...] = ()  # when the factor was changed, within the last hour

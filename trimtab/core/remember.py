@@ -12,7 +12,16 @@ from trimtab.core.model import Change, Event, Memory
 from trimtab.core.settle import rate
 from trimtab.policy import Buckets, Capacity, Policy, Rate, Weights, sees_without_pods
 
-_DATES = ("up_at", "down_at", "resized_at", "failing_since", "above_since", "below_since", "followed_since")
+_DATES = (
+    "up_at",
+    "down_at",
+    "resized_at",
+    "failing_since",
+    "above_since",
+    "below_since",
+    "followed_since",
+    "overloaded_at",
+)
 _EVENTS = ("wanted", "grown", "shrunk")
 
 

@@ -181,7 +181,7 @@ class Ticker:
             known = await with_unrecorded_scaling(self.cluster, target, known, subject.policy, status, at)
         known = sizes.of_policy(memory.of_target(known, target.ref, at, target.replicas), subject.policy)
         known = await revert.noticed(self.cluster, target, known, subject.object.metadata.generation, at)
-        return sizes.overloaded(self.cluster, target, known, subject.policy)
+        return sizes.overloaded(self.cluster, target, known, subject.policy, at)
 
     async def _measure(self, ticks: list[ObjectTick], at: float) -> Measured:
         sized = [tick for tick in ticks if tick.subject.policy.vertical]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
@@ -141,11 +141,12 @@ def killed_at(pod: WirePod, container: str) -> float | None:
     return None
 
 
-def overloaded_at(pod: WirePod) -> float | None:
-    """When a container of this pod was last killed for its memory, or the pod evicted."""
-    moments = [killed_at(pod, status.name) for status in pod.status.container_statuses]
+def overloaded_at(pod: WirePod, containers: Iterable[str]) -> float | None:
+    """When one of these containers of the pod was last killed for its memory, or the pod evicted."""
+    moments = [killed_at(pod, name) for name in containers]
     if pod.status.phase == "Failed" and pod.status.reason == EVICTED:
-        moments.append(seconds(pod.status.start_time or pod.metadata.creation_timestamp))
+        moments += [seconds(pod.status.start_time or pod.metadata.creation_timestamp)]
+        moments += [seconds(one.last_transition_time) for one in pod.status.conditions]  # none is younger than its end
     return max((moment for moment in moments if moment is not None), default=None)
 
 

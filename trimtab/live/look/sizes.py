@@ -13,7 +13,6 @@ from trimtab.live.look.memory import ObjectMemory
 from trimtab.live.look.subject import Subject
 from trimtab.policy import Apply, Policy, Size
 from trimtab.wire.facts import has_sizes, overloaded_at, template_sizes
-from trimtab.wire.objects import WirePod
 from trimtab.wire.resources import DAEMON_SETS
 
 
@@ -68,19 +67,31 @@ def _with_images(subject: Subject, target: ScaleTarget) -> Subject:
     return subject._replace(policy=replace(subject.policy, vertical=replace(vertical, keep_memory=True)))
 
 
-def overloaded(cluster: WatchedCluster, target: ScaleTarget, memory: ObjectMemory, policy: Policy) -> ObjectMemory:
-    """The memory with a kill or an eviction that nobody has answered yet: nothing that helps should wait."""
-    if policy.vertical is None or memory.core.overloaded:
+def overloaded(
+    cluster: WatchedCluster, target: ScaleTarget, memory: ObjectMemory, policy: Policy, at: float
+) -> ObjectMemory:
+    """The memory with a kill or an eviction that nobody has answered yet: nothing that helps should wait.
+
+    Where nothing can answer it, as for a container at its largest size, it is over after the rest.
+    """
+    core = memory.core
+    died_at = None if policy.vertical is None else _died_at(cluster, target, memory)
+    if policy.vertical is None or (died_at is None and not core.overloaded):
         return memory
+    last = max((moment for moment in (died_at, core.overloaded_at) if moment is not None), default=at)
+    if at >= last + policy.vertical.oom_rest_s:
+        return replace(memory, core=replace(core, overloaded=False, overloaded_at=None))
+    return replace(memory, core=replace(core, overloaded=True, overloaded_at=last))
+
+
+def _died_at(cluster: WatchedCluster, target: ScaleTarget, memory: ObjectMemory) -> float | None:
+    """The last death that still matters, of a container of the template: nobody sizes another one."""
     in_force = memory.sizes or (template_sizes(target.workload) if target.workload else {})
-    pods = cluster.members.pods(target.namespace, target.uid)
-    if any(_shows_overload(pod, in_force, memory.core.scaled_at) for pod in pods):
-        return replace(memory, core=replace(memory.core, overloaded=True))
-    return memory
-
-
-def _shows_overload(pod: WirePod, in_force: dict[str, ContainerSize], scaled_at: float | None) -> bool:
-    died_at = overloaded_at(pod)
-    if died_at is None:
-        return False
-    return still_matters(died_at, scaled_at, bool(pod.spec.node_name), has_sizes(pod, in_force))
+    shown = [(pod, overloaded_at(pod, in_force)) for pod in cluster.members.pods(target.namespace, target.uid)]
+    scaled_at = memory.core.scaled_at
+    matters = (
+        died_at
+        for pod, died_at in shown
+        if died_at is not None and still_matters(died_at, scaled_at, bool(pod.spec.node_name), has_sizes(pod, in_force))
+    )
+    return max(matters, default=None)
