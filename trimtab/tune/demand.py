@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -141,6 +142,24 @@ def load_signal(policy: Policy) -> Signal | None:
     """The signal whose unit the load has: the first, but memory follows no load that history knows of."""
     others = [signal for signal in policy.signals if not _of_resource(signal, "memory")]
     return next(iter([*others, *policy.signals]), None)
+
+
+def check_one_unit(policies: Sequence[tuple[str, Policy]], given: float | None) -> list[str]:
+    """One load has one unit, so policies in cores and in another are not judged together; what is taken on trust.
+
+    A share of CPU follows a load in any unit of which somebody said how much one pod carries.
+    """
+    signals = [(name, load_signal(policy)) for name, policy in policies]
+    shares = [name for name, signal in signals if signal is None or isinstance(signal, Utilization)]
+    cores = [name for name, signal in signals if signal and name not in shares and _of_resource(signal, "cpu")]
+    cores += shares if given is None else []
+    others = {signal.metric: name for name, signal in signals if signal and name not in (*shares, *cores)}
+    if cores and others:
+        value = f"{cores[0]} goes by CPU in cores, {next(iter(others.values()))} by {next(iter(others)).label}"
+        fix = "one load has one unit: judge them apart, or say --pod-capacity in the unit of the load"
+        raise InvalidInput("policies", value, fix)
+    named = dict.fromkeys(metric.name or metric.query for metric in others)
+    return [f"the load is taken to be in the unit of each of {', '.join(named)}"] if len(named) > 1 else []
 
 
 def memory_note(policy: Policy) -> str:
