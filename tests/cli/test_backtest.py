@@ -167,7 +167,9 @@ def test_a_load_in_cores_and_one_in_another_unit_are_not_compared(policies: tupl
     done = invoke("backtest", "--compare", policies[0], str(cpu), "--load", LOAD, "--pod-capacity", "70", "-o", "json")
     assert done.exit_code == 0, "a share of a capacity that is said has any unit"
     done = invoke("backtest", "--compare", policies[0], str(queue), "--load", LOAD, "-o", "json")
-    assert "the load is taken to be in the unit of each of rps, queue_length" in json.loads(done.stdout)["load"]["notes"]
+    assert (
+        "the load is taken to be in the unit of each of rps, queue_length" in json.loads(done.stdout)["load"]["notes"]
+    )
 
 
 def test_a_limit_that_means_nothing_is_refused(policies: tuple[str, str]) -> None:
@@ -279,6 +281,16 @@ def test_tune_prints_the_manifest_with_the_evidence(policies: tuple[str, str]) -
         "j > -10%",
     )
     assert again.exit_code == 0, again.output
+
+
+def test_what_is_left_out_of_the_beginning_is_said_and_a_part_of_a_day_is_no_day(policies: tuple[str, str]) -> None:
+    bursty = ("-f", policies[0], "--load", "generate:bursty,days=4,peak=2000", "-o", "json")
+    tuned = json.loads(invoke("tune", *bursty, "--days", "3.25").stdout)
+    assert "tuned on the last 3 whole days of 3.25: the first 6h are left out" in tuned["notes"]
+    of_three = json.loads(invoke("backtest", *bursty, "--days", "3").stdout)["policies"][0]
+    assert tuned["was"]["j"] == pytest.approx(of_three["j"], abs=1e-3)
+    of_more = json.loads(invoke("backtest", *bursty, "--days", "3.05").stdout)["policies"][0]
+    assert of_more["churn"] == pytest.approx(of_three["churn"], rel=0.1), "72 minutes more are no fourth day"
 
 
 def test_tune_as_json(policies: tuple[str, str]) -> None:

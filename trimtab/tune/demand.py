@@ -38,8 +38,13 @@ class Demand(NamedTuple):
         return self._replace(values=self.values[first:], start=self.start + first * STEP_S)
 
     def last_whole_days(self) -> Demand:
-        """So that its last day ends now."""
-        return self.last(max(1, int(self.days))) if self.days >= 1 else self
+        """What is tuned on: its last day ends now, and what is too much at the beginning is told."""
+        days = int(self.days)
+        if days in (0, self.days):
+            return self
+        early = format_duration((self.days - days) * 86400)
+        note = f"tuned on the last {days} whole days of {self.days:.2f}: the first {early} are left out"
+        return self.last(days)._replace(notes=(*self.notes, note))
 
 
 def demand_of(frame: Frame, where: str, series: str = "", days: float | None = None) -> Demand:
