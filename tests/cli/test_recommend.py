@@ -136,6 +136,30 @@ def test_requests_come_from_a_manifest(usage: str, tmp_path: Path) -> None:
     assert found["replicas"] == 10 and found["evidence"]["podRequestCores"] == 2.0
 
 
+@pytest.mark.parametrize(
+    "pod",
+    [
+        pytest.param("containers: [{name: app, resources: {limits: {cpu: 2}}}]", id="only limits"),
+        pytest.param(
+            "containers: [{name: app, resources: {requests: {cpu: 500m}}}], initContainers: [{name: proxy,"
+            " restartPolicy: Always, resources: {requests: {cpu: 1500m}}}, {name: once}]",
+            id="a native sidecar",
+        ),
+        pytest.param("containers: [{name: app}], resources: {requests: {cpu: 2}}", id="of the pod as a whole"),
+    ],
+)
+def test_a_pod_requests_what_a_backtest_says_it_does(usage: str, tmp_path: Path, pod: str) -> None:
+    spec = f"spec: {{replicas: 10, selector: {{}}, template: {{spec: {{{pod}}}}}}}"
+    head = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: shop}\n"
+    (tmp_path / "web.yaml").write_text(f"{head}{spec}\n---\n{HPA}")
+    files = ("-f", str(tmp_path / "web.yaml"), "-o", "json")
+    (found,) = json.loads(run("deploy/web", "--history", usage, *files).stdout)
+    assert found["evidence"]["podRequestCores"] == 2.0
+    load = ("--load", "generate:office,days=1,peak=9")
+    said = json.loads(CliRunner().invoke(main, ["backtest", *files, *load]).stdout)
+    assert any("one pod carries 2 at 100 %" in note for note in said["load"]["notes"])
+
+
 @pytest.mark.parametrize("shape", ["hpa", "ehpa", "autoscaler"])
 def test_manifests_can_be_applied(tmp_path: Path, shape: str) -> None:
     """Of a load that comes and goes slowly: what quadruples at once is better served by the pods that are there."""

@@ -105,7 +105,9 @@ def patch(advice: Advice, target: AdvisedTarget, found: WorkloadAdvice) -> Manif
     if advice is Advice.REPLICAS:
         spec: Manifest = {"replicas": found.replicas}
     else:
-        containers = [{"name": name, "resources": {"requests": amounts(size)}} for name, size in found.sizes.items()]
-        spec = {"template": {"spec": {"containers": containers}}}
+        sizes = [{"name": name, "resources": {"requests": amounts(size)}} for name, size in found.sizes.items()]
+        sidecars = [size for size in sizes if size["name"] in target.sidecars]
+        pod = {"containers": [size for size in sizes if size not in sidecars], "initContainers": sidecars}
+        spec = {"template": {"spec": {field: listed for field, listed in pod.items() if listed}}}
     metadata = {"name": target.name, "namespace": target.namespace}
     return {"apiVersion": target.api_version, "kind": target.kind, "metadata": metadata, "spec": spec}

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from trimtab.core.model import Pod
+from trimtab.core.requests import counts
 from trimtab.kinds.annotations import MANAGED_BY
 from trimtab.policy import Size
-from trimtab.wire.facts import FINISHED, fact, killed_at, owner_uid, size_of
+from trimtab.wire.facts import FINISHED, fact, killed_at, owner_uid, pod_level, size_of, template_requests
 from trimtab.wire.kube import Kube
 from trimtab.wire.objects import Custom, WirePod, WireWorkload
 from trimtab.wire.resources import DAEMON_SETS, DEPLOYMENTS, HPAS, PODS, REPLICA_SETS, STATEFUL_SETS, Resource
@@ -21,7 +22,7 @@ OOM_S = 604800.0  # a kill counts for a week
 
 @dataclass(frozen=True, eq=False)
 class AdvisedTarget:
-    """One workload; `row` is its name in the history, `requests` are those of its pod template."""
+    """One workload; `row` is its name in the history, `requests` are those of its pod template, sidecars too."""
 
     api_version: str
     kind: str
@@ -30,6 +31,8 @@ class AdvisedTarget:
     replicas: int
     requests: dict[str, Size]
     pods: tuple[Pod, ...]
+    sidecars: tuple[str, ...] = ()  # init containers that run as long as the pod
+    pod_level: Size = field(default_factory=Size)  # what the template requests for the pod as a whole
     row: str = ""
     uid: str = ""
     labels: dict[str, str] = field(default_factory=dict)
@@ -87,13 +90,16 @@ def target_of(
     meta, spec = item.metadata, item.spec
     hpa = own_hpa(hpas, meta.namespace, resource.kind, meta.name)
     metrics, behavior = inherited(hpa)
+    containers = [container for container in template_requests(spec.template.spec) if counts(container)]
     return AdvisedTarget(
         api_version=resource.api_version,
         kind=resource.kind,
         namespace=meta.namespace,
         name=meta.name,
         replicas=_replicas(resource, spec.replicas, len(pods)),
-        requests={container.name: size_of(container.resources.requests) for container in spec.template.spec.containers},
+        requests={container.name: container.request for container in containers},
+        sidecars=tuple(container.name for container in containers if container.init),
+        pod_level=pod_level(spec.template.spec),
         pods=tuple(fact(pod) for pod in pods),
         uid=meta.uid,
         labels=meta.labels or {},

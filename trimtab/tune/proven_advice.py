@@ -54,7 +54,8 @@ def _against(rules: Inspection, workload: MeasuredWorkload, at: float) -> list[O
 def _best(rules: Inspection, case: Case) -> AdvicePlan | None:
     """The cheapest plan that is better than what there is, if there is one."""
     plans = [*follow_load(rules, case)]
-    if case.workload.hpa is None:  # its target is a share of the request: another request would move it
+    # The target of an HPA is a share of the request: another request would move it. One of the pod as a whole stays.
+    if case.workload.hpa is None and case.workload.pod_level.cpu_cores is None:
         plans += resize(rules, case)
     better = [plan for plan in plans if _better(plan.then, case.now)]
     return min(better, key=lambda plan: plan.then.j, default=None)

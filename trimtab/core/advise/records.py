@@ -84,10 +84,11 @@ class MeasuredWorkload:
     name: str
     replicas: int
     pods: tuple[Pod, ...]
-    requests: dict[str, Size]  # of each container of the pod template
+    requests: dict[str, Size]  # of each container and sidecar of the pod template
     start: float
     step_s: float
     cpu_cores: Floats  # of all pods together
+    pod_level: Size = field(default_factory=Size)  # what the template requests for the pod as a whole
     earlier_cores: Floats = field(default_factory=lambda: NO_SAMPLES)  # before `start`, for the forecast alone
     memory_bytes: Floats | None = None
     container_cpu: dict[str, Floats] = field(default_factory=dict)  # samples of single pods, pooled
