@@ -72,7 +72,10 @@ def manifest(shape: Shape, advice: Advice, target: AdvisedTarget, found: Workloa
     if shape == "ehpa":
         return effective_hpa_of(ref, value_of(Advice.HPA, found))
     if shape == "hpa":
-        return _object("autoscaling/v2", "HorizontalPodAutoscaler", ref, horizontal(found))
+        made = _object("autoscaling/v2", "HorizontalPodAutoscaler", ref, horizontal(found))
+        # Under another name it would be a second HPA of the same workload, and both would fight.
+        made["metadata"]["name"] = target.hpa_name or target.name
+        return made
     forecast = {"forecast": {"model": "dsp", "horizon": 3600}} if found.predictable else {}
     return _object("trimtab.dev/v1alpha1", "Autoscaler", ref, horizontal(found) | forecast)
 

@@ -42,6 +42,8 @@ class AdvisedTarget:
     metrics: tuple[dict[str, Any], ...] = ()
     behavior: dict[str, Any] | None = None
     hpa: dict[str, Any] | None = None  # the spec of its own HPA
+    hpa_name: str = ""
+    scaled_by: str = ""  # an object of our kinds, such as Autoscaler/web
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "row", self.row or self.key)
@@ -108,7 +110,8 @@ def target_of(
         oom_bytes=oom_bytes(pods, at - OOM_S),
         metrics=metrics,
         behavior=behavior,
-        hpa=hpa,
+        hpa=hpa.spec if hpa else None,
+        hpa_name=hpa.metadata.name if hpa else "",
     )
 
 
@@ -119,21 +122,22 @@ def _replicas(resource: Resource, written: int | None, pods: int) -> int:
     return 1 if written is None else written
 
 
-def own_hpa(hpas: Iterable[Custom], namespace: str, kind: str, name: str) -> dict[str, Any] | None:
-    """The spec of the workload's own HPA, not of one that an EffectiveHPA keeps for itself."""
+def own_hpa(hpas: Iterable[Custom], namespace: str, kind: str, name: str) -> Custom | None:
+    """The workload's own HPA, not one that an EffectiveHPA keeps for itself."""
     for hpa in hpas:
         ref: Mapping[str, Any] = hpa.spec.get("scaleTargetRef") or {}
         ours = (hpa.metadata.labels or {}).get(MANAGED_BY) == "effective-hpa-controller"
         if not ours and (hpa.metadata.namespace, ref.get("kind"), ref.get("name")) == (namespace, kind, name):
-            return hpa.spec
+            return hpa
     return None
 
 
-def inherited(hpa: Mapping[str, Any] | None) -> tuple[tuple[dict[str, Any], ...], dict[str, Any] | None]:
+def inherited(hpa: Custom | None) -> tuple[tuple[dict[str, Any], ...], dict[str, Any] | None]:
     """What document 000 takes over from the workload's own HPA: every metric but CPU utilisation, and the behaviour."""
     if hpa is None:
         return (), None
-    return tuple(metric for metric in hpa.get("metrics") or [] if not is_cpu_utilization(metric)), hpa.get("behavior")
+    metrics = tuple(metric for metric in hpa.spec.get("metrics") or [] if not is_cpu_utilization(metric))
+    return metrics, hpa.spec.get("behavior")
 
 
 def is_cpu_utilization(metric: Mapping[str, Any]) -> bool:

@@ -144,6 +144,7 @@ def assemble(target: AdvisedTarget, past: PastLoad, rules: Inspection, at: float
         metrics=target.metrics,
         behavior=target.behavior,
         hpa=target.hpa,
+        scaled_by=target.scaled_by,
         unmeasured=_unmeasured(target, {pod for _, pod in single}, at),
     )
 

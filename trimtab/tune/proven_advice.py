@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from trimtab.core.advise import MeasuredWorkload, Objections, WorkloadAdvice
-from trimtab.core.advise.inspect import DAY_S, inspect_pods, measured, too_short
+from trimtab.core.advise.inspect import DAY_S, inspect_pods, measured, scaled_already, too_short
 from trimtab.core.advise.recommend import pod_request, pod_usage
 from trimtab.core.advise.records import Against, Evidence, Objection, ReplayFigures
 from trimtab.policy import Inspection, Size
@@ -43,7 +43,7 @@ class AdviceTerms(NamedTuple):
 
 
 def _against(rules: Inspection, workload: MeasuredWorkload, at: float) -> list[Objection]:
-    against = inspect_pods(rules, workload, at) + measured(workload)
+    against = inspect_pods(rules, workload, at) + measured(workload) + scaled_already(workload)
     if short := too_short(workload, LEAST_DAYS * DAY_S):
         against.append(short if short.value else Objection(reason=Against.NO_HISTORY))
     if why := scaled_otherwise(workload):
