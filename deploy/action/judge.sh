@@ -15,9 +15,14 @@ trimtab lint --severity "${SEVERITY:-error}" "${manifests[@]}" > /dev/null
 linted=$?
 tested=0
 if [ -n "${LOAD:-}" ]; then
-  new=("${manifests[@]}") policies=()
-  if [ -n "${BASE:-}" ]; then policies=(--compare "$BASE" "${new[0]}") new=("${new[@]:1}"); fi
-  for file in "${new[@]}"; do policies+=(-f "$file"); done
+  policies=()
+  if [ -n "${BASE:-}" ]; then  # all manifests are the new side, in whatever order: the autoscaler and its workload
+    new=$(mktemp -d)
+    tar -cf - "${manifests[@]}" 2> /dev/null | tar -xf - -C "$new"
+    policies=(--compare "$BASE" "$new")
+  else
+    for file in "${manifests[@]}"; do policies+=(-f "$file"); done
+  fi
   {
     echo
     trimtab backtest -o markdown --load "$LOAD" "${policies[@]}" "${conditions[@]}" 2> "$REPORT.notes"

@@ -73,6 +73,14 @@ def test_patches_hold_only_what_changes() -> None:
     assert replicas["spec"] == {"replicas": 6}
 
 
+def test_a_patch_writes_a_sidecar_where_it_stands() -> None:
+    found = WorkloadAdvice(sizes={"app": Size(cpu_cores=0.25), "proxy": Size(cpu_cores=0.1)})
+    made = manifest("patch", Advice.RESOURCE, target("web", sidecars=("proxy",)), found)
+    pod = made["spec"]["template"]["spec"]
+    assert [container["name"] for container in pod["containers"]] == ["app"]
+    assert [container["name"] for container in pod["initContainers"]] == ["proxy"]
+
+
 def test_shapes_that_do_not_fit_say_which_do() -> None:
     with pytest.raises(InvalidInput, match="--as hpa, ehpa or autoscaler"):
         manifest("patch", Advice.HPA, target("web"), FOUND)

@@ -13,14 +13,17 @@ ROOT = Path(__file__).parents[2]
 HISTORY = ROOT / "examples/007-history"
 
 
+@pytest.mark.parametrize("workload_first", [False, True])
 @pytest.mark.parametrize(("fail_if", "code"), [("violations > 100%", 0), ("violations > 1%\ncost > 90%", 1)])
-def test_the_report_has_both_and_the_code_is_the_worse(tmp_path: Path, fail_if: str, code: int) -> None:
+def test_the_report_has_both_and_the_code_is_the_worse(
+    tmp_path: Path, fail_if: str, code: int, workload_first: bool
+) -> None:
     new = tmp_path / "new.yaml"
     new.write_text((HISTORY / "hpa.yaml").read_text().replace("averageUtilization: 80", "averageUtilization: 85"))
     workload = tmp_path / "deployment.yaml"
     workload.write_text((HISTORY / "web-deployment.yaml").read_text().replace("# trimtab:ignore=", "# not ignored: "))
     settings = {
-        "MANIFESTS": f"{new} {workload}",
+        "MANIFESTS": f"{workload} {new}" if workload_first else f"{new} {workload}",
         "BASE": str(HISTORY / "hpa.yaml"),
         "LOAD": "generate:office,days=1,peak=9",
         "FAIL_IF": fail_if,

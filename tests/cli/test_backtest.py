@@ -122,6 +122,56 @@ def test_limits_make_it_a_check_of_a_change(policies: tuple[str, str], limit: st
     assert ("over the limit: new" in done.stderr) == (code == 1)
 
 
+WORKLOAD = """apiVersion: apps/v1
+kind: Deployment
+metadata: {{name: web}}
+spec:
+  selector: {{}}
+  template: {{spec: {{containers: [{{name: web, resources: {{requests: {{cpu: "{cores}"}}}}}}]}}}}
+"""
+
+
+def test_a_side_without_exactly_one_policy_is_refused(policies: tuple[str, str], tmp_path: Path) -> None:
+    """A gate that finds nothing to judge must not pass, nor take the old policy for the new one."""
+    old, new = policies
+    workload = tmp_path / "workload.yaml"
+    workload.write_text(WORKLOAD.format(cores=1))
+    limit = ("--load", LOAD, "--fail-if", "violations > 0%")
+    for sides in ((str(workload), new), (old, str(workload), "-f", new)):
+        done = invoke("backtest", "--compare", *sides, *limit)
+        assert done.exit_code == 2 and f"--compare {workload}: 'no policy'" in done.stderr, done.output
+    done = invoke("backtest", "--compare", old, str(tmp_path), *limit)
+    assert done.exit_code == 2 and "'2 policies (new, old)': name a file that holds one" in done.stderr
+
+
+def test_with_compare_other_files_are_read_for_their_workloads_alone(tmp_path: Path) -> None:
+    sides, beside = (tmp_path / "a.yaml", tmp_path / "b.yaml"), tmp_path / "beside.yaml"
+    for side in sides:
+        side.write_text(CPU.format(bridge=""))
+    beside.write_text(CPU.format(bridge="") + "---\n" + WORKLOAD.format(cores=2))
+    arguments = ("--load", "generate:bursty,days=1,peak=20", "-o", "json")
+    found = json.loads(invoke("backtest", "--compare", *map(str, sides), "-f", str(beside), *arguments).stdout)
+    assert [policy["name"] for policy in found["policies"]] == ["web (a)", "web (b)"]
+    assert any("one pod carries 2 at 100 %" in note for note in found["load"]["notes"])
+    sides[1].write_text(CPU.format(bridge="") + "---\n" + WORKLOAD.format(cores=4))
+    found = json.loads(invoke("backtest", "--compare", *map(str, sides), "-f", str(beside), *arguments).stdout)
+    assert "web (b): its pods request otherwise, and are taken for web (a)'s" in found["load"]["notes"]
+
+
+def test_a_load_in_cores_and_one_in_another_unit_are_not_compared(policies: tuple[str, str], tmp_path: Path) -> None:
+    cpu, queue = tmp_path / "cpu.yaml", tmp_path / "queue.yaml"
+    cpu.write_text(CPU.format(bridge=""))
+    queue.write_text(HPA.format(name="queue", target="50").replace("name: rps", "name: queue_length"))
+    done = invoke("backtest", "--compare", policies[0], str(cpu), "--load", LOAD)
+    assert done.exit_code == 2 and "'web goes by CPU in cores, old by rps': one load has one unit" in done.stderr
+    done = invoke("backtest", "--compare", policies[0], str(cpu), "--load", LOAD, "--pod-capacity", "70", "-o", "json")
+    assert done.exit_code == 0, "a share of a capacity that is said has any unit"
+    done = invoke("backtest", "--compare", policies[0], str(queue), "--load", LOAD, "-o", "json")
+    assert (
+        "the load is taken to be in the unit of each of rps, queue_length" in json.loads(done.stdout)["load"]["notes"]
+    )
+
+
 def test_a_limit_that_means_nothing_is_refused(policies: tuple[str, str]) -> None:
     done = invoke("backtest", "-f", policies[0], "--load", LOAD, "--fail-if", "speed > 3")
     assert done.exit_code == 2
@@ -231,6 +281,16 @@ def test_tune_prints_the_manifest_with_the_evidence(policies: tuple[str, str]) -
         "j > -10%",
     )
     assert again.exit_code == 0, again.output
+
+
+def test_what_is_left_out_of_the_beginning_is_said_and_a_part_of_a_day_is_no_day(policies: tuple[str, str]) -> None:
+    bursty = ("-f", policies[0], "--load", "generate:bursty,days=4,peak=2000", "-o", "json")
+    tuned = json.loads(invoke("tune", *bursty, "--days", "3.25").stdout)
+    assert "tuned on the last 3 whole days of 3.25: the first 6h are left out" in tuned["notes"]
+    of_three = json.loads(invoke("backtest", *bursty, "--days", "3").stdout)["policies"][0]
+    assert tuned["was"]["j"] == pytest.approx(of_three["j"], abs=1e-3)
+    of_more = json.loads(invoke("backtest", *bursty, "--days", "3.05").stdout)["policies"][0]
+    assert of_more["churn"] == pytest.approx(of_three["churn"], rel=0.1), "72 minutes more are no fourth day"
 
 
 def test_tune_as_json(policies: tuple[str, str]) -> None:

@@ -136,6 +136,30 @@ def test_requests_come_from_a_manifest(usage: str, tmp_path: Path) -> None:
     assert found["replicas"] == 10 and found["evidence"]["podRequestCores"] == 2.0
 
 
+@pytest.mark.parametrize(
+    "pod",
+    [
+        pytest.param("containers: [{name: app, resources: {limits: {cpu: 2}}}]", id="only limits"),
+        pytest.param(
+            "containers: [{name: app, resources: {requests: {cpu: 500m}}}], initContainers: [{name: proxy,"
+            " restartPolicy: Always, resources: {requests: {cpu: 1500m}}}, {name: once}]",
+            id="a native sidecar",
+        ),
+        pytest.param("containers: [{name: app}], resources: {requests: {cpu: 2}}", id="of the pod as a whole"),
+    ],
+)
+def test_a_pod_requests_what_a_backtest_says_it_does(usage: str, tmp_path: Path, pod: str) -> None:
+    spec = f"spec: {{replicas: 10, selector: {{}}, template: {{spec: {{{pod}}}}}}}"
+    head = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: shop}\n"
+    (tmp_path / "web.yaml").write_text(f"{head}{spec}\n---\n{HPA}")
+    files = ("-f", str(tmp_path / "web.yaml"), "-o", "json")
+    (found,) = json.loads(run("deploy/web", "--history", usage, *files).stdout)
+    assert found["evidence"]["podRequestCores"] == 2.0
+    load = ("--load", "generate:office,days=1,peak=9")
+    said = json.loads(CliRunner().invoke(main, ["backtest", *files, *load]).stdout)
+    assert any("one pod carries 2 at 100 %" in note for note in said["load"]["notes"])
+
+
 @pytest.mark.parametrize("shape", ["hpa", "ehpa", "autoscaler"])
 def test_manifests_can_be_applied(tmp_path: Path, shape: str) -> None:
     """Of a load that comes and goes slowly: what quadruples at once is better served by the pods that are there."""
@@ -421,6 +445,46 @@ def test_an_hpa_among_the_manifests_is_what_there_is_now(usage: str, tmp_path: P
     # Ten pods of 2 cores that stand; at 30 % 4 cores by night are 7 pods, 16 by day 27
     assert plain["evidence"]["present"]["cores"] == 20.0
     assert 33 < scaled["evidence"]["present"]["cores"] < 35
+
+
+def test_the_hpa_that_is_there_is_written_anew_and_no_second_one(tmp_path: Path) -> None:
+    """Two HPAs of one workload would fight."""
+    times = np.arange(START, START + 7 * 86400, 600)
+    cores = 10 - 6 * np.cos(2 * np.pi * times / 86400)
+    lines = [f"{at},{value:.3f},shop/Deployment/web\n" for at, value in zip(times, cores, strict=True)]
+    (tmp_path / "usage.csv").write_text("timestamp,value,series\n" + "".join(lines))
+    (tmp_path / "web.yaml").write_text(WEB + HPA.replace("{name: web}", "{name: web-hpa, namespace: shop}"))
+    asked = ("--history", str(tmp_path / "usage.csv"), "-f", str(tmp_path / "web.yaml"))
+    names = {shape: yaml.safe_load(run(*asked, "--as", shape).stdout)["metadata"]["name"] for shape in ("hpa", "ehpa")}
+    assert names == {"hpa": "web-hpa", "ehpa": "web"}
+
+
+OWN = """
+---
+apiVersion: %s
+kind: %s
+metadata: {name: web-scaler, namespace: shop}
+spec: {minReplicas: 2, maxReplicas: 30, %s, %s: {apiVersion: apps/v1, kind: Deployment, name: web}}
+"""
+
+
+@pytest.mark.parametrize(
+    "own, named",
+    [
+        (("trimtab.dev/v1alpha1", "Autoscaler", "mode: Auto", "scaleTargetRef"), True),
+        (("trimtab.dev/v1alpha1", "Autoscaler", "mode: Shadow", "scaleTargetRef"), False),
+        (("autoscaling.k8s.io/v1alpha1", "Hvpa", "x: 1", "targetRef"), True),
+    ],
+)
+def test_a_workload_that_one_of_ours_scales_already_gets_no_hpa_beside_it(
+    usage: str, tmp_path: Path, own: tuple[str, ...], named: bool
+) -> None:
+    (tmp_path / "web.yaml").write_text(WEB + OWN % own)
+    for rules in ((), DOCUMENT_000):
+        asked = ("web", "--history", usage, "-f", str(tmp_path / "web.yaml"), *rules, "-o", "json")
+        (found,) = json.loads(run(*asked).stdout)
+        against = [(one["reason"], f"{own[1]}/web-scaler" in one["message"]) for one in found["against"]]
+        assert (("ScaledOtherwise", True) in against) == named, found
 
 
 SCALED_OBJECT = """

@@ -72,10 +72,12 @@ def test_backlog_violates_after_the_load_has_gone() -> None:
 
 def test_price_and_ratio() -> None:
     days = Days(*(np.array([value]) for value in (1000.0, 10.0, 5.0, 9.0, 500.0, 4.0)))
-    found = score(days, optimum=800.0, lam=32.0)
+    found = score(days, optimum=800.0, lam=32.0, length=1)
     assert found.j == pytest.approx((1000 + 320 + 40 + 1) / 800)
     assert (found.cost, found.violations, found.starts_per_day, found.churn_per_day) == (1.25, 2.0, 5.0, 9.0)
     assert found.regret == pytest.approx(found.j - 1)
+    begun = score(days, optimum=800.0, lam=32.0, length=0.5)
+    assert (begun.starts_per_day, begun.churn_per_day) == (10.0, 18.0), "the last day may have only begun"
 
 
 def test_days_are_kept_apart() -> None:

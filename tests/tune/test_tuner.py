@@ -56,6 +56,16 @@ def test_a_costly_violation_lowers_the_target_and_the_evidence_agrees() -> None:
     assert len(dear.days_won) > 4
 
 
+@pytest.mark.parametrize("steps", [0, 400, 5700])
+def test_the_newest_days_are_tuned_on_not_the_oldest(steps: int) -> None:
+    """A load that began to burst today needs what today needs; it is the beginning that is no whole day."""
+    policy, whole = on_cpu(), demand(days=3)
+    longer = Demand("longer", np.concatenate([np.full(steps, 1.0), whole.values]), -15.0 * steps)
+    assert longer.last_whole_days()[1:3] == (pytest.approx(whole.values), 0.0)
+    assert len(longer.last_whole_days().notes) == (steps > 0)
+    assert tune(policy, longer, CLUSTER, 32.0).before == pytest.approx(backtest("", policy, whole, CLUSTER, 32.0).score)
+
+
 def test_a_load_that_never_moves_keeps_a_good_setting() -> None:
     flat = Demand("flat", np.full(4 * 5760, 15.8), 0.0)
     found = tune(on_load(target=0.79, tolerance=0.0), flat, CLUSTER, 32.0)

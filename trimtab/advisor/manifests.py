@@ -72,7 +72,10 @@ def manifest(shape: Shape, advice: Advice, target: AdvisedTarget, found: Workloa
     if shape == "ehpa":
         return effective_hpa_of(ref, value_of(Advice.HPA, found))
     if shape == "hpa":
-        return _object("autoscaling/v2", "HorizontalPodAutoscaler", ref, horizontal(found))
+        made = _object("autoscaling/v2", "HorizontalPodAutoscaler", ref, horizontal(found))
+        # Under another name it would be a second HPA of the same workload, and both would fight.
+        made["metadata"]["name"] = target.hpa_name or target.name
+        return made
     forecast = {"forecast": {"model": "dsp", "horizon": 3600}} if found.predictable else {}
     return _object("trimtab.dev/v1alpha1", "Autoscaler", ref, horizontal(found) | forecast)
 
@@ -105,7 +108,9 @@ def patch(advice: Advice, target: AdvisedTarget, found: WorkloadAdvice) -> Manif
     if advice is Advice.REPLICAS:
         spec: Manifest = {"replicas": found.replicas}
     else:
-        containers = [{"name": name, "resources": {"requests": amounts(size)}} for name, size in found.sizes.items()]
-        spec = {"template": {"spec": {"containers": containers}}}
+        sizes = [{"name": name, "resources": {"requests": amounts(size)}} for name, size in found.sizes.items()]
+        sidecars = [size for size in sizes if size["name"] in target.sidecars]
+        pod = {"containers": [size for size in sizes if size not in sidecars], "initContainers": sidecars}
+        spec = {"template": {"spec": {field: listed for field, listed in pod.items() if listed}}}
     metadata = {"name": target.name, "namespace": target.namespace}
     return {"apiVersion": target.api_version, "kind": target.kind, "metadata": metadata, "spec": spec}

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from trimtab.core.model import Pod
+from trimtab.core.requests import counts
 from trimtab.kinds.annotations import MANAGED_BY
 from trimtab.policy import Size
-from trimtab.wire.facts import FINISHED, fact, killed_at, owner_uid, size_of
+from trimtab.wire.facts import FINISHED, fact, killed_at, owner_uid, pod_level, size_of, template_requests
 from trimtab.wire.kube import Kube
 from trimtab.wire.objects import Custom, WirePod, WireWorkload
 from trimtab.wire.resources import DAEMON_SETS, DEPLOYMENTS, HPAS, PODS, REPLICA_SETS, STATEFUL_SETS, Resource
@@ -21,7 +22,7 @@ OOM_S = 604800.0  # a kill counts for a week
 
 @dataclass(frozen=True, eq=False)
 class AdvisedTarget:
-    """One workload; `row` is its name in the history, `requests` are those of its pod template."""
+    """One workload; `row` is its name in the history, `requests` are those of its pod template, sidecars too."""
 
     api_version: str
     kind: str
@@ -30,6 +31,8 @@ class AdvisedTarget:
     replicas: int
     requests: dict[str, Size]
     pods: tuple[Pod, ...]
+    sidecars: tuple[str, ...] = ()  # init containers that run as long as the pod
+    pod_level: Size = field(default_factory=Size)  # what the template requests for the pod as a whole
     row: str = ""
     uid: str = ""
     labels: dict[str, str] = field(default_factory=dict)
@@ -39,6 +42,8 @@ class AdvisedTarget:
     metrics: tuple[dict[str, Any], ...] = ()
     behavior: dict[str, Any] | None = None
     hpa: dict[str, Any] | None = None  # the spec of its own HPA
+    hpa_name: str = ""
+    scaled_by: str = ""  # an object of our kinds, such as Autoscaler/web
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "row", self.row or self.key)
@@ -87,13 +92,16 @@ def target_of(
     meta, spec = item.metadata, item.spec
     hpa = own_hpa(hpas, meta.namespace, resource.kind, meta.name)
     metrics, behavior = inherited(hpa)
+    containers = [container for container in template_requests(spec.template.spec) if counts(container)]
     return AdvisedTarget(
         api_version=resource.api_version,
         kind=resource.kind,
         namespace=meta.namespace,
         name=meta.name,
         replicas=_replicas(resource, spec.replicas, len(pods)),
-        requests={container.name: size_of(container.resources.requests) for container in spec.template.spec.containers},
+        requests={container.name: container.request for container in containers},
+        sidecars=tuple(container.name for container in containers if container.init),
+        pod_level=pod_level(spec.template.spec),
         pods=tuple(fact(pod) for pod in pods),
         uid=meta.uid,
         labels=meta.labels or {},
@@ -102,7 +110,8 @@ def target_of(
         oom_bytes=oom_bytes(pods, at - OOM_S),
         metrics=metrics,
         behavior=behavior,
-        hpa=hpa,
+        hpa=hpa.spec if hpa else None,
+        hpa_name=hpa.metadata.name if hpa else "",
     )
 
 
@@ -113,21 +122,22 @@ def _replicas(resource: Resource, written: int | None, pods: int) -> int:
     return 1 if written is None else written
 
 
-def own_hpa(hpas: Iterable[Custom], namespace: str, kind: str, name: str) -> dict[str, Any] | None:
-    """The spec of the workload's own HPA, not of one that an EffectiveHPA keeps for itself."""
+def own_hpa(hpas: Iterable[Custom], namespace: str, kind: str, name: str) -> Custom | None:
+    """The workload's own HPA, not one that an EffectiveHPA keeps for itself."""
     for hpa in hpas:
         ref: Mapping[str, Any] = hpa.spec.get("scaleTargetRef") or {}
         ours = (hpa.metadata.labels or {}).get(MANAGED_BY) == "effective-hpa-controller"
         if not ours and (hpa.metadata.namespace, ref.get("kind"), ref.get("name")) == (namespace, kind, name):
-            return hpa.spec
+            return hpa
     return None
 
 
-def inherited(hpa: Mapping[str, Any] | None) -> tuple[tuple[dict[str, Any], ...], dict[str, Any] | None]:
+def inherited(hpa: Custom | None) -> tuple[tuple[dict[str, Any], ...], dict[str, Any] | None]:
     """What document 000 takes over from the workload's own HPA: every metric but CPU utilisation, and the behaviour."""
     if hpa is None:
         return (), None
-    return tuple(metric for metric in hpa.get("metrics") or [] if not is_cpu_utilization(metric)), hpa.get("behavior")
+    metrics = tuple(metric for metric in hpa.spec.get("metrics") or [] if not is_cpu_utilization(metric))
+    return metrics, hpa.spec.get("behavior")
 
 
 def is_cpu_utilization(metric: Mapping[str, Any]) -> bool:

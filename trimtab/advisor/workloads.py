@@ -131,6 +131,7 @@ def assemble(target: AdvisedTarget, past: PastLoad, rules: Inspection, at: float
         replicas=target.replicas,
         pods=target.pods,
         requests=target.requests,
+        pod_level=target.pod_level,
         start=past.start,
         step_s=past.step_s,
         cpu_cores=cpu,
@@ -143,6 +144,7 @@ def assemble(target: AdvisedTarget, past: PastLoad, rules: Inspection, at: float
         metrics=target.metrics,
         behavior=target.behavior,
         hpa=target.hpa,
+        scaled_by=target.scaled_by,
         unmeasured=_unmeasured(target, {pod for _, pod in single}, at),
     )
 

@@ -138,5 +138,5 @@ def _all(wanted: Sequence[Bridges]) -> Bridges:
 def _row(load: Load, startup_s: float, lam: float, policy: str, days: Days, disturbance: Disturbance) -> BenchRow:
     needed = pods_needed(load.values, MIN_PODS)
     best = optimum(needed, delay_steps(startup_s * disturbance.startup_factor))[load.warmup_days * DAY_STEPS :]
-    found = score(days.since(load.warmup_days), float(best.sum()), lam)
+    found = score(days.since(load.warmup_days), float(best.sum()), lam, len(best) / DAY_STEPS)
     return BenchRow(load.name, startup_s, lam, policy, *found, found.regret)

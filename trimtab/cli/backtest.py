@@ -28,9 +28,10 @@ if TYPE_CHECKING:
     "--filename",
     "files",
     multiple=True,
-    help="Manifests: policies, and their workloads for the requests; a file, a folder or -, may be repeated.",
+    help="Manifests: policies, and their workloads for the requests; a file, a folder or -, may be repeated."
+    " With --compare it is read for workloads only.",
 )
-@click.option("--compare", nargs=2, metavar="A B", help="Two manifests: how B differs from A.")
+@click.option("--compare", nargs=2, metavar="A B", help="Two manifests with one policy each: how B differs from A.")
 @load_options
 @query_options
 @judging_options
@@ -73,21 +74,20 @@ def command(
     Exit code 0: done, 1: a condition of --fail-if holds, 2: it could not be done.
     """
     from trimtab.cli.backtest_report import Terms, figures, markdown, print_outcomes, remarks, write_outcomes
-    from trimtab.cli.policy_files import read_policies
     from trimtab.sim.cluster_spec import ClusterSpec
-    from trimtab.tune.demand import check_unit
+    from trimtab.tune.demand import check_one_unit, check_unit
     from trimtab.tune.demand import pod_capacity as capacity_of
     from trimtab.tune.fail_if import parse_fail_if
     from trimtab.tune.judge import judge_of
 
     parsed = [parse_fail_if(text) for text in conditions]
-    chosen = (*files, *(compare or ()))
-    if not chosen:
+    if not (files or compare):
         raise click.UsageError("name policies with -f FILE or --compare A B")
     demand = read_load(load, prometheus)
-    policies = read_policies(chosen, demand.start, demand.days * 86400)
+    policies = _policies(files, compare, demand)
     if len(policies) == 1 and (lonely := next((limit for limit in parsed if limit.relative), None)):
         raise InvalidInput("--fail-if", lonely.text, "a value with a sign needs a second policy: use --compare")
+    units = check_one_unit([(named.name, named.policy) for named in policies], judging.pod_capacity)
     capacity, note = capacity_of(policies[0].policy, judging.pod_capacity, policies[0].pod)
     check_unit(demand, capacity, load.source)
     judge, said = judge_of([named.policy for named in policies], judging.price)
@@ -101,7 +101,7 @@ def command(
     )
     policies, how = _on_the_total(policies, cluster) if on_total else (policies, [])
     outcomes = _backtests(policies, demand, cluster, terms.lam, engine)
-    notes = [*_notes(policies, demand, note, capacity), *filter(None, [said]), *how, *remarks(outcomes)]
+    notes = [*_notes(policies, demand, note, capacity), *units, *filter(None, [said]), *how, *remarks(outcomes)]
     if output == "table":
         print_outcomes(outcomes, demand, notes)
     else:
@@ -112,6 +112,15 @@ def command(
         _record(journal, policies, demand, cluster)
     judged = outcomes[1:] if compare else outcomes  # the first of a comparison is what there is already
     raise SystemExit(_exit_code(parsed, judged, outcomes[0]))
+
+
+def _policies(files: tuple[str, ...], compare: tuple[str, str] | None, demand: Demand) -> list[NamedPolicy]:
+    from trimtab.cli.policy_files import read_comparison, read_policies
+
+    seconds = demand.days * 86400
+    if compare:
+        return read_comparison(compare, files, demand.start, seconds)
+    return read_policies(files, demand.start, seconds)
 
 
 def _backtests(
@@ -145,9 +154,17 @@ def _notes(policies: list[NamedPolicy], demand: Demand, of_capacity: str, capaci
     from trimtab.tune.odd_past import notes_on
 
     idle = idle_note(demand, capacity, policies[0].policy.bounds.min_replicas)
-    others = (text for named in policies for text in (*named.notes, *standing_still(named), memory_note(named.policy)))
+    others = [text for named in policies for text in (*named.notes, *standing_still(named), memory_note(named.policy))]
+    others += _other_requests(policies)
     about = (*demand.notes, *notes_on(demand, capacity), of_capacity, idle)
     return list(dict.fromkeys(text for text in (*about, *others) if text))
+
+
+def _other_requests(policies: list[NamedPolicy]) -> list[str]:
+    """All are judged with one size of pod; a change of the request shows in a backtest of each alone."""
+    first = policies[0].pod
+    different = [named for named in policies if first and named.pod and named.pod.request() != first.request()]
+    return [f"{named.name}: its pods request otherwise, and are taken for {policies[0].name}'s" for named in different]
 
 
 def _exit_code(conditions: list[FailIf], judged: list[BacktestOutcome], first: BacktestOutcome) -> int:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from trimtab.kinds.yaml import Document
 
 WEEK_S = 7 * 86400.0
+NO_AUTOSCALER = "there is no autoscaler in it: give an Autoscaler, HPA, EffectiveHPA, Hvpa, ScaledObject or VPA"
 
 
 class NamedPolicy(NamedTuple):
@@ -29,24 +30,60 @@ class NamedPolicy(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
+FoundPolicy = tuple["Document", NamedPolicy]
+
+
 def read_policies(paths: tuple[str, ...], start: float, seconds: float) -> list[NamedPolicy]:
     """Every policy of these files, schedules laid out over the whole time; other objects are left out."""
     from trimtab.cli.workload_files import pods_of
+
+    documents = _whole_documents(paths)
+    found = _policies_of(documents, pods_of(documents), start, seconds)
+    if not found:
+        raise InvalidInput("-f", ", ".join(paths), NO_AUTOSCALER)
+    return _told_apart(found)
+
+
+def read_comparison(
+    sides: tuple[str, str], workloads: tuple[str, ...], start: float, seconds: float
+) -> list[NamedPolicy]:
+    """A, then B. Each goes by the workload of its own files, else by that of `workloads`, else by the other side's."""
+    from trimtab.cli.workload_files import pods_of
+
+    first, second, beside = (_whole_documents(paths) for paths in ((sides[0],), (sides[1],), workloads))
+    found = []
+    for path, own, other in ((sides[0], first, second), (sides[1], second, first)):
+        policies = _policies_of(own, pods_of([*own, *beside, *other]), start, seconds)
+        if len(policies) != 1:
+            raise InvalidInput(f"--compare {path}", *_why_no_side(policies))
+        found += policies
+    return _told_apart(found)
+
+
+def _why_no_side(found: list[FoundPolicy]) -> tuple[str, str]:
+    """What a side of a comparison holds instead of one policy, and what to do."""
+    if not found:
+        return "no policy", f"{NO_AUTOSCALER}; the manifest of a workload goes to -f"
+    return f"{len(found)} policies ({', '.join(policy.name for _, policy in found)})", "name a file that holds one"
+
+
+def _whole_documents(paths: tuple[str, ...]) -> list[Document]:
+    """All but kustomize's patches."""
     from trimtab.kinds.lint.layout import is_patch, patch_files
     from trimtab.kinds.yaml import load as documents_of
 
     read = [document for path in paths for document in documents_of(path)]
     patches = patch_files(read)
-    documents = [document for document in read if not is_patch(document, patches)]
-    pods = pods_of(documents)
-    found = [
-        (document, policy)
-        for document in documents
-        if (policy := _policy_of(document, pods, start, seconds)) is not None
-    ]
-    if not found:
-        fix = "there is no autoscaler in it: give an Autoscaler, HPA, EffectiveHPA, Hvpa, ScaledObject or VPA"
-        raise InvalidInput("-f", ", ".join(paths), fix)
+    return [document for document in read if not is_patch(document, patches)]
+
+
+def _policies_of(documents: list[Document], pods: list[WorkloadPod], start: float, seconds: float) -> list[FoundPolicy]:
+    read = ((document, _policy_of(document, pods, start, seconds)) for document in documents)
+    return [(document, policy) for document, policy in read if policy is not None]
+
+
+def _told_apart(found: list[FoundPolicy]) -> list[NamedPolicy]:
+    """Policies of one name, each with what tells it from the others."""
     names = [policy.name for _, policy in found]
     marks = _marks([Path(document.file) for document, _ in found])
     return [

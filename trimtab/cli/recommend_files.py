@@ -8,6 +8,7 @@ from dataclasses import replace
 import msgspec
 import numpy as np
 
+from trimtab.advisor.scalers import OURS, SCALING, OwnScaler, with_scalers
 from trimtab.advisor.targets import AdvisedTarget, target_of
 from trimtab.cli.recommend_options import MOST_REPLICAS, FileOptions
 from trimtab.core.model import Pod
@@ -139,15 +140,23 @@ def read_manifests(paths: Sequence[str]) -> list[Document]:
 
 
 def manifests(documents: Sequence[Document], namespace: str) -> list[AdvisedTarget]:
-    """Deployments and the like, each with the HPA or ScaledObject that scales it."""
+    """Deployments and the like, each with the HPA, ScaledObject or object of ours that scales it."""
     hpas = [_hpa(document, namespace) for document in documents if _kind(document) in SCALERS]
-    return [_target(document, hpas, namespace) for document in documents if _kind(document) in WORKLOADS]
+    ours = [_own_scaler(document, namespace) for document in documents if _kind(document) in SCALING]
+    targets = [_target(document, hpas, namespace) for document in documents if _kind(document) in WORKLOADS]
+    return with_scalers(targets, ours)
 
 
 def _kind(document: Document) -> str:
     manifest = document.value if isinstance(document.value, dict) else {}
-    groups = ("apps/", "autoscaling/", "keda.sh/")
+    groups = ("apps/", "autoscaling/", "keda.sh/", *(f"{resource.group}/" for resource in OURS))
     return str(manifest.get("kind")) if str(manifest.get("apiVersion")).startswith(groups) else ""
+
+
+def _own_scaler(document: Document, namespace: str) -> OwnScaler:
+    manifest = document.value
+    meta, spec = (part if isinstance(part := manifest.get(name), dict) else {} for name in ("metadata", "spec"))
+    return OwnScaler(manifest["kind"], meta.get("namespace") or namespace, str(meta.get("name")), spec)
 
 
 def _hpa(document: Document, namespace: str) -> Custom:

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from trimtab.advisor.run import Advised, ChunkWorkers, Failed, Judge, advise_all, server_time
+from trimtab.advisor.scalers import read_scalers, with_scalers
 from trimtab.advisor.targets import AdvisedTarget, read_targets
 from trimtab.advisor.workloads import STEP_S, HistoryWindow
 from trimtab.cli.option_groups import ClusterOptions, PrometheusOptions
@@ -101,7 +102,8 @@ async def _place(question: WorkloadQuestion, rules: Inspection) -> AsyncIterator
         async with Prometheus(found, timeout_s=TIMEOUT_S) as prometheus:
             at, skew = await server_time(prometheus, time.time())
             namespaces = ("",) if scope.all_namespaces else scope.namespaces or (access.namespace,)
-            targets = named(await read_targets(kube, namespaces, time.time(), labels=scope.selector), question.names)
+            found_there = await read_targets(kube, namespaces, time.time(), labels=scope.selector)
+            targets = with_scalers(named(found_there, question.names), await read_scalers(kube, namespaces))
             source = WorkloadHistory(prometheus, kube, scope.matchers)
             window = HistoryWindow.before(at, rules)
             notes = (*(() if question.prometheus.url else (f"history from {where}",)), *((skew,) if skew else ()))

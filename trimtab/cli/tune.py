@@ -59,7 +59,7 @@ def command(
     from trimtab.tune.manifest import TunableManifest, bridges, tunable_manifest, with_new_settings
     from trimtab.tune.odd_past import notes_on
 
-    demand = read_load(load, prometheus)
+    demand = read_load(load, prometheus).last_whole_days()
     named = _only_policy(files, demand)
     tunable = tunable_manifest(named.manifest)
     capacity, note = capacity_of(named.policy, judging.pod_capacity, named.pod)

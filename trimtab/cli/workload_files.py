@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from trimtab.core.limits import first_set
-from trimtab.core.requests import ContainerRequest, pod_request
+from trimtab.core.requests import pod_request
 from trimtab.errors import InvalidInput
-from trimtab.wire.facts import size_of
-from trimtab.wire.objects import Container, WireWorkload
+from trimtab.wire.facts import pod_level, template_requests
+from trimtab.wire.objects import WireWorkload
 
 if TYPE_CHECKING:
     from trimtab.kinds import TargetRef
@@ -29,10 +28,7 @@ class WorkloadPod(NamedTuple):
     def request(self, container: str = "") -> Size:
         """Of the whole pod, or of one container; the parts that a container leaves out are None."""
         spec = self.workload.spec.template.spec
-        containers = [_request(each, init=False) for each in spec.containers]
-        containers += [_request(each, init=True) for each in spec.init_containers]
-        level = size_of(spec.resources.requests) if spec.resources else None
-        return pod_request(containers, level, container)
+        return pod_request(template_requests(spec), pod_level(spec), container)
 
     def cores(self, signal: Signal | None) -> float:
         """What a CPU signal is a share of; refused where Kubernetes could not compute it either."""
@@ -41,12 +37,6 @@ class WorkloadPod(NamedTuple):
             fix = "give every container resources.requests.cpu, or say --pod-capacity"
             raise InvalidInput(f"{self.file}: {self.title}", "no CPU request", fix)
         return cores
-
-
-def _request(container: Container, init: bool) -> ContainerRequest:
-    """As the API server completes it: a limit without a request is the request too."""
-    asked, most = size_of(container.resources.requests), size_of(container.resources.limits)
-    return ContainerRequest(container.name, first_set(asked, most), init, container.restart_policy == "Always")
 
 
 def pods_of(documents: list[Document]) -> list[WorkloadPod]:

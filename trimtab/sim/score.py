@@ -69,14 +69,17 @@ class Score(NamedTuple):
         return self.j - 1.0
 
 
-def score(days: Days, optimum: float, lam: float) -> Score:
-    """Price a run; `optimum` is the cost of the clairvoyant run over the same days, in pod-steps."""
-    count, load = len(days.pods), float(days.load.sum())
+def score(days: Days, optimum: float, lam: float, length: float) -> Score:
+    """Price a run; `optimum` is the cost of the clairvoyant run over the same days, in pod-steps.
+
+    `length` is how many days it took: the last of `days` may have only begun.
+    """
+    load = float(days.load.sum())
     return Score(
         cost=float(days.pods.sum()) / optimum,
         violations=100.0 * float(days.violating.sum()) / load if load > 0 else 0.0,
-        churn_per_day=float(days.churn.sum()) / count,
-        starts_per_day=float(days.starts.sum()) / count,
+        churn_per_day=float(days.churn.sum()) / length,
+        starts_per_day=float(days.starts.sum()) / length,
         resizes_per_pod_day=DAY_STEPS * float(days.resized.sum()) / max(1.0, float(days.pods.sum())),
         j=float(days.j(lam).sum()) / optimum,
         j_oracle=optimum,

@@ -74,10 +74,10 @@ class CandidateRuns(NamedTuple):
 
 def candidate_runs(policy: Policy, demand: Demand, cluster: ClusterSpec, least_days: int = LEAST_DAYS) -> CandidateRuns:
     """What the settings of a policy can be tried on, or why they cannot."""
-    whole = len(demand.values) // DAY_STEPS
-    if whole < least_days:
+    if demand.days < least_days:
         raise NotEnoughData(f"{demand.name}: {demand.days:.1f} days of history; tuning needs {least_days} whole days")
-    values = demand.values[: whole * DAY_STEPS]
+    demand = demand.last_whole_days()
+    values = demand.values
     simple = in_the_lane(policy, cluster.pod_capacity)
     if why := uncovered(simple):
         raise InvalidPolicy("policy", type(policy).__name__, f"it cannot be tuned: {why}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -37,8 +38,13 @@ class Demand(NamedTuple):
         return self._replace(values=self.values[first:], start=self.start + first * STEP_S)
 
     def last_whole_days(self) -> Demand:
-        """So that its last day ends now."""
-        return self.last(max(1, int(self.days))) if self.days >= 1 else self
+        """What is tuned on: its last day ends now, and what is too much at the beginning is told."""
+        days = int(self.days)
+        if days in (0, self.days):
+            return self
+        early = format_duration((self.days - days) * 86400)
+        note = f"tuned on the last {days} whole days of {self.days:.2f}: the first {early} are left out"
+        return self.last(days)._replace(notes=(*self.notes, note))
 
 
 def demand_of(frame: Frame, where: str, series: str = "", days: float | None = None) -> Demand:
@@ -141,6 +147,24 @@ def load_signal(policy: Policy) -> Signal | None:
     """The signal whose unit the load has: the first, but memory follows no load that history knows of."""
     others = [signal for signal in policy.signals if not _of_resource(signal, "memory")]
     return next(iter([*others, *policy.signals]), None)
+
+
+def check_one_unit(policies: Sequence[tuple[str, Policy]], given: float | None) -> list[str]:
+    """One load has one unit, so policies in cores and in another are not judged together; what is taken on trust.
+
+    A share of CPU follows a load in any unit of which somebody said how much one pod carries.
+    """
+    signals = [(name, load_signal(policy)) for name, policy in policies]
+    shares = [name for name, signal in signals if signal is None or isinstance(signal, Utilization)]
+    cores = [name for name, signal in signals if signal and name not in shares and _of_resource(signal, "cpu")]
+    cores += shares if given is None else []
+    others = {signal.metric: name for name, signal in signals if signal and name not in (*shares, *cores)}
+    if cores and others:
+        value = f"{cores[0]} goes by CPU in cores, {next(iter(others.values()))} by {next(iter(others)).label}"
+        fix = "one load has one unit: judge them apart, or say --pod-capacity in the unit of the load"
+        raise InvalidInput("policies", value, fix)
+    named = dict.fromkeys(metric.name or metric.query for metric in others)
+    return [f"the load is taken to be in the unit of each of {', '.join(named)}"] if len(named) > 1 else []
 
 
 def memory_note(policy: Policy) -> str:

@@ -100,14 +100,14 @@ def _found(case: NightCase) -> Verdict:
 
 
 def _demand(case: NightCase) -> Demand:
-    """The last whole days of it, in the unit of now."""
+    """What is known of the load, in the unit of now."""
     values = np.frombuffer(case.demand, dtype=np.float32).astype(np.float64)
     frame = Frame((case.name,), case.start, MINUTE_S, values[None]).tail(round(MOST_DAYS * 86400 / MINUTE_S))
     known = demand_of(frame, case.name)
     demand = in_present_unit(known, case.pod_capacity)
     if demand is not known and demand.days < LEAST_DAYS:
         raise NotEnoughData(f"{demand.notes[-1]}; tuning needs {LEAST_DAYS} days")
-    return demand.last_whole_days()
+    return demand
 
 
 def _verdict(case: NightCase, candidates: _Candidates, present: TunedSettings) -> Verdict:
@@ -204,7 +204,7 @@ class _Candidates(NamedTuple):
         return tuned_settings(self.written, setting, None, self.runs.cluster.pod_capacity)
 
     def _figures(self, days: Days) -> TuningFigures:
-        found = score(days, float(self.runs.optima().sum()), self.lam)
+        found = score(days, float(self.runs.optima().sum()), self.lam, self.runs.days)
         return TuningFigures(j=found.j, violations=found.violations, cost=found.cost, churn_per_day=found.churn_per_day)
 
 

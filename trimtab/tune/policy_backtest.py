@@ -88,7 +88,7 @@ def judged(
     days = part.days(DAY_STEPS)
     return BacktestOutcome(
         policy=name,
-        score=score(days, float(best.sum()), lam),
+        score=score(days, float(best.sum()), lam, len(best) / DAY_STEPS),
         provisioning=provisioning(needed[from_step:], part.ready),
         worst=worst_hour(part, start + from_step * STEP_S),
         pod_hours=float(days.pods.sum()) / HOUR_STEPS,

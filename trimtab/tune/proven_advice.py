@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from trimtab.core.advise import MeasuredWorkload, Objections, WorkloadAdvice
-from trimtab.core.advise.inspect import DAY_S, inspect_pods, measured, too_short
+from trimtab.core.advise.inspect import DAY_S, inspect_pods, measured, scaled_already, too_short
 from trimtab.core.advise.recommend import pod_request, pod_usage
 from trimtab.core.advise.records import Against, Evidence, Objection, ReplayFigures
 from trimtab.policy import Inspection, Size
@@ -43,7 +43,7 @@ class AdviceTerms(NamedTuple):
 
 
 def _against(rules: Inspection, workload: MeasuredWorkload, at: float) -> list[Objection]:
-    against = inspect_pods(rules, workload, at) + measured(workload)
+    against = inspect_pods(rules, workload, at) + measured(workload) + scaled_already(workload)
     if short := too_short(workload, LEAST_DAYS * DAY_S):
         against.append(short if short.value else Objection(reason=Against.NO_HISTORY))
     if why := scaled_otherwise(workload):
@@ -54,7 +54,8 @@ def _against(rules: Inspection, workload: MeasuredWorkload, at: float) -> list[O
 def _best(rules: Inspection, case: Case) -> AdvicePlan | None:
     """The cheapest plan that is better than what there is, if there is one."""
     plans = [*follow_load(rules, case)]
-    if case.workload.hpa is None:  # its target is a share of the request: another request would move it
+    # The target of an HPA is a share of the request: another request would move it. One of the pod as a whole stays.
+    if case.workload.hpa is None and case.workload.pod_level.cpu_cores is None:
         plans += resize(rules, case)
     better = [plan for plan in plans if _better(plan.then, case.now)]
     return min(better, key=lambda plan: plan.then.j, default=None)

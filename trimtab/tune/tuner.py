@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from trimtab.core.tuned import by_target, check_tunable
 from trimtab.policy import Bridge, Objective, Policy, PricedBand
 from trimtab.policy.objective import BRIDGED_START_SHARE, START_SHARE
+from trimtab.series import Floats
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.score import Days, Score, score
 from trimtab.tune.candidate_runs import CandidateRuns, candidate_runs
@@ -86,15 +87,20 @@ def tune(
         was=candidates[incumbent],
         now=candidates[best],
         policy=policy if best == incumbent else _chosen(policy, candidates[best], cluster.pod_capacity),
-        before=score(results[incumbent], float(optima.sum()), lam),
-        after=score(results[best], float(optima.sum()), lam),
-        held=score(results[incumbent].since(warmup), float(optima[warmup:].sum()), lam) if warmup else None,
-        rolling=score(picked(results, chosen).since(warmup), float(optima[warmup:].sum()), lam) if warmup else None,
+        before=_score(results[incumbent], optima, lam),
+        after=_score(results[best], optima, lam),
+        held=_score(results[incumbent].since(warmup), optima[warmup:], lam) if warmup else None,
+        rolling=_score(picked(results, chosen).since(warmup), optima[warmup:], lam) if warmup else None,
         days=j.shape[1],
         days_won=tuple(np.flatnonzero(j[best] < j[incumbent]).tolist()),
         notes=scored(written) if policy.objective is None else (*scored(written), QUICKER),
         changed=best != incumbent,
     )
+
+
+def _score(days: Days, optima: Floats, lam: float) -> Score:
+    """Of whole days."""
+    return score(days, float(optima.sum()), lam, len(optima))
 
 
 def _priced(runs: CandidateRuns, objective: Objective, bridges: Sequence[Bridge | None]) -> list[Days]:

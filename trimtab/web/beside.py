@@ -42,7 +42,7 @@ def beside(known: bytes, minutes: bytes, lam: float) -> BesideEachOther:
     _, columns = unpacked(minutes)
     replicas = _by_step(columns["at"], columns["replicas"], demand.start, len(demand.values))
     days = measure(demand.values / history.capacity, replicas, delay_steps(history.startup_s), DAY_STEPS)
-    theirs = score(days, ours.score.j_oracle, lam)
+    theirs = score(days, ours.score.j_oracle, lam, demand.days)
     return BesideEachOther(
         JudgedSide(float(days.pods.sum()) / HOUR_STEPS, theirs),
         JudgedSide(ours.pod_hours, ours.score),

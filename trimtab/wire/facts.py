@@ -10,13 +10,14 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from trimtab.core.limits import first_set
 from trimtab.core.model import ContainerSize, Pod
 from trimtab.core.requests import ContainerRequest, with_requests
 from trimtab.kinds.selector import Selector
 from trimtab.policy import Size
 from trimtab.quantity import format_cpu, format_memory, parse_quantity
 from trimtab.wire.bridged import as_written, carries, factor_on
-from trimtab.wire.objects import Container, ObjectMeta, Resources, WireCondition, WirePod, WireWorkload
+from trimtab.wire.objects import Container, ObjectMeta, PodSpec, Resources, WireCondition, WirePod, WireWorkload
 
 FINISHED = ("Succeeded", "Failed")
 OOM_KILLED, EVICTED = "OOMKilled", "Evicted"
@@ -82,8 +83,7 @@ def fact(pod: WirePod) -> Pod:
             one.name: cores for one in pod.spec.containers if (cores := size_of(one.resources.limits).cpu_cores)
         },
     )
-    level = size_of(pod.spec.resources.requests) if pod.spec.resources else None
-    return with_requests(bare, _requests(pod), level)
+    return with_requests(bare, _requests(pod), pod_level(pod.spec))
 
 
 def _requests(pod: WirePod) -> list[ContainerRequest]:
@@ -102,6 +102,21 @@ def _request(container: Container, init: bool = False) -> ContainerRequest:
         init=init,
         restartable=container.restart_policy == "Always",
     )
+
+
+def template_requests(spec: PodSpec) -> list[ContainerRequest]:
+    """Those of a pod template, as the API server completes its pods: a limit without a request is the request too."""
+    main = [_completed(container, _request(container)) for container in spec.containers]
+    return main + [_completed(container, _request(container, init=True)) for container in spec.init_containers]
+
+
+def _completed(container: Container, written: ContainerRequest) -> ContainerRequest:
+    return replace(written, request=first_set(written.request, size_of(container.resources.limits)))
+
+
+def pod_level(spec: PodSpec) -> Size:
+    """What the pod requests as a whole, where it says so."""
+    return size_of(spec.resources.requests) if spec.resources else Size()
 
 
 def condition(conditions: tuple[WireCondition, ...], kind: str) -> WireCondition | None:

@@ -60,7 +60,13 @@ def inspect_usage(rules: Inspection, workload: MeasuredWorkload) -> list[Objecti
     if even is not None:
         even = too_short(workload, DAY_S) or even  # hours that nobody has seen may be the busy ones
     checks = (low_usage(float(np.nanmax(values)), rules.min_cpu_usage_cores), even)
-    return measured(workload) + [finding for finding in checks if finding is not None]
+    return measured(workload) + scaled_already(workload) + [finding for finding in checks if finding is not None]
+
+
+def scaled_already(workload: MeasuredWorkload) -> list[Objection]:
+    """An HPA beside an object of ours would fight with it; what that one should be is tuning's to say."""
+    detail = f"{workload.scaled_by}, which `trimtab tune` judges"
+    return [Objection(reason=Against.SCALED_OTHERWISE, detail=detail)] if workload.scaled_by else []
 
 
 def too_short(workload: MeasuredWorkload, least_s: float) -> Objection | None:

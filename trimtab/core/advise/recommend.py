@@ -7,7 +7,7 @@ from math import ceil
 import numpy as np
 from msgspec.structs import replace
 
-from trimtab.core import weighted_percentile
+from trimtab.core import requests, weighted_percentile
 from trimtab.core.advise.formulas import after_oom, least_replicas, most_replicas, on_ladder, target_percent
 from trimtab.core.advise.records import Against, Evidence, MeasuredWorkload, Objection, Objections, WorkloadAdvice
 from trimtab.core.forecast import dsp
@@ -111,11 +111,10 @@ def recommend_replicas(rules: Inspection, workload: MeasuredWorkload) -> Workloa
 
 def pod_request(workload: MeasuredWorkload) -> float | Objection:
     """CPU of the whole pod; a container without a request is named instead of failing everything."""
-    for name, size in workload.requests.items():
-        if not size.cpu_cores:
-            return Objection(reason=Against.NO_REQUEST, detail=name)
-    total = sum(size.cpu_cores or 0.0 for size in workload.requests.values())
-    return total if total > 0 else Objection(reason=Against.NO_REQUEST, detail="?")
+    containers = [requests.ContainerRequest(name, size) for name, size in workload.requests.items()]
+    total = requests.pod_request(containers, workload.pod_level).cpu_cores
+    lacking = (container.name for container in containers if not container.request.cpu_cores)
+    return total or Objection(reason=Against.NO_REQUEST, detail=next(lacking, "?"))
 
 
 def pod_usage(rules: Inspection, workload: MeasuredWorkload) -> float:

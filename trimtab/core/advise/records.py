@@ -50,7 +50,7 @@ _TEXTS = {
     " (fluctuation-threshold)",
     Against.NO_REQUEST: "container {detail} has no CPU request to compare its usage with: give it one",
     Against.NOT_PREDICTABLE: "the usage is not predictable: {detail}",
-    Against.SCALED_OTHERWISE: "its HPA follows more than CPU utilisation ({detail}): usage alone cannot judge it",
+    Against.SCALED_OTHERWISE: "it is scaled otherwise than by an HPA on CPU ({detail}): usage alone cannot judge it",
 }
 
 
@@ -84,10 +84,11 @@ class MeasuredWorkload:
     name: str
     replicas: int
     pods: tuple[Pod, ...]
-    requests: dict[str, Size]  # of each container of the pod template
+    requests: dict[str, Size]  # of each container and sidecar of the pod template
     start: float
     step_s: float
     cpu_cores: Floats  # of all pods together
+    pod_level: Size = field(default_factory=Size)  # what the template requests for the pod as a whole
     earlier_cores: Floats = field(default_factory=lambda: NO_SAMPLES)  # before `start`, for the forecast alone
     memory_bytes: Floats | None = None
     container_cpu: dict[str, Floats] = field(default_factory=dict)  # samples of single pods, pooled
@@ -97,6 +98,7 @@ class MeasuredWorkload:
     metrics: tuple[dict[str, Any], ...] = ()  # of an existing HPA
     behavior: dict[str, Any] | None = None
     hpa: dict[str, Any] | None = None  # the spec of an existing HPA
+    scaled_by: str = ""  # an object of our own kinds that scales it already
     unmeasured: tuple[str, ...] = ()  # pods that run but have no samples
 
     @cached_property
