@@ -19,7 +19,7 @@ from trimtab.journal import Journal, ObjectName
 from trimtab.kinds import read
 from trimtab.policy import Bridge, ForecastChoice
 from trimtab.tune.policy_backtest import BacktestOutcome
-from trimtab.web.journal_history import History, csv, history
+from trimtab.web.journal_history import History, csv, history, history_of, known_load, pack_load, unpack_history
 from trimtab.web.packing import unpacked
 from trimtab.web.query import Knobs, knobs_of
 from trimtab.web.whatif import answer, as_yaml, command, judge, present, with_knobs
@@ -39,15 +39,15 @@ def cpu(shop: Shop) -> History:
     return found._replace(name=ObjectName("Autoscaler", "shop", "cache"))
 
 
-def manifest(known: History, knobs: Knobs, bridged: bool = False) -> dict[str, object]:
-    """The object as the page's patch leaves it, after it had a bridge or none."""
+def manifest(known: History, knobs: Knobs, **had: object) -> dict[str, object]:
+    """The object as the page's patch leaves it, and what it had before."""
     patch = yaml.safe_load(as_yaml(known, knobs))
     target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
     return {
         "apiVersion": "trimtab.dev/v1alpha1",
         "kind": "Autoscaler",
         "metadata": {"name": "web"},
-        "spec": {"scaleTargetRef": target, **({"bridge": {}} if bridged else {}), **patch["spec"]},
+        "spec": {"scaleTargetRef": target, **had, **patch["spec"]},
     }
 
 
@@ -80,8 +80,20 @@ def test_with_a_bridge_it_equals_the_backtest_on_the_total(
     bridge = Bridge(max_factor=now, resizes_per_hour=12) if now > 1 else None  # as the operator compiles it
     known = cpu._replace(policy=replace(cpu.policy, bridge=bridge))
     knobs = present(known)._replace(bridge=then, target=0.75, startup_s=300.0)
-    outcome = assert_equal_to_the_backtest(known, knobs, tmp_path, "--on-total", bridged=now > 1)
+    outcome = assert_equal_to_the_backtest(known, knobs, tmp_path, "--on-total", **({"bridge": {}} if now > 1 else {}))
     assert (outcome.figures()["resizes"] > 0) == (then > 1)
+
+
+@pytest.mark.parametrize("changes", [{}, {"target": 0.55}])
+def test_schedules_are_in_force_in_all_of_the_history(shop: Shop, tmp_path: Path, changes: dict[str, Any]) -> None:
+    """However late the operator compiled them."""
+    load = known_load(Journal.read(shop.path), WEB)
+    day = {"name": "day", "start": "0 8 * * *", "end": "0 23 * * *", "minReplicas": 40}
+    written = manifest(history_of(load), present(history_of(load)), schedules=[day])
+    late = load._replace(policy=read(written).to_policy(START + 30 * 86400))  # type: ignore[attr-defined]
+    known = unpack_history(pack_load(late))
+    outcome = assert_equal_to_the_backtest(known, present(known)._replace(**changes), tmp_path, schedules=[day])
+    assert outcome.pod_hours > judge(history_of(load), present(known))[0].pod_hours
 
 
 @pytest.mark.parametrize("price", [64.0, 128.0])
@@ -101,11 +113,11 @@ def test_the_price_is_that_of_the_objects_own_objective_until_it_is_moved(
 
 
 def assert_equal_to_the_backtest(
-    known: History, knobs: Knobs, tmp_path: Path, *flags: str, bridged: bool = False
+    known: History, knobs: Knobs, tmp_path: Path, *flags: str, **had: object
 ) -> BacktestOutcome:
     outcome, _ = judge(known, knobs)
     (tmp_path / "load.csv").write_text(csv(known))
-    (tmp_path / "web.yaml").write_text(yaml.safe_dump(manifest(known, knobs, bridged)))
+    (tmp_path / "web.yaml").write_text(yaml.safe_dump(manifest(known, knobs, **had)))
     options = {
         "-f": tmp_path / "web.yaml",
         "--load": tmp_path / "load.csv",
