@@ -109,6 +109,7 @@ CASES: list[tuple[str, list[str], list[str]]] = [
     ("never-down", [AUTOSCALER % ("Deployment", "behavior: {scaleDown: {selectPolicy: Disabled}}")], [AUTOSCALER % ("Deployment", "behavior: {scaleUp: {selectPolicy: Disabled}}")]),  # noqa: E501
     ("dead-direction", [custom(behavior={"scaleUpMaxFactor": 0.1})], [custom(behavior={"scaleUpMaxFactor": 0.2})]),
     ("fallback-lowers", [AUTOSCALER % ("Deployment", "onMetricFailure: {then: {replicas: 2, allowDecrease: true}}")], [AUTOSCALER % ("Deployment", "onMetricFailure: {then: {replicas: 2}}")]),  # noqa: E501
+    ("schedule-above-max", [EHPA % "crons: [{name: a, start: 0 8 29 2 *, end: 0 18 29 2 *, targetReplicas: 11}]"], [EHPA % "crons: [{name: a, start: 0 8 29 2 *, end: 0 18 29 2 *, targetReplicas: 10}]"]),  # noqa: E501
     ("schedule-above-max", [EHPA % "crons: [{name: a, start: 0 8 * * *, end: 0 18 * * *, targetReplicas: 11}]"], [EHPA % "crons: [{name: a, start: 0 8 * * *, end: 0 18 * * *, targetReplicas: 10}]"]),  # noqa: E501
     ("cron-order", [AUTOSCALER % ("Deployment", "schedules: [{name: a, start: 0 18 * * *, end: 0 8 * * *, minReplicas: 2}]")], [AUTOSCALER % ("Deployment", "schedules: [{name: a, start: 0 8 * * *, end: 0 18 * * *, minReplicas: 2}]")]),  # noqa: E501
     ("stage-overlap", [HVPA % ("", STAGES % (60, 7))], [HVPA % ("", STAGES % (60, 6))]),

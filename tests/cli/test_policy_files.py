@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -226,3 +227,13 @@ def test_a_repository_is_searched_for_what_scales(tmp_path: Path, readme_policy:
     assert figures("-f", readme_policy.parent)["policies"] == alone["policies"]
     readme_policy.write_text(readme_policy.read_text().replace("{name: web}\nspec", "{generateName: web-}\nspec"))
     assert figures("-f", readme_policy, "-f", deployment)["policies"][0]["name"] == "web-"
+
+
+def test_schedules_far_from_the_start_of_a_history_are_in_force_too(tmp_path: Path) -> None:
+    start = datetime(2026, 11, 10, tzinfo=UTC).timestamp()
+    payday = {"name": "payday", "start": "0 8 25 * *", "end": "0 18 25 * *", "targetReplicas": 20}
+    file = tmp_path / "policy.yaml"
+    file.write_text(yaml.safe_dump(EHPA | {"spec": EHPA["spec"] | {"crons": [payday]}}))
+    (named,) = read_policies((str(file),), start, 20 * 86400.0)
+    (span,) = named.policy.bounds.spans
+    assert datetime.fromtimestamp(span.start, UTC) == datetime(2026, 11, 25, 8, tzinfo=UTC)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from functools import cache
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -91,6 +92,78 @@ def test_spans_say_what_active_says(start: tuple[int, int, str], end: tuple[int,
     moment = begin + minute * 60.0
     inside = any(a <= moment < b for a, b in cron.spans(opens, closes, BERLIN, begin, begin + 15 * 86400))
     assert inside is cron.active(opens, closes, BERLIN, moment)
+
+
+Written = tuple[int, int, str]
+CLOCK_CHANGES = [  # the day before each
+    ("Europe/Berlin", "2026-03-28"),
+    ("Europe/Berlin", "2026-10-24"),
+    ("America/New_York", "2026-03-07"),
+    ("America/New_York", "2026-10-31"),
+    ("Australia/Lord_Howe", "2026-10-03"),  # half an hour
+    ("Australia/Lord_Howe", "2026-04-04"),
+    ("America/Havana", "2026-03-07"),  # midnight itself is skipped
+    ("America/Havana", "2026-10-31"),
+    ("Pacific/Apia", "2011-12-29"),  # a whole day is
+    ("UTC", "2026-03-28"),
+]
+DAYS = {"*": range(7), "1-5": range(1, 6), "6": [6], "FRI-MON": [5, 6, 0, 1], "0": [0]}
+
+
+@cache
+def wall_minutes(zone: ZoneInfo, begin: float, minutes: int) -> list[list[datetime]]:
+    """What the wall clock passes on its way to each minute: an hour that is skipped in one go, a doubled one once."""
+    passed, last = [], datetime.fromtimestamp(begin, zone).replace(tzinfo=None) - timedelta(minutes=1)
+    for minute in range(minutes):
+        now = datetime.fromtimestamp(begin + 60 * minute, zone).replace(tzinfo=None)
+        count = max(0, round((now - last).total_seconds() / 60))
+        passed.append([last + timedelta(minutes=step) for step in range(1, count + 1)])
+        last = max(last, now)
+    return passed
+
+
+def comes(written: Written, wall: datetime) -> bool:
+    minute, hour, days = written
+    return (wall.minute, wall.hour) == (minute, hour) and wall.isoweekday() % 7 in DAYS[days]
+
+
+def open_by_minute(start: Written, end: Written, passed: list[list[datetime]]) -> list[bool]:
+    """Backwards: it was open before each end, and closed before each start that is not an end too."""
+    state, found = True, []
+    for walls in reversed(passed):
+        found.append(state)
+        for wall in reversed(walls):
+            if comes(end, wall):
+                state = True
+            elif comes(start, wall):
+                state = False
+    return found[::-1]
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    st.sampled_from(CLOCK_CHANGES),
+    st.tuples(st.sampled_from([0, 15, 30, 45]), st.integers(0, 4), st.sampled_from(sorted(DAYS))),
+    st.tuples(st.sampled_from([0, 15, 30, 45]), st.integers(0, 4), st.sampled_from(sorted(DAYS))),
+)
+def test_a_window_is_open_as_the_wall_clock_has_it(change: tuple[str, str], start: Written, end: Written) -> None:
+    zone = ZoneInfo(change[0])
+    begin = at(f"{change[1]}T00:00:00", zone)
+    opens, closes = (f"{minute} {hour} * * {days}" for minute, hour, days in (start, end))
+    wanted = open_by_minute(start, end, wall_minutes(zone, begin, 11 * 24 * 60))[: 3 * 24 * 60]
+    spans = cron.spans(opens, closes, zone, begin, begin + 3 * 86400)
+    found = [any(first <= begin + 60 * minute < last for first, last in spans) for minute in range(len(wanted))]
+    assert found == wanted
+    assert [cron.active(opens, closes, zone, begin + 60 * minute) for minute in range(0, len(wanted), 97)] == wanted[
+        ::97
+    ]
+
+
+@pytest.mark.parametrize("end", ["45 2 * * *", "0 3 * * *", "0 3 * * 0"])
+def test_a_window_in_the_skipped_hour_is_empty(end: str) -> None:
+    first, day = at("2026-03-28T04:00:00", BERLIN), end[-1]
+    assert cron.spans(f"0 2 * * {day}", end, BERLIN, first, first + 24 * 3600 - 3600) == []
+    assert not cron.active(f"0 2 * * {day}", end, BERLIN, first)
 
 
 @pytest.mark.parametrize(

@@ -85,6 +85,13 @@ def test_crons_without_metrics_decide_alone() -> None:
     assert compiled(crons=crons, metrics=[CPU]).signals and compiled(crons=[]).signals
 
 
+def test_crons_decide_alone_while_none_of_them_is_near() -> None:
+    yearly = {"name": "new year", "start": "0 0 1 1 *", "end": "0 0 2 1 *", "targetReplicas": 30}
+    policy = compiled(crons=[yearly])
+    assert policy.signals == ()
+    assert bounds_at(policy.bounds, NOON)[:2] == (2, 2)
+
+
 def test_crons_alone_stay_alone_there_and_back() -> None:
     cron = {"name": "day", "timezone": "UTC", "start": "0 9 * * *", "end": "0 15 * * *", "targetReplicas": 10}
     written = ehpa(crons=[cron])

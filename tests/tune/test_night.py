@@ -24,7 +24,9 @@ from trimtab.core.nights import (
     VerdictKind,
 )
 from trimtab.core.tuned import settings_of, tuned
+from trimtab.kinds.schedule import laid_out
 from trimtab.policy import (
+    Bounds,
     Bridge,
     ForecastChoice,
     Metric,
@@ -41,6 +43,7 @@ from trimtab.policy import (
     TuningRange,
     Utilization,
     Watermark,
+    WrittenSchedule,
 )
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.cost_limit import UNLIMITED, CostLimit
@@ -122,6 +125,15 @@ def test_what_was_chosen_is_kept_the_night_after() -> None:
     assert first.settings is not None and first.promise is not None and first.present is not None
     now = InForce(settings=first.settings, replaced=first.present, promise=first.promise, since=0.0)
     assert find(case(policy(), in_force=now)).kind is VerdictKind.KEPT
+
+
+def test_schedules_are_replayed_over_all_days() -> None:
+    """However late the operator compiled them."""
+    office = WrittenSchedule(name="day", start="0 8 * * *", end="0 23 * * *", min_replicas=14)
+    written, end = policy(bounds=Bounds(min_replicas=2, max_replicas=30, schedules=(office,))), 7 * 86400.0
+    at_last, at_once = laid_out(written, end, end), laid_out(written, 0.0, end)
+    assert at_last.bounds.spans != at_once.bounds.spans
+    assert find(case(at_last)) == find(case(at_once)) != find(case(policy(bounds=Bounds(2, 30))))
 
 
 def test_advise_never_switches() -> None:

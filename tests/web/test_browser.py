@@ -17,7 +17,8 @@ from tests.web.recorded import HOSTILE
 from trimtab.cli import main
 from trimtab.journal import Journal, ObjectName
 from trimtab.web.journal_history import history
-from trimtab.web.whatif import judge, present
+from trimtab.web.sliders import present
+from trimtab.web.whatif import judge
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, ConsoleMessage, Locator, Page

@@ -16,15 +16,22 @@ from tests.web.recorded import START
 from trimtab.cli import main
 from trimtab.errors import InvalidInput
 from trimtab.journal import Journal, ObjectName
-from trimtab.kinds import read
-from trimtab.policy import Bridge, ForecastChoice
+from trimtab.kinds import Scaler, read
+from trimtab.policy import Bridge, ForecastChoice, Policy
 from trimtab.tune.policy_backtest import BacktestOutcome
-from trimtab.web.journal_history import History, csv, history
+from trimtab.web.journal_history import History, csv, history, history_of, known_load, pack_load, unpack_history
 from trimtab.web.packing import unpacked
 from trimtab.web.query import Knobs, knobs_of
-from trimtab.web.whatif import answer, as_yaml, command, judge, present, with_knobs
+from trimtab.web.sliders import present, with_knobs
+from trimtab.web.whatif import answer, as_yaml, command, judge, patch
 
 WEB = ObjectName("Autoscaler", "shop", "web")
+PODS = {"type": "Pods", "value": 2, "periodSeconds": 60}
+CPU = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 70}}}
+REQUESTS = {
+    "type": "External",
+    "external": {"metric": {"name": "requests"}, "target": {"type": "AverageValue", "averageValue": "70"}},
+}
 
 
 @pytest.fixture
@@ -39,15 +46,35 @@ def cpu(shop: Shop) -> History:
     return found._replace(name=ObjectName("Autoscaler", "shop", "cache"))
 
 
-def manifest(known: History, knobs: Knobs, bridged: bool = False) -> dict[str, object]:
-    """The object as the page's patch leaves it, after it had a bridge or none."""
-    patch = yaml.safe_load(as_yaml(known, knobs))
-    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+def merged(value: Any, patch: Any) -> Any:
+    """A JSON merge patch (RFC 7386), as `kubectl patch --type merge` applies it."""
+    if not isinstance(patch, dict):
+        return patch
+    value = value if isinstance(value, dict) else {}
+    kept = {key: part for key, part in value.items() if key not in patch}
+    return kept | {key: merged(value.get(key), part) for key, part in patch.items() if part is not None}
+
+
+def compiled(written: dict[str, Any]) -> Policy:
+    found = read(written)
+    assert isinstance(found, Scaler)
+    return found.to_policy(START)
+
+
+def manifest(known: History, knobs: Knobs, **had: object) -> dict[str, Any]:
+    """The object of the shop, with what it had besides, as the page's patch leaves it."""
+    spec = {
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+        "minReplicas": 2,
+        "maxReplicas": 60,
+        "metrics": [CPU if known.name.name == "cache" else REQUESTS],
+        "behavior": {"scaleDown": {"stabilizationWindowSeconds": 300}},
+    }
     return {
         "apiVersion": "trimtab.dev/v1alpha1",
         "kind": "Autoscaler",
         "metadata": {"name": "web"},
-        "spec": {"scaleTargetRef": target, **({"bridge": {}} if bridged else {}), **patch["spec"]},
+        "spec": merged(spec | had, yaml.safe_load(as_yaml(known, knobs))["spec"]),
     }
 
 
@@ -80,8 +107,20 @@ def test_with_a_bridge_it_equals_the_backtest_on_the_total(
     bridge = Bridge(max_factor=now, resizes_per_hour=12) if now > 1 else None  # as the operator compiles it
     known = cpu._replace(policy=replace(cpu.policy, bridge=bridge))
     knobs = present(known)._replace(bridge=then, target=0.75, startup_s=300.0)
-    outcome = assert_equal_to_the_backtest(known, knobs, tmp_path, "--on-total", bridged=now > 1)
+    outcome = assert_equal_to_the_backtest(known, knobs, tmp_path, "--on-total", **({"bridge": {}} if now > 1 else {}))
     assert (outcome.figures()["resizes"] > 0) == (then > 1)
+
+
+@pytest.mark.parametrize("changes", [{}, {"target": 0.55}])
+def test_schedules_are_in_force_in_all_of_the_history(shop: Shop, tmp_path: Path, changes: dict[str, Any]) -> None:
+    """However late the operator compiled them."""
+    load = known_load(Journal.read(shop.path), WEB)
+    day = {"name": "day", "start": "0 8 * * *", "end": "0 23 * * *", "minReplicas": 40}
+    written = manifest(history_of(load), present(history_of(load)), schedules=[day])
+    late = load._replace(policy=read(written).to_policy(START + 30 * 86400))  # type: ignore[attr-defined]
+    known = unpack_history(pack_load(late))
+    outcome = assert_equal_to_the_backtest(known, present(known)._replace(**changes), tmp_path, schedules=[day])
+    assert outcome.pod_hours > judge(history_of(load), present(known))[0].pod_hours
 
 
 @pytest.mark.parametrize("price", [64.0, 128.0])
@@ -89,23 +128,23 @@ def test_the_price_is_that_of_the_objects_own_objective_until_it_is_moved(
     cpu: History, tmp_path: Path, price: float
 ) -> None:
     written = manifest(cpu, present(cpu)) | {"metadata": {"name": "cache"}}
-    spec = written["spec"] | {"objective": {"price": 64}}  # type: ignore[operator]
-    known = cpu._replace(policy=read(written | {"spec": spec}).to_policy(START))  # type: ignore[attr-defined]
+    spec = written["spec"] | {"objective": {"price": 64}}
+    known = cpu._replace(policy=compiled(written | {"spec": spec}))
     assert present(known).price == 64.0
     knobs = present(known)._replace(price=price)
     moved = yaml.safe_load(as_yaml(known, knobs))["spec"]
     assert moved.get("objective") == (None if price == 64.0 else {"price": 128, "priority": None})
-    assert read(written | {"spec": spec | moved}).to_policy(START) == with_knobs(known, knobs)  # type: ignore[attr-defined]
+    assert compiled(written | {"spec": merged(spec, moved)}) == with_knobs(known, knobs)
     judged, _ = judge(known, knobs)
     assert judged.figures() != judge(known, knobs._replace(price=8.0))[0].figures()
 
 
 def assert_equal_to_the_backtest(
-    known: History, knobs: Knobs, tmp_path: Path, *flags: str, bridged: bool = False
+    known: History, knobs: Knobs, tmp_path: Path, *flags: str, **had: object
 ) -> BacktestOutcome:
     outcome, _ = judge(known, knobs)
     (tmp_path / "load.csv").write_text(csv(known))
-    (tmp_path / "web.yaml").write_text(yaml.safe_dump(manifest(known, knobs, bridged)))
+    (tmp_path / "web.yaml").write_text(yaml.safe_dump(manifest(known, knobs, **had)))
     options = {
         "-f": tmp_path / "web.yaml",
         "--load": tmp_path / "load.csv",
@@ -124,8 +163,7 @@ def assert_equal_to_the_backtest(
 @pytest.mark.parametrize("changes", [{}, {"target": 0.5, "least": 3, "down_window_s": 120.0, "up_window_s": 30.0}])
 def test_the_patch_means_the_policy_that_was_judged(known: History, changes: dict[str, Any]) -> None:
     knobs = present(known)._replace(**changes)
-    checked = read(manifest(known, knobs))
-    assert checked.to_policy(START) == with_knobs(known, knobs)  # type: ignore[attr-defined]
+    assert compiled(manifest(known, knobs)) == with_knobs(known, knobs)
 
 
 def test_the_command_is_one_line_that_a_shell_cannot_misread(known: History) -> None:
@@ -159,8 +197,37 @@ def test_a_selector_is_taken_along_or_said(known: History, selector: str, labels
 
 
 def test_what_is_in_force_changes_nothing(known: History) -> None:
-    assert with_knobs(known, present(known)) is known.policy
+    assert with_knobs(known, present(known)) == known.policy
+    assert patch(known, present(known)) == {"spec": {}}
     assert present(known)[:6] == (0.7, 0.1, 0.0, 300.0, 2, 60)
+
+
+@pytest.mark.parametrize(
+    "changes, moved",
+    [
+        pytest.param({}, set(), id="nothing"),
+        pytest.param({"least": 1}, {"minReplicas"}, id="the floor"),
+        pytest.param({"target": 0.6}, {"metrics"}, id="the target"),
+        pytest.param({"down_window_s": 600.0}, {"behavior"}, id="a window"),
+        pytest.param({"tolerance": 0.05}, {"behavior"}, id="the tolerance"),
+    ],
+)
+@pytest.mark.parametrize("behavior", [None, {"scaleUp": {"tolerance": 0, "policies": [PODS]}}])
+def test_only_what_moved_is_patched(
+    cpu: History, changes: dict[str, Any], moved: set[str], behavior: dict[str, Any] | None
+) -> None:
+    """Zero replicas, the name of a query and a tolerance of one direction are no sliders, or stand as they were."""
+    query = {"name": "waiting", "query": "sum(waiting)", "target": {"type": "AverageValue", "averageValue": "5"}}
+    metric = {"type": "Prometheus", "prometheus": query}
+    written = manifest(cpu, present(cpu), minReplicas=0, metrics=[metric], behavior=behavior)
+    known = cpu._replace(policy=compiled(written), capacity=10.0)
+    knobs = present(known)._replace(**changes)
+    spec = patch(known, knobs)["spec"]
+    assert set(spec) == moved
+    assert compiled(written | {"spec": merged(written["spec"], spec)}) == with_knobs(known, knobs)
+    assert known.policy == with_knobs(known, present(known)) and present(known).least == 0
+    assert knobs_of({"least": "0"}, knobs).least == 0
+    assert judge(known, knobs)[0].pod_hours > 0
 
 
 def test_a_share_of_requests_is_judged_as_pods_show_it(shop: Shop) -> None:
@@ -183,8 +250,8 @@ def test_a_bridge_needs_cpu_and_a_kind_that_may_have_one(known: History, cpu: Hi
 
 def test_other_kinds_get_a_bridge_by_annotation(cpu: History) -> None:
     crane = cpu._replace(name=ObjectName("EffectiveHorizontalPodAutoscaler", "shop", "cache"))
-    patch = yaml.safe_load(as_yaml(crane, present(crane)._replace(bridge=1.25)))
-    assert patch["metadata"] == {"annotations": {"trimtab.dev/bridge": "1.25"}} and "bridge" not in patch["spec"]
+    found = patch(crane, present(crane)._replace(bridge=1.25))
+    assert found["metadata"] == {"annotations": {"trimtab.dev/bridge": "1.25"}} and "bridge" not in found["spec"]
 
 
 def test_numbers_out_of_range_are_refused(known: History) -> None:

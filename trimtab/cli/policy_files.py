@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from trimtab.kinds import CustomHpa, Scaler
     from trimtab.kinds.yaml import Document
 
-WEEK_S = 7 * 86400.0
 NO_AUTOSCALER = "there is no autoscaler in it: give an Autoscaler, HPA, EffectiveHPA, Hvpa, ScaledObject or VPA"
 
 
@@ -126,6 +124,7 @@ def _named_policy(
     from trimtab.cli.workload_files import pod_of_target
     from trimtab.kinds import CustomHpa, Scaler, is_custom_hpa, read
     from trimtab.kinds.convert import title
+    from trimtab.kinds.schedule import laid_out
 
     kind: Scaler | CustomHpa
     notes: list[str] = []
@@ -136,7 +135,7 @@ def _named_policy(
         checked = read(manifest)
         assert isinstance(checked, Scaler)
         kind, name = checked, title(manifest).partition("/")[2]
-    policy, said = _switched_on(kind, _over_all_time(kind.to_policy, start, seconds))
+    policy, said = _switched_on(kind, laid_out(kind.to_policy(start), start, start + seconds))
     namespace = (manifest.get("metadata") or {}).get("namespace")
     pod = pod_of_target(pods, kind.target, namespace, file) if isinstance(kind, Scaler) else None
     return NamedPolicy(name, policy, manifest, pod, tuple(f"{name}: {note}" for note in (*notes, *said)))
@@ -174,14 +173,3 @@ def standing_still(named: NamedPolicy) -> list[str]:
     if admit.pin is not None:
         said.append(f"{named.name}: it is pinned to {admit.pin} replicas")
     return said
-
-
-def _over_all_time(to_policy: Callable[[float], Policy], start: float, seconds: float) -> Policy:
-    """A kind lays its schedules out around one moment; a backtest needs those of its whole time."""
-    policy = to_policy(start)
-    if not policy.bounds.spans:
-        return policy
-    moments = [start + week * WEEK_S for week in range(int(seconds // WEEK_S) + 1)]
-    spans = {span for at in moments for span in to_policy(at).bounds.spans}
-    ordered = tuple(sorted(spans, key=lambda span: (span.start, span.end, span.name)))
-    return replace(policy, bounds=replace(policy.bounds, spans=ordered))

@@ -18,7 +18,7 @@ from trimtab.kinds.manifest_part import FieldRule, ManifestPart
 from trimtab.kinds.meta import Kind, TargetRef
 from trimtab.kinds.metric import MOST_METRICS, AutoscalerMetric, few_forecasts
 from trimtab.kinds.objective import OBJECTIVE_RULES, ObjectiveSpec, bridged, guarding
-from trimtab.kinds.schedule import MOST_PER_DAY, TOO_MANY, Schedule, events_per_day
+from trimtab.kinds.schedule import MOST_PER_DAY, TOO_MANY, Schedule, events_per_day, laid_out
 from trimtab.kinds.tuning import TUNING_RULES, TuningSpec
 from trimtab.kinds.vertical import VerticalSpec
 from trimtab.policy import Absence, Bounds, ForecastChoice, Mode, Policy
@@ -220,5 +220,5 @@ class Autoscaler(Kind):
             policy = Policy(settle=(), bounds=Bounds(min_replicas=spec.min_replicas, max_replicas=INT32))
         else:
             policy = horizontal(spec.min_replicas, spec.max_replicas, spec.metrics, spec.behavior)
-        spans = tuple(span for schedule in spec.schedules or [] for span in schedule.spans(at))
-        return replace(policy, bounds=replace(policy.bounds, spans=spans)) if spans else policy
+        schedules = tuple(schedule.written() for schedule in spec.schedules or [])
+        return laid_out(replace(policy, bounds=replace(policy.bounds, schedules=schedules)), at, at)

@@ -4,6 +4,7 @@ A window is open unless its next start comes before its next end (both strictly 
 Kapacity have it: the start is inside, the end is not, and a window over midnight needs no special case.
 Standard five fields, and what users write beyond them: `?`, `@daily`, `FRI-MON`. Daylight saving is cronsim's,
 which follows Debian's cron: a start in the skipped hour comes right after it, one in the doubled hour comes once.
+A window that lies in the skipped hour is empty: its start and end come together, in the order of the wall clock.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ _NICKNAMES = {
 }
 _DAYS = {name: number for number, name in enumerate(("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"))}
 _WRAPPED = re.compile(r"([0-7])-([0-7])(/\d+)?")
+MINUTE_S = 60.0
 _FIX = 'write five fields, such as "0 8 * * 1-5" (minute, hour, day, month, weekday)'
 
 
@@ -35,7 +37,8 @@ class Moments:
     """The moments of one expression, passed once: ask with times that never go back."""
 
     def __init__(self, expression: str, zone: tzinfo, after: float) -> None:
-        self._coming = CronSim(translate(expression), datetime.fromtimestamp(after, zone))
+        self._expression, self._zone = translate(expression), zone
+        self._coming = CronSim(self._expression, datetime.fromtimestamp(after, zone))
         self._next = float(next(self._coming).timestamp())
 
     def after(self, at: float) -> float:
@@ -44,10 +47,21 @@ class Moments:
             self._next = float(next(self._coming).timestamp())
         return self._next
 
+    def on_the_wall(self, moment: float) -> datetime:
+        """What the wall clock would show at this one of them, were no hour skipped right before it."""
+        before = datetime.fromtimestamp(moment - MINUTE_S, self._zone).replace(tzinfo=None)
+        return next(CronSim(self._expression, before))
+
+
+def _next_starts(starts: Moments, ends: Moments, at: float) -> bool:
+    """Whether a start comes next, so that the window is closed until then."""
+    opens, closes = starts.after(at), ends.after(at)
+    return opens < closes or (opens == closes and starts.on_the_wall(opens) < ends.on_the_wall(closes))
+
 
 def active(start: str, end: str, zone: tzinfo, at: float) -> bool:
     """Whether the window is open at this moment (unix seconds)."""
-    return not Moments(start, zone, at).after(at) < Moments(end, zone, at).after(at)
+    return not _next_starts(Moments(start, zone, at), Moments(end, zone, at), at)
 
 
 def spans(start: str, end: str, zone: tzinfo, begin: float, until: float) -> list[tuple[float, float]]:
@@ -55,10 +69,10 @@ def spans(start: str, end: str, zone: tzinfo, begin: float, until: float) -> lis
     found: list[tuple[float, float]] = []
     starts, ends, moment = Moments(start, zone, begin), Moments(end, zone, begin), begin
     while moment < until:
-        opens, closes = starts.after(moment), ends.after(moment)
-        if opens < closes:
-            moment = opens
+        if _next_starts(starts, ends, moment):
+            moment = starts.after(moment)
             continue
+        closes = ends.after(moment)
         opened = found.pop()[0] if found and found[-1][1] == moment else moment
         found.append((opened, closes))
         moment = closes

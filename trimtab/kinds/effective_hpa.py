@@ -24,13 +24,12 @@ from trimtab.kinds.prediction import Prediction
 from trimtab.kinds.schedule import (
     MOST_PER_DAY,
     TOO_MANY,
-    deciding_alone,
     events_per_day,
+    laid_out,
     schedule_problems,
-    spans_of,
 )
 from trimtab.kinds.tuning import annotated_tuning, tuning_problems
-from trimtab.policy import Mode, Policy, ScheduledBounds, Tolerance
+from trimtab.policy import Mode, Policy, Tolerance, WrittenSchedule
 
 
 class CronSpec(ManifestPart):
@@ -46,8 +45,11 @@ class CronSpec(ManifestPart):
     def problems(self) -> Iterator[InvalidInput]:
         yield from schedule_problems(self.start, self.end, self.timezone)
 
-    def spans(self, at: float) -> list[ScheduledBounds]:
-        return spans_of(self.name, self.start, self.end, self.timezone, at, least=self.target_replicas)
+    def written(self) -> WrittenSchedule:
+        floor = self.target_replicas
+        return WrittenSchedule(
+            name=self.name, start=self.start, end=self.end, timezone=self.timezone, min_replicas=floor
+        )
 
 
 def _names(crons: list[CronSpec] | None) -> list[str]:
@@ -112,13 +114,15 @@ class EffectiveHpa(Kind):
     def to_policy(self, at: float) -> Policy:
         spec = self.spec
         policy = horizontal(spec.min_replicas, spec.max_replicas, spec.metrics, spec.behavior)
-        spans = tuple(span for cron in spec.crons or [] for span in cron.spans(at))
-        if spans and not spec.metrics and spec.prediction is None:  # no metric was written, so that none is followed
-            policy, spans = replace(policy, signals=()), deciding_alone(spans, spec.min_replicas, at)
+        crons = tuple(cron.written() for cron in spec.crons or [])
+        alone = bool(crons) and not spec.metrics and spec.prediction is None
+        if alone:  # no metric was written, so that none is followed
+            policy = replace(policy, signals=())
         admit = self.admit(Mode.SHADOW if self.preview else Mode.AUTO)
         if self.preview and spec.specific_replicas is not None:
             admit = replace(admit, pin=spec.specific_replicas, pin_until=None)
         forecast = spec.prediction.forecast() if spec.prediction else None
-        policy = replace(policy, bounds=replace(policy.bounds, spans=spans), admit=admit, forecast=forecast)
+        bounds = replace(policy.bounds, schedules=crons, alone=alone)
+        policy = laid_out(replace(policy, bounds=bounds, admit=admit, forecast=forecast), at, at)
         notes = self.metadata.annotations
         return replace(policy, bridge=annotated(notes), tuning=annotated_tuning(notes))

@@ -1,6 +1,7 @@
-"""Schedules: cron pairs in a time zone, expanded to UTC spans around the moment a kind is compiled.
+"""Schedules: cron pairs in a time zone, laid out as UTC spans over the time somebody asks about.
 
-Spans reach from a day before to eight days after; who keeps a policy longer than a day compiles it again.
+A kind asks about the moment it is compiled; who replays a history asks about the whole of it. Spans reach from a day
+before to eight days after; who keeps a policy longer than a day compiles it again.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Annotated, ClassVar, Protocol
 
+from msgspec.structs import replace
 from pydantic import Field
 
 from trimtab.errors import InvalidInput
@@ -17,7 +19,7 @@ from trimtab.kinds import cron
 from trimtab.kinds.amounts import CountOrZero
 from trimtab.kinds.manifest_part import FieldRule, ManifestPart
 from trimtab.kinds.names import Title
-from trimtab.policy import ScheduledBounds
+from trimtab.policy import Policy, ScheduledBounds, WrittenSchedule
 
 HOUR_S, DAY_S = 3600.0, 86400.0
 BEHIND_S, AHEAD_S = DAY_S, 8 * DAY_S
@@ -32,21 +34,28 @@ def _expand(start: str, end: str, zone: str | None, begin: float, until: float) 
     return tuple(cron.spans(start, end, cron.zone_of(zone), begin, until))
 
 
-def spans_of(
-    name: str, start: str, end: str, zone: str | None, at: float, least: int | None = None, most: int | None = None
-) -> list[ScheduledBounds]:
-    """The spans around `at`; whole hours, so that the many objects that share a schedule share the work."""
-    hour = at - at % HOUR_S
-    return [
-        ScheduledBounds(name=name, start=begin, end=until, min_replicas=least, max_replicas=most)
-        for begin, until in _expand(start, end, zone, hour - BEHIND_S, hour + AHEAD_S)
-    ]
+def laid_out(policy: Policy, begin: float, until: float) -> Policy:
+    """With the spans of this time; whole hours, so that the many objects that share a schedule share the work."""
+    bounds = policy.bounds
+    if not bounds.schedules:
+        return policy
+    first, last = begin - begin % HOUR_S - BEHIND_S, until - until % HOUR_S + AHEAD_S
+    spans = tuple(span for written in bounds.schedules for span in _spans(written, first, last))
+    if bounds.alone:
+        spans = _deciding_alone(spans, bounds.min_replicas, first, last)
+    return replace(policy, bounds=replace(bounds, spans=spans))
 
 
-def deciding_alone(spans: Sequence[ScheduledBounds], least: int, at: float) -> tuple[ScheduledBounds, ...]:
+def _spans(written: WrittenSchedule, first: float, last: float) -> Iterator[ScheduledBounds]:
+    least, most = written.min_replicas, written.max_replicas
+    for begin, until in _expand(written.start, written.end, written.timezone, first, last):
+        yield ScheduledBounds(name=written.name, start=begin, end=until, min_replicas=least, max_replicas=most)
+
+
+def _deciding_alone(
+    spans: Sequence[ScheduledBounds], least: int, first: float, last: float
+) -> tuple[ScheduledBounds, ...]:
     """Without any metric the highest floor of each moment is its ceiling too, and outside of schedules `least` is."""
-    hour = at - at % HOUR_S
-    first, last = hour - BEHIND_S, hour + AHEAD_S
     edges = sorted({first, last, *(edge for span in spans for edge in (span.start, span.end) if first < edge < last)})
     return tuple(_exactly(spans, least, start, end) for start, end in pairwise(edges))
 
@@ -124,6 +133,12 @@ class Schedule(ManifestPart):
         yield from super().problems()
         yield from schedule_problems(self.start, self.end, self.timezone)
 
-    def spans(self, at: float) -> list[ScheduledBounds]:
-        bounds = (self.min_replicas, self.max_replicas)
-        return spans_of(self.name, self.start, self.end, self.timezone, at, *bounds)
+    def written(self) -> WrittenSchedule:
+        return WrittenSchedule(
+            name=self.name,
+            start=self.start,
+            end=self.end,
+            timezone=self.timezone,
+            min_replicas=self.min_replicas,
+            max_replicas=self.max_replicas,
+        )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from trimtab.policy.axis import RESOURCES, Axis, Direction, Size
 from trimtab.policy.blend import Blend, Bucket, Buckets, BucketSizing, Capacity, Margin, Margins, Stage, Weights
-from trimtab.policy.bounds import Admit, Bounds, ForecastChoice, Mode, ScheduledBounds
+from trimtab.policy.bounds import Admit, Bounds, ForecastChoice, Mode, ScheduledBounds, WrittenSchedule
 from trimtab.policy.bridge import Bridge
 from trimtab.policy.gates import Gate, MaintenanceWindow, MinChange, Rest, Update, UpdateMode
 from trimtab.policy.inspection import Advice, AdviceAlgorithm, Inspection
@@ -150,6 +150,7 @@ __all__ = [
     "Vertical",
     "Watermark",
     "Weights",
+    "WrittenSchedule",
     "MaintenanceWindow",
     "is_cpu",
     "sees_without_pods",

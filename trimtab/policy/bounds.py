@@ -21,10 +21,23 @@ class ScheduledBounds(Record, frozen=True, tag="Span"):  # the tag is in stored 
         require(self.start < self.end, f"schedules.{self.name}", self.start, "it must start before it ends")
 
 
+class WrittenSchedule(Record, frozen=True):
+    """A schedule before anybody asked when it runs: two cron expressions in a time zone."""
+
+    name: str
+    start: str
+    end: str
+    timezone: str | None = None
+    min_replicas: int | None = None
+    max_replicas: int | None = None
+
+
 class Bounds(Record, frozen=True):
     min_replicas: int = 1
     max_replicas: int = 10
     spans: tuple[ScheduledBounds, ...] = ()
+    schedules: tuple[WrittenSchedule, ...] = ()  # what the spans were made of, to lay them out over another time
+    alone: bool = False  # no metric beside the schedules: their floor is the ceiling too
 
     def __post_init__(self) -> None:
         ordered = 0 <= self.min_replicas <= self.max_replicas

@@ -26,6 +26,7 @@ from trimtab.core.nights import (
 )
 from trimtab.core.tuned import by_target, check_tunable, settings_of, tuned
 from trimtab.errors import InvalidInput, NotEnoughData, TrimtabError
+from trimtab.kinds.schedule import laid_out
 from trimtab.policy import Bridge, Policy, TunedSettings, TuningMode
 from trimtab.series import Floats, Frame
 from trimtab.sim.cluster_spec import ClusterSpec
@@ -68,7 +69,7 @@ def find(case: NightCase) -> Verdict:
     try:
         if numba_or_none() is None:
             raise InvalidInput("numba", "not installed", "install trimtab[fast], as the image does: a night is short")
-        return _found(case)
+        return _found(_scheduled(case))
     except InvalidInput as error:
         return Verdict(name=case.name, kind=VerdictKind.UNTUNABLE, reason=str(error))
     except TrimtabError as error:
@@ -97,6 +98,12 @@ def _found(case: NightCase) -> Verdict:
     if case.in_force and case.lived and (text := _worse(candidates, case.in_force, case.lived)):
         return Verdict(name=case.name, kind=VerdictKind.WENT_BACK, reason=text, settings=case.in_force.replaced)
     return _verdict(case, candidates, present)
+
+
+def _scheduled(case: NightCase) -> NightCase:
+    """With the schedules of all its days: the operator lays out only those near the moment it compiles."""
+    seconds = MINUTE_S * (len(case.demand) // np.dtype(np.float32).itemsize)
+    return replace(case, policy=laid_out(case.policy, case.start, case.start + seconds))
 
 
 def _demand(case: NightCase) -> Demand:

@@ -21,10 +21,14 @@ from trimtab.policy import Advice, Inspection, Size
 from trimtab.web.recommend_report import advice as as_pictures
 
 WEEK_S = 7 * DAY_S
+BY_RULES = "the rules of document 000, on the last week, as `trimtab recommend --rules document-000` has them"
 
 
 def advice(name: ObjectName, unit: str, known: Minutes) -> dict[str, Any]:
-    """Its last week, inspected and judged by the code of `trimtab recommend`."""
+    """Its last week, inspected and judged by the code of `trimtab recommend --rules document-000`.
+
+    The command's own default replays the history under many settings, which a page that somebody waits for cannot.
+    """
     if unit != "cores":
         raise NotEnoughData(
             f"advice rests on CPU usage, and {name} is scaled by {unit or 'nothing'}: what-if judges it by its own"
@@ -39,7 +43,8 @@ def advice(name: ObjectName, unit: str, known: Minutes) -> dict[str, Any]:
     result = advise_workload(rules, workload, end)
     hours = hourly_means(workload.cpu_cores, MINUTE_S)
     (ranked,) = rank([Advised(_target(name, workload), result, workload.start, hours)], Prices())
-    return as_pictures(plain(rules, ranked))
+    pictures = as_pictures(plain(rules, ranked))
+    return pictures | {"because": [BY_RULES, *pictures["because"]]}
 
 
 def _measured(name: ObjectName, found: Minutes) -> MeasuredWorkload:

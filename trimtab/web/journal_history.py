@@ -9,6 +9,7 @@ import numpy as np
 
 from trimtab.errors import NotEnoughData
 from trimtab.journal import DAY_S, Journal, ObjectName
+from trimtab.kinds.schedule import laid_out
 from trimtab.minutes import MINUTE_S
 from trimtab.policy import Policy, Utilization
 from trimtab.series import Floats, Frame
@@ -54,9 +55,10 @@ def known_load(journal: Journal, name: ObjectName, days: float = DAYS) -> KnownL
 
 
 def history_of(known: KnownLoad) -> History:
-    """Held over holes, as a backtest reads it."""
+    """Held over holes, with the schedules of all its time, as a backtest reads it."""
     frame = Frame((str(known.name),), known.start, MINUTE_S, known.load[None, :])
-    return History(known.name, known.policy, demand_of(frame, str(known.name)), known.capacity, known.startup_s)
+    policy = laid_out(known.policy, known.start, known.start + MINUTE_S * len(known.load))
+    return History(known.name, policy, demand_of(frame, str(known.name)), known.capacity, known.startup_s)
 
 
 def history(journal: Journal, name: ObjectName, days: float = DAYS) -> History:

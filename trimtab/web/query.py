@@ -15,7 +15,7 @@ RANGES = {
     "tolerance": (0.0, 1.0),
     "up_window_s": (0.0, 3600.0),
     "down_window_s": (0.0, 3600.0),
-    "least": (1, MOST_REPLICAS),
+    "least": (0, MOST_REPLICAS),
     "most": (1, MOST_REPLICAS),
     "startup_s": (0.0, 7200.0),
     "price": (0.001, 1e6),

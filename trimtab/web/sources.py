@@ -131,9 +131,10 @@ class JournalSource:
 def _whatif(content: bytes, query: Mapping[str, str]) -> PageAnswer:
     """An operator never gets here, and so never holds the simulator and its compiler in memory."""
     from trimtab.web import whatif
+    from trimtab.web.sliders import present
 
     known = journal_history.unpack_history(content)
-    return PageAnswer(whatif.answer(known, knobs_of(query, whatif.present(known))))
+    return PageAnswer(whatif.answer(known, knobs_of(query, present(known))))
 
 
 def _history(content: bytes, query: Mapping[str, str]) -> PageAnswer:

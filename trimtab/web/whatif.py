@@ -10,70 +10,22 @@ import numpy as np
 import yaml
 from msgspec.structs import replace
 
-from trimtab.core.tuned import restated
-from trimtab.errors import InvalidInput
 from trimtab.journal import ObjectName
 from trimtab.kinds.annotations import BRIDGE as BRIDGE_ANNOTATION
-from trimtab.policy import Bridge, Objective, Policy, Stabilise, StabiliseMax, Utilization, is_cpu
+from trimtab.policy import Policy, Utilization
 from trimtab.quantity import format_number
 from trimtab.series import Floats
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.grid import STEP_S
-from trimtab.tune.candidates import Setting, setting_of, tuned_settings
 from trimtab.tune.judge import judge_of
 from trimtab.tune.policy_backtest import BacktestOutcome, backtest, on_the_total
 from trimtab.web.journal_history import History
 from trimtab.web.packing import Column, packed
 from trimtab.web.query import Knobs
+from trimtab.web.sliders import NO_BRIDGE, behaves, may_bridge, present, with_knobs
 from trimtab.web.workload import unit_of
 
-NO_BRIDGE = 1.0
 KUBECTL = {"HorizontalPodAutoscaler": "hpa", "EffectiveHorizontalPodAutoscaler": "ehpa"}
-
-
-def present(known: History) -> Knobs:
-    """The settings that are in force; violations have the price of the object's own objective, if it has one."""
-    objective = known.policy.objective or Objective()
-    setting, rules, bounds = setting_of(known.policy, known.capacity), known.policy.settle, known.policy.bounds
-    up = max((rule.up_s for rule in rules if isinstance(rule, Stabilise)), default=0.0)
-    return Knobs(
-        setting.target,
-        setting.tolerance,
-        up,
-        setting.stabilise_s,
-        max(1, bounds.min_replicas),
-        bounds.max_replicas,
-        known.startup_s,
-        objective.price,
-        NO_BRIDGE if known.policy.bridge is None else known.policy.bridge.max_factor,
-    )
-
-
-def may_bridge(known: History) -> bool:
-    """A bridge looks at the CPU of pods; an HPA's own controller would take it for idle pods."""
-    signals = known.policy.signals
-    return known.name.kind != "HorizontalPodAutoscaler" and any(is_cpu(signal.metric) for signal in signals)
-
-
-def with_knobs(known: History, knobs: Knobs) -> Policy:
-    """The policy in force, with these settings; nothing else of it is touched."""
-    if knobs.least > knobs.most:
-        raise InvalidInput("minReplicas", knobs.least, f"put it from 1 to maxReplicas ({knobs.most})")
-    if knobs.bridge > NO_BRIDGE and not may_bridge(known):
-        raise InvalidInput("bridge", knobs.bridge, "it needs a metric on cpu, and another kind than an HPA")
-    policy = known.policy
-    if policy.objective is not None:
-        policy = replace(policy, objective=replace(policy.objective, price=knobs.price))
-    if knobs == present(known)._replace(startup_s=knobs.startup_s, price=knobs.price):
-        return policy
-    setting = Setting(knobs.target, knobs.tolerance, knobs.down_window_s)
-    policy = restated(policy, tuned_settings(policy, setting, None, known.capacity))
-    rules = tuple(
-        replace(rule, up_s=knobs.up_window_s) if isinstance(rule, Stabilise) else rule for rule in policy.settle
-    )
-    bounds = replace(policy.bounds, min_replicas=knobs.least, max_replicas=knobs.most)
-    bridge = None if knobs.bridge <= NO_BRIDGE else replace(policy.bridge or Bridge(), max_factor=knobs.bridge)
-    return replace(policy, settle=rules, bounds=bounds, bridge=bridge)
 
 
 def judge(known: History, knobs: Knobs) -> tuple[BacktestOutcome, list[str]]:
@@ -126,25 +78,30 @@ def answer(known: History, knobs: Knobs) -> bytes:
 
 
 def patch(known: History, knobs: Knobs) -> dict[str, Any]:
-    """What of the object's spec these settings are; the rest of it stays as it is."""
-    metric = _metric(known, knobs)
-    window = {"stabilizationWindowSeconds": round(knobs.down_window_s), "tolerance": format_number(knobs.tolerance)}
-    up = {"stabilizationWindowSeconds": round(knobs.up_window_s), "tolerance": format_number(knobs.tolerance)}
-    spec: dict[str, Any] = {"minReplicas": knobs.least, "maxReplicas": knobs.most}
-    if metric is not None:
+    """What of the object's spec these settings move; the rest of it stays as it is."""
+    now, metric = present(known), _metric(known, knobs)
+    bounds = {"minReplicas": (now.least, knobs.least), "maxReplicas": (now.most, knobs.most)}
+    spec: dict[str, Any] = {name: wanted for name, (is_now, wanted) in bounds.items() if wanted != is_now}
+    if metric is not None and knobs.target != now.target:
         spec["metrics"] = [metric]
-    if with_knobs(known, knobs) != known.policy or not any(
-        isinstance(rule, StabiliseMax) for rule in known.policy.settle
-    ):
-        spec["behavior"] = {"scaleUp": up, "scaleDown": window}
+    if behaves(known, knobs):
+        spec["behavior"] = _behavior(known, knobs)
     if known.policy.objective is not None and knobs.price != known.policy.objective.price:
         spec["objective"] = {"price": round(knobs.price), "priority": None}
-    if knobs.bridge == present(known).bridge:
+    if knobs.bridge == now.bridge:
         return {"spec": spec}
     factor = f"{knobs.bridge:g}" if knobs.bridge > NO_BRIDGE else None
     if known.name.kind == "Autoscaler":
         return {"spec": spec | {"bridge": {"maxFactor": factor} if factor else None}}
     return {"metadata": {"annotations": {BRIDGE_ANNOTATION: factor}}, "spec": spec}
+
+
+def _behavior(known: History, knobs: Knobs) -> dict[str, Any]:
+    """Both windows, for where there was no `behavior` they were the operator's own; the tolerance if it moved."""
+    moved = knobs.tolerance != present(known).tolerance
+    tolerance = {"tolerance": format_number(knobs.tolerance)} if moved else {}
+    windows = {"scaleUp": knobs.up_window_s, "scaleDown": knobs.down_window_s}
+    return {side: {"stabilizationWindowSeconds": round(window)} | tolerance for side, window in windows.items()}
 
 
 def _metric(known: History, knobs: Knobs) -> dict[str, Any] | None:
@@ -160,7 +117,7 @@ def _metric(known: History, knobs: Knobs) -> dict[str, Any] | None:
     if kind in ("Resource", "ContainerResource"):
         inner = {"name": metric.name, "target": target} | ({"container": metric.container} if metric.container else {})
     elif kind == "Prometheus":
-        inner = {"query": metric.query, "target": target}
+        inner = ({"name": metric.name} if metric.name else {}) | {"query": metric.query, "target": target}
     elif kind == "Object" or (labels := _labels(metric.selector)) is None:
         return None  # an object, or a selector of sets, has more to it than the policy tells
     else:

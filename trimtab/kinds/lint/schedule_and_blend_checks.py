@@ -16,9 +16,10 @@ def schedule_above_max(linted: LintedManifest, among: ManifestSet) -> Iterator[D
     policy = linted.policy
     if policy is None:
         return
-    high = {s.name: s.min_replicas for s in policy.bounds.spans if (s.min_replicas or 0) > policy.bounds.max_replicas}
+    bounds = policy.bounds
+    high = {s.name: s.min_replicas for s in bounds.schedules if (s.min_replicas or 0) > bounds.max_replicas}
     for name, replicas in high.items():
-        why = f"{name!r} asks for {replicas} replicas; maxReplicas is {policy.bounds.max_replicas} and wins"
+        why = f"{name!r} asks for {replicas} replicas; maxReplicas is {bounds.max_replicas} and wins"
         yield Diagnostic(
             LintSeverity.WARNING,
             "schedule-above-max",

@@ -115,7 +115,7 @@ def _axes(policy: Policy, at: float) -> tuple[Axis, ...]:
         return ()
     if pinned(policy.admit, at):
         return (Axis.REPLICAS,)
-    floor = policy.bounds.min_replicas > 1 or bool(policy.bounds.spans)
+    floor = policy.bounds.min_replicas > 1 or bool(policy.bounds.schedules)
     replicas = (Axis.REPLICAS,) if policy.signals or policy.blend or floor else ()
     if policy.vertical and policy.vertical.apply is not Apply.NEVER:
         return replicas + SIZES

@@ -1,0 +1,24 @@
+"""Advice on the page says by which rules it is given, and is what the command says by these."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from trimtab.cli.recommend import AdviceOptions
+from trimtab.journal import ObjectName
+from trimtab.minutes import Minutes
+from trimtab.policy import Advice, Inspection
+from trimtab.web.advice import advice
+
+
+def test_it_names_its_rules() -> None:
+    count = 8 * 1440
+    steady = {"load": 6.0, "cpu_cores": 1.0, "memory_bytes": 5e8, "ready": 12.0, "replicas": 12.0}
+    columns = {name: np.full(count, value, dtype=np.float32) for name, value in steady.items()}
+    found = advice(ObjectName("Autoscaler", "shop", "web"), "cores", Minutes(60.0 * np.arange(count), columns))
+    assert "trimtab recommend --rules document-000" in found["because"][0]
+
+
+def test_these_are_the_rules_of_the_command() -> None:
+    options = AdviceOptions(rules="document-000", kind=None, config=(), lam=32.0, startup_s=120.0, timezone="")
+    assert options.inspection() == Inspection(advice=Advice.HPA)
