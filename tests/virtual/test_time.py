@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from datetime import datetime
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -105,3 +107,14 @@ QUEUE = {
 def _step_metrics(cluster: Cluster) -> None:
     """The metrics' machine has the same clock as the operator's."""
     cluster.metrics.now = lambda: cluster.processes["operator-0"].clock.now()
+
+
+def test_a_schedule_in_the_hour_that_is_skipped_lowers_nothing_the_day_before() -> None:
+    zone = "Europe/Berlin"
+    night = {"name": "backup", "timezone": zone, "start": "0 2 * * *", "end": "0 3 * * *", "maxReplicas": 1}
+    saturday = datetime(2026, 3, 28, 9, tzinfo=ZoneInfo(zone)).timestamp()
+    with Cluster(seed=1, start=saturday) as cluster:
+        cluster.deploy(NAME, replicas=12, load=6.0)
+        cluster.apply(autoscaler(NAME, schedules=[night]))
+        cluster.run(minutes=20)
+        assert cluster.replicas(NAME) == 12

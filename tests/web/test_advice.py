@@ -15,7 +15,9 @@ def test_it_names_its_rules() -> None:
     count = 8 * 1440
     steady = {"load": 6.0, "cpu_cores": 1.0, "memory_bytes": 5e8, "ready": 12.0, "replicas": 12.0}
     columns = {name: np.full(count, value, dtype=np.float32) for name, value in steady.items()}
-    found = advice(ObjectName("Autoscaler", "shop", "web"), "cores", Minutes(np.arange(0.0, 60.0 * count, 60.0), columns))
+    found = advice(
+        ObjectName("Autoscaler", "shop", "web"), "cores", Minutes(60.0 * np.arange(count, dtype=np.float64), columns)
+    )
     assert "trimtab recommend --rules document-000" in found["because"][0]
 
 
