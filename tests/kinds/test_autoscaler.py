@@ -115,7 +115,14 @@ def test_annotations_pause_and_pin() -> None:
 
 @pytest.mark.parametrize(
     "key, value",
-    [("pin", "six"), ("pin", "-1"), ("pin-until", "tomorrow"), ("paused", "yes"), ("paused-until", "8:00")],
+    [
+        ("pin", "six"),
+        ("pin", "-1"),
+        ("pin-until", "tomorrow"),
+        ("paused", "yes"),
+        ("paused-until", "8:00"),
+        ("paused-until", "9999-12-31T23:59:59-12:00"),
+    ],
 )
 def test_annotations_that_cannot_be_meant_are_refused_with_their_path(key: str, value: str) -> None:
     with pytest.raises(InvalidObject) as caught:
