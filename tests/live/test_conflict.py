@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 import pytest
@@ -131,3 +132,24 @@ def test_shadow_and_paused_objects_neither_claim_nor_hold(cluster: WatchedCluste
         assert axes(cluster, young, custom("old", OLD, spec=spec(mode=mode))) == set()
     cluster.hpas.store.put(custom("other", spec=target()))
     assert axes(cluster, custom("watcher", spec=spec(mode="Shadow"))) == set()
+
+
+def calls(cluster: WatchedCluster, many: int) -> int:
+    """How many functions are called to tell so many objects on one target who was there before them."""
+    subjects, counted = [subject(custom(f"web-{number}", spec=BOTH)) for number in range(many)], [0]
+
+    def count(*_: object) -> None:
+        counted[0] += 1
+
+    sys.setprofile(count)
+    try:
+        claims = Claims(cluster, subjects, AT)
+        held = [bool(claims.against(each, AT)) for each in subjects]
+    finally:
+        sys.setprofile(None)
+    assert held.count(False) == 1
+    return counted[0]
+
+
+def test_many_objects_on_one_target_cost_in_proportion(cluster: WatchedCluster) -> None:
+    assert calls(cluster, 400) < 6 * calls(cluster, 100)
