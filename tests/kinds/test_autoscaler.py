@@ -18,6 +18,7 @@ from trimtab.policy import (
     Absence,
     Admit,
     Apply,
+    Axis,
     Bounds,
     Bucket,
     Buckets,
@@ -25,6 +26,7 @@ from trimtab.policy import (
     Capacity,
     ContainerRule,
     Cooldown,
+    Direction,
     ForecastChoice,
     Margin,
     Margins,
@@ -257,3 +259,12 @@ def test_all_problems_are_reported_at_once() -> None:
         "spec.schedules[0].start",
         "spec.schedules[0].end",
     ]
+
+
+def test_a_rollout_needs_a_tenth_of_difference_and_a_resize_none() -> None:
+    rolled = compiled(vertical={"apply": "Recreate"}).gates
+    assert {(gate.axis, gate.direction) for gate in rolled} == {
+        (a, d) for a in (Axis.CPU, Axis.MEMORY) for d in Direction
+    }
+    assert {getattr(gate, "percent", None) for gate in rolled} == {10.0}
+    assert not compiled(vertical={"apply": "InPlace"}).gates
