@@ -18,6 +18,7 @@ from trimtab.policy import (
     Absence,
     Admit,
     Apply,
+    Axis,
     Bounds,
     Bucket,
     Buckets,
@@ -25,6 +26,7 @@ from trimtab.policy import (
     Capacity,
     ContainerRule,
     Cooldown,
+    Direction,
     ForecastChoice,
     Margin,
     Margins,
@@ -115,7 +117,14 @@ def test_annotations_pause_and_pin() -> None:
 
 @pytest.mark.parametrize(
     "key, value",
-    [("pin", "six"), ("pin", "-1"), ("pin-until", "tomorrow"), ("paused", "yes"), ("paused-until", "8:00")],
+    [
+        ("pin", "six"),
+        ("pin", "-1"),
+        ("pin-until", "tomorrow"),
+        ("paused", "yes"),
+        ("paused-until", "8:00"),
+        ("paused-until", "9999-12-31T23:59:59-12:00"),
+    ],
 )
 def test_annotations_that_cannot_be_meant_are_refused_with_their_path(key: str, value: str) -> None:
     with pytest.raises(InvalidObject) as caught:
@@ -250,3 +259,12 @@ def test_all_problems_are_reported_at_once() -> None:
         "spec.schedules[0].start",
         "spec.schedules[0].end",
     ]
+
+
+def test_a_rollout_needs_a_tenth_of_difference_and_a_resize_none() -> None:
+    rolled = compiled(vertical={"apply": "Recreate"}).gates
+    assert {(gate.axis, gate.direction) for gate in rolled} == {
+        (a, d) for a in (Axis.CPU, Axis.MEMORY) for d in Direction
+    }
+    assert {getattr(gate, "percent", None) for gate in rolled} == {10.0}
+    assert not compiled(vertical={"apply": "InPlace"}).gates

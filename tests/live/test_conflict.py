@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 import pytest
@@ -139,3 +140,24 @@ def test_a_schedule_is_a_floor_however_far_it_is() -> None:
     yearly = WrittenSchedule(name="new year", start="0 0 1 1 *", end="0 0 2 1 *", min_replicas=30)
     far = laid_out(Policy(settle=(), bounds=Bounds(schedules=(yearly,))), 1_790_000_000.0, 1_790_000_000.0)
     assert far.bounds.spans == () and _axes(far, 1_790_000_000.0) == (Axis.REPLICAS,)
+
+
+def calls(cluster: WatchedCluster, many: int) -> int:
+    """How many functions are called to tell so many objects on one target who was there before them."""
+    subjects, counted = [subject(custom(f"web-{number}", spec=BOTH)) for number in range(many)], [0]
+
+    def count(*_: object) -> None:
+        counted[0] += 1
+
+    sys.setprofile(count)
+    try:
+        claims = Claims(cluster, subjects, AT)
+        held = [bool(claims.against(each, AT)) for each in subjects]
+    finally:
+        sys.setprofile(None)
+    assert held.count(False) == 1
+    return counted[0]
+
+
+def test_many_objects_on_one_target_cost_in_proportion(cluster: WatchedCluster) -> None:
+    assert calls(cluster, 400) < 6 * calls(cluster, 100)

@@ -30,7 +30,7 @@ def recorded(folder: Path, *ticks: ObjectTick) -> tuple[list[float], list[float]
     telemetry, journal = Telemetry(), Journal(folder / "j.db")
     recorder = Recorder(telemetry, journal)
     for tick in ticks:
-        recorder.record([tick])
+        recorder.record([tick], [recorder.note(tick)])
     return [act.seen.at for act in journal.acts()], [row.at for row in journal.ticks()], telemetry
 
 

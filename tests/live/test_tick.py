@@ -8,18 +8,19 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from tests.live.build import AT, AUTOSCALERS, object_tick
 from tests.live.memory_api import MemoryApi
 from tests.live.shop import APPS, CORE, METRICS, OURS, stock, ticker, watched
 from trimtab import live, wire
 from trimtab.acts import Fate
-from trimtab.core.model import Change, ContainerSize, Decision, Observation, Plan
+from trimtab.core.model import Change, ContainerSize, Decision, Observation, Plan, RuleName, Step
 from trimtab.journal import Journal
 from trimtab.live.object_tick import ObjectTick
 from trimtab.live.tell.telemetry import Telemetry
 from trimtab.live.tick import Ticker
-from trimtab.policy import Size
+from trimtab.policy import Axis, Size
 from trimtab.wire.facts import rfc3339
 
 
@@ -126,7 +127,7 @@ def test_replicas_written_and_sizes_refused_are_both_in_journal_metrics_and_even
 
     async def run() -> None:
         made = ticker(api, watched(api), telemetry, tmp_path / "j.db")
-        made.recorder.record([await made._act(await _both(made))])
+        await made._record([await made._act(await _both(made))], AT)
         await made.teller.finish()
 
     asyncio.run(run())
@@ -136,6 +137,31 @@ def test_replicas_written_and_sizes_refused_are_both_in_journal_metrics_and_even
         assert f"trimtab_acts_total{{{line}}} 1\n" in telemetry.render()
     events = {body["reason"]: body["type"] for path, body in api.objects.items() if "/events/" in path}
     assert events == {"SuccessfulRescale": "Normal", "FailedUpdateScale": "Warning"}
+
+
+def _fails(_: object) -> None:
+    raise ZeroDivisionError
+
+
+def test_what_cannot_be_recorded_of_one_object_is_missing_of_that_one_alone(tmp_path: Path) -> None:
+    """By a bug, that is: what is read is such that it can be told."""
+    api, telemetry = MemoryApi(), Telemetry()
+    stock(api)
+
+    async def run() -> None:
+        made = ticker(api, watched(api), telemetry, tmp_path / "j.db")
+        good = await _both(made)
+        never = Step(rule=RuleName.PAUSED, axis=Axis.REPLICAS, before=4, after=2, until=1e300)
+        held = Decision(plan=Plan(replicas=2), change=None, steps=(never,))
+        object_ = replace(good.subject.object, metadata=replace(good.subject.object.metadata, uid="other"))
+        bad = good._replace(subject=good.subject._replace(object=object_), decision=held)
+        telemetry.watchers.insert(0, _fails)
+        await made._record([bad, good], AT)
+
+    asyncio.run(run())
+    written = Journal.read(tmp_path / "j.db")
+    assert len(list(written.acts())) == len(list(written.ticks())) == 1
+    assert sum(telemetry.failures.values()) == 2 and telemetry.failures["Watcher"] == 1
 
 
 CLOCKS = {"time", "datetime.now", "datetime.utcnow", "date.today"}

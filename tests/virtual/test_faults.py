@@ -192,3 +192,13 @@ def test_two_faults_that_end_apart_bring_one_operator_back_not_two() -> None:
         cluster.faults(DamagedJournal(300, 320), DamagedJournal(310, 340))
         cluster.run(minutes=20)
     assert 45 <= sum(at > 500 for at in ticks) <= 49, "one every 15 s"
+
+
+def test_who_stood_still_and_gets_its_lease_back_in_one_try_has_taken_over() -> None:
+    """What it knew ends long ago: nothing goes before one full window was seen."""
+    with Cluster(seed=1, lease_s=(15.0, 10.0, 2.0)) as cluster:
+        cluster.deploy("shop/web", replicas=12, load=lambda seconds: 6.0 if seconds < 1750 else 1.0)
+        cluster.apply(autoscaler("shop/web"))
+        cluster.faults(Suspended(1200.0, 1800.0))
+        cluster.run(minutes=45)
+        assert cluster.writes("shop/web")[0][0] >= 1800 + 300

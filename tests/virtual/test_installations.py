@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from tests.virtual.cluster import Cluster, autoscaler
-from tests.virtual.faults import Killed, Refusing
+from tests.virtual.faults import CutWatches, Fault, Killed, Refusing, StalledWatches, Unreachable
 from tests.virtual.machines import OWN_NAMESPACE
 
 OTHER = "team-trimtab"
@@ -128,6 +128,23 @@ def test_a_namespace_with_an_operator_of_its_own_is_left_to_it_as_long_as_that_l
         cluster.load("shop/web", 9.0)
         cluster.run(minutes=5)
         assert cluster.writes("shop/web", FIRST) and cluster.ready(FIRST)[1] == "ok, leading\n"
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        StalledWatches(380.0, 460.0, plural="leases", who=FIRST),
+        Unreachable(380.0, 460.0, path="/apis/coordination.k8s.io/v1/leases", who=FIRST),
+    ],
+    ids=["silent", "in trouble"],
+)
+def test_a_namespace_stays_left_while_leases_are_not_heard_of(fault: Fault) -> None:
+    with Cluster(seed=1) as cluster:
+        beside(cluster)
+        cluster.load("shop/web", lambda seconds: 1.0 if seconds < 400 else 6.0)
+        cluster.faults(fault, *([CutWatches(381.0)] if isinstance(fault, Unreachable) else []))
+        cluster.run(minutes=12)
+        assert cluster.writes("shop/web", SECOND) and not cluster.writes("shop/web", FIRST)
 
 
 @pytest.mark.parametrize("serves", ["shop", ""])

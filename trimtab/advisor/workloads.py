@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from math import ceil
 from typing import NamedTuple
-from zoneinfo import ZoneInfo
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from trimtab.advisor.targets import AdvisedTarget
 from trimtab.core.advise import MeasuredWorkload
 from trimtab.core.model import RUNNING
 from trimtab.history.source import HistorySource, Level, Metric, Selection
+from trimtab.kinds.cron import zone_of
 from trimtab.policy import Advice, Inspection
 from trimtab.series import Floats, Frame
 
@@ -180,5 +180,5 @@ def hours_in(zone: str, start: float, step_s: float, count: int) -> Floats:
 
 
 def _offset_s(zone: str, at: float) -> float:
-    offset = datetime.fromtimestamp(at, UTC).astimezone(ZoneInfo(zone)).utcoffset()
+    offset = datetime.fromtimestamp(at, UTC).astimezone(zone_of(zone)).utcoffset()
     return offset.total_seconds() if offset else 0.0

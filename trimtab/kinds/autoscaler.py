@@ -192,7 +192,7 @@ class Autoscaler(Kind):
         if spec.forecast:
             policy = replace(policy, forecast=spec.forecast.choice())
         if spec.vertical:
-            policy = replace(policy, vertical=spec.vertical.vertical())
+            policy = replace(policy, vertical=spec.vertical.vertical(), gates=spec.vertical.gates())
         if spec.bridge:
             policy = replace(policy, bridge=spec.bridge.bridge())
         if spec.objective:

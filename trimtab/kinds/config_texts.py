@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
-
 from trimtab.errors import InvalidInput
+from trimtab.kinds.cron import zone_of
 from trimtab.policy import AdviceAlgorithm
 from trimtab.quantity import GIB, parse_duration
 
@@ -60,9 +59,10 @@ def algorithm(text: str) -> AdviceAlgorithm:
 
 def zone(text: str) -> str:
     try:
-        return ZoneInfo(text).key
-    except (ZoneInfoNotFoundError, ValueError, OSError):
+        zone_of(text)
+    except InvalidInput:
         raise ValueError('write a time zone such as "Europe/Berlin" or "UTC"') from None
+    return text
 
 
 def ladder(text: str) -> tuple[tuple[float, float], ...]:

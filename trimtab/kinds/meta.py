@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 from msgspec.structs import replace
@@ -115,13 +115,26 @@ def when(text: str | None, path: str) -> float | None:
     """Seconds since 1970 of an RFC 3339 time."""
     if text is None:
         return None
-    try:
-        moment = datetime.fromisoformat(text[:LONGEST_TIME])
-    except ValueError:
-        moment = None
-    if moment is None or moment.tzinfo is None:
+    at = seconds_of(text[:LONGEST_TIME])
+    if at is None:
         raise InvalidInput(path, shown(text), 'write a time with its zone, such as "2026-11-15T18:00:00Z"')
-    return moment.timestamp()
+    return at
+
+
+def seconds_of(text: object) -> float | None:
+    """Of an RFC 3339 time; None for everything else that may stand where one belongs.
+
+    Nor is one beyond the years 1 to 9999 of UTC a time: whatever is read is told again, and nobody could write it.
+    """
+    try:
+        moment = datetime.fromisoformat(text) if isinstance(text, str) else None
+        if moment is None or moment.tzinfo is None:
+            return None
+        at = moment.timestamp()
+        datetime.fromtimestamp(at, UTC)
+    except (ValueError, OverflowError):
+        return None
+    return at
 
 
 def _pin(text: str | None, path: str) -> int | None:

@@ -10,9 +10,10 @@ from pydantic import Field
 from trimtab.kinds.amounts import Quantity, amount
 from trimtab.kinds.manifest_part import FieldRule, ManifestPart
 from trimtab.kinds.names import ContainerNames
-from trimtab.policy import Apply, ContainerRule, Size, Vertical
+from trimtab.policy import Apply, Axis, ContainerRule, Direction, Gate, MinChange, Size, Vertical
 
 RESOURCES = ("cpu", "memory")
+ROLLED_FROM_PERCENT = 10.0
 
 
 class Amounts(ManifestPart):
@@ -118,6 +119,13 @@ class VerticalSpec(ManifestPart):
     def vertical(self) -> Vertical:
         policies = self.resource_policy.container_policies if self.resource_policy else None
         return Vertical(containers=container_rules(policies or []), apply=Apply(self.apply))
+
+    def gates(self) -> tuple[Gate, ...]:
+        """A new template is a rollout: VPA's updater, too, acts from a tenth of difference on."""
+        if self.apply != "Recreate":
+            return ()
+        ways = [(axis, direction) for axis in (Axis.CPU, Axis.MEMORY) for direction in Direction]
+        return tuple(MinChange(axis=axis, direction=direction, percent=ROLLED_FROM_PERCENT) for axis, direction in ways)
 
 
 def container_rules(policies: Iterable[ContainerPolicy]) -> tuple[ContainerRule, ...]:

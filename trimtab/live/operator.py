@@ -81,6 +81,7 @@ class Operator:
         self.telemetry.extra += [self._numbers, forecast_errors.lines]
         self._ticked_at = clock.since_boot()
         self._ticking = asyncio.Lock()
+        self._term = float("inf")  # in which the last tick was: since when we led
         self._waiting_for: list[str] = ["everything"]
 
     def _ticker(self, prometheus: Access | None, namespace: str) -> Ticker:
@@ -149,11 +150,8 @@ class Operator:
         idle = self.cluster.frozen or not self.installations.may_serve
         return 0.0 if idle else self.leadership.seconds_left()
 
-    def _leads(self, leads: bool) -> None:
-        self.ticker.take_over(self.leadership.term) if leads else self.telemetry.stand_by()
-
     async def _loop(self) -> None:
-        self.leadership.on_change(self._leads)
+        self.leadership.on_change(lambda leads: None if leads else self.telemetry.stand_by())
         pruned_at, due, at_once, steady = float("-inf"), 0.0, True, SteadyTime(self.clock)
         while True:
             self._ticked_at = self.clock.since_boot()
@@ -170,7 +168,7 @@ class Operator:
                 if self.leadership.may_write():
                     await self.installations.look(self.clock.since_boot())
                 self.own_operators.look(self.clock.since_boot())
-            if self.leadership.may_write() and self.installations.may_serve:
+            if self._serves():
                 async with self._ticking:
                     with uncollected():
                         await self._tick(due)
@@ -191,6 +189,14 @@ class Operator:
         except Exception:
             log.exception("between two ticks: a bug of trimtab; the next time it is tried again")
             self.telemetry.failures["Loop"] += 1
+
+    def _serves(self) -> bool:
+        """Who stood still finds its Lease lost and got back in one try: a new term, and a takeover like any other."""
+        serves = self.leadership.may_write() and self.installations.may_serve
+        term, self._term = self._term, self.leadership.led_since if serves else float("inf")
+        if serves and self._term != term:
+            self.ticker.take_over(self.leadership.term)
+        return serves
 
     async def _begins_to_lead(self, within_s: float) -> bool:
         """Who leads already, or goes on standing by, waits to the end."""
@@ -291,17 +297,15 @@ class Operator:
         yield "trimtab_breaker_trips_total", {}, float(self.breaker.trips)
         yield "trimtab_api_budget_waited_seconds_total", {}, self.kube.budget.waited_s
         for (verb, resource, status), count in self.kube.counts.items():
-            labels = {"verb": verb, "resource": resource, "code": str(status)}
-            yield "trimtab_api_requests_total", labels, float(count)
+            yield "trimtab_api_requests_total", {"verb": verb, "resource": resource, "code": str(status)}, float(count)
         if self.journal:
             yield from self.journal.lines()
         if self.prometheus:
             for (_, what, status), count in self.prometheus.counts.items():
                 yield "trimtab_queries_total", {"what": what, "code": str(status)}, float(count)
-        for namespace, count in self.gather.asking.asked.items():
-            yield "trimtab_questions_total", {"namespace": namespace}, float(count)
-        for namespace, count in self.gather.asking.late.items():
-            yield "trimtab_late_answers_total", {"namespace": namespace}, float(count)
+        asking = self.gather.asking
+        for name, counts in (("trimtab_questions_total", asking.asked), ("trimtab_late_answers_total", asking.late)):
+            yield from ((name, {"namespace": namespace}, float(count)) for namespace, count in counts.items())
 
 
 def _leadership(access: Access, namespace: str, settings: OperatorSettings, clock: Clock) -> ShardLeadership:

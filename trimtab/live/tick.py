@@ -128,9 +128,10 @@ class Ticker:
                 done = await acting
             else:
                 done, _ = await asyncio.gather(acting, self._take_back(objects, looked, at, left_s))
-        self.recorder.record(done)
-        self.tuning.follow(done, at)
-        self.teller.begin()
+        try:
+            await self._record(done, at)
+        finally:
+            self.teller.begin()
 
     def _objects(self) -> list[tuple[Resource, Custom]]:
         """Everything that asks us to scale something, and nobody else."""
@@ -236,6 +237,14 @@ class Ticker:
         self._memories[tick.subject.uid] = after
         say(self.teller, self.status_writer, tick, self._resized(tick))
         return tick
+
+    async def _record(self, done: list[ObjectTick], at: float) -> None:
+        """For metrics, the journal and the night; what cannot be said of one object is missing of that one alone."""
+        whose = lambda tick: _of_subject(tick.subject)  # noqa: E731
+        notes = await self.guard.each_at_once(self.recorder.note, done, whose, at)
+        self.recorder.record(done, notes)
+        nights = await self.guard.each_at_once(lambda tick: self.tuning.note(tick, at), done, whose, at)
+        self.tuning.follow(done, [tick for tick in nights if tick], at)
 
     def _why_shadow(self) -> str:
         if self.cluster.frozen:

@@ -32,15 +32,6 @@ def rfc3339(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def seconds_of(text: object) -> float | None:
-    """Of an RFC 3339 time; None for everything else that may stand where one belongs."""
-    try:
-        moment = datetime.fromisoformat(text) if isinstance(text, str) else None
-        return None if moment is None or moment.tzinfo is None else moment.timestamp()
-    except (ValueError, OverflowError):
-        return None
-
-
 def conditions_in(status: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Conditions by type; what is no condition, as schemas of others let pass, is left out."""
     given = status.get("conditions")

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from trimtab.advisor import records
 from trimtab.advisor.run import Advised
 from trimtab.kinds.analytics import CompletionStrategy
-from trimtab.wire.facts import seconds_of
+from trimtab.kinds.meta import seconds_of
 from trimtab.wire.objects import Custom
 
 FIRST_RETRY_S, LAST_RETRY_S = 15.0, 600.0

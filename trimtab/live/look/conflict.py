@@ -51,6 +51,7 @@ class Claims:
     def __init__(self, cluster: WatchedCluster, subjects: Iterable[Subject], at: float) -> None:
         self._others: dict[tuple[Place, Axis], list[Claim]] = defaultdict(list)
         self._ours: dict[Place, list[Subject]] = defaultdict(list)
+        self._oldest_first: dict[tuple[Place, Axis], list[Claim]] = {}
         for found in cluster.hpas.store:
             if not _by_keda(found):
                 self._add(found, "scaleTargetRef", Axis.REPLICAS, _foreign(found, "hpa", "delete hpa {name} -n {ns}"))
@@ -74,16 +75,24 @@ class Claims:
     def against(self, subject: Subject, at: float) -> dict[Axis, Claim]:
         """The older claim on each axis that this object would move."""
         place = _place(subject)
-        rivals = [other for other in self._ours.get(place, ()) if other.uid != subject.uid]
-        if not rivals and not self._others:  # nearly everybody
+        alone = all(other.uid == subject.uid for other in self._ours.get(place, ()))
+        if alone and not self._others:  # nearly everybody
             return {}
         found, age = {}, _ours(subject).age
         for axis in _axes(subject.policy, at):
-            claims = self._others.get((place, axis), [])
-            claims = claims + [_ours(rival) for rival in rivals if axis in _axes(rival.policy, at)]
-            if older := [claim for claim in claims if claim.uid != subject.uid and claim.age < age]:
-                found[axis] = min(older, key=lambda claim: claim.age)
+            rivals = (claim for claim in self._sorted(place, axis, at) if claim.uid != subject.uid)
+            if (oldest := next(rivals, None)) and oldest.age < age:
+                found[axis] = oldest
         return found
+
+    def _sorted(self, place: Place, axis: Axis, at: float) -> list[Claim]:
+        """The oldest first; worked out once for all that point at this target."""
+        known = self._oldest_first.get((place, axis))
+        if known is None:
+            ours = [_ours(each) for each in self._ours.get(place, ()) if axis in _axes(each.policy, at)]
+            known = sorted(self._others.get((place, axis), []) + ours, key=lambda claim: claim.age)
+            self._oldest_first[place, axis] = known
+        return known
 
     def _add(self, found: Custom, field: str, axis: Axis, claim: Claim) -> None:
         ref = _part(found, field)

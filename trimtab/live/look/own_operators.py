@@ -29,7 +29,7 @@ class OwnOperators:
             return
         held = [lease for lease in self.cluster.leases.store if self._is_of_one_namespace(lease)]
         self._seen = {lease.metadata.namespace: self._since(lease, now) for lease in held}
-        left = frozenset(lease.metadata.namespace for lease in held if self._may_be_held(lease, now))
+        left = frozenset(lease.metadata.namespace for lease in held if self._may_be_held(lease))
         if left != self.cluster.left:
             log.warning("namespaces with an operator of their own, which are left to it: %s", sorted(left) or "none")
             self.cluster.left = left
@@ -45,7 +45,10 @@ class OwnOperators:
             (version, since) if version == lease.metadata.resource_version else (lease.metadata.resource_version, now)
         )
 
-    def _may_be_held(self, lease: Lease, now: float) -> bool:
-        """Counted from when we saw its last renewal, by our own clock."""
+    def _may_be_held(self, lease: Lease) -> bool:
+        """From when we saw its last renewal to when we last heard of any, by our own clock.
+
+        While nothing is heard nobody knows that it was not renewed: a watch that is silent gives no namespace away.
+        """
         lasts_s = float(lease.spec.lease_duration_seconds or USUAL_LEASE_S)
-        return now - self._seen[lease.metadata.namespace][1] < lasts_s
+        return self.cluster.leases.store.heard_at - self._seen[lease.metadata.namespace][1] < lasts_s

@@ -32,6 +32,13 @@ class Situation(NamedTuple):
         return held_by != self.held_by or (moved and (bool(held_by) or change is not None))
 
 
+class Note(NamedTuple):
+    """One object's rows: each look is one, an act only where it is news."""
+
+    look: Tick
+    act: Act | None
+
+
 CALM = Situation(None, ())
 
 
@@ -48,11 +55,19 @@ class Recorder:
         self.telemetry, self.journal = telemetry, journal
         self._situations: dict[str, Situation] = {}
 
-    def record(self, ticks: Sequence[ObjectTick]) -> None:
+    def note(self, tick: ObjectTick) -> Note | None:
+        """What the journal gets of one object, where there is one."""
+        if self.journal is None:
+            return None
+        look = _look(tick)
+        return Note(look, _act(tick) if self._is_news(tick) else None)
+
+    def record(self, ticks: Sequence[ObjectTick], notes: Sequence[Note | None]) -> None:
+        """The whole tick, with the notes of all of which there are some."""
         self.telemetry.saw(ticks)
         if self.journal is not None:
-            acts = [_act(tick) for tick in ticks if self._is_news(tick)]
-            self.journal.write(acts, [_look(tick) for tick in ticks])
+            said = [note for note in notes if note]
+            self.journal.write([note.act for note in said if note.act], [note.look for note in said])
 
     def forget(self, uids: set[str]) -> None:
         """All but these are gone."""

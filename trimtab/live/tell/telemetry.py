@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
@@ -16,6 +17,7 @@ from trimtab.ticks import load_of, ready_and_capacity
 
 Line = tuple[str, dict[str, str], float]
 EXPOSITION = "text/plain; version=0.0.4; charset=utf-8"
+log = logging.getLogger(__name__)
 
 
 class Telemetry:
@@ -35,7 +37,11 @@ class Telemetry:
     def saw(self, ticks: Sequence[ObjectTick]) -> None:
         self._objects = ticks
         for watcher in self.watchers:
-            watcher(ticks)
+            try:
+                watcher(ticks)
+            except Exception:  # the journal and the nights of everybody come after it
+                log.exception("a bug of trimtab: a number of this tick is missing")
+                self.failures["Watcher"] += 1
         self.acts.update((part.axis, str(part.fate)) for tick in ticks for part in tick.outcome)
 
     def stand_by(self) -> None:

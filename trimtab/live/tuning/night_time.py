@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from datetime import date, datetime
 from functools import cache
-from zoneinfo import ZoneInfo
+
+from trimtab.kinds.cron import zone_of
 
 FIRST_HOUR, LAST_HOUR = 2, 5  # from two o'clock on, before five: an operator that comes later waits for the next
-
-
-@cache
-def _zone(name: str) -> ZoneInfo:
-    return ZoneInfo(name)
+_zone = cache(zone_of)
 
 
 def night_of(at: float, timezone: str) -> date | None:

@@ -50,7 +50,7 @@ class _Night(NamedTuple):
 
 
 class NightlyTuning:
-    """Call `settle` when an object is looked at, `follow` after each tick."""
+    """Call `settle` when an object is looked at, `note` when it was acted on, `follow` after each tick."""
 
     def __init__(self, forecasts: Forecasts) -> None:
         self.forecasts = forecasts
@@ -78,18 +78,21 @@ class NightlyTuning:
             found, news = remembered(verdict, found, generation, at)
         return subject._replace(policy=in_force(policy, found)), replace(known, tuning=found), news
 
-    def follow(self, ticks: Sequence[ObjectTick], at: float) -> None:
-        """Count what was lived; ask for those whose night has come, unless the last ones are still being looked at."""
-        ours = [tick for tick in ticks if tick.subject.uid in self._written]
-        for tick in ours:
-            self.lived.note(tick, self._written[tick.subject.uid])
-        if self.tuner is None or (self._work is not None and not self._work.done()):
+    def note(self, tick: ObjectTick, at: float) -> ObjectTick | None:
+        """Count what was lived; the tick, where its night has come."""
+        written = self._written.get(tick.subject.uid)
+        if written is None:
+            return None
+        self.lived.note(tick, written)
+        return tick if self._is_due(tick, at) else None
+
+    def follow(self, ticks: Sequence[ObjectTick], due: Sequence[ObjectTick], at: float) -> None:
+        """Ask for those whose night has come, unless the last ones are still being looked at."""
+        if self.tuner is None or not due or (self._work is not None and not self._work.done()):
             return
-        due = [tick for tick in ours if self._is_due(tick, at)]
-        if due:
-            switched = sum(1 for tick in ours if _switched_lately(tick.after.tuning, at))
-            fleet = Fleet(workloads=len(ticks), switched=switched)
-            self._work = asyncio.create_task(self._look(self.tuner, due, fleet, at))
+        ours = [tick.after.tuning for tick in ticks if tick.subject.uid in self._written]
+        fleet = Fleet(workloads=len(ticks), switched=sum(1 for found in ours if _switched_lately(found, at)))
+        self._work = asyncio.create_task(self._look(self.tuner, due, fleet, at))
 
     def take_over(self) -> None:
         """A new term: what was found, or asked for, in an old one is of then."""
@@ -135,7 +138,14 @@ class NightlyTuning:
     def _cases(self, nights: Sequence[_Night], at: float) -> Iterator[NightCase]:
         """One by one: the days of many workloads at once would be too much to hold."""
         for night in nights:
-            if night.uid in self._written and (case := self._case(night, at)):
+            if night.uid not in self._written:
+                continue
+            try:
+                case = self._case(night, at)
+            except Exception:  # the others have their night
+                log.exception("tuning: %s has no night: a bug of trimtab", night.tick.subject.name)
+                continue
+            if case:
                 yield case
 
     def _case(self, night: _Night, at: float) -> NightCase | None:
