@@ -7,7 +7,7 @@ from typing import Any
 from trimtab.errors import InvalidInput
 from trimtab.kinds.annotations import EXACT, PAUSED, PIN, PIN_UNTIL, PREDICTIVE
 from trimtab.kinds.autoscaler import STARTUP
-from trimtab.kinds.convert.annotated_parts import annotate_parts
+from trimtab.kinds.convert.annotated_parts import annotate_bridge, annotate_tuning
 from trimtab.kinds.convert.source_fields import SourceFields, annotate, schedules_alone, unannotate
 from trimtab.kinds.metric import DEFAULT_CPU_PERCENT
 from trimtab.quantity import parse_duration
@@ -52,7 +52,8 @@ def to_ehpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
     _prediction(spec.part("forecast"), made)
     if crons and not alone:
         made.setdefault("metrics", [_CPU])  # what an Autoscaler follows without a word must be written beside crons
-    annotate_parts(spec, metadata)
+    annotate_bridge(spec, metadata)
+    annotate_tuning(spec, metadata)
     mode = spec.take("mode", str, "Auto")
     if mode == "Shadow":
         made["scaleStrategy"] = "Preview"
@@ -84,7 +85,8 @@ def to_hvpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
         blend = _all_horizontal(made)
         if sized:
             spec.note("an Hvpa shares every change out: without weights or buckets all of it is horizontal", "vertical")
-    annotate_parts(spec, metadata)
+    annotate_bridge(spec, metadata)
+    spec.lose("tuning", "an Hvpa cannot be tuned")
     mode = spec.take("mode", str, "Auto")
     if mode == "Paused":
         annotate(metadata, PAUSED, "true")
