@@ -6,10 +6,13 @@ import copy
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import assume, given, settings
 from msgspec.structs import replace
 
 from tests.kinds import generate
+from tests.kinds.test_convert_any import EXAMPLES
+from trimtab.cli import main
 from trimtab.errors import InvalidInput
 from trimtab.kinds import CustomHpa, Scaler, is_custom_hpa, read
 from trimtab.kinds.convert import TARGETS, Lost, convert
@@ -177,3 +180,11 @@ def test_cpu_is_written_beside_crons_which_would_decide_alone() -> None:
     written = _scaled("Autoscaler", "trimtab.dev/v1alpha1", schedules=[schedule])
     made, lost = convert(written, "ehpa")
     assert (_policy(made).signals, lost) == (_policy(written).signals, [])
+
+
+def test_kedas_polling_interval_names_an_option_that_there_is() -> None:
+    keda = next(value for value in EXAMPLES.values() if value.get("kind") == "ScaledObject")
+    spec = keda["spec"] | {"pollingInterval": 10}
+    (why,) = (loss.why for loss in convert(keda | {"spec": spec}, "autoscaler").lost if "pollingInterval" in loss.path)
+    option = why.partition("(")[2].removesuffix(")")
+    assert option in CliRunner().invoke(main, ["run", "--help"]).output
