@@ -193,7 +193,11 @@ SCHEDULES = unique(
     "name",
     listed(part({"name": NAMES, "start": CRONS, "end": CRONS, "minReplicas": st.integers(0, 9)}, {"timezone": ZONES})),
 )
-_FORECAST = part({"model": st.sampled_from(["linear", "dsp"])}, {"horizon": st.sampled_from(["startup", 300, "5m"])})
+_HORIZON = {"horizon": st.sampled_from(["startup", 300, "5m", "1500ms"])}
+_FORECAST = st.one_of(
+    part({"model": st.sampled_from(["linear", "dsp", "percentile"])}, _HORIZON | {"exact": st.booleans()}),
+    part({"model": st.sampled_from(["seasonal", "learned"])}, _HORIZON),
+)
 _FALLBACK = part({"replicas": st.integers(0, 9)}, {"allowDecrease": st.booleans()})
 _TUNING_LIMITS = part(
     {},
@@ -316,6 +320,22 @@ _NESTED = merged(
     ),
 )
 HVPAS = whole("Hvpa", "autoscaling.k8s.io/v1alpha1", st.one_of(_FLAT, _NESTED))
+# Without an HPA of its own: nothing asks for replicas, unless buckets do.
+_VERTICAL_HALF = part(
+    {"targetRef": TARGET_REF, "vpa": part({}, _HALF | {"template": part({"spec": part({}, {})})})},
+    {"hpa": part({}, _HALF)},
+)
+VERTICAL_HVPAS = whole(
+    "Hvpa",
+    "autoscaling.k8s.io/v1alpha1",
+    merged(
+        _VERTICAL_HALF,
+        st.one_of(
+            part({"weightBasedScalingIntervals": intervals(st.integers(0, 100))}),
+            part({"buckets": buckets()}, _OF_BUCKETS),
+        ),
+    ),
+)
 
 _STRATEGY = part(
     {}, {"completionStrategyType": st.sampled_from(["Once", "Periodical"]), "periodSeconds": st.integers(1, 86400)}
@@ -354,6 +374,27 @@ RECOMMENDATIONS = whole(
         {"completionStrategy": _STRATEGY, "adoptionType": st.sampled_from(["Status", "StatusAndAnnotation", "Auto"])},
     ),
 )
+
+# What people steer with, and what some kinds have no field for.
+ANNOTATIONS = part(
+    {},
+    {
+        "predictive": st.sampled_from(["true", "false"]),
+        "trimtab.dev/exact": st.sampled_from(["true", "false"]),
+        "trimtab.dev/bridge": st.just("1.25"),
+        "trimtab.dev/tuning": st.just("Advise"),
+        "trimtab.dev/paused": st.sampled_from(["true", "false"]),
+        "trimtab.dev/pin": st.just("3"),
+    },
+)
+
+
+@st.composite
+def annotated(draw: st.DrawFn, manifests: Strategy) -> Manifest:
+    manifest: Manifest = draw(manifests)
+    return manifest | {"metadata": manifest["metadata"] | {"annotations": draw(ANNOTATIONS)}}
+
+
 CUSTOM = st.one_of(AUTOSCALERS, EHPAS, HVPAS, ANALYTICS, RECOMMENDATIONS)
 
 

@@ -32,7 +32,7 @@ def value_of(path: Path) -> dict[str, Any]:
 
 
 def becomes(value: dict[str, Any]) -> str | None:
-    """The same as an Autoscaler; an Analytics as its whole configuration; an Autoscaler is itself."""
+    """The same as an Autoscaler, unless that is refused; an Analytics as its whole configuration."""
     if value.get("kind") == "Analytics":
         obj = read(value)
         assert isinstance(obj, Analytics)
@@ -41,8 +41,7 @@ def becomes(value: dict[str, Any]) -> str | None:
     if value.get("kind") == "Autoscaler" or not convertible(value):
         return None
     converted = convert(value, "autoscaler")
-    assert not converted.loses_signal
-    return to_yaml(converted.manifest)
+    return None if converted.loses_signal else to_yaml(converted.manifest)
 
 
 def beside(path: Path) -> Path:

@@ -57,8 +57,13 @@ def test_limits_include_their_ends() -> None:
     assert 1e9 in TuningRange()
 
 
-@pytest.mark.parametrize("written", [ehpa(), HVPA], ids=["EffectiveHorizontalPodAutoscaler", "Hvpa"])
-def test_an_annotation_of_the_others(written: dict[str, Any]) -> None:
+def test_on_an_hvpa_it_could_never_act_and_is_refused() -> None:
+    with pytest.raises(InvalidObject, match="an Hvpa cannot be tuned"):
+        read(annotated(HVPA, "Advise"))
+
+
+def test_an_annotation_of_an_ehpa() -> None:
+    written = ehpa()
     assert tuning_of(annotated(written, "Advise")) == Tuning(mode=TuningMode.ADVISE)
     assert not [warned for warned in warnings(read(annotated(written, "Advise"))) if NOTE in warned.path]
     with pytest.raises(InvalidObject, match='write "Advise" or "Nightly"'):
@@ -87,10 +92,9 @@ def test_what_cannot_be_meant_is_refused(tuning: dict[str, Any], why: str) -> No
         read(manifest(tuning=tuning))
 
 
-@pytest.mark.parametrize("kind", ["ehpa", "hvpa"])
-def test_a_conversion_carries_the_bridge_and_tuning_both_ways(kind: str) -> None:
+def test_a_conversion_carries_the_bridge_and_tuning_both_ways() -> None:
     written = manifest(bridge={"maxFactor": "1.25"}, tuning={"mode": "Advise"})
-    there = convert(written, kind)
+    there = convert(written, "ehpa")
     assert there.manifest["metadata"]["annotations"] == {"trimtab.dev/bridge": "1.25", NOTE: "Advise"}
     back = convert(there.manifest, "autoscaler")
     assert back.manifest["spec"]["bridge"] == {"maxFactor": "1.25"}
@@ -102,3 +106,9 @@ def test_a_conversion_says_what_it_cannot_carry() -> None:
     limits = {"target": {"min": 50}}
     lost = convert(manifest(tuning={"mode": "Nightly", "limits": limits}, objective={}), "ehpa").lost
     assert {loss.path for loss in lost} >= {"spec.tuning.limits", "spec.objective"}
+
+
+def test_an_hvpa_made_of_a_tuned_autoscaler_names_the_loss() -> None:
+    made, lost = convert(manifest(tuning={"mode": "Advise"}), "hvpa")
+    assert "spec.tuning" in [loss.path for loss in lost]
+    read(made)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import Any, NamedTuple
 
 import click
@@ -39,10 +40,15 @@ def _text(report: Report) -> None:
     for file in report.templates:
         click.echo(f"{file}: left out, a Helm template: helm template CHART | trimtab lint -", err=True)
     for finding in report.findings:
-        severity = click.style(str(finding.severity), fg=_COLOURS[finding.severity])
+        severity = _coloured(finding.severity)
         click.echo(f"{finding.file}:{finding.line}: {severity} {finding.object} {finding.path} [{finding.rule}]")
         click.echo(f"    {finding.why}\n    fix: {finding.fix}")
     click.echo(_counts(report), err=True)
+
+
+def _coloured(severity: LintSeverity) -> str:
+    """click drops colours where nobody sees them, but does not know https://no-color.org."""
+    return str(severity) if os.environ.get("NO_COLOR") else click.style(str(severity), fg=_COLOURS[severity])
 
 
 def _counts(report: Report) -> str:

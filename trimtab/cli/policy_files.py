@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
 
-from trimtab.errors import InvalidInput, InvalidObject
+from trimtab.errors import InvalidInput, InvalidObject, quoted
 from trimtab.policy import Admit, Mode, Policy
 
 if TYPE_CHECKING:
@@ -105,7 +105,8 @@ def _policy_of(document: Document, pods: list[WorkloadPod], start: float, second
         if document.error is not None:
             raise document.error
         if not isinstance(document.value, dict):
-            raise InvalidInput("document", document.value, "write a manifest: apiVersion, kind, metadata, spec")
+            said = quoted(str(document.value))  # a whole CSV, where -f and --load are mixed up
+            raise InvalidInput("document", said, "write a manifest: apiVersion, kind, metadata, spec")
         if not convertible(document.value):
             return None
         return _named_policy(document.value, document.file, pods, start, seconds)

@@ -175,7 +175,9 @@ def _hpa(document: Document, namespace: str) -> Custom:
 def _target(document: Document, hpas: Sequence[Custom], namespace: str) -> AdvisedTarget:
     manifest, where = without_nulls(document.value), f"{document.file}:{document.line}"
     try:
-        resource = KNOWN[str(manifest.get("apiVersion")), str(manifest.get("kind"))]
+        resource = KNOWN.get((str(manifest.get("apiVersion")), str(manifest.get("kind"))))
+        if resource is None:
+            raise InvalidInput("apiVersion", manifest.get("apiVersion"), "write apps/v1")
         workload = msgspec.convert(manifest, WireWorkload, strict=False)
         named = msgspec.structs.replace(workload.metadata, namespace=workload.metadata.namespace or namespace)
         target = target_of(resource, msgspec.structs.replace(workload, metadata=named), (), hpas, 0.0)

@@ -12,7 +12,7 @@ PIN_UNTIL = "trimtab.dev/pin-until"  # a time: the pin ends then
 # "true": the released program, on an Hvpa that of HVPA, on a predictive HPA that of the thesis.
 EXACT = "trimtab.dev/exact"
 BRIDGE = "trimtab.dev/bridge"  # on an EHPA or Hvpa: ready pods may grow to so many times their cpu for a while
-TUNING = "trimtab.dev/tuning"  # on an EHPA or Hvpa: "Advise" or "Nightly"
+TUNING = "trimtab.dev/tuning"  # on an EHPA: "Advise" or "Nightly"
 
 HANDED_OVER = "trimtab.dev/handed-over"  # on an Autoscaler, by `trimtab handover`: the manifest of who scaled before
 

@@ -8,14 +8,14 @@ from typing import Literal
 from msgspec.structs import replace
 
 from trimtab.errors import InvalidInput
-from trimtab.kinds.annotations import EXACT
+from trimtab.kinds.annotations import EXACT, TUNING
 from trimtab.kinds.blend import BucketsSpec
 from trimtab.kinds.bridge import annotated, bridge_problems
 from trimtab.kinds.horizontal import horizontal
 from trimtab.kinds.hvpa_gates import ChangeParams, Side, gates, seconds
 from trimtab.kinds.hvpa_spec import FREE, HvpaSpec, NestedHpa, NestedVpa
 from trimtab.kinds.meta import Kind, TargetRef, annotation_problems, flag
-from trimtab.kinds.tuning import annotated_tuning, tuning_problems
+from trimtab.kinds.tuning import no_tuning
 from trimtab.kinds.vertical import container_rules
 from trimtab.policy import Apply, Blend, ContainerRule, Gap, Gate, Limits, Policy, UpdateMode, Vertical, Weights
 from trimtab.quantity import parse_quantity
@@ -30,9 +30,8 @@ class Hvpa(Kind):
 
     def problems(self) -> Iterator[InvalidInput]:
         yield from super().problems()
-        yield from annotation_problems(self.metadata.annotations, {EXACT: flag})
+        yield from annotation_problems(self.metadata.annotations, {EXACT: flag, TUNING: no_tuning})
         yield from bridge_problems(self.metadata.annotations, _pods(self.spec).signals)
-        yield from tuning_problems(self.metadata.annotations)
 
     @property
     def target(self) -> TargetRef:
@@ -47,7 +46,6 @@ class Hvpa(Kind):
             blend=_blend(spec, exact=flag(self.metadata.annotations.get(EXACT), "")),
             gates=_gates(spec),
             bridge=annotated(self.metadata.annotations),
-            tuning=annotated_tuning(self.metadata.annotations),
             admit=self.admit(),
         )
 

@@ -67,7 +67,7 @@ class Warned(NamedTuple):
 
 def _known_annotations(obj: Kind) -> tuple[str, ...]:
     may_be_exact = obj.kind == "Hvpa" or (isinstance(obj, AnyHpa) and obj.predictive)
-    own = (BRIDGE, TUNING) if obj.kind in ("Hvpa", "EffectiveHorizontalPodAutoscaler") else ()
+    own = {"Hvpa": (BRIDGE,), "EffectiveHorizontalPodAutoscaler": (BRIDGE, TUNING)}.get(obj.kind, ())
     return (*_STEERING, *((EXACT,) if may_be_exact else ()), *own, *_FLOOR)
 
 

@@ -118,6 +118,12 @@ def tuning_problems(notes: Mapping[str, str]) -> Iterator[InvalidInput]:
     yield from annotation_problems(notes, {TUNING: _read})
 
 
+def no_tuning(text: str | None, path: str) -> None:
+    """Of an Hvpa, whose gates no backtest of a night knows."""
+    if text is not None:
+        raise InvalidInput(path, shown(text), "an Hvpa cannot be tuned: leave it out, or write an Autoscaler")
+
+
 def _read(text: str | None, path: str) -> Tuning:
     if text is None:
         return Tuning()

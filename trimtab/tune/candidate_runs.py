@@ -80,11 +80,18 @@ def candidate_runs(policy: Policy, demand: Demand, cluster: ClusterSpec, least_d
     values = demand.values
     simple = in_the_lane(policy, cluster.pod_capacity)
     if why := uncovered(simple):
-        raise InvalidPolicy("policy", type(policy).__name__, f"it cannot be tuned: {why}")
+        raise InvalidPolicy(*_at_fault(policy), f"it cannot be tuned: {why}")
     ahead = _ahead(simple, values, demand.start, cluster.startup_s)
     by_step = bounds_by_step(simple.bounds, demand.start, len(values), STEP_S)
     pods = first_pods(policy, float(values[0]) / cluster.pod_capacity)
     return CandidateRuns(simple, values, ahead, by_step, pods, cluster)
+
+
+def _at_fault(policy: Policy) -> tuple[str, str]:
+    """The field that keeps it from being tuned, as far as one alone can, and what stands there."""
+    parts = (("spec.blend", policy.blend), ("spec.vertical", policy.vertical))
+    found = [(path, type(part).__name__) for path, part in parts if part is not None]
+    return found[0] if found else ("policy", type(policy).__name__)
 
 
 def _ahead(policy: Policy, values: Floats, start: float, startup_s: float) -> Floats:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from trimtab.errors import InvalidInput
+from trimtab.kinds import without_nulls
 from trimtab.kinds.annotations import BRIDGE
 from trimtab.kinds.bridge import sees_cpu
 from trimtab.kinds.convert import convert
@@ -35,6 +36,7 @@ class TunableManifest(NamedTuple):
 
 def tunable_manifest(manifest: dict[str, Any]) -> TunableManifest:
     """An Autoscaler, an EffectiveHPA or an HPA with one metric; old versions of HPA become autoscaling/v2."""
+    manifest = without_nulls(manifest)
     notes, version = [], manifest.get("apiVersion")
     if version in OLD_VERSIONS:
         manifest = convert(manifest, "hpa").manifest

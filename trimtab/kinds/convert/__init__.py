@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 
 from trimtab.errors import InvalidInput, InvalidObject
 from trimtab.kinds import CustomHpa, is_custom_hpa, misspelt, read, without_nulls
+from trimtab.kinds.annotations import BRIDGE, EXACT, PREDICTIVE, TUNING
 from trimtab.kinds.convert import autoscaler_to_kinds, kinds_to_autoscaler
 from trimtab.kinds.convert.hvpa_to_autoscaler import from_hvpa
 from trimtab.kinds.convert.keda_to_autoscaler import from_keda, served_names
-from trimtab.kinds.convert.source_fields import Ledger, Lost, SourceFields, metadata_of
+from trimtab.kinds.convert.source_fields import Ledger, Lost, SourceFields, metadata_of, unannotate
 from trimtab.kinds.convert.vpa_to_autoscaler import from_vpa
 from trimtab.kinds.convert.wpa_phpa_to_autoscaler import from_phpa, from_wpa
 
@@ -71,6 +72,8 @@ def convert(manifest: Manifest, to: str, beside_keda: bool = False) -> Converted
     if (manifest.get("apiVersion"), manifest.get("kind")) == target[:2]:
         return Converted(copy.deepcopy(manifest), [])
     made, onward = _autoscaler(manifest, ledger, beside_keda), Ledger()
+    for key in (PREDICTIVE, EXACT, BRIDGE, TUNING):  # who reads one has taken it; on another kind it would begin to act
+        unannotate(made["metadata"], key)
     try:
         autoscaler = _checked(made)
         if target.step is None:

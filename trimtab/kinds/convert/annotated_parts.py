@@ -1,4 +1,4 @@
-"""The bridge and tuning: fields of an Autoscaler, annotations of an EHPA and an Hvpa."""
+"""The bridge and tuning: fields of an Autoscaler, annotations of an EHPA; an Hvpa has the first alone."""
 
 from __future__ import annotations
 
@@ -17,12 +17,17 @@ def parts_of_annotations(metadata: dict[str, Any]) -> dict[str, Any]:
     )
 
 
-def annotate_parts(spec: SourceFields, metadata: dict[str, Any]) -> None:
-    """As annotations; where the bridge begins and how far tuning may go cannot be said there."""
-    bridged, bridge, tuning = spec.has("bridge"), spec.part("bridge"), spec.part("tuning")
+def annotate_bridge(spec: SourceFields, metadata: dict[str, Any]) -> None:
+    """As an annotation, which cannot say where the bridge begins."""
+    bridged, bridge = spec.has("bridge"), spec.part("bridge")
     if bridged:
         annotate(metadata, BRIDGE, bridge.take("maxFactor", str, "1.5") or "1.5")
     bridge.close("is 0.75 there, unless tuning moves it")
+
+
+def annotate_tuning(spec: SourceFields, metadata: dict[str, Any]) -> None:
+    """As an annotation, which cannot say how far tuning may go."""
+    tuning = spec.part("tuning")
     if mode := tuning.take("mode", str):
         annotate(metadata, TUNING, mode)
     tuning.close("is left to tuning itself there")

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from trimtab.errors import InvalidInput
-from trimtab.kinds.annotations import PAUSED, PIN, PIN_UNTIL, PREDICTIVE
+from trimtab.kinds.annotations import EXACT, PAUSED, PIN, PIN_UNTIL, PREDICTIVE
 from trimtab.kinds.autoscaler import STARTUP
-from trimtab.kinds.convert.annotated_parts import annotate_parts
+from trimtab.kinds.convert.annotated_parts import annotate_bridge, annotate_tuning
 from trimtab.kinds.convert.source_fields import SourceFields, annotate, schedules_alone, unannotate
+from trimtab.kinds.metric import DEFAULT_CPU_PERCENT
 from trimtab.quantity import parse_duration
 
 _EHPA_PLACES = {"spec.crons": "spec.schedules", "spec.prediction": "spec.forecast", "spec.scaleStrategy": "spec.mode"}
@@ -21,18 +22,17 @@ _HVPA_PLACES = {
     "spec.buckets": "spec.blend.buckets.buckets",
     "spec.baseResourcesPerReplica": "spec.blend.buckets.base",
 }
+_CPU_TARGET = {"type": "Utilization", "averageUtilization": DEFAULT_CPU_PERCENT}
+_CPU = {"type": "Resource", "resource": {"name": "cpu", "target": _CPU_TARGET}}
+_EHPA_MODELS = ("dsp", "percentile")
+_NO_BEHAVIOR = "Hvpa follows HPA's rules without behavior"
 _OURS = ("cooldownSeconds", "minFactor", "maxFactor")
 
 
 def to_hpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
     made = _horizontal(spec)
     _without_ours(made.get("behavior", {}), spec)
-    forecast = spec.part("forecast")
-    model, horizon = forecast.take("model", str), forecast.take("horizon", object, STARTUP)
-    if model == "linear" and horizon == STARTUP:
-        annotate(metadata, PREDICTIVE, "true")
-    elif model:
-        forecast.note("only a line over the start-up time can be asked of an HPA", "model")
+    _predictive(spec.part("forecast"), metadata)
     if spec.take("mode", str, "Auto") != "Auto":
         spec.note("an HPA always acts", "mode")
     spec.close()
@@ -41,7 +41,8 @@ def to_hpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
 
 def to_ehpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
     spec.places(_EHPA_PLACES)
-    if spec.has("schedules") and spec.holds("metrics", [schedules_alone()]):
+    alone = spec.has("schedules") and spec.holds("metrics", [schedules_alone()])
+    if alone:
         spec.take("metrics", list)  # crons without metrics decide alone there
     made = _horizontal(spec)
     _without_ours(made.get("behavior", {}), spec)
@@ -49,7 +50,10 @@ def to_ehpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
     if crons:
         made["crons"] = crons
     _prediction(spec.part("forecast"), made)
-    annotate_parts(spec, metadata)
+    if crons and not alone:
+        made.setdefault("metrics", [_CPU])  # what an Autoscaler follows without a word must be written beside crons
+    annotate_bridge(spec, metadata)
+    annotate_tuning(spec, metadata)
     mode = spec.take("mode", str, "Auto")
     if mode == "Shadow":
         made["scaleStrategy"] = "Preview"
@@ -63,6 +67,8 @@ def to_ehpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
 
 def to_hvpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
     spec.places(_HVPA_PLACES)
+    if spec.holds("behavior", {}):
+        spec.note(_NO_BEHAVIOR, "behavior")
     made = _horizontal(spec)
     sides = _sides(made.pop("behavior", None) or {}, spec)
     target = made.pop("scaleTargetRef")
@@ -71,19 +77,23 @@ def to_hvpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
     if vertical.take("apply", str, "InPlace") != "InPlaceOrRecreate" and sized:
         vertical.note("Hvpa resizes in place where it can and else recreates", "apply")
     template = {"template": {"spec": {"resourcePolicy": policy}}} if policy else {}
+    vpa = template if sized else {"deploy": False}  # an empty half would be deployed, and size pods
+    if sized:
+        spec.note("an Hvpa holds changes of a size below 200m and 200M back", "vertical")
     blend = _percent_blend(spec.part("blend"))
     if not blend:
         blend = _all_horizontal(made)
         if sized:
             spec.note("an Hvpa shares every change out: without weights or buckets all of it is horizontal", "vertical")
-    annotate_parts(spec, metadata)
+    annotate_bridge(spec, metadata)
+    spec.lose("tuning", "an Hvpa cannot be tuned")
     mode = spec.take("mode", str, "Auto")
     if mode == "Paused":
         annotate(metadata, PAUSED, "true")
     elif mode != "Auto":
         spec.note("an Hvpa always acts", "mode")
     spec.close()
-    return {"targetRef": target, "hpa": {**sides, "template": {"spec": made}}, "vpa": template} | blend
+    return {"targetRef": target, "hpa": {**sides, "template": {"spec": made}}, "vpa": vpa} | blend
 
 
 def _horizontal(spec: SourceFields) -> dict[str, Any]:
@@ -127,13 +137,13 @@ def _sides(behavior: dict[str, Any], spec: SourceFields) -> dict[str, Any]:
     sides: dict[str, Any] = {}
     for way, rules in behavior.items():
         if not rules:
-            spec.note("Hvpa follows HPA's rules without behavior", f"behavior.{way}")
+            spec.note(_NO_BEHAVIOR, f"behavior.{way}")
         if (rest := rules.pop("cooldownSeconds", None)) is not None:
             sides[way] = {"stabilizationDuration": f"{rest}s"}
         if rules.get("selectPolicy") == "Disabled" and rules.pop("selectPolicy"):
             sides.setdefault(way, {})["updatePolicy"] = {"updateMode": "Off"}
         for word in rules:
-            spec.note("Hvpa follows HPA's rules without behavior", f"behavior.{way}.{word}")
+            spec.note(_NO_BEHAVIOR, f"behavior.{way}.{word}")
     return sides
 
 
@@ -147,14 +157,30 @@ def _cron(schedule: SourceFields) -> dict[str, Any] | None:
     return schedule.rest() | {"targetReplicas": floor}
 
 
+def _predictive(forecast: SourceFields, metadata: dict[str, Any]) -> None:
+    model, horizon = forecast.take("model", str), forecast.take("horizon", object, STARTUP)
+    exact = forecast.take("exact", bool)
+    if model == "linear" and horizon == STARTUP:
+        annotate(metadata, PREDICTIVE, "true")
+        if exact:
+            annotate(metadata, EXACT, "true")
+    elif model:
+        forecast.note("only a line over the start-up time can be asked of an HPA", "model")
+
+
 def _prediction(forecast: SourceFields, made: dict[str, Any]) -> None:
     model, horizon = forecast.take("model", str), forecast.take("horizon", object, STARTUP)
+    exact = forecast.take("exact", bool)
     if not model:
         return
-    if model == "linear" or horizon == STARTUP:
+    if model not in _EHPA_MODELS or horizon == STARTUP:
         forecast.note("an EHPA predicts by dsp or percentile over a window of seconds", "model")
         return
-    window_s = round(parse_duration(str(horizon)))
+    if exact:
+        forecast.note("an EHPA's prediction is ours, not that of the program it comes from", "exact")
+    window_s = max(1, round(parse_duration(str(horizon))))
+    if window_s != parse_duration(str(horizon)):
+        forecast.note(f"is rounded to {window_s} s", "horizon")
     made["prediction"] = {"predictionWindowSeconds": window_s, "predictionAlgorithm": {"algorithmType": model}}
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from trimtab.kinds.annotations import EXACT
 from trimtab.kinds.convert.annotated_parts import parts_of_annotations
-from trimtab.kinds.convert.source_fields import SourceFields, unannotate, without_none
+from trimtab.kinds.convert.source_fields import Lost, SourceFields, unannotate, without_none
 from trimtab.kinds.hpa_v2beta1 import v2_metric
 from trimtab.quantity import parse_duration
 
@@ -31,10 +31,11 @@ def from_hvpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
         metrics=[v2_metric(metric.rest()) for metric in horizontal.items("metrics")] or None,
     )
     made |= parts_of_annotations(metadata)
-    if hpa.take("deploy", bool) is False:
-        hpa.note("the metrics of an Autoscaler always count", "deploy")
+    if hpa.take("deploy", bool) is False and "maxReplicas" in made:
+        hpa.note("the metrics of an Autoscaler always count", "deploy", signal=True)
     made["vertical"] = _vertical(vertical, deployed=bool(vpa.take("deploy", bool, has_vpa)))
-    _blend(spec, metadata, made, 100.0 if nested else 1.0)
+    _exact(spec, metadata)
+    _blend(spec, made, 100.0 if nested else 1.0)
     _gates(spec, hpa, vpa, made)
     for part in (horizontal, vertical, *templates):
         part.close("no object is made from a template")
@@ -76,11 +77,15 @@ def _vertical(template: SourceFields, deployed: bool) -> dict[str, Any]:
     return {"apply": "InPlaceOrRecreate"} | ({"resourcePolicy": policy} if policy else {})
 
 
-def _blend(spec: SourceFields, metadata: dict[str, Any], made: dict[str, Any], whole: float) -> None:
-    buckets = spec.take("buckets", list)
-    if unannotate(metadata, EXACT) == "true":
-        spec.note("an Autoscaler follows the document where its program differs", EXACT)
-    intervals = spec.take("weightBasedScalingIntervals", list)
+def _exact(spec: SourceFields, metadata: dict[str, Any]) -> None:
+    """The released program differs in its weights alone."""
+    if unannotate(metadata, EXACT) == "true" and spec.has("weightBasedScalingIntervals"):
+        why = "an Autoscaler follows the document where its program differs"
+        spec.ledger.lost.append(Lost(f'metadata.annotations["{EXACT}"]', why))
+
+
+def _blend(spec: SourceFields, made: dict[str, Any], whole: float) -> None:
+    buckets, intervals = spec.take("buckets", list), spec.take("weightBasedScalingIntervals", list)
     said = {
         "base": spec.take("baseResourcesPerReplica", dict),
         "sizing": spec.take("sizing", str),
@@ -89,18 +94,27 @@ def _blend(spec: SourceFields, metadata: dict[str, Any], made: dict[str, Any], w
     }
     if buckets:
         made["blend"] = {"buckets": {"buckets": buckets} | without_none(**said)}
-    elif intervals:
+        _bounds_of(buckets, spec, made)
+    elif intervals and "maxReplicas" in made:
         stages = [interval | {"vpaWeight": interval["vpaWeight"] / whole} for interval in intervals]
         made["blend"] = {"weights": {"intervals": stages}}
-    if "blend" in made and "maxReplicas" not in made:
-        last = buckets[-1]["replicas"]["max"] if buckets else 1
-        made["maxReplicas"] = last
+    elif intervals:
+        why = "nothing here asks for replicas, so nothing is weighed: every change of a size is made in full"
+        spec.note(why, "weightBasedScalingIntervals")
+        spec.places({"spec.maxReplicas": "spec"})
+
+
+def _bounds_of(buckets: list[dict[str, Any]], spec: SourceFields, made: dict[str, Any]) -> None:
+    """Where no HPA bounds the replicas, the buckets do; but an Autoscaler that has bounds always follows a metric."""
+    if "maxReplicas" in made:
+        return
+    made |= {"minReplicas": buckets[0]["replicas"]["min"], "maxReplicas": buckets[-1]["replicas"]["max"]}
+    why = "no metric moves these replicas, but those of an Autoscaler without one follow CPU at 80 % of its requests"
+    spec.note(why, "buckets", signal=True)
 
 
 def _gates(spec: SourceFields, hpa: SourceFields, vpa: SourceFields, made: dict[str, Any]) -> None:
-    behavior = {way: _flat_rest(spec, way) or _replica_rules(hpa.part(way)) for way in _WAYS}
-    if behavior := {way: rules for way, rules in behavior.items() if rules}:
-        made["behavior"] = behavior
+    _replica_gates(spec, hpa, made)
     sides = [vpa.part(way) for way in _WAYS]
     modes = [_mode(side) for side in sides]
     if modes == ["Off", "Off"]:
@@ -118,6 +132,16 @@ def _gates(spec: SourceFields, hpa: SourceFields, vpa: SourceFields, made: dict[
     if not ("minCpuChange" in spec.written or any("minChange" in side.written for side in sides)):
         spec.note("changes below 200m and 200M are no longer held back", "minCpuChange")
     spec.take("maintenanceTimeWindow", dict)  # means nothing but to the modes, which are named
+
+
+def _replica_gates(spec: SourceFields, hpa: SourceFields, made: dict[str, Any]) -> None:
+    behavior = {way: _flat_rest(spec, way) or _replica_rules(hpa.part(way)) for way in _WAYS}
+    behavior = {way: rules for way, rules in behavior.items() if rules}
+    if behavior and "maxReplicas" in made:
+        made["behavior"] = behavior
+    elif behavior:
+        for way in behavior:
+            spec.note("nothing moves replicas here", f"hpa.{way}" if hpa.written else f"{way}StabilizationWindow")
 
 
 def _flat_rest(spec: SourceFields, way: str) -> dict[str, Any]:

@@ -97,7 +97,7 @@ def _fallback(spec: SourceFields, made: dict[str, Any]) -> None:
     how = fallback.take("behavior", str, "static")
     poll_s = spec.take("pollingInterval", int)
     if poll_s is not None:
-        spec.note("metrics are read on every tick of the operator (--interval)", "pollingInterval")
+        spec.note("metrics are read on every tick of the operator (--tick)", "pollingInterval")
     if threshold is None or replicas is None:
         if (threshold, replicas) != (None, None):
             fallback.note("needs both failureThreshold and replicas")

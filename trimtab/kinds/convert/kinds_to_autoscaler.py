@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import ceil
 from typing import Any
 
-from trimtab.kinds.annotations import PIN, PREDICTIVE
+from trimtab.kinds.annotations import EXACT, PIN, PREDICTIVE
 from trimtab.kinds.convert.annotated_parts import parts_of_annotations
 from trimtab.kinds.convert.source_fields import SourceFields, annotate, schedules_alone, unannotate, without_none
 from trimtab.kinds.hpa_v2beta1 import v2_metric
@@ -33,7 +33,17 @@ _CUSTOM_PLACES = {
 
 
 def from_hpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
-    """The same spec; document 003's annotation becomes a forecast."""
+    """The same spec; document 003's annotations become a forecast."""
+    made = _scaled(spec)
+    exact = unannotate(metadata, EXACT) == "true"
+    if predictive(unannotate(metadata, PREDICTIVE), f'metadata.annotations["{PREDICTIVE}"]'):
+        made["forecast"] = {"model": "linear"} | ({"exact": True} if exact else {})
+        spec.places({"spec.forecast.model": f'metadata.annotations["{PREDICTIVE}"]'})
+        spec.places({"spec.forecast.exact": f'metadata.annotations["{EXACT}"]'})
+    return made
+
+
+def _scaled(spec: SourceFields) -> dict[str, Any]:
     made = without_none(
         scaleTargetRef=spec.take("scaleTargetRef", dict),
         minReplicas=spec.take("minReplicas", int),
@@ -44,9 +54,6 @@ def from_hpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
     percent = spec.take("targetCPUUtilizationPercentage", int)
     if percent is not None:
         made["metrics"] = [_cpu({"type": "Utilization", "averageUtilization": percent})]
-    if predictive(unannotate(metadata, PREDICTIVE), f'metadata.annotations["{PREDICTIVE}"]'):
-        made["forecast"] = {"model": "linear"}
-        spec.places({"spec.forecast.model": f'metadata.annotations["{PREDICTIVE}"]'})
     return made
 
 
@@ -58,7 +65,7 @@ def _metrics(spec: SourceFields) -> list[Any] | None:
 def from_ehpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
     """Crons are schedules, prediction is a forecast, Preview is Shadow."""
     spec.places({"spec.schedules": "spec.crons", "spec.forecast": "spec.prediction", "spec.mode": "spec.scaleStrategy"})
-    made = from_hpa(spec, metadata) | parts_of_annotations(metadata)
+    made = _scaled(spec) | parts_of_annotations(metadata)
     crons = [_schedule(cron, index) for index, cron in enumerate(spec.items("crons"))]
     if crons:
         made["schedules"] = crons
