@@ -17,6 +17,7 @@ from trimtab.errors import TrimtabError
 from trimtab.journal import HEALTH, Retention
 from trimtab.live.act.breaker import Breaker
 from trimtab.live.advice.advisor import Advisor
+from trimtab.live.due import next_due
 from trimtab.live.garbage import uncollected
 from trimtab.live.look.cluster import WatchedCluster
 from trimtab.live.look.installations import Installations
@@ -312,12 +313,3 @@ def _leadership(access: Access, namespace: str, settings: OperatorSettings, cloc
     times = dict(zip(("duration_s", "renew_deadline_s", "retry_s"), settings.lease_s, strict=True))
     where = (access, namespace, settings.shard.lease, settings.identity)
     return ShardLeadership(*where, clock=clock, shard=settings.shard, serves=settings.namespace, **times)
-
-
-def next_due(due: float, period_s: float, now: float) -> float:
-    """A period after the last one was due, so that waking late does not add up; a tick that was missed stays missed.
-
-    Ticks bear the time at which they were due, not at which they woke: a rate or a window of one period ends with the
-    next tick, as in HPA, and not by chance a tick later. A clock that was set back makes nobody wait for it.
-    """
-    return min(max(due + period_s, now), now + period_s)

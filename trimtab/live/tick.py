@@ -19,7 +19,7 @@ from trimtab.errors import ClusterUnavailable
 from trimtab.live.act import floor as act_floor
 from trimtab.live.act import take_back
 from trimtab.live.act.apply import apply, unwritten
-from trimtab.live.act.breaker import Breaker, FleetWish, falls_steeply
+from trimtab.live.act.breaker import Breaker, fleet_wishes
 from trimtab.live.act.sizes import writable
 from trimtab.live.guard import Guard
 from trimtab.live.headroom import Headroom
@@ -215,7 +215,7 @@ class Ticker:
 
     def _break(self, ticks: list[ObjectTick], at: float) -> list[ObjectTick]:
         """Too many fall at once: decide again, with nobody allowed to."""
-        tripped = self.breaker.trip((_wish(tick) for tick in ticks if _writes_replicas(tick)), at)
+        tripped = self.breaker.trip(fleet_wishes(ticks), at)
         for place in tripped:
             who = f"objects of namespace {place}" if place else "objects"
             log.warning(
@@ -304,15 +304,6 @@ def _decided(tick: ObjectTick, seen: Observation, more: tuple[Veto, ...] = ()) -
     """What stands in the way is part of what was seen, so that explain and replay know it."""
     seen = replace(seen, vetoes=seen.vetoes + more) if more else seen
     return tick._replace(seen=seen, decision=decide(tick.subject.policy, seen, tick.memory.core))
-
-
-def _writes_replicas(tick: ObjectTick) -> bool:
-    """Neither Shadow nor a pause, nor an HPA, which scales by itself."""
-    return tick.subject.resource is not HPAS and writes(tick.subject.policy.admit, tick.seen.at)
-
-
-def _wish(tick: ObjectTick) -> FleetWish:
-    return FleetWish(tick.subject.uid, tick.subject.name.namespace, falls_steeply(tick.decision))
 
 
 def _wanted(tick: ObjectTick) -> Wanted:

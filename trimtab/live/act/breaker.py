@@ -8,11 +8,14 @@ again before it has stopped falling; everybody else is watched as before.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from trimtab.core.admit import writes
 from trimtab.core.model import Decision, Veto
+from trimtab.live.object_tick import ObjectTick
 from trimtab.policy import Axis, Direction
+from trimtab.wire.resources import HPAS
 
 SHARE, LEAST, FALL = 1 / 5, 10, 1 / 3
 WINDOW_S = 300.0
@@ -85,3 +88,11 @@ class Breaker:
 def falls_steeply(decision: Decision) -> bool:
     change = decision.change
     return change is not None and change.replicas is not None and change.replicas <= change.was * (1 - FALL) + 1e-9
+
+
+def fleet_wishes(ticks: Iterable[ObjectTick]) -> Iterator[FleetWish]:
+    """Of those that write: neither Shadow nor a pause, nor an HPA, which scales by itself."""
+    for tick in ticks:
+        subject = tick.subject
+        if subject.resource is not HPAS and writes(subject.policy.admit, tick.seen.at):
+            yield FleetWish(subject.uid, subject.name.namespace, falls_steeply(tick.decision))
