@@ -158,7 +158,7 @@ def unit_changed(hours: float, factor: float) -> Floats:
         pytest.param(np.zeros(DAYS * DAY), Reason.NOT_PREDICTABLE, "no load", id="zero"),
         pytest.param(np.full(DAYS * DAY, np.nan), Reason.NOT_ENOUGH_HISTORY, "history", id="nothing"),
         pytest.param(gappy(), Reason.NOT_ENOUGH_HISTORY, "has samples, 70% needed", id="gappy"),
-        pytest.param(ended(4), Reason.STALE, "the newest sample is", id="ended"),
+        pytest.param(ended(4), Reason.STALE, "no sample in the last 3 min", id="ended"),
         pytest.param(unit_changed(2.0, 1000.0), Reason.NOT_ENOUGH_HISTORY, "another unit", id="thousands for ones"),
         pytest.param(unit_changed(3.0, 0.001), Reason.NOT_ENOUGH_HISTORY, "another unit", id="ones for thousands"),
     ],

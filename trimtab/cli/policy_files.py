@@ -105,7 +105,8 @@ def _policy_of(document: Document, pods: list[WorkloadPod], start: float, second
         if document.error is not None:
             raise document.error
         if not isinstance(document.value, dict):
-            said = quoted(str(document.value))  # a whole CSV, where -f and --load are mixed up
+            value = document.value  # a whole CSV, where -f and --load are mixed up
+            said = quoted(value) if isinstance(value, str) else value
             raise InvalidInput("document", said, "write a manifest: apiVersion, kind, metadata, spec")
         if not convertible(document.value):
             return None

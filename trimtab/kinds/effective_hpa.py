@@ -27,6 +27,7 @@ from trimtab.kinds.schedule import (
     events_per_day,
     laid_out,
     schedule_problems,
+    zone_name,
 )
 from trimtab.kinds.tuning import annotated_tuning, tuning_problems
 from trimtab.policy import Mode, Policy, Tolerance, WrittenSchedule
@@ -48,7 +49,7 @@ class CronSpec(ManifestPart):
     def written(self) -> WrittenSchedule:
         floor = self.target_replicas
         return WrittenSchedule(
-            name=self.name, start=self.start, end=self.end, timezone=self.timezone, min_replicas=floor
+            name=self.name, start=self.start, end=self.end, timezone=zone_name(self.timezone), min_replicas=floor
         )
 
 

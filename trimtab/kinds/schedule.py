@@ -34,6 +34,11 @@ def _expand(start: str, end: str, zone: str | None, begin: float, until: float) 
     return tuple(cron.spans(start, end, cron.zone_of(zone), begin, until))
 
 
+def zone_name(written: str | None) -> str:
+    """One name for what means the same: nothing, "Local" and UTC."""
+    return str(cron.zone_of(written))
+
+
 def laid_out(policy: Policy, begin: float, until: float) -> Policy:
     """With the spans of this time; whole hours, so that the many objects that share a schedule share the work."""
     bounds = policy.bounds
@@ -138,7 +143,7 @@ class Schedule(ManifestPart):
             name=self.name,
             start=self.start,
             end=self.end,
-            timezone=self.timezone,
+            timezone=zone_name(self.timezone),
             min_replicas=self.min_replicas,
             max_replicas=self.max_replicas,
         )

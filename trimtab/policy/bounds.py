@@ -27,7 +27,7 @@ class WrittenSchedule(Record, frozen=True):
     name: str
     start: str
     end: str
-    timezone: str | None = None
+    timezone: str = "UTC"
     min_replicas: int | None = None
     max_replicas: int | None = None
 
