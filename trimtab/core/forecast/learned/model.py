@@ -33,6 +33,7 @@ SHORTEST_S, LONGEST_S = 30.0, 600.0  # start-up times that it was trained for
 LOSES = 0.05  # nats per lesson: what is less may be chance
 _PROBABILITIES = PROBABILITIES.tolist()
 STALE_MINUTES = 3
+SAME_AGE = 10  # minutes: rows whose ages differ by less are studied together
 _WEEK_HIGH, _WEEK_LOW = 2, 5  # among the levels of habits
 
 Rows = NDArray[np.intp]
@@ -101,7 +102,7 @@ class _Studies:
         self.first = round(frame.start / MINUTE_S)
         end = self.first + frame.values.shape[1]
         again = [row for row in rows.tolist() if due(known[row], end, seen.lead_minutes(startup_s))]
-        leads = np.isfinite(frame.values[again]).argmax(axis=1).tolist() if again else []
+        leads = _leads(frame.values[again]) if again else []
         for (_, lead), group in _of_one_date(again, leads, known).items():
             self._study(group, lead)
 
@@ -130,6 +131,13 @@ class _Studies:
             return other_unit(len(demand) - minute)
         demand[:minute], measured[:minute] = demand[minute], False
         return None
+
+
+def _leads(values: Floats) -> list[int]:
+    """The minutes before each row's first sample, and up to nine more: rows of about one age are studied together."""
+    lengths = values.shape[1] - np.isfinite(values).argmax(axis=1)
+    kept = np.maximum(lengths - lengths % SAME_AGE, np.minimum(lengths, DAY))
+    return [int(lead) for lead in values.shape[1] - kept]
 
 
 def _of_one_date(
