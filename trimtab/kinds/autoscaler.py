@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from pydantic import Field, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from trimtab.kinds.amounts import DURATION, INT32, Count, CountOrZero
+from trimtab.kinds.amounts import DURATION, INT32, Count, CountOrZero, number_of
 from trimtab.kinds.behavior import OurBehavior, written_rules
 from trimtab.kinds.blend import BlendSpec
 from trimtab.kinds.bridge import BRIDGE_RULES, BridgeSpec
@@ -32,7 +32,7 @@ _HORIZON = f"^({STARTUP}|{DURATION[1:-1]})$"
 def _check_horizon(value: object) -> object:
     whole = isinstance(value, int) and not isinstance(value, bool) and value > 0
     known = isinstance(value, str) and len(value) <= 32 and re.fullmatch(_HORIZON, value)
-    if (whole or known) and (value == STARTUP or parse_duration(str(value)) <= LONGEST_HORIZON_S):
+    if value == STARTUP or ((whole or known) and 0 < number_of(str(value), parse_duration) <= LONGEST_HORIZON_S):
         return value
     raise PydanticCustomError(
         "horizon", 'write "startup" (the measured start-up time), seconds, or a duration such as "5m", up to 1h'

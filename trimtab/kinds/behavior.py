@@ -27,6 +27,7 @@ from trimtab.policy import (
 )
 from trimtab.quantity import parse_quantity
 
+LONGEST_WINDOW_S = 3600  # Kubernetes' own limit
 _UNCAPPED = float(INT32)  # a factor nobody reaches; JSON has no infinity
 
 
@@ -41,7 +42,7 @@ class ScalingPolicy(ManifestPart):
 class ScalingRules(ManifestPart):
     """One direction, as autoscaling/v2 has it."""
 
-    stabilization_window_seconds: Annotated[int, Field(ge=0, le=3600)] | None = None
+    stabilization_window_seconds: Annotated[int, Field(ge=0, le=LONGEST_WINDOW_S)] | None = None
     """The calmest wish of the last so many seconds counts."""
     select_policy: Literal["Max", "Min", "Disabled"] | None = None
     """Which policy counts where several are given; Disabled switches the direction off."""

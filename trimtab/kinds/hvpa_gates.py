@@ -14,7 +14,7 @@ from trimtab.errors import InvalidInput
 from trimtab.kinds.amounts import Duration, Quantity, amount
 from trimtab.kinds.manifest_part import ManifestPart
 from trimtab.policy import Axis, Direction, Gate, MaintenanceWindow, MinChange, Rest, Update, UpdateMode
-from trimtab.quantity import parse_duration
+from trimtab.quantity import is_whole, parse_duration
 
 CLOCK = r"^([01][0-9]|2[0-3])[0-5][0-9][0-5][0-9][+-]([01][0-9]|2[0-3])[0-5][0-9]$"
 _DAY_S = 86400
@@ -77,7 +77,7 @@ class Side(NamedTuple):
 def clock_s(text: str, path: str = "") -> int:
     """The UTC second of the day of "160554+0200"."""
     digits = text[:6] + text[7:11]
-    if len(text) != 11 or text[6] not in "+-" or not digits.isdecimal():
+    if len(text) != 11 or text[6] not in "+-" or not is_whole(digits):
         raise InvalidInput(path, text, 'write HHMMSS and the offset of the zone, such as "220000+0100"')
     hours, minutes, seconds_, off_hours, off_minutes = (int(digits[i : i + 2]) for i in range(0, 10, 2))
     if hours > 23 or minutes > 59 or seconds_ > 59 or off_hours > 23 or off_minutes > 59:

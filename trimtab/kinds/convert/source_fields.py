@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from trimtab.errors import InvalidInput
 from trimtab.kinds.annotations import BOOKKEEPING
+from trimtab.kinds.behavior import LONGEST_WINDOW_S
 from trimtab.kinds.manifest_part import ABSENT
 from trimtab.kinds.problems import unquoted
 
@@ -129,6 +130,12 @@ class SourceFields:
         if self._left.pop(name, None) is not None:
             self.ledger.lost.append(Lost(self.at(name), why))
 
+    def lose_annotations(self, metadata: dict[str, Any], prefix: str) -> None:
+        """What another controller is told on its objects says nothing to ours."""
+        for key in [key for key in metadata.get("annotations", {}) if key.startswith(prefix)]:
+            unannotate(metadata, key)
+            self.ledger.lost.append(Lost(f'metadata.annotations["{key}"]', "has no equivalent"))
+
     def note(self, why: str, name: str = "", signal: bool = False) -> None:
         self.ledger.lost.append(Lost(self.at(name) if name else self.path, why, signal))
 
@@ -176,6 +183,14 @@ def unannotate(metadata: dict[str, Any], key: str) -> str | None:
     if notes:
         metadata["annotations"] = notes
     return value
+
+
+def within_window(fields: SourceFields, name: str, default_s: int = 0) -> int:
+    """Seconds for a stabilization window, of which HPA allows an hour."""
+    seconds = fields.take(name, int, default_s) or 0
+    if seconds > LONGEST_WINDOW_S:
+        fields.note(f"a window lasts an hour at most, not {seconds} s", name)
+    return min(LONGEST_WINDOW_S, seconds)
 
 
 def schedules_alone() -> dict[str, Any]:
