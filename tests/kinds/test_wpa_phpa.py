@@ -10,6 +10,7 @@ import yaml
 from trimtab.errors import InvalidInput
 from trimtab.kinds import Scaler, read
 from trimtab.kinds.convert import convert
+from trimtab.kinds.ignored import warnings
 from trimtab.policy import Cooldown, Delay, Mode, Policy, Rate, Stabilise, Total, TotalAverage, Velocity, Watermark
 
 NOW = 1_700_000_000.0
@@ -37,6 +38,7 @@ spec:
   models:
   - {type: Linear, name: line, linear: {historySize: 6, lookAhead: 10000}}
 """
+PLAIN = {"type": "Linear", "name": "line", "linear": {"historySize": 6, "lookAhead": 10000}}
 
 
 def policy(manifest: Manifest) -> Policy:
@@ -211,3 +213,33 @@ def test_a_predictive_hpa_converts_and_names_what_it_cannot() -> None:
 def test_a_model_without_its_settings_is_refused() -> None:
     with pytest.raises(InvalidInput, match="whichever type names"):
         read(changed(PHPA, models=[{"type": "HoltWinters", "name": "hw"}]))
+
+
+def test_what_nobody_acts_on_is_said_where_it_is_linted() -> None:
+    season = {"trend": "add", "seasonal": "add", "seasonalPeriods": 6, "storedSeasons": 4, "dampedTrend": True}
+    models = [{"type": "HoltWinters", "name": "hw", "perSyncPeriod": 2, "holtWinters": season}, PLAIN]
+    spec = {"models": models, "decisionType": "mean", "behavior": {}, "downscaleStabilization": 60}
+    assert {warned.path for warned in warnings(read(changed(PHPA, **spec)))} == {
+        "spec.decisionType",
+        "spec.downscaleStabilization",
+        "spec.models[1]",
+        "spec.models[0].perSyncPeriod",
+        "spec.models[0].holtWinters.seasonalPeriods",
+        "spec.models[0].holtWinters.storedSeasons",
+        "spec.models[0].holtWinters.dampedTrend",
+    }
+    resource = {"name": "cpu", "highWatermark": 4, "metricSelector": {"matchLabels": {"app": "web"}}}
+    watermarks = read(changed(WPA, metrics=[{"type": "Resource", "resource": resource}]))
+    assert [warned.path for warned in warnings(watermarks)] == ["spec.metrics[0].resource.metricSelector"]
+
+
+def test_a_misspelt_coefficient_is_refused_with_the_right_name() -> None:
+    season = {"trend": "add", "seasonal": "add", "seasonalPeriods": 6, "storedSeasons": 4, "alhpa": 0.9}
+    with pytest.raises(InvalidInput, match="did you mean alpha"):
+        read(changed(PHPA, models=[{"type": "HoltWinters", "name": "hw", "holtWinters": season}]))
+
+
+def test_a_misspelt_annotation_is_told_what_was_meant() -> None:
+    manifest = changed(PHPA)
+    manifest["metadata"]["annotations"] = {"trimtab.dev/pause": "true"}
+    assert ["did you mean trimtab.dev/paused?" in warned.why for warned in warnings(read(manifest))] == [True]

@@ -64,6 +64,8 @@ class ForecastSpec(ManifestPart):
     """Which model looks ahead, and how far; what it expects may only add to what the load needs now."""
 
     model: Literal["linear", "seasonal", "spectral", "holtWinters", "dsp", "percentile", "learned"]
+    """linear follows the last minutes, learned, seasonal and spectral days; dsp and percentile are Crane's, holtWinters
+    PHPA's."""
     horizon: Horizon = STARTUP
     """startup: the measured start-up time of a pod; else seconds or a duration."""
     exact: bool = False
@@ -88,7 +90,9 @@ class Fallback(ManifestPart):
     """A floor while metrics are missing; with allowDecrease it may also lower the workload."""
 
     replicas: CountOrZero
+    """At least so many."""
     allow_decrease: bool = False
+    """Exactly so many, even if more run."""
 
 
 class MetricFailure(ManifestPart):

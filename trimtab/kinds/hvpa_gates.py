@@ -27,25 +27,34 @@ class ChangeParams(ManifestPart):
     """An amount, a percentage of the present request, or both: then the smaller one counts."""
 
     value: Quantity | None = None
+    """An amount."""
     percentage: Annotated[int, Field(ge=0, le=10000)] | None = None
+    """A share of what it is now, in percent."""
 
 
 class MinChangeSpec(ManifestPart):
     cpu: ChangeParams | None = None
+    """Of the CPU request."""
     memory: ChangeParams | None = None
+    """Of the memory request."""
     replicas: ChangeParams | None = None
+    """Not read, as upstream."""
 
 
 class UpdatePolicy(ManifestPart):
     update_mode: Literal["Auto", "Off", "MaintenanceWindow"] = "Auto"
+    """Auto, Off (quote it) or MaintenanceWindow."""
 
 
 class ScaleType(ManifestPart):
     """One axis and direction."""
 
     update_policy: UpdatePolicy | None = None
+    """Whether and when."""
     min_change: MinChangeSpec | None = None
+    """Smaller changes are not worth it."""
     stabilization_duration: Duration | None = None
+    """Rest so long after the last scaling of any kind."""
 
     def side(self) -> Side:
         change = self.min_change or MinChangeSpec()
@@ -57,7 +66,9 @@ class WindowSpec(ManifestPart):
     """Every day from begin to end, "HHMMSS+ZZZZ", both ends included; may cross midnight."""
 
     begin: Clock
+    """HHMMSS and the offset of the zone, such as 220000+0100."""
     end: Clock
+    """The same; may lie after midnight."""
 
     rules: ClassVar = ()
 

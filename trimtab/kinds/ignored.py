@@ -36,6 +36,7 @@ _FLOOR = (ORIGINAL_FLOOR, RAISED_FLOOR, RAISED_FLOOR_UNTIL)
 _COMPUTED = "both recommendations are computed here; no HPA or VPA object is made"
 _BY_NAME = "a workload is found by its kind and name"
 _WHOLE_HISTORY = "all history that there is counts"
+_CHOSEN = "the model chooses where it begins, and damps nothing"
 _NO_REPLICA_CHANGE = "upstream never reads it either"
 
 IGNORED: dict[str, dict[str, str]] = {
@@ -60,6 +61,11 @@ IGNORED: dict[str, dict[str, str]] = {
         "spec.models[].resetDuration": _WHOLE_HISTORY,
         "spec.models[].holtWinters.storedSeasons": _WHOLE_HISTORY,
         "spec.models[].holtWinters.runtimeTuningFetchHook": "nobody is asked for coefficients",
+        "spec.models[].holtWinters.dampedTrend": _CHOSEN,
+        "spec.models[].holtWinters.initializationMethod": _CHOSEN,
+        "spec.models[].holtWinters.initialLevel": _CHOSEN,
+        "spec.models[].holtWinters.initialTrend": _CHOSEN,
+        "spec.models[].holtWinters.initialSeasonal": _CHOSEN,
     },
     "Recommendation": {f"spec.targetRef.{name}": _BY_NAME for name in ("uid", "resourceVersion", "fieldPath")},
     "EffectiveHorizontalPodAutoscaler": {

@@ -42,8 +42,11 @@ class ObjectRef(ManifestPart):
     """Another object of the same namespace."""
 
     api_version: ApiVersion | None = None
+    """Group and version, such as apps/v1."""
     kind: KindName
+    """Such as Deployment."""
     name: ObjectName
+    """Its name, in the namespace of this object."""
 
     @property
     def text(self) -> str:

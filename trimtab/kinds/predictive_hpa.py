@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import ConfigDict, Field
-from pydantic.alias_generators import to_camel
+from pydantic import Field
 
 from trimtab.kinds.amounts import Count, CountOrZero, Fraction, Text
 from trimtab.kinds.behavior import Behavior, ScalingRules
@@ -46,8 +45,6 @@ class LinearModel(ManifestPart):
 
 
 class HoltWintersModel(ManifestPart):
-    model_config = ConfigDict(extra="allow", strict=True, frozen=True, alias_generator=to_camel)
-
     alpha: Fraction | None = None
     beta: Fraction | None = None
     gamma: Fraction | None = None
@@ -55,6 +52,12 @@ class HoltWintersModel(ManifestPart):
     seasonal: Literal["additive", "add", "multiplicative", "mul"] = "add"
     seasonal_periods: Count
     stored_seasons: Count
+    damped_trend: bool | None = None
+    initialization_method: Text | None = None
+    initial_level: float | None = None
+    initial_trend: float | None = None
+    initial_seasonal: float | None = None
+    runtime_tuning_fetch_hook: dict[str, Any] | None = None
 
 
 class PredictionModel(ManifestPart):

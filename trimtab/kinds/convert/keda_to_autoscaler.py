@@ -15,7 +15,8 @@ from trimtab.kinds.annotations import (
     PIN,
 )
 from trimtab.kinds.convert.keda_triggers import TriggerSetting, triggers
-from trimtab.kinds.convert.source_fields import SourceFields, annotate, schedules_alone, unannotate
+from trimtab.kinds.convert.source_fields import SourceFields, schedules_alone
+from trimtab.kinds.convert.source_metadata import annotate, lose_annotations, unannotate
 
 _NO = frozenset({"0", "f", "F", "false", "False", "FALSE"})  # everything else in a pause means yes to KEDA
 _POLL_S, _COOLDOWN_S, _WINDOW_S = 30, 300, 300
@@ -51,7 +52,7 @@ def from_keda(spec: SourceFields, metadata: dict[str, Any], served: tuple[str, .
     _cooldown(spec, made)
     spec.close()
     _pauses(metadata, served is not None)
-    spec.lose_annotations(metadata, KEDA_SETTINGS)
+    lose_annotations(spec.ledger, metadata, KEDA_SETTINGS)
     return made
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from trimtab.kinds.annotations import WPA_SETTINGS
 from trimtab.kinds.behavior import LONGEST_WINDOW_S
 from trimtab.kinds.convert.source_fields import SourceFields, within_window, without_none
+from trimtab.kinds.convert.source_metadata import lose_annotations
 from trimtab.kinds.watermark_pod_autoscaler import (
     DEFAULT_DOWN_PERCENT,
     DEFAULT_DOWN_REST_S,
@@ -62,7 +63,7 @@ def from_wpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
     if spec.take("replicaScalingAbsoluteModulo", int, 1) != 1:
         spec.note("has no equivalent", "replicaScalingAbsoluteModulo")
     spec.close()
-    spec.lose_annotations(metadata, WPA_SETTINGS)
+    lose_annotations(spec.ledger, metadata, WPA_SETTINGS)
     return made
 
 
