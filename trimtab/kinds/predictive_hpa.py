@@ -36,6 +36,7 @@ UP = (("Pods", 4), ("Percent", 100))
 DOWN = (("Percent", 100),)
 PERIOD_S, DEFAULT_WINDOW_S, DEFAULT_CPU_INIT_S, DEFAULT_READINESS_S = 60, 300, 30, 30
 _NOTHING = ScalingRules()
+Start = Annotated[float, Field(ge=-1e9, le=1e9, allow_inf_nan=False)]
 
 
 class LinearModel(ManifestPart):
@@ -54,9 +55,9 @@ class HoltWintersModel(ManifestPart):
     stored_seasons: Count
     damped_trend: bool | None = None
     initialization_method: Text | None = None
-    initial_level: float | None = None
-    initial_trend: float | None = None
-    initial_seasonal: float | None = None
+    initial_level: Start | None = None
+    initial_trend: Start | None = None
+    initial_seasonal: Start | None = None
     runtime_tuning_fetch_hook: dict[str, Any] | None = None
 
 
