@@ -375,6 +375,89 @@ RECOMMENDATIONS = whole(
     ),
 )
 
+_MARKS = {"highWatermark": st.sampled_from(["400m", 9, "1e3"]), "lowWatermark": st.sampled_from(["150m", "0.2"])}
+_EXTERNAL_MARKS = part({"metricName": st.sampled_from(["rps", "latency.max"])} | _MARKS, {"metricSelector": SELECTOR})
+_RESOURCE_MARKS = part({"name": RESOURCE} | _MARKS, {"metricSelector": SELECTOR})
+_PERCENTS = st.sampled_from([0, 20, "12.5", 90])
+WATERMARKS = whole(
+    "WatermarkPodAutoscaler",
+    "datadoghq.com/v1alpha1",
+    merged(
+        part(
+            {
+                "scaleTargetRef": TARGET_REF,
+                "metrics": listed(
+                    st.one_of(
+                        metric("External", "external", _EXTERNAL_MARKS), metric("Resource", "resource", _RESOURCE_MARKS)
+                    ),
+                    least=1,
+                ),
+            },
+            {
+                "algorithm": st.sampled_from(["absolute", "average"]),
+                "tolerance": st.sampled_from([0, 0.01, "0.2", "50m"]),
+                "convergeTowardsWatermark": st.sampled_from(["highwatermark", "lowwatermark"]),
+                "replicaScalingAbsoluteModulo": st.integers(1, 3),
+                "minAvailableReplicaPercentage": st.integers(0, 100),
+                "scaleUpLimitFactor": _PERCENTS,
+                "scaleDownLimitFactor": _PERCENTS,
+                "upscaleForbiddenWindowSeconds": st.sampled_from([0, 30, 600]),
+                "downscaleForbiddenWindowSeconds": st.sampled_from([0, 30, 7200]),
+                "upscaleDelayAboveWatermarkSeconds": st.sampled_from([0, 120, 4000]),
+                "downscaleDelayBelowWatermarkSeconds": st.sampled_from([0, 120, 4000]),
+                "readinessDelaySeconds": st.sampled_from([0, 30]),
+                "readinessDelay": st.sampled_from([0, 30]),
+                "tolerateZero": st.booleans(),
+                "dryRun": st.booleans(),
+            },
+        ),
+        replica_bounds(),
+    ),
+)
+
+_LINE = part({"historySize": st.integers(1, 60), "lookAhead": st.sampled_from([1, 1500, 10000, 7_200_000])})
+_COMPONENT = st.sampled_from(["additive", "add", "multiplicative", "mul"])
+_SEASON = part(
+    {
+        "trend": _COMPONENT,
+        "seasonal": _COMPONENT,
+        "seasonalPeriods": st.sampled_from([6, 5760]),
+        "storedSeasons": PERCENT,
+    },
+    {"alpha": FRACTIONS, "beta": FRACTIONS, "gamma": FRACTIONS, "dampedTrend": st.booleans()},
+)
+_OF_MODELS = {
+    "perSyncPeriod": st.integers(1, 3),
+    "calculationTimeout": PERCENT,
+    "startInterval": DURATIONS,
+    "resetDuration": DURATIONS,
+}
+_MODELS = st.one_of(
+    part({"type": st.just("Linear"), "name": NAMES, "linear": _LINE}, _OF_MODELS),
+    part({"type": st.just("HoltWinters"), "name": NAMES, "holtWinters": _SEASON}, _OF_MODELS),
+)
+_NO_TOLERANCE = part({}, {name: rule for name, rule in _RULES.items() if name != "tolerance"})
+PREDICTIVE_HPAS = whole(
+    "PredictiveHorizontalPodAutoscaler",
+    "jamiethompson.me/v1alpha1",
+    merged(
+        part(
+            {"scaleTargetRef": TARGET_REF, "models": listed(_MODELS, least=1)},
+            {
+                "metrics": listed(METRICS),
+                "behavior": part({}, {"scaleUp": _NO_TOLERANCE, "scaleDown": _NO_TOLERANCE}),
+                "downscaleStabilization": st.sampled_from([0, 60, 7200]),
+                "cpuInitializationPeriod": st.sampled_from([0, 30, 300]),
+                "initialReadinessDelay": st.sampled_from([0, 30]),
+                "tolerance": st.sampled_from([0.0, 0.1, 0.25]),
+                "syncPeriod": st.sampled_from([1000, 15000, 20500]),
+                "decisionType": st.sampled_from(["maximum", "minimum", "mean", "median"]),
+            },
+        ),
+        replica_bounds(),
+    ),
+)
+
 # What people steer with, and what some kinds have no field for.
 ANNOTATIONS = part(
     {},
@@ -398,10 +481,10 @@ def annotated(draw: st.DrawFn, manifests: Strategy) -> Manifest:
 CUSTOM = st.one_of(AUTOSCALERS, EHPAS, HVPAS, ANALYTICS, RECOMMENDATIONS)
 
 
-def _places(value: Any) -> list[tuple[Any, Any]]:
+def places(value: Any) -> list[tuple[Any, Any]]:
     """Every (container, key) below a value."""
     keys = list(value) if isinstance(value, dict) else list(range(len(value))) if isinstance(value, list) else []
-    return [found for key in keys for found in [(value, key), *_places(value[key])]]
+    return [found for key in keys for found in [(value, key), *places(value[key])]]
 
 
 WRONG = st.sampled_from(
@@ -413,7 +496,7 @@ WRONG = st.sampled_from(
 def changed(draw: st.DrawFn, manifests: Strategy) -> Manifest:
     """A manifest with one thing of its spec left out, renamed, or given another value."""
     manifest: Manifest = copy.deepcopy(draw(manifests))
-    inside, key = draw(st.sampled_from(_places(manifest["spec"])))
+    inside, key = draw(st.sampled_from(places(manifest["spec"])))
     how = draw(st.sampled_from(["leave out", "rename", "replace", "replace", "replace"]))
     if how == "replace":
         inside[key] = draw(WRONG)

@@ -98,3 +98,43 @@ def test_no_scaled_object_and_no_vpa_ends_in_a_traceback(data: st.DataObject) ->
     for beside in (False, True):
         result = converted(manifest | {"status": {"externalMetricNames": ["s0-a", "s1-b"]}}, "hpa", beside)
         assert isinstance(result, Converted) or result.fix
+
+
+# What a trigger needs to reach its server, which Prometheus reaches instead, and what says no more than the default.
+CONNECTS = {"hostFromEnv", "bootstrapServers", "natsServerMonitoringEndpoint", "account"}
+DEFAULTED = {
+    ("spec", "minReplicaCount", 0),
+    ("metadata", "mode", "QueueLength"),
+    ("metadata", "value", "20"),
+    (2, "metricType", "Utilization"),
+    ("spec", "scaleUpLimitFactor", 50),
+    ("spec", "scaleStrategy", "Auto"),
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_no_field_of_another_autoscaler_is_left_out_in_silence(name: str) -> None:
+    """Without it the result, or what is named as lost, is another; or the whole part it stands in is named."""
+    whole = convert(copy.deepcopy(FOREIGN[name]), "autoscaler")
+    named = [loss.path for loss in whole.lost]
+    silent = []
+    for place in places(FOREIGN[name]["spec"], ("spec",)):
+        *way, last = place
+        less = copy.deepcopy(FOREIGN[name])
+        inner: Any = less
+        for step in way:
+            inner = inner[step]
+        value = inner.pop(last)
+        result = converted(less, "autoscaler")
+        same = isinstance(result, Converted) and (result.manifest, [loss.path for loss in result.lost]) == (
+            whole.manifest,
+            named,
+        )
+        if same and last not in CONNECTS and (way[-1], last, _plain(value)) not in DEFAULTED:
+            path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)[1:]
+            silent += [] if any(path.startswith(lost) for lost in named) else [path]
+    assert silent == []
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, int | str) else None

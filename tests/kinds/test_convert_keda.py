@@ -94,8 +94,9 @@ QUERIES = [
         "sqs",
         ("{type: aws-sqs-queue, metadata: {queueURL: 'https://sqs.eu-west-1.amazonaws.com/123/jobs', queueLength: '5',"
         " awsRegion: eu-west-1}}"),
-        ('sum(aws_sqs_approximate_number_of_messages_visible_average{dimension_QueueName="jobs"})'
-        ' + sum(aws_sqs_approximate_number_of_messages_not_visible_average{dimension_QueueName="jobs"})'
+        ('sum(aws_sqs_approximate_number_of_messages_visible_average{dimension_QueueName="jobs",region="eu-west-1"})'
+        ' + sum(aws_sqs_approximate_number_of_messages_not_visible_average{dimension_QueueName="jobs",'
+        'region="eu-west-1"})'
         " # yet-another-cloudwatch-exporter, AWS/SQS, statistic Average"),
         5.0,
     ),

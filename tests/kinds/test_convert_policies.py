@@ -26,16 +26,16 @@ _WAYS = ("behavior", "scaleUp", "scaleDown")
 SPEAKS_OF: dict[str, tuple[str, ...]] = {
     "signals": ("metrics", "crons", "deploy", "buckets", "tolerance", *_WAYS),
     "combine": ("metrics",),
-    "absence": ("onMetricFailure",),
-    "pods": ("readinessDelay",),
-    "settle": ("deploy", "buckets", *_WAYS),
+    "absence": ("onMetricFailure", "tolerateZero"),
+    "pods": ("readinessDelay", "cpuInitializationPeriod", "initialReadinessDelay"),
+    "settle": ("deploy", "buckets", "ForbiddenWindowSeconds", "downscaleStabilization", *_WAYS),
     "vertical": ("vertical", "vpa"),
     "bridge": ("bridge",),
     "blend": ("blend", "buckets", "weightBasedScalingIntervals", "vertical", "exact"),
-    "gates": (*_WAYS, "minCpuChange", "vertical"),
+    "gates": (*_WAYS, "minCpuChange", "vertical", "ForbiddenWindowSeconds"),
     "bounds": ("schedules", "crons"),
-    "admit": ("mode", "scaleStrategy"),
-    "forecast": ("forecast", "objective", "prediction", "predictive"),
+    "admit": ("mode", "scaleStrategy", "dryRun"),
+    "forecast": ("forecast", "objective", "prediction", "predictive", "models"),
     "objective": ("objective",),
     "tuning": ("tuning",),
     "replays_noop": ("target",),
@@ -94,8 +94,16 @@ def _sizes_nothing(vertical: Vertical) -> bool:
 @pytest.mark.parametrize("to", TARGETS)
 @pytest.mark.parametrize(
     "manifests",
-    [generate.HPAS, generate.EHPAS, generate.HVPAS, generate.VERTICAL_HVPAS, generate.AUTOSCALERS],
-    ids=["hpa", "ehpa", "hvpa", "vertical-hvpa", "autoscaler"],
+    [
+        generate.HPAS,
+        generate.EHPAS,
+        generate.HVPAS,
+        generate.VERTICAL_HVPAS,
+        generate.AUTOSCALERS,
+        generate.WATERMARKS,
+        generate.PREDICTIVE_HPAS,
+    ],
+    ids=["hpa", "ehpa", "hvpa", "vertical-hvpa", "autoscaler", "wpa", "phpa"],
 )
 def test_no_part_of_a_policy_changes_in_silence(manifests: generate.Strategy, to: str) -> None:
     @settings(max_examples=60, deadline=None)

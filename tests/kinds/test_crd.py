@@ -13,6 +13,7 @@ from tests.kinds.beyond_cel import beyond_cel
 from trimtab.kinds import KINDS
 from trimtab.kinds.crd import CRDS, definition, definitions
 from trimtab.kinds.ignored import IGNORED
+from trimtab.kinds.schema import structural
 
 
 def schemas(value: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -57,7 +58,7 @@ def test_lists_that_rules_walk_have_an_end() -> None:
 
 
 def test_ignored_fields_are_in_the_schemas() -> None:
-    roots = {crd.kind: root(crd) for crd in CRDS}
+    roots = {name: structural(model) for (_, name), model in KINDS.items()}
     for kind, table in IGNORED.items():
         for path in table:
             assert at(roots[kind], path), f"{kind} {path}"
@@ -89,3 +90,19 @@ def test_no_rule_looks_at_a_target_that_is_a_number_or_a_text() -> None:
     rules = re.findall(r'"rule": "(.*?)(?<!\\)"', json.dumps(definitions()))
     assert len(rules) > 20
     assert [rule for rule in rules if re.search(r"target\.\??(value|averageValue)\b", rule)] == []
+
+
+def _unexplained(schema: Any, path: str) -> Iterator[str]:
+    for name, inner in schema.get("properties", {}).items():
+        if not inner.get("description"):
+            yield f"{path}.{name}"
+        yield from _unexplained(inner, f"{path}.{name}")
+    if isinstance(schema.get("items"), dict):
+        yield from _unexplained(schema["items"], f"{path}[]")
+
+
+@pytest.mark.parametrize("crd", definitions(), ids=lambda one: one["spec"]["names"]["kind"])
+def test_kubectl_explain_has_a_word_for_every_field(crd: Any) -> None:
+    for version in crd["spec"]["versions"]:
+        spec = version["schema"]["openAPIV3Schema"]["properties"]["spec"]
+        assert list(_unexplained(spec, "spec")) == []

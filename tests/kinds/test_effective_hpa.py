@@ -17,6 +17,7 @@ from trimtab.core.weighted_percentile import PercentileOptions
 from trimtab.errors import InvalidObject
 from trimtab.kinds import EffectiveHpa, read
 from trimtab.kinds.convert import convert
+from trimtab.kinds.histogram import DEFAULT_FIRST, DEFAULT_GROWTH, DEFAULT_MOST
 from trimtab.kinds.ignored import warnings
 from trimtab.policy import Admit, ForecastChoice, Mode, Policy
 from trimtab.series import Frame
@@ -171,6 +172,9 @@ def _prediction(algorithm: str, settings: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "histogram, path",
     [
+        ({"maxValue": "100", "firstBucketSize": "1e-7", "bucketSizeGrowthRatio": "1e-7"}, "bucketSizeGrowthRatio"),
+        ({"bucketSizeGrowthRatio": "1e-30"}, "bucketSizeGrowthRatio"),
+        ({"firstBucketSize": "1e13"}, "firstBucketSize"),
         pytest.param({"bucketSize": "0"}, "bucketSize", id="no size at all"),
         pytest.param({"bucketSize": "0.1"}, "maxValue", id="endless"),
         pytest.param({"bucketSize": "0.001", "maxValue": "1000000"}, "bucketSize", id="a billion buckets"),
@@ -211,3 +215,21 @@ def test_crons_that_cannot_be_meant_are_refused(crons: list[tuple[str, ...]], pa
     with pytest.raises(InvalidObject) as caught:
         read(ehpa(crons=written))
     assert caught.value.path == path
+
+
+def test_growing_buckets_win_over_those_of_one_size_as_upstream_reads_them() -> None:
+    """As Crane's own pages print a histogram: with every field there is, and an epsilon of 1e-10."""
+    histogram = {"maxValue": "10000.0", "epsilon": "1e-10", "halfLife": "12h", "bucketSize": "10"}
+    growing = histogram | {"firstBucketSize": "40", "bucketSizeGrowthRatio": "1.5"}
+    for written, equal in ((histogram, 10.0), (growing, None)):
+        forecast = compiled(prediction=_prediction("percentile", {"histogram": written})).forecast
+        assert isinstance(forecast, ForecastChoice)
+        assert (forecast.options.get("bucket_size"), forecast.options["epsilon"]) == (equal, 1e-10)
+    obj = read(ehpa(prediction=_prediction("percentile", {"histogram": growing})))
+    path = "spec.prediction.predictionAlgorithm.percentile.histogram.bucketSize"
+    assert path in [warned.path for warned in warnings(obj)]
+
+
+def test_the_buckets_that_are_counted_are_the_models() -> None:
+    usual = PercentileOptions()
+    assert (usual.max_value, usual.first_bucket_size, usual.growth) == (DEFAULT_MOST, DEFAULT_FIRST, DEFAULT_GROWTH)

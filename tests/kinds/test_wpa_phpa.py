@@ -10,6 +10,7 @@ import yaml
 from trimtab.errors import InvalidInput
 from trimtab.kinds import Scaler, read
 from trimtab.kinds.convert import convert
+from trimtab.kinds.ignored import warnings
 from trimtab.policy import Cooldown, Delay, Mode, Policy, Rate, Stabilise, Total, TotalAverage, Velocity, Watermark
 
 NOW = 1_700_000_000.0
@@ -37,6 +38,7 @@ spec:
   models:
   - {type: Linear, name: line, linear: {historySize: 6, lookAhead: 10000}}
 """
+PLAIN = {"type": "Linear", "name": "line", "linear": {"historySize": 6, "lookAhead": 10000}}
 
 
 def policy(manifest: Manifest) -> Policy:
@@ -119,13 +121,90 @@ def test_a_predictive_hpa_is_an_hpa_with_a_forecast() -> None:
     assert made.signals[0].tolerance.up == 0.2  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize("behavior", [None, {}, {"scaleDown": {"stabilizationWindowSeconds": 0}}])
+def test_a_predictive_hpa_keeps_the_rates_of_a_minute_where_behavior_is_silent(behavior: Manifest | None) -> None:
+    """Its controller fills in 60 s for each direction that is not written, where HPA fills in 15 s."""
+    manifest = changed(PHPA, behavior=behavior)
+    before, after = policy(manifest), policy(convert(manifest, "autoscaler").manifest)
+    assert before.settle == after.settle
+    _, rate = after.settle
+    assert isinstance(rate, Rate)
+    assert [(one.value, one.period_s) for one in (*rate.up.policies, *rate.down.policies)] == [
+        (4, 60),
+        (100, 60),
+        (100, 60),
+    ]
+
+
+def test_both_look_as_far_ahead_as_before() -> None:
+    linear = {"type": "Linear", "name": "line", "linear": {"historySize": 6, "lookAhead": 1500}}
+    season = {"trend": "add", "seasonal": "add", "seasonalPeriods": 5760, "storedSeasons": 4}
+    models = [linear, {"type": "HoltWinters", "name": "hw", "holtWinters": season}]
+    for model in models:
+        manifest = changed(PHPA, models=[model])
+        before, after = policy(manifest), policy(convert(manifest, "autoscaler").manifest)
+        assert before.forecast is not None and after.forecast is not None
+        assert before.forecast.horizon_s == after.forecast.horizon_s
+
+
+@pytest.mark.parametrize(
+    "spec, path",
+    [
+        ({"syncPeriod": 10000}, "spec.syncPeriod"),
+        ({"behavior": {}, "downscaleStabilization": 60}, "spec.downscaleStabilization"),
+        ({"downscaleStabilization": 7200}, "spec.downscaleStabilization"),
+        (
+            {"models": [{"type": "Linear", "name": "a", "linear": {"historySize": 6, "lookAhead": 7_200_000}}]},
+            "spec.models[0].linear.lookAhead",
+        ),
+        (
+            {
+                "models": [
+                    {"type": "Linear", "name": "a", "perSyncPeriod": 4, "linear": {"historySize": 6, "lookAhead": 1}}
+                ]
+            },
+            "spec.models[0].perSyncPeriod",
+        ),
+    ],
+)
+def test_what_a_predictive_hpa_loses_is_named(spec: Manifest, path: str) -> None:
+    assert path in [loss.path for loss in convert(changed(PHPA, **spec), "autoscaler").lost]
+
+
+def test_what_watermarks_lose_is_named() -> None:
+    selector = {"matchLabels": {"app": "web"}}
+    metrics = [
+        {"type": "Resource", "resource": {"name": "cpu", "highWatermark": 4, "metricSelector": selector}},
+        {"type": "External", "external": {"metricName": "rps", "highWatermark": 9, "lowWatermark": 3}},
+    ]
+    manifest = changed(WPA, algorithm="average", metrics=metrics, scaleUpLimitFactor="12.5")
+    manifest["spec"] |= {"upscaleDelayAboveWatermarkSeconds": 4000, "downscaleDelayBelowWatermarkSeconds": 4000}
+    manifest["metadata"]["annotations"] = {"wpa.datadoghq.com/lifecycle-control.enabled": "true"}
+    made, lost = convert(manifest, "autoscaler")
+    assert "annotations" not in made["metadata"]
+    assert {loss.path for loss in lost} >= {
+        'metadata.annotations["wpa.datadoghq.com/lifecycle-control.enabled"]',
+        "spec.metrics",
+        "spec.metrics[0].resource.metricSelector",
+        "spec.metrics[0].resource.lowWatermark",
+        "spec.scaleUpLimitFactor",
+        "spec.upscaleDelayAboveWatermarkSeconds",
+        "spec.downscaleDelayBelowWatermarkSeconds",
+    }
+
+
 def test_a_predictive_hpa_converts_and_names_what_it_cannot() -> None:
     season = {"trend": "add", "seasonal": "add", "seasonalPeriods": 240, "storedSeasons": 4, "alpha": 0.9}
     models = [*changed(PHPA)["spec"]["models"], {"type": "HoltWinters", "name": "hw", "holtWinters": season}]
     made, lost = convert(changed(PHPA, models=models, decisionType="mean", tolerance=0.2), "autoscaler")
     assert made["spec"]["forecast"] == {"model": "linear", "horizon": 10}
-    assert made["spec"]["behavior"]["scaleUp"] == {"tolerance": 0.2}
-    assert {loss.path for loss in lost} == {"spec.decisionType", "spec.models[1]", "spec.models[0].linear.historySize"}
+    assert made["spec"]["behavior"]["scaleUp"]["tolerance"] == 0.2
+    assert {loss.path for loss in lost} == {
+        "spec.decisionType",
+        "spec.models[1]",
+        "spec.models[0].linear.historySize",
+        "spec.cpuInitializationPeriod",
+    }
     made, lost = convert(changed(PHPA, models=models[1:]), "autoscaler")
     assert made["spec"]["forecast"]["model"] == "holtWinters"
     assert "spec.models[0].holtWinters.seasonalPeriods" in [loss.path for loss in lost]
@@ -134,3 +213,33 @@ def test_a_predictive_hpa_converts_and_names_what_it_cannot() -> None:
 def test_a_model_without_its_settings_is_refused() -> None:
     with pytest.raises(InvalidInput, match="whichever type names"):
         read(changed(PHPA, models=[{"type": "HoltWinters", "name": "hw"}]))
+
+
+def test_what_nobody_acts_on_is_said_where_it_is_linted() -> None:
+    season = {"trend": "add", "seasonal": "add", "seasonalPeriods": 6, "storedSeasons": 4, "dampedTrend": True}
+    models = [{"type": "HoltWinters", "name": "hw", "perSyncPeriod": 2, "holtWinters": season}, PLAIN]
+    spec = {"models": models, "decisionType": "mean", "behavior": {}, "downscaleStabilization": 60}
+    assert {warned.path for warned in warnings(read(changed(PHPA, **spec)))} == {
+        "spec.decisionType",
+        "spec.downscaleStabilization",
+        "spec.models[1]",
+        "spec.models[0].perSyncPeriod",
+        "spec.models[0].holtWinters.seasonalPeriods",
+        "spec.models[0].holtWinters.storedSeasons",
+        "spec.models[0].holtWinters.dampedTrend",
+    }
+    resource = {"name": "cpu", "highWatermark": 4, "metricSelector": {"matchLabels": {"app": "web"}}}
+    watermarks = read(changed(WPA, metrics=[{"type": "Resource", "resource": resource}]))
+    assert [warned.path for warned in warnings(watermarks)] == ["spec.metrics[0].resource.metricSelector"]
+
+
+def test_a_misspelt_coefficient_is_refused_with_the_right_name() -> None:
+    season = {"trend": "add", "seasonal": "add", "seasonalPeriods": 6, "storedSeasons": 4, "alhpa": 0.9}
+    with pytest.raises(InvalidInput, match="did you mean alpha"):
+        read(changed(PHPA, models=[{"type": "HoltWinters", "name": "hw", "holtWinters": season}]))
+
+
+def test_a_misspelt_annotation_is_told_what_was_meant() -> None:
+    manifest = changed(PHPA)
+    manifest["metadata"]["annotations"] = {"trimtab.dev/pause": "true"}
+    assert ["did you mean trimtab.dev/paused?" in warned.why for warned in warnings(read(manifest))] == [True]

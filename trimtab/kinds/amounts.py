@@ -9,7 +9,8 @@ from typing import Annotated, Any
 from pydantic import Field, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from trimtab.quantity import parse_quantity
+from trimtab.errors import InvalidInput
+from trimtab.quantity import parse_duration, parse_quantity
 
 INT32 = 2**31 - 1
 
@@ -33,10 +34,19 @@ def _checker(pattern: str, fix: str, fractions: bool) -> Callable[[object], obje
         if isinstance(value, float) and not fractions and not value.is_integer():
             raise PydanticCustomError("quantity", 'quote it: "{value}"', {"value": str(value)})
         if (isinstance(value, str) or number) and len(str(value)) <= _LONGEST and compiled.fullmatch(str(value)):
+            number_of(str(value), parse_quantity)
             return value
         raise PydanticCustomError("quantity", fix.replace("{", "{{"))
 
     return check
+
+
+def number_of(text: str, parse: Callable[[str], float]) -> float:
+    """What a text in the right form stands for: a form alone still has room for more than any number can be."""
+    try:
+        return parse(text)
+    except InvalidInput as problem:
+        raise PydanticCustomError("range", problem.fix.replace("{", "{{")) from None
 
 
 _NON_NEGATIVE = 'write a quantity such as "250m", "1.5", "512Mi" or "2G"'
@@ -71,6 +81,7 @@ BareQuantity = Annotated[
 
 def _check_duration(value: object) -> object:
     if isinstance(value, str) and len(value) <= _LONGEST and re.fullmatch(DURATION, value):
+        number_of(value, parse_duration)
         return value
     raise PydanticCustomError("duration", 'write a duration such as "30s", "5m" or "1h30m"')
 

@@ -26,7 +26,9 @@ class CompletionStrategy(ManifestPart):
     """Once, or again and again."""
 
     completion_strategy_type: Literal["Once", "Periodical"] = "Once"
+    """Once, or again and again."""
     period_seconds: Annotated[int, Field(ge=1, le=86400 * 365)] | None = None
+    """How often; a day by default."""
 
     @property
     def period_s(self) -> float | None:
@@ -40,15 +42,20 @@ class ResourceSelector(ManifestPart):
     """One workload by name, or all of a kind whose labels match."""
 
     kind: KindName
+    """Such as Deployment."""
     api_version: ApiVersion
+    """Such as apps/v1."""
     name: ObjectName | None = None
+    """One workload; left out: all of the kind."""
     label_selector: Selector | None = None
+    """By the labels of their pods."""
 
 
 class AnalyticsSpec(ManifestPart):
     type: AdviceType
     """HPA: should it be autoscaled, and how. Resource: its requests. Replicas: their number."""
     resource_selectors: Annotated[list[ResourceSelector], Field(min_length=1, max_length=20)]
+    """Which workloads are looked at."""
     completion_strategy: CompletionStrategy = CompletionStrategy()
     config: dict[str, str] = {}
     """Crane's keys, such as ehpa.default-min-replicas."""
@@ -76,19 +83,29 @@ class ObjectReference(ManifestPart):
     """Kubernetes' ObjectReference, as far as it names a workload."""
 
     kind: KindName
+    """Such as Deployment."""
     name: ObjectName
+    """Of the workload."""
     api_version: ApiVersion | None = None
+    """Such as apps/v1."""
     namespace: NamespaceName | None = None
+    """That of this object."""
     uid: str | None = None
+    """Not read."""
     resource_version: str | None = None
+    """Not read."""
     field_path: str | None = None
+    """Not read."""
 
 
 class RecommendationSpec(ManifestPart):
     target_ref: ObjectReference
+    """The workload it is about."""
     type: AdviceType
+    """What is advised."""
     completion_strategy: CompletionStrategy = CompletionStrategy()
     adoption_type: Literal["Status", "StatusAndAnnotation", "Auto"] = "StatusAndAnnotation"
+    """Status: told here. StatusAndAnnotation: on the workload, too. Auto: and made an EHPA in Preview."""
 
     rules: ClassVar[tuple[FieldRule, ...]] = ()
 

@@ -51,6 +51,7 @@ KEDA_PAUSED_IN = "autoscaling.keda.sh/paused-scale-in"  # "true": KEDA only lets
 KEDA_PAUSED_OUT = "autoscaling.keda.sh/paused-scale-out"  # "true": KEDA only lets it shrink
 KEDA_NAME = "scaledobject.keda.sh/name"  # label by which KEDA's metrics are asked for: the ScaledObject's name
 KEDA_PAUSED_REPLICAS = "autoscaling.keda.sh/paused-replicas"  # so many replicas while it does not
+WPA_SETTINGS = "wpa.datadoghq.com/"  # whatever Datadog's autoscaler is told on an object of its own
 VPA_INTEGER_CPU = ("vpa-post-processor.kubernetes.io/", "_integerCPU")  # around a container's name: whole cores
 CRANE_QUERY = "metric-query.autoscaling.crane.io/"  # before a metric's name: its query
 HPA_V1_METRICS = "autoscaling.alpha.kubernetes.io/metrics"  # what autoscaling/v1 has no field for

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from pydantic import Field, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from trimtab.kinds.amounts import DURATION, INT32, Count, CountOrZero
+from trimtab.kinds.amounts import DURATION, INT32, Count, CountOrZero, number_of
 from trimtab.kinds.behavior import OurBehavior, written_rules
 from trimtab.kinds.blend import BlendSpec
 from trimtab.kinds.bridge import BRIDGE_RULES, BridgeSpec
@@ -32,7 +32,7 @@ _HORIZON = f"^({STARTUP}|{DURATION[1:-1]})$"
 def _check_horizon(value: object) -> object:
     whole = isinstance(value, int) and not isinstance(value, bool) and value > 0
     known = isinstance(value, str) and len(value) <= 32 and re.fullmatch(_HORIZON, value)
-    if (whole or known) and (value == STARTUP or parse_duration(str(value)) <= LONGEST_HORIZON_S):
+    if value == STARTUP or ((whole or known) and 0 < number_of(str(value), parse_duration) <= LONGEST_HORIZON_S):
         return value
     raise PydanticCustomError(
         "horizon", 'write "startup" (the measured start-up time), seconds, or a duration such as "5m", up to 1h'
@@ -64,6 +64,8 @@ class ForecastSpec(ManifestPart):
     """Which model looks ahead, and how far; what it expects may only add to what the load needs now."""
 
     model: Literal["linear", "seasonal", "spectral", "holtWinters", "dsp", "percentile", "learned"]
+    """linear follows the last minutes, learned, seasonal and spectral days; dsp and percentile are Crane's, holtWinters
+    PHPA's."""
     horizon: Horizon = STARTUP
     """startup: the measured start-up time of a pod; else seconds or a duration."""
     exact: bool = False
@@ -88,7 +90,9 @@ class Fallback(ManifestPart):
     """A floor while metrics are missing; with allowDecrease it may also lower the workload."""
 
     replicas: CountOrZero
+    """At least so many."""
     allow_decrease: bool = False
+    """Exactly so many, even if more run."""
 
 
 class MetricFailure(ManifestPart):

@@ -27,6 +27,7 @@ from trimtab.policy import (
 )
 from trimtab.quantity import parse_quantity
 
+LONGEST_WINDOW_S = 3600  # Kubernetes' own limit
 _UNCAPPED = float(INT32)  # a factor nobody reaches; JSON has no infinity
 
 
@@ -34,18 +35,22 @@ class ScalingPolicy(ManifestPart):
     """So many pods, or so many percent, within a period."""
 
     type: Literal["Pods", "Percent"]
+    """Pods or Percent of the replicas."""
     value: Count
+    """So many."""
     period_seconds: Annotated[int, Field(ge=1, le=1800)]
+    """Within so many seconds."""
 
 
 class ScalingRules(ManifestPart):
     """One direction, as autoscaling/v2 has it."""
 
-    stabilization_window_seconds: Annotated[int, Field(ge=0, le=3600)] | None = None
+    stabilization_window_seconds: Annotated[int, Field(ge=0, le=LONGEST_WINDOW_S)] | None = None
     """The calmest wish of the last so many seconds counts."""
     select_policy: Literal["Max", "Min", "Disabled"] | None = None
     """Which policy counts where several are given; Disabled switches the direction off."""
     policies: Annotated[list[ScalingPolicy], Field(min_length=1, max_length=20)] | None = None
+    """How fast: so many pods, or percent, within a period."""
     tolerance: BareQuantity | None = None
     """How far a metric may be from its target before anything happens; 0.1 by default."""
 
@@ -73,14 +78,18 @@ class OurScalingRules(ScalingRules):
 
 class OurDownRules(OurScalingRules):
     min_factor: Fraction | None = None
+    """Steps up to this share of the replicas are not worth it."""
     max_factor: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] | None = None
+    """No step is larger than this share of the replicas."""
 
 
 class Behavior(ManifestPart):
     """Both directions, as autoscaling/v2 has them."""
 
     scale_up: ScalingRules | None = None
+    """Rules for growing."""
     scale_down: ScalingRules | None = None
+    """Rules for shrinking."""
 
     def settle(self) -> tuple[Rule, ...]:
         up, down = self.scale_up or _NOTHING, self.scale_down or _NOTHING
@@ -103,7 +112,9 @@ class OurBehavior(Behavior):
     """Both directions of an Autoscaler."""
 
     scale_up: OurScalingRules | None = None
+    """Rules for growing."""
     scale_down: OurDownRules | None = None
+    """Rules for shrinking."""
 
     def settle(self) -> tuple[Rule, ...]:
         """HPA's rules, then document 002's."""

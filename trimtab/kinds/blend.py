@@ -16,8 +16,11 @@ class Interval(ManifestPart):
     """From startReplicaCount to lastReplicaCount, ends included, vpaWeight of the change is vertical."""
 
     vpa_weight: Fraction
+    """The share of a change that sizes take, from 0 to 1; replicas take the rest."""
     start_replica_count: Count | None = None
+    """From so many replicas on; left out: from minReplicas."""
     last_replica_count: Count | None = None
+    """Up to so many, included; left out: up to maxReplicas."""
 
     rules: ClassVar[tuple[FieldRule, ...]] = (
         FieldRule(
@@ -48,7 +51,9 @@ class Interval(ManifestPart):
 
 class ReplicaRange(ManifestPart):
     min: Count
+    """At least so many."""
     max: Count
+    """At most so many."""
 
     rules: ClassVar = (
         FieldRule(lambda r: r.min <= r.max, at="min", fix="must not be above max", cel="self.min <= self.max"),
@@ -59,7 +64,9 @@ class QuantityRange(ManifestPart):
     """Per replica."""
 
     min: Quantity
+    """The smallest size of a replica."""
     max: Quantity
+    """The largest size of a replica."""
 
     rules: ClassVar = (
         FieldRule(
@@ -75,8 +82,11 @@ class BucketSpec(ManifestPart):
     """Document 004: a range of replicas, and the size each of them may have."""
 
     replicas: ReplicaRange
+    """How many replicas."""
     cpu: QuantityRange | None = None
+    """How large each is in CPU."""
     memory: QuantityRange | None = None
+    """How large each is in memory."""
 
     rules: ClassVar = (
         FieldRule(
@@ -142,13 +152,16 @@ class WeightsSpec(ManifestPart):
     """Document 001: stages by the number of replicas."""
 
     intervals: Annotated[list[Interval], Field(min_length=1, max_length=50)]
+    """Stages by the number of replicas; the first that names a count decides."""
 
 
 class MarginSpec(ManifestPart):
     """An amount, a percentage of the replica's size, or both: then the larger one counts."""
 
     value: Quantity | None = None
+    """An amount."""
     percentage: Annotated[int, Field(ge=0, le=100)] | None = None
+    """A share of the replica's size."""
 
     def margin(self) -> Margin:
         return Margin(percent=float(self.percentage or 0), value=amount(self.value) or 0.0)
@@ -175,6 +188,7 @@ class BucketsSpec(ManifestPart):
     """Document 004, with how shares become sizes and how much later replicas are removed than added."""
 
     buckets: Annotated[list[BucketSpec], Field(min_length=1, max_length=50)]
+    """Ordered by replicas."""
     sizing: Sizing = "Guarded"
     """MaxOfVpaAndShare is the document's rule of thumb."""
     overlap_percent: OverlapPercent = 10
@@ -201,8 +215,11 @@ class CapacitySpec(ManifestPart):
     """Total demand first, then replicas and size on one path."""
 
     base: Amounts | None = None
+    """What a replica uses without doing any work."""
     preferred: Amounts | None = None
+    """Grow each replica to this size first."""
     hysteresis: Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)] = 0.1
+    """How far demand must fall below an edge before a replica goes."""
 
     def rule(self) -> Capacity:
         base, preferred = size_of(self.base), size_of(self.preferred)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from trimtab.errors import InvalidInput
 from trimtab.kinds.cron import zone_of
 from trimtab.policy import AdviceAlgorithm
-from trimtab.quantity import GIB, parse_duration
+from trimtab.quantity import GIB, is_whole, parse_duration
 
 
 def whole(text: str) -> int:
-    if not text.isdecimal():
+    if not is_whole(text):
         raise ValueError('write a whole number such as "2"')
     return int(text)
 
@@ -33,7 +33,7 @@ def share(text: str) -> float:
 
 
 def percent(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= 100:
+    if not is_whole(text) or not 1 <= int(text) <= 100:
         raise ValueError('write a whole percentage from 1 to 100 such as "75"')
     return int(text)
 

@@ -28,7 +28,7 @@ _NICKNAMES = {
     "@hourly": "0 * * * *",
 }
 _DAYS = {name: number for number, name in enumerate(("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"))}
-_WRAPPED = re.compile(r"([0-7])-([0-7])(/\d+)?")
+_WRAPPED = re.compile(r"([0-7])-([0-7])(/[0-9]+)?")
 MINUTE_S = 60.0
 _FIX = 'write five fields, such as "0 8 * * 1-5" (minute, hour, day, month, weekday)'
 

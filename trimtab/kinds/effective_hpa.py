@@ -37,11 +37,17 @@ class CronSpec(ManifestPart):
     """From start to end at least targetReplicas."""
 
     name: Annotated[str, Field(max_length=253, pattern=r"^[^\x00-\x1f\x7f]*$")] = ""
+    """One of its own in this object."""
     description: Annotated[str, Field(max_length=1024)] | None = None
+    """For people."""
     timezone: Annotated[str, Field(max_length=64)] | None = None
+    """An IANA name; UTC by default."""
     start: Annotated[str, Field(max_length=100)]
+    """A cron expression: from then on."""
     end: Annotated[str, Field(max_length=100)]
+    """A cron expression: until then."""
     target_replicas: CountOrZero
+    """At least so many replicas."""
 
     def problems(self) -> Iterator[InvalidInput]:
         yield from schedule_problems(self.start, self.end, self.timezone)
@@ -60,14 +66,19 @@ def _names(crons: list[CronSpec] | None) -> list[str]:
 
 class EffectiveHpaSpec(ManifestPart):
     scale_target_ref: TargetRef
+    """The workload."""
     min_replicas: CountOrZero = 1
+    """The floor."""
     max_replicas: Count
+    """The ceiling."""
     scale_strategy: Literal["Auto", "Preview"] = "Auto"
     """Auto acts; Preview only says what it would do."""
     specific_replicas: CountOrZero | None = None
     """With Preview: the replicas to set."""
     metrics: Annotated[list[MetricSpec], Field(max_length=MOST_METRICS)] | None = None
+    """As in autoscaling/v2; the metric that needs most replicas counts. None: CPU at 80 %."""
     behavior: Behavior | None = None
+    """As in autoscaling/v2."""
     crons: Annotated[list[CronSpec], Field(max_length=30)] | None = None
     """Floors by the clock."""
     prediction: Prediction | None = None

@@ -14,7 +14,7 @@ from trimtab.errors import InvalidInput
 from trimtab.kinds.amounts import Duration, Quantity, amount
 from trimtab.kinds.manifest_part import ManifestPart
 from trimtab.policy import Axis, Direction, Gate, MaintenanceWindow, MinChange, Rest, Update, UpdateMode
-from trimtab.quantity import parse_duration
+from trimtab.quantity import is_whole, parse_duration
 
 CLOCK = r"^([01][0-9]|2[0-3])[0-5][0-9][0-5][0-9][+-]([01][0-9]|2[0-3])[0-5][0-9]$"
 _DAY_S = 86400
@@ -27,25 +27,34 @@ class ChangeParams(ManifestPart):
     """An amount, a percentage of the present request, or both: then the smaller one counts."""
 
     value: Quantity | None = None
+    """An amount."""
     percentage: Annotated[int, Field(ge=0, le=10000)] | None = None
+    """A share of what it is now, in percent."""
 
 
 class MinChangeSpec(ManifestPart):
     cpu: ChangeParams | None = None
+    """Of the CPU request."""
     memory: ChangeParams | None = None
+    """Of the memory request."""
     replicas: ChangeParams | None = None
+    """Not read, as upstream."""
 
 
 class UpdatePolicy(ManifestPart):
     update_mode: Literal["Auto", "Off", "MaintenanceWindow"] = "Auto"
+    """Auto, Off (quote it) or MaintenanceWindow."""
 
 
 class ScaleType(ManifestPart):
     """One axis and direction."""
 
     update_policy: UpdatePolicy | None = None
+    """Whether and when."""
     min_change: MinChangeSpec | None = None
+    """Smaller changes are not worth it."""
     stabilization_duration: Duration | None = None
+    """Rest so long after the last scaling of any kind."""
 
     def side(self) -> Side:
         change = self.min_change or MinChangeSpec()
@@ -57,7 +66,9 @@ class WindowSpec(ManifestPart):
     """Every day from begin to end, "HHMMSS+ZZZZ", both ends included; may cross midnight."""
 
     begin: Clock
+    """HHMMSS and the offset of the zone, such as 220000+0100."""
     end: Clock
+    """The same; may lie after midnight."""
 
     rules: ClassVar = ()
 
@@ -77,7 +88,7 @@ class Side(NamedTuple):
 def clock_s(text: str, path: str = "") -> int:
     """The UTC second of the day of "160554+0200"."""
     digits = text[:6] + text[7:11]
-    if len(text) != 11 or text[6] not in "+-" or not digits.isdecimal():
+    if len(text) != 11 or text[6] not in "+-" or not is_whole(digits):
         raise InvalidInput(path, text, 'write HHMMSS and the offset of the zone, such as "220000+0100"')
     hours, minutes, seconds_, off_hours, off_minutes = (int(digits[i : i + 2]) for i in range(0, 10, 2))
     if hours > 23 or minutes > 59 or seconds_ > 59 or off_hours > 23 or off_minutes > 59:

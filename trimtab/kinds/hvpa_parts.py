@@ -23,9 +23,13 @@ class HvpaResource(ManifestPart):
     """CPU or memory: the target of autoscaling/v2, or v2beta1's two fields."""
 
     name: ResourceName
+    """cpu or memory."""
     target: ResourceTarget | None = None
+    """As autoscaling/v2 writes it."""
     target_average_utilization: Count | None = None
+    """As v2beta1 writes it: percent of what the pods request."""
     target_average_value: Target | None = None
+    """As v2beta1 writes it: so much for each pod."""
 
     rules: ClassVar[tuple[FieldRule, ...]] = (
         FieldRule(
@@ -49,19 +53,23 @@ class HvpaResource(ManifestPart):
 
 class HvpaContainer(HvpaResource):
     container: ContainerName
+    """The container, by name."""
 
 
 class HvpaMetric(MetricSpec):
     """One metric, in the spelling of autoscaling/v2 or (CPU and memory) v2beta1."""
 
     resource: HvpaResource | None = None  # type: ignore[assignment]
+    """CPU or memory of whole pods."""
     container_resource: HvpaContainer | None = None  # type: ignore[assignment]
+    """CPU or memory of one container."""
 
 
 class HvpaContainerPolicy(ContainerPolicy):
     """VPA's policy of one container; document 001 spells one key `MinAllowed`."""
 
     capital_min_allowed: Annotated[Amounts | None, Field(alias="MinAllowed")] = None
+    """minAllowed, as document 001 spells it."""
 
     rules: ClassVar[tuple[FieldRule, ...]] = (
         min_max_rule(),
@@ -92,6 +100,7 @@ class HvpaContainerPolicy(ContainerPolicy):
 
 class HvpaResourcePolicy(ManifestPart):
     container_policies: Annotated[list[HvpaContainerPolicy], Field(max_length=50)] | None = None
+    """Bounds of each container."""
 
     rules: ClassVar[tuple[FieldRule, ...]] = (distinct_names(),)
 

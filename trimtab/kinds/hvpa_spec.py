@@ -43,8 +43,11 @@ class HpaTemplate(ManifestPart):
     """What the horizontal half follows."""
 
     min_replicas: Count = 1
+    """The floor."""
     max_replicas: Count
+    """The ceiling."""
     metrics: Annotated[list[HvpaMetric], Field(max_length=MOST_METRICS)] | None = None
+    """As in autoscaling/v2 or v2beta1. None: CPU at 80 %."""
 
     rules: ClassVar = (MIN_AT_MOST_MAX,)
 
@@ -53,48 +56,69 @@ class VpaTemplate(ManifestPart):
     """What the vertical half follows."""
 
     resource_policy: HvpaResourcePolicy | None = None
+    """Bounds of each container."""
     update_policy: dict[str, Any] | None = None
+    """Not read."""
 
 
 class NestedHpaTemplate(ManifestPart):
     metadata: dict[str, Any] | None = None
+    """Not read."""
     spec: HpaTemplate
+    """Bounds and metrics."""
 
 
 class NestedHpa(ManifestPart):
     selector: dict[str, Any] | None = None
+    """Not read."""
     deploy: bool = True
+    """false: sizes alone."""
     scale_up: ScaleType | None = None
+    """When replicas may grow."""
     scale_down: ScaleType | None = None
+    """When replicas may shrink."""
     template: NestedHpaTemplate | None = None
+    """Bounds and metrics."""
 
 
 class NestedVpaTemplate(ManifestPart):
     metadata: dict[str, Any] | None = None
+    """Not read."""
     spec: VpaTemplate | None = None
+    """Bounds of each container."""
 
 
 class GapParams(ManifestPart):
     """How far limits stay above requests."""
 
     cpu: ChangeParams | None = None
+    """Of the CPU limit."""
     memory: ChangeParams | None = None
+    """Of the memory limit."""
     replicas: ChangeParams | None = None
+    """Not read, as upstream."""
 
 
 class NestedVpa(ManifestPart):
     selector: dict[str, Any] | None = None
+    """Not read."""
     deploy: bool = True
+    """false: replicas alone."""
     scale_up: ScaleType | None = None
+    """When sizes may grow."""
     scale_down: ScaleType | None = None
+    """When sizes may shrink."""
     template: NestedVpaTemplate | None = None
+    """Bounds of each container."""
     limits_requests_gap_scale_params: GapParams | None = None
+    """How far limits lie above requests; left out: in the proportion they have."""
 
 
 class HvpaInterval(Interval):
     """A stage; the weight is a fraction in the flat form and percent in the nested one."""
 
     vpa_weight: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
+    """The share of a change that sizes take: 0 to 1 beside hpaTemplate, percent beside hpa and vpa."""
 
 
 def _modes(spec: HvpaSpec) -> list[UpdateMode]:
@@ -104,20 +128,27 @@ def _modes(spec: HvpaSpec) -> list[UpdateMode]:
 
 class HvpaSpec(ManifestPart):
     target_ref: TargetRef
+    """The workload."""
     replicas: CountOrZero | None = None
     """For the scale subresource; decides nothing."""
     scale_up_stabilization_window: Duration | None = None
+    """No growing so long after the last scaling of any kind."""
     scale_down_stabilization_window: Duration | None = None
+    """No shrinking so long after the last scaling of any kind."""
     min_cpu_change: ChangeParams | None = None
+    """Smaller changes of CPU are not worth it."""
     min_mem_change: ChangeParams | None = None
+    """Smaller changes of memory are not worth it."""
     hpa_template: HpaTemplate | None = None
     """The flat form of document 001; weights are then fractions."""
     vpa_template: VpaTemplate | None = None
+    """Bounds of each container."""
     maintenance_time_window: WindowSpec | None = None
     """When updateMode: MaintenanceWindow lets changes through."""
     hpa: NestedHpa | None = None
     """The nested form; weights are then percent."""
     vpa: NestedVpa | None = None
+    """How sizes change, as later releases write it."""
     weight_based_scaling_intervals: Annotated[list[HvpaInterval], Field(max_length=50)] | None = None
     """Document 001: how much of each change is vertical, by the number of replicas."""
     buckets: Annotated[list[BucketSpec], Field(min_length=1, max_length=50)] | None = None

@@ -27,12 +27,16 @@ from trimtab.kinds.config_keys import ignored
 from trimtab.kinds.effective_hpa import EffectiveHpa
 from trimtab.kinds.hpa import AnyHpa
 from trimtab.kinds.meta import Kind
+from trimtab.kinds.predictive_hpa import DAY_S, PredictiveHpa, PredictiveHpaSpec
+from trimtab.kinds.problems import nearest
 from trimtab.policy import Advice
 
 _STEERING = (PAUSED, PAUSED_UNTIL, PIN, PIN_UNTIL)
 _FLOOR = (ORIGINAL_FLOOR, RAISED_FLOOR, RAISED_FLOOR_UNTIL)
 _COMPUTED = "both recommendations are computed here; no HPA or VPA object is made"
 _BY_NAME = "a workload is found by its kind and name"
+_WHOLE_HISTORY = "all history that there is counts"
+_CHOSEN = "the model chooses where it begins, and damps nothing"
 _NO_REPLICA_CHANGE = "upstream never reads it either"
 
 IGNORED: dict[str, dict[str, str]] = {
@@ -49,6 +53,19 @@ IGNORED: dict[str, dict[str, str]] = {
         "spec.vpa.scaleUp.minChange.replicas": _NO_REPLICA_CHANGE,
         "spec.vpa.scaleDown.minChange.replicas": _NO_REPLICA_CHANGE,
         "spec.vpa.limitsRequestsGapScaleParams.replicas": _NO_REPLICA_CHANGE,
+    },
+    "WatermarkPodAutoscaler": {"spec.metrics[].resource.metricSelector": "all pods of the workload are asked"},
+    "PredictiveHorizontalPodAutoscaler": {
+        "spec.models[].calculationTimeout": "models are asked in this program",
+        "spec.models[].startInterval": _WHOLE_HISTORY,
+        "spec.models[].resetDuration": _WHOLE_HISTORY,
+        "spec.models[].holtWinters.storedSeasons": _WHOLE_HISTORY,
+        "spec.models[].holtWinters.runtimeTuningFetchHook": "nobody is asked for coefficients",
+        "spec.models[].holtWinters.dampedTrend": _CHOSEN,
+        "spec.models[].holtWinters.initializationMethod": _CHOSEN,
+        "spec.models[].holtWinters.initialLevel": _CHOSEN,
+        "spec.models[].holtWinters.initialTrend": _CHOSEN,
+        "spec.models[].holtWinters.initialSeasonal": _CHOSEN,
     },
     "Recommendation": {f"spec.targetRef.{name}": _BY_NAME for name in ("uid", "resourceVersion", "fieldPath")},
     "EffectiveHorizontalPodAutoscaler": {
@@ -76,20 +93,53 @@ def warnings(obj: Kind) -> list[Warned]:
     table = IGNORED.get(obj.kind, {})
     manifest = obj.manifest()
     found = [Warned(path, why) for pattern, why in table.items() for path in _paths(manifest, pattern.split("."))]
-    if isinstance(obj, EffectiveHpa) and obj.spec.specific_replicas is not None and not obj.preview:
-        found.append(Warned("spec.specificReplicas", "only counts with scaleStrategy: Preview"))
     if isinstance(obj, EffectiveHpa):
-        queries = [key for key in obj.metadata.annotations if key.startswith(CRANE_QUERY)]
-        found += [Warned(f'metadata.annotations["{key}"]', "the history is asked for here") for key in queries]
-    known = _known_annotations(obj)
-    for key in obj.metadata.annotations:
-        if key.startswith(OURS) and key not in known:
-            found.append(Warned(f'metadata.annotations["{key}"]', f"not read here; known: {', '.join(_STEERING)}"))
+        found += _of_ehpa(obj)
+    if isinstance(obj, PredictiveHpa):
+        found += _of_phpa(obj.spec)
+    found += _of_annotations(obj)
     if isinstance(obj, Analytics):
         advice = Advice(obj.spec.type)
         keys = [name for name in obj.spec.config if ignored(name, advice)]
         found += [Warned(f'spec.config["{name}"]', "upstream's key; nothing here depends on it") for name in keys]
     return found
+
+
+def _of_annotations(obj: Kind) -> Iterator[Warned]:
+    known = _known_annotations(obj)
+    for key in obj.metadata.annotations:
+        if key.startswith(OURS) and key not in known:
+            near = nearest(key, list(known), 0.9)
+            meant = f"did you mean {near}?" if near else f"known: {', '.join(_STEERING)}"
+            yield Warned(f'metadata.annotations["{key}"]', f"not read here; {meant}")
+
+
+def _of_ehpa(obj: EffectiveHpa) -> Iterator[Warned]:
+    if obj.spec.specific_replicas is not None and not obj.preview:
+        yield Warned("spec.specificReplicas", "only counts with scaleStrategy: Preview")
+    for key in obj.metadata.annotations:
+        if key.startswith(CRANE_QUERY):
+            yield Warned(f'metadata.annotations["{key}"]', "the history is asked for here")
+    percentile = obj.spec.prediction and obj.spec.prediction.prediction_algorithm.percentile
+    histogram = percentile.histogram if percentile else None
+    if histogram and histogram.bucket_size and not histogram.equal_size:
+        path = "spec.prediction.predictionAlgorithm.percentile.histogram.bucketSize"
+        yield Warned(path, "the sizes that grow win, as they do upstream")
+
+
+def _of_phpa(spec: PredictiveHpaSpec) -> Iterator[Warned]:
+    """What is replayed is its first model, as a forecast that only adds."""
+    if spec.decision_type != "maximum":
+        yield Warned("spec.decisionType", f"a forecast only adds here: {spec.decision_type} could also take away")
+    for index in range(1, len(spec.models)):
+        yield Warned(f"spec.models[{index}]", "one model is asked here, the first")
+    if spec.models[0].per_sync_period != 1:
+        yield Warned("spec.models[0].perSyncPeriod", "it is asked on every tick")
+    season = spec.models[0].holt_winters
+    if season and season.seasonal_periods * spec.sync_period != DAY_S * 1000:
+        yield Warned("spec.models[0].holtWinters.seasonalPeriods", "a season is a day here")
+    if spec.behavior and "downscale_stabilization" in spec.model_fields_set:
+        yield Warned("spec.downscaleStabilization", "the window of behavior.scaleDown counts")
 
 
 def _paths(value: Any, steps: list[str], path: str = "") -> Iterator[str]:

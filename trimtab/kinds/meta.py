@@ -16,6 +16,7 @@ from trimtab.kinds.annotations import PAUSED, PAUSED_UNTIL, PIN, PIN_UNTIL
 from trimtab.kinds.manifest_part import ABSENT, FieldRule, ManifestPart, shown
 from trimtab.kinds.names import ApiVersion, KindName, NamespaceName, ObjectName
 from trimtab.policy import Admit, Mode
+from trimtab.quantity import is_whole
 
 LONGEST_TIME, LONGEST_COUNT = 64, 10  # characters of annotations that are read
 
@@ -41,8 +42,11 @@ class ObjectRef(ManifestPart):
     """Another object of the same namespace."""
 
     api_version: ApiVersion | None = None
+    """Group and version, such as apps/v1."""
     kind: KindName
+    """Such as Deployment."""
     name: ObjectName
+    """Its name, in the namespace of this object."""
 
     @property
     def text(self) -> str:
@@ -140,7 +144,7 @@ def seconds_of(text: object) -> float | None:
 def _pin(text: str | None, path: str) -> int | None:
     if text is None:
         return None
-    if not text.isdecimal() or len(text) > LONGEST_COUNT or int(text) > INT32:
+    if not is_whole(text) or len(text) > LONGEST_COUNT or int(text) > INT32:
         raise InvalidInput(path, shown(text), 'write a whole number of replicas, such as "6"')
     return int(text)
 

@@ -34,8 +34,11 @@ class ResourceTarget(ManifestPart):
     """How much of the request, or how much of the resource, each pod may use; `type` is what people read."""
 
     type: TargetType
+    """Utilization or AverageValue; the field that is set decides."""
     average_utilization: Count | None = None
+    """Percent of what the pods request; above 100 is allowed."""
     average_value: Target | None = None
+    """So much for each pod, such as 500m or 1Gi."""
 
     rules: ClassVar = (
         _exactly_one(
@@ -51,15 +54,20 @@ class AverageTarget(ManifestPart):
     """A value for each pod."""
 
     type: TargetType
+    """AverageValue."""
     average_value: Target
+    """So much for each pod."""
 
 
 class ValueTarget(ManifestPart):
     """One value for the whole, or a share for each pod."""
 
     type: TargetType
+    """Value or AverageValue; the field that is set decides."""
     value: Target | None = None
+    """So much for the whole: replicas are multiplied by value / target."""
     average_value: Target | None = None
+    """So much for each pod: replicas are the total / target."""
 
     rules: ClassVar = (
         _exactly_one(
@@ -73,7 +81,9 @@ class ValueTarget(ManifestPart):
 
 class NamedMetric(ManifestPart):
     name: MetricName
+    """Its name in the metrics API."""
     selector: Selector | None = None
+    """Which of its series count."""
 
     @property
     def selector_text(self) -> str:
@@ -84,7 +94,9 @@ class ResourceMetricSource(ManifestPart):
     """CPU or memory of whole pods."""
 
     name: ResourceName
+    """cpu or memory."""
     target: ResourceTarget
+    """What each pod may use."""
 
     @property
     def goal(self) -> ResourceTarget:
@@ -95,36 +107,47 @@ class ContainerResourceMetricSource(ResourceMetricSource):
     """CPU or memory of one container."""
 
     container: ContainerName
+    """The container, by name; sidecars do not count."""
 
 
 class PodsMetricSource(ManifestPart):
     """A custom metric of each pod."""
 
     metric: NamedMetric
+    """Which metric."""
     target: AverageTarget
+    """How much for each pod."""
 
 
 class ObjectMetricSource(ManifestPart):
     """A metric of one other object."""
 
     described_object: ObjectRef
+    """Whose metric it is."""
     metric: NamedMetric
+    """Which metric."""
     target: ValueTarget
+    """How much of it."""
 
 
 class ExternalMetricSource(ManifestPart):
     """A metric from outside the cluster."""
 
     metric: NamedMetric
+    """Which metric; several series are added up."""
     target: ValueTarget
+    """How much of it."""
 
 
 class PrometheusMetricSource(ManifestPart):
     """A query whose answer is one number; the operator knows the server."""
 
     query: Annotated[str, Field(min_length=1, max_length=LONGEST_QUERY)]
+    """PromQL; one series with one number."""
     name: Title | None = None
+    """What people call it, in status and explanations."""
     target: ValueTarget
+    """How much of it."""
 
 
 def few_forecasts(member: str) -> FieldRule:
@@ -157,6 +180,7 @@ class MetricSpec(ManifestPart):
     """One metric of autoscaling/v2."""
 
     type: Literal["Resource", "ContainerResource", "Pods", "Object", "External"]
+    """Which of the members below is filled in."""
     resource: ResourceMetricSource | None = None
     container_resource: ContainerResourceMetricSource | None = None
     pods: PodsMetricSource | None = None
@@ -195,6 +219,7 @@ class AutoscalerMetric(MetricSpec):
     """One metric of an Autoscaler: autoscaling/v2's five, or a Prometheus query."""
 
     type: Literal["Resource", "ContainerResource", "Pods", "Object", "External", "Prometheus"]  # type: ignore[assignment]
+    """Which of the members below is filled in."""
     prometheus: PrometheusMetricSource | None = None
 
     rules: ClassVar[tuple[FieldRule, ...]] = (_one_member((*_MEMBERS, "prometheus")),)

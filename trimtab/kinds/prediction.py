@@ -6,48 +6,48 @@ Numbers are texts, as upstream has them. What is left out is the model's own def
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import ceil
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from trimtab.errors import InvalidInput
 from trimtab.kinds.amounts import Count, Duration
+from trimtab.kinds.histogram import Histogram, NumberText, Options, numbers
 from trimtab.kinds.manifest_part import FieldRule, ManifestPart
 from trimtab.policy import ForecastChoice
 from trimtab.quantity import parse_duration
 
-NumberText = Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)?$", max_length=32)]
 LEAST_HISTORY_S, LONGEST_HISTORY_S = 48 * 3600.0, 15 * 86400.0
 LEAST_SAMPLE_S, LONGEST_SAMPLE_S = 1.0, 3600.0
 LONGEST_WINDOW_S = 3600
-MOST_BUCKETS = 10_000
-
-Options = dict[str, Any]
 
 
 class MaxValueEstimator(ManifestPart):
     """The largest value of each time of the day (or week)."""
 
     margin_fraction: NumberText | None = None
+    """Added to what is expected, as a share."""
 
     def options(self) -> Options:
-        return {"is": "MaxValue"} | _numbers(margin=self.margin_fraction)
+        return {"is": "MaxValue"} | numbers(margin=self.margin_fraction)
 
 
 class FftEstimator(ManifestPart):
     """The load without its weak, fast tones."""
 
     margin_fraction: NumberText | None = None
+    """Added to what is expected, as a share."""
     low_amplitude_threshold: NumberText | None = None
     """Tones weaker than this are noise, if they are fast."""
     high_frequency_threshold: NumberText | None = None
     """In hertz: slower tones always count."""
     min_num_of_spectrum_items: Count | None = None
+    """At least so many tones are kept."""
     max_num_of_spectrum_items: Count | None = None
+    """At most so many tones are kept."""
 
     def options(self) -> Options:
-        return {"is": "Fft"} | _numbers(
+        return {"is": "Fft"} | numbers(
             margin=self.margin_fraction,
             low_amplitude=self.low_amplitude_threshold,
             high_frequency_hz=self.high_frequency_threshold,
@@ -60,7 +60,9 @@ class Estimators(ManifestPart):
     """Those to choose among; without any, eight of the second kind."""
 
     max_value: Annotated[list[MaxValueEstimator], Field(max_length=10)] | None = None
+    """The largest value of each time of the day."""
     fft: Annotated[list[FftEstimator], Field(max_length=10)] | None = None
+    """The load without its weak, fast tones."""
 
     def options(self) -> list[Options]:
         largest = [estimator.options() for estimator in self.max_value or []]
@@ -71,8 +73,11 @@ class Dsp(ManifestPart):
     """Periodic load from its spectrum; the estimator is chosen by its error on the last period."""
 
     sample_interval: Duration | None = None
+    """Not read: the source of the history decides."""
     history_length: Duration | None = None
+    """How far back, from 48h to 15d."""
     estimators: Estimators | None = None
+    """Those to choose among."""
 
     def problems(self) -> Iterator[InvalidInput]:
         yield from super().problems()
@@ -88,63 +93,25 @@ class Dsp(ManifestPart):
         return given | ({"estimators": chosen} if chosen else {})
 
 
-class Histogram(ManifestPart):
-    """Where samples are counted: buckets of one size up to maxValue, or growing ones from the first."""
-
-    max_value: NumberText | None = None
-    epsilon: NumberText | None = None
-    half_life: Duration | None = None
-    """After this long a sample counts half."""
-    bucket_size: NumberText | None = None
-    first_bucket_size: NumberText | None = None
-    bucket_size_growth_ratio: NumberText | None = None
-
-    def problems(self) -> Iterator[InvalidInput]:
-        yield from super().problems()
-        sizes = {
-            "maxValue": self.max_value,
-            "bucketSize": self.bucket_size,
-            "firstBucketSize": self.first_bucket_size,
-            "bucketSizeGrowthRatio": self.bucket_size_growth_ratio,
-        }
-        for name, value in sizes.items():
-            if value is not None and float(value) <= 0:
-                yield InvalidInput(name, value, "write a number above zero")
-                return
-        if self.half_life is not None and parse_duration(self.half_life) <= 0:
-            yield InvalidInput("halfLife", self.half_life, "write a duration above zero")
-        yield from self._counted()
-
-    def _counted(self) -> Iterator[InvalidInput]:
-        if self.bucket_size is None:
-            return
-        if self.max_value is None:
-            yield InvalidInput("maxValue", None, "set it: buckets of one size must end somewhere")
-        elif not 1 <= ceil(float(self.max_value) / float(self.bucket_size)) <= MOST_BUCKETS:
-            yield InvalidInput("bucketSize", self.bucket_size, f"choose one that gives 1 to {MOST_BUCKETS} buckets")
-
-    def options(self) -> Options:
-        decay = {} if self.half_life is None else {"half_life_s": parse_duration(self.half_life)}
-        return decay | _numbers(
-            max_value=self.max_value,
-            epsilon=self.epsilon,
-            bucket_size=self.bucket_size,
-            first_bucket_size=self.first_bucket_size,
-            growth=self.bucket_size_growth_ratio,
-        )
-
-
 class Percentile(ManifestPart):
     """A percentile of the past, with a margin."""
 
     aggregated: bool | None = None
+    """Not read: demand is that of the whole workload."""
     sample_interval: Duration | None = None
+    """Not read: the source of the history decides."""
     history_length: Duration | None = None
+    """Not read: all history counts, decayed."""
     min_sample_weight: NumberText | None = None
+    """The least weight of a sample."""
     margin_fraction: NumberText | None = None
+    """Added to the percentile, as a share."""
     percentile: NumberText | None = None
+    """A ratio, such as 0.99."""
     target_utilization: NumberText | None = None
+    """What is expected is divided by it."""
     histogram: Histogram | None = None
+    """Where samples are counted."""
 
     def problems(self) -> Iterator[InvalidInput]:
         yield from super().problems()
@@ -153,7 +120,7 @@ class Percentile(ManifestPart):
                 yield InvalidInput(name, value, 'write a ratio above 0 and up to 1, such as "0.99"')
 
     def options(self) -> Options:
-        given = _numbers(
+        given = numbers(
             percentile=self.percentile,
             margin=self.margin_fraction,
             target_utilization=self.target_utilization,
@@ -164,8 +131,11 @@ class Percentile(ManifestPart):
 
 class PredictionAlgorithm(ManifestPart):
     algorithm_type: Literal["dsp", "percentile"]
+    """dsp or percentile."""
     dsp: Dsp | None = None
+    """Settings of dsp."""
     percentile: Percentile | None = None
+    """Settings of percentile."""
 
     rules: ClassVar = (
         FieldRule(
@@ -185,7 +155,9 @@ class Prediction(ManifestPart):
     """The largest load expected within the window counts as well as the present one."""
 
     prediction_window_seconds: Annotated[int, Field(ge=1, le=LONGEST_WINDOW_S)] = 3600
+    """How far ahead."""
     prediction_algorithm: PredictionAlgorithm
+    """Which model, and its settings."""
 
     def forecast(self) -> ForecastChoice:
         chosen = self.prediction_algorithm
@@ -195,9 +167,3 @@ class Prediction(ManifestPart):
             horizon_s=float(self.prediction_window_seconds),
             options=settings.options() if settings else {},
         )
-
-
-def _numbers(**given: str | int | None) -> Options:
-    return {
-        name: float(value) if isinstance(value, str) else value for name, value in given.items() if value is not None
-    }

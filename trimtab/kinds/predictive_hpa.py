@@ -8,41 +8,44 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from msgspec.structs import replace
-from pydantic import ConfigDict, Field
-from pydantic.alias_generators import to_camel
+from pydantic import Field
 
 from trimtab.kinds.amounts import Count, CountOrZero, Fraction, Text
-from trimtab.kinds.behavior import Behavior
-from trimtab.kinds.horizontal import MIN_AT_MOST_MAX, ZERO_NEEDS_EYES, horizontal
+from trimtab.kinds.behavior import Behavior, ScalingRules
+from trimtab.kinds.horizontal import MIN_AT_MOST_MAX, ZERO_NEEDS_EYES
 from trimtab.kinds.manifest_part import FieldRule, ManifestPart
 from trimtab.kinds.meta import Kind, TargetRef
 from trimtab.kinds.metric import MetricSpec, signals_of
-from trimtab.policy import ForecastChoice, PodRules, Policy, Rate, RatePolicy, Rates, Stabilise, Tolerance
+from trimtab.policy import (
+    Bounds,
+    ForecastChoice,
+    PodRules,
+    Policy,
+    Rate,
+    RatePolicy,
+    Rates,
+    Rule,
+    Stabilise,
+    Tolerance,
+)
 
 SYNC_MS, DAY_S = 15_000, 86_400
 _TYPES = {"additive": "add", "add": "add", "multiplicative": "mul", "mul": "mul"}
-# Without behavior it follows HPA's rates over a minute, not over 15 s.
-_RATES = Rate(
-    up=Rates(
-        policies=(
-            RatePolicy(percent=False, value=4, period_s=60),
-            RatePolicy(percent=True, value=100, period_s=60),
-        )
-    ),
-    down=Rates(policies=(RatePolicy(percent=True, value=100, period_s=60),)),
-)
+# What behavior leaves open are HPA's rates, but over a minute, not over 15 s.
+UP = (("Pods", 4), ("Percent", 100))
+DOWN = (("Percent", 100),)
+PERIOD_S, DEFAULT_WINDOW_S, DEFAULT_CPU_INIT_S, DEFAULT_READINESS_S = 60, 300, 30, 30
+_NOTHING = ScalingRules()
+Start = Annotated[float, Field(ge=-1e9, le=1e9, allow_inf_nan=False)]
 
 
 class LinearModel(ManifestPart):
     history_size: Count
-    look_ahead: CountOrZero
+    look_ahead: Count
     """Milliseconds."""
 
 
 class HoltWintersModel(ManifestPart):
-    model_config = ConfigDict(extra="allow", strict=True, frozen=True, alias_generator=to_camel)
-
     alpha: Fraction | None = None
     beta: Fraction | None = None
     gamma: Fraction | None = None
@@ -50,6 +53,12 @@ class HoltWintersModel(ManifestPart):
     seasonal: Literal["additive", "add", "multiplicative", "mul"] = "add"
     seasonal_periods: Count
     stored_seasons: Count
+    damped_trend: bool | None = None
+    initialization_method: Text | None = None
+    initial_level: Start | None = None
+    initial_trend: Start | None = None
+    initial_seasonal: Start | None = None
+    runtime_tuning_fetch_hook: dict[str, Any] | None = None
 
 
 class PredictionModel(ManifestPart):
@@ -77,6 +86,7 @@ class PredictionModel(ManifestPart):
         assert self.holt_winters is not None
         given = self.holt_winters
         options = {"trend": _TYPES[given.trend], "seasonal": _TYPES[given.seasonal]}
+        options = {name: kind for name, kind in options.items() if kind != "add"}  # as the model has them
         weights = {"alpha": given.alpha, "beta": given.beta, "gamma": given.gamma}
         options |= {name: weight for name, weight in weights.items() if weight is not None}
         return ForecastChoice(model="holtWinters", horizon_s=sync_s, options=options)
@@ -88,17 +98,42 @@ class PredictiveHpaSpec(ManifestPart):
     max_replicas: Count
     metrics: Annotated[list[MetricSpec], Field(max_length=50)] | None = None
     behavior: Behavior | None = None
-    downscale_stabilization: CountOrZero = 300
+    downscale_stabilization: CountOrZero = DEFAULT_WINDOW_S
     """Seconds; as the releases before behavior had it."""
-    cpu_initialization_period: CountOrZero = 300
-    initial_readiness_delay: CountOrZero = 30
+    cpu_initialization_period: CountOrZero = DEFAULT_CPU_INIT_S
+    initial_readiness_delay: CountOrZero = DEFAULT_READINESS_S
     tolerance: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)] = 0.1
     sync_period: Count = SYNC_MS
     """Milliseconds."""
     models: Annotated[list[PredictionModel], Field(min_length=1)]
     decision_type: Literal["maximum", "minimum", "mean", "median"] = "maximum"
 
-    rules: ClassVar[tuple[FieldRule, ...]] = (MIN_AT_MOST_MAX, ZERO_NEEDS_EYES)
+    rules: ClassVar[tuple[FieldRule, ...]] = (
+        MIN_AT_MOST_MAX,
+        ZERO_NEEDS_EYES,
+        FieldRule(
+            lambda s: all(side is None or side.tolerance is None for side in s.sides),
+            at="behavior",
+            fix="it has no tolerance of its own: write spec.tolerance",
+        ),
+    )
+
+    @property
+    def sides(self) -> tuple[ScalingRules | None, ScalingRules | None]:
+        return (self.behavior.scale_up, self.behavior.scale_down) if self.behavior else (None, None)
+
+    def settle(self) -> tuple[Rule, ...]:
+        up, down = (side or _NOTHING for side in self.sides)
+        window_s = down.stabilization_window_seconds
+        if window_s is None:
+            window_s = DEFAULT_WINDOW_S if self.behavior else self.downscale_stabilization
+        stabilise = Stabilise(up_s=float(up.stabilization_window_seconds or 0), down_s=float(window_s))
+        return (stabilise, Rate(up=up.rates(_rates(UP)), down=down.rates(_rates(DOWN))))
+
+
+def _rates(policies: tuple[tuple[str, int], ...]) -> Rates:
+    made = (RatePolicy(percent=kind == "Percent", value=value, period_s=PERIOD_S) for kind, value in policies)
+    return Rates(policies=tuple(made))
 
 
 class PredictiveHpa(Kind):
@@ -114,12 +149,13 @@ class PredictiveHpa(Kind):
 
     def to_policy(self, at: float) -> Policy:
         spec = self.spec
-        policy = horizontal(spec.min_replicas, spec.max_replicas, spec.metrics, spec.behavior)
-        if spec.behavior is None:
-            policy = replace(policy, settle=(Stabilise(down_s=float(spec.downscale_stabilization)), _RATES))
-        pods = PodRules(
-            cpu_init_s=float(spec.cpu_initialization_period), readiness_delay_s=float(spec.initial_readiness_delay)
+        return Policy(
+            signals=signals_of(spec.metrics, Tolerance(up=spec.tolerance, down=spec.tolerance)),
+            pods=PodRules(
+                cpu_init_s=float(spec.cpu_initialization_period), readiness_delay_s=float(spec.initial_readiness_delay)
+            ),
+            settle=spec.settle(),
+            bounds=Bounds(min_replicas=spec.min_replicas, max_replicas=spec.max_replicas),
+            forecast=spec.models[0].choice(spec.sync_period / 1000),
+            admit=self.admit(),
         )
-        signals = signals_of(spec.metrics, Tolerance(up=spec.tolerance, down=spec.tolerance))
-        forecast = spec.models[0].choice(spec.sync_period / 1000)
-        return replace(policy, signals=signals, pods=pods, forecast=forecast, admit=self.admit())

@@ -113,11 +113,17 @@ class Schedule(ManifestPart):
     """While it runs its bounds hold beside the usual ones: a floor, a ceiling, or both."""
 
     name: Title
+    """One of its own in this object."""
     timezone: Annotated[str, Field(min_length=1, max_length=64)] = "UTC"
+    """An IANA name, such as Europe/Berlin."""
     start: Cron
+    """A cron expression: from then on the bounds hold."""
     end: Cron
+    """A cron expression: until then."""
     min_replicas: CountOrZero | None = None
+    """The floor while it runs."""
     max_replicas: CountOrZero | None = None
+    """The ceiling while it runs."""
 
     rules: ClassVar = (
         FieldRule(

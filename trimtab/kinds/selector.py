@@ -16,8 +16,11 @@ class Expression(ManifestPart):
     """One requirement of a selector."""
 
     key: LabelKey
+    """The label."""
     operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
+    """In and NotIn compare with values; Exists and DoesNotExist only ask for the key."""
     values: Annotated[list[LabelValue], Field(max_length=50)] | None = None
+    """For In and NotIn."""
 
     rules: ClassVar = (
         FieldRule(
@@ -47,7 +50,9 @@ class Selector(ManifestPart):
     """Kubernetes' LabelSelector; an empty one matches everything."""
 
     match_labels: Annotated[dict[str, LabelValue], Field(max_length=64)] | None = None
+    """Labels with exactly these values."""
     match_expressions: Annotated[list[Expression], Field(max_length=20)] | None = None
+    """Requirements that must all hold."""
 
     def problems(self) -> Iterator[InvalidInput]:
         yield from super().problems()

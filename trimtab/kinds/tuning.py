@@ -45,21 +45,27 @@ class TargetLimits(_Limits):
     """In the unit of the metric's own target: percent of the request, or its average value."""
 
     min: Target | None = None
+    """Never lower."""
     max: Target | None = None
+    """Never higher."""
 
 
 class ToleranceLimits(_Limits):
     """As in behavior."""
 
     min: BareQuantity | None = None
+    """Never lower."""
     max: BareQuantity | None = None
+    """Never higher."""
 
 
 class WindowLimits(_Limits):
     """In seconds."""
 
     min: WindowSeconds | None = None
+    """Never lower."""
     max: WindowSeconds | None = None
+    """Never higher."""
 
     rules: ClassVar = (_ordered("!has(self.min) || !has(self.max) || self.min <= self.max"),)
 

@@ -20,7 +20,9 @@ class Amounts(ManifestPart):
     """An amount of each resource."""
 
     cpu: Quantity | None = None
+    """Cores, such as 250m or 2."""
     memory: Quantity | None = None
+    """Bytes, such as 512Mi or 2G."""
 
     def size(self) -> Size:
         return Size(cpu_cores=amount(self.cpu), memory_bytes=amount(self.memory))
@@ -60,9 +62,13 @@ class ContainerPolicy(ManifestPart):
     container_name: ContainerNames = "*"
     """"*" is every container without a policy of its own."""
     mode: Literal["Auto", "Off"] = "Auto"
+    """Off: this container is left alone. Quote it, or YAML reads a boolean."""
     min_allowed: Amounts | None = None
+    """Never smaller."""
     max_allowed: Amounts | None = None
+    """Never larger."""
     controlled_resources: Annotated[list[Literal["cpu", "memory"]], Field(min_length=1, max_length=2)] | None = None
+    """Which of cpu and memory are sized; both by default."""
     controlled_values: Literal["RequestsAndLimits", "RequestsOnly"] = "RequestsAndLimits"
     """RequestsOnly leaves limits as they are."""
     whole_cores: bool = False
@@ -105,6 +111,7 @@ class ResourcePolicy(ManifestPart):
     """One policy per container."""
 
     container_policies: Annotated[list[ContainerPolicy], Field(max_length=50)] | None = None
+    """Bounds of each container."""
 
     rules: ClassVar[tuple[FieldRule, ...]] = (distinct_names(),)
 

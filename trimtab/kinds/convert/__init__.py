@@ -15,9 +15,11 @@ from trimtab.kinds.annotations import BRIDGE, EXACT, PREDICTIVE, TUNING
 from trimtab.kinds.convert import autoscaler_to_kinds, kinds_to_autoscaler
 from trimtab.kinds.convert.hvpa_to_autoscaler import from_hvpa
 from trimtab.kinds.convert.keda_to_autoscaler import from_keda, served_names
-from trimtab.kinds.convert.source_fields import Ledger, Lost, SourceFields, metadata_of, unannotate
+from trimtab.kinds.convert.phpa_to_autoscaler import from_phpa
+from trimtab.kinds.convert.source_fields import Ledger, Lost, SourceFields
+from trimtab.kinds.convert.source_metadata import metadata_of, unannotate
 from trimtab.kinds.convert.vpa_to_autoscaler import from_vpa
-from trimtab.kinds.convert.wpa_phpa_to_autoscaler import from_phpa, from_wpa
+from trimtab.kinds.convert.wpa_to_autoscaler import from_wpa
 
 Manifest = dict[str, Any]
 Step = Callable[[SourceFields, Manifest], Manifest]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from trimtab.kinds.annotations import BRIDGE, TUNING
-from trimtab.kinds.convert.source_fields import SourceFields, annotate, unannotate, without_none
+from trimtab.kinds.convert.source_fields import SourceFields, without_none
+from trimtab.kinds.convert.source_metadata import annotate, unannotate
 
 
 def parts_of_annotations(metadata: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,8 @@ from trimtab.errors import InvalidInput
 from trimtab.kinds.annotations import EXACT, PAUSED, PIN, PIN_UNTIL, PREDICTIVE
 from trimtab.kinds.autoscaler import STARTUP
 from trimtab.kinds.convert.annotated_parts import annotate_bridge, annotate_tuning
-from trimtab.kinds.convert.source_fields import SourceFields, annotate, schedules_alone, unannotate
+from trimtab.kinds.convert.source_fields import SourceFields, schedules_alone
+from trimtab.kinds.convert.source_metadata import annotate, unannotate
 from trimtab.kinds.metric import DEFAULT_CPU_PERCENT
 from trimtab.quantity import parse_duration
 

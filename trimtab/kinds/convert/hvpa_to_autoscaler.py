@@ -6,7 +6,8 @@ from typing import Any
 
 from trimtab.kinds.annotations import EXACT
 from trimtab.kinds.convert.annotated_parts import parts_of_annotations
-from trimtab.kinds.convert.source_fields import Lost, SourceFields, unannotate, without_none
+from trimtab.kinds.convert.source_fields import Lost, SourceFields, without_none
+from trimtab.kinds.convert.source_metadata import unannotate
 from trimtab.kinds.hpa_v2beta1 import v2_metric
 from trimtab.quantity import parse_duration
 

@@ -103,9 +103,10 @@ def _sqs(settings: SourceFields, namespace: str | None) -> ExporterQuery:
         counted.append("not_visible")
     if _is_true(settings, "scaleOnDelayed"):
         counted.append("delayed")
-    for name in ("awsRegion", "identityOwner", "awsEndpoint"):
+    for name in ("identityOwner", "awsEndpoint"):
         settings.take(name, object)
-    labels = _labels(dimension_QueueName=queue)
+    region = settings.take("awsRegion", str)  # two regions may have a queue of the same name
+    labels = _labels(dimension_QueueName=queue) if region is None else _labels(dimension_QueueName=queue, region=region)
     parts = [f"sum(aws_sqs_approximate_number_of_messages_{name}_average{labels})" for name in counted]
     return ExporterQuery(" + ".join(parts), "yet-another-cloudwatch-exporter, AWS/SQS, statistic Average", threshold)
 

@@ -15,7 +15,8 @@ from trimtab.kinds.annotations import (
     PIN,
 )
 from trimtab.kinds.convert.keda_triggers import TriggerSetting, triggers
-from trimtab.kinds.convert.source_fields import Lost, SourceFields, annotate, schedules_alone, unannotate
+from trimtab.kinds.convert.source_fields import SourceFields, schedules_alone
+from trimtab.kinds.convert.source_metadata import annotate, lose_annotations, unannotate
 
 _NO = frozenset({"0", "f", "F", "false", "False", "FALSE"})  # everything else in a pause means yes to KEDA
 _POLL_S, _COOLDOWN_S, _WINDOW_S = 30, 300, 300
@@ -51,9 +52,7 @@ def from_keda(spec: SourceFields, metadata: dict[str, Any], served: tuple[str, .
     _cooldown(spec, made)
     spec.close()
     _pauses(metadata, served is not None)
-    for key in [key for key in metadata.get("annotations", {}) if key.startswith(KEDA_SETTINGS)]:
-        unannotate(metadata, key)
-        spec.ledger.lost.append(Lost(f'metadata.annotations["{key}"]', "has no equivalent"))
+    lose_annotations(spec.ledger, metadata, KEDA_SETTINGS)
     return made
 
 
@@ -75,7 +74,7 @@ def _bounds(spec: SourceFields, made: dict[str, Any], least: int) -> None:
             spec.note("zero needs a metric that has a value without pods; 1 is used", "minReplicaCount")
         least = 1
     idle = spec.take("idleReplicaCount", int)
-    if idle is not None:
+    if idle is not None and idle != least:
         spec.note(f"an idle workload stays at minReplicas ({least}), not at {idle}", "idleReplicaCount")
     spec.lose("initialCooldownPeriod", "a new object acts at once")
     made |= {"minReplicas": least, "maxReplicas": spec.take("maxReplicaCount", int, 100)}

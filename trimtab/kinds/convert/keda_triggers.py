@@ -15,6 +15,7 @@ from trimtab.kinds.convert.keda_exporters import EXPORTERS, Unanswerable
 from trimtab.kinds.convert.source_fields import SourceFields
 from trimtab.kinds.manifest_part import ABSENT
 from trimtab.kinds.problems import nearest
+from trimtab.quantity import is_whole
 
 _OPERATOR = "is the operator's setting, not the object's"
 _SERVER = ("serverAddress", "namespace", "customHeaders", "authModes", "unsafeSsl", "cortexOrgID", "queryParameters")
@@ -156,7 +157,7 @@ def _resource(name: str, settings: SourceFields, metric_type: str | None) -> dic
     value = str(settings.need("value", object))
     if metric_type == "AverageValue":
         target: dict[str, Any] = {"type": "AverageValue", "averageValue": value}
-    elif value.isdecimal():
+    elif is_whole(value):
         target = {"type": "Utilization", "averageUtilization": int(value)}
     else:
         raise InvalidInput(settings.at("value"), value, "write a whole percentage")
@@ -265,7 +266,7 @@ def _formula(
 
 def _cron(settings: SourceFields, name: str) -> dict[str, Any]:
     replicas = str(settings.need("desiredReplicas", object))
-    if not replicas.isdecimal():
+    if not is_whole(replicas):
         raise InvalidInput(settings.at("desiredReplicas"), replicas, "write a whole number")
     return {
         "name": name,

@@ -7,7 +7,8 @@ from typing import Any
 
 from trimtab.kinds.annotations import EXACT, PIN, PREDICTIVE
 from trimtab.kinds.convert.annotated_parts import parts_of_annotations
-from trimtab.kinds.convert.source_fields import SourceFields, annotate, schedules_alone, unannotate, without_none
+from trimtab.kinds.convert.source_fields import SourceFields, schedules_alone, without_none
+from trimtab.kinds.convert.source_metadata import annotate, unannotate
 from trimtab.kinds.hpa_v2beta1 import v2_metric
 from trimtab.kinds.meta import predictive
 

@@ -7,25 +7,12 @@ from math import isfinite
 from typing import Any, NamedTuple, TypeVar
 
 from trimtab.errors import InvalidInput
-from trimtab.kinds.annotations import BOOKKEEPING
+from trimtab.kinds.behavior import LONGEST_WINDOW_S
 from trimtab.kinds.manifest_part import ABSENT
 from trimtab.kinds.problems import unquoted
 
 T = TypeVar("T")
 
-_SERVER_FIELDS = frozenset(
-    [
-        "uid",
-        "resourceVersion",
-        "generation",
-        "creationTimestamp",
-        "deletionTimestamp",
-        "managedFields",
-        "selfLink",
-        "ownerReferences",
-        "finalizers",
-    ]
-)
 _WORDS: dict[type, str] = {str: "text", int: "a whole number", bool: "true or false", list: "a list", dict: "a mapping"}
 
 
@@ -145,37 +132,12 @@ class SourceFields:
         return f"{self.path}.{name}" if self.path else name
 
 
-def metadata_of(manifest: dict[str, Any]) -> dict[str, Any]:
-    """The names, labels and annotations people wrote, without what the server added."""
-    written = manifest.get("metadata")
-    if not isinstance(written, dict):
-        raise InvalidInput("metadata", written, "write a mapping with a name")
-    kept = {name: copy.deepcopy(value) for name, value in written.items() if name not in _SERVER_FIELDS}
-    notes = kept.pop("annotations", None) or {}
-    labels = kept.pop("labels", None) or {}
-    for name, values in (("labels", labels), ("annotations", notes)):
-        if not isinstance(values, dict):
-            raise InvalidInput(f"metadata.{name}", values, "write a mapping (name: value)")
-        for key, value in values.items():
-            if not isinstance(value, str):
-                raise InvalidInput(f'metadata.{name}["{key}"]', value, "write text in quotes")
-        if own := {key: value for key, value in values.items() if not key.startswith(BOOKKEEPING)}:
-            kept[name] = own
-    return kept
-
-
-def annotate(metadata: dict[str, Any], key: str, value: str) -> None:
-    metadata["annotations"] = {**metadata.get("annotations", {}), key: value}
-
-
-def unannotate(metadata: dict[str, Any], key: str) -> str | None:
-    """Takes an annotation away and gives its value."""
-    notes: dict[str, str] = dict(metadata.get("annotations") or {})
-    value = notes.pop(key, None)
-    metadata.pop("annotations", None)
-    if notes:
-        metadata["annotations"] = notes
-    return value
+def within_window(fields: SourceFields, name: str, default_s: int = 0) -> int:
+    """Seconds for a stabilization window, of which HPA allows an hour."""
+    seconds = fields.take(name, int, default_s) or 0
+    if seconds > LONGEST_WINDOW_S:
+        fields.note(f"a window lasts an hour at most, not {seconds} s", name)
+    return min(LONGEST_WINDOW_S, seconds)
 
 
 def schedules_alone() -> dict[str, Any]:

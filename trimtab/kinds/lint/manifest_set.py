@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
@@ -31,13 +30,16 @@ class LintedManifest:
     """One document, read as far as we can read it."""
 
     def __init__(self, document: Document, at: float, skipped: bool = False) -> None:
-        self.document, self._at = document, at
+        self.document = document
         self.skipped = skipped  # a patch or a template: no whole object
         self.manifest: dict[str, Any] = document.value if isinstance(document.value, dict) else {}
         self.problems: tuple[InvalidInput, ...] = ()
         self.obj: Kind | CustomHpa | None = None
+        self.policy: Policy | None = None
         try:
-            self.obj = self._read()
+            obj = self._read()
+            self.policy = obj.to_policy(at) if isinstance(obj, Scaler | CustomHpa) else None
+            self.obj = obj
         except InvalidObject as error:
             self.problems = error.problems
         except InvalidInput as error:
@@ -71,10 +73,6 @@ class LintedManifest:
     @property
     def namespace(self) -> str:
         return str(get(self.manifest, "metadata", "namespace") or "default")
-
-    @cached_property
-    def policy(self) -> Policy | None:
-        return self.obj.to_policy(self._at) if isinstance(self.obj, Scaler | CustomHpa) else None
 
     @property
     def target(self) -> WorkloadKey | None:

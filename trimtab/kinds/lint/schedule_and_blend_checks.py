@@ -9,7 +9,7 @@ from trimtab.kinds import Autoscaler, EffectiveHpa, Hvpa
 from trimtab.kinds.lint.finding import Diagnostic, LintSeverity
 from trimtab.kinds.lint.manifest_set import LintedManifest, ManifestSet
 from trimtab.policy import Buckets, Policy, Weights
-from trimtab.quantity import format_cpu, format_memory
+from trimtab.quantity import format_cpu, format_memory, is_whole
 
 
 def schedule_above_max(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
@@ -121,7 +121,7 @@ def _earlier_same_day(cron: str, other: str) -> bool:
     first, second = cron.split(), other.split()
     plain = len(first) == len(second) == 5 and first[2:] == second[2:]
     times = first[:2] + second[:2] if plain else ["*"]
-    if not all(field.isdecimal() for field in times):
+    if not all(is_whole(field) for field in times):
         return False
     return (int(first[1]), int(first[0])) < (int(second[1]), int(second[0]))
 
