@@ -144,7 +144,7 @@ class FakePrometheus:
 
     def _remembered(self, asked: Mapping[str, Any]) -> list[Any]:
         query = str(asked.get("query", ""))
-        if "container_cpu_usage_seconds_total" in query:
+        if "by (namespace,stem)(" in query and "container_cpu_usage_seconds_total" in query:
             found = [(labels, self._points(asked, past)) for labels, past in self._usage(query)]
             return [{"metric": labels, "values": points} for labels, points in found if points]
         series: dict[int, list[Any]] = {}

@@ -131,7 +131,7 @@ TROUBLES = {
 
 @pytest.mark.parametrize("trouble", TROUBLES)
 def test_who_speaks_before_a_restart_speaks_after_it(trouble: str) -> None:
-    """Ten days are known, of which Prometheus knows less or nothing; half an hour is learned, a restart forgets none."""
+    """Ten days are known, of which Prometheus knows less or nothing, and half an hour is learned."""
     manifest, prometheus = TROUBLES[trouble]
     with Cluster(seed=1) as cluster:
         listening = set_up(cluster, manifest, prometheus)
