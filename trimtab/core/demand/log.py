@@ -136,13 +136,6 @@ def _append(row: _Row, at: float, demand: float) -> None:
         del values[:gone]
 
 
-def log_of(key: str, past: Series, step_s: float) -> DemandLog:
-    """One that knows nothing but this."""
-    log = DemandLog()
-    log.restore(key, past, step_s)
-    return log
-
-
 def _minutes(times: Floats, values: Floats, step_s: float) -> tuple[int, Codes]:
     """The first minute, and the codes from there on."""
     width, coded = max(1, round(step_s / MINUTE_S)), codes_of(values)

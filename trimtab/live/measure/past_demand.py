@@ -13,17 +13,15 @@ from collections.abc import Sequence
 from math import ceil
 from typing import NamedTuple
 
-import numpy as np
-
 from trimtab.core.demand.keys import keys_of, remembers_demand
-from trimtab.core.demand.log import DemandLog, log_of
-from trimtab.core.demand.minutes import MINUTE_S
+from trimtab.core.demand.remembered import AskedPast, is_whole
 from trimtab.core.demand.total import is_per_pod
 from trimtab.core.forecast.demand_forecasts import DemandForecasts
 from trimtab.errors import TrimtabError
 from trimtab.live.look.subject import Subject
 from trimtab.live.measure.background import Background
-from trimtab.live.measure.demand_reader import DAYS, HOUR, DemandReader, Found, PastSignal
+from trimtab.live.measure.demand_reader import DemandReader
+from trimtab.live.measure.demand_usage import DAYS, HOUR, Found, PastSignal
 from trimtab.live.measure.tenancy import QueryTenancy
 from trimtab.live.object_tick import ObjectTick
 from trimtab.policy import MetricKind, Policy, TuningMode
@@ -34,12 +32,11 @@ from trimtab.wire.kube import Kube
 ASK_AGAIN_S = 60.0  # while Prometheus answers nobody
 TRY_AGAIN_S, LONGEST_REST_S = 300.0, 3600.0  # after a failure of one object
 LOOK_AGAIN_S, ROUND_S = 300.0, 86400.0  # at some of those that it remembers; at all of them
-UNSEEN = 0.05  # of what there should be: scrapes fail, and Prometheus restarts
 READ_BACK = (MetricKind.RESOURCE, MetricKind.CONTAINER, MetricKind.PROMETHEUS)
 log = logging.getLogger(__name__)
 
 
-class Rest(NamedTuple):
+class RetryRest(NamedTuple):
     """After so many fruitless looks in a row."""
 
     looks: int = 0
@@ -51,8 +48,8 @@ class Rest(NamedTuple):
         rest_s = min(TRY_AGAIN_S * 2.0 ** min(self.looks - 1, 20), self.longest_s)
         return not 0.0 <= at - self.since < rest_s
 
-    def after(self, at: float, longest_s: float) -> Rest:
-        return Rest(self.looks + 1, at, longest_s)
+    def after(self, at: float, longest_s: float) -> RetryRest:
+        return RetryRest(self.looks + 1, at, longest_s)
 
 
 class PastLook(NamedTuple):
@@ -79,7 +76,7 @@ class PastDemand(Background):
         self.demand = demand
         self.reader = DemandReader(access, kube, queries or access, tenancy, matchers)  # `queries` are tenants' own
         self._looks: dict[str, PastLook] = {}  # by uid
-        self._rests: dict[str, Rest] = {}  # by uid
+        self._rests: dict[str, RetryRest] = {}  # by uid
         self._outdated: set[str] = set()  # of these another workload is being read
         self._whole: set[str] = set()  # keys of which all was given back in the round under way
         self._doubted: set[str] = set()  # of these we have learned more meanwhile
@@ -125,7 +122,7 @@ class PastDemand(Background):
     def _is_unread(self, subject: Subject, at: float) -> bool:
         look = self._looks.get(subject.uid)
         settled = look is not None and (look.remembered or not all_read_back(subject.policy))
-        return not settled and self._rests.get(subject.uid, Rest()).over(at)
+        return not settled and self._rests.get(subject.uid, RetryRest()).over(at)
 
     def _oldest(self, ticks: Sequence[ObjectTick], at: float) -> list[ObjectTick]:
         """Of those that it remembers who was not looked at for longest: what it keeps may shrink, or get lost."""
@@ -173,8 +170,9 @@ class PastDemand(Background):
         return found
 
     def _take(self, signal: PastSignal, past: Series, at: float) -> None:
-        subject, step_s = signal.subject, signal.time_range.step_s
-        if is_whole(signal, past, self.demand.log, at):
+        subject, (span_s, step_s) = signal.subject, signal.time_range
+        asked = AskedPast(at, span_s, step_s, signal.time_range.late_s, signal.born)
+        if is_whole(past, asked, self.demand.log, signal.key):
             self._whole.add(signal.key)
         self.demand.restore(subject.uid, subject.policy, signal.key, past, step_s)
 
@@ -182,7 +180,8 @@ class PastDemand(Background):
         read = {subject.uid for subject in subjects} - failed
         before = {uid for uid in read if uid in self._looks and self._looks[uid].remembered}
         for subject in subjects:
-            uid, keys, rest = subject.uid, keys_of(subject.uid, subject.policy), self._rests.pop(subject.uid, Rest())
+            uid, keys = subject.uid, keys_of(subject.uid, subject.policy)
+            rest = self._rests.pop(uid, RetryRest())
             if uid in failed:
                 self._looks.pop(uid, None)
                 self._rests[uid] = rest.after(at, LONGEST_REST_S)
@@ -194,22 +193,6 @@ class PastDemand(Background):
         if before and not any(self._looks[uid].remembered for uid in before):
             # It was emptied, or keeps less now: nobody can be sure of it.
             self._looks = {uid: look for uid, look in self._looks.items() if not look.remembered}
-
-
-def is_whole(signal: PastSignal, past: Series, known: DemandLog, at: float) -> bool:
-    """Whether this is all that a new operator would need: it goes on, reaches back, and lacks nothing that we know."""
-    key, (span_s, step_s), late_s = signal.key, signal.time_range, signal.time_range.late_s
-    finite = past.times[np.isfinite(past.values)]
-    if len(finite) == 0 or at - finite[-1] > late_s:
-        return False
-    wanted_s = min(span_s, at - signal.born)
-    if at - finite[0] < wanted_s * (1.0 - UNSEEN) - late_s:
-        return False
-    count, end = round(span_s / MINUTE_S), int(at // MINUTE_S) + 1
-    ours = known.known_minutes(key, end - count, count)
-    given = log_of(key, past, step_s).known_minutes(key, end - count, count)
-    lacking, most = (ours & ~given).sum(), UNSEEN * ours.sum() + late_s / MINUTE_S
-    return bool(lacking <= most)
 
 
 def wanted(tick: ObjectTick) -> bool:
