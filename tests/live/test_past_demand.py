@@ -23,6 +23,7 @@ from trimtab.live.measure.forecasts import Forecasts
 from trimtab.live.measure.past_demand import ASK_AGAIN_S, LONGEST_REST_S, TRY_AGAIN_S, PastDemand, all_read_back
 from trimtab.live.measure.usage import UsageWatch
 from trimtab.live.object_tick import ObjectTick
+from trimtab.series import Series
 from trimtab.wire.access import Access
 from trimtab.wire.http import ATTEMPTS
 from trimtab.wire.writer import Writer
@@ -262,6 +263,35 @@ def test_an_object_that_begins_anew_ends_nobody_elses_reading() -> None:
         past.follow([first, other], AT + 15.0)
         await past.finished()
         assert keys_of(first.subject.uid, first.subject.policy)[0] in past.demand.log
+
+    read_back(answer, check)
+
+
+def test_a_checkpoint_that_comes_after_the_past_and_knows_more_is_kept() -> None:
+    """Nobody knew of a hole in what Prometheus gave back."""
+    about = tick("seasonal", QUERY)
+    subject = about.subject
+    (key,) = keys_of(subject.uid, subject.policy)
+    days = AT - 300.0 * np.arange(15 * 288.0, 0.0, -1.0)
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        holed = [[at, "5"] for at in days.tolist() if not 3 * 86400.0 < AT - at < 8 * 86400.0]
+        result = {"resultType": "matrix", "result": [{"metric": {}, "values": holed}]}
+        return web.json_response({"status": "success", "data": result})
+
+    async def check(past: PastDemand, fake: Fake) -> None:
+        kept = DemandForecasts()
+        kept.restore(subject.uid, subject.policy, key, Series(days, np.full(len(days), 5.0)), 300.0)
+        past.follow([about], AT)
+        await past.finished()
+        assert past.remembers(subject)
+        past.demand.load(subject.uid, subject.policy, kept.save(subject.uid, subject.policy, AT))
+        past.doubt(subject.uid)
+        for at in (AT + 15.0, AT + 15.0 + TRY_AGAIN_S):
+            assert not past.remembers(subject)
+            past.follow([about], at)
+            await past.finished()
+        assert not past.remembers(subject)
 
     read_back(answer, check)
 
