@@ -256,6 +256,16 @@ def test_a_hole_starts_the_watch_again() -> None:
     assert estimate(book, NOW + DAY + 4 * HOUR).memory_peak_bytes is None
 
 
+def test_a_hole_is_no_time_of_samples_and_a_restart_knows_it() -> None:
+    """Downward only after 24 h of samples: not 2 h of them around a day in which nobody looked."""
+    hour = every_minute(60)
+    book, at = book_of(hour + every_minute(60, start=DAY)), NOW + DAY + HOUR
+    assert estimate(book, at).observed_s == 2 * 59 * 60.0
+    again = UsageHistograms()
+    load(again, "web", "app", save(book, "web", "app", at))
+    assert estimate(again, at).observed_s == 2 * 59 * 60.0
+
+
 def test_forgetting_keeps_the_living() -> None:
     book = UsageHistograms(HistogramSettings(memory_windows=2))
     book.observe([ContainerSample("old", "pod", "app", NOW, 0.1, 1e8)])

@@ -237,3 +237,19 @@ def test_the_usage_of_an_object_that_was_made_anew_is_not_its_own() -> None:
         return await second.observed_s("web")
 
     assert asyncio.run(run()) < 300
+
+
+def test_the_time_in_which_nobody_asked_for_sizes_was_not_observed() -> None:
+    """`vertical` is taken away for a day and given back: an hour of samples is no reason to shrink."""
+    api = shop("web")
+
+    async def run() -> float:
+        watching = Watching(api)
+        for minute in range(60):
+            await watching.tick(AT + 60.0 * minute)
+        for hour in range(1, 26):
+            watching.usage.look([], {}, AT + 3600.0 * hour)
+        await watching.tick(AT + 26 * 3600.0)
+        return await watching.observed_s("web")
+
+    assert asyncio.run(run()) == 59 * 60.0

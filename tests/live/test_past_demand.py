@@ -20,9 +20,10 @@ from trimtab.core.model import Forecast, Observation, Pod, PodSamples
 from trimtab.core.usage.settings import HistogramSettings
 from trimtab.live.measure.checkpoint import Checkpoints
 from trimtab.live.measure.forecasts import Forecasts
-from trimtab.live.measure.past_demand import LONGEST_REST_S, TRY_AGAIN_S, PastDemand, all_read_back
+from trimtab.live.measure.past_demand import ASK_AGAIN_S, LONGEST_REST_S, TRY_AGAIN_S, PastDemand, all_read_back
 from trimtab.live.measure.usage import UsageWatch
 from trimtab.live.object_tick import ObjectTick
+from trimtab.series import Series
 from trimtab.wire.access import Access
 from trimtab.wire.http import ATTEMPTS
 from trimtab.wire.writer import Writer
@@ -167,9 +168,9 @@ def test_a_line_reads_the_last_hour_only() -> None:
     read_back(prometheus, check)
 
 
-def test_what_could_not_be_read_is_tried_again_after_a_while() -> None:
+def test_who_answers_nobody_is_asked_once_a_minute_whether_it_is_back() -> None:
     async def check(past: PastDemand, fake: Fake) -> None:
-        for at, more in ((AT, True), (AT + TRY_AGAIN_S - 1, False), (AT + TRY_AGAIN_S, True)):
+        for at, more in ((AT, True), (AT + ASK_AGAIN_S - 1, False), (AT + ASK_AGAIN_S, True)):
             asked = len(fake.requests)
             past.follow([tick("seasonal", CPU)], at)
             await past.finished()
@@ -181,33 +182,33 @@ def test_what_could_not_be_read_is_tried_again_after_a_while() -> None:
 def test_an_object_whose_query_failed_or_was_not_allowed_is_tried_again_alone_and_ever_less_often() -> None:
     """The others of its round are done, and it is done as soon as it is answered."""
     fine, broken = tick("seasonal", CPU, name="other"), tick("seasonal", CPU, QUERY)
-    refuses = True
+    refuses, queried = True, 0
 
     async def answer(request: web.Request) -> web.StreamResponse:
+        nonlocal queried
         asked: Any = await request.post()
+        queried += asked.get("query") == "sum(orders)"
         refused = refuses and asked.get("query") == "sum(orders)"
         return web.json_response({"status": "error"}, status=400) if refused else await prometheus(request)
 
     async def asked_at(past: PastDemand, fake: Fake, at: float) -> bool:
-        before = len(fake.requests)
+        before = queried
         past.follow([fine, broken], at)
         await past.finished()
-        return len(fake.requests) > before
+        return queried > before
 
     async def check(past: PastDemand, fake: Fake) -> None:
         nonlocal refuses
-        rest_s, at, looks = TRY_AGAIN_S, AT, []
+        rest_s, at = TRY_AGAIN_S, AT
         assert await asked_at(past, fake, at)
         for _ in range(6):
             assert not await asked_at(past, fake, at + rest_s - 1.0)
-            before = len(fake.requests)
             assert await asked_at(past, fake, at := at + rest_s)
-            looks.append(len(fake.requests) - before)
+            assert past.remembers(fine.subject) and not past.remembers(broken.subject)
             rest_s = min(2 * rest_s, LONGEST_REST_S)
-        assert len(set(looks)) == 1, "the one that is done is asked for no more"
         refuses = False
         assert await asked_at(past, fake, at := at + rest_s)
-        assert not await asked_at(past, fake, at + 10 * LONGEST_REST_S)
+        assert not await asked_at(past, fake, at + 1.0)
         key = keys_of(broken.subject.uid, broken.subject.policy)[1]
         assert key in past.demand.log
 
@@ -233,7 +234,7 @@ def test_queries_of_one_namespace_that_nobody_answers_keep_no_other_waiting() ->
         await past.finished()
         assert asked_evil == ATTEMPTS, "of the first of them alone"
         assert keys_of(honest.subject.uid, honest.subject.policy)[0] in past.demand.log
-        assert list(past._done) == [honest.subject.uid]
+        assert past.remembers(honest.subject) and not any(past.remembers(each.subject) for each in slow)
 
     read_back(answer, check)
 
@@ -262,6 +263,35 @@ def test_an_object_that_begins_anew_ends_nobody_elses_reading() -> None:
         past.follow([first, other], AT + 15.0)
         await past.finished()
         assert keys_of(first.subject.uid, first.subject.policy)[0] in past.demand.log
+
+    read_back(answer, check)
+
+
+def test_a_checkpoint_that_comes_after_the_past_and_knows_more_is_kept() -> None:
+    """Nobody knew of a hole in what Prometheus gave back."""
+    about = tick("seasonal", QUERY)
+    subject = about.subject
+    (key,) = keys_of(subject.uid, subject.policy)
+    days = AT - 300.0 * np.arange(15 * 288.0, 0.0, -1.0)
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        holed = [[at, "5"] for at in days.tolist() if not 3 * 86400.0 < AT - at < 8 * 86400.0]
+        result = {"resultType": "matrix", "result": [{"metric": {}, "values": holed}]}
+        return web.json_response({"status": "success", "data": result})
+
+    async def check(past: PastDemand, fake: Fake) -> None:
+        kept = DemandForecasts()
+        kept.restore(subject.uid, subject.policy, key, Series(days, np.full(len(days), 5.0)), 300.0)
+        past.follow([about], AT)
+        await past.finished()
+        assert past.remembers(subject)
+        past.demand.load(subject.uid, subject.policy, kept.save(subject.uid, subject.policy, AT))
+        past.doubt(subject.uid)
+        for at in (AT + 15.0, AT + 15.0 + TRY_AGAIN_S):
+            assert not past.remembers(subject)
+            past.follow([about], at)
+            await past.finished()
+        assert not past.remembers(subject)
 
     read_back(answer, check)
 
@@ -307,12 +337,15 @@ def test_an_object_that_prometheus_remembers_is_not_written() -> None:
     async def run() -> None:
         cluster = watched(api)
         usage = UsageWatch(cluster, HistogramSettings())
-        keeper = Checkpoints(
-            Writer(cluster.kube), usage, 600.0, "trimtab", keeps_demand=lambda policy: not all_read_back(policy)
-        )
-        for at in (AT, AT + 601.0):
-            keeper.follow([tick("seasonal", CPU)], at)
-            await keeper.finished()
+        async with Fake(prometheus) as fake:
+            past = PastDemand(Access(fake.url), fake.kube(), DemandForecasts())
+            keeper = Checkpoints(Writer(cluster.kube), usage, 600.0, "trimtab", past.demand, past)
+            for at in (AT, AT + 601.0):
+                past.follow([tick("seasonal", CPU)], at)
+                await past.finished()
+                keeper.follow([tick("seasonal", CPU)], at)
+                await keeper.finished()
+            await past.reader.kube.close()
 
     asyncio.run(run())
     assert not [path for path in api.objects if "configmaps" in path]

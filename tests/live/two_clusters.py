@@ -78,7 +78,7 @@ def _answer(kind: str, result: object) -> web.Response:
 
 
 def _evaluated(query: str) -> list[tuple[Labels, float]]:
-    if "orders" in query:  # a tenant's own
+    if "orders" in query or query == "vector(1)":  # a tenant's own, and whether anybody answers
         return [({}, 100.0)]
     groups: dict[tuple[str, ...], list[float]] = defaultdict(list)
     operator, by = re.findall(r"^(sum|max) by \((.*?)\)", query)[0]

@@ -25,6 +25,7 @@ from trimtab.wire.resources import Resource
 
 AUDITED = 200_000  # requests that are remembered
 ADMIN = "kubectl"
+METADATA_LIST = "PartialObjectMetadataList"
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -36,6 +37,7 @@ class Call(msgspec.Struct, frozen=True):
     params: Mapping[str, str]
     body: bytes | None
     content_type: str
+    accept: str = "application/json"
 
 
 class Reply(NamedTuple):
@@ -142,7 +144,7 @@ class ApiServer:
             return "get", self._discover(place)
         served = self._served(place)
         if call.method == "GET" and not place.name:
-            return "list", self._list(place, call.params)
+            return "list", self._list(place, call)
         if call.method == "GET":
             return "get", Reply(200, self._shown(served, place))
         if call.method == "POST" and not place.name:
@@ -178,13 +180,17 @@ class ApiServer:
             rows += [row, *(row | {"name": f"{resource.plural}/{part}"} for part in sorted(served.parts))]
         return Reply(200, encoded({"kind": "APIResourceList", "groupVersion": place.api_version, "resources": rows}))
 
-    def _list(self, place: Place, params: Mapping[str, str]) -> Reply:
+    def _list(self, place: Place, call: Call) -> Reply:
+        params, metadata_only = call.params, METADATA_LIST in call.accept
         items = selected(self._collection(place), place.namespace, params)
         start, limit = int(params.get("continue") or 0), int(params.get("limit") or 0)
         page = items[start : start + limit] if limit else items
         meta: Object = {"resourceVersion": str(self.store.version)}
         if limit and start + limit < len(items):
             meta["continue"] = str(start + limit)
+        if metadata_only:
+            head = {"kind": METADATA_LIST, "apiVersion": "meta.k8s.io/v1", "metadata": meta}
+            return Reply(200, encoded(head | {"items": [partial(found) for found in page]}))
         return Reply(200, encoded({"kind": "List", "apiVersion": "v1", "metadata": meta, "items": page}))
 
     def _found(self, served: Served, place: Place) -> Object:
@@ -293,13 +299,20 @@ def scale_of(found: Object) -> Object:
     }
 
 
+def partial(found: Object) -> Object:
+    """Who asks for metadata alone gets no more."""
+    return {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": found["metadata"]}
+
+
 def selected(held: Collection, namespace: str, params: Mapping[str, str]) -> list[Object]:
     keep = selector(namespace, params)
     return [found for found in held.items.values() if keep(found)]
 
 
 def selector(namespace: str, params: Mapping[str, str]) -> Callable[[Object], bool]:
-    labels = dict(part.split("=", 1) for part in (params.get("labelSelector") or "").split(",") if "=" in part)
+    wanted = [part for part in (params.get("labelSelector") or "").split(",") if part]
+    labels = dict(part.split("=", 1) for part in wanted if "=" in part)
+    present = {part for part in wanted if "=" not in part}
     names = [_field(part) for part in (params.get("fieldSelector") or "").split(",") if part]
 
     def keep(found: Object) -> bool:
@@ -309,7 +322,10 @@ def selector(namespace: str, params: Mapping[str, str]) -> Callable[[Object], bo
         for field, equal, value in names:
             if (meta.get(field, "") == value) is not equal:
                 return False
-        return not labels or labels.items() <= (meta.get("labels") or {}).items()
+        if not wanted:
+            return True
+        has = meta.get("labels") or {}
+        return labels.items() <= has.items() and present <= has.keys()
 
     return keep
 

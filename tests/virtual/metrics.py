@@ -19,6 +19,7 @@ from trimtab.wire.facts import rfc3339
 from trimtab.wire.query_union import LABEL
 
 JOINED = re.compile(rf'label_replace\(\(\n(.*?)\n\), "{LABEL}", "(\d+)", "", ""\)', re.DOTALL)
+CHOSEN = re.compile(r'pod=~"(?:\(\?:)?(.*?)(?:\)-\[\^-\]\+)?"')
 Value = Callable[[float], float]  # by seconds from the start
 
 
@@ -114,18 +115,25 @@ class Metrics:
 class FakePrometheus:
     """Instant queries: the text of a query names a workload (`NAMESPACE/NAME`) or an external metric that was set.
 
-    Of what was before, it remembers what `past` says, by the text of a query and seconds from the start.
+    Of what was before, it remembers what `past` says, by the text of a query and seconds from the start, for `keeps_s`;
+    what `apart` holds as a series for each day, as labels that change with every release make them. cAdvisor is scraped
+    of those workloads alone (NAMESPACE/NAME) that `used` has, for CPU.
     """
 
     def __init__(self, metrics: Metrics, start: float) -> None:
         self.metrics, self.start = metrics, start
         self.past: dict[str, Callable[[float], float]] = {}
+        self.keeps_s = float("inf")
+        self.apart: set[str] = set()
+        self.used: dict[str, Callable[[float], float]] = {}
 
     def handle(self, call: Call) -> Reply:
         if call.path.endswith("/api/v1/query"):
             return _success("vector", self._rows(str(form(call).get("query", ""))))
         if call.path.endswith("/api/v1/query_range"):
             return _success("matrix", self._remembered(form(call)))
+        if call.path.endswith("/api/v1/series"):
+            return Reply(200, encoded({"status": "success", "data": []}))
         return Reply(404, b"404 page not found\n")
 
     def _rows(self, query: str) -> list[Object]:
@@ -135,13 +143,29 @@ class FakePrometheus:
         return [{"metric": labels, "value": [now[0], repr(now[1])]} for labels, now in found if now is not None]
 
     def _remembered(self, asked: Mapping[str, Any]) -> list[Any]:
-        past = self.past.get(str(asked.get("query", "")))
-        if past is None:
-            return []
+        query = str(asked.get("query", ""))
+        if "by (namespace,stem)(" in query and "container_cpu_usage_seconds_total" in query:
+            found = [(labels, self._points(asked, past)) for labels, past in self._usage(query)]
+            return [{"metric": labels, "values": points} for labels, points in found if points]
+        series: dict[int, list[Any]] = {}
+        for at, value in self._points(asked, self.past[query]) if query in self.past else ():
+            series.setdefault(int(at // 86400) if query in self.apart else 0, []).append([at, value])
+        return [{"metric": {"release": str(number)}, "values": rows} for number, rows in series.items()]
+
+    def _points(self, asked: Mapping[str, Any], past: Value) -> list[tuple[float, str]]:
         first, end, step_s = (float(asked[name]) for name in ("start", "end", "step"))
         times = [first + step_s * number for number in range(int((end - first) / step_s) + 1)]
-        middle = [at - step_s / 2 - self.start for at in times]  # a value stands for the step before it
-        return [{"metric": {}, "values": [[at, repr(past(when))] for at, when in zip(times, middle, strict=True)]}]
+        kept = [at for at in times if at >= self.metrics.now() - self.keeps_s]
+        return [(at, repr(past(at - step_s / 2 - self.start))) for at in kept]  # a value is of the step before it
+
+    def _usage(self, query: str) -> list[tuple[Object, Value]]:
+        """All that a workload uses, as used by the first of its pods, or of what their names begin with."""
+        asked = [name for group in CHOSEN.findall(query) for name in group.split("|")]
+        named = [(full.partition("/"), past) for full, past in self.used.items()]
+        rows = [
+            (namespace, [each for each in asked if each.startswith(name)], past) for (namespace, _, name), past in named
+        ]
+        return [({"namespace": namespace, "stem": found[0]}, past) for namespace, found, past in rows if found]
 
 
 def _containers(names: list[str], cores: float, memory_bytes: float) -> list[Object]:

@@ -14,10 +14,10 @@ from tests.virtual.transport import Link
 from tests.virtual.workloads import deployment
 from trimtab.errors import Refused
 from trimtab.wire.access import Access
-from trimtab.wire.kube import Kube, Patch
+from trimtab.wire.kube import METADATA, Kube, Patch
 from trimtab.wire.managed_fields import ManagedWorkload
-from trimtab.wire.objects import Custom, Scale, WireWorkload
-from trimtab.wire.resources import DEPLOYMENTS, EVENTS, REPLICA_SETS, Resource
+from trimtab.wire.objects import ConfigMap, Custom, Scale, WireWorkload
+from trimtab.wire.resources import CONFIG_MAPS, DEPLOYMENTS, EVENTS, REPLICA_SETS, Resource
 from trimtab.wire.watch import Informer
 
 PATH = "/apis/apps/v1/namespaces/shop/deployments/web"
@@ -151,5 +151,19 @@ def test_a_scale_is_a_view_of_its_workload() -> None:
         with pytest.raises(Refused) as invalid:
             await kube.patch(Scale, DEPLOYMENTS, "shop", "web", {"spec": {"replicas": -1}}, subresource="scale")
         assert invalid.value.status == 422
+
+    asked(work)
+
+
+def test_who_asks_for_metadata_gets_nothing_else_of_those_that_have_a_label() -> None:
+    async def work(server: ApiServer, kube: Kube) -> None:
+        for name, labels in (("ours", {"mark": "x"}), ("theirs", {"other": "x"})):
+            path = f"/api/v1/namespaces/shop/configmaps/{name}"
+            server.put(path, {"metadata": {"labels": labels}, "data": {"large": "..."}})
+        found = (await kube.list_metadata(CONFIG_MAPS, "shop", labels="mark")).items
+        assert [(each.metadata.name, each.metadata.labels) for each in found] == [("ours", {"mark": "x"})]
+        whole = await kube.list(ConfigMap, CONFIG_MAPS, "shop", labels="mark")
+        cut = await kube.list(ConfigMap, CONFIG_MAPS, "shop", labels="mark", accept=METADATA)
+        assert [each.data for each in (*whole.items, *cut.items)] == [{"large": "..."}, {}]
 
     asked(work)

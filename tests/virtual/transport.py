@@ -71,8 +71,9 @@ class Sent:
     async def __aenter__(self) -> Incoming:
         link, outgoing = self.link, self.outgoing
         path = urlsplit(outgoing.url).path
-        kind = outgoing.options["headers"].get("Content-Type", "")
-        call = Call(link.who, outgoing.method, path, outgoing.params or {}, outgoing.body, kind)
+        headers = outgoing.options["headers"]
+        kind, accept = headers.get("Content-Type", ""), headers["Accept"]
+        call = Call(link.who, outgoing.method, path, outgoing.params or {}, outgoing.body, kind, accept)
         if link.weather is None or link.processes is None or not link.weather.faults:
             await _next_turn()
             return self._answered(call)

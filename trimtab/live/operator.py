@@ -27,7 +27,7 @@ from trimtab.live.measure.asking import patience
 from trimtab.live.measure.checkpoint import Checkpoints
 from trimtab.live.measure.forecasts import Forecasts
 from trimtab.live.measure.gather import Gather
-from trimtab.live.measure.past_demand import PastDemand, forgotten_by_others
+from trimtab.live.measure.past_demand import PastDemand
 from trimtab.live.measure.rebuild import Rebuild
 from trimtab.live.measure.tenancy import QueryTenancy
 from trimtab.live.measure.usage import UsageWatch
@@ -93,7 +93,6 @@ class Operator:
         rebuild = Rebuild(history, self.kube, settings.usage, usage_s, matchers) if history else None
         usage = UsageWatch(self.cluster, settings.usage, usage_s, rebuild)
         past = PastDemand(history, self.kube, demand, prometheus, tenancy, matchers) if history and prometheus else None
-        forgotten = forgotten_by_others(history)
         return Ticker(
             self.cluster,
             self.gather,
@@ -102,7 +101,7 @@ class Operator:
             self.breaker,
             self.telemetry,
             usage,
-            Checkpoints(writer, usage, settings.checkpoint_s, namespace, demand, forgotten),
+            Checkpoints(writer, usage, settings.checkpoint_s, namespace, demand, past),
             Forecasts(demand, past),
             self.journal,
             settings.tick_s,

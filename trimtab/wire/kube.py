@@ -21,11 +21,14 @@ from trimtab.wire.clock import SYSTEM, Clock
 from trimtab.wire.decode import decode
 from trimtab.wire.http import Answer, Fence, Http, OverHttp, Request
 from trimtab.wire.managed_fields import FIELD_MANAGER
+from trimtab.wire.objects import PartialObject
 from trimtab.wire.resources import CONFIG_MAPS, EVENTS, Resource
 from trimtab.wire.served_kinds import ServedKinds
 
 T = TypeVar("T")
 PAGE_SIZE = "500"
+JSON = "application/json"
+METADATA = f"{JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,{JSON}"  # who does not know it sends all
 
 
 class Patch(StrEnum):
@@ -118,8 +121,21 @@ class Kube(OverHttp):
         answer = await self._ask("get", asked, "GET")
         return self._about(asked, self.decode(answer.body, kind))
 
+    async def list_metadata(
+        self, resource: Resource, namespace: str = "", *, labels: str = ""
+    ) -> Listing[PartialObject]:
+        """Which there are, without what is in them."""
+        return await self.list(PartialObject, resource, namespace, labels=labels, accept=METADATA)
+
     async def list(
-        self, kind: type[T], resource: Resource, namespace: str = "", *, labels: str = "", fields: str = ""
+        self,
+        kind: type[T],
+        resource: Resource,
+        namespace: str = "",
+        *,
+        labels: str = "",
+        fields: str = "",
+        accept: str = JSON,
     ) -> Listing[T]:
         """All of them, in pages of 500; an expired continue token (410) falls back to one whole list."""
         params = (
@@ -131,7 +147,7 @@ class Kube(OverHttp):
         unreadable, asked = 0, Asked(resource, namespace)
         while True:
             try:
-                answer = await self._ask("list", asked, "GET", params)
+                answer = await self._ask("list", asked, "GET", params, accept=accept)
             except Refused as refusal:
                 if refusal.status != HTTPStatus.GONE or "limit" not in params:
                     raise
@@ -245,11 +261,12 @@ class Kube(OverHttp):
         method: str,
         params: Mapping[str, str] | None = None,
         body: Any = None,
-        content_type: str = "application/json",
+        content_type: str = JSON,
+        accept: str = JSON,
     ) -> Answer:
         sent = None if body is None else msgspec.json.encode(body)
         resource, path, priority = asked.resource.plural, asked.path, asked.priority(verb)
-        request = Request(verb, resource, method, path, params, sent, content_type, asked.namespace, priority)
+        request = Request(verb, resource, method, path, params, sent, content_type, asked.namespace, priority, accept)
         answer = await self.http.send(request)
         return self._accept(answer, verb, path)
 

@@ -257,6 +257,12 @@ class Namespace(WireRecord, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
 
 
+class PartialObject(WireRecord, frozen=True):
+    """Any object without what is in it."""
+
+    metadata: ObjectMeta = ObjectMeta()
+
+
 class ConfigMap(WireRecord, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
     data: dict[str, str] = {}

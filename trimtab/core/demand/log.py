@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.core.demand.codes import code_of, codes_of, values_of
+from trimtab.core.demand.codes import HOLE, Codes, code_of, codes_of, values_of
 from trimtab.core.demand.minutes import KEPT, MINUTE_S, MinuteMeans
 from trimtab.series import Floats, Frame, Series
 
@@ -92,21 +92,23 @@ class DemandLog:
                 codes[place] = row.minutes.codes_at(minutes)
         return values_of(codes)
 
-    def restore(self, key: str, past: Series, step_s: float) -> None:
-        """A past that somebody else kept; each value stands for the `step_s` before it. What we saw ourselves stays."""
+    def restore(self, key: str, past: Series, step_s: float) -> bool:
+        """A past that somebody else kept; each value stands for the `step_s` before it. What we saw ourselves stays.
+
+        Whether there was anything new in it.
+        """
         row, known = self._row(key), np.isfinite(past.values)
-        width = max(1, round(step_s / MINUTE_S))
-        ends = np.ceil(past.times[known] / MINUTE_S).astype(np.int64)
-        if len(ends) == 0:
-            return
-        first = max(int(ends[0]) - width, int(ends[-1]) - KEPT)
-        codes = np.zeros(int(ends[-1]) - first, dtype=np.uint16)
-        for back in range(width, 0, -1):
-            places = ends - back - first
-            codes[places[places >= 0]] = codes_of(past.values[known])[places >= 0]
-        row.minutes.fill(first, codes)
+        if not known.any():
+            return False
+        news = row.minutes.fill(*_minutes(past.times[known], past.values[known], step_s))
         if step_s <= EDGE_S:
-            _insert(row, past.times[known], past.values[known])
+            news = _insert(row, past.times[known], past.values[known]) or news
+        return news
+
+    def known_minutes(self, key: str, first: int, count: int) -> NDArray[np.bool_]:
+        """Which of `count` minutes from `first` on (unix seconds // 60) are known."""
+        row = self._rows.get(key)
+        return np.zeros(count, dtype=bool) if row is None else row.minutes.codes(first, count) != HOLE
 
     def forget(self, keys: Collection[str]) -> None:
         for key in keys:
@@ -134,7 +136,19 @@ def _append(row: _Row, at: float, demand: float) -> None:
         del values[:gone]
 
 
-def _insert(row: _Row, times: Floats, values: Floats) -> None:
+def _minutes(times: Floats, values: Floats, step_s: float) -> tuple[int, Codes]:
+    """The first minute, and the codes from there on."""
+    width, coded = max(1, round(step_s / MINUTE_S)), codes_of(values)
+    ends = np.ceil(times / MINUTE_S).astype(np.int64)
+    first = max(int(ends[0]) - width, int(ends[-1]) - KEPT)
+    codes = np.zeros(int(ends[-1]) - first, dtype=np.uint16)
+    for back in range(width, 0, -1):
+        places = ends - back - first
+        codes[places[places >= 0]] = coded[places >= 0]
+    return first, codes
+
+
+def _insert(row: _Row, times: Floats, values: Floats) -> bool:
     """Where we saw nothing ourselves: before our first observation, after the last, and in holes between them."""
     ours = np.array(row.times)
     place = np.searchsorted(ours, times)
@@ -144,6 +158,7 @@ def _insert(row: _Row, times: Floats, values: Floats) -> None:
     chosen = free & (times >= newest - RECENT_S - EDGE_S)
     row.times = array("d", np.insert(ours, place[chosen], times[chosen]))
     row.values = array("d", np.insert(np.array(row.values), place[chosen], values[chosen]))
+    return bool(chosen.any())
 
 
 def _means(minutes: Floats, width: int) -> Floats:

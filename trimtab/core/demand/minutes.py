@@ -33,13 +33,16 @@ class MinuteMeans:
     def put(self, minute: int, code: int) -> None:
         self._day(minute // DAY)[minute % DAY] = code
 
-    def fill(self, first: int, codes: Codes) -> None:
-        """A past that was read back; what is known already stays."""
-        minutes = first + np.arange(len(codes))
+    def fill(self, first: int, codes: Codes) -> bool:
+        """A past that was read back; what is known already stays. Whether a hole was filled."""
+        minutes, news = first + np.arange(len(codes)), False
         for day in np.unique(minutes[codes != HOLE] // DAY).tolist():
             known, inside = self._day(day), minutes // DAY == day
             places = minutes[inside] % DAY
-            known[places] = np.where(known[places] == HOLE, codes[inside], known[places])
+            holes = (known[places] == HOLE) & (codes[inside] != HOLE)
+            known[places[holes]] = codes[inside][holes]
+            news = news or bool(holes.any())
+        return news
 
     def codes(self, first: int, count: int) -> Codes:
         """Those of `count` minutes from `first` on."""

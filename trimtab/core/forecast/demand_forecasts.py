@@ -182,11 +182,9 @@ class DemandForecasts:
     def restore(self, owner: str, policy: Policy, key: str, past: Series, step_s: float) -> None:
         """The past of one signal, which somebody else remembered; forecasts are made again at the next tick."""
         self._keys.setdefault(owner, keys_of(owner, policy))
-        if key not in self._keys[owner]:  # it was edited meanwhile
-            return
-        self.log.restore(key, past, step_s)
-        self._studies.pop(key, None)  # there is more to learn from
-        self._refresh(owner)
+        if key in self._keys[owner] and self.log.restore(key, past, step_s):  # else it was edited meanwhile, or known
+            self._studies.pop(key, None)  # there is more to learn from
+            self._refresh(owner)
 
     def save(self, owner: str, policy: Policy, at: float) -> bytes:
         """What a new operator needs to go on, in 20 KB at most."""

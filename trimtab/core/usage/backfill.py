@@ -43,6 +43,7 @@ def observe_cpu(histograms: UsageHistograms, series: ContainerSeries) -> None:
     rows = histograms.sources["row"][which]
     _add(histograms.cpu, rows, flat.values, histograms.settings.cpu_weight, flat.times)
     np.fmax.at(histograms.sources["cpu_at"], which, flat.times)
+    _note_holes(histograms, rows, flat.times)
     np.fmin.at(histograms.rows["cpu_first"], rows, flat.times)
     np.fmax.at(histograms.rows["cpu_last"], rows, flat.times)
     np.add.at(histograms.rows["count"], rows, 1)
@@ -108,6 +109,15 @@ def _leave_windows(histograms: UsageHistograms, which: Indices, first: Floats, h
             state["high_before"] = found[windows[-2]] if len(windows) > 1 else 0.0
 
 
+def _note_holes(histograms: UsageHistograms, rows: Indices, times: Floats) -> None:
+    """Within these series, and between them and what was there before: what another page fills is counted as well."""
+    for row in np.unique(rows).tolist():
+        known, seen = histograms.rows[row], np.unique(times[rows == row])
+        between = (seen[0] - known["cpu_last"], known["cpu_first"] - seen[-1])
+        silent_s = np.append(np.diff(seen), between)
+        known["unseen_s"] += silent_s[silent_s > histograms.settings.fresh_s].sum()
+
+
 def _watch(histograms: UsageHistograms, rows: Indices, times: Floats) -> None:
     """Each row has been watched since the end of its last hole."""
     for row in np.unique(rows).tolist():
@@ -122,7 +132,8 @@ def _watched_s(histograms: UsageHistograms, row: int | None, since: float) -> fl
     """How much of the time from `since` on was seen; -1 where there is no sample."""
     if row is None or np.isnan(histograms.rows["cpu_last"][row]):
         return -1.0
-    return float(histograms.rows["cpu_last"][row] - np.fmax(histograms.rows["cpu_first"][row], since))
+    known = histograms.rows[row]
+    return float(max(0.0, known["cpu_last"] - np.fmax(known["cpu_first"], since) - known["unseen_s"]))
 
 
 def _take_row(histograms: UsageHistograms, ours: int, other: UsageHistograms, theirs: int) -> None:

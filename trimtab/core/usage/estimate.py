@@ -59,7 +59,7 @@ def estimates(histograms: UsageHistograms, at: float) -> list[Estimate]:
     trust = confidence(rows["cpu_first"], rows["cpu_last"], rows["count"], settings.confidence_s)
     cpu = amounts(histograms.cpu, settings.cpu_percentiles, CPU_GRAIN, settings.margin, trust)
     memory = amounts(histograms.memory, settings.memory_percentiles, MEMORY_GRAIN, settings.margin, trust)
-    observed_s = (rows["cpu_last"] - rows["cpu_first"]).tolist()
+    observed_s = (rows["cpu_last"] - rows["cpu_first"] - rows["unseen_s"]).tolist()
     peaks, ooms = histograms.memory_peaks(at).tolist(), rows["oom_at"].tolist()
     facts = zip(cpu.T.tolist(), memory.T.tolist(), observed_s, peaks, ooms, strict=True)
     return [_estimate(*estimate, window_s=settings.memory_window_s) for estimate in facts]

@@ -44,6 +44,7 @@ def save(histograms: UsageHistograms, workload: str, container: str, at: float) 
         "totalSamplesCount": int(facts["count"]),
     }
     status |= {name: _rfc3339(facts[key]) for name, key in _TIMES.items() if isfinite(facts[key])}
+    status |= {"unseenSeconds": float(facts["unseen_s"])} if facts["unseen_s"] else {}
     return status | ({"memoryPeakBytes": peak} if isfinite(peak) else {})
 
 
@@ -56,6 +57,7 @@ def load(
     made_at = _seconds(status, "lastUpdateTime", path)
     facts = {key: _seconds(status, name, path) for name, key in _TIMES.items() if status.get(name)}
     facts["count"] = _amount(status, "totalSamplesCount", path)
+    facts["unseen_s"] = _amount(status, "unseenSeconds", path)
     if status.get("memoryPeakBytes") is not None:
         facts |= {"carried_peak": _amount(status, "memoryPeakBytes", path), "carried_at": made_at}
     cpu = read_row(histograms.cpu, status.get("cpuHistogram"), f"{path}.cpuHistogram")

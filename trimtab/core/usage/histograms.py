@@ -32,9 +32,10 @@ class ContainerSample(NamedTuple):
     memory_bytes: float = nan
 
 
-# One container of a workload; `carried` is a peak from before a restart, `watched_since` the end of the last hole.
+# One container of a workload; `carried` is a peak from before a restart, `watched_since` the end of the last hole of
+# memory, `unseen_s` how long all holes of CPU were together.
 _TIMES = ("created_at", "cpu_first", "cpu_last", "memory_last", "watched_since", "oom_at", "carried_at")
-ROW = np.dtype([("count", np.int64), ("carried_peak", float)] + [(name, float) for name in _TIMES])
+ROW = np.dtype([("count", np.int64), ("unseen_s", float), ("carried_peak", float)] + [(name, float) for name in _TIMES])
 
 
 class UsageHistograms:
@@ -135,9 +136,18 @@ class UsageHistograms:
         self.sources["cpu_at"][which] = times
         rows = self.sources["row"][which]
         self.cpu.add(rows, values, self.settings.cpu_weight, times)
+        self._note_holes(rows, times)
         np.fmin.at(self.rows["cpu_first"], rows, times)
         np.fmax.at(self.rows["cpu_last"], rows, times)
         np.add.at(self.rows["count"], rows, 1)
+
+    def _note_holes(self, rows: Indices, times: Floats) -> None:
+        """A silence that was too long to count as seen: nobody asked for its usage, or nobody answered."""
+        next_at = np.full(len(self.rows), np.inf)
+        np.fmin.at(next_at, rows, times)
+        silent_s = next_at - self.rows["cpu_last"]
+        holes = np.isfinite(next_at) & (silent_s > self.settings.fresh_s)
+        self.rows["unseen_s"][holes] += silent_s[holes]
 
     def _observe_memory(self, new: SourceSamples, oom: bool = False) -> None:
         gone, come = peaks.record(self.sources, new, self.settings.memory_window_s, oom)

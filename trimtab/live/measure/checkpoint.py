@@ -1,18 +1,17 @@
 """checkpoint: what was seen outlives the operator in a ConfigMap per object: usage in VPA's own format, and demand.
 
-They are in the operator's own namespace, where no tenant writes; when an object is gone, so is its ConfigMap. All of it
-happens in the background, a few objects at a time: a tick waits for none. What cannot be read or written for one object
-is said and tried again; the others' are not touched by it.
+They are in the operator's own namespace, where no tenant writes; when an object is gone, or Prometheus is known to
+remember all that would be in it, so is its ConfigMap. All of it happens in the background, a few objects at a time: a
+tick waits for none. What cannot be read or written for one object is said and tried again; the others' are not touched
+by it.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
-from http import HTTPStatus
 from typing import Any
 
 import msgspec
@@ -21,20 +20,20 @@ from trimtab.core.demand.keys import remembers_demand
 from trimtab.core.forecast.demand_forecasts import DemandForecasts
 from trimtab.core.usage import histogram_checkpoint
 from trimtab.core.usage.histograms import UsageHistograms
-from trimtab.errors import InvalidInput, NotLeading, Refused, TrimtabError
-from trimtab.kinds.annotations import OBJECT_NAMESPACE, OBJECT_TARGET, OBJECT_UID
+from trimtab.errors import InvalidInput, NotLeading, TrimtabError
+from trimtab.kinds.annotations import OBJECT_NAMESPACE, OBJECT_UID
 from trimtab.live.look.subject import Subject
 from trimtab.live.measure.background import Background
+from trimtab.live.measure.past_demand import PastDemand
+from trimtab.live.measure.stored_checkpoints import StoredCheckpoints, name_of
 from trimtab.live.measure.usage import UsageWatch
 from trimtab.live.object_tick import ObjectTick
 from trimtab.policy import Policy
-from trimtab.wire.objects import ConfigMap
-from trimtab.wire.resources import CONFIG_MAPS
 from trimtab.wire.writer import Writer
 
 DEMAND = "demand.json"  # beside the containers, whose names have no dot
 AT_ONCE = 4  # objects under way
-LONGEST_NAME = 253
+FEW = 20  # are asked for one by one; of more, those that are there
 LONGEST_BYTES = 256 * 1024  # of one container; a histogram has a few hundred buckets
 READ_AGAIN_S = 60.0  # after a checkpoint could not be read
 log = logging.getLogger(__name__)
@@ -50,11 +49,11 @@ class Checkpoints(Background):
         every_s: float,
         home: str,
         demand: DemandForecasts | None = None,
-        keeps_demand: Callable[[Policy], bool] = remembers_demand,
+        past: PastDemand | None = None,
     ) -> None:
         super().__init__()
-        self.writer, self.usage, self.every_s, self.home = writer, usage, every_s, home
-        self.demand, self._keeps_demand = demand or DemandForecasts(), keeps_demand
+        self.stored, self.usage, self.every_s = StoredCheckpoints(writer, home), usage, every_s
+        self.demand, self.past = demand or DemandForecasts(), past  # without a Prometheus there is no past but this
         self._read: set[str] = set()  # by uid; one that was not read is not written over
         self._failed: set[str] = set()
         self._read_again_at = self._written_at = float("-inf")
@@ -62,7 +61,7 @@ class Checkpoints(Background):
     def follow(self, ticks: Sequence[ObjectTick], at: float) -> None:
         if self._written_at == float("-inf"):
             self._written_at = at
-        ticks = [tick for tick in ticks if tick.subject.policy.vertical or self._keeps_demand(tick.subject.policy)]
+        ticks = [tick for tick in ticks if tick.subject.policy.vertical or _has_demand(tick.subject.policy)]
         uids = {tick.subject.uid for tick in ticks}
         self._read &= uids
         self._failed &= uids
@@ -74,10 +73,13 @@ class Checkpoints(Background):
             self.start(self._run(unread, ticks if due else None, at))
 
     def take_over(self) -> None:
-        """Another leader may have written them meanwhile: all are read again before any is written."""
+        """Another leader may have written them meanwhile: all are read again before any is written.
+
+        Nor is it time to write: what Prometheus remembers of them is being asked.
+        """
         self.close()
         self._read.clear()
-        self._read_again_at = float("-inf")
+        self._read_again_at = self._written_at = float("-inf")
 
     def clock_set(self, by_s: float) -> None:
         self._written_at += by_s
@@ -88,14 +90,15 @@ class Checkpoints(Background):
 
     async def _run(self, unread: Sequence[ObjectTick], due: Sequence[ObjectTick] | None, at: float) -> None:
         """`due` are all of them when it is time to write: none, when the last one is gone."""
-        troubles = await self._each(self._load, unread)
+        troubles = await self._load_all(unread)
         self._read |= {tick.subject.uid for tick in unread} - troubles.keys()
         if troubles:
             self._read_again_at = at + READ_AGAIN_S
         if due is not None:
             self._written_at = at
-            troubles |= await self._save_all([tick for tick in due if tick.subject.uid in self._read], at)
-            await self._drop_orphans()
+            read = [tick for tick in due if tick.subject.uid in self._read]
+            troubles |= await self._save_all([tick for tick in read if self._is_needed(tick)], at)
+            await self._drop({name_of(tick.subject) for tick in read if not self._is_needed(tick)})
         self._say(troubles)
         self._failed = self._failed - {tick.subject.uid for tick in (*unread, *(due or ()))} | troubles.keys()
 
@@ -125,19 +128,19 @@ class Checkpoints(Background):
                 "what was seen of %d objects is not kept over restarts until this is mended; %s", len(new), new[0]
             )
 
-    async def _load(self, tick: ObjectTick) -> None:
-        subject = tick.subject
+    async def _load_all(self, ticks: Sequence[ObjectTick]) -> dict[str, str]:
+        """At a start nearly all of them may have none."""
+        if len(ticks) <= FEW:
+            return await self._each(self._load, ticks)
         try:
-            found = await self.writer.kube.get(ConfigMap, CONFIG_MAPS, self.home, name_of(subject))
-        except Refused as refusal:
-            if refusal.status != HTTPStatus.NOT_FOUND:
-                raise
-            return
-        if (found.metadata.labels or {}).get(OBJECT_UID) != subject.uid:
-            return  # of an object of the same name that is no more
-        if (found.metadata.annotations or {}).get(OBJECT_TARGET, tick.target.ref) != tick.target.ref:
-            return  # it was edited to scale something else
-        book, data = UsageHistograms(self.usage.book.settings), dict(found.data)
+            there = await self.stored.all()
+        except TrimtabError as error:
+            return {tick.subject.uid: f"{tick.subject.name}: {error}" for tick in ticks}
+        return await self._each(self._load, [tick for tick in ticks if name_of(tick.subject) in there])
+
+    async def _load(self, tick: ObjectTick) -> None:
+        subject, book = tick.subject, UsageHistograms(self.usage.book.settings)
+        data = await self.stored.read(tick)
         self._load_demand(subject, data.pop(DEMAND, ""))
         for container, text in data.items():
             try:
@@ -148,19 +151,28 @@ class Checkpoints(Background):
         self.usage.take_up(book, since=0.0)
 
     def _load_demand(self, subject: Subject, text: str) -> None:
-        if not text or not self._keeps_demand(subject.policy):
+        if not text or not _has_demand(subject.policy):
             return
         try:
             self.demand.load(subject.uid, subject.policy, text.encode())
         except InvalidInput as error:
             log.warning("%s: its demand starts afresh: %s", subject.name, error)
+        if self.past is not None:
+            self.past.doubt(subject.uid)
+
+    def _keeps_demand(self, subject: Subject) -> bool:
+        """Until Prometheus is known to remember it."""
+        return _has_demand(subject.policy) and not (self.past and self.past.remembers(subject))
+
+    def _is_needed(self, tick: ObjectTick) -> bool:
+        return tick.subject.policy.vertical is not None or self._keeps_demand(tick.subject)
 
     async def _save_all(self, ticks: Sequence[ObjectTick], at: float) -> dict[str, str]:
         containers: dict[str, list[str]] = defaultdict(list)
         rows = self.usage.book.keys()
         for workload, container in rows:
             containers[workload].append(container)
-        seen = [tick for tick in ticks if tick.target.uid in containers or self._keeps_demand(tick.subject.policy)]
+        seen = [tick for tick in ticks if tick.target.uid in containers or self._keeps_demand(tick.subject)]
         return await self._each(lambda tick: self._save(tick, containers[tick.target.uid], at), seen)
 
     async def _save(self, tick: ObjectTick, containers: Sequence[str], at: float) -> None:
@@ -168,39 +180,27 @@ class Checkpoints(Background):
         known = [name for name in containers if book.row(tick.target.uid, name) is not None]  # some may be forgotten
         saved = {name: histogram_checkpoint.save(book, tick.target.uid, name, at) for name in known}
         data = {name: msgspec.json.encode(status).decode() for name, status in saved.items()}
-        if self._keeps_demand(subject.policy):
+        if self._keeps_demand(subject):
             data[DEMAND] = self.demand.save(subject.uid, subject.policy, at).decode()
-        labels = {OBJECT_UID: subject.uid, OBJECT_NAMESPACE: subject.name.namespace}
-        notes = {OBJECT_TARGET: tick.target.ref}
-        body = {
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "metadata": {"name": name_of(subject), "namespace": self.home, "labels": labels, "annotations": notes},
-            "data": data,
-        }
-        await self.writer.apply(ConfigMap, CONFIG_MAPS, body)
+        await self.stored.write(tick, data)
 
-    async def _drop_orphans(self) -> None:
-        """Of objects that are gone; of those that we do not follow, nobody's."""
+    async def _drop(self, unneeded: set[str]) -> None:
+        """Those, and of objects that are gone; of those that we do not follow, nobody's."""
         cluster = self.usage.cluster
         feeds = (*cluster.ours.values(), cluster.hpas)  # annotated HPAs have demand, too
         if not all(feed.settled for feed in feeds):
             return
         alive = {found.metadata.uid for feed in feeds for found in feed.store}
         try:
-            for kept in (await self.writer.kube.list(ConfigMap, CONFIG_MAPS, self.home, labels=OBJECT_UID)).items:
-                labels, meta = kept.metadata.labels or {}, kept.metadata
+            for name, meta in (await self.stored.all()).items():
+                labels = meta.labels or {}
                 whose = labels.get(OBJECT_NAMESPACE, "")
-                ours = OBJECT_UID in labels and cluster.namespace in ("", whose) and cluster.shard.owns(whose)
-                if ours and labels[OBJECT_UID] not in alive:
-                    await self.writer.kube.delete(CONFIG_MAPS, self.home, meta.name, uid=meta.uid)
+                ours = cluster.namespace in ("", whose) and cluster.shard.owns(whose)
+                if ours and (labels[OBJECT_UID] not in alive or name in unneeded):
+                    await self.stored.drop(meta)
         except TrimtabError as error:
             log.debug("checkpoints of objects that are gone stay: %s", error)
 
 
-def name_of(subject: Subject) -> str:
-    """Unique, as neither a kind nor a namespace has a dot; one that would be too long ends with a digest."""
-    kind, namespace, name = subject.name
-    whole = f"trimtab-usage.{kind.lower()}.{namespace}.{name}"
-    digest = hashlib.sha256(whole.encode()).hexdigest()[:16]
-    return whole if len(whole) <= LONGEST_NAME else f"{whole[: LONGEST_NAME - 17].rstrip('.-')}-{digest}"
+def _has_demand(policy: Policy) -> bool:
+    return remembers_demand(policy) and bool(policy.signals)

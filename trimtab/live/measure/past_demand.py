@@ -1,79 +1,67 @@
 """past_demand: what signals demanded before the operator saw them, read back from Prometheus in the background.
 
-CPU and memory as advice reads them, a query's own past by the query; others are in checkpoints alone. At first sight of
-an object, for many objects at once: a tick waits for nothing, and what we saw ourselves stays. Whose past could not be
-read, or whose query is not allowed yet, is tried again after a rest of its own, which doubles with each failure.
-Namespaces are asked side by side, and one whose query is not answered is left for later: others wait for none of it.
+At first sight of an object: a tick waits for nothing, and what we saw ourselves stays. Whether Prometheus remembers an
+object is what it gave back, not what somebody configured: all that we know, as far back as the object's forecast looks
+or the workload is old, up to now. It is asked again all the while, a few objects at a time, and with them whether it
+answers at all. Whom it does not remember, a checkpoint keeps.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from typing import Literal, NamedTuple
-
-import msgspec
-import numpy as np
+from collections.abc import Sequence
+from math import ceil
+from typing import NamedTuple
 
 from trimtab.core.demand.keys import keys_of, remembers_demand
+from trimtab.core.demand.remembered import AskedPast, is_whole
 from trimtab.core.demand.total import is_per_pod
 from trimtab.core.forecast.demand_forecasts import DemandForecasts
-from trimtab.errors import MetricsUnavailable, TrimtabError
-from trimtab.history.query_pages import total
-from trimtab.history.source import Selection
-from trimtab.history.workload_history import WorkloadHistory
+from trimtab.errors import TrimtabError
 from trimtab.live.look.subject import Subject
 from trimtab.live.measure.background import Background
-from trimtab.live.measure.tenancy import NotAllowed, QueryTenancy
+from trimtab.live.measure.demand_reader import DemandReader
+from trimtab.live.measure.demand_usage import DAYS, HOUR, Found, PastSignal
+from trimtab.live.measure.tenancy import QueryTenancy
 from trimtab.live.object_tick import ObjectTick
-from trimtab.policy import Metric, MetricKind, Policy, TuningMode
-from trimtab.series import Floats, Series
+from trimtab.policy import MetricKind, Policy, TuningMode
+from trimtab.series import Series
 from trimtab.wire.access import Access
 from trimtab.wire.kube import Kube
-from trimtab.wire.prometheus import Prometheus
-from trimtab.wire.query_union import FailedQuery
 
-TIMEOUT_S = 60.0
-NAMESPACES_AT_ONCE = 8
-TRY_AGAIN_S, LONGEST_REST_S = 300.0, 3600.0
+ASK_AGAIN_S = 60.0  # while Prometheus answers nobody
+TRY_AGAIN_S, LONGEST_REST_S = 300.0, 3600.0  # after a failure of one object
+LOOK_AGAIN_S, ROUND_S = 300.0, 86400.0  # at some of those that it remembers; at all of them
 READ_BACK = (MetricKind.RESOURCE, MetricKind.CONTAINER, MetricKind.PROMETHEUS)
 log = logging.getLogger(__name__)
 
 
-class TimeRange(NamedTuple):
-    """How far back, and how fine."""
-
-    span_s: float
-    step_s: float
-
-
-DAYS, HOUR = TimeRange(15 * 86400.0, 300.0), TimeRange(3600.0, 30.0)
-
-
-class PastSignal(NamedTuple):
-    """One signal of one object, and where its past is."""
-
-    subject: Subject
-    key: str
-    metric: Metric
-    workload: str  # namespace/Kind/name
-    time_range: TimeRange
-
-
 class RetryRest(NamedTuple):
-    """After so many failures in a row, until then."""
+    """After so many fruitless looks in a row."""
 
-    failures: int = 0
-    until: float = float("-inf")
+    looks: int = 0
+    since: float = float("-inf")
+    longest_s: float = LONGEST_REST_S
 
-    def after_failure(self, at: float) -> RetryRest:
-        return RetryRest(self.failures + 1, at + min(TRY_AGAIN_S * 2.0 ** min(self.failures, 10), LONGEST_REST_S))
+    def over(self, at: float) -> bool:
+        """By a clock that may be set."""
+        rest_s = min(TRY_AGAIN_S * 2.0 ** min(self.looks - 1, 20), self.longest_s)
+        return not 0.0 <= at - self.since < rest_s
+
+    def after(self, at: float, longest_s: float) -> RetryRest:
+        return RetryRest(self.looks + 1, at, longest_s)
+
+
+class PastLook(NamedTuple):
+    """What was found at the last look at these signals."""
+
+    keys: tuple[str, ...]
+    at: float
+    remembered: bool
 
 
 class PastDemand(Background):
-    """Call `follow` in every tick: the past of each new object, or of one with new signals, is read once."""
+    """Call `follow` in every tick: the past of each new object, or of one with new signals, is read."""
 
     def __init__(
         self,
@@ -85,148 +73,126 @@ class PastDemand(Background):
         matchers: str = "",
     ) -> None:
         super().__init__()
-        self.access, self.kube, self.demand = access, kube, demand
-        self.queries, self.tenancy = queries or access, tenancy  # tenants' own queries, and whose are asked
-        self.matchers = matchers  # of usage alone: a query is its tenant's, as it is written
-        self._done: dict[str, tuple[str, ...]] = {}  # keys by uid
+        self.demand = demand
+        self.reader = DemandReader(access, kube, queries or access, tenancy, matchers)  # `queries` are tenants' own
+        self._looks: dict[str, PastLook] = {}  # by uid
         self._rests: dict[str, RetryRest] = {}  # by uid
         self._outdated: set[str] = set()  # of these another workload is being read
+        self._whole: set[str] = set()  # keys of which all was given back in the round under way
+        self._doubted: set[str] = set()  # of these we have learned more meanwhile
+        self._answers, self._asked_at, self._looked_at = True, float("-inf"), float("-inf")
+
+    def remembers(self, subject: Subject) -> bool:
+        """Whether a new operator would be given all that we know of it."""
+        look = self._looks.get(subject.uid)
+        same = look is not None and look.remembered and look.keys == keys_of(subject.uid, subject.policy)
+        return self._answers and same
 
     def follow(self, ticks: Sequence[ObjectTick], at: float) -> None:
         ticks = [tick for tick in ticks if wanted(tick)]
         keys = {tick.subject.uid: keys_of(tick.subject.uid, tick.subject.policy) for tick in ticks}
-        self._done = {uid: known for uid, known in self._done.items() if keys.get(uid) == known}
+        self._looks = {uid: look for uid, look in self._looks.items() if keys.get(uid) == look.keys}
         self._rests = {uid: rest for uid, rest in self._rests.items() if uid in keys}
-        new = [tick for tick in ticks if tick.subject.uid not in self._done]
-        due = [tick for tick in new if at >= self._rests.get(tick.subject.uid, RetryRest()).until]
-        if due and self.idle:
+        if not self.idle or (not self._answers and 0.0 <= at - self._asked_at < ASK_AGAIN_S):
+            return
+        due = [*(tick for tick in ticks if self._is_unread(tick.subject, at)), *self._oldest(ticks, at)]
+        if due or (ticks and not self._answers):
             self._outdated.clear()
+            self._doubted.clear()
             self.start(self._run(due, at))
 
     def begin_anew(self, uid: str) -> None:
         """What is being read of it is read again, of whom it is now."""
         self._outdated.add(uid)
-        self._done.pop(uid, None)
+        self._looks.pop(uid, None)
         self._rests.pop(uid, None)
+
+    def doubt(self, uid: str) -> None:
+        """We have learned something of it that was not known at the last look."""
+        self._doubted.add(uid)
+        if uid in self._looks and self._looks[uid].remembered:
+            self._looks[uid] = self._looks[uid]._replace(remembered=False)
 
     def take_over(self) -> None:
         """Another leader may have watched meanwhile: what we have missed is read back."""
         self.close()
-        self._done.clear()
+        self._looks.clear()
         self._rests.clear()
 
+    def _is_unread(self, subject: Subject, at: float) -> bool:
+        look = self._looks.get(subject.uid)
+        settled = look is not None and (look.remembered or not all_read_back(subject.policy))
+        return not settled and self._rests.get(subject.uid, RetryRest()).over(at)
+
+    def _oldest(self, ticks: Sequence[ObjectTick], at: float) -> list[ObjectTick]:
+        """Of those that it remembers who was not looked at for longest: what it keeps may shrink, or get lost."""
+        if self._answers and 0.0 <= at - self._looked_at < LOOK_AGAIN_S:
+            return []
+        self._looked_at = at
+        known = [tick for tick in ticks if (look := self._looks.get(tick.subject.uid)) and look.remembered]
+        # Those of one namespace together: their pods are listed once.
+        known.sort(key=lambda tick: (self._looks[tick.subject.uid].at, tick.subject.name.namespace))
+        return known[: ceil(len(known) * LOOK_AGAIN_S / ROUND_S)]
+
     async def _run(self, ticks: Sequence[ObjectTick], at: float) -> None:
-        keys = {tick.subject.uid: keys_of(tick.subject.uid, tick.subject.policy) for tick in ticks}
+        self._asked_at, silence = at, await self.reader.silence(at)
+        if silence is not None:  # who waited for each query would wait long
+            self._fall_silent(silence)
+            return
+        if not self._answers:
+            self._rests.clear()
+        await self._look(ticks, at)
+        self._answers = True
+
+    def _fall_silent(self, silence: TrimtabError) -> None:
+        if self._answers:
+            log.warning("demand before now cannot be read back, checkpoints keep it until then: %s", silence)
+        self._answers = False
+
+    async def _look(self, ticks: Sequence[ObjectTick], at: float) -> None:
+        signals = [signal for tick in ticks for signal in _signals(tick)]
+        self._whole.clear()
         try:
-            failed = await self._read([signal for tick in ticks for signal in _signals(tick)], at)
-        except TrimtabError as error:
-            log.warning("demand before now cannot be read back, which is tried again: %s", error)
-            failed = set(keys)
+            failed = await self.reader.read(signals, at, self._found(at))
         except Exception:
             log.exception("demand before now cannot be read back: a bug of trimtab; forecasts learn from now on")
-            failed = set(keys)
-        self._rests |= {uid: self._rests.get(uid, RetryRest()).after_failure(at) for uid in failed}
-        for uid in keys.keys() - failed - self._outdated:
-            self._done[uid] = keys[uid]
-            self._rests.pop(uid, None)
-        log.info("demand before now was read back: objects %d, to be tried again %d", len(keys), len(failed))
+            failed = {tick.subject.uid for tick in ticks}
+        news = sum(tick.subject.uid not in self._looks for tick in ticks)
+        self._note([tick.subject for tick in ticks if tick.subject.uid not in self._outdated], failed, at)
+        level = logging.INFO if news else logging.DEBUG
+        log.log(level, "demand before now was read back: objects %d, to be tried again %d", len(ticks), len(failed))
 
-    async def _read(self, signals: Sequence[PastSignal], at: float) -> set[str]:
-        """The objects whose past is not there yet."""
-        failed: set[str] = set()
-        async with (
-            Prometheus(self.access, timeout_s=TIMEOUT_S) as prometheus,
-            Prometheus(self.queries, timeout_s=TIMEOUT_S) as queries,
-        ):
-            history = WorkloadHistory(prometheus, self.kube, self.matchers)
-            for time_range in (HOUR, DAYS):  # the quick one first
-                some = [signal for signal in signals if signal.time_range is time_range]
-                metric: Literal["cpu", "memory"]
-                for metric in ("cpu", "memory"):
-                    await self._read_usage(history, metric, some, at)
-                failed |= await self._read_queries(queries, some, at)
-        return failed
+    def _found(self, at: float) -> Found:
+        def found(signal: PastSignal, past: Series) -> None:
+            if signal.subject.uid not in self._outdated:
+                self._take(signal, past, at)
 
-    async def _read_queries(self, prometheus: Prometheus, signals: Sequence[PastSignal], at: float) -> set[str]:
-        by_namespace: dict[str, list[PastSignal]] = defaultdict(list)
-        for signal in signals:
-            if signal.metric.kind is MetricKind.PROMETHEUS:
-                by_namespace[signal.subject.name.namespace].append(signal)
-        gate = asyncio.Semaphore(NAMESPACES_AT_ONCE)
+        return found
 
-        async def of_one(own: Sequence[PastSignal]) -> set[str]:
-            async with gate:
-                return await self._read_in_turn(prometheus, own, at)
+    def _take(self, signal: PastSignal, past: Series, at: float) -> None:
+        subject, (span_s, step_s) = signal.subject, signal.time_range
+        asked = AskedPast(at, span_s, step_s, signal.time_range.late_s, signal.born)
+        if is_whole(past, asked, self.demand.log, signal.key):
+            self._whole.add(signal.key)
+        self.demand.restore(subject.uid, subject.policy, signal.key, past, step_s)
 
-        return set().union(*await asyncio.gather(*map(of_one, by_namespace.values())))
-
-    async def _read_in_turn(self, prometheus: Prometheus, signals: Sequence[PastSignal], at: float) -> set[str]:
-        """One query after the other of one namespace; after one that is not answered the rest is left for later."""
-        failed: set[str] = set()
-        for place, signal in enumerate(signals):
-            try:
-                if not await self._read_query(prometheus, signal, at):
-                    failed.add(signal.subject.uid)
-            except MetricsUnavailable as error:
-                name, left = signal.subject.name, signals[place:]
-                text = (
-                    "%s: its past cannot be read back, nor that of %d more of its namespace, which is tried again: %s"
-                )
-                log.warning(text, name, len(left) - 1, error)
-                return failed | {each.subject.uid for each in left}
-        return failed
-
-    async def _read_usage(
-        self, history: WorkloadHistory, metric: Literal["cpu", "memory"], signals: Sequence[PastSignal], at: float
-    ) -> None:
-        whole, parts = defaultdict(list), defaultdict(list)
-        for signal in signals:
-            if signal.metric.name == metric and signal.metric.kind is MetricKind.RESOURCE:
-                whole[signal.workload].append(signal)
-            elif signal.metric.name == metric and signal.metric.kind is MetricKind.CONTAINER:
-                parts[f"{signal.workload}/{signal.metric.container}"].append(signal)
-        if whole:
-            time_range = signals[0].time_range
-            async for name, past in _totals(
-                history, Selection(metric, "workload", *_of(whole.values())), time_range, at
-            ):
-                self._restore(whole.get(name, ()), past)
-        if parts:
-            time_range = signals[0].time_range
-            async for name, past in _of_containers(
-                history, Selection(metric, "pod", *_of(parts.values())), time_range, at
-            ):
-                self._restore(parts.get(name, ()), past)
-
-    async def _read_query(self, prometheus: Prometheus, signal: PastSignal, at: float) -> bool:
-        """Whether it could be read, be it that there is nothing; MetricsUnavailable where nobody answers."""
-        time_range = signal.time_range
-        end = at - at % time_range.step_s
-        try:
-            extra = self.tenancy.params(signal.subject.name.namespace)
-            start = end - time_range.span_s
-            found = await prometheus.query_range(signal.metric.query, start, end, time_range.step_s, extra)
-            if len(found) == 1:
-                self._restore([signal], _series(found[0].values))
-        except NotAllowed:  # said of the query itself
-            return False
-        except (TrimtabError, msgspec.MsgspecError, ValueError) as error:
-            if isinstance(error, MetricsUnavailable) and not isinstance(error, FailedQuery):
-                raise
-            log.warning("%s: its past cannot be read back, which is tried again: %s", signal.subject.name, error)
-            return False
-        return True
-
-    def _restore(self, signals: Iterable[PastSignal], past: Series) -> None:
-        for signal in signals:
-            if signal.subject.uid in self._outdated:
+    def _note(self, subjects: Sequence[Subject], failed: set[str], at: float) -> None:
+        read = {subject.uid for subject in subjects} - failed
+        before = {uid for uid in read if uid in self._looks and self._looks[uid].remembered}
+        for subject in subjects:
+            uid, keys = subject.uid, keys_of(subject.uid, subject.policy)
+            rest = self._rests.pop(uid, RetryRest())
+            if uid in failed:
+                self._looks.pop(uid, None)
+                self._rests[uid] = rest.after(at, LONGEST_REST_S)
                 continue
-            self.demand.restore(signal.subject.uid, signal.subject.policy, signal.key, past, signal.time_range.step_s)
-
-
-def _series(values: msgspec.Raw) -> Series:
-    points = msgspec.json.decode(values, type=list[tuple[float, str]])
-    return Series(np.array([when for when, _ in points]), np.array([float(text) for _, text in points]))
+            sure = self._whole.issuperset(keys) and uid not in self._doubted
+            self._looks[uid] = look = PastLook(keys, at, sure)
+            if not look.remembered:
+                self._rests[uid] = rest.after(at, ROUND_S)
+        if before and not any(self._looks[uid].remembered for uid in before):
+            # It was emptied, or keeps less now: nobody can be sure of it.
+            self._looks = {uid: look for uid, look in self._looks.items() if not look.remembered}
 
 
 def wanted(tick: ObjectTick) -> bool:
@@ -238,13 +204,8 @@ def wanted(tick: ObjectTick) -> bool:
 
 
 def all_read_back(policy: Policy) -> bool:
-    """Whether Prometheus remembers every signal."""
+    """Whether Prometheus may remember every signal."""
     return all(signal.metric.kind in READ_BACK for signal in policy.signals)
-
-
-def forgotten_by_others(prometheus: Access | None) -> Callable[[Policy], bool]:
-    """Whose demand nobody but us remembers."""
-    return lambda policy: remembers_demand(policy) and (prometheus is None or not all_read_back(policy))
 
 
 def _signals(tick: ObjectTick) -> list[PastSignal]:
@@ -254,34 +215,13 @@ def _signals(tick: ObjectTick) -> list[PastSignal]:
     time_range = HOUR if only_a_line else DAYS
     workload = f"{target.namespace}/{target.resource.kind}/{target.name}"
     pairs = zip(keys_of(subject.uid, subject.policy), subject.policy.signals, strict=True)
-    return [PastSignal(subject, key, signal.metric, workload, time_range) for key, signal in pairs]
+    return [PastSignal(subject, key, signal.metric, workload, time_range, _born(tick)) for key, signal in pairs]
 
 
-def _of(groups: Iterable[Sequence[PastSignal]]) -> tuple[tuple[str, ...], frozenset[str]]:
-    """Namespaces and workloads of a selection."""
-    workloads = frozenset(signal.workload for group in groups for signal in group)
-    return tuple(sorted({workload.split("/")[0] for workload in workloads})), workloads
-
-
-async def _totals(
-    history: WorkloadHistory, selection: Selection, time_range: TimeRange, at: float
-) -> AsyncIterator[tuple[str, Series]]:
-    async for frame in history.pages(selection, at - time_range.span_s, at, time_range.step_s):
-        for row, name in enumerate(frame.names):
-            yield name, frame.row(row)
-
-
-async def _of_containers(
-    history: WorkloadHistory, selection: Selection, time_range: TimeRange, at: float
-) -> AsyncIterator[tuple[str, Series]]:
-    """Rows are named namespace/Kind/name/container/pod; pods of one container are added up."""
-    sums: dict[str, Floats] = {}
-    times = np.empty(0)
-    async for frame in history.pages(selection, at - time_range.span_s, at, time_range.step_s):
-        times = frame.times
-        for row, name in enumerate(frame.names):
-            container = name.rsplit("/", 1)[0]
-            sums[container] = total(sums[container], frame.values[row]) if container in sums else frame.values[row]
-    for container, values in sums.items():
-        known = np.isfinite(values)
-        yield container, Series(times[known], values[known])
+def _born(tick: ObjectTick) -> float:
+    """Since when there may be demand: a workload that is made anew under its name is the same. Unknown: for ever."""
+    workload, ours = tick.target.workload, tick.subject.object.metadata.creation_timestamp
+    made = workload.metadata.creation_timestamp if workload is not None else None
+    if made is None:
+        return float("-inf")
+    return min(made.timestamp(), ours.timestamp()) if ours is not None else made.timestamp()

@@ -1,0 +1,123 @@
+"""demand_reader: asks Prometheus what signals demanded: CPU and memory as advice reads them, a query as it is written.
+
+For many objects at once. Namespaces are asked side by side, and one whose query is not answered is left for later:
+others wait for none of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from trimtab.errors import InvalidInput, MetricsUnavailable, TrimtabError
+from trimtab.history.workload_history import WorkloadHistory
+from trimtab.live.measure.demand_usage import DAYS, HOUR, Found, PastSignal, read_usage
+from trimtab.live.measure.tenancy import NotAllowed, QueryTenancy
+from trimtab.policy import MetricKind
+from trimtab.series import Series
+from trimtab.wire.access import Access
+from trimtab.wire.kube import Kube
+from trimtab.wire.prometheus import Prometheus
+from trimtab.wire.query_union import FailedQuery
+
+TIMEOUT_S = 60.0
+NAMESPACES_AT_ONCE = 8
+log = logging.getLogger(__name__)
+
+
+class DemandReader:
+    """`read` hands over what there is; `matchers` are of usage alone: a query is its tenant's, as it is written."""
+
+    def __init__(self, access: Access, kube: Kube, queries: Access, tenancy: QueryTenancy, matchers: str) -> None:
+        self.access, self.kube, self.queries = access, kube, queries
+        self.tenancy, self.matchers = tenancy, matchers
+
+    async def silence(self, at: float) -> TrimtabError | None:
+        """Why Prometheus answers nobody; None: it does."""
+        try:
+            async with Prometheus(self.access, timeout_s=TIMEOUT_S) as prometheus:
+                await prometheus.query_range("vector(1)", at, at, 60.0)
+        except (FailedQuery, InvalidInput):  # that is an answer
+            return None
+        except TrimtabError as error:
+            return error
+        return None
+
+    async def read(self, signals: Sequence[PastSignal], at: float, found: Found) -> set[str]:
+        """The uids of objects whose past could not be read."""
+        failed: set[str] = set()
+        async with (
+            Prometheus(self.access, timeout_s=TIMEOUT_S) as prometheus,
+            Prometheus(self.queries, timeout_s=TIMEOUT_S) as queries,
+        ):
+            history = WorkloadHistory(prometheus, self.kube, self.matchers)
+            for time_range in (HOUR, DAYS):  # the quick one first
+                some = [signal for signal in signals if signal.time_range is time_range]
+                metric: Literal["cpu", "memory"]
+                for metric in ("cpu", "memory"):
+                    failed |= await read_usage(history, metric, some, at, found)
+                failed |= await self._read_queries(queries, some, at, found)
+        return failed
+
+    async def _read_queries(
+        self, prometheus: Prometheus, signals: Sequence[PastSignal], at: float, found: Found
+    ) -> set[str]:
+        by_namespace: dict[str, list[PastSignal]] = defaultdict(list)
+        for signal in signals:
+            if signal.metric.kind is MetricKind.PROMETHEUS:
+                by_namespace[signal.subject.name.namespace].append(signal)
+        gate = asyncio.Semaphore(NAMESPACES_AT_ONCE)
+
+        async def of_one(own: Sequence[PastSignal]) -> set[str]:
+            async with gate:
+                return await self._read_in_turn(prometheus, own, at, found)
+
+        return set().union(*await asyncio.gather(*map(of_one, by_namespace.values())))
+
+    async def _read_in_turn(
+        self, prometheus: Prometheus, signals: Sequence[PastSignal], at: float, found: Found
+    ) -> set[str]:
+        """One query after the other of one namespace; after one that is not answered the rest is left for later."""
+        failed: set[str] = set()
+        for place, signal in enumerate(signals):
+            try:
+                if not await self._read_query(prometheus, signal, at, found):
+                    failed.add(signal.subject.uid)
+            except MetricsUnavailable as error:
+                name, left = signal.subject.name, signals[place:]
+                text = (
+                    "%s: its past cannot be read back, nor that of %d more of its namespace, which is tried again: %s"
+                )
+                log.warning(text, name, len(left) - 1, error)
+                return failed | {each.subject.uid for each in left}
+        return failed
+
+    async def _read_query(self, prometheus: Prometheus, signal: PastSignal, at: float, found: Found) -> bool:
+        """Whether it could be read, be it that there is nothing; MetricsUnavailable where nobody answers."""
+        time_range = signal.time_range
+        end = at - at % time_range.step_s
+        try:
+            extra = self.tenancy.params(signal.subject.name.namespace)
+            start = end - time_range.span_s
+            series = await prometheus.query_range(signal.metric.query, start, end, time_range.step_s, extra)
+            if len(series) == 1:
+                found(signal, _series(series[0].values))
+        except NotAllowed:  # said of the query itself
+            return False
+        except (TrimtabError, msgspec.MsgspecError, ValueError) as error:
+            if isinstance(error, MetricsUnavailable) and not isinstance(error, FailedQuery):
+                raise
+            log.warning("%s: its past cannot be read back, which is tried again: %s", signal.subject.name, error)
+            return False
+        return True
+
+
+def _series(values: msgspec.Raw) -> Series:
+    points = msgspec.json.decode(values, type=list[tuple[float, str]])
+    return Series(np.array([when for when, _ in points]), np.array([float(text) for _, text in points]))
