@@ -1,6 +1,8 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 PYTHON ?= python3
+# Tests start trimtab many times: let them keep what the first start compiled, also where images forbid it.
+unexport PYTHONDONTWRITEBYTECODE
 BIN := .venv/bin
 READY := .venv/ready
 PAGE := trimtab/web/static/page.js
