@@ -1,12 +1,15 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 PYTHON ?= python3
+# Tests start trimtab many times: let them keep what the first start compiled, also where images forbid it.
+unexport PYTHONDONTWRITEBYTECODE
 BIN := .venv/bin
 READY := .venv/ready
 PAGE := trimtab/web/static/page.js
 NODE_PACKAGES := page/node_modules/ready
 # The machine's Node, or the one of its PyPI package in an environment of its own.
 NPM := $(shell command -v npm || echo .venv/node/bin/npm)
+NODE := $(if $(filter .venv/%,$(NPM)),$(CURDIR)/.venv/node/bin,$(dir $(NPM)))
 
 .PHONY: help test package-test image-test keda-test dask-test test-random chaos undone fuzz check page page-check browser demo bench bench-docs scale-docs docs lock clean
 
@@ -26,16 +29,17 @@ $(READY): requirements/build.txt requirements/dev.txt pyproject.toml
 	@VIRTUAL_ENV=.venv/node $(BIN)/uv pip install --quiet --require-hashes -r requirements/node.txt
 
 $(NODE_PACKAGES): page/package.json page/package-lock.json | $(filter .venv/%,$(NPM))
-	@PATH="$(dir $(NPM)):$$PATH" $(NPM) --prefix page ci --ignore-scripts --loglevel=error
+	@PATH="$(NODE):$$PATH" $(NPM) --prefix page ci --ignore-scripts --loglevel=error
 	@touch $@
 
 $(PAGE): $(NODE_PACKAGES) page/build.mjs $(wildcard page/src/*)
-	@cd page && PATH="$(dir $(abspath $(NPM))):$$PATH" node build.mjs
+	@cd page && PATH="$(NODE):$$PATH" node build.mjs
+	@test -s $@ || { echo "$@ was built somewhere else"; exit 1; }
 
 page: $(PAGE) ## Build the dashboard's page from page/
 
 page-check: $(NODE_PACKAGES) ## Types, lint and unit tests of the page
-	@cd page && export PATH="$(dir $(abspath $(NPM))):$$PATH" && node node_modules/typescript/bin/tsc --noEmit && node node_modules/eslint/bin/eslint.js . && node node_modules/vitest/vitest.mjs run --reporter=dot
+	@cd page && export PATH="$(NODE):$$PATH" && node node_modules/typescript/bin/tsc --noEmit && node node_modules/eslint/bin/eslint.js . && node node_modules/vitest/vitest.mjs run --reporter=dot
 
 test: $(READY) $(PAGE) ## Run the whole fast test-suite (sets everything up from nothing)
 	$(BIN)/pytest -n 2 -q

@@ -1,10 +1,12 @@
 // One script and one style sheet, small enough to stand inside a report; fails when the bundle grows too large.
 import { build } from "esbuild";
 import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 
 const MOST_BYTES = 150 * 1024; // compressed, both together
-const out = new URL("../trimtab/web/static/", import.meta.url).pathname;
+// Not `.pathname`, which writes a space in a folder's name as %20.
+const out = fileURLToPath(new URL("../trimtab/web/static/", import.meta.url));
 
 await build({
   entryPoints: { page: "src/main.ts" },

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 from hypothesis import HealthCheck, settings
@@ -15,3 +16,12 @@ settings.load_profile("same")
 # Servers of tests are on this machine, whatever proxy leads out of it.
 for name in ("no_proxy", "NO_PROXY"):
     os.environ[name] = ",".join(filter(None, (os.environ.get(name), "127.0.0.1", "localhost")))
+
+# Half a gigabyte of modules and cases lives until the end: nobody looks through it for what a test left behind.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.collect()
+    gc.freeze()
+    gc.enable()

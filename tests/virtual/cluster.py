@@ -71,6 +71,7 @@ class Cluster(Machines):
     # --- as a context ---
 
     def __enter__(self) -> Self:
+        gc.collect()
         gc.freeze()  # what is imported stays: looking through all of it takes longer than a tick
         self._gc = gc.get_threshold()
         gc.set_threshold(50_000)
@@ -91,11 +92,10 @@ class Cluster(Machines):
             logging.root.removeHandler(self.bugs)
             random.setstate(self._random)
             gc.set_threshold(*self._gc)
-            gc.unfreeze()
             asyncio.set_event_loop(None)
             self.loop.close()
             self._folder.cleanup()
-            gc.collect()  # the next one would freeze what this one has left
+            gc.collect()  # of what came since: the next one would freeze what this one has left
         assert kind is not None or not self.bugs.met, self.bugs.met
 
     async def _end(self) -> None:
