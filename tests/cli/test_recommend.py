@@ -253,6 +253,19 @@ def test_a_file_without_some_of_the_pods_is_half_a_history(tmp_path: Path) -> No
     assert json.loads(run(*files, "--replicas", "1", "--cpu-request", "20", "-o", "json").stdout)[0]["against"] == []
 
 
+@pytest.mark.parametrize("name, said", [("export", True), ("web", False)])
+def test_one_series_without_a_workload_is_that_of_the_only_manifest(tmp_path: Path, name: str, said: bool) -> None:
+    """As `backtest` takes the same two files."""
+    manifest, export, labelled = (tmp_path / file for file in ("web.yaml", f"{name}.csv", "labelled.csv"))
+    manifest.write_text(WEB)
+    text = rows("shop/Deployment/web", 4.0, 16.0)
+    labelled.write_text("timestamp,value,series\n" + text)
+    export.write_text("Time,cpu\n" + text.replace(",shop/Deployment/web", ""))
+    expected, done = (run("--history", str(path), "-f", str(manifest), "-o", "json") for path in (labelled, export))
+    assert json.loads(done.stdout) == json.loads(expected.stdout)
+    assert ("export is taken for the usage of shop/Deployment/web" in done.stderr) is said
+
+
 def test_requests_need_memory(usage: str) -> None:
     done = run("--history", usage, *REQUESTS, "--type", "resource")
     assert done.exit_code == 2

@@ -52,7 +52,7 @@ file_options = option_group(
         "--history",
         "file",
         metavar="FILE|-",
-        help="CSV, JSON of Prometheus (each also .gz) or Parquet: cores used, instead of a cluster; --recipe says how to get it.",
+        help="Cores used, in CSV, Prometheus' JSON (each also .gz) or Parquet, instead of a cluster; see --recipe.",
     ),
     click.option("--memory-history", "memory_file", help="With --history: the same of bytes used, for requests."),
     click.option(

@@ -34,15 +34,27 @@ SCALERS = ("HorizontalPodAutoscaler", "ScaledObject")
 UNSEEN = {"type": "External"}  # something else than CPU, which no file of usage shows
 
 
-def read_files(options: FileOptions, rules: Inspection, namespaces: Sequence[str], home: str) -> dict[Metric, Frame]:
-    """Of each metric the rows of these namespaces; what names none is in the first of them."""
+def read_files(
+    options: FileOptions, rules: Inspection, namespaces: Sequence[str], home: str, documents: Sequence[Document]
+) -> tuple[dict[Metric, Frame], tuple[str, ...]]:
+    """Of each metric the rows of these namespaces; what names none is in the first of them. And what was assumed."""
     files: dict[Metric, str | None] = {"cpu": options.file, "memory": options.memory_file}
     if rules.advice is Advice.RESOURCE and not options.memory_file:
         fix = "requests need the memory of each pod as well: give it with --memory-history FILE"
         raise InvalidInput("--type", "resource", fix)
     reading = FileReading(options.step_s, options.time_column, home)
     frames = {metric: (_named(read_file(path, reading), reading), path) for metric, path in files.items() if path}
-    return {metric: _inside(frame, path, namespaces) for metric, (frame, path) in frames.items()}
+    inside = {metric: _inside(frame, path, namespaces) for metric, (frame, path) in frames.items()}
+    described = [target.key for target in manifests(documents, home)]
+    return (inside, ()) if len(described) != 1 else _of_the_only_one(inside, described[0])
+
+
+def _of_the_only_one(frames: dict[Metric, Frame], key: str) -> tuple[dict[Metric, Frame], tuple[str, ...]]:
+    """One series that names no workload, and one workload: it can only be its."""
+    unnamed = {metric: frame for metric, frame in frames.items() if len(frame.names) == 1 and "/" not in frame.names[0]}
+    others = dict.fromkeys(frame.names[0] for frame in unnamed.values() if frame.names[0] != key.rpartition("/")[2])
+    notes = tuple(f"{name} is taken for the usage of {key}, the only workload of -f" for name in others)
+    return frames | {metric: replace(frame, names=(key,)) for metric, frame in unnamed.items()}, notes
 
 
 def _named(frame: Frame, reading: FileReading) -> Frame:

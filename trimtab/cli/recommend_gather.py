@@ -148,7 +148,7 @@ def _from_file(question: WorkloadQuestion, rules: Inspection) -> Place:
     assert options.file
     documents = read_manifests(options.manifests)
     home = home_of(namespaces, documents)
-    frames = read_files(options, rules, namespaces, home)
+    frames, assumed = read_files(options, rules, namespaces, home, documents)
     frame = frames["cpu"]
     levels: dict[int, Level] = {0: "workload", 2: "workload", 4: "pod"}
     knows = {
@@ -164,4 +164,4 @@ def _from_file(question: WorkloadQuestion, rules: Inspection) -> Place:
     window = HistoryWindow(start, at, step_s, frozenset(knows), earlier_s)
     names = [text.rpartition("/")[2] for text in question.names]
     targets, notes = described(options, names, frame, documents, home)
-    return Place(named(targets, question.names), Files(frames), window, at, options.file, notes)
+    return Place(named(targets, question.names), Files(frames), window, at, options.file, (*assumed, *notes))
