@@ -73,7 +73,8 @@ def command(
 
     Exit code 0: done, 1: a condition of --fail-if holds, 2: it could not be done.
     """
-    from trimtab.cli.backtest_report import Terms, causes, figures, markdown, print_outcomes, remarks, write_outcomes
+    from trimtab.cli.backtest_causes import causes
+    from trimtab.cli.backtest_report import Terms, figures, markdown, print_outcomes, remarks, write_outcomes
     from trimtab.sim.cluster_spec import ClusterSpec
     from trimtab.tune.demand import check_one_unit, check_unit
     from trimtab.tune.demand import pod_capacity as capacity_of

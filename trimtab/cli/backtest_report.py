@@ -17,8 +17,6 @@ from trimtab.sim.grid import HOUR_STEPS, STEP_S
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from trimtab.policy import Policy, Signal
-    from trimtab.sim.cluster_spec import ClusterSpec
     from trimtab.tune.demand import Demand
     from trimtab.tune.policy_backtest import BacktestOutcome
     from trimtab.web.report import Section
@@ -79,33 +77,6 @@ def remarks(outcomes: list[BacktestOutcome]) -> Iterator[str]:
         if outcome.run.resized.any():
             resizes = outcome.score.resizes_per_pod_day
             yield f"{outcome.policy}: the bridge resizes a pod {resizes:.0f} times per day; its cpu is in the cost"
-
-
-def causes(outcome: BacktestOutcome, policy: Policy, cluster: ClusterSpec) -> Iterator[str]:
-    """What of its settings makes violations whatever the load does."""
-    from trimtab.tune.demand import load_signal
-
-    if not outcome.score.violations:
-        return
-    needed, most = int(outcome.best.max()), policy.bounds.max_replicas
-    if needed > most:
-        yield f"{outcome.policy}: the load needs up to {needed:,} pods, and maxReplicas is {most:,}"
-    signal = load_signal(policy)
-    share = share_of(signal, cluster.pod_capacity) if policy.objective is None else None
-    if share is not None and share >= cluster.slo:
-        yield (
-            f"{outcome.policy}: its target keeps pods at {share:.0%} of what they carry, and a violation begins above"
-            f" {cluster.slo:.0%}: lower the target, or see `trimtab tune`"
-        )
-
-
-def share_of(signal: Signal | None, pod_capacity: float) -> float | None:
-    """The target as a share of what one pod carries; None where it is none of one pod."""
-    from trimtab.policy import PodAverage, TotalAverage, Utilization
-
-    if isinstance(signal, Utilization):
-        return signal.percent / 100
-    return signal.target / pod_capacity if isinstance(signal, PodAverage | TotalAverage) else None
 
 
 def table(outcomes: list[BacktestOutcome]) -> Table:

@@ -17,7 +17,8 @@ from trimtab.advisor.scalers import read_scalers, with_scalers
 from trimtab.advisor.targets import AdvisedTarget, read_targets
 from trimtab.advisor.workloads import STEP_S, HistoryWindow
 from trimtab.cli.option_groups import ClusterOptions, PrometheusOptions
-from trimtab.cli.recommend_files import described, home_of, read_files, read_manifests
+from trimtab.cli.recommend_files import described, home_of, read_files
+from trimtab.cli.recommend_manifests import read_manifests
 from trimtab.cli.recommend_options import FileOptions, ScopeOptions
 from trimtab.cli.workers import EngineOptions
 from trimtab.errors import InvalidInput, MetricsUnavailable, NotEnoughData, Refused
