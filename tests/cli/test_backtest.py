@@ -198,8 +198,27 @@ def test_a_journal_of_the_backtest_can_be_explained(policies: tuple[str, str], t
         assert done.exit_code == 0, done.output
     name = Path(policies[0]).stem
     told = invoke("explain", f"default/{name}", "--journal", journal)
+    assert "0 pods" not in told.stdout, "a metric of the whole workload needs no look at its pods"
     assert told.exit_code == 0 and "replicas" in told.stdout, told.output
     assert invoke("replay", journal).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "target, most, said",
+    [
+        pytest.param("50", 60, [], id="neither"),
+        pytest.param("50", 20, ["web: the load needs up to 50 pods, and maxReplicas is 20"], id="too few pods"),
+        pytest.param("95", 60, ["web: its target keeps pods at 95% of what they carry"], id="too high a target"),
+    ],
+)
+def test_settings_that_cause_violations_are_named(tmp_path: Path, target: str, most: int, said: list[str]) -> None:
+    policy, load = tmp_path / "web.yaml", tmp_path / "load.csv"
+    policy.write_text(HPA.format(name="web", target=target).replace("60", str(most)))
+    values = [1000 + 3000 * (minute >= 120) for minute in range(600)]
+    load.write_text("timestamp,value\n" + "".join(f"{60 * at},{value}\n" for at, value in enumerate(values)))
+    done = invoke("backtest", "-f", str(policy), "--load", str(load), "--pod-capacity", "100", "-o", "json")
+    notes = [note for note in json.loads(done.stdout)["load"]["notes"] if "web: " in note]
+    assert [note[: len(text)] for note, text in zip(notes, said, strict=True)] == said
 
 
 def test_a_history_from_csv(policies: tuple[str, str], tmp_path: Path) -> None:

@@ -253,6 +253,31 @@ def test_a_file_without_some_of_the_pods_is_half_a_history(tmp_path: Path) -> No
     assert json.loads(run(*files, "--replicas", "1", "--cpu-request", "20", "-o", "json").stdout)[0]["against"] == []
 
 
+@pytest.mark.parametrize("name, said", [("export", True), ("web", False)])
+def test_one_series_without_a_workload_is_that_of_the_only_manifest(tmp_path: Path, name: str, said: bool) -> None:
+    """As `backtest` takes the same two files."""
+    manifest, export, labelled = (tmp_path / file for file in ("web.yaml", f"{name}.csv", "labelled.csv"))
+    manifest.write_text(WEB)
+    text = rows("shop/Deployment/web", 4.0, 16.0)
+    labelled.write_text("timestamp,value,series\n" + text)
+    export.write_text("Time,cpu\n" + text.replace(",shop/Deployment/web", ""))
+    expected, done = (run("--history", str(path), "-f", str(manifest), "-o", "json") for path in (labelled, export))
+    assert json.loads(done.stdout) == json.loads(expected.stdout)
+    assert ("export is taken for the usage of shop/Deployment/web" in done.stderr) is said
+
+
+def test_a_shape_that_cannot_hold_the_advice_names_the_one_that_can(tmp_path: Path) -> None:
+    manifest, flat = tmp_path / "web.yaml", tmp_path / "flat.csv"
+    manifest.write_text(WEB)
+    flat.write_text("timestamp,value,series\n" + rows("shop/Deployment/web", 8.0, 8.0))
+    done = run("--history", str(flat), "-f", str(manifest), "--as", "hpa")
+    assert (done.exit_code, done.stdout) == (0, "") and "--as patch writes them" in done.stderr
+    example = Path(__file__).parents[2] / "examples/007-history"
+    files = ("--history", str(example / "cpu.csv"), "-f", str(example / "web-deployment.yaml"))
+    done = run(*files, "--as", "patch")
+    assert (done.exit_code, done.stdout) == (0, "") and "--as hpa, ehpa or autoscaler writes them" in done.stderr
+
+
 def test_requests_need_memory(usage: str) -> None:
     done = run("--history", usage, *REQUESTS, "--type", "resource")
     assert done.exit_code == 2
@@ -262,7 +287,10 @@ def test_requests_need_memory(usage: str) -> None:
 def test_names_in_the_page_are_escaped(tmp_path: Path) -> None:
     path = tmp_path / "usage.csv"
     path.write_text("timestamp,value,series\n" + rows("<b>x</b>", 11.0, 22.0))
-    assert "<b>x</b>" not in run("--history", str(path), *REQUESTS, "-o", "html").stdout
+    page = run("--history", str(path), *REQUESTS, "-o", "html").stdout
+    assert "<b>x</b>" not in page
+    assert "Of 1 workload " in page
+    assert "min-cpu-usage-threshold" not in page, "proven advice knows no such gate"
 
 
 def test_exit_codes_for_ci(usage: str) -> None:
@@ -385,7 +413,7 @@ def test_a_manifest_that_cannot_be_meant_is_named_with_its_line(tmp_path: Path, 
 
 def test_nothing_to_apply_is_said(tmp_path: Path) -> None:
     history = tmp_path / "usage.csv"
-    history.write_text("timestamp,value,series\n" + rows("web", 1, 1))
+    history.write_text("timestamp,value,series\n" + rows("web", 16, 16))
     done = CliRunner().invoke(main, ["recommend", "--history", str(history), *REQUESTS, "--as", "hpa"])
     assert (done.exit_code, done.stdout) == (0, "")
     assert "nothing is recommended" in done.stderr

@@ -112,13 +112,14 @@ def test_iso_times_with_and_without_a_zone(tmp_path: Path) -> None:
         pytest.param("Time,a,b\n60,1,2\n120,1,x\n180,1,2\n", "row 3", "as a number", id="text in a wide file"),
         pytest.param("Time,a,b\n60,1,2\n120,1,-3\n", "row 3", "never negative", id="negative in its last column"),
         pytest.param(
-            "timestamp,value,series\n60,1,a\n60,1,b\n60,1,a\n", "row 4", "twice", id="duplicate in one series"
+            "timestamp,value,series\n60,1,a\n60,1,b\n60,2,a\n", "row 4", "twice", id="duplicate in one series"
         ),
         pytest.param("timestamp,value\n60,1\n120,-2\n", "row 3", "never negative", id="negative"),
         pytest.param("timestamp,value\n60,1\n120,inf\n", "row 3", "leave the row out", id="infinite"),
         pytest.param("timestamp,value\n60,many\n", "row 2", "as a number", id="text"),
         pytest.param("timestamp,value\n60\n", "row 2", "columns timestamp,value", id="too few columns"),
-        pytest.param("timestamp,value\n60,1\n\n120,1\n", "row 3", "columns timestamp,value", id="empty line inside"),
+        pytest.param("# a\n\ntimestamp,value\n60,1\n\n# b\n120,x\n", "row 7", "as a number", id="after comments"),
+        pytest.param("sep=,\nTime,web\n60,1\n120,1 cores\n", "row 4", "Formatted data", id="after Excel's line"),
         pytest.param("timestamp,value\nyesterday,1\n", "row 2", "ISO 8601", id="no time"),
         pytest.param("timestamp,value\n1e21,1\n", "row 2", "unix seconds", id="no unit of time"),
         pytest.param("timestamp,pod,cpu,mem\n60,a-0,1,2\n", "row 1", "no value", id="two values of a pod"),
@@ -178,7 +179,7 @@ def test_parquet_numbers_and_texts(tmp_path: Path, pyarrow: Any, times: list[Any
         ({"timestamp": [1], "load": ["a"], "host": ["b"]}, "no value"),
         ({"timestamp": [60, None], "value": [1.0, 1.0]}, "every row a time"),
         ({"timestamp": [60], "value": ["x"]}, "must hold numbers"),
-        ({"timestamp": [60, 60], "value": [1, 1]}, "row 3"),
+        ({"timestamp": [60, 60], "value": [1, 2]}, "row 3"),
     ],
     ids=["columns", "null time", "text", "duplicate"],
 )
@@ -291,6 +292,22 @@ POD = "web-7d9f8b6c5d-x2x4z"
         ),
         pytest.param(f"Time,{POD},a\n0,1,2\n60,2,3\n", {"home/Deployment/web": [1, 2], "a": [2, 3]}, id="a pod's name"),
         pytest.param("Time\tcpu\n0\t1\n60\t2\n", {"usage": [1, 2]}, id="tabs"),
+        pytest.param(
+            "Label,Timestamps,Values\nweb,0,1\nweb,60,2\napi,0,3\napi,60,4\n",
+            {"web": [1, 2], "api": [3, 4]},
+            id="CloudWatch: a row per sample",
+        ),
+        pytest.param(
+            "#group,false,false,true\n#default,_result,,\n,table,_time,_value\n,0,1970-01-01T00:00:00Z,1\n"
+            ",0,1970-01-01T00:01:00Z,2\n\n",
+            {"usage": [1, 2]},
+            id="InfluxDB, with its notes",
+        ),
+        pytest.param("# by hand\n\nTime,cpu\n0,250m\n60,1.5\n", {"usage": [0.25, 1.5]}, id="quantities"),
+        pytest.param(
+            "Time,cpu\n0,1\n60,2\nTime,cpu\n60,2\n120,3\n", {"usage": [1, 2, 3]}, id="two exports that overlap"
+        ),
+        pytest.param("timestamp,value,label\n0,1,0\n60,2,1\n", {"usage": [1, 2]}, id="a label that is no series"),
         pytest.param(
             "timestamp,namespace,pod,cpu\n0,shop,db-0,1\n60,shop,db-0,2\n60,shop,db-1,3\n120,shop,db-1,4\n",
             {"shop/StatefulSet/db": [1, 5, 4], "shop/StatefulSet/db/app/db-1": [NAN, 3, 4]},

@@ -73,6 +73,7 @@ def command(
 
     Exit code 0: done, 1: a condition of --fail-if holds, 2: it could not be done.
     """
+    from trimtab.cli.backtest_causes import causes
     from trimtab.cli.backtest_report import Terms, figures, markdown, print_outcomes, remarks, write_outcomes
     from trimtab.sim.cluster_spec import ClusterSpec
     from trimtab.tune.demand import check_one_unit, check_unit
@@ -101,7 +102,8 @@ def command(
     )
     policies, how = _on_the_total(policies, cluster) if on_total else (policies, [])
     outcomes = _backtests(policies, demand, cluster, terms.lam, engine)
-    notes = [*_notes(policies, demand, note, capacity), *units, *filter(None, [said]), *how, *remarks(outcomes)]
+    why = [text for named, each in zip(policies, outcomes, strict=True) for text in causes(each, named.policy, cluster)]
+    notes = [*_notes(policies, demand, note, capacity), *units, *filter(None, [said]), *how, *remarks(outcomes), *why]
     if output == "table":
         print_outcomes(outcomes, demand, notes)
     else:

@@ -11,7 +11,7 @@ from rich.text import Text
 from trimtab.acts import Act, describe
 from trimtab.cli.screen import screen
 from trimtab.core.explain import missing_text, sentence, table
-from trimtab.core.model import Missing, PodSamples, Samples
+from trimtab.core.model import Missing, Observation, PodSamples, Samples
 from trimtab.errors import InvalidInput, NotEnoughData, TrimtabError
 from trimtab.journal import Journal, Tick
 from trimtab.quantity import format_number
@@ -36,7 +36,8 @@ def last_look(look: Tick, act: Act | None) -> str:
     value = "no value" if look.value is None else f"the first metric at {format_number(look.value)}"
     held = f"; {look.held}" if look.held else ""
     since = "Nothing asked for a change" if act is None else "\nSince then nothing else was decided"
-    return f"{since}: at {_moment(look.at)} {look.name} had {look.replicas} replicas, {look.ready} ready, {value}{held}"
+    had = f"had {_counted(look.replicas, 'replica')}, {look.ready} ready"
+    return f"{since}: at {_moment(look.at)} {look.name} {had}, {value}{held}"
 
 
 def _moment(at: float) -> str:
@@ -48,7 +49,7 @@ def print_act(act: Act) -> None:
     done = describe(act.outcome) if act.outcome else "nothing was changed"
     console.print(Text.assemble((str(act.name), "bold"), f" at {_moment(act.seen.at)}: {done}"))
     console.print(sentence(act.policy, act.seen, act.memory, act.decision))
-    console.print(f"\nSeen: {act.seen.spec_replicas} replicas, {len(act.seen.pods)} pods")
+    console.print(f"\nSeen: {_counted(act.seen.spec_replicas, 'replica')}{_pods(act.seen)}")
     for signal, sample in zip(act.policy.signals, act.seen.samples, strict=False):
         console.print(f"  {signal.metric.label}: {_sample(sample)}")
     rows = Table("what", "before", "after", "why", box=None, pad_edge=False)
@@ -58,10 +59,24 @@ def print_act(act: Act) -> None:
     console.print(rows)
 
 
+def _pods(seen: Observation) -> str:
+    """A metric of the whole workload needs no look at its pods: of those nothing is said."""
+    if not seen.pods:
+        return "" if seen.status_replicas or not seen.spec_replicas else ", no pods"
+    ready = sum(pod.ready is True for pod in seen.pods)
+    return f", {_counted(len(seen.pods), 'pod')}, {ready} ready"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
 def _sample(sample: Samples | Missing) -> str:
     if isinstance(sample, Missing):
         return missing_text(sample)
     if isinstance(sample, PodSamples):
+        if not sample.values:
+            return "no pod has a value"
         mean = sum(sample.values.values()) / len(sample.values)
-        return f"{len(sample.values)} pods, {format_number(mean)} each on average"
+        return f"{_counted(len(sample.values), 'pod')}, {format_number(mean)} each on average"
     return format_number(sample.value)

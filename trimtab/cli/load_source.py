@@ -1,4 +1,4 @@
-"""`--load SRC`: past load from a CSV or Parquet file, a Prometheus query, or a generator."""
+"""`--load SRC`: past load from a file (CSV, Prometheus' JSON, Parquet), a Prometheus query, or a generator."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ load_options = option_group(
         "source",
         required=True,
         metavar="SRC",
-        help="FILE.csv, .tsv (also .gz) or .parquet, - for CSV, a query, or generate:SHAPE[,days=14,peak=30,seed=1].",
+        help="FILE.csv, .tsv, .json (each also .gz) or .parquet, - for the standard input, a query, or"
+        " generate:SHAPE[,days=14,peak=30,seed=1].",
     ),
     click.option("--series", default="", help="Which series of the file or query."),
     click.option("--days", type=Finite(0.05), help="Only the last so many days."),
@@ -111,7 +112,7 @@ def read_load(load: LoadOptions, prometheus: PrometheusOptions) -> Demand:
         return demand_of(read_file(source, reading), source, load.series, load.days)
     access = prometheus.access()
     if access is None:
-        fix = "name a .csv or .parquet file, write generate:diurnal, or say --prometheus URL to ask this query"
+        fix = "name a .csv, .json or .parquet file, write generate:diurnal, or say --prometheus URL to ask this query"
         raise InvalidInput("--load", source, fix)
     return demand_of(asyncio.run(_query(load, access)), f"query {source}", load.series, None)
 

@@ -52,7 +52,7 @@ file_options = option_group(
         "--history",
         "file",
         metavar="FILE|-",
-        help="CSV (also .gz) or Parquet file of cores used, instead of a cluster; --recipe says how to get it.",
+        help="Cores used, in CSV, Prometheus' JSON (each also .gz) or Parquet, instead of a cluster; see --recipe.",
     ),
     click.option("--memory-history", "memory_file", help="With --history: the same of bytes used, for requests."),
     click.option(
@@ -220,7 +220,7 @@ def show(
     if shape is not None:
         made = _manifests(ranked, rules, shape)
         if not made:
-            click.echo("no manifest: nothing is recommended; -o table says why", err=True)
+            click.echo(_no_manifest(ranked, shape), err=True)
         dump(made, "json" if output == "json" else "yaml")
     elif output == "markdown":
         click.echo(markdown(ranked), nl=False)
@@ -246,9 +246,24 @@ def _manifests(ranked: list[Ranked], rules: Inspection, shape: Shape) -> list[Ma
     ]
 
 
+def _no_manifest(ranked: list[Ranked], shape: Shape) -> str:
+    """Of both axes often only one is advised, and each has its own shapes."""
+    from trimtab.core.advise import WorkloadAdvice
+
+    found = [each.outcome.result for each in ranked if isinstance(each.outcome.result, WorkloadAdvice)]
+    if shape == "patch" and any(advice.min_replicas for advice in found):
+        return "no manifest: replicas are advised, no requests; --as hpa, ehpa or autoscaler writes them"
+    if any(advice.sizes for advice in found):
+        return "no manifest: requests are advised, no replicas; --as patch writes them"
+    return "no manifest: nothing is recommended; -o table says why"
+
+
 def _written(reports: list[Manifest], rules: Inspection, found: GatheredAdvice, output: str) -> str:
     if output == "html":
+        from trimtab.policy import Advice
         from trimtab.web.recommend_report import page
 
-        return page(reports, f"Advice of type {rules.advice}", found.where)
+        proven = rules.advice is Advice.BOTH
+        title = "Advice, proven on each workload's own history" if proven else f"Advice of type {rules.advice}"
+        return page(reports, title, found.where)
     return to_yaml(reports) if output == "yaml" else json.dumps(reports, indent=2) + "\n"

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import msgspec
 import numpy as np
 
-from trimtab.advisor.scalers import OURS, SCALING, OwnScaler, with_scalers
-from trimtab.advisor.targets import AdvisedTarget, target_of
-from trimtab.cli.recommend_options import MOST_REPLICAS, FileOptions
+from trimtab.advisor.targets import AdvisedTarget
+from trimtab.cli.recommend_manifests import manifests
+from trimtab.cli.recommend_options import FileOptions
 from trimtab.core.model import Pod
 from trimtab.errors import InvalidInput
 from trimtab.history.columns import FileReading
@@ -18,31 +17,36 @@ from trimtab.history.files import POD_LEVEL
 from trimtab.history.read_file import read_file
 from trimtab.history.series_names import ASSUMED_KIND, workload_row
 from trimtab.history.source import Metric
-from trimtab.kinds import without_nulls
-from trimtab.kinds.convert import convert
-from trimtab.kinds.lint.layout import is_patch, patch_files
-from trimtab.kinds.yaml import Document, load
+from trimtab.kinds.yaml import Document
 from trimtab.policy import Advice, Inspection, Size
 from trimtab.quantity import parse_quantity
 from trimtab.series import Frame
-from trimtab.wire.objects import Custom, WireWorkload
 from trimtab.wire.resources import DEPLOYMENTS, KNOWN
 
 DESCRIBE = "give a manifest of it with -f, or --replicas and --cpu-request for all"
-WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet")
-SCALERS = ("HorizontalPodAutoscaler", "ScaledObject")
-UNSEEN = {"type": "External"}  # something else than CPU, which no file of usage shows
 
 
-def read_files(options: FileOptions, rules: Inspection, namespaces: Sequence[str], home: str) -> dict[Metric, Frame]:
-    """Of each metric the rows of these namespaces; what names none is in the first of them."""
+def read_files(
+    options: FileOptions, rules: Inspection, namespaces: Sequence[str], home: str, documents: Sequence[Document]
+) -> tuple[dict[Metric, Frame], tuple[str, ...]]:
+    """Of each metric the rows of these namespaces; what names none is in the first of them. And what was assumed."""
     files: dict[Metric, str | None] = {"cpu": options.file, "memory": options.memory_file}
     if rules.advice is Advice.RESOURCE and not options.memory_file:
         fix = "requests need the memory of each pod as well: give it with --memory-history FILE"
         raise InvalidInput("--type", "resource", fix)
     reading = FileReading(options.step_s, options.time_column, home)
     frames = {metric: (_named(read_file(path, reading), reading), path) for metric, path in files.items() if path}
-    return {metric: _inside(frame, path, namespaces) for metric, (frame, path) in frames.items()}
+    inside = {metric: _inside(frame, path, namespaces) for metric, (frame, path) in frames.items()}
+    described = [target.key for target in manifests(documents, home)]
+    return (inside, ()) if len(described) != 1 else _of_the_only_one(inside, described[0])
+
+
+def _of_the_only_one(frames: dict[Metric, Frame], key: str) -> tuple[dict[Metric, Frame], tuple[str, ...]]:
+    """One series that names no workload, and one workload: it can only be its."""
+    unnamed = {metric: frame for metric, frame in frames.items() if len(frame.names) == 1 and "/" not in frame.names[0]}
+    others = dict.fromkeys(frame.names[0] for frame in unnamed.values() if frame.names[0] != key.rpartition("/")[2])
+    notes = tuple(f"{name} is taken for the usage of {key}, the only workload of -f" for name in others)
+    return frames | {metric: replace(frame, names=(key,)) for metric, frame in unnamed.items()}, notes
 
 
 def _named(frame: Frame, reading: FileReading) -> Frame:
@@ -123,68 +127,3 @@ def _running(target: AdvisedTarget, frame: Frame, row: str) -> tuple[Pod, ...]:
     names = dict.fromkeys([*last, *(f"{target.name}-{index}" for index in range(target.replicas))])
     since = frame.end - 86400.0
     return tuple(Pod(name=name, started_at=since, ready_since=since) for name in list(names)[: target.replicas])
-
-
-def read_manifests(paths: Sequence[str]) -> list[Document]:
-    """Everything in these files and folders but kustomize's patches; what cannot be read is said with its place."""
-    found = [document for path in paths for document in load(path)]
-    for document in found:
-        if document.error is not None:
-            where = f"{document.file}: {document.error.path}".removeprefix(f"{document.file}: {document.file}")
-            raise InvalidInput(where or document.file, document.error.value, document.error.fix)
-    patches = patch_files(found)
-    whole = [document for document in found if not is_patch(document, patches)]
-    if paths and not any(_kind(document) in WORKLOADS for document in whole):
-        raise InvalidInput("--filename", ", ".join(paths), "it holds no Deployment, StatefulSet or DaemonSet")
-    return whole
-
-
-def manifests(documents: Sequence[Document], namespace: str) -> list[AdvisedTarget]:
-    """Deployments and the like, each with the HPA, ScaledObject or object of ours that scales it."""
-    hpas = [_hpa(document, namespace) for document in documents if _kind(document) in SCALERS]
-    ours = [_own_scaler(document, namespace) for document in documents if _kind(document) in SCALING]
-    targets = [_target(document, hpas, namespace) for document in documents if _kind(document) in WORKLOADS]
-    return with_scalers(targets, ours)
-
-
-def _kind(document: Document) -> str:
-    manifest = document.value if isinstance(document.value, dict) else {}
-    groups = ("apps/", "autoscaling/", "keda.sh/", *(f"{resource.group}/" for resource in OURS))
-    return str(manifest.get("kind")) if str(manifest.get("apiVersion")).startswith(groups) else ""
-
-
-def _own_scaler(document: Document, namespace: str) -> OwnScaler:
-    manifest = document.value
-    meta, spec = (part if isinstance(part := manifest.get(name), dict) else {} for name in ("metadata", "spec"))
-    return OwnScaler(manifest["kind"], meta.get("namespace") or namespace, str(meta.get("name")), spec)
-
-
-def _hpa(document: Document, namespace: str) -> Custom:
-    """As autoscaling/v2 what there is now: an HPA of any version, or a ScaledObject, whatever it goes by."""
-    try:
-        made = convert(document.value, "hpa")
-        if made.loses_signal:
-            made.manifest["spec"]["metrics"] = [UNSEEN]
-        hpa = msgspec.convert(made.manifest, Custom, strict=False)
-    except InvalidInput as error:
-        raise InvalidInput(f"{document.file}:{document.line} {error.path}".strip(), error.value, error.fix) from None
-    meta = msgspec.structs.replace(hpa.metadata, namespace=hpa.metadata.namespace or namespace)
-    return msgspec.structs.replace(hpa, metadata=meta)
-
-
-def _target(document: Document, hpas: Sequence[Custom], namespace: str) -> AdvisedTarget:
-    manifest, where = without_nulls(document.value), f"{document.file}:{document.line}"
-    try:
-        resource = KNOWN.get((str(manifest.get("apiVersion")), str(manifest.get("kind"))))
-        if resource is None:
-            raise InvalidInput("apiVersion", manifest.get("apiVersion"), "write apps/v1")
-        workload = msgspec.convert(manifest, WireWorkload, strict=False)
-        named = msgspec.structs.replace(workload.metadata, namespace=workload.metadata.namespace or namespace)
-        target = target_of(resource, msgspec.structs.replace(workload, metadata=named), (), hpas, 0.0)
-    except msgspec.ValidationError as error:
-        raise InvalidInput(where, manifest["kind"], str(error)) from None
-    except InvalidInput as error:  # a quantity, which does not know where it stands
-        raise InvalidInput(f"{where} {error.path}".strip(), error.value, error.fix) from None
-    if not 0 <= target.replicas <= MOST_REPLICAS:
-        raise InvalidInput(f"{where} spec.replicas", target.replicas, f"write a number from 0 to {MOST_REPLICAS}")
-    return replace(target, metrics=tuple(metric for metric in target.metrics if metric != UNSEEN))

@@ -17,7 +17,8 @@ from trimtab.advisor.scalers import read_scalers, with_scalers
 from trimtab.advisor.targets import AdvisedTarget, read_targets
 from trimtab.advisor.workloads import STEP_S, HistoryWindow
 from trimtab.cli.option_groups import ClusterOptions, PrometheusOptions
-from trimtab.cli.recommend_files import described, home_of, read_files, read_manifests
+from trimtab.cli.recommend_files import described, home_of, read_files
+from trimtab.cli.recommend_manifests import read_manifests
 from trimtab.cli.recommend_options import FileOptions, ScopeOptions
 from trimtab.cli.workers import EngineOptions
 from trimtab.errors import InvalidInput, MetricsUnavailable, NotEnoughData, Refused
@@ -148,7 +149,7 @@ def _from_file(question: WorkloadQuestion, rules: Inspection) -> Place:
     assert options.file
     documents = read_manifests(options.manifests)
     home = home_of(namespaces, documents)
-    frames = read_files(options, rules, namespaces, home)
+    frames, assumed = read_files(options, rules, namespaces, home, documents)
     frame = frames["cpu"]
     levels: dict[int, Level] = {0: "workload", 2: "workload", 4: "pod"}
     knows = {
@@ -164,4 +165,4 @@ def _from_file(question: WorkloadQuestion, rules: Inspection) -> Place:
     window = HistoryWindow(start, at, step_s, frozenset(knows), earlier_s)
     names = [text.rpartition("/")[2] for text in question.names]
     targets, notes = described(options, names, frame, documents, home)
-    return Place(named(targets, question.names), Files(frames), window, at, options.file, notes)
+    return Place(named(targets, question.names), Files(frames), window, at, options.file, (*assumed, *notes))

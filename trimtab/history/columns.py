@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.errors import InvalidInput
+from trimtab.history.dates import is_number
 from trimtab.history.files import Rows
 from trimtab.history.series_names import LABELS, row_name, series_name
 from trimtab.series import Floats
 
-VALUE, SERIES = "value", "series"
+VALUES, SERIES = ("value", "_value"), "series"
 TIMES = ("timestamp", "time", "date", "datetime", "@timestamp", "_time", "timestamp (utc)", "time (utc)")
 LATEST_S = 1e11  # the year 5138: a larger number is in a smaller unit
 UNITS = (1.0, 1e3, 1e6, 1e9)
@@ -77,14 +78,14 @@ def time_column(table: Table, wanted: str) -> int:
         found = ",".join(table.header)[:80] or "nothing"
         fix = "the first row must name timestamp,value[,series]; no timestamp: say --time-column NAME"
         raise InvalidInput(f"{table.path} row 1", found, fix)
-    return 1 if names[0] == VALUE else 0
+    return 1 if names[0] in VALUES else 0
 
 
 def value_columns(table: Table, time: int, labels: dict[str, int]) -> list[int]:
     """The one called value, or every column of numbers; with labels in the rows there can be only one."""
     names = [name.lower() for name in table.header]
-    if VALUE in names:
-        return [names.index(VALUE)]
+    if known := [names.index(name) for name in VALUES if name in names]:
+        return known[:1]
     others = [
         column for column, name in enumerate(names) if column != time and name not in TIMES and name not in labels
     ]
@@ -117,11 +118,3 @@ def in_seconds(times: Floats) -> Floats:
     unit = next((unit for unit in UNITS if latest / unit < LATEST_S), 1.0)
     seconds: Floats = times / unit
     return seconds
-
-
-def is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

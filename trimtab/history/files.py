@@ -8,6 +8,7 @@ than half of a series is missing: then the step, or the file, is not what its ow
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 import numpy as np
@@ -45,8 +46,7 @@ def to_frame(path: str, rows: Rows, step_s: float | None = None) -> Frame:
     unreal = ~((rows.times >= 0) & (rows.times < LATEST_S))
     _refuse(path, rows, rows.times, unreal, "write times as unix seconds or as ISO 8601")
     names, of_series = _by_series(rows)
-    for some in of_series:
-        _check_twice(path, some)
+    of_series = [_once(path, some) for some in of_series]
     step = step_s or usual_step([some.times for some in of_series])
     for some in of_series:  # before the grid is made: seconds over ten years would not fit anywhere
         _check_gaps(path, some, step)
@@ -110,12 +110,19 @@ def _refuse(path: str, rows: Rows, column: Floats, bad: NDArray[np.bool_], fix: 
         raise InvalidInput(f"{path} row {rows.lines[first]}", float(column[first]), fix)
 
 
-def _check_twice(path: str, rows: Rows) -> None:
-    same = np.flatnonzero(np.diff(rows.times) == 0)
-    if len(same):
-        again = int(same[0]) + 1
+def _once(path: str, rows: Rows) -> Rows:
+    """Two exports that overlap have the same samples twice; other values of one time are somebody else's."""
+    again = np.append(False, np.diff(rows.times) == 0)
+    other = again & np.append(False, np.diff(rows.values) != 0)
+    if other.any():
+        first = int(np.argmax(other))
         fix = "this time is there twice; keep one, or say whose it is in a column pod, and pods are added up"
-        raise InvalidInput(f"{path} row {rows.lines[again]}", float(rows.times[again]), fix)
+        raise InvalidInput(f"{path} row {rows.lines[first]}", _date(float(rows.times[first])), fix)
+    return rows.some(~again) if again.any() else rows
+
+
+def _date(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat().replace("+00:00", "Z")
 
 
 def _check_gaps(path: str, rows: Rows, step_s: float) -> None:

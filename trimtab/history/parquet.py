@@ -10,7 +10,8 @@ import numpy as np
 
 from trimtab.errors import InvalidInput
 from trimtab.history.columns import FileReading, rows_of
-from trimtab.history.csv import READING, read_times
+from trimtab.history.csv import READING
+from trimtab.history.dates import read_times
 from trimtab.history.files import FIRST_ROW, to_frame
 from trimtab.series import Floats, Frame
 
@@ -71,5 +72,5 @@ class ParquetTable:
             exact: Floats = whole.to_numpy() / 1e6
             return exact
         if types.is_string(values.type) or types.is_large_string(values.type):
-            return read_times(self.path, values.to_pylist())
+            return read_times(self.path, values.to_pylist(), self.lines.tolist())
         return self.numbers(column)

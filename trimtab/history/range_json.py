@@ -19,13 +19,14 @@ _pairs = msgspec.json.Decoder(list[tuple[float, float]], strict=False)  # slower
 
 def read_row(raw: bytes, span: TimeGrid, row: Floats) -> None:
     """Put each sample into the step it is nearest to; what is not finite, or not on the grid, stays a hole."""
-    pairs = _read(raw)
+    pairs = read_pairs(raw)
     index = np.rint((pairs[:, 0] - span.start) / span.step_s).astype(np.intp)
     good = (index >= 0) & (index < span.steps) & np.isfinite(pairs[:, 1])
     row[index[good]] = pairs[good, 1]
 
 
-def _read(raw: bytes) -> Floats:
+def read_pairs(raw: bytes) -> Floats:
+    """Time and value of each sample."""
     try:
         return np.array(_flat.decode(b"[" + raw.translate(None, b'[]"') + b"]"), dtype=np.float64).reshape(-1, 2)
     except (msgspec.MsgspecError, ValueError):

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from trimtab.kinds.meta import when
+from trimtab.policy import Advice
 from trimtab.web.bundle import document
 
 Plain = Mapping[str, Any]
@@ -17,7 +18,7 @@ def page(reports: Sequence[Plain], title: str, where: str) -> str:
     content = {
         "title": title,
         "verdict": verdict(reports),
-        "about": f"{len(reports)} workloads; history from {where}. Amounts are cores, times UTC.",
+        "about": f"{_workloads(reports)}; history from {where}. Amounts are cores, times UTC.",
         "advice": [advice(report) for report in reports],
     }
     return document(title, json.dumps(content, separators=(",", ":")))
@@ -29,7 +30,11 @@ def verdict(reports: Sequence[Plain]) -> str:
     cores = sum(report["saved"]["cores"] for report in reports if report["saved"])
     kinds = [f"{count} {_KIND[name]}" for name, count in counts.items() if count]
     said = " and ".join(kinds) if kinds else "nothing needs a change"
-    return f"Of {len(reports)} workloads {said}; {cores:+.2f} cores would be saved."
+    return f"Of {_workloads(reports)} {said}; {cores:+.2f} cores would be saved."
+
+
+def _workloads(reports: Sequence[Plain]) -> str:
+    return f"{len(reports)} workload{'' if len(reports) == 1 else 's'}"
 
 
 _KIND = {"Risk": "run a risk", "Saving": "could be smaller"}
@@ -83,7 +88,8 @@ def saved(report: Plain) -> str:
 def thresholds(report: Plain) -> list[tuple[float, str]]:
     """What was compared with the curve, in cores; what lies far above it would flatten it."""
     evidence, found = report["evidence"], report["recommendation"]
-    lines = [(float(evidence["thresholds"]["minCpuUsageCores"]), "min-cpu-usage-threshold")]
+    least = (float(evidence["thresholds"]["minCpuUsageCores"]), "min-cpu-usage-threshold")
+    lines = [least] if report["type"] != Advice.BOTH else []  # proven advice knows no such gate of document 000's
     if found and "minReplicas" in found and evidence.get("podRequestCores"):
         target = found["metrics"][0]["resource"]["target"]["averageUtilization"]
         each = evidence["podRequestCores"] * target / 100

@@ -1,0 +1,33 @@
+"""Why a backtest shows violations, where a setting alone makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trimtab.policy import PodAverage, Policy, Signal, TotalAverage, Utilization
+from trimtab.sim.cluster_spec import ClusterSpec
+from trimtab.tune.demand import load_signal
+from trimtab.tune.policy_backtest import BacktestOutcome
+
+
+def causes(outcome: BacktestOutcome, policy: Policy, cluster: ClusterSpec) -> Iterator[str]:
+    """What of its settings makes violations whatever the load does."""
+    if not outcome.score.violations:
+        return
+    needed, most = int(outcome.best.max()), policy.bounds.max_replicas
+    if needed > most:
+        yield f"{outcome.policy}: the load needs up to {needed:,} pods, and maxReplicas is {most:,}"
+    signal = load_signal(policy)
+    share = share_of(signal, cluster.pod_capacity) if policy.objective is None else None
+    if share is not None and share >= cluster.slo:
+        yield (
+            f"{outcome.policy}: its target keeps pods at {share:.0%} of what they carry, and a violation begins above"
+            f" {cluster.slo:.0%}: lower the target, or see `trimtab tune`"
+        )
+
+
+def share_of(signal: Signal | None, pod_capacity: float) -> float | None:
+    """The target as a share of what one pod carries; None where it is none of one pod."""
+    if isinstance(signal, Utilization):
+        return signal.percent / 100
+    return signal.target / pod_capacity if isinstance(signal, PodAverage | TotalAverage) else None
