@@ -223,6 +223,19 @@ def test_a_shape_that_stopped_repeating_loses_to_persistence() -> None:
 # --- the parts -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("model", "days", "period_s", "horizon_s", "needed"),
+    [(spectral.forecast, 0.25, HOUR, HOUR, "6.5 h needed"), (seasonal.forecast, 2.5, DAY, 12 * HOUR, "3 d needed")],
+    ids=["spectral", "seasonal"],
+)
+def test_a_horizon_that_no_held_out_stretch_reaches_needs_more_history(
+    model: Model, days: float, period_s: float, horizon_s: float, needed: str
+) -> None:
+    (answer,) = model(frame(wave(clock(days), period_s)), horizon_s, days * DAY)
+    assert silent(answer).reason is Reason.NOT_ENOUGH_HISTORY
+    assert silent(answer).detail.endswith(needed)
+
+
 def test_bins_are_means_of_what_was_measured() -> None:
     minutes = np.arange(12.0)
     minutes[7:12] = np.nan

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from trimtab.core.forecast.batches import Batch
-from trimtab.core.forecast.dated import Dates, dated, unpredictable
+from trimtab.core.forecast.dated import Dates, dated, too_short, unpredictable
 from trimtab.core.model import Forecast, Missing, Quantile
 from trimtab.policy import Record
 from trimtab.series import Floats
@@ -83,7 +83,7 @@ def _stretch(
 
 
 def _carried(deviation: Floats, base_now: Floats, base_later: Floats, proportional: bool) -> Floats:
-    if not proportional:
+    if not proportional or not deviation.size:
         return deviation
     least = _LEAST_RATIO_BASE * np.abs(base_now).mean(axis=1, keepdims=True) + 1e-12
     carried: Floats = deviation * np.maximum(base_later, least) / np.maximum(base_now, least)
@@ -112,6 +112,8 @@ def forecasts(
     `drawn` is the baseline that was fitted on everything.
     """
     columns = batch.values.shape[1]
+    if not verdict.errors.shape[1]:  # no held-out stretch, a sixth of the history, reaches as far as the horizon
+        return [too_short(columns * batch.step_s, 6 * (reach.first + 1) * batch.step_s)] * len(drawn)
     base_now, base_later = drawn[:, columns - 1 : columns], drawn[:, columns - 1 + reach.first : columns + reach.last]
     carried = _carried(batch.values[:, -1:] - base_now, base_now, base_later, proportional)
     expected = (base_later + verdict.memory[:, None] * carried).max(axis=1)
