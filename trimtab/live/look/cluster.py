@@ -12,6 +12,7 @@ from trimtab.core.model import Pod
 from trimtab.errors import InvalidInput, Refused, TrimtabError
 from trimtab.kinds.annotations import ENABLED, FROZEN, PROMETHEUS_ALLOWED
 from trimtab.live.look.members import Members
+from trimtab.live.look.missing_targets import MissingTargets
 from trimtab.wire.kube import Kube
 from trimtab.wire.objects import Custom, HasMeta, Lease, Namespace, Node, Scale, WirePod, WireWorkload
 from trimtab.wire.resources import (
@@ -162,6 +163,7 @@ class WatchedCluster:
         self.limit_ranges = Feed(kube, Custom, LIMIT_RANGES, namespace, keep=keep)
         self.disruption_budgets = Feed(kube, Custom, DISRUPTION_BUDGETS, namespace, keep=keep)
         self.members = Members(self.pods.store, self.workloads["ReplicaSet"].store)
+        self._missing_targets = MissingTargets(kube.clock)
 
     @property
     def others(self) -> list[Feed[Custom]]:
@@ -250,7 +252,7 @@ class WatchedCluster:
             raise InvalidInput("scaleTargetRef", name, "this is trimtab itself, which it never scales")
         feed = self.workloads.get(kind)
         if feed is None or feed.resource is None or (api_version or "apps/v1") != feed.resource.api_version:
-            return await self._by_scale(namespace, api_version or "apps/v1", kind, name)
+            return await self._asked_for(namespace, api_version or "apps/v1", kind, name)
         found = feed.store.get(namespace, name)
         if found is None:
             raise Refused(f"{kind} {namespace}/{name} does not exist", HTTPStatus.NOT_FOUND)
@@ -265,6 +267,19 @@ class WatchedCluster:
         found = feed.store.get(target.namespace, target.name) if feed else None
         now = _target(target.resource, found) if found else target
         return now if (now.uid, now.replicas) == (target.uid, target.replicas) else target
+
+    async def _asked_for(self, namespace: str, api_version: str, kind: str, name: str) -> ScaleTarget:
+        """Its scale; what is missing is not asked for at every tick by everybody who names it."""
+        whom = (api_version, kind, name)
+        self._missing_targets.check(namespace, whom)
+        try:
+            target = await self._by_scale(namespace, api_version, kind, name)
+        except Refused as refusal:
+            if refusal.status == HTTPStatus.NOT_FOUND:
+                self._missing_targets.note(namespace, whom, str(refusal))
+            raise
+        self._missing_targets.found(namespace, whom)
+        return target
 
     async def _by_scale(self, namespace: str, api_version: str, kind: str, name: str) -> ScaleTarget:
         resource = await self.kube.resource(api_version, kind, namespace)
