@@ -9,7 +9,7 @@ from http import HTTPStatus
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from trimtab.core.model import Pod
-from trimtab.errors import InvalidInput, Refused, TrimtabError
+from trimtab.errors import ClusterUnavailable, InvalidInput, Refused, TrimtabError
 from trimtab.kinds.annotations import ENABLED, FROZEN, PROMETHEUS_ALLOWED
 from trimtab.live.look.members import Members
 from trimtab.live.look.missing_targets import MissingTargets
@@ -102,6 +102,9 @@ class Feed(Generic[T]):
                 self.absent = isinstance(trouble, Refused) and trouble.status == HTTPStatus.NOT_FOUND
                 if self.store.in_trouble(trouble) and not self.absent:
                     log.warning("%s: %s", self.name, trouble)
+            except Exception as bug:  # one kind never stops the others
+                log.exception("%s: a bug of trimtab; it is looked for again", self.name)
+                self.store.trouble = ClusterUnavailable(f"a bug of trimtab: {bug!r}")
             await asyncio.sleep(LOOK_AGAIN_S)
 
 
