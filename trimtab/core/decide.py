@@ -91,12 +91,25 @@ def _without_signal(
     since = memory.failing_since if memory.failing_since is not None else seen.at
     memory = replace(memory, failing_since=since)
     steps.append(_replicas_step(RuleName.METRICS_MISSING, current, current, detail=missing.reason))
-    if absence.then_replicas is None or seen.at < since + absence.hold_s:
-        return current, Wish(current, 1.0), memory
-    wanted = absence.then_replicas if absence.allow_decrease else max(current, absence.then_replicas)
+    wanted = current
+    if absence.then_replicas is not None and seen.at >= since + absence.hold_s:
+        wanted = absence.then_replicas if absence.allow_decrease else max(current, absence.then_replicas)
     if wanted != current:
         steps.append(_replicas_step(RuleName.FALLBACK, current, wanted))
-    return wanted, wish_of(wanted, current), memory
+    return wanted, wish_of(wanted, current), _blind(policy, memory, wanted, seen.at)
+
+
+def _blind(policy: Policy, memory: Memory, wanted: int, at: float) -> Memory:
+    """Who sees nothing wishes for what there is: a window passes after the first samples, too, before they lower it.
+
+    A fallback that was allowed to go down is not undone by what was wished for before.
+    """
+    window_s = stabilise.window(policy.settle)
+    if window_s is None:
+        return memory
+    before = tuple((wished_at, min(wish, wanted)) for wished_at, wish in memory.wanted)
+    kept = before if policy.absence.allow_decrease else memory.wanted
+    return replace(memory, wanted=stabilise.remember(kept, at, wanted, window_s))
 
 
 def _with_signal(

@@ -211,8 +211,12 @@ def run_into(
             least, most = bounds[0, t], bounds[1, t]
         if current > most or current < least:  # bounds need no metrics, and leave no wish behind
             wanted = clamp(current, least, most)
-        elif counted == 0:  # no sample holds, and leaves no wish behind
+        elif counted == 0:  # no sample holds: it wishes for what there is
             wanted = current
+            if looks_down:
+                push(highs, t, current, True)
+            if looks_up:
+                push(lows, t, current, False)
         else:
             if head[0] == BY_SHARE:
                 wish, ratio = wish_of_share(share, counted, head[1], head[2], head[3], current)
