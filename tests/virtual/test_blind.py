@@ -1,4 +1,4 @@
-"""A deploy whose pods start slowly: nothing is measured for longer than a window, and then pods that have served nobody."""
+"""A deploy whose pods start slowly: nothing is measured for longer than a window, then pods that have served nobody."""
 
 from __future__ import annotations
 

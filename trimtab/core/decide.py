@@ -96,20 +96,8 @@ def _without_signal(
         wanted = absence.then_replicas if absence.allow_decrease else max(current, absence.then_replicas)
     if wanted != current:
         steps.append(_replicas_step(RuleName.FALLBACK, current, wanted))
-    return wanted, wish_of(wanted, current), _blind(policy, memory, wanted, seen.at)
-
-
-def _blind(policy: Policy, memory: Memory, wanted: int, at: float) -> Memory:
-    """Who sees nothing wishes for what there is: a window passes after the first samples, too, before they lower it.
-
-    A fallback that was allowed to go down is not undone by what was wished for before.
-    """
-    window_s = stabilise.window(policy.settle)
-    if window_s is None:
-        return memory
-    before = tuple((wished_at, min(wish, wanted)) for wished_at, wish in memory.wanted)
-    kept = before if policy.absence.allow_decrease else memory.wanted
-    return replace(memory, wanted=stabilise.remember(kept, at, wanted, window_s))
+    wishes = stabilise.blind(policy.settle, memory.wanted, seen.at, wanted, absence.allow_decrease)
+    return wanted, wish_of(wanted, current), replace(memory, wanted=wishes)
 
 
 def _with_signal(

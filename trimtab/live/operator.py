@@ -47,7 +47,6 @@ from trimtab.wire.shards import ShardLeadership
 from trimtab.wire.writer import Writer
 
 log = logging.getLogger(__name__)
-PRUNE_EVERY_S = 600.0
 LAST_TICK_S = 2.0  # with the lease's release it ends within 5 s
 LOOK_AGAIN_S = 0.2  # while something is not known yet
 QUERIES = (200.0, 400.0)  # to Prometheus, per second and at once; sixteen are under way
@@ -80,7 +79,7 @@ class Operator:
         forecast_errors = ForecastErrors()
         self.telemetry.watchers += [forecast_errors.saw, self._note_health]
         self.telemetry.extra += [self._numbers, forecast_errors.lines]
-        self._passed_at, self._pruned_at = clock.since_boot(), float("-inf")
+        self._passed_at = clock.since_boot()
         self._ticking = asyncio.Lock()
         self._term = float("inf")  # in which the last tick was: since when we led
         self._waiting_for: list[str] = ["everything"]
@@ -159,7 +158,7 @@ class Operator:
             due = self.clock.now() if at_once else due + by_s  # now is by the clock as it was set
             with self._going_on():
                 if by_s:
-                    self._clock_set(by_s)
+                    self.ticker.clock_set(by_s)
                 settled = await self._pass(due)
                 self._passed_at = began
             if settled:
@@ -169,10 +168,6 @@ class Operator:
             else:
                 await asyncio.sleep(min(self.settings.tick_s, LOOK_AGAIN_S))
                 at_once = True
-
-    def _clock_set(self, by_s: float) -> None:
-        log.warning("the clock was set by %+.0f s: what is remembered moves with it", by_s)
-        self.ticker.clock_set(by_s)
 
     async def _pass(self, due: float) -> bool:
         """A tick, if we serve; False while something is not known yet."""
@@ -188,16 +183,9 @@ class Operator:
                 with uncollected():
                     await self._tick(due)
             with self._going_on():
-                await self._prune()
+                if self.journal:
+                    await self.journal.prune_if_due(self.clock.now(), self.clock.since_boot())
         return True
-
-    async def _prune(self) -> None:
-        now = self.clock.since_boot()
-        if self.journal is None or now - self._pruned_at <= PRUNE_EVERY_S:
-            return
-        self._pruned_at = now  # not at once again if it fails
-        for _ in self.journal.pruning(self.clock.now()):
-            await asyncio.sleep(0)  # watches, the lease and whoever asks have their turn
 
     @contextmanager
     def _going_on(self) -> Iterator[None]:

@@ -5,8 +5,8 @@ over `duration_s` after they SAW that renewal. The first is shorter, so two neve
 their clocks say: each measures with its own clock since boot, which goes on while a process is stopped or its machine
 sleeps, and which no step of the wall clock moves.
 
-A leader renews after a third of that deadline. A renewal that is not answered soon is sent once more, while the first is
-still waited for: both carry the same version, so that the API server takes one of them, and either answer will do.
+A leader renews after a third of that deadline. A renewal that is not answered soon is sent once more, while the first
+is still waited for: both carry the same version, so that the API server takes one of them, and either answer will do.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ class Leadership:
         if not retry_s < renew_deadline_s < duration_s:
             given = f"{retry_s}/{renew_deadline_s}/{duration_s}"
             raise InvalidInput("lease", given, "retry < renew deadline < duration must hold, such as 2/10/15")
-        self.kube = Kube(access, Budget(per_s=5.0, burst=20.0), timeout_s=ANSWERED_WITHIN * renew_deadline_s, clock=clock)
+        self._answered_s = ANSWERED_WITHIN * renew_deadline_s
+        self.kube = Kube(access, Budget(per_s=5.0, burst=20.0), timeout_s=self._answered_s, clock=clock)
         self.namespace, self.name, self.identity, self.annotations = namespace, name, identity, annotations
         self._clock = clock
         self.duration_s, self.renew_deadline_s, self.retry_s = duration_s, renew_deadline_s, retry_s
@@ -108,7 +109,7 @@ class Leadership:
             if renewed:
                 every_s = max(self.retry_s, RENEWED_AFTER * self.renew_deadline_s)
             else:  # the fence counts from when the request that took it was sent
-                async with asyncio.timeout(STEPS * ANSWERED_WITHIN * self.renew_deadline_s):
+                async with asyncio.timeout(STEPS * self._answered_s):
                     wait_s = await self._compete()
             self.trouble = ""
         except (TrimtabError, TimeoutError) as error:

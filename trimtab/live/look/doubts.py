@@ -23,7 +23,9 @@ BY_POD = (MetricKind.RESOURCE, MetricKind.CONTAINER, MetricKind.PODS)
 def vetoes(cluster: WatchedCluster, subject: Subject, target: ScaleTarget, pods: tuple[Pod, ...]) -> tuple[Veto, ...]:
     asked_by = cluster.ours.get(subject.resource.kind, cluster.hpas)
     measured: list[Feed[Any] | None] = [cluster.workloads.get(target.resource.kind), cluster.pods]
-    why = _not_followed([asked_by, cluster.namespaces, *measured]) or _missing_pods(cluster, target, pods, subject.policy)
+    why = _not_followed([asked_by, cluster.namespaces, *measured]) or _missing_pods(
+        cluster, target, pods, subject.policy
+    )
     stale = [Veto(axis=axis, direction=Direction.DOWN, reason=STALE_VIEW, detail=why) for axis in Axis if why]
     return *stale, *_others_unseen(cluster)
 

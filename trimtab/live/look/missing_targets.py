@@ -8,6 +8,7 @@ few questions per tick, however many they are.
 from __future__ import annotations
 
 from http import HTTPStatus
+from itertools import islice
 from typing import NamedTuple
 
 from trimtab.errors import Refused
@@ -38,8 +39,9 @@ class MissingTargets:
     def note(self, namespace: str, name: Name, said: str) -> None:
         now, missed = self._clock.since_boot(), self._missed.setdefault(namespace, {})
         missed.pop(name, None)
-        while missed and (oldest := next(iter(missed))) and missed[oldest].again_at < now - GONE_S:
-            del missed[oldest]
+        for oldest in [*islice(missed, 2)]:  # two for the one that comes: what nobody asks for any more gets fewer
+            if missed[oldest].again_at < now - GONE_S:
+                del missed[oldest]
         missed[name] = Miss(said, now + APART_S * (len(missed) + 1))
 
     def found(self, namespace: str, name: Name) -> None:
