@@ -12,8 +12,8 @@ from trimtab.core.model import Pod
 from trimtab.errors import ClusterUnavailable, InvalidInput, Refused, TrimtabError
 from trimtab.kinds.annotations import ENABLED, FROZEN, PROMETHEUS_ALLOWED
 from trimtab.live.look.members import Members
-from trimtab.live.look.missing_targets import MissingTargets
 from trimtab.wire.kube import Kube
+from trimtab.wire.missing_targets import MissingTargets
 from trimtab.wire.objects import Custom, HasMeta, Lease, Namespace, Node, Scale, WirePod, WireWorkload
 from trimtab.wire.resources import (
     DAEMON_SETS,
