@@ -13,6 +13,7 @@ from trimtab.core.startup import (
     StartupLog,
     as_of,
     mean_startup_s,
+    not_looked_for_a_while,
     startup,
     startup_of,
     startup_times_s,
@@ -102,6 +103,34 @@ def test_only_the_newest_are_kept_and_each_once() -> None:
     log = watch(watch(StartupLog(), [unready(one.name) for one in pods]), pods)
     log = watch(log, pods)
     assert len(log.witnessed) == KEPT and log.witnessed[-1] == KEPT + 49
+
+
+def test_quick_starts_that_nobody_saw_waiting_outweigh_one_slow_one() -> None:
+    """Between two looks a pod comes and is ready: only a slow one is ever seen before that."""
+    log = watch(StartupLog(), [pod("first", 5.0)])
+    pods = [pod("first", 5.0), unready("slow")]
+    log = watch(log, pods)
+    for number in range(12):
+        pods = [pod("first", 5.0), pod("slow", 480.0), *(pod(f"quick-{each}", 5.0) for each in range(number))]
+        log = watch(log, pods)
+    assert quantiles(log) == (5.0, 5.0)
+
+
+def test_a_release_that_starts_slowly_is_noticed_after_three_of_its_pods() -> None:
+    log = StartupLog()
+    for number in range(300):
+        log = watch(watch(log, [unready(f"quick-{number}")]), [pod(f"quick-{number}", 10.0)])
+    assert quantiles(log) == (10.0, 10.0)
+    for number in range(3):
+        log = watch(watch(log, [unready(f"slow-{number}")]), [pod(f"slow-{number}", 480.0)])
+    assert quantiles(log) == (10.0, 480.0)
+
+
+def test_who_has_not_looked_for_a_while_assumes_again() -> None:
+    """Another led meanwhile: what is ready now may have flapped."""
+    log = watch(watch(StartupLog(), [unready("a")]), [pod("a", 30.0)])
+    log = watch(not_looked_for_a_while(log), [pod("a", 30.0), pod("b", 9000.0)])
+    assert quantiles(log) == (30.0, 30.0) and log.assumed == (30.0, 9000.0)
 
 
 @given(st.lists(st.floats(0, 1e5), min_size=1, max_size=30))

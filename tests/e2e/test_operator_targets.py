@@ -108,3 +108,21 @@ def test_a_daemon_set_is_advised_and_left_alone(shop: Shop) -> None:
     always(lambda: shop.bed.get("ds", "agent", "-n", shop.namespace)["metadata"]["generation"] == before, 4)
     shop.scaler("agent", scaleTargetRef=target, metrics=queue_metric("agent"))
     assert "one pod a node" in shop.says("agent", "Ready", "False", "InvalidSpec")
+
+
+def test_a_stateful_set_is_lowered_though_a_pod_of_it_is_long_on_its_way_out(shop: Shop) -> None:
+    """As on a lost node: its status counts the pod until it is gone."""
+    made = deployment(shop.namespace, "db", replicas=3, annotations={"gone-after": "3600s"})
+    made["kind"], made["spec"]["podManagementPolicy"] = "StatefulSet", "Parallel"
+    made["spec"].pop("strategy", None)
+    read = lambda: shop.bed.get("sts", "db", "-n", shop.namespace)  # noqa: E731
+    shop.bed.load(shop.namespace, "db", cores=0.03)
+    shop.bed.apply(made)
+    eventually(lambda: read()["status"].get("readyReplicas") == 3, SOON_S)
+    shop.kubectl("delete", "pod", "db-1", "--wait=false")
+    eventually(lambda: read()["status"]["updatedReplicas"] == 2, SOON_S)
+    assert read()["status"]["replicas"] == 3
+    ref = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db"}
+    cpu = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}
+    shop.scaler("db", scaleTargetRef=ref, metrics=[{"type": "Resource", "resource": cpu}])
+    eventually(lambda: read()["spec"]["replicas"] == 1, SOON_S)

@@ -28,14 +28,14 @@ CPU = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utili
 CONTAINER = {"name": "app", "resources": {"requests": {"cpu": "250m", "memory": "64Mi"}}}
 
 
-def stock(api: MemoryApi, name: str = "web", cores: float = 0.25, **more: Any) -> None:
+def stock(api: MemoryApi, name: str = "web", cores: float = 0.25, kind: str = "Deployment", **more: Any) -> None:
     """Two ready pods of one Deployment at so many cores each, half of it is the target."""
     start = rfc3339(AT - 3600)
     template = {"spec": {"containers": [CONTAINER]}}
     owned = {"metadata": {"uid": f"d-{name}"}, "spec": {"replicas": 2, "template": template}, "status": {"replicas": 2}}
-    api.put(f"{APPS}/deployments/{name}", owned)
+    api.put(f"{APPS}/{kind.lower()}s/{name}", owned)
     for pod in (f"{name}-a", f"{name}-b"):
-        owner = {"kind": "Deployment", "name": name, "uid": f"d-{name}", "controller": True}
+        owner = {"kind": kind, "name": name, "uid": f"d-{name}", "controller": True}
         ready = {"type": "Ready", "status": "True", "lastTransitionTime": start}
         status = {"phase": "Running", "startTime": start, "conditions": [ready]}
         meta = {"uid": f"p-{pod}", "ownerReferences": [owner], "creationTimestamp": start}

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.virtual.cluster import Cluster, autoscaler
-from tests.virtual.faults import BadMetrics, Killed
+from tests.virtual.faults import BadMetrics, ClockStepped, Killed
 from trimtab.acts import Fate
 from trimtab.journal_replay import replay
+from trimtab.live.look.cluster import WatchedCluster
 from trimtab.live.look.own_operators import OwnOperators
 from trimtab.live.look.subject import ChangeRules
 from trimtab.live.tell.kept_journal import KeptJournal
+from trimtab.live.tick import Ticker
+from trimtab.wire.served_kinds import ServedKinds
 
 
 def rush(seconds: float) -> float:
@@ -200,4 +205,40 @@ def test_a_bug_between_two_ticks_costs_nobody_the_ticks(monkeypatch: pytest.Monk
         assert cluster.writes("shop/web")[0][0] == 615.0 and cluster.replicas("shop/web") == 11
         assert 'trimtab_object_failures_total{error="Loop"}' in cluster.metrics_page()
         assert {"ZeroDivisionError" in met for met in cluster.bugs.met} == {True}
+        cluster.bugs.met.clear()
+
+
+@pytest.mark.parametrize(
+    ("of", "what"), [(Ticker, "take_over"), (Ticker, "clock_set"), (WatchedCluster, "unsettled"), (ServedKinds, "find")]
+)
+def test_a_bug_in_the_loop_costs_a_pass_and_not_the_process(
+    of: type, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is tried again at the next tick, and then the load is followed as ever."""
+    failures, right = iter([ZeroDivisionError()] * 2), getattr(of, what)
+
+    def wrong(*given: Any) -> Any:
+        for failure in failures:
+            raise failure
+        return right(*given)
+
+    monkeypatch.setattr(of, what, wrong)
+    with Cluster(seed=1) as cluster:
+        cluster.faults(ClockStepped(100.0, by_s=60.0), ClockStepped(200.0, by_s=-60.0), ClockStepped(300.0, by_s=9.0))
+        cluster.deploy("shop/web", replicas=2, load=rush)
+        cluster.apply(autoscaler("shop/web"))
+        cluster.run(minutes=30)
+        assert 600.0 < cluster.writes("shop/web")[0][0] < 640.0 and cluster.replicas("shop/web") == 11
+        assert len(cluster.bugs.met) == 2 and "ZeroDivisionError" in cluster.bugs.met[0]
+        cluster.bugs.met.clear()
+
+
+def test_a_loop_that_always_fails_is_unhealthy(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Cluster(seed=1) as cluster:
+        cluster.run(minutes=5)
+        operator = cluster.processes["operator-0"].operator
+        assert operator is not None and operator.health() == (200, "ok\n")
+        monkeypatch.setattr(WatchedCluster, "unsettled", lambda *_: 1 / 0)
+        cluster.run(minutes=5)
+        assert operator.health()[0] == 500
         cluster.bugs.met.clear()

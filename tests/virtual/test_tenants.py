@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.virtual.apiserver import Audited, Denied, Place, place_of
+from tests.virtual.apiserver import Audited, Call, Denied, Place, place_of
 from tests.virtual.cluster import Cluster, autoscaler
+from tests.virtual.faults import Refusing
 from tests.virtual.machines import OWN_NAMESPACE
 from tests.virtual.served import Served
 from trimtab.errors import TrimtabError
@@ -203,3 +204,43 @@ def test_kinds_that_nobody_serves_cost_one_request_however_many_are_named() -> N
         lists = [asked for asked in cluster.audit(verb="get") if asked.path == "/apis"]
         assert len(lists) <= 25, "one in each of twenty ticks, some at the start"
         assert cluster.conditions("Autoscaler", f"{HOME}/web-39")["AbleToScale"][0] == "False"
+
+
+MACHINES = Served(Resource("infra.example.com", "v1", "machines", "Machine", scalable=True), frozenset({"scale"}))
+
+
+class Undiscoverable(Refusing):
+    """Nobody may list the groups of the cluster."""
+
+    def befalls(self, call: Call, plural: str) -> bool:
+        return call.path == "/apis"
+
+
+@pytest.mark.parametrize("of", ["nobody-{}.example.com/v1", "infra.example.com/v1"], ids=["groups", "objects"])
+def test_what_is_missing_costs_a_few_questions_per_tick_however_much_is_named(of: str) -> None:
+    """Where nobody may list the groups each of them is asked for, and so is each object of a kind that there is."""
+    with Cluster(seed=1) as cluster:
+        cluster.server.install(MACHINES)
+        cluster.faults(Undiscoverable(0.0, status=403))
+        for number in range(150):
+            ref = {"apiVersion": of.format(number), "kind": "Machine", "name": f"m{number}"}
+            cluster.apply(autoscaler(f"{HOME}/m{number}", scaleTargetRef=ref))
+        cluster.apply(autoscaler(f"{OTHER}/alone", scaleTargetRef=ref | {"name": "alone"}))
+        cluster.run(minutes=1)
+        before = len(cluster.audit(path="example.com"))
+        cluster.run(minutes=2)
+        asked = cluster.audit(path="example.com")[before:]
+        assert len(asked) <= 8 * (50 + 2), "fifty and the lone one, and now and then where its kind lives"
+        assert cluster.conditions("Autoscaler", f"{HOME}/m149")["AbleToScale"] == ("False", "FailedGetScale")
+
+
+def test_a_target_that_comes_late_is_found_at_the_next_tick() -> None:
+    with Cluster(seed=1) as cluster:
+        cluster.server.install(MACHINES)
+        ref = {"apiVersion": "infra.example.com/v1", "kind": "Machine", "name": "web"}
+        cluster.apply(autoscaler("shop/web", scaleTargetRef=ref, minReplicas=3))
+        cluster.run(minutes=5)
+        path = "/apis/infra.example.com/v1/namespaces/shop/machines/web"
+        cluster.server.put(path, {"spec": {"replicas": 1}})
+        cluster.run(seconds=15)
+        assert [call.body["spec"]["replicas"] for call in cluster.audit("operator-0", "patch", f"{path}/scale")] == [3]

@@ -91,12 +91,13 @@ def _without_signal(
     since = memory.failing_since if memory.failing_since is not None else seen.at
     memory = replace(memory, failing_since=since)
     steps.append(_replicas_step(RuleName.METRICS_MISSING, current, current, detail=missing.reason))
-    if absence.then_replicas is None or seen.at < since + absence.hold_s:
-        return current, Wish(current, 1.0), memory
-    wanted = absence.then_replicas if absence.allow_decrease else max(current, absence.then_replicas)
+    wanted = current
+    if absence.then_replicas is not None and seen.at >= since + absence.hold_s:
+        wanted = absence.then_replicas if absence.allow_decrease else max(current, absence.then_replicas)
     if wanted != current:
         steps.append(_replicas_step(RuleName.FALLBACK, current, wanted))
-    return wanted, wish_of(wanted, current), memory
+    wishes = stabilise.blind(policy.settle, memory.wanted, seen.at, wanted, absence.allow_decrease)
+    return wanted, wish_of(wanted, current), replace(memory, wanted=wishes)
 
 
 def _with_signal(

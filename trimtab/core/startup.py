@@ -17,7 +17,7 @@ from trimtab.policy import Record
 
 PROBABILITIES = (0.5, 0.9)
 VALID_S = 86400.0  # start-up changes with releases, not within a day
-KEPT = 200  # start-ups that the quantiles look at, the newest
+KEPT = 20  # start-ups that the quantiles look at, the newest: three slow ones of a new release move nine in ten
 FLAP_S = 10.0  # a Ready condition that turned false this long after the start had been true before
 
 PodKey = tuple[str, float]  # name and creation: a StatefulSet uses names again
@@ -27,7 +27,7 @@ class StartupLog(Record, frozen=True):
     """What has been recorded, in seconds, oldest first. `waiting` pods have been seen before they were ready."""
 
     witnessed: tuple[float, ...] = ()
-    assumed: tuple[float, ...] = ()  # already Ready when first seen: it may have been a later flap
+    assumed: tuple[float, ...] = ()  # already Ready at the first look: it may have been a later flap
     waiting: frozenset[PodKey] = frozenset()
     known: frozenset[PodKey] = frozenset()  # pods that exist and are done with, recorded or not
 
@@ -52,15 +52,20 @@ def mean_startup_s(pods: Iterable[Pod], exact: bool = False, recorded: Mapping[s
 
 
 def watch(log: StartupLog, pods: Iterable[Pod]) -> StartupLog:
-    """Record each pod of one workload once, at its first Ready; `pods` are all that exist now."""
+    """Record each pod of one workload once, at its first Ready; `pods` are all that exist now.
+
+    One that is new since the last look was ready for the first time, though nobody saw it wait: else quick starts would
+    never count, and one slow start would speak for all of them.
+    """
     witnessed, assumed, waiting, known = list(log.witnessed), list(log.assumed), set[PodKey](), set[PodKey]()
+    has_looked = bool(log.known or log.waiting)
     for pod in pods:
         measured, key = _measure(pod), (pod.name, pod.created_at or 0.0)
         if key in log.known or _lost_readiness(pod):
             known.add(key)
         elif pod.ready and measured is not None:
             known.add(key)
-            (witnessed if key in log.waiting else assumed).append(measured)
+            (witnessed if has_looked else assumed).append(measured)
         elif not pod.ready:
             waiting.add(key)
     return StartupLog(
@@ -69,6 +74,11 @@ def watch(log: StartupLog, pods: Iterable[Pod]) -> StartupLog:
         waiting=frozenset(waiting),
         known=frozenset(known),
     )
+
+
+def not_looked_for_a_while(log: StartupLog) -> StartupLog:
+    """What was recorded stays; the next look is like the first."""
+    return replace(log, waiting=frozenset(), known=frozenset())
 
 
 def startup_of(log: StartupLog, at: float) -> Startup | Missing:

@@ -47,7 +47,6 @@ from trimtab.wire.shards import ShardLeadership
 from trimtab.wire.writer import Writer
 
 log = logging.getLogger(__name__)
-PRUNE_EVERY_S = 600.0
 LAST_TICK_S = 2.0  # with the lease's release it ends within 5 s
 LOOK_AGAIN_S = 0.2  # while something is not known yet
 QUERIES = (200.0, 400.0)  # to Prometheus, per second and at once; sixteen are under way
@@ -80,7 +79,7 @@ class Operator:
         forecast_errors = ForecastErrors()
         self.telemetry.watchers += [forecast_errors.saw, self._note_health]
         self.telemetry.extra += [self._numbers, forecast_errors.lines]
-        self._ticked_at = clock.since_boot()
+        self._passed_at = clock.since_boot()
         self._ticking = asyncio.Lock()
         self._term = float("inf")  # in which the last tick was: since when we led
         self._waiting_for: list[str] = ["everything"]
@@ -152,38 +151,44 @@ class Operator:
 
     async def _loop(self) -> None:
         self.leadership.on_change(lambda leads: None if leads else self.telemetry.stand_by())
-        pruned_at, due, at_once, steady = float("-inf"), 0.0, True, SteadyTime(self.clock)
+        steady, due, at_once = SteadyTime(self.clock), 0.0, True
         while True:
-            self._ticked_at = self.clock.since_boot()
-            if by_s := steady.set_by():
-                log.warning("the clock was set by %+.0f s: what is remembered moves with it", by_s)
-                self.ticker.clock_set(by_s)
+            began, by_s, settled = self.clock.since_boot(), steady.set_by(), True
             due = self.clock.now() if at_once else due + by_s  # now is by the clock as it was set
-            self._waiting_for = self.cluster.unsettled()
-            if self._waiting_for:
+            with self._going_on():
+                if by_s:
+                    self.ticker.clock_set(by_s)
+                settled = await self._pass(due)
+                self._passed_at = began
+            if settled:
+                now = self.clock.now()
+                due = next_due(due, self.settings.tick_s, now)
+                at_once = await self._begins_to_lead(due - now)
+            else:
                 await asyncio.sleep(min(self.settings.tick_s, LOOK_AGAIN_S))
                 at_once = True
-                continue
+
+    async def _pass(self, due: float) -> bool:
+        """A tick, if we serve; False while something is not known yet."""
+        self._waiting_for = self.cluster.unsettled()
+        if self._waiting_for:
+            return False
+        with self._going_on():
+            if self.leadership.may_write():
+                await self.installations.look(self.clock.since_boot())
+            self.own_operators.look(self.clock.since_boot())
+        if self._serves():
+            async with self._ticking:
+                with uncollected():
+                    await self._tick(due)
             with self._going_on():
-                if self.leadership.may_write():
-                    await self.installations.look(self.clock.since_boot())
-                self.own_operators.look(self.clock.since_boot())
-            if self._serves():
-                async with self._ticking:
-                    with uncollected():
-                        await self._tick(due)
-                if self.journal and self._ticked_at - pruned_at > PRUNE_EVERY_S:
-                    with self._going_on():
-                        for _ in self.journal.pruning(self.clock.now()):
-                            await asyncio.sleep(0)  # watches, the lease and whoever asks have their turn
-                    pruned_at = self._ticked_at
-            now = self.clock.now()
-            due = next_due(due, self.settings.tick_s, now)
-            at_once = await self._begins_to_lead(due - now)
+                if self.journal:
+                    await self.journal.prune_if_due(self.clock.now(), self.clock.since_boot())
+        return True
 
     @contextmanager
     def _going_on(self) -> Iterator[None]:
-        """A bug beside the ticks costs what it is in, and nobody the ticks."""
+        """A bug beside the ticks costs what it is in, and nobody the ticks; /healthz fails where it costs them all."""
         try:
             yield
         except Exception:
@@ -193,9 +198,10 @@ class Operator:
     def _serves(self) -> bool:
         """Who stood still finds its Lease lost and got back in one try: a new term, and a takeover like any other."""
         serves = self.leadership.may_write() and self.installations.may_serve
-        term, self._term = self._term, self.leadership.led_since if serves else float("inf")
-        if serves and self._term != term:
+        term = self.leadership.led_since if serves else float("inf")
+        if serves and term != self._term:
             self.ticker.take_over(self.leadership.term)
+        self._term = term
         return serves
 
     async def _begins_to_lead(self, within_s: float) -> bool:
@@ -253,7 +259,7 @@ class Operator:
         return await listen(*self.settings.listen, routes, self.extend_server)
 
     def health(self) -> tuple[int, str]:
-        late_s = self.clock.since_boot() - self._ticked_at
+        late_s = self.clock.since_boot() - self._passed_at
         if late_s > LATE_TICKS * max(self.settings.tick_s, 3.0):
             return HTTPStatus.INTERNAL_SERVER_ERROR, f"no tick for {late_s:.0f} s\n"
         return 200, "ok\n"

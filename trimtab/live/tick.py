@@ -94,6 +94,7 @@ class Ticker:
 
     def clock_set(self, by_s: float) -> None:
         """The wall clock was set: what is remembered lies as far back as before."""
+        log.warning("the clock was set by %+.0f s: what is remembered moves with it", by_s)
         self._memories = {uid: memory.shifted(known, by_s) for uid, known in self._memories.items()}
         self.status_writer.forget(set())
         self.recorder.forget(set())

@@ -210,9 +210,9 @@ def run_into(
         if bounds.shape[1] > 0:
             least, most = bounds[0, t], bounds[1, t]
         if current > most or current < least:  # bounds need no metrics, and leave no wish behind
-            wanted = clamp(current, least, most)
-        elif counted == 0:  # no sample holds, and leaves no wish behind
-            wanted = current
+            wanted, raw = clamp(current, least, most), -1
+        elif counted == 0:  # no sample holds: it wishes for what there is
+            wanted, raw = current, current
         else:
             if head[0] == BY_SHARE:
                 wish, ratio = wish_of_share(share, counted, head[1], head[2], head[3], current)
@@ -245,11 +245,11 @@ def run_into(
                     settled = wish
                 if settled != wish:
                     wish, ratio = settled, settled / current
-            if looks_down:
-                push(highs, t, raw, True)
-            if looks_up:
-                push(lows, t, raw, False)
             wanted = clamp(ceil(wish - 1e-9), least, most)
+        if looks_down and raw >= 0:
+            push(highs, t, raw, True)
+        if looks_up and raw >= 0:
+            push(lows, t, raw, False)
         if wanted > current:
             up_at = t
             note(grown, t, wanted - current, up_period)

@@ -89,8 +89,9 @@ class _Columns:
             wish = rule.settle(wish, current, step)
         least, most = self._bounds[:, step] if self._bounds.shape[1] else (self._least, self._most)
         wanted = np.minimum(np.maximum(np.ceil(wish - _HAIR), least), most)
-        if self._busy is not None:  # no sample holds, and leaves no wish behind
-            wanted = np.where(np.isnan(raw), current, wanted)
+        if self._busy is not None:  # no sample holds: it wishes for what there is
+            unseen = np.isnan(raw)
+            wanted, raw = np.where(unseen, current, wanted), np.where(unseen, current, raw)
         if step == 0 or self._bounds.shape[1]:  # fixed bounds hold once they are reached
             outside = (current > most) | (current < least)  # that needs no metrics, and leaves no wish behind
             wanted = np.where(outside, np.minimum(np.maximum(current, least), most), wanted)

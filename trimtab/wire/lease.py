@@ -5,7 +5,8 @@ over `duration_s` after they SAW that renewal. The first is shorter, so two neve
 their clocks say: each measures with its own clock since boot, which goes on while a process is stopped or its machine
 sleeps, and which no step of the wall clock moves.
 
-A leader renews after a third of that deadline, and waits for the answer so long that another try fits into it.
+A leader renews after a third of that deadline. A renewal that is not answered soon is sent once more, while the first
+is still waited for: both carry the same version, so that the API server takes one of them, and either answer will do.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import asyncio
 import logging
 import math
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any
@@ -28,7 +29,8 @@ from trimtab.wire.objects import Lease
 from trimtab.wire.resources import LEASES
 
 NO_ANNOTATIONS: Mapping[str, str] = {}
-RENEWED_AFTER, ANSWERED_WITHIN = 1 / 3, 0.4  # of the renew deadline
+RENEWED_AFTER, SENT_AGAIN_AFTER, ANSWERED_WITHIN = 1 / 3, 0.4, 1 / 2  # of the renew deadline
+STEPS = 4  # requests one after the other until a Lease is ours: see `shards`
 log = logging.getLogger(__name__)
 
 
@@ -59,7 +61,8 @@ class Leadership:
         if not retry_s < renew_deadline_s < duration_s:
             given = f"{retry_s}/{renew_deadline_s}/{duration_s}"
             raise InvalidInput("lease", given, "retry < renew deadline < duration must hold, such as 2/10/15")
-        self.kube = Kube(access, Budget(per_s=5.0, burst=20.0), timeout_s=renew_deadline_s / 2, clock=clock)
+        self._answered_s = ANSWERED_WITHIN * renew_deadline_s
+        self.kube = Kube(access, Budget(per_s=5.0, burst=20.0), timeout_s=self._answered_s, clock=clock)
         self.namespace, self.name, self.identity, self.annotations = namespace, name, identity, annotations
         self._clock = clock
         self.duration_s, self.renew_deadline_s, self.retry_s = duration_s, renew_deadline_s, retry_s
@@ -101,12 +104,12 @@ class Leadership:
         """Renew it, or try to get it; the seconds until the next try."""
         began, every_s, wait_s = self._clock.since_boot(), self._pause_s(), 0.0
         try:
-            async with asyncio.timeout(ANSWERED_WITHIN * self.renew_deadline_s):
+            async with asyncio.timeout(self.renew_deadline_s):
                 renewed = await self._renewed()
             if renewed:
                 every_s = max(self.retry_s, RENEWED_AFTER * self.renew_deadline_s)
-            else:  # several requests one after the other; the fence counts from when the one that took it was sent
-                async with asyncio.timeout(self.duration_s):
+            else:  # the fence counts from when the request that took it was sent
+                async with asyncio.timeout(STEPS * self._answered_s):
                     wait_s = await self._compete()
             self.trouble = ""
         except (TrimtabError, TimeoutError) as error:
@@ -123,17 +126,17 @@ class Leadership:
         return self.retry_s * random.uniform(1.0, 1.2)  # noqa: S311 (jitter, no secret)
 
     async def _renewed(self) -> bool:
-        """While it is surely ours nobody else has written it: one guarded write, and a look only if that is refused."""
-        if self._ours is None or not self.may_write():
+        """While it is surely ours nobody else has written it: a guarded write, and a look only if that is refused."""
+        ours = self._ours
+        if ours is None or not self.may_write():
             return False
-        try:
-            await self._take(self._ours)
-        except Refused as refusal:
+        errors = await first_success(lambda: self._take(ours), SENT_AGAIN_AFTER * self.renew_deadline_s)
+        refusal = next((error for error in errors if isinstance(error, Refused)), None)
+        if refusal:
             self._ours = None
-            if refusal.status not in (HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND):
-                raise
-            return False
-        return True
+        if errors and (refusal is None or refusal.status not in (HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND)):
+            raise refusal or errors[0]
+        return not errors
 
     async def _compete(self) -> float:
         """Look, and write where the lease is ours or free; the seconds for which it is still somebody else's."""
@@ -257,3 +260,25 @@ class Leadership:
     async def _guarded(self, version: str, spec: dict[str, Any]) -> None:
         body = {"metadata": {"resourceVersion": version}, "spec": spec}
         await self.kube.patch(Lease, LEASES, self.namespace, self.name, body)
+
+
+async def first_success(work: Callable[[], Coroutine[Any, Any, None]], again_after_s: float) -> list[Exception]:
+    """Do it, and once more beside it if that takes long; nothing when one of them succeeded, else why none did."""
+    tasks = [asyncio.create_task(work())]
+    try:
+        await asyncio.wait(tasks, timeout=again_after_s)
+        if not tasks[0].done():
+            tasks.append(asyncio.create_task(work()))
+        errors: list[Exception] = []
+        for ended in asyncio.as_completed(tasks):
+            try:
+                await ended
+            except Exception as error:
+                errors.append(error)
+            else:
+                return []
+        return errors
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -55,6 +55,20 @@ def remember(wanted: tuple[Event, ...], at: float, wish: int, window_s: float) -
     return (*wanted[:stale], (at, wish), *wanted[stale + 1 :])
 
 
+def blind(
+    rules: tuple[Rule, ...], wanted: tuple[Event, ...], at: float, replicas: int, lowers: bool
+) -> tuple[Event, ...]:
+    """Who sees nothing wishes for what there is: a window passes after the next samples, too, before they lower it.
+
+    A fallback that `lowers` is not undone by what was wished for before.
+    """
+    window_s = window(rules)
+    if window_s is None:
+        return wanted
+    kept = tuple((wished_at, min(wish, replicas)) for wished_at, wish in wanted) if lowers else wanted
+    return remember(kept, at, replicas, window_s)
+
+
 def window(rules: tuple[Rule, ...]) -> float | None:
     """How long wishes matter to these rules; None when none of them looks back."""
     spans = [rule.window_s for rule in rules if isinstance(rule, StabiliseMax)]

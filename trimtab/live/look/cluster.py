@@ -9,10 +9,11 @@ from http import HTTPStatus
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from trimtab.core.model import Pod
-from trimtab.errors import InvalidInput, Refused, TrimtabError
+from trimtab.errors import ClusterUnavailable, InvalidInput, Refused, TrimtabError
 from trimtab.kinds.annotations import ENABLED, FROZEN, PROMETHEUS_ALLOWED
 from trimtab.live.look.members import Members
 from trimtab.wire.kube import Kube
+from trimtab.wire.missing_targets import MissingTargets
 from trimtab.wire.objects import Custom, HasMeta, Lease, Namespace, Node, Scale, WirePod, WireWorkload
 from trimtab.wire.resources import (
     DAEMON_SETS,
@@ -101,6 +102,9 @@ class Feed(Generic[T]):
                 self.absent = isinstance(trouble, Refused) and trouble.status == HTTPStatus.NOT_FOUND
                 if self.store.in_trouble(trouble) and not self.absent:
                     log.warning("%s: %s", self.name, trouble)
+            except Exception as bug:  # one kind never stops the others
+                log.exception("%s: a bug of trimtab; it is looked for again", self.name)
+                self.store.trouble = ClusterUnavailable(f"a bug of trimtab: {bug!r}")
             await asyncio.sleep(LOOK_AGAIN_S)
 
 
@@ -162,6 +166,7 @@ class WatchedCluster:
         self.limit_ranges = Feed(kube, Custom, LIMIT_RANGES, namespace, keep=keep)
         self.disruption_budgets = Feed(kube, Custom, DISRUPTION_BUDGETS, namespace, keep=keep)
         self.members = Members(self.pods.store, self.workloads["ReplicaSet"].store)
+        self._missing_targets = MissingTargets(kube.clock)
 
     @property
     def others(self) -> list[Feed[Custom]]:
@@ -250,7 +255,7 @@ class WatchedCluster:
             raise InvalidInput("scaleTargetRef", name, "this is trimtab itself, which it never scales")
         feed = self.workloads.get(kind)
         if feed is None or feed.resource is None or (api_version or "apps/v1") != feed.resource.api_version:
-            return await self._by_scale(namespace, api_version or "apps/v1", kind, name)
+            return await self._asked_for(namespace, api_version or "apps/v1", kind, name)
         found = feed.store.get(namespace, name)
         if found is None:
             raise Refused(f"{kind} {namespace}/{name} does not exist", HTTPStatus.NOT_FOUND)
@@ -265,6 +270,19 @@ class WatchedCluster:
         found = feed.store.get(target.namespace, target.name) if feed else None
         now = _target(target.resource, found) if found else target
         return now if (now.uid, now.replicas) == (target.uid, target.replicas) else target
+
+    async def _asked_for(self, namespace: str, api_version: str, kind: str, name: str) -> ScaleTarget:
+        """Its scale; what is missing is not asked for at every tick by everybody who names it."""
+        whom = (api_version, kind, name)
+        self._missing_targets.check(namespace, whom)
+        try:
+            target = await self._by_scale(namespace, api_version, kind, name)
+        except Refused as refusal:
+            if refusal.status == HTTPStatus.NOT_FOUND:
+                self._missing_targets.note(namespace, whom, str(refusal))
+            raise
+        self._missing_targets.found(namespace, whom)
+        return target
 
     async def _by_scale(self, namespace: str, api_version: str, kind: str, name: str) -> ScaleTarget:
         resource = await self.kube.resource(api_version, kind, namespace)

@@ -14,6 +14,7 @@ from trimtab.core.model import Pod, Veto
 from trimtab.live.look.cluster import Feed, ScaleTarget, WatchedCluster
 from trimtab.live.look.subject import Subject
 from trimtab.policy import RESOURCES, Axis, Direction, MetricKind, Policy
+from trimtab.wire.resources import STATEFUL_SETS
 
 STALE_VIEW = "StaleView"
 BY_POD = (MetricKind.RESOURCE, MetricKind.CONTAINER, MetricKind.PODS)
@@ -22,7 +23,9 @@ BY_POD = (MetricKind.RESOURCE, MetricKind.CONTAINER, MetricKind.PODS)
 def vetoes(cluster: WatchedCluster, subject: Subject, target: ScaleTarget, pods: tuple[Pod, ...]) -> tuple[Veto, ...]:
     asked_by = cluster.ours.get(subject.resource.kind, cluster.hpas)
     measured: list[Feed[Any] | None] = [cluster.workloads.get(target.resource.kind), cluster.pods]
-    why = _not_followed([asked_by, cluster.namespaces, *measured]) or _missing_pods(target, pods, subject.policy)
+    why = _not_followed([asked_by, cluster.namespaces, *measured]) or _missing_pods(
+        cluster, target, pods, subject.policy
+    )
     stale = [Veto(axis=axis, direction=Direction.DOWN, reason=STALE_VIEW, detail=why) for axis in Axis if why]
     return *stale, *_others_unseen(cluster)
 
@@ -42,9 +45,16 @@ def _not_followed(feeds: Sequence[Feed[Any] | None]) -> str:
     return "; ".join(f"{feed.name} are not up to date: {feed.trouble}" for feed in troubled)
 
 
-def _missing_pods(target: ScaleTarget, pods: tuple[Pod, ...], policy: Policy) -> str:
-    """The others may be the busy ones. Who is not measured by its pods does not need them."""
+def _missing_pods(cluster: WatchedCluster, target: ScaleTarget, pods: tuple[Pod, ...], policy: Policy) -> str:
+    """The others may be the busy ones. Who is not measured by its pods does not need them.
+
+    A StatefulSet counts its pods until they are gone, the other controllers until they are on their way out.
+    """
+    if not any(signal.metric.kind in BY_POD for signal in policy.signals):
+        return ""
     known = sum(1 for pod in pods if not pod.deleting)
-    if known >= target.status_replicas or not any(signal.metric.kind in BY_POD for signal in policy.signals):
+    if target.resource is STATEFUL_SETS and known < target.status_replicas:
+        known = len(cluster.members.pods(target.namespace, target.uid))
+    if known >= target.status_replicas:
         return ""
     return f"{known} of the {target.status_replicas} pods of {target.text} are known"

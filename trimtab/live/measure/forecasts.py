@@ -15,7 +15,7 @@ from trimtab.core.demand.keys import remembers_demand
 from trimtab.core.forecast.dated import unpredictable
 from trimtab.core.forecast.demand_forecasts import BatchAnswers, DemandForecasts, ForecastBatch, make
 from trimtab.core.model import Forecast, Missing, Observation, Pod, Startup
-from trimtab.core.startup import StartupLog, as_of, startup_of, watch
+from trimtab.core.startup import StartupLog, as_of, not_looked_for_a_while, startup_of, watch
 from trimtab.live.look.subject import Subject
 from trimtab.live.measure.past_demand import PastDemand
 from trimtab.live.object_tick import ObjectTick
@@ -69,6 +69,8 @@ class Forecasts:
 
     def take_over(self) -> None:
         """What we know stays; what others have seen meanwhile is read back into its holes."""
+        for workload, noted in self._startups.items():
+            self._startups[workload] = noted._replace(pods=None, log=not_looked_for_a_while(noted.log))
         if self.past is not None:
             self.past.take_over()
 

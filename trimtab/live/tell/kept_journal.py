@@ -5,6 +5,7 @@ What cannot be recorded is said once, counted, and tried again; a damaged file i
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
@@ -18,6 +19,7 @@ from trimtab.journal_file import uri_of
 from trimtab.live.tell.telemetry import Line
 
 log = logging.getLogger(__name__)
+PRUNE_EVERY_S = 600.0
 
 
 class KeptJournal:
@@ -28,6 +30,7 @@ class KeptJournal:
         self.trouble = ""
         self.lost = 0  # decisions that are in no journal
         self._journal: Journal | None = None
+        self._pruned_at = float("-inf")
 
     def write(self, acts: Sequence[Act], ticks: Sequence[Tick] = ()) -> None:
         if self._do(lambda journal: journal.write(acts, ticks)):
@@ -37,6 +40,12 @@ class KeptJournal:
 
     def note(self, key: str, text: str) -> None:
         self._do(lambda journal: journal.note(key, text))
+
+    async def prune_if_due(self, at: float, since_boot: float) -> None:
+        if since_boot - self._pruned_at > PRUNE_EVERY_S:
+            self._pruned_at = since_boot  # not at once again if it fails
+            for _ in self.pruning(at):
+                await asyncio.sleep(0)  # watches, the lease and whoever asks have their turn
 
     def pruning(self, at: float) -> Iterator[None]:
         """Step by step, so that a tick never waits for all of it."""
