@@ -129,6 +129,27 @@ def test_an_interrupted_demo_ends_without_report_traceback_or_workers(
     _until(_all_gone, process)
 
 
+HELD = """
+import os, signal, threading
+from trimtab.cli.workers import _interrupts_held
+signal.signal(signal.SIGINT, signal.default_int_handler)
+over = threading.Event()
+threading.Thread(target=over.wait, daemon=True).start()  # as numpy has them; it takes what is blocked here
+try:
+    with _interrupts_held():
+        for _ in range(1000):
+            os.kill(os.getpid(), signal.SIGINT)
+        print("held")
+except KeyboardInterrupt:
+    print("raised")
+"""
+
+
+def test_an_interrupt_is_held_back_though_another_thread_takes_it() -> None:
+    done = subprocess.run([sys.executable, "-c", HELD], capture_output=True, text=True, timeout=PATIENCE_S)
+    assert (done.stdout, done.stderr) == ("held\nraised\n", "")
+
+
 def _killed(number: int) -> int:
     os.kill(os.getpid(), signal.SIGKILL)
     return number

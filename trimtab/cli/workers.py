@@ -9,6 +9,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -88,9 +89,7 @@ def _here(job: Callable[..., Answer], arguments: tuple[Any, ...]) -> Answer | Tr
 def on_all_cores(job: Callable[..., Answer], calls: Sequence[tuple[Any, ...]]) -> Iterator[list[Future[Answer]]]:
     """The job with each of these arguments, begun in their order; as many at a time as there are cores."""
     with _all_cores(len(calls)) as pool:
-        with _interrupts_held():
-            futures = [pool.submit(job, *arguments) for arguments in calls]
-        yield futures
+        yield [pool.submit(job, *arguments) for arguments in calls]
 
 
 @contextmanager
@@ -121,7 +120,32 @@ class Sheltered(ProcessPoolExecutor):
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """An interrupt that comes meanwhile is raised at the end."""
+    """An interrupt that comes meanwhile is raised at the end; processes that are started meanwhile never see one."""
+    came: list[int] = []
+    try:
+        with _interrupts_noted(came), _interrupts_blocked():
+            yield
+    finally:
+        if came:
+            signal.raise_signal(signal.SIGINT)
+
+
+@contextmanager
+def _interrupts_noted(came: list[int]) -> Iterator[None]:
+    """Blocked here, the signal goes to a thread of numpy's, and Python would raise it here all the same."""
+    if threading.current_thread() is not threading.main_thread():  # nothing is ever raised here
+        yield
+        return
+    before = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _interrupts_blocked() -> Iterator[None]:
+    """Which a new process inherits."""
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
