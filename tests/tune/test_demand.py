@@ -86,6 +86,11 @@ def test_a_load_in_the_wrong_unit_is_noticed(peak: float, said: str) -> None:
     check_unit(Demand("x", np.full(300, 5.0), 0.0), 1.0, "file")
 
 
+def test_a_load_of_zeros_is_no_question_of_units() -> None:
+    with pytest.raises(InvalidInput, match="'zero all the time': nothing was asked of it"):
+        check_unit(Demand("x", np.zeros(300), 0.0), 1.0, "file")
+
+
 def test_capacity_is_given_assumed_or_asked_for() -> None:
     assert pod_capacity(on_load(target=35), 10.0) == (10.0, "")
     capacity, note = pod_capacity(on_load(target=35), None)

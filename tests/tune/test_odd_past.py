@@ -44,5 +44,11 @@ def test_a_load_that_is_cut_off_at_the_top_is_doubted() -> None:
     assert notes_on(past(np.full(2 * DAY_STEPS, 5.0)), 0.5) == (), "a constant load is cut off nowhere"
 
 
+def test_the_one_highest_of_hourly_samples_stands_not_still() -> None:
+    hourly = np.repeat(waves(days=2)[::240], 240)
+    assert notes_on(past(hourly), 0.5) == ()
+    assert "stands still" in notes_on(past(np.minimum(hourly, 8.0)), 0.5)[0]
+
+
 def test_a_short_or_empty_past_says_nothing() -> None:
     assert notes_on(past(waves()[:300]), 0.5) == notes_on(past(np.zeros(300)), 0.5) == ()

@@ -181,6 +181,8 @@ def _of_resource(signal: Signal, name: str) -> bool:
 def check_unit(demand: Demand, capacity: float, where: str) -> None:
     """A load in the wrong unit shows: it needs no pod at all, or more than any cluster has."""
     peak = float(demand.values.max()) / capacity
+    if peak == 0.0:
+        raise InvalidInput(where, "zero all the time", "nothing was asked of it: check the query, or the column")
     if peak < LEAST_PODS or peak > MOST_PODS:
         value = f"its peak of {demand.values.max():g} would keep {peak:.2g} pods busy"
         raise InvalidInput(where, value, f"is it in the unit of the target? One pod carries {capacity:g} at 100 %")

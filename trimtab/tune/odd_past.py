@@ -9,7 +9,8 @@ from trimtab.series import Floats
 from trimtab.sim.grid import DAY_STEPS, MEAN_STEPS
 from trimtab.tune.demand import Demand
 
-LEAST_PLATEAU = 0.02  # of the time at the very top
+LEAST_PLATEAU = 0.02  # of the time at the very top ...
+LEAST_SAMPLES = 3  # ... and so many samples: of coarse ones, one alone may be as long
 _ALIKE = 1e-3  # of the top
 
 
@@ -41,11 +42,18 @@ def _plateau(demand: Demand) -> tuple[str, ...]:
     """CPU at its limit is not demand: it stands still at the top."""
     minutes = _minutes(demand)
     top = float(minutes.max())
-    share = float((minutes >= top * (1.0 - _ALIKE)).mean())
-    if top <= 0.0 or float(minutes.min()) >= top * (1.0 - _ALIKE) or share < LEAST_PLATEAU:
+    at_top = minutes >= top * (1.0 - _ALIKE)
+    share, samples = float(at_top.mean()), float(at_top.sum()) / _held(minutes)
+    if top <= 0.0 or at_top.all() or share < LEAST_PLATEAU or samples < LEAST_SAMPLES:
         return ()
     still = f"{share:.0%} of the time the load stands still at its highest, {top:g}"
     return (f"{still}: was that all that pods, or what they wait for, could do? More may have been asked for",)
+
+
+def _held(minutes: Floats) -> float:
+    """For how many minutes a value usually stays: a sample is held until the next."""
+    edges = np.flatnonzero(np.diff(minutes, prepend=np.nan, append=np.nan) != 0.0)
+    return float(np.median(np.diff(edges)))
 
 
 def _minutes(demand: Demand) -> Floats:
