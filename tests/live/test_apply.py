@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 import pytest
@@ -19,6 +19,7 @@ from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
 from trimtab.live.look.memory import ObjectMemory
 from trimtab.live.look.subject import Subject
 from trimtab.policy import Size
+from trimtab.wire.access import Access
 from trimtab.wire.kube import Kube
 from trimtab.wire.objects import WirePod, WireWorkload
 from trimtab.wire.resources import DEPLOYMENTS
@@ -116,7 +117,7 @@ def test_a_write_is_guarded_by_the_newest_version_of_the_replicas_that_were_seen
     uid: str, replicas: int, version: str
 ) -> None:
     """A Deployment whose pods come and go has a new version every moment: each would be refused and asked for."""
-    meta, cluster = {"namespace": "shop", "name": "web"}, WatchedCluster(cast(Kube, None))
+    meta, cluster = {"namespace": "shop", "name": "web"}, WatchedCluster(Kube(Access("http://127.0.0.1:1")))
     seen, now = (
         msgspec.convert(
             {"metadata": meta | {"uid": uid, "resourceVersion": version}, "spec": {"replicas": count}}, WireWorkload

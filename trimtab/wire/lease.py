@@ -15,7 +15,7 @@ import asyncio
 import logging
 import math
 import random
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any
@@ -264,21 +264,25 @@ class Leadership:
 
 async def first_success(work: Callable[[], Coroutine[Any, Any, None]], again_after_s: float) -> list[Exception]:
     """Do it, and once more beside it if that takes long; nothing when one of them succeeded, else why none did."""
-    tasks = [asyncio.create_task(work())]
+    second: list[asyncio.Task[None]] = []
+    begin = asyncio.get_running_loop().call_later(again_after_s, lambda: second.append(asyncio.create_task(work())))
     try:
-        await asyncio.wait(tasks, timeout=again_after_s)
-        if not tasks[0].done():
-            tasks.append(asyncio.create_task(work()))
-        errors: list[Exception] = []
-        for ended in asyncio.as_completed(tasks):
-            try:
-                await ended
-            except Exception as error:
-                errors.append(error)
-            else:
-                return []
-        return errors
+        failure = await failure_of(work())
+        if failure is None or not second:
+            return [failure] if failure else []
+        other = await failure_of(second[0])
+        return [failure, other] if other else []
     finally:
-        for task in tasks:
+        begin.cancel()
+        for task in second:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        if second:
+            await asyncio.wait(second)
+
+
+async def failure_of(work: Awaitable[None]) -> Exception | None:
+    try:
+        await work
+    except Exception as error:
+        return error
+    return None
