@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from tests.core.build import NOW, per_second, total
 from trimtab.core.decide import decide
 from trimtab.core.model import Memory, Missing, Observation, Reason
-from trimtab.policy import Absence, Policy, Rule, Stabilise, StabiliseMax
+from trimtab.policy import Absence, Admit, Mode, Policy, Rule, Stabilise, StabiliseMax
 
 TICK_S, WINDOW_S = 15.0, 300.0
 BETWEEN, HIGHEST = Stabilise(up_s=0.0, down_s=WINDOW_S), StabiliseMax(window_s=WINDOW_S)
@@ -39,6 +39,18 @@ def test_a_window_passes_after_the_samples_are_back(rule: Rule, blind_s: float) 
         memory = decision.memory
         lowered += [at - back] if decision.plan.replicas < 9 else []
     assert WINDOW_S - 2 * TICK_S <= lowered[0] <= WINDOW_S
+
+
+@pytest.mark.parametrize("away", [Admit(mode=Mode.PAUSED), Admit(pin=9)], ids=["paused", "pinned"])
+@pytest.mark.parametrize("rule", [BETWEEN, HIGHEST], ids=["behavior", "no behavior"])
+def test_a_window_passes_after_a_pause_and_after_a_pin(rule: Rule, away: Admit) -> None:
+    policy, memory = per_second(10.0, settle=(rule,)), Memory()
+    for tick in range(240):
+        memory = decide(replace(policy, admit=away), total(9, 10.0, NOW + tick * TICK_S), memory).memory
+    back = NOW + 240 * TICK_S
+    first, later = (decide(policy, total(9, 10.0, at), memory) for at in (back, back + WINDOW_S))
+    assert (first.plan.replicas, later.plan.replicas) == (9, 1)
+    assert decide(policy, total(9, 150.0, back), memory).plan.replicas == 15
 
 
 @pytest.mark.parametrize("rule", [BETWEEN, HIGHEST], ids=["behavior", "no behavior"])

@@ -69,6 +69,9 @@ def decide(policy: Policy, seen: Observation, memory: Memory) -> Decision:
 
 def _without_metrics(policy: Policy, seen: Observation, memory: Memory, verdict: AdmitVerdict) -> Decision:
     steps = [_replicas_step(verdict.rule, seen.spec_replicas, verdict.replicas, verdict.until)]
+    if verdict.rule in (RuleName.PAUSED, RuleName.PIN):  # nobody looks at metrics: a window passes afterwards
+        wishes = stabilise.blind(policy.settle, memory.wanted, seen.at, verdict.replicas, lowers=False)
+        memory = replace(memory, wanted=wishes)
     plan = gate((), seen, memory, Plan(replicas=verdict.replicas, sizes=seen.sizes, bridge=memory.bridge), steps)
     return Decision(plan=plan, change=_change(policy, seen, memory, plan), steps=tuple(steps), memory=memory)
 
