@@ -10,7 +10,7 @@ import click
 from trimtab.cli.load_source import JudgingOptions, LoadOptions, judging_options, load_options, query_options, read_load
 from trimtab.cli.option_groups import PrometheusOptions
 from trimtab.cli.options import OUT_FILE
-from trimtab.cli.output import output_option
+from trimtab.cli.output import called, output_option
 from trimtab.cli.workers import EngineOptions, answered, engine_options
 from trimtab.errors import InvalidInput
 
@@ -193,7 +193,7 @@ def _record(path: Path, policies: list[NamedPolicy], demand: Demand, cluster: Cl
         record(journal, name, named.policy, demand.values, cluster, first_pods=first, start=demand.start)
     journal.prune(demand.start + demand.days * 86400 - 900)
     journal.close()
-    click.echo(f"journal: {path}; try: trimtab dashboard --journal {path}", err=True)
+    click.echo(f"journal: {path}; try: {called()} dashboard --journal {path}", err=True)
 
 
 def clear_journal(path: Path) -> None:

@@ -15,7 +15,7 @@ from trimtab.cli.backtest import clear_journal
 from trimtab.cli.backtest_report import COLOURS, section
 from trimtab.cli.dashboard import show
 from trimtab.cli.options import OUT_FILE
-from trimtab.cli.output import write_file
+from trimtab.cli.output import called, write_file
 from trimtab.cli.workers import on_all_cores
 from trimtab.sim.prices import OBJECTIVES
 
@@ -91,7 +91,7 @@ def _look(results: list[DemoResult], path: Path, dashboard: bool, port: int) -> 
 
     name = results[0].workload.name
     with DemoJournal(path, results, time.time(), live=dashboard):
-        click.echo(f"journal: {path}; try: trimtab explain demo/{name} --journal {path}")
+        click.echo(f"journal: {path}; try: {called()} explain demo/{name} --journal {path}")
         if dashboard:
             source = JournalSource(path, "trimtab demo", f"simulated time, {SPEED:g} times as fast")
             show(lambda opened: serve(source, port, opened), opens=False)

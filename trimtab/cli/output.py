@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,13 @@ import click
 import yaml
 
 from trimtab.errors import InvalidInput
+
+
+def called() -> str:
+    """What a person types to call us again: after `make demo` we are in .venv, and on nobody's path."""
+    program = Path(sys.argv[0])
+    elsewhere = program.name == "trimtab" and program.is_file() and shutil.which("trimtab") is None
+    return os.path.relpath(program) if elsewhere else "trimtab"
 
 
 def write_file(path: Path, text: str) -> None:

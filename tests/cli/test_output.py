@@ -1,0 +1,26 @@
+"""What commands say of themselves can be typed as it stands."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from trimtab.cli.output import called
+
+
+def test_a_command_to_try_can_be_typed_where_we_are_on_nobodys_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / ".venv/bin/trimtab"
+    program.parent.mkdir(parents=True)
+    program.touch(mode=0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [str(program), "demo"])
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert called() == ".venv/bin/trimtab"
+    monkeypatch.setenv("PATH", str(program.parent))
+    assert called() == "trimtab"
+    monkeypatch.setattr(sys, "argv", ["-c", "demo"])
+    assert called() == "trimtab"
