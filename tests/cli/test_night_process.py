@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 from threading import Barrier
 
 import pytest
 
-from tests.tune.test_night import case, policy
+from tests.tune.test_night import OFFICE, case, minutes, policy
 from trimtab.cli import night_process
 from trimtab.core.nights import Fleet, VerdictKind
 from trimtab.errors import TrimtabError
+from trimtab.policy import Bridge, ForecastChoice, Objective
 from trimtab.tune import night_child
 from trimtab.tune.night import find, plan
 
@@ -20,6 +23,18 @@ def test_the_child_finds_what_we_would() -> None:
     cases, fleet = [case(policy()), case(policy(), name="api", demand=b"")], Fleet(workloads=2)
     found = asyncio.run(night_process.in_child(iter(cases), fleet))
     assert found == plan([find(each) for each in cases], fleet)
+
+
+def test_where_nothing_is_compiled_yet_there_is_memory_for_the_cases(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A new container: what the compiler takes is not there any more when a fortnight is looked at."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    full = policy(bridge=Bridge(), objective=Objective(), forecast=ForecastChoice(model="learned"))
+    fortnight = minutes(replace(OFFICE, days=14))
+    cases = [case(full, name=name, demand=fortnight) for name in ("web", "api")]
+    found = asyncio.run(night_process.in_child(iter(cases), Fleet(workloads=2)))
+    assert [verdict.evidence is not None for verdict in found] == [True, True], found
 
 
 def test_two_are_answered_side_by_side_and_none_is_made_before_its_turn() -> None:

@@ -74,6 +74,8 @@ def find(case: NightCase) -> Verdict:
         return Verdict(name=case.name, kind=VerdictKind.UNTUNABLE, reason=str(error))
     except TrimtabError as error:
         return Verdict(name=case.name, kind=VerdictKind.UNKNOWN, reason=str(error))
+    except MemoryError:
+        return Verdict(name=case.name, kind=VerdictKind.UNKNOWN, reason="its days need more memory than a night has")
     except Exception as error:  # one workload never stops another
         return Verdict(name=case.name, kind=VerdictKind.UNKNOWN, reason=f"a bug of trimtab: {error!r}")
 

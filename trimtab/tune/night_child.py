@@ -40,18 +40,32 @@ AT_ONCE = 2  # cases: the compiled lane runs without Python's lock; more of them
 
 def main() -> None:
     """Arguments: bytes of memory, seconds of CPU."""
-    from trimtab.tune.night import find, plan  # the simulator: the operator, which speaks with us, does without it
-
     memory_bytes, cpu_s = (int(word) for word in sys.argv[1:])
     os.nice(NICENESS)
     # What may become resident, not what is mapped: libraries map far more than they touch.
     resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s))
-    find(example())  # compiles what the cases need, alone: it takes as much memory as they do
+    compile_apart()
+    from trimtab.tune.night import find, plan  # the simulator: the operator, which speaks with us, does without it
+
+    find(example())  # reads what was compiled, before two want it at once
     messages = _messages(sys.stdin.buffer)
     fleet = msgspec.msgpack.decode(next(messages), type=Fleet)
     findings = side_by_side(find, (msgspec.msgpack.decode(message, type=NightCase) for message in messages))
     sys.stdout.buffer.write(msgspec.msgpack.encode(plan(findings, fleet)))
+
+
+def compile_apart() -> None:
+    """What the cases need, where nothing is compiled yet, as in a new container: it stays in the cache, and the memory
+    that a compiler never gives back goes with the process."""
+    if os.fork() == 0:
+        try:
+            from trimtab.tune.night import find
+
+            find(example())
+        finally:
+            os._exit(0)  # whatever went wrong here is said of the first case
+    os.wait()
 
 
 def example() -> NightCase:
