@@ -63,6 +63,12 @@ def test_a_scaled_object_counts_once(cluster: WatchedCluster) -> None:
     assert "paused=true" in vetoes(claims)[0].detail
 
 
+def test_an_hpa_of_keda_counts_until_its_scaled_object_is_known(cluster: WatchedCluster) -> None:
+    owner = [{"kind": "ScaledObject", "name": "keda", "uid": "uid-keda", "controller": True}]
+    cluster.hpas.store.put(custom("keda-hpa-web", spec=target(), metadata={"ownerReferences": owner}))
+    assert axes(cluster, custom(spec=spec())) == {Axis.REPLICAS}
+
+
 def test_the_remedy_for_a_scaled_object_ends_the_conflict(cluster: WatchedCluster) -> None:
     notes = {"annotations": {"autoscaling.keda.sh/paused": "true"}}
     cluster.scaled_objects.store.put(custom("keda", spec={"scaleTargetRef": {"name": "web"}}, metadata=notes))

@@ -52,8 +52,9 @@ class Claims:
         self._others: dict[tuple[Place, Axis], list[Claim]] = defaultdict(list)
         self._ours: dict[Place, list[Subject]] = defaultdict(list)
         self._oldest_first: dict[tuple[Place, Axis], list[Claim]] = {}
+        scaled_objects = {found.metadata.uid for found in cluster.scaled_objects.store}
         for found in cluster.hpas.store:
-            if not _by_keda(found):
+            if not _is_counted(found, scaled_objects):
                 self._add(found, "scaleTargetRef", Axis.REPLICAS, _foreign(found, "hpa", "delete hpa {name} -n {ns}"))
         for found in cluster.scaled_objects.store:
             if (found.metadata.annotations or {}).get(KEDA_PAUSED) != "true":
@@ -154,6 +155,7 @@ def _foreign(found: Custom, kind: str, remedy: str) -> Claim:
     return Claim((-1.0, kind), meta.uid, f"{TITLES[kind]} {meta.namespace}/{meta.name}", f"kubectl {command}")
 
 
-def _by_keda(found: Custom) -> bool:
-    owner = found.metadata.controller
-    return owner is not None and owner.kind == "ScaledObject"
+def _is_counted(hpa: Custom, scaled_objects: set[str]) -> bool:
+    """Whether KEDA made it for a ScaledObject, which counts itself; for one that is not known yet it does not."""
+    owner = hpa.metadata.controller
+    return owner is not None and owner.kind == "ScaledObject" and owner.uid in scaled_objects
