@@ -130,8 +130,6 @@ lock: $(READY) ## Resolve the dependencies again into requirements/
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
 	  pyproject.toml -o requirements/run.txt
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
-	  --extra fast -c requirements/run.txt pyproject.toml -o requirements/image.txt
-	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
 	  --all-extras --group pyproject.toml:dev -c requirements/run.txt pyproject.toml -o requirements/dev.txt
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
 	  --group pyproject.toml:build -c requirements/dev.txt -o requirements/build.txt

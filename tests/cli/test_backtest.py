@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -352,22 +350,6 @@ def test_bench_needs_a_folder_and_known_policies(tmp_path: Path) -> None:
     assert "hpa-rolling" in invoke("bench", "--list").stdout
     done = invoke("bench", "--traces", str(tmp_path), "--policies", "best")
     assert done.exit_code == 2 and "hpa-default, hpa-default-bridge" in done.stderr
-
-
-WITHOUT_NUMBA = """
-import sys
-sys.modules["numba"] = None
-from trimtab.cli import main
-main(["backtest", "-f", sys.argv[1], "--load", "generate:flat,days=1,peak=2000"])
-"""
-
-
-def test_without_numba_a_person_reads_one_plain_note(policies: tuple[str, str]) -> None:
-    command = [sys.executable, "-c", WITHOUT_NUMBA, policies[0]]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stderr.startswith("note: numba is not installed") and done.stderr.count("numba") == 1
-    assert "compiled.py" not in done.stderr
 
 
 @pytest.mark.parametrize(

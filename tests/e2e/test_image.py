@@ -107,7 +107,7 @@ def test_its_bill_of_materials_names_everything_that_is_installed(image: Image) 
     installed = dict(folder.name.removesuffix(".dist-info").split("-") for folder in folders)
     python = {plain(purl.removeprefix("pkg:pypi/")) for purl in listed if purl.startswith("pkg:pypi/")}
     assert python == {plain(f"{name}@{version}") for name, version in installed.items()}
-    locked = re.findall(r"^([a-z0-9-]+)==(\S+)", (ROOT / "requirements/image.txt").read_text(), re.MULTILINE)
+    locked = re.findall(r"^([a-z0-9-]+)==(\S+)", (ROOT / "requirements/run.txt").read_text(), re.MULTILINE)
     assert python - {plain(f"{name}@{version}") for name, version in locked} == {
         plain(f"trimtab@{installed['trimtab']}")
     }

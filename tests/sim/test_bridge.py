@@ -11,8 +11,8 @@ from trimtab.policy import Bridge
 from trimtab.series import Floats
 from trimtab.sim.cluster import run
 from trimtab.sim.cluster_spec import ClusterSpec
-from trimtab.sim.fast import run_compiled
 from trimtab.sim.grid import MEAN_STEPS
+from trimtab.sim.numba_engine import run_compiled
 from trimtab.sim.program import program
 from trimtab.sim.score import Counts, Days, measure
 from trimtab.sim.simulate import simulate

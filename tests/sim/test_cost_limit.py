@@ -8,9 +8,9 @@ import pytest
 from trimtab.bench.baselines import hpa
 from trimtab.policy import Bridge
 from trimtab.sim.cost_limit import cost_limit
-from trimtab.sim.fast import sweep
 from trimtab.sim.generate import SHAPES, generate
 from trimtab.sim.grid import DAY_STEPS, MEAN_STEPS, STEP_S
+from trimtab.sim.numba_engine import sweep
 from trimtab.sim.program import program
 from trimtab.sim.score import SLO, Actuator
 from trimtab.sim.sliding_windows import trailing_mean

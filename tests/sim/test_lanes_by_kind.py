@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from tests.sim.test_fast import first_difference
+from tests.sim.test_numba_engine import first_difference
 from trimtab.kinds import CustomHpa, Scaler, read
 from trimtab.kinds.convert import convert
 from trimtab.policy import Policy

@@ -1,4 +1,4 @@
-"""Hot loops compiled by numba where it is installed; without it the same functions run as plain Python and say so once.
+"""Compile the simulator's hot loops with numba. Only commands that simulate import this module.
 
 The cache lies outside the package, in a folder named after a hash of every source the loops are made of: numba's own
 cache looks at one file only and would serve stale code after an edit in another.
@@ -9,13 +9,14 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 from typing import Any, TypeVar
+
+import numba
+import numba.extending
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -28,38 +29,20 @@ _SOURCES = (
 )
 
 
-@cache
-def numba_or_none() -> ModuleType | None:
-    try:
-        import numba
-    except ImportError:
-        warnings.warn(
-            "numba is not installed: the same results, some hundred times slower; pip install 'trimtab[fast]'",
-            stacklevel=2,
-        )
-        return None
-    return numba
-
-
 def compiled(function: Function) -> Function:
-    """The function as machine code that lets other threads run; its arithmetic is Python's, to the last bit."""
-    numba = numba_or_none()
-    if numba is None:
-        return function
-    with _cache_in(numba, cache_folder(numba.__version__)):
+    """Compile a function that releases the interpreter's lock; its arithmetic equals Python's bit for bit."""
+    with _cache_in(cache_folder(numba.__version__)):
         return numba.njit(cache=True, nogil=True)(function)  # type: ignore[no-any-return]
 
 
 def shared(*leaves: Callable[..., Any]) -> None:
-    """Let compiled code call these plain functions; callers of the plain functions notice nothing."""
-    numba = numba_or_none()
-    if numba is not None:
-        for leaf in leaves:
-            numba.extending.register_jitable(leaf)
+    """Let compiled code call these plain functions; they stay plain functions for every other caller."""
+    for leaf in leaves:
+        numba.extending.register_jitable(leaf)
 
 
 @contextmanager
-def _cache_in(numba: ModuleType, folder: Path) -> Iterator[None]:
+def _cache_in(folder: Path) -> Iterator[None]:
     before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(folder)
     try:
         yield

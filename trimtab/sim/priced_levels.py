@@ -31,8 +31,8 @@ from trimtab.policy import Bounds, Rule
 from trimtab.series import Floats
 from trimtab.sim.compiled import compiled
 from trimtab.sim.demand_features import KEEP_STEPS, DemandFeatures, outcomes
-from trimtab.sim.fast import run_compiled
 from trimtab.sim.grid import DAY_STEPS, MEAN_STEPS, STEP_S, delay_steps
+from trimtab.sim.numba_engine import run_compiled
 from trimtab.sim.program import FIXED_BOUNDS, BoundsBySteps, band_program
 from trimtab.sim.score import Counts
 from trimtab.sim.sliding_windows import trailing_mean

@@ -9,8 +9,8 @@ from trimtab.series import Floats
 from trimtab.sim.cluster import Run, run
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.demand_forecast import forecast_demand
-from trimtab.sim.fast import run_on
 from trimtab.sim.grid import MEAN_STEPS, STEP_S, delay_steps
+from trimtab.sim.numba_engine import run_on
 from trimtab.sim.program import NOTHING_AHEAD, bounds_by_step, program, uncovered
 from trimtab.sim.resize_in_place import shown_load, size_factors
 from trimtab.sim.score import Actuator, ready_pods, violating_load

@@ -13,8 +13,8 @@ from trimtab.series import Floats
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.cost_limit import UNLIMITED, CostLimit
 from trimtab.sim.demand_forecast import forecast_demand
-from trimtab.sim.fast import sweep
 from trimtab.sim.grid import DAY_STEPS, MEAN_STEPS, STEP_S, delay_steps
+from trimtab.sim.numba_engine import sweep
 from trimtab.sim.oracle import optimum, pods_needed
 from trimtab.sim.program import NOTHING_AHEAD, BoundsBySteps, bounds_by_step, program, uncovered
 from trimtab.sim.score import Actuator, Days

@@ -30,7 +30,6 @@ from trimtab.kinds.schedule import laid_out
 from trimtab.policy import Bridge, Policy, TunedSettings, TuningMode
 from trimtab.series import Floats, Frame
 from trimtab.sim.cluster_spec import ClusterSpec
-from trimtab.sim.compiled import numba_or_none
 from trimtab.sim.cost_limit import CostLimit, cost_limit
 from trimtab.sim.grid import DAY_STEPS
 from trimtab.sim.prices import RESIZE_PRICE, START_PRICE
@@ -67,8 +66,6 @@ def plan(findings: Sequence[Verdict], fleet: Fleet) -> list[Verdict]:
 def find(case: NightCase) -> Verdict:
     """What the last days say about one workload, whoever else wants to switch."""
     try:
-        if numba_or_none() is None:
-            raise InvalidInput("numba", "not installed", "install trimtab[fast], as the image does: a night is short")
         return _found(_scheduled(case))
     except InvalidInput as error:
         return Verdict(name=case.name, kind=VerdictKind.UNTUNABLE, reason=str(error))

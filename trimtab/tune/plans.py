@@ -21,8 +21,8 @@ from trimtab.errors import InvalidInput
 from trimtab.kinds import Scaler, read
 from trimtab.policy import Inspection, Policy
 from trimtab.series import Frame
-from trimtab.sim.fast import sweep
 from trimtab.sim.grid import DAY_STEPS, MEAN_STEPS, STEP_S, delay_steps
+from trimtab.sim.numba_engine import sweep
 from trimtab.sim.oracle import optimum, pods_needed
 from trimtab.sim.program import program, uncovered
 from trimtab.sim.score import SLO, Actuator, Days, measure

@@ -1,4 +1,4 @@
-"""CPU of pods as a share of their requests: lane, columns and decide() in the virtual cluster agree in every step."""
+"""CPU of pods as a share of their requests: the compiled engine and decide() agree in every step."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.sim.policies import CPU, on_cpu
-from tests.sim.test_fast import policies, shares
-from tests.sim.test_side_by_side import others
+from tests.sim.test_numba_engine import policies, shares
 from trimtab.policy import (
     Absence,
     Bridge,
@@ -21,20 +20,13 @@ from trimtab.policy import (
     MetricKind,
     PodRules,
     Policy,
-    Rule,
-    Stabilise,
     Tolerance,
     Utilization,
 )
 from trimtab.series import Floats
-from trimtab.sim.busy_pods import at_work
 from trimtab.sim.cluster import run
 from trimtab.sim.cluster_spec import ClusterSpec
-from trimtab.sim.fast import run_compiled
-from trimtab.sim.grid import STEP_S
-from trimtab.sim.program import is_cpu_share, program, uncovered
-from trimtab.sim.score import Actuator
-from trimtab.sim.side_by_side import alike, run_side_by_side
+from trimtab.sim.program import is_cpu_share, uncovered
 from trimtab.sim.simulate import simulate, why_slow
 
 percents = st.sampled_from([20, 50, 65, 80, 100, 150])
@@ -76,23 +68,6 @@ def test_the_lane_is_the_virtual_cluster(drawn: ShareRun) -> None:
     for name in ("replicas", "ready", "resized"):
         assert getattr(fast, name).tolist() == getattr(slow, name).tolist(), name
     assert fast.violating == pytest.approx(slow.violating) and fast.billed == pytest.approx(slow.billed)
-
-
-@settings(max_examples=100, deadline=None)
-@given(st.data(), others, pod_rules, loads, st.sampled_from([0, 1, 8]))
-def test_every_column_is_the_lane(
-    data: st.DataObject, rest: list[Rule], rules: PodRules, loads: list[float], delay: int
-) -> None:
-    made = [
-        replace(on_cpu(most=40), signals=(data.draw(signals),), settle=(Stabilise(), *rest), pods=rules)
-        for _ in range(3)
-    ]
-    load, programs = np.repeat(np.array(loads), 3), [program(policy, STEP_S) for policy in made]
-    pods = at_work(load, load, int(programs[0].signal[6]), Actuator(delay))
-    assert alike(programs) == [[0, 1, 2]]
-    columns = run_side_by_side(load, programs, 5, pods)
-    for number, member in enumerate(programs):
-        assert columns[:, number].tolist() == run_compiled(load, member, 5, pods).tolist()
 
 
 def test_whole_percents_hide_what_is_above_the_service_level() -> None:

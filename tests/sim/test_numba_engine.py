@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from typing import NamedTuple
 
 import numpy as np
@@ -48,8 +46,8 @@ from trimtab.policy import (
 from trimtab.series import Floats
 from trimtab.sim.cluster import run
 from trimtab.sim.cluster_spec import ClusterSpec
-from trimtab.sim.fast import sweep
 from trimtab.sim.grid import STEP_S
+from trimtab.sim.numba_engine import sweep
 from trimtab.sim.priced_levels import band_path
 from trimtab.sim.program import bounds_by_step, program, uncovered
 from trimtab.sim.score import Actuator, Counts, measure
@@ -217,7 +215,7 @@ def test_the_lane_and_decide_agree_on_what_a_forecast_is_worth(drawn: BandRun) -
 
 
 def test_a_difference_is_shown_with_its_explanation(monkeypatch: pytest.MonkeyPatch) -> None:
-    import tests.sim.test_fast as here
+    import tests.sim.test_numba_engine as here
 
     monkeypatch.setattr(here, "replay", lambda load, policy, first: np.full(len(load), first, dtype=np.int32))
     shown = first_difference(on_load(), np.array([1.0, 9.0, 9.0]), 2)
@@ -262,21 +260,3 @@ two_windows = (Stabilise(), StabiliseMax())
 )
 def test_what_is_not_covered_says_why(policy: Policy, reason: str) -> None:
     assert reason in uncovered(policy)
-
-
-WITHOUT_NUMBA = """
-import sys, warnings
-sys.modules["numba"] = None
-with warnings.catch_warnings(record=True) as said:
-    warnings.simplefilter("always")
-    from tests.sim.test_fast import first_difference
-    from tests.sim.policies import on_load
-    import numpy as np
-    assert first_difference(on_load(), np.arange(40.0), 2) == ""
-print(sum("numba is not installed" in str(one.message) for one in said))
-"""
-
-
-def test_without_numba_it_is_the_same_and_says_so_once() -> None:
-    done = subprocess.run([sys.executable, "-c", WITHOUT_NUMBA], capture_output=True, text=True, check=False)
-    assert done.stdout.strip() == "1", done.stderr

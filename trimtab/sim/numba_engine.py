@@ -27,9 +27,9 @@ from trimtab.core.settle.limit import up_limit
 from trimtab.core.settle.rate import end_down, end_up
 from trimtab.core.settle.stabilise import into
 from trimtab.series import Floats
-from trimtab.sim.busy_pods import NOBODY, PodsAtWork, at_work, empty_work, wish_of_share, work
-from trimtab.sim.compiled import compiled, numba_or_none, shared
+from trimtab.sim.compiled import compiled, shared
 from trimtab.sim.cost_limit import UNLIMITED, CostLimit
+from trimtab.sim.pod_cpu import NOBODY, PodsAtWork, at_work, empty_work, wish_of_share, work
 from trimtab.sim.prices import START_PRICE
 from trimtab.sim.program import (
     BETWEEN,
@@ -51,7 +51,6 @@ from trimtab.sim.program import (
 from trimtab.sim.resize_in_place import shown_load
 from trimtab.sim.rings import ENDS, Ints, changed, empty_past, front, longest_period, note, push
 from trimtab.sim.score import SLO, Actuator, Counts, Days, measure
-from trimtab.sim.side_by_side import alike, measure_side_by_side, run_side_by_side
 
 shared(
     within,
@@ -123,64 +122,8 @@ def sweep(
         done()
         return days
 
-    if numba_or_none() is None:
-        return _sweep_by_numpy(load, signal, seen, programs, first_pods, actuators, day_steps, slo, measured, done)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return list(pool.map(days_of, programs))
-
-
-def _sweep_by_numpy(
-    load: Floats,
-    signal: Floats,
-    seen: Floats,
-    programs: Sequence[Program],
-    first_pods: int,
-    actuators: Sequence[Actuator],
-    day_steps: int,
-    slo: float,
-    measured: Callable[[Counts, Actuator], Days],
-    done: Callable[[], None],
-) -> list[list[Days]]:
-    """Without a compiler: those that are alike side by side, the others one after the other."""
-    found: dict[int, list[Days]] = {}
-    for numbers in alike(programs):
-        group = [programs[number] for number in numbers]
-        runs = _runs_by_numpy(load, signal, seen, group, first_pods, actuators)
-        by_actuator = [
-            measure_side_by_side(load, columns, actuator.delay_steps, day_steps, slo)
-            if actuator.bridge is None
-            else [measured(column.copy(), actuator) for column in columns.T]
-            for columns, actuator in zip(runs, actuators, strict=True)
-        ]
-        for number, *days in zip(numbers, *by_actuator, strict=True):
-            found[number] = days
-            done()
-    return [found[number] for number in range(len(programs))]
-
-
-def _runs_by_numpy(
-    load: Floats,
-    signal: Floats,
-    seen: Floats,
-    group: list[Program],
-    first_pods: int,
-    actuators: Sequence[Actuator],
-) -> list[Counts]:
-    """For each actuator the replicas of every step (row) and program (column)."""
-    if group[0].signal[0] == BY_SHARE:
-        return [_shares_by_numpy(load, signal, seen, group, first_pods, actuator) for actuator in actuators]
-    if len(group) > 1:
-        return [run_side_by_side(signal, group, first_pods)] * len(actuators)
-    return [run_compiled(signal, group[0], first_pods)[:, None]] * len(actuators)
-
-
-def _shares_by_numpy(
-    load: Floats, signal: Floats, seen: Floats, group: list[Program], first_pods: int, actuator: Actuator
-) -> Counts:
-    if len(group) > 1 and actuator.bridge is None:
-        pods = at_work(load, seen, int(group[0].signal[6]), actuator)
-        return run_side_by_side(signal, group, first_pods, pods)
-    return np.column_stack([run_on(load, signal, seen, program, first_pods, actuator) for program in group])
 
 
 @compiled
