@@ -37,7 +37,9 @@ def main() -> int:
         with context.Pool(options.workers, _make_copy, (folder, ids)) as pool:
             unmutated = sorted({mutant.tests for mutant in mutants})
             broken = [
-                tests for tests, run in zip(unmutated, pool.imap(_run_unmutated, unmutated), strict=True) if run.status != PASSED
+                tests
+                for tests, run in zip(unmutated, pool.imap(_run_unmutated, unmutated), strict=True)
+                if run.status != PASSED
             ]
             runs = pool.imap(_run_mutant, zip(mutants, paths, strict=True))
             survivors = [mutant for mutant, run in zip(mutants, runs, strict=True) if _print_row(mutant, run)]

@@ -17,7 +17,9 @@ from pathlib import Path
 from tests.mutants.entries import Mutant
 
 # Copied, not linked: Python would resolve a link and import the package that is not mutated.
-SKIPPED = shutil.ignore_patterns(".git", ".venv", "node_modules", "out", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis")
+SKIPPED = shutil.ignore_patterns(
+    ".git", ".venv", "node_modules", "out", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis"
+)
 PRELOADED = ("pytest", "_pytest.assertion.rewrite", "numpy", "hypothesis", "hypothesis.strategies", "yaml", "asyncio")
 PASSED, FAILED = 0, 1
 

@@ -23,7 +23,9 @@ def test_every_snippet_occurs_exactly_once() -> None:
 def test_every_named_test_exists() -> None:
     names = [name for mutant in MUTANTS for name in mutant.tests]
     missing = [
-        name for name in names if f"def {name.split('::')[1].split('[')[0]}(" not in (ROOT / name.split("::")[0]).read_text()
+        name
+        for name in names
+        if f"def {name.split('::')[1].split('[')[0]}(" not in (ROOT / name.split("::")[0]).read_text()
     ]
     assert not missing
 
