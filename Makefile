@@ -11,7 +11,7 @@ NODE_PACKAGES := page/node_modules/ready
 NPM := $(shell command -v npm || echo .venv/node/bin/npm)
 NODE := $(if $(filter .venv/%,$(NPM)),$(CURDIR)/.venv/node/bin,$(dir $(NPM)))
 
-.PHONY: help test package-test image-test keda-test dask-test test-random chaos undone fuzz check page page-check browser demo bench bench-docs scale-docs docs lock clean
+.PHONY: help test package-test image-test keda-test dask-test test-random chaos undone mutants fuzz check page page-check browser demo bench bench-docs scale-docs docs lock clean
 
 help: ## Show this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -55,6 +55,9 @@ chaos: $(READY) ## Run SEEDS seeds of faults against the whole operator, write d
 undone: $(READY) ## Take away one fix after the other: a seed or a property notices each
 	@mkdir -p out
 	@$(BIN)/python -m tests.virtual.chaos.undone out/undone.json
+
+mutants: $(READY) $(PAGE) ## Break the code in 150 places: the named tests notice each (half an hour)
+	@$(BIN)/python -m tests.mutants
 
 .venv/fuzz/ready: requirements/run.txt requirements/fuzz.txt | $(READY)
 	@$(BIN)/uv venv --quiet --clear .venv/fuzz --python $(BIN)/python

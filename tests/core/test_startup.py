@@ -83,6 +83,19 @@ def test_a_pod_first_seen_after_losing_readiness_is_not_recorded() -> None:
     assert isinstance(startup_of(log, NOW), Missing)
 
 
+@pytest.mark.parametrize(
+    "seconds, recorded",
+    [
+        pytest.param(10.0, True, id="still starting after ten seconds"),
+        pytest.param(11.0, False, id="lost readiness after eleven seconds"),
+    ],
+)
+def test_a_pod_unready_later_than_ten_seconds_after_its_start_was_ready_before(seconds: float, recorded: bool) -> None:
+    log = watch(StartupLog(), [replace(unready("a"), ready_since=NOW + 1 + seconds)])
+    log = watch(log, [pod("a", 60.0)])
+    assert log.witnessed == ((60.0,) if recorded else ())
+
+
 def test_pods_that_were_ready_before_we_looked_only_stand_in() -> None:
     log = watch(StartupLog(), [pod("old", 7000.0), unready("new")])
     assert quantiles(log) == (7000.0, 7000.0)
