@@ -16,8 +16,8 @@ from trimtab.bench.protocol import MAX_PODS, MIN_PODS, Load
 from trimtab.core.forecast.learned.net import NetWeights
 from trimtab.policy import Bounds, Bridge
 from trimtab.series import Floats
-from trimtab.sim.numba_engine import sweep
 from trimtab.sim.grid import DAY_STEPS, MEAN_STEPS, STEP_S, delay_steps
+from trimtab.sim.numba_engine import sweep
 from trimtab.sim.priced_levels import band_path, priced_levels
 from trimtab.sim.program import program
 from trimtab.sim.resize_in_place import shown_load
