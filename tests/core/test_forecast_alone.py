@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from trimtab.core.demand.log import DemandLog
 from trimtab.core.forecast import FORECASTERS, batches
-from trimtab.core.forecast.demand_forecasts import BIN_S, COARSE_S, FINE_S, KEEP_S, KEPT_S
+from trimtab.core.forecast.forecaster import FINE_S
 from trimtab.core.forecast.holt_winters import HoltWintersOptions
 from trimtab.core.model import Forecast, Missing, Reason
 from trimtab.series import Frame, Series
 
 HOUR, DAY = 3600.0, 86400.0
 MIDNIGHT = 20_000 * DAY
-STEP_S = {"linear": FINE_S} | {name: BIN_S.get(name, COARSE_S) for name in FORECASTERS if name != "linear"}
+STEP_S = {name: FINE_S if model.within_tick else model.bin_s for name, model in FORECASTERS.items()}
 EVERY = pytest.mark.parametrize("name", sorted(FORECASTERS))
 
 
@@ -32,7 +32,7 @@ def frame_of(name: str, at: float, **pasts: Series) -> Frame:
     log = DemandLog()
     for key, each in pasts.items():
         log.restore(key, each, 60.0)
-    return log.frame(list(pasts), at, STEP_S[name], KEEP_S.get(name, KEPT_S))
+    return log.frame(list(pasts), at, STEP_S[name], FORECASTERS[name].keep_s)
 
 
 def without_leading_holes(frame: Frame) -> Frame:
@@ -60,7 +60,7 @@ def plain(answer: Forecast | Missing) -> object:
 def test_a_forecast_depends_neither_on_neighbours_nor_on_leading_holes(
     name: str, minutes: int, older_minutes: int, minute_of_day: int
 ) -> None:
-    model, at = FORECASTERS[name], MIDNIGHT + minute_of_day * 60.0
+    model, at = FORECASTERS[name].forecast, MIDNIGHT + minute_of_day * 60.0
     row, older = past(minutes / 1440, at), past((minutes + older_minutes) / 1440, at, seed=2)
     young = frame_of(name, at, young=row)
     alone = model(young, HOUR, at)[0]
@@ -71,7 +71,9 @@ def test_a_forecast_depends_neither_on_neighbours_nor_on_leading_holes(
 @EVERY
 def test_samples_that_ended_an_hour_ago_say_nothing_of_now(name: str) -> None:
     at = MIDNIGHT + 20 * HOUR
-    fresh, stale = (FORECASTERS[name](frame_of(name, at, x=past(3.5, until)), HOUR, at)[0] for until in (at, at - HOUR))
+    fresh, stale = (
+        FORECASTERS[name].forecast(frame_of(name, at, x=past(3.5, until)), HOUR, at)[0] for until in (at, at - HOUR)
+    )
     assert isinstance(fresh, Forecast)
     assert isinstance(stale, Missing) and stale.reason is Reason.STALE
 
@@ -80,7 +82,9 @@ def test_samples_that_ended_an_hour_ago_say_nothing_of_now(name: str) -> None:
 def test_holt_winters_counts_two_seasons_from_the_first_sample(hours: float, is_enough: bool) -> None:
     at = MIDNIGHT + 20 * HOUR
     for older in ({}, {"older": past(6, at, seed=2)}):
-        answer = FORECASTERS["holtWinters"](frame_of("holtWinters", at, x=past(hours / 24, at), **older), HOUR, at)[0]
+        answer = FORECASTERS["holtWinters"].forecast(
+            frame_of("holtWinters", at, x=past(hours / 24, at), **older), HOUR, at
+        )[0]
         if is_enough:
             assert isinstance(answer, Forecast)
         else:
@@ -97,7 +101,7 @@ def test_exact_holt_winters_sees_every_sample_there_is() -> None:
     options = HoltWintersOptions(season=3, exact=True)
     holed, bare = (Frame(("x",), -300.0 * v.shape[1], 300.0, v) for v in (values, values[:, 9:]))
     shorter = Frame(("x",), -300.0 * 15, 300.0, values[:, 10:])
-    found = [FORECASTERS["holtWinters"](frame, 300.0, 0.0, options)[0] for frame in (holed, bare, shorter)]
+    found = [FORECASTERS["holtWinters"].forecast(frame, 300.0, 0.0, options)[0] for frame in (holed, bare, shorter)]
     assert found[0] == found[1] != found[2]
 
 

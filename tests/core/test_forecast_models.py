@@ -290,7 +290,7 @@ def test_the_future_is_never_looked_at(name: str) -> None:
     t = clock(4, MINUTE)
     load = wave(t) + noise(1.0, len(t))
     honest, lying = load[t <= 3 * DAY], np.where(t > 3 * DAY, 1e9, load)
-    then, ahead = (FORECASTERS[name](frame(row, step_s=MINUTE), 600.0, 3 * DAY)[0] for row in (honest, lying))
+    then, ahead = (FORECASTERS[name].forecast(frame(row, step_s=MINUTE), 600.0, 3 * DAY)[0] for row in (honest, lying))
     assert expect(then) == ahead
 
 
@@ -298,7 +298,7 @@ def test_the_future_is_never_looked_at(name: str) -> None:
 def test_every_forecaster_answers_every_row(name: str) -> None:
     t = clock(3)
     history = frame(wave(t), np.full(len(t), np.nan), np.full(len(t), 3.0))
-    answers = FORECASTERS[name](history, 600.0, history.end)
+    answers = FORECASTERS[name].forecast(history, 600.0, history.end)
     assert len(answers) == 3
     assert isinstance(answers[1], Missing)
     assert answers[1].detail

@@ -17,7 +17,8 @@ from trimtab.core.demand import checkpoint
 from trimtab.core.demand.keys import keys_of, names_of
 from trimtab.core.demand.log import DemandLog
 from trimtab.core.demand.total import demands
-from trimtab.core.forecast import forecast_rows, linear, options_of
+from trimtab.core.forecast import FORECASTERS, Forecaster, forecast_rows, linear, options_of
+from trimtab.core.forecast.forecaster import FINE_S
 from trimtab.core.forecast.horizon import horizon_s
 from trimtab.core.forecast.learned import model as learned
 from trimtab.core.forecast.learned.features import looked_at
@@ -27,11 +28,6 @@ from trimtab.core.requests import full_load
 from trimtab.policy import ForecastChoice, Policy
 from trimtab.series import Floats, Frame, Series
 
-FINE_S, COARSE_S = 60.0, 300.0
-# A percentile of means is not the mean of percentiles, the learned one looks at minutes; the others look at cycles.
-BIN_S = {"percentile": FINE_S, "learned": FINE_S}
-KEPT_S = 15 * 86400.0
-KEEP_S = {"holtWinters": 4 * 86400.0, "learned": learned.HISTORY_S}  # PHPA keeps four seasons
 LAST_FIFTH = 0.8  # of its validity: then a forecast is made again ...
 OLDEST_S = 240.0  # ... or at this age
 OLDEST_LEARNED = 0.2  # of its horizon, but not sooner than after a minute: it looks at the newest ones
@@ -39,9 +35,7 @@ TRY_AGAIN_S = 60.0
 LEARN_AGAIN_S = 600.0  # where there is nothing to learn from
 BATCH_POINTS = 500_000  # of one frame: 4 MB
 ROUND_POINTS = 10_000_000  # between two ticks; the rest comes after the next one
-# For one point; who has learned nothing yet has more to do.
-COST = {"percentile": 0.2, "seasonal": 1.0, "spectral": 2.0, "dsp": 4.0, "holtWinters": 4.0, "learned": 0.2}
-FIRST_STUDY_COST = 10.0
+FIRST_STUDY_COST = 10.0  # a workload without a study costs so many times more
 
 NO_GLIMPSE: Floats = np.empty((0, 0))
 NOT_MADE_YET = Missing(reason=Reason.NOT_ENOUGH_HISTORY, detail="the first forecast is being made")
@@ -72,8 +66,8 @@ class ForecastBatch(NamedTuple):
     glimpse: Floats = NO_GLIMPSE
 
     @property
-    def model(self) -> str:
-        return self.wishes[0].choice.model
+    def forecaster(self) -> Forecaster:
+        return FORECASTERS[self.wishes[0].choice.model]
 
     def singles(self) -> Iterator[ForecastBatch]:
         """Each wish for itself."""
@@ -125,9 +119,9 @@ class DemandForecasts:
         if choice is None:
             return ()
         wish = ForecastWish(owner, choice, keys_of(owner, policy), horizon_s(choice, seen), seen.at)
-        if choice.model == "linear":
+        if FORECASTERS[choice.model].within_tick:
             return tuple(self._lines(wish))
-        if choice.model == "learned":
+        if FORECASTERS[choice.model].needs_training:
             carries = [full_load(policy, signal, seen) for signal in policy.signals]
             if unknown := next((missing for missing in carries if isinstance(missing, Missing)), None):
                 return (unknown,) * len(wish.keys)
@@ -207,7 +201,7 @@ class DemandForecasts:
 
     def _due(self, wish: ForecastWish, key: str, forecast: Forecast | Missing) -> float:
         """When to make it again."""
-        learned_one = wish.choice.model == "learned"
+        learned_one = FORECASTERS[wish.choice.model].needs_training
         if isinstance(forecast, Missing):
             return wish.at + (LEARN_AGAIN_S if learned_one and key not in self._studies else TRY_AGAIN_S)
         oldest_s = max(FINE_S, OLDEST_LEARNED * wish.horizon_s) if learned_one else OLDEST_S
@@ -246,27 +240,28 @@ class DemandForecasts:
         return linear.forecast_recent(recent, wish.horizon_s, wish.at, options)
 
     def _studies_due(self, wish: ForecastWish) -> bool:
-        if wish.choice.model != "learned":
+        if not FORECASTERS[wish.choice.model].needs_training:
             return False
         end = int(wish.at // FINE_S) + 1
         return any(due(self._studies.get(key), end, learned.lead_of(wish.horizon_s)) for key in wish.keys)
 
     def _batch(self, wishes: tuple[ForecastWish, ...]) -> ForecastBatch:
-        model, keys = wishes[0].choice.model, [key for wish in wishes for key in wish.keys]
-        if model == "learned" and not self._studies_due(wishes[0]):
+        forecaster = FORECASTERS[wishes[0].choice.model]
+        keys = [key for wish in wishes for key in wish.keys]
+        if forecaster.needs_training and not self._studies_due(wishes[0]):
             end = int(wishes[0].at // FINE_S) + 1
             glimpse = self.log.at_minutes(keys, end + looked_at(learned.lead_of(wishes[0].horizon_s)))
             empty = Frame(tuple(keys), end * FINE_S, FINE_S, np.empty((len(keys), 0)))
             return ForecastBatch(wishes, empty, tuple(self._studies[key] for key in keys), glimpse)
-        frame = self.log.frame(keys, wishes[0].at, BIN_S.get(model, COARSE_S), KEEP_S.get(model, KEPT_S))
-        studies = tuple(self._studies.get(key) for key in keys) if model == "learned" else ()
+        frame = self.log.frame(keys, wishes[0].at, forecaster.bin_s, forecaster.keep_s)
+        studies = tuple(self._studies.get(key) for key in keys) if forecaster.needs_training else ()
         return ForecastBatch(wishes, frame, studies)
 
 
 def make(batch: ForecastBatch) -> BatchAnswers:
     """The answers to a batch; it touches nothing else, so any thread may do it."""
     first = batch.wishes[0]
-    if batch.model != "learned":
+    if not batch.forecaster.needs_training:
         return BatchAnswers(forecast_rows(first.choice, batch.frame, first.horizon_s, first.at))
     carries = np.array([each for wish in batch.wishes for each in wish.carries])
     options = options_of(first.choice)
@@ -278,7 +273,7 @@ def make(batch: ForecastBatch) -> BatchAnswers:
 
 def _cost(batch: ForecastBatch) -> float:
     new = sum(study is None for study in batch.studies) / max(1, len(batch.studies))
-    return max(batch.frame.values.size, batch.glimpse.size) * COST[batch.model] * (1.0 + FIRST_STUDY_COST * new)
+    return max(batch.frame.values.size, batch.glimpse.size) * batch.forecaster.cost * (1.0 + FIRST_STUDY_COST * new)
 
 
 def _by_kind(wishes: Iterable[ForecastWish], studies: Callable[[ForecastWish], bool]) -> list[list[ForecastWish]]:
@@ -291,10 +286,10 @@ def _by_kind(wishes: Iterable[ForecastWish], studies: Callable[[ForecastWish], b
 
 
 def _columns(wish: ForecastWish, studies: bool) -> int:
-    model = wish.choice.model
-    if model == "learned" and not studies:
+    forecaster = FORECASTERS[wish.choice.model]
+    if forecaster.needs_training and not studies:
         return len(looked_at(learned.lead_of(wish.horizon_s)))
-    return round(KEEP_S.get(model, KEPT_S) / BIN_S.get(model, COARSE_S))
+    return round(forecaster.keep_s / forecaster.bin_s)
 
 
 def _parts(alike: list[ForecastWish], columns: int) -> Iterator[tuple[ForecastWish, ...]]:

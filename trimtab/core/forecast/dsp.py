@@ -18,6 +18,7 @@ from trimtab.core.forecast.batches import stale
 from trimtab.core.forecast.cleaning import clean
 from trimtab.core.forecast.dated import Dates, certain, known_at, largest_between, outdated, too_short, unpredictable
 from trimtab.core.forecast.estimators import DEFAULT_ESTIMATORS, Estimator, next_period
+from trimtab.core.forecast.forecaster import Forecaster
 from trimtab.core.forecast.periods import autocorrelation, is_peak, noise_ceiling
 from trimtab.core.model import Forecast, Missing
 from trimtab.errors import InvalidInput, NotEnoughData
@@ -148,3 +149,6 @@ def best_estimator(signal: Floats, period: int, step_s: float, options: DspOptio
             shapes[bare] = next_period(bare, earlier, period, step_s, options.exact)
         tried.append(Model(estimator, prediction_error(actual, shapes[bare] * (1.0 + estimator.margin))))
     return min(tried, key=lambda model: model.error)
+
+
+FORECASTER = Forecaster(forecast, DspOptions, cost=4.0)

@@ -16,6 +16,8 @@ import numpy as np
 
 from trimtab.core.forecast.batches import HOUR_S, Batch, batches, unusable
 from trimtab.core.forecast.dated import Dates, certain, dated, known_at, unpredictable
+from trimtab.core.forecast.forecaster import DAY_S as _DAY_S
+from trimtab.core.forecast.forecaster import Forecaster
 from trimtab.core.forecast.held_out import AccuracyGate, losing, quantiles
 from trimtab.core.forecast.holt_start import ComponentType, Known, Start, least_samples, start_state
 from trimtab.core.model import Forecast, Missing, Quantile
@@ -158,3 +160,6 @@ def keep_seasons(history: tuple[Point, ...], season: int, stored: int) -> tuple[
     """In order of time, without the oldest whole seasons beyond the stored ones."""
     ordered = tuple(sorted(history))
     return ordered[max(0, len(ordered) // season - stored) * season :]
+
+
+FORECASTER = Forecaster(forecast, HoltWintersOptions, keep_s=4 * _DAY_S, cost=4.0)  # PHPA keeps four seasons

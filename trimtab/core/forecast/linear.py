@@ -15,6 +15,7 @@ from functools import cache
 import numpy as np
 
 from trimtab.core.forecast.dated import Dates, certain, known_at, outdated, too_short
+from trimtab.core.forecast.forecaster import Forecaster
 from trimtab.core.model import Forecast, Missing, Reason
 from trimtab.policy import Record
 from trimtab.series import Floats, Frame, Series
@@ -177,3 +178,6 @@ def _newest(values: Floats) -> Floats:
 def newest(history: tuple[Point, ...], count: int) -> tuple[Point, ...]:
     """The `count` newest points in order of time, whatever order they come in."""
     return tuple(sorted(history))[max(0, len(history) - count) :]
+
+
+FORECASTER = Forecaster(forecast, LinearOptions, within_tick=True)

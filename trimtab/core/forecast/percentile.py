@@ -6,6 +6,7 @@ import numpy as np
 
 from trimtab.core.forecast.batches import stale
 from trimtab.core.forecast.dated import Dates, certain, known_at
+from trimtab.core.forecast.forecaster import FINE_S, Forecaster
 from trimtab.core.model import Forecast, Missing, Reason
 from trimtab.core.weighted_percentile import DEFAULT, PercentileOptions, estimate
 from trimtab.series import Frame
@@ -25,3 +26,7 @@ def forecast(
         old.get(row) or (certain("percentile", dates, value) if seen else _SILENT)
         for row, (value, seen) in enumerate(zip(values, known, strict=True))
     ]
+
+
+# A percentile of means is not the mean of percentiles, so the bins are fine.
+FORECASTER = Forecaster(forecast, PercentileOptions, bin_s=FINE_S, cost=0.2)

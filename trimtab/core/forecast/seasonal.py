@@ -13,6 +13,7 @@ import numpy as np
 
 from trimtab.core.forecast.batches import Batch, batches, binned, unusable
 from trimtab.core.forecast.dated import Dates, known_at
+from trimtab.core.forecast.forecaster import Forecaster
 from trimtab.core.forecast.held_out import AccuracyGate, Reach, forecasts, judge, reach_of
 from trimtab.core.model import Forecast, Missing
 from trimtab.policy import Record
@@ -76,3 +77,6 @@ def profile_baseline(values: Floats, period: int, beyond: int, fading: float) ->
         return drawn
 
     return baseline
+
+
+FORECASTER = Forecaster(forecast, SeasonalOptions)

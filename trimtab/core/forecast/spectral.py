@@ -14,6 +14,7 @@ import numpy as np
 from trimtab.core.forecast.batches import Batch, batches, binned, unusable
 from trimtab.core.forecast.cycles import SHORTEST_S, Cycle, find_cycles
 from trimtab.core.forecast.dated import Dates, known_at, spell, unpredictable
+from trimtab.core.forecast.forecaster import Forecaster
 from trimtab.core.forecast.held_out import AccuracyGate, Reach, forecasts, judge, reach_of
 from trimtab.core.model import Forecast, Missing
 from trimtab.policy import Record
@@ -122,3 +123,6 @@ def _strong(solution: Floats, weakest_tone: float) -> Floats:
     strong = amplitude >= weakest_tone * amplitude.max(axis=1, keepdims=True)
     keep = np.hstack([np.ones((len(solution), 2), dtype=bool), strong, strong])
     return np.where(keep, solution, 0.0)
+
+
+FORECASTER = Forecaster(forecast, SpectralOptions, cost=2.0)

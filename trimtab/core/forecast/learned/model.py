@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from trimtab.core.forecast.batches import Flags, filled, unusable
 from trimtab.core.forecast.dated import Dates, known_at, spell, unpredictable
+from trimtab.core.forecast.forecaster import FINE_S, Forecaster
 from trimtab.core.forecast.learned import features as seen
 from trimtab.core.forecast.learned.coarse import with_noise
 from trimtab.core.forecast.learned.features import DAY, HOUR, SAMPLES, Habits, Ints, days_known, looked_at
@@ -237,3 +238,6 @@ def _why_silent(study: Study, level: float, fresh: bool) -> Missing | None:
             f"the load is more than {UNIT_FACTOR:g} times off all of last week: nobody knows what follows"
         )
     return None
+
+
+FORECASTER = Forecaster(forecast, LearnedOptions, bin_s=FINE_S, keep_s=HISTORY_S, cost=0.2, needs_training=True)
