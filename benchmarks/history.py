@@ -2,7 +2,7 @@
 
 Each client runs in a process of its own against a freshly started server, and their answers are compared. Time,
 the client's peak memory, the number of requests and the growth of the server are measured. With --pods and --scrape
-there are more samples than points in the answer, and --ours compares our two ways alone.
+there are more samples than points in the answer, and --ours measures trimtab alone.
 """
 
 from __future__ import annotations
@@ -54,15 +54,6 @@ def series(workloads: int, days: float, scrape_s: int, namespaces: int, pods: in
 
 
 async def with_trimtab(url: str, start: float, step_s: float) -> dict[str, Any]:
-    return await _with_trimtab(url, start, step_s, stored=True)
-
-
-async def with_trimtab_by_query(url: str, start: float, step_s: float) -> dict[str, Any]:
-    """As from a server that does not hand over its samples."""
-    return await _with_trimtab(url, start, step_s, stored=False)
-
-
-async def _with_trimtab(url: str, start: float, step_s: float, stored: bool) -> dict[str, Any]:
     from trimtab.history.source import Selection, fetch
     from trimtab.history.workload_history import WorkloadHistory
     from trimtab.wire.access import prometheus_access
@@ -70,7 +61,6 @@ async def _with_trimtab(url: str, start: float, step_s: float, stored: bool) -> 
 
     async with Prometheus(prometheus_access(url), timeout_s=300) as prometheus:
         source = WorkloadHistory(prometheus)
-        source._stored = stored
         frame = await fetch(source, Selection("cpu"), start, END, step_s)
         return _summary(frame.values, sum(prometheus.counts.values()))
 
@@ -118,7 +108,6 @@ def _summary(values: Any, requests: int) -> dict[str, Any]:
 
 CLIENTS = {
     "trimtab": with_trimtab,
-    "trimtab, by query": with_trimtab_by_query,
     "prometheus-api-client": with_api_client,
     "the same, in our pages": with_api_client_paged,
 }
@@ -180,7 +169,7 @@ def bench(args: argparse.Namespace, directory: Path) -> None:
     start = END - args.days * 86400
     results = {}
     print(f"{'':24}{'fetch':>9}{'CPU':>9}{'peak':>10}{'server CPU':>13}{'growth':>10}  requests")
-    for name in list(CLIENTS)[: 2 if args.ours else None]:
+    for name in list(CLIENTS)[: 1 if args.ours else None]:
         results[name] = one = measure(name, directory, start, args.step)
         print(
             f"{name:24}{one['fetch_s']:7.2f} s{one['client_cpu_s']:7.2f} s{one['client_peak_mb']:7.0f} MB"

@@ -95,20 +95,13 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
-@pytest.fixture(params=[True, False], ids=["stored samples", "queries"])
-def stored(request: pytest.FixtureRequest) -> bool:
-    """Which of the two ways: both must say the same."""
-    return bool(request.param)
-
-
-def history(url: str, selection: Selection, stored: bool = True, matchers: str = "") -> dict[str, Frame]:
+def history(url: str, selection: Selection, matchers: str = "") -> dict[str, Frame]:
     async def run() -> Frame:
         async with Prometheus(prometheus_access(url)) as prometheus:
             source = WorkloadHistory(prometheus, matchers=matchers)
-            source._stored = stored
             frame = await fetch(source, selection, START, END, 60)
             ways = {what for _, what, _ in prometheus.counts} - {"series"}
-            assert ways == ({"read"} if stored else {"query_range"})
+            assert ways == {"query_range"}
             return frame
 
     frame = asyncio.run(run())
@@ -125,8 +118,8 @@ def level_of(frame: Frame, first: float, last: float) -> float:
     return float(values[0])
 
 
-def test_workload_sums_by_owner(url: str, stored: bool) -> None:
-    found = history(url, Selection("cpu"), stored)
+def test_workload_sums_by_owner(url: str) -> None:
+    found = history(url, Selection("cpu"))
     assert set(found) == {
         "shop/Deployment/web", "shop/Deployment/web-api", "shop/StatefulSet/db", "other/Deployment/web",
     }  # fmt: skip
@@ -139,8 +132,8 @@ def test_workload_sums_by_owner(url: str, stored: bool) -> None:
     assert (frame.start, frame.end, frame.step_s, frame.values.shape) == (START, END, 60, (1, 120))
 
 
-def test_memory_and_one_namespace(url: str, stored: bool) -> None:
-    found = history(url, Selection("memory", namespaces=("other",)), stored)
+def test_memory_and_one_namespace(url: str) -> None:
+    found = history(url, Selection("memory", namespaces=("other",)))
     assert set(found) == {"other/Deployment/web"}
     assert level_of(found["other/Deployment/web"], START, END) == pytest.approx(7e9)
 
@@ -152,8 +145,8 @@ def test_memory_and_one_namespace(url: str, stored: bool) -> None:
         ("pod", {"shop/Deployment/web-api/main/web-api-ccc-44444": 3.0, "shop/StatefulSet/db/main/db-0": 1.0}),
     ],
 )
-def test_containers_and_pods(url: str, stored: bool, level: Level, expected: dict[str, float]) -> None:
-    found = history(url, Selection("cpu", level, ("shop",)), stored)
+def test_containers_and_pods(url: str, level: Level, expected: dict[str, float]) -> None:
+    found = history(url, Selection("cpu", level, ("shop",)))
     assert not any("POD" in name or "backup" in name for name in found)
     for name, cores in expected.items():
         assert level_of(found[name], START, END) == pytest.approx(cores)

@@ -9,7 +9,6 @@ from typing import Any
 
 import msgspec
 
-from tests.history.chunks import chunk, series
 from trimtab.acts import Act, AxisOutcome, Fate
 from trimtab.core.decide import decide
 from trimtab.core.demand import checkpoint as demand_checkpoint
@@ -25,7 +24,6 @@ from trimtab.ticks import ObjectName
 
 NOW = 1_750_000_500.0
 EXAMPLES = Path(__file__).parents[2] / "examples"
-CHUNK = chunk([(60_000, 1.0), (120_000, 2.0), (180_000, 2.5)])
 
 
 @cache
@@ -158,6 +156,4 @@ BEGIN: dict[str, list[bytes]] = {
     "adopted": [b"maxReplicas: 5\nminReplicas: 2\nmetrics: []\n", b"{a: &x 1, b: *x}"],
     "prometheus_json": [VECTOR, SCALAR, b'{"status":"error","errorType":"bad_data","error":"x"}'],
     "range_rows": [b'[[1750000500,"1"],[1750000515,"NaN"],[1750000530,"+Inf"]]'],
-    "remote_read_frames": [b"\x00\x00" + series({"__name__": "up"}, CHUNK)],
-    "gorilla_chunks": [CHUNK],
 }

@@ -21,8 +21,7 @@ import numpy as np
 
 from tests.fuzz import examples
 from tests.fuzz.bent import Taken, bent
-from tests.fuzz.examples import CHUNK, NOW
-from tests.history.chunks import frame
+from tests.fuzz.examples import NOW
 from tests.virtual.apiserver import Call, Reply
 from tests.virtual.transport import Link
 from trimtab.advisor.adopt import adopted_spec
@@ -33,7 +32,6 @@ from trimtab.core.demand.log import DemandLog
 from trimtab.core.usage import histogram_checkpoint
 from trimtab.core.usage.histograms import UsageHistograms
 from trimtab.errors import TrimtabError
-from trimtab.history import gorilla
 from trimtab.history.range_json import read_row
 from trimtab.history.source import TimeGrid
 from trimtab.journal import Journal
@@ -49,7 +47,6 @@ from trimtab.wire.decode import decode
 from trimtab.wire.facts import fact, overloaded_at, written_sizes
 from trimtab.wire.objects import Custom, WirePod
 from trimtab.wire.prometheus import Prometheus
-from trimtab.wire.remote_read import Frames
 from trimtab.wire.resources import HPAS
 
 Target = Callable[[bytes], None]
@@ -124,25 +121,6 @@ def range_rows(data: bytes) -> None:
     assert not np.isinf(row).any()
 
 
-def remote_read_frames(data: bytes) -> None:
-    """Cut anywhere, the same series come out."""
-    taken = Taken(data)
-    raw, cut = taken.below(2), taken.below(256)
-    rest = taken.rest() if raw else frame(taken.rest())
-    whole, pieces = Frames(), Frames()
-    found = list(whole.feed(rest))
-    assert [*pieces.feed(rest[:cut]), *pieces.feed(rest[cut:])] == found
-    whole.end()
-    for part in found:
-        gorilla.decode(part.chunks)
-
-
-def gorilla_chunks(data: bytes) -> None:
-    found = gorilla.decode([data, CHUNK])
-    assert len(found.times_ms) == int(found.counts.sum()) <= 8 * len(data) + 3
-    assert found.values[-3:].tolist() == [1.0, 2.0, 2.5]
-
-
 def journal_rows(data: bytes) -> None:
     """One text of a row is bent: reading says so, and writing goes on."""
     taken = Taken(data)
@@ -210,8 +188,6 @@ TARGETS: dict[str, Target] = {
         adopted,
         prometheus_json,
         range_rows,
-        remote_read_frames,
-        gorilla_chunks,
         journal_rows,
         statuses,
         config_maps,

@@ -6,7 +6,6 @@ import pytest
 
 from tests.fuzz.examples import BEGIN, SCALAR, VECTOR
 from tests.fuzz.targets import TARGETS, feed
-from tests.history.chunks import field
 
 FOUND = [
     pytest.param("quantities", b"2.5e30000000015", id="a Decimal's own overflow"),
@@ -25,9 +24,6 @@ FOUND = [
         id="a bridged pod with more cpu than a float can multiply",
     ),
     pytest.param("range_rows", b'[[1750000500,"\xff"]]', id="a row that is no text"),
-    pytest.param(
-        "remote_read_frames", b"\x00\x00" + field(1, field(1, field(1, b"\xff"))), id="a label that is no text"
-    ),
 ]
 
 

@@ -26,32 +26,29 @@ from trimtab.wire.access import Access
 
 OURS = 'cluster="a"'
 TARGET = AdvisedTarget("apps/v1", "Deployment", "shop", "web", 1, {}, ())
-both_ways = pytest.mark.parametrize("stored", [pytest.param(True, id="remote read"), pytest.param(False, id="queries")])
 each_setting = pytest.mark.parametrize(
     "matchers, clusters",
     [pytest.param(OURS, "a", id="narrowed"), pytest.param("", "ab", id="everything there is")],
 )
 
 
-def operated(matchers: str, stored: bool, check: Callable[[Operator, TwoClusters], Awaitable[None]]) -> None:
+def operated(matchers: str, check: Callable[[Operator, TwoClusters], Awaitable[None]]) -> None:
     """From the setting on: an operator that forgets to hand it to one of its readers is noticed."""
 
     async def run() -> None:
-        server = TwoClusters(stored, AT)
+        server = TwoClusters(AT)
         async with Fake(server) as fake:
             access = Access("http://in-memory", transport=Link(MemoryApi(), ADMIN).transport)
             operator = Operator(access, Access(fake.url), OperatorSettings(history_matchers=matchers, usage=QUICK))
             async with operator.advisor.following(), operator.kube:
                 await check(operator, server)
-        assert stored or len(server.queried) > 0
-        assert not stored or all("container_" not in query for query in server.queried), "the samples were enough"
+        assert server.queried
 
     asyncio.run(run())
 
 
-@both_ways
 @each_setting
-def test_demand_before_now(matchers: str, clusters: str, stored: bool) -> None:
+def test_demand_before_now(matchers: str, clusters: str) -> None:
     first = tick("seasonal", CPU, MEMORY, APP, QUERY)
     cores, size = sum(CORES[one] for one in clusters), sum(BYTES[one] for one in clusters)
 
@@ -65,12 +62,11 @@ def test_demand_before_now(matchers: str, clusters: str, stored: bool) -> None:
         np.testing.assert_allclose(np.nanmedian(found, axis=1), [cores, size, cores, 100.0], rtol=1e-3)
         assert "sum(orders)" in server.queried, "a query in an object is asked as it is written"
 
-    operated(matchers, stored, check)
+    operated(matchers, check)
 
 
-@both_ways
 @each_setting
-def test_usage_before_now(matchers: str, clusters: str, stored: bool) -> None:
+def test_usage_before_now(matchers: str, clusters: str) -> None:
     async def check(operator: Operator, server: TwoClusters) -> None:
         rebuild = operator.ticker.usage.rebuild
         assert rebuild is not None
@@ -80,16 +76,15 @@ def test_usage_before_now(matchers: str, clusters: str, stored: bool) -> None:
         most = max(CORES[one] for one in clusters)
         assert most < (estimate.target.cpu_cores or 0) < 1.4 * most
 
-    operated(matchers, stored, check)
+    operated(matchers, check)
 
 
-@both_ways
 @each_setting
-def test_advice(matchers: str, clusters: str, stored: bool) -> None:
+def test_advice(matchers: str, clusters: str) -> None:
     async def check(operator: Operator, server: TwoClusters) -> None:
         rules = Inspection(advice=Advice.REPLICAS, history_s=86400.0)
         (advised,) = await operator.advisor._outcomes(rules, [TARGET], AT)
         assert len(advised.usage) == 24
         np.testing.assert_allclose(advised.usage, sum(CORES[one] for one in clusters), rtol=1e-3)
 
-    operated(matchers, stored, check)
+    operated(matchers, check)

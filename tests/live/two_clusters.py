@@ -9,12 +9,9 @@ from typing import Any
 
 from aiohttp import web
 
-from tests.history.chunks import chunk, frame, series
-from trimtab.wire.protobuf import fields, read_varint
-from trimtab.wire.remote_read import OPERATORS, Matcher, parse_matchers
+from trimtab.wire.matchers import Matcher, parse_matchers
 
 CORES, BYTES = {"a": 0.5, "b": 4.0}, {"a": 3e8, "b": 9e9}
-EVERY_S, CHUNK = 90, 120  # seconds between samples, and samples in a chunk
 CPU, MEMORY = "container_cpu_usage_seconds_total", "container_memory_working_set_bytes"
 OPERATES = {
     "=": lambda value, given: value == given,
@@ -51,16 +48,14 @@ def selected(query: str) -> list[Labels]:
 
 
 class TwoClusters:
-    """`stored`: it serves remote read. `queried` are the queries it was asked."""
+    """`queried` are the queries it was asked."""
 
-    def __init__(self, stored: bool, now: float) -> None:
-        self.stored, self.now = stored, now
+    def __init__(self, now: float) -> None:
+        self.now = now
         self.queried: list[str] = []
 
     async def __call__(self, request: web.Request) -> web.StreamResponse:
         what = request.path.rpartition("/")[2]
-        if what == "read":
-            return web.Response(body=_samples(await request.read())) if self.stored else web.Response(status=404)
         asked: Any = await request.post()
         if what == "series":
             return web.json_response({"status": "success", "data": selected(asked["match[]"])})
@@ -88,27 +83,3 @@ def _evaluated(query: str) -> list[tuple[Labels, float]]:
         groups[tuple(stemmed[key] for key in by.split(","))].append(value)
     fold: Callable[[list[float]], float] = sum if operator == "sum" else max
     return [(dict(zip(by.split(","), group, strict=True)), fold(values)) for group, values in groups.items()]
-
-
-def _samples(body: bytes) -> bytes:
-    """What a remote read asks for, with its own matchers."""
-    _, at = read_varint(body, 0)
-    (query,) = (value for key, value in fields(body[at + 5 :]) if key == 1)  # behind the head of snappy's one literal
-    assert isinstance(query, bytes)
-    given = list(fields(query))
-    start_ms, end_ms = (int(value) for key, value in given if key in (1, 2))
-    matchers = [_matcher(value) for key, value in given if isinstance(value, bytes)]
-    times = range(start_ms // 1000 // EVERY_S * EVERY_S + EVERY_S, end_ms // 1000 + 1, EVERY_S)
-    return b"".join(frame(series(labels, *_chunks(labels, times))) for labels in chosen(matchers))
-
-
-def _matcher(message: bytes) -> Matcher:
-    said: dict[int, Any] = dict(fields(message))
-    return Matcher(said[2].decode(), OPERATORS[said[1]], said[3].decode())  # type: ignore[arg-type]
-
-
-def _chunks(labels: Labels, times: range) -> Iterator[bytes]:
-    cluster, is_counter = labels["cluster"], labels["__name__"] == CPU
-    for first in range(0, len(times), CHUNK):
-        some = times[first : first + CHUNK]
-        yield chunk([(at * 1000, CORES[cluster] * at if is_counter else BYTES[cluster]) for at in some])

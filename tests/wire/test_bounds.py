@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import time
-import tracemalloc
 from collections.abc import AsyncIterator
 
 import pytest
 from aiohttp import web
 
-from tests.history.chunks import chunk, series, varint
 from tests.wire.fake import Fake, script
-from trimtab.errors import ClusterUnavailable, MetricsUnavailable, Refused
-from trimtab.history import gorilla
-from trimtab.wire import http, remote_read
+from trimtab.errors import ClusterUnavailable, Refused
+from trimtab.wire import http
 from trimtab.wire.objects import WirePod
-from trimtab.wire.remote_read import Frames
 from trimtab.wire.resources import PODS
 from trimtab.wire.watch import lines
 
@@ -60,40 +55,3 @@ def test_an_event_of_a_watch_has_a_longest_length() -> None:
             _ = [line async for line in lines(sent(b"abc", b"def"), 5)]
 
     asyncio.run(run())
-
-
-def test_a_frame_that_says_it_is_huge_is_refused_at_once() -> None:
-    with pytest.raises(MetricsUnavailable, match="are the most"):
-        list(Frames().feed(varint(remote_read.FRAME_BYTES + 1)))
-
-
-def test_a_length_without_end_is_refused() -> None:
-    with pytest.raises(MetricsUnavailable, match="64 bits"):
-        list(Frames().feed(b"\xff" * 100))
-
-
-def test_a_large_frame_in_small_pieces_takes_time_in_proportion() -> None:
-    """Copying all that waits with every piece would copy 32 GB here."""
-    message = series({"pod": "a"}, bytes(8 * 2**20))
-    whole = varint(len(message)) + bytes(4) + message
-    started, frames, found = time.process_time(), Frames(), 0
-    for at in range(0, len(whole), 1024):
-        found += len(list(frames.feed(whole[at : at + 1024])))
-    frames.end()
-    assert found == 1
-    assert time.process_time() - started < 2.0
-
-
-def test_chunks_that_claim_more_samples_than_they_have_bits_for_cost_nothing() -> None:
-    """Ten kilobytes that would become five gigabytes."""
-    tracemalloc.start()
-    with pytest.raises(MetricsUnavailable, match="ends before its samples"):
-        gorilla.decode([b"\xff\xff"] * 5000)
-    assert tracemalloc.get_traced_memory()[1] < 2_000_000
-    tracemalloc.stop()
-
-
-def test_the_densest_chunk_is_not_refused() -> None:
-    """The same value at the same distance: two bits per sample."""
-    dense = chunk([(60_000 * index, 1.0) for index in range(1000)])
-    assert gorilla.decode([dense]).counts.tolist() == [1000]

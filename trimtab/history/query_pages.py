@@ -36,24 +36,12 @@ def largest(left: Floats, right: Floats) -> Floats:
     return both
 
 
-class StoredQuery(NamedTuple):
-    """The samples a query would look at: its matchers, over how long it takes rate() of them, its label_replace()."""
-
-    matchers: str
-    rate_s: float | None
-    relabel: Callable[[Mapping[str, str]], Mapping[str, str]]
-
-
 class QueryPage(NamedTuple):
-    """One query: how its series are named (None: not wanted), and what becomes of two with the same name.
-
-    `stored` is there where the answer can be worked out from samples as well.
-    """
+    """One query: how its series are named (None: not wanted), and what becomes of two with the same name."""
 
     expression: str
     name: Callable[[Mapping[str, str]], str | None]
     fold: Fold = total
-    stored: StoredQuery | None = None
 
 
 Read = Callable[[QueryPage, TimeGrid], Awaitable[Frame]]

@@ -1,31 +1,25 @@
 """Usage of workloads from cAdvisor's metrics: a few queries per namespace, whatever the number of containers.
 
 cpu = rate(container_cpu_usage_seconds_total[3m]), memory = container_memory_working_set_bytes; without the pod's
-own cgroup (container="") and its pause container (container="POD"), which would count everything twice. Worked out
-from stored samples where the server hands them over (remote read), else by the server.
+own cgroup (container="") and its pause container (container="POD"), which would count everything twice.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from typing import NamedTuple
 
-from trimtab.errors import TrimtabError
-from trimtab.history.pod_owners import Member, find_members, stem
+from trimtab.history.pod_owners import Member, find_members
 from trimtab.history.query_pages import (
     SERIES_PER_PAGE,
     Fold,
     QueryPage,
-    StoredQuery,
     largest,
     query_page,
     read_pages,
     total,
 )
 from trimtab.history.source import Level, Metric, Selection, TimeGrid, time_grid
-from trimtab.history.stored_samples import TooManySamples, read_stored
 from trimtab.series import Frame
 from trimtab.wire.kube import Kube
 from trimtab.wire.prometheus import Prometheus
@@ -39,21 +33,9 @@ FOLDS: dict[Level, tuple[str, Fold]] = {
 }
 OF_CONTAINERS = 'container!="",container!="POD"'
 Owners = Mapping[tuple[str, str], str]  # namespace and mark of a pod: the workload's key
-Kind = tuple[Metric, Level, float]  # of pages: with their step
-log = logging.getLogger(__name__)
 
 
-class Mark(NamedTuple):
-    """What of a pod's name says whose it is, for PromQL and for us."""
-
-    pattern: str
-    of: Callable[[str], str]
-
-    def put(self, labels: Mapping[str, str]) -> Mapping[str, str]:
-        return {**labels, "stem": self.of(labels.get("pod", ""))}
-
-
-STEM, WHOLE = Mark("(.+)-[^-]+", stem), Mark("(.+)", str)
+STEM, WHOLE = "(.+)-[^-]+", "(.+)"  # the part of a pod's name that says whose it is
 
 
 class WorkloadHistory:
@@ -64,35 +46,17 @@ class WorkloadHistory:
         self.matchers = f",{matchers}" if matchers else ""
         self._known: tuple[object, list[Member]] = (None, [])
         self._finding = asyncio.Lock()
-        self._stored = True  # until the server does not hand over its samples
-        self._crowded: set[Kind] = set()
 
     async def pages(self, selection: Selection, start: float, end: float, step_s: float) -> AsyncIterator[Frame]:
         whole = time_grid(start, end, step_s)
         members = await self._members(selection.namespaces, whole.start, whole.end)
         pages = list(plan(members, selection, self.matchers, step_s))
-        kind = (selection.metric, selection.level, step_s)
 
         async def read_page(page: QueryPage, whole: TimeGrid) -> Frame:
-            if self._stored and kind not in self._crowded:
-                try:
-                    frame = await read_stored(self.prometheus, page, whole)
-                    if frame.names:  # some proxies answer everything with nothing
-                        return frame
-                except TrimtabError as error:  # whatever it was: a query gives the answer, or says what is wrong
-                    self._give_up(kind, error)
             return await query_page(self.prometheus, page, whole)
 
         async for frame in read_pages(read_page, pages, whole):
             yield frame
-
-    def _give_up(self, kind: Kind, error: TrimtabError) -> None:
-        """Not tried again: with that many samples for this kind of page, after anything else for no page."""
-        log.debug("%s %s every %g s is queried: %s", *kind, error)
-        if isinstance(error, TooManySamples):
-            self._crowded.add(kind)
-        else:
-            self._stored = False
 
     async def _members(self, namespaces: tuple[str, ...], start: float, end: float) -> list[Member]:
         """Found once for all metrics and levels of one time range."""
@@ -139,16 +103,15 @@ def _batches(members: list[Member], level: Level) -> Iterator[list[Member]]:
 
 
 def _page(
-    selection: Selection, matchers: str, step_s: float, mark: Mark, owners: Mapping[tuple[str, str], str]
+    selection: Selection, matchers: str, step_s: float, mark: str, owners: Mapping[tuple[str, str], str]
 ) -> QueryPage:
     operator, fold = FOLDS[selection.level]
     matchers = OF_CONTAINERS + matchers
     metric, rate_s = usage_of(selection.metric, step_s)
     usage = f"rate({metric}{{{matchers}}}[{rate_s:.0f}s])" if rate_s else f"{metric}{{{matchers}}}"
-    labelled = f'label_replace({usage},"stem","$1","pod","{mark.pattern}")'
+    labelled = f'label_replace({usage},"stem","$1","pod","{mark}")'
     expression = f"{operator} by ({BY[selection.level]})({labelled})"
-    stored = StoredQuery(f'__name__="{metric}",{matchers}', rate_s, mark.put)
-    return QueryPage(expression, _namer(owners, selection.level), fold, stored)
+    return QueryPage(expression, _namer(owners, selection.level), fold)
 
 
 def usage_of(metric: Metric, step_s: float) -> tuple[str, float | None]:

@@ -5,7 +5,7 @@ An answer with warnings or marked as partial is no answer: the sum of half the p
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Generic, TypeVar
 from urllib.parse import urlencode
@@ -119,15 +119,6 @@ class Prometheus(OverHttp):
         """The labels of all series that existed between start and end: the index answers, no sample is read."""
         span = {"match[]": selector, "start": f"{start:.3f}", "end": f"{end:.3f}"}
         return await self._ask("series", span, selector, list[dict[str, str]])
-
-    async def remote_read(self, request: bytes) -> AsyncGenerator[bytes, None]:
-        """The answer to a remote read as it comes, in pieces of any size; many servers do not serve it."""
-        asked = Request("get", "read", "POST", "/api/v1/read", None, request, "application/x-protobuf")
-        async with self.http.stream(asked, self.timeout_s) as (answer, pieces):
-            if answer.status != HTTPStatus.OK:
-                raise self._refusal(answer)
-            async for piece in pieces:
-                yield piece
 
     async def _ask(self, what: str, params: Mapping[str, str], expression: str, kind: type[T]) -> T:
         answer = await self._send(what, {**params, "timeout": f"{self.timeout_s:g}s"})
