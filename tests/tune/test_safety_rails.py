@@ -22,6 +22,7 @@ from trimtab.series import Frame
 from trimtab.sim.score import Days
 from trimtab.tune.night import _Race, _worse, plan
 from trimtab.tune.proven_advice import TOLERABLE, _better
+from trimtab.tune.rolling_choice import GAIN, takeover
 
 AT = 1_750_000_000.0
 PRESENT = TunedSettings(target=0.6, tolerance=0.1, window_s=300.0)
@@ -40,6 +41,11 @@ def test_settings_switch_only_when_two_percent_better(pods: float, switches: boo
     race = _Race(32.0, PRESENT, days(100.0))
     race.enter(OTHER, days(pods))
     assert race.settings == (OTHER if switches else PRESENT)
+
+
+def test_a_gain_of_exactly_two_percent_is_not_enough() -> None:
+    assert takeover(np.array([1.0, 1.0 - GAIN]), current=0) == 0
+    assert takeover(np.array([1.0, np.nextafter(1.0 - GAIN, 0.0)]), current=0) == 1
 
 
 @pytest.mark.parametrize("pods, rolls_back", [(115.0, False), (129.0, False), (131.0, True)])
