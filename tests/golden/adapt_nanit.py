@@ -10,7 +10,8 @@ import pytest
 from tests.golden.harness import Case, Excuse
 from trimtab.core.decide import decide
 from trimtab.core.model import Decision, Memory, Observation, RuleName, TotalSample
-from trimtab.core.settle import RULES, SettleContext, Wish, factor
+from trimtab.core.settle import RULES, SettleContext, Wish
+from trimtab.core.settle.stateless import cap_factor
 from trimtab.policy import (
     Bounds,
     Cooldown,
@@ -57,10 +58,9 @@ def _decide(given: dict[str, Any], sample: float, memory: Memory) -> Decision:
 def scale_factor(case: Case) -> None:
     given = case["input"]
     config = given["config"]
-    found = factor.capped_factor(
-        given["sample"] / config["targetValue"], config["scaleUpMaxFactor"], config["scaleDownMaxFactor"]
-    )
-    assert found == pytest.approx(case["expected"]["factor"], abs=1e-12)
+    ratio = given["sample"] / config["targetValue"]
+    _, factor = cap_factor(ratio, ratio, 1, config["scaleUpMaxFactor"], config["scaleDownMaxFactor"])
+    assert factor == pytest.approx(case["expected"]["factor"], abs=1e-12)
 
 
 def scale_allowed(case: Case) -> None:

@@ -236,6 +236,7 @@ class RuleName(enum.StrEnum):
     COOLDOWN = "Cooldown"
     DELAY = "Delay"
     ROUND_UP = "RoundUp"
+    SETTLING = "SettlingRule"  # a rule without a name of its own; `detail` says which
     WEIGHTS = "Weights"
     VERTICAL_FIRST = "VerticalFirst"
     BUCKETS = "Buckets"

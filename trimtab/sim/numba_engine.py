@@ -22,8 +22,6 @@ from trimtab.core.replica_calculator import (
     whole,
     within,
 )
-from trimtab.core.settle.factor import capped_factor, large_enough
-from trimtab.core.settle.limit import up_limit
 from trimtab.core.settle.rate import end_down, end_up
 from trimtab.core.settle.stabilise import into
 from trimtab.series import Floats
@@ -40,17 +38,14 @@ from trimtab.sim.program import (
     DISABLED,
     FARTHEST,
     HIGHEST,
-    MAX_FACTOR,
-    MIN_FACTOR,
     RATE,
     RATE_WIDTH,
-    ROUND_UP,
-    UP_LIMIT,
     Program,
 )
 from trimtab.sim.resize_in_place import shown_load
 from trimtab.sim.rings import ENDS, Ints, changed, empty_past, front, longest_period, note, push
 from trimtab.sim.score import SLO, Actuator, Counts, Days, measure
+from trimtab.sim.stateless_rules import settle_stateless
 
 shared(
     within,
@@ -61,11 +56,8 @@ shared(
     clamp,
     into,
     into_band,
-    up_limit,
     end_up,
     end_down,
-    capped_factor,
-    large_enough,
 )
 
 
@@ -130,7 +122,7 @@ def sweep(
 def run_into(
     signal: Floats, program: Program, first_pods: int, pods: PodsAtWork, limit: CostLimit, replicas: Counts
 ) -> bool:
-    """One demand under one program, in whole steps; False: given up. Rules that look back are here, not in `settle`."""
+    """One demand under one program, in whole steps; False: given up. Rules that look back are here."""
     head, rules, ahead, bounds = program
     least, most, spent, before, day, day_end = int(head[4]), int(head[5]), 0.0, first_pods, 0, limit.day_steps - 1
     highs, lows, grown, shrunk = empty_past(rules)
@@ -184,7 +176,7 @@ def run_into(
                     if (wish != current or ratio != 1.0) and last >= 0 and t - last < rest:
                         wish, settled, ratio = float(current), float(current), 1.0
                 else:
-                    wish, ratio = settle(code, rules[index, 1], rules[index, 2], wish, ratio, current)
+                    wish, ratio = settle_stateless(code, rules, index, wish, ratio, current)
                     settled = wish
                 if settled != wish:
                     wish, ratio = settled, settled / current
@@ -226,21 +218,6 @@ def raised(wish: float, ratio: float, coming: float, current: int) -> tuple[floa
     """A forecast may only add."""
     pods = float(whole(coming - 1e-9))
     return (pods, coming / current) if pods > wish else (wish, ratio)
-
-
-@compiled
-def settle(code: int, one: float, two: float, wish: float, ratio: float, current: int) -> tuple[float, float]:
-    """The rules of core/settle that need no past, by their code."""
-    if code == UP_LIMIT:
-        end = float(up_limit(current, one, two))
-        return (end, end / current) if wish > end else (wish, ratio)
-    if code == MAX_FACTOR:
-        capped = capped_factor(ratio, one, two)
-        return (wish, ratio) if capped == ratio else (current * capped, capped)
-    if code == MIN_FACTOR:
-        return (wish, ratio) if large_enough(ratio, one, two) else (float(current), 1.0)
-    assert code == ROUND_UP
-    return float(ceil(wish - one)), ratio
 
 
 @compiled

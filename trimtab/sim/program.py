@@ -13,32 +13,30 @@ from math import ceil, floor
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 
+from trimtab.core.settle.stateless import STATELESS
 from trimtab.policy import (
     Admit,
     Bounds,
     Cooldown,
     Factor,
-    MaxFactor,
-    MinFactor,
     Mode,
     Policy,
     Rate,
     Rates,
-    RoundUp,
     Rule,
     Select,
     Stabilise,
     StabiliseMax,
     TotalAverage,
-    UpLimit,
     Utilization,
     is_cpu,
 )
 from trimtab.series import Floats
 
-HIGHEST, BETWEEN, UP_LIMIT, RATE, MAX_FACTOR, MIN_FACTOR, COOLDOWN, ROUND_UP = range(8)
+HIGHEST, BETWEEN, RATE, COOLDOWN, FIRST_STATELESS = range(5)  # then one code for each rule of STATELESS, in order
 BY_TOTAL, BY_FACTOR, BY_SHARE, BY_BAND = range(4)
 RATE_POLICIES = 3  # for each direction
 RATE_WIDTH = 2 + 3 * RATE_POLICIES  # select, count, and percent, value, period of each
@@ -47,7 +45,7 @@ FARTHEST, NEAREST, DISABLED = 0.0, 1.0, 2.0
 SELECTS = {Select.MAX: FARTHEST, Select.MIN: NEAREST, Select.DISABLED: DISABLED}
 
 _WINDOWED = (Stabilise, StabiliseMax)
-_COVERED = (*_WINDOWED, UpLimit, Rate, MaxFactor, MinFactor, Cooldown, RoundUp)
+_COVERED = (*_WINDOWED, Rate, Cooldown, *STATELESS)
 
 
 BoundsBySteps = NDArray[np.int64]
@@ -176,21 +174,13 @@ def _numbers(rule: Rule, step_s: float) -> list[float]:
             return [HIGHEST, floor(rule.window_s / step_s)]
         case Stabilise():  # here it does not
             return [BETWEEN, ceil(rule.down_s / step_s) - 1, ceil(rule.up_s / step_s) - 1]
-        case UpLimit():
-            return [UP_LIMIT, rule.factor, rule.minimum]
         case Rate():
             return [RATE, *_rates(rule.up, step_s), *_rates(rule.down, step_s)]
-        case MaxFactor():
-            return [MAX_FACTOR, rule.up, rule.down]
-        case MinFactor():
-            return [MIN_FACTOR, rule.up, rule.down]
         case Cooldown():
             rests = ceil(rule.up_s / step_s), ceil(rule.down_s / step_s)
             return [COOLDOWN, *rests, rule.any_direction]
-        case RoundUp():
-            return [ROUND_UP, rule.epsilon]
         case _:
-            raise AssertionError(f"{type(rule).__name__} is not covered")
+            return [FIRST_STATELESS + list(STATELESS).index(type(rule)), *structs.astuple(rule)]
 
 
 def _rates(rates: Rates, step_s: float) -> list[float]:

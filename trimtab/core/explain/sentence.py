@@ -38,6 +38,7 @@ _RULES = {
     RuleName.COOLDOWN: "cooldown{until} allows {after}",
     RuleName.DELAY: "the mark must stay crossed{until}",
     RuleName.ROUND_UP: "rounded up to {after}",
+    RuleName.SETTLING: "{detail} allows {after}",
     RuleName.WEIGHTS: "the stage's weight makes it {after}",
     RuleName.VERTICAL_FIRST: "sizes come first: usage of this load, or pods of the new size, are awaited{until}",
     RuleName.BUCKETS: "the bucket makes it {after}",

@@ -1,7 +1,8 @@
-"""settle: the ordered rules between a wish and a plan; one module per rule, every rule a function of the same shape.
+"""settle: the ordered rules between a recommendation and a plan.
 
-A rule takes its policy record, the wish and the context, and returns the wish and until when it holds (None: no date).
-To add one: its record in `policy.Rule`, its module here, a line in RULES, a sentence in `explain`.
+A rule that needs no history is a function of plain numbers in `stateless`; CONTRIBUTING.md says how to add one. A rule
+that looks at memory takes its policy record, the recommendation and the context, and returns the recommendation and
+until when it holds (None: no date).
 """
 
 from __future__ import annotations
@@ -9,38 +10,43 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from msgspec import structs
+
 from trimtab.core.model import RuleName, Step
-from trimtab.core.settle import cooldown, delay, factor, limit, rate, round_up, stabilise, velocity
+from trimtab.core.settle import cooldown, delay, rate, stabilise, velocity
 from trimtab.core.settle.context import SettleContext, Wish
+from trimtab.core.settle.stateless import STATELESS, StatelessRule
 from trimtab.policy import (
     Axis,
     Cooldown,
     Delay,
-    MaxFactor,
-    MinFactor,
     Rate,
-    RoundUp,
     Rule,
     Stabilise,
     StabiliseMax,
-    UpLimit,
     Velocity,
 )
 
 Settled = tuple[Wish, float | None]
 
-RULES: dict[type, tuple[RuleName, Callable[[Any, Wish, SettleContext], Settled]]] = {
+Apply = Callable[[Any, Wish, SettleContext], Settled]
+
+
+def _apply_stateless(stateless: StatelessRule) -> Apply:
+    def apply(rule: Any, wish: Wish, context: SettleContext) -> Settled:
+        return Wish(*stateless.function(*wish, context.current, *structs.astuple(rule))), None
+
+    return apply
+
+
+RULES: dict[type, tuple[RuleName, Apply]] = {
     StabiliseMax: (RuleName.STABILISE, stabilise.highest),
     Stabilise: (RuleName.STABILISE, stabilise.between),
-    UpLimit: (RuleName.UP_LIMIT, limit.doubling),
     Rate: (RuleName.RATE, rate.limit),
     Velocity: (RuleName.VELOCITY, velocity.limit),
-    MaxFactor: (RuleName.MAX_FACTOR, factor.cap),
-    MinFactor: (RuleName.MIN_FACTOR, factor.worth_it),
     Cooldown: (RuleName.COOLDOWN, cooldown.rest),
     Delay: (RuleName.DELAY, delay.patience),
-    RoundUp: (RuleName.ROUND_UP, round_up.whole),
-}
+} | {kind: (stateless.name, _apply_stateless(stateless)) for kind, stateless in STATELESS.items()}
 
 
 def settle(rules: tuple[Rule, ...], wish: Wish, context: SettleContext, steps: list[Step]) -> Wish:
@@ -50,7 +56,8 @@ def settle(rules: tuple[Rule, ...], wish: Wish, context: SettleContext, steps: l
         settled, until = apply(rule, wish, context)
         if settled.replicas != wish.replicas:
             before, after = wish.replicas, settled.replicas
-            steps.append(Step(rule=name, axis=Axis.REPLICAS, before=before, after=after, until=until))
+            detail = STATELESS[type(rule)].sentence if type(rule) in STATELESS else ""
+            steps.append(Step(rule=name, axis=Axis.REPLICAS, before=before, after=after, until=until, detail=detail))
         wish = settled
     return wish
 

@@ -25,4 +25,11 @@ class SettleContext(NamedTuple):
 
 
 def wish_of(replicas: float, current: int) -> Wish:
-    return Wish(replicas, replicas / current if current else float(replicas > 0) + 1.0)
+    return Wish(replicas, ratio_to(replicas, current))
+
+
+def ratio_to(replicas: float, current: int) -> float:
+    """The ratio of replicas to the current ones; scaling up from zero counts as 2, staying there as 1."""
+    if current:
+        return replicas / current
+    return 2.0 if replicas > 0 else 1.0
