@@ -46,7 +46,8 @@ RULES: dict[type, tuple[RuleName, Apply]] = {
     Velocity: (RuleName.VELOCITY, velocity.limit),
     Cooldown: (RuleName.COOLDOWN, cooldown.rest),
     Delay: (RuleName.DELAY, delay.patience),
-} | {kind: (stateless.name, _apply_stateless(stateless)) for kind, stateless in STATELESS.items()}
+    **{kind: (stateless.name, _apply_stateless(stateless)) for kind, stateless in STATELESS.items()},
+}
 
 
 def settle(rules: tuple[Rule, ...], wish: Wish, context: SettleContext, steps: list[Step]) -> Wish:
