@@ -158,7 +158,7 @@ def main() -> None:
     if args.fetched:
         with tempfile.TemporaryDirectory() as directory:
             data = args.data or Path(directory)
-            by_rules = {word: from_prometheus(args, data, word == "proven") for word in ("document-000", "proven")}
+            by_rules = {word: from_prometheus(args, data, word == "proven") for word in ("crane", "proven")}
         for word, both in by_rules.items():
             print(
                 f"fetch and analysis of {args.fetched}, {word}: {both['total_s']:.1f} s, {both['requests']} requests; "

@@ -83,14 +83,14 @@ def table() -> str:
 
 def measured(found: dict[str, Any]) -> str:
     """In seconds of CPU, which another load on the machine changes least."""
-    plain, proven = found["document-000"], found["proven"]
+    plain, proven = found["crane"], found["proven"]
     return (
         f"On 2 cores, {found['fetched']:,} workloads x 7 days x 1 minute from a real Prometheus:\n\n"
         "| | client, s of CPU | client, MB | server, s of CPU | requests |\n| --- | --- | --- | --- | --- |\n"
         + "".join(
             f"| {what} | {run['client_cpu_s']:.0f} | {run['client_peak_mb']:.0f} | {run['server_cpu_s']:.1f} "
             f"| {run['requests']} |\n"
-            for what, run in (("tuned and backtested", proven), ("`--rules document-000`", plain))
+            for what, run in (("tuned and backtested", proven), ("`--rules crane`", plain))
         )
         + f"\nIt uses all cores. The analysis alone of {found['workloads']:,} takes {found['analysis_cpu_s']:.0f} s "
         f"of CPU and {found['peak_mb']:.0f} MB ({found['after_500_mb']:.0f} MB after the first 500).\n"

@@ -19,7 +19,7 @@ from trimtab.kinds import read
 
 START = 1_700_006_400  # a midnight
 REQUESTS = ("--replicas", "10", "--cpu-request", "2")
-DOCUMENT_000 = ("--rules", "document-000")
+CRANE = ("--rules", "crane")
 WEB = """
 apiVersion: apps/v1
 kind: Deployment
@@ -59,7 +59,7 @@ def run(*args: str) -> Result:
 
 
 def test_a_table_sorted_by_what_matters(usage: str) -> None:
-    done = run("--history", usage, *REQUESTS, *DOCUMENT_000, "--cpu-price", "0.1")
+    done = run("--history", usage, *REQUESTS, *CRANE, "--cpu-price", "0.1")
     assert done.exit_code == 0, done.output
     lines = [line.split() for line in done.stdout.splitlines()[:4]]
     assert lines[0][:7] == ["NAMESPACE", "KIND", "NAME", "REPLICAS", "MIN", "MAX", "TARGET"]
@@ -75,7 +75,7 @@ def test_a_series_is_named_as_people_name_workloads(tmp_path: Path, name: str) -
     """What says no namespace is in the only one of the manifests."""
     (tmp_path / "web.yaml").write_text(WEB)
     (tmp_path / "usage.csv").write_text("timestamp,value,series\n" + rows(name, 4.0, 16.0))
-    done = run("--history", str(tmp_path / "usage.csv"), "-f", str(tmp_path / "web.yaml"), *DOCUMENT_000)
+    done = run("--history", str(tmp_path / "usage.csv"), "-f", str(tmp_path / "web.yaml"), *CRANE)
     assert done.exit_code == 0, done.output
     assert done.stdout.splitlines()[1].split()[:4] == ["shop", "Deployment", "web", "10"]
 
@@ -90,7 +90,7 @@ def test_another_kind_of_the_same_name_is_another_workload(tmp_path: Path) -> No
 def test_a_series_that_does_not_say_its_kind_is_of_the_one_there_is(tmp_path: Path) -> None:
     (tmp_path / "db.yaml").write_text(WEB.replace("kind: Deployment", "kind: StatefulSet"))
     (tmp_path / "usage.csv").write_text("timestamp,value,series\n" + rows("shop/web", 4.0, 16.0))
-    done = run("--history", str(tmp_path / "usage.csv"), "-f", str(tmp_path / "db.yaml"), *DOCUMENT_000)
+    done = run("--history", str(tmp_path / "usage.csv"), "-f", str(tmp_path / "db.yaml"), *CRANE)
     assert done.stdout.splitlines()[1].split()[:4] == ["shop", "StatefulSet", "web", "10"], done.output
 
 
@@ -100,7 +100,7 @@ def test_labels_without_a_namespace_are_in_that_of_the_manifests(tmp_path: Path,
     (tmp_path / "web.yaml").write_text(WEB)
     text = "".join(rows(name, 4.0 / len(names), 16.0 / len(names)) for name in names)
     (tmp_path / "usage.csv").write_text(f"{head}\n{text}")
-    done = run("--history", str(tmp_path / "usage.csv"), "-f", str(tmp_path / "web.yaml"), *DOCUMENT_000)
+    done = run("--history", str(tmp_path / "usage.csv"), "-f", str(tmp_path / "web.yaml"), *CRANE)
     assert done.stdout.splitlines()[1].split()[:7] == ["shop", "Deployment", "web", "10", "3", "33", "75%"], done.output
 
 
@@ -115,7 +115,7 @@ def test_a_workload_short_at_times_needs_scaling_not_more(tmp_path: Path) -> Non
 
 
 def test_json_carries_evidence_and_reasons(usage: str) -> None:
-    documented = ("--history", usage, *REQUESTS, *DOCUMENT_000)
+    documented = ("--history", usage, *REQUESTS, *CRANE)
     found = {one["name"]: one for one in json.loads(run(*documented, "-o", "json").stdout)}
     web = found["web"]
     assert web["recommendation"]["minReplicas"] == 3 and web["severity"] == "Saving" and web["against"] == []
@@ -204,7 +204,7 @@ def test_a_patch_for_replicas(usage: str) -> None:
 
 
 def test_the_page_is_self_contained(usage: str) -> None:
-    text = run("--history", usage, *REQUESTS, *DOCUMENT_000, "-o", "html").stdout
+    text = run("--history", usage, *REQUESTS, *CRANE, "-o", "html").stdout
     tags: list[str] = []
     links: list[str] = []
 
@@ -311,12 +311,12 @@ def test_exit_codes_for_ci(usage: str) -> None:
         pytest.param((*REQUESTS, "--timezone", "Mars/Olympus"), "--timezone", id="no such zone"),
         pytest.param((*REQUESTS, "deploy/nobody"), "there is no such workload", id="no such workload"),
         pytest.param(
-            (*REQUESTS, *DOCUMENT_000, "--as", "patch"), "--as hpa, ehpa or autoscaler", id="a shape that does not fit"
+            (*REQUESTS, *CRANE, "--as", "patch"), "--as hpa, ehpa or autoscaler", id="a shape that does not fit"
         ),
         pytest.param(("--replicas", "1", "--cpu-request", "two"), "--cpu-request", id="no quantity"),
         pytest.param(("-f", "no.yaml"), "no.yaml", id="no manifest"),
-        pytest.param((*REQUESTS, "--rules", "proven", "--type", "hpa"), "belong to document-000", id="both rules"),
-        pytest.param((*REQUESTS, *DOCUMENT_000, "-o", "markdown"), "table, json, yaml or html", id="no markdown"),
+        pytest.param((*REQUESTS, "--rules", "proven", "--type", "hpa"), "belong to crane", id="both rules"),
+        pytest.param((*REQUESTS, *CRANE, "-o", "markdown"), "table, json, yaml or html", id="no markdown"),
     ],
 )
 def test_what_is_wrong_is_said_in_a_sentence(usage: str, args: tuple[str, ...], said: str) -> None:
@@ -436,7 +436,7 @@ def test_a_series_that_nobody_describes_does_not_stop_the_rest(usage: str, tmp_p
 
 @pytest.mark.parametrize("name", ["web", "deploy/web", "deployment/web", "deployments/web", "deployment.apps/web"])
 def test_workloads_are_named_as_in_kubectl(usage: str, name: str) -> None:
-    found = json.loads(run(name, "--history", usage, *REQUESTS, *DOCUMENT_000, "-o", "json").stdout)
+    found = json.loads(run(name, "--history", usage, *REQUESTS, *CRANE, "-o", "json").stdout)
     assert [one["name"] for one in found] == ["web"]
 
 
@@ -508,7 +508,7 @@ def test_a_workload_that_one_of_ours_scales_already_gets_no_hpa_beside_it(
     usage: str, tmp_path: Path, own: tuple[str, ...], named: bool
 ) -> None:
     (tmp_path / "web.yaml").write_text(WEB + OWN % own)
-    for rules in ((), DOCUMENT_000):
+    for rules in ((), CRANE):
         asked = ("web", "--history", usage, "-f", str(tmp_path / "web.yaml"), *rules, "-o", "json")
         (found,) = json.loads(run(*asked).stdout)
         against = [(one["reason"], f"{own[1]}/web-scaler" in one["message"]) for one in found["against"]]
@@ -544,7 +544,7 @@ def test_a_scaled_object_among_the_manifests_is_what_there_is_now(
     (found,) = json.loads(run(*asked, "-o", "json").stdout)
     if cores is None:
         assert [one["reason"] for one in found["against"]] == ["ScaledOtherwise"]
-        advised = yaml.safe_load(run(*asked, *DOCUMENT_000, "--as", "hpa").stdout)
+        advised = yaml.safe_load(run(*asked, *CRANE, "--as", "hpa").stdout)
         assert [metric["type"] for metric in advised["spec"]["metrics"]] == ["Resource"]
     else:
         assert found["evidence"]["present"]["cores"] == pytest.approx(cores, abs=1)
@@ -636,7 +636,7 @@ def test_two_weeks_show_that_weekdays_differ(tmp_path: Path, ends_on: int, weeke
     lines = (f"{at},{value},web\n" for at, value in zip(times.tolist(), values.tolist(), strict=True))
     path.write_text("timestamp,value,series\n" + "".join(lines))
     asked = ("--history", str(path), "--replicas", "100", "--cpu-request", "2")
-    (found,) = json.loads(run(*asked, *DOCUMENT_000, "-o", "json").stdout)
+    (found,) = json.loads(run(*asked, *CRANE, "-o", "json").stdout)
     days = np.array(found["evidence"]["forecast"]).reshape(7, 24).max(axis=1)
     assert np.flatnonzero(days < 100).tolist() == weekend
     assert all(280 < day < 310 for day in days if day >= 100)

@@ -18,9 +18,9 @@ def test_it_names_its_rules() -> None:
     found = advice(
         ObjectName("Autoscaler", "shop", "web"), "cores", Minutes(60.0 * np.arange(count, dtype=np.float64), columns)
     )
-    assert "trimtab recommend --rules document-000" in found["because"][0]
+    assert "trimtab recommend --rules crane" in found["because"][0]
 
 
 def test_these_are_the_rules_of_the_command() -> None:
-    options = AdviceOptions(rules="document-000", kind=None, config=(), lam=32.0, startup_s=120.0, timezone="")
+    options = AdviceOptions(rules="crane", kind=None, config=(), lam=32.0, startup_s=120.0, timezone="")
     assert options.inspection() == Inspection(advice=Advice.HPA)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from trimtab.cli.recommend_gather import GatheredAdvice
     from trimtab.policy import Inspection
 
-PROVEN, DOCUMENT_000 = "proven", "document-000"
+PROVEN, CRANE = "proven", "crane"
 EXPLAINED = 3  # up to so many workloads are explained without being asked to
 
 
@@ -87,7 +87,7 @@ class AdviceOptions(NamedTuple):
     def proven(self) -> bool:
         """Document 000's words mean document 000's rules."""
         if self.rules == PROVEN and (self.kind or self.config):
-            raise InvalidInput("--rules", PROVEN, "--type and --set belong to document-000: leave them out")
+            raise InvalidInput("--rules", PROVEN, "--type and --set belong to crane: leave them out")
         return self.rules == PROVEN or not (self.rules or self.kind or self.config)
 
     def judge(self) -> Judge:
@@ -122,9 +122,9 @@ advice_options = option_group(
     AdviceOptions,
     click.option(
         "--rules",
-        type=click.Choice((PROVEN, DOCUMENT_000)),
-        help="proven: replicas and requests, each backtested; document-000: Crane's gates and formulas."
-        " Default: proven, but with --type or --set document-000.",
+        type=click.Choice((PROVEN, CRANE)),
+        help="proven: replicas and requests, each backtested; crane: Crane's gates and formulas."
+        " Default: proven, but with --type or --set crane.",
     ),
     click.option(
         "--type", "kind", type=click.Choice(list(ADVICE_TYPES)), help="Kind of advice by Crane's rules: hpa if unset."

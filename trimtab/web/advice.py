@@ -1,4 +1,4 @@
-"""What document 000 would say of a workload whose CPU the journal has watched, with the evidence for pictures."""
+"""What Crane's rules say of a workload whose CPU the journal has watched, with the evidence for pictures."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from trimtab.policy import Advice, Inspection, Size
 from trimtab.web.recommend_report import advice as as_pictures
 
 WEEK_S = 7 * DAY_S
-BY_RULES = "the rules of document 000, on the last week, as `trimtab recommend --rules document-000` has them"
+BY_RULES = "Crane's rules, on the last week, as `trimtab recommend --rules crane` has them"
 
 
 def advice(name: ObjectName, unit: str, known: Minutes) -> dict[str, Any]:
-    """Its last week, inspected and judged by the code of `trimtab recommend --rules document-000`.
+    """Its last week, inspected and judged by the code of `trimtab recommend --rules crane`.
 
     The command's own default replays the history under many settings, which a page that somebody waits for cannot.
     """
