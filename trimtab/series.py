@@ -25,9 +25,7 @@ class Series:
         if len(self.times) > 1 and not bool(np.all(np.diff(self.times) > 0)):
             row = int(np.argmax(np.diff(self.times) <= 0)) + 1
             raise InvalidInput(
-                f"series row {row}",
-                float(self.times[row]),
-                "timestamps must increase; sort and deduplicate them",
+                f"series row {row}", float(self.times[row]), "timestamps must increase; sort and deduplicate them"
             )
 
     def __len__(self) -> int:

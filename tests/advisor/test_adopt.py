@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from trimtab.advisor.adopt import changed
-from trimtab.wire.managed_fields import ManagedFieldsEntry, ManagedMeta, ManagedObject
+from trimtab.wire.objects import ManagedFieldsEntry, ManagedMeta, ManagedObject
 
 VALUE = {"minReplicas": 4, "maxReplicas": 9, "metrics": [{"type": "Resource", "resource": {"name": "cpu"}}]}
 

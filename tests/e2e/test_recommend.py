@@ -31,7 +31,6 @@ from trimtab.wire.kube import Kube
 from trimtab.wire.kubeconfig import connect
 from trimtab.wire.objects import Custom
 from trimtab.wire.prometheus import Prometheus
-from trimtab.wire.writer import Writer
 
 pytestmark = pytest.mark.e2e
 
@@ -107,7 +106,7 @@ class Scene:
         async def run() -> None:
             async with Kube(connect(kubeconfig=str(self.bed.kubeconfig))) as kube:
                 where = self.namespace if namespace is None else namespace
-                advisor = Advisor(Writer(kube), prometheus_access(url or self.url), [own], where)
+                advisor = Advisor(kube, prometheus_access(url or self.url), [own], where)
                 async with advisor.following(), asyncio.timeout(2 * PATIENCE_S):
                     await until(lambda: all(feed.store.synced.is_set() for feed in advisor.feeds.values()))
                     await advisor.tick(at)

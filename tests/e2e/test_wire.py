@@ -218,7 +218,7 @@ def test_leadership_is_taken_renewed_and_given_back(bed: Bed, namespace: str) ->
 
         async def renewed() -> bool:
             lease = await kube.get(Lease, LEASES, namespace, "trimtab")
-            return lease.spec.renew_time != before.spec.renew_time
+            return lease.metadata.resource_version != before.metadata.resource_version
 
         await until(renewed)
         first.cancel()

@@ -32,7 +32,7 @@ from trimtab.core.demand.log import DemandLog
 from trimtab.core.usage import histogram_checkpoint
 from trimtab.core.usage.histograms import UsageHistograms
 from trimtab.errors import TrimtabError
-from trimtab.history.range_json import read_row
+from trimtab.history.query_pages import read_row
 from trimtab.history.source import TimeGrid
 from trimtab.journal import Journal
 from trimtab.kinds import Analytics, Scaler, cron, read, yaml
@@ -44,7 +44,7 @@ from trimtab.policy import Policy
 from trimtab.quantity import format_cpu, format_duration, format_memory, parse_duration, parse_quantity
 from trimtab.wire.access import Access
 from trimtab.wire.decode import decode
-from trimtab.wire.facts import fact, overloaded_at, written_sizes
+from trimtab.wire.from_kubernetes import fact, overloaded_at, written_sizes
 from trimtab.wire.objects import Custom, WirePod
 from trimtab.wire.prometheus import Prometheus
 from trimtab.wire.resources import HPAS

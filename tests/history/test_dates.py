@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from trimtab.errors import InvalidInput
-from trimtab.history.dates import EITHER_WAY, read_times
+from trimtab.history.files import EITHER_WAY, read_times
 
 FIRST, STEP_S = datetime(2026, 11, 2, tzinfo=UTC).timestamp(), 3600.0
 HOURS = FIRST + STEP_S * np.arange(48)

@@ -14,11 +14,8 @@ import numpy as np
 import pytest
 
 from trimtab.errors import InvalidInput, NotEnoughData
-from trimtab.history.columns import FileReading
-from trimtab.history.csv import read_csv
-from trimtab.history.files import Files, regrid
-from trimtab.history.parquet import read_parquet
-from trimtab.history.read_file import read_file
+from trimtab.history.files import FileReading, Files, regrid
+from trimtab.history.read_file import read_csv, read_file, read_parquet
 from trimtab.history.source import Selection, fetch
 from trimtab.series import Frame
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from trimtab.errors import InvalidInput, NotEnoughData
-from trimtab.history.columns import FileReading
+from trimtab.history.files import FileReading
 from trimtab.history.read_file import read_file
 from trimtab.series import Frame
 

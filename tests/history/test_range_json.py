@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trimtab.errors import MetricsUnavailable
-from trimtab.history import range_json
+from trimtab.history.query_pages import read_row
 from trimtab.history.source import TimeGrid
 from trimtab.series import Floats
 
@@ -20,7 +20,7 @@ START, STEP = 1_700_000_000.0, 15.0
 
 def row_of(raw: bytes, steps: int) -> Floats:
     row = np.full(steps, np.nan)
-    range_json.read_row(raw, TimeGrid(START, STEP, steps), row)
+    read_row(raw, TimeGrid(START, STEP, steps), row)
     return row
 
 

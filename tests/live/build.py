@@ -14,8 +14,7 @@ from trimtab.live.look.cluster import ScaleTarget
 from trimtab.live.look.memory import ObjectMemory
 from trimtab.live.look.subject import Compiler, Subject
 from trimtab.live.object_tick import ObjectTick
-from trimtab.wire.metric_objects import ContainerUsage, PodMetrics, Usage
-from trimtab.wire.objects import Custom
+from trimtab.wire.objects import ContainerUsage, Custom, PodMetrics, Usage
 from trimtab.wire.resources import DEPLOYMENTS, HPAS, Resource
 
 AUTOSCALERS = Resource("trimtab.dev", "v1alpha1", "autoscalers", "Autoscaler")

@@ -18,8 +18,7 @@ from trimtab.live.measure.gather import Gather
 from trimtab.live.measure.usage import UsageWatch
 from trimtab.live.tell.telemetry import Telemetry
 from trimtab.live.tick import Ticker
-from trimtab.wire.facts import rfc3339
-from trimtab.wire.writer import Writer
+from trimtab.wire.from_kubernetes import rfc3339
 
 APPS, CORE = "/apis/apps/v1/namespaces/shop", "/api/v1/namespaces/shop"
 METRICS = "/apis/metrics.k8s.io/v1beta1/namespaces/shop/pods"
@@ -58,7 +57,7 @@ def watched(api: MemoryApi) -> WatchedCluster:
 
 
 def ticker(api: MemoryApi, cluster: WatchedCluster, telemetry: Telemetry, journal: Path | None = None) -> Ticker:
-    writer, usage = Writer(cluster.kube), UsageWatch(cluster, HistogramSettings())
+    writer, usage = cluster.kube, UsageWatch(cluster, HistogramSettings())
     return Ticker(
         cluster,
         Gather(cluster.kube, None),

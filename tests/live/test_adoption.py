@@ -14,10 +14,9 @@ from tests.live.memory_api import MemoryApi
 from tests.virtual.served import Served
 from trimtab.kinds.meta import seconds_of
 from trimtab.live.advice.advisor import Advisor
-from trimtab.wire.facts import conditions_in
+from trimtab.wire.from_kubernetes import conditions_in
 from trimtab.wire.objects import Custom
 from trimtab.wire.resources import Resource
-from trimtab.wire.writer import Writer
 
 NOW = 1_794_811_716.0
 ROOT = "/apis/analysis.crane.io/v1alpha1"
@@ -55,7 +54,7 @@ def recommend(api: MemoryApi, ref: dict[str, Any], value: Any, how: str = "Auto"
 
 
 def tick(api: MemoryApi) -> Advisor:
-    advisor = Advisor(Writer(api.kube()), None, ["trimtab"])
+    advisor = Advisor(api.kube(), None, ["trimtab"])
     for path, body in api.objects.items():
         for plural, kind in (("/analytics/", "Analytics"), ("/recommendations/", "Recommendation")):
             if plural in path:

@@ -11,7 +11,7 @@ from trimtab.advisor.run import Advised
 from trimtab.advisor.targets import AdvisedTarget
 from trimtab.core.advise.records import Against, Objection, Objections
 from trimtab.live.advice.rounds import FIRST_RETRY_S, LAST_RETRY_S, Rounds
-from trimtab.wire.facts import rfc3339
+from trimtab.wire.from_kubernetes import rfc3339
 from trimtab.wire.objects import Custom, ObjectMeta
 
 NOW = 1_700_000_000.0

@@ -23,7 +23,6 @@ from trimtab.wire.access import Access
 from trimtab.wire.kube import Kube
 from trimtab.wire.objects import WirePod, WireWorkload
 from trimtab.wire.resources import DEPLOYMENTS
-from trimtab.wire.writer import Writer
 
 BOTH = subject(custom(spec=spec(vertical={"apply": "InPlace"})))
 NOTHING = ObjectMemory()
@@ -57,7 +56,7 @@ def applied(
             cluster.pods.store.put(msgspec.convert(pod | {"spec": {"containers": [CONTAINER]}}, WirePod))
             made = {"metadata": {"uid": "d"}, "spec": {"template": {"spec": {"containers": [CONTAINER]}}}}
             target = ScaleTarget(DEPLOYMENTS, "shop", "web", "d", "7", 2, 2, msgspec.convert(made, WireWorkload))
-            done = await apply(Writer(kube), cluster, to, target, change, memory, AT)
+            done = await apply(kube, cluster, to, target, change, memory, AT)
             await kube.close()
             return done
 

@@ -14,8 +14,8 @@ from trimtab.live.advice.advisor import KINDS
 from trimtab.live.look.cluster import WatchedCluster
 from trimtab.live.measure.asking import BESIDE, Asking, patience
 from trimtab.live.measure.checkpoint import AT_ONCE as CHECKPOINTS_AT_ONCE
-from trimtab.wire.transport import CONNECTIONS
-from trimtab.wire.turns import AT_ONCE
+from trimtab.wire.budget import AT_ONCE
+from trimtab.wire.http import CONNECTIONS
 
 PATIENCE_S = 5.0
 

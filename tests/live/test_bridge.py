@@ -24,7 +24,6 @@ from trimtab.policy import Axis
 from trimtab.wire.access import Access
 from trimtab.wire.kube import Kube
 from trimtab.wire.objects import Custom, FieldOwner, WireCondition, WirePod
-from trimtab.wire.writer import Writer
 
 READY = WireCondition(type="Ready", status="True")
 PENDING = WireCondition(type="PodResizePending", status="True", reason="Deferred")
@@ -65,7 +64,7 @@ def written(
             about, known = subject(custom(spec=spec(bridge={}))), ObjectMemory(core=Memory(bridge=in_memory))
             try:
                 wanted = Change(was=1, bridge=change)
-                return await bridge.write(Writer(kube), cluster, about, target(), wanted, known, AT)
+                return await bridge.write(kube, cluster, about, target(), wanted, known, AT)
             except Refused as refusal:
                 return refusal
             finally:

@@ -19,9 +19,8 @@ from trimtab.live.look.subject import Compiler
 from trimtab.live.measure.checkpoint import READ_AGAIN_S, Checkpoints
 from trimtab.live.measure.usage import UsageWatch
 from trimtab.live.object_tick import ObjectTick
-from trimtab.wire.facts import rfc3339
+from trimtab.wire.from_kubernetes import rfc3339
 from trimtab.wire.objects import WirePod
-from trimtab.wire.writer import Writer
 
 EVERY_S = 600.0
 STORED = "/api/v1/namespaces/trimtab/configmaps/trimtab-usage.autoscaler.shop."
@@ -33,7 +32,7 @@ class Watching:
     def __init__(self, api: MemoryApi) -> None:
         self.cluster: WatchedCluster = watched(api)
         self.usage = UsageWatch(self.cluster, HistogramSettings())
-        self.checkpoints = Checkpoints(Writer(self.cluster.kube), self.usage, EVERY_S, "trimtab")
+        self.checkpoints = Checkpoints(self.cluster.kube, self.usage, EVERY_S, "trimtab")
         self.compiler = Compiler()
 
     async def tick(self, at: float) -> None:

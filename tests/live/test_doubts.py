@@ -12,7 +12,7 @@ from tests.live.shop import APPS, CORE, OURS, measure, stock, ticker, watched
 from trimtab.errors import ClusterUnavailable
 from trimtab.live.look.cluster import WatchedCluster
 from trimtab.live.tell.telemetry import Telemetry
-from trimtab.wire.facts import rfc3339
+from trimtab.wire.from_kubernetes import rfc3339
 
 LOW, HIGH = 0.02, 0.25  # of 0.25 cores, with a target of half
 

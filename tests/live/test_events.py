@@ -11,14 +11,13 @@ from tests.live.build import AT, AUTOSCALERS, custom
 from tests.live.memory_api import MemoryApi
 from trimtab.errors import NotLeading
 from trimtab.live.tell.events import LONGEST, Happening, tell
-from trimtab.wire.facts import rfc3339
-from trimtab.wire.writer import Writer
+from trimtab.wire.from_kubernetes import rfc3339
 
 EVENTS = "/api/v1/namespaces/shop/events"
 
 
 def told(api: MemoryApi, what: Happening) -> None:
-    asyncio.run(tell(Writer(api.kube()), AUTOSCALERS, custom(), what, AT))
+    asyncio.run(tell(api.kube(), AUTOSCALERS, custom(), what, AT))
 
 
 def test_an_event_names_its_object_and_the_time_of_the_tick() -> None:

@@ -10,9 +10,9 @@ import msgspec
 from trimtab.core.model import ContainerSize
 from trimtab.live.look.members import Members
 from trimtab.policy import Size
-from trimtab.wire.facts import fact, has_sizes, killed_at, overloaded_at, owner_uid
+from trimtab.wire.from_kubernetes import fact, has_sizes, killed_at, overloaded_at, owner_uid
 from trimtab.wire.objects import WirePod, WireWorkload
-from trimtab.wire.store import Store
+from trimtab.wire.watch import Store
 
 T0 = "2026-01-01T00:00:00Z"
 

@@ -17,7 +17,7 @@ from trimtab.live.measure.gather import Gather, Wanted
 from trimtab.live.measure.readings import amounts_of, counted
 from trimtab.policy import Metric, MetricKind, PodAverage, Signal, Total, TotalAverage, Utilization
 from trimtab.wire.access import Access
-from trimtab.wire.metric_objects import ContainerUsage, PodMetrics, Usage
+from trimtab.wire.objects import ContainerUsage, PodMetrics, Usage
 from trimtab.wire.prometheus import Prometheus
 
 PODS = (Pod(name="a"), Pod(name="b"))

@@ -15,10 +15,9 @@ from trimtab.live.guard import Guard
 from trimtab.live.tell.status_writer import StatusWriter
 from trimtab.live.tell.telemetry import Telemetry
 from trimtab.live.tell.teller import Teller
-from trimtab.wire.facts import rfc3339
+from trimtab.wire.from_kubernetes import rfc3339
 from trimtab.wire.objects import Custom
 from trimtab.wire.resources import Resource
-from trimtab.wire.writer import Writer
 
 Item = tuple[Resource, Custom, Exception | None]
 STATUS = f"{AUTOSCALERS.root}/namespaces/shop/autoscalers/bad"
@@ -31,7 +30,7 @@ def guarded(*items: Item, times: int = 1, at_once: bool = False) -> tuple[list[s
         api.put(STATUS, {"metadata": {"uid": "uid-bad"}, "spec": {}})
 
     async def run() -> list[str]:
-        writer = Writer(api.kube())
+        writer = api.kube()
         teller = Teller()
         guard = Guard(writer, StatusWriter(writer), teller, telemetry)
         for _ in range(times):
@@ -99,7 +98,7 @@ def test_a_status_that_cannot_be_written_stops_nobody() -> None:
     api.refused[("PATCH", f"{STATUS}/status")] = 403
 
     async def run() -> list[str]:
-        writer = Writer(api.kube())
+        writer = api.kube()
         teller = Teller()
         guard = Guard(writer, StatusWriter(writer), teller, telemetry)
         items: list[Item] = [(AUTOSCALERS, custom("bad"), Refused("no", 404)), (AUTOSCALERS, custom("good"), None)]
@@ -124,7 +123,7 @@ def test_after_its_time_nobody_is_waited_for_and_whose_turn_did_not_come_is_firs
         return item[1].metadata.name
 
     async def run() -> list[list[str]]:
-        writer = Writer(api.kube())
+        writer = api.kube()
         guard, done = Guard(writer, StatusWriter(writer), Teller(), telemetry), []
         for _ in range(2):
             tried.append([])

@@ -26,7 +26,6 @@ from trimtab.live.object_tick import ObjectTick
 from trimtab.series import Series
 from trimtab.wire.access import Access
 from trimtab.wire.http import ATTEMPTS
-from trimtab.wire.writer import Writer
 
 TARGET = {"type": "AverageValue", "averageValue": "1"}
 CPU = {"type": "Resource", "resource": {"name": "cpu", "target": TARGET}}
@@ -309,7 +308,7 @@ def test_demand_outlives_the_operator_in_a_checkpoint() -> None:
     async def run() -> None:
         cluster = watched(api)
         cluster.ours["Autoscaler"].store.put(about.object)
-        writer, usage = Writer(cluster.kube), UsageWatch(cluster, HistogramSettings())
+        writer, usage = cluster.kube, UsageWatch(cluster, HistogramSettings())
         old, new = DemandForecasts(), DemandForecasts()
         keeper = Checkpoints(writer, usage, 600.0, "trimtab", old)
         for minute in range(11):
@@ -339,7 +338,7 @@ def test_an_object_that_prometheus_remembers_is_not_written() -> None:
         usage = UsageWatch(cluster, HistogramSettings())
         async with Fake(prometheus) as fake:
             past = PastDemand(Access(fake.url), fake.kube(), DemandForecasts())
-            keeper = Checkpoints(Writer(cluster.kube), usage, 600.0, "trimtab", past.demand, past)
+            keeper = Checkpoints(cluster.kube, usage, 600.0, "trimtab", past.demand, past)
             for at in (AT, AT + 601.0):
                 past.follow([tick("seasonal", CPU)], at)
                 await past.finished()

@@ -20,7 +20,7 @@ from trimtab.live.measure.tenancy import QueryTenancy
 from trimtab.policy import Metric, MetricKind, Total
 from trimtab.wire.access import Access
 from trimtab.wire.prometheus import Prometheus
-from trimtab.wire.query_union import LABEL
+from trimtab.wire.promql import LABEL
 
 
 def wanted(namespace: str, *queries: str) -> list[Wanted]:

@@ -17,8 +17,8 @@ from trimtab.errors import NotLeading, Refused
 from trimtab.live.act import resize
 from trimtab.live.act.resize import Stuck
 from trimtab.policy import Apply, Size
+from trimtab.wire.kube import Kube
 from trimtab.wire.objects import WirePod
-from trimtab.wire.writer import Writer
 
 BIG = {"app": ContainerSize(requests=Size(cpu_cores=0.5, memory_bytes=2**29))}
 
@@ -36,7 +36,7 @@ def written(
     answer: int = 200,
     leads: bool = True,
     of: str = "",
-    bring: Callable[[Writer, Sequence[WirePod], resize.Sizes], Awaitable[object]] = resize.in_place,
+    bring: Callable[[Kube, Sequence[WirePod], resize.Sizes], Awaitable[object]] = resize.in_place,
 ) -> list[Any]:
     """The bodies that reach the API server, by path; it gives its answer to pods whose name begins with `of`."""
     bodies = []
@@ -50,7 +50,7 @@ def written(
         async with Fake(handler) as fake:
             kube = fake.kube(fence=lambda: 10.0 if leads else 0.0)
             try:
-                await bring(Writer(kube), pods, sizes)
+                await bring(kube, pods, sizes)
             finally:
                 await kube.close()
 
@@ -88,7 +88,7 @@ def test_a_pod_that_is_refused_holds_up_no_other() -> None:
 
 
 def test_what_is_put_back_by_hand_goes_on_after_a_refusal_and_tells_it() -> None:
-    async def restore(writer: Writer, pods: Sequence[WirePod], sizes: resize.Sizes) -> None:
+    async def restore(writer: Kube, pods: Sequence[WirePod], sizes: resize.Sizes) -> None:
         with pytest.raises(Refused):
             await resize.one_by_one(writer, pods, sizes)
 

@@ -19,7 +19,6 @@ from trimtab.live.look.memory import ObjectMemory
 from trimtab.policy import Size
 from trimtab.wire.objects import WirePod, WireWorkload
 from trimtab.wire.resources import DEPLOYMENTS
-from trimtab.wire.writer import Writer
 
 SMALL = {"requests": {"cpu": "250m"}}
 KNOWN = ObjectMemory(
@@ -43,7 +42,7 @@ def kept_with(
             kube = fake.kube()
             try:
                 target, about = _target(), subject(custom(spec=spec(vertical={"apply": apply})))
-                return await sizes.keep(Writer(kube), _world(WatchedCluster(kube)), about, target, KNOWN, AT)
+                return await sizes.keep(kube, _world(WatchedCluster(kube)), about, target, KNOWN, AT)
             except Refused as refusal:
                 return refusal
             finally:

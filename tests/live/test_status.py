@@ -29,7 +29,7 @@ from trimtab.live.look.subject import Subject
 from trimtab.live.tell import conditions
 from trimtab.live.tell.status import hvpa
 from trimtab.policy import Size
-from trimtab.wire.facts import rfc3339
+from trimtab.wire.from_kubernetes import rfc3339
 from trimtab.wire.objects import WireWorkload
 from trimtab.wire.resources import DEPLOYMENTS, Resource
 

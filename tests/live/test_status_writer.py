@@ -13,7 +13,6 @@ from tests.wire.fake import Fake
 from trimtab.core.explain import DecisionCondition
 from trimtab.live.tell.status import with_conditions
 from trimtab.live.tell.status_writer import MEASURED_EVERY_S, StatusWriter
-from trimtab.wire.writer import Writer
 
 
 def condition(
@@ -33,7 +32,7 @@ def told(*says: tuple[dict[str, Any], DecisionCondition, float], before: dict[st
     async def run() -> None:
         async with Fake(handler) as fake:
             kube = fake.kube()
-            status_writer, about = StatusWriter(Writer(kube)), custom(**(before or {}))
+            status_writer, about = StatusWriter(kube), custom(**(before or {}))
             for status, one, at in says:
                 await status_writer.say(AUTOSCALERS, about, status, [one], at)
             await kube.close()
@@ -53,7 +52,7 @@ def test_what_would_write_nothing_is_no_news() -> None:
     async def run() -> list[bool]:
         async with Fake(lambda _: _empty()) as fake:
             kube = fake.kube()
-            status_writer, about, status = StatusWriter(Writer(kube)), custom(), {"targets": "cpu: 9%"}
+            status_writer, about, status = StatusWriter(kube), custom(), {"targets": "cpu: 9%"}
             before = status_writer.is_news(about, status, [condition()], AT)
             await status_writer.say(AUTOSCALERS, about, status, [condition()], AT)
             measured = {"targets": "cpu: 8%"}

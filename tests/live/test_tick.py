@@ -21,7 +21,7 @@ from trimtab.live.object_tick import ObjectTick
 from trimtab.live.tell.telemetry import Telemetry
 from trimtab.live.tick import Ticker
 from trimtab.policy import Axis, Size
-from trimtab.wire.facts import rfc3339
+from trimtab.wire.from_kubernetes import rfc3339
 
 
 def ticked(api: MemoryApi, journal: Path | None = None, at: float = AT) -> Telemetry:

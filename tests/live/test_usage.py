@@ -13,9 +13,8 @@ from trimtab.core.model import Missing, UsageEstimates
 from trimtab.core.usage.settings import HistogramSettings
 from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
 from trimtab.live.measure.usage import UsageWatch
-from trimtab.wire.facts import rfc3339
-from trimtab.wire.metric_objects import PodMetrics
-from trimtab.wire.objects import WirePod
+from trimtab.wire.from_kubernetes import rfc3339
+from trimtab.wire.objects import PodMetrics, WirePod
 from trimtab.wire.resources import DEPLOYMENTS
 
 WEB = ScaleTarget(DEPLOYMENTS, "shop", "web", "d-web", "1", 2, 2)

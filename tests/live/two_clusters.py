@@ -9,7 +9,7 @@ from typing import Any
 
 from aiohttp import web
 
-from trimtab.wire.matchers import Matcher, parse_matchers
+from trimtab.wire.promql import Matcher, parse_matchers
 
 CORES, BYTES = {"a": 0.5, "b": 4.0}, {"a": 3e8, "b": 9e9}
 CPU, MEMORY = "container_cpu_usage_seconds_total", "container_memory_working_set_bytes"

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from tests.sim.policies import LOAD, on_cpu, on_load
 from trimtab.errors import InvalidInput, NotEnoughData, TrimtabError
-from trimtab.history.csv import read_csv
+from trimtab.history.read_file import read_csv
 from trimtab.policy import Metric, MetricKind, Utilization, Watermark
 from trimtab.series import Frame
 from trimtab.sim.generate import generate, parse_shape

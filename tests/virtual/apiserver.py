@@ -19,7 +19,7 @@ from tests.virtual.fields import Entry, Object, Ownership, encoded
 from tests.virtual.objects import Collection, Objects, key_of
 from tests.virtual.served import BUILT_IN, OTHERS, Served, custom
 from tests.virtual.watching import Watching
-from trimtab.wire.facts import rfc3339
+from trimtab.wire.from_kubernetes import rfc3339
 from trimtab.wire.kube import Patch
 from trimtab.wire.resources import Resource
 

@@ -8,7 +8,7 @@ from itertools import takewhile
 from typing import Any
 
 from tests.virtual.fields import ABSENT, Entry, Object, Owners, encoded, managed_fields, updated
-from trimtab.wire.facts import rfc3339
+from trimtab.wire.from_kubernetes import rfc3339
 from trimtab.wire.resources import LEASES, PODS, Resource
 
 Key = tuple[str, str]  # namespace, name

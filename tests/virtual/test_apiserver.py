@@ -15,8 +15,7 @@ from tests.virtual.workloads import deployment
 from trimtab.errors import Refused
 from trimtab.wire.access import Access
 from trimtab.wire.kube import METADATA, Kube, Patch
-from trimtab.wire.managed_fields import ManagedWorkload
-from trimtab.wire.objects import ConfigMap, Custom, Scale, WireWorkload
+from trimtab.wire.objects import ConfigMap, Custom, ManagedWorkload, PartialObject, Scale, WireWorkload
 from trimtab.wire.resources import CONFIG_MAPS, DEPLOYMENTS, EVENTS, REPLICA_SETS, Resource
 from trimtab.wire.watch import Informer
 
@@ -160,7 +159,7 @@ def test_who_asks_for_metadata_gets_nothing_else_of_those_that_have_a_label() ->
         for name, labels in (("ours", {"mark": "x"}), ("theirs", {"other": "x"})):
             path = f"/api/v1/namespaces/shop/configmaps/{name}"
             server.put(path, {"metadata": {"labels": labels}, "data": {"large": "..."}})
-        found = (await kube.list_metadata(CONFIG_MAPS, "shop", labels="mark")).items
+        found = (await kube.list(PartialObject, CONFIG_MAPS, "shop", labels="mark", accept=METADATA)).items
         assert [(each.metadata.name, each.metadata.labels) for each in found] == [("ours", {"mark": "x"})]
         whole = await kube.list(ConfigMap, CONFIG_MAPS, "shop", labels="mark")
         cut = await kube.list(ConfigMap, CONFIG_MAPS, "shop", labels="mark", accept=METADATA)

@@ -13,7 +13,7 @@ from tests.virtual.cluster import Cluster, autoscaler
 from tests.virtual.faults import BadMetrics, CutWatches, Refusing
 from tests.virtual.machines import OWN_NAMESPACE
 from trimtab.cli import main
-from trimtab.wire.facts import rfc3339
+from trimtab.wire.from_kubernetes import rfc3339
 
 AT_ONCE = {"scaleDown": {"stabilizationWindowSeconds": 0}}
 OTHER = {

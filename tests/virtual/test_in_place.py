@@ -9,7 +9,7 @@ import pytest
 from tests.virtual.cluster import Cluster, autoscaler
 from tests.virtual.workloads import KUBELET
 from trimtab.live.look.subject import ChangeRules
-from trimtab.wire.facts import rfc3339
+from trimtab.wire.from_kubernetes import rfc3339
 from trimtab.wire.resources import PODS
 
 WEB = "shop/web"

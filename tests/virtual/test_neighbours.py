@@ -11,7 +11,7 @@ from tests.virtual.fields import Object
 from trimtab.kinds.annotations import ORIGINAL_FLOOR, PREDICTIVE, RAISED_FLOOR, RAISED_FLOOR_UNTIL
 from trimtab.sim.cluster_spec import FaultKind
 from trimtab.sim.grid import STEP_S
-from trimtab.wire.turns import AT_ONCE
+from trimtab.wire.budget import AT_ONCE
 
 RUSH_S = 60.0
 HONEST = ("bank/web", "shop/api", "shop/web")

@@ -15,7 +15,7 @@ from trimtab.live.look.own_operators import OwnOperators
 from trimtab.live.look.subject import ChangeRules
 from trimtab.live.tell.kept_journal import KeptJournal
 from trimtab.live.tick import Ticker
-from trimtab.wire.served_kinds import ServedKinds
+from trimtab.wire.resources import ServedKinds
 
 
 def rush(seconds: float) -> float:

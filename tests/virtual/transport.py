@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from tests.virtual.apiserver import ApiServer, Call, Denied, Reply, place_of, selector, status_body
 from tests.virtual.weather import PAGE, Processes, Weather
-from trimtab.wire.transport import Incoming, Outgoing
+from trimtab.wire.http import Incoming, Outgoing
 
 
 class Answers(Protocol):

@@ -35,7 +35,7 @@ from tests.virtual.faults import (
     Unanswered,
     Unreachable,
 )
-from trimtab.wire.transport import NotConnected
+from trimtab.wire.http import NotConnected
 
 PAGE = Reply(200, b"<html><body>Please sign in</body></html>")
 

@@ -21,7 +21,7 @@ from trimtab.sim.grid import STEP_S
 from trimtab.sim.meter import NO_TROUBLE, Meter, Trouble
 from trimtab.sim.score import serve
 from trimtab.sim.simulated_pods import Pods, SimPod
-from trimtab.wire.facts import rfc3339
+from trimtab.wire.from_kubernetes import rfc3339
 from trimtab.wire.resources import DEPLOYMENTS, HPAS, PODS, REPLICA_SETS, Resource
 
 CONTROLLER, KUBELET, DEPLOYER = Entry("kube-controller-manager"), Entry("kubelet"), Entry("kubectl")

@@ -10,7 +10,7 @@ from typing import Any
 from tests.virtual.apiserver import Reply
 from tests.virtual.transport import Whole
 from trimtab.wire.access import Access
-from trimtab.wire.transport import Incoming, Outgoing
+from trimtab.wire.http import Incoming, Outgoing
 
 FINE = Reply(200, b"{}")
 

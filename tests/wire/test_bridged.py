@@ -11,8 +11,16 @@ from hypothesis import strategies as st
 
 from trimtab.core.model import ContainerSize
 from trimtab.policy import Size
-from trimtab.wire.bridged import as_written, carries, factor_on, grown, manager_of
-from trimtab.wire.facts import fact, has_sizes, written_sizes
+from trimtab.wire.from_kubernetes import (
+    as_written,
+    carries,
+    fact,
+    factor_on,
+    grown,
+    has_sizes,
+    manager_of,
+    written_sizes,
+)
 from trimtab.wire.objects import WirePod
 
 RESTARTS = [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]

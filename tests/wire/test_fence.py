@@ -15,10 +15,10 @@ from tests.wire.inside import FINE, Inside
 from trimtab.errors import ClusterUnavailable, NotLeading
 from trimtab.wire.access import Access
 from trimtab.wire.budget import Budget
+from trimtab.wire.http import Outgoing
 from trimtab.wire.kube import Kube
 from trimtab.wire.objects import Scale
 from trimtab.wire.resources import DEPLOYMENTS
-from trimtab.wire.transport import Outgoing
 
 DEADLINE_S = 10.0
 

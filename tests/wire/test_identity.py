@@ -17,11 +17,9 @@ from tests.bed.pki import Authority
 from tests.virtual.clock import HandClock
 from tests.wire.fake import Fake
 from trimtab.errors import ClusterUnavailable, InvalidInput, Refused
-from trimtab.wire.access import Access, Trust
-from trimtab.wire.credentials import REREAD_S, TokenFile
-from trimtab.wire.environment_proxy import environment_proxy
-from trimtab.wire.exec_plugin import EXEC_VERSIONS, ExecPlugin, ExecSpec
+from trimtab.wire.access import REREAD_S, Access, TokenFile, Trust, environment_proxy
 from trimtab.wire.kube import Kube
+from trimtab.wire.kubeconfig import EXEC_VERSIONS, ExecPlugin, ExecSpec
 
 V1, V1BETA1 = EXEC_VERSIONS
 

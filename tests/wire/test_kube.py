@@ -17,10 +17,10 @@ from tests.wire.inside import FINE, Inside
 from trimtab.errors import ClusterUnavailable, Refused
 from trimtab.wire.access import Access
 from trimtab.wire.budget import Budget, Priority
+from trimtab.wire.http import Outgoing
 from trimtab.wire.kube import Asked, Kube, Patch
 from trimtab.wire.objects import Scale, WirePod
 from trimtab.wire.resources import CONFIG_MAPS, DEPLOYMENTS, EVENTS, HPAS, PODS
-from trimtab.wire.transport import Outgoing
 
 
 def status(code: int, message: str = "no") -> web.Response:

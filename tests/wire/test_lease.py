@@ -18,8 +18,8 @@ from tests.virtual.fields import encoded
 from tests.wire.inside import Inside
 from trimtab.errors import InvalidInput
 from trimtab.wire.clock import SystemClock
+from trimtab.wire.http import Outgoing
 from trimtab.wire.lease import Leadership, micro_time
-from trimtab.wire.transport import Outgoing
 
 
 class LeaseServer:

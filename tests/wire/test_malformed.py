@@ -19,8 +19,7 @@ from trimtab.wire.http import Request
 from trimtab.wire.kube import Kube
 from trimtab.wire.objects import Lease, WirePod
 from trimtab.wire.resources import LEASES, PODS
-from trimtab.wire.store import Store
-from trimtab.wire.watch import Informer
+from trimtab.wire.watch import Informer, Store
 
 LEASE = b'{"metadata":{"name":"trimtab","namespace":"x"},"spec":{}}'
 HEAD = b"HTTP/1.1 %s\r\n%sContent-Length: %d\r\n\r\n%s"

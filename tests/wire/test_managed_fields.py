@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from trimtab.wire.managed_fields import ANY, ManagedMeta, ManagedWorkload
+from trimtab.wire.objects import ANY, ManagedMeta, ManagedWorkload
 
 REPLICAS: dict[str, Any] = {"f:spec": {"f:replicas": {}}}
 

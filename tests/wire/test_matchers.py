@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from trimtab.errors import InvalidInput
-from trimtab.wire.matchers import parse_matchers
+from trimtab.wire.promql import parse_matchers
 
 
 @pytest.mark.parametrize("text", ["", 'a="b"', 'a="b",c!="", d =~ "x|y.*",e!~"é"', 'a="b",'])

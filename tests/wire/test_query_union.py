@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
-from trimtab.wire.query_union import LABEL, FailedQuery, apart, joinable, union
+from trimtab.wire.promql import LABEL, FailedQuery, apart, joinable, union
 
 
 class Series(NamedTuple):

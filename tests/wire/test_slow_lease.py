@@ -13,8 +13,8 @@ from tests.virtual.apiserver import Reply
 from tests.virtual.clock import VirtualClock
 from tests.virtual.fields import encoded
 from tests.wire.inside import Inside
+from trimtab.wire.http import Outgoing
 from trimtab.wire.shards import ALONE, ShardLeadership
-from trimtab.wire.transport import Outgoing
 
 DURATION_S, DEADLINE_S, RETRY_S = 15.0, 10.0, 2.0  # the defaults
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from trimtab.wire.objects import ObjectMeta, WirePod
-from trimtab.wire.store import Key, Store
+from trimtab.wire.watch import Key, Store
 
 
 def test_who_cannot_make_sense_of_one_object_hears_of_the_others(caplog: pytest.LogCaptureFixture) -> None:

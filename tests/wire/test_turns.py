@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 
-from trimtab.wire.turns import Turns
+from trimtab.wire.budget import Turns
 
 
 async def hold(turns: Turns, namespace: str, inside: Counter[str], never: asyncio.Event) -> None:

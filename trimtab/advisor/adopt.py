@@ -18,10 +18,8 @@ from trimtab.kinds.annotations import crane_recommendation
 from trimtab.kinds.manifest_part import shown
 from trimtab.kinds.yaml import read_within
 from trimtab.policy import Advice
-from trimtab.wire.kube import Patch
-from trimtab.wire.managed_fields import ManagedObject
-from trimtab.wire.objects import Custom
-from trimtab.wire.writer import Writer
+from trimtab.wire.kube import Kube, Patch
+from trimtab.wire.objects import Custom, ManagedObject
 
 EHPA = ("autoscaling.crane.io/v1alpha1", "EffectiveHorizontalPodAutoscaler")
 ADOPTED = ("minReplicas", "maxReplicas", "metrics", "behavior", "prediction")
@@ -33,7 +31,7 @@ NO_STATUS = (
 ELSEWHERE = "a Recommendation is adopted only in its own namespace: create the Analytics where the workload is"
 
 
-async def adopt(writer: Writer, record: Custom) -> None:
+async def adopt(writer: Kube, record: Custom) -> None:
     """Carry out `adoptionType` with the value in the status; what is there already is not written again.
 
     The status is our own word where it is a subresource; what stands in it is still read like anybody's.
@@ -41,7 +39,7 @@ async def adopt(writer: Writer, record: Custom) -> None:
     how, value = record.spec.get("adoptionType", "StatusAndAnnotation"), record.status.get("recommendedValue")
     if how == "Status" or not isinstance(value, str) or not value:
         return
-    if not (await writer.kube.resource(ANALYSIS_API, "Recommendation")).has_status:
+    if not (await writer.resource(ANALYSIS_API, "Recommendation")).has_status:
         raise Refused(NO_STATUS, HTTPStatus.FORBIDDEN)
     advice, ref = Advice(record.spec["type"]), own_target(record)
     if ref is None:
@@ -76,17 +74,17 @@ def adopted_spec(ref: dict[str, str], text: str) -> dict[str, Any]:
     return chosen
 
 
-async def _annotate(writer: Writer, ref: dict[str, str], key: str, value: str) -> None:
-    resource = await advisable(writer.kube, ref["apiVersion"], ref["kind"], ref["namespace"])
-    target = await writer.kube.get(Custom, resource, ref["namespace"], ref["name"])
+async def _annotate(writer: Kube, ref: dict[str, str], key: str, value: str) -> None:
+    resource = await advisable(writer, ref["apiVersion"], ref["kind"], ref["namespace"])
+    target = await writer.get(Custom, resource, ref["namespace"], ref["name"])
     if (target.metadata.annotations or {}).get(key) != value:
         body = {"metadata": {"annotations": {key: value}}}
         await writer.patch(Custom, resource, ref["namespace"], ref["name"], body, Patch.MERGE)
 
 
-async def _effective_hpa(writer: Writer, ref: dict[str, str], value: dict[str, Any]) -> None:
-    resource = await writer.kube.resource(*EHPA)
-    existing = (await writer.kube.list(ManagedObject, resource, ref["namespace"])).items
+async def _effective_hpa(writer: Kube, ref: dict[str, str], value: dict[str, Any]) -> None:
+    resource = await writer.resource(*EHPA)
+    existing = (await writer.list(ManagedObject, resource, ref["namespace"])).items
     found = [ehpa for ehpa in existing if _points_at(ehpa.spec.get("scaleTargetRef") or {}, ref)]
     if not found:
         await writer.create(Custom, resource, ref["namespace"], effective_hpa_of(ref, value))

@@ -11,7 +11,7 @@ from trimtab.advisor.targets import AdvisedTarget
 from trimtab.core.advise import WorkloadAdvice
 from trimtab.errors import InvalidInput
 from trimtab.policy import Advice
-from trimtab.wire.facts import amounts
+from trimtab.wire.from_kubernetes import amounts
 
 Shape = Literal["hpa", "ehpa", "autoscaler", "patch"]
 Manifest = dict[str, Any]

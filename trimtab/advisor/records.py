@@ -17,7 +17,7 @@ from trimtab.core.explain.advice import because
 from trimtab.kinds.analytics import ANALYSIS_API
 from trimtab.kinds.annotations import ANALYTICS_NAME, ANALYTICS_TYPE, ANALYTICS_UID, GITOPS_TRACKING
 from trimtab.policy import Advice, Inspection
-from trimtab.wire.facts import conditions_in, rfc3339
+from trimtab.wire.from_kubernetes import conditions_in, rfc3339
 from trimtab.wire.objects import Custom
 
 LONGEST_LABEL = 63

@@ -13,7 +13,7 @@ from trimtab.advisor.worth import Ranked
 from trimtab.core.advise import Objections, WorkloadAdvice
 from trimtab.core.explain.advice import because
 from trimtab.policy import Inspection
-from trimtab.wire.facts import rfc3339
+from trimtab.wire.from_kubernetes import rfc3339
 
 Plain = dict[str, Any]
 

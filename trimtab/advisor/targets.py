@@ -11,7 +11,7 @@ from trimtab.core.model import Pod
 from trimtab.core.requests import counts
 from trimtab.kinds.annotations import MANAGED_BY
 from trimtab.policy import Size
-from trimtab.wire.facts import FINISHED, fact, killed_at, owner_uid, pod_level, size_of, template_requests
+from trimtab.wire.from_kubernetes import FINISHED, fact, killed_at, owner_uid, pod_level, size_of, template_requests
 from trimtab.wire.kube import Kube
 from trimtab.wire.objects import Custom, WirePod, WireWorkload
 from trimtab.wire.resources import DAEMON_SETS, DEPLOYMENTS, HPAS, PODS, REPLICA_SETS, STATEFUL_SETS, Resource

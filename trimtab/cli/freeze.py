@@ -40,13 +40,13 @@ def unfreeze(cluster: ClusterOptions, namespace: str) -> None:
 async def _freeze(cluster: ClusterOptions, namespace: str, frozen: bool, undo: bool) -> None:
     from trimtab.kinds.annotations import FROZEN
     from trimtab.wire.kube import Kube, Patch
-    from trimtab.wire.objects import Namespace
+    from trimtab.wire.objects import PartialObject
     from trimtab.wire.resources import NAMESPACES
 
     async with Kube(cluster.connect()) as kube:
         home = namespace or await _home(kube)
         body = {"metadata": {"annotations": {FROZEN: "true" if frozen else None}}}
-        await kube.patch(Namespace, NAMESPACES, "", home, body, Patch.MERGE)
+        await kube.patch(PartialObject, NAMESPACES, "", home, body, Patch.MERGE)
         click.echo(f"{'frozen' if frozen else 'unfrozen'}: the trimtab of namespace {home}")
         if undo:
             await echo_restored(kube, "")

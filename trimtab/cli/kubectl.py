@@ -118,7 +118,7 @@ def resume(object_name: str, place: PlaceOptions, cluster: ClusterOptions) -> No
 
 
 def _until(lasts_s: float | None) -> str | None:
-    from trimtab.wire.facts import rfc3339
+    from trimtab.wire.from_kubernetes import rfc3339
 
     return None if lasts_s is None else rfc3339(time.time() + lasts_s)
 

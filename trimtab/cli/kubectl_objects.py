@@ -18,7 +18,7 @@ from trimtab.kinds.annotations import (
 )
 from trimtab.kinds.crd import CRDS
 from trimtab.kinds.meta import predictive
-from trimtab.wire.facts import conditions_in
+from trimtab.wire.from_kubernetes import conditions_in
 from trimtab.wire.kube import Kube
 from trimtab.wire.objects import Custom
 from trimtab.wire.resources import HPAS, Resource

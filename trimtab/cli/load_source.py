@@ -97,7 +97,7 @@ def read_load(load: LoadOptions, prometheus: PrometheusOptions) -> Demand:
     """The demand, or a sentence about what is wrong with it."""
     import asyncio
 
-    from trimtab.history.columns import FileReading
+    from trimtab.history.files import FileReading
     from trimtab.history.read_file import ENDINGS, STDIN, read_file
     from trimtab.tune.demand import Demand, demand_of
 

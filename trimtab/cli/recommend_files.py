@@ -12,8 +12,7 @@ from trimtab.cli.recommend_manifests import manifests
 from trimtab.cli.recommend_options import FileOptions
 from trimtab.core.model import Pod
 from trimtab.errors import InvalidInput
-from trimtab.history.columns import FileReading
-from trimtab.history.files import POD_LEVEL
+from trimtab.history.files import POD_LEVEL, FileReading
 from trimtab.history.read_file import read_file
 from trimtab.history.series_names import ASSUMED_KIND, workload_row
 from trimtab.history.source import Metric

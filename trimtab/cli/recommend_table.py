@@ -16,7 +16,7 @@ from trimtab.cli.plot import Line, plot
 from trimtab.core.advise import Objections, WorkloadAdvice
 from trimtab.core.explain.advice import because
 from trimtab.policy import Advice, Inspection, Size
-from trimtab.wire.facts import amounts
+from trimtab.wire.from_kubernetes import amounts
 
 COLOURS = {
     AdviceSeverity.RISK: "red",

@@ -57,7 +57,7 @@ def shard_of(text: str, option: str) -> Shard:
 
 def matchers_of(text: str, option: str) -> str:
     """Others follow them in a selector: without the comma at the end that PromQL allows."""
-    from trimtab.wire.matchers import parse_matchers
+    from trimtab.wire.promql import parse_matchers
 
     return ",".join(f'{label}{operator}"{value}"' for label, operator, value in parse_matchers(text, option))
 

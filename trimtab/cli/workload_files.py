@@ -8,7 +8,7 @@ import msgspec
 
 from trimtab.core.requests import pod_request
 from trimtab.errors import InvalidInput
-from trimtab.wire.facts import pod_level, template_requests
+from trimtab.wire.from_kubernetes import pod_level, template_requests
 from trimtab.wire.objects import WireWorkload
 
 if TYPE_CHECKING:

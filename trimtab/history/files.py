@@ -7,14 +7,16 @@ than half of a series is missing: then the step, or the file, is not what its ow
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
-from datetime import UTC, datetime
-from typing import NamedTuple
+import re
+from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import UTC, date, datetime
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.errors import InvalidInput, NotEnoughData
+from trimtab.history.series_names import LABELS, row_name, series_name
 from trimtab.history.source import Metric, Selection, time_grid
 from trimtab.series import Floats, Frame
 
@@ -174,3 +176,198 @@ def regrid(frame: Frame, start: float, end: float, step_s: float) -> Frame:
         np.add.at(counts[row], step[inside][good], 1.0)
     values = np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
     return Frame(frame.names, wanted.start, step_s, values)
+
+
+VALUES, SERIES = ("value", "_value"), "series"
+TIMES = ("timestamp", "time", "date", "datetime", "@timestamp", "_time", "timestamp (utc)", "time (utc)")
+LATEST_S = 1e11  # the year 5138: a larger number is in a smaller unit
+UNITS = (1.0, 1e3, 1e6, 1e9)
+
+
+class FileReading(NamedTuple):
+    """What a file does not say by itself: the distance of its samples, its column of times, its namespace."""
+
+    step_s: float | None = None
+    time_column: str = ""
+    namespace: str = "default"
+
+
+class Table(Protocol):
+    """A file with named columns of equal length."""
+
+    path: str
+    stem: str
+    header: list[str]
+    lines: NDArray[np.intp]  # of the file, as people count them
+
+    def times(self, column: int) -> Floats: ...
+    def numbers(self, column: int) -> Floats: ...
+    def texts(self, column: int) -> Sequence[str]: ...
+    def holds_numbers(self, column: int) -> bool: ...
+
+
+def rows_of(table: Table, reading: FileReading) -> Rows:
+    """Every sample of the table with the name of its series."""
+    time = time_column(table, reading.time_column)
+    times = in_seconds(table.times(time))
+    labels = {name.lower(): column for column, name in enumerate(table.header) if name.lower() in (SERIES, *LABELS)}
+    values = value_columns(table, time, labels)
+    if labels:
+        return Rows(times, table.numbers(values[0]), _labelled(table, labels, reading.namespace), table.lines)
+    names = [series_name(table.header[column], reading.namespace) for column in values]
+    if len(names) == 1 and "/" not in names[0]:
+        names = [table.stem]
+    return Rows(
+        np.tile(times, len(values)),
+        np.concatenate([table.numbers(column) for column in values]),
+        np.repeat(np.array(names, dtype=np.str_), len(times)),
+        np.tile(table.lines, len(values)),
+    )
+
+
+def time_column(table: Table, wanted: str) -> int:
+    names = [name.lower() for name in table.header]
+    if wanted:
+        if wanted.lower() not in names:
+            raise InvalidInput("--time-column", wanted, f"{table.path} has {', '.join(table.header)[:80]}")
+        return names.index(wanted.lower())
+    known = [names.index(name) for name in TIMES if name in names]
+    if known:
+        return known[0]
+    if len(names) != 2 or any(map(is_number, names)):
+        found = ",".join(table.header)[:80] or "nothing"
+        fix = "the first row must name timestamp,value[,series]; no timestamp: say --time-column NAME"
+        raise InvalidInput(f"{table.path} row 1", found, fix)
+    return 1 if names[0] in VALUES else 0
+
+
+def value_columns(table: Table, time: int, labels: dict[str, int]) -> list[int]:
+    """The one called value, or every column of numbers; with labels in the rows there can be only one."""
+    names = [name.lower() for name in table.header]
+    if known := [names.index(name) for name in VALUES if name in names]:
+        return known[:1]
+    others = [
+        column for column, name in enumerate(names) if column != time and name not in TIMES and name not in labels
+    ]
+    numeric = others if len(others) == 1 else [column for column in others if table.holds_numbers(column)]
+    if not numeric or (labels and len(numeric) > 1):
+        found = ",".join(table.header)[:80]
+        fix = "the first row must name timestamp,value[,series]; no value: call the column with the values so"
+        raise InvalidInput(f"{table.path} row 1", found, fix)
+    return numeric
+
+
+def _labelled(table: Table, labels: dict[str, int], namespace: str) -> NDArray[np.str_]:
+    """The series that each row names, or what its labels come to; each combination is worked out once."""
+    if SERIES in labels:
+        return np.array([name.strip() for name in table.texts(labels[SERIES])], dtype=np.str_)
+    keys = [LABELS[name] for name in labels]
+    combinations = list(zip(*(table.texts(column) for column in labels.values()), strict=True))
+    names = {each: _name_of(dict(zip(keys, each, strict=True)), namespace) for each in dict.fromkeys(combinations)}
+    return np.array([names[each] for each in combinations], dtype=np.str_)
+
+
+def _name_of(labels: dict[str, str], namespace: str) -> str:
+    stripped = {key: value.strip() for key, value in labels.items()}
+    return row_name(stripped, namespace) or "/".join(filter(None, stripped.values()))
+
+
+def in_seconds(times: Floats) -> Floats:
+    """Unix times in seconds, milliseconds, microseconds or nanoseconds."""
+    latest = float(np.max(times, initial=0.0))
+    unit = next((unit for unit in UNITS if latest / unit < LATEST_S), 1.0)
+    seconds: Floats = times / unit
+    return seconds
+
+
+AS_TIME = "write unix seconds or ISO 8601 such as 2026-11-15T12:00:00Z, the same way in all rows"
+EITHER_WAY = "this may be day/month/year or month/day/year: write 2026-11-15 instead"
+MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+SLASHED = re.compile(r"\s*(\d{1,2})[/-](\d{1,2})[/-](\d{4})")
+YEAR_FIRST = re.compile(r"(\d{4})/(\d{1,2})/(\d{1,2})")
+DAY_FIRST = re.compile(r"(?:[A-Za-z]+, )?(\d{1,2})(?:\.(\d{1,2})\.|[ -]([A-Za-z]{3})[ -])(\d{4})")
+CLOCK = re.compile(r",?[ T]+(\d{1,2}):(\d\d)(:\d\d)?(\.\d+)?(?: ?([AaPp])[Mm])?")
+UTC_NAME = re.compile(r" ?(?:UTC|GMT)$")
+NOON = LAST_MONTH = 12
+
+
+def is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def is_time(text: str) -> bool:
+    return is_number(text) or _moment(text, SLASHED.match(text) is not None) is not None
+
+
+def read_times(path: str, texts: Sequence[str], rows: Sequence[int]) -> Floats:
+    """All as numbers, or all as dates; without a zone they are UTC."""
+    try:
+        return np.array(texts, dtype=np.float64)
+    except ValueError:
+        day_first = _day_first(path, texts, rows)
+    moments = [float(text) if is_number(text) else _moment(text, day_first) for text in texts]
+    if None in moments:
+        wrong = moments.index(None)
+        raise InvalidInput(f"{path} row {rows[wrong]}", texts[wrong], AS_TIME)
+    return np.array(moments, dtype=np.float64)
+
+
+def _day_first(path: str, texts: Sequence[str], rows: Sequence[int]) -> bool:
+    """Of dates with slashes; False where there are none. The first that can be read only one way decides."""
+    matches = [SLASHED.match(text) for text in texts]
+    dates = [(int(match[1]), int(match[2]), int(match[3])) for match in matches if match]
+    dates = [(first, second, year) for first, second, year in dates if first and second and year]
+    decisive = next(
+        (first > LAST_MONTH for first, second, _ in dates if (first > LAST_MONTH) != (second > LAST_MONTH)), None
+    )
+    if decisive is not None or all(first == second for first, second, _ in dates):
+        return bool(decisive)
+    ways = [way for way in (False, True) if _most_days_are_there(dates, way)]
+    if len(ways) != 1 or len(dates) < 2 * len(set(dates)):
+        row = next(row for row, match in enumerate(matches) if match)
+        raise InvalidInput(f"{path} row {rows[row]}", texts[row], EITHER_WAY)
+    return ways[0]
+
+
+def _most_days_are_there(dates: Sequence[tuple[int, int, int]], day_first: bool) -> bool:
+    turned = {(year, second, first) if day_first else (year, first, second) for first, second, year in dates}
+    days = [date(*each).toordinal() for each in turned if max(each[1:]) <= LAST_MONTH]
+    return 2 * len(days) > max(days, default=0) - min(days, default=0)
+
+
+def _moment(text: str, day_first: bool) -> float | None:
+    """A date as unix seconds."""
+    text = UTC_NAME.sub("", text.strip())
+    for written in (text, _iso(text, day_first)):
+        try:
+            at = datetime.fromisoformat(written)
+        except ValueError:
+            continue
+        return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
+    return None
+
+
+def _iso(text: str, day_first: bool) -> str:
+    """The same in ISO 8601, for what people and spreadsheets write otherwise."""
+    text = SLASHED.sub(r"\3-\2-\1" if day_first else r"\3-\1-\2", text)
+    text = DAY_FIRST.sub(
+        lambda match: f"{match[4]}-{match[2] or _month(match[3])}-{match[1]}", YEAR_FIRST.sub(r"\1-\2-\3", text)
+    )
+    day, space, clock = text.partition(" ")
+    day = "-".join(part.zfill(2) for part in day.rstrip(",").split("-"))
+    return day + CLOCK.sub(_clock, space + clock)
+
+
+def _month(text: str) -> str:
+    return str(MONTHS.index(text.lower()) + 1) if text.lower() in MONTHS else text
+
+
+def _clock(match: re.Match[str]) -> str:
+    hour = int(match[1])
+    if match[5]:
+        hour = hour % NOON + (NOON if match[5] in "Pp" else 0)
+    return f" {hour:02}:{match[2]}{match[3] or ''}{match[4] or ''}"

@@ -10,15 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 
 from trimtab.history.pod_owners import Member, find_members
-from trimtab.history.query_pages import (
-    SERIES_PER_PAGE,
-    Fold,
-    QueryPage,
-    largest,
-    query_page,
-    read_pages,
-    total,
-)
+from trimtab.history.query_pages import SERIES_PER_PAGE, Fold, QueryPage, largest, query_page, read_pages, total
 from trimtab.history.source import Level, Metric, Selection, TimeGrid, time_grid
 from trimtab.series import Frame
 from trimtab.wire.kube import Kube

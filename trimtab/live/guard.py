@@ -14,10 +14,10 @@ from trimtab.live.tell.events import Happening, tell
 from trimtab.live.tell.status_writer import StatusWriter
 from trimtab.live.tell.telemetry import Telemetry
 from trimtab.live.tell.teller import Teller
+from trimtab.wire.budget import AT_ONCE, SHARE, Queue
+from trimtab.wire.kube import Kube
 from trimtab.wire.objects import Custom
 from trimtab.wire.resources import HPAS, Resource
-from trimtab.wire.turns import AT_ONCE, SHARE, Queue
-from trimtab.wire.writer import Writer
 
 log = logging.getLogger(__name__)
 BREATH = 100  # items, then others may do something: the lease, the watches
@@ -33,7 +33,7 @@ class RepeatedFailure(NamedTuple):
 class Guard:
     """The one place where an object's failure is caught."""
 
-    def __init__(self, writer: Writer, status_writer: StatusWriter, teller: Teller, telemetry: Telemetry) -> None:
+    def __init__(self, writer: Kube, status_writer: StatusWriter, teller: Teller, telemetry: Telemetry) -> None:
         self.writer, self.status_writer, self.teller, self.telemetry = writer, status_writer, teller, telemetry
         self._failing: dict[str, RepeatedFailure] = {}
         self._failed_in_this_tick: set[str] = set()

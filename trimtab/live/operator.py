@@ -44,7 +44,6 @@ from trimtab.wire.clock import SYSTEM, Clock, SteadyTime
 from trimtab.wire.kube import Kube
 from trimtab.wire.prometheus import Prometheus
 from trimtab.wire.shards import ShardLeadership
-from trimtab.wire.writer import Writer
 
 log = logging.getLogger(__name__)
 LAST_TICK_S = 2.0  # with the lease's release it ends within 5 s
@@ -85,7 +84,7 @@ class Operator:
         self._waiting_for: list[str] = ["everything"]
 
     def _ticker(self, prometheus: Access | None, namespace: str) -> Ticker:
-        settings, writer, demand = self.settings, Writer(self.kube), DemandForecasts()
+        settings, writer, demand = self.settings, self.kube, DemandForecasts()
         usage_s, matchers = settings.usage_every_s, settings.history_matchers
         tenancy, history = QueryTenancy(settings.tenancy, self.cluster.may_query), settings.history(prometheus)
         self.gather = self._gather(tenancy)
@@ -117,7 +116,7 @@ class Operator:
             patience_s=patience(settings.tick_s),
         )
 
-    def _advisor(self, writer: Writer, history: Access | None, namespace: str) -> Advisor:
+    def _advisor(self, writer: Kube, history: Access | None, namespace: str) -> Advisor:
         shadow, every_s, enabled = self.settings.shadow, self.settings.tick_s, self.cluster.enabled
         own, only, shard = (namespace, *self.settings.advice_namespaces), self.settings.namespace, self.settings.shard
         serves = lambda space: enabled(space) and shard.owns(space)  # noqa: E731

@@ -41,9 +41,9 @@ from trimtab.live.tell.status_writer import StatusWriter
 from trimtab.live.tell.telemetry import Telemetry
 from trimtab.live.tell.teller import Teller
 from trimtab.live.tuning.nightly import NightlyTuning
+from trimtab.wire.kube import Kube
 from trimtab.wire.objects import Custom, WirePod
 from trimtab.wire.resources import HPAS, Resource
-from trimtab.wire.writer import Writer
 
 ACTS_AT_ONCE = 64  # spends the request budget though each takes 0.3 s; API servers let a service account have 245
 log = logging.getLogger(__name__)
@@ -56,7 +56,7 @@ class Ticker:
         self,
         cluster: WatchedCluster,
         gather: Gather,
-        writer: Writer,
+        writer: Kube,
         compiler: Compiler,
         breaker: Breaker,
         telemetry: Telemetry,

@@ -13,7 +13,7 @@ from time import time
 import numpy as np
 
 from trimtab.errors import TrimtabError
-from trimtab.history.range_json import read_row
+from trimtab.history.query_pages import read_row
 from trimtab.history.source import TimeGrid
 from trimtab.journal import DAY_S, ObjectName
 from trimtab.minutes import MINUTE_S

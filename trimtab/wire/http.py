@@ -1,8 +1,11 @@
-"""Requests to one Access: paid from the budget, counted, and repeated only where repeating is safe.
+"""Send requests to one Access: paid from the budget, counted, and repeated only where repeating is safe.
 
-Safe: a read; anything the server refused to take on (429), or that never left us (no connection).
-A write whose answer was lost is not repeated here: it may have happened. No write leaves, and none is waited for, after
-the fence: the seconds for which we surely lead are asked for when the bytes go, not when the request queues.
+Safe are reads, anything the server refused to take on (429), and anything that never left us (no connection). A write
+whose answer was lost is not repeated here: it may have happened. No write leaves after the fence, and none is waited
+for: the seconds for which this operator surely leads are asked for when the bytes go, not when the request queues.
+
+A `Transport` carries one request and its answer: aiohttp, or anything of the same shape. It raises `NotConnected` when
+nothing left us, TimeoutError when time ran out, and OSError for the rest.
 """
 
 from __future__ import annotations
@@ -10,13 +13,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
+import aiohttp
 import msgspec
 from yarl import URL
 
@@ -24,7 +28,117 @@ from trimtab.errors import NotLeading, Unavailable, quoted, without_credentials
 from trimtab.wire.access import Access
 from trimtab.wire.budget import Backoff, Budget, Priority
 from trimtab.wire.decode import decode
-from trimtab.wire.transport import AiohttpTransport, Incoming, NotConnected, Outgoing
+
+CONNECTIONS = 128  # more than is ever under way at once: no write waits for somebody's slow answer
+
+
+class NotConnected(ConnectionError):
+    """The request never left: it may be repeated, whatever it asks for."""
+
+
+class Outgoing(msgspec.Struct, frozen=True):
+    """One request; `options` are those of its Access: headers, and how to get there."""
+
+    method: str
+    url: str
+    params: Mapping[str, str] | None
+    body: bytes | None
+    options: dict[str, Any]
+    total_s: float | None = None  # for all of it; None: as long as it goes on
+    connect_s: float = 10.0
+    silence_s: float | None = None  # between two pieces
+
+
+class Incoming(Protocol):
+    """An answer: its status and headers are there, its body comes in pieces."""
+
+    @property
+    def status(self) -> int: ...
+
+    @property
+    def reason(self) -> str: ...
+
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+
+    async def piece(self) -> bytes:
+        """The next one; an empty one after the last."""
+
+
+class Transport(Protocol):
+    def send(self, outgoing: Outgoing) -> AbstractAsyncContextManager[Incoming]:
+        """The answer while the context lasts; leaving it drops what was not read."""
+
+    async def close(self) -> None: ...
+
+
+class AiohttpTransport:
+    """One session, opened inside the running loop by its first request."""
+
+    def __init__(self) -> None:
+        self._session: aiohttp.ClientSession | None = None
+
+    @asynccontextmanager
+    async def send(self, outgoing: Outgoing) -> AsyncIterator[Incoming]:
+        # Once something like 103 Early Hints has come, aiohttp waits for the answer itself without an end.
+        with _translated():
+            async with asyncio.timeout(outgoing.silence_s):
+                answer = await self._live_session().request(
+                    outgoing.method,
+                    URL(outgoing.url, encoded=True),
+                    params=outgoing.params,
+                    data=outgoing.body,
+                    timeout=_timeout(outgoing),
+                    allow_redirects=False,
+                    **outgoing.options,
+                )
+        async with answer:
+            yield AiohttpIncoming(answer)
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    def _live_session(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            connector = aiohttp.TCPConnector(limit=CONNECTIONS)
+            self._session = aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
+        return self._session
+
+
+class AiohttpIncoming:
+    def __init__(self, answer: aiohttp.ClientResponse) -> None:
+        self._answer = answer
+        self.status, self.reason, self.headers = answer.status, answer.reason or "", answer.headers
+
+    async def piece(self) -> bytes:
+        with _translated():
+            return await self._answer.content.readany()
+
+
+def _timeout(outgoing: Outgoing) -> aiohttp.ClientTimeout:
+    """To the millisecond: aiohttp would round long ones up to whole seconds, beyond a fence."""
+    return aiohttp.ClientTimeout(
+        total=outgoing.total_s,
+        sock_connect=outgoing.connect_s,
+        sock_read=outgoing.silence_s,
+        ceil_threshold=float("inf"),
+    )
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Whatever aiohttp raises, in the words of every transport: an answer that it cannot make sense of is none."""
+    try:
+        yield
+    except aiohttp.ClientConnectorError as fault:
+        raise NotConnected(str(fault)) from fault
+    except TimeoutError:
+        raise
+    except Exception as fault:
+        raise ConnectionError(str(fault) or type(fault).__name__) from fault
+
 
 ATTEMPTS = 4
 LONGEST_WAIT_S = 10.0  # a server that wants a longer pause is unavailable for this tick
@@ -77,17 +191,19 @@ class Answer(msgspec.Struct, frozen=True):
     def said(self) -> str:
         """Why, in the server's words: a sentence that is marked as one. The rest of a body is nobody's business."""
         try:
-            complaint: Complaint = decode(self.body, Complaint)
+            status: Status = decode(self.body, Status)
         except msgspec.MsgspecError:
             return quoted(self.reason)
-        return quoted(complaint.message or complaint.error or self.reason, LONGEST_SENTENCE)
+        return quoted(status.message or status.error or self.reason, LONGEST_SENTENCE)
 
 
-class Complaint(msgspec.Struct, frozen=True):
-    """metav1.Status has a message, Prometheus' answer an error."""
+class Status(msgspec.Struct, frozen=True):
+    """How a server says no: metav1.Status has a message, a reason and a code, Prometheus' answer an error."""
 
     message: str = ""
     error: str = ""
+    reason: str = ""
+    code: int = 0
 
 
 class Http:
@@ -139,10 +255,10 @@ class Http:
         try:
             for renewed in (False, True):
                 outgoing = await self._outgoing(request, None, silence_s)
-                async with _Counted(self, request, outgoing) as incoming:
+                async with self._counted(request, outgoing) as incoming:
                     if incoming.status == UNAUTHORIZED and not renewed and self.access.forget():
                         continue  # once more, with a new credential
-                    yield await self._begun(incoming), _Pieces(incoming)
+                    yield await self._begun(incoming), _pieces(incoming)
                     return
         except FAULTS as fault:
             raise self._unreachable(fault) from fault
@@ -157,13 +273,21 @@ class Http:
         return answer
 
     async def _ask(self, request: Request) -> Answer:
-        outgoing, status = await self._outgoing(request, self.timeout_s, None), 0
-        try:
-            async with self.transport.send(outgoing) as incoming:
+        outgoing = await self._outgoing(request, self.timeout_s, None)
+        async with self._counted(request, outgoing) as incoming:
+            return await self._read(incoming)
+
+    @asynccontextmanager
+    async def _counted(self, request: Request, outgoing: Outgoing) -> AsyncIterator[Incoming]:
+        """Send a request and count it as soon as its status is known."""
+        status = 0
+        async with AsyncExitStack() as stack:
+            try:
+                incoming = await stack.enter_async_context(self.transport.send(outgoing))
                 status = incoming.status
-                return await self._read(incoming)
-        finally:
-            self.counts[request.verb, request.resource, status] += 1
+            finally:
+                self.counts[request.verb, request.resource, status] += 1
+            yield incoming
 
     async def _outgoing(self, request: Request, total_s: float | None, silence_s: float | None) -> Outgoing:
         """Paid for, with a credential, and within the fence."""
@@ -221,35 +345,9 @@ class Http:
         return without_credentials(self.access.url)
 
 
-class _Counted:
-    """One request under way, counted as soon as its status is known."""
-
-    def __init__(self, http: Http, request: Request, outgoing: Outgoing) -> None:
-        self._http, self._request, self._sent = http, request, http.transport.send(outgoing)
-
-    async def __aenter__(self) -> Incoming:
-        status = 0
-        try:
-            incoming = await self._sent.__aenter__()
-            status = incoming.status
-        finally:
-            self._http.counts[self._request.verb, self._request.resource, status] += 1
-        return incoming
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
-        return await self._sent.__aexit__(kind, error, trace)
-
-
-class _Pieces(AsyncIterator[bytes]):
-    def __init__(self, incoming: Incoming) -> None:
-        self._incoming = incoming
-
-    async def __anext__(self) -> bytes:
-        if piece := await self._incoming.piece():
-            return piece
-        raise StopAsyncIteration
+async def _pieces(incoming: Incoming) -> AsyncIterator[bytes]:
+    while piece := await incoming.piece():
+        yield piece
 
 
 def _repeatable(request: Request, fault: BaseException) -> bool:

@@ -20,10 +20,8 @@ from trimtab.wire.budget import Budget, Priority
 from trimtab.wire.clock import SYSTEM, Clock
 from trimtab.wire.decode import decode
 from trimtab.wire.http import Answer, Fence, Http, OverHttp, Request
-from trimtab.wire.managed_fields import FIELD_MANAGER
-from trimtab.wire.objects import PartialObject
-from trimtab.wire.resources import CONFIG_MAPS, EVENTS, Resource
-from trimtab.wire.served_kinds import ServedKinds
+from trimtab.wire.objects import FIELD_MANAGER
+from trimtab.wire.resources import CONFIG_MAPS, EVENTS, Resource, ServedKinds
 
 T = TypeVar("T")
 PAGE_SIZE = "500"
@@ -38,14 +36,6 @@ class Patch(StrEnum):
     STRATEGIC = "application/strategic-merge-patch+json"
     JSON = "application/json-patch+json"
     APPLY = "application/apply-patch+yaml"  # JSON is YAML
-
-
-class Status(msgspec.Struct, frozen=True):
-    """metav1.Status: how the API server says no."""
-
-    message: str = ""
-    reason: str = ""
-    code: int = 0
 
 
 class ListMeta(msgspec.Struct, frozen=True, rename="camel"):
@@ -121,12 +111,6 @@ class Kube(OverHttp):
         answer = await self._ask("get", asked, "GET")
         return self._about(asked, self.decode(answer.body, kind))
 
-    async def list_metadata(
-        self, resource: Resource, namespace: str = "", *, labels: str = ""
-    ) -> Listing[PartialObject]:
-        """Which there are, without what is in them."""
-        return await self.list(PartialObject, resource, namespace, labels=labels, accept=METADATA)
-
     async def list(
         self,
         kind: type[T],
@@ -138,11 +122,7 @@ class Kube(OverHttp):
         accept: str = JSON,
     ) -> Listing[T]:
         """All of them, in pages of 500; an expired continue token (410) falls back to one whole list."""
-        params = (
-            {"limit": PAGE_SIZE}
-            | ({"labelSelector": labels} if labels else {})
-            | ({"fieldSelector": fields} if fields else {})
-        )
+        params = {"limit": PAGE_SIZE} | selectors(labels, fields)
         items: list[T] = []
         unreadable, asked = 0, Asked(resource, namespace)
         while True:
@@ -162,13 +142,7 @@ class Kube(OverHttp):
             params["continue"] = page.metadata.continue_
 
     async def create(
-        self,
-        kind: type[T],
-        resource: Resource,
-        namespace: str,
-        body: Any,
-        subresource: str = "",
-        name: str = "",
+        self, kind: type[T], resource: Resource, namespace: str, body: Any, subresource: str = "", name: str = ""
     ) -> T:
         asked = Asked(resource, namespace, name, subresource)
         answer = await self._ask("create", asked, "POST", {"fieldManager": FIELD_MANAGER}, body)
@@ -182,10 +156,10 @@ class Kube(OverHttp):
         name: str,
         body: Any,
         how: Patch = Patch.MERGE,
-        *,
         subresource: str = "",
-        force: bool = False,
         manager: str = FIELD_MANAGER,
+        *,
+        force: bool = False,
     ) -> T:
         """With `metadata.resourceVersion` in the body it is guarded: 409 when somebody was faster."""
         params = {"fieldManager": manager} | ({"force": "true"} if force else {})
@@ -194,13 +168,7 @@ class Kube(OverHttp):
         return self._about(asked, self.decode(answer.body, kind))
 
     async def apply(
-        self,
-        kind: type[T],
-        resource: Resource,
-        body: Mapping[str, Any],
-        *,
-        subresource: str = "",
-        force: bool = True,
+        self, kind: type[T], resource: Resource, body: Mapping[str, Any], subresource: str = "", *, force: bool = True
     ) -> T:
         """Server-side apply of a whole manifest under our field manager."""
         meta = body["metadata"]
@@ -285,6 +253,10 @@ class Kube(OverHttp):
         if 200 <= answer.status < 300:
             return answer
         raise refused(answer, f"{verb} {path}".strip())
+
+
+def selectors(labels: str, fields: str) -> dict[str, str]:
+    return ({"labelSelector": labels} if labels else {}) | ({"fieldSelector": fields} if fields else {})
 
 
 def refused(answer: Answer, what: str) -> Refused:

@@ -174,12 +174,7 @@ class Leadership:
         self.told = self.told if annotations == self.told else NO_ANNOTATIONS  # until there is an answer
         if lease is None:
             meta = {"name": self.name, "namespace": self.namespace, "annotations": annotations}
-            body = {
-                "apiVersion": "coordination.k8s.io/v1",
-                "kind": "Lease",
-                "metadata": meta,
-                "spec": self._spec(None),
-            }
+            body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": meta, "spec": self._spec(None)}
             written = await self.kube.create(Lease, LEASES, self.namespace, body)
         else:
             body = {
@@ -216,13 +211,7 @@ class Leadership:
             self.leading.set()
         else:
             self.leading.clear()
-        log.info(
-            "%s is %s leader of %s/%s",
-            self.identity,
-            "now" if leads else "no longer",
-            self.namespace,
-            self.name,
-        )
+        log.info("%s is %s leader of %s/%s", self.identity, "now" if leads else "no longer", self.namespace, self.name)
         for listener in self._listeners:
             listener(leads)
 
@@ -240,10 +229,7 @@ class Leadership:
                 await self._empty()
         except (TrimtabError, TimeoutError) as error:
             log.warning(
-                "lease %s/%s could not be released: %s",
-                self.namespace,
-                self.name,
-                str(error) or "no answer in time",
+                "lease %s/%s could not be released: %s", self.namespace, self.name, str(error) or "no answer in time"
             )
 
     async def _empty(self) -> None:

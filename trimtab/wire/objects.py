@@ -1,4 +1,4 @@
-"""The parts of Kubernetes objects that we read; the rest is never decoded (managedFields: only by `managed_fields`).
+"""The parts of Kubernetes objects that we read; the rest is never decoded (managedFields: only by `ManagedMeta`).
 
 Every field has a default, so an object that lacks one decodes too; gc=False: none of them can be in a cycle.
 """
@@ -105,7 +105,6 @@ class ContainerState(WireRecord, frozen=True):
 class ContainerStatus(WireRecord, frozen=True):
     name: str = ""
     ready: bool = False
-    restart_count: int = 0
     state: ContainerState = ContainerState()
     last_state: ContainerState = ContainerState()
     resources: Resources | None = None
@@ -117,7 +116,6 @@ class PodStatus(WireRecord, frozen=True):
     start_time: datetime | None = None
     conditions: tuple[WireCondition, ...] = ()
     container_statuses: tuple[ContainerStatus, ...] = ()
-    qos_class: str = ""
     resize: str = ""
 
 
@@ -174,7 +172,6 @@ class WorkloadSpec(WireRecord, frozen=True):
 
 class WorkloadStatus(WireRecord, frozen=True):
     replicas: int = 0
-    ready_replicas: int = 0
     updated_replicas: int = 0
     observed_generation: int = 0
     conditions: tuple[WireCondition, ...] = ()
@@ -216,8 +213,6 @@ class Custom(WireRecord, frozen=True):
 class LeaseSpec(WireRecord, frozen=True):
     holder_identity: str | None = None
     lease_duration_seconds: int | None = None
-    acquire_time: datetime | None = None
-    renew_time: datetime | None = None
     lease_transitions: int | None = None
 
 
@@ -253,12 +248,8 @@ class Node(WireRecord, frozen=True):
     status: NodeStatus = NodeStatus()
 
 
-class Namespace(WireRecord, frozen=True):
-    metadata: ObjectMeta = ObjectMeta()
-
-
 class PartialObject(WireRecord, frozen=True):
-    """Any object without what is in it."""
+    """A Namespace, or any other object without what is in it."""
 
     metadata: ObjectMeta = ObjectMeta()
 
@@ -280,3 +271,106 @@ class ServiceSpec(WireRecord, frozen=True):
 class Service(WireRecord, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
     spec: ServiceSpec = ServiceSpec()
+
+
+FIELD_MANAGER = "trimtab"  # the name under which the API server records our own writes
+ANY = "*"  # in a path: whichever key, such as each container of a pod template
+
+
+class ManagedFieldsEntry(WireRecord, frozen=True):
+    manager: str = ""
+    time: str = ""  # RFC 3339, so texts compare as times do
+    fields_v1: dict[str, Any] = msgspec.field(default_factory=dict, name="fieldsV1")
+
+
+class ManagedMeta(WireRecord, frozen=True):
+    name: str = ""
+    namespace: str = ""
+    resource_version: str = ""
+    managed_fields: tuple[ManagedFieldsEntry, ...] = ()
+
+    def owners(self, *path: str) -> list[str]:
+        """The managers that set this field, or one inside it, the latest write last: owners("spec", "replicas")."""
+        entries = [entry for entry in self.managed_fields if _holds(entry.fields_v1, path)]
+        return [entry.manager for entry in sorted(entries, key=lambda entry: entry.time)]
+
+    def is_ours(self, *path: str) -> bool:
+        """We set this field; others may have set it to the same value, or another part of it."""
+        return FIELD_MANAGER in self.owners(*path)
+
+    def is_ours_alone(self, *path: str) -> bool:
+        return set(self.owners(*path)) == {FIELD_MANAGER}
+
+    def last_other_owner(self, *path: str) -> str:
+        """Who set it last, ourselves aside; "" when nobody did."""
+        return next((owner for owner in reversed(self.owners(*path)) if owner != FIELD_MANAGER), "")
+
+
+class ManagedObject(WireRecord, frozen=True):
+    metadata: ManagedMeta = ManagedMeta()
+    spec: dict[str, Any] = {}
+
+
+class ManagedWorkload(WireRecord, frozen=True):
+    metadata: ManagedMeta = ManagedMeta()
+    spec: WorkloadSpec = WorkloadSpec()
+
+
+def _holds(fields: Any, path: tuple[str, ...]) -> bool:
+    """Field sets are nested maps with "f:" before the name of a field and "k:" before the key of a list's item."""
+    if not path:
+        return True
+    if not isinstance(fields, dict):
+        return False
+    if path[0] == ANY:
+        return any(_holds(inner, path[1:]) for inner in fields.values())
+    return f"f:{path[0]}" in fields and _holds(fields[f"f:{path[0]}"], path[1:])
+
+
+class Usage(WireRecord, frozen=True):
+    """None: the kubelet said nothing."""
+
+    cpu: str | None = None
+    memory: str | None = None
+
+
+class ContainerUsage(WireRecord, frozen=True):
+    name: str = ""
+    usage: Usage = Usage()
+
+
+class WhosePod(WireRecord, frozen=True):
+    """Of its metadata: labels of every pod in every tick would be read for nobody."""
+
+    namespace: str = ""
+    name: str = ""
+
+
+class PodMetrics(WireRecord, frozen=True):
+    """metrics.k8s.io: the usage of one pod over `window`, ending at `timestamp`."""
+
+    metadata: WhosePod = WhosePod()
+    timestamp: datetime | None = None
+    window: str = ""
+    containers: tuple[ContainerUsage, ...] = ()
+
+
+class DescribedObject(WireRecord, frozen=True):
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+
+
+class CustomMetricValue(WireRecord, frozen=True):
+    """custom.metrics.k8s.io: one value of one object."""
+
+    described_object: DescribedObject = DescribedObject()
+    timestamp: datetime | None = None
+    value: str = ""
+
+
+class ExternalMetricValue(WireRecord, frozen=True):
+    """external.metrics.k8s.io: one value of something outside."""
+
+    timestamp: datetime | None = None
+    value: str = ""

@@ -17,7 +17,7 @@ from trimtab.wire.access import Access
 from trimtab.wire.budget import Budget
 from trimtab.wire.decode import decode
 from trimtab.wire.http import Answer, Http, OverHttp, Request
-from trimtab.wire.query_union import FailedQuery, apart, union
+from trimtab.wire.promql import FailedQuery, apart, union
 
 T = TypeVar("T")
 NOTHING: Mapping[str, str] = {}  # never changed
@@ -169,9 +169,7 @@ class Prometheus(OverHttp):
     def _sample(self, item: VectorItem, expression: str) -> SeriesValue:
         if item.value is None:
             raise InvalidInput(
-                "query",
-                expression,
-                "its answer is a native histogram: wrap it in histogram_quantile() or the like",
+                "query", expression, "its answer is a native histogram: wrap it in histogram_quantile() or the like"
             )
         return SeriesValue(item.metric, item.value[0], self._number(item.value[1]))
 

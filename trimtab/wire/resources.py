@@ -1,16 +1,29 @@
 """Where objects live on the API server: group, version, plural (known or discovered) and their paths.
 
 Paths to the API server are made here and nowhere else: every part of one is a name, checked and encoded.
+
+Tenants may name any kind. `ServedKinds` asks which kinds the cluster serves, and believes the answer for a while. Its
+cost depends on what the cluster has, not on what tenants name: the groups are one list, and only groups in that list
+are asked for their kinds.
+
+A workload of a kind that is not followed is read by name in every tick. `MissingTargets` asks for those that are not
+there the less often the more of them a namespace names, so that they cost a few requests per tick, however many.
 """
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable
 from functools import lru_cache
+from http import HTTPStatus
+from itertools import islice
+from typing import NamedTuple
 from urllib.parse import quote
 
 import msgspec
 
-from trimtab.errors import InvalidInput
+from trimtab.errors import ClusterUnavailable, InvalidInput, Refused
+from trimtab.wire.clock import Clock
 from trimtab.wire.decode import decode
 
 UNQUOTED = ":*"  # NAME:PORT of a proxied service; * for all objects of a metric
@@ -140,3 +153,117 @@ def read_discovery(api_version: str, body: bytes) -> dict[str, Resource]:
         for found in listed
         if "/" not in found.name
     }
+
+
+GROUPS = "/apis"
+BELIEVED_S, MISSED_S = 300.0, 5.0  # how long a list is believed: of what is in it, of what is not
+MOST_LISTS = 1000  # of kinds; where nobody may list the groups, tenants may name any
+NEVER = float("-inf")
+
+Read = Callable[[str, str], Awaitable[bytes]]  # a path, and the namespace whose turn the question takes
+
+
+class GroupVersion(msgspec.Struct, frozen=True, rename="camel"):
+    group_version: str = ""
+
+
+class Group(msgspec.Struct, frozen=True):
+    versions: tuple[GroupVersion, ...] = ()
+
+
+class GroupList(msgspec.Struct, frozen=True):
+    groups: tuple[Group, ...] = ()
+
+
+class ServedKinds:
+    def __init__(self, read: Read, clock: Clock) -> None:
+        self._read, self._clock = read, clock
+        self._groups: tuple[float, frozenset[str] | None] = (NEVER, frozenset())  # None: nobody may list them
+        self._listing = asyncio.Lock()
+        self._kinds: dict[str, tuple[float, dict[str, Resource]]] = {}  # by group version
+
+    async def find(self, api_version: str, kind: str, asker: str) -> Resource:
+        """Where a kind lives, known or asked for; Refused(404) when the cluster has no such kind."""
+        if known := KNOWN.get((api_version, kind)):
+            return known
+        root, (read_at, kinds) = root_of(api_version), self._kinds.get(api_version, (NEVER, {}))
+        if self._is_old(read_at, kind in kinds):
+            kinds = await self._kinds_of(api_version, root, asker) if await self._serves(api_version, asker) else {}
+        if kind not in kinds:
+            raise Refused(
+                f"this cluster has no {kind} in {api_version}: check the spelling, or install its CRD",
+                HTTPStatus.NOT_FOUND,
+            )
+        return kinds[kind]
+
+    def _is_old(self, read_at: float, is_in: bool) -> bool:
+        return self._clock.since_boot() - read_at > (BELIEVED_S if is_in else MISSED_S)
+
+    async def _serves(self, api_version: str, asker: str) -> bool:
+        """Who may not list the groups, or asks a server that cannot, asks for each."""
+        if "/" not in api_version:
+            return True
+        async with self._listing:  # who waited finds what the one before has found
+            read_at, served = self._groups
+            if self._is_old(read_at, served is None or api_version in served):
+                served = await self._listed(asker)
+                self._groups = (self._clock.since_boot(), served)
+        return served is None or api_version in served
+
+    async def _listed(self, asker: str) -> frozenset[str] | None:
+        try:
+            listed: GroupList = decode(await self._read(GROUPS, asker), GroupList)
+        except (Refused, msgspec.MsgspecError):
+            return None
+        return frozenset(version.group_version for group in listed.groups for version in group.versions) or None
+
+    async def _kinds_of(self, api_version: str, root: str, asker: str) -> dict[str, Resource]:
+        try:
+            kinds = read_discovery(api_version, await self._read(root, asker))
+        except Refused as refusal:
+            if refusal.status != HTTPStatus.NOT_FOUND:
+                raise
+            kinds = {}
+        except msgspec.MsgspecError as error:
+            raise ClusterUnavailable(f"{root}: no list of kinds: {error}") from error
+        if len(self._kinds) >= MOST_LISTS:
+            self._kinds.clear()
+        self._kinds[api_version] = (self._clock.since_boot(), kinds)
+        return kinds
+
+
+APART_S = 0.3  # questions of one namespace about what is missing: fifty in a tick of 15 s, one for each of fifty
+GONE_S = 600.0  # so long after its time nobody has asked for it: its object is gone
+
+Name = tuple[str, str, str]  # api version, kind and name
+
+
+class Miss(NamedTuple):
+    said: str
+    again_at: float
+
+
+class MissingTargets:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._missed: dict[str, dict[Name, Miss]] = {}  # by namespace, in the order in which they were asked for
+
+    def check(self, namespace: str, name: Name) -> None:
+        """Refused as the last time, until it may be asked for again."""
+        miss = self._missed.get(namespace, {}).get(name)
+        if miss and self._clock.since_boot() < miss.again_at:
+            raise Refused(miss.said, HTTPStatus.NOT_FOUND)
+
+    def note(self, namespace: str, name: Name, said: str) -> None:
+        now, missed = self._clock.since_boot(), self._missed.setdefault(namespace, {})
+        missed.pop(name, None)
+        for oldest in [*islice(missed, 2)]:  # two for the one that comes: what nobody asks for any more gets fewer
+            if missed[oldest].again_at < now - GONE_S:
+                del missed[oldest]
+        missed[name] = Miss(said, now + APART_S * (len(missed) + 1))
+
+    def found(self, namespace: str, name: Name) -> None:
+        if missed := self._missed.get(namespace):
+            missed.pop(name, None)
+            if not missed:
+                del self._missed[namespace]

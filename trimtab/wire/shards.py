@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from trimtab.errors import InvalidInput, Refused
 from trimtab.kinds.annotations import SERVES, SERVING, SHARDS
 from trimtab.wire.lease import Leadership
-from trimtab.wire.objects import Lease, Namespace
+from trimtab.wire.objects import Lease, PartialObject
 from trimtab.wire.resources import LEASES
 
 LEASE = "trimtab"
@@ -115,7 +115,7 @@ class ShardLeadership(Leadership):
         return [lease for lease in listed.items if NAMES.fullmatch(lease.metadata.name)]
 
 
-def divided_into(found: Lease | Namespace) -> int:
+def divided_into(found: Lease | PartialObject) -> int:
     """Among how many operators, as a Lease or its installation's Namespace says."""
     text = (found.metadata.annotations or {}).get(SHARDS, "1")
     return min(int(text), MOST) if COUNT.fullmatch(text) else 1

@@ -1,4 +1,4 @@
-"""Informers: a Store that follows one collection of the API server through restarts and expired versions.
+"""Follow one collection of the API server: an Informer keeps a Store equal to it, which tells listeners of changes.
 
 The first content comes as a stream (`sendInitialEvents`, where the server has it), else as a paged list; then
 events from that version on. 410 Gone, as a status or inside the stream, means: list again.
@@ -6,9 +6,10 @@ events from that version on. 410 Gone, as a status or inside the stream, means: 
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import random
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from http import HTTPStatus
 from typing import Any, Generic, TypeVar
 
@@ -17,21 +18,92 @@ import msgspec
 from trimtab.errors import ClusterUnavailable, TrimtabError
 from trimtab.wire.budget import Backoff
 from trimtab.wire.decode import decode
-from trimtab.wire.http import Request
-from trimtab.wire.kube import Kube, Status, refused
-from trimtab.wire.objects import HasMeta, ObjectMeta
+from trimtab.wire.http import Request, Status
+from trimtab.wire.kube import Kube, refused, selectors
+from trimtab.wire.objects import HasMeta, ObjectMeta, PartialObject
 from trimtab.wire.resources import Resource
-from trimtab.wire.store import Key, Store, key_of
 
 T = TypeVar("T", bound=HasMeta)
 Anything = TypeVar("Anything")
+Key = tuple[str, str]
+OnChange = Callable[[Key, "T | None", "T | None"], None]
+log = logging.getLogger(__name__)
+
+
+class Store(Generic[T]):
+    """The objects as last seen, by (namespace, name); of what is not to be kept, none.
+
+    Callbacks get (key, new or None, old or None).
+    """
+
+    def __init__(self, keep: Callable[[T], bool] | None = None) -> None:
+        self.keep = keep
+        self.items: dict[Key, T] = {}
+        self.synced = asyncio.Event()
+        self.heard_at = float("-inf")  # by the clock since boot; how fresh the content is
+        self.unreadable = 0
+        self.trouble: TrimtabError | None = None  # why it is not being followed right now
+        self._listeners: list[OnChange[T]] = []
+
+    def in_trouble(self, why: TrimtabError) -> bool:
+        """Whether this is news: what stays wrong is said once."""
+        known, self.trouble = self.trouble, why
+        return str(known) != str(why)
+
+    def on_change(self, listener: OnChange[T]) -> None:
+        self._listeners.append(listener)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self.items.values())
+
+    def get(self, namespace: str, name: str) -> T | None:
+        return self.items.get((namespace, name))
+
+    def put(self, item: T) -> None:
+        if self.keep is not None and not self.keep(item):
+            return
+        key = key_of(item)
+        old = self.items.get(key)
+        self.items[key] = item
+        self._tell(key, item, old)
+
+    def drop(self, key: Key) -> None:
+        old = self.items.pop(key, None)
+        if old is not None:
+            self._tell(key, None, old)
+
+    def replace(self, fresh: dict[Key, T]) -> None:
+        """A new list: tell only what differs from what was known."""
+        for key in self.items.keys() - fresh.keys():
+            self.drop(key)
+        for key, item in fresh.items():
+            known = self.items.get(key)
+            if known is None or known.metadata.resource_version != item.metadata.resource_version:
+                self.put(item)
+        self.synced.set()
+
+    def _tell(self, key: Key, new: T | None, old: T | None) -> None:
+        """An object that somebody cannot make sense of costs nobody the others."""
+        for listener in self._listeners:
+            try:
+                listener(key, new, old)
+            except Exception as error:
+                self.unreadable += 1
+                log.warning("%s/%s could not be understood and is left out: %s", *key, error)
+
+
+def key_of(item: HasMeta) -> Key:
+    return item.metadata.namespace, item.metadata.name
+
 
 SILENCE_S = 90.0  # after this long the connection may be dead: a new one is made
 BRIEF_S = 1.0  # servers end a watch after minutes
 UNKNOWN_OPTION = (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY)  # how an older server says it
 LINE_BYTES = 16 * 2**20  # of one event; etcd itself holds no object of more than a tenth of it
 INITIAL_END = "k8s.io/initial-events-end"
-log = logging.getLogger(__name__)
 
 
 class Gone(Exception):
@@ -43,22 +115,11 @@ class Event(msgspec.Struct, Generic[Anything], frozen=True):
     object: Anything
 
 
-class AnyObject(msgspec.Struct, frozen=True):
-    metadata: ObjectMeta = ObjectMeta()
-
-
 class Informer(Generic[T]):
     """Keeps `store` equal to one collection; `run()` returns only by cancellation."""
 
     def __init__(
-        self,
-        kube: Kube,
-        kind: type[T],
-        resource: Resource,
-        namespace: str = "",
-        *,
-        labels: str = "",
-        fields: str = "",
+        self, kube: Kube, kind: type[T], resource: Resource, namespace: str = "", *, labels: str = "", fields: str = ""
     ) -> None:
         self.kube, self.kind, self.resource, self.namespace = kube, kind, resource, namespace
         self.store: Store[T] = Store()
@@ -133,10 +194,7 @@ class Informer(Generic[T]):
             "allowWatchBookmarks": "true",
             "timeoutSeconds": str(random.randint(240, 480)),  # noqa: S311 (jitter, no secret)
         }
-        if self._labels:
-            params["labelSelector"] = self._labels
-        if self._fields:
-            params["fieldSelector"] = self._fields
+        params |= selectors(self._labels, self._fields)
         if initial:
             return params | {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
         return params | {"resourceVersion": self._version}
@@ -171,11 +229,7 @@ class Informer(Generic[T]):
             rough: Event[Any] = _decode(line, Event[msgspec.Raw])
             if rough.type not in ("ERROR", "BOOKMARK"):
                 self.store.unreadable += 1
-                log.warning(
-                    "watch of %s: an object could not be read and is left out: %s",
-                    self.resource.plural,
-                    error,
-                )
+                log.warning("watch of %s: an object could not be read and is left out: %s", self.resource.plural, error)
             return rough.type, None
 
     def _bookmark(self, meta: ObjectMeta, fresh: dict[Key, T] | None) -> dict[Key, T] | None:
@@ -200,7 +254,7 @@ def _error(line: bytes) -> Exception:
 
 
 def _meta(line: bytes) -> ObjectMeta:
-    event: Event[AnyObject] = _decode(line, Event[AnyObject])
+    event: Event[PartialObject] = _decode(line, Event[PartialObject])
     return event.object.metadata
 
 

@@ -19,15 +19,14 @@ from trimtab.live.act import bridge, sizes
 from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
 from trimtab.live.look.memory import ObjectMemory, ReplicasWritten
 from trimtab.live.look.subject import Subject
-from trimtab.wire.kube import Patch
+from trimtab.wire.kube import Kube, Patch
 from trimtab.wire.objects import Scale
-from trimtab.wire.writer import Writer
 
 ATTEMPTS = 3
 
 
 async def apply(
-    writer: Writer,
+    writer: Kube,
     cluster: WatchedCluster,
     subject: Subject,
     target: ScaleTarget,
@@ -86,7 +85,7 @@ def _order(change: Change) -> tuple[Literal["replicas", "sizes"], Literal["repli
     return ("replicas", "sizes") if grows else ("sizes", "replicas")
 
 
-async def scale(writer: Writer, target: ScaleTarget, change: Change) -> None:
+async def scale(writer: Kube, target: ScaleTarget, change: Change) -> None:
     """Write the replicas. A 409 because of somebody's status is tried again; another's replicas, or pods, end it."""
     assert change.replicas is not None
     version = target.version
@@ -98,7 +97,7 @@ async def scale(writer: Writer, target: ScaleTarget, change: Change) -> None:
         except Refused as refusal:
             if refusal.status != HTTPStatus.CONFLICT:
                 raise
-        now = await writer.kube.get(Scale, target.resource, target.namespace, target.name, "scale")
+        now = await writer.get(Scale, target.resource, target.namespace, target.name, "scale")
         if now.metadata.uid != target.uid:
             raise Refused(f"{target.text} was made anew meanwhile: decided again", HTTPStatus.CONFLICT)
         if now.spec.replicas != change.was:

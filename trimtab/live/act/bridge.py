@@ -19,14 +19,21 @@ from trimtab.live.look.bridge import cpu_with, is_ready
 from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
 from trimtab.live.look.memory import ObjectMemory
 from trimtab.live.look.subject import Subject
-from trimtab.wire.bridged import carries, factor_on
-from trimtab.wire.facts import FINISHED, container_size, same_size, template_sizes, written_sizes
+from trimtab.wire.from_kubernetes import (
+    FINISHED,
+    carries,
+    container_size,
+    factor_on,
+    same_size,
+    template_sizes,
+    written_sizes,
+)
+from trimtab.wire.kube import Kube
 from trimtab.wire.objects import WirePod
-from trimtab.wire.writer import Writer
 
 
 async def write(
-    writer: Writer,
+    writer: Kube,
     cluster: WatchedCluster,
     subject: Subject,
     target: ScaleTarget,
@@ -45,7 +52,7 @@ async def write(
     return replace(memory, bridge_resizes=memory.bridge_resizes + resized) if resized else memory
 
 
-async def bring(writer: Writer, pods: Sequence[WirePod], factor: float) -> int:
+async def bring(writer: Kube, pods: Sequence[WirePod], factor: float) -> int:
     """Pods to this factor; how many were written. Refused only when nothing else could be written either."""
     resized, refused = 0, None
     for pod in pods:

@@ -16,10 +16,9 @@ from trimtab.errors import Refused
 from trimtab.kinds.annotations import ORIGINAL_FLOOR, RAISED_FLOOR, RAISED_FLOOR_UNTIL
 from trimtab.live.look.floor import Floor, owner, read
 from trimtab.policy import Policy
-from trimtab.wire.kube import Patch
+from trimtab.wire.kube import Kube, Patch
 from trimtab.wire.objects import Custom
 from trimtab.wire.resources import HPAS
-from trimtab.wire.writer import Writer
 
 LASTS_S = 60.0  # a raised floor stays at least this long: pods that were asked for should not go before they serve
 
@@ -64,13 +63,13 @@ def moved(found: Custom, policy: Policy, seen: Observation, decision: Decision) 
     return Moved(floor, value, horizon_s(policy.forecast, seen))
 
 
-async def restore(writer: Writer, found: Custom) -> None:
+async def restore(writer: Kube, found: Custom) -> None:
     """The user's own floor, and no trace of ours."""
     floor = read(found)
     await write(writer, found, Moved(floor, floor.original, 0.0), 0.0)
 
 
-async def write(writer: Writer, found: Custom, moved: Moved, at: float) -> None:
+async def write(writer: Kube, found: Custom, moved: Moved, at: float) -> None:
     """Raise it, lower it, or put the user's own back and take our annotations away."""
     floor, value, lasts_s = moved
     back = value <= floor.original

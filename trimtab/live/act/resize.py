@@ -14,12 +14,21 @@ from trimtab.core.model import ContainerSize
 from trimtab.errors import Refused
 from trimtab.live.look.cluster import ScaleTarget
 from trimtab.policy import Apply
-from trimtab.wire.bridged import carries, factor_on, grown, manager_of
-from trimtab.wire.facts import FINISHED, amounts, condition, same_size, seconds, written_sizes
-from trimtab.wire.kube import Patch
+from trimtab.wire.from_kubernetes import (
+    FINISHED,
+    amounts,
+    carries,
+    condition,
+    factor_on,
+    grown,
+    manager_of,
+    same_size,
+    seconds,
+    written_sizes,
+)
+from trimtab.wire.kube import Kube, Patch
 from trimtab.wire.objects import WirePod, WireWorkload
 from trimtab.wire.resources import PODS
-from trimtab.wire.writer import Writer
 
 Sizes = Mapping[str, ContainerSize]
 DEFERRED_S = 300.0
@@ -34,7 +43,7 @@ class Stuck(NamedTuple):
     message: str
 
 
-async def in_place(writer: Writer, pods: Sequence[WirePod], sizes: Sizes) -> int:
+async def in_place(writer: Kube, pods: Sequence[WirePod], sizes: Sizes) -> int:
     """Bring pods to their sizes; how many were written. Refused only when nothing else could be written either.
 
     A pod that changed meanwhile waits for the next tick.
@@ -57,7 +66,7 @@ async def in_place(writer: Writer, pods: Sequence[WirePod], sizes: Sizes) -> int
     return written
 
 
-async def one_by_one(writer: Writer, pods: Sequence[WirePod], sizes: Sizes) -> None:
+async def one_by_one(writer: Kube, pods: Sequence[WirePod], sizes: Sizes) -> None:
     """Bring these pods to their sizes, growing or shrinking, without waiting for a tick between them.
 
     Nobody looks again, so one refusal is told, after the others.
@@ -73,7 +82,7 @@ async def one_by_one(writer: Writer, pods: Sequence[WirePod], sizes: Sizes) -> N
         raise refused
 
 
-async def template(writer: Writer, target: ScaleTarget, sizes: Sizes) -> None:
+async def template(writer: Kube, target: ScaleTarget, sizes: Sizes) -> None:
     """Patch the template's containers; injected sidecars are not in it, so they are never touched."""
     assert target.workload is not None
     known = {container.name for container in target.workload.spec.template.spec.containers}
@@ -103,14 +112,14 @@ def gives_up(apply: Apply, waiting: Sequence[Stuck], at: float) -> bool:
     )
 
 
-async def _patch(writer: Writer, pod: WirePod, wanted: Sizes) -> bool:
+async def _patch(writer: Kube, pod: WirePod, wanted: Sizes) -> bool:
     """New written sizes; a bridge stays on top of them."""
     factor, bridged = factor_on(pod), {container.name for container in carries(pod)}
     sizes = {name: grown(size, factor) if name in bridged else size for name, size in wanted.items()}
     return await patch(writer, pod, sizes, factor)
 
 
-async def patch(writer: Writer, pod: WirePod, sizes: Sizes, factor: float) -> bool:
+async def patch(writer: Kube, pod: WirePod, sizes: Sizes, factor: float) -> bool:
     """Write the sizes of one pod, in which a bridge of this factor is counted; False when somebody was faster."""
     meta = pod.metadata
     containers = [_container(name, size) for name, size in sizes.items()]

@@ -17,12 +17,10 @@ from trimtab.live.act.resize import one_by_one
 from trimtab.live.look import floor, memory
 from trimtab.live.look.cluster import OURS, ScaleTarget, WatchedCluster
 from trimtab.live.look.subject import manifest
-from trimtab.wire.bridged import factor_on
-from trimtab.wire.facts import has_sizes, template_sizes
+from trimtab.wire.from_kubernetes import factor_on, has_sizes, template_sizes
 from trimtab.wire.kube import Kube
 from trimtab.wire.objects import Custom, WirePod
 from trimtab.wire.resources import HPAS, PODS, REPLICA_SETS, Resource
-from trimtab.wire.writer import Writer
 
 
 class Restored(NamedTuple):
@@ -48,21 +46,20 @@ async def _trouble_of(put_back: Callable[[], Awaitable[object]]) -> str:
 
 async def _in_force(kube: Kube, namespace: str) -> AsyncIterator[tuple[str, Callable[[], Awaitable[object]]]]:
     """What is in force, in words, and how it is put back."""
-    writer = Writer(kube)
     for hpa in (await kube.list(Custom, HPAS, namespace)).items:
         if floor.is_ours(hpa):
             before, after = hpa.spec.get("minReplicas", 1), floor.read(hpa).original
             text = f"hpa {hpa.metadata.namespace}/{hpa.metadata.name}: minReplicas {before} -> {after}"
-            yield text, partial(act_floor.restore, writer, hpa)
+            yield text, partial(act_floor.restore, kube, hpa)
     async for target, pods in _resized(kube, namespace):
         assert target.workload is not None
         text = f"{target.text}: {len(pods)} pods back to the size of their template"
-        yield text, partial(one_by_one, writer, pods, template_sizes(target.workload))
+        yield text, partial(one_by_one, kube, pods, template_sizes(target.workload))
     listed = (await kube.list(WirePod, PODS, namespace)).items  # after the sizes: each pod is guarded by its version
     for pod in listed:
         if factor_on(pod) > 1.0:
             text = f"pod {pod.metadata.namespace}/{pod.metadata.name}: back from {factor_on(pod):g} times its cpu"
-            yield text, partial(bring, writer, [pod], 1.0)
+            yield text, partial(bring, kube, [pod], 1.0)
 
 
 async def _resized(kube: Kube, namespace: str) -> AsyncIterator[tuple[ScaleTarget, list[WirePod]]]:

@@ -20,9 +20,8 @@ from trimtab.live.look.memory import ObjectMemory, SizesWritten
 from trimtab.live.look.sizes import in_place, now
 from trimtab.live.look.subject import Subject
 from trimtab.policy import Apply
-from trimtab.wire.bridged import factor_on
-from trimtab.wire.facts import template_sizes
-from trimtab.wire.writer import Writer
+from trimtab.wire.from_kubernetes import factor_on, template_sizes
+from trimtab.wire.kube import Kube
 
 
 def writable(subject: Subject, change: Change | None) -> Change | None:
@@ -34,7 +33,7 @@ def writable(subject: Subject, change: Change | None) -> Change | None:
 
 
 async def write(
-    writer: Writer,
+    writer: Kube,
     cluster: WatchedCluster,
     subject: Subject,
     target: ScaleTarget,
@@ -53,7 +52,7 @@ async def write(
 
 
 async def keep(
-    writer: Writer, cluster: WatchedCluster, subject: Subject, target: ScaleTarget, memory: ObjectMemory, at: float
+    writer: Kube, cluster: WatchedCluster, subject: Subject, target: ScaleTarget, memory: ObjectMemory, at: float
 ) -> ObjectMemory:
     """Pods that came since get the size too; what cannot be done in place becomes a rollout where that is allowed."""
     vertical = subject.policy.vertical
@@ -77,7 +76,7 @@ async def keep(
 
 
 async def _roll_out(
-    writer: Writer, target: ScaleTarget, memory: ObjectMemory, wanted: dict[str, ContainerSize], at: float
+    writer: Kube, target: ScaleTarget, memory: ObjectMemory, wanted: dict[str, ContainerSize], at: float
 ) -> ObjectMemory:
     """Into the template: from now on its sizes are those in force, unless somebody puts the old ones back."""
     assert target.workload is not None

@@ -12,9 +12,9 @@ from trimtab.live.act.bridge import bring, strays
 from trimtab.live.look import floor
 from trimtab.live.look.cluster import WatchedCluster
 from trimtab.live.object_tick import ObjectTick
+from trimtab.wire.kube import Kube
 from trimtab.wire.objects import Custom, WirePod
 from trimtab.wire.resources import HPAS, Resource
-from trimtab.wire.writer import Writer
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ def floors(cluster: WatchedCluster) -> list[tuple[Resource, Custom]]:
 
 
 async def bridges(
-    writer: Writer, cluster: WatchedCluster, objects: Sequence[Custom], looked: Sequence[ObjectTick], within_s: float
+    writer: Kube, cluster: WatchedCluster, objects: Sequence[Custom], looked: Sequence[ObjectTick], within_s: float
 ) -> None:
     """Of workloads whose object is gone; what somebody refuses, or is slow, is tried again in the next tick."""
     if cluster.frozen or any(not feed.settled or feed.trouble for feed in cluster.ours.values()):
@@ -48,7 +48,7 @@ async def bridges(
     await asyncio.gather(*(_take_back(writer, *each, within_s) for each in by_namespace.items()))
 
 
-async def _take_back(writer: Writer, namespace: str, pods: Sequence[WirePod], within_s: float) -> None:
+async def _take_back(writer: Kube, namespace: str, pods: Sequence[WirePod], within_s: float) -> None:
     log.info("%s: %d pods back to their written cpu: their object is gone", namespace, len(pods))
     try:
         async with asyncio.timeout(within_s):

@@ -7,15 +7,15 @@ from typing import Any
 from trimtab.advisor import records
 from trimtab.advisor.adopt import adopt, is_gone
 from trimtab.errors import InvalidInput, Refused
-from trimtab.wire.facts import conditions_in
+from trimtab.wire.from_kubernetes import conditions_in
+from trimtab.wire.kube import Kube
 from trimtab.wire.objects import Custom
-from trimtab.wire.writer import Writer
 
 
 class Adoption:
     """Remembers what was carried out last."""
 
-    def __init__(self, writer: Writer) -> None:
+    def __init__(self, writer: Kube) -> None:
         self.writer = writer
         self._adopted: dict[str, tuple[str, str]] = {}
 

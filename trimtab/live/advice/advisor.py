@@ -31,10 +31,10 @@ from trimtab.live.advice.rounds import Rounds
 from trimtab.live.look.cluster import Feed
 from trimtab.policy import Advice, Inspection
 from trimtab.wire.access import Access
+from trimtab.wire.kube import Kube
 from trimtab.wire.objects import Custom
 from trimtab.wire.prometheus import Prometheus
 from trimtab.wire.resources import Resource
-from trimtab.wire.writer import Writer
 
 KINDS = ("Analytics", "Recommendation")
 EVERY_S = 15.0
@@ -48,7 +48,7 @@ class Advisor:
 
     def __init__(
         self,
-        writer: Writer,
+        kube: Kube,
         prometheus: Access | None,
         own_namespaces: Collection[str],
         namespace: str = "",
@@ -58,7 +58,7 @@ class Advisor:
         matchers: str = "",
         enabled: Callable[[str], bool] = lambda namespace: True,
     ) -> None:
-        self.writer, self.kube, self.every_s = writer, writer.kube, every_s
+        self.kube, self.every_s = kube, every_s
         self.shadow = shadow  # recommend, but adopt nothing
         self.enabled = enabled  # a namespace may opt out
         self.own_namespaces = own_namespaces  # those of administrators: an Analytics there looks everywhere
@@ -66,13 +66,13 @@ class Advisor:
         self.matchers = matchers  # of this cluster's series, where Prometheus has those of several
         self.prometheus = Prometheus(prometheus, timeout_s=TIMEOUT_S) if prometheus else None
         self.feeds = {kind: Feed(self.kube, Custom, (ANALYSIS_API, kind), namespace) for kind in KINDS}
-        self.rounds, self.adoption = Rounds(), Adoption(writer)
+        self.rounds, self.adoption = Rounds(), Adoption(kube)
         self._said: dict[tuple[str, str], str] = {}  # by what failed, and the uid of whose it is
 
     async def run(self) -> None:
         async with self.following():
             while True:
-                if self.writer.may_write() and all(feed.settled for feed in self.feeds.values()):
+                if self.kube.may_write() and all(feed.settled for feed in self.feeds.values()):
                     with suppress(NotLeading):  # the new leader goes on
                         await self._guarded(self.tick(self.kube.clock.now()), "this round of advice")
                 await asyncio.sleep(self.every_s)
@@ -187,7 +187,7 @@ class Advisor:
             if record is None:
                 body = records.new_recommendation(analytics, outcome.target, rules.advice)
                 namespace = analytics.metadata.namespace
-                record = await self.writer.create(Custom, await self._resource("Recommendation"), namespace, body)
+                record = await self.kube.create(Custom, await self._resource("Recommendation"), namespace, body)
             await self._write(record, "Recommendation", records.status_of(rules, outcome, record.status, at))
         except NotLeading:
             raise
@@ -198,7 +198,7 @@ class Advisor:
     async def _prune(self, mine: Sequence[Custom], targets: Sequence[AdvisedTarget]) -> None:
         """Of targets that are no longer selected; one whose run only failed is not among them."""
         for record in mine:
-            if not any(_is_of(record, target) for target in targets) and self.writer.may_write():
+            if not any(_is_of(record, target) for target in targets) and self.kube.may_write():
                 meta = record.metadata
                 await self.kube.delete(await self._resource("Recommendation"), meta.namespace, meta.name, uid=meta.uid)
 
@@ -237,7 +237,7 @@ class Advisor:
             resource = await self._resource(kind)
             if not resource.has_status:
                 raise Refused(NO_STATUS, HTTPStatus.NOT_FOUND)
-            await self.writer.apply(Custom, resource, body, "status")
+            await self.kube.apply(Custom, resource, body, "status")
 
     async def _adopt(self, record: Custom, at: float) -> None:
         conditions = await self.adoption.carry_out(record, at)

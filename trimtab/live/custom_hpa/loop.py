@@ -32,10 +32,9 @@ from trimtab.live.look.subject import Compiler, Subject
 from trimtab.live.measure.gather import Gather, Wanted
 from trimtab.policy import Admit, Mode, Policy
 from trimtab.wire.kube import Kube
-from trimtab.wire.objects import Custom, Namespace, ObjectMeta, Scale
+from trimtab.wire.objects import Custom, ObjectMeta, PartialObject, Scale
 from trimtab.wire.prometheus import NOTHING, Prometheus, SeriesValue
 from trimtab.wire.resources import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES
-from trimtab.wire.writer import Writer
 
 log = logging.getLogger(__name__)
 ALONE_S = 60.0  # longer than any request takes: nobody else waits for this one
@@ -64,7 +63,7 @@ class Loop:
     ) -> None:
         self.custom, self.kube, self.release, self.cluster = custom, kube, release, cluster
         self.gauges = Gauges(custom)
-        self.writer, self.compiler = Writer(kube), Compiler()
+        self.compiler = Compiler()
         self.gather = Gather(kube, prometheus, scrape_s=LOOKBACK_S / 2, patience_s=ALONE_S)
         self.edition = zlib.crc32(custom.model_dump_json().encode())  # an edit of the settings ends a rest
         self._said = ""
@@ -114,7 +113,7 @@ class Loop:
         """The opt-out of a whole namespace holds here too."""
         if self.custom.exact:
             return policy
-        found = await self.kube.get(Namespace, NAMESPACES, "", self.custom.target.namespace)
+        found = await self.kube.get(PartialObject, NAMESPACES, "", self.custom.target.namespace)
         opted_out = (found.metadata.labels or {}).get(ENABLED) == "false"
         return replace(policy, admit=Admit(mode=Mode.PAUSED)) if opted_out else policy
 
@@ -152,7 +151,7 @@ class Loop:
         if change is None or change.replicas is None or policy.admit.mode is not Mode.AUTO:
             return after, False
         try:
-            await apply.scale(self.writer, target, change)
+            await apply.scale(self.kube, target, change)
         except Refused as refusal:
             log.warning("%s keeps its size: %s", target.text, refusal)
             return after, False

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from trimtab.core.model import Veto
 from trimtab.live.headroom.pods import Sized, text
 from trimtab.policy import RESOURCES, Axis, Direction
-from trimtab.wire.facts import FINISHED, fact, size_of
+from trimtab.wire.from_kubernetes import FINISHED, fact, size_of
 from trimtab.wire.objects import Node, Taint, TemplateSpec, Toleration, WirePod
 
 EXCEEDS_NODE = "ExceedsNode"

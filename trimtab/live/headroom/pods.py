@@ -10,7 +10,7 @@ from trimtab.core.model import ContainerSize
 from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
 from trimtab.policy import RESOURCES, Axis, Size
 from trimtab.quantity import describe_memory, format_cpu
-from trimtab.wire.facts import FINISHED, container_size, size_of
+from trimtab.wire.from_kubernetes import FINISHED, container_size, size_of
 from trimtab.wire.objects import Container, PodSpec
 
 Sizes = Mapping[str, ContainerSize]

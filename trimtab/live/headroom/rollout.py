@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from trimtab.kinds.selector import Selector
 from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
-from trimtab.wire.facts import FINISHED, condition
+from trimtab.wire.from_kubernetes import FINISHED, condition
 from trimtab.wire.objects import Custom, WireWorkload
 from trimtab.wire.resources import DEPLOYMENTS
 

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 from trimtab.core.model import ContainerSize
 from trimtab.policy import Size
-from trimtab.wire.bridged import carries, factor_on, grown
-from trimtab.wire.facts import FINISHED, condition, written_sizes
+from trimtab.wire.from_kubernetes import FINISHED, carries, condition, factor_on, grown, written_sizes
 from trimtab.wire.objects import WirePod
 
 

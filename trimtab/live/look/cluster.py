@@ -13,8 +13,7 @@ from trimtab.errors import ClusterUnavailable, InvalidInput, Refused, TrimtabErr
 from trimtab.kinds.annotations import ENABLED, FROZEN, PROMETHEUS_ALLOWED
 from trimtab.live.look.members import Members
 from trimtab.wire.kube import Kube
-from trimtab.wire.missing_targets import MissingTargets
-from trimtab.wire.objects import Custom, HasMeta, Lease, Namespace, Node, Scale, WirePod, WireWorkload
+from trimtab.wire.objects import Custom, HasMeta, Lease, Node, PartialObject, Scale, WirePod, WireWorkload
 from trimtab.wire.resources import (
     DAEMON_SETS,
     DEPLOYMENTS,
@@ -28,11 +27,11 @@ from trimtab.wire.resources import (
     REPLICA_SETS,
     RESOURCE_QUOTAS,
     STATEFUL_SETS,
+    MissingTargets,
     Resource,
 )
 from trimtab.wire.shards import ALONE, LEASE, Shard
-from trimtab.wire.store import Store
-from trimtab.wire.watch import Informer
+from trimtab.wire.watch import Informer, Store
 
 T = TypeVar("T", bound=HasMeta)
 SYSTEM_NAMESPACES = ("kube-system", "kube-public", "kube-node-lease")
@@ -157,7 +156,7 @@ class WatchedCluster:
         }
         self.pods = Feed(kube, WirePod, PODS, namespace, keep=self._is_pod_of_interest if keep else None)
         fields = f"metadata.name={namespace}" if namespace else ""
-        self.namespaces = Feed(kube, Namespace, NAMESPACES, fields=fields)
+        self.namespaces = Feed(kube, PartialObject, NAMESPACES, fields=fields)
         self.nodes = Feed(kube, Node, NODES)
         others = f",metadata.namespace!={home}" if home else ""  # our own renewals would be most of what we hear
         self.leases = Feed(kube, Lease, LEASES, fields=f"metadata.name={LEASE}{others}")

@@ -15,10 +15,10 @@ from trimtab.errors import Refused, TrimtabError
 from trimtab.kinds.annotations import INSTALLATION, SERVING, SHARDS
 from trimtab.live.look.cluster import WatchedCluster
 from trimtab.live.look.others_leases import OthersLeases
-from trimtab.wire.facts import rfc3339
+from trimtab.wire.from_kubernetes import rfc3339
 from trimtab.wire.kube import Patch
 from trimtab.wire.lease import Leadership
-from trimtab.wire.objects import Lease, Namespace
+from trimtab.wire.objects import Lease, PartialObject
 from trimtab.wire.resources import NAMESPACES
 from trimtab.wire.shards import divided_into
 
@@ -87,7 +87,7 @@ class Installations:
         says = (lease.metadata.annotations or {}).get(SERVING)
         return says == "true" or (says is None and self._waited <= LOOKS)
 
-    async def _noted_first(self) -> Iterable[Namespace]:
+    async def _noted_first(self) -> Iterable[PartialObject]:
         """Note ourselves, then list: of two that begin together one sees the other."""
         kube, home = self.leadership.kube, self.cluster.home
         known = self.cluster.namespaces.store.get("", home)
@@ -95,10 +95,10 @@ class Installations:
         ours = {INSTALLATION: notes.get(INSTALLATION) or rfc3339(self._since()), SHARDS: str(self.cluster.shard.of)}
         if any(notes.get(name) != value for name, value in ours.items()):
             try:
-                await kube.patch(Namespace, NAMESPACES, "", home, {"metadata": {"annotations": ours}}, Patch.MERGE)
+                await kube.patch(PartialObject, NAMESPACES, "", home, {"metadata": {"annotations": ours}}, Patch.MERGE)
             except Refused as refusal:
                 log.info("a second installation would not notice this one: %s", refusal)
-        listed = (await kube.list(Namespace, NAMESPACES)).items
+        listed = (await kube.list(PartialObject, NAMESPACES)).items
         self._noted = True
         return listed
 
@@ -112,6 +112,6 @@ class Installations:
             self._said = self.said
 
 
-def _age(namespace: Namespace) -> str:
+def _age(namespace: PartialObject) -> str:
     """Since when there is an installation in it; "": there is none."""
     return (namespace.metadata.annotations or {}).get(INSTALLATION) or ""

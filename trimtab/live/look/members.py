@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 
 from trimtab.core.model import Pod
-from trimtab.wire.bridged import factor_on
-from trimtab.wire.facts import FINISHED, fact, owner_uid
+from trimtab.wire.from_kubernetes import FINISHED, fact, factor_on, owner_uid
 from trimtab.wire.objects import ObjectMeta, WirePod, WireWorkload
-from trimtab.wire.store import Key, Store
+from trimtab.wire.watch import Key, Store
 
 Owner = tuple[str, str]  # namespace and uid: a reference across namespaces is somebody's claim, not an owner
 

@@ -19,7 +19,7 @@ from trimtab.core.remember import first_sight, not_after, restored, stored
 from trimtab.core.remember import shifted as shifted_core
 from trimtab.kinds.meta import seconds_of
 from trimtab.policy import Record, TunedSettings
-from trimtab.wire.facts import conditions_in
+from trimtab.wire.from_kubernetes import conditions_in
 
 VERSION = 1
 TAG = "Kept"  # records are stored under these names since the first version, whatever the classes are called

@@ -16,9 +16,8 @@ from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
 from trimtab.live.look.memory import ObjectMemory, Quarrel
 from trimtab.policy import Axis, Direction
 from trimtab.quantity import format_duration
-from trimtab.wire.facts import same_size, template_sizes
-from trimtab.wire.managed_fields import ANY, ManagedWorkload
-from trimtab.wire.objects import WireWorkload
+from trimtab.wire.from_kubernetes import same_size, template_sizes
+from trimtab.wire.objects import ANY, ManagedWorkload, WireWorkload
 
 
 class QuarrelRule(NamedTuple):

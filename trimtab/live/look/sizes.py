@@ -12,7 +12,7 @@ from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
 from trimtab.live.look.memory import ObjectMemory
 from trimtab.live.look.subject import Subject
 from trimtab.policy import Apply, Policy, Size
-from trimtab.wire.facts import has_sizes, overloaded_at, template_sizes
+from trimtab.wire.from_kubernetes import has_sizes, overloaded_at, template_sizes
 from trimtab.wire.resources import DAEMON_SETS
 
 

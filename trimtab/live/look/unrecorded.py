@@ -15,7 +15,7 @@ from trimtab.core.remember import remember
 from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
 from trimtab.live.look.memory import ObjectMemory, ReplicasWritten
 from trimtab.policy import Policy
-from trimtab.wire.managed_fields import ManagedWorkload
+from trimtab.wire.objects import ManagedWorkload
 
 
 async def with_unrecorded_scaling(

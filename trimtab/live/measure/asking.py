@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Generic, NamedTuple, TypeVar
 
 from trimtab.core.model import Missing, Reason
-from trimtab.wire.turns import SHARE, Turns
+from trimtab.wire.budget import SHARE, Turns
 
 BESIDE = 8  # requests under way beside the ticks
 LEAST_PATIENCE_S = 2.0

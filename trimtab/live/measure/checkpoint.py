@@ -29,7 +29,7 @@ from trimtab.live.measure.stored_checkpoints import StoredCheckpoints, name_of
 from trimtab.live.measure.usage import UsageWatch
 from trimtab.live.object_tick import ObjectTick
 from trimtab.policy import Policy
-from trimtab.wire.writer import Writer
+from trimtab.wire.kube import Kube
 
 DEMAND = "demand.json"  # beside the containers, whose names have no dot
 AT_ONCE = 4  # objects under way
@@ -44,7 +44,7 @@ class Checkpoints(Background):
 
     def __init__(
         self,
-        writer: Writer,
+        writer: Kube,
         usage: UsageWatch,
         every_s: float,
         home: str,

@@ -24,7 +24,7 @@ from trimtab.series import Series
 from trimtab.wire.access import Access
 from trimtab.wire.kube import Kube
 from trimtab.wire.prometheus import Prometheus
-from trimtab.wire.query_union import FailedQuery
+from trimtab.wire.promql import FailedQuery
 
 TIMEOUT_S = 60.0
 NAMESPACES_AT_ONCE = 8

@@ -30,9 +30,9 @@ from trimtab.live.measure.readings import (
 from trimtab.live.measure.tenancy import NotAllowed, QueryTenancy
 from trimtab.policy import Metric, MetricKind, Signal
 from trimtab.wire.kube import Kube, ListPage
-from trimtab.wire.metric_objects import CustomMetricValue, ExternalMetricValue, PodMetrics
+from trimtab.wire.objects import CustomMetricValue, ExternalMetricValue, PodMetrics
 from trimtab.wire.prometheus import IncompleteAnswer, Prometheus
-from trimtab.wire.query_union import FailedQuery
+from trimtab.wire.promql import FailedQuery
 from trimtab.wire.resources import POD_METRICS, custom_metric_path, external_metric_path, namespace_metric_path
 
 CUSTOM = ("v1beta2", "v1beta1")  # versions of custom.metrics.k8s.io, the newer one first

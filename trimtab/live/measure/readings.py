@@ -16,7 +16,7 @@ from trimtab.core.model import Missing, Pod, PodSamples, Reason, Samples, TotalS
 from trimtab.errors import InvalidInput
 from trimtab.policy import Metric, MetricKind
 from trimtab.quantity import parse_duration, parse_quantity
-from trimtab.wire.metric_objects import CustomMetricValue, ExternalMetricValue, PodMetrics
+from trimtab.wire.objects import CustomMetricValue, ExternalMetricValue, PodMetrics
 
 BY_USAGE = (MetricKind.RESOURCE, MetricKind.CONTAINER)
 USUAL_WINDOW_S = 60.0

@@ -13,26 +13,26 @@ from trimtab.errors import Refused
 from trimtab.kinds.annotations import OBJECT_NAMESPACE, OBJECT_TARGET, OBJECT_UID
 from trimtab.live.look.subject import Subject
 from trimtab.live.object_tick import ObjectTick
-from trimtab.wire.objects import ConfigMap, ObjectMeta
+from trimtab.wire.kube import METADATA, Kube
+from trimtab.wire.objects import ConfigMap, ObjectMeta, PartialObject
 from trimtab.wire.resources import CONFIG_MAPS
-from trimtab.wire.writer import Writer
 
 LONGEST_NAME = 253
 
 
 class StoredCheckpoints:
-    def __init__(self, writer: Writer, home: str) -> None:
-        self.writer, self.home = writer, home
+    def __init__(self, kube: Kube, home: str) -> None:
+        self.kube, self.home = kube, home
 
     async def all(self) -> dict[str, ObjectMeta]:
         """By name."""
-        found = (await self.writer.kube.list_metadata(CONFIG_MAPS, self.home, labels=OBJECT_UID)).items
+        found = (await self.kube.list(PartialObject, CONFIG_MAPS, self.home, labels=OBJECT_UID, accept=METADATA)).items
         return {each.metadata.name: each.metadata for each in found if OBJECT_UID in (each.metadata.labels or {})}
 
     async def read(self, tick: ObjectTick) -> dict[str, str]:
         """What is in the one of this very object and target; nothing, if there is none."""
         try:
-            found = await self.writer.kube.get(ConfigMap, CONFIG_MAPS, self.home, name_of(tick.subject))
+            found = await self.kube.get(ConfigMap, CONFIG_MAPS, self.home, name_of(tick.subject))
         except Refused as refusal:
             if refusal.status != HTTPStatus.NOT_FOUND:
                 raise
@@ -53,10 +53,10 @@ class StoredCheckpoints:
             "metadata": {"name": name_of(subject), "namespace": self.home, "labels": labels, "annotations": notes},
             "data": data,
         }
-        await self.writer.apply(ConfigMap, CONFIG_MAPS, body)
+        await self.kube.apply(ConfigMap, CONFIG_MAPS, body)
 
     async def drop(self, found: ObjectMeta) -> None:
-        await self.writer.kube.delete(CONFIG_MAPS, self.home, found.name, uid=found.uid)
+        await self.kube.delete(CONFIG_MAPS, self.home, found.name, uid=found.uid)
 
 
 def name_of(subject: Subject) -> str:

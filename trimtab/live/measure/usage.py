@@ -17,8 +17,8 @@ from trimtab.core.usage.settings import HistogramSettings
 from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
 from trimtab.live.measure.readings import amounts_of
 from trimtab.live.measure.rebuild import Rebuild
-from trimtab.wire.facts import killed_at, size_of
-from trimtab.wire.metric_objects import PodMetrics
+from trimtab.wire.from_kubernetes import killed_at, size_of
+from trimtab.wire.objects import PodMetrics
 
 EVERY_S = 60.0
 NO_SAMPLES = Missing(reason=Reason.NOT_ENOUGH_HISTORY, detail="no usage of this workload has been seen yet")

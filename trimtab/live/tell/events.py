@@ -6,10 +6,10 @@ import logging
 from typing import Any, NamedTuple
 
 from trimtab.errors import NotLeading, TrimtabError
-from trimtab.wire.facts import rfc3339
+from trimtab.wire.from_kubernetes import rfc3339
+from trimtab.wire.kube import Kube
 from trimtab.wire.objects import Custom
 from trimtab.wire.resources import EVENTS, Resource
-from trimtab.wire.writer import Writer
 
 log = logging.getLogger(__name__)
 LONGEST = 1000  # the API server refuses longer messages
@@ -21,7 +21,7 @@ class Happening(NamedTuple):
     warning: bool = False
 
 
-async def tell(writer: Writer, resource: Resource, about: Custom, what: Happening, at: float) -> None:
+async def tell(writer: Kube, resource: Resource, about: Custom, what: Happening, at: float) -> None:
     """Best effort: an event that cannot be written must not undo what it speaks of."""
     try:
         await writer.create(Custom, EVENTS, about.metadata.namespace, body(resource, about, what, at))

@@ -15,8 +15,8 @@ from trimtab.live.tell.status import STATUS
 from trimtab.live.tell.status_writer import StatusWriter
 from trimtab.live.tell.teller import Teller
 from trimtab.live.tell.timeless import timeless
+from trimtab.wire.kube import Kube
 from trimtab.wire.objects import WirePod
-from trimtab.wire.writer import Writer
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ def _rescaled(tick: ObjectTick) -> Happening:
     return Happening("SuccessfulRescale", f"New size: {replicas}; reason: {text}")
 
 
-def announce(teller: Teller, writer: Writer, subject: Subject, news: Happening, at: float) -> None:
+def announce(teller: Teller, writer: Kube, subject: Subject, news: Happening, at: float) -> None:
     """An event; none takes the place of an earlier one."""
     key = f"{subject.uid}/{news.reason}/{at}"
     teller.later(subject.name, key, lambda: tell(writer, subject.resource, subject.object, news, at))

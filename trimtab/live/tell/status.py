@@ -21,7 +21,7 @@ from trimtab.live.object_tick import ObjectTick
 from trimtab.live.tell.metric_status import current_metrics, targets
 from trimtab.policy import Axis, TuningMode, Weights
 from trimtab.quantity import format_cpu, format_memory
-from trimtab.wire.facts import amounts, conditions_in, rfc3339, selector_of
+from trimtab.wire.from_kubernetes import amounts, conditions_in, rfc3339, selector_of
 
 
 def _every(tick: ObjectTick) -> dict[str, Any]:

@@ -11,10 +11,10 @@ from trimtab.errors import Refused
 from trimtab.live.tell.conditions import FIELDS_IGNORED
 from trimtab.live.tell.events import Happening, tell
 from trimtab.live.tell.status import loud, with_conditions
-from trimtab.wire.facts import conditions_in
+from trimtab.wire.from_kubernetes import conditions_in
+from trimtab.wire.kube import Kube
 from trimtab.wire.objects import Custom
 from trimtab.wire.resources import Resource
-from trimtab.wire.writer import Writer
 
 MEASURED_EVERY_S = 30.0  # measurements alone are written this often at most
 BAD = ("Conflict", "Reverted", "ResizeBlocked", "ResizePending")  # where True is the trouble
@@ -45,7 +45,7 @@ class MadeFrom(NamedTuple):
 class StatusWriter:
     """Remembers what it last said of each object."""
 
-    def __init__(self, writer: Writer) -> None:
+    def __init__(self, writer: Kube) -> None:
         self.writer = writer
         self._said: dict[str, Said] = {}
         self._made_from: dict[str, MadeFrom] = {}
@@ -122,7 +122,7 @@ class StatusWriter:
     async def _version_with(self, said: dict[str, Any], resource: Resource, about: Custom) -> str:
         """The version of now, if only its owner changed it since: the same object, and nobody led but us."""
         meta = about.metadata
-        found = await self.writer.kube.get(Custom, resource, meta.namespace, meta.name)
+        found = await self.writer.get(Custom, resource, meta.namespace, meta.name)
         ours = found.metadata.uid == meta.uid and found.status.get("memory") == said.get("memory")
         return found.metadata.resource_version if ours else ""
 

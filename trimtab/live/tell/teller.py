@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from trimtab.errors import NotLeading, TrimtabError
 from trimtab.ticks import ObjectName
-from trimtab.wire.turns import Turns
+from trimtab.wire.budget import Turns
 
 Say = Callable[[], Awaitable[None]]
 log = logging.getLogger(__name__)

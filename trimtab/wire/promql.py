@@ -1,16 +1,36 @@
-"""query_union: several PromQL queries as one, and its answer as theirs: a label says whose each series is.
-
-Whatever the queries ask for, they need nothing in common. Only what cannot reach beyond its own brackets is joined: a
-query is somebody's text, and must not answer for another.
-"""
+"""Label matchers as PromQL writes them, such as 'cluster="a",job=~"kubelet|cadvisor"'."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Protocol, TypeVar
+from typing import Literal, NamedTuple, Protocol, TypeVar
 
-from trimtab.errors import MetricsUnavailable
+from trimtab.errors import InvalidInput, MetricsUnavailable
+
+MATCHER = re.compile(r'\s*([a-zA-Z_]\w*)\s*(=~|!~|!=|=)\s*"([^"\\]*)"\s*(?:,|$)', re.ASCII)
+
+
+class Matcher(NamedTuple):
+    label: str
+    operator: Literal["=", "!=", "=~", "!~"]
+    value: str
+
+
+def parse_matchers(text: str, path: str = "matchers") -> list[Matcher]:
+    """Parse a comma-separated list of matchers; escapes and other quotes are refused.
+
+    The error names `path`, the option or field that holds the text.
+    """
+    matchers, position = [], 0
+    while position < len(text):
+        match = MATCHER.match(text, position)
+        if match is None:
+            raise InvalidInput(path, text[position:], 'write them as label="value",label=~"a|b"')
+        matchers.append(Matcher(*match.groups()))  # type: ignore[arg-type]
+        position = match.end()
+    return matchers
+
 
 LABEL = "trimtab_query"
 CLOSES = {")": "(", "]": "[", "}": "{"}
