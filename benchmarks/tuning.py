@@ -19,8 +19,7 @@ from msgspec.structs import replace
 from trimtab.bench.baselines import hpa
 from trimtab.cli.night_process import in_child
 from trimtab.core.nights import Fleet, NightCase, VerdictKind
-from trimtab.policy import Bridge, ForecastChoice, Objective, Tuning, TuningMode
-from trimtab.policy.objective import BRIDGED_START_SHARE
+from trimtab.policy import BRIDGED_START_SHARE, Bridge, ForecastChoice, Objective, Tuning, TuningMode
 from trimtab.sim.generate import SHAPES, generate
 
 DAYS, CORES, FLEET = 14, 2, 1000

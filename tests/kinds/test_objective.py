@@ -17,12 +17,12 @@ from trimtab.policy import (
     Rate,
     RatePolicy,
     Rates,
+    Rule,
     Select,
     Stabilise,
     StabiliseMax,
     UpLimit,
 )
-from trimtab.policy.settle import Rule
 
 
 def policy_of(**spec: Any) -> Policy:

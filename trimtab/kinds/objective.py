@@ -9,8 +9,7 @@ from pydantic import Field
 
 from trimtab.kinds.manifest_part import FieldRule, ManifestPart
 from trimtab.kinds.metric import few_forecasts
-from trimtab.policy import Bridge, Objective
-from trimtab.policy.objective import BRIDGED_START_SHARE
+from trimtab.policy import BRIDGED_START_SHARE, Bridge, Objective
 
 PRICES = {"savings": 8.0, "balanced": 32.0, "reliability": 128.0}
 BRIDGE_SHARE = 0.9375  # of the service level: ready pods grow a little before they carry too much

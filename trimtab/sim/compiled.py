@@ -26,7 +26,7 @@ _SOURCES = (
     "core/*.py",
     "core/forecast/learned/*.py",
     "core/settle/*.py",
-    "policy/settle.py",
+    "policy.py",
 )
 
 

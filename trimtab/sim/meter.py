@@ -6,8 +6,7 @@ from math import nan
 from typing import NamedTuple
 
 from trimtab.core.model import Missing, PodSamples, Reason, Samples, TotalSample
-from trimtab.policy import Metric, MetricKind, Signal, TotalAverage, Utilization, Watermark
-from trimtab.policy.signals import PodAverage
+from trimtab.policy import Metric, MetricKind, PodAverage, Signal, TotalAverage, Utilization, Watermark
 from trimtab.sim.cluster_spec import ClusterSpec, FaultKind
 from trimtab.sim.simulated_pods import Pods
 

@@ -11,8 +11,7 @@ from msgspec import structs
 
 from trimtab.core.explain import sentence
 from trimtab.core.model import ContainerSize, Decision, Memory, Observation
-from trimtab.policy import Bridge, ForecastChoice, Objective, Policy
-from trimtab.policy.objective import BRIDGED_START_SHARE
+from trimtab.policy import BRIDGED_START_SHARE, Bridge, ForecastChoice, Objective, Policy
 from trimtab.sim.cluster import Run, run
 from trimtab.sim.grid import DAY_STEPS, STEP_S
 from trimtab.sim.prices import OBJECTIVES

@@ -14,8 +14,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from trimtab.core.tuned import by_target, check_tunable
-from trimtab.policy import Bridge, Objective, Policy, PricedBand
-from trimtab.policy.objective import BRIDGED_START_SHARE, START_SHARE
+from trimtab.policy import BRIDGED_START_SHARE, START_SHARE, Bridge, Objective, Policy, PricedBand
 from trimtab.series import Floats
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.score import Days, Score, score

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from trimtab.core.model import RuleName
 from trimtab.core.settle.context import ratio_to
-from trimtab.policy.settle import MaxFactor, MinFactor, RoundUp, UpLimit
+from trimtab.policy import MaxFactor, MinFactor, RoundUp, UpLimit
 
 Settled = tuple[float, float]
 
