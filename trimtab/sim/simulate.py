@@ -1,26 +1,39 @@
-"""simulate(): a run by the fastest way that gives the same answer: the compiled lane, or the virtual cluster."""
+"""Simulate policies on one load: each in the compiled engine, or by decide() step by step where it cannot be compiled.
+
+Both give the same replicas in every step; `why_slow` says why a policy takes the slow way.
+"""
 
 from __future__ import annotations
 
-import numpy as np
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 
-from trimtab.policy import Policy
+import msgspec
+import numpy as np
+from msgspec.structs import replace
+
+from trimtab.core.forecast.learned.weights import shipped_weights
+from trimtab.policy import Objective, Policy
 from trimtab.series import Floats
 from trimtab.sim.cluster import Run, run
 from trimtab.sim.cluster_spec import ClusterSpec
+from trimtab.sim.cost_limit import UNLIMITED, CostLimit
 from trimtab.sim.demand_forecast import forecast_demand
-from trimtab.sim.grid import MEAN_STEPS, STEP_S, delay_steps
+from trimtab.sim.grid import DAY_STEPS, MEAN_STEPS, STEP_S, delay_steps
 from trimtab.sim.numba_engine import run_on
-from trimtab.sim.program import NOTHING_AHEAD, bounds_by_step, program, uncovered
+from trimtab.sim.priced_levels import band_path, priced_levels
+from trimtab.sim.program import NOTHING_AHEAD, BoundsBySteps, bounds_by_step, is_cpu_share, program, uncovered
 from trimtab.sim.resize_in_place import shown_load, size_factors
-from trimtab.sim.score import Actuator, ready_pods, violating_load
+from trimtab.sim.score import Actuator, Counts, Days, measure, ready_pods, violating_load
 from trimtab.sim.sliding_windows import trailing_mean
 
 _PLAIN = ClusterSpec()
 
 
 def why_slow(policy: Policy, cluster: ClusterSpec) -> str:
-    """Why decide() itself has to be run; empty when the compiled lane gives the same."""
+    """Why decide() itself has to be run; empty when the compiled engine gives the same."""
     return uncovered(policy) or ("the simulated cluster has faults or chance in it" if _unusual(cluster) else "")
 
 
@@ -32,28 +45,134 @@ def _unusual(cluster: ClusterSpec) -> bool:
 def simulate(
     policy: Policy, load: Floats, cluster: ClusterSpec, *, first_pods: int, seed: int = 0, start: float = 0.0
 ) -> Run:
-    """The run of a load in its own unit; see `run`."""
-    if why_slow(policy, cluster):
-        return run(policy, load, cluster, first_pods=first_pods, seed=seed, start=start)
-    signal, ahead = trailing_mean(load, MEAN_STEPS), NOTHING_AHEAD
-    if policy.forecast is not None:
-        (ahead,) = forecast_demand(policy.forecast, [policy.forecast.quantile], load, cluster.startup_s, start)
-    by_step = bounds_by_step(policy.bounds, start, len(load), STEP_S)
-    pods, actuator = load / cluster.pod_capacity, Actuator(delay_steps(cluster.startup_s), policy.bridge)
-    shown = shown_load(pods)
-    replicas = run_on(pods, signal, shown, program(policy, STEP_S, ahead, by_step), first_pods, actuator)
-    ready = ready_pods(replicas, actuator.delay_steps)
-    factors = size_factors(shown, ready, policy.bridge) if policy.bridge else np.ones(len(pods) + 1)
-    now, after = factors[:-1], factors[1:]
-    requested = replicas + ready * (np.maximum(now, after) - 1.0)
-    return Run(
-        load=pods,
-        replicas=replicas,
-        ready=ready,
-        billed=requested,
-        requested=requested,
-        violating=violating_load(pods, ready * now, cluster.slo),
-        killed=np.zeros(len(pods), dtype=np.int32),
-        resized=np.where(now != after, ready, 0),
-        starts=int(np.maximum(np.diff(replicas), 0).sum()),
-    )
+    """The run of one policy; see `Simulation`."""
+    return Simulation(load, cluster, first_pods=first_pods, start=start, seed=seed).run(policy)
+
+
+class Simulation:
+    """One load on one simulated cluster. What all policies share is computed once: signal, forecasts, schedules."""
+
+    def __init__(
+        self, load: Floats, cluster: ClusterSpec, *, first_pods: int, start: float = 0.0, seed: int = 0
+    ) -> None:
+        """`load` is in its own unit, at 15 s steps from `start` on."""
+        self.load, self.cluster, self.first_pods = load, cluster, first_pods
+        self.start, self.seed = start, seed
+        self._forecasts: dict[bytes, Floats] = {}
+        self._levels: dict[tuple[float, float], tuple[Counts, Counts]] = {}  # by service level and price
+
+    def run(self, policy: Policy) -> Run:
+        """Every step of one policy."""
+        if why_slow(policy, self.cluster):
+            return self._decided(policy)
+        pods, delay = self._pods, delay_steps(self.cluster.startup_s)
+        replicas = self._replicas(policy, UNLIMITED)
+        ready = ready_pods(replicas, delay)
+        factors = size_factors(self._shown, ready, policy.bridge) if policy.bridge else np.ones(len(pods) + 1)
+        now, after = factors[:-1], factors[1:]
+        requested = replicas + ready * (np.maximum(now, after) - 1.0)
+        return Run(
+            load=pods,
+            replicas=replicas,
+            ready=ready,
+            billed=requested,
+            requested=requested,
+            violating=violating_load(pods, ready * now, self.cluster.slo),
+            killed=np.zeros(len(pods), dtype=np.int32),
+            resized=np.where(now != after, ready, 0),
+            starts=int(np.maximum(np.diff(replicas), 0).sum()),
+        )
+
+    def days(
+        self, policies: Sequence[Policy], done: Callable[[], None] = lambda: None, within: CostLimit = UNLIMITED
+    ) -> list[Days | None]:
+        """What each day of each policy cost; None: given up, because it spent more than `within` allows.
+
+        A policy with an objective follows its price in the compiled engine, from one learned forecast for all of them.
+        """
+        groups: dict[bytes, list[int]] = {}
+        for number, policy in enumerate(policies):
+            alike = policy if is_cpu_share(policy) else replace(policy, bridge=None)
+            groups.setdefault(msgspec.msgpack.encode(alike), []).append(number)
+        self._prepare([policies[numbers[0]] for numbers in groups.values()])
+        found: list[Days | None] = [None] * len(policies)
+
+        def fill(numbers: list[int]) -> None:
+            for number, days in zip(numbers, self._scored([policies[n] for n in numbers], within), strict=True):
+                found[number] = days
+            done()
+
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(fill, groups.values()))
+        return found
+
+    def _scored(self, policies: list[Policy], within: CostLimit) -> list[Days | None]:
+        """Policies that differ in nothing but the bridge."""
+        first = policies[0]
+        if first.objective is None and why_slow(first, self.cluster):
+            return [self._decided(policy).days(DAY_STEPS) for policy in policies]
+        replicas = self._path(first, first.objective) if first.objective else self._replicas(first, within)
+        if not len(replicas):
+            return [None] * len(policies)
+        delay, slo = delay_steps(self.cluster.startup_s), self.cluster.slo
+        return [measure(self._pods, replicas, delay, DAY_STEPS, slo, policy.bridge, self._shown) for policy in policies]
+
+    def _decided(self, policy: Policy) -> Run:
+        return run(policy, self.load, self.cluster, first_pods=self.first_pods, seed=self.seed, start=self.start)
+
+    def _replicas(self, policy: Policy, within: CostLimit) -> Counts:
+        actuator = Actuator(delay_steps(self.cluster.startup_s), policy.bridge)
+        compiled = program(policy, STEP_S, self._ahead(policy), self._by_step(policy))
+        return run_on(self._pods, self._signal, self._shown, compiled, self.first_pods, actuator, within)
+
+    def _path(self, policy: Policy, objective: Objective) -> Counts:
+        start, keep = (self._levels[objective.service_level, price] for price in _band(objective))
+        by_step = self._by_step(policy)
+        return band_path(start[0], keep[1], self.first_pods, policy.bounds, objective.settle, by_step)
+
+    def _prepare(self, policies: list[Policy]) -> None:
+        """Make what several policies need before threads ask for it."""
+        wanted: dict[float, dict[float, None]] = {}
+        for policy in policies:
+            if policy.objective is not None:
+                for price in _band(policy.objective):
+                    if (policy.objective.service_level, price) not in self._levels:
+                        wanted.setdefault(policy.objective.service_level, {})[price] = None
+            elif not why_slow(policy, self.cluster):
+                self._ahead(policy)
+        for level, prices in wanted.items():
+            found = priced_levels(self._pods, self.cluster.startup_s, shipped_weights(), list(prices), level)
+            for price, start, keep in zip(prices, found.start, found.keep, strict=True):
+                self._levels[level, price] = start, keep
+
+    def _ahead(self, policy: Policy) -> Floats:
+        """Demand does not depend on how it is served, so one look ahead serves every policy with this choice."""
+        choice = policy.forecast
+        if choice is None:
+            return NOTHING_AHEAD
+        key = msgspec.msgpack.encode(choice)
+        if key not in self._forecasts:
+            quantiles = [choice.quantile]
+            (self._forecasts[key],) = forecast_demand(choice, quantiles, self.load, self.cluster.startup_s, self.start)
+        return self._forecasts[key]
+
+    def _by_step(self, policy: Policy) -> BoundsBySteps:
+        return bounds_by_step(policy.bounds, self.start, len(self.load), STEP_S)
+
+    @cached_property
+    def _pods(self) -> Floats:
+        """The load in what one pod carries at 100 %."""
+        return self.load / self.cluster.pod_capacity
+
+    @cached_property
+    def _signal(self) -> Floats:
+        return trailing_mean(self.load, MEAN_STEPS)
+
+    @cached_property
+    def _shown(self) -> Floats:
+        return shown_load(self._pods)
+
+
+def _band(objective: Objective) -> tuple[float, float]:
+    """The prices at which a pod is worth starting and keeping."""
+    return objective.price * objective.start_share, objective.price * objective.keep_share
