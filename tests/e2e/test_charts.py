@@ -16,7 +16,7 @@ import yaml
 
 from tests.bed import Bed, build
 from tests.live.running import autoscaler
-from trimtab.cli.run_options import matchers_of
+from trimtab.cli.run import matchers_of
 from trimtab.errors import InvalidInput
 from trimtab.kinds import CustomHpa
 from trimtab.kinds.crd import CRDS

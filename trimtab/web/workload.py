@@ -5,8 +5,6 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-import numpy as np
-
 from trimtab.acts import Act, describe
 from trimtab.core.explain import missing_text, sentence, table
 from trimtab.core.model import Missing, Observation, PodSamples, Samples, Startup
@@ -96,11 +94,11 @@ def decision(journal: Journal, name: ObjectName, at: float) -> dict[str, Any]:
 
 
 def explanation(act: Act) -> dict[str, Any]:
-    """The four values of a decision in the words of `core.explain`."""
+    """The four values of a decision in the words of `core.explain`, for the page and for terminals."""
     return {
         "object": str(act.name),
         "at": act.seen.at,
-        "time": datetime.fromtimestamp(act.seen.at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC"),
+        "time": moment(act.seen.at),
         "outcome": describe(act.outcome),
         "sentence": sentence(act.policy, act.seen, act.memory, act.decision),
         "seen": _seen(act.policy, act.seen),
@@ -108,17 +106,34 @@ def explanation(act: Act) -> dict[str, Any]:
     }
 
 
+def moment(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
 def _seen(policy: Policy, seen: Observation) -> list[str]:
-    lines = [f"{seen.spec_replicas} replicas, {seen.status_replicas} running"]
-    for signal, sample in zip(policy.signals, seen.samples, strict=False):
-        lines.append(f"{signal.metric.label}: {_sample(sample)}")
-    return lines
+    signals = zip(policy.signals, seen.samples, strict=False)
+    pods = counted(seen.spec_replicas, "replica") + _pods(seen)
+    return [pods, *(f"{signal.metric.label}: {_sample(sample)}" for signal, sample in signals)]
+
+
+def _pods(seen: Observation) -> str:
+    """A metric of the whole workload needs no pods, so nothing is said of those that were not listed."""
+    if not seen.pods:
+        return "" if seen.status_replicas or not seen.spec_replicas else ", no pods"
+    ready = sum(pod.ready is True for pod in seen.pods)
+    return f", {counted(len(seen.pods), 'pod')}, {ready} ready"
 
 
 def _sample(sample: Samples | Missing) -> str:
     if isinstance(sample, Missing):
         return missing_text(sample)
     if isinstance(sample, PodSamples):
-        mean = float(np.mean(list(sample.values.values()))) if sample.values else 0.0
-        return f"{len(sample.values)} pods, {format_number(mean)} each on average"
+        if not sample.values:
+            return "no pod has a value"
+        mean = sum(sample.values.values()) / len(sample.values)
+        return f"{counted(len(sample.values), 'pod')}, {format_number(mean)} each on average"
     return format_number(sample.value)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from trimtab.cli.explain_output import _pods, _sample
 from trimtab.core.model import Observation, Pod, PodSamples
+from trimtab.web.workload import _pods, _sample
 
 TWO = (Pod(name="a"), Pod(name="b", ready=False))
 
