@@ -179,6 +179,6 @@ def test_commands_say_the_same_with_either_engine(scheduler: str, tmp_path: Path
 @pytest.mark.dask
 def test_a_scheduler_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed", reason="needs trimtab[dask]")
-    monkeypatch.setattr("trimtab.cli.dask_workers.WAIT_S", 1)
+    monkeypatch.setattr("trimtab.cli.workers.DASK_TIMEOUT_S", 1)
     with pytest.raises(TrimtabError, match="no Dask scheduler answers"):
         next(EngineOptions("dask", "tcp://127.0.0.1:9").each(half, [(2,)]))

@@ -6,8 +6,11 @@ To add a command: trimtab/cli/NAME.py with a click command called `command`, and
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import io
 import os
+import sys
 import warnings
 from difflib import get_close_matches
 from typing import Any
@@ -15,7 +18,6 @@ from typing import Any
 import click
 
 from trimtab import __version__
-from trimtab.cli import streams
 from trimtab.errors import TrimtabError
 
 SECTIONS = {
@@ -55,11 +57,27 @@ def _note(message: Warning | str, *where: object, **more: object) -> None:
     click.echo(f"note: {message}", err=True)
 
 
-class Friendly(click.Group):
+def _prepare_streams() -> None:
+    """What is closed leads nowhere, and text is UTF-8 in every locale, as it is for kubectl."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115  (as long as we live)
+        elif isinstance(stream, io.TextIOWrapper) and mode == "w":
+            stream.reconfigure(encoding="utf-8", errors="replace")
+
+
+def _drop_output() -> None:
+    """Nobody reads it any more: what is still in the buffer goes nowhere."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+class ErrorHandlingGroup(click.Group):
     """A group whose errors are sentences and exit codes."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        streams.prepare()
+        _prepare_streams()
         try:
             with warnings.catch_warnings():
                 warnings.showwarning = _note
@@ -73,10 +91,10 @@ class Friendly(click.Group):
             click.echo("trimtab: interrupted", err=True)
             ctx.exit(2)
         except BrokenPipeError:  # whoever read our output has seen enough
-            streams.drop_output()
+            _drop_output()
             ctx.exit(2)
         except OSError as error:
-            streams.drop_output()
+            _drop_output()
             click.echo(f"trimtab: {error.filename or 'output'}: {error.strerror or error}", err=True)
             ctx.exit(2)
         except Exception as error:
@@ -90,10 +108,10 @@ class Friendly(click.Group):
         try:
             return super().invoke(ctx)
         finally:
-            streams.flush()
+            sys.stdout.flush()  # what cannot be written is our error, not the interpreter's after the end
 
 
-class Lazy(Friendly):
+class LazyGroup(ErrorHandlingGroup):
     """A group that imports a command's module when it is called, so that `--help` takes no time."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -120,7 +138,7 @@ class Lazy(Friendly):
                 formatter.write_dl([(name.ljust(len("custom-hpa")), text) for name, text in commands.items()])
 
 
-@click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, "--version", message="trimtab %(version)s")
 def main() -> None:
     """Autoscaling for Kubernetes: the right number of pods, of the right size, before the load arrives."""

@@ -12,7 +12,7 @@ import click
 import msgspec
 
 from trimtab import __version__
-from trimtab.cli import Friendly, freeze, status
+from trimtab.cli import ErrorHandlingGroup, freeze, status
 from trimtab.cli.dashboard import operator_of
 from trimtab.cli.explain import print_explanation
 from trimtab.cli.kubectl_objects import FoundObject, annotate, find
@@ -56,7 +56,7 @@ operator_option = click.option(
 )
 
 
-@click.group(name="trimtab", cls=Friendly, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(name="trimtab", cls=ErrorHandlingGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, "--version", message="kubectl trimtab %(version)s")
 def plugin() -> None:
     """Ask trimtab about an autoscaler, and tell it to hold one."""

@@ -2,14 +2,19 @@
 
 Ctrl-C reaches every process of the terminal. Workers of this machine never see it: they are started while it is held
 back, which they inherit, from their very first moment on. Only the command itself is interrupted, and ends them.
+
+A Dask worker that is lost costs time, never an answer: the scheduler gives its work to others. Only a job that has
+taken several workers with it is given up.
 """
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import os
 import signal
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -19,10 +24,11 @@ from typing import Any, NamedTuple, TypeVar
 import click
 
 from trimtab.cli.option_groups import option_group
-from trimtab.errors import InvalidInput, TrimtabError
+from trimtab.errors import InvalidInput, TrimtabError, Unavailable
 
 Answer = TypeVar("Answer")
 LOCAL, DASK = "local", "dask"
+DASK_TIMEOUT_S = 30
 FEW = 2  # so many jobs are done here before workers would have started
 
 
@@ -35,8 +41,6 @@ class EngineOptions(NamedTuple):
     def executor(self, jobs: int) -> AbstractContextManager[Executor]:
         """Workers for so many jobs, gone at the end."""
         if self.engine == DASK:
-            from trimtab.cli.dask_workers import dask_executor
-
             return dask_executor(self.scheduler)
         if self.scheduler:
             raise InvalidInput("--scheduler", self.scheduler, "it belongs to --engine dask")
@@ -159,3 +163,68 @@ def _interrupts_blocked() -> Iterator[None]:
 def _end_workers() -> None:
     for process in multiprocessing.active_children():
         process.terminate()
+
+
+@contextmanager
+def dask_executor(address: str) -> Iterator[Executor]:
+    """Of the scheduler at this address, or of a cluster of this machine's cores."""
+    try:
+        from distributed import Client
+    except ImportError:
+        raise InvalidInput("--engine", "dask", "it needs Dask: pip install 'trimtab[dask]'") from None
+    logging.getLogger("distributed").setLevel(logging.ERROR)  # a lost worker is its business, not the user's
+    warnings.filterwarnings("ignore", message="Sending large graph")  # a history travels with its job
+    with _cluster(address) as place:
+        try:
+            client = Client(place, timeout=DASK_TIMEOUT_S, set_as_default=False)
+        except OSError as error:
+            raise Unavailable(
+                f"--scheduler {address}: no Dask scheduler answers within {DASK_TIMEOUT_S} s: {error}"
+            ) from None
+        try:
+            yield DaskExecutor(client)
+        finally:
+            client.close(timeout=DASK_TIMEOUT_S)
+
+
+@contextmanager
+def _cluster(address: str) -> Iterator[Any]:
+    if address:
+        yield address
+        return
+    from distributed import LocalCluster
+
+    quiet = {"dashboard_address": None, "silence_logs": logging.ERROR}
+    with LocalCluster(n_workers=os.cpu_count() or 1, threads_per_worker=1, **quiet) as here:
+        yield here
+
+
+class DaskExecutor(Executor):
+    """Futures as the standard library has them, failures in our words."""
+
+    def __init__(self, client: Any) -> None:
+        self._inner = client.get_executor(pure=False)
+
+    def submit(self, job: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
+        outer: Future[Any] = Future()
+        outer.set_running_or_notify_cancel()
+        self._inner.submit(job, *arguments, **named).add_done_callback(lambda inner: _hand_on(inner, outer))
+        return outer
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        self._inner.shutdown(wait=wait)
+
+
+def _hand_on(inner: Future[Any], outer: Future[Any]) -> None:
+    from distributed.scheduler import KilledWorker
+
+    if inner.cancelled():
+        outer.set_exception(Unavailable("the Dask cluster has gone"))
+        return
+    error = inner.exception()
+    if isinstance(error, KilledWorker):
+        outer.set_exception(TrimtabError("it ended several workers, most often for lack of memory"))
+    elif error is not None:
+        outer.set_exception(error)
+    else:
+        outer.set_result(inner.result())
