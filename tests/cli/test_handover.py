@@ -12,6 +12,7 @@ from trimtab.cli import handover_steps as steps
 from trimtab.cli.handover import table
 from trimtab.errors import InvalidInput, NotEnoughData, Unavailable
 from trimtab.web.beside import beside
+from trimtab.web.packing import Table
 from trimtab.web.sources import JournalSource
 from trimtab.wire.kube import Kube
 
@@ -145,8 +146,9 @@ def test_both_are_judged_by_the_same_load() -> None:
         cluster.load("shop/web", lambda seconds: 6.0 if 1200 <= seconds < 3000 else 1.0)
         cluster.run(minutes=75)
         asked = {"kind": "Autoscaler", "namespace": "shop", "name": "web"}
-        source = JournalSource(cluster.journal().path, "journal")
-        found = beside(source.answer("known", asked).content, source.answer("workload", asked).content, 32.0)
+        known = JournalSource(cluster.journal().path, "journal").answer("workload", asked)
+        assert isinstance(known, Table)
+        found = beside(known, 32.0)
         assert found.did.pod_hours == pytest.approx(5.0, abs=0.2)
         # Of 225 core-minutes 180 met four pods of one core
         assert found.did.score.violations == pytest.approx(80.0, abs=2.0)

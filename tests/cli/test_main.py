@@ -63,7 +63,7 @@ def _command_that(error: Exception) -> click.Command:
     [(InvalidInput("a.b", 1, "write 2"), "trimtab: a.b: 1: write 2"), (ValueError("odd"), "this is a bug")],
 )
 def test_errors_are_sentences(error: Exception, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cli.Lazy, "get_command", lambda *_: _command_that(error))
+    monkeypatch.setattr(cli.LazyGroup, "get_command", lambda *_: _command_that(error))
     result = CliRunner().invoke(main, ["lint"])
     assert result.exit_code == 2
     assert said in result.stderr

@@ -25,7 +25,9 @@ from trimtab.live.settings import OperatorSettings
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.generate import LoadShape, generate
 from trimtab.tune.recording import record
-from trimtab.web.journal_history import KnownLoad, known_load
+from trimtab.web.packing import Table
+from trimtab.web.sources import JournalSource, base_query
+from trimtab.web.whatif import History, history_of
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -198,8 +200,12 @@ def test_the_journal_it_left_says_the_same_and_what_if_equals_the_backtest(
         csv = page.evaluate(HISTORY)
         patch = yaml.safe_load(page.locator("pre").first.inner_text())
     found = Journal.read(running.journal)
-    noted, known = found.noted(HEALTH), known_load(found, ObjectName("Autoscaler", namespace, "web"))
+    noted = found.noted(HEALTH)
     found.close()
+    asked = base_query(ObjectName("Autoscaler", namespace, "web")._asdict())
+    minutes = JournalSource(running.journal, "shop").answer("workload", asked)
+    assert isinstance(minutes, Table)
+    known = history_of(minutes)
     manifest = autoscaler(namespace, **SPEC)
     manifest["spec"] |= patch["spec"]
     figures = backtested(tmp_path, csv, manifest, known)
@@ -221,7 +227,7 @@ def last_tick(path: Path, namespace: str) -> tuple[int, int, float, float]:
     return last.ready, last.replicas, last.load, last.capacity
 
 
-def backtested(folder: Path, csv: str, manifest: dict[str, Any], known: KnownLoad) -> dict[str, float]:
+def backtested(folder: Path, csv: str, manifest: dict[str, Any], known: History) -> dict[str, float]:
     """`trimtab backtest` of what the page gave to take away."""
     (folder / "load.csv").write_text(csv)
     (folder / "web.yaml").write_text(yaml.safe_dump(manifest))

@@ -14,7 +14,7 @@ from trimtab.live.act.breaker import Breaker, FleetWish
 from trimtab.live.object_tick import ObjectTick
 from trimtab.live.tell.health import MOST, health_of
 from trimtab.policy import Axis
-from trimtab.web.health import health
+from trimtab.web.fleet import health
 from trimtab.wire.budget import Budget
 
 QUEUE = {"metric": {"name": "q"}, "target": {"type": "AverageValue", "averageValue": "5"}}

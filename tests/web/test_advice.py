@@ -6,18 +6,17 @@ import numpy as np
 
 from trimtab.cli.recommend import AdviceOptions
 from trimtab.journal import ObjectName
-from trimtab.minutes import Minutes
 from trimtab.policy import Advice, Inspection
 from trimtab.web.advice import advice
+from trimtab.web.packing import Column, Table
 
 
 def test_it_names_its_rules() -> None:
     count = 8 * 1440
     steady = {"load": 6.0, "cpu_cores": 1.0, "memory_bytes": 5e8, "ready": 12.0, "replicas": 12.0}
-    columns = {name: np.full(count, value, dtype=np.float32) for name, value in steady.items()}
-    found = advice(
-        ObjectName("Autoscaler", "shop", "web"), "cores", Minutes(60.0 * np.arange(count, dtype=np.float64), columns)
-    )
+    columns: dict[str, Column] = {name: np.full(count, value, dtype=np.float32) for name, value in steady.items()}
+    name = ObjectName("Autoscaler", "shop", "web")._asdict()
+    found = advice(Table({"name": name, "unit": "cores"}, columns | {"at": 60.0 * np.arange(count, dtype=np.float64)}))
     assert "trimtab recommend --rules crane" in found["because"][0]
 
 

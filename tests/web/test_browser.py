@@ -14,11 +14,10 @@ from playwright.sync_api import expect
 from tests.web import browser as browsers
 from tests.web.conftest import Shop, serving
 from tests.web.recorded import HOSTILE
+from tests.web.test_whatif import minutes_of
 from trimtab.cli import main
 from trimtab.journal import Journal, ObjectName
-from trimtab.web.journal_history import history
-from trimtab.web.sliders import present
-from trimtab.web.whatif import judge
+from trimtab.web.whatif import history_of, judge, present
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, ConsoleMessage, Locator, Page
@@ -151,7 +150,7 @@ def test_every_change_opens_its_explanation(visit: Open, shop: Shop) -> None:
 
 
 def test_what_if_shows_the_figures_of_the_backtest(visit: Open, shop: Shop) -> None:
-    known = history(Journal.read(shop.path), ObjectName("Autoscaler", "shop", "web"))
+    known = history_of(minutes_of(shop, ObjectName("Autoscaler", "shop", "web")))
     before, after = judge(known, present(known))[0], judge(known, present(known)._replace(target=0.5))[0]
     page = visit("whatif")
     page.locator("input[name=target]").fill(str(round((0.5 - 0.2) / 0.01)))

@@ -20,9 +20,9 @@ from trimtab.journal import Journal, ObjectName
 from trimtab.live.tell.telemetry import Telemetry
 from trimtab.policy import Size
 from trimtab.ticks import Tick
-from trimtab.web.packing import unpacked
+from trimtab.web.packing import Table
 from trimtab.web.past import METRICS, PastSource, expression
-from trimtab.web.sources import JournalSource, answered
+from trimtab.web.sources import Answer, JournalSource, answered
 from trimtab.wire.access import Access
 
 WEB = ObjectName("Autoscaler", "shop", "web")
@@ -89,8 +89,13 @@ def source(stored: StoredMetrics, tmp_path: Path) -> Iterator[PastSource]:
     loop.close()
 
 
+def table(found: Answer) -> Table:
+    assert isinstance(found, Table)
+    return found
+
+
 def test_what_the_journal_knows_stays_and_the_rest_is_filled(source: PastSource, stored: StoredMetrics) -> None:
-    about, columns = unpacked(source.answer("workload", WEB._asdict()).content)
+    about, columns = table(source.answer("workload", WEB._asdict()))
     at, load = columns["at"], columns["load"]
     assert at[0] == START - DAY and at[-1] == START + KNOWN[-1] and (np.diff(at) == 60).all()
     ours = np.isin(at, START + np.array(KNOWN))
@@ -110,10 +115,10 @@ def test_questions_are_few_and_not_asked_again(source: PastSource, stored: Store
 
 
 def test_what_if_judges_the_longer_history(source: PastSource) -> None:
-    alone, _ = unpacked(answered(source.source, "whatif", WEB._asdict()).content)
-    longer, _ = unpacked(answered(source, "whatif", WEB._asdict()).content)
+    alone, _ = table(answered(source.source, "whatif", WEB._asdict()))
+    longer, _ = table(answered(source, "whatif", WEB._asdict()))
     assert alone["days"] == pytest.approx(3 / 24) and longer["days"] == pytest.approx(1 + 5 / 24)
-    rows = answered(source, "history.csv", WEB._asdict()).content.decode().splitlines()
+    rows = str(answered(source, "history.csv", WEB._asdict())).splitlines()
     assert rows[1] == f"{START - DAY:.0f},{StoredMetrics.load(START - DAY)!r}"
 
 
@@ -121,7 +126,7 @@ def test_a_prometheus_that_does_not_answer_is_said_and_nothing_is_lost(
     source: PastSource, stored: StoredMetrics
 ) -> None:
     stored.status = 400
-    about, columns = unpacked(source.answer("workload", WEB._asdict()).content)
+    about, columns = table(source.answer("workload", WEB._asdict()))
     assert "400" in about["past"] and len(columns["at"]) == (KNOWN[-1] - KNOWN[0]) / 60 + 1
 
 

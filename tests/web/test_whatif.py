@@ -15,17 +15,16 @@ from tests.web.conftest import Shop
 from tests.web.recorded import START
 from trimtab.cli import main
 from trimtab.errors import InvalidInput
-from trimtab.journal import Journal, ObjectName
+from trimtab.journal import ObjectName
 from trimtab.kinds import Scaler, read
 from trimtab.policy import Bridge, ForecastChoice, Policy
 from trimtab.tune.policy_backtest import BacktestOutcome
-from trimtab.web.journal_history import History, csv, history, history_of, known_load, pack_load, unpack_history
-from trimtab.web.packing import unpacked
-from trimtab.web.query import Knobs, knobs_of
-from trimtab.web.sliders import present, with_knobs
-from trimtab.web.whatif import answer, as_yaml, command, judge, patch
+from trimtab.web.packing import Table
+from trimtab.web.sources import JournalSource, Knobs, answered, base_query
+from trimtab.web.whatif import History, answer, as_yaml, command, csv, history_of, judge, patch, present, with_knobs
 
 WEB = ObjectName("Autoscaler", "shop", "web")
+CACHE = ObjectName("HorizontalPodAutoscaler", "shop", "cache")
 PODS = {"type": "Pods", "value": 2, "periodSeconds": 60}
 CPU = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 70}}}
 REQUESTS = {
@@ -34,15 +33,21 @@ REQUESTS = {
 }
 
 
+def minutes_of(shop: Shop, name: ObjectName) -> Table:
+    found = JournalSource(shop.path, "shop").answer("workload", base_query(name._asdict()))
+    assert isinstance(found, Table)
+    return found
+
+
 @pytest.fixture
 def known(shop: Shop) -> History:
-    return history(Journal.read(shop.path), WEB)
+    return history_of(minutes_of(shop, WEB))
 
 
 @pytest.fixture
 def cpu(shop: Shop) -> History:
     """One that is scaled by CPU, as an Autoscaler."""
-    found = history(Journal.read(shop.path), ObjectName("HorizontalPodAutoscaler", "shop", "cache"))
+    found = history_of(minutes_of(shop, CACHE))
     return found._replace(name=ObjectName("Autoscaler", "shop", "cache"))
 
 
@@ -114,13 +119,13 @@ def test_with_a_bridge_it_equals_the_backtest_on_the_total(
 @pytest.mark.parametrize("changes", [{}, {"target": 0.55}])
 def test_schedules_are_in_force_in_all_of_the_history(shop: Shop, tmp_path: Path, changes: dict[str, Any]) -> None:
     """However late the operator compiled them."""
-    load = known_load(Journal.read(shop.path), WEB)
+    minutes = minutes_of(shop, WEB)
     day = {"name": "day", "start": "0 8 * * *", "end": "0 23 * * *", "minReplicas": 40}
-    written = manifest(history_of(load), present(history_of(load)), schedules=[day])
-    late = load._replace(policy=read(written).to_policy(START + 30 * 86400))  # type: ignore[attr-defined]
-    known = unpack_history(pack_load(late))
+    written = manifest(history_of(minutes), present(history_of(minutes)), schedules=[day])
+    policy = read(written).to_policy(START + 30 * 86400)  # type: ignore[attr-defined]
+    known = history_of(minutes._replace(about=minutes.about | {"policy": policy}))
     outcome = assert_equal_to_the_backtest(known, present(known)._replace(**changes), tmp_path, schedules=[day])
-    assert outcome.pod_hours > judge(history_of(load), present(known))[0].pod_hours
+    assert outcome.pod_hours > judge(history_of(minutes), present(known))[0].pod_hours
 
 
 @pytest.mark.parametrize("price", [64.0, 128.0])
@@ -189,7 +194,7 @@ def test_a_selector_is_taken_along_or_said(known: History, selector: str, labels
     selective = known._replace(policy=replace(known.policy, signals=(signal,)))
     knobs = present(selective)._replace(target=0.5)
     spec = yaml.safe_load(as_yaml(selective, knobs))["spec"]
-    about, _ = unpacked(answer(selective, knobs))
+    about, _ = answer(selective, knobs)
     if labels is None:
         assert "metrics" not in spec and about["notes"][-1].endswith("set its target to 50")
     else:
@@ -226,12 +231,11 @@ def test_only_what_moved_is_patched(
     assert set(spec) == moved
     assert compiled(written | {"spec": merged(written["spec"], spec)}) == with_knobs(known, knobs)
     assert known.policy == with_knobs(known, present(known)) and present(known).least == 0
-    assert knobs_of({"least": "0"}, knobs).least == 0
     assert judge(known, knobs)[0].pod_hours > 0
 
 
 def test_a_share_of_requests_is_judged_as_pods_show_it(shop: Shop) -> None:
-    cache = history(Journal.read(shop.path), ObjectName("HorizontalPodAutoscaler", "shop", "cache"))
+    cache = history_of(minutes_of(shop, CACHE))
     outcome, notes = judge(cache, present(cache)._replace(target=0.5))
     assert cache.capacity == 1.0 and notes == list(cache.demand.notes)
     assert outcome.pod_hours > judge(cache, present(cache))[0].pod_hours
@@ -254,7 +258,8 @@ def test_other_kinds_get_a_bridge_by_annotation(cpu: History) -> None:
     assert found["metadata"] == {"annotations": {"trimtab.dev/bridge": "1.25"}} and "bridge" not in found["spec"]
 
 
-def test_numbers_out_of_range_are_refused(known: History) -> None:
-    with pytest.raises(InvalidInput, match="target"):
-        knobs_of({"target": "7"}, present(known))
-    assert knobs_of({"least": "3.0"}, present(known)).least == 3
+def test_numbers_out_of_range_are_refused_and_counts_are_whole(shop: Shop) -> None:
+    source = JournalSource(shop.path, "shop")
+    assert "target" in str(answered(source, "whatif", WEB._asdict() | {"target": "7"}))
+    found = answered(source, "whatif", WEB._asdict() | {"least": "0", "most": "3.0"})
+    assert isinstance(found, Table) and (found.about["knobs"]["least"], found.about["knobs"]["most"]) == (0, 3)

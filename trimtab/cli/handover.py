@@ -127,9 +127,13 @@ async def _take(kube: Kube, pair: Pair, switch: SwitchOptions) -> str:
 def _compare(pair: Pair, source: PageSource, lam: float) -> None:
     from trimtab.cli.screen import screen
     from trimtab.web.beside import beside
+    from trimtab.web.packing import Table
+    from trimtab.web.sources import base_query
 
     asked = {"kind": "Autoscaler", "namespace": pair.namespace, "name": pair.name}
-    found = beside(source.answer("known", asked).content, source.answer("workload", asked).content, lam)
+    known = source.answer("workload", base_query(asked))
+    assert isinstance(known, Table)
+    found = beside(known, lam)
     console = screen()
     console.show(table(pair, found))
     for note in (f"over {found.days:.1f} days, each judged by the same load, start-up and price", *found.notes):

@@ -9,7 +9,6 @@ from http import HTTPStatus
 from typing import Any, NamedTuple
 
 import click
-import msgspec
 
 from trimtab import __version__
 from trimtab.cli import ErrorHandlingGroup, freeze, status
@@ -127,5 +126,6 @@ def _until(lasts_s: float | None) -> str | None:
 def _decision(found: FoundObject, cluster: ClusterOptions, operator: str) -> dict[str, Any]:
     meta = found.body.metadata
     asked = {"kind": found.resource.kind, "namespace": meta.namespace, "name": meta.name}
-    said: dict[str, Any] = msgspec.json.decode(operator_of(operator, cluster).answer("decision", asked).content)
+    said = operator_of(operator, cluster).answer("decision", asked)
+    assert isinstance(said, dict)
     return said

@@ -261,9 +261,9 @@ def _no_manifest(ranked: list[Ranked], shape: Shape) -> str:
 def _written(reports: list[Manifest], rules: Inspection, found: GatheredAdvice, output: str) -> str:
     if output == "html":
         from trimtab.policy import Advice
-        from trimtab.web.recommend_report import page
+        from trimtab.web.report import recommend_page
 
         proven = rules.advice is Advice.BOTH
         title = "Advice, proven on each workload's own history" if proven else f"Advice of type {rules.advice}"
-        return page(reports, title, found.where)
+        return recommend_page(reports, title, found.where)
     return to_yaml(reports) if output == "yaml" else json.dumps(reports, indent=2) + "\n"

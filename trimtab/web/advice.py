@@ -16,29 +16,31 @@ from trimtab.core.advise.records import MeasuredWorkload
 from trimtab.core.model import Pod
 from trimtab.errors import NotEnoughData
 from trimtab.journal import DAY_S, ObjectName
-from trimtab.minutes import MINUTE_S, Minutes
+from trimtab.minutes import MINUTE_S
 from trimtab.policy import Advice, Inspection, Size
-from trimtab.web.recommend_report import advice as as_pictures
+from trimtab.web.packing import Column, Table
+from trimtab.web.report import advice as as_pictures
 
 WEEK_S = 7 * DAY_S
 BY_RULES = "Crane's rules, on the last week, as `trimtab recommend --rules crane` has them"
 
 
-def advice(name: ObjectName, unit: str, known: Minutes) -> dict[str, Any]:
+def advice(known: Table) -> dict[str, Any]:
     """Its last week, inspected and judged by the code of `trimtab recommend --rules crane`.
 
     The command's own default replays the history under many settings, which a page that somebody waits for cannot.
     """
+    name, unit, times = ObjectName(**known.about["name"]), known.about["unit"], known.columns["at"]
     if unit != "cores":
         raise NotEnoughData(
             f"advice rests on CPU usage, and {name} is scaled by {unit or 'nothing'}: what-if judges it by its own"
             " metric, `trimtab recommend` by its usage in Prometheus"
         )
-    if not len(known.times):
+    if not len(times):
         raise NotEnoughData(f"{name} has no minutes in the journal yet; look again in an hour")
-    end = float(known.times[-1]) + MINUTE_S
-    week = known.times >= end - WEEK_S
-    found = Minutes(known.times[week], {column: values[week] for column, values in known.columns.items()})
+    end = float(times[-1]) + MINUTE_S
+    week = times >= end - WEEK_S
+    found = {column: values[week] for column, values in known.columns.items()}
     rules, workload = Inspection(advice=Advice.HPA), _measured(name, found)
     result = advise_workload(rules, workload, end)
     hours = hourly_means(workload.cpu_cores, MINUTE_S)
@@ -47,8 +49,7 @@ def advice(name: ObjectName, unit: str, known: Minutes) -> dict[str, Any]:
     return pictures | {"because": [BY_RULES, *pictures["because"]]}
 
 
-def _measured(name: ObjectName, found: Minutes) -> MeasuredWorkload:
-    columns = found.columns
+def _measured(name: ObjectName, columns: dict[str, Column]) -> MeasuredWorkload:
     size = Size(cpu_cores=_last(columns["cpu_cores"]), memory_bytes=_last(columns["memory_bytes"]))
     ready, replicas = int(_last(columns["ready"]) or 0), int(_last(columns["replicas"]) or 0)
     return MeasuredWorkload(
@@ -58,13 +59,13 @@ def _measured(name: ObjectName, found: Minutes) -> MeasuredWorkload:
         replicas=replicas,
         pods=tuple(Pod(name=f"{name.name}-{number}", ready_since=0.0, requests=size) for number in range(ready)),
         requests={name.name: size},
-        start=float(found.times[0]),
+        start=float(columns["at"][0]),
         step_s=MINUTE_S,
         cpu_cores=columns["load"].astype(np.float64),
     )
 
 
-def _last(values: np.ndarray[Any, np.dtype[np.float32]]) -> float | None:
+def _last(values: Column) -> float | None:
     known = values[np.isfinite(values)]
     return float(known[-1]) if len(known) else None
 

@@ -12,8 +12,8 @@ from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.grid import DAY_STEPS, HOUR_STEPS, delay_steps
 from trimtab.sim.score import Counts, Score, measure, score
 from trimtab.tune.policy_backtest import backtest
-from trimtab.web.journal_history import STEPS, unpack_history
-from trimtab.web.packing import Column, unpacked
+from trimtab.web.packing import Column, Table
+from trimtab.web.whatif import STEPS, history_of
 
 
 class JudgedSide(NamedTuple):
@@ -30,18 +30,15 @@ class BesideEachOther(NamedTuple):
     notes: tuple[str, ...]
 
 
-def beside(known: bytes, minutes: bytes, lam: float) -> BesideEachOther:
-    """From a journal's answers to the questions `known` and `workload`."""
-    history = unpack_history(known)
-    demand, cluster = (
-        history.demand,
-        ClusterSpec(startup_s=history.startup_s, pod_capacity=history.capacity, pod_cores=history.capacity),
-    )
+def beside(known: Table, lam: float) -> BesideEachOther:
+    """From a journal's answer to the question `workload`."""
+    history = history_of(known)
+    demand, capacity = history.demand, history.capacity
+    cluster = ClusterSpec(startup_s=history.startup_s, pod_capacity=capacity, pod_cores=capacity)
     policy = replace(history.policy, admit=Admit())  # it only watches; asked is what it would do
     ours = backtest(str(history.name), policy, demand, cluster, lam)
-    _, columns = unpacked(minutes)
-    replicas = _by_step(columns["at"], columns["replicas"], demand.start, len(demand.values))
-    days = measure(demand.values / history.capacity, replicas, delay_steps(history.startup_s), DAY_STEPS)
+    replicas = _by_step(known.columns["at"], known.columns["replicas"], demand.start, len(demand.values))
+    days = measure(demand.values / capacity, replicas, delay_steps(history.startup_s), DAY_STEPS)
     theirs = score(days, ours.score.j_oracle, lam, demand.days)
     return BesideEachOther(
         JudgedSide(float(days.pods.sum()) / HOUR_STEPS, theirs),

@@ -1,16 +1,19 @@
-"""The fleet as one table: every object of a journal with its last tick, its last change and what today was like."""
+"""The fleet as one table, with what today was like for each object; and how the operator itself is doing."""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from trimtab.acts import Fate
-from trimtab.journal import DAY_S, Journal
+from trimtab.journal import DAY_S, HEALTH, Journal
 from trimtab.minutes import HOUR_S
-from trimtab.web.packing import packed
+from trimtab.web.packing import Column, Table
 
+RECENT_S = 3600.0  # of health
 SILENT_S = 300.0  # an object nobody looked at for so long, while others were
 _LAST = """
 WITH last AS (SELECT object, max(at) AS at, replicas, planned, ready, load, capacity, forecast, horizon_s,
@@ -32,46 +35,29 @@ FROM (SELECT object, max(replicas) AS pods, avg(load) AS load, avg(load > capaci
 GROUP BY object
 """
 _TEXT = ("kind", "namespace", "name", "mode", "held", "fate", "said", "problem")
-_NUMBERS = (
-    "at",
-    "replicas",
-    "planned",
-    "ready",
-    "load",
-    "capacity",
-    "forecast",
-    "horizon",
-    "cpu",
-    "memory",
-    "least",
-    "most",
-    "changedAt",
-    "changedFrom",
-    "changedTo",
-    "expected",
-    "podHours",
-    "violations",
-    "severity",
+_FIELD_NAMES = (
+    "kind namespace name mode at replicas planned ready load capacity forecast horizon cpu memory held least most"
+    " changedAt changedFrom changedTo fate said expected"
 )
+_FIELDS = tuple(_FIELD_NAMES.split())
+_LONG = ("at", "changedAt", "memory")  # in 64 bits
 
 
-def fleet(journal: Journal) -> bytes:
-    """Text columns in the header, numbers behind it; `severity` sorts problems first."""
-    span = journal.span()
-    now = span[1] if span else 0.0
+def fleet(journal: Journal) -> Table:
+    """Every object with its last tick and change, text in the header; `severity` sorts problems first."""
+    now = (journal.span() or (0.0, 0.0))[1]
     midnight = now // DAY_S * DAY_S
     days = _today(journal, midnight)
     rows = [_row(row, days.get(row[0], (0.0, 0.0, 0.0)), now) for row in journal.query(_LAST)]
-    columns = {
-        name: np.array([np.nan if row[name] is None else row[name] for row in rows], dtype=_type(name))
-        for name in _NUMBERS
+    numbers = [*(name for name in _FIELDS if name not in _TEXT), "podHours", "violations", "severity"]
+    columns: dict[str, Column] = {
+        name: np.array(
+            [np.nan if row[name] is None else row[name] for row in rows], dtype="f8" if name in _LONG else "f4"
+        )
+        for name in numbers
     }
     text = {name: [row[name] or "" for row in rows] for name in _TEXT}
-    return packed({"now": now, "midnight": midnight, "count": len(rows), "text": text}, columns)
-
-
-def _type(name: str) -> str:
-    return "f8" if name in ("at", "changedAt", "memory") else "f4"
+    return Table({"now": now, "midnight": midnight, "count": len(rows), "text": text}, columns)
 
 
 def _today(journal: Journal, midnight: float) -> dict[int, tuple[float, float, float]]:
@@ -85,11 +71,7 @@ def _today(journal: Journal, midnight: float) -> dict[int, tuple[float, float, f
 
 
 def _row(row: tuple[Any, ...], today: tuple[float, float, float], now: float) -> dict[str, Any]:
-    names = (
-        "kind namespace name mode at replicas planned ready load capacity forecast horizon cpu memory held least most"
-        " changedAt changedFrom changedTo fate said expected"
-    )
-    found = dict(zip(names.split(), row[1:], strict=True))
+    found = dict(zip(_FIELDS, row[1:], strict=True))
     pods, load, violating = today
     found |= {"podHours": pods / 60, "violations": 100 * violating / load if load else 0.0}
     severity, problem = _problem(found, now)
@@ -111,3 +93,41 @@ def _problem(row: dict[str, Any], now: float) -> tuple[int, str]:
     if row["violations"] > 1.0:
         return 1, "violations"
     return 0, ""
+
+
+_LAST_TICKS = (
+    "SELECT kind, namespace, name, held FROM (SELECT *, max(at) AS last FROM ticks GROUP BY object) t"
+    " JOIN objects o ON o.id = t.object WHERE last >= ?"
+)
+
+
+def health(journal: Journal) -> dict[str, Any]:
+    """Ticks, what could not be measured or written, and what is held back and why, of the last hour."""
+    first, now = journal.span() or (0.0, 0.0)
+    since, noted = (now - RECENT_S,), journal.noted(HEALTH)
+    return {
+        "now": now,
+        "first": first,
+        "sizeBytes": journal.size_bytes(),
+        "objects": journal.query("SELECT count(*) FROM objects")[0][0],
+        # when the newest ticks were, and how many objects each of them looked at
+        "ticks": journal.query("SELECT at, count(*) FROM ticks GROUP BY at ORDER BY at DESC LIMIT 240")[::-1],
+        "fates": journal.query(
+            "SELECT fate, count(*) FROM decisions WHERE at >= ? GROUP BY fate ORDER BY 2 DESC", since
+        ),
+        "modes": journal.query("SELECT mode, count(*) FROM current GROUP BY mode"),
+        "silent": journal.query(f"{_LAST_TICKS} AND load IS NULL LIMIT 200", since),
+        "held": _held(journal.query(f"{_LAST_TICKS} AND held <> ''", since)),
+        "refused": journal.query(
+            "SELECT at, kind, namespace, name, fate, said FROM decisions d JOIN objects o ON o.id = d.object"
+            " WHERE at >= ? AND fate LIKE 'refused%' ORDER BY at DESC LIMIT 100",
+            since,
+        ),
+        # what the operator noted of itself in its last tick; the journal of a simulation has no such note
+        "operator": msgspec.json.decode(noted) if noted else None,
+    }
+
+
+def _held(rows: list[tuple[Any, ...]]) -> list[tuple[str, int]]:
+    """Which rules hold how many objects, without the times that differ between them."""
+    return Counter(row[3].split(" until ")[0].split(" (")[0].rstrip("0123456789. ") for row in rows).most_common()

@@ -14,7 +14,8 @@ import msgspec
 from aiohttp import web
 
 from trimtab.errors import ClusterUnavailable, Refused
-from trimtab.web.sources import JSON, JournalSource, PageAnswer, in_words, refusal
+from trimtab.web.packing import MAGIC, unpacked
+from trimtab.web.sources import Answer, Found, JournalSource, Refusal, encoded, in_words
 from trimtab.wire.access import Access
 from trimtab.wire.kube import Kube
 
@@ -31,17 +32,14 @@ def answer_on(app: web.Application, source: JournalSource, leads: Callable[[], b
     async def handler(request: web.Request) -> web.StreamResponse:
         question = request.match_info["question"]
         if not leads():
-            found = refusal(HTTPStatus.MISDIRECTED_REQUEST, "this operator stands by: ask the one that leads")
+            found: Answer = Refusal(HTTPStatus.MISDIRECTED_REQUEST, "this operator stands by: ask the one that leads")
         else:
-            found = await asyncio.to_thread(answer_plain, source, question, dict(request.query))
-        return web.Response(body=found.content, content_type=found.type, status=found.status)
+            query = dict(request.query)
+            found = await asyncio.to_thread(in_words, lambda: source.answer(question, query), question)
+        response = await asyncio.to_thread(encoded, found)
+        return web.Response(body=response.content, content_type=response.type, status=response.status)
 
     app.router.add_get("/api/{question}", handler)
-
-
-def answer_plain(source: JournalSource, question: str, query: Mapping[str, str]) -> PageAnswer:
-    """Without what is worked out from it: that is done by who asks."""
-    return in_words(lambda: source.answer(question, query), question)
 
 
 class OperatorSource:
@@ -51,15 +49,15 @@ class OperatorSource:
         self.access = access
         self.path = f"/api/v1/namespaces/{quote(namespace)}/services/{quote(service)}:{PORT}/proxy/api/"
 
-    def answer(self, question: str, query: Mapping[str, str]) -> PageAnswer:
-        content = self._get(question, query)
-        return PageAnswer(content, JSON) if content[:1] == b"{" else PageAnswer(content)
+    def answer(self, question: str, query: Mapping[str, str]) -> Found:
+        content = asyncio.run(self._ask(self.path + quote(question), query))
+        found: Found = unpacked(content) if content.startswith(MAGIC) else msgspec.json.decode(content)
+        return found
 
     def version(self) -> float:
-        return float(msgspec.json.decode(self._get("about", {}))["now"])
-
-    def _get(self, question: str, query: Mapping[str, str]) -> bytes:
-        return asyncio.run(self._ask(self.path + quote(question), query))
+        about = self.answer("about", {})
+        assert isinstance(about, dict)
+        return float(about["now"])
 
     async def _ask(self, path: str, query: Mapping[str, str]) -> bytes:
         async with Kube(self.access) as kube:

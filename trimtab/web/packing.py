@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from struct import pack, unpack_from
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -16,25 +16,27 @@ from numpy.typing import NDArray
 from trimtab.errors import InvalidInput
 
 MAGIC = b"TTP1"
-CONTENT_TYPE = "application/vnd.trimtab.table"
 Column = NDArray[np.floating[Any]] | NDArray[np.integer[Any]]
 
 
-def packed(about: Mapping[str, Any], columns: Mapping[str, Column]) -> bytes:
-    """`about` is any JSON; columns keep 64 bits where they have them (times), else 32."""
-    made = {name: _floats(column) for name, column in columns.items()}
-    listed = [{"name": name, "bits": column.itemsize * 8, "length": len(column)} for name, column in made.items()]
-    header = _padded(msgspec.json.encode({"about": about, "columns": listed}, enc_hook=float), b" ")
-    return (
-        MAGIC
-        + pack("<I", len(header))
-        + header
-        + b"".join(_padded(column.tobytes(), b"\0") for column in made.values())
-    )
+class Table(NamedTuple):
+    """Columns of numbers, and `about` them any JSON."""
+
+    about: dict[str, Any]
+    columns: Mapping[str, Column]
 
 
-def unpacked(content: bytes) -> tuple[dict[str, Any], dict[str, Column]]:
-    """What `packed` was given."""
+def packed(table: Table) -> bytes:
+    """Times keep their 64 bits, every other column has 32."""
+    floats = {name: _floats(column) for name, column in table.columns.items()}
+    listed = [{"name": name, "bits": column.itemsize * 8, "length": len(column)} for name, column in floats.items()]
+    header = _padded(msgspec.json.encode({"about": table.about, "columns": listed}, enc_hook=float), b" ")
+    content = b"".join(_padded(column.tobytes(), b"\0") for column in floats.values())
+    return MAGIC + pack("<I", len(header)) + header + content
+
+
+def unpacked(content: bytes) -> Table:
+    """The table that `packed` was given."""
     if content[:4] != MAGIC:
         raise InvalidInput("answer", content[:20], "this is no table of trimtab: do both sides have the same version?")
     (length,) = unpack_from("<I", content, 4)
@@ -42,7 +44,7 @@ def unpacked(content: bytes) -> tuple[dict[str, Any], dict[str, Column]]:
     for column in header["columns"]:
         columns[column["name"]] = np.frombuffer(content, f"<f{column['bits'] // 8}", column["length"], place)
         place += -(-column["length"] * column["bits"] // 64) * 8
-    return header["about"], columns
+    return Table(header["about"], columns)
 
 
 def _floats(column: Column) -> NDArray[np.floating[Any]]:

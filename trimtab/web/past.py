@@ -18,14 +18,12 @@ from trimtab.history.source import TimeGrid
 from trimtab.journal import DAY_S, ObjectName
 from trimtab.minutes import MINUTE_S
 from trimtab.series import Floats
-from trimtab.web.packing import Column, packed, unpacked
-from trimtab.web.query import name_of
-from trimtab.web.sources import PageAnswer, PageSource, days_of
+from trimtab.web.packing import Column, Table
+from trimtab.web.sources import Found, PageSource, days_of, name_of
 from trimtab.wire.access import Access
 from trimtab.wire.prometheus import Prometheus, RangeSeries
 
 WEEK_S = 7 * DAY_S  # 10,080 minutes: Prometheus answers at most 11,000 points
-MOST_DAYS = 30.0
 FRESH_S = 600.0
 MOST_WEEKS = 100  # kept, of all workloads that were looked at
 METRICS = {
@@ -49,24 +47,20 @@ class PastSource:
     def version(self) -> float:
         return self.source.version()
 
-    def answer(self, question: str, query: Mapping[str, str]) -> PageAnswer:
+    def answer(self, question: str, query: Mapping[str, str]) -> Found:
         found = self.source.answer(question, query)
-        if question == "workload":
-            return self._filled(found, query, MOST_DAYS)
-        return self._filled(found, query, days_of(query)) if question == "known" else found
+        return self._filled(found, query) if question == "workload" and isinstance(found, Table) else found
 
-    def _filled(self, found: PageAnswer, query: Mapping[str, str], days: float) -> PageAnswer:
+    def _filled(self, known: Table, query: Mapping[str, str]) -> Table:
         """Nothing that the journal knows is changed, only what it does not know is added."""
-        about, columns = unpacked(found.content)
-        start = float(about["start"] if "start" in about else columns["at"][0] if len(columns["at"]) else time())
-        length = len(next(iter(columns.values())))
-        end = start + length * MINUTE_S
-        first = end - ceil(days * DAY_S / MINUTE_S) * MINUTE_S
+        times = known.columns["at"]
+        end = float(times[-1]) + MINUTE_S if len(times) else time()
+        first = end - ceil(days_of(query) * DAY_S / MINUTE_S) * MINUTE_S
         try:
             past = self._past(name_of(query), TimeGrid(first, MINUTE_S, round((end - first) / MINUTE_S)))
         except TrimtabError as error:
-            return PageAnswer(packed({**about, "past": str(error)}, columns))
-        return PageAnswer(_joined(about, columns, past, first, start))
+            return known._replace(about={**known.about, "past": str(error)})
+        return known._replace(columns=_joined(known.columns, past, first, float(times[0]) if len(times) else end))
 
     def _past(self, name: ObjectName, span: TimeGrid) -> Curves:
         """By whole weeks, so that the same ones are asked once."""
@@ -125,7 +119,7 @@ def _put(values: Floats, start: float, into: Floats, into_start: float) -> None:
         into[first:last] = values[first - shift : last - shift]
 
 
-def _joined(about: dict[str, object], columns: dict[str, Column], past: Curves, first: float, start: float) -> bytes:
+def _joined(columns: Mapping[str, Column], past: Curves, first: float, start: float) -> dict[str, Column]:
     """One grid from the first minute that either of them knows."""
     known = np.flatnonzero(np.isfinite(past["load"]) | np.isfinite(past["replicas"]))
     begin = min(start, first + known[0] * MINUTE_S) if len(known) else start
@@ -138,6 +132,4 @@ def _joined(about: dict[str, object], columns: dict[str, Column], past: Curves, 
             _put(past[column], first, old, begin)
             whole = np.where(np.isnan(whole), old, whole)
         joined[column] = whole if values.dtype == np.float64 else whole.astype(np.float32)
-    if "at" in joined:
-        joined["at"] = begin + MINUTE_S * np.arange(len(joined["at"]), dtype=np.float64)
-    return packed({**about, **({"start": begin} if "start" in about else {})}, joined)
+    return joined | {"at": begin + MINUTE_S * np.arange(len(joined["at"]), dtype=np.float64)}

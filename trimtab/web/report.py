@@ -1,17 +1,28 @@
-"""The page of a backtest or the demo: one self-contained file with tables and charts to zoom; nothing is loaded."""
+"""Pages in one file that need no network: the report of a backtest or the demo, and that of `trimtab recommend`.
+
+`make page` builds their script and style from page/, and the wheel carries both.
+"""
 
 from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
+from hashlib import sha256
+from html import escape
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from trimtab.errors import InvalidInput
+from trimtab.kinds.meta import when
+from trimtab.policy import Advice
 from trimtab.series import Floats
-from trimtab.web.bundle import document
 
+STATIC = Path(__file__).parent / "static"
+HOUR_S = 3600.0
 POINTS = 20_000  # of each line: minutes of two weeks
 TEXT = ("policy", "worst hour")
 EXPLAINED = {
@@ -25,6 +36,50 @@ EXPLAINED = {
     "over": "How far ready pods were above the need, on average.",
     "worst hour": "The hour in which most load was violated (UTC), and its share of that hour's load.",
 }
+
+
+@cache
+def part(name: str) -> str:
+    path = STATIC / name
+    if not path.exists():
+        raise InvalidInput("page", str(path), "it was not built: run `make page` (an installed wheel carries it)")
+    return path.read_text(encoding="utf-8")
+
+
+def shell() -> str:
+    """The dashboard's only document; everything else comes by script."""
+    return (
+        f"{_head('trimtab')}"
+        '<link rel="stylesheet" href="/page.css"></head><body>'
+        "<noscript>This page needs JavaScript; `trimtab explain` says the same in a terminal.</noscript>"
+        '<script src="/page.js"></script></body></html>\n'
+    )
+
+
+def document(title: str, content: str) -> str:
+    """One file that needs no network: JSON, style and script inside, and nothing else may run or be loaded."""
+    style, script = part("page.css"), part("page.js").replace("</script", "<\\/script")
+    policy = f"default-src 'none'; img-src data:; style-src {_hash(style)}; script-src {_hash(script)}"
+    data = content.replace("<", "\\u003c")
+    return (
+        f'{_head(title)}<meta http-equiv="Content-Security-Policy" content="{escape(policy)}">'
+        f"<style>{style}</style></head><body>"
+        f'<script type="application/json" id="report">{data}</script>'
+        f"<script>{script}</script></body></html>\n"
+    )
+
+
+def _head(title: str) -> str:
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
+        f"<title>{escape(title)}</title>"
+        '<link rel="icon" href="data:,">'
+    )
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
 
 
 class ChartLine(NamedTuple):
@@ -73,3 +128,89 @@ def _packed(values: Floats, width: int) -> str:
     """The highest value of each bin as 32-bit floats in base 64."""
     highest = np.maximum.reduceat(values, np.arange(0, len(values), width))
     return b64encode(np.round(highest, 2).astype("<f4").tobytes()).decode()
+
+
+def recommend_page(reports: Sequence[Mapping[str, Any]], title: str, where: str) -> str:
+    content = {
+        "title": title,
+        "verdict": verdict(reports),
+        "about": f"{_workloads(reports)}; history from {where}. Amounts are cores, times UTC.",
+        "advice": [advice(report) for report in reports],
+    }
+    return document(title, json.dumps(content, separators=(",", ":")))
+
+
+def verdict(reports: Sequence[Mapping[str, Any]]) -> str:
+    """What it comes to, in one line."""
+    counts = {name: sum(report["severity"] == name for report in reports) for name in ("Risk", "Saving")}
+    cores = sum(report["saved"]["cores"] for report in reports if report["saved"])
+    kinds = [f"{count} {_KIND[name]}" for name, count in counts.items() if count]
+    said = " and ".join(kinds) if kinds else "nothing needs a change"
+    return f"Of {_workloads(reports)} {said}; {cores:+.2f} cores would be saved."
+
+
+def _workloads(reports: Sequence[Mapping[str, Any]]) -> str:
+    return f"{len(reports)} workload{'' if len(reports) == 1 else 's'}"
+
+
+_KIND = {"Risk": "run a risk", "Saving": "could be smaller"}
+
+
+def advice(report: Mapping[str, Any]) -> dict[str, Any]:
+    """What the page shows of one workload."""
+    evidence = report["evidence"]
+    return {
+        "title": f"{report['namespace']}/{report['kind']}/{report['name']}",
+        "severity": report["severity"],
+        "now": f"{report['replicas']} replicas",
+        "short": short(report),
+        "saved": saved(report),
+        "start": when(evidence.get("usageStart"), "usageStart") or 0.0,
+        "step": HOUR_S,
+        "usage": evidence.get("usage") or [],
+        "forecast": evidence.get("forecast") or [],
+        "thresholds": [[label, value] for value, label in thresholds(report)],
+        "medians": evidence.get("hourlyMedians") or [],
+        "because": list(report["because"]),
+        "against": [f"{each['reason']}: {each['message']}" for each in report["against"]],
+    }
+
+
+def short(report: Mapping[str, Any]) -> str:
+    """The advice in a few words, or the first reason against it."""
+    found = report["recommendation"]
+    if found is None:
+        return "; ".join(each["reason"] for each in report["against"]) or "stays as it is"
+    said = []
+    if "minReplicas" in found:
+        target = found["metrics"][0]["resource"]["target"]["averageUtilization"]
+        said.append(f"{found['minReplicas']} to {found['maxReplicas']} replicas at {target} %")
+    if "containers" in found:
+        said += [f"{each['containerName']} {' '.join(each['target'].values())}" for each in found["containers"]]
+    if said:
+        return "; ".join(said)
+    return f"{found['replicasRecommendation']['replicas']} replicas"
+
+
+def saved(report: Mapping[str, Any]) -> str:
+    """Cores, and money where prices were given."""
+    found = report["saved"]
+    if not found:
+        return ""
+    money = f", {found['perMonth']:+.2f} per month" if found["perMonth"] else ""
+    return f"{found['cores']:+.2f} cores{money}"
+
+
+def thresholds(report: Mapping[str, Any]) -> list[tuple[float, str]]:
+    """What was compared with the curve, in cores; what lies far above it would flatten it."""
+    evidence, found = report["evidence"], report["recommendation"]
+    least = (float(evidence["thresholds"]["minCpuUsageCores"]), "min-cpu-usage-threshold")
+    lines = [least] if report["type"] != Advice.BOTH else []  # proven advice knows no such gate of document 000's
+    if found and "minReplicas" in found and evidence.get("podRequestCores"):
+        target = found["metrics"][0]["resource"]["target"]["averageUtilization"]
+        each = evidence["podRequestCores"] * target / 100
+        lines += [(found["minReplicas"] * each, "minReplicas at target"), (found["maxReplicas"] * each, "maxReplicas")]
+    if evidence.get("p95Cores"):
+        lines.append((evidence["p95Cores"], "P95"))
+    known = [value for value in (*(evidence.get("usage") or []), *(evidence.get("forecast") or [])) if value]
+    return [(value, label) for value, label in lines if 0 < value < 4 * max(known, default=0.0)]

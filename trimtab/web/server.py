@@ -13,14 +13,12 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import suppress
 from functools import partial
-from http import HTTPStatus
 
 from aiohttp import web
 
 from trimtab.errors import InvalidInput, TrimtabError
-from trimtab.web.bundle import part, shell
-from trimtab.web.query import Knobs
-from trimtab.web.sources import DERIVED, PageAnswer, PageSource, answered, derived, refusal, warm
+from trimtab.web.report import part, shell
+from trimtab.web.sources import Answer, PageSource, Refusal, answered, base_query, derived, encoded
 
 log = logging.getLogger(__name__)
 HEADERS = {
@@ -47,7 +45,7 @@ class Dashboard:
         self.source, self.pool = source, pool
         self._known: tuple[float, float] = (float("-inf"), 0.0)  # when it was looked, and the version then
         self._looking = asyncio.Lock()
-        self._answers: dict[tuple[object, ...], asyncio.Task[PageAnswer]] = {}
+        self._answers: dict[tuple[object, ...], asyncio.Task[Answer]] = {}
         self._answers_of = float("-inf")  # the version that they were asked at
 
     def app(self) -> web.Application:
@@ -68,16 +66,13 @@ class Dashboard:
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         question, query = request.match_info["question"], dict(request.query)
         if question in SLOW:
-            found = await self._shared(DERIVED[question], _without_knobs(query))
-            if found.status == HTTPStatus.OK:
-                found = await asyncio.get_running_loop().run_in_executor(
-                    self.pool, derived, question, found.content, query
-                )
+            known = await self._shared("workload", base_query(query))
+            found = await asyncio.get_running_loop().run_in_executor(self.pool, derived, question, known, query)
         else:
             found = await self._shared(question, query)
-        return web.Response(body=found.content, content_type=found.type, status=found.status)
+        return _response(found)
 
-    async def _shared(self, question: str, query: dict[str, str]) -> PageAnswer:
+    async def _shared(self, question: str, query: dict[str, str]) -> Answer:
         """One answer for all pages that ask the same, until there is something new."""
         version, key = await self._version(), (question, *sorted(query.items()))
         if self._answers_of != version:
@@ -87,7 +82,7 @@ class Dashboard:
                 self._answers.clear()
             self._answers[key] = asyncio.create_task(asyncio.to_thread(answered, self.source, question, query))
         found = await asyncio.shield(self._answers[key])
-        if found.status != HTTPStatus.OK:
+        if isinstance(found, Refusal):
             self._answers.pop(key, None)  # what failed is tried again
         return found
 
@@ -121,34 +116,29 @@ class Dashboard:
         return self._known[1]
 
 
-def _without_knobs(query: dict[str, str]) -> dict[str, str]:
-    """What is judged stays the same while sliders move."""
-    return {key: value for key, value in query.items() if key not in Knobs._fields}
-
-
 @web.middleware
 async def _guarded(
     request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
 ) -> web.StreamResponse:
     if request.host.rsplit(":", 1)[0] not in LOCAL:
-        return _refusal(403, "this page is for this machine alone: open it as http://localhost")
+        return _response(Refusal(403, "this page is for this machine alone: open it as http://localhost"))
     if request.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin"):
-        return _refusal(403, "another site may not ask")
+        return _response(Refusal(403, "another site may not ask"))
     try:
         response = await handler(request)
     except web.HTTPException as error:
-        response = _refusal(error.status, error.reason)
+        response = _response(Refusal(error.status, error.reason))
     except Exception:
         log.exception("a bug of trimtab while answering %s", request.path)
-        response = _refusal(500, "this is a bug of trimtab; its log says more")
+        response = _response(Refusal(500, "this is a bug of trimtab; its log says more"))
     if not response.prepared:
         response.headers.update(HEADERS)
     return response
 
 
-def _refusal(status: int, text: str) -> web.Response:
-    said = refusal(status, text)
-    return web.Response(status=status, body=said.content, content_type=said.type, headers=HEADERS)
+def _response(answer: Answer) -> web.Response:
+    found = encoded(answer)
+    return web.Response(status=found.status, body=found.content, content_type=found.type, headers=HEADERS)
 
 
 async def serve(source: PageSource, port: int, opened: Callable[[str], None]) -> None:
@@ -157,7 +147,7 @@ async def serve(source: PageSource, port: int, opened: Callable[[str], None]) ->
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     with ProcessPoolExecutor(1, initializer=_leave_interrupts) as pool:
-        warm(pool)
+        pool.submit(_load_simulator)
         runner = web.AppRunner(Dashboard(source, pool).app(), access_log=None, shutdown_timeout=0.5)
         await runner.setup()
         try:
@@ -176,3 +166,16 @@ async def serve(source: PageSource, port: int, opened: Callable[[str], None]) ->
 def _leave_interrupts() -> None:
     """Ctrl-C reaches every process of the terminal; the server ends its worker itself."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _load_simulator() -> None:
+    """Compile the simulator before the first slider moves."""
+    import numpy as np
+
+    from trimtab.policy import Metric, MetricKind, Policy, TotalAverage
+    from trimtab.sim.cluster_spec import ClusterSpec
+    from trimtab.tune.demand import Demand
+    from trimtab.tune.policy_backtest import backtest
+
+    policy = Policy(signals=(TotalAverage(metric=Metric(kind=MetricKind.EXTERNAL, name="load"), target=0.7),))
+    backtest("", policy, Demand("", np.ones(480), 0.0), ClusterSpec(), 32.0)

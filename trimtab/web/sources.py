@@ -3,68 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from concurrent.futures import ProcessPoolExecutor
 from http import HTTPStatus
+from math import isfinite
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import msgspec
-import numpy as np
 
 from trimtab import __version__
-from trimtab.errors import TrimtabError, Unavailable
-from trimtab.journal import DAY_S, Journal
-from trimtab.minutes import Minutes
-from trimtab.web import advice, fleet, health, journal_history, workload
-from trimtab.web.packing import CONTENT_TYPE, unpacked
-from trimtab.web.query import knobs_of, name_of, number
+from trimtab.errors import InvalidInput, TrimtabError, Unavailable
+from trimtab.journal import DAY_S, Journal, ObjectName
+from trimtab.web import fleet, workload
+from trimtab.web.packing import Table, packed
 
-JSON = "application/json"
+JSON, CSV, TABLE = "application/json", "text/csv", "application/vnd.trimtab.table"
+WHAT_IF_DAYS = 14.0
 
 
-class PageAnswer(NamedTuple):
+class Refusal(NamedTuple):
+    """Why there is no answer, in words."""
+
+    status: int
+    text: str
+
+
+Found = Table | dict[str, Any] | str
+Answer = Found | Refusal
+
+
+class HttpAnswer(NamedTuple):
     content: bytes
-    type: str = CONTENT_TYPE
+    type: str
     status: int = 200
-
-
-class PageSource(Protocol):
-    """Whatever can answer the page's plain questions; `DERIVED` says which others are worked out from those."""
-
-    def answer(self, question: str, query: Mapping[str, str]) -> PageAnswer: ...
-
-    def version(self) -> float: ...
-
-
-def answered(source: PageSource, question: str, query: Mapping[str, str]) -> PageAnswer:
-    """The answer, or in its place a refusal in words; it crosses processes, which exceptions of ours cannot."""
-    if question in DERIVED:
-        found = answered(source, DERIVED[question], query)
-        return found if found.status != HTTPStatus.OK else derived(question, found.content, query)
-    return in_words(lambda: source.answer(question, query), question)
-
-
-def derived(question: str, content: bytes, query: Mapping[str, str]) -> PageAnswer:
-    """By the process of the dashboard: an operator only sends what it knows."""
-    return in_words(lambda: _DERIVERS[question](content, query), question)
-
-
-def in_words(answer: Callable[[], PageAnswer], question: str) -> PageAnswer:
-    try:
-        return answer()
-    except UnknownQuestion:
-        return refusal(HTTPStatus.NOT_FOUND, f"there is no /api/{question}")
-    except TrimtabError as error:
-        unreachable = isinstance(error, Unavailable)
-        return refusal(HTTPStatus.BAD_GATEWAY if unreachable else HTTPStatus.UNPROCESSABLE_ENTITY, str(error))
-
-
-def refusal(status: int, text: str) -> PageAnswer:
-    return PageAnswer(msgspec.json.encode({"error": text}), JSON, status)
 
 
 class UnknownQuestion(TrimtabError):
     """The page never asks it."""
+
+
+class PageSource(Protocol):
+    """Whatever can answer the page's plain questions; `DERIVED` says which others are computed from those."""
+
+    def answer(self, question: str, query: Mapping[str, str]) -> Found: ...
+
+    def version(self) -> float: ...
 
 
 class JournalSource:
@@ -72,9 +54,9 @@ class JournalSource:
 
     def __init__(self, path: Path, title: str, note: str = "") -> None:
         self.path, self.title, self.note = path, title, note
-        self._last_fleet: tuple[float, PageAnswer] | None = None
+        self._last_fleet: tuple[float, Table] | None = None
 
-    def answer(self, question: str, query: Mapping[str, str]) -> PageAnswer:
+    def answer(self, question: str, query: Mapping[str, str]) -> Found:
         if question not in self.QUESTIONS:
             raise UnknownQuestion(question)
         journal = Journal.read(self.path)
@@ -87,36 +69,30 @@ class JournalSource:
         """Grows with whatever is written."""
         journal = Journal.read(self.path)
         try:
-            span = journal.span()
+            return _last(journal)
         finally:
             journal.close()
-        return span[1] if span else 0.0
 
-    def _about(self, journal: Journal, query: Mapping[str, str]) -> PageAnswer:
-        span = journal.span() or (0.0, 0.0)
-        return _json({"title": self.title, "note": self.note, "first": span[0], "now": span[1], "version": __version__})
+    def _about(self, journal: Journal, query: Mapping[str, str]) -> Found:
+        first, now = journal.span() or (0.0, 0.0)
+        return {"title": self.title, "note": self.note, "first": first, "now": now, "version": __version__}
 
-    def _fleet(self, journal: Journal, query: Mapping[str, str]) -> PageAnswer:
+    def _fleet(self, journal: Journal, query: Mapping[str, str]) -> Found:
         """Made once for all who look, until there is something new."""
-        version = (journal.span() or (0.0, 0.0))[1]
+        version = _last(journal)
         if self._last_fleet is None or self._last_fleet[0] != version:
-            self._last_fleet = version, PageAnswer(fleet.fleet(journal))
+            self._last_fleet = version, fleet.fleet(journal)
         return self._last_fleet[1]
 
-    def _workload(self, journal: Journal, query: Mapping[str, str]) -> PageAnswer:
-        end = number(query, "end", (journal.span() or (0.0, 0.0))[1])
-        start = number(query, "start", end - 30 * DAY_S)
-        return PageAnswer(workload.workload(journal, name_of(query), start, end))
+    def _workload(self, journal: Journal, query: Mapping[str, str]) -> Found:
+        end = _last(journal)
+        return workload.workload(journal, name_of(query), end - days_of(query) * DAY_S, end)
 
-    def _decision(self, journal: Journal, query: Mapping[str, str]) -> PageAnswer:
-        return _json(workload.decision(journal, name_of(query), number(query, "at", 1e12)))
+    def _decision(self, journal: Journal, query: Mapping[str, str]) -> Found:
+        return workload.decision(journal, name_of(query), number(query, "at", 1e12))
 
-    def _health(self, journal: Journal, query: Mapping[str, str]) -> PageAnswer:
-        return _json(health.health(journal))
-
-    def _known(self, journal: Journal, query: Mapping[str, str]) -> PageAnswer:
-        known = journal_history.known_load(journal, name_of(query), days_of(query))
-        return PageAnswer(journal_history.pack_load(known))
+    def _health(self, journal: Journal, query: Mapping[str, str]) -> Found:
+        return fleet.health(journal)
 
     QUESTIONS: ClassVar = {
         "about": _about,
@@ -124,52 +100,133 @@ class JournalSource:
         "workload": _workload,
         "decision": _decision,
         "health": _health,
-        "known": _known,
     }
 
 
-def _whatif(content: bytes, query: Mapping[str, str]) -> PageAnswer:
-    """An operator never gets here, and so never holds the simulator and its compiler in memory."""
+def _last(journal: Journal) -> float:
+    return (journal.span() or (0.0, 0.0))[1]
+
+
+# --- questions whose answers are computed from the workload's own: an operator never does that, so it never holds the
+# simulator and its compiler in memory -------------------------------------------------------------------------------
+
+
+def _whatif(known: Table, query: Mapping[str, str]) -> Found:
     from trimtab.web import whatif
-    from trimtab.web.sliders import present
 
-    known = journal_history.unpack_history(content)
-    return PageAnswer(whatif.answer(known, knobs_of(query, present(known))))
-
-
-def _history(content: bytes, query: Mapping[str, str]) -> PageAnswer:
-    return PageAnswer(journal_history.csv(journal_history.unpack_history(content)).encode(), "text/csv")
+    history = whatif.history_of(known)
+    present = whatif.present(history)
+    found = Knobs._make(number(query, key, getattr(present, key), *RANGES[key]) for key in Knobs._fields)
+    return whatif.answer(history, found._replace(least=round(found.least), most=round(found.most)))
 
 
-def _advice(content: bytes, query: Mapping[str, str]) -> PageAnswer:
-    about, columns = unpacked(content)
-    times = columns.pop("at")
-    minutes = Minutes(times.astype(np.float64), {name: values.astype(np.float32) for name, values in columns.items()})
-    return _json(advice.advice(name_of(query), about["unit"], minutes))
+def _history(known: Table, query: Mapping[str, str]) -> Found:
+    from trimtab.web import whatif
+
+    return whatif.csv(whatif.history_of(known))
 
 
-DERIVED = {"whatif": "known", "history.csv": "known", "advice": "workload"}
-_DERIVERS = {"whatif": _whatif, "history.csv": _history, "advice": _advice}
+def _advice(known: Table, query: Mapping[str, str]) -> Found:
+    from trimtab.web import advice
+
+    return advice.advice(known)
+
+
+DERIVED: dict[str, Callable[[Table, Mapping[str, str]], Found]] = {
+    "whatif": _whatif,
+    "history.csv": _history,
+    "advice": _advice,
+}
+
+
+def base_query(query: Mapping[str, str]) -> dict[str, str]:
+    """The question about the workload that a derived one is answered from: it stays the same while sliders move."""
+    return {"days": str(WHAT_IF_DAYS)} | {key: text for key, text in query.items() if key not in Knobs._fields}
+
+
+def answered(source: PageSource, question: str, query: Mapping[str, str]) -> Answer:
+    if question not in DERIVED:
+        return in_words(lambda: source.answer(question, query), question)
+    known = in_words(lambda: source.answer("workload", base_query(query)), question)
+    return derived(question, known, query)
+
+
+def derived(question: str, known: Answer, query: Mapping[str, str]) -> Answer:
+    """Compute an answer, in the dashboard's process or in one of its own."""
+    return in_words(lambda: DERIVED[question](known, query), question) if isinstance(known, Table) else known
+
+
+def in_words(answer: Callable[[], Found], question: str) -> Answer:
+    """The answer, or a refusal, which crosses processes as exceptions of ours cannot."""
+    try:
+        return answer()
+    except UnknownQuestion:
+        return Refusal(HTTPStatus.NOT_FOUND, f"there is no /api/{question}")
+    except Unavailable as error:
+        return Refusal(HTTPStatus.BAD_GATEWAY, str(error))
+    except TrimtabError as error:
+        return Refusal(HTTPStatus.UNPROCESSABLE_ENTITY, str(error))
+
+
+def encoded(answer: Answer) -> HttpAnswer:
+    if isinstance(answer, Refusal):
+        return HttpAnswer(msgspec.json.encode({"error": answer.text}), JSON, answer.status)
+    if isinstance(answer, Table):
+        return HttpAnswer(packed(answer), TABLE)
+    return (
+        HttpAnswer(answer.encode(), CSV) if isinstance(answer, str) else HttpAnswer(msgspec.json.encode(answer), JSON)
+    )
+
+
+# --- what a request asks for: every refusal names the parameter, its value and the fix -------------------------------
+
+MOST_REPLICAS = 100_000
+RANGES = {
+    "target": (0.01, 1.5),
+    "tolerance": (0.0, 1.0),
+    "up_window_s": (0.0, 3600.0),
+    "down_window_s": (0.0, 3600.0),
+    "least": (0, MOST_REPLICAS),
+    "most": (1, MOST_REPLICAS),
+    "startup_s": (0.0, 7200.0),
+    "price": (0.001, 1e6),
+    "bridge": (1.0, 2.0),
+}
+
+
+class Knobs(NamedTuple):
+    """What the page's sliders hold; `target` is the share of what one pod carries."""
+
+    target: float
+    tolerance: float
+    up_window_s: float
+    down_window_s: float
+    least: int
+    most: int
+    startup_s: float
+    price: float  # pod-minutes you would pay to avoid one pod-minute of overloaded traffic
+    bridge: float  # how many times their written CPU ready pods may have; 1 is no bridge
+
+
+def name_of(query: Mapping[str, str]) -> ObjectName:
+    missing = next((field for field in ObjectName._fields if not query.get(field)), None)
+    if missing:
+        raise InvalidInput(missing, "missing", "say kind, namespace and name of the object")
+    return ObjectName(query["kind"], query["namespace"], query["name"])
 
 
 def days_of(query: Mapping[str, str]) -> float:
-    return number(query, "days", journal_history.DAYS, 0.05, 60.0)
+    return number(query, "days", 30.0, 0.05, 60.0)
 
 
-def _json(content: Any) -> PageAnswer:
-    return PageAnswer(msgspec.json.encode(content), JSON)
-
-
-def warm(pool: ProcessPoolExecutor) -> None:
-    """Load the compiled lane before the first slider moves."""
-    pool.submit(_load_lane)
-
-
-def _load_lane() -> None:
-    from trimtab.policy import Metric, MetricKind, Policy, TotalAverage
-    from trimtab.sim.cluster_spec import ClusterSpec
-    from trimtab.tune.demand import Demand
-    from trimtab.tune.policy_backtest import backtest
-
-    policy = Policy(signals=(TotalAverage(metric=Metric(kind=MetricKind.EXTERNAL, name="load"), target=0.7),))
-    backtest("", policy, Demand("", np.ones(480), 0.0), ClusterSpec(), 32.0)
+def number(query: Mapping[str, str], key: str, default: float, low: float = -1e12, high: float = 1e12) -> float:
+    text = query.get(key)
+    if text is None:
+        return default
+    try:
+        value = float(text)
+    except ValueError:
+        raise InvalidInput(key, text[:40], "give a number") from None
+    if not (isfinite(value) and low <= value <= high):
+        raise InvalidInput(key, text[:40], f"give a number from {low:g} to {high:g}")
+    return value

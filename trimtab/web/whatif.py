@@ -3,29 +3,150 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from shlex import quote
-from typing import Any
+from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 import yaml
 from msgspec.structs import replace
 
+from trimtab.core.tuned import restated, tunable
+from trimtab.errors import InvalidInput, NotEnoughData
 from trimtab.journal import ObjectName
 from trimtab.kinds.annotations import BRIDGE as BRIDGE_ANNOTATION
-from trimtab.policy import Policy, Utilization
+from trimtab.kinds.schedule import laid_out
+from trimtab.minutes import MINUTE_S
+from trimtab.policy import Bridge, Objective, Policy, Rule, Signal, Stabilise, Utilization, is_cpu
 from trimtab.quantity import format_number
-from trimtab.series import Floats
+from trimtab.series import Frame
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.grid import STEP_S
+from trimtab.tune.candidates import Setting, setting_of, tuned_settings
+from trimtab.tune.demand import Demand, demand_of, pod_capacity
 from trimtab.tune.judge import judge_of
 from trimtab.tune.policy_backtest import BacktestOutcome, backtest, on_the_total
-from trimtab.web.journal_history import History
-from trimtab.web.packing import Column, packed
-from trimtab.web.query import Knobs
-from trimtab.web.sliders import NO_BRIDGE, behaves, may_bridge, present, with_knobs
+from trimtab.web.packing import Column, Table
+from trimtab.web.sources import Knobs
 from trimtab.web.workload import unit_of
 
+STEPS = round(MINUTE_S / STEP_S)  # of a backtest in a minute
+USUAL_STARTUP_S = 120.0
+NO_BRIDGE = 1.0
 KUBECTL = {"HorizontalPodAutoscaler": "hpa", "EffectiveHorizontalPodAutoscaler": "ehpa"}
+
+
+class History(NamedTuple):
+    """A workload as the journal knows it."""
+
+    name: ObjectName
+    policy: Policy
+    demand: Demand
+    capacity: float  # of one pod at 100 %, in the unit of the load
+    startup_s: float
+
+
+def history_of(known: Table) -> History:
+    """The load of a workload's minutes, held over holes as a backtest reads it, with the schedules of all its time."""
+    about, columns = known
+    name, policy = ObjectName(**about["name"]), msgspec.convert(about["policy"], Policy)
+    load = columns["load"].astype(np.float64)
+    if not len(load):
+        raise NotEnoughData(f"{name} has no minutes in the journal yet; look again in an hour")
+    start = float(columns["at"][0])
+    frame = Frame((str(name),), start, MINUTE_S, load[None, :])
+    startup_s = float(about["startup"][-1][1]) if about["startup"] else USUAL_STARTUP_S
+    policy = laid_out(policy, start, start + MINUTE_S * len(load))
+    return History(name, policy, demand_of(frame, str(name)), _capacity(policy, columns), startup_s)
+
+
+def _capacity(policy: Policy, columns: Mapping[str, Column]) -> float:
+    """From the pods' requests where the target is a share of them, else from the target itself."""
+    if policy.signals and isinstance(policy.signals[0], Utilization):
+        requests = columns["cpu_cores" if policy.signals[0].metric.name == "cpu" else "memory_bytes"]
+        known = requests[np.isfinite(requests)]
+        if not len(known):
+            raise NotEnoughData("the journal does not know what one pod requests, so that a share of it says nothing")
+        return float(known[-1])
+    return pod_capacity(policy, None)[0]
+
+
+def csv(known: History) -> str:
+    """The history that was judged, as `trimtab backtest --load` reads it."""
+    values = known.demand.values[::STEPS]
+    rows = (f"{known.demand.start + MINUTE_S * index:.0f},{value!r}" for index, value in enumerate(values.tolist()))
+    return "\n".join(("timestamp,value", *rows, ""))
+
+
+def present(known: History) -> Knobs:
+    """The settings that are in force; violations have the price of the object's own objective, if it has one."""
+    objective = known.policy.objective or Objective()
+    setting, rules, bounds = setting_of(known.policy, known.capacity), known.policy.settle, known.policy.bounds
+    up = max((rule.up_s for rule in rules if isinstance(rule, Stabilise)), default=0.0)
+    return Knobs(
+        setting.target,
+        setting.tolerance,
+        up,
+        setting.stabilise_s,
+        bounds.min_replicas,
+        bounds.max_replicas,
+        known.startup_s,
+        objective.price,
+        NO_BRIDGE if known.policy.bridge is None else known.policy.bridge.max_factor,
+    )
+
+
+def may_bridge(known: History) -> bool:
+    """A bridge looks at the CPU of pods; an HPA's own controller would take it for idle pods."""
+    signals = known.policy.signals
+    return known.name.kind != "HorizontalPodAutoscaler" and any(is_cpu(signal.metric) for signal in signals)
+
+
+def with_knobs(known: History, knobs: Knobs) -> Policy:
+    """The policy in force, with these settings; nothing else of it is touched."""
+    if knobs.least > knobs.most:
+        raise InvalidInput("minReplicas", knobs.least, f"put it from 0 to maxReplicas ({knobs.most})")
+    if knobs.bridge > NO_BRIDGE and not may_bridge(known):
+        raise InvalidInput("bridge", knobs.bridge, "it needs a metric on cpu, and another kind than an HPA")
+    policy = known.policy
+    if policy.objective is not None:
+        policy = replace(policy, objective=replace(policy.objective, price=knobs.price))
+    bounds = replace(policy.bounds, min_replicas=knobs.least, max_replicas=knobs.most)
+    policy = replace(policy, signals=(_signal(known, knobs),), settle=_rules(known, knobs), bounds=bounds)
+    if knobs.bridge == present(known).bridge:
+        return policy
+    bridge = None if knobs.bridge <= NO_BRIDGE else replace(policy.bridge or Bridge(), max_factor=knobs.bridge)
+    return replace(policy, bridge=bridge)
+
+
+def _restated(known: History, knobs: Knobs) -> Policy:
+    setting = Setting(knobs.target, knobs.tolerance, knobs.down_window_s)
+    return restated(known.policy, tuned_settings(known.policy, setting, None, known.capacity))
+
+
+def _signal(known: History, knobs: Knobs) -> Signal:
+    """One slider moves the tolerance of both directions; left alone, each keeps its own."""
+    now, own, new = present(known), tunable(known.policy), tunable(_restated(known, knobs))
+    tolerance = own.tolerance if knobs.tolerance == now.tolerance else new.tolerance
+    return replace(own if knobs.target == now.target else new, tolerance=tolerance)
+
+
+def _rules(known: History, knobs: Knobs) -> tuple[Rule, ...]:
+    if not behaves(known, knobs):
+        return known.policy.settle
+    rules = _restated(known, knobs).settle
+    return tuple(replace(rule, up_s=knobs.up_window_s) if isinstance(rule, Stabilise) else rule for rule in rules)
+
+
+def behaves(known: History, knobs: Knobs) -> bool:
+    """Whether something moved that `behavior` says: an HPA without one follows other rules than one with it."""
+    now = present(known)
+    return (knobs.tolerance, knobs.up_window_s, knobs.down_window_s) != (
+        now.tolerance,
+        now.up_window_s,
+        now.down_window_s,
+    )
 
 
 def judge(known: History, knobs: Knobs) -> tuple[BacktestOutcome, list[str]]:
@@ -45,7 +166,7 @@ def _unlimited(policy: Policy) -> Policy:
     return replace(policy, bridge=replace(policy.bridge, resizes_per_hour=None))
 
 
-def answer(known: History, knobs: Knobs) -> bytes:
+def answer(known: History, knobs: Knobs) -> Table:
     """Figures, curves on the 15 s grid in the unit of the load, and the settings to take away."""
     outcome, notes = judge(known, knobs)
     if knobs.target != present(known).target and _metric(known, knobs) is None:
@@ -65,16 +186,14 @@ def answer(known: History, knobs: Knobs) -> bytes:
         "yaml": as_yaml(known, knobs),
         "command": command(known, knobs),
     }
-    times: Floats = known.demand.start + STEP_S * np.arange(len(run.load), dtype=np.float64)
-    load = run.load.astype(np.float32)
     curves: dict[str, Column] = {
-        "at": times,
-        "load": load,
+        "at": known.demand.start + STEP_S * np.arange(len(run.load), dtype=np.float64),
+        "load": run.load.astype(np.float32),
         "replicas": run.replicas,
         "ready": run.ready,
         "optimum": outcome.best,
     }
-    return packed(about, curves)
+    return Table(about, curves)
 
 
 def patch(known: History, knobs: Knobs) -> dict[str, Any]:

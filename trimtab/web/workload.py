@@ -12,17 +12,18 @@ from trimtab.errors import InvalidInput, NotEnoughData
 from trimtab.journal import Journal, ObjectName
 from trimtab.policy import MetricKind, Policy, Utilization
 from trimtab.quantity import format_number
-from trimtab.web.packing import packed
+from trimtab.web.packing import Table
 
 MARKS = 2000  # of the youngest changes; more cannot be told apart
 
 
-def workload(journal: Journal, name: ObjectName, start: float, end: float) -> bytes:
+def workload(journal: Journal, name: ObjectName, start: float, end: float) -> Table:
     """The columns of `trimtab.minutes`, and as text what it is, what was changed and what holds it back."""
     found = journal.minutes_of(name, start, end)
     policy = known_policy(journal, name)
     about = {
         "name": name._asdict(),
+        "policy": policy,
         "unit": unit_of(policy),
         "mode": str(policy.admit.mode),
         "metric": policy.signals[0].metric.label if policy.signals else "",
@@ -34,7 +35,7 @@ def workload(journal: Journal, name: ObjectName, start: float, end: float) -> by
         "held": _held(journal, name),
         "startup": _startup(journal, name),
     }
-    return packed(about, {"at": found.times, **found.columns})
+    return Table(about, {"at": found.times, **found.columns})
 
 
 def known_policy(journal: Journal, name: ObjectName) -> Policy:
