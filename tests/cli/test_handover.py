@@ -12,7 +12,7 @@ from trimtab.cli import handover_steps as steps
 from trimtab.cli.handover import table
 from trimtab.errors import InvalidInput, NotEnoughData, Unavailable
 from trimtab.web.beside import beside
-from trimtab.web.packing import Table
+from trimtab.web.packing import PageTable
 from trimtab.web.sources import JournalSource
 from trimtab.wire.kube import Kube
 
@@ -147,7 +147,7 @@ def test_both_are_judged_by_the_same_load() -> None:
         cluster.run(minutes=75)
         asked = {"kind": "Autoscaler", "namespace": "shop", "name": "web"}
         known = JournalSource(cluster.journal().path, "journal").answer("workload", asked)
-        assert isinstance(known, Table)
+        assert isinstance(known, PageTable)
         found = beside(known, 32.0)
         assert found.did.pod_hours == pytest.approx(5.0, abs=0.2)
         # Of 225 core-minutes 180 met four pods of one core

@@ -25,7 +25,7 @@ from trimtab.live.settings import OperatorSettings
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.generate import LoadShape, generate
 from trimtab.tune.recording import record
-from trimtab.web.packing import Table
+from trimtab.web.packing import PageTable
 from trimtab.web.sources import JournalSource, base_query
 from trimtab.web.whatif import History, history_of
 
@@ -204,7 +204,7 @@ def test_the_journal_it_left_says_the_same_and_what_if_equals_the_backtest(
     found.close()
     asked = base_query(ObjectName("Autoscaler", namespace, "web")._asdict())
     minutes = JournalSource(running.journal, "shop").answer("workload", asked)
-    assert isinstance(minutes, Table)
+    assert isinstance(minutes, PageTable)
     known = history_of(minutes)
     manifest = autoscaler(namespace, **SPEC)
     manifest["spec"] |= patch["spec"]

@@ -8,7 +8,7 @@ from trimtab.cli.recommend import AdviceOptions
 from trimtab.journal import ObjectName
 from trimtab.policy import Advice, Inspection
 from trimtab.web.advice import advice
-from trimtab.web.packing import Column, Table
+from trimtab.web.packing import Column, PageTable
 
 
 def test_it_names_its_rules() -> None:
@@ -16,7 +16,9 @@ def test_it_names_its_rules() -> None:
     steady = {"load": 6.0, "cpu_cores": 1.0, "memory_bytes": 5e8, "ready": 12.0, "replicas": 12.0}
     columns: dict[str, Column] = {name: np.full(count, value, dtype=np.float32) for name, value in steady.items()}
     name = ObjectName("Autoscaler", "shop", "web")._asdict()
-    found = advice(Table({"name": name, "unit": "cores"}, columns | {"at": 60.0 * np.arange(count, dtype=np.float64)}))
+    found = advice(
+        PageTable({"name": name, "unit": "cores"}, columns | {"at": 60.0 * np.arange(count, dtype=np.float64)})
+    )
     assert "trimtab recommend --rules crane" in found["because"][0]
 
 

@@ -19,8 +19,8 @@ from tests.web.conftest import Shop, serving
 from tests.web.recorded import HOSTILE, START
 from trimtab.errors import TrimtabError
 from trimtab.journal import Journal, ObjectName
-from trimtab.web.packing import Column, Table, packed, unpacked
-from trimtab.web.sources import DERIVED, JournalSource, Refusal, answered, encoded
+from trimtab.web.packing import Column, PageTable, packed, unpacked
+from trimtab.web.sources import DERIVED, JournalSource, NoAnswer, answered, encoded
 
 WEB = ObjectName("Autoscaler", "shop", "web")
 
@@ -32,9 +32,9 @@ def ask(address: str, path: str, method: str = "GET", **headers: str) -> HTTPRes
     return connection.getresponse()
 
 
-def table(shop: Shop, question: str, query: dict[str, str]) -> Table:
+def table(shop: Shop, question: str, query: dict[str, str]) -> PageTable:
     found = JournalSource(shop.path, "shop").answer(question, query)
-    assert isinstance(found, Table)
+    assert isinstance(found, PageTable)
     return found
 
 
@@ -49,7 +49,7 @@ def test_a_table_comes_out_as_it_went_in() -> None:
         "pods": np.array([1, 2, 3]),
         "one": np.array([7.5], dtype=np.float32),
     }
-    about, found = unpacked(packed(Table({"text": ["é", "<"]}, columns)))
+    about, found = unpacked(packed(PageTable({"text": ["é", "<"]}, columns)))
     assert about == {"text": ["é", "<"]}
     assert found["at"].tolist() == columns["at"].tolist() and found["pods"].tolist() == [1, 2, 3]
     assert found["one"].tolist() == [7.5]
@@ -162,7 +162,7 @@ def test_any_question_is_answered_or_refused_in_words(
     found = answered(JournalSource(shop.path, "shop"), question, query | (WEB._asdict() if whole else {}))
     sent = encoded(found)
     assert sent.content and sent.status in (200, 404, 422)
-    assert not isinstance(found, Refusal) or json.loads(sent.content) == {"error": found.text}
+    assert not isinstance(found, NoAnswer) or json.loads(sent.content) == {"error": found.text}
 
 
 @pytest.fixture(params=["truncated", "corrupt", "newer", "text", "locked"])

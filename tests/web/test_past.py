@@ -20,7 +20,7 @@ from trimtab.journal import Journal, ObjectName
 from trimtab.live.tell.telemetry import Telemetry
 from trimtab.policy import Size
 from trimtab.ticks import Tick
-from trimtab.web.packing import Table
+from trimtab.web.packing import PageTable
 from trimtab.web.past import METRICS, PastSource, expression
 from trimtab.web.sources import Answer, JournalSource, answered
 from trimtab.wire.access import Access
@@ -89,8 +89,8 @@ def source(stored: StoredMetrics, tmp_path: Path) -> Iterator[PastSource]:
     loop.close()
 
 
-def table(found: Answer) -> Table:
-    assert isinstance(found, Table)
+def table(found: Answer) -> PageTable:
+    assert isinstance(found, PageTable)
     return found
 
 

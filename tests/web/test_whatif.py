@@ -19,7 +19,7 @@ from trimtab.journal import ObjectName
 from trimtab.kinds import Scaler, read
 from trimtab.policy import Bridge, ForecastChoice, Policy
 from trimtab.tune.policy_backtest import BacktestOutcome
-from trimtab.web.packing import Table
+from trimtab.web.packing import PageTable
 from trimtab.web.sources import JournalSource, Knobs, answered, base_query
 from trimtab.web.whatif import History, answer, as_yaml, command, csv, history_of, judge, patch, present, with_knobs
 
@@ -33,9 +33,9 @@ REQUESTS = {
 }
 
 
-def minutes_of(shop: Shop, name: ObjectName) -> Table:
+def minutes_of(shop: Shop, name: ObjectName) -> PageTable:
     found = JournalSource(shop.path, "shop").answer("workload", base_query(name._asdict()))
-    assert isinstance(found, Table)
+    assert isinstance(found, PageTable)
     return found
 
 
@@ -262,4 +262,4 @@ def test_numbers_out_of_range_are_refused_and_counts_are_whole(shop: Shop) -> No
     source = JournalSource(shop.path, "shop")
     assert "target" in str(answered(source, "whatif", WEB._asdict() | {"target": "7"}))
     found = answered(source, "whatif", WEB._asdict() | {"least": "0", "most": "3.0"})
-    assert isinstance(found, Table) and (found.about["knobs"]["least"], found.about["knobs"]["most"]) == (0, 3)
+    assert isinstance(found, PageTable) and (found.about["knobs"]["least"], found.about["knobs"]["most"]) == (0, 3)

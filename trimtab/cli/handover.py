@@ -127,12 +127,12 @@ async def _take(kube: Kube, pair: Pair, switch: SwitchOptions) -> str:
 def _compare(pair: Pair, source: PageSource, lam: float) -> None:
     from trimtab.cli.screen import screen
     from trimtab.web.beside import beside
-    from trimtab.web.packing import Table
+    from trimtab.web.packing import PageTable
     from trimtab.web.sources import base_query
 
     asked = {"kind": "Autoscaler", "namespace": pair.namespace, "name": pair.name}
     known = source.answer("workload", base_query(asked))
-    assert isinstance(known, Table)
+    assert isinstance(known, PageTable)
     found = beside(known, lam)
     console = screen()
     console.show(table(pair, found))

@@ -18,14 +18,14 @@ from trimtab.errors import NotEnoughData
 from trimtab.journal import DAY_S, ObjectName
 from trimtab.minutes import MINUTE_S
 from trimtab.policy import Advice, Inspection, Size
-from trimtab.web.packing import Column, Table
+from trimtab.web.packing import Column, PageTable
 from trimtab.web.report import advice as as_pictures
 
 WEEK_S = 7 * DAY_S
 BY_RULES = "Crane's rules, on the last week, as `trimtab recommend --rules crane` has them"
 
 
-def advice(known: Table) -> dict[str, Any]:
+def advice(known: PageTable) -> dict[str, Any]:
     """Its last week, inspected and judged by the code of `trimtab recommend --rules crane`.
 
     The command's own default replays the history under many settings, which a page that somebody waits for cannot.

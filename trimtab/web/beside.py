@@ -12,7 +12,7 @@ from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.grid import DAY_STEPS, HOUR_STEPS, delay_steps
 from trimtab.sim.score import Counts, Score, measure, score
 from trimtab.tune.policy_backtest import backtest
-from trimtab.web.packing import Column, Table
+from trimtab.web.packing import Column, PageTable
 from trimtab.web.whatif import STEPS, history_of
 
 
@@ -30,7 +30,7 @@ class BesideEachOther(NamedTuple):
     notes: tuple[str, ...]
 
 
-def beside(known: Table, lam: float) -> BesideEachOther:
+def beside(known: PageTable, lam: float) -> BesideEachOther:
     """From a journal's answer to the question `workload`."""
     history = history_of(known)
     demand, capacity = history.demand, history.capacity

@@ -11,7 +11,7 @@ import numpy as np
 from trimtab.acts import Fate
 from trimtab.journal import DAY_S, HEALTH, Journal
 from trimtab.minutes import HOUR_S
-from trimtab.web.packing import Column, Table
+from trimtab.web.packing import Column, PageTable
 
 RECENT_S = 3600.0  # of health
 SILENT_S = 300.0  # an object nobody looked at for so long, while others were
@@ -43,7 +43,7 @@ _FIELDS = tuple(_FIELD_NAMES.split())
 _LONG = ("at", "changedAt", "memory")  # in 64 bits
 
 
-def fleet(journal: Journal) -> Table:
+def fleet(journal: Journal) -> PageTable:
     """Every object with its last tick and change, text in the header; `severity` sorts problems first."""
     now = (journal.span() or (0.0, 0.0))[1]
     midnight = now // DAY_S * DAY_S
@@ -57,7 +57,7 @@ def fleet(journal: Journal) -> Table:
         for name in numbers
     }
     text = {name: [row[name] or "" for row in rows] for name in _TEXT}
-    return Table({"now": now, "midnight": midnight, "count": len(rows), "text": text}, columns)
+    return PageTable({"now": now, "midnight": midnight, "count": len(rows), "text": text}, columns)
 
 
 def _today(journal: Journal, midnight: float) -> dict[int, tuple[float, float, float]]:

@@ -15,7 +15,7 @@ from aiohttp import web
 
 from trimtab.errors import ClusterUnavailable, Refused
 from trimtab.web.packing import MAGIC, unpacked
-from trimtab.web.sources import Answer, Found, JournalSource, Refusal, encoded, in_words
+from trimtab.web.sources import Answer, Found, JournalSource, NoAnswer, encoded, in_words
 from trimtab.wire.access import Access
 from trimtab.wire.kube import Kube
 
@@ -32,7 +32,7 @@ def answer_on(app: web.Application, source: JournalSource, leads: Callable[[], b
     async def handler(request: web.Request) -> web.StreamResponse:
         question = request.match_info["question"]
         if not leads():
-            found: Answer = Refusal(HTTPStatus.MISDIRECTED_REQUEST, "this operator stands by: ask the one that leads")
+            found: Answer = NoAnswer(HTTPStatus.MISDIRECTED_REQUEST, "this operator stands by: ask the one that leads")
         else:
             query = dict(request.query)
             found = await asyncio.to_thread(in_words, lambda: source.answer(question, query), question)

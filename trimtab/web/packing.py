@@ -19,14 +19,14 @@ MAGIC = b"TTP1"
 Column = NDArray[np.floating[Any]] | NDArray[np.integer[Any]]
 
 
-class Table(NamedTuple):
+class PageTable(NamedTuple):
     """Columns of numbers, and `about` them any JSON."""
 
     about: dict[str, Any]
     columns: Mapping[str, Column]
 
 
-def packed(table: Table) -> bytes:
+def packed(table: PageTable) -> bytes:
     """Times keep their 64 bits, every other column has 32."""
     floats = {name: _floats(column) for name, column in table.columns.items()}
     listed = [{"name": name, "bits": column.itemsize * 8, "length": len(column)} for name, column in floats.items()]
@@ -35,7 +35,7 @@ def packed(table: Table) -> bytes:
     return MAGIC + pack("<I", len(header)) + header + content
 
 
-def unpacked(content: bytes) -> Table:
+def unpacked(content: bytes) -> PageTable:
     """The table that `packed` was given."""
     if content[:4] != MAGIC:
         raise InvalidInput("answer", content[:20], "this is no table of trimtab: do both sides have the same version?")
@@ -44,7 +44,7 @@ def unpacked(content: bytes) -> Table:
     for column in header["columns"]:
         columns[column["name"]] = np.frombuffer(content, f"<f{column['bits'] // 8}", column["length"], place)
         place += -(-column["length"] * column["bits"] // 64) * 8
-    return Table(header["about"], columns)
+    return PageTable(header["about"], columns)
 
 
 def _floats(column: Column) -> NDArray[np.floating[Any]]:

@@ -18,7 +18,7 @@ from trimtab.history.source import TimeGrid
 from trimtab.journal import DAY_S, ObjectName
 from trimtab.minutes import MINUTE_S
 from trimtab.series import Floats
-from trimtab.web.packing import Column, Table
+from trimtab.web.packing import Column, PageTable
 from trimtab.web.sources import Found, PageSource, days_of, name_of
 from trimtab.wire.access import Access
 from trimtab.wire.prometheus import Prometheus, RangeSeries
@@ -49,9 +49,9 @@ class PastSource:
 
     def answer(self, question: str, query: Mapping[str, str]) -> Found:
         found = self.source.answer(question, query)
-        return self._filled(found, query) if question == "workload" and isinstance(found, Table) else found
+        return self._filled(found, query) if question == "workload" and isinstance(found, PageTable) else found
 
-    def _filled(self, known: Table, query: Mapping[str, str]) -> Table:
+    def _filled(self, known: PageTable, query: Mapping[str, str]) -> PageTable:
         """Nothing that the journal knows is changed, only what it does not know is added."""
         times = known.columns["at"]
         end = float(times[-1]) + MINUTE_S if len(times) else time()

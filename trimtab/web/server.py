@@ -18,7 +18,7 @@ from aiohttp import web
 
 from trimtab.errors import InvalidInput, TrimtabError
 from trimtab.web.report import part, shell
-from trimtab.web.sources import Answer, PageSource, Refusal, answered, base_query, derived, encoded
+from trimtab.web.sources import Answer, NoAnswer, PageSource, answered, base_query, derived, encoded
 
 log = logging.getLogger(__name__)
 HEADERS = {
@@ -82,7 +82,7 @@ class Dashboard:
                 self._answers.clear()
             self._answers[key] = asyncio.create_task(asyncio.to_thread(answered, self.source, question, query))
         found = await asyncio.shield(self._answers[key])
-        if isinstance(found, Refusal):
+        if isinstance(found, NoAnswer):
             self._answers.pop(key, None)  # what failed is tried again
         return found
 
@@ -121,16 +121,16 @@ async def _guarded(
     request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
 ) -> web.StreamResponse:
     if request.host.rsplit(":", 1)[0] not in LOCAL:
-        return _response(Refusal(403, "this page is for this machine alone: open it as http://localhost"))
+        return _response(NoAnswer(403, "this page is for this machine alone: open it as http://localhost"))
     if request.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin"):
-        return _response(Refusal(403, "another site may not ask"))
+        return _response(NoAnswer(403, "another site may not ask"))
     try:
         response = await handler(request)
     except web.HTTPException as error:
-        response = _response(Refusal(error.status, error.reason))
+        response = _response(NoAnswer(error.status, error.reason))
     except Exception:
         log.exception("a bug of trimtab while answering %s", request.path)
-        response = _response(Refusal(500, "this is a bug of trimtab; its log says more"))
+        response = _response(NoAnswer(500, "this is a bug of trimtab; its log says more"))
     if not response.prepared:
         response.headers.update(HEADERS)
     return response

@@ -14,21 +14,21 @@ from trimtab import __version__
 from trimtab.errors import InvalidInput, TrimtabError, Unavailable
 from trimtab.journal import DAY_S, Journal, ObjectName
 from trimtab.web import fleet, workload
-from trimtab.web.packing import Table, packed
+from trimtab.web.packing import PageTable, packed
 
 JSON, CSV, TABLE = "application/json", "text/csv", "application/vnd.trimtab.table"
 WHAT_IF_DAYS = 14.0
 
 
-class Refusal(NamedTuple):
+class NoAnswer(NamedTuple):
     """Why there is no answer, in words."""
 
     status: int
     text: str
 
 
-Found = Table | dict[str, Any] | str
-Answer = Found | Refusal
+Found = PageTable | dict[str, Any] | str
+Answer = Found | NoAnswer
 
 
 class HttpAnswer(NamedTuple):
@@ -54,7 +54,7 @@ class JournalSource:
 
     def __init__(self, path: Path, title: str, note: str = "") -> None:
         self.path, self.title, self.note = path, title, note
-        self._last_fleet: tuple[float, Table] | None = None
+        self._last_fleet: tuple[float, PageTable] | None = None
 
     def answer(self, question: str, query: Mapping[str, str]) -> Found:
         if question not in self.QUESTIONS:
@@ -111,7 +111,7 @@ def _last(journal: Journal) -> float:
 # simulator and its compiler in memory -------------------------------------------------------------------------------
 
 
-def _whatif(known: Table, query: Mapping[str, str]) -> Found:
+def _whatif(known: PageTable, query: Mapping[str, str]) -> Found:
     from trimtab.web import whatif
 
     history = whatif.history_of(known)
@@ -120,19 +120,19 @@ def _whatif(known: Table, query: Mapping[str, str]) -> Found:
     return whatif.answer(history, found._replace(least=round(found.least), most=round(found.most)))
 
 
-def _history(known: Table, query: Mapping[str, str]) -> Found:
+def _history(known: PageTable, query: Mapping[str, str]) -> Found:
     from trimtab.web import whatif
 
     return whatif.csv(whatif.history_of(known))
 
 
-def _advice(known: Table, query: Mapping[str, str]) -> Found:
+def _advice(known: PageTable, query: Mapping[str, str]) -> Found:
     from trimtab.web import advice
 
     return advice.advice(known)
 
 
-DERIVED: dict[str, Callable[[Table, Mapping[str, str]], Found]] = {
+DERIVED: dict[str, Callable[[PageTable, Mapping[str, str]], Found]] = {
     "whatif": _whatif,
     "history.csv": _history,
     "advice": _advice,
@@ -153,7 +153,7 @@ def answered(source: PageSource, question: str, query: Mapping[str, str]) -> Ans
 
 def derived(question: str, known: Answer, query: Mapping[str, str]) -> Answer:
     """Compute an answer, in the dashboard's process or in one of its own."""
-    return in_words(lambda: DERIVED[question](known, query), question) if isinstance(known, Table) else known
+    return in_words(lambda: DERIVED[question](known, query), question) if isinstance(known, PageTable) else known
 
 
 def in_words(answer: Callable[[], Found], question: str) -> Answer:
@@ -161,17 +161,17 @@ def in_words(answer: Callable[[], Found], question: str) -> Answer:
     try:
         return answer()
     except UnknownQuestion:
-        return Refusal(HTTPStatus.NOT_FOUND, f"there is no /api/{question}")
+        return NoAnswer(HTTPStatus.NOT_FOUND, f"there is no /api/{question}")
     except Unavailable as error:
-        return Refusal(HTTPStatus.BAD_GATEWAY, str(error))
+        return NoAnswer(HTTPStatus.BAD_GATEWAY, str(error))
     except TrimtabError as error:
-        return Refusal(HTTPStatus.UNPROCESSABLE_ENTITY, str(error))
+        return NoAnswer(HTTPStatus.UNPROCESSABLE_ENTITY, str(error))
 
 
 def encoded(answer: Answer) -> HttpAnswer:
-    if isinstance(answer, Refusal):
+    if isinstance(answer, NoAnswer):
         return HttpAnswer(msgspec.json.encode({"error": answer.text}), JSON, answer.status)
-    if isinstance(answer, Table):
+    if isinstance(answer, PageTable):
         return HttpAnswer(packed(answer), TABLE)
     return (
         HttpAnswer(answer.encode(), CSV) if isinstance(answer, str) else HttpAnswer(msgspec.json.encode(answer), JSON)

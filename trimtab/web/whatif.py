@@ -27,7 +27,7 @@ from trimtab.tune.candidates import Setting, setting_of, tuned_settings
 from trimtab.tune.demand import Demand, demand_of, pod_capacity
 from trimtab.tune.judge import judge_of
 from trimtab.tune.policy_backtest import BacktestOutcome, backtest, on_the_total
-from trimtab.web.packing import Column, Table
+from trimtab.web.packing import Column, PageTable
 from trimtab.web.sources import Knobs
 from trimtab.web.workload import unit_of
 
@@ -47,7 +47,7 @@ class History(NamedTuple):
     startup_s: float
 
 
-def history_of(known: Table) -> History:
+def history_of(known: PageTable) -> History:
     """The load of a workload's minutes, held over holes as a backtest reads it, with the schedules of all its time."""
     about, columns = known
     name, policy = ObjectName(**about["name"]), msgspec.convert(about["policy"], Policy)
@@ -166,7 +166,7 @@ def _unlimited(policy: Policy) -> Policy:
     return replace(policy, bridge=replace(policy.bridge, resizes_per_hour=None))
 
 
-def answer(known: History, knobs: Knobs) -> Table:
+def answer(known: History, knobs: Knobs) -> PageTable:
     """Figures, curves on the 15 s grid in the unit of the load, and the settings to take away."""
     outcome, notes = judge(known, knobs)
     if knobs.target != present(known).target and _metric(known, knobs) is None:
@@ -193,7 +193,7 @@ def answer(known: History, knobs: Knobs) -> Table:
         "ready": run.ready,
         "optimum": outcome.best,
     }
-    return Table(about, curves)
+    return PageTable(about, curves)
 
 
 def patch(known: History, knobs: Knobs) -> dict[str, Any]:

@@ -12,12 +12,12 @@ from trimtab.errors import InvalidInput, NotEnoughData
 from trimtab.journal import Journal, ObjectName
 from trimtab.policy import MetricKind, Policy, Utilization
 from trimtab.quantity import format_number
-from trimtab.web.packing import Table
+from trimtab.web.packing import PageTable
 
 MARKS = 2000  # of the youngest changes; more cannot be told apart
 
 
-def workload(journal: Journal, name: ObjectName, start: float, end: float) -> Table:
+def workload(journal: Journal, name: ObjectName, start: float, end: float) -> PageTable:
     """The columns of `trimtab.minutes`, and as text what it is, what was changed and what holds it back."""
     found = journal.minutes_of(name, start, end)
     policy = known_policy(journal, name)
@@ -35,7 +35,7 @@ def workload(journal: Journal, name: ObjectName, start: float, end: float) -> Ta
         "held": _held(journal, name),
         "startup": _startup(journal, name),
     }
-    return Table(about, {"at": found.times, **found.columns})
+    return PageTable(about, {"at": found.times, **found.columns})
 
 
 def known_policy(journal: Journal, name: ObjectName) -> Policy:
