@@ -20,7 +20,7 @@ from trimtab.cli.workers import on_all_cores
 from trimtab.sim.prices import OBJECTIVES
 
 if TYPE_CHECKING:
-    from rich.table import PageTable
+    from rich.table import Table
 
     from trimtab.cli.screen import Screen
     from trimtab.tune.demand import Demand
@@ -132,10 +132,10 @@ def _both(result: DemoResult) -> list[BacktestOutcome]:
     return [result.default, result.ours]
 
 
-def _table(results: list[DemoResult]) -> PageTable:
-    from rich.table import PageTable
+def _table(results: list[DemoResult]) -> Table:
+    from rich.table import Table
 
-    table = PageTable(box=None, pad_edge=False)
+    table = Table(box=None, pad_edge=False)
     for number, heading in enumerate(HEADINGS):
         table.add_column(
             heading.upper(), justify="left" if number in (0, 1, len(HEADINGS) - 1) else "right", no_wrap=True
