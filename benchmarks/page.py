@@ -27,7 +27,7 @@ from tests.web.recorded import CPU, PLAIN, START
 from tests.web.ticking import OPERATOR
 from trimtab.journal import HEALTH, Journal, ObjectName
 from trimtab.live.act.breaker import Breaker, FleetWish
-from trimtab.live.tell.health import health_of
+from trimtab.live.tell.record import health_of
 from trimtab.policy import Admit, Bridge, ForecastChoice, Mode
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.generate import LoadShape, generate

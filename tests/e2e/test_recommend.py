@@ -24,7 +24,7 @@ from tests.bed.waiting import always, eventually, until
 from tests.history.filled import Filled, fill, serve
 from tests.live.running import ROOT, Running, install_crds
 from trimtab.advisor.run import server_time
-from trimtab.live.advice.advisor import Advisor
+from trimtab.live.advice import Advisor
 from trimtab.series import Floats
 from trimtab.wire.access import prometheus_access
 from trimtab.wire.kube import Kube

@@ -36,9 +36,9 @@ from trimtab.history.query_pages import read_row
 from trimtab.history.source import TimeGrid
 from trimtab.journal import Journal
 from trimtab.kinds import Analytics, Scaler, cron, read, yaml
-from trimtab.live.act.resize import stuck
+from trimtab.live.act.sizes import stuck_resizes
 from trimtab.live.look import floor, memory
-from trimtab.live.look.bridge import cpu_with, in_force
+from trimtab.live.look.sizes import bridge_in_force, cpu_with
 from trimtab.live.look.subject import Compiler
 from trimtab.policy import Policy
 from trimtab.quantity import format_cpu, format_duration, format_memory, parse_duration, parse_quantity
@@ -162,7 +162,13 @@ def pods(data: bytes) -> None:
     """A tenant's pod, which nobody asks before it is looked at: its facts, sizes, kills and bridge."""
     with suppress(msgspec.MsgspecError):  # left out of its list
         pod = decode(_json(bent(examples.pod(), Taken(data))), WirePod)
-        fact(pod), written_sizes(pod), overloaded_at(pod, written_sizes(pod)), stuck([pod]), in_force([pod])
+        (
+            fact(pod),
+            written_sizes(pod),
+            overloaded_at(pod, written_sizes(pod)),
+            stuck_resizes([pod]),
+            bridge_in_force([pod]),
+        )
         assert all(size.requests.memory_bytes is None for size in cpu_with(pod, 1.5).values())
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.live.memory_api import MemoryApi
 from tests.virtual.served import Served
 from trimtab.kinds.meta import seconds_of
-from trimtab.live.advice.advisor import Advisor
+from trimtab.live.advice import Advisor
 from trimtab.wire.from_kubernetes import conditions_in
 from trimtab.wire.objects import Custom
 from trimtab.wire.resources import Resource

@@ -10,7 +10,7 @@ from trimtab.advisor import records
 from trimtab.advisor.run import Advised
 from trimtab.advisor.targets import AdvisedTarget
 from trimtab.core.advise.records import Against, Objection, Objections
-from trimtab.live.advice.rounds import FIRST_RETRY_S, LAST_RETRY_S, Rounds
+from trimtab.live.advice import FIRST_RETRY_S, LAST_RETRY_S, Rounds
 from trimtab.wire.from_kubernetes import rfc3339
 from trimtab.wire.objects import Custom, ObjectMeta
 

@@ -15,11 +15,11 @@ from tests.live.test_headroom import quota, target
 from tests.wire.fake import Fake
 from trimtab.core.model import Change, Memory, Veto
 from trimtab.errors import Refused
-from trimtab.live.act import bridge
+from trimtab.live.act.bridge import write_bridge
 from trimtab.live.headroom import Headroom
-from trimtab.live.look.bridge import BridgeInForce, in_force
 from trimtab.live.look.cluster import WatchedCluster
 from trimtab.live.look.memory import ObjectMemory
+from trimtab.live.look.sizes import BridgeInForce, bridge_in_force
 from trimtab.policy import Axis
 from trimtab.wire.access import Access
 from trimtab.wire.kube import Kube
@@ -64,7 +64,7 @@ def written(
             about, known = subject(custom(spec=spec(bridge={}))), ObjectMemory(core=Memory(bridge=in_memory))
             try:
                 wanted = Change(was=1, bridge=change)
-                return await bridge.write(kube, cluster, about, target(), wanted, known, AT)
+                return await write_bridge(kube, cluster, about, target(), wanted, known, AT)
             except Refused as refusal:
                 return refusal
             finally:
@@ -125,4 +125,4 @@ def test_a_resize_that_is_put_off_is_no_size() -> None:
     have = pod("a", cpu="313m", manager="trimtab-bridge-1.25")
     waits = replace(have, status=replace(have.status, conditions=(READY, PENDING)))
     sidecar = {"name": "proxy", "resources": {}}
-    assert in_force([have, waits, pod("b", others=[sidecar])]) == BridgeInForce(pods=1, left_out=("proxy",))
+    assert bridge_in_force([have, waits, pod("b", others=[sidecar])]) == BridgeInForce(pods=1, left_out=("proxy",))

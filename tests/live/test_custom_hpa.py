@@ -19,8 +19,7 @@ from tests.wire.fake import Fake
 from trimtab.cli import main
 from trimtab.errors import InvalidInput, Refused
 from trimtab.kinds import CustomHpa
-from trimtab.live.custom_hpa.loop import FirstSeries, Loop
-from trimtab.live.custom_hpa.memory import ReleaseMemory
+from trimtab.live.custom_hpa.loop import FirstSeries, Loop, ReleaseMemory
 from trimtab.live.custom_hpa.serve import prometheus_url, serve
 from trimtab.live.look.cluster import WatchedCluster
 from trimtab.wire.access import Access, prometheus_access

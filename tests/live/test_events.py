@@ -10,7 +10,7 @@ import pytest
 from tests.live.build import AT, AUTOSCALERS, custom
 from tests.live.memory_api import MemoryApi
 from trimtab.errors import NotLeading
-from trimtab.live.tell.events import LONGEST, Happening, tell
+from trimtab.live.tell.status_writer import LONGEST, Happening, tell
 from trimtab.wire.from_kubernetes import rfc3339
 
 EVENTS = "/api/v1/namespaces/shop/events"

@@ -9,8 +9,8 @@ from itertools import pairwise
 import pytest
 
 from tests.virtual.cluster import Cluster, autoscaler
-from trimtab.live.garbage import uncollected
 from trimtab.live.object_tick import ObjectTick
+from trimtab.live.operator import uncollected
 
 LEASE_S, RETRY_S, RENEW_S = 15.0, 2.4, 3.4  # as others see it; the longest pauses between two tries, two renewals
 KILLED_S = 91.0  # right after a tick of both

@@ -7,8 +7,7 @@ import pytest
 from tests.live.build import AT, custom, object_tick, spec, subject
 from trimtab.core.model import Forecast, Missing, Observation, Quantile, Reason, TotalSample
 from trimtab.journal import ObjectName
-from trimtab.live.tell.forecast_error import CHECKS, ForecastErrors, ObjectSignal
-from trimtab.live.tell.telemetry import Telemetry
+from trimtab.live.tell.telemetry import CHECKS, ForecastErrors, ObjectSignal, Telemetry
 
 WEB = ObjectSignal(ObjectName("Autoscaler", "shop", "web"), 0, "query")
 

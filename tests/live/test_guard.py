@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import pytest
@@ -35,9 +36,9 @@ def guarded(*items: Item, times: int = 1, at_once: bool = False) -> tuple[list[s
         guard = Guard(writer, StatusWriter(writer), teller, telemetry)
         for _ in range(times):
             if at_once:
-                found = await guard.each_at_once(_done, items, lambda item: item[:2], AT)
+                found = await guard.each_at_once(_done(items), _objects(items), AT)
             else:
-                found = await guard.each(_do, items, lambda item: item[:2], AT)
+                found = await guard.each(_do(items), _objects(items), AT)
             await teller.finish()
             guard.forget({item[1].metadata.uid for item in items})
         return found
@@ -45,14 +46,29 @@ def guarded(*items: Item, times: int = 1, at_once: bool = False) -> tuple[list[s
     return asyncio.run(run()), api, telemetry
 
 
-async def _do(item: Item) -> str:
-    return _done(item)
+def _objects(items: Sequence[Item]) -> list[tuple[Resource, Custom]]:
+    return [item[:2] for item in items]
 
 
-def _done(item: Item) -> str:
-    if item[2] is not None:
-        raise item[2]
-    return item[1].metadata.name
+def _do(items: Sequence[Item]) -> Callable[[tuple[Resource, Custom]], Awaitable[str]]:
+    done = _done(items)
+
+    async def do(served: tuple[Resource, Custom]) -> str:
+        return done(served)
+
+    return do
+
+
+def _done(items: Sequence[Item]) -> Callable[[tuple[Resource, Custom]], str]:
+    """Return the name of an object, or raise its error."""
+    errors = {item[1].metadata.uid: item[2] for item in items}
+
+    def done(served: tuple[Resource, Custom]) -> str:
+        if error := errors[served[1].metadata.uid]:
+            raise error
+        return served[1].metadata.name
+
+    return done
 
 
 def conditions(api: MemoryApi) -> dict[str, Any]:
@@ -102,7 +118,7 @@ def test_a_status_that_cannot_be_written_stops_nobody() -> None:
         teller = Teller()
         guard = Guard(writer, StatusWriter(writer), teller, telemetry)
         items: list[Item] = [(AUTOSCALERS, custom("bad"), Refused("no", 404)), (AUTOSCALERS, custom("good"), None)]
-        done = await guard.each(_do, items, lambda item: item[:2], AT)
+        done = await guard.each(_do(items), _objects(items), AT)
         await teller.finish()
         return done
 
@@ -127,7 +143,7 @@ def test_after_its_time_nobody_is_waited_for_and_whose_turn_did_not_come_is_firs
         guard, done = Guard(writer, StatusWriter(writer), Teller(), telemetry), []
         for _ in range(2):
             tried.append([])
-            done.append(await guard.each(verb, [*stuck, *fine], lambda item: item, AT, within_s=5.0))
+            done.append(await guard.each(verb, [*stuck, *fine], AT, within_s=5.0))
             guard.forget({item[1].metadata.uid for item in (*stuck, *fine)})
         return done
 

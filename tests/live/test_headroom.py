@@ -9,7 +9,7 @@ import pytest
 
 from tests.live.build import custom, spec, subject
 from trimtab.core.model import Change, ContainerSize, Veto
-from trimtab.live.headroom import Headroom, rollout
+from trimtab.live.headroom import Headroom, rollout_blocker, surges
 from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
 from trimtab.policy import Axis, Direction, Size
 from trimtab.wire.access import Access
@@ -324,22 +324,24 @@ STUCK = [{"type": "Progressing", "status": "False", "reason": "ProgressDeadlineE
     ],
 )
 def test_when_the_template_is_left_alone(found: ScaleTarget, reason: str | None) -> None:
-    blocker = rollout.blocker(WatchedCluster(Kube(Access("http://127.0.0.1:1"))), found)
+    blocker = rollout_blocker(WatchedCluster(Kube(Access("http://127.0.0.1:1"))), found)
     assert (blocker.reason if blocker else None) == reason
     vetoes = {name for name, _ in held(size(0.3), of=found, apply="Recreate")}
     assert vetoes == ({reason} if reason else set())
 
 
 @pytest.mark.parametrize(
-    ("missing", "replicas", "surges"),
+    ("missing", "replicas", "surging"),
     [(None, 3, True), (None, 4, False), (0, 9, True), (1, 1, False), ("50%", 1, True), ("50%", 2, False)],
 )
-def test_when_a_rollout_starts_a_pod_before_it_ends_one(missing: int | str | None, replicas: int, surges: bool) -> None:
+def test_when_a_rollout_starts_a_pod_before_it_ends_one(
+    missing: int | str | None, replicas: int, surging: bool
+) -> None:
     strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": missing}}
     made = msgspec.convert({"spec": {"strategy": strategy}}, WireWorkload)
-    assert rollout.surges(ScaleTarget(DEPLOYMENTS, "shop", "web", "d", "7", replicas, replicas, made)) is surges
+    assert surges(ScaleTarget(DEPLOYMENTS, "shop", "web", "d", "7", replicas, replicas, made)) is surging
     ends_first = msgspec.convert({"spec": {"strategy": {"type": "Recreate"}}}, WireWorkload)
-    assert not rollout.surges(ScaleTarget(DEPLOYMENTS, "shop", "web", "d", "7", replicas, replicas, ends_first))
+    assert not surges(ScaleTarget(DEPLOYMENTS, "shop", "web", "d", "7", replicas, replicas, ends_first))
 
 
 def test_directions() -> None:

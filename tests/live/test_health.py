@@ -12,7 +12,7 @@ from trimtab.core.model import Missing, Observation, Reason, TotalSample, Veto
 from trimtab.journal import HEALTH, Journal
 from trimtab.live.act.breaker import Breaker, FleetWish
 from trimtab.live.object_tick import ObjectTick
-from trimtab.live.tell.health import MOST, health_of
+from trimtab.live.tell.record import MOST, health_of
 from trimtab.policy import Axis
 from trimtab.web.fleet import health
 from trimtab.wire.budget import Budget

@@ -10,7 +10,7 @@ import pytest
 
 from trimtab.core.model import Event
 from trimtab.core.settle import rate
-from trimtab.live.due import next_due
+from trimtab.live.operator import next_due
 from trimtab.policy import RatePolicy, Rates
 
 

@@ -12,7 +12,7 @@ from tests.live.build import AT
 from tests.wire.fake import Fake
 from trimtab.core.usage import HistogramSettings, usages
 from trimtab.live.look.cluster import ScaleTarget
-from trimtab.live.measure.rebuild import TRY_AGAIN_S, PastUsage, Rebuild
+from trimtab.live.measure.usage import TRY_AGAIN_S, PastUsage, Rebuild
 from trimtab.wire.access import Access
 from trimtab.wire.resources import DEPLOYMENTS
 

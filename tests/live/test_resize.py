@@ -14,8 +14,7 @@ from aiohttp import web
 from tests.wire.fake import Fake
 from trimtab.core.model import ContainerSize
 from trimtab.errors import NotLeading, Refused
-from trimtab.live.act import resize
-from trimtab.live.act.resize import Stuck
+from trimtab.live.act.sizes import Sizes, StuckResize, gives_up_in_place, resize_all_now, resize_pods
 from trimtab.policy import Apply, Size
 from trimtab.wire.kube import Kube
 from trimtab.wire.objects import WirePod
@@ -36,7 +35,7 @@ def written(
     answer: int = 200,
     leads: bool = True,
     of: str = "",
-    bring: Callable[[Kube, Sequence[WirePod], resize.Sizes], Awaitable[object]] = resize.in_place,
+    bring: Callable[[Kube, Sequence[WirePod], Sizes], Awaitable[object]] = resize_pods,
 ) -> list[Any]:
     """The bodies that reach the API server, by path; it gives its answer to pods whose name begins with `of`."""
     bodies = []
@@ -88,9 +87,9 @@ def test_a_pod_that_is_refused_holds_up_no_other() -> None:
 
 
 def test_what_is_put_back_by_hand_goes_on_after_a_refusal_and_tells_it() -> None:
-    async def restore(writer: Kube, pods: Sequence[WirePod], sizes: resize.Sizes) -> None:
+    async def restore(writer: Kube, pods: Sequence[WirePod], sizes: Sizes) -> None:
         with pytest.raises(Refused):
-            await resize.one_by_one(writer, pods, sizes)
+            await resize_all_now(writer, pods, sizes)
 
     assert len(written([pod("a"), pod("b")], BIG, answer=403, of="a", bring=restore)) == 2
 
@@ -112,11 +111,11 @@ def test_who_does_not_lead_writes_nothing() -> None:
 @pytest.mark.parametrize(
     ("apply", "waiting", "gives_up"),
     [
-        (Apply.IN_PLACE_OR_RECREATE, Stuck("a", "Infeasible", 1000.0, ""), True),
-        (Apply.IN_PLACE_OR_RECREATE, Stuck("a", "Deferred", 1000.0 - 300, ""), True),
-        (Apply.IN_PLACE_OR_RECREATE, Stuck("a", "Deferred", 1000.0 - 299, ""), False),
-        (Apply.IN_PLACE, Stuck("a", "Infeasible", 0.0, ""), False),
+        (Apply.IN_PLACE_OR_RECREATE, StuckResize("a", "Infeasible", 1000.0, ""), True),
+        (Apply.IN_PLACE_OR_RECREATE, StuckResize("a", "Deferred", 1000.0 - 300, ""), True),
+        (Apply.IN_PLACE_OR_RECREATE, StuckResize("a", "Deferred", 1000.0 - 299, ""), False),
+        (Apply.IN_PLACE, StuckResize("a", "Infeasible", 0.0, ""), False),
     ],
 )
-def test_when_in_place_is_given_up(apply: Apply, waiting: Stuck, gives_up: bool) -> None:
-    assert resize.gives_up(apply, [waiting], at=1000.0) is gives_up
+def test_when_in_place_is_given_up(apply: Apply, waiting: StuckResize, gives_up: bool) -> None:
+    assert gives_up_in_place(apply, [waiting], at=1000.0) is gives_up

@@ -13,7 +13,7 @@ from tests.live.build import AT, custom, spec, subject
 from tests.wire.fake import Fake
 from trimtab.core.model import ContainerSize
 from trimtab.errors import Refused
-from trimtab.live.act import sizes
+from trimtab.live.act.sizes import keep_sizes
 from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
 from trimtab.live.look.memory import ObjectMemory
 from trimtab.policy import Size
@@ -42,7 +42,7 @@ def kept_with(
             kube = fake.kube()
             try:
                 target, about = _target(), subject(custom(spec=spec(vertical={"apply": apply})))
-                return await sizes.keep(kube, _world(WatchedCluster(kube)), about, target, KNOWN, AT)
+                return await keep_sizes(kube, _world(WatchedCluster(kube)), about, target, KNOWN, AT)
             except Refused as refusal:
                 return refusal
             finally:

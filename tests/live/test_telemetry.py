@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.virtual.cluster import Cluster, autoscaler
-from trimtab.live.tell.families import FAMILIES
-from trimtab.live.tell.telemetry import Telemetry, render
+from trimtab.live.tell.telemetry import FAMILIES, Telemetry, render
 
 LIVE = Path(__file__).parents[2] / "trimtab" / "live"
 PAGE = Path(__file__).parents[2] / "docs" / "operator.md"

@@ -127,7 +127,7 @@ def test_replicas_written_and_sizes_refused_are_both_in_journal_metrics_and_even
 
     async def run() -> None:
         made = ticker(api, watched(api), telemetry, tmp_path / "j.db")
-        await made._record([await made._act(await _both(made))], AT)
+        await made._record([await made._act_on(await _both(made))], AT)
         await made.teller.finish()
 
     asyncio.run(run())
@@ -166,7 +166,7 @@ def test_what_cannot_be_recorded_of_one_object_is_missing_of_that_one_alone(tmp_
 
 CLOCKS = {"time", "datetime.now", "datetime.utcnow", "date.today"}
 ASKED = ("clock.now", "clock.since_boot")
-MAY_ASK = {"operator.py", "serve.py", "advisor.py"}  # the loops that begin a tick, a period, a round
+MAY_ASK = {"operator.py", "serve.py", "advice.py"}  # the loops that begin a tick, a period, a round
 ROOMS = (Path(live.__path__[0]), Path(wire.__path__[0]))
 
 

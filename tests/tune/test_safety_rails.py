@@ -13,8 +13,8 @@ from trimtab.core.advise.records import ReplayFigures
 from trimtab.core.model import Observation, Pod, TotalSample
 from trimtab.core.nights import Fleet, InForce, LivedDay, Promise, VerdictKind
 from trimtab.core.requests import USUAL_TARGET
-from trimtab.live.look.bridge import NO_BRIDGE
 from trimtab.live.look.memory import TuningMemory
+from trimtab.live.look.sizes import NO_BRIDGE
 from trimtab.live.tuning.lived import LivedDays
 from trimtab.live.tuning.nightly import NightlyTuning, _Night, _switched_lately
 from trimtab.policy import Metric, MetricKind, TotalAverage, TunedSettings

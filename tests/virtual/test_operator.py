@@ -11,7 +11,7 @@ from tests.virtual.faults import BadMetrics, ClockStepped, Killed
 from trimtab.acts import Fate
 from trimtab.journal_replay import replay
 from trimtab.live.look.cluster import WatchedCluster
-from trimtab.live.look.own_operators import OwnOperators
+from trimtab.live.look.installations import OwnOperators
 from trimtab.live.look.subject import ChangeRules
 from trimtab.live.tell.kept_journal import KeptJournal
 from trimtab.live.tick import Ticker

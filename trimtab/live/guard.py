@@ -8,10 +8,10 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
 from trimtab.errors import ClusterUnavailable, NotLeading, TrimtabError
-from trimtab.live.look.subject import name_of
+from trimtab.live.look.subject import Subject, name_of
+from trimtab.live.object_tick import ObjectTick
 from trimtab.live.tell import conditions
-from trimtab.live.tell.events import Happening, tell
-from trimtab.live.tell.status_writer import StatusWriter
+from trimtab.live.tell.status_writer import Happening, StatusWriter, tell
 from trimtab.live.tell.telemetry import Telemetry
 from trimtab.live.tell.teller import Teller
 from trimtab.wire.budget import AT_ONCE, SHARE, Queue
@@ -20,8 +20,9 @@ from trimtab.wire.objects import Custom
 from trimtab.wire.resources import HPAS, Resource
 
 log = logging.getLogger(__name__)
-BREATH = 100  # items, then others may do something: the lease, the watches
-Item = TypeVar("Item")
+BREATH = 100  # items, then the event loop runs others: the lease, the watches
+Served = tuple[Resource, Custom] | Subject | ObjectTick
+Item = TypeVar("Item", bound=Served)
 Result = TypeVar("Result")
 
 
@@ -44,17 +45,16 @@ class Guard:
         self,
         verb: Callable[[Item], Awaitable[Result]],
         items: Sequence[Item],
-        whose: Callable[[Item], tuple[Resource, Custom]],
         at: float,
         within_s: float | None = None,
         at_once: int = AT_ONCE,
     ) -> list[Result]:
-        """Do it for each, several at once and namespaces in turns; the results of those that did not fail.
+        """Await the verb for each item, several at once, namespaces in turns; return what did not fail.
 
-        After `within_s` nobody is waited for: who is at it has failed, and whose turn did not come is first next time.
-        Workers, not a task for each: most items wait for nothing, and a task would cost more than its item.
+        After `within_s`, running items have failed, and waiting items come first in the next tick. A few workers run
+        them, not a task for each: most items wait for nothing, and a task would cost more than its item.
         """
-        waiting, done, over = self._queue(items, whose, at_once), dict[int, Result](), asyncio.Event()
+        waiting, done, over = self._queue(items, at_once), dict[int, Result](), asyncio.Event()
 
         async def work() -> None:
             while waiting and not over.is_set():
@@ -66,42 +66,34 @@ class Guard:
                 except asyncio.CancelledError:
                     if not over.is_set():
                         raise
-                    self._failed(*whose(item), _too_slow(within_s), at)
+                    self._failed(*_owner_of(item), _too_slow(within_s), at)
                 except Exception as error:
-                    self._failed(*whose(item), error, at)
+                    self._failed(*_owner_of(item), error, at)
                 finally:
                     waiting.give_back(namespace)
                 if index % BREATH == BREATH - 1:
                     await asyncio.sleep(0)
 
         await _within(within_s, [work() for _ in range(min(at_once, len(items)))], over)
-        self._leave_out({whose(item)[1].metadata.uid for _, item in waiting})
+        self._leave_out({_owner_of(item)[1].metadata.uid for _, item in waiting})
         return [done[index] for index in sorted(done)]
 
-    async def each_at_once(
-        self,
-        verb: Callable[[Item], Result],
-        items: Sequence[Item],
-        whose: Callable[[Item], tuple[Resource, Custom]],
-        at: float,
-    ) -> list[Result]:
-        """The same for what waits for nobody, one after the other."""
+    async def each_at_once(self, verb: Callable[[Item], Result], items: Sequence[Item], at: float) -> list[Result]:
+        """Call the verb for each item, one after the other: the same for verbs that wait for nothing."""
         done = []
         for index, item in enumerate(items):
             try:
                 done.append(verb(item))
             except Exception as error:
-                self._failed(*whose(item), error, at)
+                self._failed(*_owner_of(item), error, at)
             if index % BREATH == BREATH - 1:
                 await asyncio.sleep(0)
         return done
 
-    def _queue(
-        self, items: Sequence[Item], whose: Callable[[Item], tuple[Resource, Custom]], at_once: int
-    ) -> Queue[tuple[int, Item]]:
-        """Whose turn did not come last time is first."""
+    def _queue(self, items: Sequence[Item], at_once: int) -> Queue[tuple[int, Item]]:
+        """Items that were left out of the last tick come first."""
         queue: Queue[tuple[int, Item]] = Queue(at_once * SHARE // AT_ONCE)
-        about = [whose(item)[1].metadata for item in items]
+        about = [_owner_of(item)[1].metadata for item in items]
         order: Iterable[int] = range(len(items))
         if self._left_out:
             order = sorted(order, key=lambda index: about[index].uid not in self._left_out)
@@ -116,7 +108,7 @@ class Guard:
             log.warning("%d objects wait for the next tick: the others took too long", len(uids))
 
     def forget(self, uids: set[str]) -> None:
-        """All but these are gone, and who did not fail in the last tick has recovered."""
+        """Keep only these; an object that did not fail in the last tick has recovered."""
         still = uids & self._failed_in_this_tick
         self._failing = {uid: failure for uid, failure in self._failing.items() if uid in still}
         self._failed_in_this_tick.clear()
@@ -137,6 +129,13 @@ class Guard:
         elif count == 1:  # others' objects hear of their trouble by an event, when it is news
             happening = Happening("ForecastNotUsed", str(error), warning=True)
             self.teller.later(name, uid, lambda: tell(self.writer, HPAS, about, happening, at))
+
+
+def _owner_of(item: Served) -> tuple[Resource, Custom]:
+    """Return the object that an item of a tick is about."""
+    if isinstance(item, ObjectTick):
+        item = item.subject
+    return (item.resource, item.object) if isinstance(item, Subject) else item
 
 
 async def _within(within_s: float | None, works: Sequence[Coroutine[None, None, None]], over: asyncio.Event) -> None:

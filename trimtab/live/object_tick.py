@@ -7,9 +7,9 @@ from typing import NamedTuple
 from trimtab.acts import AxisOutcome, Fate, Outcome
 from trimtab.core.model import Decision, Observation
 from trimtab.live.look import conflict
-from trimtab.live.look.bridge import NO_BRIDGE, BridgeInForce
 from trimtab.live.look.cluster import ScaleTarget
 from trimtab.live.look.memory import ObjectMemory
+from trimtab.live.look.sizes import NO_BRIDGE, BridgeInForce
 from trimtab.live.look.subject import Subject
 from trimtab.policy import Axis
 

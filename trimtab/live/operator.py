@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,27 +17,22 @@ from trimtab.core.forecast.demand_forecasts import DemandForecasts
 from trimtab.errors import TrimtabError
 from trimtab.journal import HEALTH, Retention
 from trimtab.live.act.breaker import Breaker
-from trimtab.live.advice.advisor import Advisor
-from trimtab.live.due import next_due
-from trimtab.live.garbage import uncollected
+from trimtab.live.advice import Advisor
 from trimtab.live.look.cluster import WatchedCluster
-from trimtab.live.look.installations import Installations
-from trimtab.live.look.own_operators import OwnOperators
+from trimtab.live.look.installations import Installations, OwnOperators
 from trimtab.live.look.subject import Compiler
-from trimtab.live.measure.asking import patience
+from trimtab.live.measure.bounded_queries import patience
 from trimtab.live.measure.checkpoint import Checkpoints
 from trimtab.live.measure.forecasts import Forecasts
 from trimtab.live.measure.gather import Gather
 from trimtab.live.measure.past_demand import PastDemand
-from trimtab.live.measure.rebuild import Rebuild
 from trimtab.live.measure.tenancy import QueryTenancy
-from trimtab.live.measure.usage import UsageWatch
+from trimtab.live.measure.usage import Rebuild, UsageWatch
 from trimtab.live.object_tick import ObjectTick
 from trimtab.live.settings import OperatorSettings
-from trimtab.live.tell.forecast_error import ForecastErrors
-from trimtab.live.tell.health import health_of
 from trimtab.live.tell.kept_journal import KeptJournal
-from trimtab.live.tell.telemetry import Line, Telemetry, listen
+from trimtab.live.tell.record import health_of
+from trimtab.live.tell.telemetry import ForecastErrors, Line, Telemetry, listen
 from trimtab.live.tick import Ticker
 from trimtab.wire.access import Access
 from trimtab.wire.budget import Budget
@@ -74,7 +70,7 @@ class Operator:
         self.breaker = Breaker(settings.breaker_s)
         self.ticker = self._ticker(prometheus, namespace)
         self.checkpoints, self.forecasts = self.ticker.checkpoints, self.ticker.forecasts
-        self.advisor = self._advisor(self.ticker.writer, settings.history(prometheus), namespace)
+        self.advisor = self._advisor(settings.history(prometheus), namespace)
         forecast_errors = ForecastErrors()
         self.telemetry.watchers += [forecast_errors.saw, self._note_health]
         self.telemetry.extra += [self._numbers, forecast_errors.lines]
@@ -84,7 +80,7 @@ class Operator:
         self._waiting_for: list[str] = ["everything"]
 
     def _ticker(self, prometheus: Access | None, namespace: str) -> Ticker:
-        settings, writer, demand = self.settings, self.kube, DemandForecasts()
+        settings, demand = self.settings, DemandForecasts()
         usage_s, matchers = settings.usage_every_s, settings.history_matchers
         tenancy, history = QueryTenancy(settings.tenancy, self.cluster.may_query), settings.history(prometheus)
         self.gather = self._gather(tenancy)
@@ -94,12 +90,12 @@ class Operator:
         return Ticker(
             self.cluster,
             self.gather,
-            writer,
+            self.kube,
             Compiler(settings.shadow, settings.change_rules),
             self.breaker,
             self.telemetry,
             usage,
-            Checkpoints(writer, usage, settings.checkpoint_s, namespace, demand, past),
+            Checkpoints(self.kube, usage, settings.checkpoint_s, namespace, demand, past),
             Forecasts(demand, past),
             self.journal,
             settings.tick_s,
@@ -116,12 +112,21 @@ class Operator:
             patience_s=patience(settings.tick_s),
         )
 
-    def _advisor(self, writer: Kube, history: Access | None, namespace: str) -> Advisor:
-        shadow, every_s, enabled = self.settings.shadow, self.settings.tick_s, self.cluster.enabled
-        own, only, shard = (namespace, *self.settings.advice_namespaces), self.settings.namespace, self.settings.shard
-        serves = lambda space: enabled(space) and shard.owns(space)  # noqa: E731
-        matchers = self.settings.history_matchers
-        return Advisor(writer, history, own, only, shadow=shadow, every_s=every_s, matchers=matchers, enabled=serves)
+    def _advisor(self, history: Access | None, namespace: str) -> Advisor:
+        settings = self.settings
+        return Advisor(
+            self.kube,
+            history,
+            (namespace, *settings.advice_namespaces),
+            settings.namespace,
+            shadow=settings.shadow,
+            every_s=settings.tick_s,
+            matchers=settings.history_matchers,
+            enabled=self._serves_namespace,
+        )
+
+    def _serves_namespace(self, namespace: str) -> bool:
+        return self.cluster.enabled(namespace) and self.settings.shard.owns(namespace)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Until `stop` is set; then the lease is released and everything closed."""
@@ -308,7 +313,7 @@ class Operator:
         if self.prometheus:
             for (_, what, status), count in self.prometheus.counts.items():
                 yield "trimtab_queries_total", {"what": what, "code": str(status)}, float(count)
-        asking = self.gather.asking
+        asking = self.gather.bounded
         for name, counts in (("trimtab_questions_total", asking.asked), ("trimtab_late_answers_total", asking.late)):
             yield from ((name, {"namespace": namespace}, float(count)) for namespace, count in counts.items())
 
@@ -317,3 +322,22 @@ def _leadership(access: Access, namespace: str, settings: OperatorSettings, cloc
     times = dict(zip(("duration_s", "renew_deadline_s", "retry_s"), settings.lease_s, strict=True))
     where = (access, namespace, settings.shard.lease, settings.identity)
     return ShardLeadership(*where, clock=clock, shard=settings.shard, serves=settings.namespace, **times)
+
+
+def next_due(due: float, period_s: float, now: float) -> float:
+    """Return when the next tick is due: one period after the last was due, so that waking late does not add up.
+
+    A tick carries the time it was due, not the time it woke, so a window of one period ends with the next tick, as in
+    HPA. A missed tick stays missed, and a clock that was set back delays nothing.
+    """
+    return min(max(due + period_s, now), now + period_s)
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Pause the garbage collector: nearly everything a tick makes dies with it, and a collection would walk it all."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()

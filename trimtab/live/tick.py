@@ -1,6 +1,6 @@
-"""tick: one look at everything. Read the program in `Ticker.tick`; docs/architecture.md has the table of its verbs.
+"""tick: one evaluation of every object. Read `Ticker.tick`; docs/architecture.md lists its steps.
 
-What fails for one object is caught by the guard, becomes a condition and an event on that object, and the rest goes on.
+A failure of one object is caught by the guard, becomes a condition and an event on that object, and stops no other.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -17,27 +18,26 @@ from trimtab.core.decide import decide
 from trimtab.core.model import Change, Decision, Missing, Observation, Plan, Samples, Veto
 from trimtab.errors import ClusterUnavailable
 from trimtab.live.act import floor as act_floor
-from trimtab.live.act import take_back
 from trimtab.live.act.apply import apply, unwritten
 from trimtab.live.act.breaker import Breaker, fleet_wishes
+from trimtab.live.act.bridge import take_back_bridges
 from trimtab.live.act.sizes import writable
 from trimtab.live.guard import Guard
 from trimtab.live.headroom import Headroom
-from trimtab.live.look import bridge, conflict, doubts, floor, memory, revert, sizes
+from trimtab.live.look import conflict, floor, memory, revert, sizes
 from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
 from trimtab.live.look.memory import ObjectMemory
+from trimtab.live.look.stale_view import stale_view_vetoes
 from trimtab.live.look.subject import Compiler, Subject
-from trimtab.live.look.unrecorded import with_unrecorded_scaling
-from trimtab.live.measure.asking import patience
+from trimtab.live.measure.bounded_queries import patience
 from trimtab.live.measure.checkpoint import Checkpoints
 from trimtab.live.measure.forecasts import Forecasts
-from trimtab.live.measure.gather import Gather, Measured, Wanted
+from trimtab.live.measure.gather import Gather, Wanted
 from trimtab.live.measure.usage import UsageWatch
 from trimtab.live.object_tick import ObjectTick
-from trimtab.live.tell.events import Happening
 from trimtab.live.tell.record import DecisionLog, Recorder
 from trimtab.live.tell.say import announce, say
-from trimtab.live.tell.status_writer import StatusWriter
+from trimtab.live.tell.status_writer import Happening, StatusWriter
 from trimtab.live.tell.telemetry import Telemetry
 from trimtab.live.tell.teller import Teller
 from trimtab.live.tuning.nightly import NightlyTuning
@@ -47,6 +47,7 @@ from trimtab.wire.resources import HPAS, Resource
 
 ACTS_AT_ONCE = 64  # spends the request budget though each takes 0.3 s; API servers let a service account have 245
 log = logging.getLogger(__name__)
+ServedObject = tuple[Resource, Custom]
 
 
 class Ticker:
@@ -76,79 +77,111 @@ class Ticker:
         self.period_s, self.patience_s = period_s, patience(period_s)
         self._memories: dict[str, ObjectMemory] = {}
         self._term = -1
-        self._served: dict[str, str | None] = {}  # whom objects asked for when we last led
-
-    def take_over(self, term: int) -> None:
-        """We lead: others may have acted meanwhile, so memories are read again and windows start anew.
-
-        `term` is the same as before if nobody else has led.
-        """
-        self._served |= {uid: known.target for uid, known in self._memories.items()}
-        self._memories.clear()
-        self.usage.take_over(others_led=term != self._term)
-        self.checkpoints.take_over()
-        self.forecasts.take_over()
-        self._term = term
-        self.status_writer.forget(set())
-        self.tuning.take_over()
-
-    def clock_set(self, by_s: float) -> None:
-        """The wall clock was set: what is remembered lies as far back as before."""
-        log.warning("the clock was set by %+.0f s: what is remembered moves with it", by_s)
-        self._memories = {uid: memory.shifted(known, by_s) for uid, known in self._memories.items()}
-        self.status_writer.forget(set())
-        self.recorder.forget(set())
-        for part in (self.breaker, self.usage, self.checkpoints):
-            part.clock_set(by_s)
-        self.forecasts.demand.clock_set()
+        self._last_targets: dict[str, str | None] = {}  # by object, when we last led
 
     async def tick(self, at: float) -> None:
-        """`at` is now for everything that happens in this tick: nothing below asks the clock.
+        """Evaluate every object once. `at` is now for the whole tick: nothing below reads the clock.
 
-        Looking and measuring have a third of the period each, acting the rest of it: who is slow costs the others no
-        more than that.
+        Looking and measuring get a third of the period each and acting the rest, so a slow object or source costs the
+        others no more than that.
         """
-        ends_at, objects = asyncio.get_running_loop().time() + self.period_s, self._objects()
-        self._forget({found.metadata.uid for _, found in objects})
-        subjects = await self.guard.each_at_once(lambda item: self._compile(*item, at), objects, _of_object, at)
-        claims = conflict.Claims(self.cluster, [each for each in subjects if each.resource is not HPAS], at)
-        looked = await self.guard.each(
-            lambda subject: self._look(subject, claims, at), subjects, _of_subject, at, self.patience_s
-        )
-        gathered = await self._measure(looked, at)
-        measured, headroom = list(zip(looked, gathered.samples, strict=True)), Headroom(self.cluster)
-        decided = await self.guard.each_at_once(
-            lambda pair: self._decide(*pair, headroom), measured, lambda pair: _of_subject(pair[0].subject), at
-        )
+        ends_at = asyncio.get_running_loop().time() + self.period_s
+        objects = self._served_objects()
+        self._forget_all_but(objects)
+        subjects = await self._compile(objects, at)
+        looked = await self._look(subjects, at)
+        samples = await self._measure(looked, at)
+        decided = await self._decide(looked, samples, at)
+        permitted = self._break(decided, at)
+        done = await self._act(permitted, objects, looked, at, ends_at)
+        await self._record(done, at)
+
+    # --- the steps, for all objects --------------------------------------------------------------------------------
+
+    def _served_objects(self) -> list[ServedObject]:
+        """Return everything that asks us to scale something, less what other operators serve."""
+        ours = [(feed.resource, found) for feed in self.cluster.ours.values() if feed.resource for found in feed.store]
+        ours += [(HPAS, hpa) for hpa in self.cluster.hpas.store if floor.speaks_of_forecasts(hpa) is not False]
+        left = self.cluster.left
+        return [item for item in ours if item[1].metadata.namespace not in left] if left else ours
+
+    def _forget_all_but(self, objects: Sequence[ServedObject]) -> None:
+        uids = {found.metadata.uid for _, found in objects}
+        parts = (self.compiler, self.status_writer, self.teller, self.guard, self.recorder, self.forecasts, self.tuning)
+        for part in parts:
+            part.forget(uids)
+        self._memories = {uid: known for uid, known in self._memories.items() if uid in uids}
+        self._last_targets = {uid: target for uid, target in self._last_targets.items() if uid in uids}
+
+    async def _compile(self, objects: Sequence[ServedObject], at: float) -> list[Subject]:
+        return await self.guard.each_at_once(partial(self._compile_one, at), objects, at)
+
+    async def _look(self, subjects: Sequence[Subject], at: float) -> list[ObjectTick]:
+        claims = conflict.Claims(self.cluster, [subject for subject in subjects if subject.resource is not HPAS], at)
+        return await self.guard.each(partial(self._look_at, claims, at), subjects, at, self.patience_s)
+
+    async def _measure(self, ticks: list[ObjectTick], at: float) -> dict[str, tuple[Samples | Missing, ...]]:
+        """Return the samples of each object's signals, by uid."""
+        targets = [tick.target for tick in ticks if tick.subject.policy.vertical]
+        namespaces = self.usage.namespaces(targets, at)
+        measured = await self.gather.gather([_wanted(tick) for tick in ticks], at, namespaces)
+        self.usage.look(targets, measured.usage, at)
+        self.checkpoints.follow(ticks, at)
+        self.forecasts.read_back(ticks, at)
+        return {tick.subject.uid: samples for tick, samples in zip(ticks, measured.samples, strict=True)}
+
+    async def _decide(
+        self, ticks: list[ObjectTick], samples: dict[str, tuple[Samples | Missing, ...]], at: float
+    ) -> list[ObjectTick]:
+        decided = await self.guard.each_at_once(partial(self._decide_one, samples, Headroom(self.cluster)), ticks, at)
         self.forecasts.follow()
-        held = self._break(decided, at)
+        return decided
+
+    def _break(self, ticks: list[ObjectTick], at: float) -> list[ObjectTick]:
+        """Decide again without scale-downs when the fleet breaker trips: too many objects want to shrink at once."""
+        tripped = self.breaker.trip(fleet_wishes(ticks), at)
+        for place in tripped:
+            who = f"objects of namespace {place}" if place else "objects"
+            log.warning(
+                "fleet breaker: too many %s want to shrink at once; none does for %g s", who, self.breaker.window_s
+            )
+        if not tripped:
+            return ticks
+        return [_decided(tick, tick.seen, self.breaker.vetoes(tick.subject.name.namespace, at)) for tick in ticks]
+
+    async def _act(
+        self,
+        permitted: list[ObjectTick],
+        objects: list[ServedObject],
+        looked: list[ObjectTick],
+        at: float,
+        ends_at: float,
+    ) -> list[ObjectTick]:
+        """Write every change, and take back what no object asks for any more. Status and events wait until then."""
         left_s = max(ends_at - asyncio.get_running_loop().time(), self.patience_s)
-        acting = self.guard.each(self._act, held, lambda tick: _of_subject(tick.subject), at, left_s, ACTS_AT_ONCE)
+        acting = self.guard.each(self._act_on, permitted, at, left_s, ACTS_AT_ONCE)
         with self.teller.silent(self.patience_s):
-            if self.compiler.shadow or not take_back.needed(self.cluster):
-                done = await acting
-            else:
-                done, _ = await asyncio.gather(acting, self._take_back(objects, looked, at, left_s))
+            done, _ = await asyncio.gather(acting, self._take_back(objects, looked, at, left_s))
+        return done
+
+    async def _record(self, done: list[ObjectTick], at: float) -> None:
+        """Record the tick in metrics, journal and nightly tuning, then say what there is to say."""
         try:
-            await self._record(done, at)
+            notes = await self.guard.each_at_once(self.recorder.note, done, at)
+            self.recorder.record(done, notes)
+            nights = await self.guard.each_at_once(partial(self.tuning.note, at=at), done, at)
+            self.tuning.follow(done, [tick for tick in nights if tick], at)
         finally:
             self.teller.begin()
 
-    def _objects(self) -> list[tuple[Resource, Custom]]:
-        """Everything that asks us to scale something, and nobody else."""
-        ours = [(feed.resource, found) for feed in self.cluster.ours.values() if feed.resource for found in feed.store]
-        ours += [(HPAS, hpa) for hpa in self.cluster.hpas.store if floor.speaks_of_forecasts(hpa) is not False]
-        return (
-            [item for item in ours if item[1].metadata.namespace not in self.cluster.left]
-            if self.cluster.left
-            else ours
-        )
+    # --- one object ------------------------------------------------------------------------------------------------
 
-    def _compile(self, resource: Resource, found: Custom, at: float) -> Subject:
+    def _compile_one(self, at: float, served: ServedObject) -> Subject:
+        resource, found = served
         enabled = self.cluster.enabled(found.metadata.namespace)
         return self.compiler.subject(resource, found, enabled, at, self.cluster.frozen)
 
-    async def _look(self, subject: Subject, claims: conflict.Claims, at: float) -> ObjectTick:
+    async def _look_at(self, claims: conflict.Claims, at: float, subject: Subject) -> ObjectTick:
         ref, namespace = subject.target, subject.name.namespace
         target = await self.cluster.target(namespace, ref.api_version, ref.kind, ref.name)
         known = await self._remembered(subject, target, at)
@@ -157,49 +190,44 @@ class Ticker:
         if news is not None:
             announce(self.teller, self.writer, subject, news, at)
         against, pods = claims.against(subject, at), self.cluster.pods_of(target)
-        subject = conflict.without_bridge(sizes.fitted(subject, target), against)
+        subject = conflict.without_bridge(sizes.fit_to_target(subject, target), against)
         self.forecasts.note_pods(subject.uid, target.uid, pods)
         seen = Observation(
             at=at,
             spec_replicas=target.replicas,
             status_replicas=target.status_replicas,
             pods=pods,
-            sizes=sizes.now(subject, target, known),
+            sizes=sizes.current_sizes(subject, target, known),
             written_for=sizes.written_for(subject, target, known),
         )
-        as_it_is = Decision(plan=Plan(replicas=target.replicas), change=None)
-        tick = ObjectTick(subject, target, against, known, known, seen, as_it_is)
+        unchanged = Decision(plan=Plan(replicas=target.replicas), change=None)
+        tick = ObjectTick(subject, target, against, known, known, seen, unchanged)
         if subject.policy.bridge is None:
             return tick
-        return tick._replace(bridged=bridge.in_force(self.cluster.members.pods(target.namespace, target.uid)))
+        return tick._replace(bridged=sizes.bridge_in_force(self._wire_pods(target)))
 
     async def _remembered(self, subject: Subject, target: ScaleTarget, at: float) -> ObjectMemory:
         known, status = self._memories.get(subject.uid), subject.object.status
         first = known is None
         known = known or memory.read(status, at, target.replicas, str(subject.name))
-        if {known.target, self._served.pop(subject.uid, None)} - {None, target.ref}:
+        if {known.target, self._last_targets.pop(subject.uid, None)} - {None, target.ref}:
             self.forecasts.begin_anew(subject.uid)
         if first and known.target in (None, target.ref):
-            known = await with_unrecorded_scaling(self.cluster, target, known, subject.policy, status, at)
-        known = sizes.of_policy(memory.of_target(known, target.ref, at, target.replicas), subject.policy)
+            known = await revert.with_missed_write(self.cluster, target, known, subject.policy, status, at)
+        known = sizes.drop_foreign_sizes(memory.of_target(known, target.ref, at, target.replicas), subject.policy)
         known = await revert.noticed(self.cluster, target, known, subject.object.metadata.generation, at)
-        return sizes.overloaded(self.cluster, target, known, subject.policy, at)
+        return sizes.note_overload(self.cluster, target, known, subject.policy, at)
 
-    async def _measure(self, ticks: list[ObjectTick], at: float) -> Measured:
-        sized = [tick for tick in ticks if tick.subject.policy.vertical]
-        targets = [tick.target for tick in sized]
-        wanted = [_wanted(tick) for tick in ticks]
-        gathered = await self.gather.gather(wanted, at, self.usage.namespaces(targets, at))
-        self.usage.look(targets, gathered.usage, at)
-        self.checkpoints.follow(ticks, at)
-        self.forecasts.read_back(ticks, at)
-        return gathered
-
-    def _decide(self, tick: ObjectTick, samples: tuple[Samples | Missing, ...], headroom: Headroom) -> ObjectTick:
+    def _decide_one(
+        self, samples: dict[str, tuple[Samples | Missing, ...]], headroom: Headroom, tick: ObjectTick
+    ) -> ObjectTick:
         subject, target, at = tick.subject, tick.target, tick.seen.at
-        started = self.forecasts.startup(target.uid, at)
         seen = replace(
-            tick.seen, samples=samples, usage=self.usage.of(target), startup=started, vetoes=self._vetoes(tick)
+            tick.seen,
+            samples=samples[subject.uid],
+            usage=self.usage.of(target),
+            startup=self.forecasts.startup(target.uid, at),
+            vetoes=self._vetoes(tick),
         )
         seen = replace(seen, forecasts=self.forecasts.look(subject, seen))
         tick = _decided(tick, seen)
@@ -211,23 +239,11 @@ class Ticker:
     def _vetoes(self, tick: ObjectTick) -> tuple[Veto, ...]:
         at, subject = tick.seen.at, tick.subject
         breaker = self.breaker.vetoes(subject.name.namespace, at)
-        stale = doubts.vetoes(self.cluster, subject, tick.target, tick.seen.pods)
+        stale = stale_view_vetoes(self.cluster, subject, tick.target, tick.seen.pods)
         return conflict.vetoes(tick.claims) + revert.veto(tick.memory, at) + stale + breaker
 
-    def _break(self, ticks: list[ObjectTick], at: float) -> list[ObjectTick]:
-        """Too many fall at once: decide again, with nobody allowed to."""
-        tripped = self.breaker.trip(fleet_wishes(ticks), at)
-        for place in tripped:
-            who = f"objects of namespace {place}" if place else "objects"
-            log.warning(
-                "fleet breaker: too many %s want to shrink at once; none does for %g s", who, self.breaker.window_s
-            )
-        if not tripped:
-            return ticks
-        return [_decided(tick, tick.seen, self.breaker.vetoes(tick.subject.name.namespace, at)) for tick in ticks]
-
-    async def _act(self, tick: ObjectTick) -> ObjectTick:
-        """Write the change, if this object may; remember it only after the write succeeded. It is told later."""
+    async def _act_on(self, tick: ObjectTick) -> ObjectTick:
+        """Write the change, if this object may; remember it only after the write succeeded."""
         if tick.subject.resource is HPAS:
             return await self._raise_floor(tick)
         after = replace(tick.memory, core=tick.decision.memory)
@@ -236,16 +252,9 @@ class Ticker:
             after, outcome = await self._write(tick, after)
         tick = tick._replace(outcome=outcome, after=after)
         self._memories[tick.subject.uid] = after
-        say(self.teller, self.status_writer, tick, self._resized(tick))
+        resizable = tick.subject.policy.vertical or tick.subject.policy.bridge
+        say(self.teller, self.status_writer, tick, self._wire_pods(tick.target) if resizable else ())
         return tick
-
-    async def _record(self, done: list[ObjectTick], at: float) -> None:
-        """For metrics, the journal and the night; what cannot be said of one object is missing of that one alone."""
-        whose = lambda tick: _of_subject(tick.subject)  # noqa: E731
-        notes = await self.guard.each_at_once(self.recorder.note, done, whose, at)
-        self.recorder.record(done, notes)
-        nights = await self.guard.each_at_once(lambda tick: self.tuning.note(tick, at), done, whose, at)
-        self.tuning.follow(done, [tick for tick in nights if tick], at)
 
     def _why_shadow(self) -> str:
         if self.cluster.frozen:
@@ -258,13 +267,13 @@ class Ticker:
         try:
             after, outcome = await apply(self.writer, self.cluster, subject, tick.target, now, after, tick.seen.at)
         except (ClusterUnavailable, asyncio.CancelledError):
-            self._memories.pop(subject.uid, None)  # whether it was written is seen at the next look
+            self._memories.pop(subject.uid, None)  # the next tick sees whether it was written
             raise
         advised = Change(was=change.was, sizes=change.sizes) if change and not (now and now.sizes) else None
         return after, outcome + unwritten(advised, Fate.ADVISED)
 
     async def _raise_floor(self, tick: ObjectTick) -> ObjectTick:
-        """Document 003: the HPA scales, we move its minReplicas. Its status is not ours: we speak by events."""
+        """Predictive HPA: the HPA scales, we move its minReplicas. Its status is not ours, so we report by events."""
         subject, at = tick.subject, tick.seen.at
         after = self._memories[subject.uid] = replace(tick.memory, core=tick.decision.memory)
         moved = act_floor.moved(subject.object, subject.policy, tick.seen, tick.decision)
@@ -278,31 +287,51 @@ class Ticker:
         return tick._replace(after=after, outcome=(AxisOutcome(axis="floor", fate=fate, reason=why),))
 
     async def _take_back(
-        self, objects: list[tuple[Resource, Custom]], looked: list[ObjectTick], at: float, within_s: float
+        self, objects: list[ServedObject], looked: list[ObjectTick], at: float, within_s: float
     ) -> None:
-        """What was ours and nobody asks for any more."""
-        floors, served = take_back.floors(self.cluster), [found for _, found in objects]
-        await asyncio.gather(
-            self.guard.each(lambda item: act_floor.restore(self.writer, item[1]), floors, _of_object, at, within_s),
-            take_back.bridges(self.writer, self.cluster, served, looked, within_s),
-        )
+        """Take back raised floors and bridges that no object asks for any more."""
+        if self.compiler.shadow:
+            return
+        if floors := act_floor.unwanted_floors(self.cluster):
+            await self.guard.each(self._restore_floor, floors, at, within_s)
+        if self.cluster.members.bridged:
+            await take_back_bridges(self.writer, self.cluster, [found for _, found in objects], looked, within_s)
 
-    def _resized(self, tick: ObjectTick) -> Sequence[WirePod]:
-        """Its pods, where their sizes move."""
-        policy, target = tick.subject.policy, tick.target
-        return self.cluster.members.pods(target.namespace, target.uid) if policy.vertical or policy.bridge else ()
+    async def _restore_floor(self, served: ServedObject) -> None:
+        await act_floor.restore(self.writer, served[1])
 
-    def _forget(self, uids: set[str]) -> None:
-        """All but these are gone."""
-        parts = (self.compiler, self.status_writer, self.teller, self.guard, self.recorder, self.forecasts, self.tuning)
-        for part in parts:
-            part.forget(uids)
-        self._memories = {uid: known for uid, known in self._memories.items() if uid in uids}
-        self._served = {uid: target for uid, target in self._served.items() if uid in uids}
+    def _wire_pods(self, target: ScaleTarget) -> list[WirePod]:
+        return self.cluster.members.pods(target.namespace, target.uid)
+
+    # --- between ticks ---------------------------------------------------------------------------------------------
+
+    def take_over(self, term: int) -> None:
+        """Start to lead: others may have acted meanwhile, so memories are read again and windows start anew.
+
+        `term` is the same as before if nobody else has led.
+        """
+        self._last_targets |= {uid: known.target for uid, known in self._memories.items()}
+        self._memories.clear()
+        self.usage.take_over(others_led=term != self._term)
+        self.checkpoints.take_over()
+        self.forecasts.take_over()
+        self._term = term
+        self.status_writer.forget(set())
+        self.tuning.take_over()
+
+    def clock_set(self, by_s: float) -> None:
+        """Move what is remembered along with a wall clock that was set."""
+        log.warning("the clock was set by %+.0f s: what is remembered moves with it", by_s)
+        self._memories = {uid: memory.shifted(known, by_s) for uid, known in self._memories.items()}
+        self.status_writer.forget(set())
+        self.recorder.forget(set())
+        for part in (self.breaker, self.usage, self.checkpoints):
+            part.clock_set(by_s)
+        self.forecasts.demand.clock_set()
 
 
 def _decided(tick: ObjectTick, seen: Observation, more: tuple[Veto, ...] = ()) -> ObjectTick:
-    """What stands in the way is part of what was seen, so that explain and replay know it."""
+    """Decide; vetoes are part of the observation, so that explain and replay know them."""
     seen = replace(seen, vetoes=seen.vetoes + more) if more else seen
     return tick._replace(seen=seen, decision=decide(tick.subject.policy, seen, tick.memory.core))
 
@@ -311,11 +340,3 @@ def _wanted(tick: ObjectTick) -> Wanted:
     policy = tick.subject.policy
     signals = () if paused(policy.admit, tick.seen.at) else policy.signals
     return Wanted(tick.subject.name.namespace, signals, tick.seen.pods)
-
-
-def _of_object(item: tuple[Resource, Custom]) -> tuple[Resource, Custom]:
-    return item
-
-
-def _of_subject(subject: Subject) -> tuple[Resource, Custom]:
-    return subject.resource, subject.object

@@ -63,7 +63,7 @@ FIXES = (
     Fix(
         "H3 caches that stopped",
         "nothing is doubted",
-        (Edit("trimtab/live/look/doubts.py", "for axis in Axis if why]", "for axis in ()]"),),
+        (Edit("trimtab/live/look/stale_view.py", "for axis in Axis if why]", "for axis in ()]"),),
         faults=("Refusing /api/v1/pods",),
     ),
     Fix(
@@ -163,7 +163,7 @@ FIXES = (
     Fix(
         "H3 edits that nobody sees",
         "only pods and workloads are doubted",
-        (Edit("trimtab/live/look/doubts.py", "[asked_by, cluster.namespaces, *measured]", "measured"),),
+        (Edit("trimtab/live/look/stale_view.py", "[asked_by, cluster.namespaces, *measured]", "measured"),),
         property="tests/virtual/test_meanwhile.py",
     ),
     Fix(
@@ -189,7 +189,7 @@ FIXES = (
         "nobody thinks of who may scale by it",
         (
             Edit(
-                "trimtab/live/look/doubts.py",
+                "trimtab/live/look/stale_view.py",
                 "if not any(feed.unseen for feed in scale + resize):",
                 "if True:",
             ),

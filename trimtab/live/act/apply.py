@@ -1,7 +1,7 @@
-"""apply: a Change becomes patches, each guarded so that nobody's newer word is overwritten.
+"""apply: turn a Change into patches, each guarded so that no newer write of somebody else is overwritten.
 
-Replicas: merge patch of /scale with the newest known version that has the replicas on which the decision was made.
-Sizes: see `sizes`. What was written is remembered, whatever becomes of the rest.
+Replicas: a merge patch of /scale with the newest known version that has the replicas the decision was made on. Sizes:
+see `sizes`. What was written is remembered even if a later write fails.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from trimtab.acts import AxisOutcome, Fate, Outcome, changed_axes
 from trimtab.core.model import Change
 from trimtab.core.remember import remember
 from trimtab.errors import Refused
-from trimtab.live.act import bridge, sizes
+from trimtab.live.act.bridge import write_bridge
+from trimtab.live.act.sizes import keep_sizes, write_sizes
 from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
 from trimtab.live.look.memory import ObjectMemory, ReplicasWritten
 from trimtab.live.look.subject import Subject
@@ -46,16 +47,16 @@ async def apply(
                 done = replace(done, replicas=wanted.replicas)
                 memory = replace(memory, wrote=ReplicasWritten(was=wanted.was, replicas=wanted.replicas, at=at))
             elif axis == "sizes" and wanted.sizes:
-                memory = await sizes.write(writer, cluster, subject, target, memory, wanted.sizes, at)
+                memory = await write_sizes(writer, cluster, subject, target, memory, wanted.sizes, at)
                 done = replace(done, sizes=wanted.sizes)
             elif axis == "sizes":
-                memory = await sizes.keep(writer, cluster, subject, target, memory, at)
+                memory = await keep_sizes(writer, cluster, subject, target, memory, at)
         except Refused as refusal:
             outcome.append(AxisOutcome(axis=axis, fate=Fate.REFUSED, reason=str(refusal)))
             if wanted.sizes:  # one may need the other; pods that only keep their size hold up nobody
                 break
     try:
-        memory = await bridge.write(writer, cluster, subject, target, wanted, memory, at)
+        memory = await write_bridge(writer, cluster, subject, target, wanted, memory, at)
         done = replace(done, bridge=wanted.bridge)
     except Refused as refusal:
         outcome.append(AxisOutcome(axis="bridge", fate=Fate.REFUSED, reason=str(refusal)))

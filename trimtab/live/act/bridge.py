@@ -1,24 +1,28 @@
-"""bridge: more cpu for ready pods for a while, in place. A pod gets it when ready, and gives it back in any state.
+"""bridge: give ready pods more CPU in place for a while, and take it back.
 
-Growing and shrinking pods alike are written at once: each pod has its written size under it. One that the API server
-refuses holds up no other.
+Growing and shrinking pods are written at once: each pod keeps its written size under the bridge. A pod that the API
+server refuses holds up no other. Bridges that no object asks for any more are taken back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from trimtab.core.admit import pinned
+from trimtab.core.admit import pinned, writes
 from trimtab.core.bridge import in_force
 from trimtab.core.model import Change, ContainerSize
-from trimtab.errors import Refused
-from trimtab.live.act.resize import patch
-from trimtab.live.look.bridge import cpu_with, is_ready
+from trimtab.errors import Refused, TrimtabError
+from trimtab.live.act.sizes import patch_pod
 from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
 from trimtab.live.look.memory import ObjectMemory
+from trimtab.live.look.sizes import cpu_with, is_ready
 from trimtab.live.look.subject import Subject
+from trimtab.live.object_tick import ObjectTick
 from trimtab.wire.from_kubernetes import (
     FINISHED,
     carries,
@@ -29,10 +33,12 @@ from trimtab.wire.from_kubernetes import (
     written_sizes,
 )
 from trimtab.wire.kube import Kube
-from trimtab.wire.objects import WirePod
+from trimtab.wire.objects import Custom, WirePod
+
+log = logging.getLogger(__name__)
 
 
-async def write(
+async def write_bridge(
     writer: Kube,
     cluster: WatchedCluster,
     subject: Subject,
@@ -41,25 +47,25 @@ async def write(
     memory: ObjectMemory,
     at: float,
 ) -> ObjectMemory:
-    """A new factor, or the one in force on pods that became ready since."""
+    """Write a new factor, or the one in force on pods that became ready since."""
     if (subject.policy.bridge is None and change.bridge is None) or pinned(subject.policy.admit, at):
         return memory  # a bridge on its pods may be another object's
     factor = in_force(subject.policy.bridge, memory.core) if change.bridge is None else change.bridge
     pods = cluster.members.pods(target.namespace, target.uid)
     if factor > 1.0:
         pods = [pod for pod in pods if _is_of_written_size(pod, target, memory)]
-    resized = await bring(writer, pods, factor)
+    resized = await set_bridge(writer, pods, factor)
     return replace(memory, bridge_resizes=memory.bridge_resizes + resized) if resized else memory
 
 
-async def bring(writer: Kube, pods: Sequence[WirePod], factor: float) -> int:
-    """Pods to this factor; how many were written. Refused only when nothing else could be written either."""
+async def set_bridge(writer: Kube, pods: Sequence[WirePod], factor: float) -> int:
+    """Bring pods to this factor and return how many were written; raise Refused only when none could be."""
     resized, refused = 0, None
     for pod in pods:
         if not _is_due(pod, factor):
             continue
         try:
-            resized += await patch(writer, pod, cpu_with(pod, factor), factor)
+            resized += await patch_pod(writer, pod, cpu_with(pod, factor), factor)
         except Refused as refusal:
             refused = refusal
     if refused is not None and not resized:
@@ -68,9 +74,9 @@ async def bring(writer: Kube, pods: Sequence[WirePod], factor: float) -> int:
 
 
 def _is_of_written_size(pod: WirePod, target: ScaleTarget, memory: ObjectMemory) -> bool:
-    """What a factor is put on is no more than the template or our sizes say: nothing ever grows upon a bridge.
+    """Whether the pod is no larger than the template or our sizes, so that no bridge grows on top of a bridge.
 
-    Such a pod would be one of an older, larger template, or one whose bridge was not recorded on it.
+    A larger pod has an older template, or a bridge that was not recorded on it.
     """
     template = template_sizes(target.workload) if target.workload else {}
     known = [
@@ -93,19 +99,38 @@ def _is_due(pod: WirePod, factor: float) -> bool:
     return differs and (factor == 1.0 or is_ready(pod))
 
 
-def strays(cluster: WatchedCluster, served: Iterable[ScaleTarget], doubtful: set[str]) -> list[WirePod]:
-    """Pods with a bridge that no object of ours asks for any more.
+async def take_back_bridges(
+    writer: Kube, cluster: WatchedCluster, objects: Sequence[Custom], looked: Sequence[ObjectTick], within_s: float
+) -> None:
+    """Take back the bridges of pods whose object is gone. What is refused or slow is tried again in the next tick.
 
-    `served` are the workloads that somebody speaks for; in a doubtful namespace an object could not be read, and the
-    workload may be its.
+    `looked` are the objects read in this tick. In a namespace with an object that could not be read, nothing is taken
+    back, because the pods may be that object's.
     """
-    if not cluster.members.bridged:
-        return []
-    kept = {pod.metadata.uid for target in served for pod in cluster.members.pods(target.namespace, target.uid)}
-    return [
-        pod
-        for pod in cluster.members.bridged.values()
-        if pod.metadata.uid not in kept
-        and pod.metadata.namespace not in doubtful
-        and cluster.enabled(pod.metadata.namespace)
-    ]
+    if cluster.frozen or any(not feed.settled or feed.trouble for feed in cluster.ours.values()):
+        return
+    known = {tick.subject.uid for tick in looked}
+    doubtful = {found.metadata.namespace for found in objects if found.metadata.uid not in known}
+    targets = [tick.target for tick in looked if _keeps_bridge(tick)]
+    kept = {pod.metadata.uid for target in targets for pod in cluster.members.pods(target.namespace, target.uid)}
+    strays: dict[str, list[WirePod]] = defaultdict(list)
+    for pod in cluster.members.bridged.values():
+        namespace = pod.metadata.namespace
+        if pod.metadata.uid not in kept and namespace not in doubtful and cluster.enabled(namespace):
+            strays[namespace].append(pod)
+    await asyncio.gather(*(_take_back(writer, namespace, pods, within_s) for namespace, pods in strays.items()))
+
+
+async def _take_back(writer: Kube, namespace: str, pods: Sequence[WirePod], within_s: float) -> None:
+    log.info("%s: %d pods back to their written cpu: their object is gone", namespace, len(pods))
+    try:
+        async with asyncio.timeout(within_s):
+            await set_bridge(writer, pods, 1.0)
+    except (TrimtabError, TimeoutError) as trouble:
+        log.warning("%s: a bridge could not be taken back: %s", namespace, str(trouble) or "no answer in time")
+
+
+def _keeps_bridge(tick: ObjectTick) -> bool:
+    """Whether the object asks for a bridge, or is told to leave everything as it is."""
+    policy = tick.subject.policy
+    return policy.bridge is not None or not writes(policy.admit, tick.seen.at)

@@ -12,8 +12,8 @@ from typing import NamedTuple
 from trimtab.errors import Refused, TrimtabError
 from trimtab.kinds import Scaler, read
 from trimtab.live.act import floor as act_floor
-from trimtab.live.act.bridge import bring
-from trimtab.live.act.resize import one_by_one
+from trimtab.live.act.bridge import set_bridge
+from trimtab.live.act.sizes import resize_all_now
 from trimtab.live.look import floor, memory
 from trimtab.live.look.cluster import OURS, ScaleTarget, WatchedCluster
 from trimtab.live.look.subject import manifest
@@ -54,12 +54,12 @@ async def _in_force(kube: Kube, namespace: str) -> AsyncIterator[tuple[str, Call
     async for target, pods in _resized(kube, namespace):
         assert target.workload is not None
         text = f"{target.text}: {len(pods)} pods back to the size of their template"
-        yield text, partial(one_by_one, kube, pods, template_sizes(target.workload))
+        yield text, partial(resize_all_now, kube, pods, template_sizes(target.workload))
     listed = (await kube.list(WirePod, PODS, namespace)).items  # after the sizes: each pod is guarded by its version
     for pod in listed:
         if factor_on(pod) > 1.0:
             text = f"pod {pod.metadata.namespace}/{pod.metadata.name}: back from {factor_on(pod):g} times its cpu"
-            yield text, partial(bring, kube, [pod], 1.0)
+            yield text, partial(set_bridge, kube, [pod], 1.0)
 
 
 async def _resized(kube: Kube, namespace: str) -> AsyncIterator[tuple[ScaleTarget, list[WirePod]]]:

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 
 from trimtab.core.model import Decision, Missing, RuleName
 from trimtab.kinds import CustomHpa
-from trimtab.live.tell.families import Family
-from trimtab.live.tell.telemetry import Line, render
+from trimtab.live.tell.telemetry import Family, Line, render
 
 FAMILIES = {  # named by the program, its counters without the suffix that they have today
     "custom_hpa_up": Family("counter", "Periods since the start."),

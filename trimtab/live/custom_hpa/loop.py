@@ -10,7 +10,10 @@ import zlib
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
+from http import HTTPStatus
+from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from trimtab.core.decide import decide
@@ -24,19 +27,19 @@ from trimtab.kinds import CustomHpa
 from trimtab.kinds.annotations import ENABLED
 from trimtab.live.act import apply
 from trimtab.live.custom_hpa.gauges import Gauges
-from trimtab.live.custom_hpa.memory import ReleaseMemory
-from trimtab.live.look import conflict, revert
+from trimtab.live.look import conflict, memory, revert
 from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
 from trimtab.live.look.memory import ObjectMemory, ReplicasWritten
 from trimtab.live.look.subject import Compiler, Subject
 from trimtab.live.measure.gather import Gather, Wanted
 from trimtab.policy import Admit, Mode, Policy
 from trimtab.wire.kube import Kube
-from trimtab.wire.objects import Custom, ObjectMeta, PartialObject, Scale
+from trimtab.wire.objects import ConfigMap, Custom, ObjectMeta, PartialObject, Scale
 from trimtab.wire.prometheus import NOTHING, Prometheus, SeriesValue
 from trimtab.wire.resources import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES
 
 log = logging.getLogger(__name__)
+KEY = "memory"
 ALONE_S = 60.0  # longer than any request takes: nobody else waits for this one
 LOOKBACK_S = 300.0  # Prometheus' own: how old a sample may be
 
@@ -171,3 +174,58 @@ class Loop:
         dry = " (dry run: nothing is written)" if would_act and self.custom.dry_run else ""
         log.log(level, "%s/%s: %s%s", self.custom.target.namespace, self.custom.target.deployment, text, dry)
         self._said = text
+
+
+class ReleaseMemory:
+    """What one release remembers, in a ConfigMap of its name, so that a restart loses no cooldown.
+
+    Read once, then written when something that must outlive us has changed. The chart makes the ConfigMap, so that the
+    process needs no right to create any; without the chart it makes its own.
+    """
+
+    def __init__(self, kube: Kube, namespace: str, name: str) -> None:
+        self.kube, self.namespace, self.name = kube, namespace, name
+        self._now: ObjectMemory | None = None
+        self._stored = ObjectMemory()
+
+    async def read(self, at: float, replicas: int) -> ObjectMemory:
+        """Raises while the ConfigMap cannot be read: acting without the memory could break a cooldown."""
+        if self._now is None:
+            self._now = memory.read({KEY: await self._load()}, at, replicas)
+            self._stored = _without_wishes(self._now)
+        return self._now
+
+    async def write(self, now: ObjectMemory) -> None:
+        """What is not stored yet is tried again each time, until it is."""
+        self._now = now
+        lasting = _without_wishes(now)
+        if lasting != self._stored:
+            await self._store(memory.written(lasting))
+            self._stored = lasting
+
+    async def _load(self) -> dict[str, Any]:
+        try:
+            found = await self.kube.get(ConfigMap, CONFIG_MAPS, self.namespace, self.name)
+            stored = msgspec.json.decode(found.data.get(KEY) or "{}")
+        except Refused as refusal:
+            if refusal.status != HTTPStatus.NOT_FOUND:
+                raise
+            return {}
+        except msgspec.DecodeError:  # somebody wrote into it: there is nothing to remember
+            return {}
+        return stored if isinstance(stored, dict) else {}
+
+    async def _store(self, lasting: dict[str, Any]) -> None:
+        data = {"data": {KEY: msgspec.json.encode(lasting).decode()}}
+        try:
+            await self.kube.patch(ConfigMap, CONFIG_MAPS, self.namespace, self.name, data)
+        except Refused as refusal:
+            if refusal.status != HTTPStatus.NOT_FOUND:
+                raise
+            body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": self.name}} | data
+            await self.kube.create(ConfigMap, CONFIG_MAPS, self.namespace, body)
+
+
+def _without_wishes(now: ObjectMemory) -> ObjectMemory:
+    """Drop recommendations and the time of the first failure, which custom-hpa's rules never read but always change."""
+    return replace(now, core=replace(now.core, wanted=(), failing_since=None))

@@ -11,8 +11,7 @@ from aiohttp import web
 
 from trimtab.errors import InvalidInput, TrimtabError
 from trimtab.kinds import CustomHpa
-from trimtab.live.custom_hpa.loop import FirstSeries, Loop
-from trimtab.live.custom_hpa.memory import ReleaseMemory
+from trimtab.live.custom_hpa.loop import FirstSeries, Loop, ReleaseMemory
 from trimtab.live.look.cluster import Feed, WatchedCluster
 from trimtab.live.tell.telemetry import listen
 from trimtab.wire.access import Access, prometheus_access

@@ -1,29 +1,31 @@
-"""installations: two operators of the whole cluster, each in a namespace of its own, notice each other; one stands by.
+"""installations: of several operators of one cluster, exactly one serves each namespace.
 
-Each notes on its own Namespace, where no tenant writes, since when it is there and into how many shards it divides;
-everybody follows Namespaces anyway. The oldest that renews a Lease serves, the others stand by, each of their shards.
-Who wants to serve says so on its Lease before it looks at those of the others, and waits until no Lease of another says
-the same: of two that meet, at least one sees the other, and the younger gives way.
+Each installation of the whole cluster annotates its own Namespace, where no tenant writes, with its age and its number
+of shards. The oldest one that renews a Lease serves and the others stand by. An installation that wants to serve says
+so on its Lease first, then reads the Leases of the others and waits until none of them says the same: when two meet,
+at least one sees the other, and the younger one gives way. Namespaces with an operator of their own are left to it.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
+from http import HTTPStatus
 
 from trimtab.errors import Refused, TrimtabError
-from trimtab.kinds.annotations import INSTALLATION, SERVING, SHARDS
+from trimtab.kinds.annotations import INSTALLATION, SERVES, SERVING, SHARDS
 from trimtab.live.look.cluster import WatchedCluster
-from trimtab.live.look.others_leases import OthersLeases
 from trimtab.wire.from_kubernetes import rfc3339
-from trimtab.wire.kube import Patch
+from trimtab.wire.kube import Kube, Patch
 from trimtab.wire.lease import Leadership
 from trimtab.wire.objects import Lease, PartialObject
-from trimtab.wire.resources import NAMESPACES
-from trimtab.wire.shards import divided_into
+from trimtab.wire.resources import LEASES, NAMESPACES
+from trimtab.wire.shards import Shard, divided_into
 
 log = logging.getLogger(__name__)
 LOOKS = 3  # of ours before we write beside a release that does not say whether it serves: it has noticed us by then
+USUAL_LEASE_S = 15.0
+Place = tuple[str, str]  # namespace and name
 Age = tuple[str, str]  # since when, and the namespace: the smaller one was there first
 
 
@@ -115,3 +117,97 @@ class Installations:
 def _age(namespace: PartialObject) -> str:
     """Since when there is an installation in it; "": there is none."""
     return (namespace.metadata.annotations or {}).get(INSTALLATION) or ""
+
+
+class OthersLeases:
+    """Tells which Leases of another installation are renewed, of all its shards.
+
+    A Lease that cannot be read is neither alive nor gone: only an answer says that it is gone.
+    """
+
+    def __init__(self, kube: Kube) -> None:
+        self.kube = kube
+        self._seen: dict[Place, tuple[str, float]] = {}  # the version of each, and since when
+        self._hidden: set[Place] = set()
+
+    async def alive(self, namespace: str, shards: int, now: float) -> list[Lease]:
+        """Those that are held; `shards` is what the installation's Namespace says, `now` the clock since boot."""
+        found: dict[str, Lease | None] = {}
+        while missing := [name for name in _names(shards) if name not in found]:
+            for name in missing:
+                lease = found[name] = await self._read((namespace, name), now)
+                shards = max(shards, divided_into(lease) if lease else 1)
+        return [lease for name, lease in found.items() if lease and self._is_held(lease, (namespace, name), now)]
+
+    async def _read(self, place: Place, now: float) -> Lease | None:
+        try:
+            lease = await self.kube.get(Lease, LEASES, *place)
+        except Refused as refusal:
+            if refusal.status not in (HTTPStatus.NOT_FOUND, HTTPStatus.FORBIDDEN):
+                raise
+            self._say_hidden(place, refusal)
+            return None
+        version = lease.metadata.resource_version
+        if self._seen.get(place, ("", now))[0] != version:
+            self._seen[place] = (version, now)
+        return lease
+
+    def _say_hidden(self, place: Place, refusal: Refused) -> None:
+        if refusal.status == HTTPStatus.FORBIDDEN and place not in self._hidden:
+            log.warning("whether the installation in namespace %s runs cannot be seen: %s", place[0], refusal)
+            self._hidden.add(place)  # said once
+
+    def _is_held(self, lease: Lease, place: Place, now: float) -> bool:
+        """Counted from when we saw its last renewal, by our own clock."""
+        return bool(lease.spec.holder_identity) and now - self._seen[place][1] < _duration_s(lease)
+
+
+def _duration_s(lease: Lease) -> float:
+    return float(lease.spec.lease_duration_seconds or USUAL_LEASE_S)
+
+
+def _names(shards: int) -> list[str]:
+    """Of an operator alone, and of the first of several, which say how many there are; then of all of them."""
+    return [Shard().lease, Shard(0, 2).lease, *(Shard(number, shards).lease for number in range(1, shards))]
+
+
+class OwnOperators:
+    """Leaves each namespace that has an operator of its own to that operator.
+
+    The Lease of such an operator is in the namespace that it serves, and says so. A tenant who makes one by hand
+    switches autoscaling off in that namespace only, which they may do anyway. Call `look` before each tick; the result
+    is in `cluster.left`.
+    """
+
+    def __init__(self, cluster: WatchedCluster) -> None:
+        self.cluster = cluster
+        self._seen: dict[str, tuple[str, float]] = {}  # by namespace: the version of its Lease, and since when
+
+    def look(self, now: float) -> None:
+        """`now` by the clock since boot."""
+        if self.cluster.namespace:
+            return
+        held = [lease for lease in self.cluster.leases.store if self._is_of_one_namespace(lease)]
+        self._seen = {lease.metadata.namespace: self._since(lease, now) for lease in held}
+        left = frozenset(lease.metadata.namespace for lease in held if self._may_be_held(lease))
+        if left != self.cluster.left:
+            log.warning("namespaces with an operator of their own, which are left to it: %s", sorted(left) or "none")
+            self.cluster.left = left
+
+    def _is_of_one_namespace(self, lease: Lease) -> bool:
+        meta = lease.metadata
+        serves = (meta.annotations or {}).get(SERVES)
+        return serves == meta.namespace != self.cluster.home and bool(lease.spec.holder_identity)
+
+    def _since(self, lease: Lease, now: float) -> tuple[str, float]:
+        version, since = self._seen.get(lease.metadata.namespace, ("", now))
+        unchanged = version == lease.metadata.resource_version
+        return (version, since) if unchanged else (lease.metadata.resource_version, now)
+
+    def _may_be_held(self, lease: Lease) -> bool:
+        """From when we saw its last renewal to when we last heard of any, by our own clock.
+
+        While nothing is heard nobody knows that it was not renewed: a watch that is silent gives no namespace away.
+        """
+        silent_s = self.cluster.leases.store.heard_at - self._seen[lease.metadata.namespace][1]
+        return silent_s < _duration_s(lease)

@@ -1,20 +1,22 @@
-"""revert: somebody else's number is a new starting point; who puts ours back again and again has a quarrel with us.
+"""revert: notice who wrote the replicas and template sizes last, and stop when somebody keeps undoing our writes.
 
-Replicas: the same field manager, within a minute of our write, three times in ten minutes: decreases rest for an hour,
-increases go on. Sizes of a template, where each change costs a rollout: twice in an hour, then they rest for a day. An
-edit of the object ends either. Who it was is read from the workload's managedFields, and only then.
+A number that somebody else wrote is a new starting point. It is a dispute when the same field manager resets replicas
+within a minute of our write, three times in ten minutes: scale-downs stop for an hour, scale-ups continue. For template
+sizes, where each change costs a rollout, it is twice in an hour, and sizes rest for a day. An edit of the object ends
+either. Field managers are read from the workload's managedFields, and only where the workload differs from our write.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from trimtab.core.model import ContainerSize, Veto
+from trimtab.core.model import Change, ContainerSize, Veto
+from trimtab.core.remember import remember
 from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
-from trimtab.live.look.memory import ObjectMemory, Quarrel
-from trimtab.policy import Axis, Direction
+from trimtab.live.look.memory import ObjectMemory, Quarrel, ReplicasWritten
+from trimtab.policy import Axis, Direction, Policy
 from trimtab.quantity import format_duration
 from trimtab.wire.from_kubernetes import same_size, template_sizes
 from trimtab.wire.objects import ANY, ManagedWorkload, WireWorkload
@@ -152,3 +154,26 @@ async def _asked(cluster: WatchedCluster, target: ScaleTarget) -> ManagedWorkloa
 
 def _last_writer(now: ManagedWorkload, *path: str) -> str:
     return now.metadata.last_other_owner(*path) or "somebody"
+
+
+async def with_missed_write(
+    cluster: WatchedCluster,
+    target: ScaleTarget,
+    memory: ObjectMemory,
+    policy: Policy,
+    status: dict[str, Any],
+    at: float,
+) -> ObjectMemory:
+    """Add a scaling of ours that the status misses, because we were killed or cut off between the two writes.
+
+    The workload's managedFields still name us, but do not date the write of a scale. The scaling counts as done now, so
+    that no cooldown and no rate limit is cut short.
+    """
+    known = memory.wrote.replicas if memory.wrote else status.get("currentReplicas", status.get("replicas"))
+    if not isinstance(known, int) or known == target.replicas:
+        return memory
+    workload = await _asked(cluster, target)
+    if not workload.metadata.is_ours("spec", "replicas"):
+        return memory
+    core = remember(policy, memory.core, Change(was=known, replicas=target.replicas), at)
+    return replace(memory, core=core, wrote=ReplicasWritten(was=known, replicas=target.replicas, at=at))

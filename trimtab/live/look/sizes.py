@@ -1,6 +1,9 @@
-"""sizes: what size the containers of a target have, and what its kind and its images mean for the policy."""
+"""sizes: read what size the containers of a target have, bridges included, and fit the policy to the target."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -12,22 +15,33 @@ from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
 from trimtab.live.look.memory import ObjectMemory
 from trimtab.live.look.subject import Subject
 from trimtab.policy import Apply, Policy, Size
-from trimtab.wire.from_kubernetes import has_sizes, overloaded_at, template_sizes
+from trimtab.wire.from_kubernetes import (
+    FINISHED,
+    carries,
+    condition,
+    factor_on,
+    grown,
+    has_sizes,
+    overloaded_at,
+    template_sizes,
+    written_sizes,
+)
+from trimtab.wire.objects import WirePod
 from trimtab.wire.resources import DAEMON_SETS
 
 
-def in_place(policy: Policy) -> bool:
+def resizes_in_place(policy: Policy) -> bool:
     """Whether sizes are written to pods and the template stays."""
     return policy.vertical is not None and policy.vertical.apply in (Apply.IN_PLACE, Apply.IN_PLACE_OR_RECREATE)
 
 
-def of_policy(memory: ObjectMemory, policy: Policy) -> ObjectMemory:
-    """Sizes in place last no longer than the policy that wrote them: pods made since have the template's."""
-    return memory if in_place(policy) or not memory.sizes else replace(memory, sizes={}, template={})
+def drop_foreign_sizes(memory: ObjectMemory, policy: Policy) -> ObjectMemory:
+    """Forget in-place sizes when the policy no longer resizes in place: newer pods have the template's size."""
+    return memory if resizes_in_place(policy) or not memory.sizes else replace(memory, sizes={}, template={})
 
 
-def now(subject: Subject, target: ScaleTarget, memory: ObjectMemory) -> dict[str, ContainerSize]:
-    """What each container of the template has; nothing for kinds of which only the scale is known."""
+def current_sizes(subject: Subject, target: ScaleTarget, memory: ObjectMemory) -> dict[str, ContainerSize]:
+    """Return the size in force of each template container; empty where only the scale of the kind is known."""
     if subject.policy.vertical is None or target.workload is None:
         return {}
     template = template_sizes(target.workload)
@@ -35,18 +49,18 @@ def now(subject: Subject, target: ScaleTarget, memory: ObjectMemory) -> dict[str
 
 
 def written_for(subject: Subject, target: ScaleTarget, memory: ObjectMemory) -> dict[str, Size]:
-    """The template's requests, which the user's percentages speak of, while pods have sizes of ours."""
+    """Return the template's requests, which utilization targets refer to, while pods have our sizes."""
     if subject.policy.vertical is None or target.workload is None or not memory.sizes:
         return {}
     return {name: size.requests for name, size in template_sizes(target.workload).items()}
 
 
-def fitted(subject: Subject, target: ScaleTarget) -> Subject:
-    """The policy as its target allows."""
-    return _with_images(_only_advised(subject, target), target)
+def fit_to_target(subject: Subject, target: ScaleTarget) -> Subject:
+    """Return the subject with its policy limited to what its target allows."""
+    return _keep_jvm_memory(_only_advise_daemons(subject, target), target)
 
 
-def _only_advised(subject: Subject, target: ScaleTarget) -> Subject:
+def _only_advise_daemons(subject: Subject, target: ScaleTarget) -> Subject:
     """A DaemonSet has one pod per node: there are no replicas to move, and a new size is advice."""
     policy = subject.policy
     if target.resource != DAEMON_SETS:
@@ -57,8 +71,8 @@ def _only_advised(subject: Subject, target: ScaleTarget) -> Subject:
     return subject._replace(policy=replace(policy, vertical=replace(policy.vertical, apply=Apply.NEVER)))
 
 
-def _with_images(subject: Subject, target: ScaleTarget) -> Subject:
-    """JVM images: memory is never lowered by itself, because the heap does not give it back."""
+def _keep_jvm_memory(subject: Subject, target: ScaleTarget) -> Subject:
+    """Never lower the memory of JVM images: the heap does not give it back."""
     vertical, workload = subject.policy.vertical, target.workload
     if vertical is None or workload is None:
         return subject
@@ -67,12 +81,12 @@ def _with_images(subject: Subject, target: ScaleTarget) -> Subject:
     return subject._replace(policy=replace(subject.policy, vertical=replace(vertical, keep_memory=True)))
 
 
-def overloaded(
+def note_overload(
     cluster: WatchedCluster, target: ScaleTarget, memory: ObjectMemory, policy: Policy, at: float
 ) -> ObjectMemory:
-    """The memory with a kill or an eviction that nobody has answered yet: nothing that helps should wait.
+    """Note an OOM kill or eviction that no scaling has answered, so that nothing which helps waits.
 
-    Where nothing can answer it, as for a container at its largest size, it is over after the rest.
+    Where nothing can answer it, as for a container at its largest size, it ends after the OOM rest.
     """
     core = memory.core
     died_at = None if policy.vertical is None else _died_at(cluster, target, memory)
@@ -85,7 +99,7 @@ def overloaded(
 
 
 def _died_at(cluster: WatchedCluster, target: ScaleTarget, memory: ObjectMemory) -> float | None:
-    """The last death that still matters, of a container of the template: nobody sizes another one."""
+    """Return the last death that still matters, of a container of the template."""
     in_force = memory.sizes or (template_sizes(target.workload) if target.workload else {})
     shown = [(pod, overloaded_at(pod, in_force)) for pod in cluster.members.pods(target.namespace, target.uid)]
     scaled_at = memory.core.scaled_at
@@ -95,3 +109,42 @@ def _died_at(cluster: WatchedCluster, target: ScaleTarget, memory: ObjectMemory)
         if died_at is not None and still_matters(died_at, scaled_at, bool(pod.spec.node_name), has_sizes(pod, in_force))
     )
     return max(matters, default=None)
+
+
+class BridgeInForce(NamedTuple):
+    """How the pods of one workload carry the bridge: more CPU than written, for a while."""
+
+    pods: int = 0  # resized ones; not those whose resize is deferred or infeasible
+    left_out: tuple[str, ...] = ()  # containers that a resize would restart, or that ask for no cpu
+
+
+NO_BRIDGE = BridgeInForce()
+
+
+def bridge_in_force(pods: Sequence[WirePod]) -> BridgeInForce:
+    living = [pod for pod in pods if pod.status.phase not in FINISHED and pod.metadata.deletion_timestamp is None]
+    bridged = sum(1 for pod in living if factor_on(pod) > 1.0 and not _waits(pod))
+    left_out = {container.name for pod in living for container in pod.spec.containers if container not in carries(pod)}
+    return BridgeInForce(bridged, tuple(sorted(left_out)))
+
+
+def is_ready(pod: WirePod) -> bool:
+    found = condition(pod.status.conditions, "Ready")
+    return found is not None and found.status == "True" and pod.metadata.deletion_timestamp is None
+
+
+def cpu_with(pod: WirePod, factor: float) -> dict[str, ContainerSize]:
+    """Return the CPU of each container that the bridge grows; never its memory."""
+    sizes = written_sizes(pod)
+    larger = {container.name: grown(sizes[container.name], factor) for container in carries(pod)}
+    return {
+        name: ContainerSize(
+            requests=Size(cpu_cores=size.requests.cpu_cores), limits=Size(cpu_cores=size.limits.cpu_cores)
+        )
+        for name, size in larger.items()
+    }
+
+
+def _waits(pod: WirePod) -> bool:
+    found = condition(pod.status.conditions, "PodResizePending")
+    return found is not None and found.status == "True"

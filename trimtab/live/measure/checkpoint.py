@@ -9,9 +9,11 @@ by it.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from http import HTTPStatus
 from typing import Any
 
 import msgspec
@@ -20,22 +22,24 @@ from trimtab.core.demand.keys import remembers_demand
 from trimtab.core.forecast.demand_forecasts import DemandForecasts
 from trimtab.core.usage import histogram_checkpoint
 from trimtab.core.usage.histograms import UsageHistograms
-from trimtab.errors import InvalidInput, NotLeading, TrimtabError
-from trimtab.kinds.annotations import OBJECT_NAMESPACE, OBJECT_UID
+from trimtab.errors import InvalidInput, NotLeading, Refused, TrimtabError
+from trimtab.kinds.annotations import OBJECT_NAMESPACE, OBJECT_TARGET, OBJECT_UID
 from trimtab.live.look.subject import Subject
 from trimtab.live.measure.background import Background
 from trimtab.live.measure.past_demand import PastDemand
-from trimtab.live.measure.stored_checkpoints import StoredCheckpoints, name_of
 from trimtab.live.measure.usage import UsageWatch
 from trimtab.live.object_tick import ObjectTick
 from trimtab.policy import Policy
-from trimtab.wire.kube import Kube
+from trimtab.wire.kube import METADATA, Kube
+from trimtab.wire.objects import ConfigMap, ObjectMeta, PartialObject
+from trimtab.wire.resources import CONFIG_MAPS
 
 DEMAND = "demand.json"  # beside the containers, whose names have no dot
 AT_ONCE = 4  # objects under way
 FEW = 20  # are asked for one by one; of more, those that are there
 LONGEST_BYTES = 256 * 1024  # of one container; a histogram has a few hundred buckets
 READ_AGAIN_S = 60.0  # after a checkpoint could not be read
+LONGEST_NAME = 253
 log = logging.getLogger(__name__)
 
 
@@ -204,3 +208,52 @@ class Checkpoints(Background):
 
 def _has_demand(policy: Policy) -> bool:
     return remembers_demand(policy) and bool(policy.signals)
+
+
+class StoredCheckpoints:
+    """The ConfigMaps that hold checkpoints, one per object, in the operator's own namespace."""
+
+    def __init__(self, kube: Kube, home: str) -> None:
+        self.kube, self.home = kube, home
+
+    async def all(self) -> dict[str, ObjectMeta]:
+        """Return the metadata of all by name, without their data: of ten thousand objects that is 200 MB."""
+        found = (await self.kube.list(PartialObject, CONFIG_MAPS, self.home, labels=OBJECT_UID, accept=METADATA)).items
+        return {each.metadata.name: each.metadata for each in found if OBJECT_UID in (each.metadata.labels or {})}
+
+    async def read(self, tick: ObjectTick) -> dict[str, str]:
+        """What is in the one of this very object and target; nothing, if there is none."""
+        try:
+            found = await self.kube.get(ConfigMap, CONFIG_MAPS, self.home, name_of(tick.subject))
+        except Refused as refusal:
+            if refusal.status != HTTPStatus.NOT_FOUND:
+                raise
+            return {}
+        if (found.metadata.labels or {}).get(OBJECT_UID) != tick.subject.uid:
+            return {}  # of an object of the same name that is no more
+        if (found.metadata.annotations or {}).get(OBJECT_TARGET, tick.target.ref) != tick.target.ref:
+            return {}  # it was edited to scale something else
+        return dict(found.data)
+
+    async def write(self, tick: ObjectTick, data: Mapping[str, str]) -> None:
+        subject = tick.subject
+        labels = {OBJECT_UID: subject.uid, OBJECT_NAMESPACE: subject.name.namespace}
+        notes = {OBJECT_TARGET: tick.target.ref}
+        body = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": name_of(subject), "namespace": self.home, "labels": labels, "annotations": notes},
+            "data": data,
+        }
+        await self.kube.apply(ConfigMap, CONFIG_MAPS, body)
+
+    async def drop(self, found: ObjectMeta) -> None:
+        await self.kube.delete(CONFIG_MAPS, self.home, found.name, uid=found.uid)
+
+
+def name_of(subject: Subject) -> str:
+    """Unique, as neither a kind nor a namespace has a dot; one that would be too long ends with a digest."""
+    kind, namespace, name = subject.name
+    whole = f"trimtab-usage.{kind.lower()}.{namespace}.{name}"
+    digest = hashlib.sha256(whole.encode()).hexdigest()[:16]
+    return whole if len(whole) <= LONGEST_NAME else f"{whole[: LONGEST_NAME - 17].rstrip('.-')}-{digest}"

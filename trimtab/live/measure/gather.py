@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from trimtab.core.model import Missing, Pod, Reason, Samples
 from trimtab.errors import InvalidInput, Refused, TrimtabError
-from trimtab.live.measure.asking import Asking
+from trimtab.live.measure.bounded_queries import BoundedQueries
 from trimtab.live.measure.queries import Queries, QueryBatch, QueryBatchAnswer, Question, not_one
 from trimtab.live.measure.readings import (
     BY_USAGE,
@@ -73,7 +73,9 @@ class Gather:
         self.everywhere = everywhere  # we may read all namespaces
         self.stale_after_s = 2 * scrape_s
         self.queries = Queries(prometheus, tenancy, self.stale_after_s)
-        self.asking: Asking[Question | QueryBatch, Answer | QueryBatchAnswer] = Asking(self._answer, patience_s)
+        self.bounded: BoundedQueries[Question | QueryBatch, Answer | QueryBatchAnswer] = BoundedQueries(
+            self._answer, patience_s
+        )
         self._spaces: set[str] = set()  # of this tick: pods elsewhere are nobody's, or another shard's
         self._custom_version = CUSTOM[0]
         self._asks: dict[MetricKind, Callable[[Question, float], Awaitable[Answer]]] = {
@@ -94,7 +96,7 @@ class Gather:
         for each, own in zip(wanted, questions, strict=True):
             asked += [(found, found.namespace if found.about_usage else each.namespace) for found in own]
         joined = self.queries.joined(_askers(asked), _shared(asked), at)
-        known = self.queries.apart(await self.asking.answers(joined, at), at)
+        known = self.queries.apart(await self.bounded.answers(joined, at), at)
         samples = [
             tuple(
                 [
@@ -107,7 +109,7 @@ class Gather:
         return Measured(samples, _usage_in([known[question] for question in of_usage]))
 
     def close(self) -> None:
-        self.asking.close()
+        self.bounded.close()
 
     def _question(self, metric: Metric, namespace: str, whole: bool) -> Question:
         if metric.kind in BY_USAGE:

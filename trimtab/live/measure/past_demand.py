@@ -20,8 +20,7 @@ from trimtab.core.forecast.demand_forecasts import DemandForecasts
 from trimtab.errors import TrimtabError
 from trimtab.live.look.subject import Subject
 from trimtab.live.measure.background import Background
-from trimtab.live.measure.demand_reader import DemandReader
-from trimtab.live.measure.demand_usage import DAYS, HOUR, Found, PastSignal
+from trimtab.live.measure.demand_reader import DAYS, HOUR, DemandReader, Found, PastSignal
 from trimtab.live.measure.tenancy import QueryTenancy
 from trimtab.live.object_tick import ObjectTick
 from trimtab.policy import MetricKind, Policy, TuningMode

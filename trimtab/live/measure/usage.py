@@ -6,21 +6,34 @@ was before the first look from checkpoints and from Prometheus, where there is o
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from math import nan
+from typing import Literal, NamedTuple
 
 from trimtab.core.model import Missing, Reason, UsageEstimates
-from trimtab.core.usage.backfill import adopt
+from trimtab.core.usage.backfill import ContainerSeries, adopt, observe_cpu, observe_memory
 from trimtab.core.usage.estimate import usages
 from trimtab.core.usage.histograms import ContainerSample, UsageHistograms
 from trimtab.core.usage.settings import HistogramSettings
+from trimtab.errors import TrimtabError
+from trimtab.history.query_pages import POINTS_PER_QUERY
+from trimtab.history.source import Selection
+from trimtab.history.workload_history import WorkloadHistory
 from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
 from trimtab.live.measure.readings import amounts_of
-from trimtab.live.measure.rebuild import Rebuild
+from trimtab.series import Frame
+from trimtab.wire.access import Access
 from trimtab.wire.from_kubernetes import killed_at, size_of
+from trimtab.wire.kube import Kube
 from trimtab.wire.objects import PodMetrics
+from trimtab.wire.prometheus import Prometheus
 
 EVERY_S = 60.0
+TIMEOUT_S = 60.0  # a page of eight days takes longer than a tick may
+TRY_AGAIN_S = 300.0
+log = logging.getLogger(__name__)
 NO_SAMPLES = Missing(reason=Reason.NOT_ENOUGH_HISTORY, detail="no usage of this workload has been seen yet")
 
 
@@ -114,3 +127,89 @@ class UsageWatch:
 
 def _or_nan(amount: float | None) -> float:
     return nan if amount is None else amount
+
+
+class PastUsage(NamedTuple):
+    """The past of some workloads, from `since` on."""
+
+    book: UsageHistograms
+    since: float
+
+
+class Rebuild:
+    """Reads back from Prometheus, in the background, what new workloads used before the operator saw them.
+
+    Call `look` in every tick: it starts to read the whole history that the histograms keep (8 days) and hands over what
+    has arrived. The past goes page by page into histograms of its own, so no tick waits and nothing is counted twice.
+    The checkpoint serves meanwhile, and where Prometheus knows less.
+    """
+
+    def __init__(
+        self, access: Access, kube: Kube, settings: HistogramSettings, every_s: float, matchers: str = ""
+    ) -> None:
+        self.access, self.kube, self.settings, self.matchers = access, kube, settings, matchers
+        self.history_s = settings.memory_windows * settings.memory_window_s
+        self.step_s = max(every_s, self.history_s / POINTS_PER_QUERY)
+        self._done: set[str] = set()
+        self._reading: asyncio.Task[PastUsage] | None = None
+        self._asked: dict[str, str] = {}
+        self._rest_until = float("-inf")
+
+    def look(self, targets: Sequence[ScaleTarget], at: float) -> PastUsage | None:
+        """The past that has arrived since the last look, if any."""
+        uids = {_name(target): target.uid for target in targets}
+        found = self._arrived(at)
+        self._done &= set(uids.values())
+        new = {name: uid for name, uid in uids.items() if uid not in self._done}
+        if new and self._reading is None and at >= self._rest_until:
+            self._asked = new
+            self._reading = asyncio.create_task(self._read(new, at))
+        return found
+
+    def take_over(self) -> None:
+        """Another leader may have watched meanwhile: all of it is read again."""
+        if self._reading is not None:
+            self._reading.cancel()
+        self._reading, self._rest_until = None, float("-inf")
+        self._done.clear()
+
+    def _arrived(self, at: float) -> PastUsage | None:
+        if self._reading is None or not self._reading.done():
+            return None
+        task, self._reading = self._reading, None
+        try:
+            found = task.result()
+        except TrimtabError as error:
+            self._rest_until = at + TRY_AGAIN_S
+            log.warning("usage before now cannot be read back, which is tried again: %s", error)
+            return None
+        except Exception:
+            self._done |= set(self._asked.values())
+            log.exception("usage before now cannot be read back: a bug of trimtab; the checkpoint has to do")
+            return None
+        self._done |= set(self._asked.values())
+        log.info("usage before now was read back: workloads %d, containers %d", len(self._asked), len(found.book.rows))
+        return found
+
+    async def _read(self, uids: Mapping[str, str], at: float) -> PastUsage:
+        book, since = UsageHistograms(self.settings), at - self.history_s
+        namespaces = tuple(sorted({name.split("/")[0] for name in uids}))
+        async with Prometheus(self.access, timeout_s=TIMEOUT_S) as prometheus:
+            history = WorkloadHistory(prometheus, self.kube, self.matchers)
+            metric: Literal["cpu", "memory"]
+            for metric in ("cpu", "memory"):
+                selection = Selection(metric, "pod", namespaces, frozenset(uids))
+                async for frame in history.pages(selection, since, at, self.step_s):
+                    observe = observe_cpu if metric == "cpu" else observe_memory
+                    await asyncio.to_thread(observe, book, _past(frame, uids))
+        return PastUsage(book, since)
+
+
+def _past(frame: Frame, uids: Mapping[str, str]) -> ContainerSeries:
+    """Rows are named namespace/Kind/name/container/pod."""
+    parts = [name.rsplit("/", 2) for name in frame.names]
+    return ContainerSeries([(uids[name], pod, container) for name, container, pod in parts], frame.times, frame.values)
+
+
+def _name(target: ScaleTarget) -> str:
+    return f"{target.namespace}/{target.resource.kind}/{target.name}"

@@ -8,8 +8,8 @@ from trimtab.core.explain.sentence import missing_text
 from trimtab.core.model import Decision, Forecast, Missing, Reason, Veto
 from trimtab.errors import InvalidInput, TrimtabError
 from trimtab.kinds.ignored import Warned
-from trimtab.live import headroom
-from trimtab.live.act.resize import Stuck
+from trimtab.live.act.sizes import StuckResize
+from trimtab.live.headroom import BLOCKERS
 from trimtab.live.look import conflict, revert
 from trimtab.live.look.memory import ObjectMemory
 from trimtab.live.object_tick import ObjectTick
@@ -18,7 +18,7 @@ from trimtab.policy import Axis
 FIELDS_IGNORED = "FieldsIgnored"
 
 
-def of_tick(tick: ObjectTick, stuck: list[Stuck]) -> tuple[DecisionCondition, ...]:
+def of_tick(tick: ObjectTick, stuck: list[StuckResize]) -> tuple[DecisionCondition, ...]:
     """All of one object, by type; `stuck` are its pods that wait for their new size."""
     found = _of_decision(tick)
     found["Conflict"] = _of_rivals(tick.claims)
@@ -95,13 +95,13 @@ def _of_revert(memory: ObjectMemory, at: float) -> DecisionCondition:
 
 def _of_blockers(vetoes: tuple[Veto, ...]) -> DecisionCondition:
     """What keeps requests from their new size; each said once, though it may hold both axes."""
-    blockers = [veto for veto in vetoes if veto.reason in headroom.REASONS]
+    blockers = [veto for veto in vetoes if veto.reason in BLOCKERS]
     if not blockers:
         return _of("ResizeBlocked", False, "NothingInTheWay", "nothing stands in the way of new sizes")
     return _of("ResizeBlocked", True, blockers[0].reason, "; ".join(dict.fromkeys(veto.detail for veto in blockers)))
 
 
-def _of_stuck(waiting: list[Stuck]) -> DecisionCondition:
+def _of_stuck(waiting: list[StuckResize]) -> DecisionCondition:
     if not waiting:
         return _of("ResizePending", False, "NothingPending", "every pod has its size, or soon will")
     first = waiting[0]

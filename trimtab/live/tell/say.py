@@ -1,37 +1,42 @@
-"""say: what a tick has to say of one object, handed to the teller: its status, and an event where it was scaled."""
+"""say: hand the teller what a tick has to say of one object: its status, and an event for each act."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from trimtab.core.explain import sentence
-from trimtab.live.act import resize
+from trimtab.core.model import Memory, Missing, Observation, PodSamples, Reason, Samples, Startup
+from trimtab.core.remember import stored
+from trimtab.live.act.sizes import stuck_resizes
+from trimtab.live.look.memory import ObjectMemory
 from trimtab.live.look.subject import Subject
 from trimtab.live.object_tick import ObjectTick
 from trimtab.live.tell import conditions
-from trimtab.live.tell.events import Happening, tell
 from trimtab.live.tell.status import STATUS
-from trimtab.live.tell.status_writer import StatusWriter
+from trimtab.live.tell.status_writer import Happening, StatusWriter, tell
 from trimtab.live.tell.teller import Teller
-from trimtab.live.tell.timeless import timeless
 from trimtab.wire.kube import Kube
 from trimtab.wire.objects import WirePod
 
 log = logging.getLogger(__name__)
+NO_MEMORY, NOTHING_REMEMBERED, NO_USAGE = Memory(), ObjectMemory(), Missing(reason=Reason.NOT_CONFIGURED)
 
 
 def say(teller: Teller, status_writer: StatusWriter, tick: ObjectTick, resized: Sequence[WirePod]) -> None:
-    """`resized` are its pods, where their sizes move."""
+    """Hand over the object's status; `resized` are its pods, where their sizes can change."""
     subject, at = tick.subject, tick.seen.at
     if tick.wrote("replicas"):
         announce(teller, status_writer.writer, subject, _rescaled(tick), at)
-    still, waiting = timeless(tick), resize.stuck(resized)
-    matter = (still, waiting) if still else None
+    fingerprint, waiting = status_fingerprint(tick), stuck_resizes(resized)
+    matter = (fingerprint, waiting) if fingerprint else None
     if matter and status_writer.has_said(subject.object, matter):
         teller.drop(subject.uid)  # most objects in most ticks
         return
-    status, found = STATUS[subject.name.kind](still or tick), conditions.of_tick(still or tick, waiting)
+    said = fingerprint or tick
+    status, found = STATUS[subject.name.kind](said), conditions.of_tick(said, waiting)
     if not status_writer.is_news(subject.object, status, found, at, matter):
         teller.drop(subject.uid)  # a task for each would cost more than all else
         return
@@ -48,6 +53,35 @@ def _rescaled(tick: ObjectTick) -> Happening:
 
 
 def announce(teller: Teller, writer: Kube, subject: Subject, news: Happening, at: float) -> None:
-    """An event; none takes the place of an earlier one."""
+    """Write an event; it replaces no earlier one."""
     key = f"{subject.uid}/{news.reason}/{at}"
     teller.later(subject.name, key, lambda: tell(writer, subject.resource, subject.object, news, at))
+
+
+def status_fingerprint(tick: ObjectTick) -> ObjectTick | None:
+    """Return the tick without its times: the rendered status is reused when nothing but the time changed.
+
+    None where the status speaks of a moment that passes by itself, such as the end of a pin.
+    """
+    if tick.after.quarrels or tick.subject.policy.admit.pin is not None:
+        return None
+    return tick._replace(
+        seen=_undated(tick.seen),
+        memory=NOTHING_REMEMBERED,
+        after=replace(tick.after, core=stored(tick.after.core)),
+        decision=replace(tick.decision, memory=NO_MEMORY),
+    )
+
+
+def _undated(seen: Observation) -> Observation:
+    startup = seen.startup
+    if isinstance(startup, Startup):
+        startup = replace(startup, made_at=0.0, expires_at=0.0)
+    samples = tuple([_undated_sample(sample) for sample in seen.samples])
+    return replace(seen, at=0.0, samples=samples, startup=startup, usage=NO_USAGE)
+
+
+def _undated_sample(sample: Samples | Missing) -> Samples | Missing:
+    if isinstance(sample, PodSamples):
+        return replace(sample, at=0.0, times={}, windows_s={})
+    return sample if isinstance(sample, Missing) else replace(sample, at=0.0)

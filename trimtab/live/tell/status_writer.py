@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any, NamedTuple
 
 from trimtab.core.explain import DecisionCondition
-from trimtab.errors import Refused
+from trimtab.errors import NotLeading, Refused, TrimtabError
 from trimtab.live.tell.conditions import FIELDS_IGNORED
-from trimtab.live.tell.events import Happening, tell
-from trimtab.live.tell.status import loud, with_conditions
-from trimtab.wire.from_kubernetes import conditions_in
+from trimtab.live.tell.status import with_conditions, worth_writing
+from trimtab.wire.from_kubernetes import conditions_in, rfc3339
 from trimtab.wire.kube import Kube
 from trimtab.wire.objects import Custom
-from trimtab.wire.resources import Resource
+from trimtab.wire.resources import EVENTS, Resource
 
+log = logging.getLogger(__name__)
+LONGEST = 1000  # characters of an event's message: the API server refuses longer ones
 MEASURED_EVERY_S = 30.0  # measurements alone are written this often at most
 BAD = ("Conflict", "Reverted", "ResizeBlocked", "ResizePending")  # where True is the trouble
 NEUTRAL = ("ScalingLimited", "ScaledToZero", "PredictionReady")
+
+
+class Happening(NamedTuple):
+    """Something to tell in an Event on the object, as `kubectl describe` shows it."""
+
+    reason: str
+    message: str
+    warning: bool = False
 
 
 class Said(NamedTuple):
@@ -80,7 +90,7 @@ class StatusWriter:
         if now == before:
             self._made_from[about.metadata.uid] = MadeFrom(before, matter)
             return False
-        return loud(now) != loud(before) or at - written_at >= MEASURED_EVERY_S
+        return worth_writing(now) != worth_writing(before) or at - written_at >= MEASURED_EVERY_S
 
     async def say(
         self,
@@ -139,3 +149,36 @@ def _turned_bad(now: DecisionCondition, before: dict[str, Any]) -> bool:
     bad = bad or now.reason == FIELDS_IGNORED  # served, but not as its author may think
     reasons = {kind: (old.get("status") == "True", old.get("reason")) for kind, old in conditions_in(before).items()}
     return bad and reasons.get(now.type) != (now.status, now.reason)
+
+
+async def tell(writer: Kube, resource: Resource, about: Custom, what: Happening, at: float) -> None:
+    """Best effort: an event that cannot be written must not undo what it speaks of."""
+    try:
+        await writer.create(Custom, EVENTS, about.metadata.namespace, body(resource, about, what, at))
+    except NotLeading:
+        raise
+    except TrimtabError as error:
+        log.warning("event %s for %s/%s: %s", what.reason, about.metadata.namespace, about.metadata.name, error)
+
+
+def body(resource: Resource, about: Custom, what: Happening, at: float) -> dict[str, Any]:
+    meta, now = about.metadata, rfc3339(at)
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"generateName": f"{meta.name[:200]}.", "namespace": meta.namespace},
+        "involvedObject": {
+            "apiVersion": resource.api_version,
+            "kind": resource.kind,
+            "namespace": meta.namespace,
+            "name": meta.name,
+            "uid": meta.uid,
+        },
+        "reason": what.reason,
+        "message": what.message[:LONGEST],
+        "type": "Warning" if what.warning else "Normal",
+        "source": {"component": "trimtab"},
+        "firstTimestamp": now,
+        "lastTimestamp": now,
+        "count": 1,
+    }

@@ -3,21 +3,79 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
+from collections import Counter, defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Literal, NamedTuple
 
 from aiohttp import web
 
+from trimtab.core.demand.total import demand_of
+from trimtab.core.forecast.horizon import horizon_s
 from trimtab.core.model import Forecast, Missing, Startup
 from trimtab.journal import ObjectName
 from trimtab.live.object_tick import ObjectTick
-from trimtab.live.tell.families import FAMILIES, Family
 from trimtab.policy import Axis
 from trimtab.ticks import load_of, ready_and_capacity
 
 Line = tuple[str, dict[str, str], float]
 EXPOSITION = "text/plain; version=0.0.4; charset=utf-8"
+CHECKS = 20  # forecasts to check at once per signal: one for each twentieth of its horizon
 log = logging.getLogger(__name__)
+
+
+class Family(NamedTuple):
+    """One metric: its type and its help text. A test holds the table complete."""
+
+    kind: Literal["counter", "gauge"]
+    help: str
+
+
+FAMILIES = {
+    "trimtab_ticks_total": Family("counter", "Looks at everything."),
+    "trimtab_tick_duration_seconds": Family("gauge", "How long the last tick took."),
+    "trimtab_tick_seconds_total": Family("counter", "How long all ticks took together."),
+    "trimtab_late_ticks_total": Family("counter", "Ticks that took longer than their period."),
+    "trimtab_objects": Family("gauge", "Objects that the last tick decided on."),
+    "trimtab_acts_total": Family("counter", "Changes that were decided on, by axis and what became of them."),
+    "trimtab_object_failures_total": Family("counter", "Objects that failed in a tick, by the kind of error."),
+    "trimtab_current_replicas": Family("gauge", "Replicas that the target has in its spec."),
+    "trimtab_desired_replicas": Family("gauge", "Replicas that the last tick decided on."),
+    "trimtab_ready_replicas": Family("gauge", "Pods that are ready."),
+    "trimtab_load": Family("gauge", "The total load that the pods carry, in the unit of the first signal."),
+    "trimtab_capacity": Family("gauge", "The load that ready pods carry within the service level, in the same unit."),
+    "trimtab_bridge_factor": Family("gauge", "How many times their written cpu ready pods have; 1 without a bridge."),
+    "trimtab_bridge_pods": Family("gauge", "Pods that have more than their written cpu."),
+    "trimtab_bridge_resizes_total": Family("counter", "Resizes of pods by bridges."),
+    "trimtab_proposal_replicas": Family("gauge", "Replicas that one signal or its forecast asks for."),
+    "trimtab_restricted": Family("gauge", "1 for every rule that changed the wish in the last tick."),
+    "trimtab_veto": Family("gauge", "1 for everything outside the object that held a change back in the last tick."),
+    "trimtab_sample_missing": Family(
+        "gauge", "1 for every signal that the last tick had no value of, with the reason."
+    ),
+    "trimtab_startup_seconds": Family(
+        "gauge", "From creation to the first Ready, at a percentile of a workload's pods."
+    ),
+    "trimtab_forecast": Family("gauge", "The load expected a horizon ahead, at the quantile that the object asks for."),
+    "trimtab_forecast_error": Family("gauge", "The forecast of a horizon ago over the load now, less 1."),
+    "trimtab_leader": Family("gauge", "1 while this process writes."),
+    "trimtab_shard": Family("gauge", "Which part of the namespaces this process serves, counted from 0."),
+    "trimtab_shards": Family("gauge", "Among how many operators the namespaces are divided."),
+    "trimtab_feed_up": Family("gauge", "1 while a collection of the API server is followed, or known not to be there."),
+    "trimtab_standing_by": Family("gauge", "1 while another installation of the whole cluster serves instead."),
+    "trimtab_other_installations": Family("gauge", "Other living installations of the whole cluster."),
+    "trimtab_frozen": Family("gauge", "1 while somebody holds the brake: nothing is written."),
+    "trimtab_breaker_open": Family("gauge", "1 while the fleet breaker lets nobody shrink."),
+    "trimtab_breaker_trips_total": Family("counter", "How often too many wanted to shrink at once."),
+    "trimtab_api_budget_waited_seconds_total": Family(
+        "counter", "How long requests waited for their turn at the API server."
+    ),
+    "trimtab_api_requests_total": Family("counter", "Requests to the API server; code 0: no answer."),
+    "trimtab_queries_total": Family("counter", "Requests to Prometheus; code 0: no answer."),
+    "trimtab_questions_total": Family("counter", "Metrics asked for, by the namespace whose objects need them."),
+    "trimtab_late_answers_total": Family("counter", "Metrics that were not answered in time, by namespace."),
+    "trimtab_journal_up": Family("gauge", "1 while decisions are recorded."),
+    "trimtab_journal_lost_total": Family("counter", "Decisions that are in no journal."),
+}
 
 
 class Telemetry:
@@ -153,3 +211,59 @@ def _plain(answer: Callable[[], tuple[int, str]]) -> Callable[[web.Request], Awa
         return web.Response(status=status, text=text, headers={"Content-Type": EXPOSITION})
 
     return handler
+
+
+class ObjectSignal(NamedTuple):
+    """One signal of one object."""
+
+    name: ObjectName
+    place: int  # among the object's signals
+    label: str
+
+
+class ForecastErrors:
+    """Compares forecasts with the load once their moment has come; `errors` has the last error of each signal.
+
+    error = forecast made a horizon ago / load now - 1: 0.1 is a tenth too much, -0.1 a tenth too little.
+    """
+
+    def __init__(self) -> None:
+        self.errors: dict[ObjectSignal, float] = {}
+        self._due: dict[ObjectSignal, deque[tuple[float, float]]] = defaultdict(deque)  # (when, value)
+
+    def saw(self, ticks: Sequence[ObjectTick]) -> None:
+        alive = set()
+        for tick in ticks:
+            name, policy, seen = tick.subject.name, tick.subject.policy, tick.seen
+            if policy.forecast is None:
+                continue
+            for index, (signal, forecast) in enumerate(zip(policy.signals, seen.forecasts, strict=False)):
+                value = None
+                if isinstance(forecast, Forecast) and not forecast.per_pod:
+                    value = forecast.at_quantile(policy.forecast.quantile)
+                load = demand_of(seen.samples[index], seen.pods) if index < len(seen.samples) else None
+                source = ObjectSignal(name, index, signal.metric.label)
+                self.note(source, seen.at, value, horizon_s(policy.forecast, seen), load)
+                alive.add(source)
+        self._forget(alive)
+
+    def note(
+        self, source: ObjectSignal, at: float, forecast: float | None, horizon_s: float, load: float | None
+    ) -> None:
+        waiting = self._due[source]
+        while waiting and waiting[0][0] <= at:
+            _, value = waiting.popleft()
+            if load:
+                self.errors[source] = value / load - 1.0
+        if forecast is not None and (not waiting or at + horizon_s - waiting[-1][0] >= horizon_s / CHECKS):
+            waiting.append((at + horizon_s, forecast))
+
+    def lines(self) -> Iterable[Line]:
+        for source, error in self.errors.items():
+            yield "trimtab_forecast_error", labels_of(source.name) | {"source": source.label}, error
+
+    def _forget(self, alive: set[ObjectSignal]) -> None:
+        for gone in self.errors.keys() - alive:
+            del self.errors[gone]
+        for gone in self._due.keys() - alive:
+            del self._due[gone]

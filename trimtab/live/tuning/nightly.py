@@ -27,7 +27,7 @@ from trimtab.live.look.memory import ObjectMemory, TuningMemory
 from trimtab.live.look.subject import Subject
 from trimtab.live.measure.forecasts import Forecasts
 from trimtab.live.object_tick import ObjectTick
-from trimtab.live.tell.events import Happening
+from trimtab.live.tell.status_writer import Happening
 from trimtab.live.tuning.lived import LivedDays
 from trimtab.live.tuning.night_time import night_of
 from trimtab.policy import Policy, TuningMode

@@ -1,6 +1,6 @@
-"""The controllers of Analytics and Recommendation: on what to advise, and what to write about it.
+"""advice: the controllers of Analytics and Recommendation: which workloads to advise on and what to write.
 
-A Recommendation that belongs to no Analytics is advised on by itself. What was recommended before stays when a round
+A Recommendation that belongs to no Analytics is advised on by itself. An earlier recommendation stays when a round
 fails.
 """
 
@@ -11,10 +11,10 @@ import logging
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager, suppress
 from http import HTTPStatus
-from typing import Any
+from typing import Any, NamedTuple
 
 from trimtab.advisor import records
-from trimtab.advisor.adopt import NO_STATUS
+from trimtab.advisor.adopt import NO_STATUS, adopt, is_gone
 from trimtab.advisor.run import Advised, Failed, advise_all, server_time
 from trimtab.advisor.select import find, select
 from trimtab.advisor.targets import AdvisedTarget
@@ -22,15 +22,15 @@ from trimtab.advisor.workloads import HistoryWindow
 from trimtab.errors import InvalidInput, MetricsUnavailable, NotLeading, Refused, TrimtabError
 from trimtab.history.workload_history import WorkloadHistory
 from trimtab.kinds import read
-from trimtab.kinds.analytics import ANALYSIS_API, Analytics
+from trimtab.kinds.analytics import ANALYSIS_API, Analytics, CompletionStrategy
 from trimtab.kinds.analytics import Recommendation as RecommendationKind
 from trimtab.kinds.annotations import ANALYTICS_UID
 from trimtab.kinds.config_keys import effective
-from trimtab.live.advice.adoption import Adoption
-from trimtab.live.advice.rounds import Rounds
+from trimtab.kinds.meta import seconds_of
 from trimtab.live.look.cluster import Feed
 from trimtab.policy import Advice, Inspection
 from trimtab.wire.access import Access
+from trimtab.wire.from_kubernetes import conditions_in
 from trimtab.wire.kube import Kube
 from trimtab.wire.objects import Custom
 from trimtab.wire.prometheus import Prometheus
@@ -40,6 +40,7 @@ KINDS = ("Analytics", "Recommendation")
 EVERY_S = 15.0
 TIMEOUT_S = 120.0
 NO_PROMETHEUS = "the operator has no Prometheus to read history from: start it with --prometheus URL"
+FIRST_RETRY_S, LAST_RETRY_S = 15.0, 600.0
 log = logging.getLogger(__name__)
 
 
@@ -258,3 +259,104 @@ def _manifest(found: Custom, kind: str) -> dict[str, Any]:
 
 def _title(found: Custom) -> str:
     return f"{found.metadata.namespace}/{found.metadata.name}"
+
+
+class Retry(NamedTuple):
+    """When a round that failed is tried again, unless the object is edited first."""
+
+    at: float
+    wait_s: float
+    spec: dict[str, Any]
+
+
+class Rounds:
+    """Tells when an Analytics or a Recommendation is due.
+
+    It is due when it is new or edited, and a Periodical one again after its period. A failed round is retried soon,
+    then less and less often.
+    """
+
+    def __init__(self) -> None:
+        self._retries: dict[str, Retry] = {}
+
+    def forget(self, alive: set[str]) -> None:
+        """All but these are gone."""
+        self._retries = {uid: retry for uid, retry in self._retries.items() if uid in alive}
+
+    def due(self, found: Custom, at: float) -> bool:
+        retry = self._retry(found)
+        if retry is not None:  # a round that could not do its work yet, although Once may be over
+            return at >= retry.at
+        updated, strategy = seconds_of(found.status.get("lastUpdateTime")), _strategy(found)
+        if updated is None or strategy is None or records.edited(found):
+            return True
+        period_s = strategy.period_s
+        return period_s is not None and at >= updated + period_s
+
+    def later(self, found: Custom, at: float) -> None:
+        before = self._retry(found)
+        wait_s = min(2 * before.wait_s, LAST_RETRY_S) if before else FIRST_RETRY_S
+        self._retries[found.metadata.uid] = Retry(at + wait_s, wait_s, found.spec)
+
+    def again(self, found: Custom, outcomes: Sequence[Advised], at: float) -> bool:
+        """Whether it is tried again soon: nothing could be read, or pods that may be starting are not there yet."""
+        retry = self._retry(found)
+        starting = any(outcome.without_pods for outcome in outcomes)
+        patient = retry is None or retry.wait_s < LAST_RETRY_S
+        if all(outcome.unread for outcome in outcomes) or (starting and patient):
+            self.later(found, at)
+            return True
+        self._retries.pop(found.metadata.uid, None)
+        return False
+
+    def _retry(self, found: Custom) -> Retry | None:
+        """None where nothing failed, and where it was edited since."""
+        retry = self._retries.get(found.metadata.uid)
+        return retry if retry and retry.spec == found.spec else None
+
+
+def _strategy(found: Custom) -> CompletionStrategy | None:
+    """None when it cannot be read; the round says why."""
+    given = found.spec.get("completionStrategy") or {}
+    try:
+        return CompletionStrategy.model_validate(given)
+    except ValueError:
+        return None
+
+
+class Adoption:
+    """Carries out each Recommendation that asks for it, once per value; a condition says why it cannot."""
+
+    def __init__(self, writer: Kube) -> None:
+        self.writer = writer
+        self._adopted: dict[str, tuple[str, str]] = {}
+
+    def forget(self, alive: set[str]) -> None:
+        """All but these are gone."""
+        self._adopted = {uid: adopted for uid, adopted in self._adopted.items() if uid in alive}
+
+    async def carry_out(self, record: Custom, at: float) -> list[dict[str, Any]] | None:
+        """The conditions to write, where there is news."""
+        if self._adopted.get(record.metadata.uid) == _wanted(record):
+            return None
+        try:
+            await adopt(self.writer, record)
+            self._adopted[record.metadata.uid] = _wanted(record)
+        except (Refused, InvalidInput) as refusal:
+            if is_gone(refusal):
+                return None  # the next round tells
+            return _conditions(record, records.condition("Adopted", False, "AdoptionFailed", str(refusal)), at)
+        return _conditions(record, None, at)
+
+
+def _wanted(record: Custom) -> tuple[str, str]:
+    return str(record.spec.get("adoptionType")), str(record.status.get("recommendedValue"))
+
+
+def _conditions(record: Custom, problem: dict[str, Any] | None, at: float) -> list[dict[str, Any]] | None:
+    """A condition while it fails, none when it works: document 000 prints none."""
+    present = conditions_in(record.status)
+    others = [condition for kind, condition in present.items() if kind != "Adopted"]
+    if problem is None and len(others) == len(present):
+        return None
+    return records.conditions([*others, problem] if problem else others, record.status, at)

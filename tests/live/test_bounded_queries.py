@@ -10,9 +10,9 @@ import asyncio
 from tests.live.memory_api import MemoryApi
 from tests.virtual.loop import run as virtually
 from trimtab.core.model import Missing, Reason
-from trimtab.live.advice.advisor import KINDS
+from trimtab.live.advice import KINDS
 from trimtab.live.look.cluster import WatchedCluster
-from trimtab.live.measure.asking import BESIDE, Asking, patience
+from trimtab.live.measure.bounded_queries import IN_BACKGROUND, BoundedQueries, patience
 from trimtab.live.measure.checkpoint import AT_ONCE as CHECKPOINTS_AT_ONCE
 from trimtab.wire.budget import AT_ONCE
 from trimtab.wire.http import CONNECTIONS
@@ -37,7 +37,7 @@ class Source:
 def test_the_late_one_is_missing_and_the_others_are_answered() -> None:
     async def run() -> None:
         source = Source()
-        asking = Asking[str, str](source.ask, PATIENCE_S)
+        asking = BoundedQueries[str, str](source.ask, PATIENCE_S)
         source.gates["slow"] = asyncio.Event()
         questions = {"slow": "evil", "quick": "shop"}
         found = await asking.answers(questions, 1.0)
@@ -60,7 +60,7 @@ def test_the_late_one_is_missing_and_the_others_are_answered() -> None:
 def test_what_nobody_asks_any_more_is_given_up_and_its_count_forgotten() -> None:
     async def run() -> None:
         source = Source()
-        asking = Asking[str, str](source.ask, PATIENCE_S)
+        asking = BoundedQueries[str, str](source.ask, PATIENCE_S)
         source.gates["slow"] = asyncio.Event()
         await asking.answers({"slow": "evil"}, 1.0)
         (task,) = asking._slow.values()
@@ -74,7 +74,7 @@ def test_what_nobody_asks_any_more_is_given_up_and_its_count_forgotten() -> None
 def test_any_number_of_slow_questions_of_one_namespace_leaves_room_for_the_others() -> None:
     async def run() -> None:
         source = Source()
-        asking = Asking[str, str](source.ask, PATIENCE_S)
+        asking = BoundedQueries[str, str](source.ask, PATIENCE_S)
         slow = {f"slow-{number}": "evil" for number in range(10 * AT_ONCE)}
         source.gates = {question: asyncio.Event() for question in slow}
         for at in (1.0, 2.0, 3.0):  # in the tick in which they are new, and in those after
@@ -93,4 +93,4 @@ def test_a_tick_waits_a_third_of_its_period() -> None:
 def test_all_that_may_be_under_way_at_once_has_a_connection() -> None:
     """Watches, a tick's questions and those beside it, writes, and what is told: whoever is slow holds up no write."""
     watches = len(WatchedCluster(MemoryApi().kube()).feeds) + len(KINDS)
-    assert watches + 3 * AT_ONCE + BESIDE + CHECKPOINTS_AT_ONCE < CONNECTIONS
+    assert watches + 3 * AT_ONCE + IN_BACKGROUND + CHECKPOINTS_AT_ONCE < CONNECTIONS

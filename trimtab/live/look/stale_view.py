@@ -1,8 +1,8 @@
-"""doubts: what we know of a target may be old, or not all of it. Then nothing is lowered: a stale view is no data.
+"""stale_view: veto decreases while what we know of a target may be old or incomplete.
 
-The same holds for what its owner and its administrator ask for: who cannot see that minReplicas was raised, or that the
-brake was drawn, does not go down. And where nothing could be read so far of a kind by which others scale, they may be
-at it: replicas go up alone, sizes stay.
+The same holds for the objects and namespaces that tell us what to do: without a current view we would miss a raised
+minReplicas or a freeze. While a kind by which others scale has not been readable at all, its objects may be scaling the
+target: replicas only go up and sizes stay.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ STALE_VIEW = "StaleView"
 BY_POD = (MetricKind.RESOURCE, MetricKind.CONTAINER, MetricKind.PODS)
 
 
-def vetoes(cluster: WatchedCluster, subject: Subject, target: ScaleTarget, pods: tuple[Pod, ...]) -> tuple[Veto, ...]:
+def stale_view_vetoes(
+    cluster: WatchedCluster, subject: Subject, target: ScaleTarget, pods: tuple[Pod, ...]
+) -> tuple[Veto, ...]:
     asked_by = cluster.ours.get(subject.resource.kind, cluster.hpas)
     measured: list[Feed[Any] | None] = [cluster.workloads.get(target.resource.kind), cluster.pods]
     why = _not_followed([asked_by, cluster.namespaces, *measured]) or _missing_pods(
@@ -40,13 +42,13 @@ def _others_unseen(cluster: WatchedCluster) -> Iterator[Veto]:
 
 
 def _not_followed(feeds: Sequence[Feed[Any] | None]) -> str:
-    """Which of these cannot be followed right now, and why; "" while all of them can."""
+    """Say which of these feeds cannot be followed right now, and why; "" while all can."""
     troubled = [feed for feed in feeds if feed is not None and feed.trouble]
     return "; ".join(f"{feed.name} are not up to date: {feed.trouble}" for feed in troubled)
 
 
 def _missing_pods(cluster: WatchedCluster, target: ScaleTarget, pods: tuple[Pod, ...], policy: Policy) -> str:
-    """The others may be the busy ones. Who is not measured by its pods does not need them.
+    """The unknown pods may be the busy ones. Metrics that are not per pod do not need them.
 
     A StatefulSet counts its pods until they are gone, the other controllers until they are on their way out.
     """

@@ -14,9 +14,9 @@ from tests.virtual.faults import BadMetrics
 from trimtab.core.explain import DecisionCondition
 from trimtab.live.object_tick import ObjectTick
 from trimtab.live.tell import conditions
+from trimtab.live.tell.say import status_fingerprint
 from trimtab.live.tell.status import STATUS
 from trimtab.live.tell.status_writer import MEASURED_EVERY_S, StatusWriter
-from trimtab.live.tell.timeless import timeless
 from trimtab.wire.objects import Custom
 
 REST_S = 600.0
@@ -61,7 +61,7 @@ def test_the_times_of_a_tick_are_in_no_status() -> None:
     def compare(ticks: Sequence[ObjectTick]) -> None:
         nonlocal quiet
         for tick in ticks:
-            if (still := timeless(tick)) is None:
+            if (still := status_fingerprint(tick)) is None:
                 continue
             make, quiet = STATUS[tick.subject.name.kind], quiet + 1
             assert make(still) == make(tick)

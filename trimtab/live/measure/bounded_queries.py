@@ -1,7 +1,7 @@
-"""asking: every question of a tick, with a deadline. A late answer is Missing for who asked, and waits for nobody.
+"""bounded_queries: ask every question of a tick with a deadline, so that a slow source delays nobody else.
 
-Who was late once is asked beside the ticks from then on, a few at a time, until it answers in time again; what it says
-is used in the tick after. Namespaces take turns in both.
+A late answer counts as Missing. From then on the question is asked in the background, a few at a time, and its answer
+is used in the next tick, until it is fast enough again. Namespaces take turns in both.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Generic, NamedTuple, TypeVar
 from trimtab.core.model import Missing, Reason
 from trimtab.wire.budget import SHARE, Turns
 
-BESIDE = 8  # requests under way beside the ticks
+IN_BACKGROUND = 8  # requests under way beside the ticks
 LEAST_PATIENCE_S = 2.0
 Question = TypeVar("Question")
 Answer = TypeVar("Answer")
@@ -30,21 +30,21 @@ class Answered(NamedTuple, Generic[Answer]):
     took_s: float
 
 
-class Asking(Generic[Question, Answer]):
+class BoundedQueries(Generic[Question, Answer]):
     """`ask` is given a question and the time of the tick, and never raises."""
 
     def __init__(self, ask: Callable[[Question, float], Awaitable[Answer]], patience_s: float) -> None:
         self.ask, self.patience_s = ask, patience_s
         self.asked: Counter[str] = Counter()  # by namespace
         self.late: Counter[str] = Counter()
-        self._beside = Turns(BESIDE, SHARE // 2)
+        self._background = Turns(IN_BACKGROUND, SHARE // 2)
         self._slow: dict[Question, asyncio.Task[Answered[Answer]]] = {}
 
     async def answers(self, questions: Mapping[Question, str], at: float) -> dict[Question, Answer | Missing]:
         """`questions` and the namespaces that ask them; within `patience_s`."""
         self._forget(questions)
         found: dict[Question, Answer | Missing] = {
-            question: self._from_beside(question, questions[question], at) for question in list(self._slow)
+            question: self._from_background(question, questions[question], at) for question in list(self._slow)
         }
         prompt = [question for question in questions if question not in found]
         return found | await self._within_patience({question: questions[question] for question in prompt}, at)
@@ -62,10 +62,10 @@ class Asking(Generic[Question, Answer]):
         if task.done():
             return task.result().answer
         task.cancel()
-        self._slow[question] = self._begin(question, asker, self._beside, at)
+        self._slow[question] = self._begin(question, asker, self._background, at)
         return self._is_late(asker, at)
 
-    def _from_beside(self, question: Question, asker: str, at: float) -> Answer | Missing:
+    def _from_background(self, question: Question, asker: str, at: float) -> Answer | Missing:
         task = self._slow[question]
         if not task.done():
             return self._is_late(asker, at)
@@ -73,7 +73,7 @@ class Asking(Generic[Question, Answer]):
         if answered.took_s < self.patience_s:
             del self._slow[question]
         else:
-            self._slow[question] = self._begin(question, asker, self._beside, at)
+            self._slow[question] = self._begin(question, asker, self._background, at)
         return answered.answer
 
     def _begin(self, question: Question, asker: str, turns: Turns, at: float) -> asyncio.Task[Answered[Answer]]:
@@ -88,7 +88,7 @@ class Asking(Generic[Question, Answer]):
 
     def _is_late(self, asker: str, at: float) -> Missing:
         self.late[asker] += 1
-        detail = f"no answer within {self.patience_s:g} s: it is asked beside the ticks until it is faster"
+        detail = f"no answer within {self.patience_s:g} s: it is asked between the ticks until it is faster"
         return Missing(reason=Reason.UNREACHABLE, since=at, detail=detail)
 
     def _forget(self, questions: Mapping[Question, str]) -> None:

@@ -1,1 +1,0 @@
-"""advice: the controllers of Analytics and Recommendation, in rounds beside the ticks."""
