@@ -26,8 +26,7 @@ from trimtab.bench.protocol import Load, load_of
 from trimtab.bench.summary import geometric_mean
 from trimtab.bench.traces import traces_in
 from trimtab.core.forecast.learned.features import logs
-from trimtab.core.forecast.learned.net import KEEP, START, NetWeights, quantiles_of
-from trimtab.core.forecast.learned.weights import load_weights
+from trimtab.core.forecast.learned.net import KEEP, START, NetWeights, load_weights, quantiles_of
 from trimtab.series import Series
 from trimtab.sim.demand_features import outcomes
 from trimtab.sim.grid import DAY_STEPS, delay_steps

@@ -9,7 +9,7 @@ from trimtab.bench.contenders import CONTENDERS, Runs, check_names, rows_from, r
 from trimtab.bench.families import CALM, Disturbance, families_of
 from trimtab.bench.protocol import Load
 from trimtab.bench.summary import BenchRow, geometric_mean, interval, summarise
-from trimtab.core.forecast.learned.weights import shipped_weights
+from trimtab.core.forecast.learned.net import shipped_weights
 from trimtab.errors import InvalidInput
 from trimtab.policy import Bridge
 from trimtab.sim.generate import LoadShape, generate

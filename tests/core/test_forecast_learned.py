@@ -16,13 +16,13 @@ from trimtab.core.forecast.learned.features import (
     seasonal,
     seasonal_throughout,
 )
-from trimtab.core.forecast.learned.local_layer import lesson
 from trimtab.core.forecast.learned.net import (
     BINS,
     EDGES,
     PROBABILITIES,
     Singles,
     bins_of,
+    lesson,
     probabilities_of,
     quantiles_of,
 )

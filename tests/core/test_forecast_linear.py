@@ -1,4 +1,4 @@
-"""The line of document 003 and of PHPA, and the start-up time that it looks ahead."""
+"""The line of predictive HPA (McNaughton) and of PHPA, and the start-up time that it looks ahead."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trimtab.core.model import Forecast, Missing, Reason
 from trimtab.core.startup import mean_startup_s, startup
 from trimtab.series import Frame, Series
 
-RAMP = np.array([[10.0, 20.0, 30.0, 40.0]])
+RAMP = np.array([10.0, 20.0, 30.0, 40.0])
 TIMES = np.array([-45.0, -30.0, -15.0, 0.0])
 
 
@@ -24,56 +24,47 @@ def frame(*rows: list[float], step_s: float = 15.0) -> Frame:
 
 
 def test_a_line_has_the_slope_and_intercept_of_least_squares() -> None:
-    slope, intercept = linear.fit_lines(np.array([0.0, 1.0, 2.0]), np.array([[1.0, 2.0, 4.0]]))
-    assert (slope[0], intercept[0]) == pytest.approx((1.5, 5 / 6))
+    assert linear.fit_line(np.array([0.0, 1.0, 2.0]), np.array([1.0, 2.0, 4.0])) == pytest.approx((1.5, 5 / 6))
 
 
-def test_holes_are_left_out_of_the_fit() -> None:
-    slope, intercept = linear.fit_lines(TIMES, np.array([[10.0, np.nan, 30.0, 40.0]]))
-    assert (slope[0], intercept[0]) == pytest.approx((2 / 3, 40.0))
+def test_one_observation_is_a_level_line() -> None:
+    assert linear.fit_line(np.zeros(1), np.array([7.0])) == (0.0, 7.0)
 
 
 @pytest.mark.parametrize(
     "values, ahead_s, options, wanted",
     [
         pytest.param(RAMP, 30.0, LinearOptions(), 60.0, id="a rise goes on"),
-        pytest.param(RAMP[:, ::-1], 30.0, LinearOptions(), 10.0, id="a fall keeps the current value"),
-        pytest.param(RAMP[:, ::-1], 30.0, LinearOptions(exact=True), 10.0, id="so it does in the program"),
-        pytest.param(RAMP[:, ::-1], 30.0, LinearOptions(both_ways=True), -10.0, id="PHPA follows the line down"),
-        pytest.param(np.array([[1.0, 1.0, 1.0, 9.0]]), 0.0, LinearOptions(), 9.0, id="document: never below current"),
-        pytest.param(np.array([[1.0, 1.0, 1.0, 9.0]]), 0.0, LinearOptions(exact=True), 6.6, id="program: the fit"),
+        pytest.param(RAMP[::-1], 30.0, LinearOptions(), 10.0, id="a fall keeps the current value"),
+        pytest.param(RAMP[::-1], 30.0, LinearOptions(exact=True), 10.0, id="so it does in the program"),
+        pytest.param(np.array([1.0, 1.0, 1.0, 9.0]), 0.0, LinearOptions(), 9.0, id="document: never below current"),
+        pytest.param(np.array([1.0, 1.0, 1.0, 9.0]), 0.0, LinearOptions(exact=True), 6.6, id="program: the fit"),
     ],
 )
 def test_predict(values: np.ndarray, ahead_s: float, options: LinearOptions, wanted: float) -> None:
-    assert linear.predict(TIMES, values, ahead_s, options)[0] == pytest.approx(wanted)
+    assert linear.predict(TIMES, values, ahead_s, options) == pytest.approx(wanted)
 
 
 def step(of: int, at: int) -> np.ndarray:
-    return np.array([[100.0] * at + [400.0] * (of - at)])
+    return np.array([100.0] * at + [400.0] * (of - at))
 
 
 @pytest.mark.parametrize("at", range(1, 36))
 def test_a_jump_is_no_slope_for_the_cautious_line_whenever_it_was(at: int) -> None:
     times = np.arange(36.0) * 5.0 - 175.0
-    assert linear.predict(times, step(36, at), 60.0, LinearOptions(slope_quantile=0.4))[0] == 400.0
+    assert linear.predict(times, step(36, at), 60.0, LinearOptions(slope_quantile=0.4)) == 400.0
 
 
 def test_a_jump_is_a_slope_for_least_squares() -> None:
-    assert linear.predict(np.arange(36.0) * 5.0 - 175.0, step(36, 18), 60.0)[0] > 600.0
+    assert linear.predict(np.arange(36.0) * 5.0 - 175.0, step(36, 18), 60.0) > 600.0
 
 
 def test_the_cautious_line_goes_on_like_any_other_and_leaves_holes_out() -> None:
     hole, options = float("nan"), LinearOptions(slope_quantile=0.4)
-    values = np.array([[10.0, 20.0, 30.0, 40.0], [10.0, hole, 30.0, 40.0], [hole, hole, 30.0, 40.0], [hole] * 4])
-    times = np.array([-45.0, -30.0, -15.0, 0.0])
-    assert linear.predict(times, values, 30.0, options)[:3].tolist() == pytest.approx([60.0, 60.0, 60.0])
-    assert np.isnan(linear.predict(times, values, 30.0, options)[3])
-
-
-def test_one_sample_is_no_line_but_it_is_a_replica_count() -> None:
-    once = np.array([[7.0]])
-    assert np.isnan(linear.predict(np.zeros(1), once, 10.0)[0])
-    assert linear.predict(np.zeros(1), once, 10.0, LinearOptions(both_ways=True))[0] == 7.0
+    history = frame([10.0, 20.0, 30.0, 40.0], [10.0, hole, 30.0, 40.0], [hole, hole, 30.0, 40.0], [hole] * 4)
+    *rising, nothing = linear.forecast(history, 15.0, 1045.0, options)
+    assert [row.demand[0].value for row in rising if isinstance(row, Forecast)] == pytest.approx([50.0, 50.0, 50.0])
+    assert isinstance(nothing, Missing)
 
 
 @pytest.mark.parametrize(
@@ -88,19 +79,6 @@ def test_one_sample_is_no_line_but_it_is_a_replica_count() -> None:
 )
 def test_window(horizon_s: float, exact: bool, wanted_s: float) -> None:
     assert linear.window_s(horizon_s, LinearOptions(exact=exact)) == wanted_s
-
-
-def test_observations_leave_the_window_and_keep_their_distance() -> None:
-    history: tuple[linear.Point, ...] = ()
-    for at in (0.0, 3.0, 50.0, 100.0, 104.0):
-        history = linear.observe(history, at, at, startup_s=5.0)
-    assert [at for at, _ in history] == [50.0, 100.0]
-
-
-def test_newest_points_in_order_of_time() -> None:
-    history = ((3.0, 1.0), (1.0, 2.0), (2.0, 5.0))
-    assert linear.newest(history, 2) == ((2.0, 5.0), (3.0, 1.0))
-    assert linear.newest(history, 0) == ()
 
 
 def test_forecast_reads_the_line_at_the_horizon_and_dates_it() -> None:
@@ -129,7 +107,7 @@ def test_forecast_says_why_it_is_silent() -> None:
         pytest.param(13, 180.0, LinearOptions(), True, id="three minutes at a tick of 15 s"),
         pytest.param(13, 600.0, LinearOptions(), False, id="three minutes say nothing about ten"),
         pytest.param(2, 60.0, LinearOptions(exact=True), True, id="the program asks for two observations"),
-        pytest.param(2, 60.0, LinearOptions(both_ways=True, history_size=6), True, id="so does PHPA"),
+        pytest.param(2, 60.0, LinearOptions(history_size=6), True, id="so does PHPA"),
     ],
 )
 def test_a_line_needs_as_much_past_as_it_looks_ahead(
@@ -159,7 +137,7 @@ def test_a_late_tick_does_not_shorten_the_window() -> None:
 @given(st.lists(st.floats(0, 1e6), min_size=2, max_size=12), st.floats(0, 600))
 def test_the_documents_rule_never_lowers(values: list[float], ahead_s: float) -> None:
     times = np.arange(float(len(values))) * 15.0 - 15.0 * (len(values) - 1)
-    predicted = linear.predict(times, np.array([values]), ahead_s)[0]
+    predicted = linear.predict(times, np.array(values), ahead_s)
     assert predicted >= values[-1]
 
 

@@ -1,9 +1,6 @@
-"""Our own models: they find any period, forgive holes, know their errors, and are silent with a stated reason."""
+"""The seasonal model forgives holes, knows its errors, and abstains with a stated reason."""
 
 from __future__ import annotations
-
-import itertools
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -13,14 +10,12 @@ from hypothesis import strategies as st
 from trimtab.core.forecast import (
     FORECASTERS,
     batches,
-    cycles,
     forecast_rows,
     held_out,
     options_of,
     seasonal,
-    spectral,
 )
-from trimtab.core.forecast.dated import too_short
+from trimtab.core.forecast.forecaster import too_short
 from trimtab.core.model import Forecast, Missing, Reason
 from trimtab.errors import InvalidPolicy
 from trimtab.policy import ForecastChoice
@@ -28,8 +23,6 @@ from trimtab.series import Frame, Series, grid
 
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0
 RNG = np.random.default_rng(11)
-Model = Callable[[Frame, float, float], list[Forecast | Missing]]
-BOTH = pytest.mark.parametrize("model", [spectral.forecast, seasonal.forecast], ids=["spectral", "seasonal"])
 
 
 def frame(*rows: np.ndarray, step_s: float = 300.0) -> Frame:
@@ -63,59 +56,46 @@ def silent(answer: Forecast | Missing) -> Missing:
 # --- what they predict -----------------------------------------------------------------------------------------------
 
 
-@BOTH
 @pytest.mark.parametrize("horizon_s", [600.0, 2 * HOUR])
-def test_a_daily_load_is_foreseen(model: Model, horizon_s: float) -> None:
+def test_a_daily_load_is_foreseen(horizon_s: float) -> None:
     t = clock(8)
     history = frame(wave(t) + noise(1.0, len(t)))
-    answer = expect(model(history, horizon_s, history.end)[0])
+    answer = expect(seasonal.forecast(history, horizon_s, history.end)[0])
     coming = wave(history.end + horizon_s + np.arange(0, 600, 60.0)).max()
     assert answer.at_quantile(0.5) == pytest.approx(coming, abs=3.0)
     assert (answer.made_at, answer.expires_at) == (history.end, history.end + 300.0)
 
 
-@BOTH
-def test_quantiles_rise_and_cover_what_comes(model: Model) -> None:
+def test_quantiles_rise_and_cover_what_comes() -> None:
     """About nine in ten of what comes lies below the 0.9 quantile."""
     t = clock(9)
     load = np.array([wave(t) + noise(5.0, len(t), seed) for seed in range(40)])
     now = 8 * 288
     hits = 0
-    for row, answer in enumerate(model(frame(*load[:, :now]), 600.0, now * 300.0)):
+    for row, answer in enumerate(seasonal.forecast(frame(*load[:, :now]), 600.0, now * 300.0)):
         values = [quantile.value for quantile in expect(answer).demand]
         assert values == sorted(values)
         hits += load[row, now + 1] <= expect(answer).at_quantile(0.9)
     assert 32 <= hits <= 40
 
 
-@BOTH
-def test_the_level_of_today_counts(model: Model) -> None:
+def test_the_level_of_today_counts() -> None:
     """Twice the usual load since this morning: the forecast follows instead of repeating yesterday."""
     t = clock(8)
     load = wave(t) * np.where(t >= 7.5 * DAY, 1.5, 1.0) * np.where((t >= 4 * DAY) & (t < 5.5 * DAY), 1.4, 1.0)
     load += noise(1.0, len(t))
     history = frame(load)
-    answer = expect(model(history, 1800.0, history.end)[0])
+    answer = expect(seasonal.forecast(history, 1800.0, history.end)[0])
     assert answer.at_quantile(0.5) > 1.2 * wave(np.array([history.end + 1800.0]))[0]
 
 
-@pytest.mark.parametrize("hours", [2.0, 5.0, 7.3, 24.0, 60.0, 168.0])
-def test_spectral_finds_any_period(hours: float) -> None:
-    t = clock(15)
-    history = frame(wave(t, hours * HOUR) + noise(4.0, len(t)))
-    batch = next(iter(batches.batches(history, {}, HOUR)))
-    assert cycles.find_cycles(batch)[0].lag * 300.0 == pytest.approx(hours * HOUR, rel=0.01)
-    expect(spectral.forecast(history, 900.0, history.end)[0])
-
-
-@BOTH
-def test_holes_and_jitter_are_forgiven(model: Model) -> None:
+def test_holes_and_jitter_are_forgiven() -> None:
     t = np.cumsum(RNG.uniform(20, 100, int(9 * DAY / 60)))
     t = t[t < 8 * DAY]
     kept = RNG.random(len(t)) > 0.15
     kept &= ~((t > 3 * DAY) & (t < 3 * DAY + 5 * HOUR))
     history = grid([Series(t[kept], (wave(t) + noise(1.0, len(t)))[kept])], ("x",), MINUTE)
-    answer = expect(model(history, 900.0, 8 * DAY)[0])
+    answer = expect(seasonal.forecast(history, 900.0, 8 * DAY)[0])
     assert answer.at_quantile(0.5) == pytest.approx(wave(np.array([8 * DAY + 1200.0]))[0], abs=4.0)
 
 
@@ -137,14 +117,13 @@ def test_a_mixed_fleet_is_answered_row_by_row() -> None:
     young[: 4 * 288] = np.nan
     rows = [wave(t) + noise(1.0, len(t), 2), np.full(len(t), 7.0), young, wave(t, 6 * HOUR) + noise(1.0, len(t), 3)]
     history = frame(*rows)
-    for model in (spectral.forecast, seasonal.forecast):
-        together = model(history, 900.0, history.end)
-        for answer, row in zip(together, rows, strict=True):
-            alone = model(frame(row), 900.0, history.end)[0]
-            if isinstance(alone, Missing):
-                assert answer == alone
-            else:
-                assert [q.value for q in expect(answer).demand] == pytest.approx([q.value for q in alone.demand])
+    together = seasonal.forecast(history, 900.0, history.end)
+    for answer, row in zip(together, rows, strict=True):
+        alone = seasonal.forecast(frame(row), 900.0, history.end)[0]
+        if isinstance(alone, Missing):
+            assert answer == alone
+        else:
+            assert [q.value for q in expect(answer).demand] == pytest.approx([q.value for q in alone.demand])
 
 
 # --- why they are silent ---------------------------------------------------------------------------------------------
@@ -155,63 +134,34 @@ STALE = np.where(T < 7.9 * DAY, wave(T), np.nan)
 
 
 @pytest.mark.parametrize(
-    "values, reason, spectral_says, seasonal_says",
+    "values, reason, words",
     [
-        pytest.param(
-            np.full(len(T), 5.0), Reason.NOT_PREDICTABLE, "the load is constant", "the load is constant", id="flat"
-        ),
+        pytest.param(np.full(len(T), 5.0), Reason.NOT_PREDICTABLE, "the load is constant", id="flat"),
         pytest.param(
             100 + noise(10.0, len(T)).cumsum() / 10,
             Reason.NOT_PREDICTABLE,
-            "no period between 1 h and 4 d stands out",
             'the error of "the same as now" on held-out days; at most 0.95',
             id="random walk",
         ),
         pytest.param(
             10 + 0.01 * T / 300 + noise(0.3, len(T)).cumsum() / 10,
             Reason.NOT_PREDICTABLE,
-            "no period between 1 h and 4 d stands out",
             'the error of "the same as now"',
             id="trending",
         ),
+        pytest.param(GAPPY, Reason.NOT_ENOUGH_HISTORY, "of the last 8 d has samples, 70% needed", id="gappy"),
+        pytest.param(STALE, Reason.STALE, "the newest sample is 2.3 h old", id="stale"),
+        pytest.param(np.full(len(T), np.nan), Reason.NOT_ENOUGH_HISTORY, "0 s of history", id="empty"),
         pytest.param(
-            GAPPY, Reason.NOT_ENOUGH_HISTORY, "of the last 8 d has samples, 70% needed", "70% needed", id="gappy"
-        ),
-        pytest.param(STALE, Reason.STALE, "the newest sample is 2.3 h old", "2.3 h old", id="stale"),
-        pytest.param(
-            np.full(len(T), np.nan),
-            Reason.NOT_ENOUGH_HISTORY,
-            "0 s of history, 4 h needed",
-            "0 s of history",
-            id="empty",
-        ),
-        pytest.param(
-            np.where(T > 7.9 * DAY, wave(T), np.nan),
-            Reason.NOT_ENOUGH_HISTORY,
-            "of history, 4 h needed",
-            "of history, 2 d needed",
-            id="new",
+            np.where(T > 7.9 * DAY, wave(T), np.nan), Reason.NOT_ENOUGH_HISTORY, "of history, 2 d needed", id="new"
         ),
     ],
 )
-def test_the_stated_reason(values: np.ndarray, reason: Reason, spectral_says: str, seasonal_says: str) -> None:
+def test_the_stated_reason(values: np.ndarray, reason: Reason, words: str) -> None:
     history = frame(values)
-    for model, words in ((spectral.forecast, spectral_says), (seasonal.forecast, seasonal_says)):
-        answer = silent(model(history, 900.0, history.end)[0])
-        assert answer.reason is reason
-        assert words in answer.detail
-
-
-def test_pure_noise_has_no_period() -> None:
-    history = frame(100 + noise(10.0, len(T)))
-    answer = silent(spectral.forecast(history, 900.0, history.end)[0])
-    assert "no period between 1 h and 4 d stands out of the noise (best correlation 0." in answer.detail
-
-
-def test_a_season_too_weak_to_matter() -> None:
-    history = frame(1000 + wave(T, size=5.0, level=0.0))
-    answer = silent(spectral.forecast(history, 900.0, history.end)[0])
-    assert answer.detail == "repeats every 1 d, but too weakly to matter"
+    answer = silent(seasonal.forecast(history, 900.0, history.end)[0])
+    assert answer.reason is reason
+    assert words in answer.detail
 
 
 def test_a_shape_that_stopped_repeating_loses_to_persistence() -> None:
@@ -223,17 +173,10 @@ def test_a_shape_that_stopped_repeating_loses_to_persistence() -> None:
 # --- the parts -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("model", "days", "period_s", "horizon_s", "needed"),
-    [(spectral.forecast, 0.25, HOUR, HOUR, "6.5 h needed"), (seasonal.forecast, 2.5, DAY, 12 * HOUR, "3 d needed")],
-    ids=["spectral", "seasonal"],
-)
-def test_a_horizon_that_no_held_out_stretch_reaches_needs_more_history(
-    model: Model, days: float, period_s: float, horizon_s: float, needed: str
-) -> None:
-    (answer,) = model(frame(wave(clock(days), period_s)), horizon_s, days * DAY)
+def test_a_horizon_that_no_held_out_stretch_reaches_needs_more_history() -> None:
+    (answer,) = seasonal.forecast(frame(wave(clock(2.5), DAY)), 12 * HOUR, 2.5 * DAY)
     assert silent(answer).reason is Reason.NOT_ENOUGH_HISTORY
-    assert silent(answer).detail.endswith(needed)
+    assert silent(answer).detail.endswith("3 d needed")
 
 
 def test_bins_are_means_of_what_was_measured() -> None:
@@ -263,8 +206,8 @@ def test_error_quantiles_skip_holes() -> None:
 def test_a_perfect_baseline_has_no_error_and_a_useless_one_is_persistence() -> None:
     values = frame(wave(T)).values
     batch = batches.Batch(np.arange(1), values, np.isfinite(values), 300.0)
-    perfect = held_out.judge(batch, lambda cut: np.hstack([values, values]), 3, proportional=False)
-    useless = held_out.judge(batch, lambda cut: np.zeros((1, 2 * values.shape[1])), 3, proportional=False)
+    perfect = held_out.judge(batch, lambda cut: np.hstack([values, values]), 3)
+    useless = held_out.judge(batch, lambda cut: np.zeros((1, 2 * values.shape[1])), 3)
     assert perfect.ratio[0] == pytest.approx(0.0, abs=1e-9)
     assert useless.ratio[0] == pytest.approx(1.0, abs=0.05)
     assert useless.memory[0] == pytest.approx(1.0, abs=0.05)
@@ -277,12 +220,11 @@ def test_outlooks_are_finite_ordered_and_never_negative(seed: int, holes: float,
     t = clock(4)
     load = np.maximum(0.0, level + wave(t, rng.choice([3, 12, 24]) * HOUR, 0.0) + rng.normal(0, 10, len(t)))
     load[rng.random(len(t)) < holes] = np.nan
-    for model in (spectral.forecast, seasonal.forecast):
-        for answer in model(frame(load), 600.0, 4 * DAY):
-            if isinstance(answer, Forecast):
-                values = [quantile.value for quantile in answer.demand]
-                assert values == sorted(values)
-                assert np.isfinite(values).all() and min(values) >= 0
+    for answer in seasonal.forecast(frame(load), 600.0, 4 * DAY):
+        if isinstance(answer, Forecast):
+            values = [quantile.value for quantile in answer.demand]
+            assert values == sorted(values)
+            assert np.isfinite(values).all() and min(values) >= 0
 
 
 @pytest.mark.parametrize("name", sorted(FORECASTERS))
@@ -324,7 +266,7 @@ def test_exact_means_the_program_and_for_a_line_each_pods_utilisation() -> None:
     ours = options_of(ForecastChoice(model="linear"))
     assert (ours.exact, ours.per_pod) == (False, False)
     assert options_of(ForecastChoice(model="holtWinters", options={"season": 12.0})).season == 12
-    assert options_of(ForecastChoice(model="spectral", exact=True)) == spectral.SpectralOptions()  # there is no other
+    assert options_of(ForecastChoice(model="seasonal", exact=True)) == seasonal.SeasonalOptions()  # there is no other
 
 
 @pytest.mark.parametrize(
@@ -338,19 +280,6 @@ def test_exact_means_the_program_and_for_a_line_each_pods_utilisation() -> None:
 def test_a_model_or_setting_nobody_knows_is_refused(choice: ForecastChoice, word: str) -> None:
     with pytest.raises(InvalidPolicy, match=word):
         options_of(choice)
-
-
-def test_transforms_are_padded_to_the_next_product_of_2_3_and_5() -> None:
-    def only_small_factors(number: int) -> bool:
-        for factor in (2, 3, 5):
-            while number % factor == 0:
-                number //= factor
-        return number == 1
-
-    for least in (*range(1, 400), 20161, 40321):
-        assert cycles.fast_length(least) == next(
-            length for length in itertools.count(least) if only_small_factors(length)
-        )
 
 
 def test_a_history_that_grows_is_news_an_hour_at_most_while_two_days_are_needed() -> None:

@@ -11,9 +11,17 @@ import pytest
 
 from tests.golden import harness
 from tests.golden.harness import Case
-from trimtab.core.forecast import cleaning, dsp
-from trimtab.core.forecast.accuracy import prediction_error
-from trimtab.core.forecast.estimators import DEFAULT_ESTIMATORS, Estimator, Fft, MaxValue, amplitude_floor, next_period
+from trimtab.core.forecast import dsp
+from trimtab.core.forecast.dsp import (
+    DEFAULT_ESTIMATORS,
+    Estimator,
+    Fft,
+    MaxValue,
+    amplitude_floor,
+    next_period,
+    prediction_error,
+)
+from trimtab.core.weighted_percentile import rank_percentile
 from trimtab.series import Floats, Series
 
 WEEK = 604800
@@ -29,7 +37,7 @@ def _values(name: str) -> Floats:
 
 def whole_units(values: Floats, unit_s: int, step_s: float) -> Floats:
     series = Series(np.arange(float(len(values))) * step_s, values)
-    return cleaning.newest_units(series, step_s, unit_s).values
+    return dsp.newest_units(series, step_s, unit_s).values
 
 
 def period(case: Case) -> None:
@@ -92,19 +100,18 @@ def default_estimator(case: Case) -> None:
 
 
 def best_of_defaults(case: Case) -> None:
-    best = dsp.best_estimator(_values(case["input"]["csv"]), 1440, 60, dsp.DspOptions(exact=True))
-    wanted = case["expected"]
-    assert isinstance(best.estimator, Fft)
-    chosen = (best.estimator.min_items, best.estimator.low_amplitude, best.estimator.margin)
+    values, wanted = _values(case["input"]["csv"]), case["expected"]
+    best = dsp.best_estimator(values, 1440, 60, dsp.DspOptions(exact=True))
+    assert isinstance(best, Fft)
+    chosen = (best.min_items, best.low_amplitude, best.margin)
     assert chosen == (wanted["min_spectrum_items"], wanted["low_amplitude"], wanted["margin"])
-    assert best.error == pytest.approx(wanted["pe"], abs=1e-8)
+    estimated = next_period(best, values[:-1440], 1440, 60, exact=True)
+    assert prediction_error(values[-1440:], estimated) == pytest.approx(wanted["pe"], abs=1e-8)
 
 
 def outlier_thresholds(case: Case) -> None:
     values, wanted = _values(case["input"]["csv"]), case["expected"]
-    bounds = cleaning.outlier_bounds(values)
-    assert bounds is not None
-    low, high = bounds
+    low, high = rank_percentile(values, 0.1), rank_percentile(values, 99.9)
     assert (low, high) == pytest.approx((wanted["p0_1"], wanted["p99_9"]), abs=1e-6)
     counts = (int((values > high).sum()), int((values < low).sum()), len(values))
     assert counts == (wanted["above"], wanted["below"], wanted["n"])

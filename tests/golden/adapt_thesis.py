@@ -10,6 +10,7 @@ import pytest
 from tests.golden.harness import Case, Excuse
 from trimtab.bench import thesis
 from trimtab.core.decide import decide
+from trimtab.core.demand.log import SPACING_S, DemandLog
 from trimtab.core.forecast import linear
 from trimtab.core.model import Forecast, Memory, Missing, Observation, Pod, PodSamples
 from trimtab.core.startup import mean_startup_s
@@ -39,9 +40,9 @@ def traffic_profile(case: Case) -> None:
 
 
 def line_of_best_fit(case: Case) -> None:
-    slope, intercept = linear.fit_lines(np.array(case["input"]["seconds"]), np.array([case["input"]["cpu"]]))
-    assert slope[0] == pytest.approx(case["expected"]["slope"], abs=1e-9)
-    assert intercept[0] == pytest.approx(case["expected"]["intercept"], abs=1e-9)
+    slope, intercept = linear.fit_line(np.array(case["input"]["seconds"]), np.array(case["input"]["cpu"]))
+    assert slope == pytest.approx(case["expected"]["slope"], abs=1e-9)
+    assert intercept == pytest.approx(case["expected"]["intercept"], abs=1e-9)
 
 
 def predict(case: Case) -> None:
@@ -49,18 +50,19 @@ def predict(case: Case) -> None:
     given = case["input"]
     times = np.array([-10.0, 0.0])
     values = given["intercept"] + given["slope"] * (given["now"] + times)
-    predicted = linear.predict(times, values[None, :], given["podInitSeconds"], linear.LinearOptions(both_ways=True))
-    assert predicted[0] == pytest.approx(case["expected"]["predicted"])
+    predicted = linear.predict(times, values, given["podInitSeconds"], linear.LinearOptions(exact=True))
+    assert predicted == pytest.approx(case["expected"]["predicted"])
 
 
 def record_observation(case: Case) -> None:
-    given = case["input"]
-    options = linear.LinearOptions(
-        multiplier=given["multiplier"], cap_s=given["capSeconds"], spacing_s=given["minSpacingSeconds"]
-    )
-    history = tuple((-float(age), 50.0) for age in given["previousAgesSeconds"])
-    stored = linear.observe(history, 0.0, 60.0, given["podInitSeconds"], options)
-    assert len(stored) == case["expected"]["stored"]
+    """The log keeps the distance between observations, the line takes those inside its window."""
+    given, log, at = case["input"], DemandLog(), 10_000.0
+    assert (given["multiplier"], given["capSeconds"], given["minSpacingSeconds"]) == (20, 180, SPACING_S)
+    for age in (*given["previousAgesSeconds"], 0.0):
+        log.note(at - age, "cpu", 50.0)
+    observed = log.recent("cpu", at, 1000.0)
+    counted = linear.recent_of(observed, at, given["podInitSeconds"], linear.LinearOptions(exact=True))
+    assert len(counted) == case["expected"]["stored"]
 
 
 def average_init_time(case: Case) -> None:
@@ -74,16 +76,17 @@ def average_init_time(case: Case) -> None:
 def predictive_replicas(case: Case) -> None:
     given, wanted = case["input"], case["expected"]
     times = np.array([age for age, _ in given["history"]] + [0.0])
-    values = np.array([[value for _, value in given["history"]] + [given["currentUtilization"]]], dtype=float)
+    values = np.array([value for _, value in given["history"]] + [given["currentUtilization"]], dtype=float)
     if wanted["slopePerSecond"] is not None:
-        assert linear.fit_lines(times, values)[0][0] == pytest.approx(wanted["slopePerSecond"], abs=1e-8)
+        assert linear.fit_line(times, values)[0] == pytest.approx(wanted["slopePerSecond"], abs=1e-8)
     assert _replicas(given, None, False) == wanted["replicasReactive"]
     for exact, key in ((True, "replicasCode"), (False, "replicasSeedRule")):
-        predicted = linear.predict(times, values, given["podInitSeconds"], linear.LinearOptions(exact=exact))[0]
-        if exact and wanted["predicted"] is not None:
+        predicted = None
+        if wanted["predicted"] is not None:
+            predicted = linear.predict(times, values, given["podInitSeconds"], linear.LinearOptions(exact=exact))
+        if exact and predicted is not None:
             assert predicted == pytest.approx(wanted["predicted"], abs=1e-6)
-        assert np.isfinite(predicted) == (wanted["predicted"] is not None)
-        assert _replicas(given, float(predicted), exact) == wanted[key]
+        assert _replicas(given, predicted, exact) == wanted[key]
 
 
 def _replicas(given: Case, predicted: float | None, exact: bool) -> int:
@@ -103,7 +106,7 @@ def _replicas(given: Case, predicted: float | None, exact: bool) -> int:
     at = 10_000.0
     usage = PodSamples(values={pod.name: float(given["currentUtilization"]) for pod in pods}, at=at)
     forecasts: tuple[Forecast | Missing, ...] = ()
-    if predicted is not None and np.isfinite(predicted):
+    if predicted is not None:
         frame = Frame(("cpu",), at - 30.0, 30.0, np.array([[predicted, predicted]]))
         forecasts = tuple(linear.forecast(frame, 10.0, at, linear.LinearOptions(per_pod=True)))
     seen = Observation(

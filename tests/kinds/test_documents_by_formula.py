@@ -114,7 +114,7 @@ def test_003_the_line_of_best_fit(values: list[float], startup_s: float) -> None
     times = NOW - 15.0 * np.arange(len(values) - 1, -1, -1, dtype=np.float64)
     slope, intercept = np.polyfit(times - NOW, values, 1)
     observed = Series(times=times, values=np.array(values))
-    options = LinearOptions(multiplier=1000.0)  # all of them are in the window
+    options = LinearOptions()
     (found,) = forecast_recent([observed], startup_s, NOW, options)
     if not isinstance(found, Forecast):
         assert startup_s > 15.0 * (len(values) - 1), "silent only where it has seen less than it looks ahead"

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from tests.kinds import generate
 from trimtab.core.bounds_in_force import bounds_at
 from trimtab.core.forecast import forecast_rows, options_of
-from trimtab.core.forecast.estimators import Fft, MaxValue
+from trimtab.core.forecast.dsp import Fft, MaxValue
 from trimtab.core.model import Forecast
 from trimtab.core.weighted_percentile import PercentileOptions
 from trimtab.errors import InvalidObject

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from trimtab.core.forecast.learned.local_layer import lesson
-from trimtab.core.forecast.learned.net import BINS, PROBABILITIES, NetWeights, probabilities_of, quantiles_of
+from trimtab.core.forecast.learned.net import BINS, PROBABILITIES, NetWeights, lesson, probabilities_of, quantiles_of
 from trimtab.core.priced import SERVICE_LEVEL, into_band, levels
 from trimtab.policy import Bounds
 from trimtab.series import Floats

@@ -18,7 +18,7 @@ NAME = "shop/web"
 DAY_S = 86400.0
 TICKS_S = (1, 5, 15, 30, 60)
 STARTUPS_S = (5, 15, 40, 60, 185, 600, 1800)
-CYCLES = ("seasonal", "spectral", "holtWinters")  # they speak after two days
+CYCLES = ("seasonal", "holtWinters")  # they speak after two days
 
 
 class Scene(NamedTuple):

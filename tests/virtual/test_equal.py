@@ -189,7 +189,7 @@ def test_the_forecasts_of_an_annotated_hpa_equal_the_simulators_for_many_seeds(s
 def test_scenes_have_every_tick_start_up_and_forecast() -> None:
     given = [scene(seed) for seed in range(MANY)]
     models = {each.policy.forecast.model if each.policy.forecast else "none" for each in given}
-    assert models == {"none", "linear", "seasonal", "spectral", "holtWinters", "dsp"}
+    assert models == {"none", "linear", "seasonal", "holtWinters", "dsp"}
     assert {each.step_s for each in given} == {1.0, 5.0, 15.0, 30.0, 60.0}
     assert {each.startup_s for each in given} >= {5.0, 1800.0}
     assert len({signal.metric.kind for each in given for signal in each.policy.signals}) == 5

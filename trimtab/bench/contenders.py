@@ -11,8 +11,7 @@ from trimtab.bench.baselines import BASELINES, Baseline, hpa
 from trimtab.bench.families import CALM, Bridges, Disturbance, Families, families_of
 from trimtab.bench.protocol import MIN_PODS, Load
 from trimtab.bench.summary import BenchRow
-from trimtab.core.forecast.learned.net import NetWeights
-from trimtab.core.forecast.learned.weights import shipped_weights
+from trimtab.core.forecast.learned.net import NetWeights, shipped_weights
 from trimtab.errors import InvalidInput
 from trimtab.policy import Bridge
 from trimtab.sim.cluster_spec import ClusterSpec

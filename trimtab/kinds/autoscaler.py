@@ -56,15 +56,15 @@ Horizon = Annotated[
 ]
 
 
-OWN_MODELS = ("seasonal", "spectral", "learned")
+OWN_MODELS = ("seasonal", "learned")
 LEARNED = ForecastChoice(model="learned")
 
 
 class ForecastSpec(ManifestPart):
     """Which model looks ahead, and how far; what it expects may only add to what the load needs now."""
 
-    model: Literal["linear", "seasonal", "spectral", "holtWinters", "dsp", "percentile", "learned"]
-    """linear follows the last minutes, learned, seasonal and spectral days; dsp and percentile are Crane's, holtWinters
+    model: Literal["linear", "seasonal", "holtWinters", "dsp", "percentile", "learned"]
+    """linear follows the last minutes, learned and seasonal days; dsp and percentile are Crane's, holtWinters
     PHPA's."""
     horizon: Horizon = STARTUP
     """startup: the measured start-up time of a pod; else seconds or a duration."""
@@ -75,7 +75,7 @@ class ForecastSpec(ManifestPart):
         FieldRule(
             lambda f: not f.exact or f.model not in OWN_MODELS,
             at="exact",
-            fix="leave it out: seasonal, spectral and learned are our own models, there is no other program of them",
+            fix="leave it out: seasonal and learned are our own models, there is no other program of them",
             cel=f"!has(self.exact) || !self.exact || !(self.model in {list(OWN_MODELS)})",
         ),
     )

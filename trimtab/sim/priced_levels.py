@@ -13,13 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.core.forecast.learned.features import OFFSET_PODS
-from trimtab.core.forecast.learned.local_layer import FADING, RATE
 from trimtab.core.forecast.learned.net import (
     BIN_WIDTHS,
     BINS,
+    FADING,
     KEEP,
     LOWER_EDGES,
     PROBABILITIES,
+    RATE,
     START,
     NetWeights,
     Singles,

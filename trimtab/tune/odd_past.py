@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trimtab.core.forecast.learned.oddities import other_unit_before
+from trimtab.core.forecast.learned.model import other_unit_before
 from trimtab.series import Floats
 from trimtab.sim.grid import DAY_STEPS, MEAN_STEPS
 from trimtab.tune.demand import Demand

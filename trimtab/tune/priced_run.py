@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
-from trimtab.core.forecast.learned.weights import shipped_weights
+from trimtab.core.forecast.learned.net import shipped_weights
 from trimtab.policy import Bridge, Objective, PricedBand
 from trimtab.series import Floats
 from trimtab.sim.grid import DAY_STEPS, delay_steps

@@ -11,7 +11,7 @@ from trimtab.core import requests, weighted_percentile
 from trimtab.core.advise.formulas import after_oom, least_replicas, most_replicas, on_ladder, target_percent
 from trimtab.core.advise.records import Against, Evidence, MeasuredWorkload, Objection, Objections, WorkloadAdvice
 from trimtab.core.forecast import dsp
-from trimtab.core.forecast.cleaning import clean
+from trimtab.core.forecast.dsp import clean
 from trimtab.core.model import Missing, Reason
 from trimtab.errors import InvalidInput, NotEnoughData
 from trimtab.policy import Inspection, Size

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from trimtab.core.forecast import dsp, holt_winters, linear, percentile, seasonal, spectral
+from trimtab.core.forecast import dsp, holt_winters, linear, percentile, seasonal
 from trimtab.core.forecast.forecaster import Forecaster
 from trimtab.core.forecast.learned import model as learned
 from trimtab.core.model import Forecast, Missing
@@ -21,7 +21,6 @@ from trimtab.series import Frame
 FORECASTERS: dict[str, Forecaster] = {
     "linear": linear.FORECASTER,
     "seasonal": seasonal.FORECASTER,
-    "spectral": spectral.FORECASTER,
     "holtWinters": holt_winters.FORECASTER,
     "dsp": dsp.FORECASTER,
     "percentile": percentile.FORECASTER,

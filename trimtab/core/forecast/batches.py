@@ -14,12 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.core.forecast.dated import outdated, spell, too_short
+from trimtab.core.forecast.forecaster import COARSE_S, HOUR_S, outdated, spell, too_short
 from trimtab.core.model import Missing, Reason
 from trimtab.series import Floats, Frame
 
-BIN_S = 300.0
-HOUR_S = 3600.0
 _LEAST_SHARE = 0.7  # of the bins that must hold a sample
 _STALE_BINS = 3
 _CHUNK = 500  # rows at a time: what fits the cache
@@ -41,7 +39,7 @@ def binned(frame: Frame) -> Frame:
 
     A first bin that the frame has only a part of stays: a frame with an older row would have all of it.
     """
-    width = max(1, round(BIN_S / frame.step_s))
+    width = max(1, round(COARSE_S / frame.step_s))
     if width == 1:
         return frame
     before = -frame.values.shape[1] % width
@@ -87,7 +85,7 @@ def stale(frame: Frame, at: float) -> dict[int, Missing]:
 
 def _stale_s(frame: Frame) -> float:
     """Bins shorter than usual make nobody silent after a minute."""
-    return _STALE_BINS * max(BIN_S, frame.step_s)
+    return _STALE_BINS * max(COARSE_S, frame.step_s)
 
 
 def _old(newest: float, at: float) -> Missing:

@@ -1,9 +1,8 @@
-"""Would this model have beaten "the same as now"? A rolling origin, the share that is remembered, the errors.
+"""Would this model have beaten "the same as now" on days it has not seen?
 
-A model gives a baseline b, fitted before a cut and drawn on beyond it. What it misses now decays with the
-horizon h: predicted(t + h) = b(t + h) + m * (y(t) - b(t)) * g, with g = 1, or b(t + h) / b(t) where
-deviations are proportional, and m in [0, 1] by least squares on the stretches that the fit has not seen.
-The quantiles of the errors on those stretches are the uncertainty (split conformal).
+A model gives a baseline b, fitted before a cut and continued beyond it. Its error now decays with the horizon h:
+predicted(t + h) = b(t + h) + m * (y(t) - b(t)) * b(t + h) / b(t), with m in [0, 1] by least squares on the held-out
+stretches. The quantiles of the errors on those stretches are the uncertainty (split conformal).
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from trimtab.core.forecast.batches import Batch
-from trimtab.core.forecast.dated import Dates, dated, too_short, unpredictable
+from trimtab.core.forecast.forecaster import Dates, too_short, unpredictable
 from trimtab.core.model import Forecast, Missing, Quantile
 from trimtab.policy import Record
 from trimtab.series import Floats
@@ -27,7 +26,7 @@ Baseline = Callable[[int], Floats]  # fitted on the columns before a cut; (rows,
 
 
 class AccuracyGate(Record, frozen=True):
-    """When a model may speak: its error at the horizon is at most this share of persistence's."""
+    """A model may forecast when its error at the horizon is at most this share of the error of "the same as now"."""
 
     acceptable: float = 0.95
     probabilities: tuple[float, ...] = (0.5, 0.75, 0.9, 0.95, 0.99)
@@ -52,12 +51,12 @@ def reach_of(horizon_s: float, behind_s: float, valid_s: float, step_s: float) -
     return Reach(first, first + ceil(valid_s / step_s))
 
 
-def judge(batch: Batch, baseline: Baseline, ahead: int, proportional: bool) -> HeldOutVerdict:
-    """Every cut once: fit before it, predict after it from each origin."""
+def judge(batch: Batch, baseline: Baseline, ahead: int) -> HeldOutVerdict:
+    """Fit before each cut, and predict after it from each origin."""
     columns = batch.values.shape[1]
     cuts = [int(columns * share) for share in _CUTS]
     parts = [
-        _stretch(batch, baseline(cut), slice(cut, end), ahead, proportional)
+        _stretch(batch, baseline(cut), slice(cut, end), ahead)
         for cut, end in zip(cuts, [*cuts[1:], columns], strict=True)
     ]
     expected, carried, now, later = (np.concatenate(part, axis=1) for part in zip(*parts, strict=True))
@@ -68,22 +67,20 @@ def judge(batch: Batch, baseline: Baseline, ahead: int, proportional: bool) -> H
     return HeldOutVerdict(ratio, memory, np.sort(errors, axis=1))
 
 
-def _stretch(
-    batch: Batch, baseline: Floats, where: slice, ahead: int, proportional: bool
-) -> tuple[Floats, Floats, Floats, Floats]:
+def _stretch(batch: Batch, baseline: Floats, where: slice, ahead: int) -> tuple[Floats, Floats, Floats, Floats]:
     """Baseline at the target, deviation carried there, value at the origin and at the target; NaN if a hole."""
     origins = slice(where.start, max(where.start, where.stop - ahead))
     targets = slice(min(where.start + ahead, where.stop), where.stop)
     measured = batch.present[:, origins] & batch.present[:, targets]
     now, later = batch.values[:, origins], batch.values[:, targets]
     expected = baseline[:, targets]
-    carried = _carried(now - baseline[:, origins], baseline[:, origins], expected, proportional)
+    carried = _carried(now - baseline[:, origins], baseline[:, origins], expected)
     hide = np.where(measured, 0.0, np.nan)
     return expected, carried, now + hide, later + hide
 
 
-def _carried(deviation: Floats, base_now: Floats, base_later: Floats, proportional: bool) -> Floats:
-    if not proportional or not deviation.size:
+def _carried(deviation: Floats, base_now: Floats, base_later: Floats) -> Floats:
+    if not deviation.size:
         return deviation
     least = _LEAST_RATIO_BASE * np.abs(base_now).mean(axis=1, keepdims=True) + 1e-12
     carried: Floats = deviation * np.maximum(base_later, least) / np.maximum(base_now, least)
@@ -105,33 +102,40 @@ def forecasts(
     reach: Reach,
     gate: AccuracyGate,
     dates: Dates,
-    proportional: bool,
 ) -> list[Forecast | Missing]:
-    """The largest expectation within reach plus the quantiles of past errors, or why the model is silent.
+    """Return the largest expectation within reach plus the quantiles of past errors, or why the model abstains.
 
-    `drawn` is the baseline that was fitted on everything.
+    `drawn` is the baseline fitted on the whole history.
     """
     columns = batch.values.shape[1]
     if not verdict.errors.shape[1]:  # no held-out stretch, a sixth of the history, reaches as far as the horizon
         return [too_short(columns * batch.step_s, 6 * (reach.first + 1) * batch.step_s)] * len(drawn)
     base_now, base_later = drawn[:, columns - 1 : columns], drawn[:, columns - 1 + reach.first : columns + reach.last]
-    carried = _carried(batch.values[:, -1:] - base_now, base_now, base_later, proportional)
+    carried = _carried(batch.values[:, -1:] - base_now, base_now, base_later)
     expected = (base_later + verdict.memory[:, None] * carried).max(axis=1)
     shifts = quantiles(verdict.errors, gate.probabilities)
+    return admitted(model, expected, shifts, verdict.ratio, gate, dates)
+
+
+def admitted(
+    model: str, expected: Floats, shifts: Floats, ratios: Floats, gate: AccuracyGate, dates: Dates
+) -> list[Forecast | Missing]:
+    """Return the forecasts of the rows whose error ratio passes the gate."""
     demand = np.maximum(0.0, expected[:, None] + shifts)
     return [
-        _forecast(model, row, ratio, gate, dates)
-        for row, ratio in zip(demand.tolist(), verdict.ratio.tolist(), strict=True)
+        Forecast(
+            made_at=dates.made_at,
+            expires_at=dates.expires_at,
+            demand=tuple(map(Quantile, gate.probabilities, row)),
+            model=model,
+        )
+        if ratio <= gate.acceptable
+        else unpredictable(_why_refused(ratio, gate))
+        for row, ratio in zip(demand.tolist(), ratios.tolist(), strict=True)
     ]
 
 
-def _forecast(model: str, demand: list[float], ratio: float, gate: AccuracyGate, dates: Dates) -> Forecast | Missing:
-    if not ratio <= gate.acceptable:
-        return unpredictable(losing(ratio, gate))
-    return dated(model, dates, tuple(map(Quantile, gate.probabilities, demand)))
-
-
-def losing(ratio: float, gate: AccuracyGate) -> str:
+def _why_refused(ratio: float, gate: AccuracyGate) -> str:
     if not np.isfinite(ratio):
         return "the load is constant: there is nothing to forecast"
     return f'{ratio:.3f} times the error of "the same as now" on held-out days; at most {gate.acceptable:g} is worth it'

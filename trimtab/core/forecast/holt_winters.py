@@ -1,46 +1,53 @@
 """Holt-Winters with fixed coefficients, step by step as statsmodels runs it for PHPA; batched over rows.
 
-additive: l' = a (y - s) + (1 - a)(l + p b); b' = B (l' - l) + (1 - B) p b; s' = g (y - l - p b) + (1 - g)
-s, and predicted = l + (p + p^2 + .. + p^h) b + s, where p is the damping (1: none). Multiplicative trend or
-season: products and powers instead. Nothing is fitted: coefficients are given, start values are a rule
-(holt_start.py). Ours beside PHPA: the series always runs forward in time, and the model is silent where
-persistence is as good.
+additive: l' = a (y - s) + (1 - a)(l + b); b' = B (l' - l) + (1 - B) b; s' = g (y - l - b) + (1 - g) s, and
+predicted = l + h b + s. Multiplicative trend or season: products
+and powers instead. Nothing is fitted: coefficients are given, start values follow statsmodels' rules. Unlike PHPA, the
+series always runs forward in time, and the model abstains where "the same as now" is as good.
 """
 
 from __future__ import annotations
 
+import enum
 from math import ceil
 from typing import NamedTuple
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
-from trimtab.core.forecast.batches import HOUR_S, Batch, batches, unusable
-from trimtab.core.forecast.dated import Dates, certain, dated, known_at, unpredictable
-from trimtab.core.forecast.forecaster import DAY_S as _DAY_S
-from trimtab.core.forecast.forecaster import Forecaster
-from trimtab.core.forecast.held_out import AccuracyGate, losing, quantiles
-from trimtab.core.forecast.holt_start import ComponentType, Known, Start, least_samples, start_state
-from trimtab.core.model import Forecast, Missing, Quantile
-from trimtab.errors import InvalidInput, NotEnoughData
+from trimtab.core.forecast.batches import Batch, batches, unusable
+from trimtab.core.forecast.forecaster import DAY_S, HOUR_S, Dates, Forecaster, certain, known_at, unpredictable
+from trimtab.core.forecast.held_out import AccuracyGate, admitted, quantiles
+from trimtab.core.model import Forecast, Missing
 from trimtab.policy import Record
 from trimtab.series import Floats, Frame
 
-DAY_S = 86400.0
-Point = tuple[float, float]
+_LEVEL_SAMPLES = 10
+_MOST_CYCLES = 5
+
+
+class ComponentType(enum.StrEnum):
+    ADD = "add"
+    MUL = "mul"
+
+
+class State(NamedTuple):
+    """Level, trend and season of each row before the first sample; seasons[row, phase]."""
+
+    level: Floats
+    trend: Floats
+    seasons: Floats
 
 
 class HoltWintersOptions(Record, frozen=True):
-    """`exact` gives PHPA's number: one value, silent only where there is too little history, or none of now."""
+    """`exact` gives PHPA's number: one value, missing only where the history is too short or too old."""
 
     season: int | None = None  # in samples; None: one day
     alpha: float = 0.5
     beta: float = 0.01
     gamma: float = 0.3
-    damping: float = 1.0
     trend: ComponentType = ComponentType.ADD
     seasonal: ComponentType = ComponentType.ADD
-    start: Start = Start.ESTIMATED
-    known: Known | None = None
     exact: bool = False
     gate: AccuracyGate = AccuracyGate()
     valid_s: float = 300.0
@@ -60,7 +67,7 @@ class Path(NamedTuple):
 def forecast(
     frame: Frame, horizon_s: float, at: float, options: HoltWintersOptions = DEFAULT
 ) -> list[Forecast | Missing]:
-    """The value at `at + horizon_s`, counted in whole steps of the frame; holes are bridged by straight lines."""
+    """Return the value at `at + horizon_s`, in whole steps of the frame; holes are filled with straight lines."""
     known = known_at(frame, at)
     season = options.season or max(2, round(DAY_S / frame.step_s))
     least_s = least_samples(season) * frame.step_s
@@ -100,40 +107,21 @@ def _gated(
     errors = np.sort(later - predicted, axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
         ratios = np.abs(errors).sum(axis=1) / np.abs(later - now).sum(axis=1)
-    demand = np.maximum(0.0, last[:, None] + quantiles(errors, options.gate.probabilities))
-    return [
-        dated("holtWinters", dates, tuple(map(Quantile, options.gate.probabilities, row)))
-        if ratio <= options.gate.acceptable
-        else unpredictable(losing(ratio, options.gate))
-        for row, ratio in zip(demand.tolist(), ratios.tolist(), strict=True)
-    ]
-
-
-def predict(series: Floats, season: int, steps: int, options: HoltWintersOptions = DEFAULT) -> Floats:
-    """The next `steps` values of each row; raises where statsmodels would."""
-    if series.shape[1] < least_samples(season):
-        raise NotEnoughData(
-            f"{series.shape[1]} samples: two seasons and 10 + 2 * (season // 2) = {least_samples(season)} are needed"
-        )
-    if ComponentType.MUL in (options.trend, options.seasonal) and bool((series <= 0).any()):
-        raise InvalidInput("series", float(series.min()), "a multiplicative model needs values above zero")
-    path = smooth(series, season, options)
-    newest = slice(-1, None)
-    return np.hstack([ahead(path, newest, step, season, options) for step in range(1, steps + 1)])
+    shifts = quantiles(errors, options.gate.probabilities)
+    return admitted("holtWinters", last, shifts, ratios, options.gate, dates)
 
 
 def smooth(series: Floats, season: int, options: HoltWintersOptions) -> Path:
     """Run the recursion over the samples."""
     rows, count = series.shape
-    first = start_state(series, season, options.start, options.trend, options.seasonal, options.known)
+    first = start_state(series, season, options.trend, options.seasonal)
     levels, trends = np.empty((rows, count + 1)), np.empty((rows, count + 1))
     seasons = np.empty((rows, count + season))
     levels[:, 0], trends[:, 0], seasons[:, :season] = first.level, first.trend, first.seasons
     trend_adds, season_adds = options.trend is ComponentType.ADD, options.seasonal is ComponentType.ADD
-    alpha, beta, gamma, damping = options.alpha, options.beta, options.gamma, options.damping
+    alpha, beta, gamma = options.alpha, options.beta, options.gamma
     for t in range(count):
-        level, value, usual = levels[:, t], series[:, t], seasons[:, t]
-        slope = trends[:, t] * damping if trend_adds else trends[:, t] ** damping
+        level, slope, value, usual = levels[:, t], trends[:, t], series[:, t], seasons[:, t]
         along = level + slope if trend_adds else level * slope
         levels[:, t + 1] = alpha * (value - usual if season_adds else value / usual) + (1 - alpha) * along
         moved = levels[:, t + 1] - level if trend_adds else levels[:, t + 1] / level
@@ -143,23 +131,62 @@ def smooth(series: Floats, season: int, options: HoltWintersOptions) -> Path:
 
 
 def ahead(path: Path, origins: slice, steps: int, season: int, options: HoltWintersOptions) -> Floats:
-    """What was predicted for `steps` later after so many samples, for each of the origins."""
+    """Return what was predicted `steps` ahead of each origin."""
     level, trend = path.levels[:, origins], path.trends[:, origins]
     first = origins.indices(path.levels.shape[1])[0] + (steps - 1) % season
     if options.exact and steps >= season:
         # statsmodels forgets the newest seasonal value from here on and takes the one a season before it.
         first = origins.indices(path.levels.shape[1])[0] - 1 + (steps - season) % season
-    weight = float(sum(options.damping**step for step in range(1, steps + 1)))
-    along = level + trend * weight if options.trend is ComponentType.ADD else level * trend**weight
+    along = level + trend * steps if options.trend is ComponentType.ADD else level * trend**steps
     usual = path.seasons[:, first : first + level.shape[1]]
     predicted: Floats = along + usual if options.seasonal is ComponentType.ADD else along * usual
     return predicted
 
 
-def keep_seasons(history: tuple[Point, ...], season: int, stored: int) -> tuple[Point, ...]:
-    """In order of time, without the oldest whole seasons beyond the stored ones."""
-    ordered = tuple(sorted(history))
-    return ordered[max(0, len(ordered) // season - stored) * season :]
+# Level, trend and season before the first sample.
 
 
-FORECASTER = Forecaster(forecast, HoltWintersOptions, keep_s=4 * _DAY_S, cost=4.0)  # PHPA keeps four seasons
+def least_samples(season: int) -> int:
+    """Return two seasons, or ten averages after half a season is lost at either end."""
+    return max(2 * season, least_averages(season))
+
+
+def start_state(series: Floats, season: int, trend: ComponentType, seasonal: ComponentType) -> State:
+    """A centred moving average over one season takes the season out (statsmodels "heuristic"; "estimated" unfitted).
+
+    What remains of each phase is the season, normalized. A line through the first ten averages is level and trend.
+    """
+    cycles = max(min(_MOST_CYCLES, series.shape[1] // season), ceil(least_averages(season) / season))
+    used = series[:, : season * cycles]
+    averages = moving_average(used, season)
+    half = season // 2
+    inner = used[:, half : half + averages.shape[1]]
+    rest = inner - averages if seasonal is ComponentType.ADD else inner / averages
+    phases = (np.arange(averages.shape[1]) + half) % season
+    means = np.stack([rest[:, phases == phase].mean(axis=1) for phase in range(season)], axis=1)
+    middle = means.mean(axis=1, keepdims=True)
+    seasons = means - middle if seasonal is ComponentType.ADD else means / middle
+    clock = np.arange(1, _LEVEL_SAMPLES + 1)
+    away = clock - clock.mean()
+    first = averages[:, :_LEVEL_SAMPLES]
+    slope = first @ away / (away @ away)
+    level = first.mean(axis=1) - slope * clock.mean()
+    return State(level, slope if trend is ComponentType.ADD else 1.0 + slope / level, seasons)
+
+
+def least_averages(season: int) -> int:
+    return _LEVEL_SAMPLES + 2 * (season // 2)
+
+
+def moving_average(series: Floats, season: int) -> Floats:
+    """Centred over one season; an even season takes half of the sample at either end."""
+    if season % 2:
+        weights = np.full(season, 1.0 / season)
+    else:
+        weights = np.full(season + 1, 1.0 / season)
+        weights[[0, -1]] /= 2
+    averages: Floats = sliding_window_view(series, len(weights), axis=1) @ weights
+    return averages
+
+
+FORECASTER = Forecaster(forecast, HoltWintersOptions, keep_s=4 * DAY_S, cost=4.0)  # PHPA keeps four seasons

@@ -1,10 +1,10 @@
-"""The line of best fit through the last observations, read at now + start-up time (document 003; PHPA).
+"""The line of best fit through the last observations, read at now + start-up time (predictive HPA, McNaughton; PHPA).
 
-slope = cov(t, y) / var(t); predicted = mean(y) + slope * (now + startup - mean(t)). The document lets the
-line only raise: max(predicted, current). `exact` is its program: its own short window, slope < 0 keeps the current
-value, else the line counts even where it lies below it. `both_ways` is PHPA: the plain line through the newest replica
-counts. Our own line looks back as far as it looks ahead, and at least three minutes; it stays silent until it has seen
-as much of the past as it looks ahead: two noisy observations five seconds apart say nothing about the next minute.
+slope = cov(t, y) / var(t); predicted = mean(y) + slope * (now + startup - mean(t)). The line may only raise:
+max(predicted, current). `exact` is McNaughton's program: its own short window, slope < 0 keeps the current value, and
+the line counts even where it lies below it. Our own line looks back as far as it looks ahead, and at least three
+minutes. It abstains until it has seen as much history as it looks ahead: two noisy observations five seconds apart say
+nothing about the next minute.
 """
 
 from __future__ import annotations
@@ -14,39 +14,37 @@ from functools import cache
 
 import numpy as np
 
-from trimtab.core.forecast.dated import Dates, certain, known_at, outdated, too_short
-from trimtab.core.forecast.forecaster import Forecaster
+from trimtab.core.forecast.forecaster import Dates, Forecaster, certain, known_at, outdated, too_short
 from trimtab.core.model import Forecast, Missing, Reason
 from trimtab.policy import Record
 from trimtab.series import Floats, Frame, Series
 
-Point = tuple[float, float]  # (at, value)
-
 LEAST_WINDOW_S, MOST_WINDOW_S = 180.0, 3600.0
+EXACT_WINDOW_STARTUPS, EXACT_MOST_WINDOW_S = 20.0, 180.0
 MOST_POINTS = 40  # a line through more is no better, and pairs of points cost their square
 STALE_S = 180.0
 _HAIR = 1e-6
 
 
 class LinearOptions(Record, frozen=True):
-    """`per_pod` is parity: utilisation of each pod, which drops when pods are added; else total demand."""
+    """`per_pod`: the rows are the utilization of each pod, which drops when pods are added; else total demand."""
 
-    multiplier: float = 20.0  # `exact`: the window is this many start-up times long ...
-    cap_s: float = 180.0  # ... but not longer than this
-    spacing_s: float = 5.0  # observations closer than this to the one before are refused
-    history_size: int | None = None  # PHPA: so many of the newest observations instead of a window
-    slope_quantile: float | None = None  # of the slopes between all pairs, instead of least squares: see cautious_lines
+    history_size: int | None = None  # PHPA: this many of the newest observations instead of a window
+    slope_quantile: float | None = None  # of the slopes between all pairs, instead of least squares: see cautious_line
     per_pod: bool = False
     exact: bool = False
-    both_ways: bool = False
     valid_s: float = 60.0
+
+    @property
+    def as_its_source(self) -> bool:
+        return self.exact or self.history_size is not None
 
 
 DEFAULT = LinearOptions()
 
 
 def forecast(frame: Frame, horizon_s: float, at: float, options: LinearOptions = DEFAULT) -> list[Forecast | Missing]:
-    """One line for each row over the observations up to `at`, read at `at + horizon_s`."""
+    """Draw one line for each row over the observations up to `at`, and read it at `at + horizon_s`."""
     known = known_at(frame, at)
     return forecast_recent([known.row(row) for row in range(len(frame.names))], horizon_s, at, options)
 
@@ -54,35 +52,28 @@ def forecast(frame: Frame, horizon_s: float, at: float, options: LinearOptions =
 def forecast_recent(
     observed: Sequence[Series], horizon_s: float, at: float, options: LinearOptions = DEFAULT
 ) -> list[Forecast | Missing]:
-    """The same from observations as they came, each series at its own times."""
+    """Do the same from observations as they came, each series at its own times."""
     return [_line(recent_of(series, at, horizon_s, options), horizon_s, at, options) for series in observed]
 
 
 def _line(recent: Series, horizon_s: float, at: float, options: LinearOptions) -> Forecast | Missing:
-    needs_s, count = _needs_s(horizon_s, options), len(recent)
-    if count == 0 or (needs_s and at - recent.times[-1] > STALE_S):
+    needs_s = 0.0 if options.as_its_source else min(horizon_s, window_s(horizon_s, options))
+    if len(recent) == 0 or (needs_s and at - recent.times[-1] > STALE_S):
         return outdated(at, "no observation inside the window")
-    if count == 1 and not options.both_ways:
+    if len(recent) == 1:
         return Missing(reason=Reason.NOT_ENOUGH_HISTORY, detail="1 observation, a line needs 2")
     if needs_s and at - recent.times[0] < needs_s - _HAIR:
         return too_short(at - float(recent.times[0]), needs_s)
-    value = float(predict(recent.times - at, recent.values[None, :], horizon_s, options)[0])
+    value = predict(recent.times - at, recent.values, horizon_s, options)
     return certain("linear", Dates(at, at + options.valid_s), value, options.per_pod)
 
 
-def _needs_s(horizon_s: float, options: LinearOptions) -> float:
-    """How much of the past a line must have seen; the programs of others ask for none."""
-    if options.exact or options.both_ways or options.history_size is not None:
-        return 0.0
-    return min(horizon_s, window_s(horizon_s, options))
-
-
 def recent_of(series: Series, at: float, horizon_s: float, options: LinearOptions) -> Series:
-    """The observations that count: the newest few, or those inside the window."""
+    """Return the observations that count: the newest few, or those inside the window."""
     if options.history_size is not None:
         return Series(series.times[-options.history_size :], series.values[-options.history_size :])
     edge = at - window_s(horizon_s, options)
-    if options.exact or options.both_ways:
+    if options.exact:
         return _part(series, np.flatnonzero(series.times > edge))
     # Both ends count: from the newest observation that is not younger than the edge, unless it is far from it.
     first = int(np.searchsorted(series.times, edge + _HAIR, side="right")) - 1
@@ -98,43 +89,38 @@ def _part(series: Series, places: np.ndarray) -> Series:
 
 
 def window_s(horizon_s: float, options: LinearOptions = DEFAULT) -> float:
-    """How far back observations count."""
-    if options.exact or options.both_ways:
-        return min(options.multiplier * horizon_s, options.cap_s)
+    """Return how far back observations count."""
+    if options.exact:
+        return min(EXACT_WINDOW_STARTUPS * horizon_s, EXACT_MOST_WINDOW_S)
     return min(max(LEAST_WINDOW_S, horizon_s), MOST_WINDOW_S)
 
 
-def observe(
-    history: tuple[Point, ...], at: float, value: float, startup_s: float, options: LinearOptions = DEFAULT
-) -> tuple[Point, ...]:
-    """Document 003's program: what has left the window goes, and two observations keep their distance."""
-    cutoff = at - min(options.multiplier * startup_s, options.cap_s)
-    kept = tuple(point for point in history if point[0] > cutoff)
-    return kept if kept and at - kept[-1][0] < options.spacing_s else (*kept, (at, value))
+def predict(times: Floats, values: Floats, ahead_s: float, options: LinearOptions = DEFAULT) -> float:
+    """Return the value at `ahead_s`. Times count from now, because squared unix seconds lose digits."""
+    quantile = options.slope_quantile
+    slope, intercept = fit_line(times, values) if quantile is None else cautious_line(times, values, quantile)
+    line, current = intercept + slope * ahead_s, float(values[-1])
+    if options.exact:
+        return current if slope < 0 else line
+    return max(line, current)
 
 
-def fit_lines(times: Floats, values: Floats) -> tuple[Floats, Floats]:
-    """Slope and intercept of each row by least squares, holes left out; NaN where all times are the same."""
-    present = np.isfinite(values)
-    count = present.sum(axis=1, keepdims=True)
-    filled = np.where(present, values, 0.0)
-    clock = np.broadcast_to(times, values.shape)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        middle = (clock * present).sum(axis=1, keepdims=True) / count
-        mean = filled.sum(axis=1, keepdims=True) / count
-        away = np.where(present, clock - middle, 0.0)
-        slope = (away * np.where(present, values - mean, 0.0)).sum(axis=1) / (away * away).sum(axis=1)
-    return slope, mean[:, 0] - slope * middle[:, 0]
+def fit_line(times: Floats, values: Floats) -> tuple[float, float]:
+    """Return slope and intercept by least squares; a level line where all times are the same."""
+    away = times - times.mean()
+    spread = float(away @ away)
+    slope = float(away @ (values - values.mean())) / spread if spread else 0.0
+    return slope, float(values.mean() - slope * times.mean())
 
 
-def cautious_lines(times: Floats, values: Floats, quantile: float) -> tuple[Floats, Floats]:
-    """Slope: a quantile of the slopes between all pairs (Theil, Sen: the median); intercept: the median of the rest.
+def cautious_line(times: Floats, values: Floats, quantile: float) -> tuple[float, float]:
+    """Return a quantile of the slopes between all pairs (Theil, Sen: the median), and the median intercept.
 
     A single jump lies between at most half of the pairs, so below the median it is no slope, however high it is.
     """
     first, last = _pairs(len(times))
-    slope = _ranked((values[:, last] - values[:, first]) / (times[last] - times[first]), quantile)
-    return slope, _ranked(values - slope[:, None] * times, 0.5)
+    slope = _ranked((values[last] - values[first]) / (times[last] - times[first]), quantile)
+    return slope, _ranked(values - slope * times, 0.5)
 
 
 @cache
@@ -143,41 +129,9 @@ def _pairs(count: int) -> tuple[np.ndarray, np.ndarray]:
     return first, last
 
 
-def _ranked(values: Floats, quantile: float) -> Floats:
-    """The quantile of each row by rank, holes left out; NaN where there is nothing."""
-    count = np.isfinite(values).sum(axis=1)
-    rank = np.floor(quantile * np.maximum(count - 1, 0)).astype(int)
-    padded = np.column_stack([np.sort(values, axis=1), np.full(len(values), np.nan)])  # holes are sorted last
-    ranked: Floats = np.take_along_axis(padded, rank[:, None], axis=1)[:, 0]
-    return ranked
-
-
-def predict(times: Floats, values: Floats, ahead_s: float, options: LinearOptions = DEFAULT) -> Floats:
-    """Each row's value at `ahead_s`; times count from now, for unix seconds squared would eat the digits."""
-    if values.shape[1] == 0:
-        return np.full(len(values), np.nan)
-    quantile = options.slope_quantile
-    slope, intercept = fit_lines(times, values) if quantile is None else cautious_lines(times, values, quantile)
-    line = intercept + slope * ahead_s
-    current = _newest(values)
-    if options.both_ways:
-        return np.where(np.isfinite(line), line, current)  # a single sample is its own forecast
-    if options.exact:
-        return np.where(slope < 0, current, line)
-    return np.maximum(line, current)
-
-
-def _newest(values: Floats) -> Floats:
-    """The last present value of each row."""
-    present = np.isfinite(values)
-    last = values.shape[1] - 1 - np.argmax(present[:, ::-1], axis=1)
-    newest_values: Floats = values[np.arange(len(values)), last]
-    return newest_values
-
-
-def newest(history: tuple[Point, ...], count: int) -> tuple[Point, ...]:
-    """The `count` newest points in order of time, whatever order they come in."""
-    return tuple(sorted(history))[max(0, len(history) - count) :]
+def _ranked(values: Floats, quantile: float) -> float:
+    rank = int(quantile * (len(values) - 1))
+    return float(np.partition(values, rank)[rank])
 
 
 FORECASTER = Forecaster(forecast, LinearOptions, within_tick=True)

@@ -1,12 +1,11 @@
-"""A percentile of the past as the forecast of every future: Crane's percentile predictor (document 000)."""
+"""Crane's percentile predictor: a percentile of the history is the forecast for every horizon."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from trimtab.core.forecast.batches import stale
-from trimtab.core.forecast.dated import Dates, certain, known_at
-from trimtab.core.forecast.forecaster import FINE_S, Forecaster
+from trimtab.core.forecast.forecaster import FINE_S, Dates, Forecaster, certain, known_at
 from trimtab.core.model import Forecast, Missing, Reason
 from trimtab.core.weighted_percentile import DEFAULT, PercentileOptions, estimate
 from trimtab.series import Frame
@@ -17,7 +16,7 @@ _SILENT = Missing(reason=Reason.NOT_ENOUGH_HISTORY, detail="no sample in the who
 def forecast(
     frame: Frame, horizon_s: float, at: float, options: PercentileOptions = DEFAULT
 ) -> list[Forecast | Missing]:
-    """One constant for each row, whatever the horizon."""
+    """Return one constant for each row, whatever the horizon."""
     known_then = known_at(frame, at)
     values = estimate(known_then, options).tolist()
     known = (np.isfinite(known_then.values).sum(axis=1) > 0).tolist()

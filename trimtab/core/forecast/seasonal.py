@@ -1,8 +1,8 @@
 """The usual shape of a day or a week, times how today compares with it: seasonal profile x decaying level ratio.
 
 b(phase) = mean of the same phase in past periods, newer ones weighing more; predicted = b(t + h) * (1 + m *
-(y(t) / b(t) - 1)), where m says how much of today's difference is usually left after h (rolling.py). Each
-row takes the period that was better on its held-out days, and is silent when neither beats persistence.
+(y(t) / b(t) - 1)), where m says how much of today's difference is usually left after h (held_out.py). Each row takes
+the period that was better on its held-out days, and abstains when neither beats "the same as now".
 """
 
 from __future__ import annotations
@@ -12,14 +12,11 @@ from collections.abc import Callable
 import numpy as np
 
 from trimtab.core.forecast.batches import Batch, batches, binned, unusable
-from trimtab.core.forecast.dated import Dates, known_at
-from trimtab.core.forecast.forecaster import Forecaster
+from trimtab.core.forecast.forecaster import DAY_S, WEEK_S, Dates, Forecaster, known_at
 from trimtab.core.forecast.held_out import AccuracyGate, Reach, forecasts, judge, reach_of
 from trimtab.core.model import Forecast, Missing
 from trimtab.policy import Record
 from trimtab.series import Floats, Frame
-
-DAY_S, WEEK_S = 86400.0, 604800.0
 
 
 class SeasonalOptions(Record, frozen=True):
@@ -33,7 +30,7 @@ DEFAULT = SeasonalOptions()
 
 
 def forecast(frame: Frame, horizon_s: float, at: float, options: SeasonalOptions = DEFAULT) -> list[Forecast | Missing]:
-    """The demand from at + horizon_s until it expires, with quantiles; or the reason why nobody can know."""
+    """Return the demand from at + horizon_s until it expires, with quantiles, or why there is no forecast."""
     grid = binned(known_at(frame, at))
     least_s = 2 * min(options.periods_s)
     skip = unusable(grid, at, least_s)
@@ -46,7 +43,7 @@ def forecast(frame: Frame, horizon_s: float, at: float, options: SeasonalOptions
 
 
 def _best_of(batch: Batch, reach: Reach, dates: Dates, options: SeasonalOptions) -> list[Forecast | Missing]:
-    """Every period that fits twice into the history; the smaller error wins, row by row."""
+    """Try every period that fits twice into the history; the smaller error wins, row by row."""
     columns = batch.values.shape[1]
     best: list[Forecast | Missing] = []
     ratios = np.full(len(batch.rows), np.inf)
@@ -55,8 +52,8 @@ def _best_of(batch: Batch, reach: Reach, dates: Dates, options: SeasonalOptions)
         if best and 2 * period > columns:
             continue
         baseline = profile_baseline(batch.values, period, reach.last, options.fading)
-        verdict = judge(batch, baseline, reach.first, proportional=True)
-        found = forecasts("seasonal", batch, baseline(columns), verdict, reach, options.gate, dates, proportional=True)
+        verdict = judge(batch, baseline, reach.first)
+        found = forecasts("seasonal", batch, baseline(columns), verdict, reach, options.gate, dates)
         better = np.nan_to_num(verdict.ratio, nan=np.inf) < ratios
         best = [new if take else old for new, old, take in zip(found, best or found, better, strict=True)]
         ratios = np.where(better, verdict.ratio, ratios)
@@ -64,7 +61,7 @@ def _best_of(batch: Batch, reach: Reach, dates: Dates, options: SeasonalOptions)
 
 
 def profile_baseline(values: Floats, period: int, beyond: int, fading: float) -> Callable[[int], Floats]:
-    """The faded mean of the whole periods before a cut, repeated over all columns and `beyond`."""
+    """Return the faded mean of the whole periods before a cut, repeated over all columns and `beyond`."""
     clock = np.arange(values.shape[1] + beyond + 1)
 
     def baseline(cut: int) -> Floats:

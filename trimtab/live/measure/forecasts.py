@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from trimtab.core.demand.keys import remembers_demand
-from trimtab.core.forecast.dated import unpredictable
 from trimtab.core.forecast.demand_forecasts import BatchAnswers, DemandForecasts, ForecastBatch, make
+from trimtab.core.forecast.forecaster import unpredictable
 from trimtab.core.model import Forecast, Missing, Observation, Pod, Startup
 from trimtab.core.startup import StartupLog, as_of, not_looked_for_a_while, startup_of, watch
 from trimtab.live.look.subject import Subject

@@ -15,27 +15,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.core.forecast.batches import Flags, filled, unusable
-from trimtab.core.forecast.dated import Dates, known_at, spell, unpredictable
-from trimtab.core.forecast.forecaster import FINE_S, Forecaster
+from trimtab.core.forecast.forecaster import DAY_S, FINE_S, Dates, Forecaster, known_at, spell, unpredictable
 from trimtab.core.forecast.learned import features as seen
-from trimtab.core.forecast.learned.coarse import with_noise
 from trimtab.core.forecast.learned.features import DAY, HOUR, SAMPLES, Habits, Ints, days_known, looked_at
-from trimtab.core.forecast.learned.net import KEEP, PROBABILITIES, START, hidden_of, probabilities_of, quantiles_of
-from trimtab.core.forecast.learned.oddities import UNIT_FACTOR, nothing_moves, other_unit, other_unit_before
+from trimtab.core.forecast.learned.net import (
+    KEEP,
+    PROBABILITIES,
+    START,
+    hidden_of,
+    probabilities_of,
+    quantiles_of,
+    shipped_weights,
+)
 from trimtab.core.forecast.learned.study import BASE_MINUTES, LEAST_LESSONS, Past, Study, due, studied
-from trimtab.core.forecast.learned.weights import shipped_weights
 from trimtab.core.model import Forecast, Missing, Quantile, Reason
 from trimtab.policy import Record
 from trimtab.series import Floats, Frame
 
-MINUTE_S = 60.0
-HISTORY_S = 8 * 86400.0
+HISTORY_S = 8 * DAY_S
 SHORTEST_S, LONGEST_S = 30.0, 600.0  # start-up times that it was trained for
 LOSES = 0.05  # nats per lesson: what is less may be chance
 _PROBABILITIES = PROBABILITIES.tolist()
 STALE_MINUTES = 3
 SAME_AGE = 10  # minutes: rows whose ages differ by less are studied together
 _WEEK_HIGH, _WEEK_LOW = 2, 5  # among the levels of habits
+UNIT_FACTOR = 8.0  # a level that moves by more than this, and never back, is counted in another unit
+_LEAST_PODS = 0.1  # what is below says nothing about units
+USUAL_NOISE = 0.015  # of a minute's mean, where nothing finer has been seen
+_LEAST_MINUTES = 60  # that were seen as they are
 
 Rows = NDArray[np.intp]
 
@@ -69,8 +76,8 @@ def learn(
     options: LearnedOptions = DEFAULT,
 ) -> Learned:
     """The same of rows in units of their own, of which one pod `carries` so much, with what earlier calls learned."""
-    frame = known_at(frame, at).tail(round(HISTORY_S / MINUTE_S))
-    answers: dict[int, Forecast | Missing] = dict(unusable(frame, at, DAY * MINUTE_S))
+    frame = known_at(frame, at).tail(round(HISTORY_S / FINE_S))
+    answers: dict[int, Forecast | Missing] = dict(unusable(frame, at, DAY * FINE_S))
     rows = np.array([row for row in range(len(frame.names)) if row not in answers], dtype=np.intp)
     studies = _Studies(frame, rows, startup_of(horizon_s), known, carries)
     answers |= studies.silent
@@ -100,7 +107,7 @@ class _Studies:
     ) -> None:
         self.found, self.silent = list(known), dict[int, Missing]()
         self.frame, self.carries, self.startup_s = frame, carries, startup_s
-        self.first = round(frame.start / MINUTE_S)
+        self.first = round(frame.start / FINE_S)
         end = self.first + frame.values.shape[1]
         again = [row for row in rows.tolist() if due(known[row], end, seen.lead_minutes(startup_s))]
         leads = _leads(frame.values[again]) if again else []
@@ -186,7 +193,7 @@ def say(
 
 
 def _season(minutes: Floats, lead: int, known: Flags) -> seen.Seasonal:
-    places, end = looked_at(lead), round(HISTORY_S / MINUTE_S)
+    places, end = looked_at(lead), round(HISTORY_S / FINE_S)
 
     def take(wanted: Ints) -> Floats:
         return minutes[:, np.minimum(np.searchsorted(places, wanted - end), len(places) - 1)]
@@ -238,6 +245,76 @@ def _why_silent(study: Study, level: float, fresh: bool) -> Missing | None:
             f"the load is more than {UNIT_FACTOR:g} times off all of last week: nobody knows what follows"
         )
     return None
+
+
+# Histories to refuse or repair before learning from them.
+
+
+def nothing_moves(demand: Floats) -> list[Missing | None]:
+    """For each row of minutes; None where there is something to learn."""
+    highest, lowest = demand.max(axis=1), demand.min(axis=1)
+    return [
+        unpredictable("there is no load")
+        if high <= 0.0
+        else unpredictable("the load is constant: there is nothing to forecast")
+        if high == low
+        else None
+        for high, low in zip(highest.tolist(), lowest.tolist(), strict=True)
+    ]
+
+
+def other_unit_before(demand: Floats) -> np.ndarray:
+    """The minute of each row from which on it is counted in the present unit; 0 where it always was.
+
+    All hours after it lie above all hours before it, or all below, by more than the factor.
+    """
+    hours = demand.shape[1] // HOUR
+    cut = demand.shape[1] - hours * HOUR
+    middle = np.median(demand[:, cut:].reshape(len(demand), hours, HOUR), axis=2)
+    level = np.log(np.maximum(middle, 0.0) + _LEAST_PODS)
+    highest, lowest = np.maximum.accumulate(level, axis=1), np.minimum.accumulate(level, axis=1)
+    highest_after = np.maximum.accumulate(level[:, ::-1], axis=1)[:, ::-1]
+    lowest_after = np.minimum.accumulate(level[:, ::-1], axis=1)[:, ::-1]
+    up, down = lowest_after[:, 1:] - highest[:, :-1], lowest[:, :-1] - highest_after[:, 1:]
+    moved = np.maximum(up, down) > np.log(UNIT_FACTOR)
+    last = moved.shape[1] - moved[:, ::-1].argmax(axis=1)  # the hour after the last such border
+    return np.where(moved.any(axis=1), cut + last * HOUR, 0)
+
+
+def other_unit(minutes: int) -> Missing:
+    return Missing(
+        reason=Reason.NOT_ENOUGH_HISTORY,
+        detail=f"{spell(60.0 * minutes)} ago the load moved more than {UNIT_FACTOR:g}-fold and stayed there, as if it "
+        "were counted in another unit; a day of it is needed",
+    )
+
+
+def with_noise(demand: Floats, first: int) -> Floats:
+    """Rows of minutes from minute `first` on; the same minute always gets the same noise."""
+    same = demand[:, 1:] == demand[:, :-1]
+    still = np.pad(same, ((0, 0), (1, 0))) | np.pad(same, ((0, 0), (0, 1)))
+    noise = _noise(demand, still)[:, None] * _draws(first, demand.shape[1])
+    noisy: Floats = np.where(still, demand * (1.0 + noise), demand)
+    return noisy
+
+
+def _noise(demand: Floats, still: np.ndarray) -> Floats:
+    """The spread of neighbouring minutes where they differ; 1.05 x the median distance of two is one deviation."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        moved = np.abs(np.diff(np.log(demand), axis=1))
+    seen = ~still[:, 1:] & ~still[:, :-1] & np.isfinite(moved)
+    found = np.full(len(demand), USUAL_NOISE)
+    for row in np.flatnonzero(seen.sum(axis=1) >= _LEAST_MINUTES):
+        found[row] = min(1.05 * float(np.median(moved[row, seen[row]])), 0.1)
+    return found
+
+
+def _draws(first: int, count: int) -> Floats:
+    """Nearly normal numbers that depend on the minute alone: twelve uniform ones, less six."""
+    clock = first + np.arange(count, dtype=np.float64)
+    mixed = np.sin(clock[None] * (12.9898 + 7.233 * np.arange(12.0)[:, None])) * 43758.5453
+    draws: Floats = (mixed - np.floor(mixed)).sum(axis=0) - 6.0
+    return draws
 
 
 FORECASTER = Forecaster(forecast, LearnedOptions, bin_s=FINE_S, keep_s=HISTORY_S, cost=0.2, needs_training=True)

@@ -1,13 +1,15 @@
-"""The learned distribution of growth: one hidden layer for all workloads, and a last layer that each may bend.
+"""The learned distribution of growth: one hidden layer for all workloads, and a last layer fine-tuned per workload.
 
-Two questions are answered at once, each by the probabilities of 30 steps of growth over the present level: `START`, the
-highest demand in the minute after a pod that is ordered now begins to serve; `KEEP`, the highest from now until a pod
-that is let go now could be back and three minutes more.
+The net answers two questions at once, each by the probabilities of 30 steps of growth over the present level: `START`,
+the highest demand in the minute after a pod started now begins to serve; `KEEP`, the highest from now until three
+minutes after a pod removed now could be replaced.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from functools import cache
+from importlib.resources import files
+from typing import IO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,12 +32,14 @@ PROBABILITIES = np.array([
 BINS = len(EDGES) + 1
 _LEAK = np.float32(0.05)
 _OUTMOST = 6.0  # standard deviations
+RATE = 0.06  # of a lesson
+FADING = 2e-5  # of what was learned, at each lesson
 LOWER_EDGES = np.concatenate([[EDGES[0] - 1.0], EDGES])
 BIN_WIDTHS = np.concatenate([[1.0], np.diff(EDGES), [0.5]])  # of each bin; the open ones count as this wide
 
 
 class NetWeights(NamedTuple):
-    """What training found; the hidden layer comes out whitened, so that one rate fits every direction of `last`."""
+    """The trained weights. The hidden layer comes out whitened, so that one rate fits every direction of `last`."""
 
     mean: Singles
     spread: Singles
@@ -46,8 +50,20 @@ class NetWeights(NamedTuple):
     last: Singles  # (1 + hidden, 2 x bins); the first row is the bias
 
 
+def load_weights(stored: str | IO[bytes]) -> NetWeights:
+    with np.load(stored) as arrays:
+        return NetWeights(*(arrays[name] for name in NetWeights._fields))
+
+
+@cache
+def shipped_weights() -> NetWeights:
+    """Read the weights that `benchmarks/train` wrote, when the first forecast is made."""
+    with (files(__package__) / "weights.npz").open("rb") as stored:
+        return load_weights(stored)
+
+
 def hidden_of(weights: NetWeights, features: Floats) -> Singles:
-    """(rows, 1 + hidden): a constant and the whitened hidden layer."""
+    """Return (rows, 1 + hidden): a constant and the whitened hidden layer."""
     scaled = features.astype(np.float32)
     scaled -= weights.mean
     scaled /= weights.spread
@@ -57,7 +73,7 @@ def hidden_of(weights: NetWeights, features: Floats) -> Singles:
 
 
 def probabilities_of(last: Singles, hidden: Singles) -> Singles:
-    """(rows, 2, bins); `last` is the layer of all, (1 + hidden, outputs), or one for each row, with rows in front."""
+    """Return (rows, 2, bins). `last` is the layer of all, (1 + hidden, outputs), or one for each row, rows in front."""
     summed = hidden @ last if last.ndim == 2 else np.matmul(hidden[:, None, :], last)[:, 0]
     shaped = summed.reshape(len(hidden), 2, BINS)
     powers = np.exp(shaped - shaped.max(axis=2, keepdims=True))
@@ -66,12 +82,12 @@ def probabilities_of(last: Singles, hidden: Singles) -> Singles:
 
 
 def bins_of(growth: Floats) -> NDArray[np.intp]:
-    """Into which bin a growth that has come to pass falls."""
+    """Return the bin of a growth that was observed."""
     return np.searchsorted(EDGES, growth, side="right")
 
 
 def quantiles_of(shares: Singles, level: Floats, probabilities: Floats = PROBABILITIES) -> Floats:
-    """Demand in pods (rows, probabilities) from the shares of one question (rows, bins), linear within a bin."""
+    """Return demand in pods (rows, probabilities) from the shares of one question (rows, bins), linear within a bin."""
     below = np.cumsum(shares, axis=1, dtype=np.float64)
     below /= below[:, -1:]
     reached = (below[:, None, :-1] < probabilities[None, :, None]).sum(axis=2)
@@ -82,3 +98,24 @@ def quantiles_of(shares: Singles, level: Floats, probabilities: Floats = PROBABI
     growth = lower + part * BIN_WIDTHS[reached]
     demand: Floats = np.maximum(np.exp(level[:, None] + growth) - OFFSET_PODS, 0.0)
     return demand
+
+
+def lesson(
+    last: Singles,
+    common: Singles,
+    hidden: Singles,
+    outcome: NDArray[np.intp],
+    rate: float = RATE,
+    fading: float = FADING,
+) -> Singles:
+    """Return the last layers (rows, 1 + hidden, outputs) after one outcome each: the bins (rows, 2) growth fell into.
+
+    It is a normalized gradient step on the likelihood of what happened. Each layer fades toward `common`, the layer of
+    all workloads, so a workload that behaves like all others ends with that. The fewer lessons, the higher the rate.
+    """
+    missed = -probabilities_of(last, hidden)
+    np.put_along_axis(missed, outcome[:, :, None], np.take_along_axis(missed, outcome[:, :, None], 2) + 1.0, axis=2)
+    step_rate = np.float32(rate) / (1.0 + (hidden[:, 1:] ** 2).sum(axis=1))
+    step = (hidden * step_rate[:, None])[:, :, None] * missed.reshape(len(hidden), 1, 2 * BINS)
+    faded: Singles = common + (last - common) * np.float32(1.0 - fading) + step
+    return faded

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from trimtab.core.forecast.batches import Flags
 from trimtab.core.forecast.learned import features as seen
 from trimtab.core.forecast.learned.features import BLOCK, DAY, HOUR, KEEP_MINUTES, SAMPLES, Habits, Ints
-from trimtab.core.forecast.learned.local_layer import lesson
-from trimtab.core.forecast.learned.net import BINS, NetWeights, Singles, bins_of, hidden_of, probabilities_of
+from trimtab.core.forecast.learned.net import BINS, NetWeights, Singles, bins_of, hidden_of, lesson, probabilities_of
 from trimtab.series import Floats
 
 SPACING = 7  # minutes between two lessons
