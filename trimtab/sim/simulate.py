@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from trimtab.core.forecast.learned.weights import shipped_weights
+from trimtab.core.forecast.learned.net import shipped_weights
 from trimtab.policy import Objective, Policy
 from trimtab.series import Floats
 from trimtab.sim.cluster import Run, run
