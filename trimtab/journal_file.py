@@ -9,20 +9,21 @@ from urllib.parse import quote
 from trimtab import minutes
 from trimtab.errors import InvalidInput
 
-VERSION = 4
-READABLE = (1, 2, 3, 4)  # 1 has each policy in its decision, 1 and 2 have looks that say too little for a page
+VERSION = 5
+READABLE = (1, 2, 3, 4, 5)  # 1 has each policy in its decision, 1 and 2 have looks that say too little for a page
 RENAMED = (  # names in rows of before, as JSON has them outside of strings
     ('"outlook":', '"forecast":'),
     ('"outlooks":', '"forecasts":'),
     ('"is":"OutlookChoice"', '"is":"ForecastChoice"'),
     ('"is":"Outlook"', '"is":"Forecast"'),
 )
+_LACKING = {3: "NULL AS bridge, NULL AS load_at", 4: "NULL AS load_at"}  # what ticks of older versions do not say
 _POLICIES = "CREATE TABLE IF NOT EXISTS policies (id INTEGER PRIMARY KEY, digest BLOB UNIQUE, text TEXT);"
 _BY_POLICY = "CREATE INDEX IF NOT EXISTS decisions_by_policy ON decisions (policy);"
 _LOOKS = """
 CREATE TABLE current (object INTEGER PRIMARY KEY, mode TEXT, least INTEGER, most INTEGER, policy INTEGER);
 CREATE TABLE ticks (object INTEGER, at REAL, replicas INTEGER, planned INTEGER, ready INTEGER, value REAL, load REAL,
-                    capacity REAL, forecast_low REAL, forecast REAL, forecast_high REAL, horizon_s REAL,
+                    load_at REAL, capacity REAL, forecast_low REAL, forecast REAL, forecast_high REAL, horizon_s REAL,
                     cpu_cores REAL, memory_bytes REAL, bridge REAL, held TEXT,
                     PRIMARY KEY (object, at)) WITHOUT ROWID;
 CREATE INDEX ticks_by_time ON ticks (at);
@@ -45,7 +46,14 @@ ALTER TABLE decisions ADD COLUMN said TEXT;
 ALTER TABLE decisions ADD COLUMN fate TEXT;
 {_BY_POLICY}
 """
-_STEPS = {0: _SCHEMA, 1: _UPGRADE, 2: _UPGRADE, 3: f"ALTER TABLE ticks ADD COLUMN bridge REAL; {_BY_POLICY}"}
+_LOAD_AT = "ALTER TABLE ticks ADD COLUMN load_at REAL;"
+_STEPS = {
+    0: _SCHEMA,
+    1: _UPGRADE,
+    2: _UPGRADE,
+    3: f"ALTER TABLE ticks ADD COLUMN bridge REAL; {_BY_POLICY} {_LOAD_AT}",
+    4: _LOAD_AT,
+}
 
 
 def renamed(text: str) -> str:
@@ -97,8 +105,8 @@ def make_readable(db: sqlite3.Connection, path: Path) -> None:
     version = check_version(db, path)
     if version == 1:
         db.execute("CREATE TEMP TABLE policies (id INTEGER PRIMARY KEY, text TEXT)")
-    if version == 3:
-        db.execute("CREATE TEMP VIEW ticks AS SELECT *, NULL AS bridge FROM main.ticks")
+    if lacking := _LACKING.get(version):
+        db.execute(f"CREATE TEMP VIEW ticks AS SELECT *, {lacking} FROM main.ticks")
 
 
 def version_of(db: sqlite3.Connection) -> int:

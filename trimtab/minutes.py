@@ -66,19 +66,17 @@ def fold(db: sqlite3.Connection, until: float) -> Iterator[None]:
 
 def _fold_slice(db: sqlite3.Connection, end: float, ids: tuple[int, int]) -> None:
     chosen = "FROM ticks WHERE object BETWEEN ? AND ? AND at < ?"
-    rows = db.execute(f"SELECT object, at, {_READ} {chosen} ORDER BY object, at", (*ids, end)).fetchall()
+    rows = db.execute(f"SELECT object, at, load_at, {_READ} {chosen} ORDER BY object, at", (*ids, end)).fetchall()
     if not rows:
         return
     ticks = np.array(rows, dtype=np.float64)
-    hours = np.unique(ticks[:, 1] // HOUR_S)
+    hours = ticks[:, 1] // HOUR_S
     old = db.execute(
         "SELECT object, hour, content FROM minutes WHERE object BETWEEN ? AND ? AND hour BETWEEN ? AND ?",
-        (*ids, int(hours[0]), int(hours[-1])),
+        (*ids, int(hours.min()) - 1, int(hours.max())),
     )
-    folded = _fill({(identity, hour): _unpacked(content) for identity, hour, content in old}, ticks)
-    touched = np.unique(np.column_stack((ticks[:, 0], ticks[:, 1] // HOUR_S)), axis=0).astype(int).tolist()
-    for identity, hour in touched:
-        content = folded[identity, hour]
+    known = {(identity, hour): _unpacked(content) for identity, hour, content in old}
+    for (identity, hour), content in _filled(known, ticks).items():
         db.execute("INSERT OR REPLACE INTO minutes VALUES (?, ?, ?)", (identity, hour, _packed(content)))
         db.execute("INSERT OR REPLACE INTO hours VALUES (?, ?, ?, ?, ?)", (hour, identity, *_sums(content)))
     db.execute(f"DELETE {chosen}", (*ids, end))
@@ -94,11 +92,12 @@ def read(db: sqlite3.Connection, identity: int, start: float, end: float) -> Min
         )
     }
     ticks = db.execute(
-        f"SELECT object, at, {_READ} FROM ticks WHERE object = ? AND at BETWEEN ? AND ? ORDER BY at",
+        f"SELECT object, at, load_at, {_READ} FROM ticks WHERE object = ? AND at BETWEEN ? AND ? ORDER BY at",
         (identity, start, end),
     ).fetchall()
-    filled = _fill(hours, np.array(ticks, dtype=np.float64)) if ticks else hours
-    return _joined({hour: content for (_, hour), content in filled.items()}, start, end)
+    if ticks:
+        hours |= _filled(hours, np.array(ticks, dtype=np.float64))
+    return _joined({hour: content for (_, hour), content in hours.items()}, start, end)
 
 
 def _joined(hours: dict[int, Content], start: float, end: float) -> Minutes:
@@ -118,28 +117,38 @@ def _joined(hours: dict[int, Content], start: float, end: float) -> Minutes:
 Hours = dict[tuple[int, int], Content]  # by object and hour
 
 
-def _fill(known: Hours, ticks: Floats) -> Hours:
-    """Mean load, least capacity and bridge, most replicas, and the last of everything else.
+def _filled(known: Hours, ticks: Floats) -> Hours:
+    """The hours that ticks touch, with their minutes.
 
-    Ticks come in order of object and time. All objects at once: one at a time, numpy's overhead is ten times the work.
+    A minute's load is what the newest sample by its end says: a metric is a mean of the last minute or so, and a mean
+    of such means, taken when they were seen, would be a smoothed and delayed picture of the load. Capacity and bridge
+    are the least of the minute, replicas the most, everything else the last. Ticks come in order of object and time,
+    all objects at once: one at a time, numpy's overhead is ten times the work.
     """
-    minute_of = np.column_stack((ticks[:, 0], ticks[:, 1] // MINUTE_S))
-    edges = np.flatnonzero(np.any(np.diff(minute_of, axis=0, prepend=-1.0) != 0, axis=1))
-    owner, minute = minute_of[edges].T.astype(int)
-    rows, row = np.unique(np.column_stack((owner, minute // 60)), axis=0, return_inverse=True)
-    names: list[tuple[int, int]] = [(identity, hour) for identity, hour in rows.tolist()]
+    owner, at, load_at, *columns = ticks.T
+    load, capacity, replicas, bridge = (columns[_LOOKED.index(index)] for index in (LOAD, CAPACITY, REPLICAS, BRIDGE))
+    minute = at // MINUTE_S
+    sampled = np.where(np.isfinite(load_at), np.ceil(load_at / MINUTE_S) - 1.0, minute)
+    sampled = np.clip(sampled, minute - 60, minute)  # no sample is from the future, and an hour old one is too old
+    slots = np.column_stack((np.tile(owner, 2), np.concatenate((minute, sampled)) // 60)).astype(int)
+    hours, slot = np.unique(slots, axis=0, return_inverse=True)
+    names: list[tuple[int, int]] = [(identity, hour) for identity, hour in hours.tolist()]
     table = np.stack([known[name] if name in known else _empty() for name in names])
-    row, place, values = row.reshape(-1), minute % 60, ticks[:, 2:].T
+    row, load_row = slot.reshape(2, -1)
+    edges = np.flatnonzero((np.diff(owner, prepend=-1.0) != 0) | (np.diff(minute, prepend=-1.0) != 0))
     last = np.append(edges[1:], len(ticks)) - 1
-    table[row[:, None], _LOOKED, place[:, None]] = values[:, last].T
-    load, capacity, replicas = values[0], values[1], values[_LOOKED.index(REPLICAS)]
-    above = np.where(np.isfinite(load) & np.isfinite(capacity), (load > capacity).astype(float), np.nan)
-    table[row, LOAD, place] = _mean(load, edges)
+    row, place = row[edges], (minute[edges] % 60).astype(int)
+    for index, values in zip(_LOOKED, columns, strict=True):
+        if index != LOAD:
+            table[row, index, place] = values[last]
+    seen = np.isfinite(load)
+    table[load_row[seen], LOAD, (sampled[seen] % 60).astype(int)] = load[seen]  # of several the last stays
+    above = np.where(seen & np.isfinite(capacity), (load > capacity).astype(float), np.nan)
     table[row, CAPACITY, place] = np.fmin.reduceat(capacity, edges)
     table[row, REPLICAS, place] = np.fmax.reduceat(replicas, edges)
-    table[row, BRIDGE, place] = np.fmin.reduceat(values[_LOOKED.index(BRIDGE)], edges)
+    table[row, BRIDGE, place] = np.fmin.reduceat(bridge, edges)
     table[row, VIOLATED, place] = _mean(above, edges)
-    return known | dict(zip(names, table, strict=True))
+    return dict(zip(names, table, strict=True))
 
 
 def _sums(content: Content) -> tuple[float, float, float]:

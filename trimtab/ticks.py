@@ -44,6 +44,7 @@ class Tick(NamedTuple):
     cpu_cores: float | None = None  # request of one pod
     memory_bytes: float | None = None
     bridge: float | None = None  # how many times their written CPU ready pods have; None where there is no bridge
+    load_at: float | None = None  # the end of the time that the load was measured over
     held: str = ""  # which rule kept the wish from being followed
     policy: Policy | None = None  # in force; stored once for all ticks that have it
 
@@ -52,7 +53,7 @@ def tick_of(name: ObjectName, policy: Policy, seen: Observation, decision: Decis
     """The numbers of a decision; `ready` where the observation shows no pods."""
     values = [proposal.value for proposal in decision.proposals if not proposal.forecast]
     ready, capacity = ready_and_capacity(policy, seen, decision, ready)
-    size = _pod_size(seen)
+    size, (load, load_at) = _pod_size(seen), _load(seen)
     return Tick(
         name,
         seen.at,
@@ -60,12 +61,13 @@ def tick_of(name: ObjectName, policy: Policy, seen: Observation, decision: Decis
         decision.plan.replicas,
         ready,
         values[0] if values else None,
-        load_of(seen),
+        load,
         capacity,
         *_forecast(policy, seen),
         size.cpu_cores,
         size.memory_bytes,
         decision.plan.bridge if policy.bridge is not None else None,
+        load_at,
         held_by(decision),
         policy,
     )
@@ -89,10 +91,15 @@ def service_level(policy: Policy) -> float:
 
 def load_of(seen: Observation) -> float | None:
     """The demand over all pods."""
+    return _load(seen)[0]
+
+
+def _load(seen: Observation) -> tuple[float | None, float | None]:
+    """The demand over all pods, and the time of its sample."""
     sample = seen.samples[0] if seen.samples else None
     if sample is None or isinstance(sample, Missing):
-        return None
-    return sum(sample.values.values()) if isinstance(sample, PodSamples) else sample.value
+        return None, None
+    return sum(sample.values.values()) if isinstance(sample, PodSamples) else sample.value, sample.at
 
 
 def pod_capacity(policy: Policy, serving: list[Pod]) -> float | None:

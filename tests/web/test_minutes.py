@@ -29,18 +29,36 @@ def test_the_service_level_is_that_of_the_backtest() -> None:
     assert OUR_SLO == SLO and USUAL_TARGET == DEFAULT_TARGET
 
 
-def test_a_minute_has_the_mean_load_the_least_capacity_and_the_most_replicas(tmp_path: Path) -> None:
+def test_a_minute_has_the_newest_load_the_least_capacity_and_the_most_replicas(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j.db")
-    journal.write([], [tick(0, 90), tick(15, 110, 80.0), tick(30, None), tick(45, 100, 100.0, 7), tick(60, 5)])
+    journal.write([], [tick(0, 90), tick(15, 110, 80.0), tick(30, 100), tick(45, None, 100.0, 7), tick(60, 5)])
     before = journal.minutes_of(WEB, 0, 9e9)
     journal.prune(START + 90)
     after = journal.minutes_of(WEB, 0, 9e9)
     for found in (before, after):
         assert found.times.tolist() == [START, START + 60]
-        assert found.columns["load"].tolist() == [100.0, 5.0]
+        assert found.columns["load"].tolist() == [100.0, 5.0]  # of the newest sample
         assert found.columns["capacity"].tolist() == [80.0, 100.0]
         assert found.columns["replicas"].tolist() == [7.0, 3.0]
         assert found.columns["violated"].tolist() == pytest.approx([1 / 3, 0.0])
+
+
+def test_a_load_belongs_to_the_minute_that_its_sample_was_measured_in(tmp_path: Path) -> None:
+    """However late it was seen, and in which rhythm ticks are folded: a mean over a minute is that minute's load."""
+    late = [
+        tick(15.0 * step, None)._replace(load=step // 4, load_at=START + 15.0 * step - 30.0) for step in range(4, 80)
+    ]
+    found = []
+    for rhythm in (3, 50, 1000):
+        journal = Journal(tmp_path / f"{rhythm}.db")
+        for first in range(0, len(late), rhythm):
+            journal.write([], late[first : first + rhythm])
+            journal.prune(late[min(first + rhythm, len(late)) - 1].at)
+        found.append(journal.minutes_of(WEB, 0, 9e9))
+    assert found[0].times[0] == START + 60
+    for minutes_seen in found:
+        # The sample at the end of minute m (60 m + 60) was seen at step 4 m + 6, when the load said (4 m + 6) // 4.
+        assert minutes_seen.columns["load"][:17].tolist() == list(range(2, 19))
 
 
 def test_least_capacity_comes_with_the_bridge_it_had(tmp_path: Path) -> None:
@@ -101,9 +119,9 @@ def test_every_minute_of_a_recorded_shop_equals_its_ticks(shop: Shop) -> None:
         looks = [list(part) for _, part in groupby(ticks, key=lambda one: one.at // 60)]
         for column in ("ready", "planned"):
             assert found.columns[column].tolist() == [getattr(part[-1], column) for part in looks]
-        known = [[one.load for one in part if one.load is not None] for part in looks]
-        wanted = np.array([np.mean(part) if part else np.nan for part in known], dtype=np.float32)
-        assert np.allclose(found.columns["load"], wanted, rtol=1e-6, equal_nan=True)
+        for at, load in zip(found.times, found.columns["load"], strict=True):
+            sampled = [one.load for one in ticks if one.load_at is not None and at < one.load_at <= at + 60]
+            assert load == pytest.approx(sampled[-1]) if sampled else np.isnan(load)
     assert journal.policy_of(WEB) == PLAIN
 
 
@@ -132,7 +150,9 @@ def test_a_journal_without_bridges_is_read_as_it_is_and_goes_on(tmp_path: Path) 
     shorter = minutes._unpacked(content)[:-1]
     old.db.execute("UPDATE minutes SET content = ?", (minutes._packed(shorter),))
     old.db.commit()
-    old.db.executescript("ALTER TABLE ticks DROP COLUMN bridge; PRAGMA user_version = 3")
+    old.db.executescript(
+        "ALTER TABLE ticks DROP COLUMN bridge; ALTER TABLE ticks DROP COLUMN load_at; PRAGMA user_version = 3"
+    )
     old.close()
     for journal in (Journal.read(path), Journal(path)):
         found = journal.minutes_of(WEB, 0, 9e9)
