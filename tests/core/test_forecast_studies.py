@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trimtab.core.demand.keys import keys_of
+from trimtab.core.demand import keys_of
 from trimtab.core.forecast.demand_forecasts import DemandForecasts, make
 from trimtab.core.model import Forecast, Missing, Observation, Reason, TotalSample
 from trimtab.core.startup import startup

@@ -17,7 +17,7 @@ from tests.virtual.apiserver import ADMIN
 from tests.virtual.transport import Link
 from tests.wire.fake import Fake
 from trimtab.advisor.targets import AdvisedTarget
-from trimtab.core.demand.keys import keys_of
+from trimtab.core.demand import keys_of
 from trimtab.core.usage import usages
 from trimtab.live.operator import Operator
 from trimtab.live.settings import OperatorSettings

@@ -14,7 +14,7 @@ from tests.live.build import AT, custom, object_tick, spec, subject
 from tests.live.memory_api import MemoryApi
 from tests.live.shop import watched
 from tests.wire.fake import Fake
-from trimtab.core.demand.keys import keys_of
+from trimtab.core.demand import keys_of
 from trimtab.core.forecast.demand_forecasts import DemandForecasts
 from trimtab.core.model import Forecast, Observation, Pod, PodSamples
 from trimtab.core.usage.settings import HistogramSettings

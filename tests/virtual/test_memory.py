@@ -15,7 +15,7 @@ from tests.virtual.fields import Object
 from tests.virtual.machines import OWN_NAMESPACE
 from tests.virtual.metrics import FakePrometheus
 from tests.virtual.test_restart import METRICS, of_kind
-from trimtab.core.demand.keys import keys_of
+from trimtab.core.demand import keys_of
 from trimtab.core.forecast.demand_forecasts import DemandForecasts
 from trimtab.core.model import Forecast
 from trimtab.kinds import read

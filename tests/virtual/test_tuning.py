@@ -12,7 +12,7 @@ from tests.virtual.cluster import Cluster, autoscaler
 from tests.virtual.faults import Killed
 from tests.virtual.machines import OWN_NAMESPACE
 from tests.virtual.test_objective import MORNING_S, RAMP_S, RATE, STARTUP_S, every_day
-from trimtab.core.demand.keys import keys_of
+from trimtab.core.demand import keys_of
 from trimtab.core.forecast.demand_forecasts import DemandForecasts
 from trimtab.core.nights import Fleet, NightCase, Verdict
 from trimtab.journal_replay import replay

@@ -10,7 +10,7 @@ from math import ceil
 
 from msgspec.structs import replace
 
-from trimtab.core.demand.total import demand_of, saturated
+from trimtab.core.demand import demand_of, saturated
 from trimtab.core.model import Forecast, Missing, Observation, Proposal, Reason, Samples
 from trimtab.core.priced import into_band, level
 from trimtab.core.requests import full_load

@@ -15,7 +15,7 @@ import numpy as np
 
 from trimtab.core.bridge import Needed, factor_of, level_needed, still_needed
 from trimtab.core.decide import decide
-from trimtab.core.demand.total import is_per_pod
+from trimtab.core.demand import is_per_pod
 from trimtab.core.model import Change, Decision, Memory, Observation
 from trimtab.core.remember import remember, restored, stored
 from trimtab.policy import PodAverage, Policy, Total, Utilization, Watermark

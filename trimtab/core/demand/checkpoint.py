@@ -1,6 +1,6 @@
-"""What outlives the operator where nobody else remembers: the last hour and fifteen days of demand, in 20 KB at most.
+"""What a restart keeps where no Prometheus does: the last hour and fifteen days of demand, in 20 KB at most.
 
-With more signals the bins of the days grow, so that all of them fit. What is read is bounded and its shape checked.
+With more signals the bins grow, so that all of them fit. A checkpoint that is read is bounded and its shape checked.
 """
 
 from __future__ import annotations
@@ -10,9 +10,7 @@ from collections.abc import Mapping
 import msgspec
 import numpy as np
 
-from trimtab.core.demand.codes import HOLE, Codes, codes_of, values_of
-from trimtab.core.demand.log import RECENT_S, DemandLog
-from trimtab.core.demand.minutes import DAYS
+from trimtab.core.demand.log import DAYS, HOLE, RECENT_S, Codes, DemandLog, codes_of, values_of
 from trimtab.errors import InvalidInput
 from trimtab.series import Series
 
@@ -41,7 +39,7 @@ class DemandCheckpoint(msgspec.Struct, frozen=True):
 
 
 def save(log: DemandLog, keys: Mapping[str, str], at: float) -> bytes:
-    """By the names that signals are stored under. As fine as it fits; of very many signals the first ones."""
+    """Encode the signals by name, with the finest bins that fit; of very many signals only the first ones."""
     known = {name: key for name, key in keys.items() if key in log}
     while True:
         for step_s in BINS_S:
@@ -53,7 +51,7 @@ def save(log: DemandLog, keys: Mapping[str, str], at: float) -> bytes:
 
 
 def load(log: DemandLog, keys: Mapping[str, str], data: bytes) -> None:
-    """Into the holes of the log; what is not as `save` writes it is refused with the reason."""
+    """Fill the holes of the log; refuse with a reason what `save` would not have written."""
     if len(data) > MOST_BYTES:
         raise InvalidInput("checkpoint", f"{len(data)} bytes", f"at most {MOST_BYTES} are read")
     try:

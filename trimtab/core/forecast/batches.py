@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from trimtab.core.demand.log import bin_means
 from trimtab.core.forecast.forecaster import COARSE_S, HOUR_S, outdated, spell, too_short
 from trimtab.core.model import Missing, Reason
 from trimtab.series import Floats, Frame
@@ -44,11 +45,7 @@ def binned(frame: Frame) -> Frame:
         return frame
     before = -frame.values.shape[1] % width
     whole = np.pad(frame.values, ((0, 0), (before, 0)), constant_values=np.nan)
-    parts = whole.reshape(len(frame.names), -1, width)
-    present = np.isfinite(parts)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        means = np.where(present, parts, 0.0).sum(axis=2) / present.sum(axis=2)
-    return Frame(frame.names, frame.start - before * frame.step_s, width * frame.step_s, means)
+    return Frame(frame.names, frame.start - before * frame.step_s, width * frame.step_s, bin_means(whole, width))
 
 
 def unusable(frame: Frame, at: float, least_s: float) -> dict[int, Missing]:

@@ -13,10 +13,8 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from trimtab.core.demand import checkpoint
-from trimtab.core.demand.keys import keys_of, names_of
+from trimtab.core.demand import checkpoint, demands, keys_of, names_of
 from trimtab.core.demand.log import DemandLog
-from trimtab.core.demand.total import demands
 from trimtab.core.forecast import FORECASTERS, Forecaster, forecast_rows, linear, options_of
 from trimtab.core.forecast.forecaster import FINE_S
 from trimtab.core.forecast.horizon import horizon_s

@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from trimtab.core.demand.keys import remembers_demand
+from trimtab.core.demand import remembers_demand
 from trimtab.core.forecast.demand_forecasts import DemandForecasts
 from trimtab.core.usage import histogram_checkpoint
 from trimtab.core.usage.histograms import UsageHistograms

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from trimtab.core.demand.keys import remembers_demand
+from trimtab.core.demand import remembers_demand
 from trimtab.core.forecast.demand_forecasts import BatchAnswers, DemandForecasts, ForecastBatch, make
 from trimtab.core.forecast.forecaster import unpredictable
 from trimtab.core.model import Forecast, Missing, Observation, Pod, Startup

@@ -13,9 +13,8 @@ from collections.abc import Sequence
 from math import ceil
 from typing import NamedTuple
 
-from trimtab.core.demand.keys import keys_of, remembers_demand
-from trimtab.core.demand.remembered import AskedPast, is_whole
-from trimtab.core.demand.total import is_per_pod
+from trimtab.core.demand import is_per_pod, keys_of, remembers_demand
+from trimtab.core.demand.log import AskedPast, is_whole
 from trimtab.core.forecast.demand_forecasts import DemandForecasts
 from trimtab.errors import TrimtabError
 from trimtab.live.look.subject import Subject

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from aiohttp import web
 
-from trimtab.core.demand.total import demand_of
+from trimtab.core.demand import demand_of
 from trimtab.core.forecast.horizon import horizon_s
 from trimtab.core.model import Forecast, Missing, Startup
 from trimtab.journal import ObjectName

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from trimtab.core.demand.total import demand_of
+from trimtab.core.demand import demand_of
 from trimtab.core.model import Missing
 from trimtab.core.nights import LivedDay
 from trimtab.core.requests import full_load

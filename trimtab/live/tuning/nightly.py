@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
-from trimtab.core.demand.keys import keys_of
+from trimtab.core.demand import keys_of
 from trimtab.core.explain.tuning import gain_text, settings_text
 from trimtab.core.model import Startup
 from trimtab.core.nights import Fleet, InForce, NightCase, Verdict, VerdictKind
