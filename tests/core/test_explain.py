@@ -7,8 +7,7 @@ from msgspec.structs import replace
 
 from tests.core.build import NOW, busy, custom_hpa, hpa, per_second, total
 from trimtab.core.decide import decide
-from trimtab.core.explain import conditions, sentence, table
-from trimtab.core.explain.sentence import _REASONS, _RULES
+from trimtab.core.explain import _REASONS, _RULES, conditions, sentence, table
 from trimtab.core.model import Change, Memory, Missing, Reason, RuleName, Veto
 from trimtab.core.remember import first_sight, remember
 from trimtab.policy import Admit, Axis, Mode

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from trimtab.core.decide import decide
-from trimtab.core.explain.sentence import rule_text
+from trimtab.core.explain import rule_text
 from trimtab.core.model import (
     Change,
     ContainerSize,

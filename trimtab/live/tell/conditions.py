@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from trimtab.acts import Fate
-from trimtab.core.explain import DecisionCondition, conditions
-from trimtab.core.explain.sentence import missing_text
+from trimtab.core.explain import DecisionCondition, conditions, missing_text
 from trimtab.core.model import Decision, Forecast, Missing, Reason, Veto
 from trimtab.errors import InvalidInput, TrimtabError
 from trimtab.kinds.ignored import Warned
