@@ -182,3 +182,12 @@ def with_vertical(policy: Policy) -> Policy:
     from msgspec.structs import replace
 
     return replace(policy, vertical=Vertical())
+
+
+def test_pods_serve_up_to_their_limit_and_are_overloaded_above_their_level() -> None:
+    policy = on_load(target=1000.0, least=1, most=1)
+    load = np.array([1.0, 1.9, 2.4, 1.0])
+    found = run(policy, load, ClusterSpec(level=1.0, limit=2.0), first_pods=1)
+    assert found.violating.tolist() == [0.0, 1.9, 2.4, 0.0]  # 0.4 waits for the last step, which serves it
+    strict = run(policy, load, ClusterSpec(), first_pods=1)
+    assert strict.violating.tolist() == load.tolist()  # the request is the limit, the level 80 % of it

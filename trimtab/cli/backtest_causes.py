@@ -19,10 +19,10 @@ def causes(outcome: BacktestOutcome, policy: Policy, cluster: ClusterSpec) -> It
         yield f"{outcome.policy}: the load needs up to {needed:,} pods, and maxReplicas is {most:,}"
     signal = load_signal(policy)
     share = share_of(signal, cluster.pod_capacity) if policy.objective is None else None
-    if share is not None and share >= cluster.slo:
+    if share is not None and share >= cluster.level_share:
         yield (
             f"{outcome.policy}: its target keeps pods at {share:.0%} of what they carry, and a violation begins above"
-            f" {cluster.slo:.0%}: lower the target, or see `trimtab tune`"
+            f" {cluster.level_share:.0%}: lower the target, or see `trimtab tune`"
         )
 
 

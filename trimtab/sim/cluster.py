@@ -160,9 +160,9 @@ class _Cluster:
         spec, pods, trail = self.spec, self.pods, self.trail
         total = load + self.retried
         arriving = total / spec.pod_capacity
-        capacity = pods.ready_cores * self.factor * spec.burst / spec.pod_cores
+        capacity = pods.ready_cores * self.factor * spec.ceiling_share / spec.pod_cores
         served = min(arriving + self.backlog, capacity)
-        self.backlog, violates = serve(arriving, self.backlog, capacity, spec.slo)
+        self.backlog, violates = serve(arriving, self.backlog, capacity, spec.level_share)
         self.retried = total * spec.retry_share if violates else 0.0
         trail.load.append(arriving)
         trail.replicas.append(len(pods.all))
@@ -239,7 +239,7 @@ class _Cluster:
             spec_replicas=self.replicas,
             status_replicas=len(pods.all),
             pods=pods.facts(self.start, self.step_s) if self._shows_pods else (),
-            sizes=pods.sizes(limited=self.spec.burst == 1.0) if self.usage else {},
+            sizes=pods.sizes(limited=self.spec.ceiling_share == 1.0) if self.usage else {},
             samples=samples,
         )
         if self.forecasts:

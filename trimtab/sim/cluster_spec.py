@@ -38,14 +38,20 @@ class Fault:
 
 @dataclass(frozen=True)
 class ClusterSpec:
-    """One pod carries `pod_capacity` of load at 100 % of `pod_cores`, and of `memory_load` what fits its limit."""
+    """What every pod is like, in the load's own unit, and how the metrics reach the policy.
+
+    `pod_capacity` is the load at which a pod uses 100 % of its request `pod_cores`. Above `level` a pod is overloaded.
+    `limit` is the most it can serve; a pod without a limit serves up to `burst` times its request.
+    """
 
     startup_s: float = 120.0
     startup_jitter: tuple[float, float] = (1.0, 1.0)  # each start-up is multiplied by a draw from this range
-    slo: float = SLO
+    slo: float = SLO  # the level as a share of `pod_capacity`, where no `level` is given
     pod_capacity: float = 1.0
+    level: float | None = None
+    limit: float | None = None
     pod_cores: float = 1.0  # request of a pod before any resize
-    burst: float = 1.0  # limit over request: how far a pod may use more than it asked for
+    burst: float = 1.0
     pod_memory_bytes: float = 1.0 * GIB
     base_memory_bytes: float = 0.25 * GIB  # what a pod uses without doing any work
     memory_load: Floats | None = None  # bytes that all pods share, started or not, step by step
@@ -58,3 +64,14 @@ class ClusterSpec:
     def __post_init__(self) -> None:
         assert self.startup_s >= 0 and self.pod_capacity > 0 and self.pod_cores > 0
         assert 0 <= self.retry_share < 1 and 0 <= self.resize_refusal <= 1
+        assert (self.level is None or self.level > 0) and (self.limit is None or self.limit > 0)
+
+    @property
+    def level_share(self) -> float:
+        """The load above which a pod is overloaded, as a share of its request."""
+        return self.slo if self.level is None else self.level / self.pod_capacity
+
+    @property
+    def ceiling_share(self) -> float:
+        """The most that a pod serves, as a share of its request."""
+        return self.burst if self.limit is None else self.limit / self.pod_capacity

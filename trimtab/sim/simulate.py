@@ -38,7 +38,9 @@ def why_slow(policy: Policy, cluster: ClusterSpec) -> str:
 
 
 def _unusual(cluster: ClusterSpec) -> bool:
-    names = ("startup_jitter", "burst", "mean_s", "scrape_delay_s", "retry_share", "faults")
+    if cluster.ceiling_share != _PLAIN.ceiling_share:
+        return True
+    names = ("startup_jitter", "mean_s", "scrape_delay_s", "retry_share", "faults")
     return cluster.memory_load is not None or any(getattr(cluster, name) != getattr(_PLAIN, name) for name in names)
 
 
@@ -77,7 +79,7 @@ class Simulation:
             ready=ready,
             billed=requested,
             requested=requested,
-            violating=violating_load(pods, ready * now, self.cluster.slo),
+            violating=violating_load(pods, ready * now, self.cluster.level_share),
             killed=np.zeros(len(pods), dtype=np.int32),
             resized=np.where(now != after, ready, 0),
             starts=int(np.maximum(np.diff(replicas), 0).sum()),
@@ -114,7 +116,7 @@ class Simulation:
         replicas = self._path(first, first.objective) if first.objective else self._replicas(first, within)
         if not len(replicas):
             return [None] * len(policies)
-        delay, slo = delay_steps(self.cluster.startup_s), self.cluster.slo
+        delay, slo = delay_steps(self.cluster.startup_s), self.cluster.level_share
         return [measure(self._pods, replicas, delay, DAY_STEPS, slo, policy.bridge, self._shown) for policy in policies]
 
     def _decided(self, policy: Policy) -> Run:

@@ -57,12 +57,12 @@ class CandidateRuns(NamedTuple):
         programs = [program(candidate, STEP_S, self.ahead, self.by_step) for candidate in candidates]
         actuators = [Actuator(delay_steps(self.cluster.startup_s), bridge) for bridge in bridges]
         signal = trailing_mean(self.values, MEAN_STEPS)
-        slo = self.cluster.slo
+        slo = self.cluster.level_share
         return sweep(self.load, signal, programs, self.first_pods, actuators, DAY_STEPS, slo, done, within=within)
 
     def optima(self, least: int = 1) -> Floats:
         """The optimum's pod-steps of each day."""
-        needed = pods_needed(self.load, least, self.cluster.slo)
+        needed = pods_needed(self.load, least, self.cluster.level_share)
         best = optimum(needed, delay_steps(self.cluster.startup_s))
         by_day: Floats = best.reshape(self.days, DAY_STEPS).sum(axis=1).astype(np.float64)
         return by_day

@@ -187,7 +187,7 @@ class _Candidates(NamedTuple):
     def _bare_reactive(self, race: _Race) -> list[tuple[TunedSettings, Days]]:
         """Those that may still win, with a bridge or without."""
         family = allowed_settings(self.written, self.runs.cluster.pod_capacity)
-        found = self.runs.run(family, [None], within=race.limit(self.runs.cluster.slo))
+        found = self.runs.run(family, [None], within=race.limit(self.runs.cluster.level_share))
         return [(self._words(setting), days) for setting, tried in zip(family, found, strict=True) for days in tried]
 
     def evidence(self, before: Days, after: Days) -> TuningEvidence:

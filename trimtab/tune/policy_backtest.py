@@ -83,7 +83,7 @@ def judged(
     name: str, policy: Policy, found: Run, start: float, cluster: ClusterSpec, lam: float, from_step: int = 0
 ) -> BacktestOutcome:
     """The outcome of a run that began at `start`, or of its part from a step on."""
-    needed = pods_needed(found.load, 1, cluster.slo)
+    needed = pods_needed(found.load, 1, cluster.level_share)
     best, part = optimum(needed, delay_steps(cluster.startup_s))[from_step:], found.since(from_step)
     days = part.days(DAY_STEPS)
     return BacktestOutcome(
