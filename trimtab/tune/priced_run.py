@@ -30,7 +30,13 @@ class PricedRuns:
         """With a band; None: the objective's own."""
         runs, path = self.runs, self._path(band or self.bands[0])
         return measure(
-            runs.load, path, delay_steps(runs.cluster.startup_s), DAY_STEPS, runs.cluster.level_share, bridge, self._shown
+            runs.load,
+            path,
+            delay_steps(runs.cluster.startup_s),
+            DAY_STEPS,
+            runs.cluster.level_share,
+            bridge,
+            self._shown,
         )
 
     def _path(self, band: PricedBand) -> Counts:
