@@ -60,7 +60,7 @@ class Meter:
             finally:
                 self._others_s += time.process_time() - began
 
-        Operator._tick, ApiServer.handle = measured_tick, measured_handle  # type: ignore[method-assign]
+        Operator._tick, ApiServer.handle = measured_tick, measured_handle  # type: ignore[method-assign, assignment]
         try:
             yield
         finally:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from functools import partial
 from statistics import median
 
 import numpy as np
@@ -38,7 +39,7 @@ def ms(action: Callable[[], object]) -> float:
 def measure() -> dict[str, float]:
     draw, book = np.random.default_rng(1), UsageHistograms()
     batches = [minute(draw, number) for number in range(MINUTES)]
-    first, *updates = [ms(lambda batch=batch: book.observe(batch)) for batch in batches]
+    first, *updates = [ms(partial(book.observe, batch)) for batch in batches]
     at = NOW + 60 * MINUTES
     assert len(book.keys()) == CONTAINERS and int(book.rows["count"].sum()) == CONTAINERS * MINUTES
     both = ([0.5, 0.9, 0.95],)

@@ -76,14 +76,14 @@ async def with_api_client(url: str, start: float, step_s: float) -> dict[str, An
 
 async def with_api_client_paged(url: str, start: float, step_s: float) -> dict[str, Any]:
     """With our pages, one after the other: what is left is compression, JSON and Python floats."""
-    from trimtab.history.pod_owners import from_metrics
+    from trimtab.history.pod_owners import find_members
     from trimtab.history.source import Selection
     from trimtab.history.workload_history import plan
     from trimtab.wire.access import prometheus_access
     from trimtab.wire.prometheus import Prometheus
 
     async with Prometheus(prometheus_access(url)) as prometheus:
-        members = await from_metrics(prometheus, "", start, END)
+        members = await find_members(prometheus, None, (), "", start, END)
     pages = [page.expression for page in plan(members, Selection("cpu"), "", step_s)]
     return _by_api_client(url, pages, start, step_s)
 

@@ -178,11 +178,11 @@ def picture_shop(path: Path) -> None:
     cluster = ClusterSpec(startup_s=120, pod_capacity=100.0)
     name = ObjectName("Autoscaler", "shop", "search")
     record(journal, name, ahead, load, cluster, first_pods=6, start=START - 4 * 86400)
-    for number, name in enumerate(PICTURED):
+    for number, target in enumerate(PICTURED):
         shape = LoadShape(
             peak=300.0 + 130 * number, bursts_a_day=number % 5, burst=0.6, noise=0.05, days=1, seed=number
         )
-        kind, namespace, word = name.split("/")
+        kind, namespace, word = target.split("/")
         policy = cpu if kind.startswith("H") else shadow if word == "mailer" else PLAIN
         values = generate(shape)[:short] / (60 if policy is cpu else 1)
         spec = ClusterSpec() if policy is cpu else cluster

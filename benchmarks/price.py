@@ -21,7 +21,7 @@ from trimtab.core.remember import first_sight
 from trimtab.errors import InvalidInput
 from trimtab.kinds import read
 from trimtab.kinds.metric import LONGEST_QUERY, MOST_FORECASTS, MOST_METRICS
-from trimtab.kinds.schedule import MOST_A_DAY
+from trimtab.kinds.schedule import MOST_PER_DAY
 from trimtab.live.look import memory
 from trimtab.policy import Policy
 from trimtab.series import Frame
@@ -58,7 +58,7 @@ def many_queries(turn: int = 0) -> dict[str, Any]:
 
 def many_schedules(turn: int = 0) -> dict[str, Any]:
     """As many windows as there may be; every turn has other minutes, as equal ones are worked out once."""
-    assert MOST_A_DAY == 2 * 16
+    assert MOST_PER_DAY == 2 * 16
     start, end = f"{turn},{turn + 30} 0-15 * * *", f"{turn + 15},{turn + 45} 0-15 * * *"
     zone = {"timezone": "Europe/Berlin", "minReplicas": 2}
     schedules = [{"name": "all", "start": start, "end": end} | zone]
@@ -148,7 +148,7 @@ def prices() -> list[Price]:
     return [
         price(f"{MOST_METRICS} queries of {LONGEST_QUERY} characters: compile", lambda t: compiled(many_queries(t))),
         price("the same: decide on 100 pods", decided(queries)),
-        price(f"schedules, {MOST_A_DAY} windows per day: compile", lambda turn: compiled(many_schedules(turn))),
+        price(f"schedules, {MOST_PER_DAY} windows per day: compile", lambda turn: compiled(many_schedules(turn))),
         price("the same: decide on 100 pods", decided(compiled(many_schedules(9)))),
         price(f"{MOST_FORECASTS} forecasts: compile", lambda turn: compiled(forecasting(turn))),
         price("the same: forecast them, 20 estimators over 15 days", forecast(ahead)),

@@ -13,7 +13,7 @@ from benchmarks.scale.control_plane import HOME, lighten
 from tests.bed import Bed, eventually
 from tests.bed.manifests import deployment
 from tests.live.running import autoscaler
-from trimtab.live.tell.status import loud
+from trimtab.live.tell.status import worth_writing
 from trimtab.wire.budget import Budget
 from trimtab.wire.kube import Kube
 from trimtab.wire.kubeconfig import connect
@@ -116,7 +116,9 @@ def scaler(member: Member) -> dict[str, Any]:
         return autoscaler(*member.key, metrics=metrics)
     if member.kind == "forecast":
         return autoscaler(*member.key, forecast={"model": "seasonal"})
-    return autoscaler(*member.key, **({"vertical": {"apply": "Never"}} if member.kind == "vertical" else {}))
+    if member.kind == "vertical":
+        return autoscaler(*member.key, vertical={"apply": "Never"})
+    return autoscaler(*member.key)
 
 
 def create(bed: Bed, objects: Sequence[dict[str, Any]]) -> None:
@@ -191,7 +193,7 @@ def statuses(bed: Bed) -> dict[tuple[str, str], Any]:
         async with Kube(connect(kubeconfig=str(bed.kubeconfig))) as kube:
             return (await kube.list(Custom, await kube.resource("trimtab.dev/v1alpha1", "Autoscaler"))).items
 
-    return {(each.metadata.namespace, each.metadata.name): loud(each.status) for each in asyncio.run(listed())}
+    return {(each.metadata.namespace, each.metadata.name): worth_writing(each.status) for each in asyncio.run(listed())}
 
 
 def measured(bed: Bed) -> int:

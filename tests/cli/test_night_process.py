@@ -65,5 +65,5 @@ def test_the_example_is_a_case_like_any_other() -> None:
 def test_a_child_without_memory_is_an_error_and_not_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(night_process, "MEMORY_BYTES", 1_000_000)
     too_much = case(policy(), demand=bytes(50_000_000))  # more than any heap that is there already has left
-    with pytest.raises(TrimtabError, match=r"ended with 1: (MemoryError|RuntimeError: can't start new thread)"):
+    with pytest.raises(TrimtabError, match=r"ended with 1: .*(MemoryError|start new thread|failed to map segment)"):
         asyncio.run(night_process.in_child(iter([too_much]), Fleet(workloads=1)))
