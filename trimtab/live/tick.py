@@ -161,7 +161,14 @@ class Ticker:
         left_s = max(ends_at - asyncio.get_running_loop().time(), self.patience_s)
         acting = self.guard.each(self._act_on, permitted, at, left_s, ACTS_AT_ONCE)
         with self.teller.silent(self.patience_s):
-            done, _ = await asyncio.gather(acting, self._take_back(objects, looked, at, left_s))
+            floors = [] if self.compiler.shadow else act_floor.unwanted_floors(self.cluster)
+            if self.compiler.shadow or not (floors or self.cluster.members.bridged):
+                return await acting  # nearly always: a second task costs turns of the event loop
+            done, *_ = await asyncio.gather(
+                acting,
+                self.guard.each(self._restore_floor, floors, at, left_s),
+                take_back_bridges(self.writer, self.cluster, [found for _, found in objects], looked, left_s),
+            )
         return done
 
     async def _record(self, done: list[ObjectTick], at: float) -> None:
@@ -285,17 +292,6 @@ class Ticker:
             announce(self.teller, self.writer, subject, Happening("ForecastFloor", moved.text), at)
         why = "" if fate is Fate.WRITTEN else self._why_shadow()
         return tick._replace(after=after, outcome=(AxisOutcome(axis="floor", fate=fate, reason=why),))
-
-    async def _take_back(
-        self, objects: list[ServedObject], looked: list[ObjectTick], at: float, within_s: float
-    ) -> None:
-        """Take back raised floors and bridges that no object asks for any more."""
-        if self.compiler.shadow:
-            return
-        if floors := act_floor.unwanted_floors(self.cluster):
-            await self.guard.each(self._restore_floor, floors, at, within_s)
-        if self.cluster.members.bridged:
-            await take_back_bridges(self.writer, self.cluster, [found for _, found in objects], looked, within_s)
 
     async def _restore_floor(self, served: ServedObject) -> None:
         await act_floor.restore(self.writer, served[1])

@@ -14,7 +14,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from types import TracebackType
@@ -273,21 +273,26 @@ class Http:
         return answer
 
     async def _ask(self, request: Request) -> Answer:
-        outgoing = await self._outgoing(request, self.timeout_s, None)
-        async with self._counted(request, outgoing) as incoming:
-            return await self._read(incoming)
+        outgoing, status = await self._outgoing(request, self.timeout_s, None), 0
+        try:
+            async with self.transport.send(outgoing) as incoming:
+                status = incoming.status
+                return await self._read(incoming)
+        finally:
+            self.counts[request.verb, request.resource, status] += 1
 
     @asynccontextmanager
     async def _counted(self, request: Request, outgoing: Outgoing) -> AsyncIterator[Incoming]:
-        """Send a request and count it as soon as its status is known."""
+        """Send a request whose answer goes on, and count it as soon as its status is known."""
         status = 0
-        async with AsyncExitStack() as stack:
-            try:
-                incoming = await stack.enter_async_context(self.transport.send(outgoing))
+        try:
+            async with self.transport.send(outgoing) as incoming:
                 status = incoming.status
-            finally:
                 self.counts[request.verb, request.resource, status] += 1
-            yield incoming
+                yield incoming
+        finally:
+            if not status:
+                self.counts[request.verb, request.resource, status] += 1
 
     async def _outgoing(self, request: Request, total_s: float | None, silence_s: float | None) -> Outgoing:
         """Paid for, with a credential, and within the fence."""
