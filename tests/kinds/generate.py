@@ -458,6 +458,73 @@ PREDICTIVE_HPAS = whole(
     ),
 )
 
+CUSTOM_HPA_VALUES = merged(
+    part(
+        {
+            "target": part({"deployment": NAMES, "namespace": st.just("shop"), "value": st.sampled_from([1, 2.5, 70])}),
+            "prometheus": part({"url": st.just("http://prometheus"), "port": st.just(9090), "query": st.just("up")}),
+        },
+        {
+            "behavior": part(
+                {},
+                {f"scale{way}Cooldown": st.sampled_from([0, 12.5, 60]) for way in ("Up", "Down")}
+                | {f"scale{way}MinFactor": st.sampled_from([0, 0.1, 0.5]) for way in ("Up", "Down")}
+                | {f"scale{way}MaxFactor": st.sampled_from([0.2, 0.5, 1]) for way in ("Up", "Down")},
+            ),
+            "dryRun": st.booleans(),
+            "exact": st.booleans(),
+        },
+    ),
+    replica_bounds().map(lambda bounds: {"minReplicas": 1} | bounds),
+)
+
+_TRIGGERS = st.one_of(
+    part(
+        {
+            "type": st.just("prometheus"),
+            "metadata": part(
+                {"query": st.just("sum(rps)"), "threshold": st.sampled_from(["5", "12.5"])},
+                {"activationThreshold": st.just("2"), "serverAddress": st.just("http://prometheus")},
+            ),
+        },
+        {"metricType": st.sampled_from(["AverageValue", "Value"])},
+    ),
+    part({"type": RESOURCE, "metricType": st.just("Utilization"), "metadata": st.just({"value": "60"})}),
+    part(
+        {
+            "type": st.just("cron"),
+            "metadata": st.just({"timezone": "UTC", "start": "0 8 * * *", "end": "0 18 * * *", "desiredReplicas": "4"}),
+        }
+    ),
+)
+SCALED_OBJECTS = whole(
+    "ScaledObject",
+    "keda.sh/v1alpha1",
+    part(
+        {
+            "scaleTargetRef": part({"name": NAMES}),
+            "maxReplicaCount": st.integers(6, 60),
+            "triggers": listed(_TRIGGERS, least=1),
+        },
+        {
+            "minReplicaCount": st.integers(0, 4),
+            "fallback": part({"failureThreshold": st.integers(1, 5), "replicas": st.integers(0, 8)}),
+            "advanced": part({}, {"horizontalPodAutoscalerConfig": part({}, {"behavior": BEHAVIOR})}),
+        },
+    ),
+)
+VPAS = whole(
+    "VerticalPodAutoscaler",
+    "autoscaling.k8s.io/v1",
+    part(
+        {"targetRef": TARGET_REF},
+        {
+            "updatePolicy": part({}, {"updateMode": st.sampled_from(["Auto", "Recreate", "InPlaceOrRecreate", "Off"])}),
+            "resourcePolicy": RESOURCE_POLICY,
+        },
+    ),
+)
+
 # What people steer with, and what some kinds have no field for.
 ANNOTATIONS = part(
     {},
