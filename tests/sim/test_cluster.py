@@ -8,14 +8,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.sim.policies import on_cpu, on_load
 from trimtab.core.model import Decision, Memory, Observation
-from trimtab.policy import Absence, Policy, Rate, Stabilise, Vertical
+from trimtab.policy import Absence, Bridge, Policy, Rate, Stabilise, Vertical
 from trimtab.quantity import GIB
 from trimtab.series import Floats
 from trimtab.sim.cluster import Run, run
 from trimtab.sim.cluster_spec import ClusterSpec, Fault, FaultKind
+from trimtab.sim.simulate import simulate
 
 HOUR = 240  # steps
 
@@ -179,8 +181,6 @@ def test_a_refused_resize_leaves_the_pod_as_it_was() -> None:
 
 
 def with_vertical(policy: Policy) -> Policy:
-    from msgspec.structs import replace
-
     return replace(policy, vertical=Vertical())
 
 
@@ -191,3 +191,27 @@ def test_pods_serve_up_to_their_limit_and_are_overloaded_above_their_level() -> 
     assert found.violating.tolist() == [0.0, 1.9, 2.4, 0.0]  # 0.4 waits for the last step, which serves it
     strict = run(policy, load, ClusterSpec(), first_pods=1)
     assert strict.violating.tolist() == load.tolist()  # the request is the limit, the level 80 % of it
+
+
+@pytest.mark.parametrize(
+    "pods, counts",
+    [
+        pytest.param({}, True, id="as the protocol has them"),
+        pytest.param({"limit": 1.0, "level": 0.8}, True, id="Guaranteed"),
+        pytest.param({"limit": 1.25, "level": 1.0}, True, id="the limit just sets the level"),
+        pytest.param({"limit": 2.0, "level": 1.0}, False, id="Burstable"),
+        pytest.param({"level": 1.0, "burst": 2.0}, False, id="no limit"),
+    ],
+)
+def test_a_bridge_adds_capacity_only_where_the_limit_sets_the_level(pods: dict[str, float], counts: bool) -> None:
+    load = np.concatenate((np.full(20, 7.0), np.full(60, 9.9)))
+    policy = replace(on_load(most=10, least=10), bridge=Bridge(ceiling=0.7))
+    found = run(policy, load, ClusterSpec(**pods), first_pods=10)
+    assert found.resized.any() == counts
+    assert simulate(policy, load, ClusterSpec(**pods), first_pods=10).resized.tolist() == found.resized.tolist()
+
+
+def test_throttled_work_is_served_later() -> None:
+    policy = on_load(target=1000.0, least=1, most=1)
+    found = run(policy, np.array([2.5, 0.2, 0.2, 0.2]), ClusterSpec(level=1.0, limit=1.0), first_pods=1)
+    assert found.violating.tolist() == [2.5, 0.2, 0.0, 0.0]

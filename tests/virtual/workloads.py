@@ -173,9 +173,9 @@ class Workload:
         seconds = self.step * self.step_s
         load = self.settings.load(seconds)
         arriving = load / spec.pod_capacity
-        capacity = pods.ready_cores * spec.burst / spec.pod_cores
+        capacity = pods.ready_cores * spec.ceiling_share / spec.pod_cores
         served = min(arriving + self.backlog, capacity)
-        self.backlog, _ = serve(arriving, self.backlog, capacity, spec.slo)
+        self.backlog, _ = serve(arriving, self.backlog, capacity, capacity)
         cores = served * spec.pod_cores
         share = cores / pods.ready_cores if pods.ready_cores else 0.0
         kept = self.settings.memory(seconds) / max(1, len(pods.all)) if self.settings.memory else 0.0

@@ -137,7 +137,7 @@ def _minutes(found: Run) -> Floats:
         work = arriving + backlog
         used = min(work, float(ready)) * CLUSTER.pod_cores
         busy = work / ready if ready else 2.0
-        backlog, _ = serve(arriving, backlog, float(ready), SLO)
+        backlog, _ = serve(arriving, backlog, SLO * ready, float(ready))
         rows.append((100.0 * (1.0 - used / NODE_CORES), UNLOADED_S * max(1.0, busy)))
     whole = len(rows) // MINUTE * MINUTE
     minutes: Floats = np.array(rows[:whole]).reshape(-1, MINUTE, 2).mean(axis=1)

@@ -148,7 +148,7 @@ class _Cluster:
     def _bridge(self, step: int) -> None:
         """What the last step needed of the pods that are ready now is asked for now, and there in the next step."""
         bridge, ready, self.factor = self.policy.bridge, self.pods.ready, self.next_factor
-        if bridge is not None and step > 0:
+        if bridge is not None and self.spec.bridge_counts and step > 0:
             load = self.meter.shown_total() / self.spec.pod_capacity
             level = level_needed(load, ready, bridge.ceiling, bridge.max_factor)
             self._bridge_needed = still_needed(self._bridge_needed, level, step * self.step_s)
@@ -160,9 +160,10 @@ class _Cluster:
         spec, pods, trail = self.spec, self.pods, self.trail
         total = load + self.retried
         arriving = total / spec.pod_capacity
-        capacity = pods.ready_cores * self.factor * spec.ceiling_share / spec.pod_cores
+        ready = pods.ready_cores * self.factor / spec.pod_cores
+        capacity = ready * spec.ceiling_share
         served = min(arriving + self.backlog, capacity)
-        self.backlog, violates = serve(arriving, self.backlog, capacity, spec.level_share)
+        self.backlog, violates = serve(arriving, self.backlog, ready * spec.level_share, capacity)
         self.retried = total * spec.retry_share if violates else 0.0
         trail.load.append(arriving)
         trail.replicas.append(len(pods.all))

@@ -68,10 +68,17 @@ class ClusterSpec:
 
     @property
     def level_share(self) -> float:
-        """The load above which a pod is overloaded, as a share of its request."""
-        return self.slo if self.level is None else self.level / self.pod_capacity
+        """The load above which a pod is overloaded, as a share of its request; never above what it can serve."""
+        return min(self.slo if self.level is None else self.level / self.pod_capacity, self.ceiling_share)
 
     @property
     def ceiling_share(self) -> float:
         """The most that a pod serves, as a share of its request."""
         return self.burst if self.limit is None else self.limit / self.pod_capacity
+
+    @property
+    def bridge_counts(self) -> bool:
+        """Whether a larger size carries more: where the limit sets the level, as it does by default."""
+        if self.limit is None:
+            return self.level is None and self.burst == 1.0
+        return SLO * self.limit <= self.pod_capacity * (1.0 + 1e-9)

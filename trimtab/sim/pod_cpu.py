@@ -1,6 +1,6 @@
 """How busy pods are shown to be, step by step beside the decisions that depend on it: the virtual cluster's own rules.
 
-Ready pods share the load and are full at 100 %; metrics are means of the last minute; a pod's sample counts from a
+Ready pods share the load up to their limit; metrics are means of the last minute; a pod's sample counts from a
 minute after it is ready, or from `cpuInitializationPeriod` after its start, whichever comes first.
 """
 
@@ -32,6 +32,7 @@ class WorkLimits(NamedTuple):
     max_factor: float
     levels: int
     refused: float
+    most: float  # that a ready pod serves, as a share of its request
 
 
 class PodsAtWork(NamedTuple):
@@ -47,10 +48,10 @@ def at_work(load: Floats, shown: Floats, old_after: int, actuator: Actuator) -> 
     delay, minute = actuator.delay_steps, MEAN_STEPS - 1
     counts_after = min(delay + minute, max(delay, old_after))
     bridge = numbers_of(actuator.bridge)
-    return PodsAtWork(load, shown, WorkLimits(delay, counts_after, min(minute, old_after), *bridge, actuator.refused))
+    return PodsAtWork(load, shown, WorkLimits(delay, counts_after, min(minute, old_after), *bridge, actuator.refused, actuator.ceiling))
 
 
-NOBODY = PodsAtWork(np.empty(0), np.empty(0), WorkLimits(0, 0, 0, 0.0, 1.0, 0, 0.0))
+NOBODY = PodsAtWork(np.empty(0), np.empty(0), WorkLimits(0, 0, 0, 0.0, 1.0, 0, 0.0, 1.0))
 BACKLOG, FACTOR, SHARES = 0, 1, 2  # places of what is left of a step
 
 
@@ -87,9 +88,9 @@ def work(
     if limits.levels > 0 and t > 0:
         level = level_needed(shown, float(ready), limits.ceiling, limits.max_factor)
         left[FACTOR] = hold(levels, t, level, limits.max_factor)
-    capacity = ready + ready * (1.0 - limits.refused) * (factor - 1.0)
+    capacity = limits.most * (ready + ready * (1.0 - limits.refused) * (factor - 1.0))
     served = min(load + left[BACKLOG], capacity)
-    left[BACKLOG] = serve(load, left[BACKLOG], capacity, 1.0)[0]
+    left[BACKLOG] = serve(load, left[BACKLOG], 0.0, capacity)[0]
     left[SHARES + t % MEAN_STEPS] = served / ready if ready > 0 else 0.0
     count, total = min(t + 1, MEAN_STEPS), 0.0
     for age in range(count):

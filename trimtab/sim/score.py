@@ -1,8 +1,9 @@
 """How good a run was: cost, violating load and churn, priced into J and set against the clairvoyant optimum.
 
 J = billed pod-steps + lambda x violating load + 8 x pods started + 0.25 x pods resized; regret = J / optimum - 1.
-A step violates when slo x ready < load, or when a backlog is left: work = load + backlog, served = min(work, ready),
-backlog = min(work - served, ready). All of the step's load counts. With a bridge, ready pods count by their size.
+A step violates when level x ready < load, or when a backlog is left: work = load + backlog, served = min(work,
+capacity), backlog = min(work - served, capacity), capacity = limit x ready. All of the step's load counts. With a
+bridge, ready pods count by their size.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ class Actuator(NamedTuple):
     delay_steps: int
     bridge: Bridge | None = None
     refused: float = 0.0  # the share of ready pods whose nodes have no room for a larger size
+    ceiling: float = 1.0  # the most a ready pod serves, as a share of its request
 
 
 class Days(NamedTuple):
@@ -86,11 +88,14 @@ def score(days: Days, optimum: float, lam: float, length: float) -> Score:
     )
 
 
-def serve(arriving: float, backlog: float, capacity: float, slo: float) -> tuple[float, bool]:
-    """One step of work: the backlog that is left, and whether the service level was violated."""
+def serve(arriving: float, backlog: float, level: float, capacity: float) -> tuple[float, bool]:
+    """One step of work: the backlog that is left, and whether the pods were overloaded.
+
+    `level` is the load above which all ready pods together are overloaded, `capacity` the most that they serve.
+    """
     work = arriving + backlog
     left = min(work - min(work, capacity), capacity)
-    return left, slo * capacity < arriving - SLACK or left > _LEAST_BACKLOG
+    return left, level < arriving - SLACK or left > _LEAST_BACKLOG
 
 
 def violates_without_backlog(load: Floats, ready: Counts, slo: float) -> NDArray[np.bool_]:
@@ -110,15 +115,16 @@ def measure(
     bridge: Bridge | None = None,
     seen: Floats | None = None,
     refused: float = 0.0,
+    ceiling: float = 1.0,
 ) -> Days:
-    """What these replicas, billed step by step, did with this load (in units of one pod's capacity).
+    """What these replicas, billed step by step, did with this load (in units of one pod's request).
 
     A bridge looks at `seen`, the load that each step shows at its end; the load itself where nothing else is given.
-    A share of the pods may be `refused` every larger size.
+    A share of the pods may be `refused` every larger size. A pod serves at most `ceiling` of its request.
     """
     table = np.zeros((6, -(-len(load) // day_steps)))
     shown = load if seen is None else seen
-    measure_into(load, shown, replicas, delay_steps, day_steps, slo, *numbers_of(bridge), refused, table)
+    measure_into(load, shown, replicas, delay_steps, day_steps, slo, ceiling, *numbers_of(bridge), refused, table)
     return Days(*table)
 
 
@@ -130,6 +136,7 @@ def measure_into(
     delay_steps: int,
     day_steps: int,
     slo: float,
+    most: float,
     ceiling: float,
     max_factor: float,
     levels: int,
@@ -172,25 +179,26 @@ def measure_into(
             next_factor = hold(last_needed, t, level, max_factor)
             if next_factor != factor:
                 table[5, (t - 1) // day_steps] += resizable
-        backlog, violates = serve(load[t], backlog, ready + resizable * (factor - 1.0), slo)
+        pods = ready + resizable * (factor - 1.0)
+        backlog, violates = serve(load[t], backlog, slo * pods, most * pods)
         table[0, day] += now + resizable * (max(factor, next_factor) - 1.0)
         table[4, day] += load[t]
         if violates:
             table[1, day] += load[t]
 
 
-def violating_load(load: Floats, capacity: Floats, slo: float = SLO) -> Floats:
-    """The load of each step that met a violated service level, else zero."""
+def violating_load(load: Floats, pods: Floats, slo: float = SLO, ceiling: float = 1.0) -> Floats:
+    """The load of each step that met overloaded pods, else zero."""
     violating = np.zeros(len(load))
-    violating_into(load, capacity, slo, violating)
+    violating_into(load, pods, slo, ceiling, violating)
     return violating
 
 
 @compiled
-def violating_into(load: Floats, capacity: Floats, slo: float, violating: Floats) -> None:
+def violating_into(load: Floats, pods: Floats, slo: float, ceiling: float, violating: Floats) -> None:
     backlog = 0.0
     for t in range(len(load)):
-        backlog, violates = serve(load[t], backlog, capacity[t], slo)
+        backlog, violates = serve(load[t], backlog, slo * pods[t], ceiling * pods[t])
         if violates:
             violating[t] = load[t]
 

@@ -38,8 +38,6 @@ def why_slow(policy: Policy, cluster: ClusterSpec) -> str:
 
 
 def _unusual(cluster: ClusterSpec) -> bool:
-    if cluster.ceiling_share != _PLAIN.ceiling_share:
-        return True
     names = ("startup_jitter", "mean_s", "scrape_delay_s", "retry_share", "faults")
     return cluster.memory_load is not None or any(getattr(cluster, name) != getattr(_PLAIN, name) for name in names)
 
@@ -67,6 +65,7 @@ class Simulation:
         """Every step of one policy."""
         if why_slow(policy, self.cluster):
             return self._decided(policy)
+        policy = self._without_idle_bridge(policy)
         pods, delay = self._pods, delay_steps(self.cluster.startup_s)
         replicas = self._replicas(policy, UNLIMITED)
         ready = ready_pods(replicas, delay)
@@ -79,7 +78,7 @@ class Simulation:
             ready=ready,
             billed=requested,
             requested=requested,
-            violating=violating_load(pods, ready * now, self.cluster.level_share),
+            violating=violating_load(pods, ready * now, self.cluster.level_share, self.cluster.ceiling_share),
             killed=np.zeros(len(pods), dtype=np.int32),
             resized=np.where(now != after, ready, 0),
             starts=int(np.maximum(np.diff(replicas), 0).sum()),
@@ -116,14 +115,25 @@ class Simulation:
         replicas = self._path(first, first.objective) if first.objective else self._replicas(first, within)
         if not len(replicas):
             return [None] * len(policies)
-        delay, slo = delay_steps(self.cluster.startup_s), self.cluster.level_share
-        return [measure(self._pods, replicas, delay, DAY_STEPS, slo, policy.bridge, self._shown) for policy in policies]
+        delay, cluster = delay_steps(self.cluster.startup_s), self.cluster
+        level, ceiling = cluster.level_share, cluster.ceiling_share
+
+        def measured(policy: Policy) -> Days:
+            bridge = self._without_idle_bridge(policy).bridge
+            return measure(self._pods, replicas, delay, DAY_STEPS, level, bridge, self._shown, ceiling=ceiling)
+
+        return [measured(policy) for policy in policies]
+
+    def _without_idle_bridge(self, policy: Policy) -> Policy:
+        """A bridge that adds no capacity is not applied."""
+        return policy if self.cluster.bridge_counts else replace(policy, bridge=None)
 
     def _decided(self, policy: Policy) -> Run:
         return run(policy, self.load, self.cluster, first_pods=self.first_pods, seed=self.seed, start=self.start)
 
     def _replicas(self, policy: Policy, within: CostLimit) -> Counts:
-        actuator = Actuator(delay_steps(self.cluster.startup_s), policy.bridge)
+        cluster, bridge = self.cluster, self._without_idle_bridge(policy).bridge
+        actuator = Actuator(delay_steps(cluster.startup_s), bridge, ceiling=cluster.ceiling_share)
         compiled = program(policy, STEP_S, self._ahead(policy), self._by_step(policy))
         return run_on(self._pods, self._signal, self._shown, compiled, self.first_pods, actuator, within)
 

@@ -55,7 +55,10 @@ class CandidateRuns(NamedTuple):
         """The days of every setting (outer) with every bridge (inner); none of one that is given up."""
         candidates = [with_setting(self.policy, setting, self.cluster.pod_capacity) for setting in settings]
         programs = [program(candidate, STEP_S, self.ahead, self.by_step) for candidate in candidates]
-        actuators = [Actuator(delay_steps(self.cluster.startup_s), bridge) for bridge in bridges]
+        delay, ceiling = delay_steps(self.cluster.startup_s), self.cluster.ceiling_share
+        actuators = [
+            Actuator(delay, bridge if self.cluster.bridge_counts else None, ceiling=ceiling) for bridge in bridges
+        ]
         signal = trailing_mean(self.values, MEAN_STEPS)
         slo = self.cluster.level_share
         return sweep(self.load, signal, programs, self.first_pods, actuators, DAY_STEPS, slo, done, within=within)
