@@ -102,7 +102,17 @@ def sweep(
     seen = shown_load(load) if shown is None else shown
 
     def measured(replicas: Counts, actuator: Actuator) -> Days:
-        return measure(load, replicas, actuator.delay_steps, day_steps, slo, actuator.bridge, seen, actuator.refused, actuator.ceiling)
+        return measure(
+            load,
+            replicas,
+            actuator.delay_steps,
+            day_steps,
+            slo,
+            actuator.bridge,
+            seen,
+            actuator.refused,
+            actuator.ceiling,
+        )
 
     def days_of(program: Program) -> list[Days]:
         if program.signal[0] == BY_SHARE:

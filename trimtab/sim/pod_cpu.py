@@ -48,7 +48,11 @@ def at_work(load: Floats, shown: Floats, old_after: int, actuator: Actuator) -> 
     delay, minute = actuator.delay_steps, MEAN_STEPS - 1
     counts_after = min(delay + minute, max(delay, old_after))
     bridge = numbers_of(actuator.bridge)
-    return PodsAtWork(load, shown, WorkLimits(delay, counts_after, min(minute, old_after), *bridge, actuator.refused, actuator.ceiling))
+    return PodsAtWork(
+        load,
+        shown,
+        WorkLimits(delay, counts_after, min(minute, old_after), *bridge, actuator.refused, actuator.ceiling),
+    )
 
 
 NOBODY = PodsAtWork(np.empty(0), np.empty(0), WorkLimits(0, 0, 0, 0.0, 1.0, 0, 0.0, 1.0))
