@@ -194,21 +194,21 @@ def test_pods_serve_up_to_their_limit_and_are_overloaded_above_their_level() -> 
 
 
 @pytest.mark.parametrize(
-    "pods, counts",
+    "cluster, counts",
     [
-        pytest.param({}, True, id="as the protocol has them"),
-        pytest.param({"limit": 1.0, "level": 0.8}, True, id="Guaranteed"),
-        pytest.param({"limit": 1.25, "level": 1.0}, True, id="the limit just sets the level"),
-        pytest.param({"limit": 2.0, "level": 1.0}, False, id="Burstable"),
-        pytest.param({"level": 1.0, "burst": 2.0}, False, id="no limit"),
+        pytest.param(ClusterSpec(), True, id="as the protocol has them"),
+        pytest.param(ClusterSpec(limit=1.0, level=0.8), True, id="Guaranteed"),
+        pytest.param(ClusterSpec(limit=1.25, level=1.0), True, id="the limit just sets the level"),
+        pytest.param(ClusterSpec(limit=2.0, level=1.0), False, id="Burstable"),
+        pytest.param(ClusterSpec(level=1.0, burst=2.0), False, id="no limit"),
     ],
 )
-def test_a_bridge_adds_capacity_only_where_the_limit_sets_the_level(pods: dict[str, float], counts: bool) -> None:
+def test_a_bridge_adds_capacity_only_where_the_limit_sets_the_level(cluster: ClusterSpec, counts: bool) -> None:
     load = np.concatenate((np.full(20, 7.0), np.full(60, 9.9)))
     policy = replace(on_load(most=10, least=10), bridge=Bridge(ceiling=0.7))
-    found = run(policy, load, ClusterSpec(**pods), first_pods=10)
+    found = run(policy, load, cluster, first_pods=10)
     assert found.resized.any() == counts
-    assert simulate(policy, load, ClusterSpec(**pods), first_pods=10).resized.tolist() == found.resized.tolist()
+    assert simulate(policy, load, cluster, first_pods=10).resized.tolist() == found.resized.tolist()
 
 
 def test_throttled_work_is_served_later() -> None:

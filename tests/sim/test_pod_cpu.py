@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace as with_
 from typing import NamedTuple
 
 import numpy as np
@@ -38,11 +39,13 @@ on_edge = st.builds(lambda pods, share: pods * share, st.integers(0, 45), st.sam
 loads = st.lists(on_edge | st.floats(0, 60), min_size=1, max_size=60)
 
 
-def limits(capacity: float) -> st.SearchStrategy[dict[str, float]]:
+def limits(cluster: ClusterSpec) -> st.SearchStrategy[ClusterSpec]:
     """No limit, or one that throttles; a level that the request sets, the limit sets, or a user."""
-    shares = st.sampled_from([0.5, 0.8, 1.0, 1.25, 1.5, 3.0])
-    of_pod = shares.map(lambda share: share * capacity)
-    return st.fixed_dictionaries({}, optional={"limit": of_pod, "level": of_pod, "burst": shares})
+    pod_shares = st.sampled_from([0.5, 0.8, 1.0, 1.25, 1.5, 3.0])
+    loads = st.none() | pod_shares.map(lambda share: share * cluster.pod_capacity)
+    return st.builds(
+        lambda limit, level, burst: with_(cluster, limit=limit, level=level, burst=burst), loads, loads, pod_shares
+    )
 
 
 class ShareRun(NamedTuple):
@@ -61,7 +64,8 @@ def runs(draw: st.DrawFn) -> ShareRun:
     )
     capacity, held = draw(st.sampled_from([1.0, 0.25, 0.3, 3.0])), draw(st.sampled_from([1, 4, 8]))
     startup_s = draw(st.sampled_from([0.0, 15.0, 60.0, 120.0, 300.0]))
-    cluster = ClusterSpec(startup_s=startup_s, pod_capacity=capacity, pod_cores=capacity, **draw(limits(capacity)))
+    cluster = ClusterSpec(startup_s=startup_s, pod_capacity=capacity, pod_cores=capacity)
+    cluster = draw(limits(cluster))
     return ShareRun(policy, np.repeat(np.array(draw(loads)), held) * capacity, cluster, draw(st.integers(1, 50)))
 
 
