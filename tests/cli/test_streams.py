@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,9 +14,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import click
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from rich.table import Table
+from rich.text import Text
 
+from trimtab.cli.printable import PrintableStream
 from trimtab.cli.screen import Screen
 from trimtab.cli.workers import on_all_cores
 from trimtab.errors import TrimtabError
@@ -174,3 +182,29 @@ def test_a_narrow_terminal_loses_columns_that_can_be_spared_but_no_letters() -> 
     assert _printed(60, ("REGRET",)) == ["POLICY       POD HOURS  REGRET", "a-long-name  1,234      +5%"]
     assert _printed(25, ("REGRET",)) == ["POLICY       POD HOURS", "a-long-name  1,234"]
     assert _printed(10) == ["POLICY       POD HOURS  REGRET", "a-long-name  1,234      +5%"]
+
+
+HOSTILE = "3\x1b[2J\x1b]0;owned\x07\x1b]52;c;cm0=\x07\x9b31m\r\u202e all is fine"
+
+
+@given(st.text() | st.just(HOSTILE))
+def test_no_text_of_others_reaches_the_terminal_as_a_control_character(text: str) -> None:
+    """Whatever prints it: click, `print`, or a table of rich with colors of its own."""
+    behind = io.StringIO()
+    stream = PrintableStream(behind)
+    with contextlib.redirect_stdout(stream), contextlib.redirect_stderr(stream):
+        click.echo(text)
+        print(text, file=sys.stderr)
+        table = Table(text, style="red")
+        table.add_row(Text(text, style="bold"))
+        Screen(width=200, force_terminal=True, markup=False, emoji=False, color_system="standard").show(table)
+    colored = re.sub(r"\x1b\[[0-9;]*m", "", behind.getvalue())
+    assert all(word.isprintable() for word in re.split(r"[\n\t]", colored)), colored
+
+
+def test_commands_print_through_the_printable_stream() -> None:
+    """The name of an object is part of a finding."""
+    manifest = f"apiVersion: trimtab.dev/v1alpha1\nkind: Autoscaler\nmetadata: {{name: {json.dumps(HOSTILE)}}}\n"
+    process = start("lint", "-", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    out, err = process.communicate(manifest.encode(), timeout=PATIENCE_S)
+    assert "owned" in (out + err).decode() and b"\x1b" not in out + err and b"\x07" not in out + err

@@ -13,11 +13,12 @@ import os
 import sys
 import warnings
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, TextIO, cast
 
 import click
 
 from trimtab import __version__
+from trimtab.cli.printable import PrintableStream
 from trimtab.errors import TrimtabError
 
 SECTIONS = {
@@ -78,6 +79,11 @@ class ErrorHandlingGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         _prepare_streams()
+        stdout, stderr = (cast(TextIO, PrintableStream(stream)) for stream in (sys.stdout, sys.stderr))
+        with contextlib.redirect_stdout(stdout), contextlib.redirect_stderr(stderr):
+            return self._answered(ctx)
+
+    def _answered(self, ctx: click.Context) -> Any:
         try:
             with warnings.catch_warnings():
                 warnings.showwarning = _note

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from typing import NoReturn
 
 from rich.cells import cell_len
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.table import Table
+
+from trimtab.cli.printable import printable_lines
 
 PIPED = 160  # columns, so that no cell is cut on its way into a file
 WORD, GAP = 12, 2
@@ -18,6 +22,10 @@ class Screen(Console):
 
     def on_broken_pipe(self) -> NoReturn:
         raise BrokenPipeError
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else segment._replace(text=printable_lines(segment.text))
 
     def show(self, table: Table, spare: tuple[str, ...] = ()) -> None:
         """A table without cut cells: `spare` columns go first, and a line that is still too long is the terminal's."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from shlex import quote
+from shlex import join, quote
 from typing import Any, NamedTuple
 
 import msgspec
@@ -261,10 +261,10 @@ def as_yaml(known: History, knobs: Knobs) -> str:
 
 def _target(name: ObjectName) -> str:
     kind = KUBECTL.get(name.kind, name.kind.lower())
-    return f"{kind} {quote(name.name)} -n {quote(name.namespace)}"
+    return join([kind, name.name, "-n", name.namespace])
 
 
 def command(known: History, knobs: Knobs) -> str:
     """The same as one line for a shell."""
-    text = json.dumps(patch(known, knobs), separators=(",", ":")).replace("'", "'\\''")
-    return f"kubectl patch {_target(known.name)} --type merge -p '{text}'"
+    text = json.dumps(patch(known, knobs), separators=(",", ":"))
+    return f"kubectl patch {_target(known.name)} --type merge -p {quote(text)}"
