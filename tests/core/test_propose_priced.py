@@ -157,13 +157,31 @@ def saturated(used: float, limit: float | None) -> Observation:
     )
 
 
-def test_cpu_at_its_limit_is_no_demand() -> None:
-    """All that pods may use is used: how much is asked for is not known, so the target decides."""
+def test_cpu_at_its_limit_is_the_least_that_is_asked_for() -> None:
+    """All that pods may use is used: how much is asked for is not known, so the target decides where it wants more."""
     policy = priced(percent=50)
     decision = decide(policy, saturated(0.99, 1.0), Memory())
     assert decision.plan.replicas == 8
     assert "pods use all the cpu they may have" in table(decision)[1].why
     assert replicas(policy, saturated(0.99, None)) == replicas(policy, saturated(0.99, 2.0)) < 8
+
+
+@given(
+    used=st.floats(0.5, 2.0),
+    percent=st.integers(20, 195),
+    expected=st.floats(0.0, 60.0),
+    price=st.floats(1.0, 1000.0),
+)
+def test_pods_at_their_limit_are_never_fewer_than_the_target_or_the_price_ask_for(
+    used: float, percent: int, expected: float, price: float
+) -> None:
+    """The saturated pods ask for at least what pods with room to spare ask for, and no rule of the target delays it."""
+    policy = priced(price, percent)
+    seen = replace(saturated(used, used / 0.96), forecasts=(expecting(expected),))
+    free = replace(saturated(used, 4.0), forecasts=(expecting(expected),))
+    target = replace(policy, objective=None, forecast=None)
+    found = replicas(policy, seen)
+    assert found >= max(replicas(policy, free), replicas(target, replace(seen, forecasts=())), 4)
 
 
 def test_a_metric_without_a_request_is_counted_by_its_target() -> None:

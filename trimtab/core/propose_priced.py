@@ -1,7 +1,8 @@
 """propose_priced: with an objective, the pods that each load is worth, in the place of what its target asks for.
 
-Never fewer than the load needs now at the service level. Where a forecast is silent or pods use all they may have, what
-they use is no demand to be priced: the target decides, as without an objective.
+Never fewer than the load needs now at the service level. Where a forecast is silent, the target decides, as without an
+objective. Where pods use all they may have, more load may be asked for than is measured: the price decides, but never
+for fewer pods than the target asks for or than there are.
 """
 
 from __future__ import annotations
@@ -26,15 +27,12 @@ def propose_priced(
 ) -> tuple[list[Proposal], tuple[Rule, ...]]:
     """The proposals, and the rules between them and a plan; as they were while one of the loads has no price."""
     count = len(policy.signals)
-    present, ahead = proposals[:count], proposals[count:]
-    known = zip(policy.signals, seen.samples, seen.forecasts, present, ahead, strict=False)
+    known = zip(policy.signals, seen.samples, seen.forecasts, proposals[:count], proposals[count:], strict=False)
     priced = [_priced(policy, objective, seen, *each) for each in known]
     if len(priced) == count and all(isinstance(pair, tuple) for pair in priced):
         pairs = [pair for pair in priced if isinstance(pair, tuple)]
         return [now for now, _ in pairs] + [later for _, later in pairs], objective.settle
-    pairs_of = zip(ahead, priced, strict=False)
-    told = [replace(later, replicas=_SATURATED) if pair is _SATURATED else later for later, pair in pairs_of]
-    return present + told, policy.settle
+    return proposals, policy.settle
 
 
 def _priced(
@@ -53,11 +51,12 @@ def _priced(
     demand, carries = demand_of(sample, seen.pods), full_load(policy, signal, seen)
     if demand is None or isinstance(carries, Missing):
         return Missing(reason=Reason.ABSENT)
-    if saturated(signal, sample, seen):
-        return _SATURATED
     load = demand / carries
     need = ceil(load / objective.service_level - 1e-9)
     band = _worth(objective, forecast, carries, seen.spec_replicas)
+    if saturated(signal, sample, seen):
+        least = max(need, band, now.number(), seen.spec_replicas)
+        return replace(now, replicas=least, ratio=None, load_pods=load), replace(later, replicas=_SATURATED)
     expected = forecast.at_quantile(0.5) / carries
     if forecast.level:
         expected = load * forecast.at_quantile(0.5) / forecast.level
