@@ -16,14 +16,14 @@ import numpy as np
 
 from trimtab.core.decide import decide
 from trimtab.core.forecast import forecast_rows
-from trimtab.core.model import Observation, Pod, TotalSample
+from trimtab.core.model import Observation, Pod, PodSamples, TotalSample
 from trimtab.core.remember import first_sight
 from trimtab.errors import InvalidInput
 from trimtab.kinds import read
 from trimtab.kinds.metric import LONGEST_QUERY, MOST_FORECASTS, MOST_METRICS
 from trimtab.kinds.schedule import MOST_PER_DAY
 from trimtab.live.look import memory
-from trimtab.policy import Policy
+from trimtab.policy import Policy, Size
 from trimtab.series import Frame
 
 AT = 1_794_811_716.0
@@ -110,6 +110,25 @@ def compiled(made: dict[str, Any]) -> Policy:
     return policy
 
 
+def many_pod_metrics() -> dict[str, Any]:
+    metrics = [
+        {"type": "Pods", "pods": {"metric": {"name": f"m{n}"}, "target": {"type": "AverageValue", "averageValue": "9"}}}
+        for n in range(MOST_METRICS)
+    ]
+    return manifest("Autoscaler", "trimtab.dev/v1alpha1", maxReplicas=20_000, metrics=metrics)
+
+
+def decided_on_many_pods(policy: Policy, count: int = 10_000) -> Callable[[int], object]:
+    request = {"app": Size(cpu_cores=0.5)}
+    pods = tuple(
+        Pod(name=f"web-{n}", started_at=AT - 999, ready_since=AT - 990, requests=request["app"], containers=request)
+        for n in range(count)
+    )
+    samples = tuple(PodSamples(values={pod.name: 9.5 for pod in pods}, at=AT) for _ in policy.signals)
+    seen = Observation(at=AT, spec_replicas=count, status_replicas=count, pods=pods, samples=samples)
+    return lambda _: decide(policy, seen, first_sight(AT - 999, count))
+
+
 def decided(policy: Policy) -> Callable[[int], object]:
     samples = tuple(TotalSample(value=500.0, at=AT) for _ in policy.signals)
     seen = Observation(at=AT, spec_replicas=100, status_replicas=100, pods=PODS, samples=samples)
@@ -154,6 +173,7 @@ def prices() -> list[Price]:
         price("the same: forecast them, 20 estimators over 15 days", forecast(ahead)),
         price(f"50 buckets and {CONTAINERS} containers: compile", lambda turn: compiled(sized(turn))),
         price("the same: decide on 100 pods", decided(compiled(sized()))),
+        price(f"{MOST_METRICS} metrics of 10,000 pods: decide", decided_on_many_pods(compiled(many_pod_metrics()))),
         price("2,000 mistakes: refuse", refused),
         price("4,000 scalings in its status: remember", remembered),
     ]

@@ -8,7 +8,10 @@ import sys
 from itertools import islice
 from pathlib import Path
 
+import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.core.build import NOW, busy, custom_hpa, hpa, per_second, total
@@ -18,7 +21,7 @@ from trimtab.core.decide import decide
 from trimtab.core.model import Forecast, Memory, Missing, Observation, Quantile, Reason, Veto
 from trimtab.core.remember import first_sight
 from trimtab.errors import InvalidInput
-from trimtab.journal import KNOWN_GONE, Journal, ObjectName, Retention, Tick
+from trimtab.journal import KNOWN_GONE, Journal, ObjectName, Retention, Tick, fair_share
 from trimtab.journal_replay import replay
 from trimtab.policy import Axis, Direction, ForecastChoice, Metric, MetricKind, Policy, Total
 
@@ -138,6 +141,34 @@ def test_the_file_stays_within_its_size_and_keeps_the_youngest(tmp_path: Path) -
     assert kept and kept[-1] == NOW + 199 and kept == sorted(kept)
 
 
+def test_a_namespace_that_fills_the_journal_costs_the_others_nothing(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j.db", Retention(size_bytes=400_000))
+    greedy = ObjectName("Autoscaler", "greedy", "web")
+    journal.write([act(hpa(), busy(3, 0.9, NOW + second)) for second in range(20)])
+    for start in range(100, 500, 20):
+        journal.write([act(hpa(), busy(20, 0.9, NOW + start + second), name=greedy) for second in range(20)])
+    kept = {name: [one.seen.at for one in journal.acts(name.namespace)] for name in (WEB, greedy)}
+    assert kept[WEB] == [NOW + second for second in range(20)]
+    assert kept[greedy] == [NOW + second for second in range(500 - len(kept[greedy]), 500)], "the youngest"
+    assert 50 < len(kept[greedy]) < 400
+
+
+@given(st.lists(st.integers(0, 1000), max_size=9), st.integers(0, 5000))
+def test_shares_are_fair_and_use_the_budget(sizes: list[int], budget: int) -> None:
+    most = fair_share(sizes, budget)
+    taken = sum(min(size, most) for size in sizes)
+    assert taken <= budget
+    assert taken == sum(sizes) or taken > budget - len(sizes), "nothing is left but what cannot be divided"
+
+
+def test_a_decision_on_many_pods_is_stored_small_and_read_back_whole(tmp_path: Path) -> None:
+    journal, large = Journal(tmp_path / "j.db"), act(hpa(), busy(300, 0.9))
+    journal.write([large])
+    assert list(journal.acts()) == [large]
+    ((stored,),) = journal.query("SELECT bytes FROM decisions")
+    assert stored < len(msgspec.json.encode(large.seen)) / 5
+
+
 @pytest.mark.parametrize("hours", [0.5, 3, 9, 30])
 def test_making_room_ends_however_young_the_journal_is(tmp_path: Path, hours: float) -> None:
     """Minutes are kept by the hour: a tenth of a few hours is less than one."""
@@ -175,6 +206,7 @@ def test_a_journal_of_version_1_is_read_and_goes_on(tmp_path: Path) -> None:
     journal.db.executescript(
         "UPDATE decisions SET policy = (SELECT text FROM policies WHERE id = CAST(decisions.policy AS INTEGER));"
         "DROP TABLE policies; DROP TABLE current; DROP TABLE minutes; DROP TABLE hours;"
+        "DROP INDEX decisions_of_object; ALTER TABLE decisions DROP COLUMN bytes;"
         "ALTER TABLE decisions DROP COLUMN said; ALTER TABLE decisions DROP COLUMN fate; PRAGMA user_version = 1;"
     )
     journal.close()

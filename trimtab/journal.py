@@ -29,6 +29,7 @@ HEALTH = "health"  # what an operator notes of itself after each tick
 KNOWN_GONE = 1000  # names and policies of objects that are gone may stay in memory
 SLACK = 1.1  # pruning is not for every tick
 FORGET_S = 3600.0  # as much of the past is forgotten in one step
+FORGET_ROWS = 500  # or so many decisions
 VACUUM_PAGES = 1000  # given back in one step
 _STORED = Tick._fields[1:-1]
 _INTO = f"ticks (object, {', '.join(_STORED)}) VALUES (?{', ?' * len(_STORED)})"
@@ -48,8 +49,16 @@ _SPAN = ", ".join(
 )  # each of them by its index alone
 
 
+_OBJECTS_OF = "(SELECT id FROM objects WHERE namespace = ?)"
+_BYTES_OF_NAMESPACES = (
+    "SELECT namespace, sum(bytes) FROM decisions d JOIN objects o ON o.id = d.object GROUP BY namespace"
+)
+_BYTES_OF_NAMESPACE = f"SELECT at, bytes FROM decisions WHERE object IN {_OBJECTS_OF} ORDER BY at"
+_FORGET_OF_NAMESPACE = f"DELETE FROM decisions WHERE at <= ? AND object IN {_OBJECTS_OF}"
+
+
 class Retention(NamedTuple):
-    """How much is kept: the younger than `age_s`, and of those the youngest `size_bytes`."""
+    """How much is kept: the younger than `age_s`, and of those the youngest `size_bytes`, in fair shares."""
 
     age_s: float = 30 * DAY_S
     size_bytes: int = 1024**3
@@ -90,8 +99,8 @@ class Journal:
             if rows := [self._row(act) for act in acts]:  # most ticks have none
                 self.db.executemany(
                     "INSERT INTO decisions"
-                    " (object, at, replicas, planned, said, fate, outcome, policy, seen, memory, decision)"
-                    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    " (object, at, replicas, planned, said, fate, outcome, policy, seen, memory, decision, bytes)"
+                    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                     rows,
                 )
             self.db.executemany(
@@ -122,11 +131,13 @@ class Journal:
     def pruning(self, at: float) -> Iterator[None]:
         """Fold ticks into minutes, forget what is too old, then the oldest while it is too much; the file shrinks.
 
+        A namespace whose decisions take more than its share loses those first, so that it costs others none of theirs.
         Step by step, each a transaction of its own: between two of them others may have their turn, and may write.
         """
         with self._writing():
             yield from minutes.fold(self.db, at)
             yield from self._forgetting(at - self.keep.age_s)
+            yield from self._forgetting_of_the_largest()
             while self.size_bytes() > self.keep.size_bytes and (oldest := self._oldest_tenth()) is not None:
                 yield from self._forgetting(oldest)
             for _ in range(0, self.query("PRAGMA freelist_count")[0][0], VACUUM_PAGES):
@@ -235,8 +246,9 @@ class Journal:
     def _row(self, act: Act) -> tuple[object, ...]:
         seen, plan = act.seen, act.decision.plan
         said, fate = sentence(act.policy, seen, act.memory, act.decision), fate_of(act.outcome)
-        texts = (_text(act.outcome), self._policy(act.policy), _text(seen), _text(act.memory), _text(act.decision))
-        return self._id(act.name), seen.at, seen.spec_replicas, plan.replicas, said, fate, *texts
+        records = tuple(journal_file.packed(_text(record)) for record in (seen, act.memory, act.decision))
+        texts = (said, fate, _text(act.outcome), self._policy(act.policy), *records)
+        return self._id(act.name), seen.at, seen.spec_replicas, plan.replicas, *texts, sum(map(len, records))
 
     def _policy(self, policy: Policy) -> int:
         """Its number; written once, as its queries may be long and it stays the same from act to act."""
@@ -276,6 +288,22 @@ class Journal:
             if journal_file.forget_unused(self.db):
                 self._know_only(set(self.names()))
 
+    def _forgetting_of_the_largest(self) -> Iterator[None]:
+        """The oldest decisions of namespaces that take more than their share of what is kept."""
+        excess = self.size_bytes() - self.keep.size_bytes
+        if excess <= 0:
+            return
+        sizes = dict(self.query(_BYTES_OF_NAMESPACES))
+        most = fair_share(list(sizes.values()), max(0, sum(sizes.values()) - excess))
+        for namespace, size in sizes.items():
+            taken = self.query(_BYTES_OF_NAMESPACE, (namespace,)) if size > most else []
+            sums = np.cumsum([bytes_ for _, bytes_ in taken])
+            last = int(np.searchsorted(sums, size - most))
+            for place in sorted({*range(FORGET_ROWS, last, FORGET_ROWS), last} if taken else ()):
+                with self.db:
+                    self.db.execute(_FORGET_OF_NAMESPACE, (taken[min(place, len(taken) - 1)][0], namespace))
+                yield
+
     def _know_only(self, names: Set[ObjectName]) -> None:
         self._ids = {name: number for name, number in self._ids.items() if name in names}
         self._policies = {name: policy for name, policy in self._policies.items() if name in names}
@@ -284,6 +312,15 @@ class Journal:
         """The time before which a tenth of the whole span lies; None when nothing is left."""
         span = self.span()
         return None if span is None else span[0] + max((span[1] - span[0]) / 10, 1e-3)
+
+
+def fair_share(sizes: Sequence[int], budget: int) -> int:
+    """Return the most that each may have, so that together they have no more than the budget."""
+    for place, size in enumerate(ordered := sorted(sizes)):
+        if size * (len(ordered) - place) > budget:
+            return budget // (len(ordered) - place)
+        budget -= size
+    return max(sizes, default=0)
 
 
 def _damaged(error: sqlite3.Error) -> bool:
@@ -302,12 +339,12 @@ def _where(namespace: str | None, name: str | None, until: float | None) -> tupl
 
 def _act(row: tuple[str, ...]) -> Act:
     kind, namespace, name, outcome, policy, seen, memory, decision_text = row
-    decision = msgspec.json.decode(decision_text, type=Decision)
+    decision = msgspec.json.decode(journal_file.unpacked(decision_text), type=Decision)
     return Act(
         ObjectName(kind, namespace, name),
         msgspec.json.decode(journal_file.renamed(policy), type=Policy),
-        msgspec.json.decode(journal_file.renamed(seen), type=Observation),
-        msgspec.json.decode(memory, type=Memory),
+        msgspec.json.decode(journal_file.renamed(journal_file.unpacked(seen)), type=Observation),
+        msgspec.json.decode(journal_file.unpacked(memory), type=Memory),
         decision,
         _outcome(outcome, decision),
     )

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
+import zlib
 from pathlib import Path
 from urllib.parse import quote
 
 from trimtab import minutes
 from trimtab.errors import InvalidInput
 
-VERSION = 5
-READABLE = (1, 2, 3, 4, 5)  # 1 has each policy in its decision, 1 and 2 have looks that say too little for a page
+VERSION = 6
+READABLE = (1, 2, 3, 4, 5, 6)  # 1 has each policy in its decision, 1 and 2 have looks that say too little for a page
 RENAMED = (  # names in rows of before, as JSON has them outside of strings
     ('"outlook":', '"forecast":'),
     ('"outlooks":', '"forecasts":'),
@@ -20,6 +21,7 @@ RENAMED = (  # names in rows of before, as JSON has them outside of strings
 _LACKING = {3: "NULL AS bridge, NULL AS load_at", 4: "NULL AS load_at"}  # what ticks of older versions do not say
 _POLICIES = "CREATE TABLE IF NOT EXISTS policies (id INTEGER PRIMARY KEY, digest BLOB UNIQUE, text TEXT);"
 _BY_POLICY = "CREATE INDEX IF NOT EXISTS decisions_by_policy ON decisions (policy);"
+_OF_OBJECT = "CREATE INDEX decisions_of_object ON decisions (object, at, bytes);"  # says alone how much is whose
 _LOOKS = """
 CREATE TABLE current (object INTEGER PRIMARY KEY, mode TEXT, least INTEGER, most INTEGER, policy INTEGER);
 CREATE TABLE ticks (object INTEGER, at REAL, replicas INTEGER, planned INTEGER, ready INTEGER, value REAL, load REAL,
@@ -32,12 +34,19 @@ _SCHEMA = f"""
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE objects (id INTEGER PRIMARY KEY, kind TEXT, namespace TEXT, name TEXT, UNIQUE (kind, namespace, name));
 CREATE TABLE decisions (id INTEGER PRIMARY KEY, object INTEGER, at REAL, replicas INTEGER, planned INTEGER,
-                        said TEXT, fate TEXT, outcome TEXT, policy TEXT, seen TEXT, memory TEXT, decision TEXT);
-CREATE INDEX decisions_of_object ON decisions (object, at);
+                        said TEXT, fate TEXT, outcome TEXT, policy TEXT, seen TEXT, memory TEXT, decision TEXT,
+                        bytes INTEGER);
+{_OF_OBJECT}
 CREATE INDEX decisions_by_time ON decisions (at);
 {_BY_POLICY}
 {_POLICIES}
 {_LOOKS}{minutes.SCHEMA}"""
+_BYTES = f"""
+ALTER TABLE decisions ADD COLUMN bytes INTEGER;
+UPDATE decisions SET bytes = length(seen) + length(memory) + length(decision);
+DROP INDEX IF EXISTS decisions_of_object;
+{_OF_OBJECT}
+"""
 _UPGRADE = f"""
 DROP TABLE ticks;
 {_POLICIES}
@@ -45,14 +54,16 @@ DROP TABLE ticks;
 ALTER TABLE decisions ADD COLUMN said TEXT;
 ALTER TABLE decisions ADD COLUMN fate TEXT;
 {_BY_POLICY}
+{_BYTES}
 """
 _LOAD_AT = "ALTER TABLE ticks ADD COLUMN load_at REAL;"
 _STEPS = {
     0: _SCHEMA,
     1: _UPGRADE,
     2: _UPGRADE,
-    3: f"ALTER TABLE ticks ADD COLUMN bridge REAL; {_BY_POLICY} {_LOAD_AT}",
-    4: _LOAD_AT,
+    3: f"ALTER TABLE ticks ADD COLUMN bridge REAL; {_BY_POLICY} {_LOAD_AT} {_BYTES}",
+    4: f"{_LOAD_AT} {_BYTES}",
+    5: _BYTES,
 }
 
 
@@ -62,6 +73,18 @@ def renamed(text: str) -> str:
         for before, now in RENAMED:
             text = text.replace(before, now)
     return text
+
+
+LONG = 4096  # characters: what is shorter is hardly worth its unpacking
+
+
+def packed(text: str) -> str | bytes:
+    """A stored record; pods and samples of many pods repeat the same words, so little is left of them."""
+    return zlib.compress(text.encode(), 1) if len(text) > LONG else text
+
+
+def unpacked(stored: str | bytes) -> str:
+    return zlib.decompress(stored).decode() if isinstance(stored, bytes) else stored
 
 
 def uri_of(path: Path) -> str:

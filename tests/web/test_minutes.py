@@ -130,6 +130,7 @@ def test_a_journal_of_the_first_version_is_read_and_becomes_one_of_this(tmp_path
     old = Journal(path)
     old.db.executescript(
         "DROP TABLE ticks; DROP TABLE minutes; DROP TABLE hours; DROP TABLE policies; DROP TABLE current;"
+        "DROP INDEX decisions_of_object; ALTER TABLE decisions DROP COLUMN bytes;"
         "ALTER TABLE decisions DROP COLUMN said; ALTER TABLE decisions DROP COLUMN fate;"
         "CREATE TABLE ticks (object INTEGER, at REAL, replicas INTEGER, planned INTEGER, ready INTEGER, value REAL,"
         " PRIMARY KEY (object, at)) WITHOUT ROWID; CREATE INDEX ticks_by_time ON ticks (at); PRAGMA user_version = 1"
@@ -151,6 +152,7 @@ def test_a_journal_without_bridges_is_read_as_it_is_and_goes_on(tmp_path: Path) 
     old.db.execute("UPDATE minutes SET content = ?", (minutes._packed(shorter),))
     old.db.commit()
     old.db.executescript(
+        "DROP INDEX decisions_of_object; ALTER TABLE decisions DROP COLUMN bytes;"
         "ALTER TABLE ticks DROP COLUMN bridge; ALTER TABLE ticks DROP COLUMN load_at; PRAGMA user_version = 3"
     )
     old.close()
