@@ -118,7 +118,7 @@ def test_the_operator_is_told_which_series_are_its_clusters(
     monkeypatch.setattr("trimtab.cli.run._run", run)
     result = CliRunner().invoke(main, ["run", *given])
     assert result.exit_code == 0, result.output
-    assert [settings.history_matchers for settings in told] == [kept]
+    assert [",".join(map(str, settings.history_matchers)) for settings in told] == [kept]
 
 
 @pytest.mark.parametrize("arguments", [("version",), ("--version",)])

@@ -16,11 +16,11 @@ import yaml
 
 from tests.bed import Bed, build
 from tests.live.running import autoscaler
-from trimtab.cli.run import matchers_of
 from trimtab.errors import InvalidInput
 from trimtab.kinds import CustomHpa
 from trimtab.kinds.crd import CRDS
 from trimtab.kinds.custom_hpa import _ENV
+from trimtab.promql import parse_matchers
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 OPERATOR, CUSTOM_HPA = DEPLOY / "trimtab", DEPLOY / "custom-hpa"
@@ -97,10 +97,10 @@ REFUSED = (" ", ",", "a", "a=b", 'a=="b"', '{a="b"}', "a='b'", 'a="b" c="d"', 'a
 
 @pytest.mark.parametrize("text", [*TAKEN, *REFUSED])
 def test_the_chart_takes_the_matchers_that_the_operator_takes(text: str) -> None:
-    schema = json.loads((OPERATOR / "values.schema.json").read_text())["properties"]["prometheus"]["properties"]
-    assert (re.search(schema["historyMatchers"]["pattern"], text) is not None) == (text in TAKEN)
+    schema = json.loads((OPERATOR / "values.schema.json").read_text())["definitions"]["matchers"]
+    assert (re.search(schema["pattern"], text) is not None) == (text in TAKEN)
     with nullcontext() if text in TAKEN else pytest.raises(InvalidInput):
-        matchers_of(text, "--history-matchers")
+        parse_matchers(text, "--history-matchers")
 
 
 def _camel(name: str) -> str:

@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from tests.bed import Bed
 from tests.history.filled import Filled, fill, serve
 from trimtab.errors import MetricsUnavailable, NotEnoughData
+from trimtab.history.pod_owners import SeriesMatchers
 from trimtab.history.query_pages import QueryPage, query_page
 from trimtab.history.source import Level, Selection, fetch, time_grid
 from trimtab.history.workload_history import WorkloadHistory
+from trimtab.promql import parse_matchers
 from trimtab.series import Frame
 from trimtab.wire.access import prometheus_access
 from trimtab.wire.kube import Kube
@@ -27,6 +29,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.smoke]
 START, END = 1_760_000_400, 1_760_000_400 + 2 * 3600  # two hours on the minute
 TIMES = np.arange(START - 600, END + 60, 60)
 HALF = START + 3600
+JOB = "kube-state-metrics"
 
 
 def usage(namespace: str, pod: str, container: str, cores: float, times: NDArray[np.int64] = TIMES) -> Iterator[Filled]:
@@ -39,12 +42,14 @@ def usage(namespace: str, pod: str, container: str, cores: float, times: NDArray
 
 def owned(namespace: str, pod: str, kind: str, owner: str, instance: str = "one") -> Iterator[Filled]:
     controller = "true" if kind else ""
-    by = f'owner_kind="{kind}",owner_name="{owner}",owner_is_controller="{controller}",instance="{instance}"'
+    by = (
+        f'owner_kind="{kind}",owner_name="{owner}",owner_is_controller="{controller}",instance="{instance}",job="{JOB}"'
+    )
     yield Filled(f'kube_pod_owner{{namespace="{namespace}",pod="{pod}",{by}}}', TIMES, np.ones(len(TIMES)))
 
 
 def replica_set(namespace: str, name: str, deployment: str) -> Filled:
-    by = f'owner_kind="Deployment",owner_name="{deployment}",owner_is_controller="true"'
+    by = f'owner_kind="Deployment",owner_name="{deployment}",owner_is_controller="true",job="{JOB}"'
     labels = f'namespace="{namespace}",replicaset="{name}",{by}'
     return Filled(f"kube_replicaset_owner{{{labels}}}", TIMES, np.ones(len(TIMES)))
 
@@ -98,7 +103,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def history(url: str, selection: Selection, matchers: str = "") -> dict[str, Frame]:
     async def run() -> Frame:
         async with Prometheus(prometheus_access(url)) as prometheus:
-            source = WorkloadHistory(prometheus, matchers=matchers)
+            source = WorkloadHistory(prometheus, matchers=SeriesMatchers(parse_matchers(matchers)))
             frame = await fetch(source, selection, START, END, 60)
             ways = {what for _, what, _ in prometheus.counts} - {"series"}
             assert ways == {"query_range"}

@@ -7,6 +7,7 @@ import re
 from trimtab.history.pod_owners import Member, OwnerLink, OwnerLinks, _owner_links, gather
 from trimtab.history.source import Selection
 from trimtab.history.workload_history import plan
+from trimtab.promql import parse_matchers
 
 
 def by_key(members: list[Member]) -> dict[str, tuple[set[str], set[str]]]:
@@ -78,27 +79,27 @@ def members(namespaces: int, each: int) -> list[Member]:
 
 
 def test_queries_grow_with_pages_not_with_workloads_or_namespaces() -> None:
-    assert len(list(plan(members(1, 50), Selection("cpu"), "", 60))) == 1
-    assert len(list(plan(members(50, 2), Selection("cpu"), "", 60))) == 1
-    assert len(list(plan(members(1, 1000), Selection("cpu"), "", 60))) == 10
+    assert len(list(plan(members(1, 50), Selection("cpu"), (), 60))) == 1
+    assert len(list(plan(members(50, 2), Selection("cpu"), (), 60))) == 1
+    assert len(list(plan(members(1, 1000), Selection("cpu"), (), 60))) == 10
     many_pods = [Member("a", "Deployment", f"w{i}", {f"w{i}"}, {f"w{i}-{p}" for p in range(50)}) for i in range(10)]
-    assert len(list(plan(many_pods, Selection("cpu", "workload"), "", 60))) == 1
-    assert len(list(plan(many_pods, Selection("cpu", "pod"), "", 60))) == 5
+    assert len(list(plan(many_pods, Selection("cpu", "workload"), (), 60))) == 1
+    assert len(list(plan(many_pods, Selection("cpu", "pod"), (), 60))) == 5
 
 
 def test_a_query_is_narrow_and_its_answer_is_checked() -> None:
     chosen = [Member("a.b", "Deployment", "web", {"web-5d4"}), Member("c", "Deployment", "api", {"api-1"})]
-    (page,) = plan(chosen, Selection("cpu"), ',cluster="x"', 60)
+    (page,) = plan(chosen, Selection("cpu"), parse_matchers('cluster="x"'), 60)
     assert page.expression == (
         'sum by (namespace,stem)(label_replace(rate(container_cpu_usage_seconds_total{container!="",container!="POD",'
-        'cluster="x",namespace=~"a[.]b|c",pod=~"(?:api-1|web-5d4)-[^-]+"}[180s]),"stem","$1","pod","(.+)-[^-]+"))'
+        'cluster="x",namespace=~"a\\\\.b|c",pod=~"(?:api-1|web-5d4)-[^-]+"}[180s]),"stem","$1","pod","(.+)-[^-]+"))'
     )
     assert page.name({"namespace": "a.b", "stem": "web-5d4"}) == "a.b/Deployment/web"
     assert page.name({"namespace": "c", "stem": "web-5d4"}) is None  # the same name elsewhere is somebody else's
 
 
 def test_a_prefix_of_another_name_is_not_matched() -> None:
-    (page,) = plan([Member("a", "Deployment", "web", {"web-5d4"})], Selection("memory", "container"), "", 60)
+    (page,) = plan([Member("a", "Deployment", "web", {"web-5d4"})], Selection("memory", "container"), (), 60)
     assert page.expression.startswith(
         "max by (namespace,stem,container)(label_replace(container_memory_working_set_bytes{"
     )
@@ -113,13 +114,13 @@ def test_a_prefix_of_another_name_is_not_matched() -> None:
 
 
 def test_a_coarse_grid_widens_the_rate_window() -> None:
-    (page,) = plan(members(1, 1), Selection("cpu"), "", 900)
+    (page,) = plan(members(1, 1), Selection("cpu"), (), 900)
     assert "[900s]" in page.expression
 
 
 def test_listed_pods_get_a_page_of_their_own() -> None:
     chosen = [Member("a", "Deployment", "web", {"web-1"}), Member("a", "Custom", "thing", set(), {"plain", "odd-name"})]
-    first, second = plan(chosen, Selection("cpu", "pod"), "", 60)
+    first, second = plan(chosen, Selection("cpu", "pod"), (), 60)
     assert 'pod=~"odd-name|plain"' in second.expression
     labels = {"namespace": "a", "stem": "plain", "pod": "plain", "container": "main"}
     assert second.name(labels) == "a/Custom/thing/main/plain"

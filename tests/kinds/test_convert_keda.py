@@ -61,7 +61,7 @@ QUERIES = [
     (
         "several topics",
         "{type: apache-kafka, metadata: {consumerGroup: g, topic: 'a, b-c', allowIdleConsumers: 'true'}}",
-        'sum(kafka_consumergroup_lag{consumergroup="g",topic=~"a|b\\\\-c"}) # kafka_exporter',
+        'sum(kafka_consumergroup_lag{consumergroup="g",topic=~"a|b-c"}) # kafka_exporter',
         10.0,
     ),
     (

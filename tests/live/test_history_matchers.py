@@ -22,6 +22,7 @@ from trimtab.core.usage import usages
 from trimtab.live.operator import Operator
 from trimtab.live.settings import OperatorSettings
 from trimtab.policy import Advice, Inspection
+from trimtab.promql import parse_matchers
 from trimtab.wire.access import Access
 
 OURS = 'cluster="a"'
@@ -39,7 +40,9 @@ def operated(matchers: str, check: Callable[[Operator, TwoClusters], Awaitable[N
         server = TwoClusters(AT)
         async with Fake(server) as fake:
             access = Access("http://in-memory", transport=Link(MemoryApi(), ADMIN).transport)
-            operator = Operator(access, Access(fake.url), OperatorSettings(history_matchers=matchers, usage=QUICK))
+            operator = Operator(
+                access, Access(fake.url), OperatorSettings(history_matchers=parse_matchers(matchers), usage=QUICK)
+            )
             async with operator.advisor.following(), operator.kube:
                 await check(operator, server)
         assert server.queried

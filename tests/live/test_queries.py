@@ -18,9 +18,9 @@ from trimtab.live.measure.queries import ALONE_S, MOST, MOST_CHARACTERS, Queries
 from trimtab.live.measure.readings import Answer, Reading
 from trimtab.live.measure.tenancy import QueryTenancy
 from trimtab.policy import Metric, MetricKind, Total
+from trimtab.promql import LABEL
 from trimtab.wire.access import Access
 from trimtab.wire.prometheus import Prometheus
-from trimtab.wire.promql import LABEL
 
 
 def wanted(namespace: str, *queries: str) -> list[Wanted]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from aiohttp import web
 
-from trimtab.wire.promql import Matcher, parse_matchers
+from trimtab.promql import Matcher, parse_matchers
 
 CORES, BYTES = {"a": 0.5, "b": 4.0}, {"a": 3e8, "b": 9e9}
 CPU, MEMORY = "container_cpu_usage_seconds_total", "container_memory_working_set_bytes"
@@ -27,9 +27,14 @@ def held() -> Iterator[Labels]:
     for cluster in CORES:
         here = {"cluster": cluster, "namespace": "shop"}
         pod = here | {"pod": f"web-abc-{cluster}"}
-        yield pod | {"__name__": "kube_pod_owner", "owner_kind": "ReplicaSet", "owner_name": "web-abc"}
+        yield pod | {
+            "__name__": "kube_pod_owner",
+            "job": "kube-state-metrics",
+            "owner_kind": "ReplicaSet",
+            "owner_name": "web-abc",
+        }
         owner = {"replicaset": "web-abc", "owner_kind": "Deployment", "owner_name": "web"}
-        yield here | {"__name__": "kube_replicaset_owner"} | owner
+        yield here | {"__name__": "kube_replicaset_owner", "job": "kube-state-metrics"} | owner
         yield from (pod | {"__name__": name, "container": "app"} for name in (CPU, MEMORY))
 
 

@@ -14,9 +14,9 @@ from tests.virtual.transport import form
 from tests.virtual.weather import Weather
 from tests.virtual.workloads import CPU, MEMORY, Workload, Workloads
 from trimtab.core.model import Missing, PodSamples, Reason
+from trimtab.promql import LABEL
 from trimtab.sim.meter import NO_TROUBLE, Trouble
 from trimtab.wire.from_kubernetes import rfc3339
-from trimtab.wire.promql import LABEL
 
 JOINED = re.compile(rf'label_replace\(\(\n(.*?)\n\), "{LABEL}", "(\d+)", "", ""\)', re.DOTALL)
 CHOSEN = re.compile(r'pod=~"(?:\(\?:)?(.*?)(?:\)-\[\^-\]\+)?"')

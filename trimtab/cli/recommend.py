@@ -44,6 +44,12 @@ scope_options = option_group(
     click.option("-A", "--all-namespaces", is_flag=True, help="Every namespace."),
     click.option("-l", "--selector", default="", help="Only workloads with these labels, as kubectl takes them."),
     click.option("--matchers", default="", help="""Narrow every query, such as 'cluster="a"'."""),
+    click.option(
+        "--kube-state-metrics",
+        default=ScopeOptions().kube_state_metrics,
+        show_default=True,
+        help="Which series come from kube-state-metrics, whose word on the owners of pods counts.",
+    ),
 )
 file_options = option_group(
     "file",
@@ -195,7 +201,7 @@ def command(
         raise InvalidInput("-o", output, "Crane's advice is written as table, json, yaml or html")
     if shape and output in ("html", "markdown"):
         raise InvalidInput("-o", output, f"--as {shape} writes manifests, as yaml or json")
-    if file.file and (any(scope._replace(matchers="", namespaces=())) or any(cluster)):
+    if file.file and (scope.all_namespaces or scope.selector or any(cluster)):
         raise InvalidInput(
             "--history", file.file, "-A, -l, --context and --kubeconfig speak of a cluster: leave them out"
         )

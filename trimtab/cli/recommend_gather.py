@@ -105,7 +105,7 @@ async def _place(question: WorkloadQuestion, rules: Inspection) -> AsyncIterator
             namespaces = ("",) if scope.all_namespaces else scope.namespaces or (access.namespace,)
             found_there = await read_targets(kube, namespaces, time.time(), labels=scope.selector)
             targets = with_scalers(named(found_there, question.names), await read_scalers(kube, namespaces))
-            source = WorkloadHistory(prometheus, kube, scope.matchers)
+            source = WorkloadHistory(prometheus, kube, scope.series)
             window = HistoryWindow.before(at, rules)
             notes = (*(() if question.prometheus.url else (f"history from {where}",)), *((skew,) if skew else ()))
             yield Place(targets, source, window, time.time(), where, notes)

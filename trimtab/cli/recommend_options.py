@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+from trimtab.promql import parse_matchers
+
+if TYPE_CHECKING:
+    from trimtab.history.pod_owners import SeriesMatchers
 
 MOST_REPLICAS = 100_000  # more pods than a cluster of Kubernetes holds
 
@@ -14,6 +19,15 @@ class ScopeOptions(NamedTuple):
     all_namespaces: bool = False
     selector: str = ""
     matchers: str = ""
+    kube_state_metrics: str = 'job="kube-state-metrics"'
+
+    @property
+    def series(self) -> SeriesMatchers:
+        """Which series of Prometheus are read."""
+        from trimtab.history.pod_owners import SeriesMatchers
+
+        owners = parse_matchers(self.kube_state_metrics, "--kube-state-metrics")
+        return SeriesMatchers(parse_matchers(self.matchers, "--matchers"), owners)
 
 
 class FileOptions(NamedTuple):

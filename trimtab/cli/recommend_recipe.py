@@ -31,6 +31,6 @@ Then, with the manifests of the workloads and of their HPAs:
 
 
 def recipe(scope: ScopeOptions) -> str:
-    matchers = f",{scope.matchers}" if scope.matchers else ""
     metrics: tuple[Metric, ...] = ("cpu", "memory")
-    return TEXT.format(**{metric: by_hand(metric, scope.namespaces, matchers, STEP_S) for metric in metrics})
+    chosen = scope.series.usage
+    return TEXT.format(**{metric: by_hand(metric, scope.namespaces, chosen, STEP_S) for metric in metrics})

@@ -11,6 +11,7 @@ from trimtab.cli.choices import PROMETHEUS_LABEL, SYSTEM_NAMESPACES, TENANCY_MOD
 from trimtab.cli.option_groups import ClusterOptions, PrometheusOptions, cluster_options, prometheus_options
 from trimtab.cli.options import Finite
 from trimtab.errors import InvalidInput
+from trimtab.promql import parse_matchers
 from trimtab.quantity import MIB, parse_duration, parse_quantity
 
 if TYPE_CHECKING:
@@ -56,13 +57,6 @@ def shard_of(text: str, option: str) -> Shard:
     from trimtab.wire.shards import Shard
 
     return Shard.parse(text, option)
-
-
-def matchers_of(text: str, option: str) -> str:
-    """Others follow them in a selector: without the comma at the end that PromQL allows."""
-    from trimtab.wire.promql import parse_matchers
-
-    return ",".join(f'{label}{operator}"{value}"' for label, operator, value in parse_matchers(text, option))
 
 
 def _option(flag: str, field: str, parse: Parse, default: str, about: str) -> Callable[[Any], Any]:
@@ -133,9 +127,16 @@ def _option(flag: str, field: str, parse: Parse, default: str, about: str) -> Ca
 @_option(
     "--history-matchers",
     "history_matchers",
-    matchers_of,
+    parse_matchers,
     "",
     """Narrow every query for usage of before, such as 'cluster="a"' where Prometheus holds several clusters.""",
+)
+@_option(
+    "--kube-state-metrics",
+    "kube_state_metrics",
+    parse_matchers,
+    'job="kube-state-metrics"',
+    "Which series come from kube-state-metrics: only these say which pods belonged to which workload. Empty: none.",
 )
 @click.option("--lease-namespace", default="", help="Where the leader's Lease lives; default: our own namespace.")
 @_option("--lease", "lease_s", lease_times, "15s/10s/2s", "Lease duration/renew deadline/retry.")

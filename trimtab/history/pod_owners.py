@@ -3,10 +3,14 @@
 A controller names its pods NAME-SUFFIX without a dash in the suffix, so the stem of a pod's name is its owner's
 name. That is used only where the owner references confirm it for every pod; other workloads' pods are listed by
 name. Sources: the API server for what still exists, kube-state-metrics for pods that are gone.
+
+Anybody whose pod is scraped can write series called kube_pod_owner. Only series that the matchers of the configured
+kube-state-metrics choose are read, and of those only what are names in the namespaces that were asked for.
 """
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -14,11 +18,15 @@ from typing import NamedTuple
 import msgspec
 
 from trimtab.errors import MetricsUnavailable
+from trimtab.kinds.names import DNS_NAME, KIND, LABEL
+from trimtab.promql import Matcher, Matchers, among, parse_matchers, selector
 from trimtab.wire.kube import Kube
 from trimtab.wire.objects import WirePod, WireWorkload
 from trimtab.wire.prometheus import Prometheus
 from trimtab.wire.resources import DAEMON_SETS, PODS, REPLICA_SETS, STATEFUL_SETS
 
+KUBE_STATE_METRICS = parse_matchers('job="kube-state-metrics"')
+LONGEST_NAME = 253
 NOT_SCALED = ("Job", "Node", "")  # work that ends, pods that a node runs by itself, pods without an owner
 
 
@@ -29,6 +37,24 @@ class OwnerLink(NamedTuple):
     name: str
     owner_kind: str
     owner_name: str
+
+    @property
+    def is_named(self) -> bool:
+        """Every part is a name as Kubernetes has them; the owner may be missing."""
+        owned = not (self.owner_kind or self.owner_name)
+        return (
+            _is_label(self.namespace)
+            and _is_name(self.name)
+            and (owned or (re.fullmatch(KIND, self.owner_kind) is not None and _is_name(self.owner_name)))
+        )
+
+
+def _is_label(text: str) -> bool:
+    return re.fullmatch(LABEL, text) is not None
+
+
+def _is_name(text: str) -> bool:
+    return len(text) <= LONGEST_NAME and re.fullmatch(DNS_NAME, text) is not None
 
 
 class Member(msgspec.Struct):
@@ -102,19 +128,42 @@ def _overruled(told: tuple[OwnerLink, ...], better: tuple[OwnerLink, ...]) -> tu
     return tuple(found.values())
 
 
-async def from_metrics(prometheus: Prometheus, matchers: str, start: float, end: float) -> OwnerLinks:
-    """From kube-state-metrics; empty when Prometheus does not scrape it."""
-    # Pods without an owner are wanted as well: their names may have the stem of somebody else's.
-    controllers = f'{{owner_is_controller!="false"{matchers}}}'
-    pods = await prometheus.series(f"kube_pod_owner{controllers}", start, end)
-    sets = await prometheus.series(f"kube_replicaset_owner{controllers}", start, end)
-    return OwnerLinks(tuple(_owner_links(pods, "pod")), tuple(_owner_links(sets, "replicaset")))
+class SeriesMatchers(NamedTuple):
+    """`usage` chooses this cluster's series; `owners` those of kube-state-metrics, and none of them if it is empty."""
+
+    usage: Matchers = ()
+    owners: Matchers = KUBE_STATE_METRICS
+
+    def of_owners(self, namespaces: tuple[str, ...]) -> Matchers:
+        """What is said of a label for kube-state-metrics counts instead of what is said of it for usage."""
+        own = {matcher.label for matcher in self.owners}
+        # Pods without an owner are wanted as well: their names may have the stem of somebody else's.
+        controllers = Matcher("owner_is_controller", "!=", "false")
+        usage = [matcher for matcher in self.usage if matcher.label not in own]
+        return (controllers, *self.owners, *usage, *([among("namespace", namespaces)] if namespaces else []))
 
 
-def _owner_links(series: list[dict[str, str]], label: str) -> set[OwnerLink]:
+EVERYTHING = SeriesMatchers()
+
+
+async def from_metrics(
+    prometheus: Prometheus, matchers: SeriesMatchers, namespaces: tuple[str, ...], start: float, end: float
+) -> OwnerLinks:
+    """From kube-state-metrics; empty when Prometheus does not scrape it, or nobody says which one it is."""
+    if not matchers.owners:
+        return OwnerLinks()
+    chosen = matchers.of_owners(namespaces)
+    pods = await prometheus.series(selector("kube_pod_owner", chosen), start, end)
+    sets = await prometheus.series(selector("kube_replicaset_owner", chosen), start, end)
+    links = (_owner_links(pods, "pod", namespaces), _owner_links(sets, "replicaset", namespaces))
+    return OwnerLinks(*(tuple(found) for found in links))
+
+
+def _owner_links(series: list[dict[str, str]], label: str, namespaces: tuple[str, ...] = ()) -> set[OwnerLink]:
     """A set: two replicas of kube-state-metrics say the same thing twice."""
     wanted = ("namespace", label, "owner_kind", "owner_name")
-    return {OwnerLink(*(_label(labels, key) for key in wanted)) for labels in _believed(series)}
+    links = {OwnerLink(*(_label(labels, key) for key in wanted)) for labels in _believed(series)}
+    return {link for link in links if link.is_named and (not namespaces or link.namespace in namespaces)}
 
 
 def _believed(series: list[dict[str, str]]) -> list[dict[str, str]]:
@@ -154,15 +203,21 @@ def _controlled(item: WirePod | WireWorkload) -> OwnerLink:
 
 
 async def find_members(
-    prometheus: Prometheus, kube: Kube | None, namespaces: tuple[str, ...], matchers: str, start: float, end: float
+    prometheus: Prometheus,
+    kube: Kube | None,
+    namespaces: tuple[str, ...],
+    matchers: SeriesMatchers,
+    start: float,
+    end: float,
 ) -> list[Member]:
     """Of what exists by the API server's owner references; of what is gone by kube-state-metrics, where it is."""
-    told = await from_metrics(prometheus, matchers, start, end)
+    told = await from_metrics(prometheus, matchers, namespaces, start, end)
     if kube is not None:
         return gather(*told.overruled_by(await from_api(kube, namespaces)))
     if not told.pods:
+        which = ",".join(map(str, matchers.owners)) or "none"
         raise MetricsUnavailable(
-            f"{prometheus.access.url} has no kube_pod_owner in this time: let it scrape kube-state-metrics, "
-            "or give access to the cluster, so that pods can be told apart by their owners"
+            f"{prometheus.access.url} has no kube_pod_owner in this time: let it scrape kube-state-metrics and name it "
+            f"(--kube-state-metrics, now {which}), or give access to the cluster, which knows the owners of pods"
         )
     return gather(*told)

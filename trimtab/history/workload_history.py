@@ -7,11 +7,14 @@ own cgroup (container="") and its pause container (container="POD"), which would
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 
-from trimtab.history.pod_owners import Member, find_members
+from trimtab.history.pod_owners import EVERYTHING, Member, SeriesMatchers, find_members
 from trimtab.history.query_pages import SERIES_PER_PAGE, Fold, QueryPage, largest, query_page, read_pages, total
 from trimtab.history.source import Level, Metric, Selection, TimeGrid, time_grid
+from trimtab.kinds.names import DNS_NAME, LABEL
+from trimtab.promql import Matcher, Matchers, among, either, quote, selector
 from trimtab.series import Frame
 from trimtab.wire.kube import Kube
 from trimtab.wire.prometheus import Prometheus
@@ -23,7 +26,7 @@ FOLDS: dict[Level, tuple[str, Fold]] = {
     "container": ("max", largest),
     "pod": ("max", largest),
 }
-OF_CONTAINERS = 'container!="",container!="POD"'
+OF_CONTAINERS = (Matcher("container", "!=", ""), Matcher("container", "!=", "POD"))
 Owners = Mapping[tuple[str, str], str]  # namespace and mark of a pod: the workload's key
 
 
@@ -31,18 +34,22 @@ STEM, WHOLE = "(.+)-[^-]+", "(.+)"  # the part of a pod's name that says whose i
 
 
 class WorkloadHistory:
-    """A HistorySource over Prometheus. `matchers` narrows every selector, such as 'cluster="a",job="kubelet"'."""
+    """A HistorySource over Prometheus. `matchers` narrows every selector."""
 
-    def __init__(self, prometheus: Prometheus, kube: Kube | None = None, matchers: str = "") -> None:
-        self.prometheus, self.kube = prometheus, kube
-        self.matchers = f",{matchers}" if matchers else ""
+    def __init__(
+        self,
+        prometheus: Prometheus,
+        kube: Kube | None = None,
+        matchers: SeriesMatchers = EVERYTHING,
+    ) -> None:
+        self.prometheus, self.kube, self.matchers = prometheus, kube, matchers
         self._known: tuple[object, list[Member]] = (None, [])
         self._finding = asyncio.Lock()
 
     async def pages(self, selection: Selection, start: float, end: float, step_s: float) -> AsyncIterator[Frame]:
         whole = time_grid(start, end, step_s)
         members = await self._members(selection.namespaces, whole.start, whole.end)
-        pages = list(plan(members, selection, self.matchers, step_s))
+        pages = list(plan(members, selection, self.matchers.usage, step_s))
 
         async def read_page(page: QueryPage, whole: TimeGrid) -> Frame:
             return await query_page(self.prometheus, page, whole)
@@ -55,12 +62,12 @@ class WorkloadHistory:
         asked = (namespaces, start, end)
         async with self._finding:  # metrics and levels are asked for at the same time
             if self._known[0] != asked:
-                matchers = self.matchers + _in_namespaces(namespaces)
-                self._known = (asked, await find_members(self.prometheus, self.kube, namespaces, matchers, start, end))
+                found = await find_members(self.prometheus, self.kube, namespaces, self.matchers, start, end)
+                self._known = (asked, found)
             return self._known[1]
 
 
-def plan(members: list[Member], selection: Selection, matchers: str, step_s: float) -> Iterator[QueryPage]:
+def plan(members: list[Member], selection: Selection, matchers: Matchers, step_s: float) -> Iterator[QueryPage]:
     """One query for about 100 series: several small namespaces together, a large member in parts."""
     chosen = [
         member
@@ -70,14 +77,13 @@ def plan(members: list[Member], selection: Selection, matchers: str, step_s: flo
     ]
     for batch in _batches([member for member in chosen if member.stems], selection.level):
         stems = {(member.namespace, name): member.key for member in batch for name in member.stems}
-        names = sorted({name for _, name in stems})
-        chooser = f'{_in_namespaces(member.namespace for member in batch)},pod=~"(?:{_either(names)})-[^-]+"'
-        yield _page(selection, matchers + chooser, step_s, STEM, stems)
+        pods = Matcher("pod", "=~", f"(?:{either(sorted({name for _, name in stems}))})-[^-]+")
+        spaces = among("namespace", (member.namespace for member in batch))
+        yield _page(selection, (*matchers, spaces, pods), step_s, STEM, stems)
     for batch in _batches([member for member in chosen if not member.stems], selection.level):
-        pods = {(member.namespace, name): member.key for member in batch for name in member.pods}
-        names = sorted({name for _, name in pods})
-        chooser = f'{_in_namespaces(member.namespace for member in batch)},pod=~"{_either(names)}"'
-        yield _page(selection, matchers + chooser, step_s, WHOLE, pods)
+        names = {(member.namespace, name): member.key for member in batch for name in member.pods}
+        spaces = among("namespace", (member.namespace for member in batch))
+        yield _page(selection, (*matchers, spaces, among("pod", (name for _, name in names))), step_s, WHOLE, names)
 
 
 def _batches(members: list[Member], level: Level) -> Iterator[list[Member]]:
@@ -94,51 +100,39 @@ def _batches(members: list[Member], level: Level) -> Iterator[list[Member]]:
         yield batch
 
 
-def _page(
-    selection: Selection, matchers: str, step_s: float, mark: str, owners: Mapping[tuple[str, str], str]
-) -> QueryPage:
+def _page(selection: Selection, matchers: Matchers, step_s: float, mark: str, owners: Owners) -> QueryPage:
     operator, fold = FOLDS[selection.level]
-    matchers = OF_CONTAINERS + matchers
-    metric, rate_s = usage_of(selection.metric, step_s)
-    usage = f"rate({metric}{{{matchers}}}[{rate_s:.0f}s])" if rate_s else f"{metric}{{{matchers}}}"
-    labelled = f'label_replace({usage},"stem","$1","pod","{mark}")'
+    usage = _usage(selection.metric, matchers, step_s)
+    labelled = f'label_replace({usage},"stem","$1","pod",{quote(mark)})'
     expression = f"{operator} by ({BY[selection.level]})({labelled})"
     return QueryPage(expression, _namer(owners, selection.level), fold)
 
 
-def usage_of(metric: Metric, step_s: float) -> tuple[str, float | None]:
-    """The series, and for counters the window of their rate."""
+def _usage(metric: Metric, matchers: Matchers, step_s: float) -> str:
+    """Bytes, or the rate of cores; a coarse grid looks at all that happened between its points."""
+    chosen = (*OF_CONTAINERS, *matchers)
     if metric == "memory":
-        return "container_memory_working_set_bytes", None
-    # A coarse grid looks at all that happened between its points.
-    return "container_cpu_usage_seconds_total", max(RATE_WINDOW_S, step_s)
+        return selector("container_memory_working_set_bytes", chosen)
+    window_s = max(RATE_WINDOW_S, step_s)
+    return f"rate({selector('container_cpu_usage_seconds_total', chosen)}[{window_s:.0f}s])"
 
 
-def by_hand(metric: Metric, namespaces: tuple[str, ...], matchers: str, step_s: float) -> str:
+def by_hand(metric: Metric, namespaces: tuple[str, ...], matchers: Matchers, step_s: float) -> str:
     """The query for people to ask elsewhere: every container of every pod, under labels that a file may keep."""
-    name, rate_s = usage_of(metric, step_s)
-    selector = f"{name}{{{OF_CONTAINERS}{matchers}{_in_namespaces(namespaces)}}}"
-    usage = f"rate({selector}[{rate_s:.0f}s])" if rate_s else selector
-    return f"sum by (namespace, pod, container) ({usage})"
+    chosen = (*matchers, among("namespace", namespaces)) if namespaces else matchers
+    return f"sum by (namespace, pod, container) ({_usage(metric, chosen, step_s)})"
 
 
 def _namer(owners: Owners, level: Level) -> Callable[[Mapping[str, str]], str | None]:
-    """The row a series belongs to; a pod of the same stem in a namespace that was not asked for belongs to none."""
+    """The row a series belongs to: none where its pod was not asked for, or where its labels are no names."""
 
     def name(labels: Mapping[str, str]) -> str | None:
         owner = owners.get((labels.get("namespace", ""), labels.get("stem", "")))
         if owner is None or level == "workload":
             return owner
-        inner = labels["container"] if level == "container" else f"{labels['container']}/{labels['pod']}"
-        return f"{owner}/{inner}"
+        container, pod = labels.get("container", ""), labels.get("pod", "")
+        if not re.fullmatch(LABEL, container) or (level == "pod" and not re.fullmatch(DNS_NAME, pod)):
+            return None
+        return f"{owner}/{container}" if level == "container" else f"{owner}/{container}/{pod}"
 
     return name
-
-
-def _in_namespaces(namespaces: Iterator[str] | tuple[str, ...]) -> str:
-    names = sorted(set(namespaces))
-    return f',namespace=~"{_either(names)}"' if names else ""
-
-
-def _either(names: list[str]) -> str:
-    return "|".join(name.replace(".", "[.]") for name in names)

@@ -20,6 +20,7 @@ from trimtab.advisor.select import find, select
 from trimtab.advisor.targets import AdvisedTarget
 from trimtab.advisor.workloads import HistoryWindow
 from trimtab.errors import InvalidInput, MetricsUnavailable, NotLeading, Refused, TrimtabError
+from trimtab.history.pod_owners import EVERYTHING, SeriesMatchers
 from trimtab.history.workload_history import WorkloadHistory
 from trimtab.kinds import read
 from trimtab.kinds.analytics import ANALYSIS_API, Analytics, CompletionStrategy
@@ -56,7 +57,7 @@ class Advisor:
         *,
         shadow: bool = False,
         every_s: float = EVERY_S,
-        matchers: str = "",
+        matchers: SeriesMatchers = EVERYTHING,
         enabled: Callable[[str], bool] = lambda namespace: True,
     ) -> None:
         self.kube, self.every_s = kube, every_s

@@ -81,7 +81,7 @@ class Operator:
 
     def _ticker(self, prometheus: Access | None, namespace: str) -> Ticker:
         settings, demand = self.settings, DemandForecasts()
-        usage_s, matchers = settings.usage_every_s, settings.history_matchers
+        usage_s, matchers = settings.usage_every_s, settings.series_matchers
         tenancy, history = QueryTenancy(settings.tenancy, self.cluster.may_query), settings.history(prometheus)
         self.gather = self._gather(tenancy)
         rebuild = Rebuild(history, self.kube, settings.usage, usage_s, matchers) if history else None
@@ -121,7 +121,7 @@ class Operator:
             settings.namespace,
             shadow=settings.shadow,
             every_s=settings.tick_s,
-            matchers=settings.history_matchers,
+            matchers=settings.series_matchers,
             enabled=self._serves_namespace,
         )
 

@@ -7,8 +7,10 @@ import uuid
 from dataclasses import dataclass, field, replace
 
 from trimtab.core.usage.settings import HistogramSettings as UsageSettings
+from trimtab.history.pod_owners import KUBE_STATE_METRICS, SeriesMatchers
 from trimtab.live.look.subject import ChangeRules
 from trimtab.live.measure.tenancy import TenancyMode
+from trimtab.promql import Matchers
 from trimtab.quantity import MIB
 from trimtab.wire.access import Access
 from trimtab.wire.shards import ALONE, Shard
@@ -40,7 +42,12 @@ class OperatorSettings:
     advice_namespaces: tuple[str, ...] = ()  # beside our own: an Analytics there looks everywhere
     tenancy: TenancyMode = "open"
     history_url: str = ""  # for the operator's own questions, where tenants' go to a label proxy
-    history_matchers: str = ""  # such as 'cluster="a"': our series, where Prometheus has those of several clusters
+    history_matchers: Matchers = ()  # such as 'cluster="a"': our series, where Prometheus has those of several clusters
+    kube_state_metrics: Matchers = KUBE_STATE_METRICS  # whose word on owners counts; empty: nobody's
+
+    @property
+    def series_matchers(self) -> SeriesMatchers:
+        return SeriesMatchers(self.history_matchers, self.kube_state_metrics)
 
     def history(self, prometheus: Access | None) -> Access | None:
         """Where usage of before is read, which is of many namespaces at once: a label proxy would not answer."""

@@ -13,11 +13,11 @@ from urllib.parse import urlencode
 import msgspec
 
 from trimtab.errors import InvalidInput, MetricsUnavailable, Refused, quoted, without_credentials
+from trimtab.promql import FailedQuery, apart, union
 from trimtab.wire.access import Access
 from trimtab.wire.budget import Budget
 from trimtab.wire.decode import decode
 from trimtab.wire.http import Answer, Http, OverHttp, Request
-from trimtab.wire.promql import FailedQuery, apart, union
 
 T = TypeVar("T")
 NOTHING: Mapping[str, str] = {}  # never changed

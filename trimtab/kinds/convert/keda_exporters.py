@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from trimtab.kinds.convert.source_fields import SourceFields
+from trimtab.promql import either, escape, quote
 
 
 class ExporterQuery(NamedTuple):
@@ -34,7 +35,7 @@ _AMONG = re.compile(r"^([\w./-]+)\s+(in|notin)\s+\(([\w.,\s-]+)\)$")
 def _kafka(settings: SourceFields, namespace: str | None) -> ExporterQuery:
     """More consumers than partitions are idle, so KEDA counts no more lag than the partitions can share."""
     topics = [topic.strip() for topic in (settings.take("topic", str) or "").split(",")]
-    topic = {"topic": topics[0]} if len(topics) == 1 else {"topic~": _any_of(topics)}
+    topic = {"topic": topics[0]} if len(topics) == 1 else {"topic~": either(topics)}
     labels = _labels(consumergroup=_text(settings, "consumerGroup", "group"), **topic)
     threshold = _number(settings, "lagThreshold", default="10")
     lag = f"kafka_consumergroup_lag{labels}"
@@ -129,7 +130,7 @@ def _pulsar(settings: SourceFields, namespace: str | None) -> ExporterQuery:
     topic, subscription = _text(settings, "topic"), _text(settings, "subscription")
     threshold = _number(settings, "msgBacklogThreshold", "msgBacklog", default="10")
     if _is_true(settings, "isPartitionedTopic"):
-        labels = _labels(**{"topic~": f"{re.escape(topic)}-partition-.*"}, subscription=subscription)
+        labels = _labels(**{"topic~": f"{escape(topic)}-partition-.*"}, subscription=subscription)
     else:
         labels = _labels(topic=topic, subscription=subscription)
     for name in ("adminURL", "authModes", "tls"):
@@ -154,8 +155,8 @@ def _pods(settings: SourceFields, namespace: str | None) -> ExporterQuery:
     if namespace is None:
         raise Unanswerable("its pods are those of the object's namespace: write metadata.namespace")
     selector, threshold = _text(settings, "podSelector"), _number(settings, "value")
-    matchers = ",".join([f"namespace={_quoted(namespace)}", *_matchers(selector)])
-    alive = f'kube_pod_status_phase{{namespace={_quoted(namespace)},phase!~"Succeeded|Failed"}} == 1'
+    matchers = ",".join([f"namespace={quote(namespace)}", *_matchers(selector)])
+    alive = f'kube_pod_status_phase{{namespace={quote(namespace)},phase!~"Succeeded|Failed"}} == 1'
     query = f"(count(kube_pod_labels{{{matchers}}} and on(pod) ({alive})) or vector(0))"
     return ExporterQuery(query, "kube-state-metrics, with --metric-labels-allowlist for these labels", threshold)
 
@@ -165,10 +166,10 @@ def _matchers(selector: str) -> list[str]:
     found = []
     for term in re.split(r",(?![^(]*\))", selector):
         if simple := _SIMPLE.match(term.strip()):
-            found.append(f"{_label(simple[1])}{'!=' if simple[2] == '!=' else '='}{_quoted(simple[3])}")
+            found.append(f"{_label(simple[1])}{'!=' if simple[2] == '!=' else '='}{quote(simple[3])}")
         elif among := _AMONG.match(term.strip()):
-            values = _any_of([value.strip() for value in among[3].split(",")])
-            found.append(f"{_label(among[1])}{'=~' if among[2] == 'in' else '!~'}{_quoted(values)}")
+            values = either([value.strip() for value in among[3].split(",")])
+            found.append(f"{_label(among[1])}{'=~' if among[2] == 'in' else '!~'}{quote(values)}")
         else:
             raise Unanswerable(f"selector {term.strip()!r}: write the query by hand")
     return found
@@ -183,21 +184,11 @@ def _label(name: str) -> str:
 def _labels(**values: str | None) -> str:
     """Matchers in braces; a name that ends in ~ is matched as a pattern."""
     matchers = [
-        f"{name.removesuffix('~')}={'~' if name.endswith('~') else ''}{_quoted(value)}"
+        f"{name.removesuffix('~')}={'~' if name.endswith('~') else ''}{quote(value)}"
         for name, value in values.items()
         if value
     ]
     return "{" + ",".join(matchers) + "}" if matchers else ""
-
-
-def _any_of(values: list[str]) -> str:
-    return "|".join(map(re.escape, values))
-
-
-def _quoted(value: str) -> str:
-    """Text in a query: everything that is quoted goes through here, since Prometheus refuses a stray backslash."""
-    escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'
 
 
 def _text(settings: SourceFields, *names: str) -> str:

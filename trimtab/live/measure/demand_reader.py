@@ -16,17 +16,18 @@ import msgspec
 import numpy as np
 
 from trimtab.errors import InvalidInput, MetricsUnavailable, TrimtabError
+from trimtab.history.pod_owners import SeriesMatchers
 from trimtab.history.query_pages import total
 from trimtab.history.source import Selection
 from trimtab.history.workload_history import RATE_WINDOW_S, WorkloadHistory
 from trimtab.live.look.subject import Subject
 from trimtab.live.measure.tenancy import NotAllowed, QueryTenancy
 from trimtab.policy import Metric, MetricKind
+from trimtab.promql import FailedQuery
 from trimtab.series import Floats, Series
 from trimtab.wire.access import Access
 from trimtab.wire.kube import Kube
 from trimtab.wire.prometheus import Prometheus
-from trimtab.wire.promql import FailedQuery
 
 TIMEOUT_S = 60.0
 NAMESPACES_AT_ONCE = 8
@@ -65,7 +66,9 @@ Found = Callable[[PastSignal, Series], None]
 class DemandReader:
     """`read` hands over what there is; `matchers` are of usage alone: a query is its tenant's, as it is written."""
 
-    def __init__(self, access: Access, kube: Kube, queries: Access, tenancy: QueryTenancy, matchers: str) -> None:
+    def __init__(
+        self, access: Access, kube: Kube, queries: Access, tenancy: QueryTenancy, matchers: SeriesMatchers
+    ) -> None:
         self.access, self.kube, self.queries = access, kube, queries
         self.tenancy, self.matchers = tenancy, matchers
 

@@ -29,10 +29,10 @@ from trimtab.live.measure.readings import (
 )
 from trimtab.live.measure.tenancy import NotAllowed, QueryTenancy
 from trimtab.policy import Metric, MetricKind, Signal
+from trimtab.promql import FailedQuery
 from trimtab.wire.kube import Kube, ListPage
 from trimtab.wire.objects import CustomMetricValue, ExternalMetricValue, PodMetrics
 from trimtab.wire.prometheus import IncompleteAnswer, Prometheus
-from trimtab.wire.promql import FailedQuery
 from trimtab.wire.resources import POD_METRICS, custom_metric_path, external_metric_path, namespace_metric_path
 
 CUSTOM = ("v1beta2", "v1beta1")  # versions of custom.metrics.k8s.io, the newer one first

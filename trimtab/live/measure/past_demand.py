@@ -17,6 +17,7 @@ from trimtab.core.demand import is_per_pod, keys_of, remembers_demand
 from trimtab.core.demand.log import AskedPast, is_whole
 from trimtab.core.forecast.demand_forecasts import DemandForecasts
 from trimtab.errors import TrimtabError
+from trimtab.history.pod_owners import EVERYTHING, SeriesMatchers
 from trimtab.live.look.subject import Subject
 from trimtab.live.measure.background import Background
 from trimtab.live.measure.demand_reader import DAYS, HOUR, DemandReader, Found, PastSignal
@@ -68,7 +69,7 @@ class PastDemand(Background):
         demand: DemandForecasts,
         queries: Access | None = None,
         tenancy: QueryTenancy = QueryTenancy(),  # noqa: B008  (frozen)
-        matchers: str = "",
+        matchers: SeriesMatchers = EVERYTHING,
     ) -> None:
         super().__init__()
         self.demand = demand

@@ -14,8 +14,8 @@ from trimtab.core.model import Missing, Reason
 from trimtab.live.measure.readings import Answer, Reading
 from trimtab.live.measure.tenancy import QueryTenancy
 from trimtab.policy import MetricKind
+from trimtab.promql import joinable
 from trimtab.wire.prometheus import Prometheus, SeriesValue
-from trimtab.wire.promql import joinable
 
 MOST = 25  # queries ...
 MOST_CHARACTERS = 4000  # ... in one request: some servers and proxies refuse a longer text

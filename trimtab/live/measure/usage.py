@@ -18,6 +18,7 @@ from trimtab.core.usage.estimate import usages
 from trimtab.core.usage.histograms import ContainerSample, UsageHistograms
 from trimtab.core.usage.settings import HistogramSettings
 from trimtab.errors import TrimtabError
+from trimtab.history.pod_owners import EVERYTHING, SeriesMatchers
 from trimtab.history.query_pages import POINTS_PER_QUERY
 from trimtab.history.source import Selection
 from trimtab.history.workload_history import WorkloadHistory
@@ -145,7 +146,12 @@ class Rebuild:
     """
 
     def __init__(
-        self, access: Access, kube: Kube, settings: HistogramSettings, every_s: float, matchers: str = ""
+        self,
+        access: Access,
+        kube: Kube,
+        settings: HistogramSettings,
+        every_s: float,
+        matchers: SeriesMatchers = EVERYTHING,
     ) -> None:
         self.access, self.kube, self.settings, self.matchers = access, kube, settings, matchers
         self.history_s = settings.memory_windows * settings.memory_window_s

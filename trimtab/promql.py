@@ -1,35 +1,73 @@
-"""Label matchers as PromQL writes them, such as 'cluster="a",job=~"kubelet|cadvisor"'."""
+"""PromQL from typed parts: what a label holds stays inside its quotes, whoever wrote it.
+
+A selector is a metric and matchers, such as cpu{cluster="a",job=~"kubelet|cadvisor"}. Several queries go together as
+one, where none of them reaches beyond its own brackets.
+"""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple, Protocol, TypeVar
 
 from trimtab.errors import InvalidInput, MetricsUnavailable
 
 MATCHER = re.compile(r'\s*([a-zA-Z_]\w*)\s*(=~|!~|!=|=)\s*"([^"\\]*)"\s*(?:,|$)', re.ASCII)
+_SPECIAL = re.compile(r"[\\.+*?()|\[\]{}^$]")
 
 
 class Matcher(NamedTuple):
+    """One condition on a label; its text is escaped, so any value is only a value."""
+
     label: str
     operator: Literal["=", "!=", "=~", "!~"]
     value: str
 
+    def __str__(self) -> str:
+        return f"{self.label}{self.operator}{quote(self.value)}"
 
-def parse_matchers(text: str, path: str = "matchers") -> list[Matcher]:
+
+Matchers = tuple[Matcher, ...]
+
+
+def quote(value: str) -> str:
+    """A string of PromQL. Control characters are escaped as JSON escapes them, which PromQL reads alike."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def escape(text: str) -> str:
+    """A pattern (RE2) that matches this text alone."""
+    return _SPECIAL.sub(r"\\\g<0>", text)
+
+
+def either(texts: Iterable[str]) -> str:
+    """A pattern that matches each of these texts and nothing else."""
+    return "|".join(map(escape, texts))
+
+
+def among(label: str, values: Iterable[str]) -> Matcher:
+    """The label has one of these values."""
+    return Matcher(label, "=~", either(sorted(set(values))))
+
+
+def selector(metric: str, matchers: Iterable[Matcher]) -> str:
+    return f"{metric}{{{','.join(map(str, matchers))}}}"
+
+
+def parse_matchers(text: str, path: str = "matchers") -> Matchers:
     """Parse a comma-separated list of matchers; escapes and other quotes are refused.
 
     The error names `path`, the option or field that holds the text.
     """
-    matchers, position = [], 0
+    matchers, position = list[Matcher](), 0
     while position < len(text):
         match = MATCHER.match(text, position)
         if match is None:
             raise InvalidInput(path, text[position:], 'write them as label="value",label=~"a|b"')
         matchers.append(Matcher(*match.groups()))  # type: ignore[arg-type]
         position = match.end()
-    return matchers
+    return tuple(matchers)
 
 
 LABEL = "trimtab_query"

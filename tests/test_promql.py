@@ -1,4 +1,4 @@
-"""Queries that are one request: none reaches beyond its brackets, and each answer is its own."""
+"""PromQL from typed parts: values stay values, and none of several queries reaches beyond its brackets."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import pytest
 
-from trimtab.wire.promql import LABEL, FailedQuery, apart, joinable, union
+from trimtab.errors import InvalidInput
+from trimtab.promql import LABEL, FailedQuery, apart, joinable, parse_matchers, union
 
 
 class Series(NamedTuple):
@@ -56,3 +57,17 @@ def test_each_gets_its_own_series() -> None:
 def test_a_series_that_is_nobodys_makes_it_no_answer(labels: dict[str, str]) -> None:
     with pytest.raises(FailedQuery, match="whose"):
         apart([Series(labels)], 3)
+
+
+@pytest.mark.parametrize("text", ["", 'a="b"', 'a="b",c!="", d =~ "x|y.*",e!~"é"', 'a="b",'])
+def test_matchers(text: str) -> None:
+    expected = {"a": ("=", "b"), "c": ("!=", ""), "d": ("=~", "x|y.*"), "e": ("!~", "é")}
+    matchers = parse_matchers(text)
+    assert all(expected[matcher.label] == (matcher.operator, matcher.value) for matcher in matchers)
+    assert len(matchers) == text.count('"') // 2
+
+
+@pytest.mark.parametrize("text", ['a="b\\"c"', "a='b'", "a=`b`", 'a=="b"', 'a="b" c="d"', '"a.b"="c"', "a"])
+def test_unusual_matchers_are_refused(text: str) -> None:
+    with pytest.raises(InvalidInput):
+        parse_matchers(text)
