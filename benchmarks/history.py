@@ -43,9 +43,9 @@ def series(workloads: int, days: float, scrape_s: int, namespaces: int, pods: in
             pod = f'namespace="{space}",pod="{owner}-{suffix}"'
             usage = f'container_cpu_usage_seconds_total{{{pod},container="main"}}'
             yield Filled(usage, times, np.cumsum(cores * scrape_s))
-            ours = f'owner_kind="ReplicaSet",owner_name="{owner}",owner_is_controller="true"'
+            ours = f'owner_kind="ReplicaSet",owner_name="{owner}",owner_is_controller="true",job="kube-state-metrics"'
             yield Filled(f"kube_pod_owner{{{pod},{ours}}}", seldom, np.ones(len(seldom)))
-        above = f'owner_kind="Deployment",owner_name="web-{index}",owner_is_controller="true"'
+        above = f'owner_kind="Deployment",owner_name="web-{index}",owner_is_controller="true",job="kube-state-metrics"'
         labels = f'namespace="{space}",replicaset="{owner}",{above}'
         yield Filled(f"kube_replicaset_owner{{{labels}}}", seldom, np.ones(len(seldom)))
 
@@ -76,15 +76,15 @@ async def with_api_client(url: str, start: float, step_s: float) -> dict[str, An
 
 async def with_api_client_paged(url: str, start: float, step_s: float) -> dict[str, Any]:
     """With our pages, one after the other: what is left is compression, JSON and Python floats."""
-    from trimtab.history.pod_owners import find_members
+    from trimtab.history.pod_owners import EVERYTHING, find_members
     from trimtab.history.source import Selection
     from trimtab.history.workload_history import plan
     from trimtab.wire.access import prometheus_access
     from trimtab.wire.prometheus import Prometheus
 
     async with Prometheus(prometheus_access(url)) as prometheus:
-        members = await find_members(prometheus, None, (), "", start, END)
-    pages = [page.expression for page in plan(members, Selection("cpu"), "", step_s)]
+        members = await find_members(prometheus, None, (), EVERYTHING, start, END)
+    pages = [page.expression for page in plan(members, Selection("cpu"), (), step_s)]
     return _by_api_client(url, pages, start, step_s)
 
 
