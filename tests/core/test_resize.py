@@ -129,6 +129,12 @@ def test_after_an_oom_kill_memory_grows_at_once_and_cpu_waits(oom_at: float | No
     assert size == Size(cpu_cores=1.0, memory_bytes=2e9)
 
 
+def test_memory_is_never_below_what_would_have_survived_the_last_kill() -> None:
+    size, steps = sized(needs(None, 5e8, oom_at=NOW - 3 * DAY, oom_need_bytes=1.2e9))
+    assert size == Size(memory_bytes=1.2e9)
+    assert [(step.rule, step.before, step.after) for step in steps] == [(RuleName.OOM_NEED, 5e8, 1.2e9)]
+
+
 # --- down ------------------------------------------------------------------------------------------------------------
 
 

@@ -235,6 +235,8 @@ def test_an_oom_kill_of_a_container_never_sampled_counts() -> None:
 def test_an_old_oom_kill_does_not_count() -> None:
     book = book_of([(2 * DAY, 0.1, 1e8)])
     assert not book.observe_oom("web", "pod", "app", NOW, 100 * MIB)
+    assert estimate(book, NOW + 2 * DAY).oom_need_bytes == 200 * MIB, "what it taught counts for eight days"
+    assert estimate(book, NOW + 8 * DAY).oom_need_bytes is None
 
 
 def test_the_peak_is_unknown_until_a_window_was_watched() -> None:
@@ -315,6 +317,7 @@ def test_a_restart_forgets_nothing() -> None:
     before, after = estimate(book, at), estimate(again, at)
     assert after.memory_peak_bytes == before.memory_peak_bytes == 8e8
     assert (after.observed_s, after.oom_at) == (before.observed_s, before.oom_at)
+    assert after.oom_need_bytes == before.oom_need_bytes == 1.2e9
     assert after.target.cpu_cores == pytest.approx(before.target.cpu_cores)
     assert after.target.memory_bytes == pytest.approx(before.target.memory_bytes)
 

@@ -6,7 +6,6 @@ import asyncio
 import json
 import logging
 
-import msgspec
 import pytest
 
 from tests.live.build import AT, AUTOSCALERS, HPAS, hpa, object_tick, pod_metrics, subject
@@ -15,12 +14,11 @@ from tests.live.shop import stock, watched
 from trimtab.core.model import Missing, Observation
 from trimtab.core.usage.settings import HistogramSettings
 from trimtab.live.look.cluster import WatchedCluster
+from trimtab.live.look.memory import OomKill
 from trimtab.live.look.subject import Compiler
 from trimtab.live.measure.checkpoint import READ_AGAIN_S, Checkpoints
 from trimtab.live.measure.usage import UsageWatch
 from trimtab.live.object_tick import ObjectTick
-from trimtab.wire.from_kubernetes import rfc3339
-from trimtab.wire.objects import WirePod
 
 EVERY_S = 600.0
 STORED = "/api/v1/namespaces/trimtab/configmaps/trimtab-usage.autoscaler.shop."
@@ -85,15 +83,14 @@ def test_a_kill_that_was_seen_before_the_checkpoint_came_still_counts() -> None:
     async def memory_after(killed: bool) -> float:
         second = Watching(api)
         if killed:
-            pod = msgspec.to_builtins(second.cluster.pods.store.get("shop", "web-a"))
-            ended = {"terminated": {"reason": "OOMKilled", "finishedAt": rfc3339(AT + EVERY_S + 30)}}
-            pod["status"]["containerStatuses"] = [{"name": "app", "lastState": ended}]
-            second.cluster.pods.store.put(msgspec.convert(pod, WirePod))
+            web = await second.cluster.target("shop", None, "Deployment", "web")
+            kill = OomKill(finished_at=AT + EVERY_S + 30, request_bytes=2.0**27, pod="web-a")
+            second.usage.look([web], {}, AT + EVERY_S + 45, {web.uid: {"app": kill}})
         for at in (AT + EVERY_S + 60, AT + EVERY_S + 75):
             await second.tick(at)
         usage = second.usage.of(await second.cluster.target("shop", None, "Deployment", "web"))
         assert not isinstance(usage, Missing) and usage.containers["app"].observed_s >= EVERY_S
-        return usage.containers["app"].target.memory_bytes or 0.0
+        return usage.containers["app"].oom_need_bytes or 0.0
 
     async def run() -> tuple[float, float]:
         first = Watching(api)
@@ -102,7 +99,7 @@ def test_a_kill_that_was_seen_before_the_checkpoint_came_still_counts() -> None:
         return await memory_after(killed=False), await memory_after(killed=True)
 
     without, with_kill = asyncio.run(run())
-    assert with_kill > without
+    assert with_kill > 2.0**27 and without == 0.0
 
 
 def test_a_tick_waits_for_no_checkpoint() -> None:

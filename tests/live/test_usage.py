@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from math import inf
 
-import msgspec
-
 from tests.live.build import AT, pod_metrics
 from tests.live.memory_api import MemoryApi
 from tests.live.shop import stock, watched
 from trimtab.core.model import Missing, UsageEstimates
 from trimtab.core.usage.settings import HistogramSettings
 from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
+from trimtab.live.look.memory import OomKill
 from trimtab.live.measure.usage import UsageWatch
-from trimtab.wire.from_kubernetes import rfc3339
-from trimtab.wire.objects import PodMetrics, WirePod
+from trimtab.wire.objects import PodMetrics
 from trimtab.wire.resources import DEPLOYMENTS
 
 WEB = ScaleTarget(DEPLOYMENTS, "shop", "web", "d-web", "1", 2, 2)
@@ -51,11 +49,8 @@ def test_a_kill_for_memory_raises_the_estimate_at_once() -> None:
     usage = UsageWatch(seen, HistogramSettings())
     usage.look([WEB], at_cores(0.2), AT)
     before = usage.of(WEB)
-    pod = msgspec.to_builtins(seen.pods.store.get("shop", "web-a"))
-    ended = {"terminated": {"reason": "OOMKilled", "finishedAt": rfc3339(AT + 10)}}
-    pod["status"]["containerStatuses"] = [{"name": "app", "lastState": ended}]
-    seen.pods.store.put(msgspec.convert(pod, WirePod))
-    usage.look([WEB], {}, AT + 15)
+    kill = OomKill(finished_at=AT + 10, request_bytes=2.0**26, pod="web-a")
+    usage.look([WEB], {}, AT + 15, {WEB.uid: {"app": kill}})
     after = usage.of(WEB)
     assert isinstance(before, UsageEstimates) and isinstance(after, UsageEstimates)
     assert after.containers["app"].oom_at == AT + 10 and before.containers["app"].oom_at is None

@@ -18,7 +18,7 @@ import logging
 import random
 import tempfile
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import yaml
 
@@ -31,18 +31,28 @@ from tests.virtual.loop import VirtualLoop
 from tests.virtual.machines import Machines, Process, own
 from tests.virtual.metrics import FakePrometheus, Metrics
 from tests.virtual.weather import Weather
-from tests.virtual.workloads import Load, Workload, Workloads, deployment
+from tests.virtual.workloads import KUBELET, Load, Workload, Workloads, deployment
 from trimtab.journal import Journal
 from trimtab.live.object_tick import ObjectTick
 from trimtab.live.operator import LOOK_AGAIN_S
 from trimtab.live.tuning.nightly import Tuner
+from trimtab.quantity import parse_quantity
 from trimtab.sim.grid import STEP_S
+from trimtab.wire.from_kubernetes import rfc3339
 from trimtab.wire.kube import Patch
-from trimtab.wire.resources import Resource
+from trimtab.wire.resources import PODS, Resource
 
 START = 1_750_000_500.0  # a whole multiple of 15 s, on a Sunday
 AFTER_S = 1.0  # a run ends this long after its last moment, so that what happens then has happened
 EDGE_S = 0.001  # load is measured just before a tick, pods become ready just after it
+
+
+class OomKill(NamedTuple):
+    """Which workload, when, and the memory that the container asked for then."""
+
+    name: str
+    at_s: float
+    request_bytes: float
 
 
 class Cluster(Machines):
@@ -63,6 +73,7 @@ class Cluster(Machines):
         self.tuner: Tuner | None = None
         self.processes: dict[str, Process] = {}
         self.on_tick: list[Callable[[Sequence[ObjectTick]], None]] = []  # they see what operators see and decide
+        self.oom_kills: list[OomKill] = []
         self.bugs = Bugs()
         self.homes: dict[str, str] = {}  # of operators that are not installed in OWN_NAMESPACE
         self._operators, self._until = operators, 0.0
@@ -159,6 +170,17 @@ class Cluster(Machines):
     def load(self, name: str, cores: Load | float, memory: Load | None = None) -> None:
         """What is asked of all pods of a workload together, in cores (and bytes), by seconds from the start."""
         self.workloads.set(name, load=_load(cores), **({"memory": memory} if memory else {}))
+
+    def oom_kill(self, name: str, pod: int = 0, container: str = "main") -> None:
+        """The kernel ends a container for its memory, and the kubelet starts it again."""
+        if name not in self.workloads.all:
+            return  # its namespace is away
+        found = self.pods(name)[pod]
+        request = next(each for each in found["spec"]["containers"])["resources"]["requests"]["memory"]
+        self.oom_kills.append(OomKill(name, self.now() - self.start, parse_quantity(request)))
+        end = {"terminated": {"reason": "OOMKilled", "exitCode": 137, "finishedAt": rfc3339(self.now())}}
+        status = found["status"] | {"containerStatuses": [{"name": container, "lastState": end}]}
+        self.server.store.write(PODS, found | {"status": status}, KUBELET._replace(subresource="status"))
 
     def faults(self, *faults: Fault) -> None:
         async def add() -> None:

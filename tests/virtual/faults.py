@@ -196,6 +196,13 @@ class ForeignPods(Fault):
 
 
 @dataclass(frozen=True)
+class OomKilled(Fault):
+    """At the start the kernel kills a container of a workload's first pod for its memory."""
+
+    workload: str = ""
+
+
+@dataclass(frozen=True)
 class BadMetrics(Fault):
     """What is measured of one workload: missing, stale, NaN, negative, zero or late, as in the simulator."""
 

@@ -70,6 +70,9 @@ class Machines:
     _settings: dict[str, Any]
     _folder: tempfile.TemporaryDirectory[str]
 
+    def oom_kill(self, name: str) -> None:
+        raise NotImplementedError
+
     def start_operator(self, who: str, **settings: Any) -> None:
         """`settings` beside those of the cluster, of one that is new; one that runs is not started again."""
         process = self.processes.get(who)

@@ -7,10 +7,7 @@ from typing import Any
 import pytest
 
 from tests.virtual.cluster import Cluster, autoscaler
-from tests.virtual.workloads import KUBELET
 from trimtab.live.look.subject import ChangeRules
-from trimtab.wire.from_kubernetes import rfc3339
-from trimtab.wire.resources import PODS
 
 WEB = "shop/web"
 UNSIZED = {"containerPolicies": [{"containerName": "*", "mode": "Off"}]}
@@ -65,10 +62,7 @@ def test_a_kill_keeps_requests_from_falling_for_its_rest_and_not_for_ever(contai
         cpu_only = {"containerName": "main", "controlledResources": ["cpu"]}
         cluster.apply(sized(apply="InPlace", resourcePolicy={"containerPolicies": [cpu_only]}))
         cluster.run(minutes=2)
-        pod = cluster.pods(WEB)[0]
-        end = {"terminated": {"reason": "OOMKilled", "exitCode": 137, "finishedAt": rfc3339(cluster.now())}}
-        status = pod["status"] | {"containerStatuses": [{"name": container, "lastState": end}]}
-        cluster.server.store.write(PODS, pod | {"status": status}, KUBELET._replace(subresource="status"))
+        cluster.oom_kill(WEB, container=container)
         cluster.run(minutes=30)
         assert (cpus(cluster) == {"4"}) is rests
         cluster.run(minutes=40)

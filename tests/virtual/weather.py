@@ -25,6 +25,7 @@ from tests.virtual.faults import (
     Killed,
     LostEvents,
     OnRequests,
+    OomKilled,
     Refusing,
     RepeatedEvents,
     Slow,
@@ -54,6 +55,8 @@ class Processes(Protocol):
     def kill_after(self, who: str, awaits: int, back_after_s: float | None) -> None: ...
 
     def damage_journal(self, who: str, back_after_s: float) -> None: ...
+
+    def oom_kill(self, name: str) -> None: ...
 
 
 class Weather:
@@ -93,6 +96,8 @@ class Weather:
             processes.damage_journal(fault.who, fault.end_s - fault.start_s)
         elif isinstance(fault, Suspended):
             processes.stand_still(fault.who, True)
+        elif isinstance(fault, OomKilled):
+            processes.oom_kill(fault.workload)
         elif isinstance(fault, Killed):
             self._begin_kill(fault, processes)
         elif isinstance(fault, Away | Flood | ForeignPods):

@@ -128,6 +128,7 @@ class Estimate(Record, frozen=True):
     memory_window_s: float = 86400.0
     memory_peak_bytes: float | None = None  # working set, last 24 h
     oom_at: float | None = None
+    oom_need_bytes: float | None = None  # what would have survived the OOM kills of the last eight days
 
 
 class UsageEstimates(Record, frozen=True, tag="Usage"):  # the tag is in stored journals
@@ -244,6 +245,7 @@ class RuleName(enum.StrEnum):
     WARM_UP = "WarmUp"
     PEAK = "Peak"
     OOM_REST = "OOMRest"
+    OOM_NEED = "OOMNeed"
     KEEP_MEMORY = "KeepMemory"
     ADVISED = "OnlyAdvised"
     WHOLE_CORES = "WholeCores"

@@ -124,6 +124,11 @@ def _bounded(name: str, rule: ContainerRule, amounts: dict[Axis, float], steps: 
 # --- the rules, in order; each takes the wish and says what is left of it --------------------------------------------
 
 
+def _oom_need(context: ResizeContext, wish: float) -> Settled:
+    """One kill among many pods hardly moves a percentile, but the next one dies of the same size."""
+    return max(wish, context.estimate.oom_need_bytes or 0.0) if context.is_memory else wish, None
+
+
 def _floor(context: ResizeContext, wish: float) -> Settled:
     return max(wish, context.floor), None
 
@@ -173,6 +178,7 @@ def _peak(context: ResizeContext, wish: float) -> Settled:
 
 
 RULES: tuple[tuple[RuleName, Callable[[ResizeContext, float], Settled]], ...] = (
+    (RuleName.OOM_NEED, _oom_need),
     (RuleName.FLOOR, _floor),
     (RuleName.WHOLE_CORES, _whole_cores),
     (RuleName.WARM_UP, _warm_up),

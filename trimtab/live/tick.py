@@ -122,10 +122,12 @@ class Ticker:
 
     async def _measure(self, ticks: list[ObjectTick], at: float) -> dict[str, tuple[Samples | Missing, ...]]:
         """Return the samples of each object's signals, by uid."""
-        targets = [tick.target for tick in ticks if tick.subject.policy.vertical]
+        sized = [tick for tick in ticks if tick.subject.policy.vertical]
+        targets = [tick.target for tick in sized]
         namespaces = self.usage.namespaces(targets, at)
         measured = await self.gather.gather([_wanted(tick) for tick in ticks], at, namespaces)
-        self.usage.look(targets, measured.usage, at)
+        kills = {tick.target.uid: tick.memory.oom_kills for tick in sized if tick.memory.oom_kills}
+        self.usage.look(targets, measured.usage, at, kills)
         self.checkpoints.follow(ticks, at)
         self.forecasts.read_back(ticks, at)
         return {tick.subject.uid: samples for tick, samples in zip(ticks, measured.samples, strict=True)}
@@ -223,6 +225,7 @@ class Ticker:
             known = await revert.with_missed_write(self.cluster, target, known, subject.policy, status, at)
         known = sizes.drop_foreign_sizes(memory.of_target(known, target.ref, at, target.replicas), subject.policy)
         known = await revert.noticed(self.cluster, target, known, subject.object.metadata.generation, at)
+        known = sizes.note_kills(self.cluster, target, known, subject.policy)
         return sizes.note_overload(self.cluster, target, known, subject.policy, at)
 
     def _decide_one(

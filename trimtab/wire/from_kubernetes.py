@@ -52,6 +52,11 @@ def factor_on(pod: WirePod) -> float:
     return _factor(last.manager.removeprefix(PREFIX)) if last is not None else 1.0
 
 
+def resized_at(pod: WirePod) -> str:
+    """When we last wrote this pod's sizes, in RFC 3339; "" for never."""
+    return max((owner.time for owner in pod.metadata.managed_fields if _is_ours(owner.manager)), default="")
+
+
 def _is_ours(manager: str) -> bool:
     return manager == FIELD_MANAGER or manager.startswith(PREFIX)
 

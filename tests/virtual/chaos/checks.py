@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from tests.virtual.apiserver import Audited
-from tests.virtual.chaos.scenario import RATE_S, SETTLED_S, WINDOW_S, Honest, Scenario, last_fault_s
+from tests.virtual.chaos.scenario import RATE_S, SETTLED_S, SIZED, WINDOW_S, Honest, Scenario, last_fault_s
 from tests.virtual.chaos.visible import births, blinds, hidden, holds_up_nobody, over_s
 from tests.virtual.cluster import Cluster
 from tests.virtual.faults import Flood
 from trimtab.journal_replay import replay
+from trimtab.quantity import MIB, parse_quantity
 
 TICK_S = 15.0
 TOLERATED = 1.12  # HPA's tolerance, and whole percents
@@ -167,7 +168,7 @@ class Bounded:
 
     def __init__(self, given: Scenario) -> None:
         flood = sum(fault.objects for fault in given.faults if isinstance(fault, Flood))
-        self.objects = len(given.honest) + len(given.hostile) + flood
+        self.objects = len(given.honest) + len(given.hostile) + flood + 1  # and the sized one
 
     def look(self, cluster: Cluster, news: News) -> Iterator[str]:
         if len(news.calls) > REQUESTS_PER_STEP:
@@ -199,6 +200,28 @@ class Tenants:
             yield f"{BYSTANDER} has {cluster.replicas(BYSTANDER)} replicas"
 
 
+class Memory:
+    """Memory grows by OOM kills alone, each counted once from what the container asked for when it was killed."""
+
+    def __init__(self, given: Scenario) -> None:
+        pass
+
+    def look(self, cluster: Cluster, news: News) -> Iterator[str]:
+        for call in news.calls:
+            if call.verb != "patch" or not call.path.endswith("/resize") or call.status != 200:
+                continue
+            written = parse_quantity(call.body["spec"]["containers"][0]["resources"]["requests"]["memory"])
+            kills = [kill.request_bytes for kill in cluster.oom_kills if kill.at_s <= call.at - cluster.start]
+            if written > max([256 * MIB, *(_answer_bytes(request_bytes) for request_bytes in kills)]):
+                yield f"{SIZED}: {written / MIB:.0f} MiB after kills at {[round(each / MIB) for each in kills]} MiB"
+
+
+def _answer_bytes(request_bytes: float) -> float:
+    """The most that one kill explains: what would have been enough, its histogram bucket, and the margin."""
+    need = max(request_bytes + 100 * MIB, 1.2 * request_bytes)
+    return 1.15 * (1.05 * need + 1e7) + 1000.0
+
+
 class Replays:
     """At the end every journal replays clean."""
 
@@ -228,7 +251,18 @@ class Understood:
 
 FIRST_REPLICAS = 3
 BYSTANDER = "vault/safe"
-CHECKERS: tuple[type, ...] = (Bounds, OneWriter, Scalings, Settles, OnTime, Bounded, Tenants, Replays, Understood)
+CHECKERS: tuple[type, ...] = (
+    Bounds,
+    OneWriter,
+    Scalings,
+    Settles,
+    OnTime,
+    Bounded,
+    Tenants,
+    Memory,
+    Replays,
+    Understood,
+)
 
 
 def _scales(calls: list[Audited], name: str) -> Iterator[Audited]:

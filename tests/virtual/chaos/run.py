@@ -6,8 +6,8 @@ import logging
 from typing import NamedTuple
 
 from tests.virtual.chaos.checks import BYSTANDER, CHECKERS, FIRST_REPLICAS, Checker, news
-from tests.virtual.chaos.scenario import FORGED, SETTLED_S, Scenario, last_fault_s, scenario
-from tests.virtual.cluster import Cluster
+from tests.virtual.chaos.scenario import FORGED, SETTLED_S, SIZED, Scenario, last_fault_s, scenario
+from tests.virtual.cluster import Cluster, autoscaler
 
 STEP_S = 30.0
 
@@ -58,6 +58,8 @@ def _furnish(cluster: Cluster, given: Scenario) -> None:
     for honest in given.honest:
         cluster.deploy(honest.name, replicas=FIRST_REPLICAS, load=honest.load, startup_s=30.0)
         cluster.apply(honest.manifest())
+    cluster.deploy(SIZED, replicas=2, load=0.5, memory="256Mi")
+    cluster.apply(autoscaler(SIZED, minReplicas=2, maxReplicas=2, vertical={"apply": "InPlace"}))
     for hostile in given.hostile:
         resource = cluster.resource(hostile["apiVersion"], hostile["kind"])
         cluster.server.put(resource.path("evil", hostile["metadata"]["name"]), hostile | {"status": FORGED})

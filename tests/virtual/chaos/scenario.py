@@ -25,6 +25,7 @@ from tests.virtual.faults import (
     LostEvents,
     NamespaceAway,
     ObjectAway,
+    OomKilled,
     Refusing,
     RepeatedEvents,
     Slow,
@@ -45,6 +46,7 @@ END_S = LAST_S + SETTLED_S
 WINDOW_S = 300.0
 RATE_S = 60.0
 FEEDS = ("pods", "deployments", "autoscalers", "replicasets", "namespaces", "")
+SIZED = "shop/cache"  # its memory grows with each OOM kill
 OPERATORS = ("operator-0", "operator-1")
 
 
@@ -90,6 +92,7 @@ def scenario(seed: int) -> Scenario:
     faults = [fault for _ in range(draw.randint(2, 5)) for fault in draw.choice(FAULTS)(draw)]
     if any(isinstance(fault, Suspended) for fault in faults):
         operators = 2  # somebody takes over
+    faults += [OomKilled(_span(draw)[0], workload=SIZED) for _ in range(draw.randint(0, 3))]
     return Scenario(seed, operators, honest, hostile, tuple(faults))
 
 

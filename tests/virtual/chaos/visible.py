@@ -17,6 +17,7 @@ from tests.virtual.faults import (
     NamespaceAway,
     ObjectAway,
     OnRequests,
+    OomKilled,
     Refusing,
     RepeatedEvents,
     SpoiledMetrics,
@@ -26,7 +27,14 @@ from tests.virtual.faults import (
 from trimtab.sim.cluster_spec import FaultKind
 
 BLIND = (FaultKind.MISSING, FaultKind.NAN, FaultKind.NEGATIVE, FaultKind.STALE)
-MOMENTARY = (CutWatches, Compacted, ClockStepped, Flood, ForeignPods)  # they begin, and that is all the trouble
+MOMENTARY = (
+    CutWatches,
+    Compacted,
+    ClockStepped,
+    Flood,
+    ForeignPods,
+    OomKilled,
+)  # they begin, and that is all the trouble
 HARMLESS = (
     ClockStepped,
     Compacted,
@@ -35,6 +43,7 @@ HARMLESS = (
     RepeatedEvents,
     Flood,
     ForeignPods,
+    OomKilled,
     Unread,
 )  # for what is seen
 SCALERS = ("scaledobjects", "watermarkpodautoscalers", "predictivehorizontalpodautoscalers")
@@ -51,7 +60,7 @@ def over_s(fault: Fault) -> float:
 
 def holds_up_nobody(fault: Fault) -> bool:
     """Something that a tenant can do, or a kind of others: nobody else's trouble."""
-    return isinstance(fault, Flood | ForeignPods | Unread)
+    return isinstance(fault, Flood | ForeignPods | OomKilled | Unread)
 
 
 def blinds(fault: Fault, name: str) -> bool:

@@ -139,9 +139,10 @@ def _watched_s(histograms: UsageHistograms, row: int | None, since: float) -> fl
 def _take_row(histograms: UsageHistograms, ours: int, other: UsageHistograms, theirs: int) -> None:
     for mine, bank in ((histograms.cpu, other.cpu), (histograms.memory, other.memory)):
         mine.put(ours, bank.weights[theirs], float(bank.totals[theirs]), float(bank.references[theirs]))
-    killed_at = np.fmax(histograms.rows["oom_at"][ours], other.rows["oom_at"][theirs])
+    kills = {name: np.fmax(histograms.rows[name][ours], other.rows[name][theirs]) for name in ("oom_at", "oom_need")}
     histograms.rows[ours] = other.rows[theirs]
-    histograms.rows["oom_at"][ours] = killed_at
+    for name, value in kills.items():
+        histograms.rows[name][ours] = value
     mine_too = np.flatnonzero(histograms.sources["row"] == ours)
     histograms.sources[mine_too] = peaks.blank(np.full(len(mine_too), ours, dtype=np.intp))
 

@@ -61,7 +61,8 @@ def estimates(histograms: UsageHistograms, at: float) -> list[Estimate]:
     memory = amounts(histograms.memory, settings.memory_percentiles, MEMORY_GRAIN, settings.margin, trust)
     observed_s = (rows["cpu_last"] - rows["cpu_first"] - rows["unseen_s"]).tolist()
     peaks, ooms = histograms.memory_peaks(at).tolist(), rows["oom_at"].tolist()
-    facts = zip(cpu.T.tolist(), memory.T.tolist(), observed_s, peaks, ooms, strict=True)
+    needs = np.where(rows["oom_at"] > at - settings.history_s, rows["oom_need"], nan).tolist()
+    facts = zip(cpu.T.tolist(), memory.T.tolist(), observed_s, peaks, zip(ooms, needs, strict=True), strict=True)
     return [_estimate(*estimate, window_s=settings.memory_window_s) for estimate in facts]
 
 
@@ -104,7 +105,7 @@ def _estimate(
     memory: Iterable[float],
     observed_s: float,
     peak_bytes: float,
-    oom_at: float,
+    oom: tuple[float, float],
     window_s: float,
 ) -> Estimate:
     lower, target, upper = (
@@ -118,7 +119,8 @@ def _estimate(
         observed_s=_known(observed_s) or 0.0,
         memory_window_s=window_s,
         memory_peak_bytes=_known(peak_bytes),
-        oom_at=_known(oom_at),
+        oom_at=_known(oom[0]),
+        oom_need_bytes=_known(oom[1]),
     )
 
 

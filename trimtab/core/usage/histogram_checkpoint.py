@@ -45,6 +45,7 @@ def save(histograms: UsageHistograms, workload: str, container: str, at: float) 
     }
     status |= {name: _rfc3339(facts[key]) for name, key in _TIMES.items() if isfinite(facts[key])}
     status |= {"unseenSeconds": float(facts["unseen_s"])} if facts["unseen_s"] else {}
+    status |= {"oomNeedBytes": float(facts["oom_need"])} if isfinite(facts["oom_need"]) else {}
     return status | ({"memoryPeakBytes": peak} if isfinite(peak) else {})
 
 
@@ -60,6 +61,8 @@ def load(
     facts["unseen_s"] = _amount(status, "unseenSeconds", path)
     if status.get("memoryPeakBytes") is not None:
         facts |= {"carried_peak": _amount(status, "memoryPeakBytes", path), "carried_at": made_at}
+    if status.get("oomNeedBytes") is not None:
+        facts["oom_need"] = _amount(status, "oomNeedBytes", path)
     cpu = read_row(histograms.cpu, status.get("cpuHistogram"), f"{path}.cpuHistogram")
     memory = read_row(histograms.memory, status.get("memoryHistogram"), f"{path}.memoryHistogram")
     row = histograms.ensure_row(workload, container, made_at)

@@ -33,9 +33,10 @@ class ContainerSample(NamedTuple):
 
 
 # One container of a workload; `carried` is a peak from before a restart, `watched_since` the end of the last hole of
-# memory, `unseen_s` how long all holes of CPU were together.
+# memory, `unseen_s` how long all holes of CPU were together, `oom_need` what would have survived the OOM kills.
 _TIMES = ("created_at", "cpu_first", "cpu_last", "memory_last", "watched_since", "oom_at", "carried_at")
-ROW = np.dtype([("count", np.int64), ("unseen_s", float), ("carried_peak", float)] + [(name, float) for name in _TIMES])
+_AMOUNTS = ("carried_peak", "oom_need")
+ROW = np.dtype([("count", np.int64), ("unseen_s", float)] + [(name, float) for name in (*_AMOUNTS, *_TIMES)])
 
 
 class UsageHistograms:
@@ -88,15 +89,21 @@ class UsageHistograms:
             self._observe_memory(SourceSamples(which[turn], sizes, times))
 
     def observe_oom(self, workload: str, pod: str, container: str, at: float, request_bytes: float) -> bool:
-        """Note an OOM kill; False when it is too old to count."""
+        """Note an OOM kill; False when it is too old to be a sample. What it taught counts for the whole history."""
         which = self.ensure_sources([(workload, pod, container)], at)
         source = self.sources[which[0]]
+        need, row = peaks.oom_need_bytes(source, request_bytes, self.settings), self.rows[source["row"]]
+        row["oom_need"] = np.fmax(need, row["oom_need"] if row["oom_at"] > at - self.settings.history_s else nan)
+        row["oom_at"] = np.fmax(row["oom_at"], at)
         if peaks.oom_too_old(source, at, self.settings.memory_window_s):
             return False
-        need = peaks.oom_need_bytes(source, request_bytes, self.settings)
         self._observe_memory(SourceSamples(which, np.array([need]), np.array([at])), oom=True)
-        self.rows["oom_at"][source["row"]] = np.fmax(self.rows["oom_at"][source["row"]], at)
         return True
+
+    def knows_oom(self, workload: str, container: str, at: float) -> bool:
+        """Whether this OOM kill, or a later one, was noted already."""
+        row = self.row(workload, container)
+        return row is not None and bool(self.rows["oom_at"][row] >= at)
 
     def memory_peaks(self, at: float) -> Floats:
         """The working set's peak of at least the last window; NaN where that was not watched without a hole."""
@@ -119,9 +126,8 @@ class UsageHistograms:
 
     def expired(self, at: float) -> NDArray[np.bool_]:
         """Rows whose last CPU sample, or whose creation where there is none, is older than the history."""
-        history_s = self.settings.memory_windows * self.settings.memory_window_s
         last: Floats = np.fmax(self.rows["cpu_last"], self.rows["created_at"])
-        return last + history_s <= at
+        return last + self.settings.history_s <= at
 
     def _forget_sources(self, at: float, renumbered: Indices) -> None:
         last = np.fmax(self.sources["cpu_at"], self.sources["memory_at"])
@@ -169,7 +175,7 @@ class UsageHistograms:
         if new:
             self._row_of |= {key: len(self.rows) + place for place, key in enumerate(new)}
             extra = np.zeros(len(new), ROW)
-            for name in (*_TIMES, "carried_peak"):
+            for name in (*_TIMES, *_AMOUNTS):
                 extra[name] = nan
             extra["created_at"] = at
             self.rows = np.concatenate([self.rows, extra])

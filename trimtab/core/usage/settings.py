@@ -23,3 +23,8 @@ class HistogramSettings(Record, frozen=True):
     margin: float = 0.15
     confidence_s: float = DAY_S  # this much history, at a sample per minute, is a confidence of 1
     fresh_s: float = 3600.0  # an estimate expires this long after the last sample; a longer hole restarts a watch
+
+    @property
+    def history_s(self) -> float:
+        """How long a container, and what an OOM kill of it taught, is remembered."""
+        return self.memory_windows * self.memory_window_s

@@ -43,6 +43,14 @@ class SizesWritten(Record, frozen=True, tag="Patched"):
     at: float
 
 
+class OomKill(Record, frozen=True):
+    """The last kill of a container for its memory, by the kubelet's clock: it is answered once."""
+
+    finished_at: float
+    request_bytes: float  # that it had then
+    pod: str = ""
+
+
 class Quarrel(Record, frozen=True):
     """Somebody puts an axis back again and again after we wrote it."""
 
@@ -74,6 +82,7 @@ class ObjectMemory(Record, frozen=True, tag=TAG):
     sizes: dict[str, ContainerSize] = {}  # in force on the pods, where they are not the template's
     template: dict[str, ContainerSize] = {}  # what the template said then; an edit of it ends `sizes`
     patched: SizesWritten | None = None
+    oom_kills: dict[str, OomKill] = {}  # by container
     bridge_resizes: int = 0  # pods resized by the bridge, ever
     quarrels: dict[str, Quarrel] = {}  # by what is put back: "replicas", "sizes"
     tuning: TuningMemory | None = None

@@ -12,7 +12,7 @@ from trimtab.core.overload import still_matters
 from trimtab.errors import InvalidInput
 from trimtab.kinds.images import is_jvm
 from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
-from trimtab.live.look.memory import ObjectMemory
+from trimtab.live.look.memory import ObjectMemory, OomKill
 from trimtab.live.look.subject import Subject
 from trimtab.policy import Apply, Policy, Size
 from trimtab.wire.from_kubernetes import (
@@ -22,7 +22,10 @@ from trimtab.wire.from_kubernetes import (
     factor_on,
     grown,
     has_sizes,
+    killed_at,
     overloaded_at,
+    resized_at,
+    rfc3339,
     template_sizes,
     written_sizes,
 )
@@ -79,6 +82,33 @@ def _keep_jvm_memory(subject: Subject, target: ScaleTarget) -> Subject:
     if not any(is_jvm(container.image) for container in workload.spec.template.spec.containers):
         return subject
     return subject._replace(policy=replace(subject.policy, vertical=replace(vertical, keep_memory=True)))
+
+
+def note_kills(cluster: WatchedCluster, target: ScaleTarget, memory: ObjectMemory, policy: Policy) -> ObjectMemory:
+    """Note the last OOM kill of each container with the request it had then, which no later resize changes."""
+    if policy.vertical is None or target.workload is None:
+        return memory
+    template, kills = template_sizes(target.workload), dict(memory.oom_kills)
+    for pod in cluster.members.pods(target.namespace, target.uid):
+        for name in template:
+            finished_at, known = killed_at(pod, name), kills.get(name)
+            if finished_at is not None and (known is None or finished_at > known.finished_at):
+                request_bytes = _request_at(finished_at, pod, name, template)
+                kills[name] = OomKill(finished_at=finished_at, request_bytes=request_bytes, pod=pod.metadata.name)
+    kills = {name: kill for name, kill in kills.items() if name in template}
+    return memory if kills == memory.oom_kills else replace(memory, oom_kills=kills)
+
+
+def _request_at(finished_at: float, pod: WirePod, container: str, template: dict[str, ContainerSize]) -> float:
+    """Return the memory the container asked for when it was killed.
+
+    Where we resized the pod since, and nobody remembers from which size, the template's is the safe answer: a basis
+    that is too small is corrected by the next kill, one that is too large grows with every leader.
+    """
+    sizes = [written_sizes(pod)[container]] if container in written_sizes(pod) else []
+    if resized_at(pod) >= rfc3339(finished_at):
+        sizes.append(template[container])
+    return min((size.requests.memory_bytes or 0.0 for size in sizes), default=0.0)
 
 
 def note_overload(

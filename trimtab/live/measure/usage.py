@@ -1,7 +1,7 @@
 """usage: samples of every container that may be resized, kept in the core's book; estimates for each workload.
 
-Samples come every minute from the pod metrics that the tick gathers; OOM kills from the pods' own status, at once; what
-was before the first look from checkpoints and from Prometheus, where there is one.
+Samples come every minute from the pod metrics that the tick gathers; OOM kills from what each object remembers, at
+once; what was before the first look from checkpoints and from Prometheus, where there is one.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from trimtab.history.query_pages import POINTS_PER_QUERY
 from trimtab.history.source import Selection
 from trimtab.history.workload_history import WorkloadHistory
 from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
+from trimtab.live.look.memory import OomKill
 from trimtab.live.measure.readings import amounts_of
 from trimtab.series import Frame
 from trimtab.wire.access import Access
-from trimtab.wire.from_kubernetes import killed_at, size_of
 from trimtab.wire.kube import Kube
 from trimtab.wire.objects import PodMetrics
 from trimtab.wire.prometheus import Prometheus
@@ -35,6 +35,7 @@ EVERY_S = 60.0
 TIMEOUT_S = 60.0  # a page of eight days takes longer than a tick may
 TRY_AGAIN_S = 300.0
 log = logging.getLogger(__name__)
+NO_KILLS: Mapping[str, Mapping[str, OomKill]] = {}
 NO_SAMPLES = Missing(reason=Reason.NOT_ENOUGH_HISTORY, detail="no usage of this workload has been seen yet")
 
 
@@ -53,15 +54,13 @@ class UsageWatch:
         self._looked_at = float("-inf")
         self._news = False  # the estimates are older than the book
         self._usages: dict[str, UsageEstimates] = {}
-        self._namespaces: dict[str, str] = {}  # of the targets, by uid
-        self._killed: dict[tuple[str, str], float] = {}  # pod uid and container -> the last kill we know
 
     def take_over(self, others_led: bool) -> None:
         """Who led meanwhile went on from our checkpoint: theirs has what we saw, too, and takes the place of ours."""
         if self.rebuild is not None:
             self.rebuild.take_over()
         if others_led:
-            self.book, self._usages, self._killed = UsageHistograms(self.book.settings), {}, {}
+            self.book, self._usages = UsageHistograms(self.book.settings), {}
             self._looked_at = float("-inf")
 
     def clock_set(self, by_s: float) -> None:
@@ -75,13 +74,21 @@ class UsageWatch:
         due = at - self._looked_at >= self.every_s
         return {target.namespace for target in targets} if due else set()
 
-    def look(self, targets: Sequence[ScaleTarget], measured: Mapping[str, PodMetrics], at: float) -> None:
-        """`measured` is what was gathered in this tick, by namespace/pod; what is missing lives on until it expires."""
-        self._namespaces = {target.uid: target.namespace for target in targets}
+    def look(
+        self,
+        targets: Sequence[ScaleTarget],
+        measured: Mapping[str, PodMetrics],
+        at: float,
+        kills: Mapping[str, Mapping[str, OomKill]] = NO_KILLS,
+    ) -> None:
+        """`measured` is what was gathered in this tick, by namespace/pod; what is missing lives on until it expires.
+
+        `kills` are the last OOM kills by target uid and container.
+        """
         past = self.rebuild.look(targets, at) if self.rebuild else None
         if past is not None:
             self.take_up(past.book, past.since)
-        self._note_kills(targets, at)
+        self._note_kills(kills)
         if self.namespaces(targets, at):
             self._looked_at = at
             self.book.observe([sample for target in targets for sample in self._samples(target, measured)])
@@ -91,12 +98,8 @@ class UsageWatch:
             self._usages, self._news = usages(self.book, at), False
 
     def take_up(self, past: UsageHistograms, since: float) -> None:
-        """Usage of before, where it is more than we have seen; kills, which may not be in it, are noted again."""
-        taken = adopt(self.book, past, since)
-        for pod in [pod for uid in taken for pod in self.cluster.members.pods(self._namespaces.get(uid, ""), uid)]:
-            for container in pod.spec.containers:
-                self._killed.pop((pod.metadata.uid, container.name), None)
-        self._news = self._news or bool(taken)
+        """Usage of before, where it is more than we have seen."""
+        self._news = bool(adopt(self.book, past, since)) or self._news
 
     def _samples(self, target: ScaleTarget, measured: Mapping[str, PodMetrics]) -> Iterator[ContainerSample]:
         for pod in self.cluster.pods_of(target):
@@ -107,23 +110,13 @@ class UsageWatch:
             for name in cores:
                 yield ContainerSample(target.uid, pod.name, name, at, _or_nan(cores[name]), _or_nan(size[name]))
 
-    def _note_kills(self, targets: Sequence[ScaleTarget], at: float) -> None:
-        """OOM kills that are news; the first look at a pod counts only kills of the last window."""
-        here = {}
-        for target in targets:
-            for pod in self.cluster.members.pods(target.namespace, target.uid):
-                for container in pod.spec.containers:
-                    killed = killed_at(pod, container.name)
-                    if killed is None:
-                        continue
-                    key = (pod.metadata.uid, container.name)
-                    here[key] = killed
-                    if killed <= self._killed.get(key, 0.0):
-                        continue
-                    request = size_of(container.resources.requests).memory_bytes or 0.0
-                    place = (target.uid, pod.metadata.name, container.name)
-                    self._news = self.book.observe_oom(*place, max(killed, 1.0), request) or self._news
-        self._killed = here
+    def _note_kills(self, kills: Mapping[str, Mapping[str, OomKill]]) -> None:
+        """Each once: a book from a checkpoint may know them."""
+        for uid, containers in kills.items():
+            for name, kill in containers.items():
+                if not self.book.knows_oom(uid, name, kill.finished_at):
+                    self.book.observe_oom(uid, kill.pod, name, kill.finished_at, kill.request_bytes)
+                    self._news = True
 
 
 def _or_nan(amount: float | None) -> float:
