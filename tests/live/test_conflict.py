@@ -40,10 +40,43 @@ def test_alone_nothing_conflicts(cluster: WatchedCluster) -> None:
     assert axes(cluster, custom(spec=BOTH)) == set()
 
 
-def test_an_hpa_takes_the_replicas_only(cluster: WatchedCluster) -> None:
+def test_an_hpa_takes_the_replicas_and_the_requests_it_divides_by(cluster: WatchedCluster) -> None:
     cluster.hpas.store.put(custom("other", spec=target()))
-    assert axes(cluster, custom(spec=BOTH)) == {Axis.REPLICAS}
+    assert axes(cluster, custom(spec=BOTH)) == {Axis.REPLICAS, Axis.CPU}
     assert axes(cluster, custom(spec=spec("elsewhere"))) == set()
+
+
+CPU_SHARE = {
+    "type": "Resource",
+    "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 60}},
+}
+CPU_VALUE = {
+    "type": "Resource",
+    "resource": {"name": "cpu", "target": {"type": "AverageValue", "averageValue": "200m"}},
+}
+MEMORY_SHARE = {
+    "type": "ContainerResource",
+    "containerResource": {"name": "memory", "container": "app", "target": {"type": "Utilization"}},
+}
+
+
+@pytest.mark.parametrize(
+    ("metrics", "taken"),
+    [
+        ({}, {Axis.CPU}),
+        ({"metrics": [CPU_SHARE]}, {Axis.CPU}),
+        ({"metrics": [CPU_VALUE]}, set()),
+        ({"metrics": [CPU_SHARE, MEMORY_SHARE]}, {Axis.CPU, Axis.MEMORY}),
+        ({"metrics": [{"type": "Resource"}, "odd", {"resource": {"target": 7}}]}, set()),
+    ],
+)
+def test_requests_are_left_alone_where_others_scale_on_a_share_of_them(
+    cluster: WatchedCluster, metrics: dict[str, Any], taken: set[Axis]
+) -> None:
+    cluster.hpas.store.put(custom("other", spec=target(**metrics)))
+    alone = {key: value for key, value in BOTH.items() if key != "maxReplicas"}
+    assert axes(cluster, custom(spec=alone)) == taken
+    assert axes(cluster, custom(spec=alone | {"vertical": {"apply": "Never"}})) == set()
 
 
 def test_a_vpa_takes_the_requests_unless_it_is_off(cluster: WatchedCluster) -> None:
@@ -104,7 +137,7 @@ def test_what_a_watermark_autoscaler_can_be_told_ends_the_conflict(cluster: Watc
 
 def test_a_predictive_hpa_takes_the_replicas(cluster: WatchedCluster) -> None:
     cluster.phpas.store.put(custom("phpa", spec=target()))
-    assert axes(cluster, custom(spec=BOTH)) == {Axis.REPLICAS}
+    assert axes(cluster, custom(spec=BOTH)) == {Axis.REPLICAS, Axis.CPU}
 
 
 def test_a_pin_is_a_write_in_shadow_too(cluster: WatchedCluster) -> None:
@@ -116,7 +149,7 @@ def test_a_pin_is_a_write_in_shadow_too(cluster: WatchedCluster) -> None:
 
 
 def test_vertical_alone_moves_replicas_only_where_it_has_a_floor_for_them(cluster: WatchedCluster) -> None:
-    cluster.hpas.store.put(custom("other", spec=target()))
+    cluster.hpas.store.put(custom("other", spec=target(metrics=[CPU_VALUE])))
     alone = {key: value for key, value in BOTH.items() if key != "maxReplicas"}
     assert axes(cluster, custom(spec=alone)) == set()
     assert axes(cluster, custom(spec=alone | {"minReplicas": 3})) == {Axis.REPLICAS}
@@ -124,8 +157,9 @@ def test_vertical_alone_moves_replicas_only_where_it_has_a_floor_for_them(cluste
 
 def test_the_older_of_ours_wins_on_each_axis_they_share(cluster: WatchedCluster) -> None:
     young, old = custom("young", NEW, spec=BOTH), custom("old", OLD, spec=spec())
-    assert axes(cluster, young, old) == {Axis.REPLICAS}
+    assert axes(cluster, young, old) == {Axis.REPLICAS, Axis.CPU}, "the old one scales on a share of cpu"
     assert axes(cluster, old, young) == set()
+    assert axes(cluster, custom("older", "2025-12-01T00:00:00Z", spec=BOTH), young, old) == set()
 
 
 def test_made_in_the_same_second_the_name_decides(cluster: WatchedCluster) -> None:

@@ -67,3 +67,28 @@ def test_a_kill_keeps_requests_from_falling_for_its_rest_and_not_for_ever(contai
         assert (cpus(cluster) == {"4"}) is rests
         cluster.run(minutes=40)
         assert "4" not in cpus(cluster)
+
+
+@pytest.mark.parametrize("other", ["HPA", "Autoscaler"])
+def test_sizes_are_only_advised_beside_who_scales_on_a_share_of_them(other: str) -> None:
+    """Each would move what the other aims at: 2 pods of 500m became 17 of 49m."""
+    alone = autoscaler(WEB)
+    alone["spec"] = {"scaleTargetRef": alone["spec"]["scaleTargetRef"], "vertical": {"apply": "InPlace"}}
+    rival = autoscaler(WEB)
+    rival["metadata"] = {"name": "old", "namespace": "shop"}
+    if other == "HPA":
+        rival |= {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler"}
+    with Cluster(seed=9, change_rules=ChangeRules(up_after_s=300.0, down_after_s=300.0)) as cluster:
+        cluster.prometheus = None
+        cluster.deploy(WEB, replicas=2, load=1.8, cpu="1")
+        cluster.apply(alone, rival)
+        cluster.run(minutes=30)
+        assert cpus(cluster) == {"1"}
+        (conflict,) = [
+            each for each in cluster.get("Autoscaler", WEB)["status"]["conditions"] if each["type"] == "Conflict"
+        ]
+        assert conflict["status"] == "True" and "averageValue of cpu" in conflict["message"]
+        assert "advised: main cpu" in conflict["message"]
+        cluster.delete("HorizontalPodAutoscaler" if other == "HPA" else "Autoscaler", "shop/old")
+        cluster.run(minutes=15)
+        assert cpus(cluster) != {"1"}, "nobody scales on them any more"

@@ -138,9 +138,9 @@ def _bridged(decision: Decision) -> str:
     for step in decision.steps:
         if step.rule is RuleName.BRIDGE:
             then = "until then the" if decision.plan.replicas > int(step.detail) else "the"
-            said.append(f"{then} {step.detail} ready ones have {_amount(step, step.after)} times their cpu")
+            said.append(f"{then} {step.detail} ready ones have {amount_text(step, step.after)} times their cpu")
         elif step.axis is Axis.BRIDGE:
-            said.append(f"they do not get {_amount(step, step.before)} times their cpu: {rule_text(step)}")
+            said.append(f"they do not get {amount_text(step, step.before)} times their cpu: {rule_text(step)}")
     return ", ".join(said)
 
 
@@ -170,7 +170,7 @@ def rule_text(step: Step) -> str:
     """What one rule did, with its date where it has one."""
     until = f"until {clock(step.until)}" if step.until is not None else ""
     return _RULES[step.rule].format(
-        after=_amount(step, step.after),
+        after=amount_text(step, step.after),
         until=until and f" {until}",
         ends=until and f" ({until} UTC)",
         detail=step.detail or "unknown",
@@ -195,8 +195,8 @@ def table(decision: Decision) -> tuple[ExplanationRow, ...]:
     steps = tuple(
         ExplanationRow(
             what=f"{step.container} {step.axis}".strip(),
-            before=_amount(step, step.before),
-            after=_amount(step, step.after),
+            before=amount_text(step, step.before),
+            after=amount_text(step, step.after),
             why=rule_text(step),
         )
         for step in decision.steps
@@ -225,7 +225,7 @@ def _why(proposal: Proposal) -> str:
     return f"{proposal.load_pods:.1f} pods of load need this at the service level"
 
 
-def _amount(step: Step, amount: float) -> str:
+def amount_text(step: Step, amount: float) -> str:
     if step.axis is Axis.CPU:
         return format_cpu(amount)
     if step.axis is Axis.BRIDGE:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trimtab.acts import Fate
-from trimtab.core.explain import DecisionCondition, conditions, missing_text
+from trimtab.core.explain import DecisionCondition, amount_text, conditions, missing_text
 from trimtab.core.model import Decision, Forecast, Missing, Reason, Veto
 from trimtab.errors import InvalidInput, TrimtabError
 from trimtab.kinds.ignored import Warned
@@ -12,7 +12,6 @@ from trimtab.live.headroom import BLOCKERS
 from trimtab.live.look import conflict, revert
 from trimtab.live.look.memory import ObjectMemory
 from trimtab.live.object_tick import ObjectTick
-from trimtab.policy import Axis
 
 FIELDS_IGNORED = "FieldsIgnored"
 
@@ -20,7 +19,7 @@ FIELDS_IGNORED = "FieldsIgnored"
 def of_tick(tick: ObjectTick, stuck: list[StuckResize]) -> tuple[DecisionCondition, ...]:
     """All of one object, by type; `stuck` are its pods that wait for their new size."""
     found = _of_decision(tick)
-    found["Conflict"] = _of_rivals(tick.claims)
+    found["Conflict"] = _of_rivals(tick)
     found["Reverted"] = _of_revert(tick.after, tick.seen.at)
     if tick.subject.policy.vertical is not None or tick.subject.policy.bridge is not None:
         found["ResizeBlocked"] = _of_blockers(tick.seen.vetoes)
@@ -78,11 +77,13 @@ def _of_forecasts(forecasts: tuple[Forecast | Missing, ...]) -> DecisionConditio
     return _of("PredictionReady", False, "PredictFailed", silent[0])
 
 
-def _of_rivals(claims: dict[Axis, conflict.Claim]) -> DecisionCondition:
-    if not claims:
+def _of_rivals(tick: ObjectTick) -> DecisionCondition:
+    if not tick.claims:
         return _of("Conflict", False, "NoConflict", "nobody else moves the target")
-    said = dict.fromkeys(conflict.text(axis, claim) for axis, claim in claims.items())
-    return _of("Conflict", True, "Conflict", "; ".join(said))
+    said = dict.fromkeys(conflict.text(axis, claim) for axis, claim in tick.claims.items())
+    held = [step for step in tick.decision.steps if step.veto == "Conflict" and step.container]
+    advised = [f"{step.container} {step.axis} {amount_text(step, step.before)}" for step in held]
+    return _of("Conflict", True, "Conflict", "; ".join([*said, *([f"advised: {', '.join(advised)}"] if held else [])]))
 
 
 def _of_revert(memory: ObjectMemory, at: float) -> DecisionCondition:
