@@ -12,6 +12,7 @@ import time
 import numpy as np
 
 from trimtab.bench.baselines import hpa, on_cpu
+from trimtab.core.tuned import tuned
 from trimtab.sim.cluster import run
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.generate import SHAPES, generate
@@ -20,7 +21,7 @@ from trimtab.sim.numba_engine import sweep
 from trimtab.sim.program import program
 from trimtab.sim.score import Actuator
 from trimtab.sim.sliding_windows import trailing_mean
-from trimtab.tune.candidates import settings, with_setting
+from trimtab.tune.search import reactive_settings
 
 REPEATS = 5
 
@@ -28,7 +29,7 @@ REPEATS = 5
 def measure() -> dict[str, float]:
     load = generate(SHAPES["bursty"])
     signal = trailing_mean(load, MEAN_STEPS)
-    programs = [program(with_setting(hpa(), setting, 1.0), STEP_S) for setting in settings()]
+    programs = [program(tuned(hpa(), each), STEP_S) for each in reactive_settings(hpa(), ClusterSpec())]
     sweep(load, signal, programs[:1], 20, [Actuator(8)], DAY_STEPS)  # compiled, or read from the cache
     walls, cores = [], []
     for _ in range(REPEATS):

@@ -16,14 +16,13 @@ from typing import Any
 import numpy as np
 
 from trimtab.core.advise import MeasuredWorkload, WorkloadAdvice, advise
-from trimtab.core.advise.records import ReplayFigures
+from trimtab.core.figures import Figures
 from trimtab.core.model import Pod
 from trimtab.policy import Advice, Inspection, Size
 from trimtab.sim.generate import SHAPES, generate
 from trimtab.sim.grid import STEP_S
 from trimtab.sim.prices import OBJECTIVES
-from trimtab.tune.plans import Case, case_of
-from trimtab.tune.proven_advice import HISTORY_S, AdviceTerms
+from trimtab.tune.proven_advice import HISTORY_S, AdviceTerms, AdvisedCase, hpa_manifest
 
 PAGE = Path(__file__).parents[2] / "docs/recommend.md"
 BEGIN, END = "<!-- made by benchmarks/pages/recommend.py -->\n", "<!-- until here -->\n"
@@ -46,14 +45,14 @@ def rows() -> Iterator[tuple[str, ...]]:
     for shape in SHAPES:
         measured = workload(shape)
         at = START + 60.0 * len(measured.cpu_cores)
-        case = case_of(measured, CORES, LAM, STARTUP_S)
-        ours = AdviceTerms(LAM, STARTUP_S).prove(Inspection(advice=Advice.BOTH, history_s=HISTORY_S), measured, at)
+        rules, terms = Inspection(advice=Advice.BOTH, history_s=HISTORY_S), AdviceTerms(LAM, STARTUP_S)
+        ours = terms.prove(rules, measured, at)
         assert isinstance(ours, WorkloadAdvice) and ours.evidence.present is not None
-        theirs = document_000(case, measured, at)
+        theirs = document_000(AdvisedCase(rules, measured, CORES, terms), measured, at)
         yield shape, figures(ours.evidence.present), theirs, figures(ours.evidence.then), words(ours)
 
 
-def document_000(case: Case, measured: MeasuredWorkload, at: float) -> str:
+def document_000(case: AdvisedCase, measured: MeasuredWorkload, at: float) -> str:
     """Its HPA replayed, or why it has none."""
     found = advise(Inspection(), measured, at)
     if not isinstance(found, WorkloadAdvice):
@@ -61,11 +60,10 @@ def document_000(case: Case, measured: MeasuredWorkload, at: float) -> str:
     cpu = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": found.target_percent}}
     metrics = [{"type": "Resource", "resource": cpu}]
     spec = {"minReplicas": found.min_replicas, "maxReplicas": found.max_replicas, "metrics": metrics}
-    (days,) = case.replay([case.policy(spec)])
-    return figures(case.judged(days, CORES))
+    return figures(case.replayed(hpa_manifest(measured, spec))[0])
 
 
-def figures(found: ReplayFigures | None) -> str:
+def figures(found: Figures | None) -> str:
     return f"{found.violations:.2f} %, {found.cost:.2f}, {found.j:.2f}" if found else "as it is"
 
 

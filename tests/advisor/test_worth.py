@@ -8,7 +8,8 @@ from tests.advisor.workloads import target
 from trimtab.advisor.run import Advised, Failed
 from trimtab.advisor.worth import AdviceSeverity, Prices, rank, total_saved_cores
 from trimtab.core.advise import Objections, WorkloadAdvice
-from trimtab.core.advise.records import Evidence, ReplayFigures
+from trimtab.core.advise.records import Evidence
+from trimtab.core.figures import Figures
 
 
 def outcome(name: str, cores: float, memory: float = 0.0) -> Advised:
@@ -44,8 +45,8 @@ def test_without_prices_cores_decide() -> None:
     assert [one.outcome.target.name for one in ranked] == ["c", "a", "b"]
 
 
-def figures(violations: float) -> ReplayFigures:
-    return ReplayFigures(cores=10.0, violations=violations, cost=1.1, j=1.2)
+def figures(violations: float) -> Figures:
+    return Figures(j=1.2, violations=violations, cost=1.1, churn_per_day=0.0, cores=10.0)
 
 
 @pytest.mark.parametrize(

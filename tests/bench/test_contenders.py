@@ -5,17 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from trimtab.bench.baselines import hpa
 from trimtab.bench.contenders import CONTENDERS, Runs, check_names, rows_from, rows_of
 from trimtab.bench.families import CALM, Disturbance, families_of
 from trimtab.bench.protocol import Load
 from trimtab.bench.summary import BenchRow, geometric_mean, interval, summarise
 from trimtab.core.forecast.learned.net import shipped_weights
+from trimtab.core.tuned import settings_of
 from trimtab.errors import InvalidInput
 from trimtab.policy import Bridge
+from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.generate import LoadShape, generate
 from trimtab.sim.grid import DAY_STEPS
 from trimtab.sim.sliding_windows import trailing_mean
-from trimtab.tune.candidates import settings
+from trimtab.tune.search import reactive_settings
 
 
 def made(days: int = 6, seed: int = 1, name: str = "made") -> Load:
@@ -26,8 +29,8 @@ def made(days: int = 6, seed: int = 1, name: str = "made") -> Load:
 
 
 def test_the_family_has_135_members_and_hpa_is_one() -> None:
-    assert len(settings()) == len(set(settings())) == 135
-    assert (0.7, 0.1, 300.0) in settings()
+    family = reactive_settings(hpa(), ClusterSpec())
+    assert len(family) == len(set(family)) == 135 and settings_of(hpa()) in family
 
 
 class Brief(Load):

@@ -151,7 +151,7 @@ def test_both_are_judged_by_the_same_load() -> None:
         found = beside(known, 32.0)
         assert found.did.pod_hours == pytest.approx(5.0, abs=0.2)
         # Of 225 core-minutes 180 met four pods of one core
-        assert found.did.score.violations == pytest.approx(80.0, abs=2.0)
-        assert found.would.score.violations < 15 and found.would.pod_hours > 5
-        assert found.would.score.j < found.did.score.j
+        assert found.did.figures.violations == pytest.approx(80.0, abs=2.0)
+        assert found.would.figures.violations < 15 and found.would.pod_hours > 5
+        assert found.would.figures.j < found.did.figures.j
         assert table(desk.look(), found).row_count == 2

@@ -13,7 +13,7 @@ from trimtab.errors import InvalidObject
 from trimtab.kinds import Scaler, read
 from trimtab.kinds.ignored import warnings
 from trimtab.policy import Bridge
-from trimtab.tune.candidates import CEILINGS
+from trimtab.tune.search import CEILINGS
 
 NOTE = "trimtab.dev/bridge"
 RATE = {"metric": {"name": "rate"}, "target": {"type": "AverageValue", "averageValue": "20"}}

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from trimtab.bench.baselines import hpa
+from trimtab.core.tuned import tuned
 from trimtab.policy import Bridge
+from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.cost_limit import cost_limit
 from trimtab.sim.generate import SHAPES, generate
 from trimtab.sim.grid import DAY_STEPS, MEAN_STEPS, STEP_S
@@ -14,8 +16,8 @@ from trimtab.sim.numba_engine import sweep
 from trimtab.sim.program import program
 from trimtab.sim.score import SLO, Actuator
 from trimtab.sim.sliding_windows import trailing_mean
-from trimtab.tune.candidates import settings, with_setting
 from trimtab.tune.rolling_choice import day_weights, faded
+from trimtab.tune.search import reactive_settings
 
 DAYS, DELAY = 4, 8
 ACTUATORS = [Actuator(DELAY), Actuator(DELAY, Bridge(ceiling=0.65)), Actuator(DELAY, Bridge(ceiling=0.78))]
@@ -28,7 +30,7 @@ def test_who_is_given_up_could_not_have_won(name: str, lam: float) -> None:
     load = generate(type(shape)(**{**vars(shape), "days": DAYS}))
     signal, programs = (
         trailing_mean(load, MEAN_STEPS),
-        [program(with_setting(hpa(), s, 1.0), STEP_S) for s in settings()],
+        [program(tuned(hpa(), each), STEP_S) for each in reactive_settings(hpa(), ClusterSpec())],
     )
     whole = sweep(load, signal, programs, 20, ACTUATORS, DAY_STEPS)
     scores = np.array([[faded(days.j(lam)[None])[0] for days in each] for each in whole])

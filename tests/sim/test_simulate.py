@@ -42,7 +42,7 @@ def test_the_days_of_many_policies_are_those_of_their_runs(simulation: Simulatio
 
 def test_every_policy_is_reported_done(simulation: Simulation) -> None:
     done: list[None] = []
-    simulation.days(POLICIES[:4], lambda: done.append(None))
+    simulation.days(POLICIES[:4], lambda count: done.append(None))
     assert len(done) == 3, "two policies that differ in their bridge are one replay"
 
 

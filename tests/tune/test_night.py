@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from trimtab.bench.baselines import hpa
+from trimtab.core.figures import Figures
 from trimtab.core.nights import (
     Fleet,
     InForce,
@@ -19,7 +20,6 @@ from trimtab.core.nights import (
     NightCase,
     Promise,
     TuningEvidence,
-    TuningFigures,
     Verdict,
     VerdictKind,
 )
@@ -48,12 +48,12 @@ from trimtab.policy import (
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.cost_limit import UNLIMITED, CostLimit
 from trimtab.sim.generate import LoadShape, generate
-from trimtab.tune import night
-from trimtab.tune.candidates import Setting, settings, tuned_settings
+from trimtab.tune import search as searching
+from trimtab.tune.case import Case
 from trimtab.tune.demand import Demand
-from trimtab.tune.night import _Race, find, plan
+from trimtab.tune.night import find, plan
 from trimtab.tune.rolling_choice import faded
-from trimtab.tune.tuner import tune
+from trimtab.tune.search import Race, reactive_settings, search, space_of
 
 NIGHTLY = Tuning(mode=TuningMode.NIGHTLY)
 OFFICE = LoadShape(peak=24, valley=0.15, steep=3.5, noise=0.05, days=7)
@@ -107,7 +107,7 @@ def test_giving_candidates_up_changes_no_verdict(own: dict[str, Any], monkeypatc
         return UNLIMITED
 
     quick = find(case(policy(**own)))
-    monkeypatch.setattr(night, "cost_limit", limitless)
+    monkeypatch.setattr(searching, "cost_limit", limitless)
     assert find(case(policy(**own))) == quick and asked
 
 
@@ -226,7 +226,7 @@ def test_leaving_out_what_cannot_win_changes_no_choice(monkeypatch: pytest.Monke
     """All 135 settings with all bridges give the same as the few that are tried."""
     bridged = policy(bridge=Bridge())
     pruned = find(case(bridged, startup_s=600.0))
-    monkeypatch.setattr(_Race, "may_win", lambda self, bare: True)
+    monkeypatch.setattr(Race, "may_win", lambda self, bare: True)
     assert find(case(bridged, startup_s=600.0)) == pruned
 
 
@@ -260,14 +260,14 @@ def test_who_went_back_rests() -> None:
 
 def test_the_night_finds_what_tune_finds() -> None:
     seen = np.repeat(np.frombuffer(minutes(), dtype=np.float32).astype(np.float64), 4)
-    tuned_by_hand = tune(policy(), Demand("web", seen, 0.0), ClusterSpec(startup_s=120.0), 32.0)
-    found = first_night()
-    assert found.settings == tuned_settings(policy(), tuned_by_hand.now.setting, None, 1.0)
+    by_hand = Case(Demand("web", seen, 0.0), policy(), ClusterSpec(startup_s=120.0), 32.0)
+    choice, found = search(by_hand, space_of(by_hand.policy, by_hand.pods), rolling=True), first_night()
+    assert (found.settings, found.evidence and found.evidence.after) == (choice.now, choice.after)
 
 
-@given(st.sampled_from(settings()), st.sampled_from((None, 0.65, 0.78)))
-def test_settings_are_what_a_policy_has_after_they_were_put_in(setting: Setting, ceiling: float | None) -> None:
-    wanted = tuned_settings(policy(), setting, Bridge(ceiling=ceiling) if ceiling else None, 1.0)
+@given(st.sampled_from(reactive_settings(policy(), ClusterSpec())), st.sampled_from((None, 0.65, 0.78)))
+def test_settings_are_what_a_policy_has_after_they_were_put_in(bare: TunedSettings, ceiling: float | None) -> None:
+    wanted = replace(bare, ceiling=ceiling)
     new = tuned(policy(bridge=Bridge()), wanted)
     assert settings_of(new) == wanted
     assert tuned(policy(bridge=Bridge()), settings_of(new)) == new
@@ -278,9 +278,7 @@ def test_settings_are_what_a_policy_has_after_they_were_put_in(setting: Setting,
 
 
 def verdict(name: str, kind: VerdictKind, gain: float) -> Verdict:
-    before, after = (
-        TuningFigures(j=j, violations=0.0, cost=1.0, churn_per_day=0.0) for j in (1.0, round(1.0 - gain, 6))
-    )
+    before, after = (Figures(j=j, violations=0.0, cost=1.0, churn_per_day=0.0) for j in (1.0, round(1.0 - gain, 6)))
     return Verdict(
         name=name,
         kind=kind,

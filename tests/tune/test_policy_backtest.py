@@ -8,24 +8,24 @@ import pytest
 from tests.sim.policies import on_cpu, on_load
 from trimtab.errors import InvalidInput
 from trimtab.sim.cluster_spec import ClusterSpec
+from trimtab.tune.case import Case, Outcome, first_pods, judged
 from trimtab.tune.demand import Demand
 from trimtab.tune.fail_if import failure, parse_fail_if
-from trimtab.tune.policy_backtest import BacktestOutcome, backtest, first_pods, judged
 
 FLAT = Demand("flat", np.full(5760, 70.0), 0.0)
 CLUSTER = ClusterSpec(startup_s=60, pod_capacity=10.0, pod_cores=10.0)
 
 
-def flat(target: float = 7.0) -> BacktestOutcome:
-    return backtest("flat", on_load(target=target), FLAT, CLUSTER, lam=32.0)
+def flat(target: float = 7.0) -> Outcome:
+    return Case(FLAT, on_load(target=target), CLUSTER, 32.0).outcome("flat")
 
 
 def test_a_flat_load_by_hand() -> None:
     found = flat()
     assert (found.run.replicas == 10).all(), "7 pods of work at a target of 70 %"
     assert found.pod_hours == 240.0
-    assert found.score.cost == pytest.approx(10 / 9), "nine pods at 80 % would do"
-    assert (found.score.violations, found.oom) == (0.0, 0.0)
+    assert found.figures.cost == pytest.approx(10 / 9), "nine pods at 80 % would do"
+    assert (found.figures.violations, found.oom) == (0.0, 0.0)
     assert found.slack == pytest.approx(30.0)
     assert found.provisioning.over == pytest.approx(100 / 9)
 
@@ -33,23 +33,22 @@ def test_a_flat_load_by_hand() -> None:
 def test_the_worst_hour_is_found() -> None:
     values = np.full(5760, 70.0)
     values[240 * 5 + 10 : 240 * 5 + 20] = 300.0
-    found = backtest("x", on_load(target=7.0), Demand("x", values, 0.0), CLUSTER, lam=32.0)
+    found = Case(Demand("x", values, 0.0), on_load(target=7.0), CLUSTER, 32.0).outcome("x")
     assert found.worst.start == 5 * 3600.0 and found.worst.violations > 5
 
 
 def test_the_lane_and_the_cluster_give_the_same_outcome() -> None:
     load = Demand("x", 70 + 60 * np.sin(np.arange(5760) / 300), 0.0)
-    fast = backtest("x", on_load(target=7.0), load, CLUSTER, lam=32.0)
-    slow = backtest(
-        "x", on_load(target=7.0), load, ClusterSpec(startup_s=60, pod_capacity=10.0, mean_s=60.0 + 1e-9), lam=32.0
-    )
+    fast = Case(load, on_load(target=7.0), CLUSTER, 32.0).outcome("x")
+    odd = ClusterSpec(startup_s=60, pod_capacity=10.0, mean_s=60.0 + 1e-9)
+    slow = Case(load, on_load(target=7.0), odd, 32.0).outcome("x")
     assert fast.why_slow == "" and slow.why_slow != ""
-    assert fast.figures() == pytest.approx(slow.figures())
+    assert fast.by_name() == pytest.approx(slow.by_name())
 
 
 def test_a_part_of_a_run_is_judged_alone() -> None:
     whole = flat()
-    part = judged("x", on_load(target=7.0), whole.run, 0.0, CLUSTER, 32.0, from_step=2880)
+    part = judged("x", Case(FLAT, on_load(target=7.0), CLUSTER, 32.0), whole.run, from_step=2880)
     assert part.pod_hours == whole.pod_hours / 2
     assert part.worst.start == 12 * 3600.0
 

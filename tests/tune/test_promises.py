@@ -6,15 +6,18 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import asdict, replace
 
+from trimtab.core.figures import Figures
+from trimtab.core.tuned import settings_of
 from trimtab.kinds import Scaler, read
 from trimtab.policy import Policy
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.generate import SHAPES, LoadShape, generate
+from trimtab.tune.case import Case
 from trimtab.tune.demand import Demand
-from trimtab.tune.manifest import bridges, tunable_manifest, with_new_settings
-from trimtab.tune.policy_backtest import backtest
-from trimtab.tune.tuner import tune
+from trimtab.tune.manifest import tunable_manifest, with_new_settings, writable_space
+from trimtab.tune.search import search
 
 Manifest = dict[str, Any]
 CLUSTER = ClusterSpec(startup_s=600)
@@ -80,18 +83,20 @@ OFFICE = [{"name": "o", "timezone": "UTC", "start": "0 8 * * *", "end": "0 18 * 
 def test_the_figures_of_tuning_are_those_of_a_backtest(written: Manifest) -> None:
     load = Demand("office", generate(LoadShape(**{**SHAPES["office"].__dict__, "days": 2})), 0.0)
     policy = policy_of(written)
-    found = tune(policy, load, CLUSTER, 32.0, bridges(written, policy))
-    moved = found.now.setting if found.now.setting != found.was.setting else None
-    new = (
-        with_new_settings(tunable_manifest(written), moved, 1.0, found.now.bridge).manifest
-        if found.changed
-        else written
-    )
-    assert found.before == pytest.approx(backtest("was", policy, load, CLUSTER, 32.0).score, rel=1e-9)
-    assert found.after == pytest.approx(backtest("now", policy_of(new), load, CLUSTER, 32.0).score, rel=1e-9)
+    case = Case(load, policy, CLUSTER, 32.0)
+    found = search(case, writable_space(written, policy, CLUSTER))
+    new = with_new_settings(tunable_manifest(written), found.was, found.now).manifest if found.changed else written
+    assert about(found.before) == about(case.outcome("was").figures)
+    assert about(found.after) == about(case.with_policy(policy_of(new)).outcome("now").figures)
+
+
+def about(figures: Figures) -> dict[str, float]:
+    """Every figure as it is printed and some digits more."""
+    return {name: float(f"{value:.9g}") for name, value in asdict(figures).items()}
 
 
 def test_a_bridge_alone_leaves_everything_else_as_it_is_written() -> None:
     written = manifest(behavior=TOLERANCES)
-    new = with_new_settings(tunable_manifest(written), None, 1.0, policy_of(manifest(bridge={})).bridge).manifest
+    was = settings_of(policy_of(written))
+    new = with_new_settings(tunable_manifest(written), was, replace(was, ceiling=0.75)).manifest
     assert new["spec"] == written["spec"] | {"bridge": {"maxFactor": "1.5", "ceiling": "0.75"}}

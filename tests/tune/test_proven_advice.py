@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from trimtab.core.advise import MeasuredWorkload, Objections, WorkloadAdvice
-from trimtab.core.advise.records import ReplayFigures
+from trimtab.core.figures import Figures
 from trimtab.core.model import Pod
 from trimtab.policy import Advice, Inspection, Size
 from trimtab.quantity import MIB
@@ -45,7 +45,7 @@ def proven(found: MeasuredWorkload) -> WorkloadAdvice:
     return advice
 
 
-def now_and_then(advice: WorkloadAdvice) -> tuple[ReplayFigures, ReplayFigures]:
+def now_and_then(advice: WorkloadAdvice) -> tuple[Figures, Figures]:
     now, then = advice.evidence.present, advice.evidence.then
     assert now is not None and then is not None
     return now, then

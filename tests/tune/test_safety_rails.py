@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.tune.test_night import policy, verdict
-from trimtab.core.advise.records import ReplayFigures
+from trimtab.core.figures import Figures
 from trimtab.core.model import Observation, Pod, TotalSample
 from trimtab.core.nights import Fleet, InForce, LivedDay, Promise, VerdictKind
 from trimtab.core.requests import USUAL_TARGET
@@ -20,9 +20,10 @@ from trimtab.live.tuning.nightly import NightlyTuning, _Night, _switched_lately
 from trimtab.policy import Metric, MetricKind, TotalAverage, TunedSettings
 from trimtab.series import Frame
 from trimtab.sim.score import Days
-from trimtab.tune.night import _Race, _worse, plan
+from trimtab.tune.night import _worse, plan
 from trimtab.tune.proven_advice import TOLERABLE, _better
 from trimtab.tune.rolling_choice import GAIN, takeover
+from trimtab.tune.search import Race
 
 AT = 1_750_000_000.0
 PRESENT = TunedSettings(target=0.6, tolerance=0.1, window_s=300.0)
@@ -38,7 +39,7 @@ def days(pods: float) -> Days:
 
 @pytest.mark.parametrize("pods, switches", [(102.0, False), (101.0, False), (98.1, False), (97.9, True)])
 def test_settings_switch_only_when_two_percent_better(pods: float, switches: bool) -> None:
-    race = _Race(32.0, PRESENT, days(100.0))
+    race = Race(32.0, PRESENT, days(100.0))
     race.enter(OTHER, days(pods))
     assert race.settings == (OTHER if switches else PRESENT)
 
@@ -50,11 +51,10 @@ def test_a_gain_of_exactly_two_percent_is_not_enough() -> None:
 
 @pytest.mark.parametrize("pods, rolls_back", [(115.0, False), (129.0, False), (131.0, True)])
 def test_rollback_needs_a_cost_above_the_promise_and_its_spread(pods: float, rolls_back: bool) -> None:
-    candidates: Any = SimpleNamespace(
-        runs=SimpleNamespace(optima_above_the_floor=lambda: np.array([100.0])), lam=32.0, run=lambda _: days(50.0)
-    )
+    case = SimpleNamespace(optima_above_the_floor=np.array([100.0]), price=32.0)
+    trial: Any = SimpleNamespace(case=case, run=lambda settings: [(each, days(50.0)) for each in settings])
     realised = LivedDay(pods=pods, violating=0.0, starts=0.0, resized=0.0)
-    assert bool(_worse(candidates, IN_FORCE, realised)) is rolls_back
+    assert bool(_worse(trial, IN_FORCE, realised)) is rolls_back
 
 
 @pytest.mark.parametrize("workloads, switched, expected", [(100, 0, 5), (100, 2, 3), (100, 5, 0), (100, 9, 0)])
@@ -115,5 +115,5 @@ def test_a_day_that_was_mostly_unseen_has_no_realised_cost() -> None:
     [(TOLERABLE, 0.0, True), (TOLERABLE + 0.1, 0.0, False), (3.0, 3.0, True), (3.1, 3.0, False)],
 )
 def test_cheaper_advice_with_more_violations_is_refused(violations: float, before: float, better: bool) -> None:
-    now = ReplayFigures(cores=10.0, violations=before, cost=2.0, j=2.0)
-    assert _better(ReplayFigures(cores=5.0, violations=violations, cost=1.0, j=1.0), now) is better
+    now = Figures(j=2.0, violations=before, cost=2.0, churn_per_day=0.0)
+    assert _better(Figures(j=1.0, violations=violations, cost=1.0, churn_per_day=0.0), now) is better

@@ -9,6 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from tests.sim.policies import CPU, LOAD, on_cpu, on_load
+from tests.tune.test_promises import about
+from trimtab.core.tuned import settings_of, tuned
 from trimtab.errors import InvalidInput, InvalidPolicy, NotEnoughData
 from trimtab.policy import (
     Admit,
@@ -25,17 +27,17 @@ from trimtab.policy import (
     Stabilise,
     StabiliseMax,
     Tolerance,
+    TunedSettings,
     UpLimit,
     Utilization,
     Vertical,
 )
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.generate import SHAPES, LoadShape, generate
-from trimtab.tune.candidates import CEILINGS, Setting, allowed_settings, in_the_lane, setting_of, with_setting
+from trimtab.tune.case import Case, quick_form
 from trimtab.tune.demand import Demand
-from trimtab.tune.manifest import bridges, tunable_manifest, with_new_settings
-from trimtab.tune.policy_backtest import backtest
-from trimtab.tune.tuner import tune
+from trimtab.tune.manifest import tunable_manifest, with_new_settings, writable_space
+from trimtab.tune.search import CEILINGS, Choice, reactive_settings, search, space_of
 
 CLUSTER = ClusterSpec(startup_s=120)
 
@@ -45,10 +47,26 @@ def demand(name: str = "bursty", days: int = 8) -> Demand:
     return Demand(name, generate(LoadShape(**{**shape.__dict__, "days": days})), 0.0)
 
 
+def tune(policy: Policy, load: Demand, cluster: ClusterSpec, lam: float, bridge: Bridge | None = None) -> Choice:
+    case = Case(load, policy, cluster, lam)
+    return search(case, space_of(policy, cluster, bridge, (bridge.ceiling,) if bridge else ()), rolling=True)
+
+
+def figures(policy: Policy, load: Demand, cluster: ClusterSpec = CLUSTER) -> dict[str, float]:
+    return about(Case(load, policy, cluster, 32.0).outcome("").figures)
+
+
+def setting(target: float, tolerance: float, window_s: float, ceiling: float | None = None) -> TunedSettings:
+    return TunedSettings(target=target, tolerance=tolerance, window_s=window_s, ceiling=ceiling)
+
+
+WAS = setting(70.0, 0.1, 300.0)
+
+
 def test_a_costly_violation_lowers_the_target_and_the_evidence_agrees() -> None:
     cheap, dear = (tune(on_load(), demand(), CLUSTER, lam) for lam in (1.0, 128.0))
     assert dear.changed
-    assert dear.now.setting.target < cheap.now.setting.target
+    assert dear.now.target < cheap.now.target
     assert dear.after.j < 0.98 * dear.before.j
     assert dear.after.violations < dear.before.violations
     assert dear.rolling is not None and dear.held is not None
@@ -63,14 +81,14 @@ def test_the_newest_days_are_tuned_on_not_the_oldest(steps: int) -> None:
     longer = Demand("longer", np.concatenate([np.full(steps, 1.0), whole.values]), -15.0 * steps)
     assert longer.last_whole_days()[1:3] == (pytest.approx(whole.values), 0.0)
     assert len(longer.last_whole_days().notes) == (steps > 0)
-    assert tune(policy, longer, CLUSTER, 32.0).before == pytest.approx(backtest("", policy, whole, CLUSTER, 32.0).score)
+    assert about(tune(policy, longer, CLUSTER, 32.0).before) == figures(policy, whole)
 
 
 def test_a_load_that_never_moves_keeps_a_good_setting() -> None:
     flat = Demand("flat", np.full(4 * 5760, 15.8), 0.0)
     found = tune(on_load(target=0.79, tolerance=0.0), flat, CLUSTER, 32.0)
     assert not found.changed
-    assert found.now.setting == Setting(0.79, 0.0, 300.0)
+    assert found.now == setting(0.79, 0.0, 300.0)
     assert found.before == found.after
 
 
@@ -83,9 +101,9 @@ def test_what_tuning_says_of_a_policy_on_cpu_is_what_a_backtest_says(
     """Of the present settings and of the chosen ones: 80.9 % is 80 for both, and unready pods count for neither."""
     signal = Utilization(metric=CPU, percent=percent, tolerance=Tolerance(up=tolerance, down=tolerance))
     policy, load = replace(on_cpu(), signals=(signal,), bridge=bridge), demand(days=2)
-    found = tune(policy, load, CLUSTER, 32.0, (None, Bridge()))
-    assert found.before == pytest.approx(backtest("was", policy, load, CLUSTER, 32.0).score)
-    assert found.after == pytest.approx(backtest("now", found.policy, load, CLUSTER, 32.0).score)
+    found = tune(policy, load, CLUSTER, 32.0, Bridge())
+    assert about(found.before) == figures(policy, load)
+    assert about(found.after) == figures(found.policy, load)
     assert found.notes == ()
 
 
@@ -109,7 +127,7 @@ def test_what_is_scored_is_the_whole_policy_as_a_backtest_runs_it(policy: Policy
     """The demand of the fourth day on can be forecast."""
     load, cluster = demand("office", days=5), ClusterSpec(startup_s=900)
     found, alone = tune(policy, load, cluster, 32.0), tune(on_load(), load, cluster, 32.0)
-    assert found.before.j == pytest.approx(backtest("x", policy, load, cluster, 32.0).score.j)
+    assert found.before.j == pytest.approx(figures(policy, load, cluster)["j"])
     assert found.before.j != pytest.approx(alone.before.j), "without it the figures are others"
     assert found.policy.forecast == policy.forecast and found.policy.bounds == policy.bounds
     assert any(said in note for note in found.notes)
@@ -130,17 +148,17 @@ def test_what_is_scored_otherwise_is_said(policy: Policy, said: str) -> None:
 
 def test_only_the_three_knobs_move() -> None:
     policy = on_load(settle=(StabiliseMax(), UpLimit()), most=77)
-    new = with_setting(policy, Setting(0.5, 0.05, 60.0), 10.0)
+    new = tuned(policy, setting(5.0, 0.05, 60.0))
     assert new.settle == (Stabilise(down_s=60.0), Rate())
     assert new.bounds == policy.bounds
-    assert setting_of(new, 10.0) == (0.5, 0.05, 60.0)
-    assert setting_of(in_the_lane(on_cpu(60), 2.0), 2.0).target == 0.6
+    assert settings_of(new) == setting(5.0, 0.05, 60.0)
+    assert settings_of(quick_form(on_cpu(60), CLUSTER)).target == 60.0
 
 
 def test_the_bridge_is_a_choice_where_pods_are_slow() -> None:
     slow = ClusterSpec(startup_s=600)
-    alone, found = (tune(on_cpu(), demand("office"), slow, 32.0, bridges=each) for each in ((), (None, Bridge())))
-    assert alone.now.bridge is None and found.now.bridge == Bridge() and found.policy.bridge == Bridge()
+    alone, found = (tune(on_cpu(), demand("office"), slow, 32.0, bridge) for bridge in (None, Bridge()))
+    assert alone.now.ceiling is None and found.now.ceiling == Bridge().ceiling and found.policy.bridge == Bridge()
     assert found.after.j < alone.after.j and found.after.resizes_per_pod_day > 0
 
 
@@ -164,24 +182,25 @@ def test_a_target_takes_the_place_of_an_objective_that_does_worse() -> None:
 
 def test_only_the_bridge_is_written_beside_an_objective_and_a_target_takes_its_place() -> None:
     ours = {**MANIFEST, "kind": "Autoscaler", "spec": MANIFEST["spec"] | {"objective": {"priority": "balanced"}}}
-    setting = Setting(0.5, 0.1, 60.0)
-    kept = with_new_settings(tunable_manifest(ours), setting, 1.0, Bridge(), priced=True).manifest
+    lower = setting(50.0, 0.1, 60.0)
+    priced = replace(lower, ceiling=0.75, priced=True)
+    kept = with_new_settings(tunable_manifest(ours), WAS, priced).manifest
     assert kept["spec"] == ours["spec"] | {"bridge": {"maxFactor": "1.5", "ceiling": "0.75"}}
-    new = with_new_settings(tunable_manifest(ours), setting, 1.0).manifest
+    new = with_new_settings(tunable_manifest(ours), WAS, lower).manifest
     assert "objective" not in new["spec"] and "behavior" in new["spec"]
 
 
 def test_a_bridge_is_written_where_its_kind_has_a_place_for_it() -> None:
     ours = {**MANIFEST, "kind": "Autoscaler"}
-    setting = Setting(0.5, 0.1, 300.0)
-    new = with_new_settings(tunable_manifest(ours), setting, 1.0, Bridge()).manifest
+    lower = setting(50.0, 0.1, 300.0)
+    new = with_new_settings(tunable_manifest(ours), WAS, replace(lower, ceiling=0.75)).manifest
     assert new["spec"]["bridge"] == {"maxFactor": "1.5", "ceiling": "0.75"}
     smaller = {**ours, "spec": ours["spec"] | {"bridge": {"maxFactor": "1.25", "ceiling": "0.7"}}}
-    kept = with_new_settings(tunable_manifest(smaller), setting, 1.0, Bridge(max_factor=1.25, ceiling=0.78)).manifest
+    kept = with_new_settings(tunable_manifest(smaller), WAS, replace(lower, ceiling=0.78)).manifest
     assert kept["spec"]["bridge"] == {"maxFactor": "1.25", "ceiling": "0.78"}
-    assert "bridge" not in with_new_settings(tunable_manifest(smaller), setting, 1.0).manifest["spec"]
+    assert "bridge" not in with_new_settings(tunable_manifest(smaller), WAS, lower).manifest["spec"]
     ehpa = with_new_settings(
-        tunable_manifest({**MANIFEST, "kind": "EffectiveHorizontalPodAutoscaler"}), setting, 1.0, Bridge()
+        tunable_manifest({**MANIFEST, "kind": "EffectiveHorizontalPodAutoscaler"}), WAS, replace(lower, ceiling=0.75)
     )
     assert ehpa.manifest["metadata"]["annotations"] == {"trimtab.dev/bridge": "1.5"}
 
@@ -189,13 +208,14 @@ def test_a_bridge_is_written_where_its_kind_has_a_place_for_it() -> None:
 def test_every_ceiling_is_a_choice_where_it_can_be_written() -> None:
     ours, ehpa = {**MANIFEST, "kind": "Autoscaler"}, {**MANIFEST, "kind": "EffectiveHorizontalPodAutoscaler"}
     small = replace(on_cpu(), bridge=Bridge(max_factor=1.25))
-    offered = bridges(ours, small)
-    assert offered == (None, *(Bridge(max_factor=1.25, ceiling=ceiling) for ceiling in CEILINGS))
-    for bridge in offered[1:]:
-        manifest = with_new_settings(tunable_manifest(ours), Setting(0.5, 0.1, 300.0), 1.0, bridge).manifest
-        assert bridge and manifest["spec"]["bridge"]["ceiling"] == f"{bridge.ceiling:g}"
-    assert bridges(ehpa, small) == (None, small.bridge), "an annotation has no room for a ceiling"
-    assert bridges(MANIFEST, on_cpu()) == bridges(ours, on_load()) == ()
+    offered = writable_space(ours, small, CLUSTER)
+    assert sorted(offered.ceilings) == sorted(CEILINGS) and offered.base.bridge == small.bridge
+    for ceiling in offered.ceilings:
+        manifest = with_new_settings(tunable_manifest(ours), WAS, setting(50.0, 0.1, 300.0, ceiling)).manifest
+        assert manifest["spec"]["bridge"]["ceiling"] == f"{ceiling:g}"
+    assert writable_space(ehpa, small, CLUSTER).ceilings == (0.75,), "an annotation has no room for a ceiling"
+    without = writable_space(MANIFEST, on_cpu(), CLUSTER), writable_space(ours, on_load(), CLUSTER)
+    assert [space.ceilings for space in without] == [(), ()]
 
 
 def test_too_little_history_and_nothing_to_tune() -> None:
@@ -217,7 +237,7 @@ MANIFEST: dict[str, Any] = {
 
 
 def test_the_manifest_keeps_everything_else() -> None:
-    new, notes = with_new_settings(tunable_manifest(MANIFEST), Setting(0.5, 0.05, 900.0), 1.0)
+    new, notes = with_new_settings(tunable_manifest(MANIFEST), WAS, setting(50.0, 0.05, 900.0))
     assert "HPAConfigurableTolerance" in notes[0]
     assert new["metadata"] == MANIFEST["metadata"]
     assert new["spec"]["metrics"][0]["resource"]["target"] == {"averageUtilization": 50}
@@ -234,7 +254,7 @@ def test_a_manifest_of_another_shape_is_refused() -> None:
 
 
 def test_a_tolerance_that_holds_anyway_is_not_written() -> None:
-    new, notes = with_new_settings(tunable_manifest(MANIFEST), Setting(0.5, 0.1, 900.0), 1.0)
+    new, notes = with_new_settings(tunable_manifest(MANIFEST), WAS, setting(50.0, 0.1, 900.0))
     assert "tolerance" not in new["spec"]["behavior"]["scaleUp"] and notes == ()
 
 
@@ -242,7 +262,7 @@ def test_an_old_version_becomes_one_that_has_the_fields_and_says_so() -> None:
     reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
     spec = {"scaleTargetRef": reference, "maxReplicas": 9, "targetCPUUtilizationPercentage": 70}
     old = {"apiVersion": "autoscaling/v1", **MANIFEST, "spec": spec}
-    new, notes = with_new_settings(tunable_manifest(old), Setting(0.5, 0.1, 900.0), 1.0)
+    new, notes = with_new_settings(tunable_manifest(old), WAS, setting(50.0, 0.1, 900.0))
     assert new["apiVersion"] == "autoscaling/v2"
     assert new["spec"]["metrics"][0]["resource"]["target"]["averageUtilization"] == 50
     assert notes == ("written as autoscaling/v2: autoscaling/v1 has no field for a tolerance",)
@@ -250,13 +270,13 @@ def test_an_old_version_becomes_one_that_has_the_fields_and_says_so() -> None:
 
 def test_the_metric_that_holds_without_a_word_is_written_out() -> None:
     bare = {**MANIFEST, "spec": {"maxReplicas": 9}}
-    new, notes = with_new_settings(tunable_manifest(bare), Setting(0.5, 0.1, 900.0), 1.0)
+    new, notes = with_new_settings(tunable_manifest(bare), WAS, setting(50.0, 0.1, 900.0))
     assert new["spec"]["metrics"][0]["resource"]["target"]["averageUtilization"] == 50
     assert "CPU at 80 %" in notes[0]
 
 
 def test_no_window_is_advised_that_is_shorter_than_what_pods_report_is_old() -> None:
     """Right after a decrease the pods that remain report what they had before it, as if more could go."""
-    by_total, by_pod = (allowed_settings(policy, 1.0) for policy in (on_load(), on_cpu()))
-    assert {setting.stabilise_s for setting in by_total} == {0.0, 60.0, 300.0, 900.0, 1800.0}
-    assert {setting.stabilise_s for setting in by_pod} == {60.0, 300.0, 900.0, 1800.0}
+    by_total, by_pod = (reactive_settings(policy, CLUSTER) for policy in (on_load(), on_cpu()))
+    assert {each.window_s for each in by_total} == {0.0, 60.0, 300.0, 900.0, 1800.0}
+    assert {each.window_s for each in by_pod} == {60.0, 300.0, 900.0, 1800.0}

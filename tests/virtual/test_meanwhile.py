@@ -13,7 +13,8 @@ from tests.virtual.cluster import Cluster, autoscaler
 from tests.virtual.faults import CutWatches, Killed, Refusing, Slow, Suspended
 from tests.virtual.machines import OWN_NAMESPACE
 from tests.virtual.test_tuning import night, said
-from trimtab.core.nights import Fleet, NightCase, Promise, TuningEvidence, TuningFigures, Verdict, VerdictKind
+from trimtab.core.figures import Figures
+from trimtab.core.nights import Fleet, NightCase, Promise, TuningEvidence, Verdict, VerdictKind
 from trimtab.live.act.restore import Restored, restore_all
 from trimtab.live.look.subject import ChangeRules
 from trimtab.policy import TunedSettings
@@ -134,7 +135,7 @@ def test_who_leads_anew_asks_anew() -> None:
 
 
 def better(name: str) -> Verdict:
-    figures = TuningFigures(j=1.2, violations=0.1, cost=1.1, churn_per_day=3.0)
+    figures = Figures(j=1.2, violations=0.1, cost=1.1, churn_per_day=3.0)
     return Verdict(
         name=name,
         kind=VerdictKind.SWITCHED,

@@ -156,8 +156,11 @@ def test_what_if_shows_the_figures_of_the_backtest(visit: Open, shop: Shop) -> N
     page.locator("input[name=target]").fill(str(round((0.5 - 0.2) / 0.01)))
     page.locator("#verdict", has_text="all costs together").wait_for()
     rows = [row.split("\t") for row in page.locator("section.panel tbody tr").all_inner_texts()]
-    assert rows[1][3].strip() == f"{before.score.violations:.2f} %" and rows[1][2].strip() == f"{before.score.cost:.2f}"
-    assert rows[2][5].split()[0] == f"{after.score.j:.2f}"
+    assert (
+        rows[1][3].strip() == f"{before.figures.violations:.2f} %"
+        and rows[1][2].strip() == f"{before.figures.cost:.2f}"
+    )
+    assert rows[2][5].split()[0] == f"{after.figures.j:.2f}"
     expect(page.locator("pre").first).to_contain_text("averageValue: '50'")
     expect(page.locator("pre").nth(1)).to_contain_text("kubectl patch autoscaler web -n shop")
 

@@ -21,7 +21,7 @@ from trimtab.errors import InvalidInput
 from trimtab.journal import ObjectName
 from trimtab.kinds import Scaler, read
 from trimtab.policy import Bridge, ForecastChoice, Policy
-from trimtab.tune.policy_backtest import BacktestOutcome
+from trimtab.tune.case import Outcome
 from trimtab.web.packing import PageTable
 from trimtab.web.sources import JournalSource, Knobs, answered, base_query
 from trimtab.web.whatif import (
@@ -128,7 +128,7 @@ def test_with_a_bridge_it_equals_the_backtest_on_the_total(
     known = cpu._replace(policy=replace(cpu.policy, bridge=bridge))
     knobs = present(known)._replace(bridge=then, target=0.75, startup_s=300.0)
     outcome = assert_equal_to_the_backtest(known, knobs, tmp_path, "--on-total", **({"bridge": {}} if now > 1 else {}))
-    assert (outcome.figures()["resizes"] > 0) == (then > 1)
+    assert (outcome.by_name()["resizes"] > 0) == (then > 1)
 
 
 @pytest.mark.parametrize("changes", [{}, {"target": 0.55}])
@@ -156,12 +156,10 @@ def test_the_price_is_that_of_the_objects_own_objective_until_it_is_moved(
     assert moved.get("objective") == (None if price == 64.0 else {"price": 128, "priority": None})
     assert compiled(written | {"spec": merged(spec, moved)}) == with_knobs(known, knobs)
     judged, _ = judge(known, knobs)
-    assert judged.figures() != judge(known, knobs._replace(price=8.0))[0].figures()
+    assert judged.by_name() != judge(known, knobs._replace(price=8.0))[0].by_name()
 
 
-def assert_equal_to_the_backtest(
-    known: History, knobs: Knobs, tmp_path: Path, *flags: str, **had: object
-) -> BacktestOutcome:
+def assert_equal_to_the_backtest(known: History, knobs: Knobs, tmp_path: Path, *flags: str, **had: object) -> Outcome:
     outcome, _ = judge(known, knobs)
     (tmp_path / "load.csv").write_text(csv(known))
     (tmp_path / "web.yaml").write_text(yaml.safe_dump(manifest(known, knobs, **had)))
@@ -176,7 +174,7 @@ def assert_equal_to_the_backtest(
     done = CliRunner().invoke(main, ["backtest", *flags, *(str(part) for pair in options.items() for part in pair)])
     assert done.exit_code == 0, done.output
     (told,) = json.loads(done.stdout)["policies"]
-    assert {key: told[key] for key in outcome.figures()} == outcome.figures()
+    assert {key: told[key] for key in outcome.by_name()} == outcome.by_name()
     return outcome
 
 

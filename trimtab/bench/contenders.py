@@ -12,6 +12,7 @@ from trimtab.bench.families import CALM, Bridges, Disturbance, Families, familie
 from trimtab.bench.protocol import MIN_PODS, Load
 from trimtab.bench.summary import BenchRow
 from trimtab.core.forecast.learned.net import NetWeights, shipped_weights
+from trimtab.core.tuned import settings_of
 from trimtab.errors import InvalidInput
 from trimtab.policy import Bridge
 from trimtab.sim.cluster_spec import ClusterSpec
@@ -19,8 +20,8 @@ from trimtab.sim.grid import DAY_STEPS, delay_steps
 from trimtab.sim.oracle import optimum, pods_needed
 from trimtab.sim.score import Days, score
 from trimtab.sim.simulate import simulate
-from trimtab.tune.candidates import CEILINGS, Setting, setting_of, settings
 from trimtab.tune.rolling_choice import choose, picked
+from trimtab.tune.search import CEILINGS, reactive_settings
 
 
 class Untuned(NamedTuple):
@@ -114,7 +115,7 @@ class Runs:
 
     def _chosen(self, contender: Retuned, startup_s: float, lam: float) -> Days:
         """The days of whoever was best so far; default HPA is there at first."""
-        default = settings().index(Setting(*setting_of(hpa(), 1.0)))
+        default = reactive_settings(hpa(), ClusterSpec()).index(settings_of(hpa()))
         j = np.array([days.j(lam) for days in self._family(self._believed, contender, startup_s)])
         return picked(self._family(self._happened, contender, startup_s), choose(j, self.load.warmup_days, default))
 
@@ -138,4 +139,17 @@ def _row(load: Load, startup_s: float, lam: float, policy: str, days: Days, dist
     needed = pods_needed(load.values, MIN_PODS)
     best = optimum(needed, delay_steps(startup_s * disturbance.startup_factor))[load.warmup_days * DAY_STEPS :]
     found = score(days.since(load.warmup_days), float(best.sum()), lam, len(best) / DAY_STEPS)
-    return BenchRow(load.name, startup_s, lam, policy, *found, found.regret)
+    return BenchRow(
+        load.name,
+        startup_s,
+        lam,
+        policy,
+        found.cost,
+        found.violations,
+        found.churn_per_day,
+        found.starts_per_day,
+        found.resizes_per_pod_day,
+        found.j,
+        found.optimum,
+        found.regret,
+    )

@@ -14,8 +14,10 @@ import numpy as np
 from trimtab.bench.baselines import hpa
 from trimtab.bench.protocol import MAX_PODS, MIN_PODS, Load
 from trimtab.core.forecast.learned.net import NetWeights
+from trimtab.core.tuned import tuned
 from trimtab.policy import Bounds, Bridge
 from trimtab.series import Floats
+from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.grid import DAY_STEPS, MEAN_STEPS, STEP_S, delay_steps
 from trimtab.sim.numba_engine import sweep
 from trimtab.sim.priced_levels import band_path, priced_levels
@@ -23,10 +25,10 @@ from trimtab.sim.program import program
 from trimtab.sim.resize_in_place import shown_load
 from trimtab.sim.score import Actuator, Days, measure
 from trimtab.sim.sliding_windows import trailing_mean
-from trimtab.tune.candidates import settings, with_setting
-from trimtab.tune.priced_run import BANDS, PRICES
+from trimtab.tune.search import BANDS, reactive_settings
 
 Bridges = tuple[Bridge | None, ...]
+PRICES = tuple(sorted({price for band in BANDS for price in (band.start, band.keep)}))
 Family = list[Days]
 
 
@@ -82,7 +84,7 @@ def _reactive(
 ) -> dict[tuple[float, Bridge | None], Family]:
     keys = [(startup_s, bridge) for startup_s in startups_s for bridge in bridges]
     actuators = [_actuator(startup_s, bridge, disturbance) for startup_s, bridge in keys]
-    programs = [program(with_setting(hpa(), setting, 1.0), STEP_S) for setting in settings()]
+    programs = [program(tuned(hpa(), each), STEP_S) for each in reactive_settings(hpa(), ClusterSpec())]
     signal, shown = trailing_mean(seen, MEAN_STEPS), shown_load(seen)
     swept = sweep(load.values, signal, programs, load.first_pods, actuators, DAY_STEPS, shown=shown)
     return {key: [days[number] for days in swept] for number, key in enumerate(keys)}

@@ -16,10 +16,9 @@ from trimtab.errors import InvalidInput
 
 if TYPE_CHECKING:
     from trimtab.cli.policy_files import NamedPolicy
-    from trimtab.sim.cluster_spec import ClusterSpec
+    from trimtab.tune.case import Case, Outcome
     from trimtab.tune.demand import Demand
     from trimtab.tune.fail_if import FailIf
-    from trimtab.tune.policy_backtest import BacktestOutcome
 
 
 @click.command(name="backtest")
@@ -76,6 +75,7 @@ def command(
     from trimtab.cli.backtest_causes import causes
     from trimtab.cli.backtest_report import Terms, figures, markdown, print_outcomes, remarks, write_outcomes
     from trimtab.sim.cluster_spec import ClusterSpec
+    from trimtab.tune.case import Case
     from trimtab.tune.demand import check_one_unit, check_unit
     from trimtab.tune.demand import pod_capacity as capacity_of
     from trimtab.tune.fail_if import parse_fail_if
@@ -100,9 +100,10 @@ def command(
         pod_capacity=capacity,
         pod_cores=capacity,
     )
-    policies, how = _on_the_total(policies, cluster) if on_total else (policies, [])
-    outcomes = _backtests(policies, demand, cluster, terms.lam, engine)
-    why = [text for named, each in zip(policies, outcomes, strict=True) for text in causes(each, named.policy, cluster)]
+    cases = [Case(demand, named.policy, cluster, terms.lam) for named in policies]
+    cases, how = _quickly(policies, cases) if on_total else (cases, [])
+    outcomes = _backtests(policies, cases, engine)
+    why = [text for case, each in zip(cases, outcomes, strict=True) for text in causes(each, case)]
     notes = [*_notes(policies, demand, note, capacity), *units, *filter(None, [said]), *how, *remarks(outcomes), *why]
     if output == "table":
         print_outcomes(outcomes, demand, notes)
@@ -111,7 +112,7 @@ def command(
         click.echo(text, nl=False)
     write_outcomes(outcomes, demand, notes, terms, html, out)
     if journal is not None:
-        _record(journal, policies, demand, cluster)
+        _record(journal, policies, cases)
     judged = outcomes[1:] if compare else outcomes  # the first of a comparison is what there is already
     raise SystemExit(_exit_code(parsed, judged, outcomes[0]))
 
@@ -125,28 +126,26 @@ def _policies(files: tuple[str, ...], compare: tuple[str, str] | None, demand: D
     return read_policies(files, demand.start, seconds)
 
 
-def _backtests(
-    policies: list[NamedPolicy], demand: Demand, cluster: ClusterSpec, lam: float, engine: EngineOptions
-) -> list[BacktestOutcome]:
+def _backtests(policies: list[NamedPolicy], cases: list[Case], engine: EngineOptions) -> list[Outcome]:
     from rich.progress import track
 
     from trimtab.cli.screen import screen
-    from trimtab.tune.policy_backtest import backtest
+    from trimtab.tune.case import backtest
 
     console = screen(stderr=True)
-    calls = [(named.name, named.policy, demand, cluster, lam) for named in policies]
+    calls = [(named.name, case) for named, case in zip(policies, cases, strict=True)]
     done = engine.each(backtest, calls)
     shown = track(done, "Policies", len(calls), console=console, transient=True, disable=not console.is_terminal)
     return [answered(outcome) for outcome in shown]
 
 
-def _on_the_total(policies: list[NamedPolicy], cluster: ClusterSpec) -> tuple[list[NamedPolicy], list[str]]:
+def _quickly(policies: list[NamedPolicy], cases: list[Case]) -> tuple[list[Case], list[str]]:
     """In the form that is judged in a moment, and what to say of those that are not judged to the letter."""
-    from trimtab.tune.policy_backtest import on_the_total
+    from trimtab.tune.case import quickly
 
-    forms = [on_the_total(named.policy, cluster) for named in policies]
-    changed = [named._replace(policy=policy) for named, (policy, _) in zip(policies, forms, strict=True)]
-    return changed, [f"{named.name}: {note}" for named, (_, note) in zip(policies, forms, strict=True) if note]
+    forms = [quickly(case) for case in cases]
+    notes = [f"{named.name}: {note}" for named, (_, note) in zip(policies, forms, strict=True) if note]
+    return [case for case, _ in forms], notes
 
 
 def _notes(policies: list[NamedPolicy], demand: Demand, of_capacity: str, capacity: float) -> list[str]:
@@ -169,7 +168,7 @@ def _other_requests(policies: list[NamedPolicy]) -> list[str]:
     return [f"{named.name}: its pods request otherwise, and are taken for {policies[0].name}'s" for named in different]
 
 
-def _exit_code(conditions: list[FailIf], judged: list[BacktestOutcome], first: BacktestOutcome) -> int:
+def _exit_code(conditions: list[FailIf], judged: list[Outcome], first: Outcome) -> int:
     from trimtab.tune.fail_if import failure
 
     failures = [text for fail_if in conditions for outcome in judged if (text := failure(fail_if, outcome, first))]
@@ -178,19 +177,19 @@ def _exit_code(conditions: list[FailIf], judged: list[BacktestOutcome], first: B
     return 1 if failures else 0
 
 
-def _record(path: Path, policies: list[NamedPolicy], demand: Demand, cluster: ClusterSpec) -> None:
+def _record(path: Path, policies: list[NamedPolicy], cases: list[Case]) -> None:
     """Each policy as an object of its own, step by step as the operator would have recorded it."""
     from trimtab.journal import Journal, ObjectName
-    from trimtab.tune.policy_backtest import first_pods
+    from trimtab.tune.case import first_pods
     from trimtab.tune.recording import record
 
     clear_journal(path)
-    journal = Journal(path)
-    for named in policies:
-        first = first_pods(named.policy, float(demand.values[0]) / cluster.pod_capacity)
+    journal, demand = Journal(path), cases[0].demand
+    for named, case in zip(policies, cases, strict=True):
         namespace = named.manifest.get("metadata", {}).get("namespace", "default")
         name = ObjectName(named.manifest.get("kind", "custom-hpa"), namespace, named.name)
-        record(journal, name, named.policy, demand.values, cluster, first_pods=first, start=demand.start)
+        first = first_pods(case.policy, float(case.load[0]))
+        record(journal, name, case.policy, demand.values, case.pods, first_pods=first, start=demand.start)
     journal.prune(demand.start + demand.days * 86400 - 900)
     journal.close()
     click.echo(f"journal: {path}; try: {called()} dashboard --journal {path}", err=True)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trimtab.policy import PodAverage, Policy, Signal, TotalAverage, Utilization
-from trimtab.sim.cluster_spec import ClusterSpec
+from trimtab.policy import PodAverage, Signal, TotalAverage, Utilization
+from trimtab.tune.case import Case, Outcome
 from trimtab.tune.demand import load_signal
-from trimtab.tune.policy_backtest import BacktestOutcome
 
 
-def causes(outcome: BacktestOutcome, policy: Policy, cluster: ClusterSpec) -> Iterator[str]:
+def causes(outcome: Outcome, case: Case) -> Iterator[str]:
     """What of its settings makes violations whatever the load does."""
-    if not outcome.score.violations:
+    if not outcome.figures.violations:
         return
+    policy, cluster = case.policy, case.pods
     needed, most = int(outcome.best.max()), policy.bounds.max_replicas
     if needed > most:
         yield f"{outcome.policy}: the load needs up to {needed:,} pods, and maxReplicas is {most:,}"

@@ -17,8 +17,8 @@ from trimtab.sim.grid import HOUR_STEPS, STEP_S
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from trimtab.tune.case import Outcome
     from trimtab.tune.demand import Demand
-    from trimtab.tune.policy_backtest import BacktestOutcome
     from trimtab.web.report import Section
 
 LEAST_DIFFERENCE = 0.0005  # of all costs together: less is not shown either
@@ -45,7 +45,7 @@ class Terms(NamedTuple):
     lam: float
 
 
-def print_outcomes(outcomes: list[BacktestOutcome], demand: Demand, notes: list[str]) -> None:
+def print_outcomes(outcomes: list[Outcome], demand: Demand, notes: list[str]) -> None:
     from trimtab.cli.plot import Line, plot
     from trimtab.cli.screen import screen
 
@@ -62,24 +62,24 @@ def print_outcomes(outcomes: list[BacktestOutcome], demand: Demand, notes: list[
         console.print(f"note: {note}", style="dim")
 
 
-def markdown(outcomes: list[BacktestOutcome], demand: Demand, notes: list[str]) -> str:
+def markdown(outcomes: list[Outcome], demand: Demand, notes: list[str]) -> str:
     """What it comes to, the figures, and what to know about them, for a pull request."""
     about = f"{demand.days:.1f} days of {demand.name} from {when(demand.start)} UTC"
     said = "".join(f"- {note}\n" for note in (about, *notes))
     return f"**{verdict(outcomes)}**\n\n{markdown_table(HEADINGS, rows(outcomes))}\n{said}"
 
 
-def remarks(outcomes: list[BacktestOutcome]) -> Iterator[str]:
+def remarks(outcomes: list[Outcome]) -> Iterator[str]:
     """How each was run."""
     for outcome in outcomes:
         if outcome.why_slow:
             yield f"{outcome.policy}: run step by step, because {outcome.why_slow}"
         if outcome.run.resized.any():
-            resizes = outcome.score.resizes_per_pod_day
+            resizes = outcome.figures.resizes_per_pod_day
             yield f"{outcome.policy}: the bridge resizes a pod {resizes:.0f} times per day; its cpu is in the cost"
 
 
-def table(outcomes: list[BacktestOutcome]) -> Table:
+def table(outcomes: list[Outcome]) -> Table:
     """One line per policy, the optimum first."""
     from rich.table import Table
 
@@ -92,20 +92,20 @@ def table(outcomes: list[BacktestOutcome]) -> Table:
     return found
 
 
-def rows(outcomes: list[BacktestOutcome]) -> list[tuple[str, ...]]:
+def rows(outcomes: list[Outcome]) -> list[tuple[str, ...]]:
     best = f"{float(outcomes[0].best.sum()) / HOUR_STEPS:,.0f}"
     return [("optimum", best, "1.00", "0.00%", "", "1.00", "+0%", "", "", ""), *map(_row, outcomes)]
 
 
-def _row(outcome: BacktestOutcome) -> tuple[str, ...]:
+def _row(outcome: Outcome) -> tuple[str, ...]:
     return (
         outcome.policy,
         f"{outcome.pod_hours:,.0f}",
-        f"{outcome.score.cost:.2f}",
-        f"{outcome.score.violations:.2f}%",
-        f"{outcome.score.churn_per_day:.0f}",
-        f"{outcome.score.j:.2f}",
-        f"{100 * outcome.score.regret:+.0f}%",
+        f"{outcome.figures.cost:.2f}",
+        f"{outcome.figures.violations:.2f}%",
+        f"{outcome.figures.churn_per_day:.0f}",
+        f"{outcome.figures.j:.2f}",
+        f"{100 * outcome.figures.regret:+.0f}%",
         f"{outcome.provisioning.under:.2f}%",
         f"{outcome.provisioning.over:.0f}%",
         f"{when(outcome.worst.start)} {outcome.worst.violations:.0f}%" if outcome.worst.violations else "none",
@@ -120,7 +120,7 @@ def when(at: float) -> str:
 
 
 def write_outcomes(
-    outcomes: list[BacktestOutcome],
+    outcomes: list[Outcome],
     demand: Demand,
     notes: list[str],
     terms: Terms,
@@ -134,7 +134,7 @@ def write_outcomes(
         click.echo(f"report: {html}", err=True)
 
 
-def _page(outcomes: list[BacktestOutcome], demand: Demand, notes: list[str], terms: Terms) -> str:
+def _page(outcomes: list[Outcome], demand: Demand, notes: list[str], terms: Terms) -> str:
     from trimtab.web.report import page
 
     about = (
@@ -144,24 +144,24 @@ def _page(outcomes: list[BacktestOutcome], demand: Demand, notes: list[str], ter
     return page(f"Backtest of {demand.name}", about, [section(demand, outcomes, notes)], verdict(outcomes))
 
 
-def verdict(outcomes: list[BacktestOutcome]) -> str:
+def verdict(outcomes: list[Outcome]) -> str:
     """What it comes to, in one line: the last policy against the first, or a single one against the optimum."""
     first, last = outcomes[0], outcomes[-1]
     if first is last:
         return (
-            f"{first.policy}: all costs together are {100 * first.score.regret:+.0f} % above the optimum;"
-            f" {first.score.violations:.2f} % of the load met too little capacity."
+            f"{first.policy}: all costs together are {100 * first.figures.regret:+.0f} % above the optimum;"
+            f" {first.figures.violations:.2f} % of the load met too little capacity."
         )
-    more = last.score.j / first.score.j - 1
+    more = last.figures.j / first.figures.j - 1
     word = "as good as" if abs(more) < LEAST_DIFFERENCE else "better than" if more < 0 else "worse than"
     return (
         f"{last.policy} is {word} {first.policy}: all costs together {100 * more:+.1f} %, pod hours"
-        f" {100 * (last.pod_hours / first.pod_hours - 1):+.1f} %, violations {first.score.violations:.2f} % to"
-        f" {last.score.violations:.2f} % of the load."
+        f" {100 * (last.pod_hours / first.pod_hours - 1):+.1f} %, violations {first.figures.violations:.2f} % to"
+        f" {last.figures.violations:.2f} % of the load."
     )
 
 
-def section(demand: Demand, outcomes: list[BacktestOutcome], notes: list[str]) -> Section:
+def section(demand: Demand, outcomes: list[Outcome], notes: list[str]) -> Section:
     """A workload's part of the page."""
     from trimtab.web.report import ChartLine, Section
 
@@ -171,7 +171,7 @@ def section(demand: Demand, outcomes: list[BacktestOutcome], notes: list[str]) -
     return Section(demand.name, HEADINGS, rows(outcomes), demand.start, float(STEP_S), lines, notes)
 
 
-def figures(outcomes: list[BacktestOutcome], demand: Demand, notes: list[str], terms: Terms) -> str:
+def figures(outcomes: list[Outcome], demand: Demand, notes: list[str], terms: Terms) -> str:
     """All of them, as JSON."""
     found = {
         "load": {"name": demand.name, "start": demand.start, "days": demand.days, "notes": notes},
@@ -182,6 +182,6 @@ def figures(outcomes: list[BacktestOutcome], demand: Demand, notes: list[str], t
     return json.dumps(found, indent=1) + "\n"
 
 
-def _figures(outcome: BacktestOutcome) -> dict[str, Any]:
-    worst, optimum = when(outcome.worst.start), outcome.score.j_oracle / HOUR_STEPS
-    return {"name": outcome.policy, **outcome.figures(), "worstHour": worst, "optimum": optimum}
+def _figures(outcome: Outcome) -> dict[str, Any]:
+    worst, optimum = when(outcome.worst.start), outcome.figures.optimum / HOUR_STEPS
+    return {"name": outcome.policy, **outcome.by_name(), "worstHour": worst, "optimum": optimum}

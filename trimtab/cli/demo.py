@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from trimtab.cli.screen import Screen
+    from trimtab.tune.case import Outcome
     from trimtab.tune.demand import Demand
     from trimtab.tune.demo_play import DemoResult
-    from trimtab.tune.policy_backtest import BacktestOutcome
 
 HEADINGS = ("workload", "scaled by", "pod hours", "cost", "violations", "churn/day", "J", "how")
 EXPLAINED = 3
@@ -128,7 +128,7 @@ def _second_week(result: DemoResult) -> Demand:
     return demand._replace(name=title, values=demand.values[WEEK:], start=float(WEEK * STEP_S))
 
 
-def _both(result: DemoResult) -> list[BacktestOutcome]:
+def _both(result: DemoResult) -> list[Outcome]:
     return [result.default, result.ours]
 
 
@@ -146,8 +146,8 @@ def _table(results: list[DemoResult]) -> Table:
     return table
 
 
-def _cells(outcome: BacktestOutcome) -> tuple[str, ...]:
-    figures = outcome.score
+def _cells(outcome: Outcome) -> tuple[str, ...]:
+    figures = outcome.figures
     return (
         outcome.policy,
         f"{outcome.pod_hours:,.0f}",
@@ -159,9 +159,9 @@ def _cells(outcome: BacktestOutcome) -> tuple[str, ...]:
 
 
 def _headline(results: list[DemoResult]) -> str:
-    change = geometric_mean([result.ours.score.j / result.default.score.j for result in results]) - 1
+    change = geometric_mean([result.ours.figures.j / result.default.figures.j for result in results]) - 1
     before, after = (
-        fmean([outcome.score.violations for outcome in each]) for each in zip(*map(_both, results), strict=True)
+        fmean([outcome.figures.violations for outcome in each]) for each in zip(*map(_both, results), strict=True)
     )
     hours = [sum(outcome.pod_hours for outcome in each) for each in zip(*map(_both, results), strict=True)]
     return (
@@ -175,7 +175,7 @@ def _plot(console: Screen, results: list[DemoResult]) -> None:
     from trimtab.cli.plot import Line, plot
     from trimtab.sim.grid import DAY_STEPS
 
-    most = min(results, key=lambda result: result.ours.score.j / result.default.score.j)
+    most = min(results, key=lambda result: result.ours.figures.j / result.default.figures.j)
     shown = slice(SHOWN_DAYS * DAY_STEPS)
     lines = [Line("optimum", most.ours.best[shown].astype(float), "bright_black")]
     lines += [

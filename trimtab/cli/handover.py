@@ -150,7 +150,7 @@ def table(pair: Pair, found: BesideEachOther) -> Table:
 
 
 def _cells(side: JudgedSide) -> tuple[str, ...]:
-    score = side.score
+    score = side.figures
     return (
         f"{side.pod_hours:,.1f}",
         f"{score.cost:.2f}",

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import structs
 
 from trimtab.cli.load_source import JudgingOptions, LoadOptions, judging_options, load_options, query_options, read_load
 from trimtab.cli.option_groups import PrometheusOptions
@@ -14,11 +16,11 @@ from trimtab.cli.workers import EngineOptions, answered, engine_options
 
 if TYPE_CHECKING:
     from trimtab.cli.policy_files import NamedPolicy
-    from trimtab.policy import Bridge, Policy
-    from trimtab.sim.cluster_spec import ClusterSpec
-    from trimtab.sim.score import Score
+    from trimtab.core.figures import Figures
+    from trimtab.policy import TunedSettings
+    from trimtab.tune.case import Case
     from trimtab.tune.demand import Demand
-    from trimtab.tune.tuner import Choice, Tuned
+    from trimtab.tune.search import Choice, Space
 
 
 @click.command(name="tune")
@@ -53,10 +55,11 @@ def command(
     trimtab tune -f web.yaml --load history.csv --objective reliability > tuned.yaml
     """
     from trimtab.sim.cluster_spec import ClusterSpec
+    from trimtab.tune.case import Case
     from trimtab.tune.demand import check_unit
     from trimtab.tune.demand import pod_capacity as capacity_of
     from trimtab.tune.judge import judge_of
-    from trimtab.tune.manifest import TunableManifest, bridges, tunable_manifest, with_new_settings
+    from trimtab.tune.manifest import TunableManifest, tunable_manifest, with_new_settings, writable_space
     from trimtab.tune.odd_past import notes_on
 
     demand = read_load(load, prometheus).last_whole_days()
@@ -65,20 +68,19 @@ def command(
     capacity, note = capacity_of(named.policy, judging.pod_capacity, named.pod)
     check_unit(demand, capacity, load.source)
     judge, said = judge_of([named.policy], judging.price)
-    lam, slo = judge.price, judge.service_level
-    cluster = ClusterSpec(startup_s=judging.startup_s, pod_capacity=capacity, pod_cores=capacity, slo=slo)
-    found = _tuned(named.policy, demand, cluster, lam, bridges(named.manifest, named.policy), engine)
+    level = judge.service_level
+    pods = ClusterSpec(startup_s=judging.startup_s, pod_capacity=capacity, pod_cores=capacity, slo=level)
+    case = Case(demand, named.policy, pods, judge.price)
+    found = _searched(case, writable_space(named.manifest, named.policy, pods), engine)
     manifest, written = TunableManifest(named.manifest)
     if found.changed:
-        bridge, setting, priced = found.now
-        moved = setting if setting != found.was.setting else None
-        manifest, written = with_new_settings(tunable, moved, capacity, bridge, priced)
+        manifest, written = with_new_settings(tunable, found.was, found.now)
     about = (*demand.notes, *notes_on(demand, capacity), note, *named.notes, said)
     notes = [text for text in (*about, *found.notes, *written) if text]
     if output == "json":
-        click.echo(json.dumps(_plain(found, manifest, notes, lam), indent=1))
+        click.echo(json.dumps(_plain(found, manifest, notes, judge.price), indent=1))
     else:
-        comments = "".join(f"# {line}\n" for line in evidence(found, demand.name, notes, lam))
+        comments = "".join(f"# {line}\n" for line in evidence(found, demand.name, notes, judge.price))
         click.echo(comments + to_yaml(manifest), nl=False)
 
 
@@ -92,38 +94,35 @@ def _only_policy(files: tuple[str, ...], demand: Demand) -> NamedPolicy:
     return policies[0]
 
 
-def _tuned(
-    policy: Policy,
-    demand: Demand,
-    cluster: ClusterSpec,
-    lam: float,
-    bridges: tuple[Bridge | None, ...],
-    engine: EngineOptions,
-) -> Tuned:
+def _searched(case: Case, space: Space, engine: EngineOptions) -> Choice:
     from rich.progress import Progress
 
     from trimtab.cli.screen import screen
-    from trimtab.tune.candidates import allowed_settings
-    from trimtab.tune.tuner import tune
+    from trimtab.tune.search import search
 
     if engine != EngineOptions():
-        return answered(next(engine.each(tune, [(policy, demand, cluster, lam, bridges)])))
+        return answered(next(engine.each(partial(search, rolling=True), [(case, space)])))
     console = screen(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("Candidates", total=len(allowed_settings(policy, cluster.pod_capacity)))
-        return tune(policy, demand, cluster, lam, bridges, lambda: progress.advance(task))
+        task = progress.add_task("Candidates", total=space.size)
+        return search(case, space, lambda count: progress.advance(task, count), rolling=True)
 
 
-def evidence(found: Tuned, name: str, notes: list[str], lam: float) -> list[str]:
+def evidence(found: Choice, name: str, notes: list[str], lam: float) -> list[str]:
     """Why, in lines that fit above a manifest."""
-    from trimtab.quantity import format_duration
+    from trimtab.core.tuned import tunable
+    from trimtab.policy import Utilization
+    from trimtab.quantity import format_duration, format_number
 
-    def words(choice: Choice) -> str:
-        setting, bridged = choice.setting, f", with the bridge at {choice.bridge.ceiling:g}" if choice.bridge else ""
-        if choice.priced:
+    by_percent = isinstance(tunable(found.policy), Utilization)
+
+    def words(settings: TunedSettings) -> str:
+        bridged = f", with the bridge at {settings.ceiling:g}" if settings.ceiling else ""
+        if settings.priced:
             return f"the objective{bridged}"
-        window = format_duration(setting.stabilise_s)
-        return f"target {setting.target:.0%}, tolerance {setting.tolerance:g}, stabilisation {window}{bridged}"
+        target = f"{settings.target:.0f}%" if by_percent else format_number(settings.target)
+        window = format_duration(settings.window_s)
+        return f"target {target}, tolerance {settings.tolerance:g}, stabilisation {window}{bridged}"
 
     lines = [f"Tuned by trimtab on {found.days} days of {name}; violations priced at {lam:g}."]
     if found.changed:
@@ -141,7 +140,7 @@ def evidence(found: Tuned, name: str, notes: list[str], lam: float) -> list[str]
     return lines + [f"note: {note}" for note in notes]
 
 
-def _figures(*pairs: tuple[str, Score]) -> list[str]:
+def _figures(*pairs: tuple[str, Figures]) -> list[str]:
     head = f"{'':9}{'J':>7}{'cost':>7}{'violations':>12}{'churn/day':>11}"
     return [
         head,
@@ -152,19 +151,25 @@ def _figures(*pairs: tuple[str, Score]) -> list[str]:
     ]
 
 
-def _plain(found: Tuned, manifest: dict[str, Any], notes: list[str], lam: float) -> dict[str, Any]:
+def _plain(found: Choice, manifest: dict[str, Any], notes: list[str], lam: float) -> dict[str, Any]:
     return {
         "changed": found.changed,
         "lambda": lam,
         "days": found.days,
         "daysWon": [day + 1 for day in found.days_won],
-        "was": _chosen(found.was) | found.before._asdict(),
-        "now": _chosen(found.now) | found.after._asdict(),
-        "rolling": found.rolling._asdict() if found.rolling else None,
+        "was": _chosen(found.was) | _plain_figures(found.before),
+        "now": _chosen(found.now) | _plain_figures(found.after),
+        "rolling": _plain_figures(found.rolling) if found.rolling else None,
         "notes": notes,
         "manifest": manifest,
     }
 
 
-def _chosen(choice: Choice) -> dict[str, Any]:
-    return {**choice.setting._asdict(), "bridge": choice.bridge is not None, "priced": choice.priced}
+def _chosen(settings: TunedSettings) -> dict[str, Any]:
+    found = structs.asdict(settings)
+    del found["band"]
+    return found
+
+
+def _plain_figures(figures: Figures) -> dict[str, float]:
+    return structs.asdict(figures)

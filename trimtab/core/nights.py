@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 
+from trimtab.core.figures import Figures
 from trimtab.policy import Policy, Record, TunedSettings
 
 
@@ -64,19 +65,10 @@ class VerdictKind(enum.StrEnum):
     UNTUNABLE = "Untunable"  # no night can compare its settings: what is written steers
 
 
-class TuningFigures(Record, frozen=True):
-    """Over the days of the backtest; cost and j in proportion to the optimum, violations in percent of the load."""
-
-    j: float
-    violations: float
-    cost: float
-    churn_per_day: float
-
-
 class TuningEvidence(Record, frozen=True):
     days: int
-    before: TuningFigures
-    after: TuningFigures
+    before: Figures
+    after: Figures
 
 
 class Verdict(Record, frozen=True):

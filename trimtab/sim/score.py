@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.core.bridge import level_needed
+from trimtab.core.figures import Figures
 from trimtab.policy import Bridge
 from trimtab.series import Floats
 from trimtab.sim.compiled import compiled, shared
@@ -55,36 +56,20 @@ class Days(NamedTuple):
         return self.pods + lam * self.violating + START_PRICE * self.starts + RESIZE_PRICE * self.resized
 
 
-class Score(NamedTuple):
-    """The figures of a run; cost and j are ratios to the optimum, violations are percent of the load."""
-
-    cost: float
-    violations: float
-    churn_per_day: float
-    starts_per_day: float
-    resizes_per_pod_day: float
-    j: float
-    j_oracle: float  # pod-steps
-
-    @property
-    def regret(self) -> float:
-        return self.j - 1.0
-
-
-def score(days: Days, optimum: float, lam: float, length: float) -> Score:
+def score(days: Days, optimum: float, lam: float, length: float) -> Figures:
     """Price a run; `optimum` is the cost of the clairvoyant run over the same days, in pod-steps.
 
     `length` is how many days it took: the last of `days` may have only begun.
     """
     load = float(days.load.sum())
-    return Score(
+    return Figures(
         cost=float(days.pods.sum()) / optimum,
         violations=100.0 * float(days.violating.sum()) / load if load > 0 else 0.0,
         churn_per_day=float(days.churn.sum()) / length,
         starts_per_day=float(days.starts.sum()) / length,
         resizes_per_pod_day=DAY_STEPS * float(days.resized.sum()) / max(1.0, float(days.pods.sum())),
         j=float(days.j(lam).sum()) / optimum,
-        j_oracle=optimum,
+        optimum=optimum,
     )
 
 

@@ -85,7 +85,10 @@ class Simulation:
         )
 
     def days(
-        self, policies: Sequence[Policy], done: Callable[[], None] = lambda: None, within: CostLimit = UNLIMITED
+        self,
+        policies: Sequence[Policy],
+        done: Callable[[int], None] = lambda count: None,
+        within: CostLimit = UNLIMITED,
     ) -> list[Days | None]:
         """What each day of each policy cost; None: given up, because it spent more than `within` allows.
 
@@ -101,7 +104,7 @@ class Simulation:
         def fill(numbers: list[int]) -> None:
             for number, days in zip(numbers, self._scored([policies[n] for n in numbers], within), strict=True):
                 found[number] = days
-            done()
+            done(len(numbers))
 
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             list(pool.map(fill, groups.values()))

@@ -38,6 +38,10 @@ class DemoWorkload:
     default: Policy
     better: Policy  # what trimtab starts from before it tunes
 
+    @property
+    def on_cpu(self) -> bool:
+        return isinstance(self.better.signals[0], Utilization)
+
 
 def demo_fleet() -> list[DemoWorkload]:
     """The same four workloads every time."""

@@ -13,9 +13,9 @@ from trimtab.core.model import Decision, Memory, Observation
 from trimtab.journal import DAY_S, Journal, ObjectName
 from trimtab.sim.cluster import run
 from trimtab.sim.grid import STEP_S
+from trimtab.tune.case import first_pods
 from trimtab.tune.demo_fleet import WEEK
 from trimtab.tune.demo_play import DemoResult
-from trimtab.tune.policy_backtest import first_pods
 from trimtab.tune.recording import SimulatedRecord
 
 DAYS = 2.0  # before today

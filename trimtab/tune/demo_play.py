@@ -11,18 +11,15 @@ from msgspec import structs
 
 from trimtab.core.explain import sentence
 from trimtab.core.model import ContainerSize, Decision, Memory, Observation
+from trimtab.core.tuned import settings_of, tuned
 from trimtab.policy import BRIDGED_START_SHARE, Bridge, ForecastChoice, Objective, Policy
 from trimtab.sim.cluster import Run, run
 from trimtab.sim.grid import DAY_STEPS, STEP_S
 from trimtab.sim.prices import OBJECTIVES
-from trimtab.tune.candidate_runs import candidate_runs
-from trimtab.tune.candidates import CEILINGS
-from trimtab.tune.demand import Demand
+from trimtab.tune.case import Case, Outcome, first_pods, judged
 from trimtab.tune.demo_fleet import WEEK, DemoWorkload
-from trimtab.tune.policy_backtest import BacktestOutcome, first_pods, judged
-from trimtab.tune.priced_run import PricedRuns
 from trimtab.tune.rolling_choice import GAIN
-from trimtab.tune.tuner import tune
+from trimtab.tune.search import CEILINGS, search, space_of
 
 PRICE = OBJECTIVES["balanced"]
 SLOW_S = 300.0  # from here on it is worth to look ahead
@@ -34,8 +31,8 @@ class DemoResult(NamedTuple):
     """Both policies in the second week, and how trimtab's came about."""
 
     workload: DemoWorkload
-    default: BacktestOutcome
-    ours: BacktestOutcome
+    default: Outcome
+    ours: Outcome
     how: str
     decisions: tuple[str, ...]
     policy: Policy  # trimtab's
@@ -44,11 +41,13 @@ class DemoResult(NamedTuple):
 def play(workload: DemoWorkload) -> DemoResult:
     """Tune on the first week, then replay both weeks and score the second."""
     first_week = workload.demand._replace(values=workload.demand.values[:WEEK])
-    tuned = tune(workload.better, first_week, workload.cluster, PRICE)
-    how = [f"target {tuned.now.setting.target:.0%}, tolerance {tuned.now.setting.tolerance:g}"]
-    ours, found, said = tuned.policy, *_watched(tuned.policy, workload)
+    case = Case(first_week, workload.better, workload.cluster, PRICE)
+    choice = search(case, space_of(case.policy, case.pods))
+    share = choice.now.target / (100 if workload.on_cpu else workload.cluster.pod_capacity)
+    how = [f"target {share:.0%}, tolerance {choice.now.tolerance:g}"]
+    ours, found, said = choice.policy, *_watched(choice.policy, workload)
     if workload.cluster.startup_s >= SLOW_S:
-        priced = _priced(workload, first_week)
+        priced = _priced(case)
         priced_run, told = _watched(priced, workload)
         if _j_of_first_week(priced, priced_run, workload) < (1 - GAIN) * _j_of_first_week(ours, found, workload):
             ours, found, said = priced, priced_run, told
@@ -58,24 +57,30 @@ def play(workload: DemoWorkload) -> DemoResult:
     before = _simulate(workload.default, workload)
     return DemoResult(
         workload,
-        judged("HPA", workload.default, before, 0.0, workload.cluster, PRICE, WEEK),
-        judged("trimtab", ours, found, 0.0, workload.cluster, PRICE, WEEK),
+        judged("HPA", _case(workload, workload.default), before, WEEK),
+        judged("trimtab", _case(workload, ours), found, WEEK),
         ", ".join(how),
         said,
         ours,
     )
 
 
-def _priced(workload: DemoWorkload, first_week: Demand) -> Policy:
+def _case(workload: DemoWorkload, policy: Policy) -> Case:
+    return Case(workload.demand, policy, workload.cluster, PRICE)
+
+
+def _priced(case: Case) -> Policy:
     """By the price, with the bridge whose ceiling did best in the first week, as a night would choose it."""
-    runs = PricedRuns(candidate_runs(workload.better, first_week, workload.cluster), OBJECTIVE)
-    bridges = [Bridge(ceiling=ceiling) for ceiling in CEILINGS]
-    best = min(bridges, key=lambda bridge: float(runs.days(None, bridge).j(PRICE).sum()))
-    return structs.replace(workload.better, objective=OBJECTIVE, forecast=ForecastChoice(model="learned"), bridge=best)
+    learned = ForecastChoice(model="learned")
+    priced = structs.replace(case.policy, objective=OBJECTIVE, forecast=learned, bridge=Bridge())
+    own = settings_of(priced)
+    policies = [tuned(priced, structs.replace(own, ceiling=ceiling)) for ceiling in CEILINGS]
+    costs = [float(days.j(PRICE).sum()) for days in case.with_policy(priced).days(policies) if days is not None]
+    return policies[costs.index(min(costs))]
 
 
 def _j_of_first_week(policy: Policy, found: Run, workload: DemoWorkload) -> float:
-    return judged("", policy, found.until(WEEK), 0.0, workload.cluster, PRICE, FORECAST_AFTER).score.j
+    return judged("", _case(workload, policy), found.until(WEEK), FORECAST_AFTER).figures.j
 
 
 def _simulate(policy: Policy, workload: DemoWorkload) -> Run:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from trimtab.errors import InvalidInput
-from trimtab.tune.policy_backtest import BacktestOutcome
+from trimtab.tune.case import Outcome
 
 FIGURES = (
     "cost",
@@ -62,10 +62,10 @@ def parse_fail_if(text: str) -> FailIf:
     return FailIf(text.strip(), figure, compare, value, bool(sign))
 
 
-def failure(fail_if: FailIf, outcome: BacktestOutcome, first: BacktestOutcome) -> str:
+def failure(fail_if: FailIf, outcome: Outcome, first: Outcome) -> str:
     """What fails, or nothing."""
-    found = outcome.figures()[fail_if.figure]
-    bound = first.figures()[fail_if.figure] * (1 + fail_if.value) if fail_if.relative else fail_if.value
+    found = outcome.by_name()[fail_if.figure]
+    bound = first.by_name()[fail_if.figure] * (1 + fail_if.value) if fail_if.relative else fail_if.value
     if not _COMPARE[fail_if.compare](found, bound):
         return ""
     against = f"{bound:.4g} ({fail_if.text}, against {first.policy})" if fail_if.relative else fail_if.text

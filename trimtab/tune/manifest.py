@@ -5,16 +5,15 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any, NamedTuple
 
-from msgspec.structs import replace
-
 from trimtab.errors import InvalidInput
 from trimtab.kinds import without_nulls
 from trimtab.kinds.annotations import BRIDGE
 from trimtab.kinds.bridge import sees_cpu
 from trimtab.kinds.convert import convert
-from trimtab.policy import Bridge, Policy, Tolerance
+from trimtab.policy import Bridge, Policy, Tolerance, TunedSettings
 from trimtab.quantity import format_number
-from trimtab.tune.candidates import CEILINGS, Setting
+from trimtab.sim.cluster_spec import ClusterSpec
+from trimtab.tune.search import CEILINGS, Space, space_of
 
 AVERAGES = ("averageUtilization", "averageValue")
 DIRECTIONS = ("scaleUp", "scaleDown")
@@ -48,60 +47,54 @@ def tunable_manifest(manifest: dict[str, Any]) -> TunableManifest:
     return TunableManifest(manifest, tuple(notes))
 
 
-def bridges(manifest: dict[str, Any], policy: Policy) -> tuple[Bridge | None, ...]:
-    """What can be written into it instead of its own: the kind has a place for a bridge, and the policy sees cpu."""
-    own = policy.bridge or Bridge()
-    if sees_cpu(policy.signals) and manifest.get("kind") == "Autoscaler":
-        return (None, *(replace(own, ceiling=ceiling) for ceiling in CEILINGS))
-    if sees_cpu(policy.signals) and manifest.get("kind") == "EffectiveHorizontalPodAutoscaler":
-        return (None, own)
-    return ()
+def writable_space(manifest: dict[str, Any], policy: Policy, pods: ClusterSpec) -> Space:
+    """The settings that its kind has a place for: an HPA's target, tolerance and window; with an Autoscaler on CPU the
+    bridge at every ceiling, with an EffectiveHPA on CPU the bridge."""
+    ours, crane = manifest.get("kind") == "Autoscaler", manifest.get("kind") == "EffectiveHorizontalPodAutoscaler"
+    if not sees_cpu(policy.signals) or not (ours or crane):
+        return space_of(policy, pods)
+    bridge = policy.bridge or Bridge()
+    return space_of(policy, pods, bridge, CEILINGS if ours else (bridge.ceiling,))
 
 
-def with_new_settings(
-    tunable: TunableManifest,
-    setting: Setting | None,
-    pod_capacity: float,
-    bridge: Bridge | None = None,
-    priced: bool = False,
-) -> TunableManifest:
-    """Another target, tolerance, stabilisation (None: as they are) and bridge; a note where not every reader knows a
-    field.
+def with_new_settings(tunable: TunableManifest, was: TunedSettings, now: TunedSettings) -> TunableManifest:
+    """The settings that moved: target, tolerance, window and bridge; a note where not every reader knows a field.
 
     Where the objective steers, nothing but the bridge is written: a window beside it would bind it.
     """
     new = deepcopy(tunable.manifest)
-    _set_bridge(new, bridge)
-    if not priced:
+    _set_bridge(new, now.ceiling)
+    if not now.priced:
         new["spec"].pop("objective", None)
-    if priced or setting is None:
+    moved = (was.target, was.tolerance, was.window_s) != (now.target, now.tolerance, now.window_s)
+    if now.priced or not moved:
         return TunableManifest(new, tunable.notes)
     target = _target(new)
     if "averageUtilization" in target:
-        target["averageUtilization"] = round(setting.target * 100)
+        target["averageUtilization"] = round(now.target)
     else:
-        target["averageValue"] = format_number(setting.target * pod_capacity)
+        target["averageValue"] = format_number(now.target)
     behavior = new["spec"].setdefault("behavior", {})
-    behavior.setdefault("scaleDown", {})["stabilizationWindowSeconds"] = int(setting.stabilise_s)
-    if not _tolerates(behavior, setting.tolerance):
+    behavior.setdefault("scaleDown", {})["stabilizationWindowSeconds"] = int(now.window_s)
+    if not _tolerates(behavior, now.tolerance):
         return TunableManifest(new, tunable.notes)
     for direction in DIRECTIONS:
-        behavior.setdefault(direction, {})["tolerance"] = format_number(setting.tolerance)
+        behavior.setdefault(direction, {})["tolerance"] = format_number(now.tolerance)
     needs = NEEDS.get(str(new.get("kind")))
     return TunableManifest(new, (*tunable.notes, needs) if needs else tunable.notes)
 
 
-def _set_bridge(manifest: dict[str, Any], bridge: Bridge | None) -> None:
+def _set_bridge(manifest: dict[str, Any], ceiling: float | None) -> None:
     """A field of the Autoscaler, an annotation of another kind; one that is there stays as it is written."""
     ours = manifest.get("kind") == "Autoscaler"
     holder, name = (manifest, "spec") if ours else (manifest.setdefault("metadata", {}), "annotations")
     key: str = "bridge" if ours else BRIDGE
     place: dict[str, Any] = holder.get(name) or {}
-    if bridge is None:
+    if ceiling is None:
         place.pop(key, None)
     elif ours:
-        ceiling = {"ceiling": f"{bridge.ceiling:g}"} if bridge.ceiling in CEILINGS else {}
-        holder[name] = place | {key: {"maxFactor": "1.5"} | (place.get(key) or {}) | ceiling}
+        written = {"ceiling": f"{ceiling:g}"} if ceiling in CEILINGS else {}
+        holder[name] = place | {key: {"maxFactor": "1.5"} | (place.get(key) or {}) | written}
     else:
         holder[name] = {key: "1.5"} | place
 

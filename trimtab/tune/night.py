@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import ceil
-from typing import NamedTuple
 
 import numpy as np
 from msgspec.structs import replace
@@ -20,27 +19,22 @@ from trimtab.core.nights import (
     NightCase,
     Promise,
     TuningEvidence,
-    TuningFigures,
     Verdict,
     VerdictKind,
 )
-from trimtab.core.tuned import by_target, check_tunable, settings_of, tuned
+from trimtab.core.tuned import check_tunable, settings_of
 from trimtab.errors import InvalidInput, NotEnoughData, TrimtabError
 from trimtab.kinds.schedule import laid_out
-from trimtab.policy import Bridge, Policy, TunedSettings, TuningMode
-from trimtab.series import Floats, Frame
+from trimtab.policy import Policy, TunedSettings, TuningMode
+from trimtab.series import Frame
 from trimtab.sim.cluster_spec import ClusterSpec
-from trimtab.sim.cost_limit import CostLimit, cost_limit
-from trimtab.sim.grid import DAY_STEPS
 from trimtab.sim.prices import RESIZE_PRICE, START_PRICE
-from trimtab.sim.score import Days, score
-from trimtab.tune.candidate_runs import CandidateRuns, candidate_runs
-from trimtab.tune.candidates import CEILINGS, Setting, allowed_settings, setting_of, tuned_settings
+from trimtab.tune.case import Case
 from trimtab.tune.demand import Demand, demand_of
 from trimtab.tune.judge import judge_of
 from trimtab.tune.odd_past import in_present_unit
-from trimtab.tune.priced_run import PricedRuns
-from trimtab.tune.rolling_choice import GAIN, day_weights, faded
+from trimtab.tune.rolling_choice import GAIN
+from trimtab.tune.search import BANDS, CEILINGS, Choice, Trial, chosen, space_of
 
 LEAST_DAYS, MOST_DAYS = 7, 30
 MOST_SWITCHES = 0.05  # of all workloads
@@ -77,26 +71,27 @@ def find(case: NightCase) -> Verdict:
         return Verdict(name=case.name, kind=VerdictKind.UNKNOWN, reason=f"a bug of trimtab: {error!r}")
 
 
-def _found(case: NightCase) -> Verdict:
+def _found(night: NightCase) -> Verdict:
     """Judged is what is written or in force, against every candidate that the limits allow."""
-    check_tunable(case.policy)
-    if case.pod_capacity <= 0.0:
+    check_tunable(night.policy)
+    if night.pod_capacity <= 0.0:
         raise NotEnoughData("what one pod carries is not known: its containers request no cpu, or no pod was seen")
-    written = _reactive(case.policy)
-    present = case.in_force.settings if case.in_force else _as_written(case.policy, written)
-    judge = judge_of([case.policy]).objective
-    cluster = ClusterSpec(
-        startup_s=case.startup_s,
-        pod_capacity=case.pod_capacity,
-        pod_cores=case.pod_capacity,
+    present = night.in_force.settings if night.in_force else _as_written(night.policy)
+    judge = judge_of([night.policy]).objective
+    pods = ClusterSpec(
+        startup_s=night.startup_s,
+        pod_capacity=night.pod_capacity,
+        pod_cores=night.pod_capacity,
         slo=judge.service_level,
     )
-    runs = candidate_runs(written, _demand(case), cluster, LEAST_DAYS)
-    priced = PricedRuns(runs, case.policy.objective) if case.policy.objective else None
-    candidates = _Candidates(written, runs, judge.price, priced)
-    if case.in_force and case.lived and (text := _worse(candidates, case.in_force, case.lived)):
-        return Verdict(name=case.name, kind=VerdictKind.WENT_BACK, reason=text, settings=case.in_force.replaced)
-    return _verdict(case, candidates, present)
+    case = Case(_demand(night), night.policy, pods, judge.price)
+    ceilings = CEILINGS if night.policy.bridge else ()  # only where its owner allowed one
+    trial = Trial(
+        case, space_of(case.policy, pods, ceilings=ceilings, bands=(None, *BANDS), present=present), LEAST_DAYS
+    )
+    if night.in_force and night.lived and (text := _worse(trial, night.in_force, night.lived)):
+        return Verdict(name=night.name, kind=VerdictKind.WENT_BACK, reason=text, settings=night.in_force.replaced)
+    return _verdict(night, chosen(trial))
 
 
 def _scheduled(case: NightCase) -> NightCase:
@@ -116,136 +111,42 @@ def _demand(case: NightCase) -> Demand:
     return demand
 
 
-def _verdict(case: NightCase, candidates: _Candidates, present: TunedSettings) -> Verdict:
-    before, best, after = candidates.best(present)
-    evidence, promise = candidates.evidence(before, after), candidates.promise(after)
-    found = Verdict(name=case.name, kind=VerdictKind.KEPT, present=present, evidence=evidence, promise=promise)
-    if best == present:
+def _verdict(night: NightCase, choice: Choice) -> Verdict:
+    evidence = TuningEvidence(days=choice.days, before=choice.before, after=choice.after)
+    found = Verdict(
+        name=night.name, kind=VerdictKind.KEPT, present=choice.was, evidence=evidence, promise=_promise(choice)
+    )
+    if not choice.changed:
         return replace(found, reason=f"no other settings are {GAIN:.0%} better")
-    if case.rests:
+    if night.rests:
         return replace(found, reason="it went back lately and rests")
-    kind = VerdictKind.SWITCHED if case.policy.tuning.mode is TuningMode.NIGHTLY else VerdictKind.ADVISED
-    return replace(found, kind=kind, settings=best)
+    kind = VerdictKind.SWITCHED if night.policy.tuning.mode is TuningMode.NIGHTLY else VerdictKind.ADVISED
+    return replace(found, kind=kind, settings=choice.now)
 
 
-def _worse(candidates: _Candidates, in_force: InForce, lived: LivedDay) -> str:
+def _promise(choice: Choice) -> Promise:
+    """J of each day over an optimum that keeps minReplicas, too: by that a quiet day is as good as a busy one."""
+    by_day = choice.daily_cost / choice.optima_above_the_floor
+    return Promise(j=float(by_day.mean()), spread=float(by_day.std(ddof=1)))
+
+
+def _worse(trial: Trial, in_force: InForce, lived: LivedDay) -> str:
     """Why the last day speaks against what is in force: worse than promised by more than days differ, and what was
     replaced would have done better."""
-    runs, lam = candidates.runs, candidates.lam
-    best = float(runs.optima_above_the_floor()[-1])
+    lam = trial.case.price
+    best = float(trial.case.optima_above_the_floor[-1])
     cost = lived.pods + lam * lived.violating + START_PRICE * lived.starts + RESIZE_PRICE * lived.resized
     promise = in_force.promise
-    if cost / best <= promise.j + promise.spread or candidates.run(in_force.replaced).j(lam)[-1] >= cost:
+    if cost / best <= promise.j + promise.spread:
+        return ""
+    ((_, replaced),) = trial.run([in_force.replaced])
+    if replaced.j(lam)[-1] >= cost:
         return ""
     promised = f"{promise.j:.2f} (give or take {promise.spread:.2f})"
     return f"J was {cost / best:.2f} in the last day where {promised} was promised"
 
 
-class _Candidates(NamedTuple):
-    written: Policy
-    runs: CandidateRuns
-    lam: float
-    priced: PricedRuns | None = None
-
-    def run(self, settings: TunedSettings) -> Days:
-        setting, bridge = self._parts(settings)
-        if settings.priced and self.priced is not None:
-            return self.priced.days(settings.band, bridge)
-        return self.runs.run([setting], [bridge])[0][0]
-
-    def best(self, present: TunedSettings) -> tuple[Days, TunedSettings, Days]:
-        """The days of the present settings, the best ones and their days.
-
-        A bridge hardly changes how many pods there are: settings that lose by pods and starts alone are not tried with
-        one.
-        """
-        before, bridges = self.run(present), self._bridges()
-        race = _Race(self.lam, present, before)
-        for family in (self._bare_priced, self._bare_reactive):
-            bare = family(race)
-            for candidate, days in bare:
-                race.enter(candidate, days)
-            tried = [candidate for candidate, days in bare if bridges and race.may_win(days)]
-            for candidate, bridged in zip(tried, self._bridged(tried, bridges), strict=True):
-                for bridge, days in zip(bridges, bridged, strict=True):
-                    race.enter(replace(candidate, ceiling=bridge.ceiling), days)
-        return before, race.settings, race.days
-
-    def _bridged(self, tried: list[TunedSettings], bridges: list[Bridge]) -> list[list[Days]]:
-        """The candidates of one family (outer) with every bridge (inner)."""
-        if self.priced is not None and any(candidate.priced for candidate in tried):
-            return [[self.priced.days(candidate.band, bridge) for bridge in bridges] for candidate in tried]
-        return self.runs.run([self._parts(candidate)[0] for candidate in tried], bridges)
-
-    def _bare_priced(self, _race: _Race) -> list[tuple[TunedSettings, Days]]:
-        """By the price of the objective, where one is written."""
-        if self.priced is None:
-            return []
-        own = replace(settings_of(self.written), ceiling=None, priced=True)
-        return [(replace(own, band=band), self.priced.days(band, None)) for band in dict.fromkeys(self.priced.bands)]
-
-    def _bare_reactive(self, race: _Race) -> list[tuple[TunedSettings, Days]]:
-        """Those that may still win, with a bridge or without."""
-        family = allowed_settings(self.written, self.runs.cluster.pod_capacity)
-        found = self.runs.run(family, [None], within=race.limit(self.runs.cluster.level_share))
-        return [(self._words(setting), days) for setting, tried in zip(family, found, strict=True) for days in tried]
-
-    def evidence(self, before: Days, after: Days) -> TuningEvidence:
-        return TuningEvidence(days=self.runs.days, before=self._figures(before), after=self._figures(after))
-
-    def promise(self, days: Days) -> Promise:
-        by_day = days.j(self.lam) / self.runs.optima_above_the_floor()
-        return Promise(j=float(by_day.mean()), spread=float(by_day.std(ddof=1)))
-
-    def _bridges(self) -> list[Bridge]:
-        """Only where its owner allowed one."""
-        own = self.written.bridge
-        return [] if own is None else [replace(own, ceiling=ceiling) for ceiling in CEILINGS]
-
-    def _parts(self, settings: TunedSettings) -> tuple[Setting, Bridge | None]:
-        policy = tuned(self.written, settings)
-        return setting_of(policy, self.runs.cluster.pod_capacity), policy.bridge
-
-    def _words(self, setting: Setting) -> TunedSettings:
-        return tuned_settings(self.written, setting, None, self.runs.cluster.pod_capacity)
-
-    def _figures(self, days: Days) -> TuningFigures:
-        found = score(days, float(self.runs.optima().sum()), self.lam, self.runs.days)
-        return TuningFigures(j=found.j, violations=found.violations, cost=found.cost, churn_per_day=found.churn_per_day)
-
-
-class _Race:
-    """The best so far, which whoever comes later has to beat; the present settings by 2 %."""
-
-    def __init__(self, lam: float, present: TunedSettings, days: Days) -> None:
-        self.settings, self.days, self._lam = present, days, lam
-        self._least = (1.0 - GAIN) * self._score(days)
-
-    def enter(self, settings: TunedSettings, days: Days) -> None:
-        if (reached := self._score(days)) < self._least:
-            self.settings, self.days, self._least = settings, days, reached
-
-    def may_win(self, bare: Days) -> bool:
-        """Whether a bridge could make enough of these."""
-        cost: Floats = bare.pods + START_PRICE * bare.starts
-        return float(faded(cost[None])[0]) < self._least
-
-    def limit(self, slo: float) -> CostLimit:
-        """What pods and starts may cost whoever comes now."""
-        load = self.days.load
-        return cost_limit(self._least, day_weights(len(load)), load, DAY_STEPS, slo, self._lam)
-
-    def _score(self, days: Days) -> float:
-        return float(faded(days.j(self._lam)[None])[0])
-
-
-def _reactive(policy: Policy) -> Policy:
-    """Without its limit of resizes, which the simulation does not know, and steered by its target."""
-    bridge = replace(policy.bridge, resizes_per_hour=None) if policy.bridge else None
-    return replace(by_target(policy), bridge=bridge)
-
-
-def _as_written(policy: Policy, written: Policy) -> TunedSettings:
+def _as_written(policy: Policy) -> TunedSettings:
     """An objective steers from the beginning where tuning only gives advice; else it has to be earned."""
     advised = policy.tuning.mode is TuningMode.ADVISE
-    return replace(settings_of(written), priced=advised and policy.objective is not None)
+    return replace(settings_of(policy), priced=advised and policy.objective is not None)

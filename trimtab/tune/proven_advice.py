@@ -1,26 +1,56 @@
 """Advice that proves itself: both axes of a workload, chosen by replaying its own history before it is shown.
 
-Either an HPA follows the load at the size that pods have, its target and stabilisation tuned, or pods get another CPU
-request and their number stays. Never both: a target is a share of the request. What the replay finds worse, or not 2 %
-better, is not advised.
+Either an HPA follows the load at the size that pods have, with the settings that `trimtab tune` finds, or pods get
+another CPU request and their number stays. Never both: a target is a share of the request. What the replay finds worse,
+or not 2 % better, is not advised.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from math import ceil
+from typing import Any, NamedTuple
 
+import numpy as np
+from msgspec.structs import replace
+
+from trimtab.advisor.targets import is_cpu_utilization
 from trimtab.core.advise import MeasuredWorkload, Objections, WorkloadAdvice
+from trimtab.core.advise.formulas import after_oom, least_replicas, most_replicas
 from trimtab.core.advise.inspect import DAY_S, inspect_pods, measured, scaled_already, too_short
-from trimtab.core.advise.recommend import pod_request, pod_usage
-from trimtab.core.advise.records import Against, Evidence, Objection, ReplayFigures
-from trimtab.policy import Inspection, Size
-from trimtab.tune.memory_advice import memory_sizes
-from trimtab.tune.plans import AdvicePlan, Case, case_of, follow_load, resize, scaled_otherwise
+from trimtab.core.advise.recommend import pod_request, pod_usage, quantile
+from trimtab.core.advise.records import Against, Evidence, Objection
+from trimtab.core.figures import Figures
+from trimtab.errors import InvalidInput, InvalidPolicy
+from trimtab.kinds import Scaler, read
+from trimtab.policy import Inspection, Policy, Size
+from trimtab.quantity import MIB
+from trimtab.series import Frame
+from trimtab.sim.cluster_spec import ClusterSpec
+from trimtab.sim.grid import DAY_STEPS
+from trimtab.sim.score import SLO, Days, measure
+from trimtab.tune.case import Case
+from trimtab.tune.demand import demand_of
+from trimtab.tune.manifest import tunable_manifest, with_new_settings
 from trimtab.tune.rolling_choice import GAIN
+from trimtab.tune.search import TARGETS, Trial, search, space_of
 
 LEAST_DAYS = 2.0
 HISTORY_S = 14 * DAY_S  # two weeks show whether weekdays differ
 TOLERABLE = 0.5  # percent of the load; more violations than that, and than now, are no saving
+LEAST_CORES = 0.01
+LEVELS = (0.9, 0.95, 0.99, 0.999, 1.0)  # of the load, that pods of a fixed number may be sized for
+UNBOUND = 100_000
+LEAST_CHANGE = 0.05  # of the memory request: less is not worth a restart
+Spec = dict[str, Any]
+
+
+class Plan(NamedTuple):
+    """Bounds and settings for an HPA, or CPU requests; what it would have done, and its mean number of pods."""
+
+    then: Figures
+    pods: float
+    advice: WorkloadAdvice
 
 
 class AdviceTerms(NamedTuple):
@@ -37,9 +67,44 @@ class AdviceTerms(NamedTuple):
             against.append(request)
         if against or isinstance(request, Objection):
             return Objections(reasons=tuple(against))
-        case = case_of(workload, request, self.lam, self.startup_s)
-        best = _best(rules, case)
-        return _advice(rules, case, best)
+        advised = AdvisedCase(rules, workload, request, self)
+        return _advice(advised, _best(advised))
+
+
+class AdvisedCase:
+    """One workload with its demand in cores, and how its present replicas or HPA did."""
+
+    def __init__(self, rules: Inspection, workload: MeasuredWorkload, request: float, terms: AdviceTerms) -> None:
+        self.rules, self.workload, self.request = rules, workload, request
+        row = f"{workload.namespace}/{workload.kind}/{workload.name}"
+        frame = Frame((row,), workload.start, workload.step_s, workload.cpu_cores[np.newaxis, :])
+        demand = demand_of(frame, row).last_whole_days()
+        spec = workload.hpa or new_hpa(rules, workload, request, max(TARGETS), UNBOUND)
+        self.manifest = tunable_manifest(hpa_manifest(workload, spec))
+        pods = ClusterSpec(startup_s=terms.startup_s, pod_capacity=request, pod_cores=request)
+        self.case = Case(demand, policy_of(self.manifest.manifest, demand.start), pods, terms.lam)
+        self.now, self.pods = self._replay() if workload.hpa else self.standing(workload.replicas, request)
+
+    def replayed(self, manifest: Spec) -> tuple[Figures, float]:
+        """What another HPA would have done, and its mean number of pods."""
+        return self._replay(policy_of(manifest, self.case.demand.start))
+
+    def _replay(self, policy: Policy | None = None) -> tuple[Figures, float]:
+        (days,) = self.case.days([policy or self.case.policy])
+        assert days is not None
+        return self._figures(days, self.request)
+
+    def standing(self, pods: int, cores: float) -> tuple[Figures, float]:
+        """A fixed number of pods of one size."""
+        values = self.case.demand.values
+        days = measure(values / cores, np.full(len(values), pods, dtype=np.int32), 0, DAY_STEPS)
+        return self._figures(days, cores)
+
+    def _figures(self, days: Days, cores: float) -> tuple[Figures, float]:
+        """Pods of another size are counted in cores: the optimum is that of the present size."""
+        found, pods = self.case.figures(days), float(days.pods.sum()) / len(self.case.demand.values)
+        share = cores / self.request
+        return replace(found, j=found.j * share, cost=found.cost * share, cores=pods * cores), pods
 
 
 def _against(rules: Inspection, workload: MeasuredWorkload, at: float) -> list[Objection]:
@@ -51,46 +116,141 @@ def _against(rules: Inspection, workload: MeasuredWorkload, at: float) -> list[O
     return against
 
 
-def _best(rules: Inspection, case: Case) -> AdvicePlan | None:
+def scaled_otherwise(workload: MeasuredWorkload) -> str:
+    """Why an existing HPA cannot be replayed on the usage of CPU; empty where it can."""
+    if workload.hpa is None:
+        return ""
+    metrics = workload.hpa.get("metrics") or []
+    if len(metrics) > 1 or not all(map(is_cpu_utilization, metrics)):
+        return ", ".join(str(metric.get("type")) for metric in metrics)
+    try:
+        manifest = tunable_manifest(hpa_manifest(workload, workload.hpa)).manifest
+        flat = Frame(("",), 0.0, 60.0, np.ones((1, 2 * 1440)))
+        case = Case(demand_of(flat, ""), policy_of(manifest, 0.0), ClusterSpec(), 1.0)
+        Trial(case, space_of(case.policy, case.pods))
+    except (InvalidInput, InvalidPolicy) as error:
+        return str(error)
+    return ""
+
+
+def hpa_manifest(workload: MeasuredWorkload, spec: Spec) -> Spec:
+    target = {"apiVersion": "apps/v1", "kind": workload.kind, "name": workload.name}
+    return {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": workload.name, "namespace": workload.namespace},
+        "spec": {**spec, "scaleTargetRef": target},
+    }
+
+
+def policy_of(manifest: Spec, start: float) -> Policy:
+    kind = read(manifest)
+    assert isinstance(kind, Scaler)
+    return kind.to_policy(start)
+
+
+def _best(advised: AdvisedCase) -> Plan | None:
     """The cheapest plan that is better than what there is, if there is one."""
-    plans = [*follow_load(rules, case)]
+    plans = [*follow_load(advised)]
     # The target of an HPA is a share of the request: another request would move it. One of the pod as a whole stays.
-    if case.workload.hpa is None and case.workload.pod_level.cpu_cores is None:
-        plans += resize(rules, case)
-    better = [plan for plan in plans if _better(plan.then, case.now)]
+    if advised.workload.hpa is None and advised.workload.pod_level.cpu_cores is None:
+        plans += resize(advised)
+    better = [plan for plan in plans if _better(plan.then, advised.now)]
     return min(better, key=lambda plan: plan.then.j, default=None)
 
 
-def _better(then: ReplayFigures, now: ReplayFigures) -> bool:
+def _better(then: Figures, now: Figures) -> bool:
     return then.j < (1 - GAIN) * now.j and then.violations <= max(now.violations, TOLERABLE)
 
 
-def _advice(rules: Inspection, case: Case, best: AdvicePlan | None) -> WorkloadAdvice:
-    workload, now = case.workload, case.now
-    then = best.then if best else now
-    pods_after = best.pods if best else case.pods
-    memory = memory_sizes(rules, workload, _busier(rules, case, best))
-    cores = best.sizes if best else {}
+# --- replicas that follow the load -----------------------------------------------------------------------------------
+
+
+def follow_load(advised: AdvisedCase) -> Iterator[Plan]:
+    """An HPA at the present size, with the settings that `trimtab tune` finds. What runs once, or has members, may not
+    be able to run more often."""
+    workload, case = advised.workload, advised.case
+    if workload.hpa is None and (workload.kind in ("StatefulSet", "DaemonSet") or workload.replicas < 2):
+        return
+    choice = search(case, space_of(case.policy, case.pods))
+    written = with_new_settings(advised.manifest, choice.was, choice.now)
+    spec = written.manifest["spec"]
+    if workload.hpa is None:
+        spec["maxReplicas"] = max(spec["minReplicas"], most_for(advised, choice.now.target / 100))
+    then, pods = advised.replayed(written.manifest)
+    advice = WorkloadAdvice(
+        min_replicas=spec.get("minReplicas", 1),
+        max_replicas=spec["maxReplicas"],
+        target_percent=round(choice.now.target),
+        behavior=spec.get("behavior"),
+    )
+    yield Plan(then, pods, advice)
+
+
+def new_hpa(rules: Inspection, workload: MeasuredWorkload, request: float, target: float, most: int) -> Spec:
+    """An HPA for a workload that has none, with the floor of Crane's rules."""
+    default = min(rules.default_min_replicas, workload.replicas)
+    trough = float(workload.medians.min())
+    least = least_replicas(trough, request, rules.max_cpu_target_percent / 100, default)
+    cpu = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": round(target * 100)}}
+    metrics = [{"type": "Resource", "resource": cpu}]
+    return {"minReplicas": least, "maxReplicas": max(least, most), "metrics": metrics}
+
+
+def most_for(advised: AdvisedCase, target: float) -> int:
+    """The ceiling of Crane's rules, and never less than the peak needs."""
+    rules, request = advised.rules, advised.request
+    peak = ceil(float(advised.case.demand.values.max()) / (request * target))
+    p95 = quantile(rules, advised.workload.cpu_cores, rules.cpu_percentile)
+    return most_replicas(p95, request, target, rules.max_replicas_factor, peak)
+
+
+# --- pods of another size --------------------------------------------------------------------------------------------
+
+
+def resize(advised: AdvisedCase) -> Iterator[Plan]:
+    """As many pods as now, with CPU requests for some level of the load, and at least for what single pods use."""
+    rules, workload, values = advised.rules, advised.workload, advised.case.demand.values
+    floor = max(LEAST_CORES, pod_usage(rules, workload) * (1 + rules.request_margin))
+    for level in np.unique(np.quantile(values, LEVELS)):
+        sizes = split(workload, max(floor, float(level) / (SLO * workload.replicas)))
+        then, pods = advised.standing(workload.replicas, sum(sizes.values()))
+        yield Plan(then, pods, WorkloadAdvice(sizes={name: Size(cpu_cores=cores) for name, cores in sizes.items()}))
+
+
+def split(workload: MeasuredWorkload, cores: float) -> dict[str, float]:
+    """Among the containers as they use it, else as they request it; whole millicores."""
+    used = {name: float(np.nanmean(values)) for name, values in workload.container_cpu.items() if len(values)}
+    weights = used if set(used) == set(workload.requests) and sum(used.values()) > 0 else None
+    weights = weights or {name: size.cpu_cores or 0.0 for name, size in workload.requests.items()}
+    total = sum(weights.values())
+    return {name: max(1, ceil(1000 * cores * weight / total - 1e-6)) / 1000 for name, weight in weights.items()}
+
+
+# --- memory, and what all of it comes to -----------------------------------------------------------------------------
+
+
+def _advice(advised: AdvisedCase, best: Plan | None) -> WorkloadAdvice:
+    workload, now = advised.workload, advised.now
+    advice, then, pods_after = (best.advice, best.then, best.pods) if best else (WorkloadAdvice(), now, advised.pods)
+    memory = memory_sizes(advised.rules, workload, _busier(advised, advice))
     sizes = {
-        name: Size(cpu_cores=cores.get(name), memory_bytes=memory.get(name))
+        name: Size(cpu_cores=advice.sizes.get(name, Size()).cpu_cores, memory_bytes=memory.get(name))
         for name in workload.requests
-        if name in cores or name in memory
+        if name in advice.sizes or name in memory
     }
     old_bytes = {name: size.memory_bytes for name, size in workload.requests.items() if size.memory_bytes}
-    saved_bytes = sum(case.pods * size - pods_after * memory.get(name, size) for name, size in old_bytes.items())
-    return WorkloadAdvice(
-        min_replicas=best.least if best else None,
-        max_replicas=best.most if best else None,
-        target_percent=best.percent if best else None,
-        behavior=best.behavior if best else None,
+    saved_bytes = sum(advised.pods * size - pods_after * memory.get(name, size) for name, size in old_bytes.items())
+    return replace(
+        advice,
         sizes=sizes,
         evidence=Evidence(
-            pod_request_cores=case.request,
-            pod_usage_cores=pod_usage(rules, workload),
-            peak_cores=float(case.demand.values.max()),
-            replicas_before=case.pods,
+            pod_request_cores=advised.request,
+            pod_usage_cores=pod_usage(advised.rules, workload),
+            peak_cores=float(advised.case.demand.values.max()),
+            replicas_before=advised.pods,
             replicas_after=pods_after,
-            days=case.demand.days,
+            days=advised.case.demand.days,
             present=now,
             then=then if best else None,
         ),
@@ -99,9 +259,31 @@ def _advice(rules: Inspection, case: Case, best: AdvicePlan | None) -> WorkloadA
     )
 
 
-def _busier(rules: Inspection, case: Case, best: AdvicePlan | None) -> float:
+def _busier(advised: AdvisedCase, advice: WorkloadAdvice) -> float:
     """How many times as much each pod would carry: its memory may grow as much."""
-    if best is None or best.percent is None:
+    if advice.target_percent is None:
         return 1.0
-    usage = pod_usage(rules, case.workload)
-    return max(1.0, best.percent / 100 * case.request / usage) if usage > 0 else 1.0
+    usage = pod_usage(advised.rules, advised.workload)
+    return max(1.0, advice.target_percent / 100 * advised.request / usage) if usage > 0 else 1.0
+
+
+def memory_sizes(rules: Inspection, workload: MeasuredWorkload, busier: float) -> dict[str, float]:
+    """New requests in bytes by container, of those that should change: the highest usage with a margin on top."""
+    found: dict[str, float] = {}
+    for name, size in workload.requests.items():
+        used = workload.container_memory.get(name)
+        if used is None or not np.any(np.isfinite(used)):
+            continue
+        need = float(np.nanmax(used)) * (1 + rules.request_margin)
+        need = after_oom(need, workload.oom_bytes.get(name), rules.oom_bump_ratio)
+        new = _new_request(need, need * busier, size.memory_bytes)
+        if new is not None:
+            found[name] = ceil(new / MIB) * float(MIB)
+    return found
+
+
+def _new_request(need: float, busy_need: float, present: float | None) -> float | None:
+    """What pods use now is needed in any case; what they might use is only a reason not to lower."""
+    if not present or need > present:
+        return need
+    return busy_need if busy_need < (1 - LEAST_CHANGE) * present else None

@@ -7,11 +7,12 @@ from typing import NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
+from trimtab.core.figures import Figures
 from trimtab.policy import Admit
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.grid import DAY_STEPS, HOUR_STEPS, delay_steps
-from trimtab.sim.score import Counts, Score, measure, score
-from trimtab.tune.policy_backtest import backtest
+from trimtab.sim.score import Counts, measure, score
+from trimtab.tune.case import Case
 from trimtab.web.packing import Column, PageTable
 from trimtab.web.whatif import STEPS, history_of
 
@@ -20,7 +21,7 @@ class JudgedSide(NamedTuple):
     """One of the two, on the same load, start-up and price; cost and J are ratios to the optimum of that load."""
 
     pod_hours: float
-    score: Score
+    figures: Figures
 
 
 class BesideEachOther(NamedTuple):
@@ -36,13 +37,13 @@ def beside(known: PageTable, lam: float) -> BesideEachOther:
     demand, capacity = history.demand, history.capacity
     cluster = ClusterSpec(startup_s=history.startup_s, pod_capacity=capacity, pod_cores=capacity)
     policy = replace(history.policy, admit=Admit())  # it only watches; asked is what it would do
-    ours = backtest(str(history.name), policy, demand, cluster, lam)
+    ours = Case(demand, policy, cluster, lam).outcome(str(history.name))
     replicas = _by_step(known.columns["at"], known.columns["replicas"], demand.start, len(demand.values))
     days = measure(demand.values / capacity, replicas, delay_steps(history.startup_s), DAY_STEPS)
-    theirs = score(days, ours.score.j_oracle, lam, demand.days)
+    theirs = score(days, ours.figures.optimum, lam, demand.days)
     return BesideEachOther(
         JudgedSide(float(days.pods.sum()) / HOUR_STEPS, theirs),
-        JudgedSide(ours.pod_hours, ours.score),
+        JudgedSide(ours.pod_hours, ours.figures),
         demand.days,
         demand.notes,
     )

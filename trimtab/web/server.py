@@ -174,8 +174,8 @@ def _load_simulator() -> None:
 
     from trimtab.policy import Metric, MetricKind, Policy, TotalAverage
     from trimtab.sim.cluster_spec import ClusterSpec
+    from trimtab.tune.case import Case
     from trimtab.tune.demand import Demand
-    from trimtab.tune.policy_backtest import backtest
 
     policy = Policy(signals=(TotalAverage(metric=Metric(kind=MetricKind.EXTERNAL, name="load"), target=0.7),))
-    backtest("", policy, Demand("", np.ones(480), 0.0), ClusterSpec(), 32.0)
+    Case(Demand("", np.ones(480), 0.0), policy, ClusterSpec(), 32.0).outcome("")

@@ -12,21 +12,20 @@ import numpy as np
 import yaml
 from msgspec.structs import replace
 
-from trimtab.core.tuned import restated, tunable
+from trimtab.core.tuned import restated, settings_of, tunable
 from trimtab.errors import InvalidInput, NotEnoughData
 from trimtab.journal import ObjectName
 from trimtab.kinds.annotations import BRIDGE as BRIDGE_ANNOTATION
 from trimtab.kinds.schedule import laid_out
 from trimtab.minutes import MINUTE_S
-from trimtab.policy import Bridge, Objective, Policy, Rule, Signal, Stabilise, Utilization, is_cpu
+from trimtab.policy import Bridge, Objective, Policy, Rule, Signal, Stabilise, TunedSettings, Utilization, is_cpu
 from trimtab.quantity import format_number
 from trimtab.series import Frame
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.grid import STEP_S
-from trimtab.tune.candidates import Setting, setting_of, tuned_settings
+from trimtab.tune.case import Case, Outcome, quickly
 from trimtab.tune.demand import Demand, demand_of, pod_capacity
 from trimtab.tune.judge import judge_of
-from trimtab.tune.policy_backtest import BacktestOutcome, backtest, on_the_total
 from trimtab.web.packing import Column, PageTable
 from trimtab.web.sources import Knobs
 from trimtab.web.workload import unit_of
@@ -82,13 +81,13 @@ def csv(known: History) -> str:
 def present(known: History) -> Knobs:
     """The settings that are in force; violations have the price of the object's own objective, if it has one."""
     objective = known.policy.objective or Objective()
-    setting, rules, bounds = setting_of(known.policy, known.capacity), known.policy.settle, known.policy.bounds
+    settings, rules, bounds = settings_of(known.policy), known.policy.settle, known.policy.bounds
     up = max((rule.up_s for rule in rules if isinstance(rule, Stabilise)), default=0.0)
     return Knobs(
-        setting.target,
-        setting.tolerance,
+        settings.target / _per_share(known),
+        settings.tolerance,
         up,
-        setting.stabilise_s,
+        settings.window_s,
         bounds.min_replicas,
         bounds.max_replicas,
         known.startup_s,
@@ -121,8 +120,14 @@ def with_knobs(known: History, knobs: Knobs) -> Policy:
 
 
 def _restated(known: History, knobs: Knobs) -> Policy:
-    setting = Setting(knobs.target, knobs.tolerance, knobs.down_window_s)
-    return restated(known.policy, tuned_settings(known.policy, setting, None, known.capacity))
+    target = knobs.target * _per_share(known)
+    settings = TunedSettings(target=target, tolerance=knobs.tolerance, window_s=knobs.down_window_s)
+    return restated(known.policy, settings)
+
+
+def _per_share(known: History) -> float:
+    """The target of a pod at 100 %, in the words of the metric."""
+    return 100.0 if isinstance(tunable(known.policy), Utilization) else known.capacity
 
 
 def _signal(known: History, knobs: Knobs) -> Signal:
@@ -149,14 +154,14 @@ def behaves(known: History, knobs: Knobs) -> bool:
     )
 
 
-def judge(known: History, knobs: Knobs) -> tuple[BacktestOutcome, list[str]]:
+def judge(known: History, knobs: Knobs) -> tuple[Outcome, list[str]]:
     """The outcome that `trimtab backtest` gives for the same policy, history, start-up and price."""
     policy, notes = _unlimited(with_knobs(known, knobs)), list(known.demand.notes)
     level = judge_of([policy]).objective.service_level
     cluster = ClusterSpec(startup_s=knobs.startup_s, slo=level, pod_capacity=known.capacity, pod_cores=known.capacity)
-    policy, note = on_the_total(policy, cluster)
+    case, note = quickly(Case(known.demand, policy, cluster, knobs.price))
     notes += [note] if note else []
-    return backtest(str(known.name), policy, known.demand, cluster, knobs.price), notes
+    return case.outcome(str(known.name)), notes
 
 
 def _unlimited(policy: Policy) -> Policy:
@@ -180,7 +185,7 @@ def answer(known: History, knobs: Knobs) -> PageTable:
         "capacity": known.capacity,
         "days": known.demand.days,
         "start": known.demand.start,
-        "figures": outcome.figures(),
+        "figures": outcome.by_name(),
         "optimumPodHours": float(outcome.best.sum()) / 240,
         "notes": notes,
         "yaml": as_yaml(known, knobs),

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from trimtab.core.advise.formulas import hourly_medians, hours_utc
+from trimtab.core.figures import Figures
 from trimtab.core.model import Pod
 from trimtab.policy import Record, Size
 from trimtab.series import Floats
@@ -110,15 +111,6 @@ class MeasuredWorkload:
         return hourly_medians(self.cpu_cores, hours)
 
 
-class ReplayFigures(Record, frozen=True):
-    """What settings would have done with the workload's own history; cost and j are ratios to the optimum."""
-
-    cores: float  # requested, on average
-    violations: float  # percent of the load that met too little capacity
-    cost: float
-    j: float
-
-
 class Evidence(Record, frozen=True):
     """The numbers behind a recommendation, for people and for charts."""
 
@@ -133,8 +125,8 @@ class Evidence(Record, frozen=True):
     replicas_before: float | None = None
     replicas_after: float | None = None  # mean over the history with the recommended settings
     days: float | None = None  # that were replayed
-    present: ReplayFigures | None = None
-    then: ReplayFigures | None = None
+    present: Figures | None = None
+    then: Figures | None = None
 
 
 class WorkloadAdvice(Record, frozen=True):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from trimtab.core.advise.records import Evidence, ReplayFigures, WorkloadAdvice
+from trimtab.core.advise.records import Evidence, WorkloadAdvice
+from trimtab.core.figures import Figures
 from trimtab.policy import Inspection
 
 FULL = 0.95  # of the history; less is worth a word
@@ -36,7 +37,7 @@ def because(rules: Inspection, found: WorkloadAdvice) -> list[str]:
     return said
 
 
-def _proven(found: WorkloadAdvice, evidence: Evidence, now: ReplayFigures) -> list[str]:
+def _proven(found: WorkloadAdvice, evidence: Evidence, now: Figures) -> list[str]:
     days = f"{evidence.days or 0.0:.1f} days of its own load"
     if evidence.then is None:
         said = [f"replicas and CPU stay: on {days} nothing else was 2 % better (J {now.j:.2f})"]
@@ -53,7 +54,7 @@ def _proven(found: WorkloadAdvice, evidence: Evidence, now: ReplayFigures) -> li
     return said
 
 
-def _now_and_then(now: ReplayFigures, then: ReplayFigures) -> str:
+def _now_and_then(now: Figures, then: Figures) -> str:
     violations = f"violations {now.violations:.2f} % now, {then.violations:.2f} % then"
     return f"{violations}; cost {now.cost:.2f} now, {then.cost:.2f} then; J {now.j:.2f} now, {then.j:.2f} then"
 

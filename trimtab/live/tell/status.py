@@ -8,6 +8,7 @@ from typing import Any
 from trimtab.core.blend.weights import share_at
 from trimtab.core.explain import DecisionCondition, sentence
 from trimtab.core.explain.tuning import settings_text
+from trimtab.core.figures import Figures
 from trimtab.core.model import (
     ContainerSize,
     Decision,
@@ -20,7 +21,7 @@ from trimtab.core.model import (
     Startup,
     Step,
 )
-from trimtab.core.nights import TuningEvidence, TuningFigures
+from trimtab.core.nights import TuningEvidence
 from trimtab.live.look.memory import ObjectMemory, written
 from trimtab.live.object_tick import ObjectTick
 from trimtab.policy import Axis, MetricKind, PodAverage, Policy, Signal, TuningMode, Utilization, Weights
@@ -81,7 +82,7 @@ def _evidence(found: TuningEvidence) -> dict[str, Any]:
     return {"days": found.days, "before": _tuning_figures(found.before), "after": _tuning_figures(found.after)}
 
 
-def _tuning_figures(found: TuningFigures) -> dict[str, str]:
+def _tuning_figures(found: Figures) -> dict[str, str]:
     return {
         "j": f"{found.j:.3f}",
         "violations": f"{found.violations:.2f}%",

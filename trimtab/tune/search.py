@@ -1,0 +1,249 @@
+"""search(): the best settings for one case, from its own days, and the evidence for them.
+
+Every candidate is simulated on every day (load does not depend on how it is served) and judged by the price of the
+case, newer days weighing more; the present settings stay unless others are 2 % better. Candidates that cannot win are
+given up early, which changes no choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+from msgspec.structs import replace
+
+from trimtab.core.figures import Figures
+from trimtab.core.tuned import by_target, check_tunable, settings_of, tunable, tuned
+from trimtab.errors import InvalidPolicy, NotEnoughData
+from trimtab.kinds.objective import bridged
+from trimtab.policy import Bridge, Policy, PricedBand, TotalAverage, TunedSettings, Utilization
+from trimtab.series import Floats
+from trimtab.sim.cluster_spec import ClusterSpec
+from trimtab.sim.cost_limit import UNLIMITED, CostLimit, cost_limit
+from trimtab.sim.grid import DAY_STEPS
+from trimtab.sim.prices import START_PRICE
+from trimtab.sim.program import uncovered
+from trimtab.sim.score import Days
+from trimtab.tune.case import Case, quick_form, quick_notes
+from trimtab.tune.rolling_choice import GAIN, choose, day_weights, faded, picked
+
+TOLERANCES = (0.0, 0.05, 0.1)
+WINDOWS_S = (0.0, 60.0, 300.0, 900.0, 1800.0)
+TARGETS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.65, 0.7, 0.75, 0.8)
+CEILINGS = (0.65, 0.70, 0.75, 0.78)  # of a bridge that is written
+OLDEST_S = 60.0  # what pods report may be this old: two scrapes of metrics-server and one of a kubelet
+# Prices from 1 to 128 for a start, two to sixteen times that for keeping.
+BANDS = tuple(PricedBand(start=2.0**start, keep=2.0 ** (start + more)) for start in range(8) for more in range(1, 5))
+LEAST_DAYS = 2
+QUICKER = (
+    "the objective was scored with a quicker form of its forecast, which speaks from the first day on;"
+    " `trimtab backtest` runs the operator's own"
+)
+
+
+class Space(NamedTuple):
+    """What may take the place of the present settings: each of `bare` alone and with a bridge at each ceiling.
+
+    `base` is the policy that settings are put into: as it is written, with a bridge where one may be added.
+    """
+
+    base: Policy
+    present: TunedSettings
+    bare: tuple[TunedSettings, ...]
+    ceilings: tuple[float, ...] = ()
+
+    @property
+    def size(self) -> int:
+        return len(self.bare) * (1 + len(self.ceilings))
+
+
+class Choice(NamedTuple):
+    """The best settings and how they would have done. `before` and `after` are over all days, `rolling` over the days
+    that were chosen for by earlier ones only, `held` is the present policy on those same days."""
+
+    was: TunedSettings
+    now: TunedSettings
+    policy: Policy  # with the best settings
+    before: Figures
+    after: Figures
+    daily_cost: Floats  # with the best settings, in pod-steps
+    optima_above_the_floor: Floats
+    days: int
+    days_won: tuple[int, ...]  # days, counted from 0, on which the best settings would have been better
+    notes: tuple[str, ...]
+    held: Figures | None = None
+    rolling: Figures | None = None
+
+    @property
+    def changed(self) -> bool:
+        return self.now != self.was
+
+
+def reactive_settings(policy: Policy, pods: ClusterSpec) -> tuple[TunedSettings, ...]:
+    """Target, tolerance and window, 135 in the order that breaks ties, within the limits of the policy's tuning.
+
+    Right after a decrease the pods that remain still report what they had before it, as if more could go; a window
+    that is longer than such reports are old does not follow them.
+    """
+    signal, limits = tunable(policy), policy.tuning.limits
+    per_share = 100.0 if isinstance(signal, Utilization) else pods.pod_capacity
+    least_s = 0.0 if isinstance(signal, TotalAverage) else OLDEST_S
+    every = [
+        TunedSettings(target=float(f"{share * per_share:.6g}"), tolerance=tolerance, window_s=window_s)
+        for tolerance, window_s, share in product(TOLERANCES, WINDOWS_S, TARGETS)
+    ]
+    return tuple(
+        settings
+        for settings in every
+        if settings.window_s >= least_s
+        and settings.target in limits.target
+        and settings.tolerance in limits.tolerance
+        and settings.window_s in limits.window_s
+    )
+
+
+def space_of(
+    policy: Policy,
+    pods: ClusterSpec,
+    bridge: Bridge | None = None,
+    ceilings: Sequence[float] = (),
+    bands: Sequence[PricedBand | None] = (None,),
+    present: TunedSettings | None = None,
+) -> Space:
+    """The settings of a policy: by its target, and where an objective is written by its price (None: the written one).
+
+    `bridge` is what may be added with these ceilings; without them the space has the policy's own, if it has one.
+    """
+    base = policy
+    if policy.bridge is None and bridge is not None:
+        base = replace(policy, bridge=bridge, objective=policy.objective and bridged(policy.objective))
+    present = present or settings_of(policy)
+    own = replace(settings_of(policy), ceiling=None, priced=True)
+    priced = [replace(own, band=band) for band in bands] if policy.objective else []
+    bare = (*priced, *reactive_settings(by_target(policy), pods))
+    written = (policy.bridge.ceiling,) if policy.bridge else ()
+    return Space(base, present, bare, tuple(dict.fromkeys((*written, *ceilings))))
+
+
+class Race:
+    """The best so far, which whoever comes later has to beat; the present settings by 2 %."""
+
+    def __init__(self, price: float, present: TunedSettings, days: Days) -> None:
+        self.settings, self.days, self._price = present, days, price
+        self._least = (1.0 - GAIN) * self._score(days)
+
+    def enter(self, settings: TunedSettings, days: Days) -> None:
+        if (reached := self._score(days)) < self._least:
+            self.settings, self.days, self._least = settings, days, reached
+
+    def may_win(self, bare: Days) -> bool:
+        """Whether a bridge could make enough of these: it hardly changes how many pods there are."""
+        cost: Floats = bare.pods + START_PRICE * bare.starts
+        return float(faded(cost[None])[0]) < self._least
+
+    def limit(self, level: float) -> CostLimit:
+        """What pods and starts may cost whoever comes now."""
+        load = self.days.load
+        return cost_limit(self._least, day_weights(len(load)), load, DAY_STEPS, level, self._price)
+
+    def _score(self, days: Days) -> float:
+        return float(faded(days.j(self._price)[None])[0])
+
+
+class Trial:
+    """The settings of one space on one case, each simulated once."""
+
+    def __init__(self, case: Case, space: Space, least_days: int = LEAST_DAYS) -> None:
+        if case.demand.days < least_days:
+            name, days = case.demand.name, case.demand.days
+            raise NotEnoughData(f"{name}: {days:.1f} days of history; tuning needs {least_days} whole days")
+        check_tunable(case.policy)
+        simple = quick_form(by_target(space.base), case.pods)
+        if why := uncovered(simple):
+            raise InvalidPolicy(*_at_fault(case.policy), f"it cannot be tuned: {why}")
+        self.case, self.space = case.last_whole_days(), space
+        self.days: dict[TunedSettings, Days] = {}
+
+    def run(
+        self,
+        settings: Iterable[TunedSettings],
+        done: Callable[[int], None] = lambda count: None,
+        within: CostLimit = UNLIMITED,
+    ) -> list[tuple[TunedSettings, Days]]:
+        """The days of these settings, without those that were given up."""
+        wanted = list(settings)
+        missing = [each for each in wanted if each not in self.days]
+        simulated = self.case.days([tuned(self.space.base, each) for each in missing], done, within)
+        self.days |= {each: days for each, days in zip(missing, simulated, strict=True) if days is not None}
+        return [(each, self.days[each]) for each in wanted if each in self.days]
+
+    def race(self, done: Callable[[int], None] = lambda count: None, everything: bool = False) -> Race:
+        """The best settings; with `everything` no candidate is given up, so that each has all its days."""
+        ((present, before),) = self.run([self.space.present])
+        race = Race(self.case.price, present, before)
+        for priced in (True, False):
+            bare = [each for each in self.space.bare if each.priced is priced]
+            alone = self.run(bare, done, UNLIMITED if everything else race.limit(self.case.pods.level_share))
+            for settings, days in alone:
+                race.enter(settings, days)
+            tried = [settings for settings, days in alone if everything or race.may_win(days)]
+            bridged = [replace(each, ceiling=ceiling) for each in tried for ceiling in self.space.ceilings]
+            for settings, days in self.run(bridged, done):
+                race.enter(settings, days)
+        return race
+
+
+def search(
+    case: Case,
+    space: Space,
+    done: Callable[[int], None] = lambda count: None,
+    *,
+    rolling: bool = False,
+    least_days: int = LEAST_DAYS,
+) -> Choice:
+    """The settings for the next day; with `rolling` also what retuning every night would have done."""
+    return chosen(Trial(case, space, least_days), done, rolling)
+
+
+def chosen(trial: Trial, done: Callable[[int], None] = lambda count: None, rolling: bool = False) -> Choice:
+    """The outcome of the race between the settings of a trial."""
+    race = trial.race(done, everything=rolling)
+    case, space = trial.case, trial.space
+    before = trial.days[space.present]
+    warmup = _warmup(case.whole_days) if rolling else 0
+    changed, notes = race.settings != space.present, quick_notes(by_target(case.policy))
+    return Choice(
+        was=space.present,
+        now=race.settings,
+        policy=tuned(space.base, race.settings) if changed else case.policy,
+        before=case.figures(before),
+        after=case.figures(race.days),
+        daily_cost=race.days.j(case.price),
+        optima_above_the_floor=case.optima_above_the_floor,
+        days=case.whole_days,
+        days_won=tuple(np.flatnonzero(race.days.j(case.price) < before.j(case.price)).tolist()),
+        notes=notes if case.policy.objective is None else (*notes, QUICKER),
+        held=case.figures(before, warmup) if warmup else None,
+        rolling=case.figures(_rolled(trial, warmup), warmup) if warmup else None,
+    )
+
+
+def _rolled(trial: Trial, warmup: int) -> Days:
+    """The days of whoever was best by the days before each."""
+    family, incumbent = list(trial.days.values()), list(trial.days).index(trial.space.present)
+    j = np.array([days.j(trial.case.price) for days in family])
+    return picked(family, choose(j, warmup, incumbent))
+
+
+def _warmup(days: int) -> int:
+    """How many days come before the first that is judged by earlier ones; 0 where there are too few."""
+    return 7 if days >= 28 else 3 if days >= 6 else 0
+
+
+def _at_fault(policy: Policy) -> tuple[str, str]:
+    """The field that keeps it from being tuned, as far as one alone can, and what stands there."""
+    parts = (("spec.blend", policy.blend), ("spec.vertical", policy.vertical))
+    found = [(path, type(part).__name__) for path, part in parts if part is not None]
+    return found[0] if found else ("policy", type(policy).__name__)
