@@ -17,7 +17,8 @@ from trimtab.history.pod_owners import Member, OwnerLink, SeriesMatchers, find_m
 from trimtab.history.source import Level, Selection
 from trimtab.history.workload_history import by_hand, plan
 from trimtab.kinds.convert import keda_exporters
-from trimtab.kinds.convert.source_fields import Ledger, SourceFields
+from trimtab.kinds.convert.source_fields import SourceFields
+from trimtab.kinds.ledger import Ledger
 from trimtab.promql import Matcher, among, selector
 
 INJECTION = (

@@ -12,8 +12,9 @@ from tests.kinds import generate
 from trimtab.core.forecast import FORECASTERS, options_of
 from trimtab.errors import InvalidObject
 from trimtab.kinds import Autoscaler, read
-from trimtab.kinds.autoscaler import ForecastSpec
+from trimtab.kinds.autoscaler import AutoscalerSpec, ForecastSpec, overridden
 from trimtab.kinds.horizontal import LINE
+from trimtab.kinds.schema import structural
 from trimtab.policy import (
     Absence,
     Admit,
@@ -27,10 +28,13 @@ from trimtab.policy import (
     ContainerRule,
     Cooldown,
     Direction,
+    Factor,
     ForecastChoice,
     Margin,
     Margins,
     MaxFactor,
+    Metric,
+    MetricKind,
     MinFactor,
     Mode,
     Policy,
@@ -268,3 +272,40 @@ def test_a_rollout_needs_a_tenth_of_difference_and_a_resize_none() -> None:
     }
     assert {getattr(gate, "percent", None) for gate in rolled} == {10.0}
     assert not compiled(vertical={"apply": "InPlace"}).gates
+
+
+CUSTOM_HPA = {
+    "signals": [{"is": "Factor", "metric": {"is": "Metric", "kind": "Prometheus", "query": "up"}, "target": 5}],
+    "absence": {"zero_is_missing": True},
+    "replays_noop": True,
+}
+
+
+def test_exact_replaces_parts_of_the_policy_and_leaves_the_others() -> None:
+    held = {"holdSeconds": 60}
+    usual, made = compiled(onMetricFailure=held), compiled(onMetricFailure=held, exact=CUSTOM_HPA)
+    assert made.signals == (Factor(metric=Metric(kind=MetricKind.PROMETHEUS, query="up"), target=5.0),)
+    assert made.absence == Absence(hold_s=60.0, zero_is_missing=True)
+    assert replace(made, signals=usual.signals, absence=usual.absence, replays_noop=False) == usual
+
+
+@settings(max_examples=100, deadline=None)
+@given(written=generate.AUTOSCALERS)
+def test_a_policy_overridden_by_itself_is_the_same(written: dict[str, Any]) -> None:
+    obj = read(written)
+    assert isinstance(obj, Autoscaler)
+    policy = obj.to_policy(NOW)
+    parts = {name: getattr(policy, name) for name in Policy.__struct_fields__}
+    assert overridden(Policy(), parts) == policy
+
+
+@pytest.mark.parametrize(
+    "exact", [{"signal": []}, {"signals": [{"is": "Guess"}]}, {"settle": 3}, {"blend": {"exact": True}}, {"pods": [1]}]
+)
+def test_what_no_policy_holds_is_refused_in_exact(exact: dict[str, Any]) -> None:
+    with pytest.raises(InvalidObject, match=r"spec\.exact: "):
+        read(manifest(exact=exact))
+
+
+def test_exact_cannot_be_applied_to_a_cluster() -> None:
+    assert "exact" not in structural(AutoscalerSpec)["properties"]

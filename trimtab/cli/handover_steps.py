@@ -18,7 +18,7 @@ from trimtab.errors import InvalidInput, NotEnoughData, Refused, Unavailable
 from trimtab.kinds import Scaler, read
 from trimtab.kinds.annotations import HANDED_OVER, KEDA_PAUSED, ORIGINAL_FLOOR, RAISED_FLOOR, RAISED_FLOOR_UNTIL
 from trimtab.kinds.convert import convert
-from trimtab.kinds.convert.source_fields import Lost
+from trimtab.kinds.ledger import Lost
 from trimtab.policy import Stabilise, StabiliseMax
 from trimtab.wire.kube import Kube, Patch
 from trimtab.wire.objects import Custom

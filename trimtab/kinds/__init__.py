@@ -16,6 +16,7 @@ from trimtab.kinds.analytics import Analytics, Recommendation
 from trimtab.kinds.autoscaler import Autoscaler
 from trimtab.kinds.custom_hpa import CustomHpa, is_custom_hpa
 from trimtab.kinds.effective_hpa import EffectiveHpa
+from trimtab.kinds.foreign import ForeignKind, Translated
 from trimtab.kinds.hpa import Hpa, HpaV1
 from trimtab.kinds.hpa_v2beta1 import HpaV2beta1
 from trimtab.kinds.hvpa import Hvpa
@@ -25,7 +26,7 @@ from trimtab.kinds.predictive_hpa import PredictiveHpa
 from trimtab.kinds.problems import invalid_object, nearest
 from trimtab.kinds.watermark_pod_autoscaler import WatermarkPodAutoscaler
 
-Scaler = Autoscaler | EffectiveHpa | Hvpa | Hpa | HpaV1 | HpaV2beta1 | WatermarkPodAutoscaler | PredictiveHpa
+Scaler = Autoscaler | ForeignKind | EffectiveHpa | Hvpa | WatermarkPodAutoscaler | PredictiveHpa
 
 KINDS: dict[tuple[str, str], type[Kind]] = {
     ("trimtab.dev/v1alpha1", "Autoscaler"): Autoscaler,
@@ -48,7 +49,10 @@ def read(manifest: Mapping[str, Any]) -> Kind:
     metadata = manifest.get("metadata")
     name = metadata.get("name", "?") if isinstance(metadata, Mapping) else "?"
     try:
-        return kind.model_validate(without_nulls(manifest))
+        checked = kind.model_validate(without_nulls(manifest))
+        if isinstance(checked, Translated):
+            assert checked.translation  # what an Autoscaler cannot mean is refused here too
+        return checked
     except ValidationError as error:
         raise invalid_object(f"{manifest['kind']}/{name}", kind, error) from None
     except RecursionError:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, ClassVar, Literal
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
+import msgspec
 from msgspec.structs import replace
 from pydantic import Field, PlainValidator, WithJsonSchema
+from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import PydanticCustomError
 
+from trimtab.errors import InvalidInput
 from trimtab.kinds.amounts import DURATION, INT32, Count, CountOrZero, number_of
 from trimtab.kinds.behavior import OurBehavior, written_rules
 from trimtab.kinds.blend import BlendSpec
 from trimtab.kinds.bridge import BRIDGE_RULES, BridgeSpec
 from trimtab.kinds.horizontal import LINE, MIN_AT_MOST_MAX, ZERO_NEEDS_EYES, horizontal
-from trimtab.kinds.manifest_part import FieldRule, ManifestPart
+from trimtab.kinds.manifest_part import FieldRule, ManifestPart, shown
 from trimtab.kinds.meta import Kind, TargetRef
 from trimtab.kinds.metric import MOST_METRICS, AutoscalerMetric, few_forecasts
 from trimtab.kinds.objective import OBJECTIVE_RULES, ObjectiveSpec, bridged, guarding
@@ -139,6 +143,9 @@ class AutoscalerSpec(ManifestPart):
     """Floors and ceilings by the clock."""
     on_metric_failure: MetricFailure | None = None
     """What happens while no metric can be read."""
+    exact: SkipJsonSchema[dict[str, Any] | None] = None
+    """Parts of the policy that replace what the fields above say of them, in the words of the journal. Other kinds are
+    read into it where their programs do what no field offers; it has no place in the CustomResourceDefinition."""
 
     rules: ClassVar = (
         MIN_AT_MOST_MAX,
@@ -180,19 +187,47 @@ class AutoscalerSpec(ManifestPart):
     )
 
 
+def overridden(policy: Policy, exact: Mapping[str, Any] | None) -> Policy:
+    """The policy with these parts; a mapping replaces only the fields of a part that it names."""
+    if not exact:
+        return policy
+    made = msgspec.to_builtins(policy)
+    for name, part in msgspec.to_builtins(exact).items():
+        made[name] = {**(made[name] or {}), **part} if isinstance(part, dict) else part
+    return msgspec.convert(made, Policy)
+
+
 class Autoscaler(Kind):
-    """One object for one workload, both axes."""
+    """One object for one workload, both axes: the only kind that compiles to a policy."""
 
     api_version: Literal["trimtab.dev/v1alpha1"]
     kind: Literal["Autoscaler"]
     spec: AutoscalerSpec
+
+    def problems(self) -> Iterator[InvalidInput]:
+        yield from super().problems()
+        exact = self.spec.exact
+        if not exact:
+            return
+        if unknown := sorted(set(exact) - set(Policy.__struct_fields__)):
+            yield InvalidInput("spec.exact", unknown[0], f"a policy has {', '.join(Policy.__struct_fields__)}")
+            return
+        try:
+            overridden(self._written(), exact)
+        except (msgspec.ValidationError, InvalidInput) as error:
+            yield InvalidInput("spec.exact", shown(exact), f"make it what a policy holds: {error}")
 
     @property
     def target(self) -> TargetRef:
         return self.spec.scale_target_ref
 
     def to_policy(self, at: float) -> Policy:
-        policy, spec = self._replicas(at), self.spec
+        """What it means at this time: its schedules are spans around it."""
+        policy = replace(self._written(), admit=self.admit(Mode(self.spec.mode)))
+        return laid_out(overridden(policy, self.spec.exact), at, at)
+
+    def _written(self) -> Policy:
+        policy, spec = self._replicas(), self.spec
         if spec.forecast:
             policy = replace(policy, forecast=spec.forecast.choice())
         if spec.vertical:
@@ -207,7 +242,7 @@ class Autoscaler(Kind):
             policy = replace(policy, blend=spec.blend.blend(spec.min_replicas, spec.max_replicas or INT32))
         if spec.on_metric_failure:
             policy = replace(policy, absence=spec.on_metric_failure.absence())
-        return replace(policy, admit=self.admit(Mode(spec.mode)))
+        return policy
 
     def _priced(self, policy: Policy, written: ObjectiveSpec) -> Policy:
         """The learned forecast unless another is written; of the rules those that are written."""
@@ -218,11 +253,11 @@ class Autoscaler(Kind):
         bridge = policy.bridge if self.spec.bridge.ceiling else guarding(policy.bridge, objective)
         return replace(priced, objective=bridged(objective), bridge=bridge)
 
-    def _replicas(self, at: float) -> Policy:
+    def _replicas(self) -> Policy:
         spec = self.spec
         if spec.max_replicas is None:  # vertical only: no signal moves the pods, the floor still holds
             policy = Policy(settle=(), bounds=Bounds(min_replicas=spec.min_replicas, max_replicas=INT32))
         else:
             policy = horizontal(spec.min_replicas, spec.max_replicas, spec.metrics, spec.behavior)
         schedules = tuple(schedule.written() for schedule in spec.schedules or [])
-        return laid_out(replace(policy, bounds=replace(policy.bounds, schedules=schedules)), at, at)
+        return replace(policy, bounds=replace(policy.bounds, schedules=schedules))

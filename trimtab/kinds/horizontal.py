@@ -11,7 +11,6 @@ from trimtab.policy import Bounds, ForecastChoice, Policy
 
 # The line of document 003, as we draw it: one jump is no slope, so that a flash crowd is met and not extrapolated.
 LINE = ForecastChoice(model="linear", options={"slope_quantile": 0.4})
-EXACT_LINE = ForecastChoice(model="linear", exact=True)  # as the document's program draws it
 _ZERO_TYPES = "['Object', 'External', 'Prometheus']"
 
 

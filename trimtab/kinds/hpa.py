@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, ClassVar, Literal
 
-from msgspec.structs import replace
 from pydantic import Field
 
 from trimtab.errors import InvalidInput
@@ -13,12 +12,14 @@ from trimtab.kinds.amounts import Count, CountOrZero
 from trimtab.kinds.annotations import BRIDGE, EXACT, HPA_V1_BEHAVIOR, HPA_V1_METRICS, PREDICTIVE
 from trimtab.kinds.behavior import Behavior
 from trimtab.kinds.bridge import no_bridge
-from trimtab.kinds.horizontal import EXACT_LINE, LINE, MIN_AT_MOST_MAX, ZERO_NEEDS_EYES, horizontal
+from trimtab.kinds.foreign import ForeignKind, Manifest
+from trimtab.kinds.horizontal import MIN_AT_MOST_MAX, ZERO_NEEDS_EYES
+from trimtab.kinds.ledger import Ledger
 from trimtab.kinds.manifest_part import FieldRule, ManifestPart
-from trimtab.kinds.meta import Kind, TargetRef, annotation_problems, flag, predictive
-from trimtab.kinds.metric import DEFAULT_CPU_PERCENT, MOST_FORECASTS, MetricSpec, cpu_of_request
-from trimtab.policy import Policy
+from trimtab.kinds.meta import TargetRef, annotation_problems, flag, predictive
+from trimtab.kinds.metric import MetricSpec
 
+_V1_TARGET = "targetCPUUtilizationPercentage"
 MetricList = Annotated[list[MetricSpec], Field(max_length=50)]
 
 
@@ -32,7 +33,7 @@ class HpaSpec(ManifestPart):
     rules: ClassVar[tuple[FieldRule, ...]] = (MIN_AT_MOST_MAX, ZERO_NEEDS_EYES)
 
 
-class AnyHpa(Kind):
+class AnyHpa(ForeignKind):
     """What all versions of the API share."""
 
     kind: Literal["HorizontalPodAutoscaler"]
@@ -53,11 +54,18 @@ class AnyHpa(Kind):
             self.metadata.annotations, {PREDICTIVE: predictive, EXACT: flag, BRIDGE: no_bridge}
         )
 
-    def _with_forecast(self, policy: Policy) -> Policy:
-        """The forecast only adds: the HPA keeps scaling, its floor is what we raise."""
-        exact = flag(self.metadata.annotations.get(EXACT), "")
-        forecast = (EXACT_LINE if exact else LINE) if self.predictive else None
-        return replace(policy, admit=self.admit(), forecast=forecast)
+    def as_autoscaler(self, metadata: Manifest, ledger: Ledger) -> Manifest:
+        """The same spec; document 003's annotations become a forecast, which only adds."""
+        made = self.scaling(ledger)
+        if self.predictive:
+            exact = flag(self.metadata.annotations.get(EXACT), "")
+            made["forecast"] = {"model": "linear"} | ({"exact": True} if exact else {})
+            ledger.place("spec.forecast", f'metadata.annotations["{PREDICTIVE}"]')
+            ledger.place("spec.forecast.exact", f'metadata.annotations["{EXACT}"]')
+        return made
+
+    def scaling(self, ledger: Ledger) -> Manifest:
+        raise NotImplementedError
 
 
 class HpaWithMetrics(AnyHpa):
@@ -65,19 +73,8 @@ class HpaWithMetrics(AnyHpa):
 
     spec: HpaSpec
 
-    def problems(self) -> Iterator[InvalidInput]:
-        yield from super().problems()
-        if self.predictive and len(self.spec.metrics or []) > MOST_FORECASTS:
-            fix = f"a forecast looks ahead for at most {MOST_FORECASTS} metrics, of which this has more"
-            yield InvalidInput(f'metadata.annotations["{PREDICTIVE}"]', "true", fix)
-
-    @property
-    def target(self) -> TargetRef:
-        return self.spec.scale_target_ref
-
-    def to_policy(self, at: float) -> Policy:
-        spec = self.spec
-        return self._with_forecast(horizontal(spec.min_replicas, spec.max_replicas, spec.metrics, spec.behavior))
+    def scaling(self, ledger: Ledger) -> Manifest:
+        return self.spec.manifest()
 
 
 class Hpa(HpaWithMetrics):
@@ -88,7 +85,7 @@ class HpaV1Spec(ManifestPart):
     scale_target_ref: TargetRef
     min_replicas: Count = 1
     max_replicas: Count
-    target_cpu: Annotated[Count | None, Field(alias="targetCPUUtilizationPercentage")] = None
+    target_cpu: Annotated[Count | None, Field(alias=_V1_TARGET)] = None
 
     rules: ClassVar[tuple[FieldRule, ...]] = (MIN_AT_MOST_MAX,)
 
@@ -106,12 +103,10 @@ class HpaV1(AnyHpa):
                 fix = "read it as autoscaling/v2: kubectl get hpa.v2.autoscaling NAME -o yaml"
                 yield InvalidInput(f'metadata.annotations["{key}"]', self.metadata.annotations[key], fix)
 
-    @property
-    def target(self) -> TargetRef:
-        return self.spec.scale_target_ref
-
-    def to_policy(self, at: float) -> Policy:
-        spec = self.spec
-        signals = (cpu_of_request(spec.target_cpu or DEFAULT_CPU_PERCENT),)
-        policy = horizontal(spec.min_replicas, spec.max_replicas, None, None)
-        return self._with_forecast(replace(policy, signals=signals))
+    def scaling(self, ledger: Ledger) -> Manifest:
+        made = self.spec.manifest()
+        if (percent := made.pop(_V1_TARGET, None)) is not None:
+            target = {"type": "Utilization", "averageUtilization": percent}
+            made["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
+            ledger.place("spec.metrics", f"spec.{_V1_TARGET}")
+        return made

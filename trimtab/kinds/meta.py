@@ -12,12 +12,25 @@ from pydantic.alias_generators import to_camel
 
 from trimtab.errors import InvalidInput
 from trimtab.kinds.amounts import INT32
-from trimtab.kinds.annotations import PAUSED, PAUSED_UNTIL, PIN, PIN_UNTIL
+from trimtab.kinds.annotations import BOOKKEEPING, PAUSED, PAUSED_UNTIL, PIN, PIN_UNTIL
 from trimtab.kinds.manifest_part import ABSENT, FieldRule, ManifestPart, shown
 from trimtab.kinds.names import ApiVersion, KindName, NamespaceName, ObjectName
 from trimtab.policy import Admit, Mode
 from trimtab.quantity import is_whole
 
+_SERVER_FIELDS = frozenset(
+    [
+        "uid",
+        "resourceVersion",
+        "generation",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "managedFields",
+        "selfLink",
+        "ownerReferences",
+        "finalizers",
+    ]
+)
 LONGEST_TIME, LONGEST_COUNT = 64, 10  # characters of annotations that are read
 
 
@@ -36,6 +49,15 @@ class Meta(ManifestPart):
         yield from super().problems()
         if not self.name and not self.generate_name:
             yield InvalidInput("name", ABSENT, "give the object a name")
+
+    def written(self, without: tuple[str, ...] = ()) -> dict[str, Any]:
+        """The names, labels and annotations people wrote, without what the server and other tools added."""
+        kept = {name: value for name, value in self.manifest().items() if name not in _SERVER_FIELDS}
+        for name in ("labels", "annotations"):
+            values = kept.pop(name, {})
+            if own := {key: text for key, text in values.items() if not key.startswith((*BOOKKEEPING, *without))}:
+                kept[name] = own
+        return kept
 
 
 class ObjectRef(ManifestPart):

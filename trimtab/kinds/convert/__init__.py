@@ -16,17 +16,18 @@ from trimtab.kinds.convert import autoscaler_to_kinds, kinds_to_autoscaler
 from trimtab.kinds.convert.hvpa_to_autoscaler import from_hvpa
 from trimtab.kinds.convert.keda_to_autoscaler import from_keda, served_names
 from trimtab.kinds.convert.phpa_to_autoscaler import from_phpa
-from trimtab.kinds.convert.source_fields import Ledger, Lost, SourceFields
+from trimtab.kinds.convert.source_fields import SourceFields
 from trimtab.kinds.convert.source_metadata import metadata_of, unannotate
 from trimtab.kinds.convert.vpa_to_autoscaler import from_vpa
 from trimtab.kinds.convert.wpa_to_autoscaler import from_wpa
+from trimtab.kinds.foreign import Translated
+from trimtab.kinds.ledger import Ledger, Lost
 
 Manifest = dict[str, Any]
 Step = Callable[[SourceFields, Manifest], Manifest]
 
 _HPA, _EHPA, _HVPA = "HorizontalPodAutoscaler", "EffectiveHorizontalPodAutoscaler", "Hvpa"
 _FROM: dict[str, Step] = {
-    _HPA: kinds_to_autoscaler.from_hpa,
     _EHPA: kinds_to_autoscaler.from_ehpa,
     _HVPA: from_hvpa,
     "VerticalPodAutoscaler": from_vpa,
@@ -62,18 +63,26 @@ class Converted(NamedTuple):
 
 
 def convertible(manifest: Manifest) -> bool:
-    return manifest.get("kind") in (*_FROM, *_FOREIGN, "Autoscaler") or is_custom_hpa(manifest) or misspelt(manifest)
+    return (
+        manifest.get("kind") in (_HPA, *_FROM, *_FOREIGN, "Autoscaler") or is_custom_hpa(manifest) or misspelt(manifest)
+    )
 
 
 def convert(manifest: Manifest, to: str, beside_keda: bool = False) -> Converted:
     """The manifest in the form of another kind; raises where there can be none. Paths are those of the source."""
     target, ledger = TARGETS[to], Ledger()
     manifest = without_nulls(manifest)
+    kind = None
     if not is_custom_hpa(manifest) and manifest.get("kind") not in _FOREIGN:
-        read(manifest)
+        kind = read(manifest)
     if (manifest.get("apiVersion"), manifest.get("kind")) == target[:2]:
         return Converted(copy.deepcopy(manifest), [])
-    made, onward = _autoscaler(manifest, ledger, beside_keda), Ledger()
+    if isinstance(kind, Translated):
+        made, ledger = copy.deepcopy(kind.translation.manifest), kind.translation.ledger
+        made["spec"].pop("exact", None)
+    else:
+        made = _autoscaler(manifest, ledger, beside_keda)
+    onward = Ledger()
     for key in (PREDICTIVE, EXACT, BRIDGE, TUNING):  # who reads one has taken it; on another kind it would begin to act
         unannotate(made["metadata"], key)
     try:

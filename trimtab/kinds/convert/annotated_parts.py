@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from trimtab.kinds.annotations import BRIDGE, TUNING
-from trimtab.kinds.convert.source_fields import SourceFields, without_none
+from trimtab.kinds.convert.source_fields import SourceFields
 from trimtab.kinds.convert.source_metadata import annotate, unannotate
+from trimtab.kinds.ledger import without_none
 
 
 def parts_of_annotations(metadata: dict[str, Any]) -> dict[str, Any]:

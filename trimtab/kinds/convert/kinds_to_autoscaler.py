@@ -5,12 +5,12 @@ from __future__ import annotations
 from math import ceil
 from typing import Any
 
-from trimtab.kinds.annotations import EXACT, PIN, PREDICTIVE
+from trimtab.kinds.annotations import PIN
 from trimtab.kinds.convert.annotated_parts import parts_of_annotations
-from trimtab.kinds.convert.source_fields import SourceFields, schedules_alone, without_none
-from trimtab.kinds.convert.source_metadata import annotate, unannotate
+from trimtab.kinds.convert.source_fields import SourceFields, schedules_alone
+from trimtab.kinds.convert.source_metadata import annotate
 from trimtab.kinds.hpa_v2beta1 import v2_metric
-from trimtab.kinds.meta import predictive
+from trimtab.kinds.ledger import without_none
 
 _CUSTOM_PLACES = {
     "spec.minReplicas": "minReplicas",
@@ -33,29 +33,14 @@ _CUSTOM_PLACES = {
 }
 
 
-def from_hpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
-    """The same spec; document 003's annotations become a forecast."""
-    made = _scaled(spec)
-    exact = unannotate(metadata, EXACT) == "true"
-    if predictive(unannotate(metadata, PREDICTIVE), f'metadata.annotations["{PREDICTIVE}"]'):
-        made["forecast"] = {"model": "linear"} | ({"exact": True} if exact else {})
-        spec.places({"spec.forecast.model": f'metadata.annotations["{PREDICTIVE}"]'})
-        spec.places({"spec.forecast.exact": f'metadata.annotations["{EXACT}"]'})
-    return made
-
-
 def _scaled(spec: SourceFields) -> dict[str, Any]:
-    made = without_none(
+    return without_none(
         scaleTargetRef=spec.take("scaleTargetRef", dict),
         minReplicas=spec.take("minReplicas", int),
         maxReplicas=spec.take("maxReplicas", int),
         metrics=_metrics(spec),
         behavior=spec.take("behavior", dict),
     )
-    percent = spec.take("targetCPUUtilizationPercentage", int)
-    if percent is not None:
-        made["metrics"] = [_cpu({"type": "Utilization", "averageUtilization": percent})]
-    return made
 
 
 def _metrics(spec: SourceFields) -> list[Any] | None:
@@ -144,7 +129,3 @@ def _side(behavior: SourceFields, way: str) -> dict[str, Any]:
     if way == "Up" and (rest_s < 15 or percent > 100):  # more than HPA's doubling within 15 seconds
         made["policies"] = [{"type": "Percent", "value": max(100, percent), "periodSeconds": 1}]
     return made
-
-
-def _cpu(target: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "Resource", "resource": {"name": "cpu", "target": target}}

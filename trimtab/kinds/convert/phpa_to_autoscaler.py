@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from trimtab.kinds.autoscaler import LONGEST_HORIZON_S
-from trimtab.kinds.convert.source_fields import SourceFields, within_window, without_none
+from trimtab.kinds.convert.source_fields import SourceFields, within_window
 from trimtab.kinds.hpa_v2beta1 import v2_metric
+from trimtab.kinds.ledger import without_none
 from trimtab.kinds.predictive_hpa import (
     DAY_S,
     DEFAULT_CPU_INIT_S,

@@ -4,41 +4,17 @@ from __future__ import annotations
 
 import copy
 from math import isfinite
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from trimtab.errors import InvalidInput
 from trimtab.kinds.behavior import LONGEST_WINDOW_S
+from trimtab.kinds.ledger import Ledger
 from trimtab.kinds.manifest_part import ABSENT
 from trimtab.kinds.problems import unquoted
 
 T = TypeVar("T")
 
 _WORDS: dict[type, str] = {str: "text", int: "a whole number", bool: "true or false", list: "a list", dict: "a mapping"}
-
-
-class Lost(NamedTuple):
-    """What has no equivalent; without a signal the workload would be scaled by something else than before."""
-
-    path: str
-    why: str
-    signal: bool = False
-
-
-class Ledger:
-    """What was lost on the way, and where in the source each part of the result comes from."""
-
-    def __init__(self) -> None:
-        self.lost: list[Lost] = []
-        self._places: dict[str, str] = {}
-
-    def place(self, made: str, source: str) -> None:
-        self._places[made] = source
-
-    def source_of(self, path: str) -> str:
-        """The path as its writer knows it: that of the longest part of it whose place is known."""
-        known = [made for made in self._places if path == made or path.startswith((f"{made}.", f"{made}["))]
-        longest = max(known, key=len, default="")
-        return self._places[longest] + path[len(longest) :] if longest else path
 
 
 class SourceFields:
@@ -85,8 +61,7 @@ class SourceFields:
 
     def places(self, places: dict[str, str]) -> None:
         """Where parts of the result stand in the source."""
-        for made, source in places.items():
-            self.ledger.place(made, source)
+        self.ledger.places(places)
 
     def length(self, name: str) -> int:
         value = self._left.get(name)
@@ -114,10 +89,10 @@ class SourceFields:
     def lose(self, name: str, why: str) -> None:
         """Takes a field that has no equivalent."""
         if self._left.pop(name, None) is not None:
-            self.ledger.lost.append(Lost(self.at(name), why))
+            self.ledger.lose(self.at(name), why)
 
     def note(self, why: str, name: str = "", signal: bool = False) -> None:
-        self.ledger.lost.append(Lost(self.at(name) if name else self.path, why, signal))
+        self.ledger.lose(self.at(name) if name else self.path, why, signal)
 
     def close(self, why: str = "has no equivalent") -> None:
         for name in list(self._left):
@@ -144,7 +119,3 @@ def schedules_alone() -> dict[str, Any]:
     """A metric for schedules that decide alone: a total of nothing asks for nothing outside their windows."""
     target = {"type": "AverageValue", "averageValue": "1"}
     return {"type": "Prometheus", "prometheus": {"name": "schedules-alone", "query": "vector(0)", "target": target}}
-
-
-def without_none(**fields: Any) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if value is not None}

@@ -7,7 +7,7 @@ from typing import Any
 
 from trimtab.errors import InvalidInput
 from trimtab.kinds.annotations import BOOKKEEPING
-from trimtab.kinds.convert.source_fields import Ledger, Lost
+from trimtab.kinds.ledger import Ledger, Lost
 
 _SERVER_FIELDS = frozenset(
     [

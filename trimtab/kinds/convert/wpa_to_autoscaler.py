@@ -7,8 +7,9 @@ from typing import Any
 
 from trimtab.kinds.annotations import WPA_SETTINGS
 from trimtab.kinds.behavior import LONGEST_WINDOW_S
-from trimtab.kinds.convert.source_fields import SourceFields, within_window, without_none
+from trimtab.kinds.convert.source_fields import SourceFields, within_window
 from trimtab.kinds.convert.source_metadata import lose_annotations
+from trimtab.kinds.ledger import without_none
 from trimtab.kinds.watermark_pod_autoscaler import (
     DEFAULT_DOWN_PERCENT,
     DEFAULT_DOWN_REST_S,
