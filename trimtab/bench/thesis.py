@@ -27,7 +27,7 @@ class Segment(NamedTuple):
 Profile = tuple[Segment, ...]
 
 
-class Trial(NamedTuple):
+class Comparison(NamedTuple):
     """What one comparison says; positive means that the predictive run was better."""
 
     n: int
@@ -77,13 +77,13 @@ def scores(predictive: Floats, reactive: Floats, weights: tuple[float, float] = 
     return -((predictive - mean) / std) @ factors, -((reactive - mean) / std) @ factors
 
 
-def compare(ours: Floats, theirs: Floats) -> Trial:
+def compare(ours: Floats, theirs: Floats) -> Comparison:
     """Paired minutes: the statistics as published, and the paired test with its square root of n."""
     difference = ours - theirs
     n, mean, std = len(difference), float(difference.mean()), float(difference.std())
     z = mean / std if std else 0.0
     paired_t = mean / (float(difference.std(ddof=1)) / sqrt(n)) if std and n > 1 else 0.0
-    return Trial(n, mean, std, z, upper_tail(z), paired_t, upper_tail(paired_t))
+    return Comparison(n, mean, std, z, upper_tail(z), paired_t, upper_tail(paired_t))
 
 
 def upper_tail(z: float) -> float:

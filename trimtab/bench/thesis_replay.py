@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
-from trimtab.bench.thesis import PROFILES, Trial, compare, duration_s, rate_at, scores, upper_tail
+from trimtab.bench.thesis import PROFILES, Comparison, compare, duration_s, rate_at, scores, upper_tail
 from trimtab.kinds.horizontal import LINE
 from trimtab.policy import Bounds, Cooldown, ForecastChoice, Metric, MetricKind, Policy, Utilization
 from trimtab.series import Floats
@@ -102,7 +102,7 @@ def replay_pattern(pattern: str, version: str, seeds: int, line: str = "document
     )
 
 
-def _trial(pattern: str, version: str, line: str, seed: int) -> Trial:
+def _trial(pattern: str, version: str, line: str, seed: int) -> Comparison:
     load = _load(pattern, seed)
     predictive, reactive = (
         _minutes(run(policy, load, CLUSTER, first_pods=FIRST_PODS, step_s=SYNC_S)) for policy in _pair(version, line)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from trimtab.kinds.yaml import Document
 
 
-class Outcome(enum.Enum):
+class ConversionOutcome(enum.Enum):
     KEPT = enum.auto()  # all of it
     LESS = enum.auto()  # something is left out
     REFUSED = enum.auto()  # its signal would be lost
@@ -60,26 +60,28 @@ def command(paths: tuple[str, ...], strict: bool, output: str, **wanted: Any) ->
     outcomes = Counter(_convert(document, patches, ConvertOptions(**wanted), made) for document in documents)
     if made:
         dump(made, output)
-    refused = outcomes[Outcome.REFUSED] or (strict and outcomes[Outcome.LESS])
-    if not made and not refused and not outcomes[Outcome.BROKEN]:
+    refused = outcomes[ConversionOutcome.REFUSED] or (strict and outcomes[ConversionOutcome.LESS])
+    if not made and not refused and not outcomes[ConversionOutcome.BROKEN]:
         click.echo(f"{', '.join(paths)}: error: there is no autoscaler in it", err=True)
         raise SystemExit(2)
-    raise SystemExit(2 if outcomes[Outcome.BROKEN] else 1 if refused else 0)
+    raise SystemExit(2 if outcomes[ConversionOutcome.BROKEN] else 1 if refused else 0)
 
 
-def _convert(document: Document, patches: set[str], wanted: ConvertOptions, made: list[dict[str, Any]]) -> Outcome:
+def _convert(
+    document: Document, patches: set[str], wanted: ConvertOptions, made: list[dict[str, Any]]
+) -> ConversionOutcome:
     from trimtab.kinds.convert import convert
 
     try:
         if why := _left_out(document, patches):
             _say(document, document.line, f"left out: {why}")
-            return Outcome.LESS
+            return ConversionOutcome.LESS
         if document.error is not None:
             raise document.error
         result = convert(document.value, wanted.to, wanted.beside_keda)
     except InvalidInput as error:
         _complain(document, error)
-        return Outcome.BROKEN
+        return ConversionOutcome.BROKEN
     return _report(document, result, wanted, made)
 
 
@@ -95,17 +97,19 @@ def _left_out(document: Document, patches: set[str]) -> str | None:
     return "a patch, no whole object: kustomize build DIR | trimtab convert -" if is_patch(document, patches) else None
 
 
-def _report(document: Document, result: Converted, wanted: ConvertOptions, made: list[dict[str, Any]]) -> Outcome:
+def _report(
+    document: Document, result: Converted, wanted: ConvertOptions, made: list[dict[str, Any]]
+) -> ConversionOutcome:
     for loss in sorted(result.lost, key=lambda loss: document.line_of(loss.path)):
         severity = "error" if loss.signal and not wanted.force else "warning"
         _say(document, document.line_of(loss.path), f"{severity}: {loss.path}: {loss.why}")
     if result.loses_signal and not wanted.force:
         _say(document, document.line, "refused: its signal would be lost; --force converts it all the same")
-        return Outcome.REFUSED
+        return ConversionOutcome.REFUSED
     made.append(result.manifest)
     if wanted.beside_keda and document.value.get("kind") == "ScaledObject":
         _say(document, document.line, f"then end KEDA's scaling: {_pause(result.manifest['metadata'])}")
-    return Outcome.LESS if result.lost else Outcome.KEPT
+    return ConversionOutcome.LESS if result.lost else ConversionOutcome.KEPT
 
 
 def _pause(metadata: dict[str, Any]) -> str:

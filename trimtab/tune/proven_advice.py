@@ -45,7 +45,7 @@ LEAST_CHANGE = 0.05  # of the memory request: less is not worth a restart
 Spec = dict[str, Any]
 
 
-class Plan(NamedTuple):
+class AdvicePlan(NamedTuple):
     """Bounds and settings for an HPA, or CPU requests; what it would have done, and its mean number of pods."""
 
     then: Figures
@@ -149,7 +149,7 @@ def policy_of(manifest: Spec, start: float) -> Policy:
     return kind.to_policy(start)
 
 
-def _best(advised: AdvisedCase) -> Plan | None:
+def _best(advised: AdvisedCase) -> AdvicePlan | None:
     """The cheapest plan that is better than what there is, if there is one."""
     plans = [*follow_load(advised)]
     # The target of an HPA is a share of the request: another request would move it. One of the pod as a whole stays.
@@ -166,7 +166,7 @@ def _better(then: Figures, now: Figures) -> bool:
 # --- replicas that follow the load -----------------------------------------------------------------------------------
 
 
-def follow_load(advised: AdvisedCase) -> Iterator[Plan]:
+def follow_load(advised: AdvisedCase) -> Iterator[AdvicePlan]:
     """An HPA at the present size, with the settings that `trimtab tune` finds. What runs once, or has members, may not
     be able to run more often."""
     workload, case = advised.workload, advised.case
@@ -184,7 +184,7 @@ def follow_load(advised: AdvisedCase) -> Iterator[Plan]:
         target_percent=round(choice.now.target),
         behavior=spec.get("behavior"),
     )
-    yield Plan(then, pods, advice)
+    yield AdvicePlan(then, pods, advice)
 
 
 def new_hpa(rules: Inspection, workload: MeasuredWorkload, request: float, target: float, most: int) -> Spec:
@@ -208,14 +208,16 @@ def most_for(advised: AdvisedCase, target: float) -> int:
 # --- pods of another size --------------------------------------------------------------------------------------------
 
 
-def resize(advised: AdvisedCase) -> Iterator[Plan]:
+def resize(advised: AdvisedCase) -> Iterator[AdvicePlan]:
     """As many pods as now, with CPU requests for some level of the load, and at least for what single pods use."""
     rules, workload, values = advised.rules, advised.workload, advised.case.demand.values
     floor = max(LEAST_CORES, pod_usage(rules, workload) * (1 + rules.request_margin))
     for level in np.unique(np.quantile(values, LEVELS)):
         sizes = split(workload, max(floor, float(level) / (SLO * workload.replicas)))
         then, pods = advised.standing(workload.replicas, sum(sizes.values()))
-        yield Plan(then, pods, WorkloadAdvice(sizes={name: Size(cpu_cores=cores) for name, cores in sizes.items()}))
+        yield AdvicePlan(
+            then, pods, WorkloadAdvice(sizes={name: Size(cpu_cores=cores) for name, cores in sizes.items()})
+        )
 
 
 def split(workload: MeasuredWorkload, cores: float) -> dict[str, float]:
@@ -230,7 +232,7 @@ def split(workload: MeasuredWorkload, cores: float) -> dict[str, float]:
 # --- memory, and what all of it comes to -----------------------------------------------------------------------------
 
 
-def _advice(advised: AdvisedCase, best: Plan | None) -> WorkloadAdvice:
+def _advice(advised: AdvisedCase, best: AdvicePlan | None) -> WorkloadAdvice:
     workload, now = advised.workload, advised.now
     advice, then, pods_after = (best.advice, best.then, best.pods) if best else (WorkloadAdvice(), now, advised.pods)
     memory = memory_sizes(advised.rules, workload, _busier(advised, advice))
