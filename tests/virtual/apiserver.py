@@ -25,6 +25,7 @@ from trimtab.wire.resources import Resource
 
 AUDITED = 200_000  # requests that are remembered
 ADMIN = "kubectl"
+ACCOUNT = "11111111-1111-4111-8111-111111111111"  # of the operator, until it is installed anew
 METADATA_LIST = "PartialObjectMetadataList"
 
 
@@ -95,6 +96,7 @@ class ApiServer:
         self.aggregated: dict[str, Aggregated] = {}  # by group
         self.audit: deque[Audited] = deque(maxlen=AUDITED)
         self.watching = Watching(self.store)
+        self.accounts: dict[str, str] = {}  # uids of ServiceAccounts, by who asks; others share one
         self.streams_lists = True  # sendInitialEvents, from Kubernetes 1.32 on
         for served in (*BUILT_IN, *((*custom(), *OTHERS) if kinds is None else kinds)):
             self.install(served)
@@ -142,6 +144,8 @@ class ApiServer:
             return "get", self.aggregated[place.group](segments(call.path)[2:], call.params)
         if not place.plural:
             return "get", self._discover(place)
+        if place.plural == "selfsubjectreviews":
+            return "get", self._who_is(call.who)  # nothing is stored
         served = self._served(place)
         if call.method == "GET" and not place.name:
             return "list", self._list(place, call)
@@ -163,6 +167,11 @@ class ApiServer:
 
     def _collection(self, place: Place) -> Collection:
         return self.store.of(self._served(place).resource)
+
+    def _who_is(self, who: str) -> Reply:
+        name = who if who == ADMIN else f"system:serviceaccount:trimtab-system:{who}"
+        info = {"username": name} | ({} if who == ADMIN else {"uid": self.accounts.get(who, ACCOUNT)})
+        return Reply(201, encoded({"kind": "SelfSubjectReview", "status": {"userInfo": info}}))
 
     def _groups(self) -> Reply:
         versions = sorted({served.resource.api_version for served in self.served.values()})

@@ -20,11 +20,16 @@ LEASE = "trimtab"
 @cluster_options
 @click.option("-n", "--namespace", default="", help="The operator's namespace; without it, where its Lease is.")
 @click.option("--undo", is_flag=True, help="Then put back raised floors of HPAs and sizes of pods, as `restore` does.")
-def command(cluster: ClusterOptions, namespace: str, undo: bool) -> None:
-    """Stop every write of an installation at once: it goes on deciding and recording, and touches nothing."""
+@click.option("--own", is_flag=True, help="Freeze the installation whose ServiceAccount runs this, before it goes.")
+def command(cluster: ClusterOptions, namespace: str, undo: bool, own: bool) -> None:
+    """Stop every write of an installation at once, except status: it goes on deciding and recording.
+
+    The installation is named by its UID, so a later one in the same namespace is not frozen. Where no operator runs,
+    whichever starts next is frozen.
+    """
     import asyncio
 
-    asyncio.run(_freeze(cluster, namespace, frozen=True, undo=undo))
+    asyncio.run(_freeze(cluster, namespace, undo, own))
 
 
 @click.command(name="unfreeze")
@@ -34,22 +39,53 @@ def unfreeze(cluster: ClusterOptions, namespace: str) -> None:
     """Let a frozen installation go on."""
     import asyncio
 
-    asyncio.run(_freeze(cluster, namespace, frozen=False, undo=False))
+    asyncio.run(_unfreeze(cluster, namespace))
 
 
-async def _freeze(cluster: ClusterOptions, namespace: str, frozen: bool, undo: bool) -> None:
-    from trimtab.kinds.annotations import FROZEN
-    from trimtab.wire.kube import Kube, Patch
-    from trimtab.wire.objects import PartialObject
-    from trimtab.wire.resources import NAMESPACES
+async def _freeze(cluster: ClusterOptions, namespace: str, undo: bool, own: bool) -> None:
+    from trimtab.wire.kube import Kube
+    from trimtab.wire.whoami import own_uid
 
     async with Kube(cluster.connect()) as kube:
         home = namespace or await _home(kube)
-        body = {"metadata": {"annotations": {FROZEN: "true" if frozen else None}}}
-        await kube.patch(PartialObject, NAMESPACES, "", home, body, Patch.MERGE)
-        click.echo(f"{'frozen' if frozen else 'unfrozen'}: the trimtab of namespace {home}")
+        whom = await own_uid(kube) if own else await _uid_of(kube, home)
+        if own and not whom:
+            raise InvalidInput("--own", "", "this is not a ServiceAccount: leave --own out")
+        await _annotate(kube, home, whom or "true")
+        click.echo(f"frozen: the trimtab of namespace {home}")
         if undo:
             await echo_restored(kube, "")
+
+
+async def _unfreeze(cluster: ClusterOptions, namespace: str) -> None:
+    from trimtab.wire.kube import Kube
+
+    async with Kube(cluster.connect()) as kube:
+        home = namespace or await _home(kube)
+        await _annotate(kube, home, None)
+        click.echo(f"unfrozen: the trimtab of namespace {home}")
+
+
+async def _annotate(kube: Kube, home: str, value: str | None) -> None:
+    from trimtab.kinds.annotations import FROZEN
+    from trimtab.wire.kube import Patch
+    from trimtab.wire.objects import PartialObject
+    from trimtab.wire.resources import NAMESPACES
+
+    body = {"metadata": {"annotations": {FROZEN: value}}}
+    await kube.patch(PartialObject, NAMESPACES, "", home, body, Patch.MERGE)
+
+
+async def _uid_of(kube: Kube, home: str) -> str:
+    """Of the installation that holds a Lease there, as it says; "" while there is none."""
+    from trimtab.kinds.annotations import INSTALLATION_UID
+    from trimtab.wire.objects import Lease
+    from trimtab.wire.resources import LEASES
+    from trimtab.wire.shards import NAMES
+
+    held = [lease for lease in (await kube.list(Lease, LEASES, home)).items if lease.spec.holder_identity]
+    names = [lease.metadata.annotations or {} for lease in held if NAMES.fullmatch(lease.metadata.name)]
+    return next((said[INSTALLATION_UID] for said in names if INSTALLATION_UID in said), "")
 
 
 async def _home(kube: Kube) -> str:

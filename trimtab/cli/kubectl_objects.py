@@ -133,4 +133,4 @@ def _held(found: FoundObject) -> Iterator[str]:
         yield f"floor {notes[RAISED_FLOOR]} instead of {notes.get(ORIGINAL_FLOOR, 'its own')}"
     able = conditions_in(found.body.status).get("AbleToScale", {})
     if able.get("status") == "False":
-        yield str(able.get("reason", ""))
+        yield str(able.get("reason", ""))  # Frozen is one of them

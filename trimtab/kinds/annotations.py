@@ -23,12 +23,13 @@ RAISED_FLOOR = "trimtab.dev/floor"  # the minReplicas that the operator wrote
 RAISED_FLOOR_UNTIL = "trimtab.dev/floor-until"  # unix seconds: it is not lowered before
 
 # On the Namespace of the operator: the first by its administrator (`trimtab freeze`), the others by the operator.
-FROZEN = "trimtab.dev/frozen"  # "true": the whole installation writes nothing
+FROZEN = "trimtab.dev/frozen"  # the UID of one installation, or "true": it writes nothing but status
 INSTALLATION = "trimtab.dev/installation"  # a time: since then an operator of the whole cluster is here; older serves
 
 # On a Lease of the operator's; the first on its Namespace, too.
 SHARDS = "trimtab.dev/shards"  # among how many operators its holder divides the namespaces
 SERVING = "trimtab.dev/serving"  # "true": its holder may write; "false": it stands by for another installation
+INSTALLATION_UID = "trimtab.dev/installation-uid"  # whose it is: the UID of its ServiceAccount
 SERVES = "trimtab.dev/serves"  # the one namespace that its holder serves, which is the Lease's own
 
 # Labels of a Namespace, by its administrator.

@@ -81,6 +81,8 @@ class OurStatus(ManifestPart):
     observed_generation: Int64 | None = None
     """The generation of the object that was last acted on."""
     conditions: Conditions | None = None
+    mode: str | None = None
+    """Auto, Shadow or Paused, whoever said so; Frozen: the whole installation."""
     last_decision: str | None = None
     """Why the last decision came out as it did, in one sentence."""
     bridge: BridgeStatus | None = None

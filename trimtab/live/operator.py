@@ -19,6 +19,7 @@ from trimtab.journal import HEALTH, Retention
 from trimtab.live.act.breaker import Breaker
 from trimtab.live.advice import Advisor
 from trimtab.live.look.cluster import WatchedCluster
+from trimtab.live.look.freeze import Freeze
 from trimtab.live.look.installations import Installations, OwnOperators
 from trimtab.live.look.subject import Compiler
 from trimtab.live.measure.bounded_queries import patience
@@ -57,7 +58,7 @@ class Operator:
         namespace = settings.lease_namespace or settings.namespace or access.namespace
         self.leadership = _leadership(access, namespace, settings, clock)
         budget = Budget(settings.api_per_s, settings.api_burst)
-        self.kube = Kube(access, budget, fence=self._seconds_to_write, clock=clock)
+        self.kube = Kube(access, budget, fence=self._seconds_to_write, clock=clock, brake=lambda: self.cluster.frozen)
         timeout_s = max(1.0, min(10.0, settings.tick_s))
         self.prometheus = Prometheus(prometheus, Budget(*QUERIES), timeout_s) if prometheus else None
         own = (access.namespace, tuple(os.environ.get("TRIMTAB_DEPLOYMENT", "").split(",")))
@@ -65,6 +66,7 @@ class Operator:
         self.cluster.served_system = settings.system_namespaces
         self.installations = Installations(self.cluster, self.leadership)
         self.own_operators = OwnOperators(self.cluster)
+        self.freeze = Freeze(self.cluster, self.leadership)
         keep = Retention(size_bytes=settings.journal_bytes)
         self.journal = KeptJournal(settings.journal, keep) if settings.journal else None
         self.breaker = Breaker(settings.breaker_s)
@@ -149,9 +151,8 @@ class Operator:
             task.result()  # none of them ends by itself: raise what ended it
 
     def _seconds_to_write(self) -> float:
-        """The fence of every write: none while somebody holds the brake, or another installation serves."""
-        idle = self.cluster.frozen or not self.installations.may_serve
-        return 0.0 if idle else self.leadership.seconds_left()
+        """The fence of every write: none while another installation serves."""
+        return self.leadership.seconds_left() if self.installations.may_serve else 0.0
 
     async def _loop(self) -> None:
         self.leadership.on_change(lambda leads: None if leads else self.telemetry.stand_by())
@@ -181,6 +182,7 @@ class Operator:
             if self.leadership.may_write():
                 await self.installations.look(self.clock.since_boot())
             self.own_operators.look(self.clock.since_boot())
+            self.freeze.look(self.clock.since_boot())
         if self._serves():
             async with self._ticking:
                 with uncollected():
@@ -245,6 +247,7 @@ class Operator:
                 await self.ticker.teller.finish()
 
     async def _close(self) -> None:
+        self.freeze.close()
         self.checkpoints.close()
         self.gather.close()
         await self.ticker.teller.close()
@@ -281,7 +284,7 @@ class Operator:
         state = f"{'leading' if leads else 'standing by'}{self._division()}"
         beside = f": {self.installations.said}" if self.installations.said else ""
         left = f"\nleft to operators of their own: {', '.join(sorted(self.cluster.left))}" if self.cluster.left else ""
-        frozen = ", frozen: nothing is written" if self.cluster.frozen else ""
+        frozen = f"\n{self.freeze.said}" if self.freeze.said else ""
         unrecorded = f"\n{self.journal.trouble}" if self.journal and self.journal.trouble else ""  # no reason to stop
         absent = ", ".join(feed.name for feed in self.cluster.ours.values() if feed.resource is None)
         installed = f"\nnot installed: {absent}" if absent else ""

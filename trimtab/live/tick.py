@@ -36,7 +36,7 @@ from trimtab.live.measure.gather import Gather, Wanted
 from trimtab.live.measure.usage import UsageWatch
 from trimtab.live.object_tick import ObjectTick
 from trimtab.live.tell.record import DecisionLog, Recorder
-from trimtab.live.tell.say import announce, say
+from trimtab.live.tell.say import announce, say, say_frozen
 from trimtab.live.tell.status_writer import Happening, StatusWriter
 from trimtab.live.tell.telemetry import Telemetry
 from trimtab.live.tell.teller import Teller
@@ -263,7 +263,10 @@ class Ticker:
         tick = tick._replace(outcome=outcome, after=after)
         self._memories[tick.subject.uid] = after
         resizable = tick.subject.policy.vertical or tick.subject.policy.bridge
-        say(self.teller, self.status_writer, tick, self._wire_pods(tick.target) if resizable else ())
+        if self.cluster.frozen:
+            say_frozen(self.teller, self.status_writer, tick)
+        else:
+            say(self.teller, self.status_writer, tick, self._wire_pods(tick.target) if resizable else ())
         return tick
 
     def _why_shadow(self) -> str:

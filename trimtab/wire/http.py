@@ -155,6 +155,7 @@ REDIRECTION, SERVER_ERROR = int(HTTPStatus.MULTIPLE_CHOICES), int(HTTPStatus.INT
 log = logging.getLogger(__name__)
 
 Fence = Callable[[], float]  # the seconds for which we may still write; none are left: 0 or less
+Brake = Callable[[], bool]  # somebody holds it: nothing is written but status
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -174,6 +175,10 @@ class Request(msgspec.Struct, frozen=True):
     @property
     def reads(self) -> bool:
         return self.verb in ("get", "list", "watch")
+
+    @property
+    def only_tells(self) -> bool:
+        return self.path.endswith("/status")
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -216,8 +221,9 @@ class Http:
         budget: Budget | None,
         timeout_s: float,
         fence: Fence | None = None,
+        brake: Brake = lambda: False,
     ) -> None:
-        self.access, self.unavailable, self.fence = access, unavailable, fence
+        self.access, self.unavailable, self.fence, self.brake = access, unavailable, fence, brake
         self._base = str(URL(access.url)).rstrip("/")
         self.budget = budget or Budget()
         self.timeout_s = timeout_s
@@ -314,6 +320,8 @@ class Http:
         left_s = self.fence()
         if left_s <= 0:
             raise NotLeading("the lease may have passed to another operator: nothing was written")
+        if self.brake() and not request.only_tells:
+            raise NotLeading("the installation is frozen: nothing was written")
         return left_s
 
     async def _read(self, incoming: Incoming) -> Answer:

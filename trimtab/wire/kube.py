@@ -19,7 +19,7 @@ from trimtab.wire.access import Access
 from trimtab.wire.budget import Budget, Priority
 from trimtab.wire.clock import SYSTEM, Clock
 from trimtab.wire.decode import decode
-from trimtab.wire.http import Answer, Fence, Http, OverHttp, Request
+from trimtab.wire.http import Answer, Brake, Fence, Http, OverHttp, Request
 from trimtab.wire.objects import FIELD_MANAGER
 from trimtab.wire.resources import CONFIG_MAPS, EVENTS, Resource, ServedKinds
 
@@ -86,7 +86,8 @@ class Listing(msgspec.Struct, Generic[T], frozen=True):
 class Kube(OverHttp):
     """The API server. Requests are counted in `counts` (verb, resource, status) and paid from `budget`.
 
-    `fence` says for how many seconds we may still write: no write leaves after that, and none is waited for.
+    `fence` says for how many seconds we may still write: no write leaves after that, and none is waited for. While
+    somebody holds the `brake`, only status is written.
     """
 
     def __init__(
@@ -96,15 +97,16 @@ class Kube(OverHttp):
         timeout_s: float = 30.0,
         fence: Fence | None = None,
         clock: Clock = SYSTEM,
+        brake: Brake = lambda: False,
     ) -> None:
         self.access, self.clock = access, clock
-        self.http = Http(access, ClusterUnavailable, budget, timeout_s, fence)
+        self.http = Http(access, ClusterUnavailable, budget, timeout_s, fence, brake)
         self.counts, self.budget = self.http.counts, self.http.budget
         self._kinds = ServedKinds(lambda path, asker: self.raw(path, namespace=asker), clock)
 
     def may_write(self) -> bool:
         """A write would leave if it were sent now."""
-        return self.http.fence is None or self.http.fence() > 0
+        return not self.http.brake() and (self.http.fence is None or self.http.fence() > 0)
 
     async def get(self, kind: type[T], resource: Resource, namespace: str, name: str, subresource: str = "") -> T:
         asked = Asked(resource, namespace, name, subresource)

@@ -104,6 +104,7 @@ REPLICA_SETS = Resource("apps", "v1", "replicasets", "ReplicaSet", scalable=True
 DAEMON_SETS = Resource("apps", "v1", "daemonsets", "DaemonSet")
 HPAS = Resource("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler")
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
+SELF_REVIEWS = Resource("authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", namespaced=False)
 POD_METRICS = Resource("metrics.k8s.io", "v1beta1", "pods", "PodMetrics")
 
 KNOWN = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -35,6 +36,7 @@ from trimtab.wire.watch import Informer, Store
 
 T = TypeVar("T", bound=HasMeta)
 SYSTEM_NAMESPACES = ("kube-system", "kube-public", "kube-node-lease")
+UID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 LOOK_AGAIN_S = 10.0  # for kinds whose CRD is not installed (yet)
 OURS = (
     ("trimtab.dev/v1alpha1", "Autoscaler"),
@@ -142,6 +144,7 @@ class WatchedCluster:
     ) -> None:
         self.kube, self.namespace, self.home, self.shard = kube, namespace, home, shard  # home: where our Lease is
         self.own = own  # namespace and names of our own workloads, which we never scale
+        self.uid: str | None = None  # of our installation; "": it has none; None: not known yet
         self.served_system: tuple[str, ...] = ()  # of SYSTEM_NAMESPACES, those that are not left alone
         keep = self._is_ours if shard.of > 1 else None
         self.ours = {kind: Feed(kube, Custom, (version, kind), namespace, keep=keep) for version, kind in OURS}
@@ -237,8 +240,17 @@ class WatchedCluster:
     @property
     def frozen(self) -> bool:
         """The brake of the whole installation: an annotation on the operator's own namespace."""
+        return self._freeze not in ("", "false") and not self.frozen_before
+
+    @property
+    def frozen_before(self) -> bool:
+        """The annotation names another installation, which is gone; whatever else is written there holds us."""
+        return bool(self.uid) and self._freeze != self.uid and UID.fullmatch(self._freeze) is not None
+
+    @property
+    def _freeze(self) -> str:
         found = self.namespaces.store.get("", self.home)
-        return found is not None and (found.metadata.annotations or {}).get(FROZEN) == "true"
+        return ((found.metadata.annotations or {}) if found else {}).get(FROZEN, "")
 
     def may_query(self, namespace: str) -> bool:
         """The opt-in to Prometheus, where there is one: a namespace labelled trimtab.dev/prometheus: "true"."""

@@ -119,3 +119,6 @@ def of_trouble(error: Exception) -> tuple[DecisionCondition, ...]:
 
 def _of(kind: str, status: bool, reason: str, message: str) -> DecisionCondition:
     return DecisionCondition(type=kind, status=status, reason=reason, message=message)
+
+
+OF_FROZEN = _of("AbleToScale", False, "Frozen", "trimtab is frozen: nothing is scaled until `trimtab unfreeze`")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from typing import Any
 
 from msgspec.structs import replace
 
-from trimtab.core.explain import sentence
+from trimtab.core.explain import DecisionCondition, sentence
 from trimtab.core.model import Memory, Missing, Observation, PodSamples, Reason, Samples, Startup
 from trimtab.core.remember import stored
 from trimtab.live.act.sizes import stuck_resizes
@@ -22,6 +23,7 @@ from trimtab.wire.kube import Kube
 from trimtab.wire.objects import WirePod
 
 log = logging.getLogger(__name__)
+FROZEN_MODE = "Frozen"
 NO_MEMORY, NOTHING_REMEMBERED, NO_USAGE = Memory(), ObjectMemory(), Missing(reason=Reason.NOT_CONFIGURED)
 
 
@@ -37,6 +39,24 @@ def say(teller: Teller, status_writer: StatusWriter, tick: ObjectTick, resized: 
         return
     said = fingerprint or tick
     status, found = STATUS[subject.name.kind](said), conditions.of_tick(said, waiting)
+    _hand_over(teller, status_writer, tick, status, found, matter)
+
+
+def say_frozen(teller: Teller, status_writer: StatusWriter, tick: ObjectTick) -> None:
+    """What was said before stays, above all what is remembered of what is in force: it may be put back meanwhile."""
+    status = status_writer.before(tick.subject.object) | {"mode": FROZEN_MODE}
+    _hand_over(teller, status_writer, tick, status, (conditions.OF_FROZEN,), None)
+
+
+def _hand_over(
+    teller: Teller,
+    status_writer: StatusWriter,
+    tick: ObjectTick,
+    status: dict[str, Any],
+    found: Sequence[DecisionCondition],
+    matter: object,
+) -> None:
+    subject, at = tick.subject, tick.seen.at
     if not status_writer.is_news(subject.object, status, found, at, matter):
         teller.drop(subject.uid)  # a task for each would cost more than all else
         return

@@ -34,6 +34,7 @@ def _every(tick: ObjectTick) -> dict[str, Any]:
     return (
         {
             "observedGeneration": tick.subject.object.metadata.generation,
+            "mode": str(tick.subject.policy.admit.mode),
             "lastDecision": sentence(tick.subject.policy, tick.seen, tick.memory.core, tick.decision),
             "memory": written(tick.after),
         }
