@@ -25,12 +25,15 @@ def test_freeze_stops_every_write_and_unfreeze_goes_on(bed: Bed, namespace: str,
         eventually(lambda: bed.get("autoscaler", "web", "-n", namespace).get("status"), 30)
         done = trimtab("freeze", *words)
         assert done.returncode == 0 and "frozen" in done.stdout, done.stderr
-        eventually(lambda: "frozen" in running.get("/readyz"), 20)
+        eventually(lambda: "FROZEN" in running.get("/readyz"), 20)
+        eventually(lambda: bed.get("autoscaler", "web", "-n", namespace)["status"].get("mode") == "Frozen", 30)
         version = bed.get("autoscaler", "web", "-n", namespace)["metadata"]["resourceVersion"]
         bed.load(namespace, "web", cores=2.0)
         eventually(lambda: 'trimtab_desired_replicas{kind="Autoscaler"' in running.get("/metrics"), 20)
         always(lambda: replicas(bed, namespace) == 4, 10)
         assert bed.get("autoscaler", "web", "-n", namespace)["metadata"]["resourceVersion"] == version
+        table = bed.kubectl("get", "autoscaler", "-n", namespace)
+        assert "Frozen" in table
         assert trimtab("unfreeze", *words).returncode == 0
         eventually(lambda: replicas(bed, namespace) > 4, 60)
 

@@ -80,6 +80,7 @@ class Operator:
         self._ticking = asyncio.Lock()
         self._term = float("inf")  # in which the last tick was: since when we led
         self._waiting_for: list[str] = ["everything"]
+        self._was_ready = False
 
     def _ticker(self, prometheus: Access | None, namespace: str) -> Ticker:
         settings, demand = self.settings, DemandForecasts()
@@ -178,6 +179,7 @@ class Operator:
         self._waiting_for = self.cluster.unsettled()
         if self._waiting_for:
             return False
+        self._was_ready = self._was_ready or not self.leadership.trouble
         with self._going_on():
             if self.leadership.may_write():
                 await self.installations.look(self.clock.since_boot())
@@ -272,24 +274,33 @@ class Operator:
         return 200, "ok\n"
 
     def ready(self) -> tuple[int, str]:
-        """Ready when all that is served is followed; not leading is no fault, not knowing who does is one."""
-        others = self.cluster.others
-        said = [f"{feed.name}: {feed.trouble}" for feed in self.cluster.feeds if feed.trouble and feed not in others]
-        if self.leadership.trouble and not self.leadership.may_write():
-            said.append(f"its Lease: {self.leadership.trouble}")
-        if self._waiting_for or said:
+        """Ready once everything was known: in trouble later it is degraded, and says so.
+
+        What it cannot follow costs one kind its decreases. Not being ready would cost more: a drain of its node would
+        be refused, and nobody could ask it why.
+        """
+        if not self._was_ready:
             waiting = [f"waiting for {', '.join(self._waiting_for)}"] if self._waiting_for else []
-            return HTTPStatus.SERVICE_UNAVAILABLE, "\n".join([*waiting, *said, ""])
+            return HTTPStatus.SERVICE_UNAVAILABLE, "\n".join([*waiting, *self._troubles(), ""])
         leads = self.leadership.may_write() and not self.installations.elder
         state = f"{'leading' if leads else 'standing by'}{self._division()}"
         beside = f": {self.installations.said}" if self.installations.said else ""
-        left = f"\nleft to operators of their own: {', '.join(sorted(self.cluster.left))}" if self.cluster.left else ""
-        frozen = f"\n{self.freeze.said}" if self.freeze.said else ""
-        unrecorded = f"\n{self.journal.trouble}" if self.journal and self.journal.trouble else ""  # no reason to stop
-        absent = ", ".join(feed.name for feed in self.cluster.ours.values() if feed.resource is None)
-        installed = f"\nnot installed: {absent}" if absent else ""
-        unseen = "".join(f"\nnot followed: {feed.name}: {feed.trouble}" for feed in others if feed.trouble)
-        return 200, f"ok, {state}{beside}{frozen}{unrecorded}{installed}{left}{unseen}\n"
+        troubles, notes = self._troubles(), self._notes()
+        return 200, "\n".join([f"{'degraded' if troubles else 'ok'}, {state}{beside}", *troubles, *notes, ""])
+
+    def _troubles(self) -> list[str]:
+        said = [f"not followed: {feed.name}: {feed.trouble}" for feed in self.cluster.feeds if feed.trouble]
+        if self.leadership.trouble and not self.leadership.may_write():
+            said.append(f"its Lease: {self.leadership.trouble}")
+        return said
+
+    def _notes(self) -> list[str]:
+        """What an administrator should know, and no reason for an alarm by itself."""
+        journal = self.journal.trouble if self.journal else ""
+        absent = ", ".join(feed.name for feed in self.cluster.ours.values() if feed.resource is None and feed.absent)
+        installed = f"not installed: {absent}" if absent else ""
+        left = f"left to operators of their own: {', '.join(sorted(self.cluster.left))}" if self.cluster.left else ""
+        return [note for note in (self.freeze.said, journal, installed, left) if note]
 
     def _division(self) -> str:
         """Which shard, where there are several, and who of another division keeps it waiting."""
