@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from rich.table import Table
 from rich.text import Text
 
-from trimtab.cli.printable import PrintableStream
+from trimtab.cli.printable import PrintableStream, echo_coloured
 from trimtab.cli.screen import Screen
 from trimtab.cli.workers import on_all_cores
 from trimtab.errors import TrimtabError
@@ -195,6 +195,7 @@ def test_no_text_of_others_reaches_the_terminal_as_a_control_character(text: str
     with contextlib.redirect_stdout(stream), contextlib.redirect_stderr(stream):
         click.echo(text)
         print(text, file=sys.stderr)
+        echo_coloured(("red: ", "red"), (text, "cyan"))
         table = Table(text, style="red")
         table.add_row(Text(text, style="bold"))
         Screen(width=200, force_terminal=True, markup=False, emoji=False, color_system="standard").show(table)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from typing import Any, NamedTuple
 
 import click
 
 import trimtab
+from trimtab.cli.printable import echo_coloured
 from trimtab.kinds.lint import Finding, LintSeverity
 from trimtab.kinds.yaml import Document
 
@@ -40,15 +40,13 @@ def _text(report: Report) -> None:
     for file in report.templates:
         click.echo(f"{file}: left out, a Helm template: helm template CHART | trimtab lint -", err=True)
     for finding in report.findings:
-        severity = _coloured(finding.severity)
-        click.echo(f"{finding.file}:{finding.line}: {severity} {finding.object} {finding.path} [{finding.rule}]")
+        echo_coloured(
+            (f"{finding.file}:{finding.line}: ", ""),
+            (str(finding.severity), _COLOURS[finding.severity]),
+            (f" {finding.object} {finding.path} [{finding.rule}]", ""),
+        )
         click.echo(f"    {finding.why}\n    fix: {finding.fix}")
     click.echo(_counts(report), err=True)
-
-
-def _coloured(severity: LintSeverity) -> str:
-    """click drops colours where nobody sees them, but does not know https://no-color.org."""
-    return str(severity) if os.environ.get("NO_COLOR") else click.style(str(severity), fg=_COLOURS[severity])
 
 
 def _counts(report: Report) -> str:

@@ -6,8 +6,12 @@ an administrator, rename the window or fill the clipboard.
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from typing import Any, TextIO
+
+import click
 
 from trimtab.errors import printable
 
@@ -33,3 +37,14 @@ class PrintableStream:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.rich_proxied_file, name)
+
+
+def echo_coloured(*parts: tuple[str, str]) -> None:
+    """Print a line of texts with their colors; only the colors may hold control characters.
+
+    click drops colors where nobody sees them, but does not know https://no-color.org.
+    """
+    plain = bool(os.environ.get("NO_COLOR"))
+    clean = [(printable_lines(text), color) for text, color in parts]
+    line = "".join(text if plain or not color else click.style(text, fg=color) for text, color in clean)
+    click.echo(line, file=getattr(sys.stdout, "rich_proxied_file", sys.stdout))

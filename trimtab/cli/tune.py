@@ -7,7 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
-from msgspec import structs
 
 from trimtab.cli.load_source import JudgingOptions, LoadOptions, judging_options, load_options, query_options, read_load
 from trimtab.cli.option_groups import PrometheusOptions
@@ -166,10 +165,14 @@ def _plain(found: Choice, manifest: dict[str, Any], notes: list[str], lam: float
 
 
 def _chosen(settings: TunedSettings) -> dict[str, Any]:
+    from msgspec import structs
+
     found = structs.asdict(settings)
     del found["band"]
     return found
 
 
 def _plain_figures(figures: Figures) -> dict[str, float]:
+    from msgspec import structs
+
     return structs.asdict(figures)
