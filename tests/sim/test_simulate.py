@@ -11,7 +11,7 @@ from trimtab.policy import Bridge, ForecastChoice, Objective, Policy, Signal
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.generate import LoadShape, generate
 from trimtab.sim.grid import DAY_STEPS
-from trimtab.sim.simulate import Simulation, why_slow
+from trimtab.sim.simulate import Simulation, stepped_parts, why_slow
 
 LOAD = generate(LoadShape(days=2, noise=0.1))
 TWO_METRICS: tuple[Signal, ...] = (*on_load().signals, *on_load(0.5).signals)
@@ -61,3 +61,12 @@ def test_prices_share_one_forecast(simulation: Simulation, monkeypatch: pytest.M
 def test_the_date_of_the_first_step_changes_nothing() -> None:
     later = Simulation(LOAD, ClusterSpec(), first_pods=20, start=1.7e9).run(on_load())
     assert later.replicas.tolist() == Simulation(LOAD, ClusterSpec(), first_pods=20).run(on_load()).replicas.tolist()
+
+
+def test_candidates_are_compared_without_what_only_decide_simulates() -> None:
+    cluster = ClusterSpec(memory_load=np.full(len(LOAD), 1e9), retry_share=0.1)
+    assert stepped_parts(cluster) == ("memory that depends on the load", "retries")
+    assert why_slow(on_load(), cluster) and not why_slow(on_load(), ClusterSpec())
+    (rough,) = Simulation(LOAD, cluster, first_pods=20).days([on_load()])
+    (plain,) = Simulation(LOAD, ClusterSpec(), first_pods=20).days([on_load()])
+    assert rough is not None and plain is not None and np.array_equal(rough.pods, plain.pods)

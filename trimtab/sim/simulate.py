@@ -30,16 +30,24 @@ from trimtab.sim.score import Actuator, Counts, Days, measure, ready_pods, viola
 from trimtab.sim.sliding_windows import trailing_mean
 
 _PLAIN = ClusterSpec()
+_STEPPED = {
+    "startup_jitter": "start-up times that vary",
+    "mean_s": "another mean of metrics",
+    "scrape_delay_s": "a delay of metrics",
+    "memory_load": "memory that depends on the load",
+    "retry_share": "retries",
+    "faults": "faults",
+}
 
 
 def why_slow(policy: Policy, cluster: ClusterSpec) -> str:
     """Why decide() itself has to be run; empty when the compiled engine gives the same."""
-    return uncovered(policy) or ("the simulated cluster has faults or chance in it" if _unusual(cluster) else "")
+    return uncovered(policy) or (f"the cluster has {parts}" if (parts := ", ".join(stepped_parts(cluster))) else "")
 
 
-def _unusual(cluster: ClusterSpec) -> bool:
-    names = ("startup_jitter", "mean_s", "scrape_delay_s", "retry_share", "faults")
-    return cluster.memory_load is not None or any(getattr(cluster, name) != getattr(_PLAIN, name) for name in names)
+def stepped_parts(cluster: ClusterSpec) -> tuple[str, ...]:
+    """The parts of a simulated cluster that the compiled engine does not know."""
+    return tuple(part for name, part in _STEPPED.items() if np.any(getattr(cluster, name) != getattr(_PLAIN, name)))
 
 
 def simulate(
@@ -93,6 +101,8 @@ class Simulation:
         """What each day of each policy cost; None: given up, because it spent more than `within` allows.
 
         A policy with an objective follows its price in the compiled engine, from one learned forecast for all of them.
+        A search that ran every candidate step by step would take minutes, so candidates are compared without the
+        `stepped_parts` of the cluster.
         """
         groups: dict[bytes, list[int]] = {}
         for number, policy in enumerate(policies):
@@ -113,7 +123,7 @@ class Simulation:
     def _scored(self, policies: list[Policy], within: CostLimit) -> list[Days | None]:
         """Policies that differ in nothing but the bridge."""
         first = policies[0]
-        if first.objective is None and why_slow(first, self.cluster):
+        if first.objective is None and uncovered(first):
             return [self._decided(policy).days(DAY_STEPS) for policy in policies]
         replicas = self._path(first, first.objective) if first.objective else self._replicas(first, within)
         if not len(replicas):
@@ -153,7 +163,7 @@ class Simulation:
                 for price in _band(policy.objective):
                     if (policy.objective.service_level, price) not in self._levels:
                         wanted.setdefault(policy.objective.service_level, {})[price] = None
-            elif not why_slow(policy, self.cluster):
+            elif not uncovered(policy):
                 self._ahead(policy)
         for level, prices in wanted.items():
             found = priced_levels(self._pods, self.cluster.startup_s, shipped_weights(), list(prices), level)

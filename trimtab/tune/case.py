@@ -25,7 +25,7 @@ from trimtab.sim.grid import DAY_STEPS, HOUR_STEPS, STEP_S, delay_steps
 from trimtab.sim.oracle import optimum, pods_needed
 from trimtab.sim.program import is_cpu_share
 from trimtab.sim.score import Counts, Days, Provisioning, oom_share, provisioning, score, slack
-from trimtab.sim.simulate import Simulation, why_slow
+from trimtab.sim.simulate import Simulation, stepped_parts, why_slow
 from trimtab.tune.demand import DEFAULT_TARGET, Demand
 
 
@@ -201,9 +201,11 @@ def quickly(case: Case) -> tuple[Case, str]:
     return case.with_policy(form), f"judged {how}: {reason}"
 
 
-def quick_notes(policy: Policy) -> tuple[str, ...]:
-    """What every candidate was scored with and without, where that is not the policy to the letter."""
+def quick_notes(policy: Policy, pods: ClusterSpec) -> tuple[str, ...]:
+    """What every candidate was scored with and without, where that is not the policy and the pods to the letter."""
     forecast, said = policy.forecast, []
+    if parts := stepped_parts(pods):
+        said.append(f"settings were scored without {', '.join(parts)}")
     if not isinstance(tunable(policy), TotalAverage) and not is_cpu_share(policy):
         said.append("simulated on the total load; what pods report may lag behind it")
     if forecast is not None:

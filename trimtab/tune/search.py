@@ -213,7 +213,7 @@ def chosen(trial: Trial, done: Callable[[int], None] = lambda count: None, rolli
     case, space = trial.case, trial.space
     before = trial.days[space.present]
     warmup = _warmup(case.whole_days) if rolling else 0
-    changed, notes = race.settings != space.present, quick_notes(by_target(case.policy))
+    changed, notes = race.settings != space.present, quick_notes(by_target(case.policy), case.pods)
     return Choice(
         was=space.present,
         now=race.settings,
