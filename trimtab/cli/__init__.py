@@ -32,6 +32,7 @@ SECTIONS = {
         "bench": "Run the benchmark protocol over a folder of traces.",
     },
     "In a cluster": {
+        "doctor": "Check cluster, permissions and metrics, and say what will work.",
         "handover": "Take over from an HPA or ScaledObject without a gap, and back.",
         "run": "Run the operator.",
         "crds": "Print the CustomResourceDefinitions, ready for kubectl apply.",
@@ -43,6 +44,7 @@ SECTIONS = {
         "replay": "Take every decision of a journal again, report differences.",
         "dashboard": "Look at the fleet, one workload and what-if in a browser.",
         "version": "Print the version.",
+        "completion": "Print the completion script of bash, zsh or fish.",
     },
     "When something is wrong": {
         "freeze": "Stop every write of an installation at once.",
