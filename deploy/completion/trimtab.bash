@@ -1,1 +1,1 @@
-eval "$(_TRIMTAB_COMPLETE=bash_source trimtab)"
+eval "$(trimtab completion bash)"

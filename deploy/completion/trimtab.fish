@@ -1,1 +1,1 @@
-_TRIMTAB_COMPLETE=fish_source trimtab | source
+trimtab completion fish | source

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from trimtab.cli import COMMANDS, main
+from trimtab.cli import main
 from trimtab.cli.completion import SHELLS
 from trimtab.cli.doctor import NEEDS, abilities_of
-
-TRIMTAB = Path(sys.executable).with_name("trimtab")
 
 
 def test_doctor_without_a_cluster_says_how_to_name_one(tmp_path: Path) -> None:
     environment = {"HOME": str(tmp_path), "KUBECONFIG": str(tmp_path / "none")}
     done = CliRunner().invoke(main, ["doctor"], env=environment)
     assert (done.exit_code, done.stdout) == (2, "")
-    assert "KUBECONFIG" in done.stderr
+    assert "there is no such file" in done.stderr
 
 
 def test_an_ability_names_the_checks_that_keep_it_from_working() -> None:
@@ -37,9 +32,3 @@ def test_completion_prints_the_script_of_a_shell(shell: str) -> None:
     done = CliRunner().invoke(main, ["completion", shell])
     assert done.exit_code == 0
     assert f"_TRIMTAB_COMPLETE={shell}_complete" in done.stdout
-
-
-def test_the_script_completes_commands() -> None:
-    environment = {**os.environ, "_TRIMTAB_COMPLETE": "bash_complete", "COMP_WORDS": "trimtab re", "COMP_CWORD": "1"}
-    done = subprocess.run([TRIMTAB], env=environment, capture_output=True, text=True, check=True)
-    assert {line.split(",")[1] for line in done.stdout.split()} == {name for name in COMMANDS if name.startswith("re")}

@@ -71,6 +71,7 @@ def command(place: PlaceOptions, cluster: ClusterOptions, prometheus: Prometheus
 
 
 def _print(checks: list[Check], abilities: list[Ability]) -> None:
+    from rich.markup import escape
     from rich.table import Table
 
     from trimtab.cli.screen import screen
@@ -78,11 +79,13 @@ def _print(checks: list[Check], abilities: list[Ability]) -> None:
     table = Table("CHECK", "", "FOUND", box=None, pad_edge=False)
     for check in checks:
         found = check.found if check.ok or not check.fix else f"{check.found}: {check.fix}"
-        table.add_row(check.name, "[green]ok[/]" if check.ok else "[yellow]no[/]", found)
+        table.add_row(check.name, "[green]ok[/]" if check.ok else "[yellow]no[/]", escape(found))
     screen().show(table)
     click.echo("\nWhat will work")
     for ability in abilities:
-        click.echo(f"  {ability.name}: " + (f"no, because of {', '.join(ability.missing)}" if ability.missing else "yes"))
+        click.echo(
+            f"  {ability.name}: " + (f"no, because of {', '.join(ability.missing)}" if ability.missing else "yes")
+        )
 
 
 NEEDS = {
