@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,17 @@ def workflow(name: str) -> dict[str, Any]:
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
 def test_the_files_can_be_read(file: Path) -> None:
     assert isinstance(yaml.safe_load(file.read_text()), dict)
+
+
+UNPINNED = {"github/codeql-action"}  # moves with its bundle of rules; an old commit stops being served
+
+
+def test_actions_are_pinned_by_commit() -> None:
+    lines = [line for name in FILES for line in name.read_text().splitlines() if "uses: " in line]
+    used = [re.search(r"uses: ([\w-]+/[\w-]+)[\w./-]*@(\S+)( # v\d\S*)?", line) for line in lines]
+    assert used and all(used)
+    loose = {found[1] for found in used if found and not (re.fullmatch("[0-9a-f]{40}", found[2]) and found[3])}
+    assert loose == UNPINNED
 
 
 def test_every_python_we_name_passes_the_gate() -> None:
