@@ -16,7 +16,7 @@ from trimtab.cli import main
 from trimtab.errors import InvalidInput
 from trimtab.kinds import CustomHpa, Scaler, is_custom_hpa, read
 from trimtab.kinds.convert import TARGETS, Lost, convert
-from trimtab.kinds.convert.source_fields import schedules_alone
+from trimtab.kinds.schedule import schedules_alone
 from trimtab.policy import RESOURCES, Policy, Vertical, Weights
 
 NOW = 1_700_000_000.0

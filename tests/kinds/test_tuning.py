@@ -66,7 +66,7 @@ def test_an_annotation_of_an_ehpa() -> None:
     written = ehpa()
     assert tuning_of(annotated(written, "Advise")) == Tuning(mode=TuningMode.ADVISE)
     assert not [warned for warned in warnings(read(annotated(written, "Advise"))) if NOTE in warned.path]
-    with pytest.raises(InvalidObject, match='write "Advise" or "Nightly"'):
+    with pytest.raises(InvalidObject, match="write one of: Advise, Nightly"):
         read(annotated(written, "Weekly"))
 
 

@@ -202,6 +202,7 @@ def test_a_predictive_hpa_converts_and_names_what_it_cannot() -> None:
     assert {loss.path for loss in lost} == {
         "spec.decisionType",
         "spec.models[1]",
+        "spec.models[1].holtWinters.storedSeasons",
         "spec.models[0].linear.historySize",
         "spec.cpuInitializationPeriod",
     }

@@ -117,6 +117,11 @@ class Recommendation(Kind):
     kind: Literal["Recommendation"]
     spec: RecommendationSpec
 
+    ignored: ClassVar = {
+        f"spec.targetRef.{name}": "a workload is found by its kind and name"
+        for name in ("uid", "resourceVersion", "fieldPath")
+    }
+
     @property
     def value(self) -> str | None:
         """The recommended YAML, as the status prints it."""

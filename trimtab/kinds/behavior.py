@@ -28,6 +28,7 @@ from trimtab.policy import (
 from trimtab.quantity import parse_quantity
 
 LONGEST_WINDOW_S = 3600  # Kubernetes' own limit
+LONGEST_REST_S = 86400
 _UNCAPPED = float(INT32)  # a factor nobody reaches; JSON has no infinity
 
 
@@ -68,7 +69,7 @@ class ScalingRules(ManifestPart):
 class OurScalingRules(ScalingRules):
     """One direction of an Autoscaler: a rest after a step, the smallest step worth it, the largest allowed."""
 
-    cooldown_seconds: Annotated[int, Field(ge=0, le=86400)] | None = None
+    cooldown_seconds: Annotated[int, Field(ge=0, le=LONGEST_REST_S)] | None = None
     """Rest so long after a step in this direction."""
     min_factor: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)] | None = None
     """Steps up to this share of the replicas are not worth it."""

@@ -1,7 +1,7 @@
-"""EffectiveHorizontalPodAutoscaler (autoscaling.crane.io/v1alpha1, document 000): HPA, crons, prediction, Preview.
+"""EffectiveHorizontalPodAutoscaler (autoscaling.crane.io/v1alpha1, Crane): HPA, crons, prediction, Preview.
 
-Crons are floors reached exactly, without HPA's tolerance; the forecast may only add; Preview decides and writes nothing
-but specificReplicas.
+Crons are floors reached exactly, without HPA's tolerance. The forecast only adds replicas. Preview decides and writes
+nothing but specificReplicas.
 """
 
 from __future__ import annotations
@@ -9,28 +9,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, ClassVar, Literal
 
-from msgspec.structs import replace
 from pydantic import Field
 
 from trimtab.errors import InvalidInput
 from trimtab.kinds.amounts import Count, CountOrZero
+from trimtab.kinds.annotations import BRIDGE, CRANE_QUERY, PIN, PIN_UNTIL, TUNING
 from trimtab.kinds.behavior import Behavior
-from trimtab.kinds.bridge import annotated, bridge_problems
-from trimtab.kinds.horizontal import MIN_AT_MOST_MAX, ZERO_NEEDS_EYES, horizontal
+from trimtab.kinds.foreign import SCALING, ForeignKind, Manifest, annotate, exact, unannotate
+from trimtab.kinds.horizontal import MIN_AT_MOST_MAX, ZERO_NEEDS_EYES
+from trimtab.kinds.ledger import Ledger, without_none
 from trimtab.kinds.manifest_part import FieldRule, ManifestPart
-from trimtab.kinds.meta import Kind, TargetRef
-from trimtab.kinds.metric import MOST_METRICS, MetricSpec, few_forecasts, signals_of
+from trimtab.kinds.meta import TargetRef
+from trimtab.kinds.metric import MOST_METRICS, MetricSpec, few_forecasts
 from trimtab.kinds.prediction import Prediction
 from trimtab.kinds.schedule import (
     MOST_PER_DAY,
     TOO_MANY,
     events_per_day,
-    laid_out,
     schedule_problems,
+    schedules_alone,
     zone_name,
 )
-from trimtab.kinds.tuning import annotated_tuning, tuning_problems
-from trimtab.policy import Mode, Policy, Tolerance, WrittenSchedule
+from trimtab.policy import WrittenSchedule
+
+_LONGEST_NAME = 128  # of a schedule
 
 
 class CronSpec(ManifestPart):
@@ -51,6 +53,11 @@ class CronSpec(ManifestPart):
 
     def problems(self) -> Iterator[InvalidInput]:
         yield from schedule_problems(self.start, self.end, self.timezone)
+
+    def schedule(self, index: int) -> Manifest:
+        name = self.name[:_LONGEST_NAME] or f"cron-{index}"
+        times = without_none(timezone=self.timezone or None, start=self.start, end=self.end)
+        return {"name": name} | times | {"minReplicas": self.target_replicas}
 
     def written(self) -> WrittenSchedule:
         floor = self.target_replicas
@@ -103,38 +110,73 @@ class EffectiveHpaSpec(ManifestPart):
     )
 
 
-class EffectiveHpa(Kind):
+class EffectiveHpa(ForeignKind):
     """Executed here: no child HPA, no prediction object, no metrics API."""
 
     api_version: Literal["autoscaling.crane.io/v1alpha1"]
     kind: Literal["EffectiveHorizontalPodAutoscaler"]
     spec: EffectiveHpaSpec
 
-    def problems(self) -> Iterator[InvalidInput]:
-        yield from super().problems()
-        yield from bridge_problems(self.metadata.annotations, signals_of(self.spec.metrics, Tolerance()))
-        yield from tuning_problems(self.metadata.annotations)
+    ignored: ClassVar = {
+        f"spec.prediction.predictionAlgorithm.{setting}": why
+        for setting, why in (
+            ("dsp.sampleInterval", "the source of the history decides"),
+            ("percentile.sampleInterval", "the source of the history decides"),
+            ("percentile.historyLength", "the whole history that is kept counts, decayed"),
+            ("percentile.aggregated", "demand is always the demand of the whole workload"),
+        )
+    }
 
     @property
-    def target(self) -> TargetRef:
-        return self.spec.scale_target_ref
+    def own_annotations(self) -> tuple[str, ...]:
+        return (BRIDGE, TUNING)
 
     @property
     def preview(self) -> bool:
         return self.spec.scale_strategy == "Preview"
 
-    def to_policy(self, at: float) -> Policy:
-        spec = self.spec
-        policy = horizontal(spec.min_replicas, spec.max_replicas, spec.metrics, spec.behavior)
-        crons = tuple(cron.written() for cron in spec.crons or [])
+    def as_autoscaler(self, metadata: Manifest, ledger: Ledger) -> Manifest:
+        """Crons become schedules, prediction a forecast, Preview the mode Shadow."""
+        spec, crons = self.spec, self.spec.crons or []
+        ledger.places(
+            {"spec.schedules": "spec.crons", "spec.forecast": "spec.prediction", "spec.mode": "spec.scaleStrategy"}
+        )
+        made = {name: part for name, part in spec.manifest().items() if name in SCALING} | self.annotated_parts(ledger)
+        if crons:
+            made["schedules"] = [cron.schedule(index) for index, cron in enumerate(crons)]
         alone = bool(crons) and not spec.metrics and spec.prediction is None
-        if alone:  # no metric was written, so that none is followed
-            policy = replace(policy, signals=())
-        admit = self.admit(Mode.SHADOW if self.preview else Mode.AUTO)
-        if self.preview and spec.specific_replicas is not None:
-            admit = replace(admit, pin=spec.specific_replicas, pin_until=None)
-        forecast = spec.prediction.forecast() if spec.prediction else None
-        bounds = replace(policy.bounds, schedules=crons, alone=alone)
-        policy = laid_out(replace(policy, bounds=bounds, admit=admit, forecast=forecast), at, at)
-        notes = self.metadata.annotations
-        return replace(policy, bridge=annotated(notes), tuning=annotated_tuning(notes))
+        if alone:  # no metric was written, so none is followed
+            made["metrics"] = [schedules_alone()]
+            ledger.places({"spec.metrics": "spec.crons", "spec.metrics[0]": "spec.crons"})
+        self._preview(made, metadata, ledger)
+        self.lose_annotations(metadata, CRANE_QUERY, "the history is asked for here", ledger)
+        return made | exact(
+            signals=[] if alone else None,
+            bounds={"alone": alone, "schedules": [cron.written() for cron in crons]} if crons else None,
+            forecast=self._forecast(made, ledger),
+        )
+
+    def _preview(self, made: Manifest, metadata: Manifest, ledger: Ledger) -> None:
+        specific = self.spec.specific_replicas
+        if self.preview:
+            made["mode"] = "Shadow"
+        if specific is not None and self.preview:
+            unannotate(metadata, PIN_UNTIL)
+            annotate(metadata, PIN, str(specific))
+        elif specific is not None:
+            ledger.lose("spec.specificReplicas", "only counts with scaleStrategy: Preview")
+
+    def _forecast(self, made: Manifest, ledger: Ledger) -> Manifest | None:
+        """Add the forecast; return the model's settings, which an Autoscaler chooses itself."""
+        prediction = self.spec.prediction
+        if prediction is None:
+            return None
+        algorithm, path = prediction.prediction_algorithm, "spec.prediction.predictionAlgorithm"
+        made["forecast"] = {"model": algorithm.algorithm_type, "horizon": prediction.prediction_window_seconds}
+        ledger.place("spec.forecast.horizon", "spec.prediction.predictionWindowSeconds")
+        ledger.approximate_written(path, algorithm.manifest(), ("dsp", "percentile"), "is chosen here")
+        histogram = algorithm.percentile.histogram if algorithm.percentile else None
+        if histogram and histogram.bucket_size and not histogram.equal_size:
+            ledger.lose(f"{path}.percentile.histogram.bucketSize", "the growing sizes win, as in Crane")
+        options = prediction.options()
+        return {"options": options} if options else None

@@ -54,6 +54,10 @@ class AnyHpa(ForeignKind):
             self.metadata.annotations, {PREDICTIVE: predictive, EXACT: flag, BRIDGE: no_bridge}
         )
 
+    @property
+    def own_annotations(self) -> tuple[str, ...]:
+        return (EXACT,) if self.predictive else ()
+
     def as_autoscaler(self, metadata: Manifest, ledger: Ledger) -> Manifest:
         """The same spec; document 003's annotations become a forecast, which only adds."""
         made = self.scaling(ledger)

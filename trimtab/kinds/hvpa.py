@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import ClassVar, Literal
 
 from msgspec.structs import replace
 
 from trimtab.errors import InvalidInput
-from trimtab.kinds.annotations import EXACT, TUNING
+from trimtab.kinds.annotations import BRIDGE, EXACT, TUNING
 from trimtab.kinds.blend import BucketsSpec
 from trimtab.kinds.bridge import annotated, bridge_problems
 from trimtab.kinds.horizontal import horizontal
@@ -20,6 +20,10 @@ from trimtab.kinds.vertical import container_rules
 from trimtab.policy import Apply, Blend, ContainerRule, Gap, Gate, Limits, Policy, UpdateMode, Vertical, Weights
 from trimtab.quantity import parse_quantity
 
+_COMPUTED = "both recommendations are computed here; no HPA or VPA object is made"
+_APPLIED = "Hvpa applies the recommendation itself"
+_NO_REPLICA_CHANGE = "upstream never reads it either"
+
 
 class Hvpa(Kind):
     """Both axes of one workload, blended by weights or buckets."""
@@ -27,6 +31,25 @@ class Hvpa(Kind):
     api_version: Literal["autoscaling.k8s.io/v1alpha1"]
     kind: Literal["Hvpa"]
     spec: HvpaSpec
+
+    ignored: ClassVar = {
+        "spec.replicas": "the number of replicas is decided, not written here",
+        "spec.hpa.selector": _COMPUTED,
+        "spec.hpa.template.metadata": _COMPUTED,
+        "spec.vpa.selector": _COMPUTED,
+        "spec.vpa.template.metadata": _COMPUTED,
+        "spec.vpaTemplate.updatePolicy": _APPLIED,
+        "spec.vpa.template.spec.updatePolicy": _APPLIED,
+        "spec.hpa.scaleUp.minChange": _NO_REPLICA_CHANGE,
+        "spec.hpa.scaleDown.minChange": _NO_REPLICA_CHANGE,
+        "spec.vpa.scaleUp.minChange.replicas": _NO_REPLICA_CHANGE,
+        "spec.vpa.scaleDown.minChange.replicas": _NO_REPLICA_CHANGE,
+        "spec.vpa.limitsRequestsGapScaleParams.replicas": _NO_REPLICA_CHANGE,
+    }
+
+    @property
+    def own_annotations(self) -> tuple[str, ...]:
+        return (EXACT, BRIDGE)
 
     def problems(self) -> Iterator[InvalidInput]:
         yield from super().problems()

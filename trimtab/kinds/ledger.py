@@ -2,30 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from trimtab.errors import InvalidInput, InvalidObject
 
 
 class Lost(NamedTuple):
-    """What has no equivalent; without a signal the workload would be scaled by something else than before."""
+    """A field without an equivalent; a lost signal means that the workload would follow another metric than before."""
 
     path: str
     why: str
     signal: bool = False
-    exact: bool = False  # `spec.exact` holds it: only who asks for an Autoscaler to apply loses it
+    exact: bool = False  # `spec.exact` keeps it; only an Autoscaler for a cluster loses it
 
 
 class Ledger:
-    """Collects losses, and translates paths of the result back into those of the source."""
+    """Collects losses, and translates paths of the result back into paths of the source."""
 
     def __init__(self) -> None:
         self.lost: list[Lost] = []
         self._places: dict[str, str] = {}
 
-    def lose(self, path: str, why: str, signal: bool = False, exact: bool = False) -> None:
-        self.lost.append(Lost(path, why, signal, exact))
+    def lose(self, path: str, why: str, signal: bool = False) -> None:
+        self.lost.append(Lost(path, why, signal))
+
+    def approximate(self, path: str, why: str, signal: bool = False) -> None:
+        """Record what `spec.exact` keeps and the public fields of an Autoscaler cannot express."""
+        self.lost.append(Lost(path, why, signal, exact=True))
+
+    def approximate_written(self, path: str, part: dict[str, Any], names: Iterable[str], why: str) -> None:
+        """Approximate those of the named fields that the user wrote."""
+        for name in names:
+            if name in part:
+                self.approximate(f"{path}.{name}", why)
+
+    def at_most(self, made: str, value: int, most: int) -> int:
+        """Return the value that this field of the result can hold."""
+        if value > most:
+            self.approximate(self.source_of(made), f"{most} is the most it can be, not {value}")
+        return min(value, most)
 
     def place(self, made: str, source: str) -> None:
         self._places[made] = source
@@ -34,7 +50,7 @@ class Ledger:
         self._places |= places
 
     def source_of(self, path: str) -> str:
-        """The path as its writer knows it: that of the longest part of it whose place is known."""
+        """Return the path in the source of the longest part of this path that has a known place."""
         known = [made for made in self._places if path == made or path.startswith((f"{made}.", f"{made}["))]
         if not known:
             return path
@@ -43,7 +59,7 @@ class Ledger:
         return source if source.endswith('"]') else source + path[len(longest) :]  # an annotation has no parts
 
     def at_source(self, error: InvalidObject, what: str) -> InvalidObject:
-        """The same problems, where the user wrote them."""
+        """Return the same problems at the places where the user wrote them."""
         problems = [
             InvalidInput(self.source_of(problem.path), problem.value, problem.fix) for problem in error.problems
         ]

@@ -117,3 +117,20 @@ def without_nulls(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: without_nulls(inner) for name, inner in value.items() if inner is not None}
     return [without_nulls(inner) for inner in value] if isinstance(value, list) else value
+
+
+def matching_paths(value: Any, pattern: str, path: str = "") -> Iterator[str]:
+    """Return the paths that a manifest holds of a pattern such as `spec.metrics[].resource`."""
+    if not pattern:
+        yield path
+        return
+    step, _, rest = pattern.partition(".")
+    name = step.removesuffix("[]")
+    if not isinstance(value, dict) or name not in value:
+        return
+    here = f"{path}.{name}" if path else name
+    if step == name:
+        yield from matching_paths(value[name], rest, here)
+        return
+    for index, item in enumerate(value[name]):
+        yield from matching_paths(item, rest, f"{here}[{index}]")

@@ -97,6 +97,8 @@ class Kind(ManifestPart):
     status: dict[str, Any] | None = None
 
     crd: ClassVar[bool] = True
+    ignored: ClassVar[dict[str, str]] = {}
+    """Fields that are accepted and change nothing, each with the reason; `[]` stands for every item of a list."""
 
     @property
     def name(self) -> str:
@@ -109,6 +111,11 @@ class Kind(ManifestPart):
     @property
     def title(self) -> str:
         return f"{self.kind}/{self.name}"
+
+    @property
+    def own_annotations(self) -> tuple[str, ...]:
+        """The annotations of ours that only some kinds read."""
+        return ()
 
     def problems(self) -> Iterator[InvalidInput]:
         yield from super().problems()

@@ -14,7 +14,6 @@ from trimtab.errors import InvalidInput
 from trimtab.kinds.amounts import Count, Duration
 from trimtab.kinds.histogram import Histogram, NumberText, Options, numbers
 from trimtab.kinds.manifest_part import FieldRule, ManifestPart
-from trimtab.policy import ForecastChoice
 from trimtab.quantity import parse_duration
 
 LEAST_HISTORY_S, LONGEST_HISTORY_S = 48 * 3600.0, 15 * 86400.0
@@ -159,11 +158,7 @@ class Prediction(ManifestPart):
     prediction_algorithm: PredictionAlgorithm
     """Which model, and its settings."""
 
-    def forecast(self) -> ForecastChoice:
-        chosen = self.prediction_algorithm
-        settings = chosen.dsp or chosen.percentile
-        return ForecastChoice(
-            model=chosen.algorithm_type,
-            horizon_s=float(self.prediction_window_seconds),
-            options=settings.options() if settings else {},
-        )
+    def options(self) -> Options:
+        """The settings by the names of the model's options."""
+        settings = self.prediction_algorithm.dsp or self.prediction_algorithm.percentile
+        return settings.options() if settings else {}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
-from typing import Annotated, ClassVar, Protocol
+from typing import Annotated, Any, ClassVar, Protocol
 
 from msgspec.structs import replace
 from pydantic import Field
@@ -153,3 +153,9 @@ class Schedule(ManifestPart):
             min_replicas=self.min_replicas,
             max_replicas=self.max_replicas,
         )
+
+
+def schedules_alone() -> dict[str, Any]:
+    """Return the metric of schedules that decide alone: outside their windows a total of nothing asks for nothing."""
+    target = {"type": "AverageValue", "averageValue": "1"}
+    return {"type": "Prometheus", "prometheus": {"name": "schedules-alone", "query": "vector(0)", "target": target}}

@@ -10,17 +10,15 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from trimtab.errors import InvalidInput, InvalidObject
-from trimtab.kinds import CustomHpa, is_custom_hpa, misspelt, read, without_nulls
+from trimtab.kinds import KINDS, CustomHpa, Scaler, is_custom_hpa, misspelt, read, without_nulls
 from trimtab.kinds.annotations import BRIDGE, EXACT, PREDICTIVE, TUNING
 from trimtab.kinds.convert import autoscaler_to_kinds, kinds_to_autoscaler
 from trimtab.kinds.convert.hvpa_to_autoscaler import from_hvpa
 from trimtab.kinds.convert.keda_to_autoscaler import from_keda, served_names
-from trimtab.kinds.convert.phpa_to_autoscaler import from_phpa
 from trimtab.kinds.convert.source_fields import SourceFields
-from trimtab.kinds.convert.source_metadata import metadata_of, unannotate
+from trimtab.kinds.convert.source_metadata import metadata_of
 from trimtab.kinds.convert.vpa_to_autoscaler import from_vpa
-from trimtab.kinds.convert.wpa_to_autoscaler import from_wpa
-from trimtab.kinds.foreign import Translated
+from trimtab.kinds.foreign import Translated, unannotate
 from trimtab.kinds.ledger import Ledger, Lost
 
 Manifest = dict[str, Any]
@@ -28,13 +26,11 @@ Step = Callable[[SourceFields, Manifest], Manifest]
 
 _HPA, _EHPA, _HVPA = "HorizontalPodAutoscaler", "EffectiveHorizontalPodAutoscaler", "Hvpa"
 _FROM: dict[str, Step] = {
-    _EHPA: kinds_to_autoscaler.from_ehpa,
     _HVPA: from_hvpa,
     "VerticalPodAutoscaler": from_vpa,
     "ScaledObject": from_keda,
-    "WatermarkPodAutoscaler": from_wpa,
-    "PredictiveHorizontalPodAutoscaler": from_phpa,
 }
+_SCALERS = {name for (_, name), kind in KINDS.items() if issubclass(kind, Scaler)}
 _FOREIGN = ("VerticalPodAutoscaler", "ScaledObject", "ScaledJob")
 
 
@@ -63,9 +59,7 @@ class Converted(NamedTuple):
 
 
 def convertible(manifest: Manifest) -> bool:
-    return (
-        manifest.get("kind") in (_HPA, *_FROM, *_FOREIGN, "Autoscaler") or is_custom_hpa(manifest) or misspelt(manifest)
-    )
+    return manifest.get("kind") in (*_SCALERS, *_FROM, *_FOREIGN) or is_custom_hpa(manifest) or misspelt(manifest)
 
 
 def convert(manifest: Manifest, to: str, beside_keda: bool = False) -> Converted:
@@ -78,8 +72,7 @@ def convert(manifest: Manifest, to: str, beside_keda: bool = False) -> Converted
     if (manifest.get("apiVersion"), manifest.get("kind")) == target[:2]:
         return Converted(copy.deepcopy(manifest), [])
     if isinstance(kind, Translated):
-        made, ledger = copy.deepcopy(kind.translation.manifest), kind.translation.ledger
-        made["spec"].pop("exact", None)
+        made, ledger = copy.deepcopy(kind.translation.applicable), kind.translation.ledger
     else:
         made = _autoscaler(manifest, ledger, beside_keda)
     onward = Ledger()

@@ -6,7 +6,7 @@ from typing import Any
 
 from trimtab.kinds.annotations import BRIDGE, TUNING
 from trimtab.kinds.convert.source_fields import SourceFields
-from trimtab.kinds.convert.source_metadata import annotate, unannotate
+from trimtab.kinds.foreign import annotate, unannotate
 from trimtab.kinds.ledger import without_none
 
 

@@ -8,9 +8,10 @@ from trimtab.errors import InvalidInput
 from trimtab.kinds.annotations import EXACT, PAUSED, PIN, PIN_UNTIL, PREDICTIVE
 from trimtab.kinds.autoscaler import STARTUP
 from trimtab.kinds.convert.annotated_parts import annotate_bridge, annotate_tuning
-from trimtab.kinds.convert.source_fields import SourceFields, schedules_alone
-from trimtab.kinds.convert.source_metadata import annotate, unannotate
+from trimtab.kinds.convert.source_fields import SourceFields
+from trimtab.kinds.foreign import annotate, unannotate
 from trimtab.kinds.metric import DEFAULT_CPU_PERCENT
+from trimtab.kinds.schedule import schedules_alone
 from trimtab.quantity import parse_duration
 
 _EHPA_PLACES = {"spec.crons": "spec.schedules", "spec.prediction": "spec.forecast", "spec.scaleStrategy": "spec.mode"}

@@ -7,7 +7,7 @@ from typing import Any
 from trimtab.kinds.annotations import EXACT
 from trimtab.kinds.convert.annotated_parts import parts_of_annotations
 from trimtab.kinds.convert.source_fields import SourceFields
-from trimtab.kinds.convert.source_metadata import unannotate
+from trimtab.kinds.foreign import unannotate
 from trimtab.kinds.hpa_v2beta1 import v2_metric
 from trimtab.kinds.ledger import Lost, without_none
 from trimtab.quantity import parse_duration

@@ -15,8 +15,10 @@ from trimtab.kinds.annotations import (
     PIN,
 )
 from trimtab.kinds.convert.keda_triggers import TriggerSetting, triggers
-from trimtab.kinds.convert.source_fields import SourceFields, schedules_alone
-from trimtab.kinds.convert.source_metadata import annotate, lose_annotations, unannotate
+from trimtab.kinds.convert.source_fields import SourceFields
+from trimtab.kinds.convert.source_metadata import lose_annotations
+from trimtab.kinds.foreign import annotate, unannotate
+from trimtab.kinds.schedule import schedules_alone
 
 _NO = frozenset({"0", "f", "F", "false", "False", "FALSE"})  # everything else in a pause means yes to KEDA
 _POLL_S, _COOLDOWN_S, _WINDOW_S = 30, 300, 300

@@ -1,16 +1,11 @@
-"""HPA, EHPA and custom-hpa values as the spec of an Autoscaler."""
+"""Custom-hpa values as the spec of an Autoscaler."""
 
 from __future__ import annotations
 
 from math import ceil
 from typing import Any
 
-from trimtab.kinds.annotations import PIN
-from trimtab.kinds.convert.annotated_parts import parts_of_annotations
-from trimtab.kinds.convert.source_fields import SourceFields, schedules_alone
-from trimtab.kinds.convert.source_metadata import annotate
-from trimtab.kinds.hpa_v2beta1 import v2_metric
-from trimtab.kinds.ledger import without_none
+from trimtab.kinds.convert.source_fields import SourceFields
 
 _CUSTOM_PLACES = {
     "spec.minReplicas": "minReplicas",
@@ -31,63 +26,6 @@ _CUSTOM_PLACES = {
         ("stabilizationWindowSeconds", "Cooldown"),
     )
 }
-
-
-def _scaled(spec: SourceFields) -> dict[str, Any]:
-    return without_none(
-        scaleTargetRef=spec.take("scaleTargetRef", dict),
-        minReplicas=spec.take("minReplicas", int),
-        maxReplicas=spec.take("maxReplicas", int),
-        metrics=_metrics(spec),
-        behavior=spec.take("behavior", dict),
-    )
-
-
-def _metrics(spec: SourceFields) -> list[Any] | None:
-    written = spec.take("metrics", list)
-    return None if written is None else [v2_metric(metric) for metric in written]
-
-
-def from_ehpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
-    """Crons are schedules, prediction is a forecast, Preview is Shadow."""
-    spec.places({"spec.schedules": "spec.crons", "spec.forecast": "spec.prediction", "spec.mode": "spec.scaleStrategy"})
-    made = _scaled(spec) | parts_of_annotations(metadata)
-    crons = [_schedule(cron, index) for index, cron in enumerate(spec.items("crons"))]
-    if crons:
-        made["schedules"] = crons
-        if not made.get("metrics") and not spec.has("prediction"):
-            made["metrics"] = [schedules_alone()]
-            spec.places({"spec.metrics": "spec.crons", "spec.metrics[0]": "spec.crons"})
-    preview = spec.take("scaleStrategy", str) == "Preview"
-    specific = spec.take("specificReplicas", int)
-    if preview:
-        made["mode"] = "Shadow"
-    if specific is not None and preview:
-        annotate(metadata, PIN, str(specific))
-    elif specific is not None:
-        spec.note("only counts with scaleStrategy: Preview", "specificReplicas")
-    prediction = spec.part("prediction")
-    algorithm = prediction.part("predictionAlgorithm")
-    model = algorithm.take("algorithmType", str)
-    window_s = prediction.take("predictionWindowSeconds", int, 3600)
-    if model:
-        made["forecast"] = {"model": model, "horizon": window_s}
-    algorithm.close("is chosen here")
-    prediction.close()
-    spec.close()
-    return made
-
-
-def _schedule(cron: SourceFields, index: int) -> dict[str, Any]:
-    made = without_none(
-        name=cron.take("name", str) or f"cron-{index}",
-        timezone=cron.take("timezone", str),
-        start=cron.take("start", str),
-        end=cron.take("end", str),
-        minReplicas=cron.take("targetReplicas", int),
-    )
-    cron.close()
-    return made
 
 
 def from_custom(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from math import isfinite
 from typing import Any, TypeVar
 
 from trimtab.errors import InvalidInput
-from trimtab.kinds.behavior import LONGEST_WINDOW_S
 from trimtab.kinds.ledger import Ledger
 from trimtab.kinds.manifest_part import ABSENT
 from trimtab.kinds.problems import unquoted
@@ -105,17 +104,3 @@ class SourceFields:
 
     def at(self, name: str) -> str:
         return f"{self.path}.{name}" if self.path else name
-
-
-def within_window(fields: SourceFields, name: str, default_s: int = 0) -> int:
-    """Seconds for a stabilization window, of which HPA allows an hour."""
-    seconds = fields.take(name, int, default_s) or 0
-    if seconds > LONGEST_WINDOW_S:
-        fields.note(f"a window lasts an hour at most, not {seconds} s", name)
-    return min(LONGEST_WINDOW_S, seconds)
-
-
-def schedules_alone() -> dict[str, Any]:
-    """A metric for schedules that decide alone: a total of nothing asks for nothing outside their windows."""
-    target = {"type": "AverageValue", "averageValue": "1"}
-    return {"type": "Prometheus", "prometheus": {"name": "schedules-alone", "query": "vector(0)", "target": target}}

@@ -7,6 +7,7 @@ from typing import Any
 
 from trimtab.errors import InvalidInput
 from trimtab.kinds.annotations import BOOKKEEPING
+from trimtab.kinds.foreign import unannotate
 from trimtab.kinds.ledger import Ledger, Lost
 
 _SERVER_FIELDS = frozenset(
@@ -41,20 +42,6 @@ def metadata_of(manifest: dict[str, Any]) -> dict[str, Any]:
         if own := {key: value for key, value in values.items() if not key.startswith(BOOKKEEPING)}:
             kept[name] = own
     return kept
-
-
-def annotate(metadata: dict[str, Any], key: str, value: str) -> None:
-    metadata["annotations"] = {**metadata.get("annotations", {}), key: value}
-
-
-def unannotate(metadata: dict[str, Any], key: str) -> str | None:
-    """Takes an annotation away and gives its value."""
-    notes: dict[str, str] = dict(metadata.get("annotations") or {})
-    value = notes.pop(key, None)
-    metadata.pop("annotations", None)
-    if notes:
-        metadata["annotations"] = notes
-    return value
 
 
 def lose_annotations(ledger: Ledger, metadata: dict[str, Any], prefix: str) -> None:

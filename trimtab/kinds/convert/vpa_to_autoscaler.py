@@ -7,7 +7,7 @@ from typing import Any
 from trimtab.errors import InvalidInput
 from trimtab.kinds.annotations import VPA_INTEGER_CPU
 from trimtab.kinds.convert.source_fields import SourceFields
-from trimtab.kinds.convert.source_metadata import unannotate
+from trimtab.kinds.foreign import unannotate
 
 _DEFAULT = "Recreate"  # what VPA does where no updateMode is written
 _PLACES = {
