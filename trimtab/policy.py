@@ -201,7 +201,42 @@ class Watermark(Record, frozen=True):
         require_share("tolerance", self.tolerance)
 
 
-Signal = Utilization | PodAverage | TotalAverage | Total | Factor | Watermark
+class Backlog(Record, frozen=True):
+    """Work that waits in a queue: items that arrive per second, and items that are waiting.
+
+    A pod works on `concurrency` items at once, each for the service time, and is full at `share` of that. `metric` is
+    the arrivals, which do not depend on how they are served; the length of a queue does.
+    """
+
+    metric: Metric
+    waiting: Metric
+    service_time: Metric | None = None  # measured; None: `service_time_s`
+    service_time_s: float = 0.0
+    concurrency: int = 1
+    share: float = 0.8
+    wait_s: float = 60.0  # no item shall wait longer
+    drain_s: float | None = None  # a backlog is worked off within; None: `wait_s` or the start-up time, the longer
+    tolerance: Tolerance = Tolerance()
+
+    def __post_init__(self) -> None:
+        require(self.concurrency >= 1, "concurrency", self.concurrency, "give at least 1")
+        require(0 < self.share <= 1, "targetUtilization", self.share, "give a percentage above 0, at most 100")
+        require_target("waitBelow", self.wait_s)
+        if self.service_time is None:
+            require_target("serviceTime", self.service_time_s)
+        if self.drain_s is not None:
+            require_target("drainWithin", self.drain_s)
+
+
+Signal = Utilization | PodAverage | TotalAverage | Total | Factor | Watermark | Backlog
+
+
+def metrics_of(signal: Signal) -> tuple[Metric, ...]:
+    """Return everything that is measured for a signal, its demand first."""
+    if not isinstance(signal, Backlog):
+        return (signal.metric,)
+    measured = () if signal.service_time is None else (signal.service_time,)
+    return (signal.metric, signal.waiting, *measured)
 
 
 class Combine(enum.StrEnum):
@@ -870,4 +905,4 @@ def is_cpu(metric: Metric) -> bool:
 
 def sees_without_pods(policy: Policy) -> bool:
     """Return whether a signal can be read while no pod runs; without one, nothing could scale up from zero."""
-    return any(isinstance(signal, Total | TotalAverage) for signal in policy.signals)
+    return any(isinstance(signal, Total | TotalAverage | Backlog) for signal in policy.signals)

@@ -13,7 +13,7 @@ from typing import Any
 
 from tests.virtual.apiserver import ApiServer
 from tests.virtual.fields import Entry, Object
-from trimtab.core.model import Missing, PodSamples, TotalSample
+from trimtab.core.model import Missing, PodSamples, Samples, TotalSample
 from trimtab.policy import Metric, MetricKind, PodAverage, Signal, TotalAverage, Utilization
 from trimtab.quantity import format_cpu, parse_quantity
 from trimtab.sim.cluster_spec import ClusterSpec
@@ -192,18 +192,18 @@ class Workload:
         if became:
             self.report()
 
-    def sample(self, signal: Signal, trouble: Trouble = NO_TROUBLE) -> PodSamples | TotalSample | Missing:
+    def sample(self, signal: Signal, trouble: Trouble = NO_TROUBLE) -> Samples | Missing:
         return self.meter.sample(signal, self.pods, trouble)
 
     def total(self, trouble: Trouble = NO_TROUBLE) -> TotalSample | Missing:
         """The whole load, as an external metric or a query would tell it."""
         found = self.sample(TotalAverage(metric=Metric(kind=MetricKind.EXTERNAL, name="load"), target=1.0), trouble)
-        assert not isinstance(found, PodSamples)
+        assert isinstance(found, TotalSample | Missing)
         return found
 
     def by_pod(self, trouble: Trouble = NO_TROUBLE) -> PodSamples | Missing:
         found = self.sample(PodAverage(metric=Metric(kind=MetricKind.PODS, name="load"), target=1.0), trouble)
-        assert not isinstance(found, TotalSample)
+        assert isinstance(found, PodSamples | Missing)
         return found
 
 

@@ -81,7 +81,16 @@ class TotalSample(Record, frozen=True):
     at: float
 
 
-Samples = PodSamples | TotalSample
+class QueueSample(Record, frozen=True):
+    """A queue: items that arrive per second, items that are waiting, and seconds of work for each."""
+
+    value: float
+    at: float
+    waiting: float | Missing
+    service_time_s: float
+
+
+Samples = PodSamples | TotalSample | QueueSample
 
 
 class Quantile(NamedTuple):

@@ -9,7 +9,8 @@ from math import isfinite
 
 from msgspec.structs import replace
 
-from trimtab.core.model import Missing, Observation, PodSamples, Proposal, Reason, TotalSample
+from trimtab.core.backlog import propose_backlog
+from trimtab.core.model import Missing, Observation, PodSamples, Proposal, QueueSample, Reason, Samples
 from trimtab.core.replica_calculator import (
     PodMultiple,
     average_value,
@@ -26,6 +27,7 @@ from trimtab.core.tally import running_and_ready, serves, tally
 from trimtab.core.watermark import watermark_replicas
 from trimtab.policy import (
     Absence,
+    Backlog,
     Factor,
     MetricKind,
     PodAverage,
@@ -49,26 +51,25 @@ def propose(policy: Policy, seen: Observation) -> list[Proposal]:
 _ABSENT = Missing(reason=Reason.ABSENT)
 
 
-def _propose_one(
-    policy: Policy, signal: Signal, seen: Observation, sample: PodSamples | TotalSample | Missing
-) -> Proposal:
+def _propose_one(policy: Policy, signal: Signal, seen: Observation, sample: Samples | Missing) -> Proposal:
     usable = judge(sample, policy.absence, seen.at)
     if isinstance(usable, Missing):
         return Proposal(source=signal.metric.label, replicas=usable)
     if isinstance(usable, PodSamples):
         return _from_pods(policy, signal, seen, usable)
+    if isinstance(usable, QueueSample):
+        assert isinstance(signal, Backlog)
+        return propose_backlog(signal, seen, usable)
     return _from_total(policy, signal, seen, usable.value)
 
 
-def judge(
-    sample: PodSamples | TotalSample | Missing, absence: Absence, at: float
-) -> PodSamples | TotalSample | Missing:
+def judge(sample: Samples | Missing, absence: Absence, at: float) -> Samples | Missing:
     """Absent, stale, zero, negative and not-a-number are different, and none of them is a value."""
     if isinstance(sample, Missing):
         return sample
     if absence.stale_after_s is not None and at - sample.at > absence.stale_after_s:
         return Missing(reason=Reason.STALE, since=sample.at)
-    if isinstance(sample, TotalSample):
+    if not isinstance(sample, PodSamples):
         if not isfinite(sample.value):
             return Missing(reason=Reason.NOT_FINITE)
         if sample.value < 0:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from math import ceil
 
-from trimtab.core.model import Forecast, Missing, Observation, Proposal, Reason
+from trimtab.core.backlog import backlog_rate, rate_of_one
+from trimtab.core.model import Forecast, Missing, Observation, Proposal, QueueSample, Reason
 from trimtab.core.replica_calculator import whole, within
 from trimtab.core.requests import mean_request, scale_point
 from trimtab.core.tally import running_and_ready
-from trimtab.policy import Factor, PodAverage, Policy, Signal, Total, TotalAverage, Utilization, Watermark
+from trimtab.policy import Backlog, Factor, PodAverage, Policy, Signal, Total, TotalAverage, Utilization, Watermark
+
+_NO_QUEUE = Missing(reason=Reason.ABSENT, detail="the queue is not known")
 
 
 def propose_ahead(policy: Policy, seen: Observation) -> list[Proposal]:
@@ -28,6 +31,8 @@ def _from_forecast(policy: Policy, signal: Signal, forecast: Forecast | Missing,
         expired = Missing(reason=Reason.EXPIRED, since=forecast.expires_at)
         return Proposal(source=source, replicas=expired, forecast=True)
     value = forecast.at_quantile(policy.forecast.quantile)
+    if isinstance(signal, Backlog):  # what waits comes on top of what arrives
+        value += _backlog_rate(policy, signal, seen)
     if forecast.per_pod:
         return _per_pod(signal, value, seen, source)
     share = capacity_of_one(policy, signal, seen)
@@ -56,11 +61,24 @@ def capacity_of_one(policy: Policy, signal: Signal, seen: Observation) -> float 
     if isinstance(signal, Utilization):
         request = scale_point(policy, signal, seen) or mean_request(seen.pods, signal)
         return request if isinstance(request, Missing) else request * signal.percent / 100.0
+    if isinstance(signal, Backlog):
+        queue = _queue(policy, signal, seen)
+        return queue if isinstance(queue, Missing) else rate_of_one(signal, queue.service_time_s)
     if isinstance(signal, Total):
         # The target belongs to the whole: today's ready pods carry `value`, so each carries its share of the target.
         ready = running_and_ready(seen.pods)
         return signal.target / ready if ready else Missing(reason=Reason.NO_READY_PODS)
     return _target(signal)
+
+
+def _queue(policy: Policy, signal: Backlog, seen: Observation) -> QueueSample | Missing:
+    sample = seen.samples[policy.signals.index(signal)]
+    return sample if isinstance(sample, QueueSample) else _NO_QUEUE
+
+
+def _backlog_rate(policy: Policy, signal: Backlog, seen: Observation) -> float:
+    queue = _queue(policy, signal, seen)
+    return 0.0 if isinstance(queue, Missing) else backlog_rate(signal, seen, queue)
 
 
 def _target(signal: Signal) -> float:

@@ -12,12 +12,13 @@ from math import ceil
 
 from msgspec.structs import replace
 
-from trimtab.core.model import Missing, Pod, Quantile, Reason, Startup
+from trimtab.core.model import Missing, Observation, Pod, Quantile, Reason, Startup
 from trimtab.policy import Record
 
 PROBABILITIES = (0.5, 0.9)
 VALID_S = 86400.0  # start-up changes with releases, not within a day
 KEPT = 20  # start-ups that the quantiles look at, the newest: three slow ones of a new release move nine in ten
+UNKNOWN_STARTUP_S = 60.0
 FLAP_S = 10.0  # a Ready condition that turned false this long after the start had been true before
 
 PodKey = tuple[str, float]  # name and creation: a StatefulSet uses names again
@@ -98,6 +99,11 @@ def startup(times_s: Sequence[float], at: float) -> Startup | Missing:
 def as_of(found: Startup | Missing, at: float) -> Startup | Missing:
     """The same, made now: of a log in which nothing is new."""
     return replace(found, made_at=at, expires_at=at + VALID_S) if isinstance(found, Startup) else found
+
+
+def usual_startup_s(seen: Observation) -> float:
+    """Return the start-up time of nine pods of ten."""
+    return UNKNOWN_STARTUP_S if isinstance(seen.startup, Missing) else max(1.0, seen.startup.quantiles[-1].value)
 
 
 def _lost_readiness(pod: Pod) -> bool:

@@ -6,12 +6,11 @@ from typing import Any
 
 from trimtab.kinds.behavior import Behavior, settle_of, tolerance_of
 from trimtab.kinds.manifest_part import FieldRule
-from trimtab.kinds.metric import signals_of
+from trimtab.kinds.metric import SEE_WITHOUT_PODS, signals_of
 from trimtab.policy import Bounds, ForecastChoice, Policy
 
 # The line of document 003, as we draw it: one jump is no slope, so that a flash crowd is met and not extrapolated.
 LINE = ForecastChoice(model="linear", options={"slope_quantile": 0.4})
-_ZERO_TYPES = "['Object', 'External', 'Prometheus']"
 
 
 def horizontal(least: int, most: int, metrics: list[Any] | None, behavior: Behavior | None) -> Policy:
@@ -32,7 +31,7 @@ MIN_AT_MOST_MAX = FieldRule(
 ZERO_NEEDS_EYES = FieldRule(
     lambda s: s.min_replicas > 0 or any(metric.sees_without_pods for metric in s.metrics or []),
     at="minReplicas",
-    fix="zero needs a metric that has a value without pods (Object, External or Prometheus); else write 1",
+    fix="zero needs a metric that has a value without pods (Object, External, Prometheus, Backlog); or write 1",
     cel="!has(self.minReplicas) || self.minReplicas > 0 || "
-    f"(has(self.metrics) && self.metrics.exists(m, m.type in {_ZERO_TYPES}))",
+    f"(has(self.metrics) && self.metrics.exists(m, m.type in {list(SEE_WITHOUT_PODS)}))",
 )

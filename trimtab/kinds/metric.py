@@ -7,18 +7,19 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 from pydantic.alias_generators import to_snake
 
-from trimtab.kinds.amounts import Count, Target
+from trimtab.kinds.amounts import Count, Duration, Target
 from trimtab.kinds.manifest_part import FieldRule, ManifestPart
 from trimtab.kinds.meta import ObjectRef
 from trimtab.kinds.names import ContainerName, MetricName, ResourceName, Title
 from trimtab.kinds.selector import Selector
-from trimtab.policy import Metric, MetricKind, PodAverage, Signal, Tolerance, Total, TotalAverage, Utilization
-from trimtab.quantity import parse_quantity
+from trimtab.policy import Backlog, Metric, MetricKind, PodAverage, Signal, Tolerance, Total, TotalAverage, Utilization
+from trimtab.quantity import parse_duration, parse_quantity
 
 LONGEST_QUERY = 4096
 MOST_METRICS = 20
 MOST_FORECASTS = 4  # metrics of one object that a forecast looks ahead for
 
+SEE_WITHOUT_PODS = ("Object", "External", "Prometheus", "Backlog")
 TargetType = Literal["Utilization", "AverageValue", "Value"]
 
 
@@ -150,6 +151,68 @@ class PrometheusMetricSource(ManifestPart):
     """How much of it."""
 
 
+class QuerySource(ManifestPart):
+    """A PromQL query whose answer is one number."""
+
+    query: Annotated[str, Field(min_length=1, max_length=LONGEST_QUERY)]
+    """PromQL; one series with one number."""
+
+
+WaitTime = Annotated[Duration, Field(max_length=16)]
+DEFAULT_BUSY_PERCENT = 80
+
+
+class BacklogMetricSource(ManifestPart):
+    """Work that waits in a queue. Pods = (arrivals + waiting / drainWithin) x serviceTime / (concurrency x target)."""
+
+    name: Title | None = None
+    """What people call the queue, in status and explanations."""
+    arrivals: QuerySource
+    """Items that arrive per second, such as sum(rate(jobs_enqueued_total[1m]))."""
+    waiting: QuerySource
+    """Items that wait now; those in service do not count."""
+    service_time: WaitTime | None = None
+    """How long one item takes, such as 2s."""
+    service_time_query: QuerySource | None = None
+    """The same, measured: seconds per item."""
+    concurrency: Annotated[int, Field(ge=1, le=1_000_000)] = 1
+    """Items that one pod works on at once."""
+    target_utilization: Annotated[int, Field(ge=1, le=100)] = DEFAULT_BUSY_PERCENT
+    """Percent of its concurrency that a pod is meant to be busy with; the rest is reserve."""
+    wait_below: WaitTime
+    """No item shall wait longer; above it, work counts as overloaded."""
+    drain_within: WaitTime | None = None
+    """How fast a backlog is worked off. Left out: waitBelow or the pods' start-up time, the longer."""
+
+    rules: ClassVar = (
+        _exactly_one(
+            "serviceTime",
+            "serviceTimeQuery",
+            ("service_time", "service_time_query"),
+            "say how long one item takes: serviceTime, or serviceTimeQuery where it is measured",
+        ),
+    )
+
+    def signal(self, tolerance: Tolerance) -> Backlog:
+        name = self.name or "backlog"
+        measured = self.service_time_query
+        return Backlog(
+            metric=_query(self.arrivals, name),
+            waiting=_query(self.waiting, f"{name} waiting"),
+            service_time=_query(measured, f"{name} service time") if measured else None,
+            service_time_s=parse_duration(self.service_time) if self.service_time else 0.0,
+            concurrency=self.concurrency,
+            share=self.target_utilization / 100.0,
+            wait_s=parse_duration(self.wait_below),
+            drain_s=parse_duration(self.drain_within) if self.drain_within else None,
+            tolerance=tolerance,
+        )
+
+
+def _query(source: QuerySource, name: str) -> Metric:
+    return Metric(kind=MetricKind.PROMETHEUS, name=name, query=source.query)
+
+
 def few_forecasts(member: str) -> FieldRule:
     """Each metric that is looked ahead for costs a fit in every tick."""
     return FieldRule(
@@ -212,19 +275,22 @@ class MetricSpec(ManifestPart):
     @property
     def sees_without_pods(self) -> bool:
         """A metric that has a value while there are no pods, so that zero is not for ever."""
-        return self.type in ("Object", "External", "Prometheus")
+        return self.type in SEE_WITHOUT_PODS
 
 
 class AutoscalerMetric(MetricSpec):
-    """One metric of an Autoscaler: autoscaling/v2's five, or a Prometheus query."""
+    """One metric of an Autoscaler: autoscaling/v2's five, a Prometheus query, or a queue."""
 
-    type: Literal["Resource", "ContainerResource", "Pods", "Object", "External", "Prometheus"]  # type: ignore[assignment]
+    type: Literal["Resource", "ContainerResource", "Pods", "Object", "External", "Prometheus", "Backlog"]  # type: ignore[assignment]
     """Which of the members below is filled in."""
     prometheus: PrometheusMetricSource | None = None
+    backlog: BacklogMetricSource | None = None
 
-    rules: ClassVar[tuple[FieldRule, ...]] = (_one_member((*_MEMBERS, "prometheus")),)
+    rules: ClassVar[tuple[FieldRule, ...]] = (_one_member((*_MEMBERS, "prometheus", "backlog")),)
 
     def signal(self, tolerance: Tolerance) -> Signal:
+        if self.backlog is not None:
+            return self.backlog.signal(tolerance)
         if self.prometheus is None:
             return super().signal(tolerance)
         metric = Metric(kind=MetricKind.PROMETHEUS, name=self.prometheus.name or "", query=self.prometheus.query)

@@ -9,7 +9,7 @@ import numpy as np
 
 from trimtab.errors import InvalidInput, NotEnoughData
 from trimtab.history.files import POD_LEVEL
-from trimtab.policy import MetricKind, Policy, Signal, Utilization, Watermark
+from trimtab.policy import Backlog, MetricKind, Policy, Signal, Utilization, Watermark
 from trimtab.quantity import format_duration
 from trimtab.series import Floats, Frame
 from trimtab.sim.grid import MEAN_S, STEP_S
@@ -136,7 +136,10 @@ def pod_capacity(policy: Policy, given: float | None, pod: PodRequests | None = 
             "the load is in cores, and one pod is taken to request 1: add the manifest of its workload with -f, or say"
             " --pod-capacity CORES"
         )
-    if isinstance(signal, Watermark):
+    if isinstance(signal, Backlog) and signal.service_time is None:
+        capacity = signal.concurrency / signal.service_time_s
+        return capacity, f"the load is in items per second; one pod finishes {capacity:g} at 100 %"
+    if isinstance(signal, Watermark | Backlog):
         fix = "say how much load one pod carries at 100 %, in the unit of the load"
         raise InvalidInput("--pod-capacity", "missing", fix)
     capacity = signal.target / DEFAULT_TARGET

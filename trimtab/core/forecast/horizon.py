@@ -5,11 +5,9 @@ Document 003's own line looks one mean start-up time ahead, over the pods that t
 
 from __future__ import annotations
 
-from trimtab.core.model import Missing, Observation
-from trimtab.core.startup import mean_startup_s
+from trimtab.core.model import Observation
+from trimtab.core.startup import mean_startup_s, usual_startup_s
 from trimtab.policy import ForecastChoice
-
-UNKNOWN_STARTUP_S = 60.0
 
 
 def horizon_s(choice: ForecastChoice, seen: Observation) -> float:
@@ -17,4 +15,4 @@ def horizon_s(choice: ForecastChoice, seen: Observation) -> float:
         return choice.horizon_s
     if choice.exact and choice.model == "linear":
         return mean_startup_s(seen.pods, exact=True)
-    return UNKNOWN_STARTUP_S if isinstance(seen.startup, Missing) else max(1.0, seen.startup.quantiles[-1].value)
+    return usual_startup_s(seen)

@@ -119,10 +119,16 @@ def _horizontal(spec: SourceFields) -> dict[str, Any]:
     return made
 
 
+_OUR_METRICS = {
+    "Prometheus": "a query needs a metrics adapter and an External metric there",
+    "Backlog": "an HPA can only follow the length of a queue, which depends on how it is served",
+}
+
+
 def _metric(metric: SourceFields) -> dict[str, Any] | None:
     made = metric.rest()
-    if made.get("type") == "Prometheus":
-        metric.note("a query needs a metrics adapter and an External metric there", signal=True)
+    if why := _OUR_METRICS.get(str(made.get("type"))):
+        metric.note(why, signal=True)
         return None
     return made
 

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from http import HTTPStatus
 from typing import NamedTuple
 
+from trimtab.core.backlog import queue_sample
 from trimtab.core.model import Missing, Pod, Reason, Samples
 from trimtab.errors import InvalidInput, Refused, TrimtabError
 from trimtab.live.measure.bounded_queries import BoundedQueries
@@ -28,7 +29,7 @@ from trimtab.live.measure.readings import (
     samples_of,
 )
 from trimtab.live.measure.tenancy import NotAllowed, QueryTenancy
-from trimtab.policy import Metric, MetricKind, Signal
+from trimtab.policy import Backlog, Metric, MetricKind, Signal, metrics_of
 from trimtab.promql import FailedQuery
 from trimtab.wire.kube import Kube, ListPage
 from trimtab.wire.objects import CustomMetricValue, ExternalMetricValue, PodMetrics
@@ -47,6 +48,10 @@ class Wanted(NamedTuple):
     namespace: str
     signals: tuple[Signal, ...]
     pods: tuple[Pod, ...]
+
+    @property
+    def metrics(self) -> list[Metric]:
+        return [metric for signal in self.signals for metric in metrics_of(signal)]
 
 
 class Measured(NamedTuple):
@@ -92,18 +97,13 @@ class Gather:
         whole = self.everywhere and len(self._spaces) >= MANY_NAMESPACES
         of_usage = {_usage_question(namespace, whole) for namespace in usage_of}
         asked = [(question, question.namespace) for question in sorted(of_usage)]
-        questions = [[self._question(one.metric, each.namespace, whole) for one in each.signals] for each in wanted]
+        questions = [[self._question(metric, each.namespace, whole) for metric in each.metrics] for each in wanted]
         for each, own in zip(wanted, questions, strict=True):
             asked += [(found, found.namespace if found.about_usage else each.namespace) for found in own]
         joined = self.queries.joined(_askers(asked), _shared(asked), at)
         known = self.queries.apart(await self.bounded.answers(joined, at), at)
         samples = [
-            tuple(
-                [
-                    self._samples(known[question], signal.metric, each, at)
-                    for question, signal in zip(own, each.signals, strict=True)
-                ]
-            )
+            self._samples(each, [known[question] for question in own], at)
             for each, own in zip(wanted, questions, strict=True)
         ]
         return Measured(samples, _usage_in([known[question] for question in of_usage]))
@@ -190,8 +190,17 @@ class Gather:
             min(measured_at(series, at) for series in items),
         )
 
-    def _samples(self, answer: Answer, metric: Metric, wanted: Wanted, at: float) -> Samples | Missing:
-        return samples_of(answer, metric, wanted.namespace, wanted.pods, at, self.stale_after_s)
+    def _samples(self, wanted: Wanted, answers: Sequence[Answer], at: float) -> tuple[Samples | Missing, ...]:
+        """One for each signal; a queue is measured by several answers."""
+        parts = iter(
+            [
+                samples_of(answer, metric, wanted.namespace, wanted.pods, at, self.stale_after_s)
+                for answer, metric in zip(answers, wanted.metrics, strict=True)
+            ]
+        )
+        return tuple(
+            [queue_sample(signal, parts) if isinstance(signal, Backlog) else next(parts) for signal in wanted.signals]
+        )
 
 
 def _askers(asked: Sequence[tuple[Question, str]]) -> dict[Question, str]:

@@ -16,6 +16,7 @@ from trimtab.core.model import (
     Observation,
     PodSamples,
     Proposal,
+    QueueSample,
     RuleName,
     Samples,
     Startup,
@@ -237,6 +238,8 @@ def current_metrics(policy: Policy, seen: Observation, decision: Decision) -> li
 
 def _metric_status(signal: Signal, sample: Samples, proposal: Proposal) -> dict[str, Any]:
     metric, value = signal.metric, proposal.value or 0.0
+    if isinstance(sample, QueueSample):
+        return {"type": "Backlog", "backlog": {"name": metric.label, "current": _queue_status(sample)}}
     current = {"averageValue" if isinstance(sample, PodSamples) else "value": format_number(value)}
     if isinstance(signal, Utilization) and isinstance(sample, PodSamples):
         mean = sum(sample.values.values()) / len(sample.values)
@@ -258,13 +261,18 @@ def _metric_status(signal: Signal, sample: Samples, proposal: Proposal) -> dict[
     return {"type": str(metric.kind), key: {"metric": {"name": metric.name}, "current": current}}
 
 
+def _queue_status(sample: QueueSample) -> dict[str, str]:
+    waiting = {} if isinstance(sample.waiting, Missing) else {"waiting": format_number(sample.waiting)}
+    return {"arrivalsPerSecond": format_number(sample.value), **waiting}
+
+
 def targets(policy: Policy, decision: Decision) -> str:
     """ "cpu: 62%/80%, 12/50", as `kubectl get hpa` prints it."""
     parts = []
     for signal, proposal in zip(policy.signals, decision.proposals, strict=False):
         percent = "%" if isinstance(signal, Utilization) else ""
         now = "<unknown>" if proposal.value is None else f"{format_number(proposal.value)}{percent}"
-        wanted = signal.percent if isinstance(signal, Utilization) else getattr(signal, "target", 0.0)
+        written = signal.percent if isinstance(signal, Utilization) else getattr(signal, "target", proposal.target)
         average = " (avg)" if isinstance(signal, PodAverage) else ""
-        parts.append(f"{signal.metric.label}: {now}/{format_number(wanted)}{percent}{average}")
+        parts.append(f"{signal.metric.label}: {now}/{format_number(written or 0.0)}{percent}{average}")
     return ", ".join(parts)
