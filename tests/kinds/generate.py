@@ -86,6 +86,22 @@ PROMETHEUS = metric(
     "prometheus",
     part({"query": st.sampled_from(["sum(up)", "rps"]), "target": VALUE_TARGET}, {"name": NAMES}),
 )
+_QUERY = part({"query": st.sampled_from(["sum(rate(jobs_total[1m]))", "sum(jobs_waiting)"])})
+_QUEUE = {"arrivals": _QUERY, "waiting": _QUERY, "waitBelow": st.sampled_from(["10s", "5m"])}
+_QUEUE_OPTIONS = {
+    "name": NAMES,
+    "concurrency": st.integers(1, 64),
+    "targetUtilization": st.integers(1, 100),
+    "drainWithin": st.sampled_from(["30s", "10m"]),
+}
+BACKLOG = metric(
+    "Backlog",
+    "backlog",
+    st.one_of(
+        part({**_QUEUE, "serviceTime": st.sampled_from(["200ms", "20s"])}, _QUEUE_OPTIONS),
+        part({**_QUEUE, "serviceTimeQuery": _QUERY}, _QUEUE_OPTIONS),
+    ),
+)
 
 _POLICY = part(
     {"type": st.sampled_from(["Pods", "Percent"]), "value": st.integers(1, 100), "periodSeconds": st.integers(1, 1800)}
@@ -216,7 +232,7 @@ _EXTRA = {
     "forecast": _FORECAST,
     "schedules": SCHEDULES,
     "onMetricFailure": part({}, {"holdSeconds": st.integers(0, 600), "then": _FALLBACK}),
-    "metrics": listed(st.one_of(METRICS, PROMETHEUS)),
+    "metrics": listed(st.one_of(METRICS, PROMETHEUS, BACKLOG)),
     "behavior": OUR_BEHAVIOR,
     "tuning": _TUNING,
 }
