@@ -29,7 +29,7 @@ def wanted(namespace: str, *queries: str) -> list[Wanted]:
 
 
 class Server:
-    """Knows `NAME NUMBER`; `bad` is no query, `partial` warns. Counts what it is asked."""
+    """Knows `NAME NUMBER`; `bad` is no query, `partial` warns, `everything` matches too many series. Counts what it is asked."""
 
     def __init__(self) -> None:
         self.asked: list[list[str]] = []
@@ -48,6 +48,8 @@ class Server:
             for text, number in joined or [(queries[0], "")]
             if " " in text
         ]
+        if "everything" in queries:
+            rows += [{"metric": {LABEL: "0", "pod": str(number)}, "value": [0.0, "1"]} for number in range(30_000)]
         warned = {"warnings": ["half of it"]} if "partial" in queries else {}
         return web.json_response({"status": "success", "data": {"resultType": "vector", "result": rows}, **warned})
 
@@ -131,6 +133,11 @@ def test_one_that_is_no_query_costs_the_others_nothing_and_is_asked_alone_from_t
 def test_one_whose_answer_is_incomplete_spoils_nobody_elses() -> None:
     found, _ = ticks(wanted("shop", "a 1", "partial", "b 2"))
     assert values(found[0]) == [1.0, Reason.PARTIAL, 2.0]
+
+
+def test_one_that_matches_every_series_spoils_nobody_elses() -> None:
+    found, _ = ticks(wanted("shop", "a 1", "everything", "b 2"))
+    assert values(found[0]) == [1.0, Reason.AMBIGUOUS, 2.0]
 
 
 def test_what_would_answer_for_others_is_asked_alone() -> None:

@@ -3,34 +3,135 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
 
+import msgspec
 import pytest
 from aiohttp import web
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from tests.wire.fake import Fake, script
+from tests.wire.fake import Fake, Handler, script
 from trimtab.errors import ClusterUnavailable, Refused
-from trimtab.wire import http
-from trimtab.wire.objects import WirePod
+from trimtab.wire import kube as kube_module
+from trimtab.wire.access import prometheus_access
+from trimtab.wire.kube import Kube
+from trimtab.wire.objects import PodMetrics, WirePod
+from trimtab.wire.prometheus import MOST_SERIES, RANGE_SERIES, Prometheus, TooManySeries
 from trimtab.wire.resources import PODS
 from trimtab.wire.watch import lines
 
 
-def test_an_answer_without_end_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http, "ANSWER_BYTES", 100_000)
+async def forty_megabytes(request: web.Request) -> web.StreamResponse:
+    response = web.StreamResponse()
+    await response.prepare(request)
+    for _ in range(40):
+        await response.write(b"x" * 2**20)
+    return response
 
-    async def endless(request: web.Request) -> web.StreamResponse:
-        response = web.StreamResponse()
-        await response.prepare(request)
-        while True:
-            await response.write(b"x" * 10_000)
 
+FROM_KUBERNETES: list[Callable[[Kube], Awaitable[Any]]] = [
+    lambda kube: kube.get(WirePod, PODS, "a", "b"),
+    lambda kube: kube.patch(WirePod, PODS, "a", "b", {}),
+    lambda kube: kube.raw("/apis"),
+    lambda kube: kube.list(WirePod, PODS),
+]
+FROM_PROMETHEUS: list[Callable[[Prometheus], Awaitable[Any]]] = [
+    lambda prometheus: prometheus.query("up"),
+    lambda prometheus: prometheus.query_together(["up", "down"]),
+    lambda prometheus: prometheus.query_range("up", 0.0, 60.0, 60.0, most_bytes=2**20),
+    lambda prometheus: prometheus.series("up", 0.0, 60.0),
+]
+
+
+@pytest.mark.parametrize("ask", FROM_KUBERNETES)
+def test_no_answer_of_the_api_server_is_read_beyond_its_limit(ask: Callable[[Kube], Awaitable[Any]]) -> None:
     async def run() -> None:
-        async with Fake(endless) as fake, fake.kube() as kube:
-            with pytest.raises(ClusterUnavailable, match="more than 100,000 bytes is not read"):
-                await kube.get(WirePod, PODS, "a", "b")
+        async with Fake(forty_megabytes) as fake, fake.kube() as kube:
+            with pytest.raises(ClusterUnavailable, match=r"more than [\d,]+ bytes is not read"):
+                await ask(kube)
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("ask", FROM_PROMETHEUS)
+def test_no_answer_of_prometheus_is_read_beyond_its_limit(ask: Callable[[Prometheus], Awaitable[Any]]) -> None:
+    async def run() -> None:
+        async with Fake(forty_megabytes) as fake, Prometheus(prometheus_access(fake.url)) as prometheus:
+            with pytest.raises(TooManySeries, match=r"more than [\d,]+ bytes is not read"):
+                await ask(prometheus)
+
+    asyncio.run(run())
+
+
+def answered(kind: str, count: int) -> web.Response:
+    value = {"value": [0.0, "1"]} if kind == "vector" else {"values": [[0.0, "1"]]}
+    result = [{"metric": {"n": str(number)}} | value for number in range(count)]
+    return web.json_response({"status": "success", "data": {"resultType": kind, "result": result}})
+
+
+@pytest.mark.parametrize("kind, most", [("vector", MOST_SERIES), ("matrix", RANGE_SERIES)])
+def test_series_are_counted_before_anything_is_made_of_them(kind: str, most: int) -> None:
+    async def count(series: int) -> int:
+        answer = script(answered(kind, series))
+        async with Fake(answer) as fake, Prometheus(prometheus_access(fake.url)) as prometheus:
+            if kind == "vector":
+                return len(await prometheus.query("up"))
+            return len(await prometheus.query_range("up", 0.0, 60.0, 60.0))
+
+    assert asyncio.run(count(most)) == most
+    with pytest.raises(TooManySeries, match="series: wrap the query in sum"):
+        asyncio.run(count(most + 1))
+
+
+def pages(names: list[str], note: str) -> Handler:
+    """Lists as the API server does: `limit` of them, and where to go on."""
+
+    async def answer(request: web.Request) -> web.Response:
+        first = int(request.query.get("continue", 0))
+        last = min(first + int(request.query.get("limit", len(names))), len(names))
+        items = [{"metadata": {"name": name, "labels": {"note": note}}} for name in names[first:last]]
+        return web.json_response({"metadata": {"continue": str(last) if last < len(names) else ""}, "items": items})
+
+    return answer
+
+
+@given(count=st.integers(0, 1200), note=st.integers(0, 2000), most=st.integers(3000, 10**6))
+@settings(max_examples=15, deadline=None)
+def test_a_list_is_whole_however_long_its_objects_are(count: int, note: int, most: int) -> None:
+    names = [f"p{number}" for number in range(count)]
+
+    async def run() -> list[str]:
+        async with Fake(pages(names, "x" * note)) as fake, fake.kube() as kube:
+            return [pod.metadata.name for pod in (await kube.list(WirePod, PODS)).items]
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(kube_module, "PAGE_BYTES", most)
+        assert asyncio.run(run()) == names
+
+
+@pytest.mark.parametrize("count", [100, 20_000])
+def test_others_get_their_turns_while_a_long_list_is_decoded(count: int) -> None:
+    item = {"metadata": {"name": "web", "namespace": "shop"}, "containers": [{"name": "x" * 100}]}
+    body = msgspec.json.encode({"items": [item] * count})
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async def run() -> int:
+        task = asyncio.create_task(others())
+        async with Fake(forty_megabytes) as fake, fake.kube() as kube:
+            before = turns
+            assert len(await kube.items(body, PodMetrics)) == count
+            task.cancel()
+            return turns - before
+
+    assert asyncio.run(run()) >= (count // 500 - 1 if len(body) > 2**20 else 0)
 
 
 def test_of_a_long_refusal_the_beginning_is_read() -> None:

@@ -6,6 +6,7 @@ One query of everything drives Prometheus to gigabytes; ten pages, two at a time
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import NamedTuple
@@ -16,11 +17,12 @@ import numpy as np
 from trimtab.errors import MetricsUnavailable
 from trimtab.history.source import TimeGrid
 from trimtab.series import Floats, Frame
-from trimtab.wire.prometheus import Prometheus, RangeSeries
+from trimtab.wire.prometheus import Prometheus, RangeSeries, TooManySeries
 
 SERIES_PER_PAGE = 100
 PAGES_IN_FLIGHT = 2
 POINTS_PER_QUERY = 11_000  # Prometheus refuses more
+FEW_POINTS = 100  # an answer with fewer is not halved: its series are too many
 
 Fold = Callable[[Floats, Floats], Floats]
 
@@ -66,10 +68,18 @@ async def read_pages(read: Read, pages: Iterable[QueryPage], span: TimeGrid) -> 
 
 
 async def query_page(prometheus: Prometheus, page: QueryPage, span: TimeGrid) -> Frame:
-    """One page, however many queries its range needs."""
+    """One page, however many queries its range needs: an answer that is too long is asked for in two halves."""
     rows: dict[str, Floats] = {}
-    for part in parts(span):
-        series = await prometheus.query_range(page.expression, part.start, part.last, part.step_s)
+    waiting = deque(parts(span))
+    while waiting:
+        part = waiting.popleft()
+        try:
+            series = await prometheus.query_range(page.expression, part.start, part.last, part.step_s)
+        except TooManySeries:
+            if part.steps < FEW_POINTS:
+                raise
+            waiting.extendleft(reversed(halves(part)))
+            continue
         await asyncio.to_thread(_add_rows, series, page, part, span, rows)  # the loop goes on receiving meanwhile
     values = np.stack(list(rows.values())) if rows else np.empty((0, span.steps))
     return Frame(tuple(rows), span.start, span.step_s, values)
@@ -80,6 +90,12 @@ def parts(span: TimeGrid) -> Iterator[TimeGrid]:
     for first in range(0, span.steps, POINTS_PER_QUERY):
         steps = min(POINTS_PER_QUERY, span.steps - first)
         yield TimeGrid(span.start + first * span.step_s, span.step_s, steps)
+
+
+def halves(span: TimeGrid) -> tuple[TimeGrid, TimeGrid]:
+    first = span.steps // 2
+    start = span.start + first * span.step_s
+    return TimeGrid(span.start, span.step_s, first), TimeGrid(start, span.step_s, span.steps - first)
 
 
 def _add_rows(

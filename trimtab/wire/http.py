@@ -142,7 +142,7 @@ def _translated() -> Iterator[None]:
 
 ATTEMPTS = 4
 LONGEST_WAIT_S = 10.0  # a server that wants a longer pause is unavailable for this tick
-ANSWER_BYTES = 256 * 2**20  # more than any page or query we ask for; a larger answer is not read
+ANSWER_BYTES = 8 * 2**20  # more than any object of Kubernetes; whoever asks for more says how much
 LONGEST_SENTENCE = 240  # characters: quotas and webhooks explain themselves at length
 ERROR_BYTES = 64 * 2**10  # enough of an answer that says no
 FAULTS = (TimeoutError, OSError)
@@ -171,6 +171,7 @@ class Request(msgspec.Struct, frozen=True):
     namespace: str = ""  # whose turn it takes
     priority: Priority = Priority.READ
     accept: str = "application/json"
+    most_bytes: int = ANSWER_BYTES  # a longer answer is not read to its end
 
     @property
     def reads(self) -> bool:
@@ -212,18 +213,23 @@ class Status(msgspec.Struct, frozen=True):
 
 
 class Http:
-    """One session to one Access. `unavailable` is the error that says this server did not answer."""
+    """One session to one Access.
+
+    `unavailable` is the error that says this server did not answer, `too_long` that its answer was not read.
+    """
 
     def __init__(
         self,
         access: Access,
         unavailable: type[Unavailable],
+        too_long: type[Unavailable],
         budget: Budget | None,
         timeout_s: float,
         fence: Fence | None = None,
         brake: Brake = lambda: False,
     ) -> None:
-        self.access, self.unavailable, self.fence, self.brake = access, unavailable, fence, brake
+        self.access, self.fence, self.brake = access, fence, brake
+        self.unavailable, self.too_long = unavailable, too_long
         self._base = str(URL(access.url)).rstrip("/")
         self.budget = budget or Budget()
         self.timeout_s = timeout_s
@@ -272,7 +278,7 @@ class Http:
     async def _begun(self, incoming: Incoming) -> Answer:
         if incoming.status == OK:
             return Answer(OK, "", b"", 0.0)
-        answer = await self._read(incoming)
+        answer = await self._read(incoming, ERROR_BYTES)
         if answer.is_refusal_to_work:
             await asyncio.sleep(min(answer.wait_s, LONGEST_WAIT_S))
             raise self._unwilling(answer)
@@ -283,7 +289,7 @@ class Http:
         try:
             async with self.transport.send(outgoing) as incoming:
                 status = incoming.status
-                return await self._read(incoming)
+                return await self._read(incoming, request.most_bytes)
         finally:
             self.counts[request.verb, request.resource, status] += 1
 
@@ -324,17 +330,17 @@ class Http:
             raise NotLeading("the installation is frozen: nothing was written")
         return left_s
 
-    async def _read(self, incoming: Incoming) -> Answer:
+    async def _read(self, incoming: Incoming, most_bytes: int) -> Answer:
         fine = incoming.status < REDIRECTION
         wait_s = 0.0 if fine else _retry_after_s(incoming.headers)
         pieces, size = [], 0
         while piece := await incoming.piece():
             pieces.append(piece)
             size += len(piece)
-            if size > ANSWER_BYTES:
-                raise self.unavailable(f"{self._here}: an answer of more than {ANSWER_BYTES:,} bytes is not read")
             if not fine and size > ERROR_BYTES:
                 break
+            if size > most_bytes:
+                raise self.too_long(f"{self._here}: an answer of more than {most_bytes:,} bytes is not read")
         return Answer(incoming.status, incoming.reason, b"".join(pieces), wait_s)
 
     async def _options(self, request: Request) -> dict[str, Any]:

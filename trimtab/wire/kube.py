@@ -1,11 +1,13 @@
 """A thin client of the API server: get, list, create, patch, delete, into the types the caller gives.
 
 Answers that say no become Refused with their status; everything that is no answer is ClusterUnavailable, and so is an
-answer about another object than was asked for.
+answer about another object than was asked for. No answer is read beyond its limit, and a long one is decoded in pieces
+between which the event loop goes on.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from functools import lru_cache
@@ -19,14 +21,20 @@ from trimtab.wire.access import Access
 from trimtab.wire.budget import Budget, Priority
 from trimtab.wire.clock import SYSTEM, Clock
 from trimtab.wire.decode import decode
-from trimtab.wire.http import Answer, Brake, Fence, Http, OverHttp, Request
+from trimtab.wire.http import ANSWER_BYTES, Answer, Brake, Fence, Http, OverHttp, Request
 from trimtab.wire.objects import FIELD_MANAGER
-from trimtab.wire.resources import CONFIG_MAPS, EVENTS, Resource, ServedKinds
+from trimtab.wire.resources import CONFIG_MAPS, EVENTS, POD_METRICS, Resource, ServedKinds
 
 T = TypeVar("T")
-PAGE_SIZE = "500"
+PAGE_SIZE, PAGE_BYTES = 500, 16 * 2**20  # of pages with more bytes smaller ones are asked for
+WHOLE_BYTES = 128 * 2**20  # of a list that comes in one piece: the metrics of 200,000 pods
+LONG_BYTES, ITEMS_AT_ONCE = 2**20, 500  # a longer answer is decoded by so many objects at a time
 JSON = "application/json"
 METADATA = f"{JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,{JSON}"  # who does not know it sends all
+
+
+class AnswerTooLong(ClusterUnavailable):
+    """More bytes than anything we ask for: it was not read to its end."""
 
 
 class Patch(StrEnum):
@@ -100,7 +108,7 @@ class Kube(OverHttp):
         brake: Brake = lambda: False,
     ) -> None:
         self.access, self.clock = access, clock
-        self.http = Http(access, ClusterUnavailable, budget, timeout_s, fence, brake)
+        self.http = Http(access, ClusterUnavailable, AnswerTooLong, budget, timeout_s, fence, brake)
         self.counts, self.budget = self.http.counts, self.http.budget
         self._kinds = ServedKinds(lambda path, asker: self.raw(path, namespace=asker), clock)
 
@@ -123,25 +131,39 @@ class Kube(OverHttp):
         fields: str = "",
         accept: str = JSON,
     ) -> Listing[T]:
-        """All of them, in pages of 500; an expired continue token (410) falls back to one whole list."""
-        params = {"limit": PAGE_SIZE} | selectors(labels, fields)
+        """All of them, in pages of 500 or fewer; an expired continue token (410) falls back to one whole list.
+
+        The metrics API knows no pages.
+        """
+        size = 0 if resource == POD_METRICS else PAGE_SIZE
+        params = selectors(labels, fields)
         items: list[T] = []
         unreadable, asked = 0, Asked(resource, namespace)
         while True:
             try:
-                answer = await self._ask("list", asked, "GET", params, accept=accept)
-            except Refused as refusal:
-                if refusal.status != HTTPStatus.GONE or "limit" not in params:
+                page, lost = await self._page(await self._ask_page(asked, params, size, accept), kind)
+            except AnswerTooLong:
+                if size <= 1:
                     raise
-                items, unreadable = [], 0
-                params = {key: value for key, value in params.items() if key not in ("limit", "continue")}
+                size = max(1, size // 8)
                 continue
-            page, lost = self._page(answer.body, kind)
+            except Refused as refusal:
+                if refusal.status != HTTPStatus.GONE or not size:
+                    raise
+                items, unreadable, size = [], 0, 0
+                params.pop("continue", None)
+                continue
             items += [self._about(asked, item) for item in page.items]
             unreadable += lost
             if not page.metadata.continue_:
                 return Listing(items, page.metadata.resource_version, unreadable)
             params["continue"] = page.metadata.continue_
+
+    async def _ask_page(self, asked: Asked, params: Mapping[str, str], size: int, accept: str) -> bytes:
+        """One page, or the whole list where `size` is 0."""
+        limit = {"limit": str(size)} if size else {}
+        most = PAGE_BYTES if size else WHOLE_BYTES
+        return (await self._ask("list", asked, "GET", limit | params, accept=accept, most_bytes=most)).body
 
     async def create(
         self, kind: type[T], resource: Resource, namespace: str, body: Any, subresource: str = "", name: str = ""
@@ -205,19 +227,23 @@ class Kube(OverHttp):
             ) from error
         return value
 
-    def items(self, body: bytes, kind: type[T]) -> Sequence[T]:
+    async def items(self, body: bytes, kind: type[T]) -> Sequence[T]:
         """Those of a list that can be read."""
-        return self._page(body, kind)[0].items
+        return (await self._page(body, kind))[0].items
 
-    def _page(self, body: bytes, kind: type[T]) -> tuple[ListPage[T], int]:
-        """One unreadable object must not cost the other 499."""
-        try:
-            page: ListPage[T] = decode(body, ListPage[kind])  # type: ignore[valid-type]
-            return page, 0
-        except msgspec.MsgspecError:
-            rough: ListPage[msgspec.Raw] = self.decode(body, ListPage[msgspec.Raw])
+    async def _page(self, body: bytes, kind: type[T]) -> tuple[ListPage[T], int]:
+        """One unreadable object must not cost the other 499, nor a long answer the event loop its turns."""
+        if len(body) <= LONG_BYTES:
+            try:
+                page: ListPage[T] = decode(body, ListPage[kind])  # type: ignore[valid-type]
+                return page, 0
+            except msgspec.MsgspecError:
+                pass
+        rough: ListPage[msgspec.Raw] = self.decode(body, ListPage[msgspec.Raw])
         items: list[T] = []
-        for raw in rough.items:
+        for number, raw in enumerate(rough.items, start=1):
+            if number % ITEMS_AT_ONCE == 0:
+                await asyncio.sleep(0)
             try:
                 items.append(decode(raw, kind))
             except msgspec.MsgspecError:
@@ -233,10 +259,13 @@ class Kube(OverHttp):
         body: Any = None,
         content_type: str = JSON,
         accept: str = JSON,
+        most_bytes: int = ANSWER_BYTES,
     ) -> Answer:
         sent = None if body is None else msgspec.json.encode(body)
         resource, path, priority = asked.resource.plural, asked.path, asked.priority(verb)
-        request = Request(verb, resource, method, path, params, sent, content_type, asked.namespace, priority, accept)
+        request = Request(
+            verb, resource, method, path, params, sent, content_type, asked.namespace, priority, accept, most_bytes
+        )
         answer = await self.http.send(request)
         return self._accept(answer, verb, path)
 

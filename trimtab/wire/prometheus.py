@@ -1,6 +1,7 @@
 """Prometheus' HTTP API, which Thanos, Mimir and VictoriaMetrics speak too: instant and range queries.
 
-An answer with warnings or marked as partial is no answer: the sum of half the pods looks like a fallen load.
+An answer with warnings or marked as partial is no answer: the sum of half the pods looks like a fallen load. Nor is
+one with more series or bytes than were asked for: a tenant's selector may match every series there is.
 """
 
 from __future__ import annotations
@@ -22,6 +23,10 @@ from trimtab.wire.http import Answer, Http, OverHttp, Request
 T = TypeVar("T")
 NOTHING: Mapping[str, str] = {}  # never changed
 FORM = "application/x-www-form-urlencoded"
+MOST_SERIES, INSTANT_BYTES = 1000, 2**20  # of an instant query, from which one series each is expected
+RANGE_SERIES, RANGE_BYTES = 10_000, 48 * 2**20  # of a range: 100 series of 11,000 points have 36 MiB
+LABELS_BYTES = 32 * 2**20  # of the labels of series: 100,000 pods
+ONE_SERIES_BYTES = 2**20  # of a range of one series: 15 days by the minute
 
 
 class SeriesValue(msgspec.Struct, frozen=True):
@@ -58,6 +63,10 @@ class Envelope(msgspec.Struct, Generic[T], frozen=True, rename="camel"):
     is_partial: bool = False  # VictoriaMetrics
 
 
+class TooManySeries(FailedQuery):
+    """More series or bytes than anything we ask for."""
+
+
 class IncompleteAnswer(FailedQuery):
     """An answer that says itself that something is missing."""
 
@@ -69,7 +78,7 @@ class Prometheus(OverHttp):
         self.access, self.timeout_s = access, timeout_s
         self._here = without_credentials(access.url)
         # The server is told the same limit, so that it stops working for us when we have stopped waiting.
-        self.http = Http(access, MetricsUnavailable, budget, timeout_s)
+        self.http = Http(access, MetricsUnavailable, TooManySeries, budget, timeout_s)
         self.counts, self.budget = self.http.counts, self.http.budget
         self._post = True
 
@@ -88,7 +97,7 @@ class Prometheus(OverHttp):
         """
         params = {**extra, "query": expression} | ({} if at is None else {"time": f"{at:.3f}"})
         params |= {} if lookback_s is None else {"lookback_delta": f"{lookback_s:g}s"}
-        data = await self._ask("query", params, expression, Data[msgspec.Raw])
+        data = await self._ask("query", params, expression, Data[msgspec.Raw], INSTANT_BYTES)
         if data.result_type == "scalar":
             when, text = self._decode(data.result, tuple[float, str])
             return [SeriesValue({}, when, self._number(text))]
@@ -96,7 +105,10 @@ class Prometheus(OverHttp):
             raise InvalidInput(
                 "query", expression, f"its answer is a {data.result_type}, but one value per series is needed"
             )
-        return [self._sample(item, expression) for item in self._decode(data.result, list[VectorItem])]
+        items: list[VectorItem] = self._decode(data.result, list[VectorItem])
+        if len(items) > MOST_SERIES:
+            raise TooManySeries(f"{len(items):,} series: wrap the query in sum() or max()")
+        return [self._sample(item, expression) for item in items]
 
     async def query_together(
         self, expressions: Sequence[str], *, lookback_s: float | None = None, extra: Mapping[str, str] = NOTHING
@@ -106,22 +118,28 @@ class Prometheus(OverHttp):
         return apart(found, len(expressions))
 
     async def query_range(
-        self, expression: str, start: float, end: float, step_s: float, extra: Mapping[str, str] = NOTHING
+        self,
+        expression: str,
+        start: float,
+        end: float,
+        step_s: float,
+        extra: Mapping[str, str] = NOTHING,
+        most_bytes: int = RANGE_BYTES,
     ) -> list[RangeSeries]:
         """The expression at start, start + step, ... end (inclusive); the values are left to be parsed."""
         span = {"start": f"{start:.3f}", "end": f"{end:.3f}", "step": f"{step_s:g}"}
-        data = await self._ask(
-            "query_range", {**extra, "query": expression, **span}, expression, Data[list[RangeSeries]]
-        )
-        return data.result
+        params = {**extra, "query": expression, **span}
+        return (await self._ask("query_range", params, expression, Data[list[RangeSeries]], most_bytes)).result
 
     async def series(self, selector: str, start: float, end: float) -> list[dict[str, str]]:
         """The labels of all series that existed between start and end: the index answers, no sample is read."""
         span = {"match[]": selector, "start": f"{start:.3f}", "end": f"{end:.3f}"}
-        return await self._ask("series", span, selector, list[dict[str, str]])
+        return await self._ask("series", span, selector, list[dict[str, str]], LABELS_BYTES)
 
-    async def _ask(self, what: str, params: Mapping[str, str], expression: str, kind: type[T]) -> T:
-        answer = await self._send(what, {**params, "timeout": f"{self.timeout_s:g}s"})
+    async def _ask(self, what: str, params: Mapping[str, str], expression: str, kind: type[T], most_bytes: int) -> T:
+        answer = await self._send(what, {**params, "timeout": f"{self.timeout_s:g}s"}, most_bytes)
+        if answer.body.count(b'"metric":') > RANGE_SERIES:  # before anything is made of them
+            raise TooManySeries(f"more than {RANGE_SERIES:,} series: wrap the query in sum() or max()")
         envelope = self._envelope(answer, expression, kind)
         if envelope.warnings or envelope.is_partial:
             said = quoted("; ".join(envelope.warnings or ["marked as partial"]))
@@ -130,15 +148,15 @@ class Prometheus(OverHttp):
             raise MetricsUnavailable(f"{self._here}: an answer without data")
         return envelope.data
 
-    async def _send(self, what: str, params: Mapping[str, str]) -> Answer:
+    async def _send(self, what: str, params: Mapping[str, str], most_bytes: int) -> Answer:
         """By POST, because queries outgrow URLs; by GET where a proxy in between forbids it."""
         path = f"/api/v1/{what}"
         if self._post:
             body = urlencode(params).encode()
-            answer = await self.http.send(Request("get", what, "POST", path, None, body, FORM))
+            answer = await self.http.send(Request("get", what, "POST", path, None, body, FORM, most_bytes=most_bytes))
             if answer.status not in (HTTPStatus.FORBIDDEN, HTTPStatus.METHOD_NOT_ALLOWED):
                 return answer
-        again = await self.http.send(Request("get", what, "GET", path, params))
+        again = await self.http.send(Request("get", what, "GET", path, params, most_bytes=most_bytes))
         if again.status == HTTPStatus.OK:
             self._post = False
         return again

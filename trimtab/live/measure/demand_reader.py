@@ -27,7 +27,7 @@ from trimtab.promql import FailedQuery
 from trimtab.series import Floats, Series
 from trimtab.wire.access import Access
 from trimtab.wire.kube import Kube
-from trimtab.wire.prometheus import Prometheus
+from trimtab.wire.prometheus import ONE_SERIES_BYTES, Prometheus
 
 TIMEOUT_S = 60.0
 NAMESPACES_AT_ONCE = 8
@@ -138,8 +138,8 @@ class DemandReader:
         end = at - at % time_range.step_s
         try:
             extra = self.tenancy.params(signal.subject.name.namespace)
-            start = end - time_range.span_s
-            series = await prometheus.query_range(signal.metric.query, start, end, time_range.step_s, extra)
+            span = (end - time_range.span_s, end, time_range.step_s)
+            series = await prometheus.query_range(signal.metric.query, *span, extra, ONE_SERIES_BYTES)
             if len(series) == 1:
                 found(signal, _series(series[0].values))
         except NotAllowed:  # said of the query itself

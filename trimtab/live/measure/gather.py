@@ -33,7 +33,7 @@ from trimtab.policy import Backlog, Metric, MetricKind, Signal, metrics_of
 from trimtab.promql import FailedQuery
 from trimtab.wire.kube import Kube, ListPage
 from trimtab.wire.objects import CustomMetricValue, ExternalMetricValue, PodMetrics
-from trimtab.wire.prometheus import IncompleteAnswer, Prometheus
+from trimtab.wire.prometheus import IncompleteAnswer, Prometheus, TooManySeries
 from trimtab.wire.resources import POD_METRICS, custom_metric_path, external_metric_path, namespace_metric_path
 
 CUSTOM = ("v1beta2", "v1beta1")  # versions of custom.metrics.k8s.io, the newer one first
@@ -167,7 +167,7 @@ class Gather:
                 raise
             body = await self._ask_custom(CUSTOM[1], question, plural, name)
             self._custom_version = CUSTOM[1]  # an adapter of the older version
-        items = self.kube.items(body, CustomMetricValue)
+        items = await self.kube.items(body, CustomMetricValue)
         return [item for item in items if item.described_object.namespace in ("", question.namespace)]
 
     async def _ask_custom(self, version: str, question: Question, plural: str, name: str) -> bytes:
@@ -238,6 +238,8 @@ def _usage_in(answers: Sequence[Answer]) -> dict[str, PodMetrics]:
 def _reason(error: TrimtabError) -> Reason:
     if isinstance(error, IncompleteAnswer):
         return Reason.PARTIAL
+    if isinstance(error, TooManySeries):
+        return Reason.AMBIGUOUS
     if isinstance(error, NotAllowed):
         return Reason.NOT_ALLOWED
     if isinstance(error, InvalidInput):
