@@ -29,7 +29,7 @@ def wanted(namespace: str, *queries: str) -> list[Wanted]:
 
 
 class Server:
-    """Knows `NAME NUMBER`; `bad` is no query, `partial` warns, `everything` matches too many series. Counts what it is asked."""
+    """Knows `NAME NUMBER`; `bad` is no query, `partial` warns, `everything` matches too many series."""
 
     def __init__(self) -> None:
         self.asked: list[list[str]] = []
