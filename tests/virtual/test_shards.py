@@ -14,7 +14,7 @@ import pytest
 from tests.virtual.cluster import Cluster, autoscaler
 from trimtab.errors import InvalidInput
 from trimtab.kinds.annotations import SHARDS
-from trimtab.wire.objects import Lease, ObjectMeta
+from trimtab.wire.objects import Lease, ReadAnnotations, ReadMeta
 from trimtab.wire.shards import Shard, divided_into
 
 TEAMS = tuple(f"team-{number}" for number in range(5))
@@ -93,7 +93,7 @@ def test_a_shard_that_cannot_be_is_refused(text: str) -> None:
     ("text", "shards"), [("3", 3), ("100", 100), ("999", 100), ("9" * 5000, 1), ("-3", 1), ("³", 1), ("", 1)]
 )
 def test_however_a_division_is_written_it_is_a_number(text: str, shards: int) -> None:
-    assert divided_into(Lease(metadata=ObjectMeta(annotations={SHARDS: text}))) == shards
+    assert divided_into(Lease(metadata=ReadMeta(annotations=ReadAnnotations({SHARDS: text})))) == shards
 
 
 def test_three_divide_the_work_and_keep_only_what_is_theirs() -> None:

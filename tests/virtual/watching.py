@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from tests.virtual.fields import Object, encoded
 from tests.virtual.objects import Collection, Happened, Objects, line_of
-from trimtab.wire.watch import INITIAL_END
+from trimtab.kinds.annotations import INITIAL_EVENTS_END
 
 BOOKMARK_S = 60.0
 Spoil = Callable[[str, str, bytes], list[bytes]]  # who, which feed, an event -> what is sent of it
@@ -125,7 +125,7 @@ class Watching:
             for found in held.items.values():
                 if keep(found):
                     stream.send(line_of("ADDED", found))
-            stream.send(_bookmark(held, self.objects.version, {INITIAL_END: "true"}))
+            stream.send(_bookmark(held, self.objects.version, {INITIAL_EVENTS_END: "true"}))
             return
         since = int(params.get("resourceVersion") or 0)
         if since < held.oldest:

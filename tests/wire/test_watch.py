@@ -167,11 +167,11 @@ def test_a_next_line_character_in_an_annotation_does_not_split_the_line() -> Non
     async def check(informer: Informer[WirePod], fake: Fake) -> None:
         pod = informer.store.get("a", "x")
         assert pod is not None
-        assert pod.metadata.annotations == {"note": odd}
+        assert pod.metadata.annotations == {"trimtab.dev/note": odd}
         assert len(fake.requests) == 1
 
     # json leaves U+0085 and U+2028 as they are, so they are on the wire; cut inside a character on purpose
-    line = event("ADDED", "x", annotations={"note": odd})
+    line = event("ADDED", "x", annotations={"trimtab.dev/note": odd})
     cut = line.index("\u0085".encode()) + 1
     informing(stream(line[:cut], line[cut:], end_of_list("5"), hold=True), check)
 

@@ -84,7 +84,7 @@ async def _uid_of(kube: Kube, home: str) -> str:
     from trimtab.wire.shards import NAMES
 
     held = [lease for lease in (await kube.list(Lease, LEASES, home)).items if lease.spec.holder_identity]
-    names = [lease.metadata.annotations or {} for lease in held if NAMES.fullmatch(lease.metadata.name)]
+    names = [lease.metadata.notes for lease in held if NAMES.fullmatch(lease.metadata.name)]
     return next((said[INSTALLATION_UID] for said in names if INSTALLATION_UID in said), "")
 
 

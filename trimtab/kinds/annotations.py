@@ -57,6 +57,7 @@ VPA_INTEGER_CPU = ("vpa-post-processor.kubernetes.io/", "_integerCPU")  # around
 CRANE_QUERY = "metric-query.autoscaling.crane.io/"  # before a metric's name: its query
 HPA_V1_METRICS = "autoscaling.alpha.kubernetes.io/metrics"  # what autoscaling/v1 has no field for
 HPA_V1_BEHAVIOR = "autoscaling.alpha.kubernetes.io/behavior"  # the same
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"  # of a watch's bookmark: all objects that were there have come
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"  # what kubectl apply was given
 MANAGED_BY = "app.kubernetes.io/managed-by"  # the controller that made an object
 ANALYTICS_NAME = "analysis.crane.io/analytics-name"  # label of a Recommendation: who asked for it

@@ -33,7 +33,7 @@ from trimtab.policy import Advice, Inspection
 from trimtab.wire.access import Access
 from trimtab.wire.from_kubernetes import conditions_in
 from trimtab.wire.kube import Kube
-from trimtab.wire.objects import Custom
+from trimtab.wire.objects import Custom, Followed
 from trimtab.wire.prometheus import Prometheus
 from trimtab.wire.resources import Resource
 
@@ -67,7 +67,9 @@ class Advisor:
         self.namespace = namespace  # "": the whole cluster
         self.matchers = matchers  # of this cluster's series, where Prometheus has those of several
         self.prometheus = Prometheus(prometheus, timeout_s=TIMEOUT_S) if prometheus else None
-        self.feeds = {kind: Feed(self.kube, Custom, (ANALYSIS_API, kind), namespace) for kind in KINDS}
+        self.feeds: dict[str, Feed[Custom]] = {
+            kind: Feed(self.kube, Followed, (ANALYSIS_API, kind), namespace) for kind in KINDS
+        }
         self.rounds, self.adoption = Rounds(), Adoption(kube)
         self._said: dict[tuple[str, str], str] = {}  # by what failed, and the uid of whose it is
 

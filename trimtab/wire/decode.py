@@ -1,7 +1,7 @@
 """JSON into types. Decoders are made once each: making one costs more than most of the answers it reads.
 
-Whatever is wrong with a text is a MsgspecError. What somebody has nested deeper than anything we read becomes null: it
-costs its own object a field, and nobody a list or a watch.
+Whatever is wrong with a text is a MsgspecError, and so is what the `kept` of a type refuses to keep. What somebody has
+nested deeper than anything we read becomes null: it costs its own object a field, and nobody a list or a watch.
 """
 
 from __future__ import annotations
@@ -19,8 +19,12 @@ _BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
 def decoder(kind: Any) -> msgspec.json.Decoder[Any]:
     found = _decoders.get(kind)  # one look: to hash a generic type takes as long as to read a small object
     if found is None:
-        found = _decoders[kind] = msgspec.json.Decoder(kind)
+        found = _decoders[kind] = msgspec.json.Decoder(kind, dec_hook=_kept)
     return found
+
+
+def _kept(kind: Any, plain: Any) -> Any:
+    return kind.kept(plain)
 
 
 def decode(text: bytes | msgspec.Raw, kind: Any) -> Any:

@@ -163,7 +163,7 @@ class Kube(OverHttp):
         """One page, or the whole list where `size` is 0."""
         limit = {"limit": str(size)} if size else {}
         most = PAGE_BYTES if size else WHOLE_BYTES
-        return (await self._ask("list", asked, "GET", limit | params, accept=accept, most_bytes=most)).body
+        return (await self._ask("list", asked, "GET", {**limit, **params}, accept=accept, most_bytes=most)).body
 
     async def create(
         self, kind: type[T], resource: Resource, namespace: str, body: Any, subresource: str = "", name: str = ""

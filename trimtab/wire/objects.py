@@ -1,18 +1,65 @@
 """The parts of Kubernetes objects that we read; the rest is never decoded (managedFields: only by `ManagedMeta`).
 
-Every field has a default, so an object that lacks one decodes too; gc=False: none of them can be in a cycle.
+Every field has a default, so an object that lacks one decodes too; gc=False: none of them can be in a cycle. What is
+followed for as long as the operator lives keeps no more than is read of it, whatever its tenant has put there.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol, TypeVar
 
 import msgspec
+
+from trimtab.kinds.annotations import CRANE_QUERY, INITIAL_EVENTS_END, KEDA_PAUSED, OURS, PREDICTIVE
+
+READ = (OURS, CRANE_QUERY, PREDICTIVE, KEDA_PAUSED, INITIAL_EVENTS_END)  # how annotations begin that are read
+T = TypeVar("T")
+# The API server bounds a name and a label, but not how many there are: of an object with more nothing is kept.
+Few = Annotated[tuple[T, ...], msgspec.Meta(max_length=200)]
+FewTexts = Annotated[dict[str, str], msgspec.Meta(max_length=500)]
+Amounts = Annotated[dict[str, str | int | float], msgspec.Meta(max_length=100)]
+IMAGE_CHARACTERS = 2000
+ANNOTATION_CHARACTERS = 16 * 2**10  # of all those of an object that are read
+SPEC_BYTES, VALUE_BYTES = 64 * 2**10, 64  # of a spec as JSON; what each value in it takes besides
 
 
 class WireRecord(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """The base of all: immutable, camelCase on the wire."""
+
+
+class ReadAnnotations(dict[str, str]):
+    """Of an object's annotations those that the operator reads."""
+
+    @classmethod
+    def kept(cls, plain: dict[str, Any]) -> ReadAnnotations:
+        read = {key: value for key, value in plain.items() if key.startswith(READ)}
+        if read and len("".join([*read, *read.values()])) > ANNOTATION_CHARACTERS:
+            raise ValueError(f"its annotations have more than {ANNOTATION_CHARACTERS:,} characters")
+        return cls(read)
+
+
+class ShortMapping(dict[str, Any]):
+    """A spec or status of any shape that is no longer than any of use."""
+
+    @classmethod
+    def kept(cls, plain: dict[str, Any]) -> ShortMapping:
+        text = msgspec.json.encode(plain)
+        values = text.count(b",") + text.count(b"[") + text.count(b"{")
+        if len(text) + VALUE_BYTES * values > SPEC_BYTES:
+            raise ValueError(f"it is longer than {SPEC_BYTES:,} bytes")
+        return cls(plain)
+
+
+class ScalerSpec(ShortMapping):
+    """Of another autoscaler what it scales, by what, and whether it does."""
+
+    FIELDS = ("scaleTargetRef", "targetRef", "updatePolicy", "dryRun", "metrics")
+
+    @classmethod
+    def kept(cls, plain: dict[str, Any]) -> ScalerSpec:
+        return cls(super().kept({field: plain[field] for field in cls.FIELDS if field in plain}))
 
 
 class OwnerReference(WireRecord, frozen=True):
@@ -29,15 +76,23 @@ class ObjectMeta(WireRecord, frozen=True):
     uid: str = ""
     resource_version: str = ""
     generation: int = 0
-    labels: dict[str, str] | None = None
+    labels: FewTexts | None = None
     annotations: dict[str, str] | None = None
     creation_timestamp: datetime | None = None
     deletion_timestamp: datetime | None = None
-    owner_references: tuple[OwnerReference, ...] = ()
+    owner_references: Few[OwnerReference] = ()
+
+    @property
+    def notes(self) -> Mapping[str, str]:
+        return self.annotations or {}
 
     @property
     def controller(self) -> OwnerReference | None:
         return next((owner for owner in self.owner_references if owner.controller), None)
+
+
+class ReadMeta(ObjectMeta, frozen=True):
+    annotations: ReadAnnotations | None = None
 
 
 class FieldOwner(WireRecord, frozen=True):
@@ -47,8 +102,8 @@ class FieldOwner(WireRecord, frozen=True):
     time: str = ""  # RFC 3339, so texts compare as times do
 
 
-class PodMeta(ObjectMeta, frozen=True):
-    managed_fields: tuple[FieldOwner, ...] = ()
+class PodMeta(ReadMeta, frozen=True):
+    managed_fields: Few[FieldOwner] = ()
 
 
 class HasMeta(Protocol):
@@ -68,8 +123,8 @@ class WireCondition(WireRecord, frozen=True):
 
 
 class Resources(WireRecord, frozen=True):
-    requests: dict[str, str | int | float] | None = None
-    limits: dict[str, str | int | float] | None = None
+    requests: Amounts | None = None
+    limits: Amounts | None = None
 
 
 class ResizePolicy(WireRecord, frozen=True):
@@ -79,15 +134,15 @@ class ResizePolicy(WireRecord, frozen=True):
 
 class Container(WireRecord, frozen=True):
     name: str = ""
-    image: str = ""
+    image: Annotated[str, msgspec.Meta(max_length=IMAGE_CHARACTERS)] = ""
     resources: Resources = Resources()
-    resize_policy: tuple[ResizePolicy, ...] = ()
+    resize_policy: Few[ResizePolicy] = ()
     restart_policy: str = ""  # "Always" on an init container makes it a sidecar
 
 
 class PodSpec(WireRecord, frozen=True):
-    containers: tuple[Container, ...] = ()
-    init_containers: tuple[Container, ...] = ()
+    containers: Few[Container] = ()
+    init_containers: Few[Container] = ()
     node_name: str = ""
     resources: Resources | None = None
 
@@ -114,8 +169,8 @@ class PodStatus(WireRecord, frozen=True):
     phase: str = ""
     reason: str = ""
     start_time: datetime | None = None
-    conditions: tuple[WireCondition, ...] = ()
-    container_statuses: tuple[ContainerStatus, ...] = ()
+    conditions: Few[WireCondition] = ()
+    container_statuses: Few[ContainerStatus] = ()
     resize: str = ""
 
 
@@ -128,12 +183,12 @@ class WirePod(WireRecord, frozen=True):
 class LabelRequirement(WireRecord, frozen=True):
     key: str = ""
     operator: str = ""
-    values: tuple[str, ...] = ()
+    values: Few[str] = ()
 
 
 class LabelSelector(WireRecord, frozen=True):
-    match_labels: dict[str, str] | None = None
-    match_expressions: tuple[LabelRequirement, ...] = ()
+    match_labels: FewTexts | None = None
+    match_expressions: Few[LabelRequirement] = ()
 
 
 class Toleration(WireRecord, frozen=True):
@@ -146,8 +201,8 @@ class Toleration(WireRecord, frozen=True):
 class TemplateSpec(PodSpec, frozen=True):
     """A template also says where its pods may run; of living pods that is never asked."""
 
-    node_selector: dict[str, str] | None = None
-    tolerations: tuple[Toleration, ...] = ()
+    node_selector: FewTexts | None = None
+    tolerations: Few[Toleration] = ()
 
 
 class PodTemplate(WireRecord, frozen=True):
@@ -174,13 +229,13 @@ class WorkloadStatus(WireRecord, frozen=True):
     replicas: int = 0
     updated_replicas: int = 0
     observed_generation: int = 0
-    conditions: tuple[WireCondition, ...] = ()
+    conditions: Few[WireCondition] = ()
 
 
 class WireWorkload(WireRecord, frozen=True):
     """A Deployment, StatefulSet, ReplicaSet, DaemonSet, or anything of their shape."""
 
-    metadata: ObjectMeta = ObjectMeta()
+    metadata: ReadMeta = ReadMeta()
     spec: WorkloadSpec = WorkloadSpec()
     status: WorkloadStatus = WorkloadStatus()
 
@@ -210,6 +265,35 @@ class Custom(WireRecord, frozen=True):
     status: dict[str, Any] = {}
 
 
+class Followed(Custom, frozen=True):
+    """One that is followed; its status is ours."""
+
+    metadata: ReadMeta = ReadMeta()
+    spec: ShortMapping = msgspec.field(default_factory=ShortMapping)
+
+
+class Blocker(Followed, frozen=True):
+    """A ResourceQuota, LimitRange or PodDisruptionBudget."""
+
+    status: ShortMapping = msgspec.field(default_factory=ShortMapping)
+
+
+class NoStatus(dict[str, Any]):
+    @classmethod
+    def kept(cls, _: object) -> NoStatus:
+        return cls()
+
+
+class FollowedHpa(Followed, frozen=True):
+    status: NoStatus = msgspec.field(default_factory=NoStatus)
+
+
+class FollowedScaler(FollowedHpa, frozen=True):
+    """Another autoscaler."""
+
+    spec: ScalerSpec = msgspec.field(default_factory=ScalerSpec)
+
+
 class LeaseSpec(WireRecord, frozen=True):
     holder_identity: str | None = None
     lease_duration_seconds: int | None = None
@@ -217,7 +301,7 @@ class LeaseSpec(WireRecord, frozen=True):
 
 
 class Lease(WireRecord, frozen=True):
-    metadata: ObjectMeta = ObjectMeta()
+    metadata: ReadMeta = ReadMeta()
     spec: LeaseSpec = LeaseSpec()
 
     @property
@@ -227,8 +311,8 @@ class Lease(WireRecord, frozen=True):
 
 
 class NodeStatus(WireRecord, frozen=True):
-    allocatable: dict[str, str | int | float] | None = None
-    conditions: tuple[WireCondition, ...] = ()
+    allocatable: Amounts | None = None
+    conditions: Few[WireCondition] = ()
 
 
 class Taint(WireRecord, frozen=True):
@@ -239,11 +323,11 @@ class Taint(WireRecord, frozen=True):
 
 class NodeSpec(WireRecord, frozen=True):
     unschedulable: bool = False
-    taints: tuple[Taint, ...] = ()
+    taints: Few[Taint] = ()
 
 
 class Node(WireRecord, frozen=True):
-    metadata: ObjectMeta = ObjectMeta()
+    metadata: ReadMeta = ReadMeta()
     spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()
 
@@ -251,7 +335,7 @@ class Node(WireRecord, frozen=True):
 class PartialObject(WireRecord, frozen=True):
     """A Namespace, or any other object without what is in it."""
 
-    metadata: ObjectMeta = ObjectMeta()
+    metadata: ReadMeta = ReadMeta()
 
 
 class ConfigMap(WireRecord, frozen=True):

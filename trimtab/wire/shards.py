@@ -117,5 +117,5 @@ class ShardLeadership(Leadership):
 
 def divided_into(found: Lease | PartialObject) -> int:
     """Among how many operators, as a Lease or its installation's Namespace says."""
-    text = (found.metadata.annotations or {}).get(SHARDS, "1")
+    text = found.metadata.notes.get(SHARDS, "1")
     return min(int(text), MOST) if COUNT.fullmatch(text) else 1

@@ -16,6 +16,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from trimtab.errors import ClusterUnavailable, TrimtabError
+from trimtab.kinds.annotations import INITIAL_EVENTS_END
 from trimtab.wire.budget import Backoff
 from trimtab.wire.decode import decode
 from trimtab.wire.http import Request, Status
@@ -103,7 +104,6 @@ SILENCE_S = 90.0  # after this long the connection may be dead: a new one is mad
 BRIEF_S = 1.0  # servers end a watch after minutes
 UNKNOWN_OPTION = (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY)  # how an older server says it
 LINE_BYTES = 16 * 2**20  # of one event; etcd itself holds no object of more than a tenth of it
-INITIAL_END = "k8s.io/initial-events-end"
 
 
 class Gone(Exception):
@@ -236,7 +236,7 @@ class Informer(Generic[T]):
         if fresh is None:
             self._version = meta.resource_version
             return None
-        if (meta.annotations or {}).get(INITIAL_END) != "true":
+        if meta.notes.get(INITIAL_EVENTS_END) != "true":
             return fresh
         self.store.replace(fresh)
         self._version = meta.resource_version

@@ -14,7 +14,20 @@ from trimtab.errors import ClusterUnavailable, InvalidInput, Refused, TrimtabErr
 from trimtab.kinds.annotations import ENABLED, FROZEN, PROMETHEUS_ALLOWED
 from trimtab.live.look.members import Members
 from trimtab.wire.kube import Kube
-from trimtab.wire.objects import Custom, HasMeta, Lease, Node, PartialObject, Scale, WirePod, WireWorkload
+from trimtab.wire.objects import (
+    Blocker,
+    Custom,
+    Followed,
+    FollowedHpa,
+    FollowedScaler,
+    HasMeta,
+    Lease,
+    Node,
+    PartialObject,
+    Scale,
+    WirePod,
+    WireWorkload,
+)
 from trimtab.wire.resources import (
     DAEMON_SETS,
     DEPLOYMENTS,
@@ -147,12 +160,14 @@ class WatchedCluster:
         self.uid: str | None = None  # of our installation; "": it has none; None: not known yet
         self.served_system: tuple[str, ...] = ()  # of SYSTEM_NAMESPACES, those that are not left alone
         keep = self._is_ours if shard.of > 1 else None
-        self.ours = {kind: Feed(kube, Custom, (version, kind), namespace, keep=keep) for version, kind in OURS}
-        self.hpas = Feed(kube, Custom, HPAS, namespace, keep=keep)
-        self.scaled_objects = Feed(kube, Custom, SCALED_OBJECT, namespace, keep=keep)
-        self.vpas = Feed(kube, Custom, VPA, namespace, keep=keep)
-        self.wpas = Feed(kube, Custom, WPA, namespace, keep=keep)
-        self.phpas = Feed(kube, Custom, PHPA, namespace, keep=keep)
+        self.ours: dict[str, Feed[Custom]] = {
+            kind: Feed(kube, Followed, (version, kind), namespace, keep=keep) for version, kind in OURS
+        }
+        self.hpas: Feed[Custom] = Feed(kube, FollowedHpa, HPAS, namespace, keep=keep)
+        self.scaled_objects: Feed[Custom] = Feed(kube, FollowedScaler, SCALED_OBJECT, namespace, keep=keep)
+        self.vpas: Feed[Custom] = Feed(kube, FollowedScaler, VPA, namespace, keep=keep)
+        self.wpas: Feed[Custom] = Feed(kube, FollowedScaler, WPA, namespace, keep=keep)
+        self.phpas: Feed[Custom] = Feed(kube, FollowedScaler, PHPA, namespace, keep=keep)
         self.workloads = {
             resource.kind: Feed(kube, WireWorkload, resource, namespace, keep=keep)
             for resource in (DEPLOYMENTS, STATEFUL_SETS, REPLICA_SETS, DAEMON_SETS)
@@ -164,9 +179,9 @@ class WatchedCluster:
         others = f",metadata.namespace!={home}" if home else ""  # our own renewals would be most of what we hear
         self.leases = Feed(kube, Lease, LEASES, fields=f"metadata.name={LEASE}{others}")
         self.left: frozenset[str] = frozenset()  # namespaces that an operator of their own serves
-        self.quotas = Feed(kube, Custom, RESOURCE_QUOTAS, namespace, keep=keep)
-        self.limit_ranges = Feed(kube, Custom, LIMIT_RANGES, namespace, keep=keep)
-        self.disruption_budgets = Feed(kube, Custom, DISRUPTION_BUDGETS, namespace, keep=keep)
+        self.quotas: Feed[Custom] = Feed(kube, Blocker, RESOURCE_QUOTAS, namespace, keep=keep)
+        self.limit_ranges: Feed[Custom] = Feed(kube, Blocker, LIMIT_RANGES, namespace, keep=keep)
+        self.disruption_budgets: Feed[Custom] = Feed(kube, Blocker, DISRUPTION_BUDGETS, namespace, keep=keep)
         self.members = Members(self.pods.store, self.workloads["ReplicaSet"].store)
         self._missing_targets = MissingTargets(kube.clock)
 
@@ -250,7 +265,7 @@ class WatchedCluster:
     @property
     def _freeze(self) -> str:
         found = self.namespaces.store.get("", self.home)
-        return ((found.metadata.annotations or {}) if found else {}).get(FROZEN, "")
+        return found.metadata.notes.get(FROZEN, "") if found else ""
 
     def may_query(self, namespace: str) -> bool:
         """The opt-in to Prometheus, where there is one: a namespace labelled trimtab.dev/prometheus: "true"."""

@@ -64,7 +64,7 @@ class Claims:
             if not _is_counted(found, scaled_objects):
                 self._add(found, "scaleTargetRef", Axis.REPLICAS, _foreign(found, "hpa", "delete hpa {name} -n {ns}"))
         for found in cluster.scaled_objects.store:
-            if (found.metadata.annotations or {}).get(KEDA_PAUSED) != "true":
+            if found.metadata.notes.get(KEDA_PAUSED) != "true":
                 remedy = f"annotate scaledobject {{name}} -n {{ns}} {KEDA_PAUSED}=true"
                 self._add(found, "scaleTargetRef", Axis.REPLICAS, _foreign(found, "scaledobject", remedy))
         for found in cluster.vpas.store:

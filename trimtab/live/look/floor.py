@@ -43,14 +43,14 @@ def is_predictive(found: Custom) -> bool:
 def speaks_of_forecasts(found: Custom) -> bool | None:
     """Whether it asks for one; None: its annotation says neither, which is told to its user."""
     try:
-        return predictive((found.metadata.annotations or {}).get(PREDICTIVE), "")
+        return predictive(found.metadata.notes.get(PREDICTIVE), "")
     except InvalidInput:
         return None
 
 
 def is_ours(found: Custom) -> bool:
     """It has a floor of ours, annotated still or not."""
-    return ORIGINAL_FLOOR in (found.metadata.annotations or {})
+    return ORIGINAL_FLOOR in found.metadata.notes
 
 
 def owner(found: Custom) -> str:

@@ -86,14 +86,14 @@ class Installations:
             self._serves = told and not any(self._may_write(lease) for lease in others)
 
     def _may_write(self, lease: Lease) -> bool:
-        says = (lease.metadata.annotations or {}).get(SERVING)
+        says = lease.metadata.notes.get(SERVING)
         return says == "true" or (says is None and self._waited <= LOOKS)
 
     async def _noted_first(self) -> Iterable[PartialObject]:
         """Note ourselves, then list: of two that begin together one sees the other."""
         kube, home = self.leadership.kube, self.cluster.home
         known = self.cluster.namespaces.store.get("", home)
-        notes = (known.metadata.annotations or {}) if known else {}
+        notes = known.metadata.notes if known else {}
         ours = {INSTALLATION: notes.get(INSTALLATION) or rfc3339(self._since()), SHARDS: str(self.cluster.shard.of)}
         if any(notes.get(name) != value for name, value in ours.items()):
             try:
@@ -116,7 +116,7 @@ class Installations:
 
 def _age(namespace: PartialObject) -> str:
     """Since when there is an installation in it; "": there is none."""
-    return (namespace.metadata.annotations or {}).get(INSTALLATION) or ""
+    return namespace.metadata.notes.get(INSTALLATION) or ""
 
 
 class OthersLeases:
@@ -196,7 +196,7 @@ class OwnOperators:
 
     def _is_of_one_namespace(self, lease: Lease) -> bool:
         meta = lease.metadata
-        serves = (meta.annotations or {}).get(SERVES)
+        serves = meta.notes.get(SERVES)
         return serves == meta.namespace != self.cluster.home and bool(lease.spec.holder_identity)
 
     def _since(self, lease: Lease, now: float) -> tuple[str, float]:

@@ -231,7 +231,7 @@ class StoredCheckpoints:
             return {}
         if (found.metadata.labels or {}).get(OBJECT_UID) != tick.subject.uid:
             return {}  # of an object of the same name that is no more
-        if (found.metadata.annotations or {}).get(OBJECT_TARGET, tick.target.ref) != tick.target.ref:
+        if found.metadata.notes.get(OBJECT_TARGET, tick.target.ref) != tick.target.ref:
             return {}  # it was edited to scale something else
         return dict(found.data)
 
