@@ -5,14 +5,20 @@ A check is a function (linted, among) -> findings; add it to the CHECKS of its m
 
 from __future__ import annotations
 
-from trimtab.kinds.lint import foreign_checks, object_checks, schedule_and_blend_checks, workload_checks
+from trimtab.kinds.lint import backlog_checks, foreign_checks, object_checks, schedule_and_blend_checks, workload_checks
 from trimtab.kinds.lint.finding import Diagnostic, Finding, LintSeverity
 from trimtab.kinds.lint.layout import is_template
 from trimtab.kinds.lint.manifest_set import LintedManifest, ManifestSet
 from trimtab.kinds.lint.silenced import ignored_rules
 from trimtab.kinds.yaml import Document
 
-CHECKS = (*object_checks.CHECKS, *schedule_and_blend_checks.CHECKS, *workload_checks.CHECKS, *foreign_checks.CHECKS)
+CHECKS = (
+    *object_checks.CHECKS,
+    *schedule_and_blend_checks.CHECKS,
+    *workload_checks.CHECKS,
+    *foreign_checks.CHECKS,
+    *backlog_checks.CHECKS,
+)
 _ORDER = {severity: rank for rank, severity in enumerate(LintSeverity)}
 
 

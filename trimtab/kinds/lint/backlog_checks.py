@@ -1,0 +1,28 @@
+"""Checks of metrics that measure a queue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trimtab.kinds.lint.finding import Diagnostic, LintSeverity
+from trimtab.kinds.lint.manifest_set import LintedManifest, ManifestSet
+from trimtab.kinds.queues import queue_behind
+from trimtab.policy import Backlog
+
+
+def queue_length(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
+    """A target for the length of a queue orders pods for the delay of serving, not for the work."""
+    for index, signal in enumerate(linted.policy.signals if linted.policy else ()):
+        queue = None if isinstance(signal, Backlog) else queue_behind(signal.metric.query or signal.metric.name)
+        if queue is None:
+            continue
+        product = f" of {queue.product}" if queue.product else ""
+        why = f"{queue.metric} is the length of a queue{product}: it depends on how the queue is served"
+        fix = "use type: Backlog, with a query for what arrives"
+        if queue.arrivals:
+            service = f", serviceTimeQuery: {queue.service_time}" if queue.service_time else ""
+            fix = f"use type: Backlog with arrivals: {queue.arrivals}, waiting: {queue.waiting}{service}"
+        yield Diagnostic(LintSeverity.WARNING, "queue-length", linted.path(f"metrics[{index}]"), why, fix)
+
+
+CHECKS = (queue_length,)
