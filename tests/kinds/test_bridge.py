@@ -54,11 +54,25 @@ def test_its_ceiling_is_what_is_written_or_what_guards_the_service_level(ceiling
     assert guard and guard.ceiling == pytest.approx(float(ceiling or 0.9375 * 0.9))
 
 
+def test_crons_alone_have_no_bridge_and_say_so() -> None:
+    crons = [{"name": "day", "start": "0 8 * * *", "end": "0 18 * * *", "targetReplicas": 5}]
+    written = annotated(ehpa(crons=crons), "1.25")
+    assert bridge_of(written) is None
+    assert [warned.path for warned in warnings(read(written))] == [f'metadata.annotations["{NOTE}"]']
+
+
+def test_an_hvpa_without_a_signal_has_no_bridge() -> None:
+    written = nested(weightBasedScalingIntervals=[{"vpaWeight": 50}])
+    written["spec"]["hpa"]["deploy"] = False
+    with pytest.raises(InvalidObject, match=NOTE):
+        read(annotated(written, "1.25"))
+
+
 @pytest.mark.parametrize("written", [ehpa(), HVPA], ids=["EffectiveHorizontalPodAutoscaler", "Hvpa"])
 def test_an_annotation_of_the_others(written: dict[str, Any]) -> None:
     assert bridge_of(annotated(written, "1.25")) == Bridge(max_factor=1.25)
     assert not [warned for warned in warnings(read(annotated(written, "1.5"))) if NOTE in warned.path]
-    with pytest.raises(InvalidObject, match=r"write (the largest factor|one of: 1\.25, 1\.5)"):
+    with pytest.raises(InvalidObject, match=r"write one of: 1\.25, 1\.5"):
         read(annotated(written, "2"))
 
 

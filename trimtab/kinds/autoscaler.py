@@ -16,7 +16,7 @@ from trimtab.errors import InvalidInput
 from trimtab.kinds.amounts import DURATION, INT32, Count, CountOrZero, number_of
 from trimtab.kinds.behavior import OurBehavior, written_rules
 from trimtab.kinds.blend import BlendSpec
-from trimtab.kinds.bridge import BRIDGE_RULES, BridgeSpec
+from trimtab.kinds.bridge import BRIDGE_RULES, NEEDS_CPU, BridgeSpec, sees_cpu
 from trimtab.kinds.horizontal import LINE, MIN_AT_MOST_MAX, ZERO_NEEDS_EYES, horizontal
 from trimtab.kinds.manifest_part import FieldRule, ManifestPart, shown
 from trimtab.kinds.meta import Kind, TargetRef
@@ -213,7 +213,9 @@ class Autoscaler(Kind):
             yield InvalidInput("spec.exact", unknown[0], f"a policy has {', '.join(Policy.__struct_fields__)}")
             return
         try:
-            overridden(self._written(), exact)
+            policy = overridden(self._written(), exact)
+            if policy.bridge and not sees_cpu(policy.signals):
+                yield InvalidInput("spec.bridge", shown(self.spec.bridge), NEEDS_CPU)
         except (msgspec.ValidationError, InvalidInput) as error:
             yield InvalidInput("spec.exact", shown(exact), f"make it what a policy holds: {error}")
 

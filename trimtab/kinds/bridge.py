@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from typing import Any, Literal
 
 from msgspec.structs import replace
 
 from trimtab.errors import InvalidInput
-from trimtab.kinds.annotations import BRIDGE
 from trimtab.kinds.manifest_part import FieldRule, ManifestPart, shown
-from trimtab.kinds.meta import annotation_problems
 from trimtab.kinds.metric import signals_of
 from trimtab.policy import Bridge, Signal, Tolerance, is_cpu
 
@@ -63,27 +61,6 @@ def _signals(metrics: list[Any] | None) -> tuple[Signal, ...]:
 
 def sees_cpu(signals: Iterable[Signal]) -> bool:
     return any(is_cpu(signal.metric) for signal in signals)
-
-
-def annotated(notes: Mapping[str, str]) -> Bridge | None:
-    """The bridge of a kind that has no field for it."""
-    return _read(notes.get(BRIDGE), "")
-
-
-def bridge_problems(notes: Mapping[str, str], signals: Iterable[Signal]) -> Iterator[InvalidInput]:
-    """What is wrong with the annotation."""
-    wrong = list(annotation_problems(notes, {BRIDGE: _read}))
-    yield from wrong
-    if BRIDGE in notes and not wrong and not sees_cpu(signals):
-        yield InvalidInput(f'metadata.annotations["{BRIDGE}"]', shown(notes[BRIDGE]), NEEDS_CPU)
-
-
-def _read(text: str | None, path: str) -> Bridge | None:
-    if text is None:
-        return None
-    if text not in FACTORS:
-        raise InvalidInput(path, shown(text), 'write the largest factor, "1.25" or "1.5"')
-    return Bridge(max_factor=float(text))
 
 
 def no_bridge(text: str | None, path: str) -> None:

@@ -148,6 +148,8 @@ class EffectiveHpa(ForeignKind):
         if alone:  # no metric was written, so none is followed
             made["metrics"] = [schedules_alone()]
             ledger.places({"spec.metrics": "spec.crons", "spec.metrics[0]": "spec.crons"})
+            if made.pop("bridge", None):
+                ledger.lose(ledger.source_of("spec.bridge"), "crons alone follow no metric, so ready pods never grow")
         self._preview(made, metadata, ledger)
         self.lose_annotations(metadata, CRANE_QUERY, "the history is asked for here", ledger)
         return made | exact(

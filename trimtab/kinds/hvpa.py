@@ -1,31 +1,36 @@
-"""Hvpa (autoscaling.k8s.io/v1alpha1): documents 001 and 004, as a policy."""
+"""Hvpa (autoscaling.k8s.io/v1alpha1): HVPA weights and HVPA buckets, as an Autoscaler."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import ClassVar, Literal
 
-from msgspec.structs import replace
+from msgspec import structs
 
 from trimtab.errors import InvalidInput
+from trimtab.kinds.amounts import INT32
 from trimtab.kinds.annotations import BRIDGE, EXACT, TUNING
-from trimtab.kinds.blend import BucketsSpec
-from trimtab.kinds.bridge import annotated, bridge_problems
-from trimtab.kinds.horizontal import horizontal
-from trimtab.kinds.hvpa_gates import ChangeParams, Side, gates, seconds
-from trimtab.kinds.hvpa_spec import FREE, HvpaSpec, NestedHpa, NestedVpa
-from trimtab.kinds.meta import Kind, TargetRef, annotation_problems, flag
+from trimtab.kinds.behavior import LONGEST_REST_S
+from trimtab.kinds.foreign import SCALING, ForeignKind, Manifest, exact
+from trimtab.kinds.hpa_v2beta1 import v2_metric
+from trimtab.kinds.hvpa_gates import ChangeParams, gates
+from trimtab.kinds.hvpa_spec import HvpaSpec
+from trimtab.kinds.ledger import Ledger, without_none
+from trimtab.kinds.meta import annotation_problems, flag
 from trimtab.kinds.tuning import no_tuning
-from trimtab.kinds.vertical import container_rules
-from trimtab.policy import Apply, Blend, ContainerRule, Gap, Gate, Limits, Policy, UpdateMode, Vertical, Weights
+from trimtab.policy import Apply, Gap, Limits, Policy, UpdateMode, Weights
 from trimtab.quantity import parse_quantity
 
+_WAYS = ("scaleUp", "scaleDown")
+_REST = "sizes no longer rest after a change"
+_SMALL = "small changes of a size are no longer held back"
+_OFF = {"apply": "Never", "resourcePolicy": {"containerPolicies": [{"containerName": "*", "mode": "Off"}]}}
 _COMPUTED = "both recommendations are computed here; no HPA or VPA object is made"
 _APPLIED = "Hvpa applies the recommendation itself"
 _NO_REPLICA_CHANGE = "upstream never reads it either"
 
 
-class Hvpa(Kind):
+class Hvpa(ForeignKind):
     """Both axes of one workload, blended by weights or buckets."""
 
     api_version: Literal["autoscaling.k8s.io/v1alpha1"]
@@ -54,68 +59,105 @@ class Hvpa(Kind):
     def problems(self) -> Iterator[InvalidInput]:
         yield from super().problems()
         yield from annotation_problems(self.metadata.annotations, {EXACT: flag, TUNING: no_tuning})
-        yield from bridge_problems(self.metadata.annotations, _pods(self.spec).signals)
 
-    @property
-    def target(self) -> TargetRef:
-        return self.spec.target_ref
-
-    def to_policy(self, at: float) -> Policy:
-        spec = self.spec
-        return replace(
-            _pods(spec),
-            bounds=spec.bounds,
-            vertical=_vertical(spec),
-            blend=_blend(spec, exact=flag(self.metadata.annotations.get(EXACT), "")),
-            gates=_gates(spec),
-            bridge=annotated(self.metadata.annotations),
-            admit=self.admit(),
+    def as_autoscaler(self, metadata: Manifest, ledger: Ledger) -> Manifest:
+        """Rests of replicas become cooldowns, directions that are off stay off; gates of sizes are approximated."""
+        spec, template = self.spec, self.spec.horizontal
+        _place(spec, ledger)
+        made: Manifest = {"scaleTargetRef": spec.target_ref.manifest()} | self.annotated_parts(ledger)
+        if template:
+            made |= {name: part for name, part in template.manifest().items() if name in SCALING}
+            made["metrics"] = [v2_metric(metric.manifest()) for metric in template.metrics or []]
+        moves = template is not None and (spec.hpa is None or spec.hpa.deploy)
+        if template and not moves:
+            ledger.approximate("spec.hpa.deploy", "the metrics of an Autoscaler always count", signal=True)
+        vertical = _vertical(spec, made, ledger)
+        blend = _blend(spec, made, self.exact, ledger)
+        if blend and self.exact:
+            ledger.approximate(f'metadata.annotations["{EXACT}"]', "an Autoscaler follows the text where both differ")
+        behavior = _behavior(spec, ledger)
+        if behavior and template:
+            made["behavior"] = behavior
+        for way in () if template else behavior:
+            ledger.approximate(
+                f"spec.{way}StabilizationWindow" if spec.flat else f"spec.hpa.{way}", "nothing moves replicas here"
+            )
+        still = not moves and "maxReplicas" in made
+        return made | exact(
+            signals=[] if still else None,
+            settle=[] if still else Policy().settle if "behavior" in made else None,
+            vertical=vertical or None,
+            blend=blend or None,
+            gates=gates(spec.replica_sides, spec.size_sides, spec.window),
         )
 
-
-def _pods(spec: HvpaSpec) -> Policy:
-    """HPA's own rules; `hpa.deploy: false` leaves no signal, so only the vertical total moves replicas."""
-    template = spec.horizontal
-    if template is None or (spec.hpa is not None and not spec.hpa.deploy):
-        return Policy(settle=())
-    return horizontal(template.min_replicas, template.max_replicas, template.metrics, None)
+    @property
+    def exact(self) -> bool:
+        """Whether its weights follow the released program; nothing else of it differs."""
+        return flag(self.metadata.annotations.get(EXACT), "") and not self.spec.buckets
 
 
-def _blend(spec: HvpaSpec, exact: bool) -> Blend:
-    if spec.buckets:
-        return _buckets(spec).rule()
-    scale = 1.0 if spec.flat else 100.0
-    least, most = spec.bounds.min_replicas, spec.bounds.max_replicas
-    intervals = spec.weight_based_scaling_intervals or []
-    return Weights(
-        stages=tuple(interval.stage(interval.vpa_weight / scale, least, most) for interval in intervals), exact=exact
+def _place(spec: HvpaSpec, ledger: Ledger) -> None:
+    hpa, vpa = ("hpaTemplate", "vpaTemplate") if spec.flat else ("hpa.template.spec", "vpa.template.spec")
+    ledger.places({f"spec.{name}": f"spec.{hpa}.{name}" for name in ("minReplicas", "maxReplicas", "metrics")})
+    ledger.places(
+        {
+            "spec.scaleTargetRef": "spec.targetRef",
+            "spec.vertical.resourcePolicy": f"spec.{vpa}.resourcePolicy",
+            "spec.vertical": "spec.vpaTemplate" if spec.flat else "spec.vpa",
+            "spec.blend": "spec.buckets" if spec.buckets else "spec.weightBasedScalingIntervals",
+            "spec.blend.weights.intervals": "spec.weightBasedScalingIntervals",
+            "spec.blend.buckets.buckets": "spec.buckets",
+            "spec.blend.buckets.base": "spec.baseResourcesPerReplica",
+        }
     )
+    for way in _WAYS:
+        rest = f"spec.{way}StabilizationWindow" if spec.flat else f"spec.hpa.{way}.stabilizationDuration"
+        ledger.place(f"spec.behavior.{way}.cooldownSeconds", rest)
+        ledger.place(f"spec.behavior.{way}.selectPolicy", f"spec.hpa.{way}.updatePolicy.updateMode")
 
 
-def _buckets(spec: HvpaSpec) -> BucketsSpec:
-    """What an Autoscaler says in one place, with its defaults."""
-    said = {
-        "buckets": spec.buckets,
-        "base": spec.base_resources_per_replica,
-        "sizing": spec.sizing,
-        "overlap_percent": spec.overlap_percent,
-        "grow_past_last": spec.grow_past_last,
-    }
-    return BucketsSpec.model_construct(None, **{name: value for name, value in said.items() if value is not None})
+def _blend(spec: HvpaSpec, made: Manifest, as_released: bool, ledger: Ledger) -> Manifest:
+    """Add the blend; return what of it no field of an Autoscaler holds."""
+    if spec.buckets:
+        made["blend"] = {"buckets": spec.of_buckets()}
+        if "maxReplicas" not in made:
+            made |= {"minReplicas": spec.buckets[0].replicas.min, "maxReplicas": spec.buckets[-1].replicas.max}
+            why = (
+                "no metric moves these replicas, but an Autoscaler without a metric follows CPU at 80 % of its requests"
+            )
+            ledger.approximate("spec.buckets", why, signal=True)
+        return {}
+    intervals, scale = spec.weight_based_scaling_intervals or [], 1.0 if spec.flat else 100.0
+    if "maxReplicas" in made:
+        stages = [interval.manifest() | {"vpaWeight": interval.vpa_weight / scale} for interval in intervals]
+        made["blend"] = {"weights": {"intervals": stages}}
+        return {"exact": True} if as_released else {}
+    why = "nothing here moves replicas, so there is nothing to weigh: sizes change in full"
+    ledger.approximate("spec.weightBasedScalingIntervals", why)
+    ledger.place("spec.maxReplicas", "spec")
+    weights = tuple(interval.stage(interval.vpa_weight / scale, 1, INT32) for interval in intervals)
+    return structs.asdict(Weights(stages=weights, exact=as_released)) | {"is": "Weights"}
 
 
-def _vertical(spec: HvpaSpec) -> Vertical:
-    """A vertical half that is not deployed sizes nothing, but the replicas are still weighed."""
+def _vertical(spec: HvpaSpec, made: Manifest, ledger: Ledger) -> Manifest:
+    """Add the vertical part; return what of it no field holds. A half that is not deployed sizes nothing."""
     if spec.nested and (spec.vpa is None or not spec.vpa.deploy):
-        return Vertical(containers=(ContainerRule(off=True),), apply=Apply.NEVER)
-    nested = spec.vpa.template.spec if spec.vpa and spec.vpa.template else None
-    template = spec.vpa_template or nested
-    policy = template.resource_policy if template else None
+        made["vertical"] = _OFF
+        return {}
+    policy = spec.resource_policy
+    made["vertical"] = {"apply": "InPlaceOrRecreate"} | without_none(
+        resourcePolicy=policy and policy.as_vpa_writes_it()
+    )
+    held = _sizes(spec, ledger)
+    if held:
+        made["vertical"]["apply"] = "Never"
     gaps = spec.vpa.limits_requests_gap_scale_params if spec.vpa else None
-    return Vertical(
-        containers=container_rules(policy.container_policies or [] if policy else []),
-        limits=Limits(cpu=_gap(gaps.cpu), memory=_gap(gaps.memory)) if gaps else Limits(),
-        apply=Apply.IN_PLACE_OR_RECREATE,
+    if gaps:
+        ledger.approximate("spec.vpa.limitsRequestsGapScaleParams", "limits stay in proportion to requests")
+    return without_none(
+        apply=Apply.IN_PLACE_OR_RECREATE if held else None,
+        limits=Limits(cpu=_gap(gaps.cpu), memory=_gap(gaps.memory)) if gaps else None,
     )
 
 
@@ -127,17 +169,41 @@ def _gap(params: ChangeParams | None) -> Gap | None:
     return Gap(percent=float(params.percentage or 0), value=value)
 
 
-def _gates(spec: HvpaSpec) -> tuple[Gate, ...]:
-    window = spec.maintenance_time_window.window() if spec.maintenance_time_window else None
+def _behavior(spec: HvpaSpec, ledger: Ledger) -> Manifest:
+    """What behavior can express of the gates of replicas."""
+    behavior: Manifest = {}
+    for way, side in zip(_WAYS, spec.replica_sides, strict=True):
+        rules: Manifest = {}
+        if side.rest_s:
+            rest = f"spec.behavior.{way}.cooldownSeconds"
+            rules["cooldownSeconds"] = ledger.at_most(rest, round(side.rest_s), LONGEST_REST_S)
+        if side.mode is UpdateMode.OFF:
+            rules["selectPolicy"] = "Disabled"
+        elif side.mode is UpdateMode.WINDOW:
+            ledger.approximate(f"spec.hpa.{way}.updatePolicy.updateMode", "replicas change at any time of the day")
+        if rules:
+            behavior[way] = rules
+    return behavior
+
+
+def _sizes(spec: HvpaSpec, ledger: Ledger) -> bool:
+    """Approximate the gates of sizes; return whether sizes are switched off in both directions."""
+    sides = spec.size_sides
+    held = all(side.mode is UpdateMode.OFF for side in sides)
+    for way, side in zip(_WAYS, sides, strict=True):
+        path = f"spec.vpa.{way}"
+        if side.mode is UpdateMode.OFF and not held:
+            ledger.approximate(f"{path}.updatePolicy.updateMode", "an Autoscaler sizes in both directions")
+        elif side.mode is UpdateMode.WINDOW:
+            ledger.approximate(f"{path}.updatePolicy.updateMode", "sizes change at any time of the day")
+        if side.rest_s:
+            ledger.approximate(
+                f"spec.{way}StabilizationWindow" if spec.flat else f"{path}.stabilizationDuration", _REST
+            )
+        if not spec.flat and (side.cpu or side.memory):
+            ledger.approximate(f"{path}.minChange", _SMALL)
     if spec.flat:
-        up_s, down_s = seconds(spec.scale_up_stabilization_window), seconds(spec.scale_down_stabilization_window)
-        change = (spec.min_cpu_change, spec.min_mem_change)
-        pods = (Side(rest_s=up_s), Side(rest_s=down_s))
-        return gates(pods, (Side(UpdateMode.AUTO, up_s, *change), Side(UpdateMode.AUTO, down_s, *change)), window)
-    return gates(_sides(spec.hpa), _sides(spec.vpa), window)
-
-
-def _sides(half: NestedHpa | NestedVpa | None) -> tuple[Side, Side]:
-    if half is None:
-        return Side(), Side()
-    return (half.scale_up or FREE).side(), (half.scale_down or FREE).side()
+        ledger.approximate_written("spec", spec.manifest(), ("minCpuChange", "minMemChange"), _SMALL)
+    if not any(side.cpu for side in sides):
+        ledger.approximate("spec.minCpuChange", "changes below 200m and 200M are no longer held back")
+    return held

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
@@ -39,16 +39,6 @@ class HvpaResource(ManifestPart):
             schema={"oneOf": [{"required": [way]} for way in _WAYS]},
         ),
     )
-
-    @property
-    def goal(self) -> ResourceTarget:
-        if self.target is not None:
-            return self.target
-        if self.target_average_utilization is not None:
-            return ResourceTarget.model_validate(
-                {"type": "Utilization", "averageUtilization": self.target_average_utilization}
-            )
-        return ResourceTarget.model_validate({"type": "AverageValue", "averageValue": self.target_average_value})
 
 
 class HvpaContainer(HvpaResource):
@@ -94,15 +84,19 @@ class HvpaContainerPolicy(ContainerPolicy):
         ),
     )
 
-    def least(self) -> Amounts | None:
-        return self.min_allowed or self.capital_min_allowed
-
 
 class HvpaResourcePolicy(ManifestPart):
     container_policies: Annotated[list[HvpaContainerPolicy], Field(max_length=50)] | None = None
     """Bounds of each container."""
 
     rules: ClassVar[tuple[FieldRule, ...]] = (distinct_names(),)
+
+    def as_vpa_writes_it(self) -> dict[str, Any]:
+        written = self.manifest()
+        for container in written.get("containerPolicies") or []:
+            if "MinAllowed" in container:
+                container["minAllowed"] = container.pop("MinAllowed")
+        return written
 
 
 OF_BUCKETS = {  # as written, and as an attribute

@@ -9,15 +9,15 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from trimtab.kinds.amounts import INT32, Count, CountOrZero, Duration
+from trimtab.kinds.amounts import Count, CountOrZero, Duration
 from trimtab.kinds.blend import BaseSpec, BucketSpec, Interval, OverlapPercent, Sizing, bucket_rules
 from trimtab.kinds.horizontal import MIN_AT_MOST_MAX
-from trimtab.kinds.hvpa_gates import ChangeParams, ScaleType, WindowSpec
+from trimtab.kinds.hvpa_gates import ChangeParams, ScaleType, Side, WindowSpec, seconds
 from trimtab.kinds.hvpa_parts import OF_BUCKETS, HvpaMetric, HvpaResourcePolicy, belongs_to_buckets
 from trimtab.kinds.manifest_part import FieldRule, ManifestPart
 from trimtab.kinds.meta import TargetRef
 from trimtab.kinds.metric import MOST_METRICS
-from trimtab.policy import Bounds, UpdateMode
+from trimtab.policy import MaintenanceWindow, UpdateMode
 
 _FLAT = (
     "scaleUpStabilizationWindow",
@@ -122,8 +122,7 @@ class HvpaInterval(Interval):
 
 
 def _modes(spec: HvpaSpec) -> list[UpdateMode]:
-    axes = [axis for axis in (spec.hpa, spec.vpa) if axis]
-    return [(side or FREE).side().mode for axis in axes for side in (axis.scale_up, axis.scale_down)]
+    return [side.mode for side in (*_sides(spec.hpa), *_sides(spec.vpa))]
 
 
 class HvpaSpec(ManifestPart):
@@ -224,11 +223,45 @@ class HvpaSpec(ManifestPart):
         return self.hpa_template or template
 
     @property
-    def bounds(self) -> Bounds:
-        """HPA's, else those of the buckets, else the number of pods is left to others."""
-        if self.horizontal:
-            return Bounds(min_replicas=self.horizontal.min_replicas, max_replicas=self.horizontal.max_replicas)
-        if self.buckets:
-            first, last = self.buckets[0].replicas, self.buckets[-1].replicas
-            return Bounds(min_replicas=first.min, max_replicas=last.max)
-        return Bounds(min_replicas=1, max_replicas=INT32)
+    def resource_policy(self) -> HvpaResourcePolicy | None:
+        nested = self.vpa.template.spec if self.vpa and self.vpa.template else None
+        template = self.vpa_template or nested
+        return template.resource_policy if template else None
+
+    @property
+    def window(self) -> MaintenanceWindow | None:
+        return self.maintenance_time_window.window() if self.maintenance_time_window else None
+
+    @property
+    def replica_sides(self) -> tuple[Side, Side]:
+        """What scaling replicas up and down obeys."""
+        if self.flat:
+            return Side(rest_s=self._rests_s[0]), Side(rest_s=self._rests_s[1])
+        return _sides(self.hpa)
+
+    @property
+    def size_sides(self) -> tuple[Side, Side]:
+        """What growing and shrinking sizes obeys."""
+        if self.flat:
+            up_s, down_s = self._rests_s
+            change = (self.min_cpu_change, self.min_mem_change)
+            return Side(UpdateMode.AUTO, up_s, *change), Side(UpdateMode.AUTO, down_s, *change)
+        return _sides(self.vpa)
+
+    @property
+    def _rests_s(self) -> tuple[float, float]:
+        return seconds(self.scale_up_stabilization_window), seconds(self.scale_down_stabilization_window)
+
+    def of_buckets(self) -> dict[str, Any]:
+        """The buckets and what belongs to them, as an Autoscaler spells it."""
+        written = self.manifest()
+        names = {"buckets": "buckets", "base": "baseResourcesPerReplica"} | {
+            name: name for name in ("sizing", "overlapPercent", "growPastLast")
+        }
+        return {name: written[theirs] for name, theirs in names.items() if theirs in written}
+
+
+def _sides(half: NestedHpa | NestedVpa | None) -> tuple[Side, Side]:
+    if half is None:
+        return Side(), Side()
+    return (half.scale_up or FREE).side(), (half.scale_down or FREE).side()

@@ -99,10 +99,6 @@ class ResourceMetricSource(ManifestPart):
     target: ResourceTarget
     """What each pod may use."""
 
-    @property
-    def goal(self) -> ResourceTarget:
-        return self.target
-
 
 class ContainerResourceMetricSource(ResourceMetricSource):
     """CPU or memory of one container."""
@@ -255,11 +251,11 @@ class MetricSpec(ManifestPart):
     def signal(self, tolerance: Tolerance) -> Signal:
         if self.resource:
             metric = Metric(kind=MetricKind.RESOURCE, name=self.resource.name)
-            return _of_pods(metric, self.resource.goal, tolerance)
+            return _of_pods(metric, self.resource.target, tolerance)
         if self.container_resource:
             source = self.container_resource
             metric = Metric(kind=MetricKind.CONTAINER, name=source.name, container=source.container)
-            return _of_pods(metric, source.goal, tolerance)
+            return _of_pods(metric, source.target, tolerance)
         if self.pods:
             metric = _named(MetricKind.PODS, self.pods.metric)
             target = parse_quantity(self.pods.target.average_value)
@@ -315,15 +311,12 @@ def _of_total(metric: Metric, target: ValueTarget, tolerance: Tolerance) -> Sign
     return Total(metric=metric, target=parse_quantity(target.value), tolerance=tolerance)
 
 
-def cpu_of_request(percent: int, tolerance: Tolerance = Tolerance()) -> Utilization:  # noqa: B008  (frozen)
-    return Utilization(metric=Metric(kind=MetricKind.RESOURCE, name="cpu"), percent=percent, tolerance=tolerance)
-
-
 DEFAULT_CPU_PERCENT = 80  # what Kubernetes fills in where no metric is written
 
 
 def signals_of(metrics: list[Any] | None, tolerance: Tolerance) -> tuple[Signal, ...]:
     """Every metric's signal; none written means CPU at 80 % of the request, as in Kubernetes."""
     if not metrics:
-        return (cpu_of_request(DEFAULT_CPU_PERCENT, tolerance),)
+        cpu = Metric(kind=MetricKind.RESOURCE, name="cpu")
+        return (Utilization(metric=cpu, percent=DEFAULT_CPU_PERCENT, tolerance=tolerance),)
     return tuple(metric.signal(tolerance) for metric in metrics)

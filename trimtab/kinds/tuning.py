@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
@@ -10,9 +10,7 @@ from pydantic import Field
 from trimtab.errors import InvalidInput
 from trimtab.kinds import cron
 from trimtab.kinds.amounts import BareQuantity, Target, amount
-from trimtab.kinds.annotations import TUNING
 from trimtab.kinds.manifest_part import FieldRule, ManifestPart, shown
-from trimtab.kinds.meta import annotation_problems
 from trimtab.policy import Tuning, TuningLimits, TuningMode, TuningRange
 from trimtab.quantity import parse_quantity
 
@@ -115,24 +113,7 @@ TUNING_RULES = (
 )
 
 
-def annotated_tuning(notes: Mapping[str, str]) -> Tuning:
-    """The tuning of a kind that has no field for it."""
-    return _read(notes.get(TUNING), "")
-
-
-def tuning_problems(notes: Mapping[str, str]) -> Iterator[InvalidInput]:
-    yield from annotation_problems(notes, {TUNING: _read})
-
-
 def no_tuning(text: str | None, path: str) -> None:
     """Of an Hvpa, whose gates no backtest of a night knows."""
     if text is not None:
         raise InvalidInput(path, shown(text), "an Hvpa cannot be tuned: leave it out, or write an Autoscaler")
-
-
-def _read(text: str | None, path: str) -> Tuning:
-    if text is None:
-        return Tuning()
-    if text not in _MODES:
-        raise InvalidInput(path, shown(text), 'write "Advise" or "Nightly"')
-    return Tuning(mode=TuningMode(text))

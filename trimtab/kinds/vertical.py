@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
@@ -76,15 +75,12 @@ class ContainerPolicy(ManifestPart):
 
     rules: ClassVar[tuple[FieldRule, ...]] = (min_max_rule(),)
 
-    def least(self) -> Amounts | None:
-        return self.min_allowed
-
     def rule(self) -> ContainerRule:
         controlled = self.controlled_resources or RESOURCES
         return ContainerRule(
             name=self.container_name,
             off=self.mode == "Off",
-            least=size_of(self.least()),
+            least=size_of(self.min_allowed),
             most=size_of(self.max_allowed),
             cpu="cpu" in controlled,
             memory="memory" in controlled,
@@ -124,8 +120,12 @@ class VerticalSpec(ManifestPart):
     """InPlace resizes running pods; Recreate changes the template; Never only recommends."""
 
     def vertical(self) -> Vertical:
+        """Named containers first, then all the others, which are sized unless a "*" says otherwise."""
         policies = self.resource_policy.container_policies if self.resource_policy else None
-        return Vertical(containers=container_rules(policies or []), apply=Apply(self.apply))
+        rules = [policy.rule() for policy in policies or []]
+        named = [rule for rule in rules if rule.name != "*"]
+        others = [rule for rule in rules if rule.name == "*"] or [ContainerRule()]
+        return Vertical(containers=(*named, *others), apply=Apply(self.apply))
 
     def gates(self) -> tuple[Gate, ...]:
         """A new template is a rollout: VPA's updater, too, acts from a tenth of difference on."""
@@ -133,11 +133,3 @@ class VerticalSpec(ManifestPart):
             return ()
         ways = [(axis, direction) for axis in (Axis.CPU, Axis.MEMORY) for direction in Direction]
         return tuple(MinChange(axis=axis, direction=direction, percent=ROLLED_FROM_PERCENT) for axis, direction in ways)
-
-
-def container_rules(policies: Iterable[ContainerPolicy]) -> tuple[ContainerRule, ...]:
-    """Named containers first, then all the others, which are sized unless a "*" says otherwise."""
-    rules = [policy.rule() for policy in policies]
-    named = [rule for rule in rules if rule.name != "*"]
-    rest = [rule for rule in rules if rule.name == "*"] or [ContainerRule()]
-    return (*named, *rest)

@@ -13,7 +13,6 @@ from trimtab.errors import InvalidInput, InvalidObject
 from trimtab.kinds import KINDS, CustomHpa, Scaler, is_custom_hpa, misspelt, read, without_nulls
 from trimtab.kinds.annotations import BRIDGE, EXACT, PREDICTIVE, TUNING
 from trimtab.kinds.convert import autoscaler_to_kinds, kinds_to_autoscaler
-from trimtab.kinds.convert.hvpa_to_autoscaler import from_hvpa
 from trimtab.kinds.convert.keda_to_autoscaler import from_keda, served_names
 from trimtab.kinds.convert.source_fields import SourceFields
 from trimtab.kinds.convert.source_metadata import metadata_of
@@ -26,7 +25,6 @@ Step = Callable[[SourceFields, Manifest], Manifest]
 
 _HPA, _EHPA, _HVPA = "HorizontalPodAutoscaler", "EffectiveHorizontalPodAutoscaler", "Hvpa"
 _FROM: dict[str, Step] = {
-    _HVPA: from_hvpa,
     "VerticalPodAutoscaler": from_vpa,
     "ScaledObject": from_keda,
 }

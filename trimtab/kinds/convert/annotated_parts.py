@@ -6,17 +6,7 @@ from typing import Any
 
 from trimtab.kinds.annotations import BRIDGE, TUNING
 from trimtab.kinds.convert.source_fields import SourceFields
-from trimtab.kinds.foreign import annotate, unannotate
-from trimtab.kinds.ledger import without_none
-
-
-def parts_of_annotations(metadata: dict[str, Any]) -> dict[str, Any]:
-    """As fields; the annotations are taken away."""
-    factor, mode = unannotate(metadata, BRIDGE), unannotate(metadata, TUNING)
-    return without_none(
-        bridge={"maxFactor": factor} if factor is not None else None,
-        tuning={"mode": mode} if mode is not None else None,
-    )
+from trimtab.kinds.foreign import annotate
 
 
 def annotate_bridge(spec: SourceFields, metadata: dict[str, Any]) -> None:
