@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from trimtab.bench.baselines import hpa
 from trimtab.cli.night_process import in_child
-from trimtab.core.nights import Fleet, NightCase, VerdictKind
+from trimtab.core.nights import NightCase, VerdictKind
 from trimtab.policy import BRIDGED_START_SHARE, Bridge, ForecastChoice, Objective, Tuning, TuningMode
 from trimtab.sim.generate import SHAPES, generate
 
@@ -39,7 +39,13 @@ def cases(count: int) -> Iterator[NightCase]:
         values = generate(type(shape)(**{**vars(shape), "days": DAYS, "seed": number}))
         demand = values.reshape(-1, 4).mean(axis=1).astype(np.float32).tobytes()
         yield NightCase(
-            name=f"{name}-{number}", policy=policy, start=0.0, demand=demand, pod_capacity=1.0, startup_s=120.0
+            uid=f"{name}-{number}",
+            workload=name,
+            policy=policy,
+            start=0.0,
+            demand=demand,
+            pod_capacity=1.0,
+            startup_s=120.0,
         )
 
 
@@ -49,7 +55,7 @@ def main() -> None:
     count = parser.parse_args().workloads
     made = list(cases(count))  # what it costs to make them is not part of a night
     began, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
-    found = asyncio.run(in_child(iter(made), Fleet(workloads=count)))
+    found = asyncio.run(in_child(iter(made), count))
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     figures = {

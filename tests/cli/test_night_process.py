@@ -12,17 +12,16 @@ import pytest
 
 from tests.tune.test_night import OFFICE, case, minutes, policy
 from trimtab.cli import night_process
-from trimtab.core.nights import Fleet, VerdictKind
+from trimtab.core.nights import VerdictKind
 from trimtab.errors import TrimtabError
 from trimtab.policy import Bridge, ForecastChoice, Objective
 from trimtab.tune import night_child
-from trimtab.tune.night import find, plan
+from trimtab.tune.night import find
 
 
 def test_the_child_finds_what_we_would() -> None:
-    cases, fleet = [case(policy()), case(policy(), name="api", demand=b"")], Fleet(workloads=2)
-    found = asyncio.run(night_process.in_child(iter(cases), fleet))
-    assert found == plan([find(each) for each in cases], fleet)
+    cases = [case(policy()), case(policy(), uid="api", demand=b"")]
+    assert asyncio.run(night_process.in_child(iter(cases), 2)) == [find(each) for each in cases]
 
 
 def test_where_nothing_is_compiled_yet_there_is_memory_for_the_cases(
@@ -32,8 +31,8 @@ def test_where_nothing_is_compiled_yet_there_is_memory_for_the_cases(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     full = policy(bridge=Bridge(), objective=Objective(), forecast=ForecastChoice(model="learned"))
     fortnight = minutes(replace(OFFICE, days=14))
-    cases = [case(full, name=name, demand=fortnight) for name in ("web", "api")]
-    found = asyncio.run(night_process.in_child(iter(cases), Fleet(workloads=2)))
+    cases = [case(full, uid=name, demand=fortnight) for name in ("web", "api")]
+    found = asyncio.run(night_process.in_child(iter(cases), 2))
     assert [verdict.evidence is not None for verdict in found] == [True, True], found
 
 
@@ -66,4 +65,4 @@ def test_a_child_without_memory_is_an_error_and_not_the_end(monkeypatch: pytest.
     monkeypatch.setattr(night_process, "MEMORY_BYTES", 1_000_000)
     too_much = case(policy(), demand=bytes(50_000_000))  # more than any heap that is there already has left
     with pytest.raises(TrimtabError, match=r"ended with 1: .*(MemoryError|start new thread|failed to map segment)"):
-        asyncio.run(night_process.in_child(iter([too_much]), Fleet(workloads=1)))
+        asyncio.run(night_process.in_child(iter([too_much]), 1))

@@ -137,7 +137,7 @@ def test_trimtab_itself_lists_them_too() -> None:
 
 
 def test_every_word_of_the_plugin_has_its_help() -> None:
-    words = ("explain", "why", "status", "pin", "pause", "resume", "freeze", "unfreeze")
+    words = ("explain", "why", "status", "pin", "pause", "resume", "tuning", "freeze", "unfreeze")
     assert set(plugin.commands) == set(words)
     for word in words:
         shown = CliRunner().invoke(plugin, [word, "--help"]).output

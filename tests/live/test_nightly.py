@@ -40,7 +40,7 @@ def test_a_night_is_from_two_to_five_in_its_own_zone(moment: str, zone: str, nig
 
 
 def switched() -> TuningMemory:
-    found, news = remembered(replace(verdict("web", VerdictKind.SWITCHED, 0.1), present=BETTER), None, 3, AT)
+    found, news = remembered(replace(verdict("web", VerdictKind.SWITCHED, 0.1), present=BETTER), None, "x", AT)
     assert news is not None and news.reason == "TuningSwitched" and not news.warning
     return found
 
@@ -48,29 +48,29 @@ def switched() -> TuningMemory:
 def test_a_switch_remembers_what_it_replaced_and_since_when() -> None:
     found = switched()
     assert found.in_force is not None and found.in_force.replaced == BETTER and found.in_force.since == AT
-    assert found.generation == 3 and found.evidence is not None
+    assert found.about == "x" and found.evidence is not None
 
 
 def test_going_back_is_to_what_ran_before_and_rests() -> None:
-    again, _ = remembered(replace(verdict("web", VerdictKind.SWITCHED, 0.1), present=BETTER), switched(), 3, AT + 1)
-    back, news = remembered(replace(verdict("web", VerdictKind.WENT_BACK, 0.0), reason="J was 3"), again, 3, AT + 2)
+    again, _ = remembered(replace(verdict("web", VerdictKind.SWITCHED, 0.1), present=BETTER), switched(), "x", AT + 1)
+    back, news = remembered(replace(verdict("web", VerdictKind.WENT_BACK, 0.0), reason="J was 3"), again, "x", AT + 2)
     assert news is not None and news.warning and "J was 3" in news.message
     assert back.in_force == switched().in_force and back.rests_until == AT + 2 + REST_S
-    first, _ = remembered(replace(verdict("web", VerdictKind.WENT_BACK, 0.0), reason="J was 3"), back, 3, AT + 3)
+    first, _ = remembered(replace(verdict("web", VerdictKind.WENT_BACK, 0.0), reason="J was 3"), back, "x", AT + 3)
     assert first.in_force is None
 
 
 @pytest.mark.parametrize("kind", [VerdictKind.KEPT, VerdictKind.UNKNOWN, VerdictKind.UNTUNABLE, VerdictKind.WAITS])
 def test_other_nights_change_nothing_in_force(kind: VerdictKind) -> None:
-    found, news = remembered(replace(verdict("web", kind, 0.1), present=BETTER), switched(), 3, AT + 1)
+    found, news = remembered(replace(verdict("web", kind, 0.1), present=BETTER), switched(), "x", AT + 1)
     assert found.in_force == switched().in_force and found.verdict is kind and news is None
 
 
 def test_advice_is_told_once() -> None:
     advised = replace(verdict("web", VerdictKind.ADVISED, 0.1), present=BETTER)
-    found, news = remembered(advised, None, 1, AT)
+    found, news = remembered(advised, None, "x", AT)
     assert news is not None and news.reason == "TuningAdvised" and found.in_force is None
-    assert remembered(advised, found, 1, AT + 1)[1] is None
+    assert remembered(advised, found, "x", AT + 1)[1] is None
 
 
 def test_what_is_remembered_outlives_a_restart_and_moves_with_the_clock() -> None:
@@ -88,11 +88,11 @@ def test_an_objective_has_to_be_earned_under_nightly_tuning_alone() -> None:
     assert in_force(replace(priced, tuning=Tuning(mode=TuningMode.ADVISE)), None).objective is not None
     settings = replace(settings_of(priced), ceiling=0.7, priced=True)
     earned = InForce(settings=settings, replaced=BETTER, promise=Promise(j=1.2, spread=0.1), since=AT)
-    found = TuningMemory(at=AT, generation=1, verdict=VerdictKind.SWITCHED, in_force=earned)
+    found = TuningMemory(at=AT, verdict=VerdictKind.SWITCHED, in_force=earned)
     now = in_force(priced, found)
     assert now.objective == priced.objective and now.bridge == Bridge(ceiling=0.7)
     assert now.forecast is not None and now.bounds == priced.bounds
-    untunable = TuningMemory(at=AT, generation=1, verdict=VerdictKind.UNTUNABLE)
+    untunable = TuningMemory(at=AT, verdict=VerdictKind.UNTUNABLE)
     assert in_force(priced, untunable) == priced, "no night will ever compare it: what is written steers"
     two = replace(priced, signals=priced.signals * 2)
     assert in_force(two, None) == two

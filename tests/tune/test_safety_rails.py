@@ -8,19 +8,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.tune.test_night import policy, verdict
+from tests.tune.test_night import policy
 from trimtab.core.figures import Figures
 from trimtab.core.model import Observation, Pod, TotalSample
-from trimtab.core.nights import Fleet, InForce, LivedDay, Promise, VerdictKind
+from trimtab.core.nights import InForce, LivedDay, Promise, VerdictKind
 from trimtab.core.requests import USUAL_TARGET
+from trimtab.journal import ObjectName
 from trimtab.live.look.memory import TuningMemory
 from trimtab.live.look.sizes import NO_BRIDGE
 from trimtab.live.tuning.lived import LivedDays
-from trimtab.live.tuning.nightly import NightlyTuning, _Night, _switched_lately
+from trimtab.live.tuning.nightly import NightlyTuning, _Night
 from trimtab.policy import Metric, MetricKind, TotalAverage, TunedSettings
 from trimtab.series import Frame
 from trimtab.sim.score import Days
-from trimtab.tune.night import _worse, plan
+from trimtab.tune.night import _realized_j, _worse
 from trimtab.tune.proven_advice import TOLERABLE, _better
 from trimtab.tune.rolling_choice import GAIN, takeover
 from trimtab.tune.search import Race
@@ -54,30 +55,21 @@ def test_rollback_needs_a_cost_above_the_promise_and_its_spread(pods: float, rol
     case = SimpleNamespace(optima_above_the_floor=np.array([100.0]), price=32.0)
     trial: Any = SimpleNamespace(case=case, run=lambda settings: [(each, days(50.0)) for each in settings])
     realised = LivedDay(pods=pods, violating=0.0, starts=0.0, resized=0.0)
-    assert bool(_worse(trial, IN_FORCE, realised)) is rolls_back
-
-
-@pytest.mark.parametrize("workloads, switched, expected", [(100, 0, 5), (100, 2, 3), (100, 5, 0), (100, 9, 0)])
-def test_five_percent_switch_including_earlier_switches(workloads: int, switched: int, expected: int) -> None:
-    findings = [verdict(f"w{number}", VerdictKind.SWITCHED, 0.1) for number in range(10)]
-    planned = plan(findings, Fleet(workloads=workloads, switched=switched))
-    assert sum(each.kind is VerdictKind.SWITCHED for each in planned) == expected
-
-
-@pytest.mark.parametrize("hours, counts", [(1, True), (19, True), (21, False)])
-def test_switches_of_the_same_night_count_toward_the_cap(hours: int, counts: bool) -> None:
-    memory = TuningMemory(at=AT, generation=1, verdict=VerdictKind.SWITCHED, in_force=IN_FORCE)
-    assert _switched_lately(memory, AT + hours * 3600) is counts
+    assert bool(_worse(trial, IN_FORCE, _realized_j(trial, realised))) is rolls_back
 
 
 @pytest.mark.parametrize("rests_until, rests", [(AT + 1, True), (AT - 1, False), (None, False)])
 def test_a_workload_rests_after_a_rollback(rests_until: float | None, rests: bool) -> None:
     log = SimpleNamespace(frame=lambda keys, at, step: Frame(("web",), at, step, np.ones((1, 10))))
     forecasts: Any = SimpleNamespace(demand=SimpleNamespace(log=log))
-    tick: Any = SimpleNamespace(seen=Observation(at=AT, spec_replicas=1, status_replicas=1))
-    memory = TuningMemory(at=AT, generation=1, verdict=VerdictKind.WENT_BACK, rests_until=rests_until)
-    case = NightlyTuning(forecasts)._case(_Night("web", policy(), memory, tick), AT)
-    assert case is not None and case.rests is rests
+    checkpoints: Any = SimpleNamespace(
+        stored=None, usage=SimpleNamespace(cluster=SimpleNamespace(shard=SimpleNamespace(lease="trimtab")))
+    )
+    subject = SimpleNamespace(name=ObjectName("Autoscaler", "shop", "web"))
+    tick: Any = SimpleNamespace(seen=Observation(at=AT, spec_replicas=1, status_replicas=1), subject=subject)
+    memory = TuningMemory(at=AT, verdict=VerdictKind.WENT_BACK, rests_until=rests_until)
+    case = NightlyTuning(forecasts, checkpoints)._case(_Night("web", policy(), memory, tick), AT)
+    assert case is not None and case.rests is rests and case.workload == "shop/web"
 
 
 def realised_day(load: float, hours: float) -> LivedDay | None:

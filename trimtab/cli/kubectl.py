@@ -17,8 +17,8 @@ from trimtab.cli.explain import print_explanation
 from trimtab.cli.kubectl_objects import FoundObject, annotate, find
 from trimtab.cli.option_groups import ClusterOptions, PlaceOptions, cluster_options, option_group, place_options
 from trimtab.cli.options import duration
-from trimtab.errors import Refused
-from trimtab.kinds.annotations import PAUSED, PAUSED_UNTIL, PIN, PIN_UNTIL
+from trimtab.errors import InvalidInput, Refused
+from trimtab.kinds.annotations import PAUSED, PAUSED_UNTIL, PIN, PIN_UNTIL, TUNING_UNDO
 from trimtab.wire.from_kubernetes import rfc3339
 from trimtab.wire.kube import Kube
 
@@ -117,6 +117,22 @@ def pause(named: NamedObject, lasts_s: float | None) -> None:
 def resume(named: NamedObject) -> None:
     """End a pause or a pin."""
     named.annotate(dict.fromkeys((PAUSED, PAUSED_UNTIL, PIN, PIN_UNTIL)), "resumed")
+
+
+@plugin.command()
+@object_option
+@click.option("--undo", is_flag=True, help="Take the last switch back, and let the workload rest for a week.")
+def tuning(named: NamedObject, undo: bool) -> None:
+    """Which settings nightly tuning has put in force, and what it promised and got."""
+    if undo:
+        named.annotate({TUNING_UNDO: rfc3339(time.time())}, "goes back to the settings of before")
+        return
+    said = asyncio.run(named.find()).body.status.get("tuning")
+    if not isinstance(said, dict):
+        raise InvalidInput("NAME", named.object_name, "it is not tuned: write tuning: {mode: Nightly} or Advise")
+    for field in ("inForce", "replaced", "since", "promisedJ", "realizedJ", "verdict", "lastNight", "reason", "advice"):
+        if field in said:
+            click.echo(f"{field}: {said[field]}")
 
 
 def _until(lasts_s: float | None) -> str | None:

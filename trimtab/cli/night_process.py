@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Iterator
 
-from trimtab.core.nights import Fleet, NightCase, Verdict
+from trimtab.core.nights import NightCase, Verdict
 from trimtab.errors import TrimtabError
 from trimtab.quantity import MIB
 from trimtab.tune.night_child import framed, verdicts_in
@@ -17,9 +17,9 @@ CPU_S_PER_WORKLOAD, CPU_S_AT_LEAST = 20, 120
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 
-async def in_child(cases: Iterator[NightCase], fleet: Fleet) -> list[Verdict]:
-    """What `tune.night` makes of these, within a budget of memory and CPU."""
-    cpu_s = CPU_S_AT_LEAST + CPU_S_PER_WORKLOAD * fleet.workloads
+async def in_child(cases: Iterator[NightCase], count: int) -> list[Verdict]:
+    """What `tune.night` makes of so many cases, within a budget of memory and CPU."""
+    cpu_s = CPU_S_AT_LEAST + CPU_S_PER_WORKLOAD * count
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
@@ -33,7 +33,7 @@ async def in_child(cases: Iterator[NightCase], fleet: Fleet) -> list[Verdict]:
     )
     try:
         answer, complaint, _ = await asyncio.gather(
-            _all_of(process.stdout), _all_of(process.stderr), _feed(process, cases, fleet)
+            _all_of(process.stdout), _all_of(process.stderr), _feed(process, cases)
         )
         code = await process.wait()
     finally:
@@ -44,11 +44,10 @@ async def in_child(cases: Iterator[NightCase], fleet: Fleet) -> list[Verdict]:
     return verdicts_in(answer)
 
 
-async def _feed(process: asyncio.subprocess.Process, cases: Iterator[NightCase], fleet: Fleet) -> None:
+async def _feed(process: asyncio.subprocess.Process, cases: Iterator[NightCase]) -> None:
     """A case is made when the one before was taken: few of them are held at a time."""
     assert process.stdin is not None
     try:
-        process.stdin.write(framed(fleet))
         for case in cases:
             process.stdin.write(framed(case))
             await process.stdin.drain()

@@ -6,6 +6,7 @@ from math import isclose
 
 from msgspec.structs import replace
 
+from trimtab.core.settle.stabilise import down_window
 from trimtab.errors import InvalidPolicy
 from trimtab.policy import (
     BRIDGED_START_SHARE,
@@ -46,7 +47,7 @@ def settings_of(policy: Policy) -> TunedSettings:
     return TunedSettings(
         target=float(signal.percent) if isinstance(signal, Utilization) else signal.target,
         tolerance=max(signal.tolerance.up, signal.tolerance.down),
-        window_s=_window_s(policy.settle),
+        window_s=down_window(policy.settle),
         ceiling=policy.bridge.ceiling if policy.bridge else None,
         priced=policy.objective is not None,
     )
@@ -130,9 +131,3 @@ def _restabilised(rule: Rule, window_s: float) -> Rule:
     if isinstance(rule, StabiliseMax):
         return Stabilise(down_s=window_s)
     return Rate() if isinstance(rule, UpLimit) else rule
-
-
-def _window_s(rules: tuple[Rule, ...]) -> float:
-    windows = [rule.down_s for rule in rules if isinstance(rule, Stabilise)]
-    windows += [rule.window_s for rule in rules if isinstance(rule, StabiliseMax)]
-    return max(windows, default=0.0)

@@ -13,6 +13,7 @@ PIN_UNTIL = "trimtab.dev/pin-until"  # a time: the pin ends then
 EXACT = "trimtab.dev/exact"
 BRIDGE = "trimtab.dev/bridge"  # on an EHPA or Hvpa: ready pods may grow to so many times their cpu for a while
 TUNING = "trimtab.dev/tuning"  # on an EHPA: "Advise" or "Nightly"
+TUNING_UNDO = "trimtab.dev/tuning-undo"  # a time (RFC 3339): settings that tuning put in force before it are taken back
 
 HANDED_OVER = "trimtab.dev/handed-over"  # on an Autoscaler, by `trimtab handover`: the manifest of who scaled before
 

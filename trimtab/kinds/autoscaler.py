@@ -14,6 +14,7 @@ from pydantic_core import PydanticCustomError
 
 from trimtab.errors import InvalidInput
 from trimtab.kinds.amounts import DURATION, INT32, Count, CountOrZero, number_of
+from trimtab.kinds.annotations import TUNING_UNDO
 from trimtab.kinds.behavior import OurBehavior, written_rules
 from trimtab.kinds.blend import BlendSpec
 from trimtab.kinds.bridge import BRIDGE_RULES, NEEDS_CPU, BridgeSpec, sees_cpu
@@ -218,6 +219,10 @@ class Autoscaler(Kind):
                 yield InvalidInput("spec.bridge", shown(self.spec.bridge), NEEDS_CPU)
         except (msgspec.ValidationError, InvalidInput) as error:
             yield InvalidInput("spec.exact", shown(exact), f"make it what a policy holds: {error}")
+
+    @property
+    def own_annotations(self) -> tuple[str, ...]:
+        return (TUNING_UNDO,)
 
     @property
     def target(self) -> TargetRef:

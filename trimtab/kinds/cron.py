@@ -18,6 +18,7 @@ from cronsim import CronSim, CronSimError
 
 from trimtab.errors import InvalidInput
 
+SATURDAY = 5
 _NICKNAMES = {
     "@yearly": "0 0 1 1 *",
     "@annually": "0 0 1 1 *",
@@ -131,3 +132,8 @@ def _unwrapped(match: re.Match[str]) -> str:
         return match[0]
     days = [day % 7 for day in range(first, last + 8, max(1, step))]
     return ",".join(str(day) for day in dict.fromkeys(days))
+
+
+def is_weekend(at: float, timezone: str) -> bool:
+    """Saturday or Sunday there."""
+    return datetime.fromtimestamp(at, zone_of(timezone)).weekday() >= SATURDAY

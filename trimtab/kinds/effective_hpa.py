@@ -13,7 +13,7 @@ from pydantic import Field
 
 from trimtab.errors import InvalidInput
 from trimtab.kinds.amounts import Count, CountOrZero
-from trimtab.kinds.annotations import BRIDGE, CRANE_QUERY, PIN, PIN_UNTIL, TUNING
+from trimtab.kinds.annotations import BRIDGE, CRANE_QUERY, PIN, PIN_UNTIL, TUNING, TUNING_UNDO
 from trimtab.kinds.behavior import Behavior
 from trimtab.kinds.foreign import SCALING, ForeignKind, Manifest, annotate, exact, unannotate
 from trimtab.kinds.horizontal import MIN_AT_MOST_MAX, ZERO_NEEDS_EYES
@@ -129,7 +129,7 @@ class EffectiveHpa(ForeignKind):
 
     @property
     def own_annotations(self) -> tuple[str, ...]:
-        return (BRIDGE, TUNING)
+        return (BRIDGE, TUNING, TUNING_UNDO)
 
     @property
     def preview(self) -> bool:

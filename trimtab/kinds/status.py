@@ -62,13 +62,18 @@ class TuningEvidenceStatus(ManifestPart):
 
 class TuningStatus(ManifestPart):
     verdict: str
-    """Switched, Advised, Waits, Kept, WentBack, Unknown, Untunable; Waiting before the first night."""
+    """Of the last night: Switched, Advised, Waits, Kept, WentBack, Unknown, Untunable; Waiting before the first."""
     reason: str | None = None
     last_night: Time | None = None
     in_force: str | None = None
-    """Settings that tuning put in the place of what is written."""
+    """The settings that scale the workload now; "as written" where tuning replaced none."""
     replaced: str | None = None
+    """The settings that these replaced."""
     since: Time | None = None
+    promised_j: str | None = None
+    """J of a day as the backtest promised it, over an optimum that keeps minReplicas."""
+    realized_j: str | None = None
+    """J of the last day under these settings."""
     advice: str | None = None
     """Settings that would be better."""
     evidence: TuningEvidenceStatus | None = None

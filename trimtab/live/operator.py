@@ -319,6 +319,9 @@ class Operator:
         yield "trimtab_frozen", {}, float(self.cluster.frozen)
         yield "trimtab_breaker_open", {}, float(self.breaker.open(self.clock.now()))
         yield "trimtab_breaker_trips_total", {}, float(self.breaker.trips)
+        if (rollout := self.ticker.tuning.rollout.known) is not None:
+            yield "trimtab_tuning_share", {}, rollout.share
+            yield "trimtab_tuning_paused", {}, float(rollout.paused(self.clock.now()))
         yield "trimtab_api_budget_waited_seconds_total", {}, self.kube.budget.waited_s
         for (verb, resource, status), count in self.kube.counts.items():
             yield "trimtab_api_requests_total", {"verb": verb, "resource": resource, "code": str(status)}, float(count)

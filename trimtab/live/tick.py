@@ -73,7 +73,7 @@ class Ticker:
         self.teller = Teller()
         self.guard = Guard(writer, self.status_writer, self.teller, telemetry)
         self.recorder = Recorder(telemetry, journal)
-        self.tuning = NightlyTuning(forecasts)
+        self.tuning = NightlyTuning(forecasts, checkpoints)
         self.period_s, self.patience_s = period_s, patience(period_s)
         self._memories: dict[str, ObjectMemory] = {}
         self._term = -1
@@ -237,7 +237,7 @@ class Ticker:
             samples=samples[subject.uid],
             usage=self.usage.of(target),
             startup=self.forecasts.startup(target.uid, at),
-            vetoes=self._vetoes(tick),
+            vetoes=self._vetoes(tick) + self.tuning.vetoes(subject, tick.seen),
         )
         seen = replace(seen, forecasts=self.forecasts.look(subject, seen))
         tick = _decided(tick, seen)

@@ -1,27 +1,15 @@
-"""One night: which workloads get other settings, and which go back. Pure: the same cases give the same verdicts.
+"""One night of one workload: what its own days say. Pure: the same case gives the same verdict.
 
-Every workload is tried on its own days (`find`), newer ones weighing more. Of those that would be better by 2 % the
-ones that gain most switch, at most one in twenty of all; who went worse than promised goes back, however many.
+Every candidate is tried on every day, newer ones weighing more; others than the present have to be 2 % better. Settings
+that did worse than they promised are rolled back. Who of those that would be better may switch: `core.nights`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import ceil
-
 import numpy as np
 from msgspec.structs import replace
 
-from trimtab.core.nights import (
-    Fleet,
-    InForce,
-    LivedDay,
-    NightCase,
-    Promise,
-    TuningEvidence,
-    Verdict,
-    VerdictKind,
-)
+from trimtab.core.nights import InForce, LivedDay, NightCase, Promise, TuningEvidence, Verdict, VerdictKind
 from trimtab.core.tuned import check_tunable, settings_of
 from trimtab.errors import InvalidInput, NotEnoughData, TrimtabError
 from trimtab.kinds.schedule import laid_out
@@ -36,25 +24,8 @@ from trimtab.tune.odd_past import in_present_unit
 from trimtab.tune.rolling_choice import GAIN
 from trimtab.tune.search import BANDS, CEILINGS, Choice, Trial, chosen, space_of
 
-LEAST_DAYS, MOST_DAYS = 7, 30
-MOST_SWITCHES = 0.05  # of all workloads
+LEAST_DAYS, MOST_DAYS = 3, 30
 MINUTE_S = 60.0
-
-
-def plan(findings: Sequence[Verdict], fleet: Fleet) -> list[Verdict]:
-    """What becomes of the night's findings: too many switches at once would hide which of them was a mistake."""
-    left = max(0, ceil(MOST_SWITCHES * fleet.workloads) - fleet.switched)
-    wishes = sorted(
-        (verdict for verdict in findings if verdict.kind is VerdictKind.SWITCHED),
-        key=lambda verdict: (-verdict.gain, verdict.name),
-    )
-    waiting = {verdict.name for verdict in wishes[left:]}
-    return [
-        replace(verdict, kind=VerdictKind.WAITS, reason="enough others switch tonight; it is tried again")
-        if verdict.name in waiting
-        else verdict
-        for verdict in findings
-    ]
 
 
 def find(case: NightCase) -> Verdict:
@@ -62,13 +33,13 @@ def find(case: NightCase) -> Verdict:
     try:
         return _found(_scheduled(case))
     except InvalidInput as error:
-        return Verdict(name=case.name, kind=VerdictKind.UNTUNABLE, reason=str(error))
+        return Verdict(uid=case.uid, kind=VerdictKind.UNTUNABLE, reason=str(error))
     except TrimtabError as error:
-        return Verdict(name=case.name, kind=VerdictKind.UNKNOWN, reason=str(error))
+        return Verdict(uid=case.uid, kind=VerdictKind.UNKNOWN, reason=str(error))
     except MemoryError:
-        return Verdict(name=case.name, kind=VerdictKind.UNKNOWN, reason="its days need more memory than a night has")
+        return Verdict(uid=case.uid, kind=VerdictKind.UNKNOWN, reason="its days need more memory than a night has")
     except Exception as error:  # one workload never stops another
-        return Verdict(name=case.name, kind=VerdictKind.UNKNOWN, reason=f"a bug of trimtab: {error!r}")
+        return Verdict(uid=case.uid, kind=VerdictKind.UNKNOWN, reason=f"a bug of trimtab: {error!r}")
 
 
 def _found(night: NightCase) -> Verdict:
@@ -89,9 +60,14 @@ def _found(night: NightCase) -> Verdict:
     trial = Trial(
         case, space_of(case.policy, pods, ceilings=ceilings, bands=(None, *BANDS), present=present), LEAST_DAYS
     )
-    if night.in_force and night.lived and (text := _worse(trial, night.in_force, night.lived)):
-        return Verdict(name=night.name, kind=VerdictKind.WENT_BACK, reason=text, settings=night.in_force.replaced)
-    return _verdict(night, chosen(trial))
+    if night.in_force is None or night.lived is None:
+        return _verdict(night, chosen(trial))
+    realized_j = _realized_j(trial, night.lived)
+    if text := _worse(trial, night.in_force, realized_j):
+        found = Verdict(uid=night.uid, kind=VerdictKind.WENT_BACK, reason=text, settings=night.in_force.replaced)
+    else:
+        found = _verdict(night, chosen(trial))
+    return replace(found, realized_j=realized_j)
 
 
 def _scheduled(case: NightCase) -> NightCase:
@@ -103,8 +79,8 @@ def _scheduled(case: NightCase) -> NightCase:
 def _demand(case: NightCase) -> Demand:
     """What is known of the load, in the unit of now."""
     values = np.frombuffer(case.demand, dtype=np.float32).astype(np.float64)
-    frame = Frame((case.name,), case.start, MINUTE_S, values[None]).tail(round(MOST_DAYS * 86400 / MINUTE_S))
-    known = demand_of(frame, case.name)
+    frame = Frame((case.workload,), case.start, MINUTE_S, values[None]).tail(round(MOST_DAYS * 86400 / MINUTE_S))
+    known = demand_of(frame, case.workload)
     demand = in_present_unit(known, case.pod_capacity)
     if demand is not known and demand.days < LEAST_DAYS:
         raise NotEnoughData(f"{demand.notes[-1]}; tuning needs {LEAST_DAYS} days")
@@ -114,12 +90,12 @@ def _demand(case: NightCase) -> Demand:
 def _verdict(night: NightCase, choice: Choice) -> Verdict:
     evidence = TuningEvidence(days=choice.days, before=choice.before, after=choice.after)
     found = Verdict(
-        name=night.name, kind=VerdictKind.KEPT, present=choice.was, evidence=evidence, promise=_promise(choice)
+        uid=night.uid, kind=VerdictKind.KEPT, present=choice.was, evidence=evidence, promise=_promise(choice)
     )
     if not choice.changed:
         return replace(found, reason=f"no other settings are {GAIN:.0%} better")
     if night.rests:
-        return replace(found, reason="it went back lately and rests")
+        return replace(found, reason="it was rolled back lately and rests")
     kind = VerdictKind.SWITCHED if night.policy.tuning.mode is TuningMode.NIGHTLY else VerdictKind.ADVISED
     return replace(found, kind=kind, settings=choice.now)
 
@@ -130,20 +106,24 @@ def _promise(choice: Choice) -> Promise:
     return Promise(j=float(by_day.mean()), spread=float(by_day.std(ddof=1)))
 
 
-def _worse(trial: Trial, in_force: InForce, lived: LivedDay) -> str:
+def _realized_j(trial: Trial, lived: LivedDay) -> float:
+    """What the last day cost in earnest, over its optimum."""
+    priced = lived.pods + trial.case.price * lived.violating
+    cost = priced + START_PRICE * lived.starts + RESIZE_PRICE * lived.resized
+    return cost / float(trial.case.optima_above_the_floor[-1])
+
+
+def _worse(trial: Trial, in_force: InForce, realized_j: float) -> str:
     """Why the last day speaks against what is in force: worse than promised by more than days differ, and what was
     replaced would have done better."""
-    lam = trial.case.price
-    best = float(trial.case.optima_above_the_floor[-1])
-    cost = lived.pods + lam * lived.violating + START_PRICE * lived.starts + RESIZE_PRICE * lived.resized
     promise = in_force.promise
-    if cost / best <= promise.j + promise.spread:
+    if realized_j <= promise.j + promise.spread:
         return ""
     ((_, replaced),) = trial.run([in_force.replaced])
-    if replaced.j(lam)[-1] >= cost:
+    if replaced.j(trial.case.price)[-1] >= realized_j * trial.case.optima_above_the_floor[-1]:
         return ""
     promised = f"{promise.j:.2f} (give or take {promise.spread:.2f})"
-    return f"J was {cost / best:.2f} in the last day where {promised} was promised"
+    return f"J was {realized_j:.2f} in the last day where {promised} was promised"
 
 
 def _as_written(policy: Policy) -> TunedSettings:

@@ -1,6 +1,6 @@
 """The child process of a night: cases come in one by one, verdicts go out at the end, within a budget.
 
-A message is its length in four bytes and MessagePack. The first is the fleet; then one per case; then nothing.
+A message is its length in four bytes and MessagePack: one per case.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import BinaryIO, TypeVar
 
 import msgspec
 
-from trimtab.core.nights import Fleet, NightCase, Verdict
+from trimtab.core.nights import NightCase, Verdict
 from trimtab.policy import (
     Bridge,
     ForecastChoice,
@@ -34,7 +34,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 LENGTH = struct.Struct(">I")
 NICENESS = 19
-EXAMPLE_DAYS = 7  # the fewest that are looked at
+EXAMPLE_DAYS = 7
 AT_ONCE = 2  # cases: the compiled lane runs without Python's lock; more of them need more memory
 
 
@@ -46,13 +46,11 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s))
     compile_apart()
-    from trimtab.tune.night import find, plan  # the simulator: the operator, which speaks with us, does without it
+    from trimtab.tune.night import find  # the simulator: the operator, which speaks with us, does without it
 
     find(example())  # reads what was compiled, before two want it at once
-    messages = _messages(sys.stdin.buffer)
-    fleet = msgspec.msgpack.decode(next(messages), type=Fleet)
-    findings = side_by_side(find, (msgspec.msgpack.decode(message, type=NightCase) for message in messages))
-    sys.stdout.buffer.write(msgspec.msgpack.encode(plan(findings, fleet)))
+    cases = (msgspec.msgpack.decode(message, type=NightCase) for message in _messages(sys.stdin.buffer))
+    sys.stdout.buffer.write(msgspec.msgpack.encode(side_by_side(find, cases)))
 
 
 def compile_apart() -> None:
@@ -80,7 +78,13 @@ def example() -> NightCase:
     )
     minutes = array("f", [1.0]) * (EXAMPLE_DAYS * 1440)
     return NightCase(
-        name="example", policy=policy, start=0.0, demand=minutes.tobytes(), pod_capacity=1.0, startup_s=60.0
+        uid="",
+        workload="example",
+        policy=policy,
+        start=0.0,
+        demand=minutes.tobytes(),
+        pod_capacity=1.0,
+        startup_s=60.0,
     )
 
 
@@ -109,8 +113,8 @@ def _messages(stream: BinaryIO) -> Iterator[bytes]:
         yield stream.read(LENGTH.unpack(head)[0])
 
 
-def framed(record: Fleet | NightCase) -> bytes:
-    data = msgspec.msgpack.encode(record)
+def framed(case: NightCase) -> bytes:
+    data = msgspec.msgpack.encode(case)
     return LENGTH.pack(len(data)) + data
 
 

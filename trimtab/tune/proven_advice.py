@@ -172,7 +172,7 @@ def follow_load(advised: AdvisedCase) -> Iterator[AdvicePlan]:
     workload, case = advised.workload, advised.case
     if workload.hpa is None and (workload.kind in ("StatefulSet", "DaemonSet") or workload.replicas < 2):
         return
-    choice = search(case, space_of(case.policy, case.pods))
+    choice = search(case, space_of(case.policy, case.pods), careful=False)
     written = with_new_settings(advised.manifest, choice.was, choice.now)
     spec = written.manifest["spec"]
     if workload.hpa is None:

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from trimtab.core.figures import Figures
 from trimtab.core.tuned import by_target, check_tunable, settings_of, tunable, tuned
 from trimtab.errors import InvalidPolicy, NotEnoughData
+from trimtab.kinds.cron import is_weekend
 from trimtab.kinds.objective import bridged
 from trimtab.policy import Bridge, Policy, PricedBand, TotalAverage, TunedSettings, Utilization
 from trimtab.series import Floats
@@ -37,6 +38,13 @@ OLDEST_S = 60.0  # what pods report may be this old: two scrapes of metrics-serv
 # Prices from 1 to 128 for a start, two to sixteen times that for keeping.
 BANDS = tuple(PricedBand(start=2.0**start, keep=2.0 ** (start + more)) for start in range(8) for more in range(1, 5))
 LEAST_DAYS = 2
+WEEK_DAYS = 7
+NOISE = 1e-9
+SHORT_MOVE = 0.1  # of what a pod carries: how far a target moves before a week is known
+CAUTIOUS = (
+    "the history is shorter than a week or has no weekend: targets move by at most 0.10, and no day may have more"
+    " violations than now"
+)
 QUICKER = (
     "the objective was scored with a quicker form of its forecast, which speaks from the first day on;"
     " `trimtab backtest` runs the operator's own"
@@ -130,11 +138,14 @@ def space_of(
 class Race:
     """The best so far, which whoever comes later has to beat; the present settings by 2 %."""
 
-    def __init__(self, price: float, present: TunedSettings, days: Days) -> None:
+    def __init__(self, price: float, present: TunedSettings, days: Days, cautious: bool = False) -> None:
         self.settings, self.days, self._price = present, days, price
+        self._most_violating = days.violating + NOISE if cautious else None
         self._least = (1.0 - GAIN) * self._score(days)
 
     def enter(self, settings: TunedSettings, days: Days) -> None:
+        if self._most_violating is not None and (days.violating > self._most_violating).any():
+            return
         if (reached := self._score(days)) < self._least:
             self.settings, self.days, self._least = settings, days, reached
 
@@ -155,7 +166,7 @@ class Race:
 class Trial:
     """The settings of one space on one case, each simulated once."""
 
-    def __init__(self, case: Case, space: Space, least_days: int = LEAST_DAYS) -> None:
+    def __init__(self, case: Case, space: Space, least_days: int = LEAST_DAYS, careful: bool = True) -> None:
         if case.demand.days < least_days:
             name, days = case.demand.name, case.demand.days
             raise NotEnoughData(f"{name}: {days:.1f} days of history; tuning needs {least_days} whole days")
@@ -164,6 +175,7 @@ class Trial:
         if why := uncovered(simple):
             raise InvalidPolicy(*_at_fault(case.policy), f"it cannot be tuned: {why}")
         self.case, self.space = case.last_whole_days(), space
+        self.cautious = careful and is_short(self.case)
         self.days: dict[TunedSettings, Days] = {}
 
     def run(
@@ -179,12 +191,20 @@ class Trial:
         self.days |= {each: days for each, days in zip(missing, simulated, strict=True) if days is not None}
         return [(each, self.days[each]) for each in wanted if each in self.days]
 
+    def _carefully(self, settings: TunedSettings) -> TunedSettings:
+        """As far that way as a short history allows."""
+        if not self.cautious or settings.priced:
+            return settings
+        present, move = self.space.present.target, SHORT_MOVE * _share(self.case)
+        target = min(max(settings.target, present - move), present + move)
+        return replace(settings, target=float(f"{target:.6g}"))
+
     def race(self, done: Callable[[int], None] = lambda count: None, everything: bool = False) -> Race:
         """The best settings; with `everything` no candidate is given up, so that each has all its days."""
         ((present, before),) = self.run([self.space.present])
-        race = Race(self.case.price, present, before)
+        race = Race(self.case.price, present, before, self.cautious)
         for priced in (True, False):
-            bare = [each for each in self.space.bare if each.priced is priced]
+            bare = list(dict.fromkeys(self._carefully(each) for each in self.space.bare if each.priced is priced))
             alone = self.run(bare, done, UNLIMITED if everything else race.limit(self.case.pods.level_share))
             for settings, days in alone:
                 race.enter(settings, days)
@@ -195,6 +215,18 @@ class Trial:
         return race
 
 
+def is_short(case: Case) -> bool:
+    """Whether the history says too little of a week: it is shorter, or none of its days is one of a weekend."""
+    middays = case.demand.start + 86400.0 * (np.arange(case.whole_days) + 0.5)
+    zone = case.policy.tuning.timezone
+    return case.whole_days < WEEK_DAYS or not any(is_weekend(float(at), zone) for at in middays)
+
+
+def _share(case: Case) -> float:
+    """What a pod carries, in the unit of its target."""
+    return 100.0 if isinstance(tunable(case.policy), Utilization) else case.pods.pod_capacity
+
+
 def search(
     case: Case,
     space: Space,
@@ -202,9 +234,13 @@ def search(
     *,
     rolling: bool = False,
     least_days: int = LEAST_DAYS,
+    careful: bool = True,
 ) -> Choice:
-    """The settings for the next day; with `rolling` also what retuning every night would have done."""
-    return chosen(Trial(case, space, least_days), done, rolling)
+    """The settings for the next day; with `rolling` also what retuning every night would have done.
+
+    A short history may move little of what is in force (`careful`), unless a person decides on it.
+    """
+    return chosen(Trial(case, space, least_days, careful), done, rolling)
 
 
 def chosen(trial: Trial, done: Callable[[int], None] = lambda count: None, rolling: bool = False) -> Choice:
@@ -214,6 +250,7 @@ def chosen(trial: Trial, done: Callable[[int], None] = lambda count: None, rolli
     before = trial.days[space.present]
     warmup = _warmup(case.whole_days) if rolling else 0
     changed, notes = race.settings != space.present, quick_notes(by_target(case.policy), case.pods)
+    notes = (*notes, CAUTIOUS) if trial.cautious else notes
     return Choice(
         was=space.present,
         now=race.settings,

@@ -14,7 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from trimtab.core.model import ContainerSize, Memory
-from trimtab.core.nights import InForce, TuningEvidence, VerdictKind
+from trimtab.core.nights import InForce, JudgedDay, TuningEvidence, VerdictKind
 from trimtab.core.remember import first_sight, not_after, restored, stored
 from trimtab.core.remember import shifted as shifted_core
 from trimtab.kinds.meta import seconds_of
@@ -64,13 +64,16 @@ class TuningMemory(Record, frozen=True, tag="Tuning"):
     """What the last night found, and which settings are in force since one."""
 
     at: float
-    generation: int  # of the object then: an edit ends what was found
     verdict: VerdictKind
+    about: str = ""  # a digest of what tuning changes or looks at: an edit of it ends what was found
     reason: str = ""
     in_force: InForce | None = None
     advice: TunedSettings | None = None
     evidence: TuningEvidence | None = None
-    rests_until: float | None = None  # it went back, and is left alone for a while
+    rests_until: float | None = None  # it was rolled back, and is left alone for a while
+    switched_at: float | None = None  # the last time, whether it was rolled back since or not
+    judged: tuple[JudgedDay, ...] = ()  # since then: the last weekday and the last day of a weekend, older first
+    undone: float | None = None  # the newest request to undo that was followed
 
 
 class ObjectMemory(Record, frozen=True, tag=TAG):
@@ -131,7 +134,14 @@ def _redated_tuning(tuning: TuningMemory, change: Callable[[float], float]) -> T
     in_force = replace(tuning.in_force, since=change(tuning.in_force.since)) if tuning.in_force else None
     rests_s = None if tuning.rests_until is None else tuning.rests_until - tuning.at
     at = change(tuning.at)
-    return replace(tuning, at=at, in_force=in_force, rests_until=None if rests_s is None else at + rests_s)
+    return replace(
+        tuning,
+        at=at,
+        in_force=in_force,
+        rests_until=None if rests_s is None else at + rests_s,
+        switched_at=None if tuning.switched_at is None else change(tuning.switched_at),
+        judged=tuple(replace(day, at=change(day.at)) for day in tuning.judged),
+    )
 
 
 def _redated_quarrel(quarrel: Quarrel, change: Callable[[float], float]) -> Quarrel:

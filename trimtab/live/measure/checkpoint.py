@@ -85,6 +85,10 @@ class Checkpoints(Background):
         self._read.clear()
         self._read_again_at = self._written_at = float("-inf")
 
+    def has_read(self, uid: str) -> bool:
+        """Whether it is known what was kept of this object."""
+        return uid in self._read
+
     def clock_set(self, by_s: float) -> None:
         self._written_at += by_s
         self._read_again_at += by_s
@@ -238,14 +242,22 @@ class StoredCheckpoints:
     async def write(self, tick: ObjectTick, data: Mapping[str, str]) -> None:
         subject = tick.subject
         labels = {OBJECT_UID: subject.uid, OBJECT_NAMESPACE: subject.name.namespace}
-        notes = {OBJECT_TARGET: tick.target.ref}
-        body = {
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "metadata": {"name": name_of(subject), "namespace": self.home, "labels": labels, "annotations": notes},
-            "data": data,
-        }
-        await self.kube.apply(ConfigMap, CONFIG_MAPS, body)
+        await self.put(name_of(subject), data, labels=labels, annotations={OBJECT_TARGET: tick.target.ref})
+
+    async def data(self, name: str) -> dict[str, str]:
+        """Of a ConfigMap by its name; nothing, if there is none."""
+        try:
+            return dict((await self.kube.get(ConfigMap, CONFIG_MAPS, self.home, name)).data)
+        except Refused as refusal:
+            if refusal.status != HTTPStatus.NOT_FOUND:
+                raise
+            return {}
+
+    async def put(self, name: str, data: Mapping[str, str], **metadata: dict[str, str]) -> None:
+        meta = {"name": name, "namespace": self.home} | metadata
+        await self.kube.apply(
+            ConfigMap, CONFIG_MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": data}
+        )
 
     async def drop(self, found: ObjectMeta) -> None:
         await self.kube.delete(CONFIG_MAPS, self.home, found.name, uid=found.uid)

@@ -67,6 +67,14 @@ class Forecasts:
         if self.past is not None:
             self.past.follow(ticks, at)
 
+    def has_read(self, tick: ObjectTick) -> bool:
+        """Whether Prometheus was asked for the past of this object, if there is one."""
+        return self.past is None or self.past.has_looked(tick)
+
+    def is_whole(self, tick: ObjectTick) -> bool:
+        """Whether Prometheus has given back all that is known of this object."""
+        return self.past is not None and self.past.remembers(tick.subject)
+
     def take_over(self) -> None:
         """What we know stays; what others have seen meanwhile is read back into its holes."""
         for workload, noted in self._startups.items():

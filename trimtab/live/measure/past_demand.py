@@ -87,6 +87,11 @@ class PastDemand(Background):
         same = look is not None and look.remembered and look.keys == keys_of(subject.uid, subject.policy)
         return self._answers and same
 
+    def has_looked(self, tick: ObjectTick) -> bool:
+        """Whether this object's past was asked for since we lead, whatever came of it."""
+        uid = tick.subject.uid
+        return not self._answers or not wanted(tick) or uid in self._looks or uid in self._rests
+
     def follow(self, ticks: Sequence[ObjectTick], at: float) -> None:
         ticks = [tick for tick in ticks if wanted(tick)]
         keys = {tick.subject.uid: keys_of(tick.subject.uid, tick.subject.policy) for tick in ticks}

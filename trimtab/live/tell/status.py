@@ -29,6 +29,8 @@ from trimtab.policy import Axis, MetricKind, PodAverage, Policy, Signal, TuningM
 from trimtab.quantity import format_cpu, format_memory, format_number
 from trimtab.wire.from_kubernetes import amounts, conditions_in, rfc3339, selector_of
 
+AS_WRITTEN = "as written"
+
 
 def _every(tick: ObjectTick) -> dict[str, Any]:
     """What every kind of ours remembers and explains."""
@@ -60,8 +62,8 @@ def _tuning(tick: ObjectTick) -> dict[str, Any]:
         return {}
     if found is None:
         reasons = [f"the first night begins at 02:00, {tuning.timezone}", *_unearned(tick)]
-        return {"tuning": {"verdict": "Waiting", "reason": "; ".join(reasons)}}
-    said: dict[str, Any] = {"verdict": str(found.verdict), "lastNight": rfc3339(found.at)}
+        return {"tuning": {"inForce": AS_WRITTEN, "verdict": "Waiting", "reason": "; ".join(reasons)}}
+    said: dict[str, Any] = {"inForce": AS_WRITTEN, "verdict": str(found.verdict), "lastNight": rfc3339(found.at)}
     if reasons := [reason for reason in (found.reason, *_unearned(tick)) if reason]:
         said["reason"] = "; ".join(reasons)
     if found.in_force is not None:
@@ -69,7 +71,10 @@ def _tuning(tick: ObjectTick) -> dict[str, Any]:
             "inForce": settings_text(found.in_force.settings),
             "replaced": settings_text(found.in_force.replaced),
             "since": rfc3339(found.in_force.since),
+            "promisedJ": f"{found.in_force.promise.j:.3f}",
         }
+        if found.judged:
+            said["realizedJ"] = f"{found.judged[-1].j:.3f}"
     if found.advice is not None:
         said["advice"] = settings_text(found.advice)
     return {"tuning": said | ({"evidence": _evidence(found.evidence)} if found.evidence else {})}

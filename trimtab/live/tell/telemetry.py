@@ -57,6 +57,10 @@ FAMILIES = {
     ),
     "trimtab_forecast": Family("gauge", "The load expected a horizon ahead, at the quantile that the object asks for."),
     "trimtab_forecast_error": Family("gauge", "The forecast of a horizon ago over the load now, less 1."),
+    "trimtab_tuning_promised_j": Family("gauge", "J of a day that the backtest of the settings in force promised."),
+    "trimtab_tuning_realized_j": Family("gauge", "J of the last day under settings that tuning put in force."),
+    "trimtab_tuning_share": Family("gauge", "The share of the fleet whose settings may switch in one night."),
+    "trimtab_tuning_paused": Family("gauge", "1 while nothing switches, after two nights that broke their promise."),
     "trimtab_leader": Family("gauge", "1 while this process writes."),
     "trimtab_shard": Family("gauge", "Which part of the namespaces this process serves, counted from 0."),
     "trimtab_shards": Family("gauge", "Among how many operators the namespaces are divided."),
@@ -135,6 +139,10 @@ def labels_of(name: ObjectName) -> dict[str, str]:
 def _of_object(tick: ObjectTick) -> Iterable[Line]:
     labels, policy, seen, decision = labels_of(tick.subject.name), tick.subject.policy, tick.seen, tick.decision
     yield "trimtab_current_replicas", labels, seen.spec_replicas
+    if (found := tick.after.tuning) is not None and found.in_force is not None:
+        yield "trimtab_tuning_promised_j", labels, found.in_force.promise.j
+        if found.judged:
+            yield "trimtab_tuning_realized_j", labels, found.judged[-1].j
     yield "trimtab_desired_replicas", labels, decision.plan.replicas
     ready, capacity = ready_and_capacity(policy, seen, decision)
     yield "trimtab_ready_replicas", labels, ready
