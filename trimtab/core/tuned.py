@@ -6,7 +6,6 @@ from math import isclose
 
 from msgspec.structs import replace
 
-from trimtab.core.settle.stabilise import down_window
 from trimtab.errors import InvalidPolicy
 from trimtab.policy import (
     BRIDGED_START_SHARE,
@@ -131,3 +130,9 @@ def _restabilised(rule: Rule, window_s: float) -> Rule:
     if isinstance(rule, StabiliseMax):
         return Stabilise(down_s=window_s)
     return Rate() if isinstance(rule, UpLimit) else rule
+
+
+def down_window(rules: tuple[Rule, ...]) -> float:
+    """How long decreases are held back by these rules; 0 where none of them looks back."""
+    spans = [rule.window_s for rule in rules if isinstance(rule, StabiliseMax)]
+    return max([*spans, *(rule.down_s for rule in rules if isinstance(rule, Stabilise))], default=0.0)

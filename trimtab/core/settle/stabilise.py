@@ -76,12 +76,6 @@ def window(rules: tuple[Rule, ...]) -> float | None:
     return max(spans, default=None)
 
 
-def down_window(rules: tuple[Rule, ...]) -> float:
-    """How long decreases are held back by these rules; 0 where none of them looks back."""
-    spans = [rule.window_s for rule in rules if isinstance(rule, StabiliseMax)]
-    return max([*spans, *(rule.down_s for rule in rules if isinstance(rule, Stabilise))], default=0.0)
-
-
 def _last(wanted: tuple[Event, ...], above: float, cutoff: float) -> float:
     return max(at for at, w in wanted if at >= cutoff and w > above)
 

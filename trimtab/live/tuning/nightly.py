@@ -25,8 +25,7 @@ from trimtab.core.explain.tuning import gain_text, settings_text
 from trimtab.core.model import Observation, Startup, Veto
 from trimtab.core.nights import InForce, JudgedDay, NightCase, Rollout, Verdict, VerdictKind, let_switch, next_night
 from trimtab.core.requests import full_load
-from trimtab.core.settle.stabilise import down_window
-from trimtab.core.tuned import by_target, may_be_tuned, settings_of, tuned
+from trimtab.core.tuned import by_target, down_window, may_be_tuned, settings_of, tuned
 from trimtab.errors import TrimtabError
 from trimtab.kinds.annotations import TUNING_UNDO
 from trimtab.kinds.cron import is_weekend
