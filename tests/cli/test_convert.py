@@ -455,7 +455,8 @@ def test_an_invalid_object_is_refused_with_its_lines() -> None:
 )
 def test_what_another_system_would_refuse_is_refused_here_with_its_path(change: Manifest, path: str, to: str) -> None:
     base: Manifest = {"scaleTargetRef": {"name": "web"}, "triggers": [{"type": "cpu", "metadata": {"value": "50"}}]}
-    scaled = {"kind": "ScaledObject", "metadata": {"name": "web"}, **change, "spec": base | change.get("spec", {})}
+    head = {"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": {"name": "web"}}
+    scaled = {**head, **change, "spec": base | change.get("spec", {})}
     with pytest.raises(InvalidInput) as caught:
         convert(scaled, to)
     assert caught.value.path == path

@@ -16,9 +16,9 @@ from trimtab.errors import InvalidInput
 from trimtab.history.pod_owners import Member, OwnerLink, SeriesMatchers, find_members, gather
 from trimtab.history.source import Level, Selection
 from trimtab.history.workload_history import by_hand, plan
-from trimtab.kinds.convert import keda_exporters
-from trimtab.kinds.convert.source_fields import SourceFields
+from trimtab.kinds import keda_exporters
 from trimtab.kinds.ledger import Ledger
+from trimtab.kinds.source_fields import SourceFields
 from trimtab.promql import Matcher, among, selector
 
 INJECTION = (

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from trimtab.errors import InvalidInput, InvalidObject
 from trimtab.kinds import Autoscaler, read
 from trimtab.kinds.convert import Converted, convert
-from trimtab.kinds.convert.keda_exporters import EXPORTERS
+from trimtab.kinds.keda_exporters import EXPORTERS
 from trimtab.policy import Policy, Rate, Select, TotalAverage
 
 Manifest = dict[str, Any]
@@ -381,7 +381,7 @@ def test_an_annotation_that_is_no_text_is_refused_where_it_is_written(value: obj
     if value is None:
         assert "annotations" not in convert(manifest, "autoscaler").manifest["metadata"]
         return
-    with pytest.raises(InvalidInput, match="quotes") as caught:
+    with pytest.raises(InvalidInput, match="quote it") as caught:
         convert(manifest, "autoscaler")
     assert caught.value.path == 'metadata.annotations["autoscaling.keda.sh/paused-replicas"]'
 

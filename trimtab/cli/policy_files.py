@@ -13,6 +13,7 @@ from trimtab.policy import Admit, Mode, Policy
 if TYPE_CHECKING:
     from trimtab.cli.workload_files import WorkloadPod
     from trimtab.kinds import CustomHpa, Scaler
+    from trimtab.kinds.foreign import ForeignKind
     from trimtab.kinds.yaml import Document
 
 NO_AUTOSCALER = "there is no autoscaler in it: give an Autoscaler, HPA, EffectiveHPA, Hvpa, ScaledObject or VPA"
@@ -126,34 +127,31 @@ def _named_policy(
     from trimtab.cli.workload_files import pod_of_target
     from trimtab.kinds import CustomHpa, Scaler, is_custom_hpa, read
     from trimtab.kinds.convert import title
+    from trimtab.kinds.foreign import ForeignKind
     from trimtab.kinds.schedule import laid_out
 
-    kind: Scaler | CustomHpa
     notes: list[str] = []
     if is_custom_hpa(manifest):
-        kind, name = CustomHpa.from_values(manifest), f"custom-hpa {file}"
+        kind: Scaler | CustomHpa = CustomHpa.from_values(manifest)
+        name = f"custom-hpa {file}"
     else:
-        manifest, notes = _as_scaler(manifest)
         checked = read(manifest)
         assert isinstance(checked, Scaler)
         kind, name = checked, title(manifest).partition("/")[2]
+        if isinstance(kind, ForeignKind) and kind.served_elsewhere:
+            manifest, notes = kind.translation.applicable, _notes(kind)
     policy, said = _switched_on(kind, laid_out(kind.to_policy(start), start, start + seconds))
     namespace = (manifest.get("metadata") or {}).get("namespace")
     pod = pod_of_target(pods, kind.target, namespace, file) if isinstance(kind, Scaler) else None
     return NamedPolicy(name, policy, manifest, pod, tuple(f"{name}: {note}" for note in (*notes, *said)))
 
 
-def _as_scaler(manifest: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """What is not read as it is becomes an Autoscaler, and says what is lost."""
-    from trimtab.kinds import KINDS, misspelt
-    from trimtab.kinds.convert import convert
-
-    if misspelt(manifest) or manifest["kind"] in {known for _, known in KINDS}:
-        return manifest, []
-    made, lost = convert(manifest, "autoscaler")
+def _notes(kind: ForeignKind) -> list[str]:
+    """What is lost where another controller's kind is read as an Autoscaler."""
+    lost = kind.translation.ledger.lost
     if gone := next((loss for loss in lost if loss.signal), None):
         raise InvalidInput(gone.path, "its signal would be lost", gone.why)
-    return made, [f"this {manifest['kind']} is read as an Autoscaler", *(f"{loss.path}: {loss.why}" for loss in lost)]
+    return [f"this {kind.kind} is read as an Autoscaler", *(f"{loss.path}: {loss.why}" for loss in lost)]
 
 
 def _switched_on(kind: Scaler | CustomHpa, policy: Policy) -> tuple[Policy, list[str]]:

@@ -1,6 +1,7 @@
-"""What users write and read: one module per kind, each with fields, defaults, errors with a path, and to_policy().
+"""What users write and read: one module per kind, each with fields, defaults and errors with a path.
 
-`read(manifest)` gives the right kind; `obj.to_policy(at)` (an Analytics: `obj.to_inspection()`) what it means.
+`read(manifest)` returns the right kind. An Autoscaler compiles to a Policy; every other autoscaler has one function,
+`as_autoscaler`, and compiles through its Autoscaler. A kind is its module and its entry in KINDS.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from trimtab.kinds.analytics import Analytics, Recommendation
 from trimtab.kinds.autoscaler import Autoscaler
 from trimtab.kinds.custom_hpa import CustomHpa, is_custom_hpa
 from trimtab.kinds.effective_hpa import EffectiveHpa
-from trimtab.kinds.foreign import ForeignKind, Translated
+from trimtab.kinds.foreign import ForeignKind
 from trimtab.kinds.hpa import Hpa, HpaV1
 from trimtab.kinds.hpa_v2beta1 import HpaV2beta1
 from trimtab.kinds.hvpa import Hvpa
@@ -24,9 +25,11 @@ from trimtab.kinds.manifest_part import ABSENT, without_nulls
 from trimtab.kinds.meta import Kind, TargetRef
 from trimtab.kinds.predictive_hpa import PredictiveHpa
 from trimtab.kinds.problems import invalid_object, nearest
+from trimtab.kinds.scaled_object import ScaledObject
+from trimtab.kinds.vertical_pod_autoscaler import VPA_VERSIONS, VerticalPodAutoscaler
 from trimtab.kinds.watermark_pod_autoscaler import WatermarkPodAutoscaler
 
-Scaler = Autoscaler | ForeignKind | EffectiveHpa | Hvpa | WatermarkPodAutoscaler | PredictiveHpa
+Scaler = Autoscaler | ForeignKind
 
 KINDS: dict[tuple[str, str], type[Kind]] = {
     ("trimtab.dev/v1alpha1", "Autoscaler"): Autoscaler,
@@ -40,6 +43,8 @@ KINDS: dict[tuple[str, str], type[Kind]] = {
     ("autoscaling/v1", "HorizontalPodAutoscaler"): HpaV1,
     ("datadoghq.com/v1alpha1", "WatermarkPodAutoscaler"): WatermarkPodAutoscaler,
     ("jamiethompson.me/v1alpha1", "PredictiveHorizontalPodAutoscaler"): PredictiveHpa,
+    ("keda.sh/v1alpha1", "ScaledObject"): ScaledObject,
+    **{(f"autoscaling.k8s.io/{version}", "VerticalPodAutoscaler"): VerticalPodAutoscaler for version in VPA_VERSIONS},
 }
 
 
@@ -50,7 +55,7 @@ def read(manifest: Mapping[str, Any]) -> Kind:
     name = metadata.get("name", "?") if isinstance(metadata, Mapping) else "?"
     try:
         checked = kind.model_validate(without_nulls(manifest))
-        if isinstance(checked, Translated):
+        if isinstance(checked, ForeignKind) and not checked.served_elsewhere:
             assert checked.translation  # what an Autoscaler cannot mean is refused here too
         return checked
     except ValidationError as error:

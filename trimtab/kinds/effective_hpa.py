@@ -15,7 +15,7 @@ from trimtab.errors import InvalidInput
 from trimtab.kinds.amounts import Count, CountOrZero
 from trimtab.kinds.annotations import BRIDGE, CRANE_QUERY, PIN, PIN_UNTIL, TUNING, TUNING_UNDO
 from trimtab.kinds.behavior import Behavior
-from trimtab.kinds.foreign import SCALING, ForeignKind, Manifest, annotate, exact, unannotate
+from trimtab.kinds.foreign import SCALING, ForeignKind, Manifest, annotate, exact_parts, unannotate
 from trimtab.kinds.horizontal import MIN_AT_MOST_MAX, ZERO_NEEDS_EYES
 from trimtab.kinds.ledger import Ledger, without_none
 from trimtab.kinds.manifest_part import FieldRule, ManifestPart
@@ -152,7 +152,7 @@ class EffectiveHpa(ForeignKind):
                 ledger.lose(ledger.source_of("spec.bridge"), "crons alone follow no metric, so ready pods never grow")
         self._preview(made, metadata, ledger)
         self.lose_annotations(metadata, CRANE_QUERY, "the history is asked for here", ledger)
-        return made | exact(
+        return made | exact_parts(
             signals=[] if alone else None,
             bounds={"alone": alone, "schedules": [cron.written() for cron in crons]} if crons else None,
             forecast=self._forecast(made, ledger),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
@@ -19,7 +20,7 @@ from trimtab.policy import Policy
 Manifest = dict[str, Any]
 
 SCALING = ("scaleTargetRef", "minReplicas", "maxReplicas", "metrics", "behavior")  # as in autoscaling/v2
-_READ_HERE = (PREDICTIVE, EXACT, BRIDGE, TUNING)  # on another kind they could begin to act
+READ_HERE = (PREDICTIVE, EXACT, BRIDGE, TUNING)  # on another kind they could begin to act
 
 
 class Translation(NamedTuple):
@@ -54,9 +55,13 @@ class Translated(ManifestPart):
 
     @cached_property
     def translation(self) -> Translation:
-        """Translate once. What the Autoscaler refuses is refused at the place where the user wrote it."""
+        """The Autoscaler it means; translated once."""
+        return self.translated(self.as_autoscaler)
+
+    def translated(self, as_autoscaler: Callable[[Manifest, Ledger], Manifest]) -> Translation:
+        """Check the Autoscaler; what it refuses is refused at the place where the user wrote it."""
         metadata, ledger = self.autoscaler_metadata(), Ledger()
-        spec = self.as_autoscaler(metadata, ledger)
+        spec = as_autoscaler(metadata, ledger)
         for pattern, why in self.ignored.items():
             for path in matching_paths(self.manifest(), pattern):
                 ledger.lose(path, why)
@@ -66,10 +71,6 @@ class Translated(ManifestPart):
         except ValidationError as error:
             raise ledger.at_source(invalid_object(self.title, Autoscaler, error), self.title) from None
 
-    @property
-    def target(self) -> TargetRef:
-        return self.translation.autoscaler.target
-
     def to_policy(self, at: float) -> Policy:
         return self.translation.autoscaler.to_policy(at)
 
@@ -77,8 +78,15 @@ class Translated(ManifestPart):
 class ForeignKind(Kind, Translated):
     """A kind of another project that is an object of the API server."""
 
+    served_elsewhere: ClassVar[bool] = False
+    """Read only to leave it: its own controller acts on what is lost here."""
+
+    @property
+    def target(self) -> TargetRef:
+        return self.translation.autoscaler.target
+
     def autoscaler_metadata(self) -> Manifest:
-        return self.metadata.written(without=_READ_HERE)
+        return self.metadata.written(without=READ_HERE)
 
     def lose_annotations(self, metadata: Manifest, prefix: str, why: str, ledger: Ledger) -> None:
         """Drop the annotations that speak to another controller."""
@@ -96,7 +104,7 @@ class ForeignKind(Kind, Translated):
         return made
 
 
-def exact(**parts: Any) -> Manifest:
+def exact_parts(**parts: Any) -> Manifest:
     """Return `spec.exact` with these parts of a Policy, or nothing where all are None."""
     written = msgspec.to_builtins(without_none(**parts))
     return {"exact": written} if written else {}

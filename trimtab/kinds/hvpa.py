@@ -11,7 +11,7 @@ from trimtab.errors import InvalidInput
 from trimtab.kinds.amounts import INT32
 from trimtab.kinds.annotations import BRIDGE, EXACT, TUNING
 from trimtab.kinds.behavior import LONGEST_REST_S
-from trimtab.kinds.foreign import SCALING, ForeignKind, Manifest, exact
+from trimtab.kinds.foreign import SCALING, ForeignKind, Manifest, exact_parts
 from trimtab.kinds.hpa_v2beta1 import v2_metric
 from trimtab.kinds.hvpa_gates import ChangeParams, gates
 from trimtab.kinds.hvpa_spec import HvpaSpec
@@ -83,7 +83,7 @@ class Hvpa(ForeignKind):
                 f"spec.{way}StabilizationWindow" if spec.flat else f"spec.hpa.{way}", "nothing moves replicas here"
             )
         still = not moves and "maxReplicas" in made
-        return made | exact(
+        return made | exact_parts(
             signals=[] if still else None,
             settle=[] if still else Policy().settle if "behavior" in made else None,
             vertical=vertical or None,

@@ -39,7 +39,8 @@ def warnings(obj: Kind) -> list[Warned]:
 
 def _fields(obj: Kind) -> Iterator[Warned]:
     if isinstance(obj, ForeignKind):
-        yield from (Warned(loss.path, loss.why) for loss in obj.translation.ledger.untold)
+        losses = () if obj.served_elsewhere else obj.translation.ledger.untold
+        yield from (Warned(loss.path, loss.why) for loss in losses)
         return
     manifest = obj.manifest()
     for pattern, why in obj.ignored.items():

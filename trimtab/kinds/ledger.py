@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from trimtab.errors import InvalidInput, InvalidObject
+
+N = TypeVar("N", int, float)
 
 
 class Lost(NamedTuple):
@@ -35,12 +37,12 @@ class Ledger:
         """Approximate those of the named fields that the user wrote."""
         for name in names:
             if name in part:
-                self.approximate(f"{path}.{name}", why)
+                self.approximate(f"{path}.{name}" if path else name, why)
 
-    def at_most(self, made: str, value: int, most: int) -> int:
+    def at_most(self, made: str, value: N, most: N) -> N:
         """Return the value that this field of the result can hold."""
         if value > most:
-            self.approximate(self.source_of(made), f"{most} is the most it can be, not {value}")
+            self.approximate(self.source_of(made), f"{most:g} is the most it can be, not {value:g}")
         return min(value, most)
 
     def place(self, made: str, source: str) -> None:
@@ -69,6 +71,11 @@ class Ledger:
     def untold(self) -> Iterator[Lost]:
         """What is lost even where `spec.exact` is kept."""
         return (loss for loss in self.lost if not loss.exact)
+
+
+def loses_signal(lost: Iterable[Lost]) -> bool:
+    """Return whether the workload would follow another metric than before."""
+    return any(loss.signal for loss in lost)
 
 
 def without_none(**fields: Any) -> dict[str, Any]:

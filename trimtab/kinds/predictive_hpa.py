@@ -13,7 +13,7 @@ from pydantic import Field
 from trimtab.kinds.amounts import Count, CountOrZero, Fraction, Text
 from trimtab.kinds.autoscaler import LONGEST_HORIZON_S
 from trimtab.kinds.behavior import LONGEST_WINDOW_S, Behavior, ScalingRules
-from trimtab.kinds.foreign import SCALING, ForeignKind, Manifest, exact
+from trimtab.kinds.foreign import SCALING, ForeignKind, Manifest, exact_parts
 from trimtab.kinds.horizontal import MIN_AT_MOST_MAX, ZERO_NEEDS_EYES
 from trimtab.kinds.ledger import Ledger, without_none
 from trimtab.kinds.manifest_part import FieldRule, ManifestPart
@@ -167,7 +167,7 @@ class PredictiveHpa(ForeignKind):
         made["forecast"] = {"model": "linear" if model.linear else "holtWinters", "horizon": horizon}
         _lose(spec, written, ledger)
         cpu_init_s, readiness_s = float(spec.cpu_initialization_period), float(spec.initial_readiness_delay)
-        return made | exact(
+        return made | exact_parts(
             pods={"cpu_init_s": cpu_init_s, "readiness_delay_s": readiness_s},
             forecast={"horizon_s": ahead_ms / 1000, "options": model.options},
             settle=spec.settle(),

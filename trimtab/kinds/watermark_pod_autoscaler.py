@@ -13,7 +13,7 @@ from pydantic import Field
 from trimtab.kinds.amounts import BareQuantity, Count, CountOrZero, Target, Text
 from trimtab.kinds.annotations import WPA_SETTINGS
 from trimtab.kinds.behavior import LONGEST_REST_S, LONGEST_WINDOW_S
-from trimtab.kinds.foreign import SCALING, ForeignKind, Manifest, exact
+from trimtab.kinds.foreign import SCALING, ForeignKind, Manifest, exact_parts
 from trimtab.kinds.horizontal import MIN_AT_MOST_MAX
 from trimtab.kinds.ledger import Ledger, without_none
 from trimtab.kinds.manifest_part import FieldRule, ManifestPart
@@ -164,7 +164,7 @@ class WatermarkPodAutoscaler(ForeignKind):
         _lose(spec, written, ledger)
         self.lose_annotations(metadata, WPA_SETTINGS, "has no equivalent", ledger)
         grace_s = spec.readiness_delay_seconds if spec.readiness_delay_seconds is not None else spec.readiness_delay
-        return made | exact(
+        return made | exact_parts(
             signals=[_signal(metric, spec) for metric in spec.metrics],
             absence={"zero_is_missing": not spec.tolerate_zero},
             pods=None if grace_s is None else {"pending_grace_s": float(grace_s)},

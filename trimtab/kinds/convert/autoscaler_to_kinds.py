@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from trimtab.errors import InvalidInput
-from trimtab.kinds.annotations import EXACT, PAUSED, PIN, PIN_UNTIL, PREDICTIVE
+from trimtab.kinds.annotations import BRIDGE, EXACT, PAUSED, PIN, PIN_UNTIL, PREDICTIVE, TUNING
 from trimtab.kinds.autoscaler import STARTUP
-from trimtab.kinds.convert.annotated_parts import annotate_bridge, annotate_tuning
-from trimtab.kinds.convert.source_fields import SourceFields
 from trimtab.kinds.foreign import annotate, unannotate
 from trimtab.kinds.metric import DEFAULT_CPU_PERCENT
 from trimtab.kinds.schedule import schedules_alone
+from trimtab.kinds.source_fields import SourceFields
 from trimtab.quantity import parse_duration
 
 _EHPA_PLACES = {"spec.crons": "spec.schedules", "spec.prediction": "spec.forecast", "spec.scaleStrategy": "spec.mode"}
@@ -54,8 +53,8 @@ def to_ehpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
     _prediction(spec.part("forecast"), made)
     if crons and not alone:
         made.setdefault("metrics", [_CPU])  # what an Autoscaler follows without a word must be written beside crons
-    annotate_bridge(spec, metadata)
-    annotate_tuning(spec, metadata)
+    _annotate_bridge(spec, metadata)
+    _annotate_tuning(spec, metadata)
     mode = spec.take("mode", str, "Auto")
     if mode == "Shadow":
         made["scaleStrategy"] = "Preview"
@@ -87,7 +86,7 @@ def to_hvpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
         blend = _all_horizontal(made)
         if sized:
             spec.note("an Hvpa shares every change out: without weights or buckets all of it is horizontal", "vertical")
-    annotate_bridge(spec, metadata)
+    _annotate_bridge(spec, metadata)
     spec.lose("tuning", "an Hvpa cannot be tuned")
     mode = spec.take("mode", str, "Auto")
     if mode == "Paused":
@@ -217,3 +216,19 @@ def _percent(interval: SourceFields) -> dict[str, Any]:
     if abs(percent - made["vpaWeight"]) > 1e-9:
         interval.note(f"is rounded to {made['vpaWeight']} %", "vpaWeight")
     return made
+
+
+def _annotate_bridge(spec: SourceFields, metadata: dict[str, Any]) -> None:
+    """As an annotation, which cannot say where the bridge begins."""
+    bridged, bridge = spec.has("bridge"), spec.part("bridge")
+    if bridged:
+        annotate(metadata, BRIDGE, bridge.take("maxFactor", str, "1.5") or "1.5")
+    bridge.close("is 0.75 there, unless tuning moves it")
+
+
+def _annotate_tuning(spec: SourceFields, metadata: dict[str, Any]) -> None:
+    """As an annotation, which cannot say how far tuning may go."""
+    tuning = spec.part("tuning")
+    if mode := tuning.take("mode", str):
+        annotate(metadata, TUNING, mode)
+    tuning.close("is left to tuning itself there")

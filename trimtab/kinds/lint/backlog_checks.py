@@ -12,6 +12,8 @@ from trimtab.policy import Backlog
 
 def queue_length(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
     """A target for the length of a queue orders pods for the delay of serving, not for the work."""
+    if linted.served_elsewhere:  # its controller has no Backlog
+        return
     for index, signal in enumerate(linted.policy.signals if linted.policy else ()):
         queue = None if isinstance(signal, Backlog) else queue_behind(signal.metric.query or signal.metric.name)
         if queue is None:

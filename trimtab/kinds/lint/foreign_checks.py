@@ -25,8 +25,7 @@ def missing_target(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagn
         near = get_close_matches(target.name, names, 1)
         why = f"no manifest here is {target.kind}/{target.name} in namespace {target.namespace}"
         fix = f"did you mean {near[0]}?" if near else "hand its workload in too, or mend kind, name or namespace"
-        path = "spec.targetRef" if linted.kind == "VerticalPodAutoscaler" else linted.path("scaleTargetRef")
-        yield Diagnostic(LintSeverity.WARNING, "missing-target", path, why, fix)
+        yield Diagnostic(LintSeverity.WARNING, "missing-target", linted.path("scaleTargetRef"), why, fix)
 
 
 CHECKS = (no_trigger, missing_target)

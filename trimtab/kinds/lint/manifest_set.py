@@ -5,16 +5,17 @@ from __future__ import annotations
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from trimtab.errors import InvalidInput, InvalidObject
-from trimtab.kinds import KINDS, Autoscaler, CustomHpa, Hvpa, Kind, Scaler, is_custom_hpa, misspelt, read
-from trimtab.kinds.convert import convert
+from trimtab.kinds import KINDS, CustomHpa, Kind, Scaler, is_custom_hpa, misspelt, read
+from trimtab.kinds.foreign import ForeignKind, Translated
 from trimtab.kinds.images import is_jvm
 from trimtab.kinds.lint.layout import is_patch, is_template, never_together, patch_files
 from trimtab.kinds.yaml import Document
-from trimtab.policy import Mode, Policy
+from trimtab.policy import Apply, Mode, Policy
 
 WORKLOADS = ("Deployment", "StatefulSet", "ReplicaSet", "Rollout", "DaemonSet", "ReplicationController")
-_FOREIGN = ("ScaledObject", "VerticalPodAutoscaler")
 _JVM_VARIABLES = ("JAVA_OPTS", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "JVM_OPTS")
 
 
@@ -27,18 +28,20 @@ class WorkloadKey(NamedTuple):
 
 
 class LintedManifest:
-    """One document, read as far as we can read it."""
+    """One document, read as far as it can be read."""
 
     def __init__(self, document: Document, at: float, skipped: bool = False) -> None:
         self.document = document
-        self.skipped = skipped  # a patch or a template: no whole object
+        self.skipped = skipped  # a patch or a template: not a whole object
         self.manifest: dict[str, Any] = document.value if isinstance(document.value, dict) else {}
         self.problems: tuple[InvalidInput, ...] = ()
         self.obj: Kind | CustomHpa | None = None
         self.policy: Policy | None = None
+        self.moves_pods = False
         try:
             obj = self._read()
-            self.policy = obj.to_policy(at) if isinstance(obj, Scaler | CustomHpa) else None
+            if isinstance(obj, Scaler | CustomHpa):
+                self._compile(obj, at)
             self.obj = obj
         except InvalidObject as error:
             self.problems = error.problems
@@ -50,10 +53,16 @@ class LintedManifest:
             return None
         if self.is_custom_hpa:
             return CustomHpa.from_values(self.manifest)
-        if self.kind in _FOREIGN:
-            convert(self.manifest, "autoscaler")  # what contradicts itself there does so in an Autoscaler too
         ours = self.kind in {kind for _, kind in KINDS} or misspelt(self.manifest)
         return read(self.manifest) if ours else None
+
+    def _compile(self, obj: Scaler | CustomHpa, at: float) -> None:
+        """Where no signal is left that an Autoscaler has, the CPU that it would follow instead is left out."""
+        policy = obj.to_policy(at)
+        lossy = isinstance(obj, Translated) and any(loss.signal for loss in obj.translation.ledger.untold)
+        autoscaler = obj.translation.autoscaler if isinstance(obj, Translated) else obj
+        self.moves_pods = lossy or bool(policy.signals)
+        self.policy = replace(policy, signals=()) if lossy and not autoscaler.spec.metrics else policy
 
     @property
     def kind(self) -> str:
@@ -81,13 +90,7 @@ class LintedManifest:
             return WorkloadKey(self.obj.target.namespace, "Deployment", self.obj.target.deployment)
         if isinstance(self.obj, Scaler):
             return WorkloadKey(self.namespace, self.obj.target.kind, self.obj.target.name)
-        if self.skipped:
-            return None
-        field = {"VerticalPodAutoscaler": "targetRef", "ScaledObject": "scaleTargetRef"}.get(self.kind)
-        ref = get(self.manifest, "spec", field) if field else None
-        if not isinstance(ref, dict):
-            return None
-        return WorkloadKey(self.namespace, str(ref.get("kind", "Deployment")), str(ref.get("name")))
+        return None
 
     @property
     def itself(self) -> WorkloadKey:
@@ -112,33 +115,23 @@ class LintedManifest:
         return not owned and not (self.policy and self.policy.admit.mode is Mode.SHADOW)
 
     @property
-    def moves_pods(self) -> bool:
-        if self.kind == "ScaledObject":
-            return True
-        return self.policy is not None and bool(self.policy.signals)
+    def served_elsewhere(self) -> bool:
+        return isinstance(self.obj, ForeignKind) and self.obj.served_elsewhere
 
     @property
     def resizes(self) -> set[str]:
-        """The resources whose requests it moves."""
-        if self.kind == "VerticalPodAutoscaler":
-            off = get(self.manifest, "spec", "updatePolicy", "updateMode") in ("Off", False)
-            return set() if off else {"cpu", "memory"}
+        """The resources whose requests it changes."""
         vertical = self.policy.vertical if self.policy else None
-        rules = [rule for rule in vertical.containers if not rule.off] if vertical else []
+        if vertical is None or vertical.apply is Apply.NEVER:
+            return set()
+        rules = [rule for rule in vertical.containers if not rule.off]
         cpu, memory = any(rule.cpu for rule in rules), any(rule.memory for rule in rules)
-        return {name for name, moved in (("cpu", cpu), ("memory", memory)) if moved}
+        return {name for name, changed in (("cpu", cpu), ("memory", memory)) if changed}
 
     def path(self, field: str) -> str:
-        """Where a field stands in the spelling of its kind."""
-        if isinstance(self.obj, CustomHpa):
-            return field
-        if isinstance(self.obj, Hvpa):
-            if field in ("scaleTargetRef", "weightBasedScalingIntervals"):
-                return "spec.targetRef" if field == "scaleTargetRef" else f"spec.{field}"
-            return f"spec.hpaTemplate.{field}" if self.obj.spec.flat else f"spec.hpa.template.spec.{field}"
-        if isinstance(self.obj, Autoscaler) and field == "weightBasedScalingIntervals":
-            return "spec.blend.weights.intervals"
-        return f"spec.{field}"
+        """Return where a field of an Autoscaler's spec stands in this manifest."""
+        path = f"spec.{field}"
+        return self.obj.translation.ledger.source_of(path) if isinstance(self.obj, Translated) else path
 
 
 class ManifestSet:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trimtab.kinds import Autoscaler, CustomHpa, EffectiveHpa, Hpa, Hvpa, Kind
+from trimtab.kinds import Autoscaler, EffectiveHpa, Hpa, Hvpa, Kind
 from trimtab.kinds.ignored import warnings
 from trimtab.kinds.lint.finding import Diagnostic, LintSeverity
 from trimtab.kinds.lint.manifest_set import LintedManifest, ManifestSet
@@ -102,7 +102,7 @@ def dead_direction(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagn
         return
     for way, high, low in (("Up", most.up, least.up), ("Down", most.down, least.down)):
         if high <= low:
-            path = _factor_path(linted, way)
+            path = linted.path(f"behavior.scale{way}.maxFactor")
             why = f"steps are capped at {high:g} and only worth it above {low:g}: it never scales {way.lower()}"
             yield Diagnostic(
                 LintSeverity.WARNING, "dead-direction", path, why, "raise the max factor above the min factor"
@@ -110,15 +110,10 @@ def dead_direction(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagn
 
 
 def fallback_lowers(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
-    if linted.policy and linted.policy.absence.allow_decrease:
+    if isinstance(linted.obj, Autoscaler) and linted.policy and linted.policy.absence.allow_decrease:
         why = "missing metrics may shrink the workload: an outage of the metrics becomes one of the service"
         path = "spec.onMetricFailure.then.allowDecrease"
         yield Diagnostic(LintSeverity.WARNING, "fallback-lowers", path, why, "leave it out; replicas is then a floor")
-
-
-def _factor_path(linted: LintedManifest, way: str) -> str:
-    custom = isinstance(linted.obj, CustomHpa)
-    return f"behavior.scale{way}MaxFactor" if custom else f"spec.behavior.scale{way}.maxFactor"
 
 
 def mismatched_type(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:

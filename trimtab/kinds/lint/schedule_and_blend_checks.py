@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from trimtab.kinds import Autoscaler, EffectiveHpa, Hvpa
+from trimtab.kinds import Hvpa
 from trimtab.kinds.lint.finding import Diagnostic, LintSeverity
 from trimtab.kinds.lint.manifest_set import LintedManifest, ManifestSet
 from trimtab.policy import Buckets, Policy, Weights
@@ -23,15 +23,16 @@ def schedule_above_max(linted: LintedManifest, among: ManifestSet) -> Iterator[D
         yield Diagnostic(
             LintSeverity.WARNING,
             "schedule-above-max",
-            _schedules(linted),
+            linted.path("schedules"),
             why,
             "raise maxReplicas or lower the schedule",
         )
 
 
 def schedule_order(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
-    for index, (start, end) in enumerate(_crons(linted)):
-        path = f"{_schedules(linted)}[{index}].end"
+    schedules = linted.policy.bounds.schedules if linted.policy else ()
+    for index, (start, end) in enumerate((schedule.start, schedule.end) for schedule in schedules):
+        path = f"{linted.path('schedules')}[{index}].end"
         if start == end:
             why = "it starts and ends at the same moment, so it is either always on or never"
             yield Diagnostic(LintSeverity.WARNING, "cron-order", path, why, "give it an end of its own")
@@ -44,7 +45,7 @@ def stage_overlap(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagno
     blend = linted.policy.blend if linted.policy else None
     if not isinstance(blend, Weights) or linted.policy is None:
         return
-    path = linted.path("weightBasedScalingIntervals")
+    path = linted.path("blend.weights.intervals")
     for index, stage in enumerate(blend.stages):
         for earlier in blend.stages[:index]:
             low, high = max(stage.first, earlier.first), min(stage.last, earlier.last)
@@ -95,7 +96,7 @@ def bucket_gaps(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnost
     blend = linted.policy.blend if linted.policy else None
     if not isinstance(blend, Buckets):
         return
-    path = "spec.buckets" if isinstance(linted.obj, Hvpa) else "spec.blend.buckets.buckets"
+    path = linted.path("blend.buckets.buckets")
     for index, (low, high) in enumerate(pairwise(blend.buckets), start=1):
         for name, top, bottom, show in (
             ("cpu", low.most.cpu_cores, high.least.cpu_cores, format_cpu),
@@ -108,14 +109,6 @@ def bucket_gaps(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnost
                 yield Diagnostic(LintSeverity.WARNING, "bucket-gap", f"{path}[{index}].{name}.min", why, fix)
 
 
-def _crons(linted: LintedManifest) -> list[tuple[str, str]]:
-    if isinstance(linted.obj, Autoscaler):
-        return [(schedule.start, schedule.end) for schedule in linted.obj.spec.schedules or []]
-    if isinstance(linted.obj, EffectiveHpa):
-        return [(cron.start, cron.end) for cron in linted.obj.spec.crons or []]
-    return []
-
-
 def _earlier_same_day(cron: str, other: str) -> bool:
     """Whether two crons that differ in nothing but their time stand in this order."""
     first, second = cron.split(), other.split()
@@ -124,10 +117,6 @@ def _earlier_same_day(cron: str, other: str) -> bool:
     if not all(is_whole(field) for field in times):
         return False
     return (int(first[1]), int(first[0])) < (int(second[1]), int(second[0]))
-
-
-def _schedules(linted: LintedManifest) -> str:
-    return "spec.crons" if isinstance(linted.obj, EffectiveHpa) else "spec.schedules"
 
 
 def _span(low: int, high: int) -> str:

@@ -51,22 +51,12 @@ def same_resource(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagno
         for resource in sorted(_utilized(linted) & other.resizes):
             why = f"{other.title} moves {resource} requests while this scales on a share of them: they chase each other"
             fix = f"use one Autoscaler with `vertical`, or averageValue for {resource}"
-            yield Diagnostic(LintSeverity.WARNING, "same-resource", "spec.metrics", why, fix)
+            yield Diagnostic(LintSeverity.WARNING, "same-resource", linted.path("metrics"), why, fix)
 
 
 def _utilized(linted: LintedManifest) -> set[str]:
-    if linted.policy:
-        return {signal.metric.name for signal in linted.policy.signals if isinstance(signal, Utilization)}
-    triggers = get(linted.manifest, "spec", "triggers")
-    named = [trigger for trigger in triggers if isinstance(trigger, dict)] if isinstance(triggers, list) else []
-    return {str(trigger.get("type")) for trigger in named if _trigger_type(trigger) == "Utilization"} & {
-        "cpu",
-        "memory",
-    }
-
-
-def _trigger_type(trigger: dict[str, Any]) -> str:
-    return str(trigger.get("metricType") or get(trigger, "metadata", "type") or "Utilization")
+    signals = linted.policy.signals if linted.policy else ()
+    return {signal.metric.name for signal in signals if isinstance(signal, Utilization)}
 
 
 def missing_requests(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
@@ -85,7 +75,7 @@ def missing_requests(linted: LintedManifest, among: ManifestSet) -> Iterator[Dia
                 yield Diagnostic(
                     LintSeverity.ERROR,
                     "missing-request",
-                    "spec.metrics",
+                    linted.path("metrics"),
                     why,
                     f"set resources.requests.{name} in the workload",
                 )
@@ -113,7 +103,7 @@ def short_window(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnos
         slow, window = format_duration(slow_s), format_duration(window_s)
         why = f"pods need at least {slow} to start, but may be removed after {window}"
         fix = f"set stabilizationWindowSeconds of scaleDown to {slow_s:.0f} or more"
-        path = "spec.behavior.scaleDown.stabilizationWindowSeconds"
+        path = linted.path("behavior.scaleDown.stabilizationWindowSeconds")
         yield Diagnostic(LintSeverity.WARNING, "short-window", path, why, fix)
 
 
@@ -137,7 +127,7 @@ def memory_of_java(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagn
             yield Diagnostic(
                 LintSeverity.WARNING,
                 "memory-of-java",
-                "spec.metrics",
+                linted.path("metrics"),
                 why,
                 "scale on CPU, requests or the heap after GC",
             )

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 from trimtab.errors import InvalidInput
 from trimtab.kinds.annotations import KEDA_NAME
-from trimtab.kinds.convert.keda_exporters import EXPORTERS, Unanswerable
-from trimtab.kinds.convert.source_fields import SourceFields
+from trimtab.kinds.keda_exporters import EXPORTERS, Unanswerable
 from trimtab.kinds.manifest_part import ABSENT
 from trimtab.kinds.problems import nearest
+from trimtab.kinds.source_fields import SourceFields
 from trimtab.quantity import is_whole
 
 _OPERATOR = "is the operator's setting, not the object's"

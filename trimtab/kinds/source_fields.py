@@ -70,9 +70,6 @@ class SourceFields:
         """What nobody has taken yet."""
         return list(self._left)
 
-    def lost_signal(self) -> bool:
-        return any(loss.signal for loss in self.ledger.lost)
-
     def part(self, name: str) -> SourceFields:
         """A mapping inside; an absent one is empty."""
         return SourceFields(self.take(name, dict) or {}, self.at(name), self.ledger)

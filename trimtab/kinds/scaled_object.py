@@ -1,8 +1,8 @@
-"""KEDA's ScaledObject as the spec of an Autoscaler: without KEDA, or beside it, with KEDA still asking."""
+"""ScaledObject (keda.sh/v1alpha1): linted, replayed and converted; KEDA serves it."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 from trimtab.errors import InvalidInput
 from trimtab.kinds.annotations import (
@@ -14,11 +14,11 @@ from trimtab.kinds.annotations import (
     PAUSED,
     PIN,
 )
-from trimtab.kinds.convert.keda_triggers import TriggerSetting, triggers
-from trimtab.kinds.convert.source_fields import SourceFields
-from trimtab.kinds.convert.source_metadata import lose_annotations
-from trimtab.kinds.foreign import annotate, unannotate
+from trimtab.kinds.foreign import ForeignKind, Manifest, Translation, annotate, unannotate
+from trimtab.kinds.keda_triggers import TriggerSetting, triggers
+from trimtab.kinds.ledger import Ledger, loses_signal
 from trimtab.kinds.schedule import schedules_alone
+from trimtab.kinds.source_fields import SourceFields
 
 _NO = frozenset({"0", "f", "F", "false", "False", "FALSE"})  # everything else in a pause means yes to KEDA
 _POLL_S, _COOLDOWN_S, _WINDOW_S = 30, 300, 300
@@ -33,29 +33,48 @@ _PLACES = {
 }
 
 
-def from_keda(spec: SourceFields, metadata: dict[str, Any], served: tuple[str, ...] | None = None) -> dict[str, Any]:
-    """Triggers become metrics and schedules, the fallback a floor, the pause annotations ours."""
-    made: dict[str, Any] = {"scaleTargetRef": _target(spec.part("scaleTargetRef"))}
-    least = spec.take("minReplicaCount", int, 0) or 0
-    several = spec.length("triggers") > 1
-    setting = TriggerSetting(str(metadata.get("name")), metadata.get("namespace"), least == 0, several, served)
-    advanced = spec.part("advanced")
-    spec.places(_PLACES)
-    found = triggers(spec, advanced.part("scalingModifiers"), setting)
-    if found.schedules and not found.metrics and not spec.lost_signal():
-        found.metrics.append(schedules_alone())
-    made.update({name: part for name, part in found._asdict().items() if part})
-    if not found.metrics:
-        spec.note("no metric is left: CPU at 80 % of the request would be used, as in Kubernetes", "triggers", True)
-    _bounds(spec, made, least)
-    _fallback(spec, made)
-    _advanced(advanced, made)
-    _directions(metadata, made)
-    _cooldown(spec, made)
-    spec.close()
-    _pauses(metadata, served is not None)
-    lose_annotations(spec.ledger, metadata, KEDA_SETTINGS)
-    return made
+class ScaledObject(ForeignKind):
+    """KEDA's object without KEDA (`translation`), or with KEDA still fetching its metrics (`beside_keda`)."""
+
+    api_version: Literal["keda.sh/v1alpha1"]
+    kind: Literal["ScaledObject"]
+    spec: dict[str, Any]
+
+    crd: ClassVar[bool] = False
+    served_elsewhere: ClassVar[bool] = True
+
+    def as_autoscaler(self, metadata: Manifest, ledger: Ledger) -> Manifest:
+        return self._spec(metadata, ledger, None)
+
+    @property
+    def beside_keda(self) -> Translation:
+        served = _served_names(self.status)
+        return self.translated(lambda metadata, ledger: self._spec(metadata, ledger, served))
+
+    def _spec(self, metadata: Manifest, ledger: Ledger, served: tuple[str, ...] | None) -> Manifest:
+        """Triggers become metrics and schedules, the fallback a floor, the pause annotations ours."""
+        spec = SourceFields(self.spec, "spec", ledger)
+        ledger.places(_PLACES)
+        made: Manifest = {"scaleTargetRef": _target(spec.part("scaleTargetRef"))}
+        least = spec.take("minReplicaCount", int, 0) or 0
+        several = spec.length("triggers") > 1
+        setting = TriggerSetting(self.name, self.metadata.namespace, least == 0, several, served)
+        advanced = spec.part("advanced")
+        parts = triggers(spec, advanced.part("scalingModifiers"), setting)
+        if parts.schedules and not parts.metrics and not loses_signal(ledger.lost):
+            parts.metrics.append(schedules_alone())
+        made.update({name: part for name, part in parts._asdict().items() if part})
+        if not parts.metrics:
+            spec.note("no metric is left: CPU at 80 % of the request would be used, as in Kubernetes", "triggers", True)
+        _bounds(spec, made, least)
+        _fallback(spec, made)
+        _advanced(advanced, made)
+        _directions(metadata, made)
+        _cooldown(spec, made)
+        spec.close()
+        _pauses(metadata, served is not None)
+        self.lose_annotations(metadata, KEDA_SETTINGS, "has no equivalent", ledger)
+        return made
 
 
 def _target(target: SourceFields) -> dict[str, Any]:
@@ -148,7 +167,7 @@ def _says_yes(annotation: str | None) -> bool:
     return annotation is not None and annotation not in _NO
 
 
-def served_names(status: object) -> tuple[str, ...]:
+def _served_names(status: object) -> tuple[str, ...]:
     """What KEDA calls the external metrics of an object: only the cluster knows."""
     names = status.get("externalMetricNames") if isinstance(status, dict) else None
     if not isinstance(names, list) or not names:

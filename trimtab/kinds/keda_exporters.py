@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from trimtab.kinds.convert.source_fields import SourceFields
+from trimtab.kinds.source_fields import SourceFields
 from trimtab.promql import either, escape, quote
 
 
