@@ -10,6 +10,7 @@ from tests.virtual.served import Served
 from tests.virtual.transport import Link
 from trimtab.live.look.cluster import WatchedCluster
 from trimtab.wire.access import Access
+from trimtab.wire.decode import decode
 from trimtab.wire.http import Fence
 from trimtab.wire.kube import Kube
 from trimtab.wire.resources import POD_METRICS
@@ -47,7 +48,7 @@ class MemoryApi(ApiServer):
             feed.store.synced.set()
             if feed.resource is not None:
                 for body in self.store.of(feed.resource).items.values():
-                    feed.store.put(msgspec.convert(body, feed.kind))
+                    feed.store.put(decode(msgspec.json.encode(body), feed.kind))
 
     def handle(self, call: Call) -> Reply:
         self.asked.append((call.method, call.path))
