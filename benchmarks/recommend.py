@@ -1,5 +1,5 @@
 """Advice on many workloads: the analysis alone of 10,000, fetch and analysis of 1,000 from a real Prometheus, both by
-document 000's formulas and tuned and backtested (what `trimtab recommend` does by default).
+Crane's formulas and tuned and backtested (what `trimtab recommend` does by default).
 
 The first part makes up each chunk when it is needed and does not count that time; its memory must not grow with the
 number of workloads. The others are what `trimtab recommend` does after it has listed the workloads.

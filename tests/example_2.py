@@ -1,4 +1,4 @@
-"""Document 001's example 2, the loads that walk up and down its figure, and what the figure looks like.
+"""HVPA's example 2, the loads that walk up and down its figure, and what the figure looks like.
 
 The target is above what sizes that follow usage show, so that each axis has its turn: a vertical line at one replica up
 to maxAllowed, on diagonally between 2 and 4, then horizontally; and back.

@@ -152,7 +152,7 @@ eight series, by name, that span twenty days.
 Without any of them, `trimtab bench --generated` runs the same protocol on twelve loads that are made from seeds: every shape of `generate:` twice, four weeks each,
 the same on every machine.
 
-## Document 003's evaluation
+## Predictive HPA's evaluation
 
 Its traffic patterns with its recipe, {seeds} seeds. Above zero the predictive policy was better. z = mean / std, as
 published, says nothing about how sure that is; the paired test over seeds does. The document's runs were single

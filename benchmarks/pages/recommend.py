@@ -2,7 +2,7 @@
 
 `python benchmarks/pages/recommend.py` writes the table; a test says when it is old. With a file of the last line of
 `python benchmarks/recommend.py` it writes the measured figures, too. Each load of `trimtab backtest --load
-generate:SHAPE` is served by 20 pods of two cores now; document 000's advice and ours are replayed on it.
+generate:SHAPE` is served by 20 pods of two cores now; Crane's advice and ours are replayed on it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MEASURED = "<!-- measured by benchmarks/recommend.py -->\n"
 PODS, CORES, STARTUP_S, START = 20, 2.0, 120.0, 1_700_006_400.0
 LAM = OBJECTIVES["balanced"]
 MINUTE = round(60 / STEP_S)
-HEADER = ("load", "now: 20 pods", "document 000's HPA", "ours", "what ours is")
+HEADER = ("load", "now: 20 pods", "Crane's HPA", "ours", "what ours is")
 
 
 def workload(shape: str) -> MeasuredWorkload:
@@ -48,11 +48,11 @@ def rows() -> Iterator[tuple[str, ...]]:
         rules, terms = Inspection(advice=Advice.BOTH, history_s=HISTORY_S), AdviceTerms(LAM, STARTUP_S)
         ours = terms.prove(rules, measured, at)
         assert isinstance(ours, WorkloadAdvice) and ours.evidence.present is not None
-        theirs = document_000(AdvisedCase(rules, measured, CORES, terms), measured, at)
+        theirs = crane(AdvisedCase(rules, measured, CORES, terms), measured, at)
         yield shape, figures(ours.evidence.present), theirs, figures(ours.evidence.then), words(ours)
 
 
-def document_000(case: AdvisedCase, measured: MeasuredWorkload, at: float) -> str:
+def crane(case: AdvisedCase, measured: MeasuredWorkload, at: float) -> str:
     """Its HPA replayed, or why it has none."""
     found = advise(Inspection(), measured, at)
     if not isinstance(found, WorkloadAdvice):

@@ -1,4 +1,4 @@
-"""Advice as manifests that the kinds accept, and as the text document 000 prints."""
+"""Advice as manifests that the kinds accept, and as the text Crane prints."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ RICH = WorkloadAdvice(
 SIZES = WorkloadAdvice(sizes={"app": Size(cpu_cores=0.25, memory_bytes=2.0**28)})
 
 
-def test_the_value_is_printed_as_in_document_000() -> None:
+def test_the_value_is_printed_as_in_crane() -> None:
     assert recommended_value(Advice.HPA, FOUND) == PRINTED
 
 

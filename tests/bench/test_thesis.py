@@ -1,4 +1,4 @@
-"""Document 003's evaluation: its traffic patterns, and the statistics of two runs."""
+"""Predictive HPA's evaluation: its traffic patterns, and the statistics of two runs."""
 
 from __future__ import annotations
 

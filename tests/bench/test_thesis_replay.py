@@ -1,4 +1,4 @@
-"""The evaluation of document 003, replayed: published figures beside ours, and a test over seeds."""
+"""The predictive HPA thesis, replayed: published figures beside ours, and a test over seeds."""
 
 from __future__ import annotations
 

@@ -181,7 +181,7 @@ def test_manifests_can_be_applied(tmp_path: Path, shape: str) -> None:
         pytest.param("exact", 30, id="000, by its formulas: an idle pod gets min-cpu-target-utilization"),
     ],
 )
-def test_document_000_walk_through(tmp_path: Path, algorithm: str, percent: int) -> None:
+def test_crane_walk_through(tmp_path: Path, algorithm: str, percent: int) -> None:
     folder = Path(__file__).parents[2] / "examples/000-recommendation"
     config = yaml.safe_load((folder / "analytics-hpa.yaml").read_text())["spec"]["config"]
     config["trimtab.dev/algorithm"] = algorithm

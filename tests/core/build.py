@@ -68,7 +68,7 @@ def custom_hpa(
     up: tuple[float, float, float] = (15, 0.1, 1.0),
     down: tuple[float, float, float] = (15, 0.1, 1.0),
 ) -> Policy:
-    """Document 002: (cooldown_s, min factor, max factor) of each direction."""
+    """Nanit custom-hpa: (cooldown_s, min factor, max factor) of each direction."""
     return Policy(
         signals=(Factor(metric=QUERY, target=target),),
         settle=(

@@ -1,4 +1,4 @@
-"""Document 000: four inspections, the formulas, and a workload whose answer is computed by hand."""
+"""Crane's HPA recommendation: four inspections, the formulas, and a workload whose answer is computed by hand."""
 
 from __future__ import annotations
 
@@ -63,13 +63,11 @@ def test_a_diurnal_workload_by_hand() -> None:
 @pytest.mark.parametrize(
     "algorithm, target",
     [
-        pytest.param(AdviceAlgorithm.EXACT, 30, id="as document 000 writes it: an idle pod needs the lowest target"),
-        pytest.param(
-            AdviceAlgorithm.CRANE, 75, id="as document 000 prints it: the first bucket is 115 % of the request"
-        ),
+        pytest.param(AdviceAlgorithm.EXACT, 30, id="as Crane writes it: an idle pod needs the lowest target"),
+        pytest.param(AdviceAlgorithm.CRANE, 75, id="as Crane prints it: the first bucket is 115 % of the request"),
     ],
 )
-def test_the_idle_nginx_of_document_000(algorithm: AdviceAlgorithm, target: int) -> None:
+def test_the_idle_nginx_of_crane(algorithm: AdviceAlgorithm, target: int) -> None:
     rules = with_(OPEN, algorithm=algorithm)
     idle = workload(np.full(7 * DAY, 0.0005), replicas=1, request=0.1)
     found = advise(rules, idle, NOW)

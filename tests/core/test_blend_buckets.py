@@ -1,4 +1,4 @@
-"""Buckets: the proposal, both user stories, every caveat and both mitigations of document 004."""
+"""HVPA buckets: the proposal, both user stories, every caveat and both mitigations of the document."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def shape(of: Plan) -> tuple[int, float | None, float | None]:
 
 
 def test_proposal_totals_are_sizes_times_replicas() -> None:
-    """Document 004, Proposal: 3..6 cores and 2.5..7G for 2..5 replicas are 6..30 cores and 5..35G in all."""
+    """HVPA buckets, Proposal: 3..6 cores and 2.5..7G for 2..5 replicas are 6..30 cores and 5..35G in all."""
     rule = Buckets(buckets=(bucket((2, 5), cpu=(3, 6), gb=(2.5, 7)),))
     for axis, low, high, config in ((Axis.CPU, 6, 30, 3 * 4), (Axis.MEMORY, 5 * G, 35 * G, 3 * 6 * G)):
         rungs = ladder(rule, axis, 0.0)
@@ -153,7 +153,7 @@ BASE = (bucket((1, 8), gb=(0, 16)),)  # three replicas hold 12G: two hold 8G, th
     ],
 )
 def test_base_usage(sizing: BucketSizing, gb: float) -> None:
-    """Document 004: 2 x 5G of which 2G are base, VPA recommends 6G, the bucket three replicas."""
+    """HVPA buckets: 2 x 5G of which 2G are base, VPA recommends 6G, the bucket three replicas."""
     wish = ask(2, 2, size(None, 5), size(None, 6))
     assert shape(plan(BASE, wish, sizing=sizing)) == (3, None, gb)
 

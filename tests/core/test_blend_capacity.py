@@ -59,7 +59,7 @@ def test_and_stays_five_cores_when_the_wishes_of_the_past_meet_new_sizes() -> No
 @pytest.mark.parametrize(
     "current, replicas, gb",
     [
-        pytest.param(2, 3, 14 / 3, id="document 004's base usage: 2 + 8 / 3, 14 GB in all"),
+        pytest.param(2, 3, 14 / 3, id="HVPA's base usage: 2 + 8 / 3, 14 GB in all"),
         pytest.param(4, 3, 4.0, id="a replica that goes gives nothing back before it is gone"),
         pytest.param(3, 3, 4.0, id="the same count needs the same total"),
     ],

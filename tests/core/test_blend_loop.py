@@ -43,7 +43,7 @@ loads = st.builds(
 )
 states = st.builds(start, st.integers(1, 20), st.sampled_from([0.1, 0.5, 1.0, 2.0]), st.sampled_from([1e8, 1e9, 3e9]))
 settles = st.sampled_from([(), (StabiliseMax(), UpLimit()), (Stabilise(),)])
-percents = st.sampled_from([40, 50, 60, 70, 80, 90, 100, 120])  # above 100: document 004's remedy against HPA
+percents = st.sampled_from([40, 50, 60, 70, 80, 90, 100, 120])  # above 100: HVPA's remedy against HPA
 largest = st.builds(size, st.sampled_from([1.0, 2.0, 8.0]), st.sampled_from([1.0, 2.0, 8.0]))
 capacities = st.builds(
     Capacity,
@@ -68,7 +68,7 @@ weights = st.lists(st.sampled_from([0.0, 0.2, 0.4, 0.6, 0.8, 1.0]), min_size=3, 
 )
 
 
-def document_001_gates() -> tuple[Gate, ...]:
+def hvpa_weights_gates() -> tuple[Gate, ...]:
     """Example 1's windows of 2 and 3 minutes, and the smallest change of 200m or 200M."""
     found: list[Gate] = []
     for direction, window_s in ((Direction.UP, 120.0), (Direction.DOWN, 180.0)):
@@ -116,7 +116,7 @@ def test_guarded_buckets_come_to_rest(  # type: ignore[no-untyped-def]
 def test_weights_with_rest_and_smallest_change_come_to_rest(  # type: ignore[no-untyped-def]
     rule: Weights, load: Load, state: State, percent: int | None, settle
 ) -> None:
-    assert rests(settled(policy(rule, percent, settle, gates=document_001_gates()), state, load, ticks=150))
+    assert rests(settled(policy(rule, percent, settle, gates=hvpa_weights_gates()), state, load, ticks=150))
 
 
 def test_bare_weights_can_go_round_for_ever() -> None:
@@ -126,7 +126,7 @@ def test_bare_weights_can_go_round_for_ever() -> None:
     shapes = settled(policy(swing, 100), state, load)
     assert {replicas for replicas, _ in shapes[-10:]} == {2, 3}
     assert shapes[-1] == shapes[-3] != shapes[-2]
-    assert rests(settled(policy(swing, 100, (StabiliseMax(), UpLimit()), gates=document_001_gates()), state, load))
+    assert rests(settled(policy(swing, 100, (StabiliseMax(), UpLimit()), gates=hvpa_weights_gates()), state, load))
     assert rests(settled(policy(Capacity(), 100), state, load))
 
 

@@ -139,7 +139,7 @@ def test_a_plan_holds_what_was_recommended_unless_it_says_otherwise(
 @house
 @given(ladders(), asks())
 def test_sizes_stay_within_their_bucket_at_every_replica_count(rule: Buckets, ask: AxisWishes) -> None:
-    """Document 004: "the resource per replica can be capped to a certain maximum value"."""
+    """HVPA buckets: "the resource per replica can be capped to a certain maximum value"."""
     held = Buckets(buckets=rule.buckets, sizing=rule.sizing, overlap=rule.overlap)
     plan = blend(held, Vertical(floor=Size()), ask, [])
     if plan.sizes == ask.sizes:  # nothing moves, whatever it was before

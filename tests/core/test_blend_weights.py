@@ -1,4 +1,4 @@
-"""Weights: every example of document 001, both mitigations, the way out of a vertical stage, and the overload."""
+"""HVPA weights: every example, both mitigations, the way out of a vertical stage, and the overload."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ EXAMPLE_3 = stages((0, 1, 3), (0.6, 4, 10))
 @pytest.mark.parametrize(
     "rows, current, wanted, share",
     [
-        pytest.param(EXAMPLE_1, 1, 5, 0.0, id="document 001 example 1: 1 and 2 replicas scale horizontally"),
-        pytest.param(EXAMPLE_1, 2, 1, 0.0, id="document 001 example 1: down as well"),
-        pytest.param(EXAMPLE_1, 3, 5, 0.6, id="document 001 example 1: from 3 replicas 0.6 is vertical"),
-        pytest.param(EXAMPLE_1, 7, 9, 0.6, id="document 001 example 1: 7 belongs to the first stage that names it"),
-        pytest.param(EXAMPLE_1, 8, 9, 0.0, id="document 001 example 1: beyond 7 horizontally again"),
-        pytest.param(EXAMPLE_2, 1, 1, 1.0, id="document 001 example 2: one replica is sized vertically"),
-        pytest.param(EXAMPLE_2, 1, 4, 0.6, id="document 001 example 2: and left by the weight of the next stage"),
-        pytest.param(EXAMPLE_2, 4, 9, 0.6, id="document 001 example 2: up to 4 replicas both"),
-        pytest.param(EXAMPLE_2, 5, 9, 0.0, id="document 001 example 2: from 5 horizontally"),
-        pytest.param(EXAMPLE_3, 3, 9, 0.0, id="document 001 example 3: up to 3 horizontally"),
-        pytest.param(EXAMPLE_3, 10, 10, 0.6, id="document 001 example 3: the last stage ends at maxReplicas"),
+        pytest.param(EXAMPLE_1, 1, 5, 0.0, id="HVPA weights example 1: 1 and 2 replicas scale horizontally"),
+        pytest.param(EXAMPLE_1, 2, 1, 0.0, id="HVPA weights example 1: down as well"),
+        pytest.param(EXAMPLE_1, 3, 5, 0.6, id="HVPA weights example 1: from 3 replicas 0.6 is vertical"),
+        pytest.param(EXAMPLE_1, 7, 9, 0.6, id="HVPA weights example 1: 7 belongs to the first stage that names it"),
+        pytest.param(EXAMPLE_1, 8, 9, 0.0, id="HVPA weights example 1: beyond 7 horizontally again"),
+        pytest.param(EXAMPLE_2, 1, 1, 1.0, id="HVPA weights example 2: one replica is sized vertically"),
+        pytest.param(EXAMPLE_2, 1, 4, 0.6, id="HVPA weights example 2: and left by the weight of the next stage"),
+        pytest.param(EXAMPLE_2, 4, 9, 0.6, id="HVPA weights example 2: up to 4 replicas both"),
+        pytest.param(EXAMPLE_2, 5, 9, 0.0, id="HVPA weights example 2: from 5 horizontally"),
+        pytest.param(EXAMPLE_3, 3, 9, 0.0, id="HVPA weights example 3: up to 3 horizontally"),
+        pytest.param(EXAMPLE_3, 10, 10, 0.6, id="HVPA weights example 3: the last stage ends at maxReplicas"),
         pytest.param(stages((0.4, 2, 3), (0.2, 6, 9)), 5, 9, 0.0, id="a count in no stage scales horizontally"),
         pytest.param(stages((0.3, 1, 2), (1, 3, 4)), 3, 1, 0.3, id="weight 1 is left downwards by an earlier stage"),
         pytest.param(stages((0.3, 1, 2), (1, 3, 4)), 4, 6, 1.0, id="weight 1 is not left where no stage follows"),
@@ -132,10 +132,10 @@ def test_a_stage_without_an_end(rows: tuple[Stage, ...], current: int, wanted: i
 @pytest.mark.parametrize(
     "current, wanted, share, replicas",
     [
-        pytest.param(4, 8, 0.0, 8, id="document 001: vpaWeight 0 is purely horizontal"),
-        pytest.param(4, 8, 1.0, 4, id="document 001: vpaWeight 1 is purely vertical"),
-        pytest.param(4, 8, 0.4, 7, id="document 001: ceil of 6.4 when growing"),
-        pytest.param(8, 4, 0.4, 5, id="document 001: floor of 5.6 when shrinking"),
+        pytest.param(4, 8, 0.0, 8, id="HVPA weights: vpaWeight 0 is purely horizontal"),
+        pytest.param(4, 8, 1.0, 4, id="HVPA weights: vpaWeight 1 is purely vertical"),
+        pytest.param(4, 8, 0.4, 7, id="HVPA weights: ceil of 6.4 when growing"),
+        pytest.param(8, 4, 0.4, 5, id="HVPA weights: floor of 5.6 when shrinking"),
         pytest.param(2, 12, 0.7, 5, id="0.3 of 10 is 3, not a binary fraction more"),
         pytest.param(3, 4, 0.99, 4, id="any weight below 1 moves at least one replica"),
     ],
@@ -147,7 +147,7 @@ def test_replicas(current: int, wanted: int, share: float, replicas: int) -> Non
 @pytest.mark.parametrize(
     "now, target, share, axis, cores_or_bytes",
     [
-        pytest.param(0.5, 1.5, 0.4, Axis.CPU, 0.9, id="document 001: current + (target - current) * weight"),
+        pytest.param(0.5, 1.5, 0.4, Axis.CPU, 0.9, id="HVPA weights: current + (target - current) * weight"),
         pytest.param(0.101, 0.2, 0.33, Axis.CPU, 0.133, id="99m * 0.33 is cut to 32m"),
         pytest.param(0.2, 0.101, 0.33, Axis.CPU, 0.168, id="towards zero downwards too"),
         pytest.param(1000, 2000, 0.6, Axis.MEMORY, 1600, id="memory is cut to whole bytes"),
@@ -165,7 +165,7 @@ def test_memory_is_written_in_whole_kilobytes() -> None:
 
 @pytest.mark.parametrize("share", [0.0, 0.6])
 def test_at_maxreplicas_growth_is_vertical_whatever_the_stage(share: float) -> None:
-    """Document 001, mitigation 2; the program with `exact` keeps to the stage."""
+    """HVPA weights, mitigation 2; the program with `exact` keeps to the stage."""
     at_most = ask(10, 10, size(1.0), size(2.0), stuck=True)
     rows = stages((share, 1, 10))
     assert blend(Weights(stages=rows), FREE, at_most, []).sizes["app"].requests.cpu_cores == 2.0

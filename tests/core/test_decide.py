@@ -1,4 +1,4 @@
-"""The pipeline as a whole: HPA's rules, document 002's examples, absences, pins and schedules."""
+"""The pipeline as a whole: HPA's rules, custom-hpa's examples, absences, pins and schedules."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def test_scale_to_zero_and_back_needs_a_signal_that_exists_without_pods() -> Non
     assert by_hand.change is None and rules(by_hand) == [RuleName.SWITCHED_OFF]
 
 
-# --- document 002 ----------------------------------------------------------------------------------------------------
+# --- nanit custom-hpa -------------------------------------------------------------------------------------------------
 
 FREE = (0.0, 0.0, 1e9)
 
@@ -175,10 +175,10 @@ FREE = (0.0, 0.0, 1e9)
 @pytest.mark.parametrize(
     "factor, up_max, down_max, replicas",
     [
-        pytest.param(1.3, 0.5, 1.0, 13, id="document 002 example 1: 1.3 stays 1.3 under a maximum of 0.5"),
-        pytest.param(1.6, 0.5, 1.0, 15, id="document 002 example 2: 1.6 capped to 1.5"),
-        pytest.param(0.7, 1.0, 0.5, 7, id="document 002 example 3: 0.7 stays 0.7 under a maximum of 0.5"),
-        pytest.param(0.4, 1.0, 0.5, 5, id="document 002 example 4: 0.4 capped to 0.5"),
+        pytest.param(1.3, 0.5, 1.0, 13, id="nanit custom-hpa example 1: 1.3 stays 1.3 under a maximum of 0.5"),
+        pytest.param(1.6, 0.5, 1.0, 15, id="nanit custom-hpa example 2: 1.6 capped to 1.5"),
+        pytest.param(0.7, 1.0, 0.5, 7, id="nanit custom-hpa example 3: 0.7 stays 0.7 under a maximum of 0.5"),
+        pytest.param(0.4, 1.0, 0.5, 5, id="nanit custom-hpa example 4: 0.4 capped to 0.5"),
     ],
 )
 def test_maximum_factor(factor: float, up_max: float, down_max: float, replicas: int) -> None:
@@ -189,10 +189,10 @@ def test_maximum_factor(factor: float, up_max: float, down_max: float, replicas:
 @pytest.mark.parametrize(
     "factor, replicas",
     [
-        pytest.param(1.3, 13, id="document 002 permit example 1: 30 % is more than 20 %"),
-        pytest.param(1.1, 10, id="document 002 permit example 2: 10 % is not worth it"),
-        pytest.param(0.6, 6, id="document 002 permit example 3: 40 % is more than 20 %"),
-        pytest.param(0.9, 10, id="document 002 permit example 4: 10 % is not worth it"),
+        pytest.param(1.3, 13, id="nanit custom-hpa permit example 1: 30 % is more than 20 %"),
+        pytest.param(1.1, 10, id="nanit custom-hpa permit example 2: 10 % is not worth it"),
+        pytest.param(0.6, 6, id="nanit custom-hpa permit example 3: 40 % is more than 20 %"),
+        pytest.param(0.9, 10, id="nanit custom-hpa permit example 4: 10 % is not worth it"),
         pytest.param(1.2, 10, id="exactly the minimum is refused"),
     ],
 )
@@ -386,17 +386,17 @@ def test_an_expired_or_missing_outlook_is_silent_and_says_why() -> None:
 @pytest.mark.parametrize(
     "exact, replicas",
     [
-        pytest.param(False, 5, id="document 003's rule: never below what the load now needs"),
+        pytest.param(False, 5, id="predictive HPA's rule: never below what the load now needs"),
         pytest.param(True, 3, id="its program: the prediction replaces the present value"),
     ],
 )
-def test_document_003_predicts_per_pod_utilisation(exact: bool, replicas: int) -> None:
+def test_predictive_hpa_predicts_per_pod_utilisation(exact: bool, replicas: int) -> None:
     policy = hpa(60, forecast=ForecastChoice(exact=exact), settle=())
     seen = replace(busy(4, 0.75), forecasts=(_forecast(40.0, per_pod=True),))
     assert decide(policy, seen, Memory()).plan.replicas == replicas
 
 
-def test_only_document_003s_program_may_replace_the_present() -> None:
+def test_only_predictive_hpas_program_may_replace_the_present() -> None:
     """Crane's exact DSP is another program: its prediction is one more metric, and the highest wins."""
     policy = hpa(60, forecast=ForecastChoice(model="dsp", exact=True), settle=())
     seen = replace(busy(4, 0.75), forecasts=(_forecast(1.0),))

@@ -70,8 +70,8 @@ def test_the_cautious_line_goes_on_like_any_other_and_leaves_holes_out() -> None
 @pytest.mark.parametrize(
     "horizon_s, exact, wanted_s",
     [
-        pytest.param(5.0, True, 100.0, id="document 003: 20 times"),
-        pytest.param(135.0, True, 180.0, id="document 003: capped"),
+        pytest.param(5.0, True, 100.0, id="predictive HPA (McNaughton): 20 times"),
+        pytest.param(135.0, True, 180.0, id="predictive HPA (McNaughton): capped"),
         pytest.param(5.0, False, 180.0, id="three minutes at least"),
         pytest.param(600.0, False, 600.0, id="as far back as ahead"),
         pytest.param(7200.0, False, 3600.0, id="an hour at most"),

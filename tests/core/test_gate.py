@@ -142,9 +142,9 @@ def test_an_overload_lifts_neither_modes_nor_windows() -> None:
 @pytest.mark.parametrize(
     "params, now, least",
     [
-        pytest.param({}, 1.0, 0.2, id="document 001 without one: 200m"),
-        pytest.param({"value": 0.2, "percent": 70}, 1.0, 0.2, id="document 001 example 1: 200m at one core"),
-        pytest.param({"value": 0.2, "percent": 70}, 0.2, 0.14, id="document 001 example 1: 70 % at 200m"),
+        pytest.param({}, 1.0, 0.2, id="HVPA weights without one: 200m"),
+        pytest.param({"value": 0.2, "percent": 70}, 1.0, 0.2, id="HVPA weights example 1: 200m at one core"),
+        pytest.param({"value": 0.2, "percent": 70}, 0.2, 0.14, id="HVPA weights example 1: 70 % at 200m"),
         pytest.param({"percent": 50}, 3.0, 1.5, id="a percentage alone"),
         pytest.param({"value": 0.3}, 0.1, 0.3, id="an amount alone"),
         pytest.param({"value": 0.3, "percent": 80}, 0.0, 0.0, id="no request yet: any change"),

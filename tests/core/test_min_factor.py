@@ -1,4 +1,4 @@
-"""Document 002 as an Autoscaler: the same numbers as its program at every replica count and for every factor."""
+"""Nanit custom-hpa as an Autoscaler: the same numbers as its program at every replica count and for every factor."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ VALUES = {
 
 
 @pytest.mark.parametrize("values", [pytest.param(values, id=name) for name, values in VALUES.items()])
-def test_the_autoscaler_of_document_002_behaves_as_its_program(values: dict[str, Any]) -> None:
+def test_the_autoscaler_of_custom_hpa_behaves_as_its_program(values: dict[str, Any]) -> None:
     """Every replica count from 1 to 50, every factor from 0 to 3 in hundredths."""
     program, converted = both(values)
     different = [

@@ -1,4 +1,4 @@
-"""Document 001's stage of weight 1 through decide(): what counts as nothing more to give, gates and vetoes included."""
+"""HVPA's stage of weight 1 through decide(): what counts as nothing more to give, gates and vetoes included."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The percentiles of document 000: of the load, at the end of a bucket; and the rank rule."""
+"""The percentiles of Crane's HPA recommendation: of the load, at the end of a bucket; and the rank rule."""
 
 from __future__ import annotations
 

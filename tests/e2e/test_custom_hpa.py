@@ -1,4 +1,4 @@
-"""Document 002 on a real control plane: the chart's container as a process, under the chart's service account."""
+"""Nanit custom-hpa on a real control plane: the chart's container as a process, under the chart's service account."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.live.running import autoscaler, install_crds, replicas
 pytestmark = pytest.mark.e2e
 CHART = Path(__file__).parents[2] / "deploy" / "custom-hpa"
 SCALED_WITHIN_S = 40
-EXAMPLE = {  # the install line of document 002
+EXAMPLE = {  # the install line of nanit custom-hpa
     "target.deployment": "web",
     "target.value": "100",
     "minReplicas": "10",

@@ -1,4 +1,4 @@
-"""Documents 001 and 004 up and down their curves: every step that was written is what the documents say of it.
+"""HVPA weights and HVPA buckets up and down their curves: every step that was written is what the documents say of it.
 
 The examples are the ones of `examples/`, with windows of seconds. Each workload gets one load that rises and falls
 again; what was written is read from the journal and compared, step by step, with the document's own rule.
@@ -181,7 +181,7 @@ def gives(step: Step) -> bool:
 
 
 @pytest.mark.parametrize("name", STAGES)
-def test_document_001_step_by_step(walked: dict[str, list[Step]], name: str) -> None:
+def test_hvpa_weights_step_by_step(walked: dict[str, list[Step]], name: str) -> None:
     steps = walked[name]
     for step in steps:
         share, leaving = weights(name, step)
@@ -203,7 +203,7 @@ def test_document_001_step_by_step(walked: dict[str, list[Step]], name: str) -> 
     assert any(step.was == 10 and step.new_cpu > step.cpu for step in steps), "at maxReplicas only the size grows"
 
 
-def test_document_001_example_2_has_the_shape_of_its_figures(walked: dict[str, list[Step]]) -> None:
+def test_hvpa_weights_example_2_has_the_shape_of_its_figures(walked: dict[str, list[Step]]) -> None:
     """Both axes move between 2 and 4 replicas, only replicas from 5 on, and it ends down the line at one replica.
 
     The line upwards is left as soon as the recommendation, which follows usage late, has nothing more to give; so how
@@ -231,7 +231,7 @@ def story_2(total: float) -> int:
 
 
 @pytest.mark.parametrize("name, curve, most", [("story-1", story_1, 24.0), ("story-2", story_2, 9.0)])
-def test_document_004_step_by_step(walked: dict[str, list[Step]], name: str, curve: Any, most: float) -> None:
+def test_hvpa_buckets_step_by_step(walked: dict[str, list[Step]], name: str, curve: Any, most: float) -> None:
     steps = walked[name]
     for step in steps:
         vertical = (step.vertical or step.cpu) * step.was

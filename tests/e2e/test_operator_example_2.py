@@ -1,4 +1,4 @@
-"""Document 001's example 2 walked up and down on the real control plane: every point that is written is on its figure.
+"""HVPA's example 2 walked up and down on the real control plane: every point that is written is on its figure.
 
 The load is stepped, and each step waits until the plan has settled, so the walk takes as long as the metrics take.
 """

@@ -133,7 +133,7 @@ EXPLAIN = {
     "autoscaler.spec.onMetricFailure": ("holdSeconds", "Keep the size for so long"),
     "ehpa.spec.prediction": ("predictionAlgorithm", "may only add replicas"),
     "hvpa.spec": ("weightBasedScalingIntervals", "how much of each change is vertical"),
-    "analytics.spec": ("resourceSelectors", "The keys of document 000"),
+    "analytics.spec": ("resourceSelectors", "The keys of Crane's HPA recommendation"),
     "recommend.status": ("recommendedValue", "what to apply"),
 }
 

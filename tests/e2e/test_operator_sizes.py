@@ -104,7 +104,7 @@ def test_recreate_patches_the_template_of_what_is_in_it(bed: Bed, namespace: str
 
 
 def hvpa(namespace: str, **spec: Any) -> dict[str, Any]:
-    """Document 001, flat: first horizontally up to two replicas, then only vertically."""
+    """HVPA weights, flat: first horizontally up to two replicas, then only vertically."""
     cpu = {"type": "Resource", "resource": {"name": "cpu", "targetAverageUtilization": 70}}
     return {
         "apiVersion": "autoscaling.k8s.io/v1alpha1",
@@ -129,7 +129,7 @@ def hvpa(namespace: str, **spec: Any) -> dict[str, Any]:
     }
 
 
-def test_document_001_walks_both_axes(bed: Bed, namespace: str, tmp_path: Path) -> None:
+def test_hvpa_weights_walks_both_axes(bed: Bed, namespace: str, tmp_path: Path) -> None:
     install_crds(bed)
     bed.load(namespace, "web", cores=0.3)
     bed.apply(deployment(namespace, "web", cpu="200m"), hvpa(namespace))
@@ -150,7 +150,7 @@ def test_document_001_walks_both_axes(bed: Bed, namespace: str, tmp_path: Path) 
 
 
 def buckets(namespace: str) -> dict[str, Any]:
-    """Document 004: one or two replicas up to 300m each, then up to four of 600m each."""
+    """HVPA buckets: one or two replicas up to 300m each, then up to four of 600m each."""
     made = hvpa(namespace)
     del made["spec"]["weightBasedScalingIntervals"]
     made["spec"]["hpaTemplate"]["maxReplicas"] = 4
@@ -169,7 +169,7 @@ def buckets(namespace: str) -> dict[str, Any]:
     return made
 
 
-def test_document_004_climbs_its_buckets(bed: Bed, namespace: str, tmp_path: Path) -> None:
+def test_hvpa_buckets_climbs_its_buckets(bed: Bed, namespace: str, tmp_path: Path) -> None:
     install_crds(bed)
     bed.load(namespace, "web", cores=0.1)
     bed.apply(deployment(namespace, "web", cpu="150m"), buckets(namespace))

@@ -1,4 +1,4 @@
-"""Document 000 on a real API server and a real Prometheus: the controllers, and `trimtab recommend` from outside."""
+"""Crane's recommendations on a real API server and a real Prometheus: the controllers, and `trimtab recommend`."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def scene(bed: Bed, namespace: str, tmp_path: Path) -> Iterator[Scene]:
 
 
 def analytics(namespace: str, name: str, **changes: Any) -> dict[str, Any]:
-    """Document 000's, with some of its fields changed."""
+    """Crane's, with some of its fields changed."""
     made: dict[str, Any] = yaml.safe_load(ANALYTICS)
     made["metadata"] = {"name": name, "namespace": namespace}
     made["spec"] |= changes
@@ -174,7 +174,7 @@ OPEN = {"ehpa.fluctuation-threshold": "0", "ehpa.min-cpu-usage-threshold": "0"}
 
 
 @pytest.mark.smoke
-def test_document_000_step_by_step(scene: Scene) -> None:
+def test_crane_step_by_step(scene: Scene) -> None:
     """kubectl apply, kubectl get analytics, kubectl get recommend: what the document prints."""
     pods = scene.follow(EXAMPLE / "nginx-deployment.yaml", "nginx-deployment", **{"app.kubernetes.io/instance": "argo"})
     scene.remember({pods[0]: np.full(WEEK_MINUTES, 0.0005)})

@@ -111,7 +111,7 @@ def target(case: Case) -> None:
 
 
 def nginx(case: Case) -> None:
-    """The sample of document 000, through the program's numbers."""
+    """The sample of Crane's HPA recommendation, through the program's numbers."""
     given, expected = case["input"], case["expected"]
     rules = Inspection(algorithm=AdviceAlgorithm.CRANE, **settings_of(given["config"], Advice.HPA))
     idle = MeasuredWorkload(

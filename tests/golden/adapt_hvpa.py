@@ -1,4 +1,4 @@
-"""Adapters for hvpa.json: document 001's weights, document 004's buckets and hvpa-v2's, gates, limits, overload.
+"""Adapters for hvpa.json: HVPA weights, HVPA buckets and hvpa-v2's, gates, limits, overload.
 
 Where the released program differs from its document on purpose of ours, the vector runs with the setting that gives the
 program's behaviour (`Weights.exact`, `Sizing.*`, no overlap).

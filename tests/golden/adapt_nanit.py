@@ -1,4 +1,4 @@
-"""Adapters for nanit.json: document 002's program, through the policy of its exact mode."""
+"""Adapters for nanit.json: custom-hpa's program, through the policy of its exact mode."""
 
 from __future__ import annotations
 

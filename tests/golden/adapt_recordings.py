@@ -1,4 +1,4 @@
-"""Adapters for recordings.json: document 000's DSP on sixteen recorded loads, which are not part of this repository."""
+"""Adapters for recordings.json: Crane's DSP on sixteen recorded loads, which are not part of this repository."""
 
 from __future__ import annotations
 

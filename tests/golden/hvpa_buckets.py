@@ -1,4 +1,4 @@
-"""Vectors of hvpa.json on document 004: stories, edges, gaps and the tables of its successor."""
+"""Vectors of hvpa.json on HVPA buckets: stories, edges, gaps and the tables of its successor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vectors of hvpa.json on document 001: stages, rounding, and decisions of the released program."""
+"""Vectors of hvpa.json on HVPA weights: stages, rounding, and decisions of the released program."""
 
 from __future__ import annotations
 

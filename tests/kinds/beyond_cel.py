@@ -32,7 +32,7 @@ BEYOND_CEL = (
     Beyond("spec.tuning.timezone", "a time zone"),
     Beyond("spec.tuning.limits.target", "quantities, and which is larger"),
     Beyond("spec.tuning.limits.tolerance", "quantities, and which is larger"),
-    Beyond("spec.config", "keys and units of document 000"),
+    Beyond("spec.config", "keys and units of Crane's HPA recommendation"),
     Beyond("spec.metrics[].*.averageValue", "a flag, a list or a mapping where a quantity belongs"),
     Beyond("spec.metrics[].*.value", "a flag, a list or a mapping where a quantity belongs"),
     Beyond("spec.behavior.*.tolerance", "a flag, a list or a mapping where a quantity belongs"),

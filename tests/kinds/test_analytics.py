@@ -1,4 +1,4 @@
-"""Analytics: document 000's configuration with its defaults, aliases, units and typos."""
+"""Analytics: Crane's configuration with its defaults, aliases, units and typos."""
 
 from __future__ import annotations
 

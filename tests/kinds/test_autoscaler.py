@@ -90,7 +90,7 @@ def test_a_prometheus_query_is_shared_by_the_replicas() -> None:
     assert (signal.metric.query, signal.target) == ("sum(rps)", 50)
 
 
-def test_the_words_of_document_002_follow_the_rules_of_hpa_in_its_order() -> None:
+def test_the_words_of_custom_hpa_follow_the_rules_of_hpa_in_its_order() -> None:
     policy = compiled(behavior={"scaleUp": {"cooldownSeconds": 60, "minFactor": 0.2, "maxFactor": 0.5}})
     assert policy.settle[:2] == (Stabilise(), Rate())
     cap, rest, worth = policy.settle[2:]

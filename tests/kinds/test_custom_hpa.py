@@ -1,4 +1,4 @@
-"""Document 002's values and environment variables."""
+"""Custom-hpa's values and environment variables."""
 
 from __future__ import annotations
 

@@ -75,17 +75,17 @@ def test_every_folder_explains_itself() -> None:
     assert all((folder / "README.md").exists() for folder in folders)
 
 
-def test_the_first_example_of_document_001_is_byte_for_byte() -> None:
+def test_the_first_example_of_hvpa_weights_is_byte_for_byte() -> None:
     text = (FOLDER / "001-weights" / "example-1.yaml").read_bytes()
     assert hashlib.sha256(text).hexdigest() == "83987e4cb9d6a0c81a5b41675cc974a3fd87456edc2a68844bef12c290d125f3"
 
 
-def test_the_analytics_of_document_000_is_byte_for_byte() -> None:
+def test_the_analytics_of_crane_is_byte_for_byte() -> None:
     text = (FOLDER / "000-recommendation" / "analytics-hpa.yaml").read_bytes()
     assert hashlib.sha256(text).hexdigest() == "54e7f822211772cc9c2fb71407a6399060c5aba6d55d863d3a2a407348337965"
 
 
-def test_the_workload_of_document_000_is_the_one_its_analytics_selects() -> None:
+def test_the_workload_of_crane_is_the_one_its_analytics_selects() -> None:
     (path,) = (FOLDER / "000-recommendation").glob("*-deployment.yaml")
     workload = value_of(path)
     (selector,) = value_of(path.parent / "analytics-hpa.yaml")["spec"]["resourceSelectors"]

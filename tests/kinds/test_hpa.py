@@ -185,14 +185,14 @@ def test_metrics_hidden_in_annotations_of_version_1_are_refused() -> None:
         pytest.param("false", False, id="003 turned off"),
     ],
 )
-def test_document_003_is_switched_on_in_any_quotes(value: str, predictive: bool) -> None:
+def test_predictive_hpa_is_switched_on_in_any_quotes(value: str, predictive: bool) -> None:
     obj = read(hpa(annotations={"predictive": value}))
     assert isinstance(obj, Hpa)
     assert obj.predictive is predictive
     assert obj.to_policy(NOW).forecast == (LINE if predictive else None)
 
 
-def test_document_003s_own_line_can_be_asked_for() -> None:
+def test_predictive_hpas_own_line_can_be_asked_for() -> None:
     obj = read(hpa(annotations={"predictive": "true", "trimtab.dev/exact": "true"}))
     assert isinstance(obj, Hpa)
     assert obj.to_policy(NOW).forecast == ForecastChoice(model="linear", exact=True)

@@ -1,4 +1,4 @@
-"""Hvpa: document 001's flat form, the nested form, document 004's buckets."""
+"""Hvpa: HVPA's flat form, the nested form, HVPA buckets."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_gates_stand_in_the_order_in_which_the_program_blames_them() -> None:
     ]
 
 
-def test_buckets_of_document_004_story_2() -> None:
+def test_buckets_of_hvpa_buckets_story_2() -> None:
     first = {"replicas": {"min": 1, "max": 1}, "cpu": {"min": 0, "max": "1000m"}, "memory": {"min": 0, "max": "2G"}}
     second = {
         "replicas": {"min": 2, "max": 8},
@@ -303,7 +303,7 @@ spec:
 """
 
 
-def test_dots_where_document_001_leaves_something_out_are_refused_with_their_place() -> None:
+def test_dots_where_hvpa_weights_leaves_something_out_are_refused_with_their_place() -> None:
     (document,) = documents(ELIDED.format(first=""))
     with pytest.raises(InvalidObject) as caught:
         read(document.value)

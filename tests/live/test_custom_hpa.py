@@ -1,4 +1,4 @@
-"""Document 002's loop against an API server and a Prometheus that answer as they are told."""
+"""Custom-hpa's loop against an API server and a Prometheus that answer as they are told."""
 
 from __future__ import annotations
 

@@ -63,7 +63,9 @@ def test_a_start_up_is_recorded_once_at_the_first_ready() -> None:
     assert isinstance(found, Startup) and found.pods == 1
     assert [q.value for q in found.quantiles] == [20.0, 20.0]
     assert ahead_s(choice) == 20.0 and ahead_s(ForecastChoice(horizon_s=5.0)) == 5.0
-    assert ahead_s(ForecastChoice(exact=True)) == 10.0, "document 003: the mean of the pods that there are"
+    assert ahead_s(ForecastChoice(exact=True)) == 10.0, (
+        "predictive HPA (McNaughton): the mean of the pods that there are"
+    )
     assert isinstance(forecasts.startup("other", AT), Missing)
 
 

@@ -50,7 +50,7 @@ def scene(seed: int) -> Scene:
 
 
 def annotated(seed: int) -> Scene:
-    """An annotated HPA, with our line or document 003's own."""
+    """An annotated HPA, with our line or the predictive HPA's own."""
     draw = random.Random(seed)
     step_s, startup_s = draw.choice(TICKS_S), float(draw.choice(STARTUPS_S))
     manifest = autoscaler(NAME, minReplicas=1, maxReplicas=40)
@@ -69,7 +69,7 @@ def policy_of(manifest: dict[str, Any]) -> Policy:
 
 
 def _manifest(draw: random.Random, model: str, spec: dict[str, Any]) -> dict[str, Any]:
-    """An Autoscaler, or an EffectiveHPA, whose only forecast is document 000's."""
+    """An Autoscaler, or an EffectiveHPA, whose only forecast is Crane's."""
     if model != "dsp":
         horizon = draw.choice(("startup", "300s", "1h"))
         forecast = {} if model == "none" else {"forecast": {"model": model, "horizon": horizon}}

@@ -1,4 +1,4 @@
-"""Document 001's example 2 walked up and down by the whole operator: the shape of its figure."""
+"""HVPA's example 2 walked up and down by the whole operator: the shape of its figure."""
 
 from __future__ import annotations
 

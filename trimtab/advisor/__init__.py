@@ -1,1 +1,1 @@
-"""The advisor: document 000 on a cluster's objects and their past, for the operator and for `trimtab recommend`."""
+"""The advisor: recommendations from a cluster's objects and their history, for the operator and `trimtab recommend`."""

@@ -1,4 +1,4 @@
-"""manifests: advice as what people apply (HPA, EffectiveHPA, Autoscaler, a patch), and as document 000 prints it."""
+"""manifests: advice as what people apply (HPA, EffectiveHPA, Autoscaler, a patch), and as Crane prints it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PREDICTION = {
 
 
 def recommended_value(advice: Advice, found: WorkloadAdvice) -> str:
-    """`status.recommendedValue` as document 000 prints it: YAML with sorted keys."""
+    """`status.recommendedValue` as Crane prints it: YAML with sorted keys."""
     text: str = yaml.safe_dump(value_of(advice, found), sort_keys=True, default_flow_style=False)
     return text
 

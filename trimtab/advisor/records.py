@@ -1,4 +1,4 @@
-"""records: what is written about advice, in document 000's words: Recommendations, their status, the Analytics'."""
+"""records: what is written about advice, in Crane's words: Recommendations, their status, the Analytics'."""
 
 from __future__ import annotations
 

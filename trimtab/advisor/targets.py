@@ -133,7 +133,7 @@ def own_hpa(hpas: Iterable[Custom], namespace: str, kind: str, name: str) -> Cus
 
 
 def inherited(hpa: Custom | None) -> tuple[tuple[dict[str, Any], ...], dict[str, Any] | None]:
-    """What document 000 takes over from the workload's own HPA: every metric but CPU utilisation, and the behaviour."""
+    """What Crane takes over from the workload's own HPA: every metric but CPU utilisation, and the behaviour."""
     if hpa is None:
         return (), None
     metrics = tuple(metric for metric in hpa.spec.get("metrics") or [] if not is_cpu_utilization(metric))

@@ -1,1 +1,1 @@
-"""The benchmark: the policies others run, on traces by a protocol; and the evaluation of document 003, replayed."""
+"""The benchmark: the policies others run, on traces by a protocol; and the predictive HPA thesis, replayed."""

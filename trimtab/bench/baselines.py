@@ -94,13 +94,13 @@ def scheduled(load: Load) -> Policy:
 
 
 def custom_hpa() -> Policy:
-    """Document 002 with its chart's defaults."""
+    """Nanit custom-hpa with its chart's defaults."""
     rules = (MaxFactor(up=1.0, down=1.0), Cooldown(up_s=15.0, down_s=15.0), MinFactor(up=0.1, down=0.1), RoundUp())
     return _policy(Factor(metric=LOAD, target=DEFAULT_TARGET), rules)
 
 
 def predictive(exact: bool) -> Policy:
-    """Document 003: the line of best fit over CPU utilisation, with the forbidden windows of its time."""
+    """Predictive HPA (McNaughton): a line of best fit over CPU utilization, with the forbidden windows of its time."""
     rules = (Cooldown(up_s=180.0, down_s=300.0, any_direction=True),)
     return replace(on_cpu(rules), forecast=ForecastChoice(model="linear", exact=exact))
 
@@ -123,12 +123,12 @@ def both_axes(blend: Blend | None, signal: Signal | None = None) -> Policy:
 
 
 def hvpa_weights() -> Policy:
-    """Document 001: half of every change by size, half by number."""
+    """HVPA weights: half of every change by size, half by number."""
     return both_axes(Weights(stages=(Stage(vertical_share=0.5, first=MIN_PODS, last=MAX_PODS),)))
 
 
 def hvpa_buckets() -> Policy:
-    """Document 004: up to eight pods grow to two cores each, then more of them to four."""
+    """HVPA buckets: up to eight pods grow to two cores each, then more of them to four."""
     small = Bucket(replicas_min=MIN_PODS, replicas_max=8, least=Size(cpu_cores=0.5), most=Size(cpu_cores=2.0))
     large = Bucket(replicas_min=8, replicas_max=50, most=Size(cpu_cores=4.0))
     policy = both_axes(Buckets(buckets=(small, large)))

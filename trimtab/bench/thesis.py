@@ -1,4 +1,4 @@
-"""The evaluation of document 003: traffic patterns, and the statistics of a predictive and a reactive run.
+"""The evaluation of the predictive HPA thesis (McNaughton): traffic patterns, and statistics of pairs of runs.
 
 Every minute has an idle CPU percentage and a response time, low is good for both.
 score = -z(idle) - z(response), where z normalises over all minutes of both runs; d = score(predictive) -

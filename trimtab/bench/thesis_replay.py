@@ -1,4 +1,4 @@
-"""Document 003's evaluation replayed: its traffic, pods, windows and statistics; and the test that was missing.
+"""Predictive HPA's evaluation replayed: its traffic, pods, windows and statistics; and the test that was missing.
 
 A request costs 0.083 core-seconds, a pod has 0.1 core and is ready after 135 s; HPA at 60 % of CPU every 30 s, from 1
 to 30 pods, rests after each scaling. Idle = 100 (1 - used / 4 cores); response = 5.5 ms x max(1, load / capacity).

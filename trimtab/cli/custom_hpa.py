@@ -1,4 +1,4 @@
-"""trimtab custom-hpa: document 002 for one Deployment, told by its environment variables."""
+"""trimtab custom-hpa: nanit custom-hpa for one Deployment, configured by its environment variables."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LEVELS = {"trace": "DEBUG", "warn": "WARNING"}  # the document's words that Pyth
 @click.command(name="custom-hpa")
 @cluster_options
 def command(cluster: ClusterOptions) -> None:
-    """Scale one Deployment by one Prometheus query, with the factors and cooldowns of document 002.
+    """Scale one Deployment by one Prometheus query, with the factors and cooldowns of nanit custom-hpa.
 
     \b
     Needed:   DEPLOYMENT NAMESPACE TARGET_VALUE MIN_REPLICAS MAX_REPLICAS

@@ -1,4 +1,4 @@
-"""trimtab recommend: what should be autoscaled, with which settings, from the workload's own history (document 000)."""
+"""trimtab recommend: what should be autoscaled, with which settings, from the workload's own history."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class AdviceOptions(NamedTuple):
 
     @property
     def proven(self) -> bool:
-        """Document 000's words mean document 000's rules."""
+        """Crane's words mean Crane's rules."""
         if self.rules == PROVEN and (self.kind or self.config):
             raise InvalidInput("--rules", PROVEN, "--type and --set belong to crane: leave them out")
         return self.rules == PROVEN or not (self.rules or self.kind or self.config)
@@ -104,7 +104,7 @@ class AdviceOptions(NamedTuple):
         return AdviceTerms(self.lam, self.startup_s).prove if self.proven else advise
 
     def inspection(self) -> Inspection:
-        """What is inspected; document 000's settings are checked all at once."""
+        """What is inspected; Crane's settings are checked all at once."""
         from trimtab.kinds.annotations import TIMEZONE
         from trimtab.kinds.config_keys import config_problems, settings_of
         from trimtab.policy import Advice, Inspection

@@ -77,7 +77,7 @@ def _without_metrics(policy: Policy, seen: Observation, memory: Memory, verdict:
 
 
 def _candidates(policy: Policy, proposals: list[Proposal]) -> list[Proposal]:
-    """A forecast only adds; only document 003's program, in exact mode, puts its line in the place of the present."""
+    """A forecast only adds; in exact mode the predictive HPA's line replaces the present, as its program does."""
     if policy.forecast is None or not policy.forecast.exact or policy.forecast.model != "linear":
         return proposals
     usable = [proposal for proposal in proposals if proposal.forecast and not isinstance(proposal.replicas, Missing)]
@@ -116,7 +116,7 @@ def _with_signal(
 
 
 def _first_wish(chosen: Proposal, current: int) -> Wish:
-    """Document 002's factor is what was asked for before rounding; its edges are inclusive to the last bit."""
+    """Custom-hpa's factor is what was asked for before rounding; its edges are inclusive to the last bit."""
     if chosen.ratio is not None:
         return Wish(chosen.number(), chosen.ratio)
     return wish_of(chosen.number(), current)
@@ -173,7 +173,7 @@ def _stuck(policy: Policy, seen: Observation, chosen: Proposal | Missing, bounds
 
 
 def _change(policy: Policy, seen: Observation, memory: Memory, plan: Plan, insists: bool = False) -> Change | None:
-    """What differs from now; `insists` repeats the same number, as document 002's program does."""
+    """What differs from now; `insists` repeats the same number, as custom-hpa's program does."""
     replicas = plan.replicas if plan.replicas != seen.spec_replicas or insists else None
     sizes: dict[str, ContainerSize] = {name: size for name, size in plan.sizes.items() if size != seen.sizes.get(name)}
     factor = plan.bridge if plan.bridge != memory.bridge else None

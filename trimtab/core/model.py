@@ -99,7 +99,7 @@ class Quantile(NamedTuple):
 
 
 class Forecast(Record, frozen=True):
-    """What one signal is expected to need at its horizon; total demand, or per-pod utilisation for document 003.
+    """What one signal is expected to need at its horizon: total demand, or per-pod utilization for a predictive HPA.
 
     `keep` is the highest demand until a pod that is let go now could be back; empty where a model does not tell.
     """

@@ -47,7 +47,7 @@ def _from_forecast(policy: Policy, signal: Signal, forecast: Forecast | Missing,
 
 
 def _per_pod(signal: Signal, value: float, seen: Observation, source: str) -> Proposal:
-    """Document 003: the predicted utilisation takes the place of the present one in HPA's formula."""
+    """Predictive HPA (McNaughton): the predicted utilisation takes the place of the present one in HPA's formula."""
     target = float(signal.percent) if isinstance(signal, Utilization) else _target(signal)
     ratio = value / target
     tolerance = signal.tolerance if isinstance(signal, Utilization | PodAverage | TotalAverage | Total) else None

@@ -1,4 +1,4 @@
-"""How long pods take from creation to their first Ready: the horizon of every forecast (document 003).
+"""How long pods take from creation to their first Ready: the horizon of every forecast (predictive HPA (McNaughton)).
 
 The document means the pods that are ready; its program takes every pod with a Ready condition, whose transition may
 have been to "not ready" moments after creation. `exact` follows the program. Our own models use quantiles over many
@@ -47,7 +47,7 @@ def startup_times_s(
 
 
 def mean_startup_s(pods: Iterable[Pod], exact: bool = False, recorded: Mapping[str, float] | None = None) -> float:
-    """Document 003's horizon, a plain mean; no pod that counts means 0."""
+    """Predictive HPA's horizon, a plain mean; no pod that counts means 0."""
     times = startup_times_s(pods, exact, recorded)
     return sum(times) / len(times) if times else 0.0
 

@@ -1,4 +1,4 @@
-"""Percentiles as document 000 takes them: a load-weighted histogram with a margin, and the rank rule for P95.
+"""Percentiles as Crane takes them: a load-weighted histogram with a margin, and the rank rule for P95.
 
 estimate = P * (1 + margin) / target utilisation; a sample weighs max(least weight, its own value), so a
 percentile is of the load served and not of the time passed, and it is the END of its bucket. Upstream

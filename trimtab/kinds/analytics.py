@@ -1,4 +1,4 @@
-"""Analytics and Recommendation (analysis.crane.io/v1alpha1, document 000): what to inspect, and what came of it."""
+"""Analytics and Recommendation of Crane (analysis.crane.io/v1alpha1): what to inspect, and what came of it."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ TUNING_UNDO = "trimtab.dev/tuning-undo"  # a time (RFC 3339): settings that tuni
 
 HANDED_OVER = "trimtab.dev/handed-over"  # on an Autoscaler, by `trimtab handover`: the manifest of who scaled before
 
-# On a HorizontalPodAutoscaler: the first by its user (document 003), the others by the operator.
+# On a HorizontalPodAutoscaler: the first by its user (predictive HPA (McNaughton)), the others by the operator.
 PREDICTIVE = "predictive"  # "true", in any quotes: a forecast may raise minReplicas
 ORIGINAL_FLOOR = "trimtab.dev/min-replicas"  # the user's own minReplicas, while ours stands in its place
 RAISED_FLOOR = "trimtab.dev/floor"  # the minReplicas that the operator wrote

@@ -30,7 +30,7 @@ from trimtab.policy import Absence, Bounds, ForecastChoice, Mode, Policy
 from trimtab.quantity import parse_duration
 
 STARTUP = "startup"
-LONGEST_HORIZON_S = 3600  # document 000's own window; a pod that starts later is not saved by looking further
+LONGEST_HORIZON_S = 3600  # Crane's own window; a pod that starts later is not saved by looking further
 _HORIZON = f"^({STARTUP}|{DURATION[1:-1]})$"
 
 

@@ -1,4 +1,4 @@
-"""How fast and how far: `behavior` of autoscaling/v2, and the words of document 002 that Autoscaler adds.
+"""How fast and how far: `behavior` of autoscaling/v2, and the words of nanit custom-hpa that Autoscaler adds.
 
 Without `behavior` an HPA follows other rules than with an empty one (Kubernetes fills defaults only into the latter).
 """
@@ -118,11 +118,11 @@ class OurBehavior(Behavior):
     """Rules for shrinking."""
 
     def settle(self) -> tuple[Rule, ...]:
-        """HPA's rules, then document 002's."""
+        """HPA's rules, then custom-hpa's."""
         return super().settle() + self.of_ours()
 
     def of_ours(self) -> tuple[Rule, ...]:
-        """Document 002's rules in its own order: cap, rest, worth it."""
+        """Custom-hpa's rules in its own order: cap, rest, worth it."""
         up, down = self.scale_up or _OURS, self.scale_down or _OURS
         extra: list[Rule] = []
         if (up.max_factor, down.max_factor) != (None, None):

@@ -1,4 +1,4 @@
-"""How both axes become one plan: weights (document 001), buckets (document 004) or capacity (ours)."""
+"""How both axes become one plan: HVPA weights, buckets (HVPA buckets) or capacity (ours)."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class QuantityRange(ManifestPart):
 
 
 class BucketSpec(ManifestPart):
-    """Document 004: a range of replicas, and the size each of them may have."""
+    """HVPA buckets: a range of replicas, and the size each of them may have."""
 
     replicas: ReplicaRange
     """How many replicas."""
@@ -149,7 +149,7 @@ def bucket_rules(path: str) -> tuple[FieldRule, ...]:
 
 
 class WeightsSpec(ManifestPart):
-    """Document 001: stages by the number of replicas."""
+    """HVPA weights: stages by the number of replicas."""
 
     intervals: Annotated[list[Interval], Field(min_length=1, max_length=50)]
     """Stages by the number of replicas; the first that names a count decides."""
@@ -185,7 +185,7 @@ OverlapPercent = Annotated[float, Field(ge=0, lt=100, allow_inf_nan=False)]
 
 
 class BucketsSpec(ManifestPart):
-    """Document 004, with how shares become sizes and how much later replicas are removed than added."""
+    """HVPA buckets, with how shares become sizes and how much later replicas are removed than added."""
 
     buckets: Annotated[list[BucketSpec], Field(min_length=1, max_length=50)]
     """Ordered by replicas."""

@@ -1,4 +1,4 @@
-"""The configuration keys of document 000 and of its later versions: what each means, in which unit.
+"""The configuration keys of Crane's HPA recommendation and of its later versions: what each means, in which unit.
 
 `ehpa.KEY`, `replicas.KEY` and plain KEY are one key; `resource.KEY` belongs to the requests of containers.
 """
@@ -143,7 +143,7 @@ def settings_of(config: Mapping[str, str], advice: Advice) -> dict[str, Any]:
 
 
 def effective(inspection: Inspection) -> dict[str, str]:
-    """The configuration in force, by document 000's keys, defaults included."""
+    """The configuration in force, by Crane's keys, defaults included."""
     keys = _KEYS | {f"{_RESOURCE}{name}": key for name, key in _RESOURCE_KEYS.items()}
     keys |= {ALGORITHM: Key("algorithm", config_texts.algorithm), TIMEZONE: Key("timezone", config_texts.zone)}
     return {name: _written(getattr(inspection, key.field)) for name, key in sorted(keys.items())}

@@ -97,7 +97,7 @@ CRDS = (
         "hvpas",
         "hvpa",
         (),
-        "Both axes of one workload, blended by weights or buckets (documents 001 and 004).",
+        "Both axes of one workload, blended by HVPA weights or HVPA buckets.",
         HvpaSpec,
         status.HvpaStatus,
         (

@@ -9,7 +9,7 @@ from trimtab.kinds.manifest_part import FieldRule
 from trimtab.kinds.metric import SEE_WITHOUT_PODS, signals_of
 from trimtab.policy import Bounds, ForecastChoice, Policy
 
-# The line of document 003, as we draw it: one jump is no slope, so that a flash crowd is met and not extrapolated.
+# A line of best fit in which one jump is no slope, so that a flash crowd is met and not extrapolated.
 LINE = ForecastChoice(model="linear", options={"slope_quantile": 0.4})
 
 

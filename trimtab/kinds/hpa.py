@@ -1,4 +1,4 @@
-"""HorizontalPodAutoscaler: autoscaling/v2, v2beta2, v1; document 003's annotation lets a forecast raise its floor."""
+"""HorizontalPodAutoscaler: autoscaling/v2, v2beta2, v1; predictive HPA's annotation lets a forecast raise its floor."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class AnyHpa(ForeignKind):
 
     @property
     def predictive(self) -> bool:
-        """Document 003's switch; one that says neither is off, and refused below."""
+        """Predictive HPA's switch; one that says neither is off, and refused below."""
         try:
             return predictive(self.metadata.annotations.get(PREDICTIVE), "")
         except InvalidInput:
@@ -59,7 +59,7 @@ class AnyHpa(ForeignKind):
         return (EXACT,) if self.predictive else ()
 
     def as_autoscaler(self, metadata: Manifest, ledger: Ledger) -> Manifest:
-        """The same spec; document 003's annotations become a forecast, which only adds."""
+        """The same spec; predictive HPA's annotations become a forecast, which only adds."""
         made = self.scaling(ledger)
         if self.predictive:
             exact = flag(self.metadata.annotations.get(EXACT), "")

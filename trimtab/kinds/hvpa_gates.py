@@ -1,6 +1,6 @@
 """When an Hvpa may move: update modes, stabilisation, the maintenance window, and changes too small to be worth it.
 
-The order is the precedence of document 001's program: on the vertical axes Off, stabilisation, window, smallest change;
+The order is the precedence of HVPA's program: on the vertical axes Off, stabilisation, window, smallest change;
 on replicas Off, window, stabilisation.
 """
 
@@ -18,7 +18,7 @@ from trimtab.quantity import is_whole, parse_duration
 
 CLOCK = r"^([01][0-9]|2[0-3])[0-5][0-9][0-5][0-9][+-]([01][0-9]|2[0-3])[0-5][0-9]$"
 _DAY_S = 86400
-_DEFAULT_CHANGE = {Axis.CPU: 0.2, Axis.MEMORY: 200e6}  # 200m and 200M, where document 001 leaves them out
+_DEFAULT_CHANGE = {Axis.CPU: 0.2, Axis.MEMORY: 200e6}  # 200m and 200M, where HVPA weights leaves them out
 
 Clock = Annotated[str, Field(pattern=CLOCK, max_length=11)]
 

@@ -1,4 +1,4 @@
-"""Where Hvpa spells things its own way: metrics of v2beta1, document 001's `MinAllowed`, what goes with buckets."""
+"""Where Hvpa spells things its own way: metrics of v2beta1, HVPA's `MinAllowed`, what goes with buckets."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ class HvpaMetric(MetricSpec):
 
 
 class HvpaContainerPolicy(ContainerPolicy):
-    """VPA's policy of one container; document 001 spells one key `MinAllowed`."""
+    """VPA's policy of one container; HVPA spells one key `MinAllowed`."""
 
     capital_min_allowed: Annotated[Amounts | None, Field(alias="MinAllowed")] = None
-    """minAllowed, as document 001 spells it."""
+    """minAllowed, as HVPA spells it."""
 
     rules: ClassVar[tuple[FieldRule, ...]] = (
         min_max_rule(),

@@ -1,4 +1,4 @@
-"""The spec of an Hvpa, in document 001's flat form and in the nested one of its releases, and what must hold of it.
+"""The spec of an Hvpa, in HVPA's flat form and in the nested one of its releases, and what must hold of it.
 
 Flat: weights are fractions 0..1. Nested: whole percent 0..100. Weights or buckets, never both.
 """
@@ -139,7 +139,7 @@ class HvpaSpec(ManifestPart):
     min_mem_change: ChangeParams | None = None
     """Smaller changes of memory are not worth it."""
     hpa_template: HpaTemplate | None = None
-    """The flat form of document 001; weights are then fractions."""
+    """The flat form of HVPA weights; weights are then fractions."""
     vpa_template: VpaTemplate | None = None
     """Bounds of each container."""
     maintenance_time_window: WindowSpec | None = None
@@ -149,9 +149,9 @@ class HvpaSpec(ManifestPart):
     vpa: NestedVpa | None = None
     """How sizes change, as later releases write it."""
     weight_based_scaling_intervals: Annotated[list[HvpaInterval], Field(max_length=50)] | None = None
-    """Document 001: how much of each change is vertical, by the number of replicas."""
+    """HVPA weights: how much of each change is vertical, by the number of replicas."""
     buckets: Annotated[list[BucketSpec], Field(min_length=1, max_length=50)] | None = None
-    """Document 004: ranges of replicas and of the size of each."""
+    """HVPA buckets: ranges of replicas and of the size of each."""
     base_resources_per_replica: BaseSpec | None = None
     """With buckets: what a replica uses without doing any work."""
     sizing: Sizing | None = None

@@ -179,7 +179,7 @@ def _pin(text: str | None, path: str) -> int | None:
 
 
 def predictive(text: str | None, path: str) -> bool:
-    """Document 003's switch, in whatever quotes its page was copied with: true, 'True' and ’true’ are one word."""
+    """Predictive HPA's switch, in whatever quotes its page was copied with: true, 'True' and ’true’ are one word."""
     word = (text or "false").strip().strip("'\"\u2018\u2019\u201c\u201d`").lower()
     if word not in ("true", "false"):
         raise InvalidInput(path, text, 'write "true" or "false"')

@@ -1,4 +1,4 @@
-"""What an EffectiveHPA may say of its prediction (document 000's program): `dsp` or `percentile`, with their settings.
+"""What an EffectiveHPA may say of its prediction (Crane's program): `dsp` or `percentile`, with their settings.
 
 Numbers are texts, as upstream has them. What is left out is the model's own default.
 """

@@ -357,7 +357,7 @@ def _wanted(record: Custom) -> tuple[str, str]:
 
 
 def _conditions(record: Custom, problem: dict[str, Any] | None, at: float) -> list[dict[str, Any]] | None:
-    """A condition while it fails, none when it works: document 000 prints none."""
+    """A condition while it fails, none when it works: Crane's HPA recommendation prints none."""
     present = conditions_in(record.status)
     others = [condition for kind, condition in present.items() if kind != "Adopted"]
     if problem is None and len(others) == len(present):

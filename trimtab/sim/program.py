@@ -1,6 +1,6 @@
 """A policy as numbers for the compiled lane: one row for the signal and one for each rule, in their order.
 
-What the lane covers: one total demand, document 002's factor of it, the CPU of pods as a share of their requests, or
+What the lane covers: one total demand, custom-hpa's factor of it, the CPU of pods as a share of their requests, or
 the band of pods that a forecast is worth at a price; tolerance, stabilisation, up-limit, rates, factors, cooldown,
 bounds and schedules, and a forecast of the total. `uncovered` names the first thing it does not, and then decide()
 itself is run.

@@ -205,7 +205,7 @@ def thresholds(report: Mapping[str, Any]) -> list[tuple[float, str]]:
     """What was compared with the curve, in cores; what lies far above it would flatten it."""
     evidence, found = report["evidence"], report["recommendation"]
     least = (float(evidence["thresholds"]["minCpuUsageCores"]), "min-cpu-usage-threshold")
-    lines = [least] if report["type"] != Advice.BOTH else []  # proven advice knows no such gate of document 000's
+    lines = [least] if report["type"] != Advice.BOTH else []  # proven advice knows no such gate of Crane's
     if found and "minReplicas" in found and evidence.get("podRequestCores"):
         target = found["metrics"][0]["resource"]["target"]["averageUtilization"]
         each = evidence["podRequestCores"] * target / 100

@@ -1,4 +1,4 @@
-{{/* TARGET-custom-hpa[-SUFFIX], as document 002 names it */}}
+{{/* TARGET-custom-hpa[-SUFFIX], as nanit custom-hpa names it */}}
 {{- define "custom-hpa.name" -}}
 {{ .Values.target.deployment }}-custom-hpa{{ with .Values.appNameSuffix }}-{{ . }}{{ end }}
 {{- end -}}

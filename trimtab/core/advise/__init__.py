@@ -1,4 +1,4 @@
-"""advise: should this workload be autoscaled, and with which min, max, target and requests? (document 000)
+"""advise: Crane's answer to: should this workload be autoscaled, and with which min, max, target and requests?
 
 Four inspections, then the formulas. A workload that fails an inspection gets every reason at once; one that passes gets
 advice that carries its evidence.

@@ -1,4 +1,4 @@
-"""Document 000's formulas, with its two misprints resolved: min <= target <= max, and a percentage is divided by 100.
+"""Crane's formulas, with its two misprints resolved: min <= target <= max, and a percentage is divided by 100.
 
 target = clamp(ceil(100 * usage / request), min, max); minReplicas = ceil(lowest hourly median / (request * max));
 maxReplicas = ceil(P95 * factor / (request * target)), never below minReplicas.

@@ -1,4 +1,4 @@
-"""The four inspections of document 000: enough replicas, enough running pods, enough usage, enough fluctuation."""
+"""Crane's four inspections: enough replicas, enough running pods, enough usage, enough fluctuation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The three recommendations of document 000: an autoscaler, requests for each container, a number of replicas."""
+"""Crane's three recommendations: an autoscaler, requests for each container, a number of replicas."""
 
 from __future__ import annotations
 

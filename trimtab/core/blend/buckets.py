@@ -1,4 +1,4 @@
-"""Buckets (document 004): the total of each resource decides how many replicas, and these how large each one is.
+"""HVPA buckets: the total of each resource decides how many replicas, and these how large each one is.
 
 total = max(vertical target * current replicas, current request * wanted replicas), for each resource;
 replicas = the larger of what CPU and memory ask for on their ladders; size = total / replicas, within the minimum of

@@ -1,7 +1,7 @@
 """ladder: buckets divided linearly, one rung for each replica count with the sizes that belong to it.
 
 In a bucket of n replica counts, step = (most - least) / n, and the rung of r replicas ends at
-least + (r - rmin + 1) * step for each, so r replicas hold a total of at most r times that (document 004). A rung begins
+least + (r - rmin + 1) * step for each, so r replicas hold a total of at most r times that (HVPA buckets). A rung begins
 where the total of the one below ended, lowered by the overlap; so there are no gaps, even where buckets leave one:
 such a total has replicas of the upper bucket's minimum.
 """

@@ -1,6 +1,6 @@
 """pod: the containers of one replica added up, and a size for the whole replica divided among them again.
 
-Only containers with a recommendation count, and only they are written (document 004, "Pod with multiple containers").
+Only containers with a recommendation count, and only they are written (HVPA buckets, "Pod with multiple containers").
 A replica's size is split in proportion to the recommendations, evenly where they are all zero, in whole millicores and
 kilobytes that add up to no less than the size.
 """

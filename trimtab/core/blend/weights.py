@@ -1,4 +1,4 @@
-"""Weights (document 001): in each stage of replicas a share w of the change is vertical, the rest horizontal.
+"""HVPA weights: in each stage of replicas a share w of the change is vertical, the rest horizontal.
 
 replicas = current + (wanted - current) * (1 - w), ceil when growing, floor when shrinking;
 request = current + trunc((target - current) * w). Whole millicores, and memory rounded up to whole kilobytes.

@@ -29,7 +29,7 @@ FORECASTERS: dict[str, Forecaster] = {
 
 
 def forecast_rows(choice: ForecastChoice, frame: Frame, horizon_s: float, at: float) -> list[Forecast | Missing]:
-    """What a policy asks for. Rows are total demand; for document 003's exact line they are each pod's utilisation."""
+    """Forecast rows of total demand, or of each pod's utilization for predictive HPA's exact line."""
     return FORECASTERS[choice.model].forecast(frame, horizon_s, at, options_of(choice))
 
 

@@ -1,6 +1,6 @@
 """How far ahead a forecast looks: what the policy says, else the start-up time of nine pods of ten.
 
-Document 003's own line looks one mean start-up time ahead, over the pods that there are.
+Predictive HPA's own line looks one mean start-up time ahead, over the pods that there are.
 """
 
 from __future__ import annotations

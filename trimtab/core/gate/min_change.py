@@ -1,4 +1,4 @@
-"""minimum change (document 001): |change| must reach the smaller of an amount and a percentage of what it is now.
+"""minimum change (HVPA weights): |change| must reach the smaller of an amount and a percentage of what it is now.
 
 200 millicores or 200 MB where neither is given. A container that uses more than its request never waits for a larger
 change: its lower bound, where known, above the request opens the gate (else a full node starves it for ever).

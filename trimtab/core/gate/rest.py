@@ -1,4 +1,4 @@
-"""rest (document 001's stabilisation): nothing within window_s of the last scaling of any kind; equality passes."""
+"""rest (HVPA's stabilisation): nothing within window_s of the last scaling of any kind; equality passes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""update mode (document 001): an axis and direction that is switched off, or open in the maintenance window only."""
+"""update mode (HVPA weights): an axis and direction that is switched off, or open in the maintenance window only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cooldown: blocked while now is strictly before last + cooldown (document 002: of the same direction)."""
+"""Cooldown: blocked while now is strictly before last + cooldown (nanit custom-hpa: of the same direction)."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def daemon_set(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnosti
 
 def little_headroom(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
     if isinstance(linted.obj, Hvpa) or linted.policy is None:
-        return  # targets above 100 % are document 004's own remedy there
+        return  # targets above 100 % are HVPA's own remedy there
     for index, signal in enumerate(linted.policy.signals):
         if isinstance(signal, Utilization) and signal.percent > _HIGH_PERCENT:
             path = linted.path(f"metrics[{index}]")

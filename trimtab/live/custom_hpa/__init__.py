@@ -1,1 +1,1 @@
-"""custom-hpa (document 002): one Deployment, one query, one small process. Read `loop` first."""
+"""custom-hpa (nanit custom-hpa): one Deployment, one query, one small process. Read `loop` first."""

@@ -1,4 +1,4 @@
-"""gauges: the last period under the metric names that document 002's program has; the label deployment is on all."""
+"""gauges: the last period under the metric names that custom-hpa's program has; the label deployment is on all."""
 
 from __future__ import annotations
 

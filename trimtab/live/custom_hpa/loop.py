@@ -1,4 +1,4 @@
-"""loop: one period of document 002: fetch the sample, decide, scale, and remember what was done.
+"""loop: one period of nanit custom-hpa: fetch the sample, decide, scale, and remember what was done.
 
 Whatever goes wrong ends this period and is said; the Deployment keeps its size and the next period tries again.
 """

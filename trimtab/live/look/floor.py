@@ -1,4 +1,4 @@
-"""floor: what a predictive HPA (document 003) says: its user's own minReplicas, and the one we put in its place."""
+"""The floor of a predictive HPA: its user's own minReplicas, and the one that we put in its place."""
 
 from __future__ import annotations
 

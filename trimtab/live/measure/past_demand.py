@@ -200,7 +200,7 @@ class PastDemand(Background):
 
 
 def wanted(tick: ObjectTick) -> bool:
-    """Whether there is a past to read: document 003's own line looks at minutes of single pods, and starts anew."""
+    """Whether there is a past to read: predictive HPA's own line looks at minutes of single pods, and starts anew."""
     policy = tick.subject.policy
     if not remembers_demand(policy) or is_per_pod(policy):
         return False

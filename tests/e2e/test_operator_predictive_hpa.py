@@ -1,4 +1,4 @@
-"""Document 003 on a real control plane: pods that take a minute to start, met with and without forecasts.
+"""Predictive HPA on a real control plane: pods that take a minute to start, met with and without forecasts.
 
 Two namespaces with the same HPAs, pods and loads; in one the HPAs are annotated. Two loads, side by side: a ramp that
 more than doubles in seven minutes and stays there, and a flash crowd, four times the load within a second, for four
