@@ -52,6 +52,11 @@ def test_due(rounds: Rounds, found: Custom, due: bool) -> None:
     assert rounds.due(found, NOW) is due
 
 
+def test_no_period_is_shorter_than_a_minute(rounds: Rounds) -> None:
+    strategy = {"completionStrategyType": "Periodical", "periodSeconds": 1}
+    assert not rounds.due(analytics(strategy, NOW - 59), NOW) and rounds.due(analytics(strategy, NOW - 60), NOW)
+
+
 def test_failed_rounds_come_again_ever_more_seldom(rounds: Rounds) -> None:
     found, at, waits = analytics(), NOW, []
     for _ in range(8):

@@ -12,8 +12,8 @@ from tests.virtual.loop import run as virtually
 from trimtab.core.model import Missing, Reason
 from trimtab.live.advice import KINDS
 from trimtab.live.look.cluster import WatchedCluster
+from trimtab.live.measure.background import Lanes
 from trimtab.live.measure.bounded_queries import IN_BACKGROUND, BoundedQueries, patience
-from trimtab.live.measure.checkpoint import AT_ONCE as CHECKPOINTS_AT_ONCE
 from trimtab.wire.budget import AT_ONCE
 from trimtab.wire.http import CONNECTIONS
 
@@ -93,4 +93,5 @@ def test_a_tick_waits_a_third_of_its_period() -> None:
 def test_all_that_may_be_under_way_at_once_has_a_connection() -> None:
     """Watches, a tick's questions and those beside it, writes, and what is told: whoever is slow holds up no write."""
     watches = len(WatchedCluster(MemoryApi().kube()).feeds) + len(KINDS)
-    assert watches + 3 * AT_ONCE + IN_BACKGROUND + CHECKPOINTS_AT_ONCE < CONNECTIONS
+    beside = sum(lane.at_once for lane in Lanes.new())
+    assert watches + 3 * AT_ONCE + IN_BACKGROUND + beside < CONNECTIONS

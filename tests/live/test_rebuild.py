@@ -58,21 +58,21 @@ def looked(answer: Any, check: Callable[[Rebuild, Fake], Any]) -> Any:
 
 async def until_found(rebuild: Rebuild, at: float, target: ScaleTarget = WEB) -> PastUsage:
     async with asyncio.timeout(300):
-        while (found := rebuild.look([target], at)) is None:
+        while not (found := rebuild.look([target], at)):
             await asyncio.sleep(0.01)
-    return found
+    return found[0]
 
 
 def test_the_past_comes_later_and_once() -> None:
     async def check(rebuild: Rebuild, fake: Fake) -> None:
-        assert rebuild.look([WEB], AT) is None, "nobody waits"
+        assert not rebuild.look([WEB], AT), "nobody waits"
         found = await until_found(rebuild, AT)
         assert found.since == AT - 8 * 900
         estimate = usages(found.book, AT)["uid-web"].containers["app"]
         assert estimate.observed_s >= 7200 - 120 and 0.5 < (estimate.target.cpu_cores or 0) < 0.7
         assert estimate.memory_peak_bytes == 3e8
-        assert rebuild.look([WEB], AT + 60) is None and rebuild.look([WEB], AT + 6000) is None
-        assert rebuild._reading is None, "it is known now"
+        assert not rebuild.look([WEB], AT + 60) and not rebuild.look([WEB], AT + 6000)
+        assert not rebuild._reading, "it is known now"
 
     looked(prometheus, check)
 
@@ -91,7 +91,7 @@ def test_who_leads_again_reads_it_again_and_what_was_under_way_is_given_up() -> 
         await until_found(rebuild, AT)
         for under_way in (False, True):
             rebuild.take_over()
-            assert rebuild.look([WEB], AT + 9000) is None and rebuild._reading is not None, under_way
+            assert not rebuild.look([WEB], AT + 9000) and rebuild._reading, under_way
         assert (await until_found(rebuild, AT + 9000)).since == AT + 9000 - 8 * 900
 
     looked(prometheus, check)
@@ -100,12 +100,12 @@ def test_who_leads_again_reads_it_again_and_what_was_under_way_is_given_up() -> 
 def test_what_could_not_be_read_is_tried_again_after_a_while() -> None:
     async def check(rebuild: Rebuild, fake: Fake) -> None:
         rebuild.look([WEB], AT)
-        while rebuild._rest_until < AT:
-            assert rebuild.look([WEB], AT) is None
+        while not rebuild._rest_until:
+            assert not rebuild.look([WEB], AT)
             await asyncio.sleep(0.01)
         failed = len(fake.requests)
         rebuild.look([WEB], AT + TRY_AGAIN_S - 1)
-        assert rebuild._reading is None, "not in every tick"
+        assert not rebuild._reading, "not in every tick"
         rebuild.look([WEB], AT + TRY_AGAIN_S)
         async with asyncio.timeout(300):
             while len(fake.requests) == failed:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.virtual.cluster import Cluster, autoscaler
-from tests.virtual.faults import Killed, Refusing
+from tests.virtual.faults import Killed, Refusing, Slow
 from tests.virtual.fields import Object
 from tests.virtual.machines import OWN_NAMESPACE
 from tests.virtual.served import Served
@@ -34,9 +34,9 @@ def events(cluster: Cluster) -> list[Object]:
     return list(cluster.server.store.of(cluster._kind("Event")).items.values())
 
 
-def analytics(namespace: str) -> Object:
+def analytics(namespace: str, name: str = "all", **more: Any) -> Object:
     spec: dict[str, Any] = {"type": "HPA", "resourceSelectors": [{"kind": "Deployment", "apiVersion": "apps/v1"}]}
-    meta = {"name": "all", "namespace": namespace}
+    spec, meta = spec | more, {"name": name, "namespace": namespace}
     return {"apiVersion": "analysis.crane.io/v1alpha1", "kind": "Analytics", "metadata": meta, "spec": spec}
 
 
@@ -136,3 +136,20 @@ def test_an_object_of_which_nothing_is_new_is_not_told_of() -> None:
         cluster.on_tick.append(count)
         cluster.run(hours=1)
         assert len(words) > 200 and sum(words) < 20
+
+
+def test_a_hundred_slow_analytics_of_one_tenant_delay_nobody_elses() -> None:
+    every_second = {"completionStrategyType": "Periodical", "periodSeconds": 1}
+    with Cluster(seed=1) as cluster:
+        cluster.deploy("evil/e", replicas=1, load=0.5)
+        cluster.deploy("shop/web", replicas=2, load=1.0)
+        cluster.apply(*(analytics("evil", f"a{number}", completionStrategy=every_second) for number in range(100)))
+        cluster.faults(Slow(0.0, about="evil", seconds=20.0))
+        cluster.run(minutes=2)
+        cluster.apply(analytics("shop"))
+        cluster.run(minutes=1)
+        assert cluster.get("Analytics", "shop/all")["status"]["conditions"]
+        before = len(cluster.audit("operator-0", path="/namespaces/evil/analytics"))
+        cluster.run(minutes=10)
+        asked = len(cluster.audit("operator-0", path="/namespaces/evil/analytics")) - before
+        assert 0 < asked <= 2 * 600 / 20, "two of the three places, all the while"

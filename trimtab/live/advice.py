@@ -1,15 +1,17 @@
 """advice: the controllers of Analytics and Recommendation: which workloads to advise on and what to write.
 
 A Recommendation that belongs to no Analytics is advised on by itself. An earlier recommendation stays when a round
-fails.
+fails. Each Analytics with its Recommendations is one job, and namespaces take turns: see `measure/background`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
 from http import HTTPStatus
 from typing import Any, NamedTuple
 
@@ -29,6 +31,7 @@ from trimtab.kinds.annotations import ANALYTICS_UID
 from trimtab.kinds.config_keys import effective
 from trimtab.kinds.meta import seconds_of
 from trimtab.live.look.cluster import Feed
+from trimtab.live.measure.background import Lane, Lanes, TookTooLong
 from trimtab.policy import Advice, Inspection
 from trimtab.wire.access import Access
 from trimtab.wire.from_kubernetes import conditions_in
@@ -42,7 +45,16 @@ EVERY_S = 15.0
 TIMEOUT_S = 120.0
 NO_PROMETHEUS = "the operator has no Prometheus to read history from: start it with --prometheus URL"
 FIRST_RETRY_S, LAST_RETRY_S = 15.0, 600.0
+LEAST_PERIOD_S = 60.0  # whatever periodSeconds says
 log = logging.getLogger(__name__)
+
+
+class Job(NamedTuple):
+    """An object to advise on, as which kind ("": not at all), and the Recommendations to adopt after it."""
+
+    found: Custom
+    round: str
+    records: Sequence[Custom]
 
 
 class Advisor:
@@ -59,6 +71,7 @@ class Advisor:
         every_s: float = EVERY_S,
         matchers: SeriesMatchers = EVERYTHING,
         enabled: Callable[[str], bool] = lambda namespace: True,
+        lane: Lane | None = None,
     ) -> None:
         self.kube, self.every_s = kube, every_s
         self.shadow = shadow  # recommend, but adopt nothing
@@ -71,14 +84,15 @@ class Advisor:
             kind: Feed(self.kube, Followed, (ANALYSIS_API, kind), namespace) for kind in KINDS
         }
         self.rounds, self.adoption = Rounds(), Adoption(kube)
+        self.lane = lane or Lanes.new().advice
+        self._jobs: dict[str, asyncio.Task[None]] = {}  # by uid
         self._said: dict[tuple[str, str], str] = {}  # by what failed, and the uid of whose it is
 
     async def run(self) -> None:
         async with self.following():
             while True:
                 if self.kube.may_write() and all(feed.settled for feed in self.feeds.values()):
-                    with suppress(NotLeading):  # the new leader goes on
-                        await self._guarded(self.tick(self.kube.clock.now()), "this round of advice")
+                    await self._guarded(self._begin(self.kube.clock.now()), "this round of advice")
                 await asyncio.sleep(self.every_s)
 
     @asynccontextmanager
@@ -88,6 +102,7 @@ class Advisor:
         try:
             yield
         finally:
+            tasks += self._jobs.values()
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
@@ -95,20 +110,45 @@ class Advisor:
                 await self.prometheus.close()
 
     async def tick(self, at: float) -> None:
-        """Everything that is due now, one object after the other; one that fails never stops the next."""
+        """Do everything that is due now."""
+        await self._begin(at)
+        await asyncio.gather(*self._jobs.values())
+
+    async def _begin(self, at: float) -> None:
+        """Start a job for everything that is due now and not under way."""
         analytics, kept = self._served("Analytics"), self._served("Recommendation")
-        for found in analytics:
-            await self._guarded(self._round(found, at), f"Analytics {_title(found)}", found)
-        for record in kept:
-            if ANALYTICS_UID not in (record.metadata.labels or {}):
-                await self._guarded(self._alone(record, at), f"Recommendation {_title(record)}", record)
-        if not self.shadow:
-            for record in kept:
-                await self._guarded(self._adopt(record, at), f"adoption of {_title(record)}", record)
-        alive = {"", *(record.metadata.uid for record in (*analytics, *kept))}
+        alive = {"", *(found.metadata.uid for found in (*analytics, *kept))}
         for part in (self.rounds, self.adoption):
             part.forget(alive)
         self._said = {about: said for about, said in self._said.items() if about[1] in alive}
+        self._jobs = {uid: task for uid, task in self._jobs.items() if not task.done()}
+        for job in _jobs(analytics, kept):
+            due = job.round != "" and self.rounds.due(job.found, at)
+            adopts = [] if self.shadow else [record for record in job.records if self.adoption.has_news(record)]
+            if (due or adopts) and job.found.metadata.uid not in self._jobs:
+                task = asyncio.create_task(self._do(job._replace(records=adopts), at))
+                self._jobs[job.found.metadata.uid] = task
+
+    async def _do(self, job: Job, at: float) -> None:
+        loop, what = asyncio.get_running_loop(), f"{job.round or 'Recommendation'} {_title(job.found)}"
+        began = loop.time()
+        work = partial(self._carry_out, job, lambda: at + loop.time() - began)  # it may have waited for its turn
+        try:
+            await self.lane.do(job.found.metadata.namespace, work)
+        except NotLeading:
+            log.debug("%s: the new leader goes on", what)
+        except TookTooLong as error:
+            log.warning("%s: %s", what, error)
+            self.rounds.later(job.found, at + loop.time() - began)
+
+    async def _carry_out(self, job: Job, now: Callable[[], float]) -> None:
+        found = job.found
+        if job.round == "Analytics":
+            await self._guarded(self._round(found, now()), f"Analytics {_title(found)}", found)
+        elif job.round == "Recommendation":
+            await self._guarded(self._alone(found, now()), f"Recommendation {_title(found)}", found)
+        for record in job.records:
+            await self._guarded(self._adopt(record, now()), f"adoption of {_title(record)}", record)
 
     def _served(self, kind: str) -> list[Custom]:
         return [found for found in self.feeds[kind].store if self.enabled(found.metadata.namespace)]
@@ -249,6 +289,17 @@ class Advisor:
             await self._write(record, "Recommendation", {"conditions": conditions})
 
 
+def _jobs(analytics: Sequence[Custom], kept: Sequence[Custom]) -> Iterator[Job]:
+    """An Analytics with its Recommendations is one job, so that two never write the same object; others are alone."""
+    records: dict[tuple[str, str], list[Custom]] = defaultdict(list)
+    for record in kept:
+        records[record.metadata.namespace, (record.metadata.labels or {}).get(ANALYTICS_UID, "")].append(record)
+    for found in analytics:
+        yield Job(found, "Analytics", records.pop((found.metadata.namespace, found.metadata.uid), []))
+    for (_, owner), orphans in records.items():
+        yield from (Job(record, "" if owner else "Recommendation", [record]) for record in orphans)
+
+
 def _is_of(record: Custom, target: AdvisedTarget) -> bool:
     return records.same_target(record.spec.get("targetRef") or {}, target, record.metadata.namespace)
 
@@ -294,7 +345,7 @@ class Rounds:
         if updated is None or strategy is None or records.edited(found):
             return True
         period_s = strategy.period_s
-        return period_s is not None and at >= updated + period_s
+        return period_s is not None and at >= updated + max(period_s, LEAST_PERIOD_S)
 
     def later(self, found: Custom, at: float) -> None:
         before = self._retry(found)
@@ -338,9 +389,12 @@ class Adoption:
         """All but these are gone."""
         self._adopted = {uid: adopted for uid, adopted in self._adopted.items() if uid in alive}
 
+    def has_news(self, record: Custom) -> bool:
+        return self._adopted.get(record.metadata.uid) != _wanted(record)
+
     async def carry_out(self, record: Custom, at: float) -> list[dict[str, Any]] | None:
         """The conditions to write, where there is news."""
-        if self._adopted.get(record.metadata.uid) == _wanted(record):
+        if not self.has_news(record):
             return None
         try:
             await adopt(self.writer, record)

@@ -22,6 +22,7 @@ from trimtab.live.look.cluster import WatchedCluster
 from trimtab.live.look.freeze import Freeze
 from trimtab.live.look.installations import Installations, OwnOperators
 from trimtab.live.look.subject import Compiler
+from trimtab.live.measure.background import Lanes
 from trimtab.live.measure.bounded_queries import patience
 from trimtab.live.measure.checkpoint import Checkpoints
 from trimtab.live.measure.forecasts import Forecasts
@@ -70,6 +71,7 @@ class Operator:
         keep = Retention(size_bytes=settings.journal_bytes)
         self.journal = KeptJournal(settings.journal, keep) if settings.journal else None
         self.breaker = Breaker(settings.breaker_s)
+        self.lanes = Lanes.new()
         self.ticker = self._ticker(prometheus, namespace)
         self.checkpoints, self.forecasts = self.ticker.checkpoints, self.ticker.forecasts
         self.advisor = self._advisor(settings.history(prometheus), namespace)
@@ -83,13 +85,14 @@ class Operator:
         self._was_ready = False
 
     def _ticker(self, prometheus: Access | None, namespace: str) -> Ticker:
-        settings, demand = self.settings, DemandForecasts()
+        settings, demand, lane = self.settings, DemandForecasts(), self.lanes.read_back
         usage_s, matchers = settings.usage_every_s, settings.series_matchers
         tenancy, history = QueryTenancy(settings.tenancy, self.cluster.may_query), settings.history(prometheus)
         self.gather = self._gather(tenancy)
-        rebuild = Rebuild(history, self.kube, settings.usage, usage_s, matchers) if history else None
+        rebuild = Rebuild(history, self.kube, settings.usage, usage_s, matchers, lane) if history else None
         usage = UsageWatch(self.cluster, settings.usage, usage_s, rebuild)
-        past = PastDemand(history, self.kube, demand, prometheus, tenancy, matchers) if history and prometheus else None
+        read = (history, self.kube, demand, prometheus, tenancy, matchers, lane) if history and prometheus else None
+        past = PastDemand(*read) if read else None
         return Ticker(
             self.cluster,
             self.gather,
@@ -98,7 +101,7 @@ class Operator:
             self.breaker,
             self.telemetry,
             usage,
-            Checkpoints(self.kube, usage, settings.checkpoint_s, namespace, demand, past),
+            Checkpoints(self.kube, usage, settings.checkpoint_s, namespace, demand, past, self.lanes.checkpoints),
             Forecasts(demand, past),
             self.journal,
             settings.tick_s,
@@ -126,6 +129,7 @@ class Operator:
             every_s=settings.tick_s,
             matchers=settings.series_matchers,
             enabled=self._serves_namespace,
+            lane=self.lanes.advice,
         )
 
     def _serves_namespace(self, namespace: str) -> bool:
@@ -330,6 +334,9 @@ class Operator:
         if self.prometheus:
             for (_, what, status), count in self.prometheus.counts.items():
                 yield "trimtab_queries_total", {"what": what, "code": str(status)}, float(count)
+        for lane in self.lanes:
+            for namespace, spent_s in lane.spent_s.items():
+                yield "trimtab_background_seconds_total", {"work": lane.name, "namespace": namespace}, spent_s
         asking = self.gather.bounded
         for name, counts in (("trimtab_questions_total", asking.asked), ("trimtab_late_answers_total", asking.late)):
             yield from ((name, {"namespace": namespace}, float(count)) for namespace, count in counts.items())

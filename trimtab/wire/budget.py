@@ -5,7 +5,7 @@ the same priority take turns. Every third request goes to the namespace whose tu
 namespace waits for all the scalings of another.
 
 `Turns` limits how much runs at once. No namespace gets more than its share of the places while another waits: however
-slow its requests are, the others find a place.
+slow its requests are, the others find a place. Some places may be kept for those that come later.
 
 `Backoff` is the pause between attempts that failed.
 """
@@ -153,6 +153,10 @@ class Queue(Generic[Item]):
     def give_back(self, namespace: str) -> None:
         self._taken[namespace] -= 1
 
+    def some_below_share(self) -> bool:
+        """Whether a namespace waits that has less than its share."""
+        return any(self._taken[namespace] < self.share for namespace in self._waiting)
+
     def _next(self) -> str:
         if len(self._waiting) == 1:
             return next(iter(self._waiting))
@@ -161,10 +165,13 @@ class Queue(Generic[Item]):
 
 
 class Turns:
-    """`at_once` places, of which one namespace gets `share` while others wait."""
+    """`at_once` places, of which one namespace gets `share` while others wait.
 
-    def __init__(self, at_once: int = AT_ONCE, share: int = SHARE) -> None:
-        self._free = at_once
+    The last `kept` places are for namespaces that have less than their share, though nobody else waits.
+    """
+
+    def __init__(self, at_once: int = AT_ONCE, share: int = SHARE, kept: int = 0) -> None:
+        self._free, self._kept = at_once, kept
         self._queue: Queue[asyncio.Future[None]] = Queue(share)
         self._served: asyncio.Handle | None = None
 
@@ -200,7 +207,7 @@ class Turns:
 
     def _serve(self) -> None:
         self._served = None
-        while self._free and self._queue:
+        while self._free and self._queue and (self._free > self._kept or self._queue.some_below_share()):
             namespace, turn = self._queue.take()
             if turn.done():  # it was given up
                 self._queue.give_back(namespace)

@@ -208,4 +208,10 @@ FIXES = (
         ),
         property="tests/virtual/test_tenants.py",
     ),
+    Fix(
+        "advice in turns",
+        "one namespace may take all places",
+        (Edit("trimtab/live/measure/background.py", "Turns(at_once, share=1, kept=1)", "Turns(1, share=100)"),),
+        property="tests/virtual/test_on_call.py",
+    ),
 )

@@ -1,9 +1,9 @@
 """checkpoint: what was seen outlives the operator in a ConfigMap per object: usage in VPA's own format, and demand.
 
 They are in the operator's own namespace, where no tenant writes; when an object is gone, or Prometheus is known to
-remember all that would be in it, so is its ConfigMap. All of it happens in the background, a few objects at a time: a
-tick waits for none. What cannot be read or written for one object is said and tried again; the others' are not touched
-by it.
+remember all that would be in it, so is its ConfigMap. All of it happens in the background, a few objects at a time and
+namespaces in turns: a tick waits for none. What cannot be read or written for one object is said and tried again; the
+others' are not touched by it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from trimtab.core.usage.histograms import UsageHistograms
 from trimtab.errors import InvalidInput, NotLeading, Refused, TrimtabError
 from trimtab.kinds.annotations import OBJECT_NAMESPACE, OBJECT_TARGET, OBJECT_UID
 from trimtab.live.look.subject import Subject
-from trimtab.live.measure.background import Background
+from trimtab.live.measure.background import Background, Lane, Lanes
 from trimtab.live.measure.past_demand import PastDemand
 from trimtab.live.measure.usage import UsageWatch
 from trimtab.live.object_tick import ObjectTick
@@ -35,7 +35,6 @@ from trimtab.wire.objects import ConfigMap, ObjectMeta, PartialObject
 from trimtab.wire.resources import CONFIG_MAPS
 
 DEMAND = "demand.json"  # beside the containers, whose names have no dot
-AT_ONCE = 4  # objects under way
 FEW = 20  # are asked for one by one; of more, those that are there
 LONGEST_BYTES = 256 * 1024  # of one container; a histogram has a few hundred buckets
 READ_AGAIN_S = 60.0  # after a checkpoint could not be read
@@ -54,8 +53,10 @@ class Checkpoints(Background):
         home: str,
         demand: DemandForecasts | None = None,
         past: PastDemand | None = None,
+        lane: Lane | None = None,
     ) -> None:
         super().__init__()
+        self.lane = lane or Lanes.new().checkpoints
         self.stored, self.usage, self.every_s = StoredCheckpoints(writer, home), usage, every_s
         self.demand, self.past = demand or DemandForecasts(), past  # without a Prometheus there is no past but this
         self._read: set[str] = set()  # by uid; one that was not read is not written over
@@ -112,19 +113,18 @@ class Checkpoints(Background):
 
     async def _each(self, verb: Callable[[ObjectTick], Awaitable[None]], ticks: Sequence[ObjectTick]) -> dict[str, str]:
         """What went wrong, by uid; a history that cannot be kept is a pity, not a failure of the object."""
-        gate, troubles = asyncio.Semaphore(AT_ONCE), dict[str, str]()
+        troubles = dict[str, str]()
 
         async def guarded(tick: ObjectTick) -> None:
-            async with gate:
-                try:
-                    await verb(tick)
-                except NotLeading as error:  # the new leader goes on; nobody needs to hear of it
-                    log.debug("%s: %s", tick.subject.name, error)
-                except TrimtabError as error:
-                    troubles[tick.subject.uid] = f"{tick.subject.name}: {error}"
-                except Exception as error:
-                    log.exception("%s: what was seen is not kept: a bug of trimtab", tick.subject.name)
-                    troubles[tick.subject.uid] = f"{tick.subject.name}: {error!r}"
+            try:
+                await self.lane.do(tick.subject.name.namespace, lambda: verb(tick))
+            except NotLeading as error:  # the new leader goes on; nobody needs to hear of it
+                log.debug("%s: %s", tick.subject.name, error)
+            except TrimtabError as error:
+                troubles[tick.subject.uid] = f"{tick.subject.name}: {error}"
+            except Exception as error:
+                log.exception("%s: what was seen is not kept: a bug of trimtab", tick.subject.name)
+                troubles[tick.subject.uid] = f"{tick.subject.name}: {error!r}"
 
         await asyncio.gather(*(guarded(tick) for tick in ticks))
         return troubles

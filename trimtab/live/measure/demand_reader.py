@@ -6,7 +6,6 @@ others wait for none of it.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
@@ -21,6 +20,7 @@ from trimtab.history.query_pages import total
 from trimtab.history.source import Selection
 from trimtab.history.workload_history import RATE_WINDOW_S, WorkloadHistory
 from trimtab.live.look.subject import Subject
+from trimtab.live.measure.background import Lane, Lanes, TookTooLong
 from trimtab.live.measure.tenancy import NotAllowed, QueryTenancy
 from trimtab.policy import Metric, MetricKind
 from trimtab.promql import FailedQuery
@@ -30,7 +30,6 @@ from trimtab.wire.kube import Kube
 from trimtab.wire.prometheus import ONE_SERIES_BYTES, Prometheus
 
 TIMEOUT_S = 60.0
-NAMESPACES_AT_ONCE = 8
 log = logging.getLogger(__name__)
 
 
@@ -67,8 +66,15 @@ class DemandReader:
     """`read` hands over what there is; `matchers` are of usage alone: a query is its tenant's, as it is written."""
 
     def __init__(
-        self, access: Access, kube: Kube, queries: Access, tenancy: QueryTenancy, matchers: SeriesMatchers
+        self,
+        access: Access,
+        kube: Kube,
+        queries: Access,
+        tenancy: QueryTenancy,
+        matchers: SeriesMatchers,
+        lane: Lane | None = None,
     ) -> None:
+        self.lane = lane or Lanes.new().read_back
         self.access, self.kube, self.queries = access, kube, queries
         self.tenancy, self.matchers = tenancy, matchers
 
@@ -84,35 +90,38 @@ class DemandReader:
         return None
 
     async def read(self, signals: Sequence[PastSignal], at: float, found: Found) -> set[str]:
-        """The uids of objects whose past could not be read."""
+        """The uids of objects whose past could not be read: namespaces in turns, of one that takes too long no more."""
         failed: set[str] = set()
         async with (
             Prometheus(self.access, timeout_s=TIMEOUT_S) as prometheus,
             Prometheus(self.queries, timeout_s=TIMEOUT_S) as queries,
         ):
             history = WorkloadHistory(prometheus, self.kube, self.matchers)
-            for time_range in (HOUR, DAYS):  # the quick one first
-                some = [signal for signal in signals if signal.time_range is time_range]
-                metric: Literal["cpu", "memory"]
-                for metric in ("cpu", "memory"):
-                    failed |= await read_usage(history, metric, some, at, found)
-                failed |= await self._read_queries(queries, some, at, found)
+
+            async def of_one(own: list[PastSignal]) -> set[str]:
+                return await self._read_namespace(history, queries, own, at, found)
+
+            for own, answer in await self.lane.for_each_namespace(signals, _namespace, of_one):
+                if isinstance(answer, TookTooLong):
+                    log.warning("the past is tried again: %s", answer)
+                    answer = {signal.subject.uid for signal in own}
+                if isinstance(answer, BaseException):
+                    raise answer
+                failed |= answer
         return failed
 
-    async def _read_queries(
-        self, prometheus: Prometheus, signals: Sequence[PastSignal], at: float, found: Found
+    async def _read_namespace(
+        self, history: WorkloadHistory, queries: Prometheus, signals: Sequence[PastSignal], at: float, found: Found
     ) -> set[str]:
-        by_namespace: dict[str, list[PastSignal]] = defaultdict(list)
-        for signal in signals:
-            if signal.metric.kind is MetricKind.PROMETHEUS:
-                by_namespace[signal.subject.name.namespace].append(signal)
-        gate = asyncio.Semaphore(NAMESPACES_AT_ONCE)
-
-        async def of_one(own: Sequence[PastSignal]) -> set[str]:
-            async with gate:
-                return await self._read_in_turn(prometheus, own, at, found)
-
-        return set().union(*await asyncio.gather(*map(of_one, by_namespace.values())))
+        failed: set[str] = set()
+        for time_range in (HOUR, DAYS):  # the quick one first
+            some = [signal for signal in signals if signal.time_range is time_range]
+            metric: Literal["cpu", "memory"]
+            for metric in ("cpu", "memory"):
+                failed |= await read_usage(history, metric, some, at, found)
+            own = [signal for signal in some if signal.metric.kind is MetricKind.PROMETHEUS]
+            failed |= await self._read_in_turn(queries, own, at, found)
+        return failed
 
     async def _read_in_turn(
         self, prometheus: Prometheus, signals: Sequence[PastSignal], at: float, found: Found
@@ -150,6 +159,10 @@ class DemandReader:
             log.warning("%s: its past cannot be read back, which is tried again: %s", signal.subject.name, error)
             return False
         return True
+
+
+def _namespace(signal: PastSignal) -> str:
+    return signal.subject.name.namespace
 
 
 def _series(values: msgspec.Raw) -> Series:

@@ -17,6 +17,7 @@ from trimtab.core.forecast.forecaster import unpredictable
 from trimtab.core.model import Forecast, Missing, Observation, Pod, Startup
 from trimtab.core.startup import StartupLog, as_of, not_looked_for_a_while, startup_of, watch
 from trimtab.live.look.subject import Subject
+from trimtab.live.measure.background import Background
 from trimtab.live.measure.past_demand import PastDemand
 from trimtab.live.object_tick import ObjectTick
 
@@ -34,14 +35,14 @@ class NotedStartups(NamedTuple):
 NOTHING_NOTED = NotedStartups(None, StartupLog(), startup_of(StartupLog(), 0.0))
 
 
-class Forecasts:
+class Forecasts(Background):
     """Feed it with each tick's samples; ask it for forecasts and start-up times."""
 
     def __init__(self, demand: DemandForecasts | None = None, past: PastDemand | None = None) -> None:
+        super().__init__()
         self.demand, self.past = demand or DemandForecasts(), past
         self._startups: dict[str, NotedStartups] = {}  # by workload
         self._workloads: dict[str, str] = {}  # by object
-        self._work: asyncio.Task[None] | None = None
 
     def note_pods(self, owner: str, workload: str, pods: tuple[Pod, ...]) -> None:
         """Record the start-up of each pod that is ready for the first time; `owner` is the object that asks."""
@@ -90,19 +91,13 @@ class Forecasts:
 
     def follow(self) -> None:
         """After each tick: make what is due, unless the last round is still at it."""
-        if self.demand.is_asked and (self._work is None or self._work.done()):
-            self._work = asyncio.create_task(self._make())
-
-    async def finished(self) -> None:
-        """The end of what is under way."""
-        if self._work is not None:
-            await self._work
+        if self.demand.is_asked and self.idle:
+            self.start(self._make())
 
     def close(self) -> None:
         if self.past is not None:
             self.past.close()
-        if self._work is not None:
-            self._work.cancel()
+        super().close()
 
     def forget(self, uids: set[str]) -> None:
         """All but these objects are gone, and workloads that none of them asks for; who fails for a tick stays."""

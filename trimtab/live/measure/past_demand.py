@@ -19,7 +19,7 @@ from trimtab.core.forecast.demand_forecasts import DemandForecasts
 from trimtab.errors import TrimtabError
 from trimtab.history.pod_owners import EVERYTHING, SeriesMatchers
 from trimtab.live.look.subject import Subject
-from trimtab.live.measure.background import Background
+from trimtab.live.measure.background import Background, Lane
 from trimtab.live.measure.demand_reader import DAYS, HOUR, DemandReader, Found, PastSignal
 from trimtab.live.measure.tenancy import QueryTenancy
 from trimtab.live.object_tick import ObjectTick
@@ -70,10 +70,11 @@ class PastDemand(Background):
         queries: Access | None = None,
         tenancy: QueryTenancy = QueryTenancy(),  # noqa: B008  (frozen)
         matchers: SeriesMatchers = EVERYTHING,
+        lane: Lane | None = None,
     ) -> None:
         super().__init__()
-        self.demand = demand
-        self.reader = DemandReader(access, kube, queries or access, tenancy, matchers)  # `queries` are tenants' own
+        self.demand = demand  # `queries` are tenants' own
+        self.reader = DemandReader(access, kube, queries or access, tenancy, matchers, lane)
         self._looks: dict[str, PastLook] = {}  # by uid
         self._rests: dict[str, RetryRest] = {}  # by uid
         self._outdated: set[str] = set()  # of these another workload is being read

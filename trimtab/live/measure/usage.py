@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from math import nan
 from typing import Literal, NamedTuple
@@ -24,6 +25,7 @@ from trimtab.history.source import Selection
 from trimtab.history.workload_history import WorkloadHistory
 from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
 from trimtab.live.look.memory import OomKill
+from trimtab.live.measure.background import Lane, Lanes
 from trimtab.live.measure.readings import amounts_of
 from trimtab.series import Frame
 from trimtab.wire.access import Access
@@ -85,8 +87,7 @@ class UsageWatch:
 
         `kills` are the last OOM kills by target uid and container.
         """
-        past = self.rebuild.look(targets, at) if self.rebuild else None
-        if past is not None:
+        for past in self.rebuild.look(targets, at) if self.rebuild else ():
             self.take_up(past.book, past.since)
         self._note_kills(kills)
         if self.namespaces(targets, at):
@@ -130,12 +131,19 @@ class PastUsage(NamedTuple):
     since: float
 
 
+class PastReading(NamedTuple):
+    """Under way: the uids of workloads by their names, and the work."""
+
+    asked: Mapping[str, str]
+    task: asyncio.Task[PastUsage]
+
+
 class Rebuild:
     """Reads back from Prometheus, in the background, what new workloads used before the operator saw them.
 
     Call `look` in every tick: it starts to read the whole history that the histograms keep (8 days) and hands over what
-    has arrived. The past goes page by page into histograms of its own, so no tick waits and nothing is counted twice.
-    The checkpoint serves meanwhile, and where Prometheus knows less.
+    has arrived, namespace by namespace. The past goes page by page into histograms of its own, so no tick waits and
+    nothing is counted twice. The checkpoint serves meanwhile, and where Prometheus knows less.
     """
 
     def __init__(
@@ -145,59 +153,68 @@ class Rebuild:
         settings: HistogramSettings,
         every_s: float,
         matchers: SeriesMatchers = EVERYTHING,
+        lane: Lane | None = None,
     ) -> None:
         self.access, self.kube, self.settings, self.matchers = access, kube, settings, matchers
         self.history_s = settings.memory_windows * settings.memory_window_s
         self.step_s = max(every_s, self.history_s / POINTS_PER_QUERY)
         self._done: set[str] = set()
-        self._reading: asyncio.Task[PastUsage] | None = None
-        self._asked: dict[str, str] = {}
-        self._rest_until = float("-inf")
+        self.lane = lane or Lanes.new().read_back
+        self._reading: dict[str, PastReading] = {}  # by namespace
+        self._rest_until: dict[str, float] = {}
 
-    def look(self, targets: Sequence[ScaleTarget], at: float) -> PastUsage | None:
-        """The past that has arrived since the last look, if any."""
+    def look(self, targets: Sequence[ScaleTarget], at: float) -> list[PastUsage]:
+        """The past that has arrived since the last look."""
         uids = {_name(target): target.uid for target in targets}
-        found = self._arrived(at)
+        arrived = [past for namespace in list(self._reading) if (past := self._arrived(namespace, at))]
         self._done &= set(uids.values())
-        new = {name: uid for name, uid in uids.items() if uid not in self._done}
-        if new and self._reading is None and at >= self._rest_until:
-            self._asked = new
-            self._reading = asyncio.create_task(self._read(new, at))
-        return found
+        new: dict[str, dict[str, str]] = defaultdict(dict)
+        for name, uid in uids.items():
+            if uid not in self._done:
+                new[name.split("/")[0]][name] = uid
+        for namespace, asked in new.items():
+            if namespace not in self._reading and at >= self._rest_until.get(namespace, at):
+                self._reading[namespace] = PastReading(asked, asyncio.create_task(self._turn(namespace, asked, at)))
+        return arrived
 
     def take_over(self) -> None:
         """Another leader may have watched meanwhile: all of it is read again."""
-        if self._reading is not None:
-            self._reading.cancel()
-        self._reading, self._rest_until = None, float("-inf")
+        for reading in self._reading.values():
+            reading.task.cancel()
+        self._reading.clear()
+        self._rest_until.clear()
         self._done.clear()
 
-    def _arrived(self, at: float) -> PastUsage | None:
-        if self._reading is None or not self._reading.done():
+    def _arrived(self, namespace: str, at: float) -> PastUsage | None:
+        asked, task = self._reading[namespace]
+        if not task.done():
             return None
-        task, self._reading = self._reading, None
+        del self._reading[namespace]
         try:
             found = task.result()
         except TrimtabError as error:
-            self._rest_until = at + TRY_AGAIN_S
+            self._rest_until[namespace] = at + TRY_AGAIN_S
             log.warning("usage before now cannot be read back, which is tried again: %s", error)
             return None
         except Exception:
-            self._done |= set(self._asked.values())
+            self._done |= set(asked.values())
             log.exception("usage before now cannot be read back: a bug of trimtab; the checkpoint has to do")
             return None
-        self._done |= set(self._asked.values())
-        log.info("usage before now was read back: workloads %d, containers %d", len(self._asked), len(found.book.rows))
+        self._done |= set(asked.values())
+        self._rest_until.pop(namespace, None)
+        log.info("usage before now was read back: workloads %d, containers %d", len(asked), len(found.book.rows))
         return found
 
-    async def _read(self, uids: Mapping[str, str], at: float) -> PastUsage:
+    async def _turn(self, namespace: str, uids: Mapping[str, str], at: float) -> PastUsage:
+        return await self.lane.do(namespace, lambda: self._read(namespace, uids, at))
+
+    async def _read(self, namespace: str, uids: Mapping[str, str], at: float) -> PastUsage:
         book, since = UsageHistograms(self.settings), at - self.history_s
-        namespaces = tuple(sorted({name.split("/")[0] for name in uids}))
         async with Prometheus(self.access, timeout_s=TIMEOUT_S) as prometheus:
             history = WorkloadHistory(prometheus, self.kube, self.matchers)
             metric: Literal["cpu", "memory"]
             for metric in ("cpu", "memory"):
-                selection = Selection(metric, "pod", namespaces, frozenset(uids))
+                selection = Selection(metric, "pod", (namespace,), frozenset(uids))
                 async for frame in history.pages(selection, since, at, self.step_s):
                     observe = observe_cpu if metric == "cpu" else observe_memory
                     await asyncio.to_thread(observe, book, _past(frame, uids))

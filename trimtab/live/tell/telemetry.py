@@ -77,6 +77,9 @@ FAMILIES = {
     "trimtab_queries_total": Family("counter", "Requests to Prometheus; code 0: no answer."),
     "trimtab_questions_total": Family("counter", "Metrics asked for, by the namespace whose objects need them."),
     "trimtab_late_answers_total": Family("counter", "Metrics that were not answered in time, by namespace."),
+    "trimtab_background_seconds_total": Family(
+        "counter", "How long advice, read-back and checkpoints worked beside the ticks, by namespace."
+    ),
     "trimtab_journal_up": Family("gauge", "1 while decisions are recorded."),
     "trimtab_journal_lost_total": Family("counter", "Decisions that are in no journal."),
 }

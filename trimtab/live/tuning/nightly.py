@@ -8,7 +8,6 @@ stabilization window.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import date
@@ -32,6 +31,7 @@ from trimtab.kinds.cron import is_weekend
 from trimtab.kinds.meta import seconds_of
 from trimtab.live.look.memory import ObjectMemory, TuningMemory
 from trimtab.live.look.subject import Subject
+from trimtab.live.measure.background import Background, in_turns
 from trimtab.live.measure.checkpoint import Checkpoints
 from trimtab.live.measure.forecasts import Forecasts
 from trimtab.live.object_tick import ObjectTick
@@ -66,10 +66,11 @@ class _Answer(NamedTuple):
     judged: JudgedDay | None
 
 
-class NightlyTuning:
+class NightlyTuning(Background):
     """Call `settle` when an object is looked at, `note` when it was acted on, `follow` after each tick."""
 
     def __init__(self, forecasts: Forecasts, checkpoints: Checkpoints) -> None:
+        super().__init__()
         self.forecasts, self.checkpoints = forecasts, checkpoints
         self.tuner: Tuner | None = None
         self.lived = LivedDays()
@@ -78,7 +79,6 @@ class NightlyTuning:
         self._asked: dict[str, date] = {}  # the last night of each
         self._answers: dict[str, _Answer] = {}
         self._holds: dict[str, float] = {}  # until when nothing shrinks
-        self._work: asyncio.Task[None] | None = None
 
     def settle(
         self, subject: Subject, known: ObjectMemory, at: float
@@ -129,10 +129,11 @@ class NightlyTuning:
 
     def follow(self, ticks: Sequence[ObjectTick], due: Sequence[ObjectTick], at: float) -> None:
         """Ask for those whose night has come, unless the last ones are still being looked at."""
-        if self.tuner is None or not due or (self._work is not None and not self._work.done()):
+        if self.tuner is None or not due or not self.idle:
             return
+        due = in_turns(due, lambda tick: tick.subject.name.namespace)
         fleet = {tick.subject.uid: tick.after.tuning for tick in ticks if tick.subject.uid in self._written}
-        self._work = asyncio.create_task(self._look(self.tuner, due, fleet, at))
+        self.start(self._look(self.tuner, due, fleet, at))
 
     def take_over(self) -> None:
         """A new term: what was found, or asked for, in an old one is of then."""
@@ -140,15 +141,6 @@ class NightlyTuning:
         self.rollout.forget()
         self._answers.clear()
         self._asked.clear()
-
-    async def finished(self) -> None:
-        """The end of what is under way."""
-        if self._work is not None:
-            await self._work
-
-    def close(self) -> None:
-        if self._work is not None:
-            self._work.cancel()
 
     def _is_due(self, tick: ObjectTick, at: float) -> bool:
         uid, zone = tick.subject.uid, self._written[tick.subject.uid].tuning.timezone
