@@ -28,7 +28,7 @@ def test_a_cooldown_is_named_with_its_end() -> None:
     policy = custom_hpa(up=(180, 0.1, 1.0))
     memory = remember(policy, Memory(), Change(was=2, replicas=4), MINUTE)
     text = explained(policy, total(4, 150, at=MINUTE + 30), memory)
-    assert text == "4 replicas: query wants 6, cooldown until 22:16 allows 4"
+    assert text == "4 replicas: query wants 6, cooldown until 22:16 UTC allows 4"
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_a_cooldown_is_named_with_its_end() -> None:
             hpa(50),
             busy(4, 0.1, at=MINUTE),
             first_sight(MINUTE - 60, 4),
-            "4 replicas: cpu wants 1, stabilisation until 22:17 allows 4",
+            "4 replicas: cpu wants 1, stabilisation until 22:17 UTC allows 4",
             id="stabilised",
         ),
         pytest.param(hpa(50, admit=Admit(mode=Mode.PAUSED)), busy(1, 0.9), Memory(), "1 replica: paused", id="paused"),

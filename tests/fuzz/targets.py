@@ -36,9 +36,8 @@ from trimtab.history.query_pages import read_row
 from trimtab.history.source import TimeGrid
 from trimtab.journal import Journal
 from trimtab.kinds import Analytics, Scaler, cron, read, yaml
-from trimtab.live.act.sizes import stuck_resizes
 from trimtab.live.look import floor, memory
-from trimtab.live.look.sizes import bridge_in_force, cpu_with
+from trimtab.live.look.sizes import bridge_in_force, cpu_with, stuck_resizes
 from trimtab.live.look.subject import Compiler
 from trimtab.policy import Policy
 from trimtab.quantity import format_cpu, format_duration, format_memory, parse_duration, parse_quantity

@@ -12,9 +12,20 @@ from click.testing import CliRunner
 from tests.live.memory_api import MemoryApi
 from trimtab.cli import COMMANDS, status
 from trimtab.cli.kubectl import plugin
-from trimtab.cli.kubectl_objects import MANAGER, StatusRow, annotate, find, status_rows
+from trimtab.cli.kubectl_objects import (
+    MANAGER,
+    FoundObject,
+    StatusRow,
+    annotate,
+    find,
+    status_row,
+    status_rows,
+    types,
+)
 from trimtab.errors import InvalidInput
 from trimtab.kinds.annotations import ORIGINAL_FLOOR, PAUSED, PIN, PIN_UNTIL, RAISED_FLOOR
+from trimtab.wire.decode import decode
+from trimtab.wire.objects import Custom
 
 AUTOSCALER = "/apis/trimtab.dev/v1alpha1/namespaces/shop/autoscalers/web"
 HPA = "/apis/autoscaling/v2/namespaces/shop/horizontalpodautoscalers/web"
@@ -98,7 +109,11 @@ def test_a_note_is_its_users_word_and_not_the_operators() -> None:
 def test_the_status_says_what_holds_an_object() -> None:
     api = shop({"team": "a"})
     body = manifest("trimtab.dev/v1alpha1", "Autoscaler", {PAUSED: "true", PIN: "4"})
-    body["status"] = {"currentReplicas": 3, "desiredReplicas": 4, "lastDecision": "4 replicas: pinned"}
+    body["status"] = {"currentReplicas": 3, "desiredReplicas": 4, "sized": "2/3", "lastDecision": "4 replicas: pinned"}
+    body["status"]["conditions"] = [
+        {"type": "Ready", "status": "True", "reason": "Running"},
+        {"type": "ResizePending", "status": "True", "reason": "Deferred", "message": "pod web-1: Deferred"},
+    ]
     api.put(AUTOSCALER, body)
 
     async def rows() -> list[StatusRow]:
@@ -106,7 +121,16 @@ def test_the_status_says_what_holds_an_object() -> None:
             return [row async for row in status_rows(kube, "")]
 
     assert asyncio.run(rows()) == [
-        StatusRow("shop", "Autoscaler/web", "3", "4", "paused, pinned to 4", "4 replicas: pinned")
+        StatusRow(
+            namespace="shop",
+            object="Autoscaler/web",
+            ready="True",
+            current="3",
+            desired="4",
+            sized="2/3",
+            held="paused, pinned to 4, pod web-1: Deferred",
+            decision="4 replicas: pinned",
+        )
     ]
 
 
@@ -124,8 +148,27 @@ def test_an_annotated_hpa_is_listed_with_the_floor_that_we_raised() -> None:
     assert held == {"Autoscaler/web": "Conflict", "HorizontalPodAutoscaler/web": "floor 6 instead of 2"}
 
 
+@pytest.mark.parametrize(
+    "conditions, ready, decision",
+    [
+        ([], "Unknown", "no operator has looked at it yet"),
+        (
+            [{"type": "Ready", "status": "False", "reason": "InvalidSpec", "message": "spec.maxReplicas: -1"}],
+            "False",
+            "InvalidSpec: spec.maxReplicas: -1",
+        ),
+    ],
+)
+def test_the_status_says_why_an_object_is_not_served(conditions: list[Any], ready: str, decision: str) -> None:
+    body = manifest("trimtab.dev/v1alpha1", "Autoscaler", {})
+    body["status"] = {"conditions": conditions, "lastDecision": "4 replicas: before the edit"}
+    resource = types()["autoscaler"]
+    found = status_row(FoundObject(resource, decode(json.dumps(body).encode(), Custom)))
+    assert found.ready == ready and found.decision.startswith(decision) and found.held == ""
+
+
 def test_the_status_is_for_programs_too(capsys: pytest.CaptureFixture[str]) -> None:
-    row = StatusRow("shop", "Autoscaler/web", "3", "4", "paused", "")
+    row = StatusRow("shop", "Autoscaler/web", "True", "3", "4", "", "paused", "")
     status.show([row], "json")
     assert json.loads(capsys.readouterr().out) == [row._asdict()]
     status.show([], "json")

@@ -14,7 +14,8 @@ from aiohttp import web
 from tests.wire.fake import Fake
 from trimtab.core.model import ContainerSize
 from trimtab.errors import NotLeading, Refused
-from trimtab.live.act.sizes import Sizes, StuckResize, gives_up_in_place, resize_all_now, resize_pods
+from trimtab.live.act.sizes import Sizes, gives_up_in_place, resize_all_now, resize_pods
+from trimtab.live.look.sizes import StuckResize
 from trimtab.policy import Apply, Size
 from trimtab.wire.kube import Kube
 from trimtab.wire.objects import WirePod

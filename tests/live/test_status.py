@@ -68,7 +68,7 @@ def said_by(about: Subject, replicas: int, memory: Memory = Memory(), after: Obj
 
 
 def conditions_of(about: Subject, seen: Observation, *outcome: AxisOutcome) -> dict[str, DecisionCondition]:
-    found = conditions.of_tick(object_tick(about, seen, outcome=outcome), [])
+    found = conditions.of_tick(object_tick(about, seen, outcome=outcome))
     return {condition.type: condition for condition in found}
 
 

@@ -65,7 +65,7 @@ def test_the_times_of_a_tick_are_in_no_status() -> None:
                 continue
             make, quiet = STATUS[tick.subject.name.kind], quiet + 1
             assert make(still) == make(tick)
-            assert conditions.of_tick(still, []) == conditions.of_tick(tick, [])
+            assert conditions.of_tick(still) == conditions.of_tick(tick)
 
     with Cluster(seed=3) as cluster:
         cluster.on_tick.append(compare)

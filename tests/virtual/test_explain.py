@@ -106,8 +106,8 @@ def limit(cluster: Cluster) -> None:
 @pytest.mark.parametrize(
     ("happens", "wanted", "held"),
     [
-        (cooldown, "cpu wants 14", r"cooldown until \d\d:\d\d allows 4"),
-        (stabilisation, "cpu wants 1", r"stabilisation until \d\d:\d\d allows 8"),
+        (cooldown, "cpu wants 14", r"cooldown until \d\d:\d\d UTC allows 4"),
+        (stabilisation, "cpu wants 1", r"stabilisation until \d\d:\d\d UTC allows 8"),
         (quarrel, "cpu wants 1", r"argocd puts the replicas back .* \(until \d\d:\d\d UTC\)"),
         (breaker, "cpu wants 1", r"too many objects want to shrink at once: .* \(until \d\d:\d\d UTC\)"),
         (stale, "cpu wants 1", r"pods are not up to date: watch pods: 403"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -11,11 +12,16 @@ import pytest
 
 from tests.virtual.cluster import Cluster, autoscaler
 from tests.virtual.faults import Killed, Refusing, Slow
-from tests.virtual.fields import Object
+from tests.virtual.fields import Object, encoded
 from tests.virtual.machines import OWN_NAMESPACE
 from tests.virtual.served import Served
+from tests.virtual.workloads import KUBELET
+from trimtab.cli.kubectl_objects import FoundObject, StatusRow, status_row, types
+from trimtab.live.look.subject import ChangeRules
 from trimtab.live.object_tick import ObjectTick
-from trimtab.wire.resources import Resource
+from trimtab.wire.decode import decode
+from trimtab.wire.objects import Custom
+from trimtab.wire.resources import PODS, RESOURCE_QUOTAS, Resource
 
 ROLLOUTS = Resource("argoproj.io", "v1alpha1", "rollouts", "Rollout")
 HPA = {
@@ -72,6 +78,100 @@ def test_a_kind_that_we_may_not_scale_names_the_value_of_the_chart() -> None:
         found = cluster.get("Autoscaler", "shop/web")["status"]["conditions"]
         said = next(each["message"] for each in found if each["type"] == "Ready")
         assert "403" in said and "targets: [{group: argoproj.io, resource: rollouts}]" in said
+
+
+def row(cluster: Cluster, name: str) -> StatusRow:
+    """What `kubectl trimtab status` prints of an Autoscaler."""
+    resource = types()["autoscaler"]
+    return status_row(FoundObject(resource, decode(encoded(cluster.get("Autoscaler", name)), Custom)))
+
+
+def not_ready(cluster: Cluster) -> set[tuple[str, str]]:
+    found = re.findall(r"trimtab_object_not_ready\{(.*)\} 1", cluster.metrics_page())
+    labels = [dict(re.findall(r'(\w+)="([^"]*)"', text)) for text in found]
+    return {(f"{each['kind']}/{each['namespace']}/{each['name']}", each["reason"]) for each in labels}
+
+
+def test_invalid_objects_among_valid_ones_are_visible_until_they_are_corrected() -> None:
+    with Cluster(seed=1) as cluster:
+        for name in ("web", "cart"):
+            cluster.deploy(f"shop/{name}", replicas=2, load=1.0)
+        cluster.apply(autoscaler("shop/web"), autoscaler("shop/cart", minReplicas=5, maxReplicas=1))
+        cluster.apply(autoscaler("shop/gone"), analytics("evil"))
+        cluster.run(minutes=5)
+        assert not_ready(cluster) == {
+            ("Autoscaler/shop/cart", "InvalidSpec"),
+            ("Autoscaler/shop/gone", "FailedGetScale"),
+            ("Analytics/evil/all", "FailedSelectResource"),
+        }
+        assert (row(cluster, "shop/web").ready, row(cluster, "shop/cart").ready) == ("True", "False")
+        said = row(cluster, "shop/cart").decision
+        assert said.startswith("InvalidSpec: ") and "spec.minReplicas: 5: must not be above maxReplicas" in said
+        cluster.apply(autoscaler("shop/cart"))
+        cluster.deploy("shop/gone", replicas=2, load=1.0)
+        cluster.delete("Analytics", "evil/all")
+        cluster.run(minutes=1)
+        assert not_ready(cluster) == set() and row(cluster, "shop/cart").ready == "True"
+
+
+def test_a_resize_that_the_kubelet_defers_is_counted_and_named() -> None:
+    with Cluster(seed=1) as cluster:
+        cluster.deploy("shop/web", replicas=2, load=1.0)
+        cluster.apply(autoscaler("shop/web", vertical={"apply": "InPlace"}))
+        cluster.run(minutes=2)
+        assert (row(cluster, "shop/web").sized, row(cluster, "shop/web").held) == ("2/2", "")
+        pod = cluster.pods("shop/web")[0]
+        message = "Node didn't have enough resource: cpu, requested: 500"
+        pending = {"type": "PodResizePending", "status": "True", "reason": "Deferred", "message": message}
+        conditions = [*pod["status"]["conditions"], pending]
+        cluster.server.store.write(PODS, pod | {"status": pod["status"] | {"conditions": conditions}}, KUBELET)
+        cluster.run(minutes=1)
+        assert 'trimtab_resize_pending{kind="Autoscaler",namespace="shop",name="web",reason="Deferred"} 1' in (
+            cluster.metrics_page()
+        )
+        assert message in row(cluster, "shop/web").held
+
+
+def test_a_size_that_a_quota_refuses_is_counted_and_named() -> None:
+    with Cluster(seed=1, change_rules=ChangeRules(up_after_s=60.0)) as cluster:
+        cluster.prometheus = None
+        cluster.deploy("shop/web", replicas=2, load=3.0)
+        cluster.apply(autoscaler("shop/web", metrics=[], minReplicas=2, maxReplicas=2, vertical={"apply": "InPlace"}))
+        quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "team", "namespace": "shop"}}
+        cluster.apply(quota | {"spec": {"hard": {"requests.cpu": "2"}}})
+        cluster.server.store.write(
+            RESOURCE_QUOTAS,
+            cluster.get("ResourceQuota", "shop/team")
+            | {"status": {"hard": {"requests.cpu": "2"}, "used": {"requests.cpu": "2"}}},
+            KUBELET,
+        )
+        cluster.run(minutes=30)
+        labels = 'kind="Autoscaler",namespace="shop",name="web",reason="ExceedsQuota"'
+        assert f"trimtab_resize_blocked{{{labels}}} 1" in cluster.metrics_page()
+        assert "ResourceQuota shop/team has 0 of requests.cpu left of 2" in row(cluster, "shop/web").held
+
+
+def test_a_missing_standby_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRIMTAB_DEPLOYMENT", "trimtab")
+    own = f"{OWN_NAMESPACE}/trimtab"
+    with Cluster(seed=1) as cluster:
+        cluster.deploy(own, replicas=1, startup_s=600.0)
+        cluster.run(minutes=1)
+        assert 'trimtab_operators_wanted{deployment="trimtab"} 1' in cluster.metrics_page()
+        cluster.deploy(own, replicas=2)  # the second one does not become ready for ten minutes
+        cluster.run(minutes=1)
+        page = cluster.metrics_page()
+        assert 'trimtab_operators_wanted{deployment="trimtab"} 2' in page
+        assert 'trimtab_operators_ready{deployment="trimtab"} 1' in page
+
+
+def test_a_standby_that_takes_over_reports_what_fails_and_the_old_leader_stops() -> None:
+    with Cluster(seed=1, operators=2) as cluster:
+        cluster.apply(autoscaler("shop/gone"))
+        cluster.run(minutes=5)
+        leader, standby = sorted(cluster.processes, key=lambda who: "leading" not in cluster.ready(who)[1])
+        assert "object_not_ready" in cluster.metrics_page(leader)
+        assert "object_not_ready" not in cluster.metrics_page(standby)
 
 
 def test_a_definition_that_is_gone_is_said_until_it_is_back() -> None:

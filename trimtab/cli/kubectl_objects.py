@@ -25,6 +25,7 @@ from trimtab.wire.resources import HPAS, Resource
 
 MANAGER = "kubectl-trimtab"  # in managedFields: the user wrote this, not the operator
 SCALERS = ("Autoscaler", "EffectiveHorizontalPodAutoscaler", "Hvpa")
+SHOWN_WHEN_TRUE = ("PodsUnschedulable", "ResizeBlocked", "ResizePending")  # conditions whose message names the numbers
 CURRENT, DESIRED = ("currentReplicas", "replicas"), ("desiredReplicas", "expectReplicas")
 
 
@@ -45,8 +46,10 @@ class FoundObject(NamedTuple):
 class StatusRow(NamedTuple):
     namespace: str
     object: str
+    ready: str
     current: str
     desired: str
+    sized: str
     held: str
     decision: str
 
@@ -106,18 +109,38 @@ async def status_rows(kube: Kube, namespace: str) -> AsyncIterator[StatusRow]:
             continue
         for body in listing.items:
             if (found := FoundObject(resource, body)).served:
-                yield _row(found)
+                yield status_row(found)
 
 
-def _row(found: FoundObject) -> StatusRow:
+def status_row(found: FoundObject) -> StatusRow:
     meta, status = found.body.metadata, found.body.status
     current, desired = (
         next((str(status[field]) for field in fields if field in status), "") for fields in (CURRENT, DESIRED)
     )
-    said = str(status.get("lastDecision", ""))
+    ready, decision = _ready_and_decision(found)
     return StatusRow(
-        meta.namespace, f"{found.resource.kind}/{meta.name}", current, desired, ", ".join(_held(found)), said
+        namespace=meta.namespace,
+        object=f"{found.resource.kind}/{meta.name}",
+        ready=ready,
+        current=current,
+        desired=desired,
+        sized=str(status.get("sized", "")),
+        held=", ".join(_held(found)),
+        decision=decision,
     )
+
+
+def _ready_and_decision(found: FoundObject) -> tuple[str, str]:
+    """The last decision of an object that is served; of any other, why it is not."""
+    status = found.body.status
+    ready = conditions_in(status).get("Ready")
+    if found.resource == HPAS:
+        return "", ""
+    if ready is None:
+        return "Unknown", "no operator has looked at it yet: is trimtab running, and does it serve this namespace?"
+    if ready.get("status") == "False":
+        return "False", f"{ready.get('reason', '')}: {ready.get('message', '')}"
+    return str(ready.get("status", "")), str(status.get("lastDecision", ""))
 
 
 def _held(found: FoundObject) -> Iterator[str]:
@@ -131,6 +154,12 @@ def _held(found: FoundObject) -> Iterator[str]:
         yield f"pinned to {notes[PIN]}" + (f" until {notes[PIN_UNTIL]}" if PIN_UNTIL in notes else "")
     if RAISED_FLOOR in notes:
         yield f"floor {notes[RAISED_FLOOR]} instead of {notes.get(ORIGINAL_FLOOR, 'its own')}"
-    able = conditions_in(found.body.status).get("AbleToScale", {})
+    conditions = {} if found.resource == HPAS else conditions_in(found.body.status)
+    if conditions.get("Ready", {}).get("status") == "False":
+        return  # its error says it all
+    able = conditions.get("AbleToScale", {})
     if able.get("status") == "False":
         yield str(able.get("reason", ""))  # Frozen is one of them
+    for kind in SHOWN_WHEN_TRUE:
+        if conditions.get(kind, {}).get("status") == "True":
+            yield str(conditions[kind].get("message", ""))

@@ -27,6 +27,9 @@ class Column(NamedTuple):
 
 
 AGE = Column("Age", ".metadata.creationTimestamp", "date")
+READY = Column("Ready", '.status.conditions[?(@.type=="Ready")].status')
+WHY_NOT = Column("Reason", '.status.conditions[?(@.type=="Ready")].reason', wide=True)
+SIZED = Column("Sized", ".status.sized")
 
 
 class Crd(NamedTuple):
@@ -63,12 +66,15 @@ CRDS = (
             Column("MinPods", ".spec.minReplicas", "integer"),
             Column("MaxPods", ".spec.maxReplicas", "integer"),
             Column("Replicas", ".status.currentReplicas", "integer"),
+            READY,
+            SIZED,
             Column("Mode", ".status.mode"),
             Column("Tuning", ".status.tuning.inForce"),
             Column("Desired", ".status.desiredReplicas", "integer", wide=True),
             Column("LastScale", ".status.lastScaleTime", "date", wide=True),
             Column("Decision", ".status.lastDecision", wide=True),
             Column("LastNight", ".status.tuning.verdict", wide=True),
+            WHY_NOT,
             AGE,
         ),
     ),
@@ -87,7 +93,9 @@ CRDS = (
             Column("MaxPods", ".spec.maxReplicas", "integer"),
             Column("SpecificPods", ".spec.specificReplicas", "integer"),
             Column("Replicas", ".status.expectReplicas", "integer"),
+            READY,
             Column("Mode", ".status.mode"),
+            WHY_NOT,
             AGE,
         ),
     ),
@@ -105,7 +113,10 @@ CRDS = (
             Column("Replicas", ".status.replicas", "integer"),
             Column("HpaWeight", ".status.hpaWeight", "integer"),
             Column("VpaWeight", ".status.vpaWeight", "integer"),
+            READY,
+            SIZED,
             Column("Mode", ".status.mode"),
+            WHY_NOT,
             AGE,
         ),
         scale=(".spec.replicas", ".status.replicas", ".status.targetSelector"),
@@ -123,6 +134,8 @@ CRDS = (
             Column("Type", ".spec.type", wide=True),
             Column("Strategy", ".spec.completionStrategy.completionStrategyType", wide=True),
             Column("PeriodSeconds", ".spec.completionStrategy.periodSeconds", "integer", wide=True),
+            READY,
+            WHY_NOT,
             AGE,
         ),
     ),
@@ -143,6 +156,8 @@ CRDS = (
             Column("Strategy", ".spec.completionStrategy.completionStrategyType"),
             Column("PeriodSeconds", ".spec.completionStrategy.periodSeconds", "integer"),
             Column("AdoptionType", ".spec.adoptionType"),
+            READY,
+            WHY_NOT,
             AGE,
         ),
     ),

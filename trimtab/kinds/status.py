@@ -90,6 +90,8 @@ class OurStatus(ManifestPart):
     """Auto, Shadow or Paused, whoever said so; Frozen: the whole installation."""
     last_decision: str | None = None
     """Why the last decision came out as it did, in one sentence."""
+    sized: str | None = None
+    """Pods that have the size in force, of all pods, such as 3/5; Advice: sizes are not written."""
     bridge: BridgeStatus | None = None
     """What ready pods have beyond their written size, for a while."""
     tuning: TuningStatus | None = None

@@ -31,7 +31,9 @@ from trimtab.kinds.annotations import ANALYTICS_UID
 from trimtab.kinds.config_keys import effective
 from trimtab.kinds.meta import seconds_of
 from trimtab.live.look.cluster import Feed
+from trimtab.live.look.subject import name_of
 from trimtab.live.measure.background import Lane, Lanes, TookTooLong
+from trimtab.live.tell.telemetry import NOT_READY, Line, labels_of
 from trimtab.policy import Advice, Inspection
 from trimtab.wire.access import Access
 from trimtab.wire.from_kubernetes import conditions_in
@@ -149,6 +151,14 @@ class Advisor:
             await self._guarded(self._alone(found, now()), f"Recommendation {_title(found)}", found)
         for record in job.records:
             await self._guarded(self._adopt(record, now()), f"adoption of {_title(record)}", record)
+
+    def not_ready(self) -> Iterator[Line]:
+        """For /metrics: one line for each Analytics and Recommendation that has no result."""
+        for kind in KINDS:
+            for found in self._served(kind):
+                ready = conditions_in(found.status).get("Ready", {})
+                if ready.get("status") == "False":
+                    yield NOT_READY, labels_of(name_of(kind, found)) | {"reason": str(ready.get("reason", ""))}, 1.0
 
     def _served(self, kind: str) -> list[Custom]:
         return [found for found in self.feeds[kind].store if self.enabled(found.metadata.namespace)]

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 from trimtab.errors import ClusterUnavailable, NotLeading, TrimtabError
+from trimtab.journal import ObjectName
 from trimtab.live.look.subject import Subject, name_of
 from trimtab.live.object_tick import ObjectTick
 from trimtab.live.tell import conditions
 from trimtab.live.tell.status_writer import Happening, StatusWriter, tell
-from trimtab.live.tell.telemetry import Telemetry
+from trimtab.live.tell.telemetry import NOT_READY, Line, Telemetry, labels_of
 from trimtab.live.tell.teller import Teller
 from trimtab.wire.budget import AT_ONCE, SHARE, Queue
 from trimtab.wire.kube import Kube
@@ -27,6 +28,10 @@ Result = TypeVar("Result")
 
 
 class RepeatedFailure(NamedTuple):
+    """The failure of one object in the last tick."""
+
+    name: ObjectName
+    reason: str  # of its Ready condition
     text: str
     times: int  # ticks in a row
 
@@ -114,17 +119,22 @@ class Guard:
         self._failed_in_this_tick.clear()
         self._left_out, self._left_out_in_this_tick = self._left_out_in_this_tick, set()
 
+    def not_ready(self) -> Iterator[Line]:
+        """For /metrics: one line for each object that failed in the last tick."""
+        for failure in self._failing.values():
+            yield NOT_READY, labels_of(failure.name) | {"reason": failure.reason}, 1.0
+
     def _failed(self, resource: Resource, about: Custom, error: Exception, at: float) -> None:
         uid, name = about.metadata.uid, name_of(resource.kind, about)
         self.telemetry.failures[type(error).__name__] += 1
-        before = self._failing.get(uid)
+        before, found = self._failing.get(uid), conditions.of_trouble(error)
         count = before.times + 1 if before is not None and before.text == str(error) else 1
-        self._failing[uid] = RepeatedFailure(str(error), count)
+        self._failing[uid] = RepeatedFailure(name, found[0].reason, str(error), count)
         self._failed_in_this_tick.add(uid)
         _log(str(name), error, count)
         if resource is not HPAS:
             # A field that is not applied again would be removed: the rest of the status stays as it was.
-            status, found = self.status_writer.before(about), conditions.of_trouble(error)
+            status = self.status_writer.before(about)
             self.teller.later(name, uid, lambda: self.status_writer.say(resource, about, status, found, at))
         elif count == 1:  # others' objects hear of their trouble by an event, when it is news
             happening = Happening("ForecastNotUsed", str(error), warning=True)

@@ -9,7 +9,7 @@ from trimtab.core.model import Decision, Observation
 from trimtab.live.look import conflict
 from trimtab.live.look.cluster import ScaleTarget
 from trimtab.live.look.memory import ObjectMemory
-from trimtab.live.look.sizes import NO_BRIDGE, BridgeInForce
+from trimtab.live.look.sizes import NO_BRIDGE, BridgeInForce, ResizeProgress
 from trimtab.live.look.subject import Subject
 from trimtab.policy import Axis
 
@@ -26,6 +26,7 @@ class ObjectTick(NamedTuple):
     decision: Decision
     outcome: Outcome = ()
     bridged: BridgeInForce = NO_BRIDGE
+    resizing: ResizeProgress = ResizeProgress()  # where sizes or a bridge may be written
 
     def wrote(self, axis: str) -> bool:
         return any(part.axis == axis and part.fate is Fate.WRITTEN for part in self.outcome)

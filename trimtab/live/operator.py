@@ -313,7 +313,15 @@ class Operator:
         return f"{said}, until nobody holds the Lease {waits_for} of another division" if waits_for else said
 
     def _numbers(self) -> Iterable[Line]:
-        yield "trimtab_leader", {}, float(self.leadership.may_write() and self.installations.may_serve)
+        leads = self.leadership.may_write() and self.installations.may_serve
+        yield "trimtab_leader", {}, float(leads)
+        if leads:
+            yield from self.ticker.guard.not_ready()
+            yield from self.advisor.not_ready()
+        for deployment in self.cluster.own_deployments:
+            labels = {"deployment": deployment.metadata.name}
+            yield "trimtab_operators_wanted", labels, float(deployment.spec.replicas or 0)
+            yield "trimtab_operators_ready", labels, float(self.cluster.ready_pods(deployment))
         yield "trimtab_standing_by", {}, float(bool(self.installations.elder))
         yield "trimtab_other_installations", {}, float(len(self.installations.younger) + bool(self.installations.elder))
         yield "trimtab_shard", {"of": str(self.settings.shard.of)}, float(self.settings.shard.number)

@@ -262,11 +262,13 @@ class Ticker:
             after, outcome = await self._write(tick, after)
         tick = tick._replace(outcome=outcome, after=after)
         self._memories[tick.subject.uid] = after
-        resizable = tick.subject.policy.vertical or tick.subject.policy.bridge
+        if tick.subject.policy.vertical or tick.subject.policy.bridge:
+            in_force = sizes.current_sizes(tick.subject, tick.target, after)
+            tick = tick._replace(resizing=sizes.resize_progress(self._wire_pods(tick.target), in_force))
         if self.cluster.frozen:
             say_frozen(self.teller, self.status_writer, tick)
         else:
-            say(self.teller, self.status_writer, tick, self._wire_pods(tick.target) if resizable else ())
+            say(self.teller, self.status_writer, tick)
         return tick
 
     def _why_shadow(self) -> str:

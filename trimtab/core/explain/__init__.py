@@ -172,7 +172,7 @@ def rule_text(step: Step) -> str:
     return _RULES[step.rule].format(
         after=amount_text(step, step.after),
         until=until and f" {until}",
-        ends=until and f" ({until} UTC)",
+        ends=until and f" ({until})",
         detail=step.detail or "unknown",
     )
 
@@ -185,8 +185,8 @@ def missing_text(missing: object) -> str:
 
 @lru_cache(maxsize=1000)  # all objects of a tick speak of the same few times
 def clock(at: float) -> str:
-    """ "12:03" in UTC."""
-    return datetime.fromtimestamp(at, UTC).strftime("%H:%M")
+    """ "12:03 UTC"."""
+    return datetime.fromtimestamp(at, UTC).strftime("%H:%M UTC")
 
 
 def table(decision: Decision) -> tuple[ExplanationRow, ...]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -20,7 +20,7 @@ from trimtab.errors import Refused
 from trimtab.live.headroom import rollout_blocker
 from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
 from trimtab.live.look.memory import ObjectMemory, SizesWritten
-from trimtab.live.look.sizes import current_sizes, resizes_in_place
+from trimtab.live.look.sizes import StuckResize, current_sizes, resizes_in_place, stuck_resizes
 from trimtab.live.look.subject import Subject
 from trimtab.policy import Apply
 from trimtab.wire.from_kubernetes import (
@@ -32,7 +32,6 @@ from trimtab.wire.from_kubernetes import (
     grown,
     manager_of,
     same_size,
-    seconds,
     template_sizes,
     written_sizes,
 )
@@ -42,15 +41,6 @@ from trimtab.wire.resources import PODS
 
 Sizes = Mapping[str, ContainerSize]
 DEFERRED_S = 300.0
-
-
-class StuckResize(NamedTuple):
-    """A pod whose resize the kubelet has deferred or called infeasible."""
-
-    pod: str
-    reason: str  # Deferred or Infeasible
-    since: float
-    message: str
 
 
 def writable(subject: Subject, change: Change | None) -> Change | None:
@@ -158,17 +148,6 @@ async def resize_all_now(writer: Kube, pods: Sequence[WirePod], sizes: Sizes) ->
             refused = refusal
     if refused is not None:
         raise refused
-
-
-def stuck_resizes(pods: Sequence[WirePod]) -> list[StuckResize]:
-    """Return the pods whose resize the kubelet has deferred or called infeasible."""
-    found = []
-    for pod in pods:
-        pending = condition(pod.status.conditions, "PodResizePending")
-        if pending is not None and pending.status == "True":
-            since = seconds(pending.last_transition_time) or 0.0
-            found.append(StuckResize(pod.metadata.name, pending.reason, since, pending.message))
-    return found
 
 
 def gives_up_in_place(apply: Apply, waiting: Sequence[StuckResize], at: float) -> bool:

@@ -186,6 +186,16 @@ class WatchedCluster:
         self._missing_targets = MissingTargets(kube.clock)
 
     @property
+    def own_deployments(self) -> list[WireWorkload]:
+        """The operator's own Deployments, where this operator sees its own namespace."""
+        store = self.workloads["Deployment"].store
+        return [found for name in self.own[1] if (found := store.get(self.own[0], name)) is not None]
+
+    def ready_pods(self, workload: WireWorkload) -> int:
+        pods = self.members.facts(workload.metadata.namespace, workload.metadata.uid)
+        return sum(1 for pod in pods if pod.ready and not pod.deleting)
+
+    @property
     def others(self) -> list[Feed[Custom]]:
         """By which others scale, beside Kubernetes' own."""
         return [self.scaled_objects, self.vpas, self.wpas, self.phpas]

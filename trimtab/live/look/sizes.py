@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -26,10 +26,11 @@ from trimtab.wire.from_kubernetes import (
     overloaded_at,
     resized_at,
     rfc3339,
+    seconds,
     template_sizes,
     written_sizes,
 )
-from trimtab.wire.objects import WirePod
+from trimtab.wire.objects import WireCondition, WirePod
 from trimtab.wire.resources import DAEMON_SETS
 
 
@@ -153,9 +154,47 @@ NO_BRIDGE = BridgeInForce()
 
 def bridge_in_force(pods: Sequence[WirePod]) -> BridgeInForce:
     living = [pod for pod in pods if pod.status.phase not in FINISHED and pod.metadata.deletion_timestamp is None]
-    bridged = sum(1 for pod in living if factor_on(pod) > 1.0 and not _waits(pod))
+    bridged = sum(1 for pod in living if factor_on(pod) > 1.0 and _pending(pod) is None)
     left_out = {container.name for pod in living for container in pod.spec.containers if container not in carries(pod)}
     return BridgeInForce(bridged, tuple(sorted(left_out)))
+
+
+class StuckResize(NamedTuple):
+    """A pod whose resize the kubelet has deferred or called infeasible."""
+
+    pod: str
+    reason: str  # Deferred or Infeasible
+    since: float
+    message: str
+
+
+def stuck_resizes(pods: Sequence[WirePod]) -> list[StuckResize]:
+    """Return the pods whose resize the kubelet has deferred or called infeasible."""
+    found = []
+    for pod in pods:
+        if pending := _pending(pod):
+            since = seconds(pending.last_transition_time) or 0.0
+            found.append(StuckResize(pod.metadata.name, pending.reason, since, pending.message))
+    return found
+
+
+def _pending(pod: WirePod) -> WireCondition | None:
+    found = condition(pod.status.conditions, "PodResizePending")
+    return found if found is not None and found.status == "True" else None
+
+
+class ResizeProgress(NamedTuple):
+    """How many pods of one workload have the size in force, and which ones the kubelet keeps waiting."""
+
+    sized: int = 0
+    pods: int = 0
+    stuck: tuple[StuckResize, ...] = ()
+
+
+def resize_progress(pods: Sequence[WirePod], in_force: Mapping[str, ContainerSize]) -> ResizeProgress:
+    living = [pod for pod in pods if pod.status.phase not in FINISHED and pod.metadata.deletion_timestamp is None]
+    sized = sum(1 for pod in living if has_sizes(pod, in_force))
+    return ResizeProgress(sized, len(living), tuple(stuck_resizes(living)))
 
 
 def is_ready(pod: WirePod) -> bool:
@@ -173,8 +212,3 @@ def cpu_with(pod: WirePod, factor: float) -> dict[str, ContainerSize]:
         )
         for name, size in larger.items()
     }
-
-
-def _waits(pod: WirePod) -> bool:
-    found = condition(pod.status.conditions, "PodResizePending")
-    return found is not None and found.status == "True"

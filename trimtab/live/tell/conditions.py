@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from trimtab.acts import Fate
 from trimtab.core.explain import DecisionCondition, amount_text, conditions, missing_text
 from trimtab.core.model import Decision, Forecast, Missing, Reason, Veto
 from trimtab.errors import InvalidInput, TrimtabError
 from trimtab.kinds.ignored import Warned
-from trimtab.live.act.sizes import StuckResize
 from trimtab.live.headroom import BLOCKERS
 from trimtab.live.look import conflict, revert
 from trimtab.live.look.memory import ObjectMemory
+from trimtab.live.look.sizes import StuckResize
 from trimtab.live.object_tick import ObjectTick
 
 FIELDS_IGNORED = "FieldsIgnored"
 
 
-def of_tick(tick: ObjectTick, stuck: list[StuckResize]) -> tuple[DecisionCondition, ...]:
-    """All of one object, by type; `stuck` are its pods that wait for their new size."""
+def of_tick(tick: ObjectTick) -> tuple[DecisionCondition, ...]:
+    """Return all conditions of one object."""
     found = _of_decision(tick)
     found["Conflict"] = _of_rivals(tick)
     found["Reverted"] = _of_revert(tick.after, tick.seen.at)
     if tick.subject.policy.vertical is not None or tick.subject.policy.bridge is not None:
         found["ResizeBlocked"] = _of_blockers(tick.seen.vetoes)
-        found["ResizePending"] = _of_stuck(stuck)
+        found["ResizePending"] = _of_stuck(tick.resizing.stuck)
     return tuple(found.values())
 
 
@@ -101,7 +103,7 @@ def _of_blockers(vetoes: tuple[Veto, ...]) -> DecisionCondition:
     return _of("ResizeBlocked", True, blockers[0].reason, "; ".join(dict.fromkeys(veto.detail for veto in blockers)))
 
 
-def _of_stuck(waiting: list[StuckResize]) -> DecisionCondition:
+def _of_stuck(waiting: Sequence[StuckResize]) -> DecisionCondition:
     if not waiting:
         return _of("ResizePending", False, "NothingPending", "every pod has its size, or soon will")
     first = waiting[0]

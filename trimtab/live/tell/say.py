@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from trimtab.core.explain import DecisionCondition, sentence
 from trimtab.core.model import Memory, Missing, Observation, PodSamples, Reason, Samples, Startup
 from trimtab.core.remember import stored
-from trimtab.live.act.sizes import stuck_resizes
 from trimtab.live.look.memory import ObjectMemory
 from trimtab.live.look.subject import Subject
 from trimtab.live.object_tick import ObjectTick
@@ -20,26 +19,24 @@ from trimtab.live.tell.status import STATUS
 from trimtab.live.tell.status_writer import Happening, StatusWriter, tell
 from trimtab.live.tell.teller import Teller
 from trimtab.wire.kube import Kube
-from trimtab.wire.objects import WirePod
 
 log = logging.getLogger(__name__)
 FROZEN_MODE = "Frozen"
 NO_MEMORY, NOTHING_REMEMBERED, NO_USAGE = Memory(), ObjectMemory(), Missing(reason=Reason.NOT_CONFIGURED)
 
 
-def say(teller: Teller, status_writer: StatusWriter, tick: ObjectTick, resized: Sequence[WirePod]) -> None:
-    """Hand over the object's status; `resized` are its pods, where their sizes can change."""
+def say(teller: Teller, status_writer: StatusWriter, tick: ObjectTick) -> None:
+    """Hand over the object's status."""
     subject, at = tick.subject, tick.seen.at
     if tick.wrote("replicas"):
         announce(teller, status_writer.writer, subject, _rescaled(tick), at)
-    fingerprint, waiting = status_fingerprint(tick), stuck_resizes(resized)
-    matter = (fingerprint, waiting) if fingerprint else None
-    if matter and status_writer.has_said(subject.object, matter):
+    fingerprint = status_fingerprint(tick)
+    if fingerprint and status_writer.has_said(subject.object, fingerprint):
         teller.drop(subject.uid)  # most objects in most ticks
         return
     said = fingerprint or tick
-    status, found = STATUS[subject.name.kind](said), conditions.of_tick(said, waiting)
-    _hand_over(teller, status_writer, tick, status, found, matter)
+    status, found = STATUS[subject.name.kind](said), conditions.of_tick(said)
+    _hand_over(teller, status_writer, tick, status, found, fingerprint)
 
 
 def say_frozen(teller: Teller, status_writer: StatusWriter, tick: ObjectTick) -> None:

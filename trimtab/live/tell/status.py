@@ -25,7 +25,7 @@ from trimtab.core.model import (
 from trimtab.core.nights import TuningEvidence
 from trimtab.live.look.memory import ObjectMemory, written
 from trimtab.live.object_tick import ObjectTick
-from trimtab.policy import Axis, MetricKind, PodAverage, Policy, Signal, TuningMode, Utilization, Weights
+from trimtab.policy import Apply, Axis, MetricKind, PodAverage, Policy, Signal, TuningMode, Utilization, Weights
 from trimtab.quantity import format_cpu, format_memory, format_number
 from trimtab.wire.from_kubernetes import amounts, conditions_in, rfc3339, selector_of
 
@@ -98,6 +98,14 @@ def _tuning_figures(found: Figures) -> dict[str, str]:
     }
 
 
+def _sized(tick: ObjectTick) -> str:
+    """Return how many pods have the size in force, such as "3/5"; sizes that are only advice are on none."""
+    vertical = tick.subject.policy.vertical
+    if vertical is None or vertical.apply is Apply.NEVER:
+        return "Advice"
+    return f"{tick.resizing.sized}/{tick.resizing.pods}"
+
+
 def _last_scale(memory: ObjectMemory) -> dict[str, Any]:
     return {} if memory.core.scaled_at is None else {"lastScaleTime": rfc3339(memory.core.scaled_at)}
 
@@ -114,6 +122,7 @@ def autoscaler(tick: ObjectTick) -> dict[str, Any]:
     }
     if policy.vertical is not None:
         status["sizes"] = [_size(name, size) for name, size in sorted(decision.plan.sizes.items())]
+        status["sized"] = _sized(tick)
     if isinstance(seen.startup, Startup):
         status["startupSeconds"] = round(seen.startup.quantiles[-1].value, 1)
     return status
@@ -129,6 +138,8 @@ def hvpa(tick: ObjectTick) -> dict[str, Any]:
     """HVPA's field names: the weights in force, the last scaling, and what is blocked now and why."""
     seen, memory = tick.seen, tick.after
     status = _every(tick) | {"replicas": seen.spec_replicas, "overrideScaleUpStabilization": memory.core.overloaded}
+    if tick.subject.policy.vertical is not None:
+        status["sized"] = _sized(tick)
     if tick.target.workload is not None:
         status["targetSelector"] = selector_of(tick.target.workload)
     if isinstance(tick.subject.policy.blend, Weights):

@@ -13,12 +13,14 @@ from trimtab.core.demand import demand_of
 from trimtab.core.forecast.horizon import horizon_s
 from trimtab.core.model import Forecast, Missing, Startup
 from trimtab.journal import ObjectName
+from trimtab.live.headroom import BLOCKERS
 from trimtab.live.object_tick import ObjectTick
 from trimtab.policy import Axis
 from trimtab.ticks import load_of, ready_and_capacity
 
 Line = tuple[str, dict[str, str], float]
 EXPOSITION = "text/plain; version=0.0.4; charset=utf-8"
+NOT_READY = "trimtab_object_not_ready"
 CHECKS = 20  # forecasts to check at once per signal: one for each twentieth of its horizon
 log = logging.getLogger(__name__)
 
@@ -38,6 +40,7 @@ FAMILIES = {
     "trimtab_objects": Family("gauge", "Objects that the last tick decided on."),
     "trimtab_acts_total": Family("counter", "Changes that were decided on, by axis and what became of them."),
     "trimtab_object_failures_total": Family("counter", "Objects that failed in a tick, by the kind of error."),
+    NOT_READY: Family("gauge", "1 for every object that could not be served in the last tick, with the reason."),
     "trimtab_current_replicas": Family("gauge", "Replicas that the target has in its spec."),
     "trimtab_desired_replicas": Family("gauge", "Replicas that the last tick decided on."),
     "trimtab_ready_replicas": Family("gauge", "Pods that are ready."),
@@ -49,6 +52,8 @@ FAMILIES = {
     "trimtab_proposal_replicas": Family("gauge", "Replicas that one signal or its forecast asks for."),
     "trimtab_restricted": Family("gauge", "1 for every rule that changed the wish in the last tick."),
     "trimtab_veto": Family("gauge", "1 for everything outside the object that held a change back in the last tick."),
+    "trimtab_resize_blocked": Family("gauge", "1 while a quota, a LimitRange, a node or a rollout blocks new sizes."),
+    "trimtab_resize_pending": Family("gauge", "Pods whose resize the kubelet has deferred or called infeasible."),
     "trimtab_sample_missing": Family(
         "gauge", "1 for every signal that the last tick had no value of, with the reason."
     ),
@@ -61,6 +66,8 @@ FAMILIES = {
     "trimtab_tuning_realized_j": Family("gauge", "J of the last day under settings that tuning put in force."),
     "trimtab_tuning_share": Family("gauge", "The share of the fleet whose settings may switch in one night."),
     "trimtab_tuning_paused": Family("gauge", "1 while nothing switches, after two nights that broke their promise."),
+    "trimtab_operators_wanted": Family("gauge", "Pods that the operator's own Deployment asks for."),
+    "trimtab_operators_ready": Family("gauge", "Pods of the operator's own Deployment that are ready."),
     "trimtab_leader": Family("gauge", "1 while this process writes."),
     "trimtab_shard": Family("gauge", "Which part of the namespaces this process serves, counted from 0."),
     "trimtab_shards": Family("gauge", "Among how many operators the namespaces are divided."),
@@ -163,6 +170,10 @@ def _of_object(tick: ObjectTick) -> Iterable[Line]:
         yield "trimtab_restricted", {**labels, "reason": rule}, 1
     for reason in dict.fromkeys(veto.reason for veto in seen.vetoes):
         yield "trimtab_veto", {**labels, "reason": reason}, 1
+        if reason in BLOCKERS:
+            yield "trimtab_resize_blocked", {**labels, "reason": reason}, 1
+    for stuck, count in Counter(waiting.reason for waiting in tick.resizing.stuck).items():
+        yield "trimtab_resize_pending", {**labels, "reason": stuck}, count
     for signal, sample in zip(policy.signals, seen.samples, strict=False):
         if isinstance(sample, Missing):
             yield "trimtab_sample_missing", {**labels, "source": signal.metric.label, "reason": sample.reason}, 1
