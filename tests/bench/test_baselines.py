@@ -108,7 +108,7 @@ def both(blend: Blend) -> Policy:
 def cores_after_the_first_act(blend: Blend) -> float:
     """Replicas times size once something has changed; the pod may burst, so that its need shows."""
     load = np.concatenate((np.full(41, 1.0), np.full(160, 5.0)))
-    found = run(both(blend), load, ClusterSpec(startup_s=15, burst=10.0, mean_s=15.0), first_pods=1)
+    found = run(both(blend), load, ClusterSpec(startup_s=15, burst=10.0, mean_s=15.0, metric_delay_s=0.0), first_pods=1)
     size = 2 * found.billed / found.replicas - 1  # half of the bill is memory, which stays
     cores = found.replicas * size
     return float(cores[np.argmax(cores != cores[0])])

@@ -67,7 +67,8 @@ def totals(days: Days) -> dict[str, float]:
 @pytest.mark.parametrize("startup_s", [30.0, 120.0, 600.0])
 @pytest.mark.parametrize("seed", [1, 2])
 def test_both_lanes_follow_the_rule(seed: int, startup_s: float) -> None:
-    load, policy, cluster = jumpy_load(seed), replace(hpa(), bridge=BRIDGE), ClusterSpec(startup_s=startup_s)
+    load, policy = jumpy_load(seed), replace(hpa(), bridge=BRIDGE)
+    cluster = ClusterSpec(startup_s=startup_s, metric_delay_s=0.0)
     replicas = run_compiled(trailing_mean(load, MEAN_STEPS), program(policy, 15.0), 10)
     expected = by_the_rule(load, replicas, int(startup_s / 15), BRIDGE.ceiling)
     assert expected["resized"] > 0

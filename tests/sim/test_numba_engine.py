@@ -218,15 +218,15 @@ def test_a_difference_is_shown_with_its_explanation(monkeypatch: pytest.MonkeyPa
     import tests.sim.test_numba_engine as here
 
     monkeypatch.setattr(here, "replay", lambda load, policy, first: np.full(len(load), first, dtype=np.int32))
-    shown = first_difference(on_load(), np.array([1.0, 9.0, 9.0]), 2)
-    assert shown.startswith("step 2: lane 2, decide() 6")
+    shown = first_difference(on_load(), np.array([1.0, 9.0, 9.0, 9.0]), 2)
+    assert shown.startswith("step 3: lane 2, decide() 6")
 
 
 def test_a_long_run_agrees_and_is_scored_alike() -> None:
     steps = np.arange(2 * 5760)
     noise = np.random.default_rng(3).standard_normal(len(steps))
     load = np.maximum(0, (12 + 10 * np.sin(steps * 2 * np.pi / 5760)) * (1 + 0.2 * noise))
-    slow = run(on_load(), load, ClusterSpec(startup_s=120), first_pods=20)
+    slow = run(on_load(), load, ClusterSpec(startup_s=120, metric_delay_s=0.0), first_pods=20)
     (fast,) = sweep(load, trailing_mean(load, 4), [program(on_load(), STEP_S)], 20, [Actuator(8)], 5760)
     for column, other in zip(fast[0], slow.days(5760), strict=True):
         assert column == pytest.approx(other)

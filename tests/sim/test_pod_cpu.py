@@ -48,6 +48,10 @@ def limits(cluster: ClusterSpec) -> st.SearchStrategy[ClusterSpec]:
     )
 
 
+# How old metrics are, and what they are means of: never late, the operator's view, late, fresh.
+views = st.sampled_from([(60.0, 0.0), (60.0, 15.0), (60.0, 75.0), (15.0, 15.0)])
+
+
 class ShareRun(NamedTuple):
     policy: Policy
     load: Floats
@@ -65,7 +69,8 @@ def runs(draw: st.DrawFn) -> ShareRun:
     capacity, held = draw(st.sampled_from([1.0, 0.25, 0.3, 3.0])), draw(st.sampled_from([1, 4, 8]))
     startup_s = draw(st.sampled_from([0.0, 15.0, 60.0, 120.0, 300.0]))
     cluster = ClusterSpec(startup_s=startup_s, pod_capacity=capacity, pod_cores=capacity)
-    cluster = draw(limits(cluster))
+    mean_s, delay_s = draw(views)
+    cluster = with_(draw(limits(cluster)), mean_s=mean_s, metric_delay_s=delay_s)
     return ShareRun(policy, np.repeat(np.array(draw(loads)), held) * capacity, cluster, draw(st.integers(1, 50)))
 
 

@@ -40,7 +40,7 @@ def test_the_worst_hour_is_found() -> None:
 def test_the_lane_and_the_cluster_give_the_same_outcome() -> None:
     load = Demand("x", 70 + 60 * np.sin(np.arange(5760) / 300), 0.0)
     fast = Case(load, on_load(target=7.0), CLUSTER, 32.0).outcome("x")
-    odd = ClusterSpec(startup_s=60, pod_capacity=10.0, mean_s=60.0 + 1e-9)
+    odd = ClusterSpec(startup_s=60, pod_capacity=10.0, retry_share=1e-12)
     slow = Case(load, on_load(target=7.0), odd, 32.0).outcome("x")
     assert fast.why_slow == "" and slow.why_slow != ""
     assert fast.by_name() == pytest.approx(slow.by_name())

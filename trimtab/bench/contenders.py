@@ -125,7 +125,7 @@ class Runs:
 
     def _stays(self, baseline: Baseline, startup_s: float) -> Days:
         assert self.disturbance == CALM, "disturbance is for those that are retuned"
-        load, cluster = self.load, ClusterSpec(startup_s=startup_s)
+        load, cluster = self.load, ClusterSpec(startup_s=startup_s, metric_delay_s=0.0)
         run = simulate(baseline(load), load.values, cluster, first_pods=load.first_pods, start=load.start)
         return run.days(DAY_STEPS)
 

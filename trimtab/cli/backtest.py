@@ -95,6 +95,7 @@ def command(
     terms = Terms(judging.startup_s, judge.price)
     cluster = ClusterSpec(
         startup_s=terms.startup_s,
+        metric_delay_s=judging.metric_delay_s,
         startup_jitter=(0.7, 1.6) if jitter else (1.0, 1.0),
         slo=judge.service_level,
         pod_capacity=capacity,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 GENERATE = "generate:"
 PROMETHEUS_STEP_S, PROMETHEUS_DAYS = 60.0, 14.0
+OLDEST_METRIC_S = 120.0  # two scrapes of the usual minute
 
 
 class LoadOptions(NamedTuple):
@@ -65,6 +66,13 @@ class JudgingOptions(NamedTuple):
     startup_s: float
     pod_capacity: float | None
     price: float | None
+    metric_delay_s: float
+
+
+def _fresh_enough(ctx: click.Context, param: click.Parameter, seconds: float) -> float:
+    if seconds > OLDEST_METRIC_S:
+        raise click.BadParameter(f"{seconds:g}s: the operator takes metrics older than 2m for missing; give at most 2m")
+    return seconds
 
 
 judging_options = option_group(
@@ -88,6 +96,15 @@ judging_options = option_group(
         "price",
         type=objective,
         help=f"{objective.__doc__}; else the objective that is written, or balanced",
+    ),
+    click.option(
+        "--metric-delay",
+        "metric_delay_s",
+        type=duration,
+        callback=_fresh_enough,
+        default="15s",
+        show_default=True,
+        help="How old the newest metric is when a policy or a bridge sees it.",
     ),
 )
 query_options = prometheus_options("Where queries are asked.")

@@ -68,7 +68,13 @@ def command(
     check_unit(demand, capacity, load.source)
     judge, said = judge_of([named.policy], judging.price)
     level = judge.service_level
-    pods = ClusterSpec(startup_s=judging.startup_s, pod_capacity=capacity, pod_cores=capacity, slo=level)
+    pods = ClusterSpec(
+        startup_s=judging.startup_s,
+        metric_delay_s=judging.metric_delay_s,
+        pod_capacity=capacity,
+        pod_cores=capacity,
+        slo=level,
+    )
     case = Case(demand, named.policy, pods, judge.price)
     found = _searched(case, writable_space(named.manifest, named.policy, pods), engine)
     manifest, written = TunableManifest(named.manifest)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from trimtab.quantity import GIB
 from trimtab.series import Floats
-from trimtab.sim.grid import MEAN_S
+from trimtab.sim.grid import MEAN_S, STEP_S
 from trimtab.sim.score import SLO
 
 
@@ -36,6 +36,9 @@ class Fault:
         return self.start_s <= second < self.end_s
 
 
+METRIC_DELAY_S = float(STEP_S)  # no operator sees the newest scrape
+
+
 @dataclass(frozen=True)
 class ClusterSpec:
     """What every pod is like, in the load's own unit, and how the metrics reach the policy.
@@ -56,7 +59,7 @@ class ClusterSpec:
     base_memory_bytes: float = 0.25 * GIB  # what a pod uses without doing any work
     memory_load: Floats | None = None  # bytes that all pods share, started or not, step by step
     mean_s: float = MEAN_S  # metrics are means of the last minute ...
-    scrape_delay_s: float = 0.0  # ... seen this much later
+    metric_delay_s: float = METRIC_DELAY_S  # ... and this old when a policy or a bridge sees them
     retry_share: float = 0.0  # of violating load that comes again in the next step
     resize_refusal: float = 0.0  # probability that a pod cannot be resized in place
     faults: tuple[Fault, ...] = ()
@@ -65,6 +68,14 @@ class ClusterSpec:
         assert self.startup_s >= 0 and self.pod_capacity > 0 and self.pod_cores > 0
         assert 0 <= self.retry_share < 1 and 0 <= self.resize_refusal <= 1
         assert (self.level is None or self.level > 0) and (self.limit is None or self.limit > 0)
+
+    @property
+    def mean_steps(self) -> int:
+        return max(1, round(self.mean_s / STEP_S))
+
+    @property
+    def metric_delay_steps(self) -> int:
+        return round(self.metric_delay_s / STEP_S)
 
     @property
     def level_share(self) -> float:

@@ -12,8 +12,9 @@ from trimtab.core.model import Missing, Observation, Pod, TotalSample
 from trimtab.core.startup import StartupLog, startup, startup_of, watch
 from trimtab.policy import ForecastChoice, Metric, MetricKind, Policy, TotalAverage
 from trimtab.series import Floats
-from trimtab.sim.grid import MEAN_STEPS, STEP_S, delay_steps
-from trimtab.sim.sliding_windows import trailing_mean
+from trimtab.sim.cluster_spec import ClusterSpec
+from trimtab.sim.grid import STEP_S, delay_steps
+from trimtab.sim.sliding_windows import delayed, trailing_mean
 
 OWNER = "simulated"
 CHECKPOINT_S = 600.0  # as the operator writes them
@@ -59,7 +60,7 @@ class SimulatedForecasts:
 
 
 def forecast_demand(
-    choice: ForecastChoice, quantiles: Sequence[float], load: Floats, startup_s: float, start: float
+    choice: ForecastChoice, quantiles: Sequence[float], load: Floats, cluster: ClusterSpec, start: float
 ) -> list[Floats]:
     """The demand that is forecast at the end of each step, for each quantile; 0 where nothing is said.
 
@@ -67,11 +68,11 @@ def forecast_demand(
     """
     total = TotalAverage(metric=Metric(kind=MetricKind.EXTERNAL, name="load"), target=1.0)
     policy, demand = Policy(signals=(total,), forecast=choice), DemandForecasts()
-    started = startup([delay_steps(startup_s) * STEP_S], start)
-    found = np.zeros((len(quantiles), len(load)))
-    for step, value in enumerate(trailing_mean(load, MEAN_STEPS).tolist()):
+    started = startup([delay_steps(cluster.startup_s) * STEP_S], start)
+    found, delay = np.zeros((len(quantiles), len(load))), cluster.metric_delay_steps
+    for step, value in enumerate(delayed(trailing_mean(load, cluster.mean_steps), delay).tolist()):
         at = start + (step + 1) * STEP_S
-        sample = TotalSample(value=value, at=at)
+        sample = TotalSample(value=value, at=start + (max(0, step - delay) + 1) * STEP_S)
         seen = Observation(at=at, spec_replicas=1, status_replicas=1, samples=(sample,), startup=started)
         demand.note(OWNER, policy, seen)
         for forecast in demand.of(OWNER, policy, seen):

@@ -30,6 +30,7 @@ class Meter:
     def __init__(self, cluster: ClusterSpec, start: float, step_s: float) -> None:
         self._cluster, self._start, self._step_s = cluster, start, step_s
         self._width = max(1, round(cluster.mean_s / step_s))
+        self._delay = round(cluster.metric_delay_s / step_s)
         self.totals: list[float] = []  # load on all pods, by step
         self.shares: list[float] = []  # how busy a ready pod was, of its own size
         self.cores: list[float] = []  # used by all of them
@@ -51,7 +52,7 @@ class Meter:
         if fault is FaultKind.MISSING:
             return Missing(reason=Reason.ABSENT)
         step = trouble.since - 1 if fault is FaultKind.STALE else newest
-        step -= round((self._cluster.scrape_delay_s + trouble.late_s) / self._step_s)
+        step = max(0, step - self._delay) - round(trouble.late_s / self._step_s)
         at = self._start + (step + 1) * self._step_s
         if step < 0:
             return Missing(reason=Reason.ABSENT, detail="nothing has been scraped yet")
@@ -87,8 +88,10 @@ class Meter:
         return sum(used) / len(used)
 
     def shown_total(self) -> float:
-        """What the end of the newest step shows of the load: the newest, or the mean where that is more."""
-        return max(self.totals[-1], self.mean(self.totals, len(self.totals) - 1))
+        """What a bridge sees of the load: the newest metric; the newest step too where metrics are never late."""
+        newest = len(self.totals) - 1
+        mean = self.mean(self.totals, max(0, newest - self._delay))
+        return mean if self._delay else max(self.totals[-1], mean)
 
     def mean(self, series: list[float], step: int) -> float:
         """The mean of the last minute up to a step, added up from the newest on as the compiled lane does."""

@@ -1,7 +1,8 @@
 """How busy pods are shown to be, step by step beside the decisions that depend on it: the virtual cluster's own rules.
 
-Ready pods share the load up to their limit; metrics are means of the last minute; a pod's sample counts from a
-minute after it is ready, or from `cpuInitializationPeriod` after its start, whichever comes first.
+Ready pods share the load up to their limit; metrics are means of a minute and as old as the cluster says. A pod's
+sample counts when its minute began after the pod was ready, or from `cpuInitializationPeriod` after its start on,
+whichever comes first.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from trimtab.core.bridge import level_needed
 from trimtab.core.replica_calculator import keeps, utilization_percent, whole, within
 from trimtab.series import Floats
 from trimtab.sim.compiled import compiled, shared
-from trimtab.sim.grid import MEAN_STEPS
 from trimtab.sim.resize_in_place import empty_levels, hold, numbers_of
 from trimtab.sim.rings import ENDS, Ints, front, push, ring
 from trimtab.sim.score import Actuator, serve
@@ -33,6 +33,8 @@ class WorkLimits(NamedTuple):
     levels: int
     refused: float
     most: float  # that a ready pod serves, as a share of its request
+    mean_steps: int  # that a metric is the mean of
+    metric_delay_steps: int
 
 
 class PodsAtWork(NamedTuple):
@@ -45,17 +47,15 @@ class PodsAtWork(NamedTuple):
 
 def at_work(load: Floats, shown: Floats, old_after: int, actuator: Actuator) -> PodsAtWork:
     """`old_after`: steps after which every ready pod's sample counts."""
-    delay, minute = actuator.delay_steps, MEAN_STEPS - 1
-    counts_after = min(delay + minute, max(delay, old_after))
-    bridge = numbers_of(actuator.bridge)
+    delay, sampled_after = actuator.delay_steps, actuator.mean_steps - 1 + actuator.metric_delay_steps
+    counts_after, first = min(delay + sampled_after, max(delay, old_after)), min(sampled_after, old_after)
+    bridge, view = numbers_of(actuator.bridge), (actuator.mean_steps, actuator.metric_delay_steps)
     return PodsAtWork(
-        load,
-        shown,
-        WorkLimits(delay, counts_after, min(minute, old_after), *bridge, actuator.refused, actuator.ceiling),
+        load, shown, WorkLimits(delay, counts_after, first, *bridge, actuator.refused, actuator.ceiling, *view)
     )
 
 
-NOBODY = PodsAtWork(np.empty(0), np.empty(0), WorkLimits(0, 0, 0, 0.0, 1.0, 0, 0.0, 1.0))
+NOBODY = PodsAtWork(np.empty(0), np.empty(0), WorkLimits(0, 0, 0, 0.0, 1.0, 0, 0.0, 1.0, 1, 0))
 BACKLOG, FACTOR, SHARES = 0, 1, 2  # places of what is left of a step
 
 
@@ -65,7 +65,7 @@ def empty_work(limits: WorkLimits) -> tuple[Ints, Ints, Ints, Floats]:
     shares of the last minute."""
     serving, counting = ring(limits.delay_steps + 3), ring(limits.counts_after + 3)
     serving[ENDS, 2], counting[ENDS, 2] = limits.delay_steps, limits.counts_after
-    left = np.zeros(SHARES + MEAN_STEPS)
+    left = np.zeros(SHARES + limits.mean_steps + limits.metric_delay_steps)
     left[FACTOR] = 1.0
     return serving, counting, empty_levels(limits.levels), left
 
@@ -95,10 +95,11 @@ def work(
     capacity = limits.most * (ready + ready * (1.0 - limits.refused) * (factor - 1.0))
     served = min(load + left[BACKLOG], capacity)
     left[BACKLOG] = serve(load, left[BACKLOG], 0.0, capacity)[0]
-    left[SHARES + t % MEAN_STEPS] = served / ready if ready > 0 else 0.0
-    count, total = min(t + 1, MEAN_STEPS), 0.0
+    room, newest = len(left) - SHARES, max(0, t - limits.metric_delay_steps)
+    left[SHARES + t % room] = served / ready if ready > 0 else 0.0
+    count, total = min(newest + 1, limits.mean_steps), 0.0
     for age in range(count):
-        total += left[SHARES + (t - age) % MEAN_STEPS]
+        total += left[SHARES + (newest - age) % room]
     counted = int(front(counting, t, float(current), False)) if t >= limits.first_counts_after else 0
     return total / count, counted
 

@@ -16,7 +16,7 @@ from trimtab.policy import Bridge
 from trimtab.series import Floats
 from trimtab.sim.compiled import compiled, shared
 from trimtab.sim.grid import MEAN_STEPS, STEP_S
-from trimtab.sim.sliding_windows import trailing_mean
+from trimtab.sim.sliding_windows import delayed, trailing_mean
 
 CALM_STEPS = round(CALM_S / STEP_S)
 _NEVER = -CALM_STEPS
@@ -55,9 +55,12 @@ def hold(last_needed: NDArray[np.int64], t: int, level: float, max_factor: float
     return 1.0
 
 
-def shown_load(load: Floats) -> Floats:
-    """What the end of a step shows of the load: the newest, or the mean of the last minute where that is more."""
-    return np.maximum(load, trailing_mean(load, MEAN_STEPS))
+def shown_load(load: Floats, mean_steps: int = MEAN_STEPS, metric_delay_steps: int = 0) -> Floats:
+    """What a bridge sees of the load at the end of a step: the mean that metrics show by then. Where they are never
+    late, it sees the newest step too."""
+    if metric_delay_steps:
+        return delayed(trailing_mean(load, mean_steps), metric_delay_steps)
+    return np.maximum(load, trailing_mean(load, mean_steps))
 
 
 def size_factors(seen: Floats, ready: NDArray[np.int32], bridge: Bridge) -> Floats:

@@ -18,7 +18,7 @@ from trimtab.core.figures import Figures
 from trimtab.policy import Bridge
 from trimtab.series import Floats
 from trimtab.sim.compiled import compiled, shared
-from trimtab.sim.grid import DAY_STEPS
+from trimtab.sim.grid import DAY_STEPS, MEAN_STEPS
 from trimtab.sim.prices import RESIZE_PRICE, START_PRICE
 from trimtab.sim.resize_in_place import empty_levels, hold, numbers_of
 from trimtab.sim.sliding_windows import backward_min
@@ -37,6 +37,8 @@ class Actuator(NamedTuple):
     bridge: Bridge | None = None
     refused: float = 0.0  # the share of ready pods whose nodes have no room for a larger size
     ceiling: float = 1.0  # the most a ready pod serves, as a share of its request
+    mean_steps: int = MEAN_STEPS  # that a metric is the mean of
+    metric_delay_steps: int = 0
 
 
 class Days(NamedTuple):

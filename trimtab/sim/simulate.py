@@ -21,19 +21,17 @@ from trimtab.sim.cluster import Run, run
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.cost_limit import UNLIMITED, CostLimit
 from trimtab.sim.demand_forecast import forecast_demand
-from trimtab.sim.grid import DAY_STEPS, MEAN_STEPS, STEP_S, delay_steps
+from trimtab.sim.grid import DAY_STEPS, STEP_S, delay_steps
 from trimtab.sim.numba_engine import run_on
 from trimtab.sim.priced_levels import band_path, priced_levels
 from trimtab.sim.program import NOTHING_AHEAD, BoundsBySteps, bounds_by_step, is_cpu_share, program, uncovered
 from trimtab.sim.resize_in_place import shown_load, size_factors
 from trimtab.sim.score import Actuator, Counts, Days, measure, ready_pods, violating_load
-from trimtab.sim.sliding_windows import trailing_mean
+from trimtab.sim.sliding_windows import delayed, trailing_mean
 
 _PLAIN = ClusterSpec()
 _STEPPED = {
     "startup_jitter": "start-up times that vary",
-    "mean_s": "another mean of metrics",
-    "scrape_delay_s": "a delay of metrics",
     "memory_load": "memory that depends on the load",
     "retry_share": "retries",
     "faults": "faults",
@@ -146,7 +144,8 @@ class Simulation:
 
     def _replicas(self, policy: Policy, within: CostLimit) -> Counts:
         cluster, bridge = self.cluster, self._without_idle_bridge(policy).bridge
-        actuator = Actuator(delay_steps(cluster.startup_s), bridge, ceiling=cluster.ceiling_share)
+        view = cluster.mean_steps, cluster.metric_delay_steps
+        actuator = Actuator(delay_steps(cluster.startup_s), bridge, 0.0, cluster.ceiling_share, *view)
         compiled = program(policy, STEP_S, self._ahead(policy), self._by_step(policy))
         return run_on(self._pods, self._signal, self._shown, compiled, self.first_pods, actuator, within)
 
@@ -166,7 +165,8 @@ class Simulation:
             elif not uncovered(policy):
                 self._ahead(policy)
         for level, prices in wanted.items():
-            found = priced_levels(self._pods, self.cluster.startup_s, shipped_weights(), list(prices), level)
+            seen = delayed(self._pods, self.cluster.metric_delay_steps)
+            found = priced_levels(seen, self.cluster.startup_s, shipped_weights(), list(prices), level)
             for price, start, keep in zip(prices, found.start, found.keep, strict=True):
                 self._levels[level, price] = start, keep
 
@@ -178,7 +178,7 @@ class Simulation:
         key = msgspec.msgpack.encode(choice)
         if key not in self._forecasts:
             quantiles = [choice.quantile]
-            (self._forecasts[key],) = forecast_demand(choice, quantiles, self.load, self.cluster.startup_s, self.start)
+            (self._forecasts[key],) = forecast_demand(choice, quantiles, self.load, self.cluster, self.start)
         return self._forecasts[key]
 
     def _by_step(self, policy: Policy) -> BoundsBySteps:
@@ -191,11 +191,11 @@ class Simulation:
 
     @cached_property
     def _signal(self) -> Floats:
-        return trailing_mean(self.load, MEAN_STEPS)
+        return delayed(trailing_mean(self.load, self.cluster.mean_steps), self.cluster.metric_delay_steps)
 
     @cached_property
     def _shown(self) -> Floats:
-        return shown_load(self._pods)
+        return shown_load(self._pods, self.cluster.mean_steps, self.cluster.metric_delay_steps)
 
 
 def _band(objective: Objective) -> tuple[float, float]:

@@ -20,6 +20,13 @@ def trailing_mean(values: Floats, width: int) -> Floats:
     return total / np.minimum(np.arange(1, len(values) + 1), width)
 
 
+def delayed(values: Floats, steps: int) -> Floats:
+    """Each value `steps` later; the first one stands for those before it."""
+    if not steps:
+        return values
+    return np.concatenate((np.full(min(steps, len(values)), values[0]), values[:-steps]))
+
+
 def forward_max(values: NDArray[Number], ahead: int) -> NDArray[Number]:
     """max(values[t] .. values[t + ahead]) for every t (van Herk): running maxima of blocks from both sides."""
     width = ahead + 1
