@@ -2,7 +2,7 @@
 import { plain, type Name } from "./api";
 import { chart, Group, type Line } from "./chart";
 import { h, table } from "./dom";
-import { number, time } from "./format";
+import { number, time, zoneName } from "./format";
 
 export interface Advice {
   title: string;
@@ -50,7 +50,7 @@ function card(place: HTMLElement, one: Advice): void {
     });
     chart(article, {
       title: "Usage and what it was compared with",
-      unit: `in cores; by the hour, ${one.start > 0 ? `from ${time(one.start, false)} UTC` : "hours of the history counted from day 1"}`,
+      unit: `in cores; by the hour, ${one.start > 0 ? `from ${time(one.start, false)} ${zoneName()}` : "hours of the history counted from day 1"}`,
       times: Float64Array.from({ length: count }, (_, index) => one.start + index * one.step),
       lines,
       format: (value) => number(value),

@@ -1,7 +1,7 @@
 // One chart: lines over time that zoom together with their neighbours, told apart by more than colour, and in words.
 import uPlot from "uplot";
 import { h, table } from "./dom";
-import { tick, time } from "./format";
+import { DATED, tick, time, timeZone, zoneName } from "./format";
 import type { Numbers } from "./packing";
 
 export interface Line {
@@ -27,6 +27,7 @@ export interface ChartOptions {
   times: Numbers;
   lines: Line[];
   bands?: [number, number][]; // from the upper to the lower line, counted from 0
+  overload?: { load: Line["values"]; capacity: Line["values"] }; // shaded where the load is above the capacity
   marks?: Mark[];
   onMark?: (mark: Mark) => void;
   format: (value: number | null) => string;
@@ -88,7 +89,7 @@ export function chart(place: HTMLElement, options: ChartOptions): uPlot {
     {
       width: Math.max(280, canvas.clientWidth || place.clientWidth),
       height: options.height ?? 200,
-      tzDate: (at) => uPlot.tzDate(new Date(at * 1000), "Etc/UTC"),
+      tzDate: (at) => (timeZone() === "UTC" || at < DATED ? uPlot.tzDate(new Date(at * 1000), "Etc/UTC") : new Date(at * 1000)),
       padding: [8, 24, 0, 0],
       scales: { x: { time: true }, y: { range: (_, low, high) => [Math.min(0, low), Math.max(1e-9, high * 1.08)] } },
       axes: [
@@ -100,10 +101,10 @@ export function chart(place: HTMLElement, options: ChartOptions): uPlot {
           incrs: INCREMENTS,
           values: (_, at, __, ___, step) => at.map((second) => tick(second, step)),
         },
-        { ...axis, font: fontSize, size: 58, space: 32, values: (_, at) => at.map((value) => options.format(value)) },
+        { ...axis, font: fontSize, size: 58, space: 32, values: (_, at) => at.map((value) => onAxis(options.format(value), options.unit)) },
       ],
       series: [
-        { label: "UTC", value: (_, at) => time(at) },
+        { label: zoneName(), value: (_, at) => time(at) },
         ...lines.map((line) => series(line, colour, options.format)),
       ],
       bands: (options.bands ?? []).map(([upper, lower]) => ({
@@ -113,7 +114,12 @@ export function chart(place: HTMLElement, options: ChartOptions): uPlot {
       cursor: { sync: { key: group.key, scales: ["x", null] }, drag: { x: true, y: false, dist: 6 }, points: { size: 6 } },
       legend: { live: true },
       hooks: {
-        draw: [(plot) => { drawMarks(plot, options.marks ?? [], colour); }],
+        draw: [
+          (plot) => {
+            if (options.overload) shadeOverload(plot, times, options.overload, colour("--bad"));
+            drawMarks(plot, options.marks ?? [], colour);
+          },
+        ],
         setScale: [
           (plot, key) => {
             const { min, max } = plot.scales["x"]!;
@@ -149,6 +155,31 @@ function series(line: Line, colour: (name: string) => string, format: (value: nu
 export function gapped(values: Line["values"]): (number | null)[] | Numbers {
   if (Array.isArray(values)) return values;
   return values.some(Number.isNaN) ? Array.from(values, (value) => (Number.isNaN(value) ? null : value)) : values;
+}
+
+// The unit stands in the title, so the axis leaves words such as cores out; GiB and percent stay.
+function onAxis(text: string, unit: string): string {
+  const word = text.slice(text.indexOf(" ") + 1);
+  return text.includes(" ") && (word === "core" || word === "cores" || unit.includes(word)) ? text.slice(0, text.indexOf(" ")) : text;
+}
+
+function shadeOverload(plot: uPlot, times: Numbers, { load, capacity }: { load: Line["values"]; capacity: Line["values"] }, colour: string): void {
+  const { ctx, bbox } = plot;
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+  ctx.clip();
+  ctx.fillStyle = colour;
+  ctx.globalAlpha = 0.55;
+  for (let index = 0; index < times.length; index += 1) {
+    const [above, below] = [load[index] ?? NaN, capacity[index] ?? NaN];
+    if (!(above > below)) continue;
+    const left = plot.valToPos(times[index]!, "x", true);
+    const right = plot.valToPos(times[index + 1] ?? times[index]! + 60, "x", true);
+    const top = plot.valToPos(above, "y", true);
+    ctx.fillRect(left, top, Math.max(1, right - left), plot.valToPos(below, "y", true) - top);
+  }
+  ctx.restore();
 }
 
 function drawMarks(plot: uPlot, marks: Mark[], colour: (name: string) => string): void {
@@ -248,7 +279,7 @@ function spoken(options: ChartOptions): string {
     .map(summary)
     .filter((line) => Number.isFinite(line.last))
     .map((line) => `${line.label} from ${format(line.least)} to ${format(line.most)}, last ${format(line.last)}`);
-  const span = `${time(times[0]!, false)} to ${time(times[times.length - 1]!, false)} UTC`;
+  const span = `${time(times[0]!, false)} to ${time(times[times.length - 1]!, false)} ${zoneName()}`;
   return `${options.title}, ${span}. ${said.join(". ")}. Arrow keys move, plus and minus zoom, 0 shows all.`;
 }
 

@@ -1,8 +1,9 @@
 // The fleet: every workload in one table; only the rows in sight exist, so that ten thousand scroll like ten.
 import { packed, type Name } from "./api";
 import { h } from "./dom";
-import { ago, bytes, cores, number, percent, time } from "./format";
+import { ago, bytes, cores, number, percent, time, zoneName } from "./format";
 import type { Packed } from "./packing";
+import { sparkline, type LastHours } from "./sparkline";
 import { write } from "./route";
 
 const ROW = 34; // pixels, as in page.css
@@ -14,8 +15,13 @@ interface About {
   text: Record<TextColumn, string[]>;
 }
 type TextColumn = "kind" | "namespace" | "name" | "mode" | "held" | "fate" | "said" | "problem";
-export type Fleet = Packed<About>;
+export type Fleet = Packed<About> & { lastHours?: Map<number, LastHours> }; // by the id of the object
 type Read = (fleet: Fleet, row: number) => number | string;
+
+interface HoursAbout {
+  hours: number; // how many values each workload has in every column
+}
+const HOURS_AGAIN_MS = 300_000;
 
 interface Column {
   key: string;
@@ -88,10 +94,23 @@ const COLUMNS: Column[] = [
     cell: (fleet, row) => meter(headroom(fleet, row) as number),
   },
   {
+    key: "day",
+    heading: "Last 24 hours",
+    title: "Load by the hour; hours in which pods were overloaded are red",
+    kind: "spark w1",
+    value: (fleet, row) => figure(fleet, "violations", row),
+    cell: (fleet, row) => {
+      const hours = fleet.lastHours?.get(figure(fleet, "id", row));
+      const drawing = hours ? sparkline(hours) : null;
+      return [drawing ?? "–"];
+    },
+    descending: true,
+  },
+  {
     key: "size",
     heading: "Pod size",
     title: "CPU and memory that one pod requests",
-    kind: "n w1",
+    kind: "n w1 size",
     value: (fleet, row) => figure(fleet, "cpu", row),
     cell: (fleet, row) => {
       const [cpu, memory] = [figure(fleet, "cpu", row), figure(fleet, "memory", row)];
@@ -119,7 +138,7 @@ const COLUMNS: Column[] = [
       const [from, to] = [figure(fleet, "changedFrom", row), figure(fleet, "changedTo", row)];
       return [
         `${ago(at, fleet.about.now)}, ${from} → ${to} `,
-        h("span", { class: "soft", title: `${time(at)} UTC: ${text(fleet, "said", row)}` }, text(fleet, "said", row)),
+        h("span", { class: "soft", title: `${time(at)} ${zoneName()}: ${text(fleet, "said", row)}` }, text(fleet, "said", row)),
       ];
     },
     descending: true,
@@ -128,7 +147,7 @@ const COLUMNS: Column[] = [
     key: "mode",
     heading: "Mode",
     title: "Auto acts; Shadow decides and records; Paused does nothing",
-    kind: "w2",
+    kind: "w3",
     value: (fleet, row) => text(fleet, "mode", row),
     cell: (fleet, row) => [text(fleet, "mode", row) || "–"],
   },
@@ -136,7 +155,7 @@ const COLUMNS: Column[] = [
     key: "forecast",
     heading: "Forecast",
     title: "What was forecast for now, against what came",
-    kind: "n w2",
+    kind: "n w3",
     value: surprise,
     cell: (fleet, row) => {
       const off = surprise(fleet, row) as number;
@@ -154,8 +173,8 @@ const COLUMNS: Column[] = [
   },
   {
     key: "violations",
-    heading: "Violations",
-    title: "Today since midnight UTC: load that met too little capacity, in percent of all load",
+    heading: "Overloaded",
+    title: "Today since midnight UTC: load that met overloaded pods, in percent of all load",
     kind: "n",
     value: (fleet, row) => figure(fleet, "violations", row),
     cell: (fleet, row) => [percent(figure(fleet, "violations", row), 1)],
@@ -218,8 +237,23 @@ function compared(a: number | string, b: number | string, sign: number): number 
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
+async function lastHours(): Promise<Map<number, LastHours>> {
+  const { about, columns } = await packed<HoursAbout>("hours");
+  const of = (name: string, row: number): Float32Array => columns[name]!.subarray(row * about.hours, (row + 1) * about.hours) as Float32Array;
+  return new Map(Array.from(columns["id"]!, (id, row) => [id, { load: of("load", row), overloaded: of("overloaded", row) }]));
+}
+
 export async function fleetPage(place: HTMLElement): Promise<() => Promise<void>> {
-  let fleet = await packed<About>("fleet");
+  let fleet: Fleet = await packed<About>("fleet");
+  let hours = new Map<number, LastHours>();
+  let readAt = -Infinity;
+  const readHours = async (): Promise<void> => {
+    if (Date.now() - readAt < HOURS_AGAIN_MS) return;
+    readAt = Date.now();
+    hours = await lastHours();
+    fleet.lastHours = hours;
+    draw();
+  };
   let order: Order = { key: "problem", descending: true };
   let rows: number[] = [];
   const search = h("input", { type: "search", placeholder: "Search workloads", "aria-label": "Search workloads", id: "search" });
@@ -284,10 +318,12 @@ export async function fleetPage(place: HTMLElement): Promise<() => Promise<void>
   place.append(h("h1", { class: "away" }, "Fleet"), cards, h("div", { class: "tools" }, search, only, count), scroll);
   summarise();
   arrange();
+  void readHours();
   return async () => {
-    fleet = await packed<About>("fleet");
+    fleet = { ...(await packed<About>("fleet")), lastHours: hours };
     summarise();
     arrange();
+    await readHours();
   };
 }
 

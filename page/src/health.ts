@@ -43,7 +43,7 @@ export async function healthPage(place: HTMLElement): Promise<() => Promise<void
     place.append(panel);
     chart(panel, {
       title: "Objects looked at in each tick",
-      unit: "the last hour at most, times in UTC",
+      unit: "the last hour at most",
       times: Float64Array.from(ticks, ([at]) => at),
       lines: [{ label: "objects", values: ticks.map(([, count]) => count), colour: "--replicas", stepped: true }],
       format: (value) => number(value),
@@ -80,7 +80,7 @@ function content(found: Health): HTMLElement[] {
     ...(found.operator ? operatorSections(found.operator) : [noOperator()]),
     section("Workloads without a value", "Workloads whose first metric has no value now", ["kind", "namespace", "name", "what happens meanwhile"], found.silent, "Every metric answers."),
     section("Held back now", "Rules that stand between a wish and the pods", ["rule", "workloads"], counted(found.held), "Nothing is held back."),
-    section("Writes that did not happen", "In the last hour, the newest first", ["UTC", "kind", "namespace", "name", "outcome", "wish"], found.refused.map(([at, ...others]) => [time(at), ...others]), "Every write was accepted."),
+    section("Writes that did not happen", "In the last hour, the newest first", ["at", "kind", "namespace", "name", "outcome", "wish"], found.refused.map(([at, ...others]) => [time(at), ...others]), "Every write was accepted."),
     section("Decisions", "Acting decisions of the last hour, by what became of them", ["outcome", "count"], counted(found.fates), "Nothing was decided anew in the last hour."),
     section("Modes", "Workloads by mode", ["mode", "workloads"], counted(found.modes), "The journal holds no policies."),
   ];
@@ -102,12 +102,12 @@ function operatorCards({ frozen, budget, breaker, counts }: Operator): HTMLEleme
 }
 
 function operatorSections({ breaker, conflicts, reverts, muted, sources, counts }: Operator): HTMLElement[] {
-  const who = ["kind", "namespace", "name", "why", "until, UTC"];
+  const who = ["kind", "namespace", "name", "why", "until"];
   const rows = (held: Held[]): string[][] => held.map(([kind, namespace, name, why, until]) => [kind, namespace, name, why, until === null ? "" : time(until)]);
   const of = (name: string, listed: unknown[]): string => ((counts[name] ?? 0) > listed.length ? `; the first ${listed.length} of ${counts[name]}` : "");
   return [
-    section("Sources that are silent", `Metrics without a value now, and of how many workloads${of("sources", sources)}`, ["metric", "why", "workloads", "since, UTC"], sources.map(([metric, why, count, since]) => [metric, why, String(count), since === null ? "" : time(since)]), "Every source answers."),
-    section("Breaker", "Whose decreases are held, because too many fell at once", ["namespace", "until, UTC"], breaker.held.map(([place, until]) => [place || "all", time(until)]), "It is closed."),
+    section("Sources that are silent", `Metrics without a value now, and of how many workloads${of("sources", sources)}`, ["metric", "why", "workloads", "since"], sources.map(([metric, why, count, since]) => [metric, why, String(count), since === null ? "" : time(since)]), "Every source answers."),
+    section("Breaker", "Whose decreases are held, because too many fell at once", ["namespace", "until"], breaker.held.map(([place, until]) => [place || "all", time(until)]), "It is closed."),
     section("Conflicts", `Targets that somebody else moves, too${of("conflicts", conflicts)}`, who, rows(conflicts), "Nobody else moves what trimtab moves."),
     section("Put back by others", `Who puts back what trimtab writes${of("reverts", reverts)}`, who, rows(reverts), "What is written stays."),
     section("Muted", `Pauses, pins and forecasts with nothing to say${of("muted", muted)}`, who, rows(muted), "Nothing is paused or pinned, and every forecast speaks."),

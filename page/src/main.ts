@@ -5,7 +5,7 @@ import { advicePage } from "./advice";
 import { follow, plain } from "./api";
 import { h } from "./dom";
 import { fleetPage } from "./fleet";
-import { time } from "./format";
+import { setTimeZone, time, timeZone, zoneName } from "./format";
 import { healthPage } from "./health";
 import { showReport, type Report } from "./report";
 import { read, write, type Route, type View } from "./route";
@@ -39,10 +39,11 @@ function navigation(route: Route): HTMLElement[] {
 function dashboard(): void {
   const where = h("span", { class: "where soft" });
   const nav = h("nav", { "aria-label": "Pages" });
+  const zone = h("button", { class: "zone", title: "Show times in local time or in UTC" });
   const main = h("main", { id: "main", tabindex: -1 });
   document.body.append(
     h("a", { class: "skip", href: "#main", click: (event) => { event.preventDefault(); main.focus(); } }, "To the content"),
-    h("header", {}, h("strong", {}, "trimtab"), nav, where),
+    h("header", {}, h("strong", {}, "trimtab"), nav, where, zone),
     main,
   );
   let refresh: Refresh = () => Promise.resolve();
@@ -57,7 +58,7 @@ function dashboard(): void {
   const about = async (): Promise<void> => {
     const found = await plain<About>("about");
     document.title = `trimtab: ${found.title}`;
-    where.textContent = `${found.title} · ${time(found.now)} UTC${found.note ? ` · ${found.note}` : ""}`;
+    where.textContent = `${found.title} · ${time(found.now)} ${zoneName()}${found.note ? ` · ${found.note}` : ""}`;
   };
   const go = async (): Promise<void> => {
     const mine = (turn += 1);
@@ -79,6 +80,13 @@ function dashboard(): void {
     if (mine === turn) main.dataset["ready"] = route.view;
     await about().catch(() => null);
   };
+  const nameZone = (): void => { zone.textContent = timeZone() === "UTC" ? "UTC" : "Local time"; };
+  zone.addEventListener("click", () => {
+    setTimeZone(timeZone() === "UTC" ? "local" : "UTC");
+    nameZone();
+    void go();
+  });
+  nameZone();
   addEventListener("hashchange", () => void go());
   follow(() => {
     if (busy || document.hidden) return;

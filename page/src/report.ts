@@ -1,7 +1,7 @@
 // A report that carries its own data: the verdict, a table and a chart for each workload, and what is said below them.
 import { chart, Group, type Line } from "./chart";
 import { h, table, type Cell, type TableColumn } from "./dom";
-import { number, time } from "./format";
+import { number, time, zoneName } from "./format";
 import { adviceSections, type Advice } from "./advice";
 
 interface ReportLine {
@@ -65,7 +65,7 @@ function sectionOf(section: Section, main: HTMLElement): HTMLElement {
   const group = new Group();
   chart(place, {
     title: "Replicas over time",
-    unit: `in pods; load in pods at 100 %; ${time(section.start, false)} to ${time(section.start + count * section.step, false)} UTC`,
+    unit: `in pods; load in pods at 100 %; ${time(section.start, false)} to ${time(section.start + count * section.step, false)} ${zoneName()}`,
     times,
     lines,
     format: (value) => number(value),

@@ -2,7 +2,7 @@
 import { packed, type Name } from "./api";
 import { chart, Group, type Line } from "./chart";
 import { h, table, type Cell, type TableColumn } from "./dom";
-import { duration, number, percent, time } from "./format";
+import { duration, number, percent, time, zoneName } from "./format";
 import type { Packed } from "./packing";
 import { write } from "./route";
 
@@ -113,7 +113,7 @@ export async function whatifPage(place: HTMLElement, name: Name): Promise<() => 
   const { about } = first;
   place.append(
     h("h1", {}, "What if: ", h("a", { href: write("workload", name) }, `${name.namespace}/${name.name}`)),
-    h("p", { class: "soft" }, `${about.days.toFixed(1)} days of its own load from ${time(about.start, false)} UTC, replayed with the code that runs in the cluster. A is what is in force until you keep another; B follows the sliders.`),
+    h("p", { class: "soft" }, `${about.days.toFixed(1)} days of its own load from ${time(about.start, false)} ${zoneName()}, replayed with the code that runs in the cluster. A is what is in force until you keep another; B follows the sliders.`),
     h("div", { class: "split" }, controls, h("div", {}, failure, results, charts, copies)),
   );
   draw();
@@ -200,7 +200,7 @@ function drawCharts(place: HTMLElement, a: Answer, b: Answer, group: Group): voi
   if (a !== b) lines.push({ label: "B", values: b.columns["replicas"]!, colour: "--forecast", stepped: true, wide: true, dash: [8, 3] });
   chart(place, {
     title: "Replicas",
-    unit: "in pods; load in pods at 100 %, times in UTC",
+    unit: "in pods; load in pods at 100 %",
     times: b.columns["at"]!,
     lines,
     format: (value) => number(value),

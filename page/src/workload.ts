@@ -76,7 +76,7 @@ export async function workloadPage(place: HTMLElement, name: Name): Promise<() =
 }
 
 function hint(): HTMLElement {
-  return h("p", { class: "soft" }, "Drag to zoom, double-click for all. Times are UTC.");
+  return h("p", { class: "soft" }, "Drag to zoom, double-click for all. Load above the capacity is shaded red.");
 }
 
 function spans(group: Group): HTMLElement[] {
@@ -176,6 +176,7 @@ function drawCharts(place: HTMLElement, { about, columns }: Packed<About>, group
     times,
     lines,
     bands,
+    overload: { load: column("load"), capacity: column("capacity") },
     format: (value) => inUnit(value, about.unit),
     height: 230,
     group,

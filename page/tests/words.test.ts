@@ -1,24 +1,29 @@
 import { describe, expect, it } from "vitest";
 import { closest, gapped, summary } from "../src/chart";
 import { h } from "../src/dom";
-import { bytes, cores, duration, number, tick, time } from "../src/format";
+import { bytes, cores, duration, inUnit, number, setTimeZone, tick, time } from "../src/format";
 import { period } from "../src/health";
 import { floats } from "../src/report";
 import { read, write } from "../src/route";
+import { sparkline } from "../src/sparkline";
 import { nearest, stepsWith } from "../src/whatif";
 import { arrived, tally, written } from "../src/workload";
+
+setTimeZone("UTC"); // whatever the zone of this machine
 
 describe("figures", () => {
   it.each([
     [number(0), "0"],
     [number(NaN), "–"],
-    [number(1234), "1234"],
+    [number(1234), "1,234"],
     [number(0.1234), "0.123"],
     [number(15.55), "15.6"],
     [number(12_345_678), "12.3 M"],
-    [cores(0), "0"],
-    [cores(0.25), "250m"],
-    [cores(2), "2"],
+    [cores(0), "0 cores"],
+    [cores(0.25), "0.25 cores"],
+    [cores(1), "1 core"],
+    [cores(2), "2 cores"],
+    [inUnit(3784, "requests"), "3,784 requests"],
     [bytes(1536 * 1024 ** 2), "1.5 GiB"],
     [duration(45), "45 s"],
     [duration(300), "5 min"],
@@ -79,6 +84,17 @@ describe("a workload", () => {
     };
     expect(tally(columns, "replicas")).toEqual({ podHours: 0.1, violations: 75 });
     expect(tally(columns, "planned").violations).toBe(0);
+  });
+});
+
+describe("a sparkline", () => {
+  it("has a bar for each known hour and says which hurt", () => {
+    const drawing = sparkline({ load: Float32Array.of(1, NaN, 3), overloaded: Float32Array.of(0, 0, 0.2) });
+    expect(drawing?.querySelectorAll("rect")).toHaveLength(2);
+    expect(drawing?.getAttribute("aria-label")).toBe("load of the last 2 hours, 1 of them overloaded");
+  });
+  it("is nothing before there are two hours", () => {
+    expect(sparkline({ load: Float32Array.of(NaN, 3), overloaded: Float32Array.of(0, 0) })).toBeNull();
   });
 });
 

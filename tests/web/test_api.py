@@ -69,6 +69,18 @@ def test_the_fleet_equals_the_journal(shop: Shop) -> None:
         )  # ticks that are no minutes yet
 
 
+def test_the_last_hours_are_those_of_the_minutes(shop: Shop) -> None:
+    fleet, columns = table(shop, "fleet", {})
+    about, found = table(shop, "hours", {})
+    end = Journal.read(shop.path).span()[1] // 3600 * 3600  # type: ignore[index]
+    assert found["id"].tolist() == sorted(columns["id"].tolist()) and about["hours"] == 24
+    for row, name in enumerate(zip(*(fleet["text"][part] for part in ObjectName._fields), strict=True)):
+        minutes = Journal.read(shop.path).minutes_of(ObjectName(*name), end - 3600.0, end - 60.0)
+        place = found["id"].tolist().index(columns["id"][row]) * 24 + 22  # the last whole hour
+        load = np.nan_to_num(minutes.columns["load"].astype(float))
+        assert np.nan_to_num(found["load"][place]) == pytest.approx(load.sum() / 60, rel=1e-2)
+
+
 def test_problems_are_named(shop: Shop) -> None:
     about, columns = table(shop, "fleet", {})
     said = dict(

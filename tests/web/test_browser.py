@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +53,8 @@ def visit(chromium: Browser, address: str) -> Iterator[Open]:
     contexts, said = [], []
 
     def go(view: str = "fleet", at: str = address, **options: Any) -> Page:
-        context = chromium.new_context(viewport=options.pop("viewport", {"width": 1300, "height": 800}), **options)
+        options = {"viewport": {"width": 1300, "height": 800}, "timezone_id": "UTC"} | options
+        context = chromium.new_context(**options)
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(120_000)  # the first what-if may have to be compiled
@@ -135,6 +137,24 @@ def test_a_workload_zooms_by_button_mouse_and_key(visit: Open, shop: Shop) -> No
     page.locator(".canvas").first.focus()
     page.keyboard.press("0")
     page.wait_for_function(f"near => {drawing} !== near", arg=near)
+
+
+def test_times_are_local_until_utc_is_chosen(visit: Open) -> None:
+    page = visit("workload", timezone_id="Asia/Tokyo")
+    local = page.locator(".changes span").first.inner_text()
+    page.get_by_role("button", name="Local time").click()
+    expect(page.get_by_role("button", name="UTC")).to_be_visible()
+    expect(page.locator(".changes span").first).not_to_have_text(local)
+    utc = page.locator(".changes span").first.inner_text()
+    assert datetime.fromisoformat(local) - datetime.fromisoformat(utc) == timedelta(hours=9)
+    page.reload()
+    expect(page.get_by_role("button", name="UTC")).to_be_visible()
+
+
+def test_the_fleet_shows_the_load_of_the_last_hours(visit: Open) -> None:
+    drawing = visit().get_by_label("load of the last").first
+    expect(drawing).to_be_visible()
+    assert drawing.locator("rect").count() >= 2
 
 
 def test_every_change_opens_its_explanation(visit: Open, shop: Shop) -> None:

@@ -34,13 +34,21 @@ FROM (SELECT object, max(replicas) AS pods, avg(load) AS load, avg(load > capaci
       FROM ticks WHERE at >= ? GROUP BY object, CAST(at / 60 AS INTEGER))
 GROUP BY object
 """
+_FOLDED_HOURS = "SELECT object, hour, load, violating FROM hours WHERE hour >= ?"
+_TICKED_HOURS = """
+SELECT object, minute / 60, sum(load), sum(load * violated)
+FROM (SELECT object, CAST(at / 60 AS INTEGER) AS minute, avg(load) AS load, avg(load > capacity) AS violated
+      FROM ticks WHERE at >= ? GROUP BY object, minute)
+WHERE load IS NOT NULL GROUP BY object, minute / 60
+"""
+DAY_HOURS = 24
 _TEXT = ("kind", "namespace", "name", "mode", "held", "fate", "said", "problem")
 _FIELD_NAMES = (
-    "kind namespace name mode at replicas planned ready load capacity forecast horizon cpu memory held least most"
+    "id kind namespace name mode at replicas planned ready load capacity forecast horizon cpu memory held least most"
     " changedAt changedFrom changedTo fate said expected"
 )
 _FIELDS = tuple(_FIELD_NAMES.split())
-_LONG = ("at", "changedAt", "memory")  # in 64 bits
+_LONG = ("id", "at", "changedAt", "memory")  # in 64 bits
 
 
 def fleet(journal: Journal) -> PageTable:
@@ -60,6 +68,24 @@ def fleet(journal: Journal) -> PageTable:
     return PageTable({"now": now, "midnight": midnight, "count": len(rows), "text": text}, columns)
 
 
+def last_hours(journal: Journal) -> PageTable:
+    """Load and the overloaded share of it, hour by hour over the last day: one run of values for each object."""
+    now = (journal.span() or (0.0, 0.0))[1]
+    first = int(now // HOUR_S) - DAY_HOURS + 1
+    ids = [identity for (identity,) in journal.query("SELECT id FROM objects ORDER BY id")]
+    place = {identity: number for number, identity in enumerate(ids)}
+    sums = np.zeros((2, len(ids), DAY_HOURS))
+    for query, since in ((_FOLDED_HOURS, first), (_TICKED_HOURS, first * HOUR_S)):
+        for identity, hour, *values in journal.query(query, (since,)):
+            sums[:, place[identity], hour - first] += values
+    load, overloaded = sums
+    share = np.divide(overloaded, load, out=np.zeros(load.shape), where=load > 0)
+    minutes = np.append(np.full(DAY_HOURS - 1, 60.0), max(1.0, now % HOUR_S / 60.0))  # the last hour has only begun
+    mean = np.where(load > 0, load / minutes, np.nan)
+    columns = {"load": mean.astype("f4").ravel(), "overloaded": share.astype("f4").ravel()}
+    return PageTable({"hours": DAY_HOURS}, {"id": np.array(ids, dtype="f8"), **columns})
+
+
 def _today(journal: Journal, midnight: float) -> dict[int, tuple[float, float, float]]:
     """Pod-minutes, load-minutes and violating ones of each object since midnight."""
     found: dict[int, tuple[float, float, float]] = {}
@@ -71,7 +97,7 @@ def _today(journal: Journal, midnight: float) -> dict[int, tuple[float, float, f
 
 
 def _row(row: tuple[Any, ...], today: tuple[float, float, float], now: float) -> dict[str, Any]:
-    found = dict(zip(_FIELDS, row[1:], strict=True))
+    found = dict(zip(_FIELDS, row, strict=True))
     pods, load, violating = today
     found |= {"podHours": pods / 60, "violations": 100 * violating / load if load else 0.0}
     severity, problem = _problem(found, now)
@@ -91,7 +117,7 @@ def _problem(row: dict[str, Any], now: float) -> tuple[int, str]:
     if row["most"] is not None and row["replicas"] >= row["most"]:
         return 2, "at maxReplicas"
     if row["violations"] > 1.0:
-        return 1, "violations"
+        return 1, "overloaded today"
     return 0, ""
 
 

@@ -84,6 +84,9 @@ class JournalSource:
             self._last_fleet = version, fleet.fleet(journal)
         return self._last_fleet[1]
 
+    def _hours(self, journal: Journal, query: Mapping[str, str]) -> Found:
+        return fleet.last_hours(journal)
+
     def _workload(self, journal: Journal, query: Mapping[str, str]) -> Found:
         end = _last(journal)
         return workload.workload(journal, name_of(query), end - days_of(query) * DAY_S, end)
@@ -97,6 +100,7 @@ class JournalSource:
     QUESTIONS: ClassVar = {
         "about": _about,
         "fleet": _fleet,
+        "hours": _hours,
         "workload": _workload,
         "decision": _decision,
         "health": _health,
