@@ -142,13 +142,13 @@ def test_a_workload_zooms_by_button_mouse_and_key(visit: Open, shop: Shop) -> No
 def test_times_are_local_until_utc_is_chosen(visit: Open) -> None:
     page = visit("workload", timezone_id="Asia/Tokyo")
     local = page.locator(".changes span").first.inner_text()
-    page.get_by_role("button", name="Local time").click()
-    expect(page.get_by_role("button", name="UTC")).to_be_visible()
+    page.get_by_role("button", name="Local time", exact=True).click()
+    expect(page.get_by_role("button", name="UTC", exact=True)).to_be_visible()
     expect(page.locator(".changes span").first).not_to_have_text(local)
     utc = page.locator(".changes span").first.inner_text()
     assert datetime.fromisoformat(local) - datetime.fromisoformat(utc) == timedelta(hours=9)
     page.reload()
-    expect(page.get_by_role("button", name="UTC")).to_be_visible()
+    expect(page.get_by_role("button", name="UTC", exact=True)).to_be_visible()
 
 
 def test_the_fleet_shows_the_load_of_the_last_hours(visit: Open) -> None:
