@@ -80,6 +80,7 @@ def command(
     from trimtab.tune.demand import pod_capacity as capacity_of
     from trimtab.tune.fail_if import parse_fail_if
     from trimtab.tune.judge import judge_of
+    from trimtab.tune.queues import backlog_of, queue_notes, queue_of
 
     parsed = [parse_fail_if(text) for text in conditions]
     if not (files or compare):
@@ -89,7 +90,9 @@ def command(
     if len(policies) == 1 and (lonely := next((limit for limit in parsed if limit.relative), None)):
         raise InvalidInput("--fail-if", lonely.text, "a value with a sign needs a second policy: use --compare")
     units = check_one_unit([(named.name, named.policy) for named in policies], judging.pod_capacity)
-    capacity, note = capacity_of(policies[0].policy, judging.pod_capacity, policies[0].pod)
+    first = next((named for named in policies if backlog_of(named.policy)), policies[0])  # a queue says what a pod does
+    capacity, note = capacity_of(first.policy, judging.pod_capacity, first.pod)
+    queue = queue_of(first.policy, capacity)
     check_unit(demand, capacity, load.source)
     judge, said = judge_of([named.policy for named in policies], judging.price)
     terms = Terms(judging.startup_s, judge.price)
@@ -100,12 +103,14 @@ def command(
         slo=judge.service_level,
         pod_capacity=capacity,
         pod_cores=capacity,
+        queue=queue,
     )
     cases = [Case(demand, named.policy, cluster, terms.lam) for named in policies]
     cases, how = _quickly(policies, cases) if on_total else (cases, [])
     outcomes = _backtests(policies, cases, engine)
     why = [text for case, each in zip(cases, outcomes, strict=True) for text in causes(each, case)]
-    notes = [*_notes(policies, demand, note, capacity), *units, *filter(None, [said]), *how, *remarks(outcomes), *why]
+    about = [*queue_notes(queue, [named.policy for named in policies]), *_notes(policies, demand, note, capacity)]
+    notes = [*about, *units, *filter(None, [said]), *how, *remarks(outcomes), *why]
     if output == "table":
         print_outcomes(outcomes, demand, notes)
     else:

@@ -18,7 +18,8 @@ def causes(outcome: Outcome, case: Case) -> Iterator[str]:
     if needed > most:
         yield f"{outcome.policy}: the load needs up to {needed:,} pods, and maxReplicas is {most:,}"
     signal = load_signal(policy)
-    share = share_of(signal, cluster.pod_capacity) if policy.objective is None else None
+    by_load = policy.objective is None and not cluster.queue
+    share = share_of(signal, cluster.pod_capacity) if by_load else None
     if share is not None and share >= cluster.level_share:
         yield (
             f"{outcome.policy}: its target keeps pods at {share:.0%} of what they carry, and a violation begins above"

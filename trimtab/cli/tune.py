@@ -60,27 +60,31 @@ def command(
     from trimtab.tune.judge import judge_of
     from trimtab.tune.manifest import TunableManifest, tunable_manifest, with_new_settings, writable_space
     from trimtab.tune.odd_past import notes_on
+    from trimtab.tune.queues import queue_notes, queue_of, refuse_length
 
     demand = read_load(load, prometheus).last_whole_days()
     named = _only_policy(files, demand)
     tunable = tunable_manifest(named.manifest)
+    refuse_length(named.policy)
     capacity, note = capacity_of(named.policy, judging.pod_capacity, named.pod)
     check_unit(demand, capacity, load.source)
     judge, said = judge_of([named.policy], judging.price)
     level = judge.service_level
+    queue = queue_of(named.policy, capacity)
     pods = ClusterSpec(
         startup_s=judging.startup_s,
         metric_delay_s=judging.metric_delay_s,
         pod_capacity=capacity,
         pod_cores=capacity,
         slo=level,
+        queue=queue,
     )
     case = Case(demand, named.policy, pods, judge.price)
     found = _searched(case, writable_space(named.manifest, named.policy, pods), engine)
     manifest, written = TunableManifest(named.manifest)
     if found.changed:
         manifest, written = with_new_settings(tunable, found.was, found.now)
-    about = (*demand.notes, *notes_on(demand, capacity), note, *named.notes, said)
+    about = (*demand.notes, *notes_on(demand, capacity), note, *named.notes, said, *queue_notes(queue, ()))
     notes = [text for text in (*about, *found.notes, *written) if text]
     if output == "json":
         click.echo(json.dumps(_plain(found, manifest, notes, judge.price), indent=1))
@@ -115,17 +119,16 @@ def _searched(case: Case, space: Space, engine: EngineOptions) -> Choice:
 
 def evidence(found: Choice, name: str, notes: list[str], lam: float) -> list[str]:
     """Why, in lines that fit above a manifest."""
-    from trimtab.core.tuned import tunable
-    from trimtab.policy import Utilization
+    from trimtab.core.tuned import by_percent, tunable
     from trimtab.quantity import format_duration, format_number
 
-    by_percent = isinstance(tunable(found.policy), Utilization)
+    percent = by_percent(tunable(found.policy))
 
     def words(settings: TunedSettings) -> str:
         bridged = f", with the bridge at {settings.ceiling:g}" if settings.ceiling else ""
         if settings.priced:
             return f"the objective{bridged}"
-        target = f"{settings.target:.0f}%" if by_percent else format_number(settings.target)
+        target = f"{settings.target:.0f}%" if percent else format_number(settings.target)
         window = format_duration(settings.window_s)
         return f"target {target}, tolerance {settings.tolerance:g}, stabilisation {window}{bridged}"
 

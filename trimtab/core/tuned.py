@@ -10,6 +10,7 @@ from trimtab.errors import InvalidPolicy
 from trimtab.policy import (
     BRIDGED_START_SHARE,
     START_SHARE,
+    Backlog,
     MetricKind,
     Objective,
     PodAverage,
@@ -29,12 +30,12 @@ from trimtab.policy import (
 )
 
 LEARNED = "learned"
-Tunable = Utilization | PodAverage | TotalAverage
+Tunable = Utilization | PodAverage | TotalAverage | Backlog
 
 
 def tunable(policy: Policy) -> Tunable:
     """The one signal that can be tuned, or why there is none."""
-    if len(policy.signals) != 1 or not isinstance(policy.signals[0], Utilization | PodAverage | TotalAverage):
+    if len(policy.signals) != 1 or not isinstance(policy.signals[0], Tunable):
         kinds = ", ".join(type(signal).__name__ for signal in policy.signals) or "none"
         raise InvalidPolicy("metrics", kinds, "tuning needs exactly one metric with a target for each pod")
     return policy.signals[0]
@@ -44,12 +45,23 @@ def settings_of(policy: Policy) -> TunedSettings:
     """What a policy has now."""
     signal = tunable(policy)
     return TunedSettings(
-        target=float(signal.percent) if isinstance(signal, Utilization) else signal.target,
+        target=_target(signal),
         tolerance=max(signal.tolerance.up, signal.tolerance.down),
         window_s=down_window(policy.settle),
         ceiling=policy.bridge.ceiling if policy.bridge else None,
         priced=policy.objective is not None,
     )
+
+
+def by_percent(signal: Signal) -> bool:
+    """Return whether the target is a percentage: of a request, or of the items that a pod works on at once."""
+    return isinstance(signal, Utilization | Backlog)
+
+
+def _target(signal: Tunable) -> float:
+    if isinstance(signal, Utilization):
+        return float(signal.percent)
+    return 100.0 * signal.share if isinstance(signal, Backlog) else signal.target
 
 
 def tuned(policy: Policy, settings: TunedSettings) -> Policy:
@@ -103,6 +115,9 @@ def check_tunable(policy: Policy) -> None:
 
 
 def may_be_tuned(policy: Policy) -> bool:
+    """Return whether nights can tune it; a queue is tuned by `trimtab tune` alone."""
+    if any(isinstance(signal, Backlog) for signal in policy.signals):
+        return False
     try:
         check_tunable(policy)
     except InvalidPolicy:
@@ -120,6 +135,8 @@ def _retargeted(signal: Tunable, settings: TunedSettings) -> Signal:
     tolerance = Tolerance(up=settings.tolerance, down=settings.tolerance)
     if isinstance(signal, Utilization):
         return replace(signal, percent=round(settings.target), tolerance=tolerance)
+    if isinstance(signal, Backlog):
+        return replace(signal, share=settings.target / 100.0, tolerance=tolerance)
     return replace(signal, target=settings.target, tolerance=tolerance)
 
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from trimtab.errors import InvalidInput
+from trimtab.policy import Metric
 from trimtab.promql import Matcher, parse_matchers, selector
 
 
@@ -118,6 +120,18 @@ class QueueQueries(NamedTuple):
     waiting: str = ""
     service_time: str = ""
 
+    @property
+    def why(self) -> str:
+        product = f" of {self.product}" if self.product else ""
+        return f"{self.metric} is the length of a queue{product}: it depends on how the queue is served"
+
+    @property
+    def fix(self) -> str:
+        if not self.arrivals:
+            return "use type: Backlog, with a query for what arrives"
+        service = f", serviceTimeQuery: {self.service_time}" if self.service_time else ""
+        return f"use type: Backlog with arrivals: {self.arrivals}, waiting: {self.waiting}{service}"
+
 
 def queue_behind(query: str) -> QueueQueries | None:
     """Return the queue whose length the query measures; None where it measures none."""
@@ -131,6 +145,12 @@ def queue_behind(query: str) -> QueueQueries | None:
             return QueueQueries(queue.product, found, *(text.replace("{labels}", labels) for text in queries))
     usual = next((name for name in names if _USUAL.search(name) and not name.endswith("_total")), None)
     return QueueQueries("", usual) if usual else None
+
+
+@lru_cache(maxsize=1000)  # a simulation asks in every step
+def is_queue_length(metric: Metric) -> bool:
+    """Return whether a metric measures how long a queue is."""
+    return queue_behind(metric.query or metric.name) is not None
 
 
 def _matchers(query: str, metric: str) -> Iterator[Matcher]:

@@ -16,14 +16,16 @@ import numpy as np
 from trimtab.core.bridge import Needed, factor_of, level_needed, still_needed
 from trimtab.core.decide import decide
 from trimtab.core.demand import is_per_pod
-from trimtab.core.model import Change, Decision, Memory, Observation
+from trimtab.core.model import Change, Decision, Memory, Missing, Observation, Reason
 from trimtab.core.remember import remember, restored, stored
+from trimtab.core.startup import startup
 from trimtab.policy import PodAverage, Policy, Total, Utilization, Watermark
 from trimtab.series import Floats
 from trimtab.sim.cluster_spec import ClusterSpec, Fault, FaultKind
 from trimtab.sim.demand_forecast import SimulatedForecasts
 from trimtab.sim.grid import STEP_S
 from trimtab.sim.meter import NO_TROUBLE, Meter, Trouble
+from trimtab.sim.queue import late_load
 from trimtab.sim.score import Counts, Days, serve
 from trimtab.sim.simulated_pods import CONTAINER, Pods, SimPod
 from trimtab.sim.usage_sampler import UsageSampler
@@ -128,6 +130,8 @@ class _Cluster:
         self.trail = _Trail()
         self.watch: Watch | None = None
         per_pod = any(isinstance(signal, Utilization | PodAverage | Total | Watermark) for signal in policy.signals)
+        # A queue is worked off within a start-up, so the operator that follows one knows how long that takes.
+        self._startup = startup([usual_steps * step_s], start) if spec.queue else Missing(reason=Reason.NOT_CONFIGURED)
         self._shows_pods = policy.vertical is not None or per_pod or is_per_pod(policy)
 
     def _startup_steps(self) -> int:
@@ -163,7 +167,11 @@ class _Cluster:
         ready = pods.ready_cores * self.factor / spec.pod_cores
         capacity = ready * spec.ceiling_share
         served = min(arriving + self.backlog, capacity)
-        self.backlog, violates = serve(arriving, self.backlog, ready * spec.level_share, capacity)
+        if spec.queue:
+            self.backlog, violates = arriving + self.backlog - served, False
+            self.meter.record_queue(self.backlog, served)
+        else:
+            self.backlog, violates = serve(arriving, self.backlog, ready * spec.level_share, capacity)
         self.retried = total * spec.retry_share if violates else 0.0
         trail.load.append(arriving)
         trail.replicas.append(len(pods.all))
@@ -242,6 +250,7 @@ class _Cluster:
             pods=pods.facts(self.start, self.step_s) if self._shows_pods else (),
             sizes=pods.sizes(limited=self.spec.ceiling_share == 1.0) if self.usage else {},
             samples=samples,
+            startup=self._startup,
         )
         if self.forecasts:
             seen = self.forecasts.complete(seen, pods.facts(self.start, self.step_s))
@@ -286,14 +295,17 @@ class _Cluster:
         return (step - 1) * self.step_s < fault.start_s <= step * self.step_s
 
     def result(self) -> Run:
-        trail = self.trail
+        trail, queue = self.trail, self.spec.queue
+        load, ready = np.array(trail.load), np.array(trail.ready, dtype=np.int32)
+        capacity = ready.astype(np.float64) * self.spec.ceiling_share
+        violating = late_load(load, capacity, queue.wait_s) if queue else np.array(trail.violating)
         return Run(
-            load=np.array(trail.load),
+            load=load,
             replicas=np.array(trail.replicas, dtype=np.int32),
-            ready=np.array(trail.ready, dtype=np.int32),
+            ready=ready,
             billed=np.array(trail.billed, dtype=np.float64),
             requested=np.array(trail.requested, dtype=np.float64),
-            violating=np.array(trail.violating),
+            violating=violating,
             killed=np.array(trail.killed, dtype=np.int32),
             resized=np.array(trail.resized, dtype=np.int32),
             refusals=self.refusals,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from trimtab.quantity import GIB
 from trimtab.series import Floats
 from trimtab.sim.grid import MEAN_S, STEP_S
+from trimtab.sim.queue import WorkQueue
 from trimtab.sim.score import SLO
 
 
@@ -63,6 +64,7 @@ class ClusterSpec:
     retry_share: float = 0.0  # of violating load that comes again in the next step
     resize_refusal: float = 0.0  # probability that a pod cannot be resized in place
     faults: tuple[Fault, ...] = ()
+    queue: WorkQueue | None = None  # work waits for a pod, and a violation is waiting too long
 
     def __post_init__(self) -> None:
         assert self.startup_s >= 0 and self.pod_capacity > 0 and self.pod_cores > 0
@@ -80,6 +82,8 @@ class ClusterSpec:
     @property
     def level_share(self) -> float:
         """The load above which a pod is overloaded, as a share of its request; never above what it can serve."""
+        if self.queue:
+            return self.ceiling_share
         return min(self.slo if self.level is None else self.level / self.pod_capacity, self.ceiling_share)
 
     @property

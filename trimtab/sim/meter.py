@@ -5,8 +5,9 @@ from __future__ import annotations
 from math import nan
 from typing import NamedTuple
 
-from trimtab.core.model import Missing, PodSamples, Reason, Samples, TotalSample
-from trimtab.policy import Metric, MetricKind, PodAverage, Signal, TotalAverage, Utilization, Watermark
+from trimtab.core.model import Missing, PodSamples, QueueSample, Reason, Samples, TotalSample
+from trimtab.kinds.queues import is_queue_length
+from trimtab.policy import Backlog, Metric, MetricKind, PodAverage, Signal, TotalAverage, Utilization, Watermark
 from trimtab.sim.cluster_spec import ClusterSpec, FaultKind
 from trimtab.sim.simulated_pods import Pods
 
@@ -37,6 +38,8 @@ class Meter:
         self.sizes: list[float] = []  # cores of a ready pod
         self.percent: list[float] = []  # the mean of the last minute of `shares`, in whole percent
         self.memory: list[float] = []  # bytes of a ready pod
+        self.waiting: list[float] = []  # items that wait in the queue
+        self.in_system: list[float] = []  # those, and the ones in service
 
     def record(self, total: float, share: float, cores: float, memory_bytes: float, size: float) -> None:
         self.totals.append(total)
@@ -45,6 +48,13 @@ class Meter:
         self.sizes.append(size)
         self.percent.append(float(int(100.0 * self.mean(self.shares, len(self.shares) - 1))))
         self.memory.append(memory_bytes)
+
+    def record_queue(self, backlog: float, served: float) -> None:
+        """Note the work that waits and the work that was served in a step, in what one pod serves in one."""
+        assert self._cluster.queue is not None
+        waiting = backlog * self._cluster.pod_capacity * self._step_s
+        self.waiting.append(waiting)
+        self.in_system.append(waiting + served * self._cluster.pod_capacity * self._cluster.queue.service_time_s)
 
     def sample(self, signal: Signal, pods: Pods, trouble: Trouble = NO_TROUBLE) -> Samples | Missing:
         """What the source answers at the end of the newest step."""
@@ -61,10 +71,21 @@ class Meter:
         spoiled = _SPOILED.get(fault) if fault else None
         if isinstance(signal, Utilization | PodAverage):
             return self._of_pods(signal.metric, pods, step, at, spoiled)
-        total = self.mean(self.totals, step) if spoiled is None else spoiled
-        # HPA's averageValue and a watermark on averages divide the total themselves; others get one pod's share.
-        shared = isinstance(signal, TotalAverage) or (isinstance(signal, Watermark) and signal.average)
+        seen = self.in_system if self._cluster.queue and is_queue_length(signal.metric) else self.totals
+        total = self.mean(seen, step) if spoiled is None else spoiled
+        if isinstance(signal, Backlog):
+            return self._of_queue(signal, step, at, total)
+        # HPA's averageValue and a watermark on averages divide the total themselves; others get one pod's share, but
+        # of a queue its length.
+        averages = isinstance(signal, TotalAverage) or (isinstance(signal, Watermark) and signal.average)
+        shared = averages or seen is self.in_system
         return TotalSample(value=total if shared else total / max(1, len(pods.all)), at=at)
+
+    def _of_queue(self, signal: Backlog, step: int, at: float, arrivals: float) -> QueueSample:
+        queue = self._cluster.queue
+        assert queue is not None, "a Backlog metric needs a simulated queue"
+        service_time_s = queue.service_time_s if signal.service_time else signal.service_time_s
+        return QueueSample(value=arrivals, at=at, waiting=self.waiting[step], service_time_s=service_time_s)
 
     def _of_pods(self, metric: Metric, pods: Pods, step: int, at: float, spoiled: float | None) -> PodSamples:
         ready = pods.ready_names()

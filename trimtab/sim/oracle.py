@@ -9,6 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from trimtab.series import Floats
+from trimtab.sim.cluster_spec import ClusterSpec
+from trimtab.sim.grid import delay_steps
+from trimtab.sim.queue import fewest_pods
 from trimtab.sim.score import SLO, Counts
 from trimtab.sim.sliding_windows import forward_max
 
@@ -18,6 +21,14 @@ def pods_needed(load: Floats, least: int, slo: float = SLO) -> Counts:
     return np.maximum(least, np.ceil(load / slo - 1e-9)).astype(np.int32)
 
 
-def optimum(needed: Counts, delay_steps: int) -> Counts:
-    """The billed pods of the clairvoyant run at each step."""
-    return forward_max(needed, delay_steps)
+def optimum(needed: Counts, delay: int) -> Counts:
+    """The billed pods of the clairvoyant run at each step, where pods start in `delay` steps."""
+    return forward_max(needed, delay)
+
+
+def optimum_on(cluster: ClusterSpec, load: Floats, least: int = 1) -> Floats:
+    """Return the optimum of a cluster at each step; of a queue, a lower bound of it."""
+    delay = delay_steps(cluster.startup_s)
+    if cluster.queue:
+        return fewest_pods(load, cluster.queue.wait_s, delay, least)
+    return optimum(pods_needed(load, least, cluster.level_share), delay).astype(np.float64)

@@ -40,6 +40,8 @@ _STEPPED = {
 
 def why_slow(policy: Policy, cluster: ClusterSpec) -> str:
     """Why decide() itself has to be run; empty when the compiled engine gives the same."""
+    if cluster.queue:
+        return "its work waits in a queue"
     return uncovered(policy) or (f"the cluster has {parts}" if (parts := ", ".join(stepped_parts(cluster))) else "")
 
 
@@ -121,7 +123,7 @@ class Simulation:
     def _scored(self, policies: list[Policy], within: CostLimit) -> list[Days | None]:
         """Policies that differ in nothing but the bridge."""
         first = policies[0]
-        if first.objective is None and uncovered(first):
+        if self.cluster.queue or (first.objective is None and uncovered(first)):
             return [self._decided(policy).days(DAY_STEPS) for policy in policies]
         replicas = self._path(first, first.objective) if first.objective else self._replicas(first, within)
         if not len(replicas):

@@ -15,16 +15,16 @@ import numpy as np
 from msgspec import structs
 
 from trimtab.core.figures import Figures
-from trimtab.core.tuned import settings_of, tunable
-from trimtab.policy import Admit, Policy, TotalAverage, Utilization
+from trimtab.core.tuned import by_percent, settings_of, tunable
+from trimtab.policy import Admit, Policy, TotalAverage
 from trimtab.series import Floats
 from trimtab.sim.cluster import Run
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.cost_limit import UNLIMITED, CostLimit
-from trimtab.sim.grid import DAY_STEPS, HOUR_STEPS, STEP_S, delay_steps
-from trimtab.sim.oracle import optimum, pods_needed
+from trimtab.sim.grid import DAY_STEPS, HOUR_STEPS, STEP_S
+from trimtab.sim.oracle import optimum_on, pods_needed
 from trimtab.sim.program import is_cpu_share
-from trimtab.sim.score import Counts, Days, Provisioning, oom_share, provisioning, score, slack
+from trimtab.sim.score import Days, Provisioning, oom_share, provisioning, score, slack
 from trimtab.sim.simulate import Simulation, stepped_parts, why_slow
 from trimtab.tune.demand import DEFAULT_TARGET, Demand
 
@@ -47,7 +47,7 @@ class Outcome(NamedTuple):
     slack: float  # percent of the requested cores that nobody used
     oom: float  # pods killed for memory, in percent of those that ran
     run: Run
-    best: Counts  # what the optimum bills, by step
+    best: Floats  # what the optimum bills, by step
     why_slow: str
 
     def by_name(self) -> dict[str, float]:
@@ -119,9 +119,7 @@ class Case:
 
     def optima(self, least: int = 1) -> Floats:
         """The optimum's pod-steps of each day."""
-        needed = pods_needed(self.load, least, self.pods.level_share)
-        best = optimum(needed, delay_steps(self.pods.startup_s))
-        by_day: Floats = best.reshape(self.whole_days, DAY_STEPS).sum(axis=1).astype(np.float64)
+        by_day: Floats = optimum_on(self.pods, self.load, least).reshape(self.whole_days, DAY_STEPS).sum(axis=1)
         return by_day
 
     @property
@@ -139,7 +137,7 @@ def judged(name: str, case: Case, run: Run, from_step: int = 0) -> Outcome:
     """The outcome of a run of the case's policy, or of its part from a step on."""
     pods = case.pods
     needed = pods_needed(run.load, 1, pods.level_share)
-    best, part = optimum(needed, delay_steps(pods.startup_s))[from_step:], run.since(from_step)
+    best, part = optimum_on(pods, run.load)[from_step:], run.since(from_step)
     days = part.days(DAY_STEPS)
     return Outcome(
         policy=name,
@@ -179,13 +177,13 @@ def quick_form(policy: Policy, pods: ClusterSpec) -> Policy:
         vertical=policy.vertical if policy.blend else None,
         bridge=structs.replace(policy.bridge, resizes_per_hour=None) if policy.bridge else None,
     )
-    return simple if is_cpu_share(simple) else _on_the_total(simple, pods)
+    return simple if pods.queue or is_cpu_share(simple) else _on_the_total(simple, pods)
 
 
 def _on_the_total(policy: Policy, pods: ClusterSpec) -> Policy:
     """It differs where pods are unready or saturated, for a total shows the whole demand at once."""
     signal, target = tunable(policy), settings_of(policy).target
-    if isinstance(signal, Utilization):
+    if by_percent(signal):
         target *= pods.pod_capacity / 100.0
     total = TotalAverage(metric=signal.metric, target=target, tolerance=signal.tolerance)
     return structs.replace(policy, signals=(total,))
@@ -194,7 +192,7 @@ def _on_the_total(policy: Policy, pods: ClusterSpec) -> Policy:
 def quickly(case: Case) -> tuple[Case, str]:
     """The case with its policy in the quick form, and what to say of it where that is not the policy itself."""
     reason = why_slow(case.policy, case.pods)
-    if not reason:
+    if not reason or case.pods.queue:  # no shorter form has a queue
         return case, ""
     form = quick_form(case.policy, case.pods)
     how = "in a simpler form" if is_cpu_share(form) else "on the total of the load"
@@ -206,7 +204,7 @@ def quick_notes(policy: Policy, pods: ClusterSpec) -> tuple[str, ...]:
     forecast, said = policy.forecast, []
     if parts := stepped_parts(pods):
         said.append(f"settings were scored without {', '.join(parts)}")
-    if not isinstance(tunable(policy), TotalAverage) and not is_cpu_share(policy):
+    if not pods.queue and not isinstance(tunable(policy), TotalAverage) and not is_cpu_share(policy):
         said.append("simulated on the total load; what pods report may lag behind it")
     if forecast is not None:
         exact = ", without the quirks of its source" if forecast.exact else ""

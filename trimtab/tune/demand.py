@@ -9,6 +9,7 @@ import numpy as np
 
 from trimtab.errors import InvalidInput, NotEnoughData
 from trimtab.history.files import POD_LEVEL
+from trimtab.kinds.queues import is_queue_length
 from trimtab.policy import Backlog, MetricKind, Policy, Signal, Utilization, Watermark
 from trimtab.quantity import format_duration
 from trimtab.series import Floats, Frame
@@ -136,10 +137,13 @@ def pod_capacity(policy: Policy, given: float | None, pod: PodRequests | None = 
             "the load is in cores, and one pod is taken to request 1: add the manifest of its workload with -f, or say"
             " --pod-capacity CORES"
         )
-    if isinstance(signal, Backlog) and signal.service_time is None:
+    if isinstance(signal, Backlog):
+        if signal.service_time is not None:
+            fix = "say how many items one pod finishes per second: its concurrency / the seconds that an item takes"
+            raise InvalidInput("--pod-capacity", "missing", fix)
         capacity = signal.concurrency / signal.service_time_s
         return capacity, f"the load is in items per second; one pod finishes {capacity:g} at 100 %"
-    if isinstance(signal, Watermark | Backlog):
+    if isinstance(signal, Watermark):
         fix = "say how much load one pod carries at 100 %, in the unit of the load"
         raise InvalidInput("--pod-capacity", "missing", fix)
     capacity = signal.target / DEFAULT_TARGET
@@ -147,9 +151,11 @@ def pod_capacity(policy: Policy, given: float | None, pod: PodRequests | None = 
 
 
 def load_signal(policy: Policy) -> Signal | None:
-    """The signal whose unit the load has: the first, but memory follows no load that history knows of."""
+    """The signal whose unit the load has: that of a queue, else the first, but memory follows no load that history
+    knows of."""
+    queues = [signal for signal in policy.signals if isinstance(signal, Backlog)]
     others = [signal for signal in policy.signals if not _of_resource(signal, "memory")]
-    return next(iter([*others, *policy.signals]), None)
+    return next(iter([*queues, *others, *policy.signals]), None)
 
 
 def check_one_unit(policies: Sequence[tuple[str, Policy]], given: float | None) -> list[str]:
@@ -158,6 +164,8 @@ def check_one_unit(policies: Sequence[tuple[str, Policy]], given: float | None) 
     A share of CPU follows a load in any unit of which somebody said how much one pod carries.
     """
     signals = [(name, load_signal(policy)) for name, policy in policies]
+    if any(isinstance(signal, Backlog) for _, signal in signals):  # the length of their queue is simulated
+        signals = [(name, signal) for name, signal in signals if signal is None or not is_queue_length(signal.metric)]
     shares = [name for name, signal in signals if signal is None or isinstance(signal, Utilization)]
     cores = [name for name, signal in signals if signal and name not in shares and _of_resource(signal, "cpu")]
     cores += shares if given is None else []

@@ -70,7 +70,9 @@ def with_new_settings(tunable: TunableManifest, was: TunedSettings, now: TunedSe
     if now.priced or not moved:
         return TunableManifest(new, tunable.notes)
     target = _target(new)
-    if "averageUtilization" in target:
+    if "arrivals" in target:
+        target["targetUtilization"] = round(now.target)
+    elif "averageUtilization" in target:
         target["averageUtilization"] = round(now.target)
     else:
         target["averageValue"] = format_number(now.target)
@@ -110,10 +112,10 @@ def _target(manifest: dict[str, Any]) -> dict[str, Any]:
     try:
         (metric,) = manifest["spec"]["metrics"]
         name = metric["type"][0].lower() + metric["type"][1:]
-        target: dict[str, Any] = metric[name]["target"]
+        target: dict[str, Any] = metric[name] if name == "backlog" else metric[name]["target"]
     except (KeyError, ValueError, TypeError):
         fix = "tuning rewrites an Autoscaler, EffectiveHPA or HPA with exactly one metric; convert another kind first"
         raise InvalidInput("spec.metrics", manifest.get("kind"), fix) from None
-    if not any(key in target for key in AVERAGES):
+    if not any(key in target for key in (*AVERAGES, "arrivals")):
         raise InvalidInput("spec.metrics[0]", target, "tuning needs a target of type Utilization or AverageValue")
     return target

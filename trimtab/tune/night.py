@@ -21,6 +21,7 @@ from trimtab.tune.case import Case
 from trimtab.tune.demand import Demand, demand_of
 from trimtab.tune.judge import judge_of
 from trimtab.tune.odd_past import in_present_unit
+from trimtab.tune.queues import backlog_of, refuse_length
 from trimtab.tune.rolling_choice import GAIN
 from trimtab.tune.search import BANDS, CEILINGS, Choice, Trial, chosen, space_of
 
@@ -45,6 +46,9 @@ def find(case: NightCase) -> Verdict:
 def _found(night: NightCase) -> Verdict:
     """Judged is what is written or in force, against every candidate that the limits allow."""
     check_tunable(night.policy)
+    refuse_length(night.policy)
+    if backlog_of(night.policy):
+        raise InvalidInput("spec.tuning", "with a Backlog metric", "tune a queue with `trimtab tune`")
     if night.pod_capacity <= 0.0:
         raise NotEnoughData("what one pod carries is not known: its containers request no cpu, or no pod was seen")
     present = night.in_force.settings if night.in_force else _as_written(night.policy)

@@ -15,11 +15,11 @@ import numpy as np
 from msgspec.structs import replace
 
 from trimtab.core.figures import Figures
-from trimtab.core.tuned import by_target, check_tunable, settings_of, tunable, tuned
+from trimtab.core.tuned import by_percent, by_target, check_tunable, settings_of, tunable, tuned
 from trimtab.errors import InvalidPolicy, NotEnoughData
 from trimtab.kinds.cron import is_weekend
 from trimtab.kinds.objective import bridged
-from trimtab.policy import Bridge, Policy, PricedBand, TotalAverage, TunedSettings, Utilization
+from trimtab.policy import Backlog, Bridge, Policy, PricedBand, TotalAverage, TunedSettings
 from trimtab.series import Floats
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.cost_limit import UNLIMITED, CostLimit, cost_limit
@@ -33,6 +33,7 @@ from trimtab.tune.rolling_choice import GAIN, choose, day_weights, faded, picked
 TOLERANCES = (0.0, 0.05, 0.1)
 WINDOWS_S = (0.0, 60.0, 300.0, 900.0, 1800.0)
 TARGETS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.65, 0.7, 0.75, 0.8)
+QUEUE_WINDOWS_S, QUEUE_PERCENTS = (60.0, 300.0, 1800.0), (50.0, 60.0, 70.0, 80.0)
 CEILINGS = (0.65, 0.70, 0.75, 0.78)  # of a bridge that is written
 OLDEST_S = 60.0  # what pods report may be this old: two scrapes of metrics-server and one of a kubelet
 # Prices from 1 to 128 for a start, two to sixteen times that for keeping.
@@ -96,7 +97,9 @@ def reactive_settings(policy: Policy, pods: ClusterSpec) -> tuple[TunedSettings,
     that is longer than such reports are old does not follow them.
     """
     signal, limits = tunable(policy), policy.tuning.limits
-    per_share = 100.0 if isinstance(signal, Utilization) else pods.pod_capacity
+    if isinstance(signal, Backlog):
+        return _queue_settings(policy)
+    per_share = 100.0 if by_percent(signal) else pods.pod_capacity
     least_s = 0.0 if isinstance(signal, TotalAverage) else OLDEST_S
     every = [
         TunedSettings(target=float(f"{share * per_share:.6g}"), tolerance=tolerance, window_s=window_s)
@@ -109,6 +112,16 @@ def reactive_settings(policy: Policy, pods: ClusterSpec) -> tuple[TunedSettings,
         and settings.target in limits.target
         and settings.tolerance in limits.tolerance
         and settings.window_s in limits.window_s
+    )
+
+
+def _queue_settings(policy: Policy) -> tuple[TunedSettings, ...]:
+    """How busy pods are meant to be, and the window: few, for a queue is simulated step by step."""
+    present, limits = settings_of(policy), policy.tuning.limits
+    return tuple(
+        TunedSettings(target=percent, tolerance=present.tolerance, window_s=window_s)
+        for window_s, percent in product(QUEUE_WINDOWS_S, QUEUE_PERCENTS)
+        if percent in limits.target and window_s in limits.window_s
     )
 
 
@@ -172,7 +185,7 @@ class Trial:
             raise NotEnoughData(f"{name}: {days:.1f} days of history; tuning needs {least_days} whole days")
         check_tunable(case.policy)
         simple = quick_form(by_target(space.base), case.pods)
-        if why := uncovered(simple):
+        if not case.pods.queue and (why := uncovered(simple)):
             raise InvalidPolicy(*_at_fault(case.policy), f"it cannot be tuned: {why}")
         self.case, self.space = case.last_whole_days(), space
         self.cautious = careful and is_short(self.case)
@@ -224,7 +237,7 @@ def is_short(case: Case) -> bool:
 
 def _share(case: Case) -> float:
     """What a pod carries, in the unit of its target."""
-    return 100.0 if isinstance(tunable(case.policy), Utilization) else case.pods.pod_capacity
+    return 100.0 if by_percent(tunable(case.policy)) else case.pods.pod_capacity
 
 
 def search(

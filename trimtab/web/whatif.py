@@ -12,7 +12,7 @@ import numpy as np
 import yaml
 from msgspec.structs import replace
 
-from trimtab.core.tuned import restated, settings_of, tunable
+from trimtab.core.tuned import by_percent, restated, settings_of, tunable
 from trimtab.errors import InvalidInput, NotEnoughData
 from trimtab.journal import ObjectName
 from trimtab.kinds.annotations import BRIDGE as BRIDGE_ANNOTATION
@@ -26,6 +26,7 @@ from trimtab.sim.grid import STEP_S
 from trimtab.tune.case import Case, Outcome, quickly
 from trimtab.tune.demand import Demand, demand_of, pod_capacity
 from trimtab.tune.judge import judge_of
+from trimtab.tune.queues import queue_of
 from trimtab.web.packing import Column, PageTable
 from trimtab.web.sources import Knobs
 from trimtab.web.workload import unit_of
@@ -127,7 +128,7 @@ def _restated(known: History, knobs: Knobs) -> Policy:
 
 def _per_share(known: History) -> float:
     """The target of a pod at 100 %, in the words of the metric."""
-    return 100.0 if isinstance(tunable(known.policy), Utilization) else known.capacity
+    return 100.0 if by_percent(tunable(known.policy)) else known.capacity
 
 
 def _signal(known: History, knobs: Knobs) -> Signal:
@@ -158,7 +159,13 @@ def judge(known: History, knobs: Knobs) -> tuple[Outcome, list[str]]:
     """The outcome that `trimtab backtest` gives for the same policy, history, start-up and price."""
     policy, notes = _unlimited(with_knobs(known, knobs)), list(known.demand.notes)
     level = judge_of([policy]).objective.service_level
-    cluster = ClusterSpec(startup_s=knobs.startup_s, slo=level, pod_capacity=known.capacity, pod_cores=known.capacity)
+    cluster = ClusterSpec(
+        startup_s=knobs.startup_s,
+        slo=level,
+        pod_capacity=known.capacity,
+        pod_cores=known.capacity,
+        queue=queue_of(policy, known.capacity),
+    )
     case, note = quickly(Case(known.demand, policy, cluster, knobs.price))
     notes += [note] if note else []
     return case.outcome(str(known.name)), notes

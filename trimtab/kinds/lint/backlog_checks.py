@@ -16,15 +16,9 @@ def queue_length(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnos
         return
     for index, signal in enumerate(linted.policy.signals if linted.policy else ()):
         queue = None if isinstance(signal, Backlog) else queue_behind(signal.metric.query or signal.metric.name)
-        if queue is None:
-            continue
-        product = f" of {queue.product}" if queue.product else ""
-        why = f"{queue.metric} is the length of a queue{product}: it depends on how the queue is served"
-        fix = "use type: Backlog, with a query for what arrives"
-        if queue.arrivals:
-            service = f", serviceTimeQuery: {queue.service_time}" if queue.service_time else ""
-            fix = f"use type: Backlog with arrivals: {queue.arrivals}, waiting: {queue.waiting}{service}"
-        yield Diagnostic(LintSeverity.WARNING, "queue-length", linted.path(f"metrics[{index}]"), why, fix)
+        if queue is not None:
+            path = linted.path(f"metrics[{index}]")
+            yield Diagnostic(LintSeverity.WARNING, "queue-length", path, queue.why, queue.fix)
 
 
 CHECKS = (queue_length,)
