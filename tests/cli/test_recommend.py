@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from html.parser import HTMLParser
+from math import nan
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from click.testing import CliRunner, Result
 
 from tests.wire.fake import Fake, script
 from trimtab.cli import main
+from trimtab.cli.recommend_table import sparkline
 from trimtab.kinds import read
 
 START = 1_700_006_400  # a midnight
@@ -112,6 +114,24 @@ def test_a_workload_short_at_times_needs_scaling_not_more(tmp_path: Path) -> Non
     (tmp_path / "web.csv").write_text("timestamp,value\n" + text)
     done = run("--history", str(tmp_path / "web.csv"), "--replicas", "5", "--cpu-request", "1")
     assert done.stdout.splitlines()[1].split()[-1] == "NeedsScaling", done.output
+
+
+def test_the_table_ends_with_what_it_comes_to(usage: str) -> None:
+    said = run("--history", usage, *REQUESTS, *CRANE, "--cpu-price", "0.1").stdout
+    assert "\n3 workloads: 1 could give back 6.00 cores (438 a month), 2 without a recommendation\n" in said
+
+
+@pytest.mark.parametrize(
+    "usage, drawn",
+    [
+        pytest.param([1.0] * 14 + [2.0] * 14, "▅" * 14 + "█" * 14, id="half as high for the first half"),
+        pytest.param([nan] * 14 + [2.0] * 14, "·" * 14 + "█" * 14, id="unknown for the first half"),
+        pytest.param([0.0] * 28, "-", id="nothing used"),
+        pytest.param([], "-", id="nothing known"),
+    ],
+)
+def test_a_sparkline_shows_the_highest_usage_of_each_part(usage: list[float], drawn: str) -> None:
+    assert sparkline(usage) == drawn
 
 
 def test_json_carries_evidence_and_reasons(usage: str) -> None:
@@ -216,7 +236,7 @@ def test_the_page_is_self_contained(usage: str) -> None:
     Reader().feed(text)
     assert tags.count("script") == 2 and all(link == "data:," for link in links)
     report = json.loads(text.split('id="report">')[1].split("</script>")[0])
-    assert len(report["advice"]) == 3 and report["verdict"].startswith("Of 3 workloads ")
+    assert len(report["advice"]) == 3 and report["verdict"].startswith("3 workloads: 1 could give back 6.00 cores")
     assert sum(bool(advice["usage"]) for advice in report["advice"]) == 3
     assert sum(bool(advice["medians"]) for advice in report["advice"]) == 1  # hours for the one with advice
     assert "min-cpu-usage-threshold" in text and "LowFluctuation" in text

@@ -80,6 +80,25 @@ def relief(result: WorkloadAdvice) -> float:
     return present.violations - then.violations if present and then else 0.0
 
 
+def summary(ranked: list[Ranked]) -> str:
+    """What it comes to for the whole fleet: "12 workloads: 2 at risk, 4 waste 6.10 cores (133 a month), 6 fit"."""
+    counts = {kind: sum(one.severity is kind for one in ranked) for kind in AdviceSeverity}
+    saving = [one for one in ranked if one.severity is AdviceSeverity.SAVING]
+    money = sum(one.saved_a_month for one in saving)
+    wasted = f"{total_saved_cores(ranked):,.2f} cores"
+    size_bytes = sum(max(0.0, one.saved_bytes) for one in saving)
+    wasted += f" and {size_bytes / GIB:,.1f} GiB" if size_bytes >= GIB / 10 else ""
+    parts = {
+        AdviceSeverity.RISK: "{} at risk",
+        AdviceSeverity.SAVING: f"{{}} could give back {wasted}" + (f" ({money:,.0f} a month)" if money else ""),
+        AdviceSeverity.FINE: "{} fit",
+        AdviceSeverity.FAILED: "{} could not be judged",
+        AdviceSeverity.REJECTED: "{} without a recommendation",
+    }
+    named = [text.format(counts[kind]) for kind, text in parts.items() if counts[kind]]
+    return f"{len(ranked):,} workload{'' if len(ranked) == 1 else 's'}: {', '.join(named) or 'none'}"
+
+
 def total_saved_cores(ranked: list[Ranked]) -> float:
     """What could be given back; workloads that need more are no argument against it."""
     return sum(

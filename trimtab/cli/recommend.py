@@ -220,8 +220,10 @@ def show(
     ranked: list[Ranked], rules: Inspection, found: GatheredAdvice, output: str, shape: Shape | None, explain: bool
 ) -> None:
     from trimtab.advisor.report import plain
-    from trimtab.cli.recommend_table import explained, markdown, table
+    from trimtab.advisor.worth import summary
+    from trimtab.cli.recommend_table import LEGEND, explained, markdown, table
     from trimtab.cli.screen import screen
+    from trimtab.policy import Advice
 
     if shape is not None:
         made = _manifests(ranked, rules, shape)
@@ -229,16 +231,19 @@ def show(
             click.echo(_no_manifest(ranked, shape), err=True)
         dump(made, "json" if output == "json" else "yaml")
     elif output == "markdown":
-        click.echo(markdown(ranked), nl=False)
+        click.echo(f"**{summary(ranked)}**\n\n{markdown(ranked)}", nl=False)
     elif output == "table":
         console = screen()
-        console.show(table(ranked, rules), ("NAMESPACE", "KIND"))
+        console.show(table(ranked, rules), ("LAST WEEK", "NAMESPACE", "KIND"))
+        console.print(f"\n{summary(ranked)}", style="bold", soft_wrap=True)
+        if rules.advice is Advice.BOTH:
+            console.print(LEGEND, style="dim", soft_wrap=True)
         if explain:
             for workload in ranked:
                 console.print(explained(workload, rules, console.plot_width), soft_wrap=True)
     else:
         reports = [plain(rules, workload) for workload in ranked]
-        click.echo(_written(reports, rules, found, output), nl=False)
+        click.echo(_written(reports, rules, found, output, summary(ranked)), nl=False)
 
 
 def _manifests(ranked: list[Ranked], rules: Inspection, shape: Shape) -> list[Manifest]:
@@ -264,12 +269,12 @@ def _no_manifest(ranked: list[Ranked], shape: Shape) -> str:
     return "no manifest: nothing is recommended; -o table says why"
 
 
-def _written(reports: list[Manifest], rules: Inspection, found: GatheredAdvice, output: str) -> str:
+def _written(reports: list[Manifest], rules: Inspection, found: GatheredAdvice, output: str, summary: str) -> str:
     if output == "html":
         from trimtab.policy import Advice
         from trimtab.web.report import recommend_page
 
         proven = rules.advice is Advice.BOTH
         title = "Advice, proven on each workload's own history" if proven else f"Advice of type {rules.advice}"
-        return recommend_page(reports, title, found.where)
+        return recommend_page(reports, title, found.where, summary)
     return to_yaml(reports) if output == "yaml" else json.dumps(reports, indent=2) + "\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import isfinite
 
 import numpy as np
@@ -26,6 +27,13 @@ COLOURS = {
     AdviceSeverity.REJECTED: "bright_black",
 }
 HIGH = 6
+LEGEND = (
+    "Was → recommended, replayed on this history. VIOLATIONS: load that met overloaded pods. COST: pod-minutes over"
+    " the optimum's. J: cost, violations and starts together; 1.00 is the optimum. CORES: requests given back (+) or"
+    " needed (-)."
+)
+BLOCKS = "▁▂▃▄▅▆▇█"
+SPARK_WIDTH = 28  # a quarter of a day each over a week
 IDLE_SHARE = 0.1  # of what one pod requests: a load that never needs more is hardly there
 MIB = 1024**2
 
@@ -67,7 +75,7 @@ def both_axes(ranked: list[Ranked]) -> Table:
 def both_cells(ranked: list[Ranked]) -> list[list[str]]:
     """The header and a row for each workload, for a terminal and for markdown alike."""
     priced = any(workload.saved_a_month for workload in ranked)
-    header = [*BOTH_LEFT, *BOTH_RIGHT, *["A MONTH"] * priced, "WHY"]
+    header = [*BOTH_LEFT, *BOTH_RIGHT, *["A MONTH"] * priced, "LAST WEEK", "WHY"]
     return [header, *(_both_row(workload, priced) for workload in ranked)]
 
 
@@ -76,12 +84,23 @@ def _both_row(workload: Ranked, priced: bool) -> list[str]:
     start = [target.namespace, target.kind, target.name]
     now = [str(target.replicas), *(_requested(target.requests, part) for part in ("cpu", "memory"))]
     if not isinstance(found, WorkloadAdvice):
-        return [*start, *now, *["-"] * (len(BOTH_RIGHT) + priced), ", ".join(_reasons(found))]
+        gap = ["-"] * (len(BOTH_RIGHT) + priced)
+        return [*start, *now, *gap, sparkline(workload.outcome.usage), ", ".join(_reasons(found))]
     new = {name: Size(**_merged(size, found.sizes.get(name))) for name, size in target.requests.items()}
     then = [_replicas(found), *(_requested(new, part) for part in ("cpu", "memory"))]
     changes = [was if not will or was == will else f"{was} → {will}" for was, will in zip(now, then, strict=True)]
     money = [f"{workload.saved_a_month:+.2f}"] * priced
-    return [*start, *changes, *_figures(found), f"{workload.saved_cores:+.2f}", *money, _why(workload)]
+    curve = sparkline(workload.outcome.usage)
+    return [*start, *changes, *_figures(found), f"{workload.saved_cores:+.2f}", *money, curve, _why(workload)]
+
+
+def sparkline(usage: Sequence[float]) -> str:
+    """The usage as blocks, the highest of each part; a dot where nothing is known."""
+    parts = [[value for value in part if isfinite(value)] for part in np.array_split(np.array(usage), SPARK_WIDTH)]
+    most = max((max(part) for part in parts if part), default=0.0)
+    if most <= 0.0:
+        return "-"
+    return "".join(BLOCKS[round(max(part) / most * (len(BLOCKS) - 1))] if part else "·" for part in parts)
 
 
 def _merged(old: Size, new: Size | None) -> dict[str, float | None]:

@@ -130,30 +130,14 @@ def _packed(values: Floats, width: int) -> str:
     return b64encode(np.round(highest, 2).astype("<f4").tobytes()).decode()
 
 
-def recommend_page(reports: Sequence[Mapping[str, Any]], title: str, where: str) -> str:
+def recommend_page(reports: Sequence[Mapping[str, Any]], title: str, where: str, summary: str) -> str:
     content = {
         "title": title,
-        "verdict": verdict(reports),
-        "about": f"{_workloads(reports)}; history from {where}. Amounts are cores, times UTC.",
+        "verdict": f"{summary}.",
+        "about": f"History from {where}. Amounts are cores.",
         "advice": [advice(report) for report in reports],
     }
     return document(title, json.dumps(content, separators=(",", ":")))
-
-
-def verdict(reports: Sequence[Mapping[str, Any]]) -> str:
-    """What it comes to, in one line."""
-    counts = {name: sum(report["severity"] == name for report in reports) for name in ("Risk", "Saving")}
-    cores = sum(report["saved"]["cores"] for report in reports if report["saved"])
-    kinds = [f"{count} {_KIND[name]}" for name, count in counts.items() if count]
-    said = " and ".join(kinds) if kinds else "nothing needs a change"
-    return f"Of {_workloads(reports)} {said}; {cores:+.2f} cores would be saved."
-
-
-def _workloads(reports: Sequence[Mapping[str, Any]]) -> str:
-    return f"{len(reports)} workload{'' if len(reports) == 1 else 's'}"
-
-
-_KIND = {"Risk": "run a risk", "Saving": "could be smaller"}
 
 
 def advice(report: Mapping[str, Any]) -> dict[str, Any]:
