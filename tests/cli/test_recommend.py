@@ -309,7 +309,7 @@ def test_names_in_the_page_are_escaped(tmp_path: Path) -> None:
     path.write_text("timestamp,value,series\n" + rows("<b>x</b>", 11.0, 22.0))
     page = run("--history", str(path), *REQUESTS, "-o", "html").stdout
     assert "<b>x</b>" not in page
-    assert "Of 1 workload " in page
+    assert "1 workload: " in page
     assert "min-cpu-usage-threshold" not in page, "proven advice knows no such gate"
 
 
