@@ -463,7 +463,7 @@ def test_workloads_are_named_as_in_kubectl(usage: str, name: str) -> None:
 def test_one_table_of_both_axes(usage: str) -> None:
     done = run("--history", usage, *REQUESTS, "-o", "markdown")
     assert done.exit_code == 0, done.output
-    header, _, *lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in done.stdout.splitlines()]
+    header, _, *lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in done.stdout.splitlines()[2:]]
     assert header[3:10] == ["REPLICAS", "CPU", "MEMORY", "VIOLATIONS", "COST", "J", "CORES"]
     found = {line[2]: dict(zip(header, line, strict=True)) for line in lines}
     assert set(found) == {"web", "flat", "web-db"}
