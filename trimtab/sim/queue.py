@@ -1,8 +1,8 @@
 """A queue in the simulator: work arrives, waits in the order of its arrival, and is served at the pods' rate.
 
 Work is a fluid, counted in what one pod serves in one step. A ready pod serves 1 in each step, and what it cannot serve
-waits: nothing is lost. Work that waits longer than `WorkQueue.wait_s` counts as violated. Items that come in a bunch within
-a step are not simulated; the reserve that `targetUtilization` leaves is for them.
+waits: nothing is lost. Work that waits longer than `WorkQueue.wait_s` counts as violated. Items that arrive in a burst
+within a step are not simulated; the reserve that `targetUtilization` leaves is for them.
 """
 
 from __future__ import annotations
