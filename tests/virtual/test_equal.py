@@ -111,6 +111,7 @@ def by_the_simulator(given: Scene, down: Down | None = None, silent: Silent | No
         pod_memory_bytes=GIB,
         base_memory_bytes=GIB / 4,
         memory_load=given.memory,
+        metric_delay_s=0.0,
         faults=faults,
     )
     first = first_sight(START + given.step_s, given.first_pods)

@@ -38,6 +38,7 @@ class WorkloadSettings:
     memory: Load | None = None
     startup_s: float = 60.0
     burst: float = 2.0  # limit over request
+    metric_delay_s: float = 0.0  # the newest scrape is there at a tick, so that tests can name the tick that acts
     resizable: bool = True
 
 
@@ -53,6 +54,7 @@ class Workload:
             pod_capacity=cores,
             pod_cores=cores,
             burst=settings.burst,
+            metric_delay_s=settings.metric_delay_s,
             pod_memory_bytes=memory_bytes,
             base_memory_bytes=memory_bytes / 4,
         )

@@ -62,7 +62,7 @@ class Meter:
         if fault is FaultKind.MISSING:
             return Missing(reason=Reason.ABSENT)
         step = trouble.since - 1 if fault is FaultKind.STALE else newest
-        step = max(0, step - self._delay) - round(trouble.late_s / self._step_s)
+        step = min(step, max(0, step - self._delay)) - round(trouble.late_s / self._step_s)
         at = self._start + (step + 1) * self._step_s
         if step < 0:
             return Missing(reason=Reason.ABSENT, detail="nothing has been scraped yet")
