@@ -96,6 +96,13 @@ def test_the_parts_of_a_queue_are_joined_and_name_what_is_missing() -> None:
     assert joined(MEASURED, 2.0, 5.0, 0.0) == Missing(reason=Reason.ZERO, detail="service time")
 
 
+def test_the_written_service_time_counts_while_none_is_measured() -> None:
+    both = replace(MEASURED, service_time_s=3.0)
+    assert joined(both, 2.0, 5.0, None) == queue(2.0, 5.0, 3.0)
+    assert joined(both, 2.0, 5.0, 0.0) == queue(2.0, 5.0, 3.0)
+    assert joined(both, 2.0, 5.0, 4.0) == queue(2.0, 5.0, 4.0)
+
+
 RATES = st.floats(0.0, 1e4)
 
 

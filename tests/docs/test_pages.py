@@ -91,8 +91,11 @@ def test_a_recipe_survives_a_morning(recipe: str, tmp_path: Path) -> None:
         "-o",
         "json",
     ]
+    if "serviceTimeQuery" in recipe:
+        arguments += ["--pod-capacity", "2"]
     done = CliRunner().invoke(main, arguments)
     assert done.exit_code == 0, done.output
+    assert ("counts as a violation" in done.output) == ("type: Backlog" in recipe)  # played on a simulated queue
 
 
 QUICK_START = ROOT / "docs/quick-start.md"

@@ -99,7 +99,7 @@ BACKLOG = metric(
     "backlog",
     st.one_of(
         part({**_QUEUE, "serviceTime": st.sampled_from(["200ms", "20s"])}, _QUEUE_OPTIONS),
-        part({**_QUEUE, "serviceTimeQuery": _QUERY}, _QUEUE_OPTIONS),
+        part({**_QUEUE, "serviceTimeQuery": _QUERY, "serviceTime": st.just("2s")}, _QUEUE_OPTIONS),
     ),
 )
 

@@ -17,7 +17,8 @@ from trimtab.errors import InvalidInput, InvalidObject
 from trimtab.kinds import Autoscaler, read
 from trimtab.kinds.convert import Converted, convert
 from trimtab.kinds.keda_exporters import EXPORTERS
-from trimtab.policy import Policy, Rate, Select, TotalAverage
+from trimtab.kinds.scaled_object import ScaledObject
+from trimtab.policy import Backlog, Policy, Rate, Select, TotalAverage
 
 Manifest = dict[str, Any]
 PROMTOOL = next(iter(Path.home().glob(".cache/trimtab/bed/prometheus-*/promtool")), None) or shutil.which("promtool")
@@ -38,6 +39,13 @@ def policy(manifest: Manifest) -> Policy:
     obj = read(manifest)
     assert isinstance(obj, Autoscaler)
     return obj.to_policy(NOW)
+
+
+def replayed(manifest: Manifest) -> Manifest:
+    """What backtest and lint take KEDA's object for: its own rule."""
+    obj = read(manifest)
+    assert isinstance(obj, ScaledObject)
+    return obj.translation.manifest
 
 
 def signals(converted: Converted) -> list[str]:
@@ -135,11 +143,10 @@ QUERIES = [
 
 @pytest.mark.parametrize("trigger, query, target", [case[1:] for case in QUERIES], ids=[case[0] for case in QUERIES])
 def test_a_trigger_becomes_the_query_of_its_exporter(trigger: str, query: str, target: float) -> None:
-    converted = convert(scaled(trigger), "autoscaler")
-    (signal,) = policy(converted.manifest).signals
+    (signal,) = policy(replayed(scaled(trigger))).signals
     assert isinstance(signal, TotalAverage)
     assert (signal.metric.query, signal.target) == (query, target)
-    assert signals(converted) == []
+    assert signals(convert(scaled(trigger), "autoscaler")) == []
 
 
 NAMES = st.text(st.sampled_from('aB1-._/ "\\\\|'), min_size=1, max_size=6).filter(lambda name: name.strip() == name)
@@ -157,7 +164,7 @@ def matchers(query: str) -> dict[str, tuple[str, str]]:
 def query_of(kind: str, **settings: str) -> str:
     manifest = scaled("{}")
     manifest["spec"]["triggers"] = [{"type": kind, "metadata": settings}]
-    return str(convert(manifest, "autoscaler").manifest["spec"]["metrics"][0]["prometheus"]["query"])
+    return str(replayed(manifest)["spec"]["metrics"][0]["prometheus"]["query"])
 
 
 @given(name=NAMES, group=NAMES)
@@ -273,6 +280,58 @@ def test_one_lost_trigger_is_a_lost_signal_whatever_the_others_say(trigger: str,
     assert converted.loses_signal
     (loss,) = [loss for loss in converted.lost if loss.signal]
     assert (loss.path, why in loss.why) == ("spec.triggers[1]", True), loss
+
+
+SQS = "{type: aws-sqs-queue, metadata: {queueURL: 'https://sqs.eu-west-1.amazonaws.com/1/jobs', queueLength: '4'}}"
+RABBIT = "{type: rabbitmq, metadata: {queueName: mail, value: '20'}}"
+NATS = "{type: nats-jetstream, metadata: {account: $G, stream: S, consumer: C, lagThreshold: '6'}}"
+VLLM = "{type: prometheus, metadata: {query: 'sum(vllm:num_requests_waiting{model_name=\"m\"})', threshold: '8'}}"
+
+
+@pytest.mark.parametrize(
+    ("trigger", "concurrency", "arrivals"),
+    [
+        pytest.param(SQS, 4, 'aws_sqs_number_of_messages_sent_sum{dimension_QueueName="jobs"}', id="sqs"),
+        pytest.param(RABBIT, 20, 'rabbitmq_queue_messages_published_total{queue="mail"}', id="rabbitmq"),
+        pytest.param(NATS, 6, 'jetstream_stream_last_seq{stream_name="S"}', id="nats"),
+        pytest.param(VLLM, 8, 'vllm:request_success_total{model_name="m"}', id="a query of vllm"),
+    ],
+)
+def test_a_queue_trigger_becomes_a_backlog_metric_and_says_what_is_assumed(
+    trigger: str, concurrency: int, arrivals: str
+) -> None:
+    made, lost = convert(scaled(trigger, minReplicaCount=0), "autoscaler")
+    (signal,) = policy(made).signals
+    assert isinstance(signal, Backlog)
+    assert (signal.concurrency, signal.wait_s) == (concurrency, 60.0)
+    assert arrivals in signal.metric.query
+    assert signal.service_time is not None
+    (said,) = [loss.why for loss in lost if "Backlog" in loss.why]
+    assert f"concurrency {concurrency}" in said and "waitBelow 60s" in said and "are assumed" in said
+
+
+@pytest.mark.parametrize(
+    ("trigger", "why"),
+    [
+        pytest.param(
+            "{type: kafka, metadata: {consumerGroup: g, topic: t}}", "how long an item takes", id="no service time"
+        ),
+        pytest.param("{type: redis, metadata: {listName: a}}", "how long an item takes", id="no arrivals"),
+        pytest.param(
+            "{type: rabbitmq, metadata: {queueName: ^m, useRegex: 'true', operation: max}}",
+            "one of several queues",
+            id="the longest of several",
+        ),
+        pytest.param(
+            """{type: rabbitmq, metadata: {queueName: 'a"b'}}""", "use type: Backlog, with a query", id="odd label"
+        ),
+    ],
+)
+def test_a_queue_without_these_series_stays_as_it_is_and_is_named(trigger: str, why: str) -> None:
+    made, lost = convert(scaled(trigger), "autoscaler")
+    assert isinstance(policy(made).signals[0], TotalAverage)
+    assert any(why in loss.why for loss in lost)
+    assert not any(loss.signal for loss in lost)
 
 
 PROMETHEUS = "{type: prometheus, name: %s, metadata: {serverAddress: 'http://p', query: %s, threshold: '5'%s}}"

@@ -22,9 +22,13 @@ def queue_sample(signal: Backlog, parts: Iterator[Samples | Missing]) -> QueueSa
     service_time: TotalSample | Missing | None = _value(next(parts), "service time") if signal.service_time else None
     if isinstance(arrivals, Missing):
         return arrivals
+    if isinstance(service_time, Missing) and signal.service_time_s > 0:  # no item was finished for a while
+        service_time = None
     if isinstance(service_time, Missing):
         return service_time
     seconds = signal.service_time_s if service_time is None else service_time.value
+    if seconds <= 0 < signal.service_time_s:
+        seconds = signal.service_time_s
     if seconds <= 0:
         return Missing(reason=Reason.ZERO, detail="service time")
     known = waiting if isinstance(waiting, Missing) else waiting.value

@@ -18,7 +18,7 @@ from trimtab.kinds.annotations import TUNING_UNDO
 from trimtab.kinds.behavior import OurBehavior, written_rules
 from trimtab.kinds.blend import BlendSpec
 from trimtab.kinds.bridge import BRIDGE_RULES, NEEDS_CPU, BridgeSpec, sees_cpu
-from trimtab.kinds.horizontal import LINE, MIN_AT_MOST_MAX, ZERO_NEEDS_EYES, horizontal
+from trimtab.kinds.horizontal import LINE, MIN_AT_MOST_MAX, ZERO_NEEDS_EYES, ZERO_NEEDS_SERVICE_TIME, horizontal
 from trimtab.kinds.manifest_part import FieldRule, ManifestPart, shown
 from trimtab.kinds.meta import Kind, TargetRef
 from trimtab.kinds.metric import MOST_METRICS, AutoscalerMetric, few_forecasts
@@ -151,6 +151,7 @@ class AutoscalerSpec(ManifestPart):
     rules: ClassVar = (
         MIN_AT_MOST_MAX,
         ZERO_NEEDS_EYES,
+        ZERO_NEEDS_SERVICE_TIME,
         few_forecasts("forecast"),
         *BRIDGE_RULES,
         *OBJECTIVE_RULES,

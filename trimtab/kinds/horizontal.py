@@ -35,3 +35,11 @@ ZERO_NEEDS_EYES = FieldRule(
     cel="!has(self.minReplicas) || self.minReplicas > 0 || "
     f"(has(self.metrics) && self.metrics.exists(m, m.type in {list(SEE_WITHOUT_PODS)}))",
 )
+
+ZERO_NEEDS_SERVICE_TIME = FieldRule(
+    lambda s: s.min_replicas > 0 or all(not m.backlog or m.backlog.service_time for m in s.metrics or []),
+    at="minReplicas",
+    fix="serviceTimeQuery has no answer while no pod works: also write serviceTime, for the first pod; or write 1",
+    cel="!has(self.minReplicas) || self.minReplicas > 0 || !has(self.metrics) || "
+    "self.metrics.all(m, !has(m.backlog) || has(m.backlog.serviceTime))",
+)

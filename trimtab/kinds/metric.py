@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
@@ -156,6 +157,8 @@ class QuerySource(ManifestPart):
 
 WaitTime = Annotated[Duration, Field(max_length=16)]
 DEFAULT_BUSY_PERCENT = 80
+# A counter, or a sum of counters, of which nobody takes the rate.
+_COUNTER = re.compile(r"^\s*(sum\s*[(]\s*)?[a-zA-Z_:][a-zA-Z0-9_:]*_total\s*([{][^{}]*[}])?\s*[)]?\s*$")
 
 
 class BacklogMetricSource(ManifestPart):
@@ -168,7 +171,7 @@ class BacklogMetricSource(ManifestPart):
     waiting: QuerySource
     """Items that wait now; those in service do not count."""
     service_time: WaitTime | None = None
-    """How long one item takes, such as 2s."""
+    """How long one item takes, such as 2s; with serviceTimeQuery, until that has an answer."""
     service_time_query: QuerySource | None = None
     """The same, measured: seconds per item."""
     concurrency: Annotated[int, Field(ge=1, le=1_000_000)] = 1
@@ -181,11 +184,17 @@ class BacklogMetricSource(ManifestPart):
     """How fast a backlog is worked off. Left out: waitBelow or the pods' start-up time, the longer."""
 
     rules: ClassVar = (
-        _exactly_one(
-            "serviceTime",
-            "serviceTimeQuery",
-            ("service_time", "service_time_query"),
-            "say how long one item takes: serviceTime, or serviceTimeQuery where it is measured",
+        FieldRule(
+            lambda b: b.service_time is not None or b.service_time_query is not None,
+            at="",
+            fix="say how long one item takes: serviceTime, or serviceTimeQuery where it is measured",
+            schema={"anyOf": [{"required": ["serviceTime"]}, {"required": ["serviceTimeQuery"]}]},
+        ),
+        FieldRule(
+            lambda b: _COUNTER.search(b.arrivals.query) is None,
+            at="arrivals.query",
+            fix="a counter only grows: write what arrives per second, such as sum(rate(COUNTER_total[1m]))",
+            cel=f"!self.arrivals.query.matches(r'{_COUNTER.pattern}')",
         ),
     )
 

@@ -1,19 +1,22 @@
 """Queues by their exporters: which metric is the length of a queue, and which queries say what arrives and waits.
 
 The length of a queue depends on how it is served, so it is no demand. Each entry has the queries that a Backlog metric
-needs instead; {labels} are those matchers of the original query that both series have.
+needs instead. {labels} are the matchers of the original query, of which arrivals keep those that both series have.
+
+Where an exporter has no service time but counts items in service and items finished, the service time is their ratio
+(Little's law).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
 from trimtab.errors import InvalidInput
 from trimtab.policy import Metric
-from trimtab.promql import Matcher, parse_matchers, selector
+from trimtab.promql import Matcher, Matchers, parse_matchers, selector
 
 
 class QueueMetric(NamedTuple):
@@ -44,6 +47,7 @@ QUEUES = (
         "rabbitmq_(detailed_)?queue_messages(_ready|_unacked|_unacknowledged)?",
         "sum(rate(rabbitmq_queue_messages_published_total{labels}[1m]))",
         "sum(rabbitmq_queue_messages_ready{labels})",
+        "sum(rabbitmq_queue_messages_unacked{labels}) / sum(rate(rabbitmq_queue_messages_acked_total{labels}[5m]))",
         labels=("queue", "vhost", "namespace", "job", "cluster"),
     ),
     QueueMetric(
@@ -51,6 +55,8 @@ QUEUES = (
         "aws_sqs_approximate_number_of_messages_(visible|not_visible|delayed)_\\w+",
         "sum(aws_sqs_number_of_messages_sent_sum{labels}) / 300",
         "sum(aws_sqs_approximate_number_of_messages_visible_average{labels})",
+        "sum(aws_sqs_approximate_number_of_messages_not_visible_average{labels})"
+        " / (sum(aws_sqs_number_of_messages_deleted_sum{labels}) / 300)",
         labels=("dimension_QueueName", "region", "account_id"),
     ),
     QueueMetric(
@@ -73,6 +79,8 @@ QUEUES = (
         "jetstream_consumer_num_(pending|ack_pending)",
         "sum(rate(jetstream_stream_last_seq{labels}[1m]))",
         "sum(jetstream_consumer_num_pending{labels})",
+        "sum(jetstream_consumer_num_ack_pending{labels})"
+        " / sum(rate(jetstream_consumer_ack_floor_consumer_seq{labels}[5m]))",
         labels=("stream_name", "account", "namespace", "job", "cluster"),
     ),
     QueueMetric(
@@ -139,10 +147,12 @@ def queue_behind(query: str) -> QueueQueries | None:
     names = [name for name in _NAME.findall(query) if name not in counters]
     for queue in QUEUES:
         if found := next((name for name in names if re.fullmatch(queue.length, name)), None):
-            labels = selector("", [each for each in _matchers(query, found) if each.label in queue.labels])
-            labels = "" if labels == "{}" else labels
-            queries = (queue.arrivals, queue.waiting, queue.service_time)
-            return QueueQueries(queue.product, found, *(text.replace("{labels}", labels) for text in queries))
+            every = _matchers(query, found)
+            if every is None:
+                return QueueQueries(queue.product, found)
+            shared = tuple(each for each in every if each.label in queue.labels)
+            queries = ((queue.arrivals, shared), (queue.waiting, every), (queue.service_time, every))
+            return QueueQueries(queue.product, found, *(_with_labels(*each) for each in queries))
     usual = next((name for name in names if _USUAL.search(name) and not name.endswith("_total")), None)
     return QueueQueries("", usual) if usual else None
 
@@ -153,10 +163,14 @@ def is_queue_length(metric: Metric) -> bool:
     return queue_behind(metric.query or metric.name) is not None
 
 
-def _matchers(query: str, metric: str) -> Iterator[Matcher]:
-    """The matchers that stand behind the metric's name."""
-    braces = re.search(re.escape(metric) + r"\s*\{([^{}]*)\}", query)
+def _with_labels(query: str, matchers: Iterable[Matcher]) -> str:
+    return query.replace("{labels}", selector("", matchers).replace("{}", ""))
+
+
+def _matchers(query: str, metric: str) -> Matchers | None:
+    """The matchers that stand behind the metric's name; None where they hold more than can be taken over."""
+    braces = re.search(re.escape(metric) + r"\s*\{((?:[^{}\"]|\"[^\"]*\")*)(\}?)", query)
     try:
-        yield from parse_matchers(braces[1]) if braces else ()
+        return parse_matchers(braces[1]) if braces and braces[2] else None if braces else ()
     except InvalidInput:
-        return
+        return None

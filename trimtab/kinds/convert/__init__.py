@@ -12,6 +12,7 @@ from typing import NamedTuple
 from trimtab.errors import InvalidInput, InvalidObject
 from trimtab.kinds import KINDS, Autoscaler, CustomHpa, Scaler, is_custom_hpa, misspelt, read, without_nulls
 from trimtab.kinds.convert import autoscaler_to_kinds
+from trimtab.kinds.convert.queue_lengths import follow_arrivals
 from trimtab.kinds.foreign import READ_HERE, Manifest, Translated
 from trimtab.kinds.ledger import Ledger, Lost, loses_signal
 from trimtab.kinds.scaled_object import ScaledObject
@@ -59,6 +60,9 @@ def convert(manifest: Manifest, to: str, beside_keda: bool = False) -> Converted
     if (manifest.get("apiVersion"), manifest.get("kind")) == target[:2]:
         return Converted(copy.deepcopy(manifest), [])
     if target.step is None:
+        if manifest.get("kind") == "ScaledObject" and not beside_keda:
+            follow_arrivals(made["spec"], ledger)
+            read(made)
         return Converted(made, ledger.lost)
     onward = Ledger()
     try:
