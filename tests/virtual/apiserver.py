@@ -5,6 +5,7 @@ Schemas are not enforced; a path that a real server would not have is answered w
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
@@ -25,6 +26,7 @@ from trimtab.wire.resources import Resource
 
 AUDITED = 200_000  # requests that are remembered
 ADMIN = "kubectl"
+HTTP_DATE = "%a, %d %b %Y %H:%M:%S GMT"
 ACCOUNT = "11111111-1111-4111-8111-111111111111"  # of the operator, until it is installed anew
 METADATA_LIST = "PartialObjectMetadataList"
 
@@ -92,6 +94,7 @@ class ApiServer:
 
     def __init__(self, now: Callable[[], float], kinds: Iterable[Served] | None = None) -> None:
         self.now, self.store = now, Objects(now)
+        self.clock = now  # that the dates of answers are of
         self.served: dict[tuple[str, str], Served] = {}
         self.aggregated: dict[str, Aggregated] = {}  # by group
         self.audit: deque[Audited] = deque(maxlen=AUDITED)
@@ -119,7 +122,8 @@ class ApiServer:
         except Denied as denied:
             verb, reply = call.method.lower(), denied.reply
         self.note(call, verb, body, reply.status)
-        return reply
+        date = time.strftime(HTTP_DATE, time.gmtime(self.clock()))
+        return Reply(reply.status, reply.body, {**reply.headers, "Date": date})
 
     def note(self, call: Call, verb: str, body: Any, status: int) -> None:
         self.audit.append(Audited(self.now(), call.who, verb, call.path, body, status))

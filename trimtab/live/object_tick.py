@@ -27,6 +27,7 @@ class ObjectTick(NamedTuple):
     outcome: Outcome = ()
     bridged: BridgeInForce = NO_BRIDGE
     resizing: ResizeProgress = ResizeProgress()  # where sizes or a bridge may be written
+    clock_trouble: str = ""  # which clock is wrong
 
     def wrote(self, axis: str) -> bool:
         return any(part.axis == axis and part.fate is Fate.WRITTEN for part in self.outcome)

@@ -38,7 +38,7 @@ from trimtab.live.tell.telemetry import ForecastErrors, Line, Telemetry, listen
 from trimtab.live.tick import Ticker
 from trimtab.wire.access import Access
 from trimtab.wire.budget import Budget
-from trimtab.wire.clock import SYSTEM, Clock, SteadyTime
+from trimtab.wire.clock import SYSTEM, Clock, ServerClock, SteadyTime
 from trimtab.wire.kube import Kube
 from trimtab.wire.prometheus import Prometheus
 from trimtab.wire.shards import ShardLeadership
@@ -54,12 +54,14 @@ class Operator:
     def __init__(
         self, access: Access, prometheus: Access | None, settings: OperatorSettings, clock: Clock = SYSTEM
     ) -> None:
-        self.settings, self.clock, self.telemetry = settings, clock, Telemetry()
+        self.settings, self.clock, self.telemetry = settings, ServerClock(clock), Telemetry()
         self.extend_server: Callable[[web.Application], None] = lambda _: None  # what others answer on our port
         namespace = settings.lease_namespace or settings.namespace or access.namespace
-        self.leadership = _leadership(access, namespace, settings, clock)
+        self.leadership = _leadership(access, namespace, settings, self.clock)
         budget = Budget(settings.api_per_s, settings.api_burst)
-        self.kube = Kube(access, budget, fence=self._seconds_to_write, clock=clock, brake=lambda: self.cluster.frozen)
+        self.kube = Kube(
+            access, budget, fence=self._seconds_to_write, clock=self.clock, brake=lambda: self.cluster.frozen
+        )
         timeout_s = max(1.0, min(10.0, settings.tick_s))
         self.prometheus = Prometheus(prometheus, Budget(*QUERIES), timeout_s) if prometheus else None
         own = (access.namespace, tuple(os.environ.get("TRIMTAB_DEPLOYMENT", "").split(",")))
@@ -79,6 +81,7 @@ class Operator:
         self.telemetry.watchers += [forecast_errors.saw, self._note_health]
         self.telemetry.extra += [self._numbers, forecast_errors.lines]
         self._passed_at = clock.since_boot()
+        self._said_of_clock = ""
         self._ticking = asyncio.Lock()
         self._term = float("inf")  # in which the last tick was: since when we led
         self._waiting_for: list[str] = ["everything"]
@@ -235,10 +238,19 @@ class Operator:
         except Exception:
             log.exception("this tick was given up: a bug of trimtab; the next one tries again")
             self.telemetry.failures["Tick"] += 1
+        self._look_at_clocks()
         took_s = self.clock.since_boot() - started
         self.telemetry.ticked(took_s, self.settings.tick_s)
         if took_s > self.settings.tick_s:
             log.warning("a tick took %.1f s, longer than its period: nothing is lost, but looks are late", took_s)
+
+    def _look_at_clocks(self) -> None:
+        if self.gather.sampled_at is not None:
+            self.clock.compare(self.gather.sampled_at)
+        self.ticker.clock_trouble = self.clock.trouble
+        if self.clock.trouble != self._said_of_clock:
+            self._said_of_clock = self.clock.trouble
+            log.warning("%s", self.clock.trouble or "all clocks agree again")
 
     def _note_health(self, ticks: Sequence[ObjectTick]) -> None:
         if self.journal and self.leadership.may_write():
@@ -296,6 +308,8 @@ class Operator:
         said = [f"not followed: {feed.name}: {feed.trouble}" for feed in self.cluster.feeds if feed.trouble]
         if self.leadership.trouble and not self.leadership.may_write():
             said.append(f"its Lease: {self.leadership.trouble}")
+        if self.clock.trouble:
+            said.append(self.clock.trouble)
         return said
 
     def _notes(self) -> list[str]:
@@ -328,6 +342,8 @@ class Operator:
         yield "trimtab_shards", {}, float(self.settings.shard.of)
         for feed in self.cluster.feeds:
             yield "trimtab_feed_up", {"feed": feed.name}, float(feed.settled and not feed.trouble)
+        for of, ahead_s in self.clock.ahead().items():
+            yield "trimtab_clock_ahead_seconds", {"of": of}, ahead_s
         yield "trimtab_frozen", {}, float(self.cluster.frozen)
         yield "trimtab_breaker_open", {}, float(self.breaker.open(self.clock.now()))
         yield "trimtab_breaker_trips_total", {}, float(self.breaker.trips)
@@ -350,10 +366,12 @@ class Operator:
             yield from ((name, {"namespace": namespace}, float(count)) for namespace, count in counts.items())
 
 
-def _leadership(access: Access, namespace: str, settings: OperatorSettings, clock: Clock) -> ShardLeadership:
+def _leadership(access: Access, namespace: str, settings: OperatorSettings, clock: ServerClock) -> ShardLeadership:
     times = dict(zip(("duration_s", "renew_deadline_s", "retry_s"), settings.lease_s, strict=True))
     where = (access, namespace, settings.shard.lease, settings.identity)
-    return ShardLeadership(*where, clock=clock, shard=settings.shard, serves=settings.namespace, **times)
+    found = ShardLeadership(*where, clock=clock, shard=settings.shard, serves=settings.namespace, **times)
+    found.kube.http.server_clock, found.unfit = clock, lambda: clock.unfit
+    return found
 
 
 def next_due(due: float, period_s: float, now: float) -> float:

@@ -77,6 +77,7 @@ class Ticker:
         self.period_s, self.patience_s = period_s, patience(period_s)
         self._memories: dict[str, ObjectMemory] = {}
         self._term = -1
+        self.clock_trouble = ""  # which clock is wrong
         self._last_targets: dict[str, str | None] = {}  # by object, when we last led
 
     async def tick(self, at: float) -> None:
@@ -210,7 +211,7 @@ class Ticker:
             written_for=sizes.written_for(subject, target, known),
         )
         unchanged = Decision(plan=Plan(replicas=target.replicas), change=None)
-        tick = ObjectTick(subject, target, against, known, known, seen, unchanged)
+        tick = ObjectTick(subject, target, against, known, known, seen, unchanged, clock_trouble=self.clock_trouble)
         if subject.policy.bridge is None:
             return tick
         return tick._replace(bridged=sizes.bridge_in_force(self._wire_pods(target)))

@@ -27,6 +27,7 @@ from yarl import URL
 from trimtab.errors import NotLeading, Unavailable, quoted, without_credentials
 from trimtab.wire.access import Access
 from trimtab.wire.budget import Backoff, Budget, Priority
+from trimtab.wire.clock import ServerClock
 from trimtab.wire.decode import decode
 
 CONNECTIONS = 128  # more than is ever under way at once: no write waits for somebody's slow answer
@@ -233,6 +234,7 @@ class Http:
         self._base = str(URL(access.url)).rstrip("/")
         self.budget = budget or Budget()
         self.timeout_s = timeout_s
+        self.server_clock: ServerClock | None = None  # what compares our clock with the dates of answers
         self.counts: Counter[tuple[str, str, int]] = Counter()  # by verb, resource and status; 0: no answer
         self.transport = (access.transport or AiohttpTransport)()
 
@@ -286,9 +288,12 @@ class Http:
 
     async def _ask(self, request: Request) -> Answer:
         outgoing, status = await self._outgoing(request, self.timeout_s, None), 0
+        sent = self.server_clock.since_boot() if self.server_clock else 0.0
         try:
             async with self.transport.send(outgoing) as incoming:
                 status = incoming.status
+                if self.server_clock:
+                    self.server_clock.heard(sent, incoming.headers.get("Date"))
                 return await self._read(incoming, request.most_bytes)
         finally:
             self.counts[request.verb, request.resource, status] += 1

@@ -73,6 +73,8 @@ class Leadership:
         self.created_at = math.inf  # when the Lease was made, as far as it was seen
         self.led_since = math.inf  # from then on, by the clock since boot, we have led without a gap
         self.told: Mapping[str, str] = NO_ANNOTATIONS  # the annotations that others can read
+        self.unfit: Callable[[], bool] = lambda: False  # whether another operator should lead, if there is one
+        self._others_first_until = math.inf  # while we are unfit
         self._may_write_until = float("-inf")
         self._ours: Lease | None = None  # as we last wrote it
         self._seen: tuple[str, float] = ("", 0.0)  # the lease's version and when we first saw it
@@ -104,6 +106,8 @@ class Leadership:
         """Renew it, or try to get it; the seconds until the next try."""
         began, every_s, wait_s = self._clock.since_boot(), self._pause_s(), 0.0
         try:
+            if await self._others_first(began):
+                return every_s
             async with asyncio.timeout(self.renew_deadline_s):
                 renewed = await self._renewed()
             if renewed:
@@ -120,6 +124,22 @@ class Leadership:
             log.exception("lease %s/%s: a bug of trimtab; it is tried again", self.namespace, self.name)
         pause_s = max(0.0, began + every_s - self._clock.since_boot())
         return min(pause_s, wait_s) if wait_s > 0 else pause_s
+
+    async def _others_first(self, now: float) -> bool:
+        """Whoever is unfit gives the Lease back once, and for two durations of it lets others take it."""
+        if not self.unfit():
+            self._others_first_until = math.inf
+            return False
+        if self._others_first_until == math.inf:
+            self._others_first_until = now + 2 * self.duration_s
+            if self.may_write():
+                log.warning("lease %s/%s is given back: another operator should lead", self.namespace, self.name)
+                await self._hand_back()
+        if now >= self._others_first_until:
+            return False
+        async with asyncio.timeout(self._answered_s):
+            await self._look()
+        return True
 
     def _pause_s(self) -> float:
         """Not all who compete at the same moment."""

@@ -11,6 +11,7 @@ import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from http import HTTPStatus
+from statistics import median
 from typing import NamedTuple
 
 from trimtab.core.backlog import queue_sample
@@ -81,6 +82,7 @@ class Gather:
         self.bounded: BoundedQueries[Question | QueryBatch, Answer | QueryBatchAnswer] = BoundedQueries(
             self._answer, patience_s
         )
+        self.sampled_at: float | None = None  # the middle of the dates that metrics.k8s.io gave its newest answers
         self._spaces: set[str] = set()  # of this tick: pods elsewhere are nobody's, or another shard's
         self._custom_version = CUSTOM[0]
         self._asks: dict[MetricKind, Callable[[Question, float], Awaitable[Answer]]] = {
@@ -102,6 +104,8 @@ class Gather:
             asked += [(found, found.namespace if found.about_usage else each.namespace) for found in own]
         joined = self.queries.joined(_askers(asked), _shared(asked), at)
         known = self.queries.apart(await self.bounded.answers(joined, at), at)
+        dates = [date for question in known if question.about_usage and (date := _sampled_at(known[question]))]
+        self.sampled_at = median(dates) if dates else None
         samples = [
             self._samples(each, [known[question] for question in own], at)
             for each, own in zip(wanted, questions, strict=True)
@@ -201,6 +205,12 @@ class Gather:
         return tuple(
             [queue_sample(signal, parts) if isinstance(signal, Backlog) else next(parts) for signal in wanted.signals]
         )
+
+
+def _sampled_at(answer: Answer) -> float | None:
+    """When usage was measured; no tenant writes these dates."""
+    pod = next(iter(answer.values()), None) if isinstance(answer, dict) else None
+    return pod.timestamp.timestamp() if isinstance(pod, PodMetrics) and pod.timestamp else None
 
 
 def _askers(asked: Sequence[tuple[Question, str]]) -> dict[Question, str]:

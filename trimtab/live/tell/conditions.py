@@ -15,7 +15,7 @@ from trimtab.live.look.memory import ObjectMemory
 from trimtab.live.look.sizes import StuckResize
 from trimtab.live.object_tick import ObjectTick
 
-FIELDS_IGNORED = "FieldsIgnored"
+FIELDS_IGNORED, CLOCK_WRONG = "FieldsIgnored", "ClockWrong"
 
 
 def of_tick(tick: ObjectTick) -> tuple[DecisionCondition, ...]:
@@ -41,7 +41,7 @@ def _of_decision(tick: ObjectTick) -> dict[str, DecisionCondition]:
         found.pop("ScaledToZero", None)  # it says what was done, not what is wished for
     if subject.policy.forecast is not None:
         found["PredictionReady"] = _of_forecasts(tick.seen.forecasts)
-    found["Ready"] = _of_ignored(subject.ignored)
+    found["Ready"] = _of_ready(subject.ignored, tick.clock_trouble)
     if tick.refused is not None:
         found["AbleToScale"] = _of("AbleToScale", False, "FailedUpdateScale", tick.refused.reason)
     elif shadow := next((part for part in tick.outcome if part.fate is Fate.SHADOW), None):
@@ -59,8 +59,10 @@ def _ambiguous(decision: Decision) -> bool:
     return bool(failed) and failed[0].reason is Reason.AMBIGUOUS
 
 
-def _of_ignored(ignored: tuple[Warned, ...]) -> DecisionCondition:
-    """Served; fields of other programs that mean nothing here are named, so that nobody relies on them."""
+def _of_ready(ignored: tuple[Warned, ...], clock_trouble: str) -> DecisionCondition:
+    """Served; a wrong clock is named, and fields of other programs that mean nothing here: nobody relies on them."""
+    if clock_trouble:
+        return _of("Ready", True, CLOCK_WRONG, clock_trouble)
     if not ignored:
         return _of("Ready", True, "Running", "the object is understood and served")
     said = "; ".join(f"{field.path}: {field.why}" for field in ignored)

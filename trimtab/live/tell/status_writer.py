@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from trimtab.core.explain import DecisionCondition
 from trimtab.errors import NotLeading, Refused, TrimtabError
-from trimtab.live.tell.conditions import FIELDS_IGNORED
+from trimtab.live.tell.conditions import CLOCK_WRONG, FIELDS_IGNORED
 from trimtab.live.tell.status import with_conditions, worth_writing
 from trimtab.wire.from_kubernetes import conditions_in, rfc3339
 from trimtab.wire.kube import Kube
@@ -146,7 +146,7 @@ def _news(conditions: Sequence[DecisionCondition], before: dict[str, Any]) -> li
 
 def _turned_bad(now: DecisionCondition, before: dict[str, Any]) -> bool:
     bad = now.status if now.type in BAD else (not now.status and now.type not in NEUTRAL)
-    bad = bad or now.reason == FIELDS_IGNORED  # served, but not as its author may think
+    bad = bad or now.reason in (FIELDS_IGNORED, CLOCK_WRONG)  # served, but not as its author may think
     reasons = {kind: (old.get("status") == "True", old.get("reason")) for kind, old in conditions_in(before).items()}
     return bad and reasons.get(now.type) != (now.status, now.reason)
 

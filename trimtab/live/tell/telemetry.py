@@ -74,6 +74,7 @@ FAMILIES = {
     "trimtab_feed_up": Family("gauge", "1 while a collection of the API server is followed, or known not to be there."),
     "trimtab_standing_by": Family("gauge", "1 while another installation of the whole cluster serves instead."),
     "trimtab_other_installations": Family("gauge", "Other living installations of the whole cluster."),
+    "trimtab_clock_ahead_seconds": Family("gauge", "By how much a clock is ahead of the others; 0 while they agree."),
     "trimtab_frozen": Family("gauge", "1 while somebody holds the brake: nothing is written."),
     "trimtab_breaker_open": Family("gauge", "1 while the fleet breaker lets nobody shrink."),
     "trimtab_breaker_trips_total": Family("counter", "How often too many wanted to shrink at once."),
