@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import json
 from pathlib import Path
 from types import ModuleType
 
@@ -96,6 +97,9 @@ def test_a_recipe_survives_a_morning(recipe: str, tmp_path: Path) -> None:
     done = CliRunner().invoke(main, arguments)
     assert done.exit_code == 0, done.output
     assert ("counts as a violation" in done.output) == ("type: Backlog" in recipe)  # played on a simulated queue
+    if "type: Backlog" in recipe:
+        (policy,) = json.loads(done.stdout)["policies"]
+        assert policy["cost"] < 2.5, "arrivals are what is followed, whatever their query is made of"
 
 
 QUICK_START = ROOT / "docs/quick-start.md"

@@ -6,7 +6,8 @@ import pytest
 
 from trimtab.errors import InvalidObject
 from trimtab.kinds import read
-from trimtab.kinds.queues import QUEUES, queue_behind
+from trimtab.kinds.queues import QUEUES, QueueMetric, queue_behind, queue_followed
+from trimtab.policy import Backlog, Metric, MetricKind, TotalAverage
 from trimtab.promql import joinable
 
 
@@ -55,6 +56,14 @@ def test_arrivals_keep_the_matchers_that_both_series_have() -> None:
 def test_the_queries_stand_alone(queue: object) -> None:
     texts = [text.replace("{labels}", "") for text in queue[2:5] if text]  # type: ignore[index]
     assert all(joinable(text) for text in texts)
+
+
+@pytest.mark.parametrize("queue", [queue for queue in QUEUES if queue.arrivals], ids=lambda queue: queue.product)
+def test_a_backlog_metric_follows_no_length_whatever_its_arrivals_are_made_of(queue: QueueMetric) -> None:
+    arrivals = Metric(kind=MetricKind.PROMETHEUS, query=queue.arrivals.replace("{labels}", ""))
+    waiting = Metric(kind=MetricKind.PROMETHEUS, query=queue.waiting.replace("{labels}", ""))
+    assert queue_followed(Backlog(metric=arrivals, waiting=waiting, service_time_s=1.0, wait_s=9.0)) is None
+    assert queue_followed(TotalAverage(metric=waiting, target=5.0)) is not None
 
 
 def spec(least: int = 1, **queue: object) -> dict[str, object]:

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from trimtab.errors import InvalidInput
-from trimtab.policy import Metric
+from trimtab.policy import Backlog, Signal
 from trimtab.promql import Matcher, Matchers, parse_matchers, selector
 
 
@@ -158,9 +158,9 @@ def queue_behind(query: str) -> QueueQueries | None:
 
 
 @lru_cache(maxsize=1000)  # a simulation asks in every step
-def is_queue_length(metric: Metric) -> bool:
-    """Return whether a metric measures how long a queue is."""
-    return queue_behind(metric.query or metric.name) is not None
+def queue_followed(signal: Signal) -> QueueQueries | None:
+    """Return the queue whose length a signal follows; a Backlog metric follows none, whatever its arrivals are."""
+    return None if isinstance(signal, Backlog) else queue_behind(signal.metric.query or signal.metric.name)
 
 
 def _with_labels(query: str, matchers: Iterable[Matcher]) -> str:

@@ -6,7 +6,7 @@ from math import nan
 from typing import NamedTuple
 
 from trimtab.core.model import Missing, PodSamples, QueueSample, Reason, Samples, TotalSample
-from trimtab.kinds.queues import is_queue_length
+from trimtab.kinds.queues import queue_followed
 from trimtab.policy import Backlog, Metric, MetricKind, PodAverage, Signal, TotalAverage, Utilization, Watermark
 from trimtab.sim.cluster_spec import ClusterSpec, FaultKind
 from trimtab.sim.simulated_pods import Pods
@@ -71,7 +71,7 @@ class Meter:
         spoiled = _SPOILED.get(fault) if fault else None
         if isinstance(signal, Utilization | PodAverage):
             return self._of_pods(signal.metric, pods, step, at, spoiled)
-        seen = self.in_system if self._cluster.queue and is_queue_length(signal.metric) else self.totals
+        seen = self.in_system if self._cluster.queue and queue_followed(signal) else self.totals
         total = self.mean(seen, step) if spoiled is None else spoiled
         if isinstance(signal, Backlog):
             return self._of_queue(signal, step, at, total)

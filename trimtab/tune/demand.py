@@ -9,7 +9,7 @@ import numpy as np
 
 from trimtab.errors import InvalidInput, NotEnoughData
 from trimtab.history.files import POD_LEVEL
-from trimtab.kinds.queues import is_queue_length
+from trimtab.kinds.queues import queue_followed
 from trimtab.policy import Backlog, MetricKind, Policy, Signal, Utilization, Watermark
 from trimtab.quantity import format_duration
 from trimtab.series import Floats, Frame
@@ -165,7 +165,7 @@ def check_one_unit(policies: Sequence[tuple[str, Policy]], given: float | None) 
     """
     signals = [(name, load_signal(policy)) for name, policy in policies]
     if any(isinstance(signal, Backlog) for _, signal in signals):  # the length of their queue is simulated
-        signals = [(name, signal) for name, signal in signals if signal is None or not is_queue_length(signal.metric)]
+        signals = [(name, signal) for name, signal in signals if signal is None or not queue_followed(signal)]
     shares = [name for name, signal in signals if signal is None or isinstance(signal, Utilization)]
     cores = [name for name, signal in signals if signal and name not in shares and _of_resource(signal, "cpu")]
     cores += shares if given is None else []

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from trimtab.errors import InvalidInput
-from trimtab.kinds.queues import queue_behind
+from trimtab.kinds.queues import queue_followed
 from trimtab.policy import Backlog, Policy
 from trimtab.quantity import format_duration
 from trimtab.sim.queue import WorkQueue
@@ -45,5 +45,5 @@ def refuse_length(policy: Policy) -> None:
 
 def _lengths(policy: Policy) -> Iterator[tuple[str, str]]:
     for signal in policy.signals:
-        if not isinstance(signal, Backlog) and (queue := queue_behind(signal.metric.query or signal.metric.name)):
+        if queue := queue_followed(signal):
             yield queue.why, queue.fix

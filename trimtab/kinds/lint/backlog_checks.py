@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from trimtab.kinds.lint.finding import Diagnostic, LintSeverity
 from trimtab.kinds.lint.manifest_set import LintedManifest, ManifestSet
-from trimtab.kinds.queues import queue_behind
-from trimtab.policy import Backlog
+from trimtab.kinds.queues import queue_followed
 
 
 def queue_length(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
@@ -15,8 +14,7 @@ def queue_length(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnos
     if linted.served_elsewhere:  # its controller has no Backlog
         return
     for index, signal in enumerate(linted.policy.signals if linted.policy else ()):
-        queue = None if isinstance(signal, Backlog) else queue_behind(signal.metric.query or signal.metric.name)
-        if queue is not None:
+        if queue := queue_followed(signal):
             path = linted.path(f"metrics[{index}]")
             yield Diagnostic(LintSeverity.WARNING, "queue-length", path, queue.why, queue.fix)
 
