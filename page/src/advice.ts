@@ -1,10 +1,12 @@
-// Advice as pictures: the usage it rests on, the hours of the day, now against advised.
+// Advice: the best settings of an object on the dashboard, and recommended workloads as pictures in reports.
 import { plain, type Name } from "./api";
 import { chart, Group, type Line } from "./chart";
 import { h, table } from "./dom";
-import { number, time, zoneName } from "./format";
+import { number, percent, time, zoneName } from "./format";
+import { write } from "./route";
+import { takeAway, type Advice } from "./whatif";
 
-export interface Advice {
+export interface RecommendedWorkload {
   title: string;
   severity: string;
   short: string;
@@ -20,21 +22,38 @@ export interface Advice {
   against: string[];
 }
 
+const FIGURES: [string, string, (value: number) => string][] = [
+  ["j", "J", (value) => value.toFixed(2)],
+  ["cost", "cost", (value) => value.toFixed(2)],
+  ["violations", "violations", (value) => percent(value)],
+  ["churn_per_day", "churn/day", (value) => value.toFixed(0)],
+];
+
+// The best settings of one object, as `trimtab tune` finds them on the load that the journal holds.
 export async function advicePage(place: HTMLElement, name: Name): Promise<() => Promise<void>> {
   const found = await plain<Advice>("advice", { ...name });
-  place.append(h("h1", {}, "Advice"));
-  adviceSections(place, [found]);
+  const { changed, days, daysWon, was, now, figures, notes } = found;
+  const row = (label: string, settings: string, judged: Record<string, number>): string[] => [label, settings, ...FIGURES.map(([key, , format]) => format(judged[key]!))];
+  const columns = [...["", "settings"].map((heading) => ({ heading, text: true })), ...FIGURES.map(([, heading]) => ({ heading }))];
+  const rows = changed ? [row("in force", was, figures[0]), row("best", now, figures[1])] : [row("in force", was, figures[0])];
+  const verdict = changed ? `Better: ${now}. ${daysWon} of ${days} days would have been better.` : "Stay: no other settings are 2 % better.";
+  place.append(
+    h("h1", {}, "Advice: ", h("a", { href: write("workload", name) }, `${name.namespace}/${name.name}`)),
+    h("p", { class: "soft" }, `What \`trimtab tune\` finds on ${days} days of its own load. Other objectives and start-up times: `, h("a", { href: write("whatif", name) }, "What if →")),
+    h("div", { class: "panel" }, h("p", { class: "verdict", id: "verdict" }, verdict), table("Over the whole history", columns, rows), ...notes.map((note) => h("p", { class: "soft" }, `note: ${note}`))),
+  );
+  if (changed) place.append(h("div", { class: "panel" }, ...takeAway(found, name)));
   return () => Promise.resolve();
 }
 
-export function adviceSections(place: HTMLElement, all: Advice[]): void {
+export function adviceSections(place: HTMLElement, all: RecommendedWorkload[]): void {
   const columns = ["workload", "what", "now", "advised", "saves"].map((heading) => ({ heading, text: true }));
   const rows = all.map((one) => [one.title, { text: one.severity, kind: one.severity }, one.now, one.short, one.saved]);
   place.append(h("div", { class: "panel" }, table("Now against advised", columns, rows)));
   for (const one of all) card(place, one);
 }
 
-function card(place: HTMLElement, one: Advice): void {
+function card(place: HTMLElement, one: RecommendedWorkload): void {
   const article = h("article", {}, h("h2", {}, one.title), h("p", { class: one.severity }, `${one.severity}: ${one.short}`));
   place.append(article);
   const count = one.usage.length + one.forecast.length;

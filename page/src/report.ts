@@ -2,7 +2,7 @@
 import { chart, Group, type Line } from "./chart";
 import { h, table, type Cell, type TableColumn } from "./dom";
 import { number, time, zoneName } from "./format";
-import { adviceSections, type Advice } from "./advice";
+import { adviceSections, type RecommendedWorkload } from "./advice";
 
 interface ReportLine {
   name: string;
@@ -26,7 +26,7 @@ export interface Report {
   about: string;
   verdict: string;
   sections?: Section[];
-  advice?: Advice[];
+  advice?: RecommendedWorkload[];
 }
 
 const POLICIES: [string, number[]][] = [["--replicas", []], ["--forecast", [8, 3]], ["--other", [3, 3]], ["--planned", [10, 3, 2, 3]]];

@@ -1,5 +1,5 @@
 // What if: another setting on the workload's own history, with the optimum beside it and two settings side by side.
-import { packed, type Name } from "./api";
+import { packed, plain, type Name } from "./api";
 import { chart, Group, type Line } from "./chart";
 import { h, table, type Cell, type TableColumn } from "./dom";
 import { duration, number, percent, time, zoneName } from "./format";
@@ -7,7 +7,7 @@ import type { Packed } from "./packing";
 import { write } from "./route";
 
 export type Knobs = Record<Knob, number>;
-type Knob = "target" | "tolerance" | "up_window_s" | "down_window_s" | "least" | "most" | "startup_s" | "price" | "bridge";
+type Knob = "target" | "tolerance" | "up_window_s" | "down_window_s" | "least" | "most" | "startup_s" | "price" | "bridge" | "ceiling" | "priced";
 
 interface About {
   knobs: Knobs;
@@ -23,6 +23,20 @@ interface About {
   command: string;
 }
 type Answer = Packed<About>;
+
+// What `trimtab tune` finds on the same history: the settings in force and the best, with the figures of both.
+export interface Advice {
+  changed: boolean;
+  days: number;
+  daysWon: number;
+  was: string;
+  now: string;
+  figures: [Record<string, number>, Record<string, number>];
+  knobs: Knobs;
+  notes: string[];
+  yaml: string;
+  command: string;
+}
 
 interface Slider {
   key: Knob;
@@ -45,6 +59,7 @@ const SLIDERS: Slider[] = [
   { key: "least", label: "Min replicas", steps: COUNTS, format: number },
   { key: "most", label: "Max replicas", steps: COUNTS, format: number },
   { key: "startup_s", label: "Start-up time", steps: WAITS, format: duration },
+  { key: "ceiling", label: "Bridge from", steps: [0.6, 0.65, 0.7, 0.75, 0.78], format: (value) => `${percent(100 * value, 0)} of the request` },
   { key: "bridge", label: "Bridge", steps: [1, 1.25, 1.5], format: (value) => (value > 1 ? `${value} × CPU` : "none") },
 ];
 const WAIT_MS = 80; // after the last move of a slider
@@ -103,9 +118,18 @@ export async function whatifPage(place: HTMLElement, name: Name): Promise<() => 
     controls.replaceChildren(h("h2", {}, "Settings"), ...sliders(knobs, first.about, moved), ...buttons);
     moved();
   };
+  const best = async (): Promise<void> => {
+    try {
+      const { price, startup_s } = knobs;
+      reset((await plain<Advice>("advice", { ...name, price, startup_s })).knobs);
+    } catch (error) {
+      failure.replaceChildren(h("p", { class: "error" }, (error as Error).message));
+    }
+  };
   const buttons = [
     h("div", { class: "tools" },
       h("button", { type: "button", click: () => { a = b; draw(); } }, "Keep as A"),
+      h("button", { type: "button", title: "The settings that `trimtab tune` finds for this start-up time and objective", click: () => { void best(); } }, "Best"),
       h("button", { type: "button", click: () => { a = first; reset(first.about.knobs); } }, "As it is"),
     ),
   ];
@@ -121,7 +145,7 @@ export async function whatifPage(place: HTMLElement, name: Name): Promise<() => 
 }
 
 function sliders(knobs: Knobs, { knobs: present, mayBridge }: About, moved: () => void): HTMLElement[] {
-  const made = SLIDERS.filter(({ key }) => mayBridge || key !== "bridge").map((slider) => {
+  const made = SLIDERS.filter(({ key }) => mayBridge || !["bridge", "ceiling"].includes(key)).map((slider) => {
     const steps = stepsWith(slider.steps, present[slider.key]);
     const output = h("output", {}, slider.format(knobs[slider.key]));
     const input = h("input", {
@@ -209,7 +233,7 @@ function drawCharts(place: HTMLElement, a: Answer, b: Answer, group: Group): voi
   });
 }
 
-function takeAway(about: About, name: Name): HTMLElement[] {
+export function takeAway(about: { yaml: string; command: string }, name: Name): HTMLElement[] {
   return [
     h("h2", {}, "Take it away"),
     ...copy("Copy as YAML", about.yaml),

@@ -84,16 +84,16 @@ def test_what_may_not_be_able_to_run_more_often_is_only_resized(kind: str, repli
 
 
 def test_an_hpa_whose_target_is_too_high_is_tuned_and_keeps_its_request() -> None:
-    advice = proven(workload(daily(2.0, 16.0), hpa=hpa(95)))
+    advice = proven(workload(daily(2.0, 16.0, 8.0), hpa=hpa(95)))
     now, then = now_and_then(advice)
     assert now.violations > 1.0 and then.violations <= TOLERABLE and then.j < now.j
     assert (advice.target_percent or 100) < 95 and advice.max_replicas == 40 and not advice.sizes
 
 
 def test_what_would_not_be_better_is_not_advised() -> None:
-    before = proven(workload(daily(2.0, 16.0), hpa=hpa(95)))
+    before = proven(workload(daily(2.0, 16.0, 8.0), hpa=hpa(95)))
     tuned = hpa(before.target_percent or 0) | {"behavior": before.behavior}
-    advice = proven(workload(daily(2.0, 16.0), hpa=tuned))
+    advice = proven(workload(daily(2.0, 16.0, 8.0), hpa=tuned))
     assert (advice.min_replicas, advice.target_percent, advice.sizes) == (None, None, {})
     assert advice.evidence.then is None and advice.saved_cores == 0.0
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.tune.test_night import policy
+from trimtab.core.advise import WorkloadAdvice
 from trimtab.core.figures import Figures
 from trimtab.core.model import Observation, Pod, TotalSample
 from trimtab.core.nights import InForce, LivedDay, Promise, VerdictKind
@@ -22,7 +23,7 @@ from trimtab.policy import Metric, MetricKind, TotalAverage, TunedSettings
 from trimtab.series import Frame
 from trimtab.sim.score import Days
 from trimtab.tune.night import _realized_j, _worse
-from trimtab.tune.proven_advice import TOLERABLE, _better
+from trimtab.tune.proven_advice import TOLERABLE, AdvicePlan, _better
 from trimtab.tune.rolling_choice import GAIN, takeover
 from trimtab.tune.search import Race
 
@@ -108,4 +109,5 @@ def test_a_day_that_was_mostly_unseen_has_no_realised_cost() -> None:
 )
 def test_cheaper_advice_with_more_violations_is_refused(violations: float, before: float, better: bool) -> None:
     now = Figures(j=2.0, violations=before, cost=2.0, churn_per_day=0.0)
-    assert _better(Figures(j=1.0, violations=violations, cost=1.0, churn_per_day=0.0), now) is better
+    then = Figures(j=1.0, violations=violations, cost=1.0, churn_per_day=0.0)
+    assert _better(AdvicePlan(then, 1.0, WorkloadAdvice()), now) is better

@@ -74,6 +74,22 @@ def test_a_costly_violation_lowers_the_target_and_the_evidence_agrees() -> None:
     assert len(dear.days_won) > 4
 
 
+@pytest.mark.parametrize(
+    "policy",
+    [
+        pytest.param(replace(on_load(), signals=(PodAverage(metric=LOAD, target=0.3),)), id="scored in a quicker form"),
+        pytest.param(replace(on_load(), settle=(Stabilise(), Stabilise(down_s=60.0), Rate())), id="not compiled"),
+    ],
+)
+def test_exact_figures_are_those_of_a_backtest(policy: Policy) -> None:
+    case = Case(demand("office", 2), policy, CLUSTER, 32.0)
+    few = space_of(policy, CLUSTER)
+    choice = search(case, few._replace(bare=few.bare[::20]), careful=False, exact=True)
+    assert choice.before == case.outcome("").figures
+    assert choice.after == case.with_policy(choice.policy).outcome("").figures
+    assert choice.changed is (choice.after.j < choice.before.j)
+
+
 @pytest.mark.parametrize("was", [0.2, 0.4])
 @pytest.mark.parametrize("days, short", [(3, True), (6, True), (7, False)])
 def test_before_a_week_is_known_targets_move_little_and_no_day_gets_worse(days: int, short: bool, was: float) -> None:
@@ -221,15 +237,20 @@ def test_a_bridge_is_written_where_its_kind_has_a_place_for_it() -> None:
 
 
 def test_every_ceiling_is_a_choice_where_it_can_be_written() -> None:
-    ours, ehpa = {**MANIFEST, "kind": "Autoscaler"}, {**MANIFEST, "kind": "EffectiveHorizontalPodAutoscaler"}
+    ours, ehpa, hpa = "Autoscaler", "EffectiveHorizontalPodAutoscaler", "HorizontalPodAutoscaler"
     small = replace(on_cpu(), bridge=Bridge(max_factor=1.25))
     offered = writable_space(ours, small, CLUSTER)
     assert sorted(offered.ceilings) == sorted(CEILINGS) and offered.base.bridge == small.bridge
     for ceiling in offered.ceilings:
-        manifest = with_new_settings(tunable_manifest(ours), WAS, setting(50.0, 0.1, 300.0, ceiling)).manifest
+        manifest = with_new_settings(
+            tunable_manifest({**MANIFEST, "kind": ours}), WAS, setting(50.0, 0.1, 300.0, ceiling)
+        ).manifest
         assert manifest["spec"]["bridge"]["ceiling"] == f"{ceiling:g}"
     assert writable_space(ehpa, small, CLUSTER).ceilings == (0.75,), "an annotation has no room for a ceiling"
-    without = writable_space(MANIFEST, on_cpu(), CLUSTER), writable_space(ours, on_load(), CLUSTER)
+    without = (
+        writable_space(hpa, on_cpu(), CLUSTER),
+        writable_space(ours, on_load(), CLUSTER),
+    )
     assert [space.ceilings for space in without] == [(), ()]
 
 

@@ -10,14 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner
+from msgspec.structs import replace
 from playwright.sync_api import expect
 
 from tests.web import browser as browsers
 from tests.web.conftest import Shop, serving
-from tests.web.recorded import HOSTILE
+from tests.web.recorded import CPU, HOSTILE, PLAIN, START
 from tests.web.test_whatif import minutes_of
 from trimtab.cli import main
 from trimtab.journal import Journal, ObjectName
+from trimtab.sim.cluster_spec import ClusterSpec
+from trimtab.sim.generate import LoadShape, generate
+from trimtab.tune.recording import record
 from trimtab.web.whatif import history_of, judge, present
 
 if TYPE_CHECKING:
@@ -167,6 +171,23 @@ def test_every_change_opens_its_explanation(visit: Open, shop: Shop) -> None:
     assert "Autoscaler shop/search at " in dialog.inner_text() and "value/target asks for this" in dialog.inner_text()
     page.keyboard.press("Escape")
     expect(page.locator("dialog")).to_have_count(0)
+
+
+def test_best_and_advice_are_what_tune_finds(visit: Open, tmp_path: Path) -> None:
+    """Three days of a workload on CPU, so that there is something to tune on."""
+    journal, cache = Journal(tmp_path / "long.db"), ObjectName("HorizontalPodAutoscaler", "shop", "cache")
+    load, policy = generate(LoadShape(peak=8, valley=0.3, noise=0.05, days=3, seed=4)), replace(PLAIN, signals=(CPU,))
+    record(journal, cache, policy, load, ClusterSpec(), first_pods=6, start=START, seed=3)
+    journal.close()
+    with serving(tmp_path / "long.db") as at:
+        advice = visit("advice", at)
+        best = advice.locator("table tbody tr").last.locator("th, td").all_inner_texts()
+        assert advice.locator("#verdict").inner_text().startswith(f"Better: {best[1]}. ")
+        page = visit(f"#/whatif/{'/'.join(cache)}", at)
+        page.get_by_role("button", name="Best", exact=True).click()
+        expect(page.locator("#verdict")).to_contain_text("B is better")
+        b = page.locator("main table").first.locator("tbody tr").last.locator("th, td").all_inner_texts()
+    assert [text.split(" ↓")[0].split(" ↑")[0] for text in (b[5], b[2], b[3])] == best[2:5]
 
 
 def test_what_if_shows_the_figures_of_the_backtest(visit: Open, shop: Shop) -> None:

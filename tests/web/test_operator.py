@@ -72,7 +72,8 @@ def test_the_operator_says_what_its_journal_says(proxied: OperatorSource, shop: 
 def test_what_costs_is_computed_by_who_asks_and_is_the_same(proxied: OperatorSource, shop: Shop) -> None:
     for question, query in (("whatif", WEB | {"target": "0.5"}), ("advice", CACHE), ("history.csv", WEB)):
         found = encoded(answered(proxied, question, query))
-        assert found == encoded(answered(JournalSource(shop.path, "shop"), question, query)) and found.status == 200
+        assert found == encoded(answered(JournalSource(shop.path, "shop"), question, query))
+        assert found.status == (422 if question == "advice" else 200)  # advice needs two days, the shop has one
         with pytest.raises(TrimtabError):  # the operator itself does not compute it
             proxied.answer(question, query)
 

@@ -80,7 +80,7 @@ def command(
         queue=queue,
     )
     case = Case(demand, named.policy, pods, judge.price)
-    found = _searched(case, writable_space(named.manifest, named.policy, pods), engine)
+    found = _searched(case, writable_space(str(named.manifest.get("kind")), named.policy, pods), engine)
     manifest, written = TunableManifest(named.manifest)
     if found.changed:
         manifest, written = with_new_settings(tunable, found.was, found.now)
@@ -110,37 +110,29 @@ def _searched(case: Case, space: Space, engine: EngineOptions) -> Choice:
     from trimtab.tune.search import search
 
     if engine != EngineOptions():
-        return answered(next(engine.each(partial(search, rolling=True), [(case, space)])))
+        return answered(next(engine.each(partial(search, rolling=True, exact=True), [(case, space)])))
     console = screen(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("Candidates", total=space.size)
-        return search(case, space, lambda count: progress.advance(task, count), rolling=True)
+        return search(case, space, lambda count: progress.advance(task, count), rolling=True, exact=True)
 
 
 def evidence(found: Choice, name: str, notes: list[str], lam: float) -> list[str]:
     """Why, in lines that fit above a manifest."""
+    from trimtab.core.explain.tuning import settings_text
     from trimtab.core.tuned import by_percent, tunable
-    from trimtab.quantity import format_duration, format_number
 
     percent = by_percent(tunable(found.policy))
 
-    def words(settings: TunedSettings) -> str:
-        bridged = f", with the bridge at {settings.ceiling:g}" if settings.ceiling else ""
-        if settings.priced:
-            return f"the objective{bridged}"
-        target = f"{settings.target:.0f}%" if percent else format_number(settings.target)
-        window = format_duration(settings.window_s)
-        return f"target {target}, tolerance {settings.tolerance:g}, stabilisation {window}{bridged}"
-
     lines = [f"Tuned by trimtab on {found.days} days of {name}; violations priced at {lam:g}."]
     if found.changed:
-        lines += [f"was: {words(found.was)}", f"now: {words(found.now)}"]
+        lines += [f"was: {settings_text(found.was, percent)}", f"now: {settings_text(found.now, percent)}"]
         lines += _figures(("was", found.before), ("now", found.after))
         won = f"{len(found.days_won)} of {found.days} days would have been better"
         lost = [str(day + 1) for day in range(found.days) if day not in found.days_won]
         lines += [won + (f"; not day {', '.join(lost[:10])}" if lost else "") + "."]
     else:
-        lines += [f"No other settings are 2 % better: stay with {words(found.now)}."]
+        lines += [f"No other settings are 2 % better: stay with {settings_text(found.now, percent)}."]
         lines += _figures(("as it is", found.before))
     if found.rolling is not None and found.held is not None:
         gain = found.rolling.j / found.held.j - 1
@@ -160,6 +152,7 @@ def _figures(*pairs: tuple[str, Figures]) -> list[str]:
 
 
 def _plain(found: Choice, manifest: dict[str, Any], notes: list[str], lam: float) -> dict[str, Any]:
+    plain = found.without_tolerance
     return {
         "changed": found.changed,
         "lambda": lam,
@@ -168,6 +161,7 @@ def _plain(found: Choice, manifest: dict[str, Any], notes: list[str], lam: float
         "was": _chosen(found.was) | _plain_figures(found.before),
         "now": _chosen(found.now) | _plain_figures(found.after),
         "rolling": _plain_figures(found.rolling) if found.rolling else None,
+        "withoutTolerance": plain and _chosen(plain.settings) | _plain_figures(plain.figures),
         "notes": notes,
         "manifest": manifest,
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trimtab.policy import Record
+from trimtab.policy import Record, TunedSettings
 
 
 class Figures(Record, frozen=True, tag="TuningFigures"):  # the tag is stored in the status of objects
@@ -20,3 +20,10 @@ class Figures(Record, frozen=True, tag="TuningFigures"):  # the tag is stored in
     @property
     def regret(self) -> float:
         return self.j - 1.0
+
+
+class JudgedSettings(Record, frozen=True):
+    """Settings, and what they would have done."""
+
+    settings: TunedSettings
+    figures: Figures

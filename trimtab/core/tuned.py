@@ -65,8 +65,8 @@ def _target(signal: Tunable) -> float:
 
 
 def tuned(policy: Policy, settings: TunedSettings) -> Policy:
-    """The policy with these settings; target, tolerance and window that they do not move stay as they are written."""
-    new = restated(policy, settings) if _moves(policy, settings) else policy
+    """Return the policy with these settings; a setting that does not move stays as it is written."""
+    new = restated(policy, settings)
     if policy.bridge is not None:
         ceiling = settings.ceiling
         new = replace(new, bridge=None if ceiling is None else replace(policy.bridge, ceiling=ceiling))
@@ -82,17 +82,26 @@ def _unbridged(objective: Objective | None) -> Objective | None:
 
 
 def restated(policy: Policy, settings: TunedSettings) -> Policy:
-    """With this target, tolerance and window as `behavior` writes them; a window is added where there was none."""
+    """Return the policy with this target, and with `behavior` where the tolerance or the window moves.
+
+    HPA follows other rules with a `behavior` than without one, so a target alone adds none.
+    """
+    own, signal = settings_of(policy), tunable(policy)
+    if not isclose(own.target, settings.target, rel_tol=1e-9):
+        signal = _retargeted(signal, settings.target)
+    if not moves_behavior(own, settings):
+        return replace(policy, signals=(signal,))
+    if own.tolerance != settings.tolerance:
+        signal = replace(signal, tolerance=Tolerance(up=settings.tolerance, down=settings.tolerance))
     rules = tuple(_restabilised(rule, settings.window_s) for rule in policy.settle)
     if not any(isinstance(rule, Stabilise | StabiliseMax) for rule in rules):
         rules = (Stabilise(down_s=settings.window_s), *rules)
-    return replace(policy, signals=(_retargeted(tunable(policy), settings),), settle=rules)
+    return replace(policy, signals=(signal,), settle=rules)
 
 
-def _moves(policy: Policy, settings: TunedSettings) -> bool:
-    own = settings_of(policy)
-    knobs = ((own.target, settings.target), (own.tolerance, settings.tolerance), (own.window_s, settings.window_s))
-    return not all(isclose(has, gets, rel_tol=1e-9) for has, gets in knobs)
+def moves_behavior(was: TunedSettings, now: TunedSettings) -> bool:
+    """Return whether the tolerance or the window moves, which `behavior` says."""
+    return (was.tolerance, was.window_s) != (now.tolerance, now.window_s)
 
 
 def _repriced(policy: Policy, band: PricedBand | None) -> Policy:
@@ -131,13 +140,10 @@ def by_target(policy: Policy) -> Policy:
     return replace(policy, objective=None, forecast=None if came_with_it else policy.forecast)
 
 
-def _retargeted(signal: Tunable, settings: TunedSettings) -> Signal:
-    tolerance = Tolerance(up=settings.tolerance, down=settings.tolerance)
+def _retargeted(signal: Tunable, target: float) -> Tunable:
     if isinstance(signal, Utilization):
-        return replace(signal, percent=round(settings.target), tolerance=tolerance)
-    if isinstance(signal, Backlog):
-        return replace(signal, share=settings.target / 100.0, tolerance=tolerance)
-    return replace(signal, target=settings.target, tolerance=tolerance)
+        return replace(signal, percent=round(target))
+    return replace(signal, share=target / 100.0) if isinstance(signal, Backlog) else replace(signal, target=target)
 
 
 def _restabilised(rule: Rule, window_s: float) -> Rule:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any, NamedTuple
 
+from trimtab.core.tuned import moves_behavior
 from trimtab.errors import InvalidInput
 from trimtab.kinds import without_nulls
 from trimtab.kinds.annotations import BRIDGE
 from trimtab.kinds.bridge import sees_cpu
 from trimtab.kinds.convert import convert
-from trimtab.policy import Bridge, Policy, Tolerance, TunedSettings
+from trimtab.policy import Bridge, Policy, TunedSettings
 from trimtab.quantity import format_number
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.tune.search import CEILINGS, Space, space_of
@@ -47,12 +48,12 @@ def tunable_manifest(manifest: dict[str, Any]) -> TunableManifest:
     return TunableManifest(manifest, tuple(notes))
 
 
-def writable_space(manifest: dict[str, Any], policy: Policy, pods: ClusterSpec) -> Space:
+def writable_space(kind: str, policy: Policy, pods: ClusterSpec) -> Space:
     """The settings that its kind has a place for: an HPA's target, tolerance and window; with an Autoscaler on CPU the
     bridge at every ceiling, with an EffectiveHPA on CPU the bridge."""
-    ours, crane = manifest.get("kind") == "Autoscaler", manifest.get("kind") == "EffectiveHorizontalPodAutoscaler"
+    ours, crane = kind == "Autoscaler", kind == "EffectiveHorizontalPodAutoscaler"
     if not sees_cpu(policy.signals) or not (ours or crane):
-        return space_of(policy, pods)
+        return space_of(policy, pods)._replace(may_lose_tolerance=kind == "HorizontalPodAutoscaler")
     bridge = policy.bridge or Bridge()
     return space_of(policy, pods, bridge, CEILINGS if ours else (bridge.ceiling,))
 
@@ -66,19 +67,15 @@ def with_new_settings(tunable: TunableManifest, was: TunedSettings, now: TunedSe
     _set_bridge(new, now.ceiling)
     if not now.priced:
         new["spec"].pop("objective", None)
-    moved = (was.target, was.tolerance, was.window_s) != (now.target, now.tolerance, now.window_s)
-    if now.priced or not moved:
+    if now.priced:
         return TunableManifest(new, tunable.notes)
-    target = _target(new)
-    if "arrivals" in target:
-        target["targetUtilization"] = round(now.target)
-    elif "averageUtilization" in target:
-        target["averageUtilization"] = round(now.target)
-    else:
-        target["averageValue"] = format_number(now.target)
+    if was.target != now.target:
+        _set_target(_target(new), now.target)
+    if not moves_behavior(was, now):
+        return TunableManifest(new, tunable.notes)
     behavior = new["spec"].setdefault("behavior", {})
     behavior.setdefault("scaleDown", {})["stabilizationWindowSeconds"] = int(now.window_s)
-    if not _tolerates(behavior, now.tolerance):
+    if was.tolerance == now.tolerance:
         return TunableManifest(new, tunable.notes)
     for direction in DIRECTIONS:
         behavior.setdefault(direction, {})["tolerance"] = format_number(now.tolerance)
@@ -101,10 +98,13 @@ def _set_bridge(manifest: dict[str, Any], ceiling: float | None) -> None:
         holder[name] = {key: "1.5"} | place
 
 
-def _tolerates(behavior: dict[str, Any], tolerance: float) -> bool:
-    """Whether the tolerance has to be written: it is not what holds without a word."""
-    written = any("tolerance" in (behavior.get(direction) or {}) for direction in DIRECTIONS)
-    return written or tolerance != Tolerance().up
+def _set_target(target: dict[str, Any], value: float) -> None:
+    if "arrivals" in target:
+        target["targetUtilization"] = round(value)
+    elif "averageUtilization" in target:
+        target["averageUtilization"] = round(value)
+    else:
+        target["averageValue"] = format_number(value)
 
 
 def _target(manifest: dict[str, Any]) -> dict[str, Any]:

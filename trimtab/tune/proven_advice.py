@@ -20,7 +20,7 @@ from trimtab.core.advise.formulas import after_oom, least_replicas, most_replica
 from trimtab.core.advise.inspect import DAY_S, inspect_pods, measured, scaled_already, too_short
 from trimtab.core.advise.recommend import pod_request, pod_usage, quantile
 from trimtab.core.advise.records import Against, Evidence, Objection
-from trimtab.core.figures import Figures
+from trimtab.core.figures import Figures, JudgedSettings
 from trimtab.errors import InvalidInput, InvalidPolicy
 from trimtab.kinds import Scaler, read
 from trimtab.policy import Inspection, Policy, Size
@@ -31,7 +31,7 @@ from trimtab.sim.grid import DAY_STEPS
 from trimtab.sim.score import SLO, Days, measure
 from trimtab.tune.case import Case
 from trimtab.tune.demand import demand_of
-from trimtab.tune.manifest import tunable_manifest, with_new_settings
+from trimtab.tune.manifest import tunable_manifest, with_new_settings, writable_space
 from trimtab.tune.rolling_choice import GAIN
 from trimtab.tune.search import TARGETS, Trial, search, space_of
 
@@ -51,6 +51,8 @@ class AdvicePlan(NamedTuple):
     then: Figures
     pods: float
     advice: WorkloadAdvice
+    without_tolerance: JudgedSettings | None = None  # the best where the API server drops `tolerance`
+    tuned: JudgedSettings | None = None  # of an HPA that exists: what `trimtab tune` finds better
 
 
 class AdviceTerms(NamedTuple):
@@ -149,18 +151,26 @@ def policy_of(manifest: Spec, start: float) -> Policy:
     return kind.to_policy(start)
 
 
-def _best(advised: AdvisedCase) -> AdvicePlan | None:
-    """The cheapest plan that is better than what there is, if there is one."""
+class BestPlan(NamedTuple):
+    """The cheapest plan that is better than what there is, if there is one, and what was refused."""
+
+    plan: AdvicePlan | None
+    refused: JudgedSettings | None  # what `trimtab tune` finds, where it would overload more than recommend allows
+
+
+def _best(advised: AdvisedCase) -> BestPlan:
     plans = [*follow_load(advised)]
     # The target of an HPA is a share of the request: another request would move it. One of the pod as a whole stays.
     if advised.workload.hpa is None and advised.workload.pod_level.cpu_cores is None:
         plans += resize(advised)
-    better = [plan for plan in plans if _better(plan.then, advised.now)]
-    return min(better, key=lambda plan: plan.then.j, default=None)
+    better = [plan for plan in plans if _better(plan, advised.now)]
+    refused = next((plan.tuned for plan in plans if plan not in better), None)
+    return BestPlan(min(better, key=lambda plan: plan.then.j, default=None), refused)
 
 
-def _better(then: Figures, now: Figures) -> bool:
-    return then.j < (1 - GAIN) * now.j and then.violations <= max(now.violations, TOLERABLE)
+def _better(plan: AdvicePlan, now: Figures) -> bool:
+    gains = plan.tuned is not None or plan.then.j < (1 - GAIN) * now.j
+    return gains and plan.then.violations <= max(now.violations, TOLERABLE)
 
 
 # --- replicas that follow the load -----------------------------------------------------------------------------------
@@ -172,19 +182,23 @@ def follow_load(advised: AdvisedCase) -> Iterator[AdvicePlan]:
     workload, case = advised.workload, advised.case
     if workload.hpa is None and (workload.kind in ("StatefulSet", "DaemonSet") or workload.replicas < 2):
         return
-    choice = search(case, space_of(case.policy, case.pods), careful=False)
+    in_force = workload.hpa is not None
+    choice = search(case, writable_space("HorizontalPodAutoscaler", case.policy, case.pods), careful=in_force)
+    if in_force and not choice.changed:
+        return
     written = with_new_settings(advised.manifest, choice.was, choice.now)
     spec = written.manifest["spec"]
-    if workload.hpa is None:
+    if not in_force:
         spec["maxReplicas"] = max(spec["minReplicas"], most_for(advised, choice.now.target / 100))
     then, pods = advised.replayed(written.manifest)
+    tuned = JudgedSettings(settings=choice.now, figures=choice.after)
     advice = WorkloadAdvice(
         min_replicas=spec.get("minReplicas", 1),
         max_replicas=spec["maxReplicas"],
         target_percent=round(choice.now.target),
         behavior=spec.get("behavior"),
     )
-    yield AdvicePlan(then, pods, advice)
+    yield AdvicePlan(then, pods, advice, choice.without_tolerance, tuned if in_force else None)
 
 
 def new_hpa(rules: Inspection, workload: MeasuredWorkload, request: float, target: float, most: int) -> Spec:
@@ -232,8 +246,8 @@ def split(workload: MeasuredWorkload, cores: float) -> dict[str, float]:
 # --- memory, and what all of it comes to -----------------------------------------------------------------------------
 
 
-def _advice(advised: AdvisedCase, best: AdvicePlan | None) -> WorkloadAdvice:
-    workload, now = advised.workload, advised.now
+def _advice(advised: AdvisedCase, found: BestPlan) -> WorkloadAdvice:
+    workload, now, best = advised.workload, advised.now, found.plan
     advice, then, pods_after = (best.advice, best.then, best.pods) if best else (WorkloadAdvice(), now, advised.pods)
     memory = memory_sizes(advised.rules, workload, _busier(advised, advice))
     sizes = {
@@ -255,6 +269,8 @@ def _advice(advised: AdvisedCase, best: AdvicePlan | None) -> WorkloadAdvice:
             days=advised.case.demand.days,
             present=now,
             then=then if best else None,
+            without_tolerance=best.without_tolerance if best else None,
+            refused=found.refused,
         ),
         saved_cores=now.cores - then.cores,
         saved_bytes=saved_bytes,

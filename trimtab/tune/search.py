@@ -14,12 +14,13 @@ from typing import NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
-from trimtab.core.figures import Figures
+from trimtab.core.explain.tuning import settings_text
+from trimtab.core.figures import Figures, JudgedSettings
 from trimtab.core.tuned import by_percent, by_target, check_tunable, settings_of, tunable, tuned
 from trimtab.errors import InvalidPolicy, NotEnoughData
 from trimtab.kinds.cron import is_weekend
 from trimtab.kinds.objective import bridged
-from trimtab.policy import Backlog, Bridge, Policy, PricedBand, TotalAverage, TunedSettings
+from trimtab.policy import Backlog, Bridge, Policy, PricedBand, Tolerance, TotalAverage, TunedSettings
 from trimtab.series import Floats
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.cost_limit import UNLIMITED, CostLimit, cost_limit
@@ -27,6 +28,7 @@ from trimtab.sim.grid import DAY_STEPS
 from trimtab.sim.prices import START_PRICE
 from trimtab.sim.program import uncovered
 from trimtab.sim.score import Days
+from trimtab.sim.simulate import why_slow
 from trimtab.tune.case import Case, quick_form, quick_notes
 from trimtab.tune.rolling_choice import GAIN, choose, day_weights, faded, picked
 
@@ -46,6 +48,7 @@ CAUTIOUS = (
     "the history is shorter than a week or has no weekend: targets move by at most 0.10, and no day may have more"
     " violations than now"
 )
+SIMPLER_IS_WRONG = "other settings are better in the quicker form only, not in a backtest"
 QUICKER = (
     "the objective was scored with a quicker form of its forecast, which speaks from the first day on;"
     " `trimtab backtest` runs the operator's own"
@@ -62,6 +65,7 @@ class Space(NamedTuple):
     present: TunedSettings
     bare: tuple[TunedSettings, ...]
     ceilings: tuple[float, ...] = ()
+    may_lose_tolerance: bool = False  # an API server may drop `behavior.*.tolerance` of this kind
 
     @property
     def size(self) -> int:
@@ -84,6 +88,7 @@ class Choice(NamedTuple):
     notes: tuple[str, ...]
     held: Figures | None = None
     rolling: Figures | None = None
+    without_tolerance: JudgedSettings | None = None  # the best where an API server drops the tolerance
 
     @property
     def changed(self) -> bool:
@@ -179,14 +184,20 @@ class Race:
 class Trial:
     """The settings of one space on one case, each simulated once."""
 
-    def __init__(self, case: Case, space: Space, least_days: int = LEAST_DAYS, careful: bool = True) -> None:
+    def __init__(
+        self, case: Case, space: Space, least_days: int = LEAST_DAYS, careful: bool = True, stepwise: bool = False
+    ) -> None:
+        """`stepwise`: take a policy that the compiled engine does not cover, though that takes minutes."""
         if case.demand.days < least_days:
             name, days = case.demand.name, case.demand.days
             raise NotEnoughData(f"{name}: {days:.1f} days of history; tuning needs {least_days} whole days")
         check_tunable(case.policy)
-        simple = quick_form(by_target(space.base), case.pods)
-        if not case.pods.queue and (why := uncovered(simple)):
-            raise InvalidPolicy(*_at_fault(case.policy), f"it cannot be tuned: {why}")
+        self.stepped = "" if case.pods.queue else uncovered(quick_form(by_target(space.base), case.pods))
+        fault = _at_fault(case.policy)
+        if self.stepped and (fault or not stepwise):
+            raise InvalidPolicy(
+                *(fault or ("policy", type(case.policy).__name__)), f"it cannot be tuned: {self.stepped}"
+            )
         self.case, self.space = case.last_whole_days(), space
         self.cautious = careful and is_short(self.case)
         self.days: dict[TunedSettings, Days] = {}
@@ -246,14 +257,32 @@ def search(
     done: Callable[[int], None] = lambda count: None,
     *,
     rolling: bool = False,
-    least_days: int = LEAST_DAYS,
     careful: bool = True,
+    exact: bool = False,
 ) -> Choice:
     """The settings for the next day; with `rolling` also what retuning every night would have done.
 
-    A short history may move little of what is in force (`careful`), unless a person decides on it.
+    A short history may move little of what is in force (`careful`), unless nothing is. `exact` takes the time to replay
+    step by step what the compiled engine does not cover: every candidate of such a policy, and the present and the best
+    settings where candidates are scored in a quicker form. Their figures are then those of `trimtab backtest`.
     """
-    return chosen(Trial(case, space, least_days, careful), done, rolling)
+    choice = chosen(Trial(case, space, careful=careful, stepwise=exact), done, rolling)
+    return _exactly(case.last_whole_days(), choice) if exact else choice
+
+
+def _exactly(case: Case, choice: Choice) -> Choice:
+    """The figures that a backtest gives; settings that it does not find better change nothing."""
+    if case.policy.objective is not None or not why_slow(case.policy, case.pods):
+        return choice
+    before = case.outcome("present").figures
+    if not choice.changed:
+        return choice._replace(before=before, after=before)
+    after = case.with_policy(choice.policy).outcome("best").figures
+    if after.j < before.j:
+        return choice._replace(before=before, after=after)
+    note = f"{SIMPLER_IS_WRONG} (J {before.j:.3f} now, {after.j:.3f} then)"
+    stays = choice._replace(now=choice.was, policy=case.policy, before=before, after=before, without_tolerance=None)
+    return stays._replace(notes=(*choice.notes, note), days_won=())
 
 
 def chosen(trial: Trial, done: Callable[[int], None] = lambda count: None, rolling: bool = False) -> Choice:
@@ -262,8 +291,8 @@ def chosen(trial: Trial, done: Callable[[int], None] = lambda count: None, rolli
     case, space = trial.case, trial.space
     before = trial.days[space.present]
     warmup = _warmup(case.whole_days) if rolling else 0
-    changed, notes = race.settings != space.present, quick_notes(by_target(case.policy), case.pods)
-    notes = (*notes, CAUTIOUS) if trial.cautious else notes
+    changed = race.settings != space.present
+    plain = _without_tolerance(trial) if changed and space.may_lose_tolerance else None
     return Choice(
         was=space.present,
         now=race.settings,
@@ -274,10 +303,35 @@ def chosen(trial: Trial, done: Callable[[int], None] = lambda count: None, rolli
         optima_above_the_floor=case.optima_above_the_floor,
         days=case.whole_days,
         days_won=tuple(np.flatnonzero(race.days.j(case.price) < before.j(case.price)).tolist()),
-        notes=notes if case.policy.objective is None else (*notes, QUICKER),
+        notes=_notes(trial, plain),
         held=case.figures(before, warmup) if warmup else None,
         rolling=case.figures(_rolled(trial, warmup), warmup) if warmup else None,
+        without_tolerance=plain,
     )
+
+
+def _notes(trial: Trial, plain: JudgedSettings | None) -> tuple[str, ...]:
+    policy, notes = trial.case.policy, list(quick_notes(by_target(trial.case.policy), trial.case.pods))
+    if trial.cautious:
+        notes.append(CAUTIOUS)
+    if trial.stepped:
+        notes.append(f"every setting was replayed step by step, which takes long: {trial.stepped}")
+    if policy.objective is not None:
+        notes.append(QUICKER)
+    if plain is not None:
+        best, j = settings_text(plain.settings, by_percent(tunable(policy))), plain.figures.j
+        notes.append(f"where the API server drops `tolerance`, the best is {best} (J {j:.3f})")
+    return tuple(notes)
+
+
+def _without_tolerance(trial: Trial) -> JudgedSettings | None:
+    """The best settings where the API server drops the tolerance, so that Kubernetes' own holds."""
+    usual, space = Tolerance().up, trial.space
+    bare = tuple(settings for settings in space.bare if settings.tolerance == usual)
+    plain = Trial(trial.case, space._replace(present=replace(space.present, tolerance=usual), bare=bare))
+    plain.days, plain.cautious = dict(trial.days), trial.cautious
+    best = plain.race()
+    return JudgedSettings(settings=best.settings, figures=trial.case.figures(best.days))
 
 
 def _rolled(trial: Trial, warmup: int) -> Days:
@@ -292,8 +346,7 @@ def _warmup(days: int) -> int:
     return 7 if days >= 28 else 3 if days >= 6 else 0
 
 
-def _at_fault(policy: Policy) -> tuple[str, str]:
-    """The field that keeps it from being tuned, as far as one alone can, and what stands there."""
+def _at_fault(policy: Policy) -> tuple[str, str] | None:
+    """The field that keeps it from being tuned, and what stands there."""
     parts = (("spec.blend", policy.blend), ("spec.vertical", policy.vertical))
-    found = [(path, type(part).__name__) for path, part in parts if part is not None]
-    return found[0] if found else ("policy", type(policy).__name__)
+    return next(((path, type(part).__name__) for path, part in parts if part is not None), None)

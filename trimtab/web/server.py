@@ -35,7 +35,7 @@ HEADERS = {
 LOCAL = ("localhost", "127.0.0.1", "[::1]")
 LOOK_EVERY_S = 1.0
 MOST_ANSWERS = 64
-SLOW = ("whatif",)  # answered by a process of its own
+SLOW = ("whatif", "advice")  # answered by a process of its own
 
 
 class Dashboard:

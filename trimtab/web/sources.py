@@ -119,9 +119,13 @@ def _whatif(known: PageTable, query: Mapping[str, str]) -> Found:
     from trimtab.web import whatif
 
     history = whatif.history_of(known)
-    present = whatif.present(history)
+    return whatif.answer(history, _knobs(whatif.present(history), query))
+
+
+def _knobs(present: Knobs, query: Mapping[str, str]) -> Knobs:
+    """The positions that are named, the others as they are in force."""
     found = Knobs._make(number(query, key, getattr(present, key), *RANGES[key]) for key in Knobs._fields)
-    return whatif.answer(history, found._replace(least=round(found.least), most=round(found.most)))
+    return found._replace(least=round(found.least), most=round(found.most))
 
 
 def _history(known: PageTable, query: Mapping[str, str]) -> Found:
@@ -131,9 +135,10 @@ def _history(known: PageTable, query: Mapping[str, str]) -> Found:
 
 
 def _advice(known: PageTable, query: Mapping[str, str]) -> Found:
-    from trimtab.web import advice
+    from trimtab.web import whatif
 
-    return advice.advice(known)
+    history = whatif.history_of(known)
+    return whatif.advice(history, _knobs(whatif.present(history), query))
 
 
 DERIVED: dict[str, Callable[[PageTable, Mapping[str, str]], Found]] = {
@@ -195,6 +200,8 @@ RANGES = {
     "startup_s": (0.0, 7200.0),
     "price": (0.001, 1e6),
     "bridge": (1.0, 2.0),
+    "ceiling": (0.01, 0.99),
+    "priced": (0.0, 1.0),
 }
 
 
@@ -210,6 +217,8 @@ class Knobs(NamedTuple):
     startup_s: float
     price: float  # pod-minutes you would pay to avoid one pod-minute of overloaded traffic
     bridge: float  # how many times their written CPU ready pods may have; 1 is no bridge
+    ceiling: float  # the share of its written CPU at which a ready pod grows
+    priced: float  # 1: the objective that is written steers, 0: the target
 
 
 def name_of(query: Mapping[str, str]) -> ObjectName:

@@ -10,15 +10,30 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 import yaml
+from msgspec import structs
 from msgspec.structs import replace
 
-from trimtab.core.tuned import by_percent, restated, settings_of, tunable
+from trimtab.core.explain.tuning import settings_text
+from trimtab.core.tuned import by_percent, by_target, restated, settings_of, tunable
 from trimtab.errors import InvalidInput, NotEnoughData
 from trimtab.journal import ObjectName
 from trimtab.kinds.annotations import BRIDGE as BRIDGE_ANNOTATION
+from trimtab.kinds.objective import bridged
 from trimtab.kinds.schedule import laid_out
 from trimtab.minutes import MINUTE_S
-from trimtab.policy import Bridge, Objective, Policy, Rule, Signal, Stabilise, TunedSettings, Utilization, is_cpu
+from trimtab.policy import (
+    Bridge,
+    Objective,
+    Policy,
+    Rate,
+    Rule,
+    Stabilise,
+    StabiliseMax,
+    TunedSettings,
+    UpLimit,
+    Utilization,
+    is_cpu,
+)
 from trimtab.quantity import format_number
 from trimtab.series import Frame
 from trimtab.sim.cluster_spec import ClusterSpec
@@ -26,7 +41,9 @@ from trimtab.sim.grid import STEP_S
 from trimtab.tune.case import Case, Outcome, quickly
 from trimtab.tune.demand import Demand, demand_of, pod_capacity
 from trimtab.tune.judge import judge_of
+from trimtab.tune.manifest import writable_space
 from trimtab.tune.queues import queue_of
+from trimtab.tune.search import search
 from trimtab.web.packing import Column, PageTable
 from trimtab.web.sources import Knobs
 from trimtab.web.workload import unit_of
@@ -94,6 +111,8 @@ def present(known: History) -> Knobs:
         known.startup_s,
         objective.price,
         NO_BRIDGE if known.policy.bridge is None else known.policy.bridge.max_factor,
+        (known.policy.bridge or Bridge()).ceiling,
+        float(known.policy.objective is not None),
     )
 
 
@@ -111,38 +130,46 @@ def with_knobs(known: History, knobs: Knobs) -> Policy:
         raise InvalidInput("bridge", knobs.bridge, "it needs a metric on cpu, and another kind than an HPA")
     policy = known.policy
     if policy.objective is not None:
-        policy = replace(policy, objective=replace(policy.objective, price=knobs.price))
+        priced = replace(policy.objective, price=knobs.price)
+        policy = replace(policy, objective=priced) if knobs.priced else by_target(policy)
     bounds = replace(policy.bounds, min_replicas=knobs.least, max_replicas=knobs.most)
-    policy = replace(policy, signals=(_signal(known, knobs),), settle=_rules(known, knobs), bounds=bounds)
-    if knobs.bridge == present(known).bridge:
+    policy = replace(restated(policy, _settings(known, knobs)), bounds=bounds)
+    if knobs.up_window_s != present(known).up_window_s:
+        policy = replace(policy, settle=tuple(_with_up_window(rule, knobs.up_window_s) for rule in policy.settle))
+    if not _moves_bridge(known, knobs):
         return policy
-    bridge = None if knobs.bridge <= NO_BRIDGE else replace(policy.bridge or Bridge(), max_factor=knobs.bridge)
+    if knobs.bridge <= NO_BRIDGE:
+        return replace(policy, bridge=None)
+    bridge = replace(policy.bridge or Bridge(), max_factor=knobs.bridge, ceiling=knobs.ceiling)
+    if policy.bridge is None and policy.objective is not None:
+        policy = replace(policy, objective=bridged(policy.objective))
     return replace(policy, bridge=bridge)
 
 
-def _restated(known: History, knobs: Knobs) -> Policy:
-    target = knobs.target * _per_share(known)
-    settings = TunedSettings(target=target, tolerance=knobs.tolerance, window_s=knobs.down_window_s)
-    return restated(known.policy, settings)
+def _moves_bridge(known: History, knobs: Knobs) -> bool:
+    now = present(known)
+    return knobs.bridge != now.bridge or (knobs.bridge > NO_BRIDGE and knobs.ceiling != now.ceiling)
+
+
+def _settings(known: History, knobs: Knobs) -> TunedSettings:
+    target = float(f"{knobs.target * _per_share(known):.6g}")
+    if knobs.target == present(known).target:
+        target = settings_of(known.policy).target
+    return TunedSettings(target=target, tolerance=knobs.tolerance, window_s=knobs.down_window_s)
+
+
+def _with_up_window(rule: Rule, up_s: float) -> Rule:
+    """The same rule as `behavior` writes it, with another window of increases."""
+    if isinstance(rule, StabiliseMax):
+        rule = Stabilise(down_s=rule.window_s)
+    if isinstance(rule, UpLimit):
+        return Rate()
+    return replace(rule, up_s=up_s) if isinstance(rule, Stabilise) else rule
 
 
 def _per_share(known: History) -> float:
     """The target of a pod at 100 %, in the words of the metric."""
     return 100.0 if by_percent(tunable(known.policy)) else known.capacity
-
-
-def _signal(known: History, knobs: Knobs) -> Signal:
-    """One slider moves the tolerance of both directions; left alone, each keeps its own."""
-    now, own, new = present(known), tunable(known.policy), tunable(_restated(known, knobs))
-    tolerance = own.tolerance if knobs.tolerance == now.tolerance else new.tolerance
-    return replace(own if knobs.target == now.target else new, tolerance=tolerance)
-
-
-def _rules(known: History, knobs: Knobs) -> tuple[Rule, ...]:
-    if not behaves(known, knobs):
-        return known.policy.settle
-    rules = _restated(known, knobs).settle
-    return tuple(replace(rule, up_s=knobs.up_window_s) if isinstance(rule, Stabilise) else rule for rule in rules)
 
 
 def behaves(known: History, knobs: Knobs) -> bool:
@@ -157,18 +184,61 @@ def behaves(known: History, knobs: Knobs) -> bool:
 
 def judge(known: History, knobs: Knobs) -> tuple[Outcome, list[str]]:
     """The outcome that `trimtab backtest` gives for the same policy, history, start-up and price."""
-    policy, notes = _unlimited(with_knobs(known, knobs)), list(known.demand.notes)
-    level = judge_of([policy]).objective.service_level
-    cluster = ClusterSpec(
+    case, note = quickly(case_of(known, with_knobs(known, knobs), knobs))
+    return case.outcome(str(known.name)), [*known.demand.notes, *filter(None, [note])]
+
+
+def case_of(known: History, policy: Policy, knobs: Knobs) -> Case:
+    """A policy on this history, judged by the start-up and the price that are chosen."""
+    policy = _unlimited(policy)
+    pods = ClusterSpec(
         startup_s=knobs.startup_s,
-        slo=level,
+        slo=judge_of([known.policy]).objective.service_level,
         pod_capacity=known.capacity,
         pod_cores=known.capacity,
         queue=queue_of(policy, known.capacity),
     )
-    case, note = quickly(Case(known.demand, policy, cluster, knobs.price))
-    notes += [note] if note else []
-    return case.outcome(str(known.name)), notes
+    return Case(known.demand, policy, pods, knobs.price)
+
+
+def advice(known: History, knobs: Knobs) -> dict[str, Any]:
+    """The best settings, as `trimtab tune` finds them on the same history, beside those in force.
+
+    `knobs` say by which start-up and price; the settings that are compared are those in force.
+    """
+    case = case_of(known, known.policy, knobs).last_whole_days()
+    choice = search(case, writable_space(known.name.kind, case.policy, case.pods))
+    best, percent = _with_settings(known, knobs, choice.now), by_percent(tunable(known.policy))
+    return {
+        "changed": choice.changed,
+        "days": choice.days,
+        "daysWon": len(choice.days_won),
+        "was": settings_text(choice.was, percent),
+        "now": settings_text(choice.now, percent),
+        "figures": [structs.asdict(choice.before), structs.asdict(choice.after)],
+        "knobs": best._asdict(),
+        "notes": [*case.demand.notes, *choice.notes],
+        "yaml": as_yaml(known, best),
+        "command": command(known, best),
+    }
+
+
+def _with_settings(known: History, knobs: Knobs, settings: TunedSettings) -> Knobs:
+    """The knobs in these positions; bounds and the window of increases are as they are in force."""
+    now = present(known)
+    if settings == settings_of(known.policy):
+        return now._replace(startup_s=knobs.startup_s, price=knobs.price)
+    bridge = now.bridge if now.bridge > NO_BRIDGE else Bridge().max_factor
+    return now._replace(
+        target=settings.target / _per_share(known),
+        tolerance=settings.tolerance,
+        down_window_s=settings.window_s,
+        startup_s=knobs.startup_s,
+        price=knobs.price,
+        bridge=bridge if settings.ceiling else NO_BRIDGE,
+        ceiling=settings.ceiling or now.ceiling,
+        priced=float(settings.priced),
+    )
 
 
 def _unlimited(policy: Policy) -> Policy:
@@ -217,13 +287,16 @@ def patch(known: History, knobs: Knobs) -> dict[str, Any]:
         spec["metrics"] = [metric]
     if behaves(known, knobs):
         spec["behavior"] = _behavior(known, knobs)
-    if known.policy.objective is not None and knobs.price != known.policy.objective.price:
+    if known.policy.objective is not None and knobs.priced != now.priced:
+        spec["objective"] = None
+    elif known.policy.objective is not None and knobs.price != known.policy.objective.price:
         spec["objective"] = {"price": round(knobs.price), "priority": None}
-    if knobs.bridge == now.bridge:
+    if not _moves_bridge(known, knobs):
         return {"spec": spec}
     factor = f"{knobs.bridge:g}" if knobs.bridge > NO_BRIDGE else None
     if known.name.kind == "Autoscaler":
-        return {"spec": spec | {"bridge": {"maxFactor": factor} if factor else None}}
+        ceiling = {"ceiling": f"{knobs.ceiling:g}"} if knobs.ceiling != now.ceiling else {}
+        return {"spec": spec | {"bridge": {"maxFactor": factor} | ceiling if factor else None}}
     return {"metadata": {"annotations": {BRIDGE_ANNOTATION: factor}}, "spec": spec}
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from trimtab.core.advise.formulas import hourly_medians, hours_utc
-from trimtab.core.figures import Figures
+from trimtab.core.figures import Figures, JudgedSettings
 from trimtab.core.model import Pod
 from trimtab.policy import Record, Size
 from trimtab.series import Floats
@@ -127,6 +127,8 @@ class Evidence(Record, frozen=True):
     days: float | None = None  # that were replayed
     present: Figures | None = None
     then: Figures | None = None
+    without_tolerance: JudgedSettings | None = None  # the best where the API server drops `behavior.*.tolerance`
+    refused: JudgedSettings | None = None  # what `trimtab tune` finds, but it overloads more than recommend allows
 
 
 class WorkloadAdvice(Record, frozen=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from trimtab.core.advise.records import Evidence, WorkloadAdvice
+from trimtab.core.explain.tuning import settings_text
 from trimtab.core.figures import Figures
 from trimtab.policy import Inspection
 
@@ -43,6 +44,12 @@ def _proven(found: WorkloadAdvice, evidence: Evidence, now: Figures) -> list[str
         said = [f"replicas and CPU stay: on {days} nothing else was 2 % better (J {now.j:.2f})"]
     else:
         said = [f"on {days}: {_now_and_then(now, evidence.then)} (1 is the optimum at the present size)"]
+    if refused := evidence.refused:
+        more = f"{refused.figures.violations:.2f} % of the load would be overloaded instead of {now.violations:.2f} %"
+        said = [f"`trimtab tune` finds {settings_text(refused.settings, percent=True)}, but {more}: it stays"]
+    if plain := evidence.without_tolerance:
+        how = f"{settings_text(plain.settings, percent=True)} (J {plain.figures.j:.2f})"
+        said.append(f"where the API server drops `tolerance`, the best is {how}")
     if found.min_replicas is not None:
         before, after = evidence.replicas_before or 0.0, evidence.replicas_after or 0.0
         said.append(f"on average {after:.1f} replicas would have run instead of {before:.1f}")

@@ -7,10 +7,10 @@ from trimtab.policy import PricedBand, TunedSettings
 from trimtab.quantity import format_duration, format_number
 
 
-def settings_text(settings: TunedSettings) -> str:
-    """ "target 60, tolerance 0.05, window 5m, bridge at 0.75"."""
+def settings_text(settings: TunedSettings, percent: bool = False) -> str:
+    """ "target 60, tolerance 0.05, window 5m, bridge at 0.75"; the target in percent where that is its unit."""
     parts = [
-        f"target {format_number(settings.target)}",
+        f"target {format_number(settings.target)}{' %' if percent else ''}",
         f"tolerance {settings.tolerance:g}",
         f"window {format_duration(settings.window_s)}",
     ]
