@@ -84,7 +84,7 @@ def test_the_figures_of_tuning_are_those_of_a_backtest(written: Manifest) -> Non
     load = Demand("office", generate(LoadShape(**{**SHAPES["office"].__dict__, "days": 2})), 0.0)
     policy = policy_of(written)
     case = Case(load, policy, CLUSTER, 32.0)
-    found = search(case, writable_space(written, policy, CLUSTER))
+    found = search(case, writable_space(str(written["kind"]), policy, CLUSTER))
     new = with_new_settings(tunable_manifest(written), found.was, found.now).manifest if found.changed else written
     assert about(found.before) == about(case.outcome("was").figures)
     assert about(found.after) == about(case.with_policy(policy_of(new)).outcome("now").figures)
