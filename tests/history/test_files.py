@@ -338,3 +338,28 @@ def test_a_total_that_is_there_is_not_made_again(tmp_path: Path) -> None:
     frame = read_csv(csv(tmp_path, "timestamp,value,series\n" + text))
     assert frame.names == ("s/D/w", "s/D/w/app/p")
     np.testing.assert_array_equal(frame.values, [[9, 9], [1, 1]])
+
+
+def test_a_small_file_that_unpacks_into_a_large_one_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trimtab.history.read_file.TEXT_BYTES", 2**20)
+    bomb, fits = tmp_path / "bomb.csv.gz", tmp_path / "fits.csv.gz"
+    bomb.write_bytes(gzip.compress(b"timestamp,value\n" + b"0,1\n" * 2**18))
+    fits.write_bytes(gzip.compress(TEXT.encode() + b"\n" * (2**20 - len(TEXT.encode()))))
+    assert bomb.stat().st_size < 5_000
+    with pytest.raises(InvalidInput, match="more than 1 MiB of text"):
+        read_file(str(bomb), FileReading())
+    assert read_file(str(fits), FileReading()).names
+
+
+def test_a_parquet_file_that_unpacks_into_a_large_one_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    pyarrow = pytest.importorskip("pyarrow")
+    path = tmp_path / "bomb.parquet"
+    parquet.write_table(pyarrow.table({"timestamp": list(range(1000)), "value": [1.0] * 1000}), path)
+    monkeypatch.setattr("trimtab.history.read_file.PARQUET_CELLS", 1999)
+    with pytest.raises(InvalidInput, match="1,000 rows of 2 columns"):
+        read_file(str(path), FileReading())
+    monkeypatch.setattr("trimtab.history.read_file.PARQUET_CELLS", 2000)
+    assert read_file(str(path), FileReading()).values.size == 1000

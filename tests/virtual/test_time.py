@@ -229,3 +229,17 @@ def test_what_is_no_date_is_none(text: str | None) -> None:
 @given(st.integers(0, 4_000_000_000))
 def test_dates_are_read_as_servers_write_them(at: int) -> None:
     assert http_date(formatdate(at, usegmt=True)) == at
+
+
+def test_dates_in_tenants_metrics_move_no_clock() -> None:
+    """Dates of external and custom metrics come from adapters that tenants may feed: only metrics.k8s.io counts."""
+    with Cluster(seed=11, lease_s=PRODUCTION_S) as cluster:
+        cluster.deploy(NAME, replicas=2, load=1.0)
+        cluster.apply(autoscaler(NAME))
+        cluster.deploy("evil/bad", replicas=2, load=1.0)
+        cluster.metrics.external["queue"] = lambda seconds: 2.0
+        cluster.metrics.now = lambda: cluster.now() + 600.0  # of the external metric alone
+        cluster.apply(autoscaler("evil/bad", metrics=[QUEUE]))
+        cluster.faults(ClockStepped(60.0, by_s=600.0))
+        cluster.run(minutes=10)
+        assert "the clock of the operator's node is 600 s ahead" in cluster.ready()[1]

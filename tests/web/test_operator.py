@@ -10,14 +10,24 @@ from threading import Thread
 
 import pytest
 from aiohttp import web
+from aiohttp.test_utils import TestServer, make_mocked_request
 from click.testing import CliRunner
 
 from tests.web.conftest import Shop
 from trimtab.cli.kubectl import plugin
 from trimtab.errors import TrimtabError
 from trimtab.journal import ObjectName
-from trimtab.web.operator import TRIES, OperatorSource, answer_on
-from trimtab.web.sources import JournalSource, answered, encoded
+from trimtab.kinds.annotations import API_CREDENTIAL
+from trimtab.web.operator import (
+    MOST_WAITING,
+    TOKEN_HEADER,
+    TRIES,
+    AnswerProcess,
+    OperatorSource,
+    _may_ask,
+    answer_on,
+)
+from trimtab.web.sources import Answer, JournalSource, NoAnswer, answered, encoded, in_words
 from trimtab.wire.access import Access
 
 WEB = ObjectName("Autoscaler", "shop", "web")._asdict()
@@ -127,3 +137,55 @@ def test_before_the_first_change_why_says_what_the_last_look_saw(kubeconfig: Pat
 def test_kubectl_trimtab_names_what_it_does_not_find(kubeconfig: Path) -> None:
     done = CliRunner().invoke(plugin, ["why", "nobody", "--kubeconfig", str(kubeconfig)])
     assert done.exit_code == 2 and "nothing of trimtab's is called so in namespace shop" in done.output
+
+
+def test_a_stranger_needs_the_token() -> None:
+    """Every pod may reach the port: without the token it reads nothing of the journal."""
+    asked = make_mocked_request("GET", "/api/fleet")
+    stranger, own_machine = asked.clone(remote="10.0.0.7"), asked.clone(remote="127.0.0.1")
+    assert _may_ask(own_machine, None) and not _may_ask(stranger, None)
+    for headers, token, may in (
+        ({}, "s3cret", False),
+        ({TOKEN_HEADER: "guess"}, "s3cret", False),
+        ({TOKEN_HEADER: "s3cret"}, "s3cret", True),
+        ({TOKEN_HEADER: ""}, "", False),
+    ):
+        for remote in ("10.0.0.7", "127.0.0.1"):
+            request = asked.clone(remote=remote, headers=headers)
+            assert _may_ask(request, lambda token=token: token) is may  # type: ignore[misc]
+
+
+def test_the_token_comes_from_the_secret_that_the_service_names(shop: Shop) -> None:
+    """Whoever may read Service and Secret is answered, whoever may not is told what is missing."""
+    secret = {"metadata": {"name": "trimtab-api", "namespace": "trimtab"}, "data": {"token": "czNjcmV0"}}
+    named = {"name": "trimtab", "namespace": "trimtab", "annotations": {API_CREDENTIAL: "trimtab-api"}}
+    known = {"services/trimtab": {"metadata": named}, "secrets/trimtab-api": secret}
+
+    async def said_to(may_read: bool) -> Answer:
+        async def of_cluster(request: web.Request) -> web.Response:
+            found = known[f"{request.match_info['plural']}/{request.match_info['name']}"]
+            return web.json_response(found, status=200 if may_read else 403)
+
+        operator, server = web.Application(), web.Application()
+        answer_on(operator, JournalSource(shop.path, "shop"), token=lambda: "s3cret")
+        server.add_subapp(PROXY, operator)
+        server.router.add_get("/api/v1/namespaces/trimtab/{plural}/{name}", of_cluster)
+        async with TestServer(server) as running:
+            source = OperatorSource(Access(str(running.make_url("")).rstrip("/")), "trimtab", "trimtab")
+            return await asyncio.to_thread(in_words, lambda: source.answer("about", {}), "about")
+
+    assert isinstance(asyncio.run(said_to(True)), dict)
+    refused = asyncio.run(said_to(False))
+    assert isinstance(refused, NoAnswer) and "token of the operator's Secret" in refused.text
+
+
+def test_questions_beyond_a_few_are_turned_away(shop: Shop) -> None:
+    async def flood() -> list[int]:
+        child = AnswerProcess(JournalSource(shop.path, "shop"))
+        asked = [asyncio.create_task(child.answer("fleet", {})) for _ in range(5 * MOST_WAITING)]
+        await asyncio.wait(asked)
+        async for _ in child.closed_at_the_end(web.Application()):
+            pass
+        return [task.result().status for task in asked]
+
+    assert asyncio.run(flood()) == [200] * MOST_WAITING + [429] * 4 * MOST_WAITING

@@ -78,6 +78,12 @@ def _option(flag: str, field: str, parse: Parse, default: str, about: str) -> Ca
 @click.option("--journal", default="", help="Record decisions in this SQLite file.")
 @_option("--journal-size", "journal_bytes", some_bytes, "512Mi", "As much of it is kept; give its disk twice as much.")
 @_option("--listen", "listen", listen_address, "", "[ADDRESS]:PORT of /metrics, /healthz and /readyz, such as :8080.")
+@click.option(
+    "--api-token-file",
+    "api_token_file",
+    default="",
+    help="Answer /api (dashboard, why, explain) to whoever sends the token in this file; without one, to this machine.",
+)
 @_option(
     "--downscale-window", "downscale_s", parse_duration, "300s", "Without `behavior`: how long a lower wish must last."
 )
@@ -202,7 +208,7 @@ async def _run(cluster: ClusterOptions, prometheus: Access | None, settings: Ope
 
     from trimtab.cli.night_process import in_child
     from trimtab.live.operator import Operator
-    from trimtab.web.operator import answer_on
+    from trimtab.web.operator import answer_on, token_in
     from trimtab.web.sources import JournalSource
     from trimtab.wire.clock import SYSTEM
 
@@ -213,7 +219,8 @@ async def _run(cluster: ClusterOptions, prometheus: Access | None, settings: Ope
     operator.ticker.tuning.tuner = in_child
     if settings.journal:
         source = JournalSource(Path(settings.journal), settings.identity)
-        operator.extend_server = lambda app: answer_on(app, source, operator.leadership.may_write)
+        token = token_in(settings.api_token_file)
+        operator.extend_server = lambda app: answer_on(app, source, operator.leadership.may_write, token)
     gc.freeze()  # what is imported stays
     gc.set_threshold(GARBAGE_AFTER)
     await operator.run(stop)

@@ -25,12 +25,15 @@ from trimtab.errors import InvalidInput, MetricsUnavailable, NotEnoughData, quot
 from trimtab.history.files import FIRST_ROW, FileReading, Rows, is_number, is_time, read_times, rows_of, to_frame
 from trimtab.history.query_pages import read_pairs
 from trimtab.history.series_names import LABELS, row_name
-from trimtab.quantity import parse_quantity
+from trimtab.quantity import MIB, parse_quantity
 from trimtab.series import Floats, Frame
 from trimtab.wire.prometheus import Data, Envelope, RangeSeries
 
 ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".json", ".json.gz", ".txt", ".parquet")
 STDIN = "-"
+TEXT_BYTES = 512 * MIB  # of a file as text, unpacked: a small .gz may hold a very large one
+PARQUET_CELLS = 100_000_000  # rows times columns, as the file itself counts them: repeated values take no room in it
+TOO_LONG = "give fewer series, a shorter time or a longer step"
 
 
 def read_file(path: str, reading: FileReading) -> Frame:
@@ -55,9 +58,13 @@ def read_text(path: str) -> str:
 
 def _bytes(path: str) -> bytes:
     if path == STDIN:
-        return sys.stdin.buffer.read()
-    with gzip.open(path) if path.endswith(".gz") else Path(path).open("rb") as file:
-        return file.read()
+        held = sys.stdin.buffer.read(TEXT_BYTES + 1)
+    else:
+        with gzip.open(path) if path.endswith(".gz") else Path(path).open("rb") as file:
+            held = file.read(TEXT_BYTES + 1)
+    if len(held) > TEXT_BYTES:
+        raise InvalidInput("file", path, f"holds more than {TEXT_BYTES // MIB} MiB of text: {TOO_LONG}")
+    return held
 
 
 EMPTY = ("", "nan", "null", "-", "undefined")
@@ -199,6 +206,10 @@ def read_parquet(path: str | Path, reading: FileReading = READING) -> Frame:
             "file", str(path), "reading Parquet needs pyarrow: pip install 'trimtab[parquet]'"
         ) from error
     try:
+        about = parquet.read_metadata(path)
+        if about.num_rows * about.num_columns > PARQUET_CELLS:
+            cells = f"{about.num_rows:,} rows of {about.num_columns} columns"
+            raise InvalidInput("file", str(path), f"holds {cells}, more than {PARQUET_CELLS:,} cells: {TOO_LONG}")
         table = parquet.read_table(path)
     except FileNotFoundError as error:
         raise InvalidInput("file", str(path), "there is no such file") from error

@@ -33,6 +33,8 @@ SERVING = "trimtab.dev/serving"  # "true": its holder may write; "false": it sta
 INSTALLATION_UID = "trimtab.dev/installation-uid"  # whose it is: the UID of its ServiceAccount
 SERVES = "trimtab.dev/serves"  # the one namespace that its holder serves, which is the Lease's own
 
+API_CREDENTIAL = "trimtab.dev/api-token-secret"  # on the operator's Service: the Secret with the token for /api
+
 # Labels of a Namespace, by its administrator.
 ENABLED = "trimtab.dev/enabled"  # "false": nothing in it is touched
 PROMETHEUS_ALLOWED = "trimtab.dev/prometheus"  # "true": its objects may query Prometheus (tenancy by-label)

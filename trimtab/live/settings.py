@@ -26,6 +26,7 @@ class OperatorSettings:
     journal: str = ""
     journal_bytes: int = 512 * MIB  # half of the volume that the chart gives it
     listen: tuple[str, int] | None = None  # address and port
+    api_token_file: str = ""  # what whoever asks for the journal sends; "": only this machine may ask
     lease_namespace: str = ""
     lease_s: tuple[float, float, float] = (15.0, 10.0, 2.0)  # duration, renew deadline, retry
     shard: Shard = ALONE

@@ -343,6 +343,10 @@ class ConfigMap(WireRecord, frozen=True):
     data: dict[str, str] = {}
 
 
+class Secret(ConfigMap, frozen=True):
+    """Its values are in base64."""
+
+
 class ServicePort(WireRecord, frozen=True):
     name: str = ""
     port: int = 0

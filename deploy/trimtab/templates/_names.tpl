@@ -25,6 +25,10 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{ .Values.namespace | default .Release.Namespace }}
 {{- end -}}
 
+{{- define "trimtab.tokenSecret" -}}
+{{ .Values.api.tokenSecret | default (printf "%s-api" (include "trimtab.name" . | trunc 59 | trimSuffix "-")) }}
+{{- end -}}
+
 {{- define "trimtab.image" -}}
 {{- with .Values.image -}}
 {{- if .digest }}{{ .repository }}@{{ .digest }}{{ else }}{{ .repository }}:{{ .tag | default $.Chart.AppVersion }}{{ end -}}

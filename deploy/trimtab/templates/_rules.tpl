@@ -1,12 +1,18 @@
-{{/* What the operator may do in the namespaces it serves; cluster-wide or in one, it is the same. */}}
+{{/*
+What the operator may do in the namespaces it serves; cluster-wide or in one, it is the same. Each verb is needed:
+tests/e2e/test_charts_rights.py names the code.
+*/}}
 {{- define "trimtab.rules" -}}
-# Our kinds and the documents': read, and say in the status what was done.
+# Our kinds and those of Crane and HVPA: read, and say in the status what was done.
 - apiGroups: [trimtab.dev]
   resources: [autoscalers]
   verbs: [get, list, watch]
 - apiGroups: [autoscaling.k8s.io]
   resources: [hvpas]
   verbs: [get, list, watch]
+- apiGroups: [autoscaling.crane.io]
+  resources: [effectivehorizontalpodautoscalers]
+  verbs: [get, list, watch{{ if .Values.rights.adoption }}, create, patch{{ end }}]
 - apiGroups: [trimtab.dev]
   resources: [autoscalers/status]
   verbs: [patch]
@@ -16,10 +22,7 @@
 - apiGroups: [autoscaling.crane.io]
   resources: [effectivehorizontalpodautoscalers/status]
   verbs: [patch]
-# Recommendations, and the EffectiveHorizontalPodAutoscaler that an adopted one becomes.
-- apiGroups: [autoscaling.crane.io]
-  resources: [effectivehorizontalpodautoscalers]
-  verbs: [get, list, watch, create, patch]
+# Recommendations are made for an Analytics and go with what it selects.
 - apiGroups: [analysis.crane.io]
   resources: [analytics]
   verbs: [get, list, watch]
@@ -32,37 +35,37 @@
 # Who else moves a workload. HorizontalPodAutoscalers: patched where annotated `predictive: "true"`.
 - apiGroups: [autoscaling]
   resources: [horizontalpodautoscalers]
-  verbs: [get, list, watch{{ if .Values.rights.floors }}, patch{{ end }}]
+  verbs: [list, watch{{ if .Values.rights.floors }}, patch{{ end }}]
 - apiGroups: [autoscaling.k8s.io]
   resources: [verticalpodautoscalers]
-  verbs: [get, list, watch]
+  verbs: [list, watch]
 - apiGroups: [keda.sh]
   resources: [scaledobjects]
-  verbs: [get, list, watch]
+  verbs: [list, watch]
 - apiGroups: [datadoghq.com]
   resources: [watermarkpodautoscalers]
-  verbs: [get, list, watch]
+  verbs: [list, watch]
 - apiGroups: [jamiethompson.me]
   resources: [predictivehorizontalpodautoscalers]
-  verbs: [get, list, watch]
-# Workloads: replicas by their scale; templates for `apply: Recreate`; annotations of adopted recommendations.
+  verbs: [list, watch]
+# Workloads: replicas by their scale. Templates are patched by `rights.templates` alone.
 - apiGroups: [apps]
   resources: [deployments, statefulsets, replicasets, daemonsets]
-  verbs: [get, list, watch{{ if .Values.rights.templates }}, patch{{ end }}]
+  verbs: [get, list, watch]
 - apiGroups: [apps]
   resources: [deployments/scale, statefulsets/scale, replicasets/scale]
   verbs: [get, patch]
 {{- range .Values.targets }}
 - apiGroups: [{{ .group | quote }}]
   resources: [{{ .resource }}]
-  verbs: [get, list]
+  verbs: [get]
 - apiGroups: [{{ .group | quote }}]
   resources: [{{ .resource }}/scale]
   verbs: [get, patch]
 {{- end }}
 - apiGroups: [""]
   resources: [pods]
-  verbs: [get, list, watch]
+  verbs: [list, watch]
 {{- if .Values.rights.resize }}
 - apiGroups: [""]
   resources: [pods/resize]
@@ -71,23 +74,30 @@
 # What may stand in the way of larger requests, and of a rollout.
 - apiGroups: [""]
   resources: [resourcequotas, limitranges]
-  verbs: [get, list, watch]
+  verbs: [list, watch]
 - apiGroups: [policy]
   resources: [poddisruptionbudgets]
-  verbs: [get, list, watch]
+  verbs: [list, watch]
 - apiGroups: [""]
   resources: [events]
   verbs: [create]
-# Measurements.
+# Measurements. Resources of the last two are names of metrics: a named object is a get, all series are a list.
 - apiGroups: [metrics.k8s.io]
   resources: [pods]
-  verbs: [get, list]
+  verbs: [list]
 - apiGroups: [custom.metrics.k8s.io]
   resources: ["*"]
-  verbs: [get, list]
+  verbs: [get]
 - apiGroups: [external.metrics.k8s.io]
   resources: ["*"]
-  verbs: [get, list]
+  verbs: [list]
+{{- end -}}
+
+{{/* Pod templates and annotations of workloads: only where `rights.templates` says so. */}}
+{{- define "trimtab.templates" -}}
+- apiGroups: [apps]
+  resources: [deployments, statefulsets, daemonsets]
+  verbs: [patch]
 {{- end -}}
 
 {{- define "trimtab.subject" -}}
