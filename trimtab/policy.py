@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 from itertools import pairwise
 from math import inf
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec.structs import replace
@@ -731,6 +731,10 @@ class Admit(Record, frozen=True):
 
     def __post_init__(self) -> None:
         require((self.pin or 0) >= 0, "pin", self.pin, "give a number of replicas")
+
+
+# The models of `spec.forecast`; `core.forecast` has a module of the same name for each.
+ForecastModel = Literal["linear", "seasonal", "holtWinters", "dsp", "percentile", "learned"]
 
 
 class ForecastChoice(Record, frozen=True):

@@ -26,7 +26,7 @@ from trimtab.kinds.objective import OBJECTIVE_RULES, ObjectiveSpec, bridged, gua
 from trimtab.kinds.schedule import MOST_PER_DAY, TOO_MANY, Schedule, events_per_day, laid_out
 from trimtab.kinds.tuning import TUNING_RULES, TuningSpec
 from trimtab.kinds.vertical import VerticalSpec
-from trimtab.policy import Absence, Bounds, ForecastChoice, Mode, Policy
+from trimtab.policy import Absence, Bounds, ForecastChoice, ForecastModel, Mode, Policy
 from trimtab.quantity import parse_duration
 
 STARTUP = "startup"
@@ -61,14 +61,14 @@ Horizon = Annotated[
 ]
 
 
-OWN_MODELS = ("seasonal", "learned")
+EXACT_MODELS = ("linear", "holtWinters", "dsp", "percentile")  # those that another program has, too
 LEARNED = ForecastChoice(model="learned")
 
 
 class ForecastSpec(ManifestPart):
     """Which model looks ahead, and how far; what it expects may only add to what the load needs now."""
 
-    model: Literal["linear", "seasonal", "holtWinters", "dsp", "percentile", "learned"]
+    model: ForecastModel
     """linear follows the last minutes, learned and seasonal days; dsp and percentile are Crane's, holtWinters
     PHPA's."""
     horizon: Horizon = STARTUP
@@ -78,10 +78,10 @@ class ForecastSpec(ManifestPart):
 
     rules: ClassVar = (
         FieldRule(
-            lambda f: not f.exact or f.model not in OWN_MODELS,
+            lambda f: not f.exact or f.model in EXACT_MODELS,
             at="exact",
-            fix="leave it out: seasonal and learned are our own models, there is no other program of them",
-            cel=f"!has(self.exact) || !self.exact || !(self.model in {list(OWN_MODELS)})",
+            fix=f"leave it out: only {', '.join(EXACT_MODELS)} follow another program",
+            cel=f"!has(self.exact) || !self.exact || self.model in {list(EXACT_MODELS)}",
         ),
     )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from pydantic import Field
+from pydantic.alias_generators import to_camel
 
 from trimtab.kinds.amounts import INT32, BareQuantity, Count, Fraction
 from trimtab.kinds.manifest_part import ManifestPart
@@ -138,6 +139,7 @@ def _or(value: float | None, default: float) -> float:
     return default if value is None else float(value)
 
 
+OUR_WORDS = tuple(to_camel(name) for name in OurScalingRules.model_fields if name not in ScalingRules.model_fields)
 _RATE = Rate()
 _ANY_RATE = Rates(policies=(RatePolicy(percent=True, value=INT32, period_s=1),))
 _NOTHING = ScalingRules()

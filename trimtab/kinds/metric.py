@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import Field
 from pydantic.alias_generators import to_snake
@@ -20,6 +20,8 @@ LONGEST_QUERY = 4096
 MOST_METRICS = 20
 MOST_FORECASTS = 4  # metrics of one object that a forecast looks ahead for
 
+HpaMetric = Literal["Resource", "ContainerResource", "Pods", "Object", "External"]
+HPA_METRICS: tuple[str, ...] = get_args(HpaMetric)
 SEE_WITHOUT_PODS = ("Object", "External", "Prometheus", "Backlog")
 TargetType = Literal["Utilization", "AverageValue", "Value"]
 
@@ -247,7 +249,7 @@ def _one_member(members: tuple[str, ...]) -> FieldRule:
 class MetricSpec(ManifestPart):
     """One metric of autoscaling/v2."""
 
-    type: Literal["Resource", "ContainerResource", "Pods", "Object", "External"]
+    type: HpaMetric
     """Which of the members below is filled in."""
     resource: ResourceMetricSource | None = None
     container_resource: ContainerResourceMetricSource | None = None
@@ -286,7 +288,7 @@ class MetricSpec(ManifestPart):
 class AutoscalerMetric(MetricSpec):
     """One metric of an Autoscaler: autoscaling/v2's five, a Prometheus query, or a queue."""
 
-    type: Literal["Resource", "ContainerResource", "Pods", "Object", "External", "Prometheus", "Backlog"]  # type: ignore[assignment]
+    type: Literal[HpaMetric, "Prometheus", "Backlog"]  # type: ignore[assignment]
     """Which of the members below is filled in."""
     prometheus: PrometheusMetricSource | None = None
     backlog: BacklogMetricSource | None = None

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from trimtab.core.model import Decision, Memory, Missing, Observation, Proposal, Reason, RuleName, Step
 from trimtab.core.remember import is_our_zero
-from trimtab.policy import Axis, MetricKind, Policy, Record
+from trimtab.policy import Axis, Policy, Record
 from trimtab.quantity import describe_memory, format_cpu, format_number
 
 PODS_START = ("pod starts", "pods start")
@@ -249,16 +249,6 @@ class DecisionCondition(Record, frozen=True):
     message: str
 
 
-_FAILED_GET = {
-    MetricKind.RESOURCE: "FailedGetResourceMetric",
-    MetricKind.CONTAINER: "FailedGetContainerResourceMetric",
-    MetricKind.PODS: "FailedGetPodsMetric",
-    MetricKind.OBJECT: "FailedGetObjectMetric",
-    MetricKind.EXTERNAL: "FailedGetExternalMetric",
-    MetricKind.PROMETHEUS: "FailedGetPrometheusMetric",
-}
-
-
 def conditions(policy: Policy, seen: Observation, memory: Memory, decision: Decision) -> tuple[DecisionCondition, ...]:
     """The conditions that this decision sets, assuming its change was written; others keep what they had."""
     rules = {step.rule for step in decision.steps}
@@ -292,7 +282,7 @@ def _failure(policy: Policy, decision: Decision) -> str:
     for signal, proposal in zip(policy.signals, decision.proposals, strict=False):
         if isinstance(proposal.replicas, Missing):
             unknown = proposal.replicas.reason is Reason.UNSUPPORTED
-            return "InvalidMetricSourceType" if unknown else _FAILED_GET[signal.metric.kind]
+            return "InvalidMetricSourceType" if unknown else f"FailedGet{signal.metric.kind}Metric"
     return "FailedComputeMetricsReplicas"
 
 

@@ -1,31 +1,31 @@
 """Forecasters: one module per model, batched over a Frame, giving dated forecasts or the reason for having none.
 
-To add one, see CONTRIBUTING.md: a module with options, a `forecast` function and its FORECASTER record, and a line in
-FORECASTERS.
+To add one, see CONTRIBUTING.md: its name in `policy.ForecastModel`, and a module of that name with its options, a
+`forecast` function and the FORECASTER record.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from importlib import import_module
+from typing import Any, get_args
 
 import msgspec
 
-from trimtab.core.forecast import dsp, holt_winters, linear, percentile, seasonal
 from trimtab.core.forecast.forecaster import Forecaster
-from trimtab.core.forecast.learned import model as learned
 from trimtab.core.model import Forecast, Missing
 from trimtab.errors import InvalidPolicy
-from trimtab.policy import ForecastChoice
+from trimtab.policy import ForecastChoice, ForecastModel
 from trimtab.series import Frame
 
-FORECASTERS: dict[str, Forecaster] = {
-    "linear": linear.FORECASTER,
-    "seasonal": seasonal.FORECASTER,
-    "holtWinters": holt_winters.FORECASTER,
-    "dsp": dsp.FORECASTER,
-    "percentile": percentile.FORECASTER,
-    "learned": learned.FORECASTER,
-}
+
+def _forecaster(model: str) -> Forecaster:
+    """The FORECASTER of the module that is named after the model."""
+    module = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in model)
+    found: Forecaster = import_module(f"trimtab.core.forecast.{module}").FORECASTER
+    return found
+
+
+FORECASTERS: dict[str, Forecaster] = {model: _forecaster(model) for model in get_args(ForecastModel)}
 
 
 def forecast_rows(choice: ForecastChoice, frame: Frame, horizon_s: float, at: float) -> list[Forecast | Missing]:

@@ -15,8 +15,8 @@ import numpy as np
 
 from trimtab.core.demand import checkpoint, demands, keys_of, names_of
 from trimtab.core.demand.log import DemandLog
-from trimtab.core.forecast import FORECASTERS, Forecaster, forecast_rows, linear, options_of
-from trimtab.core.forecast.forecaster import FINE_S
+from trimtab.core.forecast import FORECASTERS, Forecaster, forecast_rows, options_of
+from trimtab.core.forecast.forecaster import FINE_S, InTick
 from trimtab.core.forecast.horizon import horizon_s
 from trimtab.core.forecast.learned import model as learned
 from trimtab.core.forecast.learned.features import looked_at
@@ -117,8 +117,8 @@ class DemandForecasts:
         if choice is None:
             return ()
         wish = ForecastWish(owner, choice, keys_of(owner, policy), horizon_s(choice, seen), seen.at)
-        if FORECASTERS[choice.model].within_tick:
-            return tuple(self._lines(wish))
+        if (in_tick := FORECASTERS[choice.model].in_tick) is not None:
+            return tuple(self._in_tick(in_tick, wish))
         if FORECASTERS[choice.model].needs_training:
             carries = [full_load(policy, signal, seen) for signal in policy.signals]
             if unknown := next((missing for missing in carries if isinstance(missing, Missing)), None):
@@ -231,11 +231,11 @@ class DemandForecasts:
         else:
             self._studies[key] = study
 
-    def _lines(self, wish: ForecastWish) -> list[Forecast | Missing]:
+    def _in_tick(self, model: InTick, wish: ForecastWish) -> list[Forecast | Missing]:
         options = options_of(wish.choice)
-        span_s = linear.MOST_WINDOW_S if options.history_size else linear.window_s(wish.horizon_s, options)
+        span_s = model.span_s(wish.horizon_s, options)
         recent = [self.log.recent(key, wish.at, span_s) for key in wish.keys]
-        return linear.forecast_recent(recent, wish.horizon_s, wish.at, options)
+        return model.forecast(recent, wish.horizon_s, wish.at, options)
 
     def _studies_due(self, wish: ForecastWish) -> bool:
         if not FORECASTERS[wish.choice.model].needs_training:

@@ -16,6 +16,14 @@ HOUR_S, DAY_S, WEEK_S = 3600.0, 86400.0, 604800.0
 _REPORTED_STEPS = 48  # of the history that is needed: an hour of two days
 
 
+class InTick(NamedTuple):
+    """`forecast(observed, horizon_s, at, options)` answers from the observations of the last
+    `span_s(horizon_s, options)` seconds, as they came."""
+
+    forecast: Callable[..., list[Forecast | Missing]]
+    span_s: Callable[..., float]
+
+
 class Forecaster(NamedTuple):
     """One model. `forecast(frame, horizon_s, at, options)` answers each row with a forecast or the reason for none."""
 
@@ -24,7 +32,7 @@ class Forecaster(NamedTuple):
     bin_s: float = COARSE_S  # the history is averaged into bins of this length
     keep_s: float = 15 * DAY_S  # how much history it reads
     cost: float = 1.0  # of one point of history, relative to `seasonal`
-    within_tick: bool = False  # cheap enough to be computed in the tick that asks for it
+    in_tick: InTick | None = None  # cheap enough to be computed in the tick that asks for it
     needs_training: bool = False  # it fits a study per workload first, and needs to know what one pod carries
 
 
@@ -46,7 +54,11 @@ def known_at(frame: Frame, at: float) -> Frame:
 def certain(model: str, dates: Dates, value: float, per_pod: bool = False) -> Forecast:
     """Return the forecast of a model that knows one number only: it answers every quantile with it."""
     return Forecast(
-        made_at=dates.made_at, expires_at=dates.expires_at, demand=(Quantile(0.5, value),), model=model, per_pod=per_pod
+        made_at=dates.made_at,
+        expires_at=dates.expires_at,
+        demand=(Quantile(0.5, float(value)),),
+        model=model,
+        per_pod=per_pod,
     )
 
 

@@ -14,7 +14,7 @@ from functools import cache
 
 import numpy as np
 
-from trimtab.core.forecast.forecaster import Dates, Forecaster, certain, known_at, outdated, too_short
+from trimtab.core.forecast.forecaster import Dates, Forecaster, InTick, certain, known_at, outdated, too_short
 from trimtab.core.model import Forecast, Missing, Reason
 from trimtab.policy import Record
 from trimtab.series import Floats, Frame, Series
@@ -134,4 +134,9 @@ def _ranked(values: Floats, quantile: float) -> float:
     return float(np.partition(values, rank)[rank])
 
 
-FORECASTER = Forecaster(forecast, LinearOptions, within_tick=True)
+def span_s(horizon_s: float, options: LinearOptions) -> float:
+    """Return how much of the history a tick reads."""
+    return MOST_WINDOW_S if options.history_size is not None else window_s(horizon_s, options)
+
+
+FORECASTER = Forecaster(forecast, LinearOptions, in_tick=InTick(forecast_recent, span_s))

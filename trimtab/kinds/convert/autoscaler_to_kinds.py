@@ -7,8 +7,9 @@ from typing import Any
 from trimtab.errors import InvalidInput
 from trimtab.kinds.annotations import BRIDGE, EXACT, PAUSED, PIN, PIN_UNTIL, PREDICTIVE, TUNING
 from trimtab.kinds.autoscaler import STARTUP
+from trimtab.kinds.behavior import OUR_WORDS
 from trimtab.kinds.foreign import annotate, unannotate
-from trimtab.kinds.metric import DEFAULT_CPU_PERCENT
+from trimtab.kinds.metric import DEFAULT_CPU_PERCENT, HPA_METRICS
 from trimtab.kinds.schedule import schedules_alone
 from trimtab.kinds.source_fields import SourceFields
 from trimtab.quantity import parse_duration
@@ -27,7 +28,6 @@ _CPU_TARGET = {"type": "Utilization", "averageUtilization": DEFAULT_CPU_PERCENT}
 _CPU = {"type": "Resource", "resource": {"name": "cpu", "target": _CPU_TARGET}}
 _EHPA_MODELS = ("dsp", "percentile")
 _NO_BEHAVIOR = "Hvpa follows HPA's rules without behavior"
-_OURS = ("cooldownSeconds", "minFactor", "maxFactor")
 
 
 def to_hpa(spec: SourceFields, metadata: dict[str, Any]) -> dict[str, Any]:
@@ -126,15 +126,16 @@ _OUR_METRICS = {
 
 def _metric(metric: SourceFields) -> dict[str, Any] | None:
     made = metric.rest()
-    if why := _OUR_METRICS.get(str(made.get("type"))):
-        metric.note(why, signal=True)
-        return None
-    return made
+    kind = str(made.get("type"))
+    if kind in HPA_METRICS:
+        return made
+    metric.note(_OUR_METRICS.get(kind, "has no equivalent"), signal=True)
+    return None
 
 
 def _without_ours(behavior: dict[str, Any], spec: SourceFields) -> None:
     for way, rules in behavior.items():
-        for word in _OURS:
+        for word in OUR_WORDS:
             if rules.pop(word, None) is not None:
                 spec.note("has no equivalent", f"behavior.{way}.{word}")
 
