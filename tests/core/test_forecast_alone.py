@@ -16,7 +16,7 @@ from trimtab.series import Frame, Series
 
 HOUR, DAY = 3600.0, 86400.0
 MIDNIGHT = 20_000 * DAY
-STEP_S = {name: FINE_S if model.within_tick else model.bin_s for name, model in FORECASTERS.items()}
+STEP_S = {name: FINE_S if model.in_tick else model.bin_s for name, model in FORECASTERS.items()}
 EVERY = pytest.mark.parametrize("name", sorted(FORECASTERS))
 
 
