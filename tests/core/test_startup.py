@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from trimtab.core.model import Missing, Pod, Reason, Startup
 from trimtab.core.startup import (
     KEPT,
+    LONGEST_WAIT_S,
     StartupLog,
     as_of,
     mean_startup_s,
@@ -166,3 +167,22 @@ def test_looking_twice_at_the_same_pods_says_nothing_new(looks: list[dict[str, t
         log = watch(log, pods)
         assert watch(log, pods) == log
         assert as_of(startup_of(log, 0.0), NOW) == startup_of(log, NOW)
+
+
+@given(st.lists(st.tuples(st.floats(0, 7200), st.floats(1, 600)), min_size=1, max_size=KEPT))
+def test_waiting_for_a_node_is_learned_apart(starts: list[tuple[float, float]]) -> None:
+    """Of pods that wait and then start, forecasts look ahead by the start and at most ten minutes of the wait."""
+    log = watch(StartupLog(), [Pod(name="known", created_at=0.0, ready_since=5.0)])
+    pods = [
+        Pod(name=f"pod-{n}", created_at=100.0, scheduled_at=100.0 + wait, ready_since=100.0 + wait + start)
+        for n, (wait, start) in enumerate(starts)
+    ]
+    found = startup_of(watch(log, pods), 0.0)
+    assert isinstance(found, Startup)
+    for quantile, wait in zip(found.quantiles, found.waits, strict=True):
+        alone = quantile.value - min(wait.value, LONGEST_WAIT_S)
+        assert min(start for _, start in starts) - 1e-6 <= alone <= max(start for _, start in starts) + 1e-6
+        assert min(wait for wait, _ in starts) - 1e-6 <= wait.value <= max(wait for wait, _ in starts) + 1e-6
+    plain = [Pod(name=pod.name, created_at=pod.scheduled_at, ready_since=pod.ready_since) for pod in pods]
+    without = startup_of(watch(log, plain), 0.0)
+    assert isinstance(without, Startup) and without.quantiles[0].value <= found.quantiles[0].value + 1e-6

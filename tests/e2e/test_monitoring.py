@@ -59,6 +59,19 @@ def test_every_metric_that_is_shown_or_watched_exists() -> None:
     assert used <= metrics_of_the_code() and len(used) > 20
 
 
+def test_every_alert_has_a_runbook_and_a_case_of_promtool() -> None:
+    page = (ROOT / "docs" / "runbooks.md").read_text()
+    written = dict(re.findall(r"^## (\w+)\n\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL))
+    cases = Path(__file__).with_name("alerts.yaml").read_text()
+    assert set(written) == {rule["alert"] for rule in rules()}
+    for rule in rules():
+        name = rule["alert"]
+        assert rule["annotations"]["runbook"] == f"docs/runbooks.md#{name.lower()}"
+        assert all(word in written[name] for word in ("**Means:**", "**Look:**", "**Do:**")), name
+        quiet, loud = f"alertname: {name}, exp_alerts: []", f"alertname: {name}\n    exp_alerts:\n"
+        assert quiet in cases and loud in cases, f"{name} is not tried"
+
+
 def test_panels_have_titles_and_places_of_their_own() -> None:
     for file in DASHBOARDS:
         found = json.loads(file.read_text())["panels"]

@@ -26,9 +26,7 @@ class Install:
         words = ("template", "trimtab", str(CHART), "-n", namespace, "--set", f"namespace={namespace}")
         found = [one for one in yaml.safe_load_all(bed.helm(*words)) if one and one["kind"] in RBAC]
         bed.apply(*found)
-        self.role = next(
-            one for one in found if one["kind"] == "Role" and not one["metadata"]["name"].endswith("-lease")
-        )
+        self.role = next(one for one in found if one["kind"] == "Role" and one["metadata"]["name"] == "trimtab")
         account = next(one["metadata"]["name"] for one in found if one["kind"] == "ServiceAccount")
         self.kubeconfig = bed.kubeconfig_for(namespace, account)
 

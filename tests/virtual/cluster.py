@@ -182,6 +182,11 @@ class Cluster(Machines):
         status = found["status"] | {"containerStatuses": [{"name": container, "lastState": end}]}
         self.server.store.write(PODS, found | {"status": status}, KUBELET._replace(subresource="status"))
 
+    def refuse_pods(self, name: str, full: bool, quota: bool) -> None:
+        """New pods of a workload get no node, or a quota refuses them, until somebody makes room."""
+        if (workload := self.workloads.all.get(name)) is not None:  # its namespace may be away
+            workload.make_room(full, quota)
+
     def faults(self, *faults: Fault) -> None:
         async def add() -> None:
             self.weather.add(faults, self.server, self)

@@ -203,6 +203,20 @@ class OomKilled(Fault):
 
 
 @dataclass(frozen=True)
+class NodesFull(Fault):
+    """The scheduler finds no node for new pods of a workload until the end, when nodes are there."""
+
+    workload: str = ""
+
+
+@dataclass(frozen=True)
+class QuotaUsedUp(Fault):
+    """A quota refuses more pods of a workload than it has; the controller says so on the Deployment."""
+
+    workload: str = ""
+
+
+@dataclass(frozen=True)
 class BadMetrics(Fault):
     """What is measured of one workload: missing, stale, NaN, negative, zero or late, as in the simulator."""
 

@@ -73,6 +73,9 @@ class Machines:
     def oom_kill(self, name: str) -> None:
         raise NotImplementedError
 
+    def refuse_pods(self, name: str, full: bool, quota: bool) -> None:
+        raise NotImplementedError
+
     def start_operator(self, who: str, **settings: Any) -> None:
         """`settings` beside those of the cluster, of one that is new; one that runs is not started again."""
         process = self.processes.get(who)

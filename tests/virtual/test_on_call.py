@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.virtual.cluster import Cluster, autoscaler
-from tests.virtual.faults import Killed, Refusing, Slow
+from tests.virtual.faults import Killed, NodesFull, QuotaUsedUp, Refusing, Slow
 from tests.virtual.fields import Object, encoded
 from tests.virtual.machines import OWN_NAMESPACE
 from tests.virtual.served import Served
@@ -253,3 +253,47 @@ def test_a_hundred_slow_analytics_of_one_tenant_delay_nobody_elses() -> None:
         cluster.run(minutes=10)
         asked = len(cluster.audit("operator-0", path="/namespaces/evil/analytics")) - before
         assert 0 < asked <= 2 * 600 / 20, "two of the three places, all the while"
+
+
+def test_pods_without_a_node_are_named_and_more_of_them_are_asked_for() -> None:
+    """Nodes are full for an hour: the load and the replicas grow on, and status and metrics say why."""
+    with Cluster(seed=1) as cluster:
+        cluster.deploy("shop/web", replicas=2, load=lambda seconds: 1.0 + seconds / 900)
+        cluster.apply(autoscaler("shop/web", forecast={"model": "linear"}, maxReplicas=30))
+        cluster.faults(NodesFull(300.0, 3900.0, "shop/web"))
+        cluster.run(minutes=60)
+        found = cluster.get("Autoscaler", "shop/web")["status"]["conditions"]
+        said = next(each for each in found if each["type"] == "PodsUnschedulable")
+        assert said["status"] == "True", said
+        counted = re.fullmatch(
+            r"(\d+) of (\d+) pods unschedulable since 2025-06-15 15:2\d UTC: insufficient cpu", said["message"]
+        )
+        assert counted, said["message"]
+        assert 5 <= int(counted[1]) < int(counted[2]) == cluster.replicas("shop/web")
+        assert said["message"] in row(cluster, "shop/web").held
+        assert re.search(r'trimtab_pods_unschedulable\{.*name="web"\} \d', cluster.metrics_page())
+        assert cluster.replicas("shop/web") >= 8, "pods that wait tell a node autoscaler what to add"
+        cluster.run(minutes=30)
+        assert cluster.conditions("Autoscaler", "shop/web")["PodsUnschedulable"] == ("False", "AllScheduled")
+        waited = re.findall(r'trimtab_(\w+)_seconds\{.*percentile="90"\} (\S+)', cluster.metrics_page())
+        seconds = {name: float(value) for name, value in waited}
+        assert seconds["node_wait"] > 600 and seconds["startup"] <= 660 + 15, "no forecast looks that far ahead"
+
+
+def test_a_quota_that_refuses_pods_holds_scale_ups_and_nothing_else() -> None:
+    with Cluster(seed=1) as cluster:
+        cluster.deploy("shop/web", replicas=2, load=lambda seconds: 1.0 if not 300 <= seconds < 1500 else 6.0)
+        cluster.apply(autoscaler("shop/web"))
+        cluster.run(minutes=4)
+        cluster.faults(QuotaUsedUp(290.0, 1200.0, "shop/web"))
+        cluster.run(minutes=12)
+        wanted = cluster.replicas("shop/web")
+        assert wanted < 12, "not what the load asks for: the quota refuses the first of them already"
+        able = next(
+            each
+            for each in cluster.get("Autoscaler", "shop/web")["status"]["conditions"]
+            if each["type"] == "AbleToScale"
+        )
+        assert able["reason"] == "QuotaRefuses" and "exceeded quota" in able["message"]
+        cluster.run(minutes=8)
+        assert cluster.replicas("shop/web") in (12, 13)

@@ -24,8 +24,10 @@ from tests.virtual.faults import (
     Garbled,
     Killed,
     LostEvents,
+    NodesFull,
     OnRequests,
     OomKilled,
+    QuotaUsedUp,
     Refusing,
     RepeatedEvents,
     Slow,
@@ -57,6 +59,8 @@ class Processes(Protocol):
     def damage_journal(self, who: str, back_after_s: float) -> None: ...
 
     def oom_kill(self, name: str) -> None: ...
+
+    def refuse_pods(self, name: str, full: bool, quota: bool) -> None: ...
 
 
 class Weather:
@@ -98,6 +102,8 @@ class Weather:
             processes.stand_still(fault.who, True)
         elif isinstance(fault, OomKilled):
             processes.oom_kill(fault.workload)
+        elif isinstance(fault, NodesFull | QuotaUsedUp):
+            processes.refuse_pods(fault.workload, True, isinstance(fault, QuotaUsedUp))
         elif isinstance(fault, Killed):
             self._begin_kill(fault, processes)
         elif isinstance(fault, Away | Flood | ForeignPods):
@@ -117,6 +123,8 @@ class Weather:
             processes.fill_disk(fault.who, False)
         elif isinstance(fault, Suspended):
             processes.stand_still(fault.who, False)
+        elif isinstance(fault, NodesFull | QuotaUsedUp):
+            processes.refuse_pods(fault.workload, False, isinstance(fault, QuotaUsedUp))
         elif isinstance(fault, Away | Flood | ForeignPods):
             self._administrator.end(fault)
 

@@ -25,6 +25,8 @@ from trimtab.wire.from_kubernetes import rfc3339
 from trimtab.wire.resources import DEPLOYMENTS, HPAS, PODS, REPLICA_SETS, Resource
 
 CONTROLLER, KUBELET, DEPLOYER = Entry("kube-controller-manager"), Entry("kubelet"), Entry("kubectl")
+NEVER = 1 << 50
+NO_NODE = "0/3 nodes are available: 1 node(s) had a taint, 2 Insufficient cpu. preemption: not helpful."
 CPU = Utilization(metric=Metric(kind=MetricKind.RESOURCE, name="cpu"), percent=100)
 MEMORY = Utilization(metric=Metric(kind=MetricKind.RESOURCE, name="memory"), percent=100)
 Load = Callable[[float], float]  # cores (or bytes) wanted of all pods together, by seconds from the start
@@ -66,6 +68,8 @@ class Workload:
         self.template: Object = {}
         self._set_name = ""  # the ReplicaSet of the present template
         self._of_set: dict[str, str] = {}  # pod -> its ReplicaSet
+        self._nodes_full = self._quota_used_up = False
+        self._node_at: dict[str, int | None] = {}  # pods that had to wait for a node, and the step that gave it
 
     def begin(self, found: Object) -> None:
         """With pods that have been there before: as old as they are when they become ready."""
@@ -83,12 +87,16 @@ class Workload:
         if template != self.template:
             self._new_template(found, template)
         count = found["spec"].get("replicas", 1)
+        if self._quota_used_up:
+            count = min(count, len(self.pods.all))
         if count != len(self.pods.all):
             before = {pod.name for pod in self.pods.all}
             self.pods.scale(count, self._present_step())
             for pod in self.pods.all:
                 if pod.name not in before:
                     pod.created -= self._older_steps
+                    if self._nodes_full:
+                        pod.ready_at, self._node_at[pod.name] = NEVER, None
                     self._of_set[pod.name] = self._set_name
                     self._show(pod)
             for name in before - {pod.name for pod in self.pods.all}:
@@ -112,6 +120,23 @@ class Workload:
         for name in old:
             self._remove(name)
 
+    def make_room(self, full: bool, quota: bool) -> None:
+        """The scheduler finds no node any more, or a quota is used up; or there is room again."""
+        if quota:
+            self._quota_used_up = full
+            found = self.server.store.get(DEPLOYMENTS, self.namespace, self.name)
+            assert found is not None
+            self.deploy(found)
+            return
+        self._nodes_full = full
+        waiting = {name for name, step in self._node_at.items() if step is None}
+        for pod in self.pods.all if not full else ():
+            if pod.name in waiting:
+                step = self._node_at[pod.name] = self._present_step()
+                pod.ready_at = step + ceil(self.settings.startup_s / self.step_s)
+                self._show(pod)
+        self.pods.resize(self.pods.all[0], self.pods.all[0].cores, self.pods.all[0].memory_bytes)  # count them again
+
     def _present_step(self) -> int:
         """The step that begins now, at its very beginning too: what is asked for at a tick is there from then on."""
         return int((self.server.now() - self.start) / self.step_s + 1e-6)
@@ -133,6 +158,10 @@ class Workload:
             "readyReplicas": self.pods.ready,
             "observedGeneration": found["metadata"]["generation"],
         }
+        if self._quota_used_up:
+            refused = f'pods "{self.name}-x" is forbidden: exceeded quota: pods, requested: pods=1, used: pods=9'
+            failure = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": refused}
+            status["conditions"] = [failure]
         entry = CONTROLLER._replace(subresource="status")
         self.server.store.write(DEPLOYMENTS, found | {"status": status}, entry)
 
@@ -146,7 +175,16 @@ class Workload:
         changed = rfc3339(self.start + (pod.ready_at if pod.ready else pod.restarted) * self.step_s)
         meta = {"name": name, "namespace": self.namespace, "creationTimestamp": created}
         ready = {"type": "Ready", "status": "True" if pod.ready else "False", "lastTransitionTime": changed}
-        running = {"phase": "Running", "startTime": started, "conditions": [ready]}
+        running: Object = {"phase": "Running", "startTime": started, "conditions": [ready]}
+        if pod.name in self._node_at:
+            at = self._node_at[pod.name]
+            given = rfc3339(self.start + (pod.created if at is None else at) * self.step_s)
+            scheduled = {"type": "PodScheduled", "status": "False" if at is None else "True"}
+            scheduled["lastTransitionTime"] = given
+            if at is None:
+                scheduled |= {"reason": "Unschedulable", "message": NO_NODE}
+                running = {"phase": "Pending"}
+            running["conditions"] = [ready, scheduled]
         self.server.store.write(
             PODS,
             {

@@ -47,6 +47,9 @@ class Pod(Record, frozen=True):
     phase: str = RUNNING
     ready: bool | None = True  # None: there is no Ready condition yet
     created_at: float | None = None
+    scheduled_at: float | None = None  # when it got its node
+    waits_since: float | None = None  # the scheduler finds no node for it
+    waits_for: str = ""  # and what the nodes lack, such as "insufficient cpu"
     started_at: float | None = None
     ready_since: float | None = None  # last transition of the Ready condition
     deleting: bool = False
@@ -119,12 +122,13 @@ class Forecast(Record, frozen=True):
 
 
 class Startup(Record, frozen=True):
-    """How long pods take to become ready."""
+    """How long pods take to become ready, `waits` for a node included; those are also told apart."""
 
     made_at: float
     expires_at: float
     quantiles: tuple[Quantile, ...]
     pods: int = 0
+    waits: tuple[Quantile, ...] = ()
 
 
 class Estimate(Record, frozen=True):

@@ -3,6 +3,10 @@
 The document means the pods that are ready; its program takes every pod with a Ready condition, whose transition may
 have been to "not ready" moments after creation. `exact` follows the program. Our own models use quantiles over many
 pods, each recorded once: a pod that was ready before and comes back says nothing about starting.
+
+Nodes and pods are learned apart: start-up = quantile(node to Ready) + min(quantile(creation to node), ten minutes).
+A node autoscaler needs minutes, and forecasts must look past them. Longer waits are a lack of capacity, and looking
+further ahead makes no node.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ PROBABILITIES = (0.5, 0.9)
 VALID_S = 86400.0  # start-up changes with releases, not within a day
 KEPT = 20  # start-ups that the quantiles look at, the newest: three slow ones of a new release move nine in ten
 UNKNOWN_STARTUP_S = 60.0
+LONGEST_WAIT_S = 600.0  # for a node, as far as forecasts look past it
 FLAP_S = 10.0  # a Ready condition that turned false this long after the start had been true before
 
 PodKey = tuple[str, float]  # name and creation: a StatefulSet uses names again
@@ -29,6 +34,7 @@ class StartupLog(Record, frozen=True):
 
     witnessed: tuple[float, ...] = ()
     assumed: tuple[float, ...] = ()  # already Ready at the first look: it may have been a later flap
+    waits: tuple[float, ...] = ()  # of the witnessed ones: until they had a node
     waiting: frozenset[PodKey] = frozenset()
     known: frozenset[PodKey] = frozenset()  # pods that exist and are done with, recorded or not
 
@@ -58,7 +64,8 @@ def watch(log: StartupLog, pods: Iterable[Pod]) -> StartupLog:
     One that is new since the last look was ready for the first time, though nobody saw it wait: else quick starts would
     never count, and one slow start would speak for all of them.
     """
-    witnessed, assumed, waiting, known = list(log.witnessed), list(log.assumed), set[PodKey](), set[PodKey]()
+    witnessed, assumed, waits = list(log.witnessed), list(log.assumed), list(log.waits)
+    waiting, known = set[PodKey](), set[PodKey]()
     has_looked = bool(log.known or log.waiting)
     for pod in pods:
         measured, key = _measure(pod), (pod.name, pod.created_at or 0.0)
@@ -66,12 +73,16 @@ def watch(log: StartupLog, pods: Iterable[Pod]) -> StartupLog:
             known.add(key)
         elif pod.ready and measured is not None:
             known.add(key)
-            (witnessed if has_looked else assumed).append(measured)
+            wait_s = _wait_for_node(pod)
+            (witnessed if has_looked else assumed).append(measured - wait_s)
+            if has_looked:
+                waits.append(wait_s)
         elif not pod.ready:
             waiting.add(key)
     return StartupLog(
         witnessed=tuple(witnessed[-KEPT:]),
         assumed=tuple(assumed[-KEPT:]),
+        waits=tuple(waits[-KEPT:]),
         waiting=frozenset(waiting),
         known=frozenset(known),
     )
@@ -84,16 +95,24 @@ def not_looked_for_a_while(log: StartupLog) -> StartupLog:
 
 def startup_of(log: StartupLog, at: float) -> Startup | Missing:
     """Quantiles over the start-ups that were witnessed; over the assumed ones only while there are none."""
-    return startup(log.witnessed or log.assumed, at)
+    return startup(log.witnessed or log.assumed, at, log.waits)
 
 
-def startup(times_s: Sequence[float], at: float) -> Startup | Missing:
+def startup(times_s: Sequence[float], at: float, waits_s: Sequence[float] = ()) -> Startup | Missing:
     """Quantiles by rank: half, and nine in ten, of the pods were ready within this time."""
     if not times_s:
         return Missing(reason=Reason.NO_READY_PODS, detail="no pod has been seen becoming ready")
+    waits = _quantiles(waits_s or (0.0,))
+    quantiles = tuple(
+        Quantile(p, start_s + min(wait_s, LONGEST_WAIT_S))
+        for (p, start_s), (_, wait_s) in zip(_quantiles(times_s), waits, strict=True)
+    )
+    return Startup(made_at=at, expires_at=at + VALID_S, quantiles=quantiles, pods=len(times_s), waits=waits)
+
+
+def _quantiles(times_s: Sequence[float]) -> tuple[Quantile, ...]:
     ranked = sorted(times_s)
-    quantiles = tuple(Quantile(p, ranked[ceil(p * len(ranked)) - 1]) for p in PROBABILITIES)
-    return Startup(made_at=at, expires_at=at + VALID_S, quantiles=quantiles, pods=len(ranked))
+    return tuple(Quantile(p, ranked[ceil(p * len(ranked)) - 1]) for p in PROBABILITIES)
 
 
 def as_of(found: Startup | Missing, at: float) -> Startup | Missing:
@@ -110,6 +129,13 @@ def _lost_readiness(pod: Pod) -> bool:
     if pod.ready is not False or pod.started_at is None or pod.ready_since is None:
         return False
     return pod.ready_since > pod.started_at + FLAP_S
+
+
+def _wait_for_node(pod: Pod) -> float:
+    """From its creation on; 0 where nobody says when it had one."""
+    if pod.created_at is None or pod.scheduled_at is None or pod.ready_since is None:
+        return 0.0
+    return max(0.0, min(pod.scheduled_at, pod.ready_since) - pod.created_at)
 
 
 def _measure(pod: Pod) -> float | None:

@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from trimtab.core.limits import first_set
 from trimtab.core.model import Change, ContainerSize, Veto
+from trimtab.errors import quoted
 from trimtab.kinds.selector import Selector
 from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
 from trimtab.live.look.sizes import cpu_with, is_ready
@@ -24,6 +25,7 @@ from trimtab.live.look.subject import Subject
 from trimtab.policy import RESOURCES, Apply, Axis, Direction, Size
 from trimtab.quantity import describe_memory, format_cpu, parse_quantity
 from trimtab.wire.from_kubernetes import FINISHED, condition, container_size, fact, size_of
+from trimtab.wire.http import LONGEST_SENTENCE
 from trimtab.wire.objects import (
     Container,
     Custom,
@@ -98,6 +100,21 @@ class RolloutBlocker(NamedTuple):
 
     reason: str
     detail: str
+
+
+QUOTA_REFUSES = "QuotaRefuses"
+
+
+def refused_pods(target: ScaleTarget) -> tuple[Veto, ...]:
+    """Hold scale-ups while a quota refuses the pods that are already wanted: more of them would not come either.
+
+    Pods without a node are no reason to hold: they tell a node autoscaler what to add.
+    """
+    found = condition(target.workload.status.conditions, "ReplicaFailure") if target.workload else None
+    if found is None or found.status != "True" or "exceeded quota" not in found.message:
+        return ()
+    why = f"{target.status_replicas} of {target.replicas} pods exist: {quoted(found.message, LONGEST_SENTENCE)}"
+    return (Veto(axis=Axis.REPLICAS, direction=Direction.UP, reason=QUOTA_REFUSES, detail=why),)
 
 
 class Headroom:

@@ -23,7 +23,7 @@ from trimtab.live.act.breaker import Breaker, fleet_wishes
 from trimtab.live.act.bridge import take_back_bridges
 from trimtab.live.act.sizes import writable
 from trimtab.live.guard import Guard
-from trimtab.live.headroom import Headroom
+from trimtab.live.headroom import Headroom, refused_pods
 from trimtab.live.look import conflict, floor, memory, revert, sizes
 from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
 from trimtab.live.look.memory import ObjectMemory
@@ -251,7 +251,8 @@ class Ticker:
         at, subject = tick.seen.at, tick.subject
         breaker = self.breaker.vetoes(subject.name.namespace, at)
         stale = stale_view_vetoes(self.cluster, subject, tick.target, tick.seen.pods)
-        return conflict.vetoes(tick.claims) + revert.veto(tick.memory, at) + stale + breaker
+        refused = refused_pods(tick.target)
+        return conflict.vetoes(tick.claims) + revert.veto(tick.memory, at) + stale + breaker + refused
 
     async def _act_on(self, tick: ObjectTick) -> ObjectTick:
         """Write the change, if this object may; remember it only after the write succeeded."""

@@ -6,6 +6,7 @@ whatever becomes of our memory, and the word is written and taken back in the sa
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -139,14 +140,31 @@ def amounts(size: Size) -> dict[str, str]:
     return written
 
 
+NOT_SCHEDULED = WireCondition()
+INSUFFICIENT = re.compile(r"\bInsufficient ([\w./-]*\w)")
+LONGEST_REASON = 160
+
+
+def lacking(message: str) -> str:
+    """What the nodes lack, from "0/3 nodes are available: 3 Insufficient cpu. preemption: ...", else all of it."""
+    short_of = dict.fromkeys(INSUFFICIENT.findall(message))
+    said = message.partition(" preemption:")[0][:LONGEST_REASON]
+    return ", ".join(f"insufficient {name}" for name in short_of) or said
+
+
 def fact(pod: WirePod) -> Pod:
     """What the core knows of one pod."""
     ready = condition(pod.status.conditions, "Ready")
+    scheduled = condition(pod.status.conditions, "PodScheduled") or NOT_SCHEDULED
+    waits = scheduled.status == "False" and scheduled.reason == "Unschedulable"
     bare = Pod(
         name=pod.metadata.name,
         phase=pod.status.phase or "Pending",
         ready=None if ready is None else ready.status == "True",
         created_at=seconds(pod.metadata.creation_timestamp),
+        scheduled_at=seconds(scheduled.last_transition_time) if scheduled.status == "True" else None,
+        waits_since=seconds(scheduled.last_transition_time) if waits else None,
+        waits_for=lacking(scheduled.message) if waits else "",
         started_at=seconds(pod.status.start_time),
         ready_since=seconds(ready.last_transition_time) if ready else None,
         deleting=pod.metadata.deletion_timestamp is not None,

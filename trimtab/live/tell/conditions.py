@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from trimtab.acts import Fate
 from trimtab.core.explain import DecisionCondition, amount_text, conditions, missing_text
-from trimtab.core.model import Decision, Forecast, Missing, Reason, Veto
+from trimtab.core.model import Decision, Forecast, Missing, Pod, Reason, Veto
 from trimtab.errors import InvalidInput, TrimtabError
 from trimtab.kinds.ignored import Warned
 from trimtab.live.headroom import BLOCKERS
@@ -23,6 +25,7 @@ def of_tick(tick: ObjectTick) -> tuple[DecisionCondition, ...]:
     found = _of_decision(tick)
     found["Conflict"] = _of_rivals(tick)
     found["Reverted"] = _of_revert(tick.after, tick.seen.at)
+    found["PodsUnschedulable"] = _of_pods(tick.seen.pods)
     if tick.subject.policy.vertical is not None or tick.subject.policy.bridge is not None:
         found["ResizeBlocked"] = _of_blockers(tick.seen.vetoes)
         found["ResizePending"] = _of_stuck(tick.resizing.stuck)
@@ -95,6 +98,17 @@ def _of_revert(memory: ObjectMemory, at: float) -> DecisionCondition:
     if not rests:
         return _of("Reverted", False, "NotReverted", "nobody undoes our changes")
     return _of("Reverted", True, "Reverted", "; ".join(revert.text(what, quarrel) for what, quarrel in rests.items()))
+
+
+def _of_pods(pods: Sequence[Pod]) -> DecisionCondition:
+    """How many the scheduler finds no node for. They stay wanted: waiting pods tell a node autoscaler what to add."""
+    waits = [(pod.waits_since, pod.waits_for) for pod in pods if pod.waits_since is not None]
+    if not waits:
+        return _of("PodsUnschedulable", False, "AllScheduled", "the scheduler has found a node for every pod")
+    since = datetime.fromtimestamp(min(waits)[0], UTC)
+    why = Counter(reason for _, reason in waits).most_common(1)[0][0]
+    text = f"{len(waits)} of {len(pods)} pods unschedulable since {since:%Y-%m-%d %H:%M} UTC: {why}"
+    return _of("PodsUnschedulable", True, "Unschedulable", text)
 
 
 def _of_blockers(vetoes: tuple[Veto, ...]) -> DecisionCondition:

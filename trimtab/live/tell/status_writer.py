@@ -19,7 +19,7 @@ from trimtab.wire.resources import EVENTS, Resource
 log = logging.getLogger(__name__)
 LONGEST = 1000  # characters of an event's message: the API server refuses longer ones
 MEASURED_EVERY_S = 30.0  # measurements alone are written this often at most
-BAD = ("Conflict", "Reverted", "ResizeBlocked", "ResizePending")  # where True is the trouble
+BAD = ("Conflict", "Reverted", "ResizeBlocked", "ResizePending", "PodsUnschedulable")  # where True is the trouble
 NEUTRAL = ("ScalingLimited", "ScaledToZero", "PredictionReady")
 
 

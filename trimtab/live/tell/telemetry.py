@@ -57,6 +57,8 @@ FAMILIES = {
     "trimtab_sample_missing": Family(
         "gauge", "1 for every signal that the last tick had no value of, with the reason."
     ),
+    "trimtab_node_wait_seconds": Family("gauge", "How long new pods waited for a node, which is part of their start."),
+    "trimtab_pods_unschedulable": Family("gauge", "Pods of an object's target that the scheduler finds no node for."),
     "trimtab_startup_seconds": Family(
         "gauge", "From creation to the first Ready, at a percentile of a workload's pods."
     ),
@@ -175,6 +177,8 @@ def _of_object(tick: ObjectTick) -> Iterable[Line]:
             yield "trimtab_resize_blocked", {**labels, "reason": reason}, 1
     for stuck, count in Counter(waiting.reason for waiting in tick.resizing.stuck).items():
         yield "trimtab_resize_pending", {**labels, "reason": stuck}, count
+    if waits := sum(1 for pod in seen.pods if pod.waits_since is not None):
+        yield "trimtab_pods_unschedulable", labels, waits
     for signal, sample in zip(policy.signals, seen.samples, strict=False):
         if isinstance(sample, Missing):
             yield "trimtab_sample_missing", {**labels, "source": signal.metric.label, "reason": sample.reason}, 1
@@ -182,6 +186,9 @@ def _of_object(tick: ObjectTick) -> Iterable[Line]:
         for quantile in seen.startup.quantiles:
             percentile = {"percentile": f"{100 * quantile.probability:g}"}
             yield "trimtab_startup_seconds", labels | percentile, quantile.value
+        for quantile in seen.startup.waits:
+            percentile = {"percentile": f"{100 * quantile.probability:g}"}
+            yield "trimtab_node_wait_seconds", labels | percentile, quantile.value
     for signal, forecast in zip(policy.signals, seen.forecasts, strict=False):
         if isinstance(forecast, Forecast) and policy.forecast is not None:
             value = forecast.at_quantile(policy.forecast.quantile)
