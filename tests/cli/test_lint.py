@@ -84,6 +84,7 @@ metadata: {name: web}
 spec: {scaleTargetRef: {name: web}, minReplicaCount: %s, maxReplicaCount: 5, triggers: %s}
 """
 QUEUE = "metrics: [{type: Prometheus, prometheus: {query: 'sum(%s)', target: {type: AverageValue, averageValue: 5}}}]"
+LINE = "forecast: {model: linear, exact: true}\n  metrics: [{type: Resource, resource: {name: %s, target: {type: Utilization, averageUtilization: 50}}}]"  # noqa: E501
 CPU = "[{type: cpu, metricType: Utilization, metadata: {value: '50'}}]"
 
 
@@ -107,6 +108,7 @@ CASES: list[tuple[str, list[str], list[str]]] = [
     ("min-equals-max", [HPA % (10, "cpu", 50)], [HPA % (9, "cpu", 50)]),
     ("daemonset-target", [AUTOSCALER % ("DaemonSet", "")], [(AUTOSCALER % ("DaemonSet", "vertical: {}")).replace("  maxReplicas: 10\n", "")]),  # noqa: E501
     ("high-target", [HPA % (1, "cpu", 95)], [HPA % (1, "cpu", 90)]),
+    ("exact-without-cpu", [AUTOSCALER % ("Deployment", LINE % "memory")], [AUTOSCALER % ("Deployment", LINE % "cpu")]),
     ("never-down", [AUTOSCALER % ("Deployment", "behavior: {scaleDown: {selectPolicy: Disabled}}")], [AUTOSCALER % ("Deployment", "behavior: {scaleUp: {selectPolicy: Disabled}}")]),  # noqa: E501
     ("dead-direction", [custom(behavior={"scaleUpMaxFactor": 0.1})], [custom(behavior={"scaleUpMaxFactor": 0.2})]),
     ("fallback-lowers", [AUTOSCALER % ("Deployment", "onMetricFailure: {then: {replicas: 2, allowDecrease: true}}")], [AUTOSCALER % ("Deployment", "onMetricFailure: {then: {replicas: 2}}")]),  # noqa: E501

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from trimtab.core.demand import checkpoint, demand_of
+from trimtab.core.demand import checkpoint, demand_of, demands
 from trimtab.core.demand.log import DemandLog, code_of, codes_of, values_of
 from trimtab.core.forecast.demand_forecasts import DemandForecasts
 from trimtab.core.model import Missing, Observation, Pod, PodSamples, Reason, TotalSample
@@ -213,3 +213,58 @@ def test_a_sum_with_a_silent_pod_in_it_is_no_sum() -> None:
     lying = PodSamples(values={"a": float("nan"), "b": 2.0}, at=AT)
     assert demand_of(lying, [pod("a"), pod("b")]) is None
     assert demand_of(TotalSample(value=-1.0, at=AT), []) is None
+
+
+EXACT = Policy(
+    signals=(
+        Utilization(metric=Metric(kind=MetricKind.RESOURCE, name="cpu"), percent=70),
+        Utilization(metric=Metric(kind=MetricKind.RESOURCE, name="memory"), percent=70),
+    ),
+    forecast=ForecastChoice(model="linear", exact=True),
+)
+
+
+def exact_pods(**of_new: object) -> tuple[Pod, ...]:
+    old = Pod(name="old", created_at=AT - 900, started_at=AT - 900, ready_since=AT - 800, requests=Size(1.0, 100.0))
+    new = replace(old, name="new", ready=False, created_at=AT - 30, started_at=AT - 30, ready_since=AT - 30)
+    return old, replace(new, **of_new)
+
+
+@pytest.mark.parametrize(
+    "pods, used, wanted",
+    [
+        pytest.param(exact_pods(), {"old": 0.9, "new": 0.1}, 50.0, id="a starting pod counts with what it uses"),
+        pytest.param(exact_pods(phase="Pending"), {"old": 0.9}, 90.0, id="a pending pod is left out"),
+        pytest.param(exact_pods(deleting=True), {"old": 0.9, "new": 0.1}, 90.0, id="so is one on its way out"),
+        pytest.param(exact_pods(), {"old": 0.9}, None, id="without a sample of a running pod nothing is known"),
+    ],
+)
+def test_exact_mode_knows_the_mean_cpu_of_all_running_pods(
+    pods: tuple[Pod, ...], used: dict[str, float], wanted: float | None
+) -> None:
+    usage = PodSamples(values=used, at=AT)
+    seen = Observation(at=AT, spec_replicas=2, status_replicas=2, pods=pods, samples=(usage, usage))
+    assert demands(EXACT, seen) == [wanted, None], "and nothing but CPU"
+
+
+def test_exact_mode_draws_no_line_over_two_numbers_of_pods() -> None:
+    """Removing a pod raises the utilization of the others, which is no load that rises."""
+    found = DemandForecasts()
+    policy = replace(EXACT, signals=EXACT.signals[:1])
+
+    def look(second: float, names: str, used: float) -> Missing | float:
+        pods = tuple(replace(exact_pods()[0], name=name) for name in names)
+        usage = PodSamples(values=dict.fromkeys(names, used), at=AT + second)
+        seen = Observation(
+            at=AT + second, spec_replicas=len(names), status_replicas=len(names), pods=pods, samples=(usage,)
+        )
+        found.note("o", policy, seen)
+        (answer,) = found.of("o", policy, seen)
+        return answer if isinstance(answer, Missing) else answer.at_quantile(0.5)
+
+    for second in range(0, 600, 15):
+        before = look(second, "abc", 0.4)
+    assert before == 40.0
+    after = [look(second, "ab", 0.6) for second in range(600, 1200, 15)]
+    assert all(isinstance(answer, Missing) for answer in after[:20])
+    assert set(after[20:]) == {60.0}

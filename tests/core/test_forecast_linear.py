@@ -67,6 +67,47 @@ def test_the_cautious_line_goes_on_like_any_other_and_leaves_holes_out() -> None
     assert isinstance(nothing, Missing)
 
 
+TWENTY_MINUTES = np.arange(0.0, 1201.0, 15.0)
+ABSTAINS = LinearOptions(slope_quantile=0.4, abstains=True)
+
+
+def speaks(values: np.ndarray, times: np.ndarray = TWENTY_MINUTES) -> bool:
+    answer = linear.forecast_recent([Series(times, values)], 135.0, float(times[-1]), ABSTAINS)[0]
+    assert isinstance(answer, Forecast) or answer.reason is Reason.NOT_PREDICTABLE
+    return isinstance(answer, Forecast)
+
+
+def minute_means(seed: int, noise: float) -> np.ndarray:
+    """Noise as metrics show it: means of a minute, read every 15 s."""
+    raw = np.random.default_rng(seed).normal(0.0, noise, len(TWENTY_MINUTES) + 3)
+    return np.convolve(raw, np.ones(4) / 4, mode="valid")
+
+
+def test_the_line_abstains_where_the_load_only_fluctuates() -> None:
+    assert sum(speaks(10.0 + minute_means(seed, 2.0)) for seed in range(200)) <= 20
+    assert not speaks(np.full(len(TWENTY_MINUTES), 10.0))
+    assert not speaks(10.0 - 0.001 * TWENTY_MINUTES)
+
+
+@pytest.mark.parametrize("rise_per_s", [0.001, 0.005, 0.05])
+def test_the_line_speaks_on_every_ramp_from_its_first_minutes_on(rise_per_s: float) -> None:
+    level = np.where(TWENTY_MINUTES > 1020.0, 4.0 + rise_per_s * (TWENTY_MINUTES - 1020.0), 4.0)
+    assert speaks(level)
+    assert speaks(4.0 + rise_per_s * TWENTY_MINUTES)
+
+
+def test_a_slow_ramp_in_noise_is_seen_over_the_longer_window() -> None:
+    ramp = 10.0 + 0.005 * TWENTY_MINUTES
+    assert sum(speaks(ramp + minute_means(seed, 1.0)) for seed in range(200)) >= 190
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-9, 1e12])
+def test_significance_does_not_depend_on_the_unit(size: float) -> None:
+    series = Series(TWENTY_MINUTES, size * (10.0 + 0.005 * TWENTY_MINUTES + minute_means(7, 1.0)))
+    plain = Series(TWENTY_MINUTES, 10.0 + 0.005 * TWENTY_MINUTES + minute_means(7, 1.0))
+    assert linear.significance(series) == pytest.approx(linear.significance(plain))
+
+
 @pytest.mark.parametrize(
     "horizon_s, exact, wanted_s",
     [

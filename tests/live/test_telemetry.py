@@ -21,7 +21,7 @@ PROMTOOL = next(iter(Path.home().glob(".cache/trimtab/bed/prometheus-*/promtool"
 def page() -> str:
     """Of an operator with objects that forecast, bridge and ask Prometheus."""
     with Cluster(seed=1) as cluster:
-        cluster.deploy("shop/web", replicas=2, load=6.0, startup_s=30.0)
+        cluster.deploy("shop/web", replicas=2, load=lambda seconds: 3.0 + seconds / 300.0, startup_s=30.0)
         query = {"query": "shop/web", "target": {"type": "AverageValue", "averageValue": "1"}}
         metrics = [*autoscaler("shop/web")["spec"]["metrics"], {"type": "Prometheus", "prometheus": query}]
         bridge, linear = {"maxFactor": "1.5"}, {"model": "linear"}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from trimtab.core.model import Decision, Forecast, Memory, Observation
+from trimtab.core.model import Decision, Forecast, Memory, Observation, Reason
 from trimtab.kinds import Hpa, read
 from trimtab.policy import ForecastChoice, Policy
 from trimtab.series import Floats
@@ -53,11 +53,12 @@ def test_a_ramp_is_met_by_pods_that_take_minutes_to_start(startup_s: float) -> N
 
 
 def speaking(policy: Policy, load: Floats, startup_s: float, step_s: float, down_s: float) -> list[tuple[float, bool]]:
-    """When forecasts spoke, around two minutes without an operator."""
+    """When forecasts spoke, or saw no trend, around two minutes without an operator."""
     said: list[tuple[float, bool]] = []
 
     def watch(seen: Observation, memory: Memory, decision: Decision) -> None:
-        said.append((seen.at, isinstance(seen.forecasts[0], Forecast)))
+        found = seen.forecasts[0]
+        said.append((seen.at, isinstance(found, Forecast) or found.reason is Reason.NOT_PREDICTABLE))
 
     cluster = ClusterSpec(startup_s=startup_s, faults=(Fault(FaultKind.OPERATOR_DOWN, down_s, down_s + 120.0),))
     run(policy, load, cluster, first_pods=10, step_s=step_s, watch=watch)

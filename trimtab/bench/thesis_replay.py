@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from trimtab.bench.thesis import PROFILES, Comparison, compare, duration_s, rate_at, scores, upper_tail
 from trimtab.kinds.horizontal import LINE
-from trimtab.policy import Bounds, Cooldown, ForecastChoice, Metric, MetricKind, Policy, Utilization
+from trimtab.policy import Bounds, Cooldown, ForecastChoice, Metric, MetricKind, PodRules, Policy, Utilization
 from trimtab.series import Floats
 from trimtab.sim.cluster import Run, run
 from trimtab.sim.cluster_spec import ClusterSpec
@@ -24,6 +24,7 @@ SYNC_S, MINUTE = 30.0, 2  # steps of a minute
 CORE_S_PER_REQUEST, NODE_CORES, UNLOADED_S = 0.083, 4.0, 0.0055
 CLUSTER = ClusterSpec(startup_s=135.0, pod_capacity=0.1, pod_cores=0.1)
 FIRST_PODS = 5
+OF_ITS_TIME = PodRules(cpu_init_s=0.0, readiness_delay_s=0.0)  # Kubernetes 1.2: a pod counts from its start on
 
 
 class Windows(NamedTuple):
@@ -54,9 +55,9 @@ PUBLISHED: dict[tuple[str, str], Published | None] = {
 }
 
 
-# What is drawn through the past: the document's own line in the place of the present, or the one that an annotated HPA
-# gets by default, which only adds.
-LINES = {"document": ForecastChoice(model="linear", exact=True), "default": LINE}
+# What is drawn through the past: the thesis' own line in the place of the present, with no rest but the windows above,
+# or the line that an annotated HPA gets by default, which only adds.
+LINES = {"document": ForecastChoice(model="linear", exact=True, options={"rest_s": 0.0}), "default": LINE}
 
 
 class Replayed(NamedTuple):
@@ -117,6 +118,7 @@ def _pair(version: str, line: str) -> tuple[Policy, Policy]:
         signals=(Utilization(metric=Metric(kind=MetricKind.RESOURCE, name="cpu"), percent=60),),
         settle=(Cooldown(up_s=up_s, down_s=down_s, any_direction=True),),
         bounds=Bounds(min_replicas=1, max_replicas=30),
+        pods=OF_ITS_TIME,
     )
     return replace(reactive, forecast=LINES[line]), reactive
 

@@ -17,6 +17,7 @@ from trimtab.core.bound import bound
 from trimtab.core.bounds_in_force import BoundsInForce, bounds_at
 from trimtab.core.bridge import bridge
 from trimtab.core.combine import combine
+from trimtab.core.demand import is_per_pod
 from trimtab.core.gate import gate, may_grow, smallest_changes
 from trimtab.core.model import (
     Change,
@@ -78,10 +79,13 @@ def _without_metrics(policy: Policy, seen: Observation, memory: Memory, verdict:
 
 def _candidates(policy: Policy, proposals: list[Proposal]) -> list[Proposal]:
     """A forecast only adds; in exact mode the predictive HPA's line replaces the present, as its program does."""
-    if policy.forecast is None or not policy.forecast.exact or policy.forecast.model != "linear":
+    present, ahead = proposals[: len(policy.signals)], proposals[len(policy.signals) :]
+    if not is_per_pod(policy) or not ahead:
         return proposals
-    usable = [proposal for proposal in proposals if proposal.forecast and not isinstance(proposal.replicas, Missing)]
-    return [replace(proposal, forecast=False) for proposal in usable] or proposals
+    return [
+        now if isinstance(line.replicas, Missing) else replace(line, forecast=False)
+        for now, line in zip(present, ahead, strict=True)
+    ]
 
 
 def _without_signal(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import ceil
 
 from trimtab.core.backlog import backlog_rate, rate_of_one
+from trimtab.core.demand import is_running
 from trimtab.core.model import Forecast, Missing, Observation, Proposal, QueueSample, Reason
 from trimtab.core.replica_calculator import whole, within
 from trimtab.core.requests import mean_request, scale_point
@@ -47,13 +48,15 @@ def _from_forecast(policy: Policy, signal: Signal, forecast: Forecast | Missing,
 
 
 def _per_pod(signal: Signal, value: float, seen: Observation, source: str) -> Proposal:
-    """Predictive HPA (McNaughton): the predicted utilisation takes the place of the present one in HPA's formula."""
-    target = float(signal.percent) if isinstance(signal, Utilization) else _target(signal)
-    ratio = value / target
-    tolerance = signal.tolerance if isinstance(signal, Utilization | PodAverage | TotalAverage | Total) else None
-    calm = tolerance is not None and within(ratio, tolerance.up, tolerance.down)
-    replicas = seen.spec_replicas if calm else max(0, ceil(ratio * seen.spec_replicas))
-    return Proposal(source=source, replicas=replicas, value=value, target=target, forecast=True)
+    """Predictive HPA (McNaughton): the predicted utilization takes the place of the present one in HPA's formula.
+
+    Multiplied are the pods that the mean was taken over. Those that are still Pending were ordered for the same load.
+    """
+    assert isinstance(signal, Utilization)
+    ratio, running = value / signal.percent, sum(map(is_running, seen.pods))
+    calm = within(ratio, signal.tolerance.up, signal.tolerance.down)
+    replicas = seen.spec_replicas if calm else max(0, ceil(ratio * running))
+    return Proposal(source=source, replicas=replicas, value=value, target=float(signal.percent), forecast=True)
 
 
 def capacity_of_one(policy: Policy, signal: Signal, seen: Observation) -> float | Missing:

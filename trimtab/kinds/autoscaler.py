@@ -189,6 +189,11 @@ class AutoscalerSpec(ManifestPart):
     )
 
 
+def _always(forecast: ForecastChoice) -> ForecastChoice:
+    """The same without silence: an objective needs to know what is coming even where that is what is there."""
+    return replace(forecast, options={name: value for name, value in forecast.options.items() if name != "abstains"})
+
+
 def overridden(policy: Policy, exact: Mapping[str, Any] | None) -> Policy:
     """The policy with these parts; a mapping replaces only the fields of a part that it names."""
     if not exact:
@@ -255,7 +260,7 @@ class Autoscaler(Kind):
     def _priced(self, policy: Policy, written: ObjectiveSpec) -> Policy:
         """The learned forecast unless another is written; of the rules those that are written."""
         objective = replace(written.objective(), settle=written_rules(self.spec.behavior))
-        priced = replace(policy, objective=objective, forecast=policy.forecast or LEARNED)
+        priced = replace(policy, objective=objective, forecast=_always(policy.forecast or LEARNED))
         if policy.bridge is None or self.spec.bridge is None:
             return priced
         bridge = policy.bridge if self.spec.bridge.ceiling else guarding(policy.bridge, objective)

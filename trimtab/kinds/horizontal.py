@@ -9,8 +9,9 @@ from trimtab.kinds.manifest_part import FieldRule
 from trimtab.kinds.metric import SEE_WITHOUT_PODS, signals_of
 from trimtab.policy import Bounds, ForecastChoice, Policy
 
-# A line of best fit in which one jump is no slope, so that a flash crowd is met and not extrapolated.
-LINE = ForecastChoice(model="linear", options={"slope_quantile": 0.4})
+# A line of best fit in which one jump is no slope, so that a flash crowd is met and not extrapolated, and which says
+# nothing where the load only fluctuates.
+LINE = ForecastChoice(model="linear", options={"slope_quantile": 0.4, "abstains": True})
 
 
 def horizontal(least: int, most: int, metrics: list[Any] | None, behavior: Behavior | None) -> Policy:

@@ -12,22 +12,23 @@ from zlib import crc32
 
 import msgspec
 
-from trimtab.core.model import Missing, Observation, Pod, PodSamples, Samples
+from trimtab.core.model import FAILED, PENDING, Missing, Observation, Pod, PodSamples, Samples
 from trimtab.core.replica_calculator import utilization_percent
-from trimtab.policy import PodAverage, Policy, Signal, TotalAverage, TuningMode, Utilization, is_cpu
+from trimtab.policy import Policy, Signal, TuningMode, Utilization, is_cpu
 
 SATURATED = 0.95  # of a limit
 
 
 def demands(policy: Policy, seen: Observation) -> list[float | None]:
-    """Return one for each signal; McNaughton's line looks at the mean of a pod, which drops when pods are added."""
+    """Return one for each signal; McNaughton's program knows only the mean CPU utilization of the running pods."""
     pairs = zip(policy.signals, seen.samples, strict=False)
     if is_per_pod(policy):
-        return [_mean_of_pods(signal, sample, seen) for signal, sample in pairs]
+        return [mean_utilization(signal, sample, seen.pods) for signal, sample in pairs]
     return [demand_of(sample, seen.pods) for _, sample in pairs]
 
 
 def is_per_pod(policy: Policy) -> bool:
+    """Return whether the forecast is that of McNaughton's program, which looks at the utilization of a pod."""
     return policy.forecast is not None and policy.forecast.exact and policy.forecast.model == "linear"
 
 
@@ -61,28 +62,27 @@ def saturated(signal: Signal, sample: Samples | Missing, seen: Observation) -> b
     return sum(sample.values[pod.name] for pod in ready) >= SATURATED * allowed
 
 
-def _mean_of_pods(signal: Signal, sample: Samples | Missing, seen: Observation) -> float | None:
-    if isinstance(signal, Utilization):
-        return _utilization(signal, sample, seen.pods)
-    total = demand_of(sample, seen.pods)
-    if total is None or not isinstance(signal, PodAverage | TotalAverage):
-        return total
-    return total / max(1, seen.status_replicas)
+def mean_utilization(signal: Signal, sample: Samples | Missing, pods: Sequence[Pod]) -> float | None:
+    """Return the CPU utilization of all running pods, in percent, or None where a running pod has no sample.
 
-
-def _utilization(signal: Utilization, sample: Samples | Missing, pods: Sequence[Pod]) -> float | None:
-    if not isinstance(sample, PodSamples):
+    A pod that starts counts with what it uses, as in McNaughton's program. Its replicas are multiplied with this mean:
+    a mean over ready pods alone would order the same pods again and again while they start.
+    """
+    if not isinstance(signal, Utilization) or not is_cpu(signal.metric) or not isinstance(sample, PodSamples):
         return None
     used = requested = 0.0
-    for pod in pods:
-        if not pod.ready or pod.deleting:
-            continue
+    for pod in filter(is_running, pods):
         size = pod.containers.get(signal.metric.container) if signal.metric.container else pod.requests
-        request, value = size.amount(signal.metric.axis) if size else None, sample.values.get(pod.name)
+        request, value = size.cpu_cores if size else None, sample.values.get(pod.name)
         if not request or value is None or not isfinite(value) or value < 0:
             return None
         used, requested = used + value, requested + request
     return utilization_percent(used, requested) if requested else None
+
+
+def is_running(pod: Pod) -> bool:
+    """Return whether the pod has been started and stays, ready or not."""
+    return not pod.deleting and pod.phase not in (PENDING, FAILED)
 
 
 def remembers_demand(policy: Policy) -> bool:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from trimtab.core.demand import checkpoint, demands, keys_of, names_of
+from trimtab.core.demand import checkpoint, demands, is_per_pod, is_running, keys_of, names_of
 from trimtab.core.demand.log import DemandLog
 from trimtab.core.forecast import FORECASTERS, Forecaster, forecast_rows, options_of
 from trimtab.core.forecast.forecaster import FINE_S, InTick
@@ -36,6 +36,7 @@ ROUND_POINTS = 10_000_000  # between two ticks; the rest comes after the next on
 FIRST_STUDY_COST = 10.0  # a workload without a study costs so many times more
 
 NO_GLIMPSE: Floats = np.empty((0, 0))
+RESTING = Missing(reason=Reason.NOT_ENOUGH_HISTORY, detail="the pods have just changed")
 NOT_MADE_YET = Missing(reason=Reason.NOT_ENOUGH_HISTORY, detail="the first forecast is being made")
 
 Answers = tuple[Forecast | Missing, ...]
@@ -91,12 +92,21 @@ class Made(NamedTuple):
     due: float
 
 
+class PodCount(NamedTuple):
+    """How many pods of a predictive HPA in exact mode run and are ready, and since when there are so many."""
+
+    running: int
+    ready: int
+    since: float
+
+
 class DemandForecasts:
     """Note each tick's observation, ask for forecasts, then let what is due be made."""
 
     def __init__(self) -> None:
         self.log = DemandLog()
         self._keys: dict[str, tuple[str, ...]] = {}  # by owner
+        self._counts: dict[str, PodCount] = {}  # by owner, in exact mode
         self._made: dict[str, Made] = {}
         self._studies: dict[str, Study] = {}  # by key
         self._asked: dict[str, ForecastWish] = {}  # who waits longest comes first
@@ -107,6 +117,8 @@ class DemandForecasts:
         keys = keys_of(owner, policy)
         self._forget_keys(set(self._keys.get(owner, ())) - set(keys))
         self._keys[owner] = keys
+        if is_per_pod(policy):
+            self._count(owner, seen)
         for key, demand in zip(keys, demands(policy, seen), strict=False):
             if demand is not None:
                 self.log.note(seen.at, key, demand)
@@ -118,7 +130,7 @@ class DemandForecasts:
             return ()
         wish = ForecastWish(owner, choice, keys_of(owner, policy), horizon_s(choice, seen), seen.at)
         if (in_tick := FORECASTERS[choice.model].in_tick) is not None:
-            return tuple(self._in_tick(in_tick, wish))
+            return tuple(self._in_tick(in_tick, wish)) if self._is_settled(wish) else (RESTING,) * len(wish.keys)
         if FORECASTERS[choice.model].needs_training:
             carries = [full_load(policy, signal, seen) for signal in policy.signals]
             if unknown := next((missing for missing in carries if isinstance(missing, Missing)), None):
@@ -216,6 +228,7 @@ class DemandForecasts:
 
     def forget(self, owner: str) -> None:
         self._forget_keys(self._keys.pop(owner, ()))
+        self._counts.pop(owner, None)
         self._made.pop(owner, None)
         self._asked.pop(owner, None)
         self._under_way.pop(owner, None)
@@ -230,6 +243,20 @@ class DemandForecasts:
             self._studies.pop(key, None)
         else:
             self._studies[key] = study
+
+    def _count(self, owner: str, seen: Observation) -> None:
+        known = self._counts.get(owner)
+        running, ready = sum(map(is_running, seen.pods)), sum(1 for pod in seen.pods if pod.ready)
+        if known is None or (known.running, known.ready) != (running, ready):
+            self._counts[owner] = PodCount(running, ready, seen.at)
+
+    def _is_settled(self, wish: ForecastWish) -> bool:
+        """Return whether the utilization of a pod has had time to follow the number of pods.
+
+        A line over two numbers of pods would take our own scale-down for a rising load, and never settle.
+        """
+        counted = self._counts.get(wish.owner)
+        return counted is None or wish.at >= counted.since + options_of(wish.choice).rest_s
 
     def _in_tick(self, model: InTick, wish: ForecastWish) -> list[Forecast | Missing]:
         options = options_of(wish.choice)

@@ -9,7 +9,7 @@ from trimtab.kinds.ignored import warnings
 from trimtab.kinds.lint.finding import Diagnostic, LintSeverity
 from trimtab.kinds.lint.manifest_set import LintedManifest, ManifestSet
 from trimtab.kinds.manifest_part import ABSENT
-from trimtab.policy import MaxFactor, MinFactor, Rate, Select, Utilization
+from trimtab.policy import MaxFactor, MinFactor, Rate, Select, Utilization, is_cpu
 
 _REMOVED = {"autoscaling/v2beta1": "1.25", "autoscaling/v2beta2": "1.26"}
 _HIGH_PERCENT = 90
@@ -131,6 +131,17 @@ def mismatched_type(linted: LintedManifest, among: ManifestSet) -> Iterator[Diag
                 yield Diagnostic(LintSeverity.INFO, "type-mismatch", path, why, f"write {meant}")
 
 
+def exact_without_cpu(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
+    policy = linted.policy
+    if policy is None or policy.forecast is None or not policy.forecast.exact or policy.forecast.model != "linear":
+        return
+    if not any(isinstance(signal, Utilization) and is_cpu(signal.metric) for signal in policy.signals):
+        why = "the program of the thesis predicts CPU utilization only, and no metric here is that: nothing is forecast"
+        path = linted.path("forecast.exact") if isinstance(linted.obj, Autoscaler) else "metadata.annotations"
+        fix = "leave exact out: the default line forecasts every metric"
+        yield Diagnostic(LintSeverity.WARNING, "exact-without-cpu", path, why, fix)
+
+
 CHECKS = (
     refused,
     ignored_fields,
@@ -142,4 +153,5 @@ CHECKS = (
     dead_direction,
     fallback_lowers,
     mismatched_type,
+    exact_without_cpu,
 )
