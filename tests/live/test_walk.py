@@ -19,7 +19,8 @@ MOST = 25
 
 
 def hops() -> list[str]:
-    return re.findall(r"^\d+\. `([\w.]+)`", PAGE.read_text(), re.MULTILINE)
+    section = PAGE.read_text().partition("## One CPU sample")[2].partition("\n## ")[0]
+    return re.findall(r"^\d+\. `([\w.]+)`", section, re.MULTILINE)
 
 
 def calls_of_a_tick() -> list[str]:
