@@ -120,12 +120,12 @@ def test_explain_describes_the_spec(server: Bed) -> None:
 
 
 def test_get_shows_the_columns_their_users_know(server: Bed) -> None:
-    header = {
-        "ehpa": "NAME STRATEGY MINPODS MAXPODS SPECIFICPODS REPLICAS AGE",
-        "hvpa": "NAME TARGET REPLICAS HPAWEIGHT VPAWEIGHT AGE",
-        "analytics": "NAME AGE",
-        "recommend": "NAME TYPE TARGETKIND TARGETNAMESPACE TARGETNAME STRATEGY PERIODSECONDS ADOPTIONTYPE AGE",
-        "autoscaler": "NAME REFERENCE TARGETS MINPODS MAXPODS REPLICAS MODE TUNING AGE",
+    header = {  # our own columns follow those that a document prints
+        "ehpa": "NAME STRATEGY MINPODS MAXPODS SPECIFICPODS REPLICAS AGE READY MODE",
+        "hvpa": "NAME TARGET REPLICAS HPAWEIGHT VPAWEIGHT AGE READY SIZED MODE",
+        "analytics": "NAME AGE READY",
+        "recommend": "NAME TYPE TARGETKIND TARGETNAMESPACE TARGETNAME STRATEGY PERIODSECONDS ADOPTIONTYPE AGE READY",
+        "autoscaler": "NAME REFERENCE TARGETS MINPODS MAXPODS REPLICAS READY SIZED MODE TUNING AGE",
     }
     for manifest in SAMPLES:
         server.apply(manifest)

@@ -179,7 +179,8 @@ def test_crane_step_by_step(scene: Scene) -> None:
     pods = scene.follow(EXAMPLE / "nginx-deployment.yaml", "nginx-deployment", **{"app.kubernetes.io/instance": "argo"})
     scene.remember({pods[0]: np.full(WEEK_MINUTES, 0.0005)})
     scene.bed.kubectl("apply", "-n", scene.namespace, "-f", "-", input=ANALYTICS)
-    assert scene.bed.kubectl("get", "analytics", "-n", scene.namespace).split()[:3] == ["NAME", "AGE", "nginx-hpa"]
+    table = scene.bed.kubectl("get", "analytics", "-n", scene.namespace).split()
+    assert table[:4] == ["NAME", "AGE", "READY", "nginx-hpa"]
 
     now = time.time() + SETTLED_S
     scene.tick(now)
