@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+from math import ceil
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.core.build import NOW, per_second, total
 from trimtab.core.decide import decide
-from trimtab.core.model import Memory, Missing, Observation, Reason
-from trimtab.policy import Absence, Admit, Mode, Policy, Rule, Stabilise, StabiliseMax
+from trimtab.core.model import Forecast, Memory, Missing, Observation, Quantile, Reason
+from trimtab.policy import (
+    Absence,
+    Admit,
+    ForecastChoice,
+    Mode,
+    Policy,
+    Rate,
+    RatePolicy,
+    Rates,
+    Rule,
+    Stabilise,
+    StabiliseMax,
+)
 
 TICK_S, WINDOW_S = 15.0, 300.0
 BETWEEN, HIGHEST = Stabilise(up_s=0.0, down_s=WINDOW_S), StabiliseMax(window_s=WINDOW_S)
@@ -67,3 +83,23 @@ def test_a_fallback_that_may_lower_is_not_undone_by_what_was_wished_before(rule:
     replicas, memory = after_blindness(policy, 20, 120.0)
     assert replicas == 6
     assert decide(policy, total(6, 60.0, NOW + 120), memory).plan.replicas == 6
+
+
+@given(st.integers(1, 40), st.floats(0, 60), st.floats(-30, 90), st.booleans())
+def test_without_metrics_a_dated_forecast_only_adds(replicas: int, demand: float, left_s: float, rated: bool) -> None:
+    """Never fewer pods than now; more only while the forecast has not expired, and within the written rate."""
+    rates = (Rate(up=Rates(policies=(RatePolicy(percent=False, value=2, period_s=60.0),))),) if rated else ()
+    policy = per_second(1.0, settle=(BETWEEN, *rates), forecast=ForecastChoice(model="seasonal", horizon_s=60.0))
+    forecast = Forecast(
+        made_at=NOW - 60,
+        expires_at=NOW + left_s,
+        demand=(Quantile(0.5, demand), Quantile(0.9, demand)),
+        model="seasonal",
+    )
+    seen = replace(blind(replicas, NOW), forecasts=(forecast,))
+    before = Memory(wanted=((NOW - TICK_S, replicas),), failing_since=NOW - 45.0)
+    decision = decide(policy, seen, before)
+    wanted = min(ceil(demand - 1e-9), policy.bounds.max_replicas)
+    expected = max(replicas, wanted) if NOW + left_s > NOW else replicas
+    assert decision.plan.replicas == (min(expected, replicas + 2) if rated else expected)
+    assert decision.memory.failing_since == NOW - 45.0, "the fallback of lost metrics is still counted from then"

@@ -297,3 +297,24 @@ def test_a_quota_that_refuses_pods_holds_scale_ups_and_nothing_else() -> None:
         assert able["reason"] == "QuotaRefuses" and "exceeded quota" in able["message"]
         cluster.run(minutes=8)
         assert cluster.replicas("shop/web") in (12, 13)
+
+
+@pytest.mark.parametrize(
+    ("path", "metrics", "api"),
+    [
+        ("/apis/metrics.k8s.io", None, "pods.metrics.k8s.io"),
+        ("/apis/external.metrics.k8s.io", "queue", "external.metrics.k8s.io"),
+    ],
+)
+def test_metrics_that_are_lost_name_their_api_and_no_address(path: str, metrics: str | None, api: str) -> None:
+    target = {"type": "AverageValue", "averageValue": "1"}
+    spec = {"metrics": [{"type": "External", "external": {"metric": {"name": metrics}, "target": target}}]}
+    with Cluster(seed=1) as cluster:
+        cluster.deploy("shop/web", replicas=2, load=1.0)
+        cluster.metrics.external["queue"] = lambda seconds: 2.0
+        cluster.apply(autoscaler("shop/web", **(spec if metrics else {})))
+        cluster.faults(Refusing(60.0, path=path, status=503))
+        cluster.run(minutes=4)
+        found = cluster.get("Autoscaler", "shop/web")["status"]["conditions"]
+        said = next(each["message"] for each in found if each["type"] == "ScalingActive")
+        assert api in said and "://" not in said, said

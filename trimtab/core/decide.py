@@ -56,6 +56,11 @@ def decide(policy: Policy, seen: Observation, memory: Memory) -> Decision:
     chosen = combine(policy.combine, _candidates(policy, proposals), seen.spec_replicas)
     if isinstance(chosen, Missing):
         wanted, wish, memory = _without_signal(policy, seen, memory, chosen, steps)
+        ahead = _forecast_above(policy, proposals, max(wanted, seen.spec_replicas))
+        if ahead is not None:
+            context, since = _settle_context(policy, seen, memory, bounds), memory.failing_since
+            more, wish, memory = _with_signal(policy, rules, context, ahead, steps)
+            wanted, memory = max(wanted, more), replace(memory, failing_since=since)
     else:
         context = _settle_context(policy, seen, memory, bounds)
         wanted, wish, memory = _with_signal(policy, rules, context, chosen, steps)
@@ -105,6 +110,15 @@ def _without_signal(
         steps.append(_replicas_step(RuleName.FALLBACK, current, wanted))
     wishes = stabilise.blind(policy.settle, memory.wanted, seen.at, wanted, absence.allow_decrease)
     return wanted, wish_of(wanted, current), replace(memory, wanted=wishes)
+
+
+def _forecast_above(policy: Policy, proposals: list[Proposal], replicas: int) -> Proposal | None:
+    """Return what a forecast that is still dated asks for beyond this, where metrics are lost, as in a ramp."""
+    if policy.forecast is None or policy.forecast.exact:
+        return None
+    usable = [proposal for proposal in proposals if proposal.forecast and not isinstance(proposal.replicas, Missing)]
+    highest = max(usable, key=Proposal.number, default=None)
+    return highest if highest is not None and highest.number() > replicas else None
 
 
 def _with_signal(

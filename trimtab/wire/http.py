@@ -345,7 +345,7 @@ class Http:
             if not fine and size > ERROR_BYTES:
                 break
             if size > most_bytes:
-                raise self.too_long(f"{self._here}: an answer of more than {most_bytes:,} bytes is not read")
+                raise self.too_long(f"{self.address}: an answer of more than {most_bytes:,} bytes is not read")
         return Answer(incoming.status, incoming.reason, b"".join(pieces), wait_s)
 
     async def _options(self, request: Request) -> dict[str, Any]:
@@ -358,14 +358,14 @@ class Http:
 
     def _unreachable(self, fault: BaseException) -> Unavailable:
         said = quoted(str(fault) or type(fault).__name__)
-        return self.unavailable(f"{self._here}: no answer ({said}); nothing is changed until it is back")
+        return self.unavailable(f"{self.address}: no answer ({said}); nothing is changed until it is back")
 
     def _unwilling(self, answer: Answer) -> Unavailable:
-        log.debug("%s: %s %r", self._here, answer.status, answer.body[:300])
-        return self.unavailable(f"{self._here}: {answer.status} {answer.said}")
+        log.debug("%s: %s %r", self.address, answer.status, answer.body[:300])
+        return self.unavailable(f"{self.address}: {answer.status} {answer.said}")
 
     @property
-    def _here(self) -> str:
+    def address(self) -> str:
         return without_credentials(self.access.url)
 
 

@@ -173,10 +173,25 @@ class DemandForecasts:
                 self._learned(key, study)
         rows = iter(answers.forecasts)
         for wish in batch.wishes:
-            forecasts = tuple(next(rows) for _ in wish.keys)
+            forecasts = self._or_dated(wish, tuple(next(rows) for _ in wish.keys))
             if wish.owner in wanted and self._keys.get(wish.owner) == wish.keys:
                 due = min((self._due(wish, *each) for each in zip(wish.keys, forecasts, strict=True)), default=wish.at)
                 self._made[wish.owner] = Made(wish.choice, wish.keys, forecasts, due)
+
+    def _or_dated(self, wish: ForecastWish, found: Answers) -> Answers:
+        """While samples are lost nothing new can be made: what was made before lasts until its date."""
+        made = self._made.get(wish.owner)
+        if made is None or (made.choice, made.keys) != (wish.choice, wish.keys):
+            return found
+        return tuple(
+            old
+            if isinstance(new, Missing)
+            and new.reason is Reason.STALE
+            and isinstance(old, Forecast)
+            and wish.at < old.expires_at
+            else new
+            for new, old in zip(found, made.forecasts, strict=True)
+        )
 
     def make_due(self) -> None:
         """All of it here and now, for who has no other ticks to keep."""

@@ -40,6 +40,15 @@ from trimtab.wire.resources import POD_METRICS, custom_metric_path, external_met
 CUSTOM = ("v1beta2", "v1beta1")  # versions of custom.metrics.k8s.io, the newer one first
 log = logging.getLogger(__name__)
 PATIENCE_S = 5.0  # a third of the usual tick
+QUERIES = "Prometheus"
+API_NAMES = {
+    MetricKind.RESOURCE: "pods.metrics.k8s.io",
+    MetricKind.CONTAINER: "pods.metrics.k8s.io",
+    MetricKind.PODS: "custom.metrics.k8s.io",
+    MetricKind.OBJECT: "custom.metrics.k8s.io",
+    MetricKind.EXTERNAL: "external.metrics.k8s.io",
+    MetricKind.PROMETHEUS: QUERIES,
+}
 MANY_NAMESPACES = 5  # from here on one list of the whole cluster is cheaper than one for each
 
 
@@ -128,10 +137,19 @@ class Gather:
                 return QueryBatchAnswer(await self._together(question.questions, at))
             return await self._asks[question.kind](question, at)
         except TrimtabError as error:
-            return Missing(reason=_reason(error), since=at, detail=str(error))
+            return Missing(reason=_reason(error), since=at, detail=self._said(question, error))
         except Exception as error:
             log.exception("%s: this is a bug of trimtab; the metric counts as missing", question)
             return Missing(reason=Reason.UNREACHABLE, since=at, detail=f"the answer could not be read: {error!r}")
+
+    def _said(self, question: Question | QueryBatch, error: TrimtabError) -> str:
+        """Which API has no answer, and why; its address is the administrator's business."""
+        api = QUERIES if isinstance(question, QueryBatch) else API_NAMES[question.kind]
+        servers = [self.kube.http, *([self.queries.prometheus.http] if self.queries.prometheus else [])]
+        text = str(error)
+        for server in servers:
+            text = text.removeprefix(f"{server.address}: ")
+        return text if text.startswith(api) else f"{api}: {text}"
 
     async def _together(self, questions: Sequence[Question], at: float) -> dict[Question, Answer]:
         """By halves where one of them spoils it, until that one is alone."""
