@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
 from tests.virtual.cluster import Cluster, autoscaler
 from tests.virtual.faults import BadMetrics, ClockStepped, Killed
+from tests.virtual.fields import encoded
 from trimtab.acts import Fate
+from trimtab.cli.kubectl_objects import FoundObject, status_row
 from trimtab.journal_replay import replay
 from trimtab.live.look.cluster import WatchedCluster
 from trimtab.live.look.installations import OwnOperators
 from trimtab.live.look.subject import ChangeRules
 from trimtab.live.tell.kept_journal import KeptJournal
 from trimtab.live.tick import Ticker
-from trimtab.wire.resources import ServedKinds
+from trimtab.wire.decode import decode
+from trimtab.wire.objects import Custom
+from trimtab.wire.resources import HPAS, ServedKinds
 
 
 def rush(seconds: float) -> float:
@@ -142,7 +147,35 @@ spec:
         cluster.run(hours=1)
         found = cluster.get("HorizontalPodAutoscaler", "shop/web")
         assert found["spec"]["minReplicas"] == 2
-        assert set(found["metadata"]["annotations"]) == {"predictive"}
+        assert set(found["metadata"]["annotations"]) == {"predictive", "trimtab.dev/forecast"}
+        cluster.patch("HorizontalPodAutoscaler", "shop/web", {"metadata": {"annotations": {"predictive": None}}})
+        cluster.run(minutes=1)
+        found = cluster.get("HorizontalPodAutoscaler", "shop/web")
+        assert found["spec"]["minReplicas"] == 2 and not found["metadata"].get("annotations")
+
+
+def test_an_annotated_hpa_says_whether_its_forecast_works_and_what_it_asks_for() -> None:
+    def hpa(cluster: Cluster) -> tuple[str, str]:
+        found = cluster.get("HorizontalPodAutoscaler", "shop/web")
+        row = status_row(FoundObject(HPAS, decode(encoded(found), Custom)))
+        return found["metadata"]["annotations"].get("trimtab.dev/forecast", ""), row.decision
+
+    with Cluster(seed=8) as cluster:
+        cluster.deploy("shop/web", replicas=4, load=1.0)
+        manifest = autoscaler("shop/web", maxReplicas=40, minReplicas=4)
+        manifest |= {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler"}
+        manifest["metadata"]["annotations"] = {"predictive": "true"}
+        cluster.apply(manifest)
+        cluster.run(seconds=20)
+        note, row = hpa(cluster)
+        assert note.startswith("silent: ") and row == f"forecast {note}"
+        cluster.run(minutes=40)
+        assert re.fullmatch("works: it asks for [23] replicas", hpa(cluster)[0])
+        writes = cluster.audit("operator-0", "patch", "/horizontalpodautoscalers/web")
+        assert len(writes) <= 10, "not at every tick"
+        cluster.faults(BadMetrics(0.0, workload="shop/web"))
+        cluster.run(minutes=10)
+        assert hpa(cluster)[0].startswith("silent: ")
 
 
 def test_requests_follow_usage_in_place() -> None:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from trimtab.errors import InvalidInput, Refused
 from trimtab.kinds.annotations import (
+    FORECAST_NOTE,
     ORIGINAL_FLOOR,
     PAUSED,
     PAUSED_UNTIL,
@@ -135,7 +136,8 @@ def _ready_and_decision(found: FoundObject) -> tuple[str, str]:
     status = found.body.status
     ready = conditions_in(status).get("Ready")
     if found.resource == HPAS:
-        return "", ""
+        note = (found.body.metadata.annotations or {}).get(FORECAST_NOTE, "")
+        return "", f"forecast {note}" if note else ""
     if ready is None:
         return "Unknown", "no operator has looked at it yet: is trimtab running, and does it serve this namespace?"
     if ready.get("status") == "False":

@@ -22,6 +22,7 @@ PREDICTIVE = "predictive"  # "true", in any quotes: a forecast may raise minRepl
 ORIGINAL_FLOOR = "trimtab.dev/min-replicas"  # the user's own minReplicas, while ours stands in its place
 RAISED_FLOOR = "trimtab.dev/floor"  # the minReplicas that the operator wrote
 RAISED_FLOOR_UNTIL = "trimtab.dev/floor-until"  # unix seconds: it is not lowered before
+FORECAST_NOTE = "trimtab.dev/forecast"  # whether its forecast works, and what it asks for
 
 # On the Namespace of the operator: the first by its administrator (`trimtab freeze`), the others by the operator.
 FROZEN = "trimtab.dev/frozen"  # the UID of one installation, or "true": it writes nothing but status

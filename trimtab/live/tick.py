@@ -77,6 +77,7 @@ class Ticker:
         self.period_s, self.patience_s = period_s, patience(period_s)
         self._memories: dict[str, ObjectMemory] = {}
         self._term = -1
+        self.notes = act_floor.ForecastNotes()
         self.clock_trouble = ""  # which clock is wrong
         self._last_targets: dict[str, str | None] = {}  # by object, when we last led
 
@@ -109,7 +110,7 @@ class Ticker:
     def _forget_all_but(self, objects: Sequence[ServedObject]) -> None:
         uids = {found.metadata.uid for _, found in objects}
         parts = (self.compiler, self.status_writer, self.teller, self.guard, self.recorder, self.forecasts, self.tuning)
-        for part in parts:
+        for part in (*parts, self.notes):
             part.forget(uids)
         self._memories = {uid: known for uid, known in self._memories.items() if uid in uids}
         self._last_targets = {uid: target for uid, target in self._last_targets.items() if uid in uids}
@@ -294,11 +295,14 @@ class Ticker:
         subject, at = tick.subject, tick.seen.at
         after = self._memories[subject.uid] = replace(tick.memory, core=tick.decision.memory)
         moved = act_floor.moved(subject.object, subject.policy, tick.seen, tick.decision)
+        note, may_write = act_floor.forecast_note(tick.decision), writes(subject.policy.admit, at)
         if moved is None:
+            if may_write and self.notes.is_news(subject.object, note, at):
+                await act_floor.write_note(self.writer, subject.object, note)
             return tick._replace(after=after)
-        fate = Fate.WRITTEN if writes(subject.policy.admit, at) else Fate.SHADOW
+        fate = Fate.WRITTEN if may_write else Fate.SHADOW
         if fate is Fate.WRITTEN:
-            await act_floor.write(self.writer, subject.object, moved, at)
+            await act_floor.write(self.writer, subject.object, moved, at, note)
             announce(self.teller, self.writer, subject, Happening("ForecastFloor", moved.text), at)
         why = "" if fate is Fate.WRITTEN else self._why_shadow()
         return tick._replace(after=after, outcome=(AxisOutcome(axis="floor", fate=fate, reason=why),))

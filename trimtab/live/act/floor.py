@@ -10,10 +10,11 @@ from __future__ import annotations
 from math import ceil
 from typing import Any, NamedTuple
 
+from trimtab.core.explain import missing_text
 from trimtab.core.forecast.horizon import horizon_s
 from trimtab.core.model import Decision, Missing, Observation
 from trimtab.errors import Refused
-from trimtab.kinds.annotations import ORIGINAL_FLOOR, RAISED_FLOOR, RAISED_FLOOR_UNTIL
+from trimtab.kinds.annotations import FORECAST_NOTE, ORIGINAL_FLOOR, RAISED_FLOOR, RAISED_FLOOR_UNTIL
 from trimtab.live.look.cluster import WatchedCluster
 from trimtab.live.look.floor import Floor, is_ours, is_predictive, owner, read
 from trimtab.policy import Policy
@@ -21,6 +22,7 @@ from trimtab.wire.kube import Kube, Patch
 from trimtab.wire.objects import Custom
 from trimtab.wire.resources import HPAS, Resource
 
+NOTED_EVERY_S = 300.0  # what a forecast asks for moves all the time
 LASTS_S = 60.0  # a raised floor stays at least this long: pods that were asked for should not go before they serve
 
 
@@ -79,7 +81,41 @@ async def restore(writer: Kube, found: Custom) -> None:
     await write(writer, found, Moved(floor, floor.original, 0.0), 0.0)
 
 
-async def write(writer: Kube, found: Custom, moved: Moved, at: float) -> None:
+def forecast_note(decision: Decision) -> str:
+    """Say whether the forecast works and what it asks for, where an HPA's owner looks."""
+    asked = [proposal.replicas for proposal in decision.proposals if proposal.forecast]
+    known = [replicas for replicas in asked if not isinstance(replicas, Missing)]
+    if known:
+        return f"works: it asks for {ceil(max(known))} replicas"
+    silent = next((missing for missing in asked if isinstance(missing, Missing)), None)
+    return f"silent: {missing_text(silent)}" if silent else ""
+
+
+class ForecastNotes:
+    """Keeps notes from being written at every tick: at once where a forecast begins to work or falls silent."""
+
+    def __init__(self) -> None:
+        self._noted: dict[str, float] = {}  # by HPA: when
+
+    def forget(self, uids: set[str]) -> None:
+        self._noted = {uid: at for uid, at in self._noted.items() if uid in uids}
+
+    def is_news(self, found: Custom, note: str, at: float) -> bool:
+        before, uid = found.metadata.notes.get(FORECAST_NOTE, ""), found.metadata.uid
+        if not note or note == before:
+            return False
+        if note.partition(":")[0] == before.partition(":")[0] and at - self._noted.get(uid, 0.0) < NOTED_EVERY_S:
+            return False
+        self._noted[uid] = at
+        return True
+
+
+async def write_note(writer: Kube, found: Custom, note: str) -> None:
+    body = {"metadata": {"annotations": {FORECAST_NOTE: note}}}
+    await writer.patch(Custom, HPAS, found.metadata.namespace, found.metadata.name, body, Patch.MERGE)
+
+
+async def write(writer: Kube, found: Custom, moved: Moved, at: float, note: str | None = None) -> None:
     """Write the floor; at the user's own value, remove our annotations."""
     floor, value, lasts_s = moved
     back = value <= floor.original
@@ -90,6 +126,8 @@ async def write(writer: Kube, found: Custom, moved: Moved, at: float) -> None:
             RAISED_FLOOR: str(value),
             RAISED_FLOOR_UNTIL: f"{at + max(LASTS_S, lasts_s):.0f}",
         }
-    meta = {"resourceVersion": found.metadata.resource_version, "annotations": notes}
-    body = {"metadata": meta, "spec": {"minReplicas": floor.original if back else value}}
+    meta = {"resourceVersion": found.metadata.resource_version, "annotations": notes | {FORECAST_NOTE: note}}
+    body: dict[str, Any] = {"metadata": meta}
+    if floor.ours is not None or not back:  # else the floor is its user's, and there was only a note
+        body["spec"] = {"minReplicas": floor.original if back else value}
     await writer.patch(Custom, HPAS, found.metadata.namespace, found.metadata.name, body, Patch.MERGE)

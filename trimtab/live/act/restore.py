@@ -48,8 +48,9 @@ async def _in_force(kube: Kube, namespace: str) -> AsyncIterator[tuple[str, Call
     """What is in force, in words, and how it is put back."""
     for hpa in (await kube.list(Custom, HPAS, namespace)).items:
         if floor.is_ours(hpa):
-            before, after = hpa.spec.get("minReplicas", 1), floor.read(hpa).original
-            text = f"hpa {hpa.metadata.namespace}/{hpa.metadata.name}: minReplicas {before} -> {after}"
+            known, before = floor.read(hpa), hpa.spec.get("minReplicas", 1)
+            what = f"minReplicas {before} -> {known.original}" if known.ours is not None else "without our note"
+            text = f"hpa {hpa.metadata.namespace}/{hpa.metadata.name}: {what}"
             yield text, partial(act_floor.restore, kube, hpa)
     async for target, pods in _resized(kube, namespace):
         assert target.workload is not None

@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 from trimtab.errors import InvalidInput
-from trimtab.kinds.annotations import ORIGINAL_FLOOR, PREDICTIVE, RAISED_FLOOR, RAISED_FLOOR_UNTIL
+from trimtab.kinds.annotations import FORECAST_NOTE, ORIGINAL_FLOOR, PREDICTIVE, RAISED_FLOOR, RAISED_FLOOR_UNTIL
 from trimtab.kinds.meta import predictive
 from trimtab.wire.objects import Custom
 
@@ -49,8 +49,8 @@ def speaks_of_forecasts(found: Custom) -> bool | None:
 
 
 def is_ours(found: Custom) -> bool:
-    """It has a floor of ours, annotated still or not."""
-    return ORIGINAL_FLOOR in found.metadata.notes
+    """It has a floor or a note of ours, annotated still or not."""
+    return ORIGINAL_FLOOR in found.metadata.notes or FORECAST_NOTE in found.metadata.notes
 
 
 def owner(found: Custom) -> str:
