@@ -308,7 +308,8 @@ def test_a_quota_that_refuses_pods_holds_scale_ups_and_nothing_else() -> None:
 )
 def test_metrics_that_are_lost_name_their_api_and_no_address(path: str, metrics: str | None, api: str) -> None:
     target = {"type": "AverageValue", "averageValue": "1"}
-    spec: dict[str, Any] = {"metrics": [{"type": "External", "external": {"metric": {"name": metrics}, "target": target}}]}
+    external = {"type": "External", "external": {"metric": {"name": metrics}, "target": target}}
+    spec: dict[str, Any] = {"metrics": [external]}
     with Cluster(seed=1) as cluster:
         cluster.deploy("shop/web", replicas=2, load=1.0)
         cluster.metrics.external["queue"] = lambda seconds: 2.0
