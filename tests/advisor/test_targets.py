@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 
 from trimtab.advisor.targets import by_owner, inherited, oom_bytes, own_hpa, target_of
+from trimtab.advisor.workloads import _pooled
 from trimtab.policy import Size
 from trimtab.wire.objects import Custom, WirePod, WireWorkload
 from trimtab.wire.resources import DEPLOYMENTS
@@ -111,3 +113,17 @@ def test_a_workload_as_a_target() -> None:
     assert (found.key, found.row, found.replicas) == ("shop/Deployment/web", "shop/Deployment/web", 1)
     assert found.requests == {"app": Size(cpu_cores=0.25), "proxy": Size()}  # not set is not zero
     assert found.matched == {"app": "web", "team": "red"} and found.labels == {"team": "red"}
+
+
+def test_containers_of_one_pod_stand_at_the_same_place() -> None:
+    """So that they can be added up; a container that a pod lacks is a hole, injected ones are left out."""
+    single = {
+        ("app", "p1"): np.array([1.0, 2.0]),
+        ("app", "p2"): np.array([3.0, np.nan]),
+        ("proxy", "p2"): np.array([10.0, 20.0]),
+        ("injected", "p1"): np.array([7.0, 7.0]),
+    }
+    found = _pooled(single, ["app", "proxy"])
+    np.testing.assert_array_equal(found["app"], [1.0, 2.0, 3.0, np.nan])
+    np.testing.assert_array_equal(found["proxy"], [np.nan, np.nan, 10.0, 20.0])
+    assert set(found) == {"app", "proxy"}

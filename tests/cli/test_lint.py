@@ -84,6 +84,16 @@ metadata: {name: web}
 spec: {scaleTargetRef: {name: web}, minReplicaCount: %s, maxReplicaCount: 5, triggers: %s}
 """
 QUEUE = "metrics: [{type: Prometheus, prometheus: {query: 'sum(%s)', target: {type: AverageValue, averageValue: 5}}}]"
+CRANE = "apiVersion: %s.crane.io/v1alpha1\nkind: %s\nmetadata: {name: web}\nspec: {}\n"
+RULE = """\
+apiVersion: analysis.crane.io/v1alpha1
+kind: RecommendationRule
+metadata: {name: rule}
+spec:
+  resourceSelectors: [{kind: Deployment, apiVersion: apps/v1}]
+  namespaceSelector: {any: true}
+  recommenders: [{name: HPA}]
+"""
 LINE = "forecast: {model: linear, exact: true}\n  metrics: [{type: Resource, resource: {name: %s, target: {type: Utilization, averageUtilization: 50}}}]"  # noqa: E501
 CPU = "[{type: cpu, metricType: Utilization, metadata: {value: '50'}}]"
 
@@ -108,6 +118,9 @@ CASES: list[tuple[str, list[str], list[str]]] = [
     ("min-equals-max", [HPA % (10, "cpu", 50)], [HPA % (9, "cpu", 50)]),
     ("daemonset-target", [AUTOSCALER % ("DaemonSet", "")], [(AUTOSCALER % ("DaemonSet", "vertical: {}")).replace("  maxReplicas: 10\n", "")]),  # noqa: E501
     ("high-target", [HPA % (1, "cpu", 95)], [HPA % (1, "cpu", 90)]),
+    ("not-read", [CRANE % ("prediction", "TimeSeriesPrediction")], [CRANE % ("other", "Thing")]),
+    ("not-read", [CRANE % ("autoscaling", "EffectiveVerticalPodAutoscaler")], [CRANE % ("other", "Thing")]),
+    ("recommendation-rule", [RULE], [HPA % (1, "cpu", 50)]),
     ("exact-without-cpu", [AUTOSCALER % ("Deployment", LINE % "memory")], [AUTOSCALER % ("Deployment", LINE % "cpu")]),
     ("never-down", [AUTOSCALER % ("Deployment", "behavior: {scaleDown: {selectPolicy: Disabled}}")], [AUTOSCALER % ("Deployment", "behavior: {scaleUp: {selectPolicy: Disabled}}")]),  # noqa: E501
     ("dead-direction", [custom(behavior={"scaleUpMaxFactor": 0.1})], [custom(behavior={"scaleUpMaxFactor": 0.2})]),
@@ -234,7 +247,7 @@ def test_every_rule_is_documented() -> None:
             id="a kind nobody has",
         ),
         pytest.param(
-            "apiVersion: analysis.crane.io/v1alpha1\nkind: RecommendationRule\n", "0 error", id="a neighbour's kind"
+            "apiVersion: analysis.crane.io/v1alpha1\nkind: ConfigSet\n", "0 error", id="a neighbour's kind"
         ),
         pytest.param(
             "target: {deployment: web, namespace: shop, value: null}\nminReplicas: 1\nmaxReplicas: 2\nprometheus: {}\n",

@@ -205,3 +205,30 @@ def test_formulas() -> None:
     assert most_replicas(1.0, 1.0, 0.5, 3.0, 20) == 20  # never below minReplicas
     assert fluctuation(0.0, 1.0) == 10.0
     assert on_ladder(3.0, 1.0, ((2.0, 9.0),)) == (3.0, 1.0)
+
+
+def opposite_peaks(**more: Any) -> MeasuredWorkload:
+    """Ten pods of two containers, one busy before noon, the other after it: each pod always uses one core of two."""
+    hours = np.arange(7 * 1440) // 60 % 24
+    morning = np.where(hours < 12, 0.9, 0.1)
+    size = Size(cpu_cores=1.0, memory_bytes=2.0**30)
+    used = {"a": np.tile(morning, 10), "b": np.tile(1.0 - morning, 10)} | more
+    return workload(np.full(7 * 1440, 10.0), replicas=10, requests={"a": size, "b": size}, container_cpu=used)
+
+
+def test_the_percentile_of_a_pod_is_that_of_its_containers_together() -> None:
+    found = advise(OPEN, opposite_peaks(), NOW)
+    assert isinstance(found, WorkloadAdvice)
+    assert (found.target_percent, found.max_replicas) == (50, 30)
+
+
+def test_cranes_algorithm_adds_up_the_percentiles_of_the_containers() -> None:
+    found = advise(with_(OPEN, algorithm=AdviceAlgorithm.CRANE), opposite_peaks(), NOW)
+    assert isinstance(found, WorkloadAdvice) and found.target_percent == 75
+
+
+def test_moments_at_which_a_container_was_not_measured_do_not_count() -> None:
+    """Half a pod would look like an idle one."""
+    holes = np.where(np.arange(70 * 1440) % 7 == 0, np.nan, np.tile(opposite_peaks().container_cpu["a"][:10080], 10))
+    found = advise(OPEN, opposite_peaks(a=holes), NOW)
+    assert isinstance(found, WorkloadAdvice) and found.target_percent == 50

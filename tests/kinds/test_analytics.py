@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
-from trimtab.errors import InvalidObject
+from trimtab.errors import InvalidInput, InvalidObject
 from trimtab.kinds import Analytics, Recommendation, read
+from trimtab.kinds.convert import convert
 from trimtab.kinds.ignored import warnings
 from trimtab.policy import Advice, AdviceAlgorithm, Inspection
 from trimtab.quantity import GIB
@@ -167,3 +169,46 @@ def test_a_recommendation_gives_its_value() -> None:
     obj = read(manifest)
     assert isinstance(obj, Recommendation)
     assert (obj.value, obj.spec.adoption_type) == ("maxReplicas: 2\n", "StatusAndAnnotation")
+
+
+def rule(**spec: Any) -> dict[str, Any]:
+    selectors = [{"kind": "Deployment", "apiVersion": "apps/v1", "labelSelector": {"matchLabels": {"app": "web"}}}]
+    recommenders = [{"name": "HPA", "config": {"ehpa.default-min-replicas": "3"}}, {"name": "Resource"}]
+    given = {"resourceSelectors": selectors, "namespaceSelector": {"any": True}, "recommenders": recommenders}
+    kind = {"apiVersion": "analysis.crane.io/v1alpha1", "kind": "RecommendationRule"}
+    return {**kind, "metadata": {"name": "rule"}, "spec": given | spec}
+
+
+def test_a_rule_becomes_one_analytics_for_each_recommender_and_namespace() -> None:
+    found = convert(rule(runInterval="4h", namespaceSelector={"matchNames": ["a", "b"]}), "analytics")
+    made = found.manifest["items"]
+    names = [(each["metadata"]["namespace"], each["metadata"]["name"], each["spec"]["type"]) for each in made]
+    assert names == [
+        (namespace, f"rule-{kind.lower()}", kind) for kind in ("HPA", "Resource") for namespace in ("a", "b")
+    ]
+    assert made[0]["spec"]["config"] == {"ehpa.default-min-replicas": "3"}
+    strategy = {"completionStrategyType": "Periodical", "periodSeconds": 14400}
+    assert all(each["spec"]["completionStrategy"] == strategy for each in made)
+    assert all(each["spec"]["resourceSelectors"] == rule()["spec"]["resourceSelectors"] for each in made)
+    assert not found.lost
+
+
+def test_a_rule_of_all_namespaces_selects_from_the_operators_own_once() -> None:
+    found = convert(rule(recommenders=[{"name": "IdleNode"}, {"name": "Replicas"}]), "analytics")
+    assert found.manifest["metadata"] == {"name": "rule-replicas", "namespace": "trimtab"}
+    assert found.manifest["spec"]["completionStrategy"] == {"completionStrategyType": "Once"}
+    assert [loss.path for loss in found.lost] == ["spec.recommenders[0]"], "nothing is left out without a word"
+
+
+@pytest.mark.parametrize(
+    "spec, to, path",
+    [
+        pytest.param({"namespaceSelector": {}}, "analytics", "spec.namespaceSelector", id="no namespace"),
+        pytest.param({"runInterval": "often"}, "analytics", "spec.runInterval", id="no duration"),
+        pytest.param({"recommenders": [{"name": "Service"}]}, "analytics", "spec.recommenders", id="nothing is left"),
+        pytest.param({}, "hpa", "kind", id="it is no autoscaler"),
+    ],
+)
+def test_a_rule_that_cannot_become_analytics_says_where(spec: dict[str, Any], to: str, path: str) -> None:
+    with pytest.raises(InvalidInput, match=re.escape(path)):
+        convert(rule(**spec), to)

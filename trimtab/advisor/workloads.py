@@ -150,12 +150,15 @@ def assemble(target: AdvisedTarget, past: PastLoad, rules: Inspection, at: float
 
 
 def _pooled(single: dict[tuple[str, str], Floats], requests: Iterable[str]) -> dict[str, Floats]:
-    """The samples of all pods for each container of the template; injected sidecars have no request to compare with."""
-    parts: dict[str, list[Floats]] = {name: [] for name in requests}
-    for (container, _), values in single.items():
-        if container in parts:
-            parts[container].append(values[np.isfinite(values)])
-    return {name: np.concatenate(some) for name, some in parts.items() if some}
+    """The samples of all pods for each container of the template; injected sidecars have no request to compare with.
+
+    The same place of two containers is the same moment of one pod, so that they can be added up.
+    """
+    wanted = set(requests)
+    rows = {key: values for key, values in single.items() if key[0] in wanted}
+    pods = {pod: np.full_like(values, np.nan) for (_, pod), values in rows.items()}
+    names = dict.fromkeys(container for container, _ in rows)
+    return {name: np.concatenate([rows.get((name, pod), hole) for pod, hole in pods.items()]) for name in names}
 
 
 def _unmeasured(target: AdvisedTarget, measured: set[str], at: float) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ tests/cli/test_help.py holds them equal to their owners'.
 from __future__ import annotations
 
 ADVICE_TYPES = {"hpa": "HPA", "resource": "Resource", "replicas": "Replicas"}
-CONVERT_TO = ("autoscaler", "hpa", "ehpa", "hvpa")
+CONVERT_TO = ("autoscaler", "hpa", "ehpa", "hvpa", "analytics")
 LINT_SEVERITIES = ("info", "warning", "error")
 LINT_BASELINE = ".trimtab-baseline"
 MANIFEST_SHAPES = ("hpa", "ehpa", "autoscaler", "patch")

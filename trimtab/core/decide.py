@@ -69,7 +69,7 @@ def decide(policy: Policy, seen: Observation, memory: Memory) -> Decision:
         plan = gate(policy.gates, seen, memory, plan, steps)
     if policy.bridge is not None or memory.bridge > 1.0:
         plan, memory = bridge(policy, seen, memory, proposals, plan, steps)
-    change = _change(policy, seen, memory, plan, insists=policy.replays_noop and wish.ratio != 1.0)
+    change = _change(policy, seen, memory, plan, insists=wish.ratio if policy.replays_noop else 1.0)
     return Decision(plan=plan, change=change, proposals=tuple(proposals), steps=tuple(steps), memory=memory)
 
 
@@ -190,14 +190,14 @@ def _stuck(policy: Policy, seen: Observation, chosen: Proposal | Missing, bounds
     return not isinstance(chosen, Missing) and chosen.number() > bounds.most
 
 
-def _change(policy: Policy, seen: Observation, memory: Memory, plan: Plan, insists: bool = False) -> Change | None:
-    """What differs from now; `insists` repeats the same number, as custom-hpa's program does."""
-    replicas = plan.replicas if plan.replicas != seen.spec_replicas or insists else None
+def _change(policy: Policy, seen: Observation, memory: Memory, plan: Plan, insists: float = 1.0) -> Change | None:
+    """What differs from now; a factor that `insists` repeats the same number, as custom-hpa's program does."""
+    replicas = plan.replicas if plan.replicas != seen.spec_replicas or insists != 1.0 else None
     sizes: dict[str, ContainerSize] = {name: size for name, size in plan.sizes.items() if size != seen.sizes.get(name)}
     factor = plan.bridge if plan.bridge != memory.bridge else None
     if replicas is None and not sizes and factor is None:
         return None
-    return Change(was=seen.spec_replicas, replicas=replicas, sizes=sizes or None, bridge=factor)
+    return Change(seen.spec_replicas, replicas, sizes or None, factor, upward=insists > 1.0)
 
 
 def _replicas_step(rule: RuleName, before: float, after: float, until: float | None = None, detail: str = "") -> Step:

@@ -310,6 +310,7 @@ class Change(Record, frozen=True):
     replicas: int | None = None
     sizes: dict[str, ContainerSize] | None = None
     bridge: float | None = None
+    upward: bool = False  # of a scaling to the same number: whether its factor asks for more
 
 
 class Decision(Record, frozen=True):

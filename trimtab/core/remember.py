@@ -72,8 +72,8 @@ def remember(policy: Policy, memory: Memory, change: Change, at: float) -> Memor
     if change.replicas is None:
         return memory
     memory = replace(memory, zeroed=is_our_zero(policy, change.replicas, at), overloaded=False)
-    # A scaling to the same number is a scaling down: custom-hpa's program counts it so.
-    if change.replicas > change.was:
+    # A scaling to the same number starts the cooldown of its factor's direction, as in custom-hpa's program.
+    if change.replicas > change.was or (change.replicas == change.was and change.upward):
         return replace(memory, up_at=at, grown=_event(policy, memory.grown, at, change.replicas - change.was, True))
     return replace(memory, down_at=at, shrunk=_event(policy, memory.shrunk, at, change.was - change.replicas, False))
 

@@ -25,6 +25,7 @@ from trimtab.kinds.manifest_part import ABSENT, without_nulls
 from trimtab.kinds.meta import Kind, TargetRef
 from trimtab.kinds.predictive_hpa import PredictiveHpa
 from trimtab.kinds.problems import invalid_object, nearest
+from trimtab.kinds.recommendation_rule import RecommendationRule
 from trimtab.kinds.scaled_object import ScaledObject
 from trimtab.kinds.vertical_pod_autoscaler import VPA_VERSIONS, VerticalPodAutoscaler
 from trimtab.kinds.watermark_pod_autoscaler import WatermarkPodAutoscaler
@@ -36,6 +37,7 @@ KINDS: dict[tuple[str, str], type[Kind]] = {
     ("autoscaling.crane.io/v1alpha1", "EffectiveHorizontalPodAutoscaler"): EffectiveHpa,
     ("analysis.crane.io/v1alpha1", "Analytics"): Analytics,
     ("analysis.crane.io/v1alpha1", "Recommendation"): Recommendation,
+    ("analysis.crane.io/v1alpha1", "RecommendationRule"): RecommendationRule,
     ("autoscaling.k8s.io/v1alpha1", "Hvpa"): Hvpa,
     ("autoscaling/v2", "HorizontalPodAutoscaler"): Hpa,
     ("autoscaling/v2beta2", "HorizontalPodAutoscaler"): Hpa,
@@ -104,4 +106,5 @@ __all__ = [
     "is_custom_hpa",
     "Analytics",
     "Recommendation",
+    "RecommendationRule",
 ]

@@ -236,7 +236,8 @@ def resize(advised: AdvisedCase) -> Iterator[AdvicePlan]:
 
 def split(workload: MeasuredWorkload, cores: float) -> dict[str, float]:
     """Among the containers as they use it, else as they request it; whole millicores."""
-    used = {name: float(np.nanmean(values)) for name, values in workload.container_cpu.items() if len(values)}
+    known = {name: values[np.isfinite(values)] for name, values in workload.container_cpu.items()}
+    used = {name: float(values.mean()) for name, values in known.items() if len(values)}
     weights = used if set(used) == set(workload.requests) and sum(used.values()) > 0 else None
     weights = weights or {name: size.cpu_cores or 0.0 for name, size in workload.requests.items()}
     total = sum(weights.values())

@@ -9,7 +9,15 @@ from msgspec.structs import replace
 
 from trimtab.core import requests, weighted_percentile
 from trimtab.core.advise.formulas import after_oom, least_replicas, most_replicas, on_ladder, target_percent
-from trimtab.core.advise.records import Against, Evidence, MeasuredWorkload, Objection, Objections, WorkloadAdvice
+from trimtab.core.advise.records import (
+    NO_SAMPLES,
+    Against,
+    Evidence,
+    MeasuredWorkload,
+    Objection,
+    Objections,
+    WorkloadAdvice,
+)
 from trimtab.core.forecast import dsp
 from trimtab.core.forecast.dsp import clean
 from trimtab.core.model import Missing, Reason
@@ -118,13 +126,17 @@ def pod_request(workload: MeasuredWorkload) -> float | Objection:
 
 
 def pod_usage(rules: Inspection, workload: MeasuredWorkload) -> float:
-    """The percentile of each container's usage in single pods, added up; else the total shared by the replicas."""
+    """The percentile of what a pod uses, all its containers together; else the total shared by the replicas.
+
+    Upstream adds up the percentiles of the containers, which is more where their peaks do not coincide.
+    """
     pooled = [values for values in workload.container_cpu.values() if np.any(np.isfinite(values))]
-    if not pooled:
-        pooled = [workload.cpu_cores / max(1, workload.replicas)]
-    if rules.crane:
+    if rules.crane and pooled:
         return sum(need(rules, values, CRANE_CPU) for values in pooled)
-    return sum(quantile(rules, values, rules.request_percentile) for values in pooled)
+    pods = np.sum(pooled, axis=0) if pooled else NO_SAMPLES
+    if not np.any(np.isfinite(pods)):
+        pods = workload.cpu_cores / max(1, workload.replicas)
+    return need(rules, pods, CRANE_CPU) if rules.crane else quantile(rules, pods, rules.request_percentile)
 
 
 def need(rules: Inspection, values: Floats, buckets: weighted_percentile.PercentileOptions) -> float:

@@ -92,7 +92,7 @@ class MeasuredWorkload:
     pod_level: Size = field(default_factory=Size)  # what the template requests for the pod as a whole
     earlier_cores: Floats = field(default_factory=lambda: NO_SAMPLES)  # before `start`, for the forecast alone
     memory_bytes: Floats | None = None
-    container_cpu: dict[str, Floats] = field(default_factory=dict)  # samples of single pods, pooled
+    container_cpu: dict[str, Floats] = field(default_factory=dict)  # samples of single pods, one after the other
     container_memory: dict[str, Floats] = field(default_factory=dict)
     hours: Floats | None = None  # hour of the day of each sample in the wanted zone; None: UTC
     oom_bytes: dict[str, float] = field(default_factory=dict)  # memory at the last OOM kill of the week

@@ -10,7 +10,19 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from trimtab.errors import InvalidInput, InvalidObject
-from trimtab.kinds import KINDS, Autoscaler, CustomHpa, Scaler, is_custom_hpa, misspelt, read, without_nulls
+from trimtab.kinds import (
+    KINDS,
+    Analytics,
+    Autoscaler,
+    CustomHpa,
+    RecommendationRule,
+    Scaler,
+    is_custom_hpa,
+    misspelt,
+    read,
+    without_nulls,
+)
+from trimtab.kinds.analytics import ANALYSIS_API
 from trimtab.kinds.convert import autoscaler_to_kinds
 from trimtab.kinds.convert.queue_lengths import follow_arrivals
 from trimtab.kinds.foreign import READ_HERE, Manifest, Translated
@@ -19,6 +31,7 @@ from trimtab.kinds.scaled_object import ScaledObject
 from trimtab.kinds.source_fields import SourceFields
 
 _REFUSED = {"ScaledJob": "it starts Jobs, which nothing here does: keep it with KEDA"}
+_RULE = "RecommendationRule"
 _SCALERS = {name for (_, name), kind in KINDS.items() if issubclass(kind, Scaler)}
 
 
@@ -35,6 +48,7 @@ TARGETS = {
         "autoscaling.crane.io/v1alpha1", "EffectiveHorizontalPodAutoscaler", autoscaler_to_kinds.to_ehpa
     ),
     "hvpa": TargetKind("autoscaling.k8s.io/v1alpha1", "Hvpa", autoscaler_to_kinds.to_hvpa),
+    "analytics": TargetKind(ANALYSIS_API, "Analytics", None),
 }
 
 
@@ -48,7 +62,7 @@ class Converted(NamedTuple):
 
 
 def convertible(manifest: Manifest) -> bool:
-    return str(manifest.get("kind")) in {*_SCALERS, *_REFUSED} or is_custom_hpa(manifest) or misspelt(manifest)
+    return str(manifest.get("kind")) in {*_SCALERS, *_REFUSED, _RULE} or is_custom_hpa(manifest) or misspelt(manifest)
 
 
 def convert(manifest: Manifest, to: str, beside_keda: bool = False) -> Converted:
@@ -56,6 +70,8 @@ def convert(manifest: Manifest, to: str, beside_keda: bool = False) -> Converted
     target, manifest = TARGETS[to], without_nulls(manifest)
     if why := _REFUSED.get(str(manifest.get("kind"))):
         raise InvalidInput("kind", manifest["kind"], why)
+    if to == "analytics" or manifest.get("kind") == _RULE:
+        return _as_analytics(manifest, to)
     made, ledger = _as_autoscaler(manifest, beside_keda)
     if (manifest.get("apiVersion"), manifest.get("kind")) == target[:2]:
         return Converted(copy.deepcopy(manifest), [])
@@ -74,6 +90,23 @@ def convert(manifest: Manifest, to: str, beside_keda: bool = False) -> Converted
         raise _at_source(error, manifest, onward, ledger) from None
     lost = [loss._replace(path=ledger.source_of(loss.path)) for loss in onward.lost]
     return Converted(whole, ledger.lost + lost)
+
+
+def _as_analytics(manifest: Manifest, to: str) -> Converted:
+    """One Analytics, or a List of them."""
+    rule = read(manifest)
+    if to == "analytics" and isinstance(rule, Analytics):
+        return Converted(copy.deepcopy(manifest), [])
+    if to != "analytics" or not isinstance(rule, RecommendationRule):
+        raise InvalidInput("kind", manifest.get("kind"), f"a {_RULE} becomes --to analytics, and nothing else does")
+    ledger = Ledger()
+    made = rule.as_analytics(ledger)
+    for analytics in made:
+        read(analytics)
+    if not made:
+        raise InvalidInput("spec.recommenders", ledger.lost[0].path, ledger.lost[0].why)
+    whole = made[0] if len(made) == 1 else {"apiVersion": "v1", "kind": "List", "items": made}
+    return Converted(whole, ledger.lost)
 
 
 def _as_autoscaler(manifest: Manifest, beside_keda: bool) -> tuple[Manifest, Ledger]:

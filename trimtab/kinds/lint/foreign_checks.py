@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from difflib import get_close_matches
 
+from trimtab.kinds import RecommendationRule
 from trimtab.kinds.lint.finding import Diagnostic, LintSeverity
 from trimtab.kinds.lint.manifest_set import WORKLOADS, LintedManifest, ManifestSet, get
 
@@ -28,4 +29,26 @@ def missing_target(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagn
         yield Diagnostic(LintSeverity.WARNING, "missing-target", linted.path("scaleTargetRef"), why, fix)
 
 
-CHECKS = (no_trigger, missing_target)
+_NOT_READ = {
+    "TimeSeriesPrediction": "write the forecast into the workload's own object: prediction of an EHPA, or spec.forecast"
+    " of an Autoscaler",
+    "EffectiveVerticalPodAutoscaler": "write an Autoscaler with spec.vertical, or keep Crane for it",
+    "ClusterNodePrediction": "nothing here forecasts nodes: keep Crane for it, or leave it out",
+}
+
+
+def not_read(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
+    """Kinds of Crane that nothing here acts on."""
+    if linted.kind in _NOT_READ and str(linted.manifest.get("apiVersion")).partition("/")[0].endswith(".crane.io"):
+        why = f"{linted.kind} is not read: no operator of trimtab acts on it"
+        yield Diagnostic(LintSeverity.WARNING, "not-read", "kind", why, _NOT_READ[linted.kind])
+
+
+def rule_of_crane(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
+    if isinstance(linted.obj, RecommendationRule):
+        why = "the operator serves Analytics, not rules: applied as it is, it recommends nothing"
+        fix = "trimtab convert FILE --to analytics"
+        yield Diagnostic(LintSeverity.WARNING, "recommendation-rule", "kind", why, fix)
+
+
+CHECKS = (not_read, rule_of_crane, no_trigger, missing_target)
