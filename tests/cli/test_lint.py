@@ -246,9 +246,7 @@ def test_every_rule_is_documented() -> None:
             "fix: did you mean HorizontalPodAutoscaler?",
             id="a kind nobody has",
         ),
-        pytest.param(
-            "apiVersion: analysis.crane.io/v1alpha1\nkind: ConfigSet\n", "0 error", id="a neighbour's kind"
-        ),
+        pytest.param("apiVersion: analysis.crane.io/v1alpha1\nkind: ConfigSet\n", "0 error", id="a neighbour's kind"),
         pytest.param(
             "target: {deployment: web, namespace: shop, value: null}\nminReplicas: 1\nmaxReplicas: 2\nprometheus: {}\n",
             "target.value [invalid]\n    it is missing\n    fix: add it",
