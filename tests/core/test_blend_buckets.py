@@ -241,7 +241,7 @@ def test_growing_past_the_last_maximum_is_a_setting() -> None:
     rule = Buckets(buckets=STORY_1, grow_past_last=True)
     assert shape(blend(rule, vertical, ask(8, 8, size(24), size(26)), steps))[:2] == (8, 26.0)
     assert not [step for step in steps if step.rule is RuleName.ALLOWED]
-    assert shape(blend(rule, vertical, ask(8, 16, size(24), size(26)), steps))[:2] == (8, 30.0)
+    assert shape(blend(rule, vertical, ask(8, 8, size(24), size(40)), steps))[:2] == (8, 30.0)
     assert [step.after for step in steps if step.rule is RuleName.ALLOWED] == [30.0]
 
 

@@ -94,13 +94,19 @@ def test_base_usage_counts_on_the_way_out() -> None:
 def test_replicas_grow_to_the_preferred_size_first() -> None:
     rule = Capacity(preferred=size(1.0))
     assert shape(blend(rule, allowed(cpu=4.0), ask(1, 3, size(1.0), size(1.0)), []))[:2] == (3, 1.0)
-    at_most = blend(rule, allowed(cpu=4.0), ask(3, 9, size(1.0), size(1.0), most=3), [])
+    at_most = blend(rule, allowed(cpu=4.0), ask(3, 3, size(1.0), size(3.0), most=3), [])
     assert shape(at_most)[:2] == (3, 3.0)
+
+
+def test_a_horizontal_recommendation_counts_up_to_max_replicas_only() -> None:
+    """9 pods of 1 core are asked for and 3 allowed: no pod grows to 3 cores because of it."""
+    rule = Capacity(preferred=size(1.0))
+    assert shape(blend(rule, allowed(cpu=4.0), ask(3, 9, size(1.0), size(1.0), most=3), []))[:2] == (3, 1.0)
 
 
 def test_no_more_than_allowed_and_it_says_so() -> None:
     steps: list[Step] = []
-    found = blend(Capacity(), allowed(cpu=2.0), ask(3, 10, size(2.0), size(2.0), most=4), steps)
+    found = blend(Capacity(), allowed(cpu=2.0), ask(3, 10, size(2.0), size(7.0), most=4), steps)
     assert shape(found)[:2] == (4, 2.0)
     rules = {step.rule for step in steps}
     assert {RuleName.ALLOWED, RuleName.MAX_REPLICAS} <= rules

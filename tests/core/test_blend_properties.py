@@ -7,9 +7,7 @@ from hypothesis import strategies as st
 
 from tests.core.wishes import G
 from trimtab.core.blend import AxisWishes, blend
-from trimtab.core.blend.buckets import total as bucket_total
-from trimtab.core.blend.capacity import total as capacity_total
-from trimtab.core.blend.replica import replica_needs
+from trimtab.core.blend.replica import replica_needs, total
 from trimtab.core.model import ContainerSize, Plan, RuleName, Step
 from trimtab.policy import (
     RESOURCES,
@@ -104,11 +102,9 @@ def capacity_of(plan: Plan, axis: Axis) -> float:
     return plan.replicas * sum(one.requests.amount(axis) or 0.0 for one in plan.sizes.values())
 
 
-def recommended(rule: Blend, vertical: Vertical, ask: AxisWishes) -> dict[Axis, float]:
+def recommended(vertical: Vertical, ask: AxisWishes) -> dict[Axis, float]:
     found = replica_needs(vertical, ask)
-    if isinstance(rule, Capacity):
-        return {axis: capacity_total(need, ask, axis) for axis, need in found.items()}
-    return {axis: bucket_total(need, ask) for axis, need in found.items()}
+    return {axis: total(need, ask, axis) for axis, need in found.items()}
 
 
 @house
@@ -132,8 +128,8 @@ def test_a_plan_holds_what_was_recommended_unless_it_says_otherwise(
     steps: list[Step] = []
     plan = blend(rule, vertical, ask, steps)
     bounded = {step.axis for step in steps if step.rule in (RuleName.ALLOWED, RuleName.CAPPED_BY_BUCKET)}
-    for axis, total in recommended(rule, vertical, ask).items():
-        assert axis in bounded or capacity_of(plan, axis) >= total * (1 - 1e-9)
+    for axis, need in recommended(vertical, ask).items():
+        assert axis in bounded or capacity_of(plan, axis) >= need * (1 - 1e-9)
 
 
 @house

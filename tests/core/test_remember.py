@@ -33,4 +33,4 @@ def test_a_date_in_the_future_counts_as_now() -> None:
 
 
 def test_who_takes_over_drops_dates_in_the_future_and_begins_its_window_anew() -> None:
-    assert restored(MEMORY, 75.0, 9) == replace(not_after(MEMORY, 75.0), wanted=((75.0, 9),))
+    assert restored(MEMORY, 75.0, 9) == replace(not_after(MEMORY, 75.0), wanted=((75.0, 9),), planned=((75.0, 9),))

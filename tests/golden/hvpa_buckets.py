@@ -7,10 +7,10 @@ import pytest
 from tests.golden.harness import Case
 from tests.golden.hvpa_scene import FREE, amounts, margin, one_container, smallest
 from trimtab.core.blend import blend
-from trimtab.core.blend.buckets import BucketContext, sized, total
+from trimtab.core.blend.buckets import BucketContext, sized
 from trimtab.core.blend.ladder import Rung, ladder, replicas_for
 from trimtab.core.blend.ladder import margin as ladder_margin
-from trimtab.core.blend.replica import ReplicaNeed, proportional
+from trimtab.core.blend.replica import ReplicaNeed, proportional, total
 from trimtab.core.gate import min_change
 from trimtab.core.model import (
     ContainerSize,
@@ -71,10 +71,10 @@ def story1_example(case: Case) -> None:
         given["currentReplicas"], given["hpaDesiredReplicas"], given["current_cpu_m"], given["vpaTarget_cpu_m"]
     )
     need = ReplicaNeed(present=given["current_cpu_m"], target=given["vpaTarget_cpu_m"], least=0, most=1e9)
-    assert total(need, ask) == expected.get("total_m", expected.get("total_by_vpa_m"))
+    assert total(need, ask, Axis.CPU) == expected.get("total_m", expected.get("total_by_vpa_m"))
     if "total_by_hpa_m" in expected:
-        assert total(need._replace(target=0), ask) == expected["total_by_hpa_m"]
-        assert total(need, ask._replace(speaks_for=frozenset())) == expected["total_by_vpa_m"]
+        assert total(need._replace(target=0), ask, Axis.CPU) == expected["total_by_hpa_m"]
+        assert total(need, ask._replace(speaks_for=frozenset()), Axis.CPU) == expected["total_by_vpa_m"]
     plan = blend(linear(of), FREE, ask, [])
     assert plan.replicas == expected.get("replicas", expected.get("replicas_story1_bucket"))
     assert amounts(plan.sizes["app"].requests)["cpu"] == expected["cpu_share_m"]

@@ -48,7 +48,7 @@ def test_a_wish_alone_is_no_reason_to_write() -> None:
 def test_what_is_of_another_version_or_spoiled_starts_anew() -> None:
     for memory in ({"is": "Kept", "version": 99}, {"core": "nonsense"}, None):
         found = module.read({"memory": memory}, at=100.0, replicas=7)
-        assert found == ObjectMemory(core=Memory(wanted=((100.0, 7),)))
+        assert found == ObjectMemory(core=Memory(wanted=((100.0, 7),), planned=((100.0, 7),)))
 
 
 @pytest.mark.parametrize("memory", [{"is": "Kept", "version": 99, "core": []}, "nonsense", None])

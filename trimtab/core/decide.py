@@ -11,7 +11,8 @@ from math import ceil
 from msgspec.structs import replace
 
 from trimtab.core.admit import AdmitVerdict, admit
-from trimtab.core.blend import AxisWishes, blend, speaks_for
+from trimtab.core.blend import AxisWishes, blend, joint_vote, speaks_for
+from trimtab.core.blend.asks import held_by_rules, horizontal_asks, margins_of, mean_requests
 from trimtab.core.blend.vertical_first import vertical_first
 from trimtab.core.bound import bound
 from trimtab.core.bounds_in_force import BoundsInForce, bounds_at
@@ -64,7 +65,7 @@ def decide(policy: Policy, seen: Observation, memory: Memory) -> Decision:
     else:
         context = _settle_context(policy, seen, memory, bounds)
         wanted, wish, memory = _with_signal(policy, rules, context, chosen, steps)
-    plan, memory = _plan(policy, seen, memory, chosen, wanted, bounds, steps)
+    plan, memory = _plan(policy, seen, memory, proposals, chosen, wanted, bounds, steps)
     if policy.gates or seen.vetoes:
         plan = gate(policy.gates, seen, memory, plan, steps)
     if policy.bridge is not None or memory.bridge > 1.0:
@@ -155,6 +156,7 @@ def _plan(
     policy: Policy,
     seen: Observation,
     memory: Memory,
+    proposals: list[Proposal],
     chosen: Proposal | Missing,
     wanted: int,
     bounds: BoundsInForce,
@@ -164,6 +166,9 @@ def _plan(
     if policy.vertical is None:
         return Plan(replicas=bound(wanted, bounds, steps), sizes=seen.sizes), memory
     targets = resize(policy.vertical, seen, memory, steps)
+    usage = None if isinstance(seen.usage, Missing) or seen.usage.expires_at <= seen.at else seen.usage
+    recent = usage.recent if usage is not None else None
+    window_s = stabilise.window(policy.settle)
     wishes = AxisWishes(
         current=seen.spec_replicas,
         wanted=wanted,
@@ -176,9 +181,19 @@ def _plan(
         stuck=_stuck(policy, seen, chosen, bounds),
         smallest=smallest_changes(policy.gates, seen, memory, targets),
         blind=isinstance(chosen, Missing) and bool(policy.signals),
+        asked=horizontal_asks(policy, seen, proposals, chosen, wanted),
+        recent={} if recent is None else recent.totals,
+        recent_margin=margins_of(policy) if isinstance(policy.blend, Weights) else {},
+        complete=usage is not None and (recent is None or recent.complete),
+        held=max(held_by_rules(chosen, wanted), stabilise.highest_of(memory.planned, seen.at, window_s)),
+        written=seen.written_for,
+        requested=mean_requests(seen),
     )
     if isinstance(policy.blend, Weights):
         wishes, memory = vertical_first(policy.blend, policy.vertical, wishes, seen, memory)
+    vote = joint_vote(policy.blend, policy.vertical, wishes)
+    if vote is not None and window_s is not None:
+        memory = replace(memory, planned=stabilise.remember(memory.planned, seen.at, vote, window_s))
     plan = blend(policy.blend, policy.vertical, wishes, steps)
     return replace(plan, replicas=bound(plan.replicas, bounds, steps)), memory
 

@@ -144,6 +144,16 @@ class Estimate(Record, frozen=True):
     oom_need_bytes: float | None = None  # what would have survived the OOM kills of the last eight days
 
 
+class RecentUsage(Record, frozen=True):
+    """The highest minute mean of the last five minutes, of all ready pods together, by container.
+
+    Not complete: five minutes were not watched yet, or a ready pod has no sample. Then nothing is lowered by it.
+    """
+
+    totals: dict[str, Size]
+    complete: bool = True
+
+
 class UsageEstimates(Record, frozen=True, tag="Usage"):  # the tag is in stored journals
     """What the containers of one workload need, by name, and until when that may be used."""
 
@@ -151,6 +161,7 @@ class UsageEstimates(Record, frozen=True, tag="Usage"):  # the tag is in stored 
     expires_at: float
     containers: dict[str, Estimate]
     sampled_at: float | None = None  # the newest sample in it; None: not known
+    recent: RecentUsage | None = None
 
 
 class ContainerSize(Record, frozen=True):
@@ -192,6 +203,7 @@ class Memory(Record, frozen=True):
 
     version: int = 1
     wanted: tuple[Event, ...] = ()  # raw wishes, for stabilisation
+    planned: tuple[Event, ...] = ()  # replicas that buckets or capacity asked for, for stabilisation
     grown: tuple[Event, ...] = ()  # pods added, for rate limits
     shrunk: tuple[Event, ...] = ()
     up_at: float | None = None

@@ -22,22 +22,23 @@ _DATES = (
     "followed_since",
     "overloaded_at",
 )
-_EVENTS = ("wanted", "grown", "shrunk")
+_EVENTS = ("wanted", "planned", "grown", "shrunk")
 
 
 def first_sight(at: float, replicas: int) -> Memory:
     """A new leader knows nothing: it behaves as if the current replicas had just been wished for (Kubernetes HPA)."""
-    return Memory(wanted=((at, replicas),))
+    return Memory(wanted=((at, replicas),), planned=((at, replicas),))
 
 
 def stored(memory: Memory) -> Memory:
     """What of it outlives the operator: wishes do not."""
-    return replace(memory, wanted=())
+    return replace(memory, wanted=(), planned=())
 
 
 def restored(memory: Memory, at: float, replicas: int) -> Memory:
     """What a new leader takes up: it never scales down before a window has passed."""
-    return replace(not_after(memory, at), wanted=first_sight(at, replicas).wanted)
+    seed = first_sight(at, replicas)
+    return replace(not_after(memory, at), wanted=seed.wanted, planned=seed.planned)
 
 
 def shifted(memory: Memory, by_s: float) -> Memory:

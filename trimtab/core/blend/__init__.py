@@ -11,7 +11,7 @@ from typing import Any
 
 from trimtab.core.blend import buckets, capacity, weights
 from trimtab.core.blend.replica import written
-from trimtab.core.blend.wishes import AxisWishes, speaks_for
+from trimtab.core.blend.wishes import AxisWishes, PodsAsked, axes_of, speaks_for
 from trimtab.core.model import Plan, RuleName, Step
 from trimtab.policy import RESOURCES, Axis, Blend, Buckets, Capacity, Vertical, Weights
 
@@ -30,9 +30,16 @@ def blend(rule: Blend | None, vertical: Vertical, wishes: AxisWishes, steps: lis
     return Plan(replicas=wishes.wanted, sizes=written(vertical, wishes, split, RuleName.ALLOWED, steps))
 
 
+def joint_vote(rule: Blend | None, vertical: Vertical, wishes: AxisWishes) -> int | None:
+    """The replicas that buckets or capacity ask for now, which the stabilization window remembers."""
+    if isinstance(rule, Buckets):
+        return buckets.vote(rule, vertical, wishes)
+    return capacity.vote(rule, vertical, wishes) if isinstance(rule, Capacity) else None
+
+
 def _targets(wishes: AxisWishes, axis: Axis) -> dict[str, float]:
     amounts = {name: target.amount(axis) for name, target in wishes.targets.items()}
     return {name: found for name, found in amounts.items() if found is not None}
 
 
-__all__ = ["BLENDS", "AxisWishes", "blend", "speaks_for"]
+__all__ = ["BLENDS", "AxisWishes", "PodsAsked", "axes_of", "blend", "joint_vote", "speaks_for"]

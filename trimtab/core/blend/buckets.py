@@ -1,6 +1,7 @@
 """HVPA buckets: the total of each resource decides how many replicas, and these how large each one is.
 
-total = max(vertical target * current replicas, current request * wanted replicas), for each resource;
+total = max(recent usage * 1.15, what the horizontal axis asks for), for each resource; without recent usage the
+vertical target * current replicas takes its place (HVPA buckets);
 replicas = the larger of what CPU and memory ask for on their ladders; size = total / replicas, within the minimum of
 the bucket and the maximum of the replica count; the last count too has one, unless `grow_past_last`.
 Guarded sizing: scaling out never leaves a replica less than min(vertical target, 1.25 * what it has). So both examples
@@ -12,8 +13,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from trimtab.core.blend.ladder import Rung, ladder, margin, replicas_for, rung_at
-from trimtab.core.blend.replica import ReplicaNeed, replica_needs, write
-from trimtab.core.blend.wishes import AxisWishes, clamped, horizontal_only
+from trimtab.core.blend.replica import ReplicaNeed, followed, replica_needs, total, write
+from trimtab.core.blend.wishes import AxisWishes, horizontal_only, joint_replicas
 from trimtab.core.model import Plan, RuleName, Step
 from trimtab.policy import Axis, Buckets, BucketSizing, Margin, Margins, Vertical
 
@@ -36,12 +37,14 @@ def plan(rule: Buckets, vertical: Vertical, wishes: AxisWishes, steps: list[Step
     ladders = {axis: ladder(rule, axis, need.least) for axis, need in found.items()}
     if not any(ladders.values()):
         return horizontal_only(wishes, steps)
-    totals = {axis: total(need, wishes) for axis, need in found.items()}
-    votes = [replicas_for(rungs, totals[axis], wishes.current) for axis, rungs in ladders.items() if rungs]
-    replicas = clamped(max(votes), wishes, steps)
+    totals = {axis: total(need, wishes, axis) for axis, need in found.items()}
+    replicas = joint_replicas(_vote(found, ladders, wishes), wishes, steps)
     top = min(rule.buckets[-1].replicas_max, wishes.max_replicas)
     context = _context(wishes, replicas, found, totals, rule.grow_past_last and replicas >= top)
-    sizes = {axis: _size(rule, need, totals[axis], ladders[axis], context, axis, steps) for axis, need in found.items()}
+    sizes = {
+        axis: _size(rule, need, totals[axis], ladders[axis], context, wishes, axis, steps)
+        for axis, need in found.items()
+    }
     if _paradox(rule, wishes, context, found, totals, sizes):
         steps.append(_step(RuleName.PARADOX, Axis.REPLICAS, replicas, wishes.current))
         return Plan(replicas=wishes.current, sizes=wishes.sizes, joint=True)
@@ -50,10 +53,18 @@ def plan(rule: Buckets, vertical: Vertical, wishes: AxisWishes, steps: list[Step
     return Plan(replicas=replicas, sizes=write(vertical, wishes, found, sizes, RuleName.BUCKETS, steps), joint=True)
 
 
-def total(need: ReplicaNeed, wishes: AxisWishes) -> float:
-    """The higher recommendation counts; without horizontal signals there is only the vertical one."""
-    vertical = need.target * wishes.current
-    return max(vertical, need.present * wishes.wanted) if wishes.speaks_for else vertical
+def vote(rule: Buckets, vertical: Vertical, wishes: AxisWishes) -> int | None:
+    """The replicas that the totals ask for, before any window; None where the buckets say nothing."""
+    found = replica_needs(vertical, wishes)
+    ladders = {axis: ladder(rule, axis, need.least) for axis, need in found.items()}
+    if not any(ladders.values()):
+        return None
+    return _vote(found, ladders, wishes)
+
+
+def _vote(found: dict[Axis, ReplicaNeed], ladders: dict[Axis, list[Rung]], wishes: AxisWishes) -> int:
+    totals = {axis: total(need, wishes, axis) for axis, need in found.items()}
+    return max(replicas_for(rungs, totals[axis], wishes.current) for axis, rungs in ladders.items() if rungs)
 
 
 def shrinks(found: dict[Axis, ReplicaNeed], totals: dict[Axis, float], current: int) -> bool:
@@ -94,12 +105,13 @@ def _size(
     total: float,
     rungs: list[Rung],
     context: BucketContext,
+    wishes: AxisWishes,
     axis: Axis,
     steps: list[Step],
 ) -> float:
     base = rule.base.of(axis)
     even = share(total, need.present, base, context.current, context.replicas)
-    wanted = sized(rule.sizing, even, need, context)
+    wanted = followed(sized(rule.sizing, even, need, context), need, wishes)
     size = _within(rung_at(rungs, context.replicas), wanted, context.uncapped) if rungs else wanted
     if size != wanted:
         rule_name = RuleName.CAPPED_BY_BUCKET if size < wanted else RuleName.BUCKET_MINIMUM

@@ -1,6 +1,6 @@
 """Capacity (ours): the total demand first, then replicas and size on one path, with one hysteresis.
 
-total = max(vertical target * n, current request * wanted), the latter only for resources the signals speak for;
+total = max(recent usage * 1.15, what the horizontal axis asks for), the latter only where its signals speak for it;
 m replicas need total + max(0, m - n) * base: each new one brings its base usage, and one that goes gives nothing back
 before it is gone. Replicas grow to the preferred (else the largest allowed) size, then more are added; one is removed
 only when the rest would fit with the hysteresis to spare. So replicas and capacity never fall when the total rises, and
@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from math import ceil, inf
 
-from trimtab.core.blend.replica import ReplicaNeed, replica_needs, write
-from trimtab.core.blend.wishes import AxisWishes, clamped, horizontal_only
+from trimtab.core.blend.replica import ReplicaNeed, followed, replica_needs, total, write
+from trimtab.core.blend.wishes import AxisWishes, horizontal_only, joint_replicas
 from trimtab.core.model import Plan, RuleName, Step
 from trimtab.policy import Axis, Capacity, Size, Vertical
 
@@ -29,17 +29,24 @@ def plan(rule: Capacity, vertical: Vertical, wishes: AxisWishes, steps: list[Ste
     if not found:
         return horizontal_only(wishes, steps)
     totals = {axis: total(need, wishes, axis) for axis, need in found.items()}
-    votes = [_vote(rule, need, totals[axis], wishes, axis) for axis, need in found.items()]
-    replicas = clamped(max((vote for vote in votes if vote is not None), default=wishes.current), wishes, steps)
+    replicas = joint_replicas(_votes(rule, found, wishes), wishes, steps)
     if replicas != wishes.wanted:
         steps.append(_step(Axis.REPLICAS, wishes.wanted, replicas))
     sizes = {axis: _size(rule, need, totals[axis], wishes, replicas, axis, steps) for axis, need in found.items()}
     return Plan(replicas=replicas, sizes=write(vertical, wishes, found, sizes, RuleName.CAPACITY, steps), joint=True)
 
 
-def total(need: ReplicaNeed, wishes: AxisWishes, axis: Axis) -> float:
-    vertical = need.target * wishes.current
-    return max(vertical, need.present * wishes.wanted) if axis in wishes.speaks_for else vertical
+def vote(rule: Capacity, vertical: Vertical, wishes: AxisWishes) -> int | None:
+    """The replicas that the totals ask for, before any window; None where nothing is known about sizes."""
+    found = replica_needs(vertical, wishes)
+    if not found:
+        return None
+    return _votes(rule, found, wishes)
+
+
+def _votes(rule: Capacity, found: dict[Axis, ReplicaNeed], wishes: AxisWishes) -> int:
+    votes = [_vote(rule, need, total(need, wishes, axis), wishes, axis) for axis, need in found.items()]
+    return max((vote for vote in votes if vote is not None), default=wishes.current)
 
 
 def replicas_for(total: float, cap: float, base: float, current: int, hysteresis: float) -> float:
@@ -72,6 +79,7 @@ def _size(
     size = max(size, need.target if wishes.overloaded else min(need.target, need.present))
     if replicas == wishes.current and (1.0 - rule.hysteresis) * need.present <= size < need.present:
         size = need.present
+    size = followed(size, need, wishes)
     bounded = min(max(size, need.least), need.most)
     if bounded < size * (1.0 - _NOISE):
         steps.append(Step(rule=RuleName.ALLOWED, axis=axis, before=size, after=bounded))

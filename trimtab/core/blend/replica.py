@@ -7,7 +7,8 @@ kilobytes that add up to no less than the size.
 
 from __future__ import annotations
 
-from math import ceil, floor, inf
+from collections.abc import Iterable
+from math import ceil, floor, inf, log
 from typing import NamedTuple
 
 from trimtab.core.blend.wishes import AxisWishes
@@ -16,6 +17,9 @@ from trimtab.core.model import ContainerSize, RuleName, Step
 from trimtab.policy import RESOURCES, Axis, ContainerRule, Size, Vertical
 
 GRAIN = {Axis.CPU: 1.0 / CPU_GRAIN, Axis.MEMORY: MEMORY_STEP}
+MARGIN = 1.15  # VPA's, on top of recent usage
+STEP = 1.05  # sizes grow by whole steps of 5 %, so that noise does not resize pods at every look
+SMALL = 0.1  # of a size: nothing shrinks by less
 _NOISE = 1e-6  # of a grain
 
 
@@ -27,6 +31,8 @@ class ContainerNeed(NamedTuple):
     target: float
     least: float
     most: float  # inf: nothing bounds it
+    recent: float | None = None  # what all pods use now, with the margin
+    basis: float | None = None  # what one of the pods that the horizontal axis asks for stands for
 
 
 class ReplicaNeed(NamedTuple):
@@ -37,6 +43,8 @@ class ReplicaNeed(NamedTuple):
     least: float
     most: float
     parts: tuple[ContainerNeed, ...] = ()
+    recent: float | None = None
+    basis: float | None = None
 
 
 def replica_needs(vertical: Vertical, wishes: AxisWishes) -> dict[Axis, ReplicaNeed]:
@@ -53,8 +61,59 @@ def container_needs(vertical: Vertical, wishes: AxisWishes, axis: Axis) -> list[
         rule = rule_for(vertical, name) if target is not None and size is not None else None
         if target is None or size is None or rule is None or not rule.controls(axis):
             continue
-        found.append(ContainerNeed(name, size.requests.amount(axis) or 0.0, target, *_allowed(rule, size, axis)))
+        present, recent = size.requests.amount(axis) or 0.0, _recent(name, wishes, axis)
+        basis = _basis(name, present, recent, wishes, axis)
+        found.append(ContainerNeed(name, present, target, *_allowed(rule, size, axis), recent, basis))
     return found
+
+
+def total(need: ReplicaNeed, wishes: AxisWishes, axis: Axis) -> float:
+    """What all replicas need: the higher of recent usage and what the horizontal axis asks for.
+
+    A horizontal recommendation counts in pods as large as a metric assumes (`_basis`), so the total never multiplies
+    a size that grew by an earlier decision; no more than maxReplicas of them count.
+    """
+    vertical = need.target * wishes.current if need.recent is None else need.recent
+    if axis not in wishes.speaks_for:
+        return vertical
+    asked = wishes.asked.get(axis)
+    pods = wishes.wanted if asked is None else asked.pods
+    return max(vertical, min(pods, wishes.max_replicas) * (need.present if need.basis is None else need.basis))
+
+
+def followed(size: float, need: ReplicaNeed | ContainerNeed, wishes: AxisWishes) -> float:
+    """The size without noise: it grows by steps, falls no lower than the histograms say, and never blindly."""
+    if need.recent is None:
+        return size
+    if size > need.present * (1.0 + _NOISE):
+        return stepped(size)
+    lower = max(size, min(need.present, need.target))
+    return lower if wishes.complete and lower < need.present * (1.0 - SMALL) else need.present
+
+
+def stepped(amount: float) -> float:
+    """The next whole power of 1.05."""
+    return STEP ** ceil(log(amount, STEP) - _NOISE) if amount > 0.0 else 0.0
+
+
+def _recent(name: str, wishes: AxisWishes, axis: Axis) -> float | None:
+    found = wishes.recent[name].amount(axis) if name in wishes.recent else None
+    return None if found is None else found * wishes.recent_margin.get(axis, MARGIN)
+
+
+def _basis(name: str, present: float, recent: float | None, wishes: AxisWishes, axis: Axis) -> float:
+    """The size of one pod that the horizontal axis asks for.
+
+    A share of requests speaks of the requests that pods have. Any other metric assumes pods as the user wrote them, or
+    smaller ones where a pod at the metric's target uses less, margin included.
+    """
+    asked = wishes.asked.get(axis)
+    if asked is None or asked.measured is None:
+        requested = wishes.requested[name].amount(axis) if name in wishes.requested else None
+        return present if requested is None else requested
+    written_size = wishes.written[name].amount(axis) if name in wishes.written else None
+    basis = present if written_size is None else written_size
+    return basis if recent is None or asked.measured <= 0.0 else min(basis, recent / asked.measured)
 
 
 def write(
@@ -96,7 +155,13 @@ def _allowed(rule: ContainerRule, size: ContainerSize, axis: Axis) -> tuple[floa
 def _need(vertical: Vertical, axis: Axis, of: list[ContainerNeed]) -> ReplicaNeed:
     least = max(sum(part.least for part in of), vertical.floor.amount(axis) or 0.0)
     sums = sum(part.present for part in of), sum(part.target for part in of)
-    return ReplicaNeed(*sums, least, sum(part.most for part in of), tuple(of))
+    recent, basis = _sum(part.recent for part in of), _sum(part.basis for part in of)
+    return ReplicaNeed(*sums, least, sum(part.most for part in of), tuple(of), recent, basis)
+
+
+def _sum(amounts: Iterable[float | None]) -> float | None:
+    known = list(amounts)
+    return None if None in known else sum(amount for amount in known if amount is not None)
 
 
 def _divide(of: tuple[ContainerNeed, ...], size: float, grain: float) -> dict[str, float]:

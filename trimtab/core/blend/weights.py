@@ -16,7 +16,7 @@ import enum
 from collections.abc import Callable
 from math import ceil, floor
 
-from trimtab.core.blend.replica import GRAIN, ContainerNeed, container_needs, written
+from trimtab.core.blend.replica import GRAIN, ContainerNeed, container_needs, followed, written
 from trimtab.core.blend.wishes import AxisWishes, clamped
 from trimtab.core.model import Plan, RuleName, Step
 from trimtab.policy import RESOURCES, Axis, Stage, Vertical, Weights
@@ -45,9 +45,10 @@ def plan(rule: Weights, vertical: Vertical, wishes: AxisWishes, steps: list[Step
     if replicas != wanted:
         why = RuleName.WEIGHTS if wishes.awaited_until is None else RuleName.VERTICAL_FIRST
         steps.append(Step(rule=why, axis=Axis.REPLICAS, before=wanted, after=replicas, until=wishes.awaited_until))
-    split = {axis: _requests(rule, vertical, wishes, share, axis, steps) for axis in RESOURCES}
+    replicas = clamped(replicas, wishes, steps)
+    split = {axis: _requests(rule, vertical, wishes, share, axis, replicas, steps) for axis in RESOURCES}
     sizes = written(vertical, wishes, split, RuleName.WEIGHTS, steps)
-    return Plan(replicas=clamped(replicas, wishes, steps), sizes=sizes)
+    return Plan(replicas=replicas, sizes=sizes)
 
 
 def share_at(
@@ -76,7 +77,7 @@ def _shares(rule: Weights, vertical: Vertical, wishes: AxisWishes, wanted: int) 
         share = share_at(rule.stages, wishes.current, wanted)
         return share, share
     up = wanted > wishes.current
-    needs = _spoken_for(vertical, wishes)
+    needs = _spoken_for(rule, vertical, wishes)
     bounded = bool(needs) and all(_at_bound(need, up) for _, need in needs)
     gives = wishes.awaited_until is not None or any(_gives(need, axis, wishes, up) for axis, need in needs)
 
@@ -94,15 +95,33 @@ def answer(rule: Weights, vertical: Vertical, wishes: AxisWishes) -> SizeAnswer:
     here = next((stage for stage in rule.stages if _holds(stage, wishes.current)), None)
     if rule.exact or wanted == wishes.current or here is None or not _purely_vertical(here):
         return SizeAnswer.NOTHING
-    up, needs = wanted > wishes.current, _spoken_for(vertical, wishes)
+    up, needs = wanted > wishes.current, _spoken_for(rule, vertical, wishes)
     if any(_gives(need, axis, wishes, up) for axis, need in needs):
         return SizeAnswer.MORE
     free = any(not _at_bound(need, up) and not _large(need, ENOUGH * need.present, up) for _, need in needs)
     return SizeAnswer.FOLLOWED if free else SizeAnswer.NOTHING
 
 
-def _spoken_for(vertical: Vertical, wishes: AxisWishes) -> list[tuple[Axis, ContainerNeed]]:
-    return [(axis, need) for axis in wishes.speaks_for for need in container_needs(vertical, wishes, axis)]
+def _spoken_for(rule: Weights, vertical: Vertical, wishes: AxisWishes) -> list[tuple[Axis, ContainerNeed]]:
+    current = wishes.current
+    return [(axis, need) for axis in wishes.speaks_for for need in _needs(rule, vertical, wishes, axis, current)]
+
+
+def _needs(rule: Weights, vertical: Vertical, wishes: AxisWishes, axis: Axis, replicas: int) -> list[ContainerNeed]:
+    """What containers should have: what the histograms say, and at least what so many replicas use now.
+
+    Where a share of requests is the horizontal target, both axes aim at that share; else sizes would shrink to 87 % of
+    use, and replicas be added for it, until there are many tiny pods.
+    """
+    needs = container_needs(vertical, wishes, axis)
+    return needs if rule.exact else [_following(need, wishes, replicas) for need in needs]
+
+
+def _following(need: ContainerNeed, wishes: AxisWishes, replicas: int) -> ContainerNeed:
+    if need.recent is None:
+        return need
+    target = max(need.target, need.recent / max(replicas, 1))
+    return need._replace(target=followed(target, need, wishes))
 
 
 def _holds(stage: Stage, replicas: int) -> bool:
@@ -142,11 +161,11 @@ def weighted_request(now: float, target: float, share: float, axis: Axis) -> flo
 
 
 def _requests(
-    rule: Weights, vertical: Vertical, wishes: AxisWishes, share: float, axis: Axis, steps: list[Step]
+    rule: Weights, vertical: Vertical, wishes: AxisWishes, share: float, axis: Axis, replicas: int, steps: list[Step]
 ) -> dict[str, float]:
     """The new requests of the containers that move, and a step for each that wants to and may not."""
     moved: dict[str, float] = {}
-    for name, present, target, least, most in container_needs(vertical, wishes, axis):
+    for name, present, target, least, most, _, _ in _needs(rule, vertical, wishes, axis, replicas):
         part = _share_of(rule, wishes, share, up=target > present)
         request = min(max(weighted_request(present, target, part, axis), least), most)
         if part == 0.0:

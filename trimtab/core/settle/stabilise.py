@@ -46,6 +46,11 @@ def into(current: float, low: float, high: float) -> float:
     return min(max(current, low), high)
 
 
+def highest_of(events: tuple[Event, ...], at: float, window_s: float | None) -> int:
+    """The most replicas within the window; 0 where no rule looks back."""
+    return 0 if window_s is None else max((pods for wished_at, pods in events if wished_at >= at - window_s), default=0)
+
+
 def remember(wanted: tuple[Event, ...], at: float, wish: int, window_s: float) -> tuple[Event, ...]:
     """Store a raw wish, in the last slot that has left the window, else in a new one."""
     cutoff = at - window_s

@@ -20,7 +20,7 @@ from trimtab.errors import Refused
 from trimtab.live.headroom import rollout_blocker
 from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
 from trimtab.live.look.memory import ObjectMemory, SizesWritten
-from trimtab.live.look.sizes import StuckResize, current_sizes, resizes_in_place, stuck_resizes
+from trimtab.live.look.sizes import StuckResize, current_sizes, resizes_in_place, stuck_resizes, written_before
 from trimtab.live.look.subject import Subject
 from trimtab.policy import Apply
 from trimtab.wire.from_kubernetes import (
@@ -107,7 +107,7 @@ async def _roll_out(
     template = {"spec": {"containers": containers}}
     body = {"metadata": {"resourceVersion": target.version}, "spec": {"template": template}}
     await writer.patch(WireWorkload, target.resource, target.namespace, target.name, body, Patch.STRATEGIC)
-    patched = SizesWritten(was=was, sizes=wanted, at=at)
+    patched = SizesWritten(was=was, sizes=wanted, at=at, written=written_before(was, memory))
     return replace(memory, sizes={}, template={}, patched=patched)
 
 

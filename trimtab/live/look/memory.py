@@ -18,7 +18,7 @@ from trimtab.core.nights import InForce, JudgedDay, TuningEvidence, VerdictKind
 from trimtab.core.remember import first_sight, not_after, restored, stored
 from trimtab.core.remember import shifted as shifted_core
 from trimtab.kinds.meta import seconds_of
-from trimtab.policy import Record, TunedSettings
+from trimtab.policy import Record, Size, TunedSettings
 from trimtab.wire.from_kubernetes import conditions_in
 
 VERSION = 1
@@ -41,6 +41,7 @@ class SizesWritten(Record, frozen=True, tag="Patched"):
     was: dict[str, ContainerSize]
     sizes: dict[str, ContainerSize]
     at: float
+    written: dict[str, Size] = {}  # requests that the user wrote last
 
 
 class OomKill(Record, frozen=True):

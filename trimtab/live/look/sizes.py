@@ -26,6 +26,7 @@ from trimtab.wire.from_kubernetes import (
     overloaded_at,
     resized_at,
     rfc3339,
+    same_size,
     seconds,
     template_sizes,
     written_sizes,
@@ -53,10 +54,28 @@ def current_sizes(subject: Subject, target: ScaleTarget, memory: ObjectMemory) -
 
 
 def written_for(subject: Subject, target: ScaleTarget, memory: ObjectMemory) -> dict[str, Size]:
-    """Return the template's requests, which utilization targets refer to, while pods have our sizes."""
-    if subject.policy.vertical is None or target.workload is None or not memory.sizes:
+    """Return the requests that the user wrote last, where pods have ours: metrics and targets refer to them.
+
+    In place they stand in the template. A rollout replaced them there, so they are remembered.
+    """
+    if subject.policy.vertical is None or target.workload is None:
         return {}
-    return {name: size.requests for name, size in template_sizes(target.workload).items()}
+    if memory.sizes:
+        return {name: size.requests for name, size in template_sizes(target.workload).items()}
+    return written_before(template_sizes(target.workload), memory) if memory.patched is not None else {}
+
+
+def written_before(template: Mapping[str, ContainerSize], memory: ObjectMemory) -> dict[str, Size]:
+    """Return the requests in the template, and where they are ours, those that the user wrote before."""
+    patched = memory.patched
+    if patched is None:
+        return {name: size.requests for name, size in template.items()}
+    return {
+        name: patched.written.get(name, size.requests)
+        if same_size(size, patched.sizes.get(name, size))
+        else size.requests
+        for name, size in template.items()
+    }
 
 
 def fit_to_target(subject: Subject, target: ScaleTarget) -> Subject:

@@ -13,10 +13,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import nan
 from typing import Literal, NamedTuple
 
+from msgspec.structs import replace
+
 from trimtab.core.model import Missing, Reason, UsageEstimates
 from trimtab.core.usage.backfill import ContainerSeries, adopt, observe_cpu, observe_memory
 from trimtab.core.usage.estimate import usages
 from trimtab.core.usage.histograms import ContainerSample, UsageHistograms
+from trimtab.core.usage.recent import PodUsage, RecentWindow, minute_mean
 from trimtab.core.usage.settings import HistogramSettings
 from trimtab.errors import TrimtabError
 from trimtab.history.pod_owners import EVERYTHING, SeriesMatchers
@@ -27,6 +30,7 @@ from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
 from trimtab.live.look.memory import OomKill
 from trimtab.live.measure.background import Lane, Lanes
 from trimtab.live.measure.readings import amounts_of
+from trimtab.policy import Size
 from trimtab.series import Frame
 from trimtab.wire.access import Access
 from trimtab.wire.kube import Kube
@@ -56,17 +60,20 @@ class UsageWatch:
         self._looked_at = float("-inf")
         self._news = False  # the estimates are older than the book
         self._usages: dict[str, UsageEstimates] = {}
+        self._recent: dict[str, RecentWindow] = {}  # by target uid
 
     def take_over(self, others_led: bool) -> None:
         """Who led meanwhile went on from our checkpoint: theirs has what we saw, too, and takes the place of ours."""
         if self.rebuild is not None:
             self.rebuild.take_over()
+        self._recent.clear()
         if others_led:
             self.book, self._usages = UsageHistograms(self.book.settings), {}
             self._looked_at = float("-inf")
 
     def clock_set(self, by_s: float) -> None:
         self._looked_at += by_s
+        self._recent.clear()
 
     def of(self, target: ScaleTarget) -> UsageEstimates | Missing:
         return self._usages.get(target.uid, NO_SAMPLES)
@@ -94,9 +101,26 @@ class UsageWatch:
             self._looked_at = at
             self.book.observe([sample for target in targets for sample in self._samples(target, measured)])
             self.book.forget(at)
+            self._note_recent(targets, measured, at)
             self._news = True
         if self._news:
-            self._usages, self._news = usages(self.book, at), False
+            self._usages, self._news = self._estimated(at), False
+
+    def _note_recent(self, targets: Sequence[ScaleTarget], measured: Mapping[str, PodMetrics], at: float) -> None:
+        known, self._recent = self._recent, {}
+        for target in targets:
+            window = self._recent[target.uid] = known.get(target.uid) or RecentWindow()
+            used: dict[str, PodUsage] = {}
+            for sample in self._samples(target, measured):
+                pod = used.setdefault(sample.pod, PodUsage(sample.at, {}))
+                pod.containers[sample.container] = Size(cpu_cores=sample.cpu_cores, memory_bytes=sample.memory_bytes)
+            window.note(minute_mean(at, self.cluster.pods_of(target), used))
+
+    def _estimated(self, at: float) -> dict[str, UsageEstimates]:
+        return {
+            uid: replace(found, recent=self._recent[uid].usage(at)) if uid in self._recent else found
+            for uid, found in usages(self.book, at).items()
+        }
 
     def take_up(self, past: UsageHistograms, since: float) -> None:
         """Usage of before, where it is more than we have seen."""
