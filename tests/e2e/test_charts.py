@@ -195,9 +195,10 @@ def test_each_group_of_definitions_has_a_switch(bed: Bed, group: str, switch: st
 def test_in_one_namespace_it_is_content_with_roles(bed: Bed) -> None:
     made = rendered(bed, OPERATOR, *values("namespace=shop", *NO_CRDS))
     kinds = {"ServiceAccount", "Role", "RoleBinding", "Deployment", "Service"}
-    kinds |= {"PodDisruptionBudget", "NetworkPolicy", "Job", "Pod"}
+    kinds |= {"PodDisruptionBudget", "NetworkPolicy", "Job", "Pod", "Secret"}
     assert {one["kind"] for one in made} == kinds
-    assert {one["metadata"]["namespace"] for one in of_kind(made, "Role")} == {"shop"}
+    places = {one["metadata"]["name"]: one["metadata"]["namespace"] for one in of_kind(made, "Role")}
+    assert places == {"made-trimtab": "shop", "made-trimtab-lease": "shop", "made-trimtab-dashboard": "home"}
     wide = rendered(bed, OPERATOR, *values(*NO_CRDS))
     cluster = next(one for one in of_kind(wide, "ClusterRole") if one["metadata"]["name"] == "made-trimtab")
     role = next(one for one in of_kind(made, "Role") if one["metadata"]["name"] == "made-trimtab")
@@ -210,7 +211,7 @@ def test_further_kinds_of_targets_get_their_rules_and_no_more(bed: Bed) -> None:
     rules = of_kind(rendered(bed, OPERATOR, *one), "Role")
     found = [rule for role in rules for rule in role["rules"] if "argoproj.io" in rule["apiGroups"]]
     assert found == [
-        {"apiGroups": ["argoproj.io"], "resources": ["rollouts"], "verbs": ["get", "list"]},
+        {"apiGroups": ["argoproj.io"], "resources": ["rollouts"], "verbs": ["get"]},
         {"apiGroups": ["argoproj.io"], "resources": ["rollouts/scale"], "verbs": ["get", "patch"]},
     ]
 
@@ -236,7 +237,6 @@ def test_a_digest_decides_which_image_runs(bed: Bed) -> None:
 @pytest.mark.parametrize(
     "switch, resource",
     [
-        pytest.param("templates", "deployments", id="templates"),
         pytest.param("floors", "horizontalpodautoscalers", id="floors of annotated HPAs"),
         pytest.param("resize", "pods/resize", id="resizes"),
     ],
@@ -313,7 +313,7 @@ def test_before_it_goes_it_is_frozen_and_puts_back_what_is_in_force(bed: Bed) ->
     (job,) = of_kind(rendered(bed, OPERATOR), "Job")
     assert job["metadata"]["annotations"]["helm.sh/hook"] == "pre-delete"
     (container,) = job["spec"]["template"]["spec"]["containers"]
-    assert container["command"] == ["trimtab", "freeze", "--undo", "--namespace=home"]
+    assert container["command"] == ["trimtab", "freeze", "--own", "--undo", "--namespace=home"]
     (job,) = of_kind(rendered(bed, OPERATOR, *values("namespace=shop")), "Job")
     assert job["spec"]["template"]["spec"]["containers"][0]["command"] == ["trimtab", "restore", "--namespace=shop"]
 
@@ -330,13 +330,74 @@ def test_definitions_outlive_the_chart_and_are_taken_up_again(bare: Bed) -> None
     args = bare.get("deployment", "trimtab", "-n", "steady")["spec"]["template"]["spec"]["containers"][0]["args"]
     assert "--shadow" in args
     bare.helm("uninstall", "trimtab", "-n", "steady", "--no-hooks")
-    kinds = "deployment,serviceaccount,role,rolebinding,service,clusterrole,clusterrolebinding"
-    assert "trimtab" not in bare.kubectl("get", kinds, "-A", "-o", "name")
+    assert left_of_trimtab(bare) == ""
     assert bare.get("autoscaler", "web", "-n", "steady")["spec"]["maxReplicas"] == 10
     bare.helm("install", "trimtab", str(OPERATOR), "-n", "steady")
     assert {crd.name: bare.get("crd", crd.name)["metadata"]["uid"] for crd in CRDS} == before
     bare.helm("uninstall", "trimtab", "-n", "steady", "--no-hooks")
     bare.kubectl("delete", "crd", *before)
+
+
+def left_of_trimtab(bare: Bed) -> str:
+    """Whatever of the chart's kinds still has its name."""
+    kinds = "deployment,statefulset,serviceaccount,secret,configmap,role,rolebinding,service,clusterrole"
+    kinds += ",clusterrolebinding,poddisruptionbudget,networkpolicy,job,persistentvolumeclaim"
+    kinds += ",validatingadmissionpolicy,validatingadmissionpolicybinding"
+    names = bare.kubectl("get", kinds, "-A", "-o", "name").splitlines()
+    return "\n".join(name for name in names if "trimtab" in name)
+
+
+@e2e
+def test_the_previous_release_is_upgraded_rolled_back_and_upgraded_again(bare: Bed) -> None:
+    """With the values that its users have; objects and definitions stay, and the token of /api is made once."""
+    (previous,) = (Path(__file__).parent / "older").glob("trimtab-*.tgz")
+    given = values("rights.templates=true", "prometheus.url=http://prometheus:9090", "replicas=3")
+    bare.kubectl("create", "namespace", "older")
+    bare.helm("install", "trimtab", str(previous), "-n", "older", *given)
+    for crd in CRDS:
+        bare.kubectl("wait", "--for=condition=Established", f"crd/{crd.name}", "--timeout=300s")
+    bare.apply(autoscaler("older"))
+    before = bare.get("autoscaler", "web", "-n", "older")["spec"]
+
+    def token() -> str:
+        return str(bare.get("secret", "trimtab-api", "-n", "older")["data"]["token"])
+
+    bare.helm("upgrade", "trimtab", str(OPERATOR), "-n", "older", *given)
+    made = bare.get("deployment", "trimtab", "-n", "older")["spec"]
+    first = token()
+    assert made["replicas"] == 3 and "--api-token-file=/etc/trimtab/api/token" in str(made["template"])
+    assert bare.get("clusterrolebinding", "trimtab-templates")["subjects"][0]["name"] == "trimtab"
+    bare.helm("rollback", "trimtab", "1", "-n", "older", "--no-hooks")
+    assert "--api-token-file" not in str(bare.get("deployment", "trimtab", "-n", "older"))
+    bare.helm("upgrade", "trimtab", str(OPERATOR), "-n", "older", *given)
+    again = token()
+    bare.helm("upgrade", "trimtab", str(OPERATOR), "-n", "older", *given, *values("shadow=true"))
+    assert token() == again and len(first) == len(again) > 40
+    assert bare.get("autoscaler", "web", "-n", "older")["spec"] == before
+    bare.helm("uninstall", "trimtab", "-n", "older", "--no-hooks")
+    assert left_of_trimtab(bare) == ""
+    bare.kubectl("delete", "crd", *(crd.name for crd in CRDS))
+
+
+@e2e
+def test_values_for_a_cloud_s_identity_reach_account_and_pod(bed: Bed) -> None:
+    """The values of docs/guides/managed-prometheus.md, each of its blocks."""
+    page = (DEPLOY.parent / "docs" / "guides" / "managed-prometheus.md").read_text()
+    blocks = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    assert len(blocks) == 3
+    for text in blocks:
+        given = yaml.safe_load(text)
+        flags = [part for name, value in given.items() for part in ("--set-json", f"{name}={json.dumps(value)}")]
+        more = values("extraEnv[0].name=A", "extraEnv[0].value=b", "podAnnotations.c=d", "priorityClassName=high")
+        made = rendered(bed, OPERATOR, *flags, *more)
+        (account,), (deployment,) = of_kind(made, "ServiceAccount"), of_kind(made, "Deployment")
+        template = deployment["spec"]["template"]
+        own, *others = template["spec"]["containers"]
+        assert account["metadata"]["annotations"] == given["serviceAccount"]["annotations"]
+        assert others == given["extraContainers"] and {"name": "A", "value": "b"} in own["env"]
+        assert given.get("podLabels", {}).items() <= template["metadata"]["labels"].items()
+        assert template["metadata"]["annotations"] == {"c": "d"} and template["spec"]["priorityClassName"] == "high"
+        assert f"--prometheus={given['prometheus']['url']}" in own["args"]
 
 
 @e2e

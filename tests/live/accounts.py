@@ -19,7 +19,8 @@ CHART = Path(__file__).parents[2] / "deploy" / "trimtab"
 def chart_account(bed: Bed, namespace: str, release: str = "trimtab", everywhere: bool = False) -> Path:
     """The kubeconfig of the service account of this release: Roles in its namespace, or a ClusterRole."""
     served = () if everywhere else ("--set", f"namespace={namespace}")
-    other = ("--set-json", f"targets={json.dumps(OTHERS)}")
+    rights = ("--set", "rights.templates=true", "--set", "rights.adoption=true")  # what users opt in to
+    other = (*rights, "--set-json", f"targets={json.dumps(OTHERS)}")
     show = ("--namespace", namespace, "--show-only", "templates/rbac.yaml")
     words = ("template", release, str(CHART), *show, *served, *other)
     bed.kubectl("apply", "-n", namespace, "-f", "-", input=bed.helm(*words))

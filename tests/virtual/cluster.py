@@ -17,22 +17,24 @@ import gc
 import logging
 import random
 import tempfile
+import uuid
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Self
 
 import yaml
 
-from tests.virtual.apiserver import ADMIN, ApiServer, Audited, Call, Reply
+from tests.virtual.apiserver import ACCOUNT, ADMIN, ApiServer, Audited, Call, Reply
 from tests.virtual.bugs import Bugs
 from tests.virtual.clock import GRAIN
 from tests.virtual.faults import Fault
 from tests.virtual.fields import Object, encoded
 from tests.virtual.loop import VirtualLoop
-from tests.virtual.machines import Machines, Process, own
+from tests.virtual.machines import OWN_NAMESPACE, Machines, Process, own
 from tests.virtual.metrics import FakePrometheus, Metrics
 from tests.virtual.weather import Weather
 from tests.virtual.workloads import KUBELET, Load, Workload, Workloads, deployment
 from trimtab.journal import Journal
+from trimtab.kinds.annotations import FROZEN
 from trimtab.live.object_tick import ObjectTick
 from trimtab.live.operator import LOOK_AGAIN_S
 from trimtab.live.tuning.nightly import Tuner
@@ -181,6 +183,20 @@ class Cluster(Machines):
         end = {"terminated": {"reason": "OOMKilled", "exitCode": 137, "finishedAt": rfc3339(self.now())}}
         status = found["status"] | {"containerStatuses": [{"name": container, "lastState": end}]}
         self.server.store.write(PODS, found | {"status": status}, KUBELET._replace(subresource="status"))
+
+    def reinstall(self, gone: bool) -> None:
+        """`helm uninstall`, whose hook freezes the installation; then `helm install`: another account, another UID."""
+        home = f"/{OWN_NAMESPACE}"
+        if gone:
+            for who in self.processes:
+                self.kill(who)
+            uid = next(iter(self.server.accounts.values()), ACCOUNT)
+            self.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": OWN_NAMESPACE}})
+            self.patch("Namespace", home, {"metadata": {"annotations": {FROZEN: uid}}})
+            return
+        self.server.accounts |= {each: str(uuid.UUID(int=self.server.store.version)) for each in self.processes}
+        for who in self.processes:
+            self.start_operator(who)
 
     def refuse_pods(self, name: str, full: bool, quota: bool) -> None:
         """New pods of a workload get no node, or a quota refuses them, until somebody makes room."""

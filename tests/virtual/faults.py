@@ -203,6 +203,16 @@ class OomKilled(Fault):
 
 
 @dataclass(frozen=True)
+class ForgedLabels(Fault):
+    """A tenant's pods expose owners of others' pods, as kube-state-metrics would, with names that are PromQL."""
+
+
+@dataclass(frozen=True)
+class Reinstalled(Fault):
+    """At the start the chart is uninstalled, which freezes; at the end it is installed anew, with another account."""
+
+
+@dataclass(frozen=True)
 class NodesFull(Fault):
     """The scheduler finds no node for new pods of a workload until the end, when nodes are there."""
 

@@ -73,6 +73,9 @@ class Machines:
     def oom_kill(self, name: str) -> None:
         raise NotImplementedError
 
+    def reinstall(self, gone: bool) -> None:
+        raise NotImplementedError
+
     def refuse_pods(self, name: str, full: bool, quota: bool) -> None:
         raise NotImplementedError
 

@@ -20,6 +20,21 @@ from trimtab.wire.from_kubernetes import rfc3339
 
 JOINED = re.compile(rf'label_replace\(\(\n(.*?)\n\), "{LABEL}", "(\d+)", "", ""\)', re.DOTALL)
 CHOSEN = re.compile(r'pod=~"(?:\(\?:)?(.*?)(?:\)-\[\^-\]\+)?"')
+EVERY_SERIES, MANY = '__name__=~".+"', 3000
+INJECTED = 'x"} or vector(1000) or INJECTED{pod=~"(?:y'
+FORGED_OWNERS = [
+    {
+        "__name__": "kube_pod_owner",
+        "job": "kube-state-metrics",
+        "namespace": namespace,
+        "pod": pod,
+        "owner_kind": kind,
+        "owner_name": owner,
+    }
+    for namespace in ("shop", INJECTED)
+    for pod in (INJECTED, ".*", "cache-1")
+    for kind, owner in (("ReplicaSet", INJECTED), ("Deployment", "cache"), ("StatefulSet", "cache|.*"))
+]
 Value = Callable[[float], float]  # by seconds from the start
 
 
@@ -126,18 +141,23 @@ class FakePrometheus:
         self.keeps_s = float("inf")
         self.apart: set[str] = set()
         self.used: dict[str, Callable[[float], float]] = {}
+        self.asked: list[str] = []  # every query, as it arrived
 
     def handle(self, call: Call) -> Reply:
+        self.asked += [text for name in ("query", "match[]") if (text := str(form(call).get(name, "")))]
         if call.path.endswith("/api/v1/query"):
             return _success("vector", self._rows(str(form(call).get("query", ""))))
         if call.path.endswith("/api/v1/query_range"):
             return _success("matrix", self._remembered(form(call)))
         if call.path.endswith("/api/v1/series"):
-            return Reply(200, encoded({"status": "success", "data": []}))
+            forged = self.metrics.weather.forges_labels
+            return Reply(200, encoded({"status": "success", "data": FORGED_OWNERS if forged else []}))
         return Reply(404, b"404 page not found\n")
 
     def _rows(self, query: str) -> list[Object]:
         """Of one query, or of several that were joined to one."""
+        if EVERY_SERIES in query:
+            return [{"metric": {"pod": f"evil-{n}"}, "value": [self.metrics.now(), "1"]} for n in range(MANY)]
         asked = [({LABEL: number}, text) for text, number in JOINED.findall(query)] or [({}, query)]
         found = [(labels, self.metrics.value(text)) for labels, text in asked]
         return [{"metric": labels, "value": [now[0], repr(now[1])]} for labels, now in found if now is not None]

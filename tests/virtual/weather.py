@@ -21,6 +21,7 @@ from tests.virtual.faults import (
     Fault,
     Flood,
     ForeignPods,
+    ForgedLabels,
     Garbled,
     Killed,
     LostEvents,
@@ -29,6 +30,7 @@ from tests.virtual.faults import (
     OomKilled,
     QuotaUsedUp,
     Refusing,
+    Reinstalled,
     RepeatedEvents,
     Slow,
     SpoiledMetrics,
@@ -60,6 +62,8 @@ class Processes(Protocol):
 
     def oom_kill(self, name: str) -> None: ...
 
+    def reinstall(self, gone: bool) -> None: ...
+
     def refuse_pods(self, name: str, full: bool, quota: bool) -> None: ...
 
 
@@ -72,6 +76,10 @@ class Weather:
         self.dead: set[str] = set()  # whose requests do not leave any more
         self.stands_still = False  # somebody may
         self._countdown: dict[int, int] = {}
+
+    @property
+    def forges_labels(self) -> bool:
+        return any(isinstance(fault, ForgedLabels) and fault.holds(self.seconds()) for fault in self.faults)
 
     def add(self, faults: Iterable[Fault], server: ApiServer, processes: Processes) -> None:
         loop, now_s = asyncio.get_running_loop(), self.seconds()
@@ -102,6 +110,8 @@ class Weather:
             processes.stand_still(fault.who, True)
         elif isinstance(fault, OomKilled):
             processes.oom_kill(fault.workload)
+        elif isinstance(fault, Reinstalled):
+            processes.reinstall(True)
         elif isinstance(fault, NodesFull | QuotaUsedUp):
             processes.refuse_pods(fault.workload, True, isinstance(fault, QuotaUsedUp))
         elif isinstance(fault, Killed):
@@ -123,6 +133,8 @@ class Weather:
             processes.fill_disk(fault.who, False)
         elif isinstance(fault, Suspended):
             processes.stand_still(fault.who, False)
+        elif isinstance(fault, Reinstalled):
+            processes.reinstall(False)
         elif isinstance(fault, NodesFull | QuotaUsedUp):
             processes.refuse_pods(fault.workload, False, isinstance(fault, QuotaUsedUp))
         elif isinstance(fault, Away | Flood | ForeignPods):

@@ -135,7 +135,8 @@ class Workload:
                 step = self._node_at[pod.name] = self._present_step()
                 pod.ready_at = step + ceil(self.settings.startup_s / self.step_s)
                 self._show(pod)
-        self.pods.resize(self.pods.all[0], self.pods.all[0].cores, self.pods.all[0].memory_bytes)  # count them again
+        for pod in self.pods.all[:1]:
+            self.pods.resize(pod, pod.cores, pod.memory_bytes)  # counts them again
 
     def _present_step(self) -> int:
         """The step that begins now, at its very beginning too: what is asked for at a tick is there from then on."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import logging
 import multiprocessing
 import os
 from base64 import b64decode
@@ -32,6 +33,7 @@ from trimtab.wire.kube import Kube
 from trimtab.wire.objects import PartialObject, Secret
 from trimtab.wire.resources import SECRETS, SERVICES
 
+log = logging.getLogger(__name__)
 PORT = 8080
 TRIES = 40  # each may meet one that stands by
 TOKEN_HEADER = "Trimtab-Token"  # noqa: S105  (the API server keeps `Authorization` for itself)
@@ -42,8 +44,16 @@ Token = Callable[[], str]
 
 
 def token_in(file: str) -> Token | None:
-    """Read the token for each request: a Secret that is mounted may be renewed."""
-    return (lambda: Path(file).read_text().strip()) if file else None
+    """Read the token for each request: a Secret that is mounted may be renewed. Without the file nobody is answered."""
+
+    def token() -> str:
+        try:
+            return Path(file).read_text().strip()
+        except OSError as error:
+            log.warning("/api answers nobody: the token cannot be read: %s", error)
+            return ""
+
+    return token if file else None
 
 
 def answer_on(

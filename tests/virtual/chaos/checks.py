@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -239,6 +240,24 @@ class Replays:
                 yield f"the journal of {who} replays with {len(found.differences)} differences"
 
 
+class Queries:
+    """No name that somebody scraped is more than a text in a query of ours."""
+
+    def __init__(self, given: Scenario) -> None:
+        self._read = 0
+
+    def look(self, cluster: Cluster, news: News) -> Iterator[str]:
+        assert cluster.prometheus is not None
+        for query in cluster.prometheus.asked[self._read :]:
+            names = re.findall(r"[A-Za-z_]\w*", TEXT.sub("", query))
+            if "INJECTED" in names:
+                yield f"a name became part of a query: {query}"
+        self._read = len(cluster.prometheus.asked)
+
+
+TEXT = re.compile(r'"(?:\\.|[^"\\])*"')
+
+
 class Understood:
     """Nothing that happens is called a bug of trimtab."""
 
@@ -260,6 +279,7 @@ CHECKERS: tuple[type, ...] = (
     Bounded,
     Tenants,
     Memory,
+    Queries,
     Replays,
     Understood,
 )
@@ -289,7 +309,7 @@ def _newest_looks(cluster: Cluster) -> dict[str, float]:
     """How long ago somebody looked at each object."""
     ages: dict[str, float] = {}
     for who, process in cluster.processes.items():
-        now = process.clock.now()
+        now = process.operator.clock.now() if process.operator else 0.0
         rows = cluster.journal_db(who).execute(NEWEST).fetchall() if _keeps_journal(cluster, who) else []
         for namespace, name, at in rows:
             key = f"{namespace}/{name}"

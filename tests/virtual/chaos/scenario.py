@@ -20,13 +20,17 @@ from tests.virtual.faults import (
     Fault,
     Flood,
     ForeignPods,
+    ForgedLabels,
     Garbled,
     Killed,
     LostEvents,
     NamespaceAway,
+    NodesFull,
     ObjectAway,
     OomKilled,
+    QuotaUsedUp,
     Refusing,
+    Reinstalled,
     RepeatedEvents,
     Slow,
     SpoiledMetrics,
@@ -119,10 +123,11 @@ def _target(draw: random.Random) -> dict[str, Any]:
 
 
 def _clock(draw: random.Random) -> list[Fault]:
-    """Set, and set back."""
+    """Set, and set back or not: wrong in either direction, for a while or for good."""
     start, end = _span(draw)
-    by_s = draw.choice([3600.0, 400.0, -3600.0, -400.0])
-    return [ClockStepped(start, by_s=by_s), ClockStepped(end, by_s=-by_s)]
+    by_s, who = draw.choice([86_400.0, 3600.0, 400.0, 20.0]) * draw.choice([1, -1]), draw.choice(OPERATORS[:1])
+    stepped = ClockStepped(start, by_s=by_s, who=who)
+    return [stepped, *([ClockStepped(end, by_s=-by_s, who=who)] if draw.random() < 0.5 else [])]
 
 
 def _killed(draw: random.Random) -> list[Fault]:
@@ -206,6 +211,11 @@ FAULTS: list[Callable[[random.Random], list[Fault]]] = [
     _killed,
     _cut_off,
     _clock,
+    _clock,
+    lambda draw: [ForgedLabels(*_long(draw))],
+    lambda draw: [NodesFull(*_span(draw), workload=draw.choice(["shop/web", "shop/api"]))],
+    lambda draw: [QuotaUsedUp(*_span(draw), workload=draw.choice(["shop/web", "shop/api"]))],
+    lambda draw: [Reinstalled(*_span(draw))],
     lambda draw: [DiskFull(*_span(draw))],
     lambda draw: [DamagedJournal(*_span(draw))],
     lambda draw: [Suspended(*_span(draw))],
@@ -296,6 +306,7 @@ HOSTILE: list[dict[str, Any]] = [
         },
     ),
     _evil("horizon", {"forecast": {"model": "linear", "horizon": "300000h"}}),
+    _evil("every", _metric(type="Prometheus", prometheus={"query": '{__name__=~".+"}', "target": _AVERAGE})),
     _evil("typed", {"metrics": 7, "maxReplicas": "many"}),
     _evil("bad", {"minReplicas": 0, "maxReplicas": 2**31 - 1}, annotations={"trimtab.dev/pin": "999999999999"}),
     _evil("named", _ref("bad\n2026-01-01 forged line")),
