@@ -215,6 +215,110 @@ FIXES = (
         property="tests/virtual/test_tenants.py",
     ),
     Fix(
+        "names in PromQL",
+        "values are not escaped",
+        (
+            Edit(
+                "trimtab/promql.py", "return json.dumps(value, ensure_ascii=False)", "return chr(34) + value + chr(34)"
+            ),
+        ),
+        property="tests/history/test_hostile_labels.py",
+    ),
+    Fix(
+        "owners that anybody tells",
+        "names are not compared with the namespaces that were asked for",
+        (
+            Edit(
+                "trimtab/history/pod_owners.py",
+                "if link.is_named and (not namespaces or link.namespace in namespaces)",
+                "if link",
+            ),
+        ),
+        property="tests/history/test_hostile_labels.py",
+    ),
+    Fix(
+        "a reinstalled operator",
+        "a freeze holds every installation",
+        (
+            Edit(
+                "trimtab/live/look/cluster.py",
+                "return bool(self.uid) and self._freeze != self.uid and UID.fullmatch(self._freeze) is not None",
+                "return False",
+            ),
+        ),
+        faults=("Reinstalled",),
+    ),
+    Fix(
+        "long annotations",
+        "all of them are kept",
+        (Edit("trimtab/wire/objects.py", "        return cls(read)\n", "        return cls(plain)\n"),),
+        property="tests/wire/test_kept.py",
+    ),
+    Fix(
+        "answers without an end",
+        "series are not counted",
+        (Edit("trimtab/wire/prometheus.py", "if len(items) > MOST_SERIES:", "if len(items) > 10**9:"),),
+        property="tests/wire/test_bounds.py",
+    ),
+    Fix(
+        "degraded is ready",
+        "a kind that is not followed makes it unready",
+        (Edit("trimtab/live/operator.py", "        if not self._was_ready:", "        if self._troubles():"),),
+        property="tests/virtual/test_unread_kinds.py",
+    ),
+    Fix(
+        "shares of the journal",
+        "the oldest go, whoever wrote most",
+        (Edit("trimtab/journal.py", "if size > most else []", "if most >= 0 else []"),),
+        property="tests/test_journal.py",
+    ),
+    Fix(
+        "what reaches a terminal",
+        "control characters are printed",
+        (
+            Edit(
+                "trimtab/cli/printable.py", "return _WORDS.sub(lambda words: printable(words[0]), text)", "return text"
+            ),
+        ),
+        property="tests/cli/test_streams.py",
+    ),
+    Fix(
+        "a command to copy",
+        "arguments are not quoted",
+        (
+            Edit(
+                "trimtab/web/whatif.py",
+                'return join([kind, name.name, "-n", name.namespace])',
+                'return " ".join([kind, name.name, "-n", name.namespace])',
+            ),
+        ),
+        property="tests/web/test_whatif.py",
+    ),
+    Fix(
+        "the journal over the operator's port",
+        "everybody may ask",
+        (Edit("trimtab/web/operator.py", "return request.remote in OWN_MACHINE", "return True"),),
+        property="tests/web/test_operator.py",
+    ),
+    Fix(
+        "files that unpack without an end",
+        "their size is not looked at",
+        (Edit("trimtab/history/read_file.py", "if len(held) > TEXT_BYTES:", "if not path:"),),
+        property="tests/history/test_files.py",
+    ),
+    Fix(
+        "pods without a node",
+        "nobody says so",
+        (
+            Edit(
+                "trimtab/live/tell/conditions.py",
+                "for pod in pods if pod.waits_since is not None]",
+                "for pod in () if pod.waits_since is not None]",
+            ),
+        ),
+        property="tests/virtual/test_on_call.py",
+    ),
+    Fix(
         "advice in turns",
         "one namespace may take all places",
         (Edit("trimtab/live/measure/background.py", "Turns(at_once, share=1, kept=1)", "Turns(1, share=100)"),),

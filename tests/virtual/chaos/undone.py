@@ -17,7 +17,7 @@ from typing import NamedTuple
 from tests.virtual.chaos.fixes import FIXES, Fix
 
 ROOT = Path(__file__).parents[3]
-PARTS = ("trimtab", "tests/__init__.py", "tests/virtual", "tests/conftest.py", "pyproject.toml")
+PARTS = ("trimtab", "tests", "pyproject.toml")
 LEFT_OUT = shutil.ignore_patterns("__pycache__", "static")
 MOST_SEEDS = 40
 
