@@ -27,6 +27,7 @@ SECTIONS = {
         "recommend": "Say what should be autoscaled, and with which settings.",
         "backtest": "Replay a workload's own history under policies.",
         "tune": "Find better settings for a policy in that history.",
+        "capacity": "Learn how much one pod serves while latency stays below a promise.",
         "lint": "Find what would hurt in manifests, before it does.",
         "convert": "Turn HPA, VPA, KEDA, EHPA, Hvpa into one another.",
         "bench": "Run the benchmark protocol over a folder of traces.",

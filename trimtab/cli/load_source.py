@@ -134,6 +134,27 @@ def read_load(load: LoadOptions, prometheus: PrometheusOptions) -> Demand:
     return demand_of(asyncio.run(_query(load, access)), f"query {source}", load.series, None)
 
 
+def read_series(option: str, load: LoadOptions, prometheus: PrometheusOptions) -> Frame:
+    """One series as it was sampled, from a file or a query."""
+    import asyncio
+
+    from trimtab.history.files import FileReading
+    from trimtab.history.read_file import ENDINGS, STDIN, read_file
+
+    access = prometheus.access()
+    if load.source == STDIN or load.source.endswith(ENDINGS):
+        frame = read_file(load.source, FileReading(load.step_s, load.time_column))
+    elif access is None:
+        fix = "name a .csv, .json or .parquet file, or say --prometheus URL to ask this query"
+        raise InvalidInput(option, load.source, fix)
+    else:
+        frame = asyncio.run(_query(load, access))
+    if len(frame.names) != 1:
+        some = ", ".join(frame.names[:3])
+        raise InvalidInput(option, f"{len(frame.names)} series", f"give one number, as by sum() or max(): {some} ...")
+    return frame
+
+
 async def _query(load: LoadOptions, access: Access) -> Frame:
     from trimtab.history.query_pages import QueryPage, query_page, total
     from trimtab.history.source import time_grid
