@@ -406,6 +406,18 @@ Rule = StabiliseMax | Stabilise | UpLimit | Rate | Velocity | MaxFactor | MinFac
 START_SHARE, BRIDGED_START_SHARE = 0.25, 0.125
 
 
+class LatencyPromise(Record, frozen=True):
+    """Latency stays below this in 99 % of the minutes. `level` is the usage up to which one pod keeps the promise."""
+
+    metric: Metric
+    below_s: float
+    level: float | None = None  # as far as it was learned (`core.latency`)
+    text: str = ""  # what was learned, in words
+
+    def __post_init__(self) -> None:
+        require(self.below_s > 0.0, "objective.latency.below", self.below_s, "give a time above zero")
+
+
 class Objective(Record, frozen=True):
     """How many pod-minutes you would pay to avoid one pod-minute of overloaded traffic.
 
@@ -419,6 +431,7 @@ class Objective(Record, frozen=True):
     start_share: float = START_SHARE
     keep_share: float = 1.0
     settle: tuple[Rule, ...] = ()
+    latency: LatencyPromise | None = None
 
     def __post_init__(self) -> None:
         require(0.0 < self.price < 1e6, "objective.price", self.price, "give a number of pod-minutes above zero")

@@ -227,6 +227,7 @@ _TUNING = part({"mode": st.sampled_from(["Advise", "Nightly"])}, {"limits": _TUN
 _PRIORITY = {"priority": st.sampled_from(["savings", "balanced", "reliability"])}
 _LEVEL = {"serviceLevel": st.sampled_from(["0.8", ".65", "1", "1.0", "0.05"])}
 _OBJECTIVE = st.one_of(part({}, _PRIORITY | _LEVEL), part({"price": st.integers(1, 10000)}, _LEVEL))
+_PROMISE = part({"query": st.just("p99"), "below": st.sampled_from(["300ms", "2s"])})
 _EXTRA = {
     "mode": st.sampled_from(["Auto", "Shadow", "Paused"]),
     "forecast": _FORECAST,
@@ -245,6 +246,9 @@ AUTOSCALERS = whole(
         merged(part({"scaleTargetRef": TARGET_REF, "vertical": VERTICAL, "blend": BLEND}, _EXTRA), replica_bounds()),
         merged(part({"scaleTargetRef": TARGET_REF} | _PRICED, {"forecast": _FORECAST}), st.just({"maxReplicas": 9})),
         part({"scaleTargetRef": TARGET_REF, "vertical": VERTICAL}, {"schedules": SCHEDULES}),
+        merged(
+            part({"scaleTargetRef": TARGET_REF, "objective": part({"latency": _PROMISE})}), st.just({"maxReplicas": 9})
+        ),
     ),
 )
 

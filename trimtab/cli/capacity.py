@@ -13,7 +13,7 @@ from trimtab.cli.output import dump, output_option
 from trimtab.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from trimtab.core.latency import LatencyLevel, Minutes
+    from trimtab.core.latency import LatencyLevel, MinutePairs
 
 
 class CapacityQuestion(NamedTuple):
@@ -79,17 +79,18 @@ def _of_file(file: str) -> CapacityQuestion:
     from trimtab.cli.policy_files import read_policies
     from trimtab.kinds.capacity_queries import capacity_queries
 
-    (named,) = read_policies((file,), 0.0)[:1]
+    named = read_policies((file,), 0.0, 3600.0)[0]
     objective = named.policy.objective
     if objective is None or objective.latency is None:
         raise InvalidInput("-f", file, "write objective.latency, or give --usage, --latency and --below")
-    queries = capacity_queries(named.policy, named.target)
+    reference, namespace = named.manifest["spec"]["scaleTargetRef"], named.manifest["metadata"].get("namespace")
+    queries = capacity_queries(named.policy, namespace or "default", reference["kind"], reference["name"])
     return CapacityQuestion(
         queries.usage, objective.latency.metric.query, objective.latency.below_s, queries.pods, queries.target
     )
 
 
-def _print_json(found: LatencyLevel, minutes: Minutes, question: CapacityQuestion) -> None:
+def _print_json(found: LatencyLevel, minutes: MinutePairs, question: CapacityQuestion) -> None:
     import msgspec
 
     from trimtab.core.latency import TARGET_SHARE, curve
@@ -103,7 +104,7 @@ def _print_json(found: LatencyLevel, minutes: Minutes, question: CapacityQuestio
     dump([{**msgspec.to_builtins(found), **present, **recommended, "curve": points}], "json")
 
 
-def _print(found: LatencyLevel, minutes: Minutes, question: CapacityQuestion) -> None:
+def _print(found: LatencyLevel, minutes: MinutePairs, question: CapacityQuestion) -> None:
     from rich.console import Console
 
     from trimtab.core.latency import TARGET_SHARE, amount
@@ -116,10 +117,12 @@ def _print(found: LatencyLevel, minutes: Minutes, question: CapacityQuestion) ->
         console.print(picture)
     if found.level:
         present = "" if question.target is None else f"; the present one is {amount(question.target)}{unit}"
-        console.print(f"Recommended target: {amount(TARGET_SHARE * found.level)}{unit} per pod{present}.", highlight=False)
+        console.print(
+            f"Recommended target: {amount(TARGET_SHARE * found.level)}{unit} per pod{present}.", highlight=False
+        )
 
 
-def _picture(found: LatencyLevel, minutes: Minutes, unit: str) -> Any:
+def _picture(found: LatencyLevel, minutes: MinutePairs, unit: str) -> Any:
     """Latency over usage, with the promise and the level."""
     import numpy as np
 

@@ -25,7 +25,9 @@ MINUTE_S = 60.0
 PROMISED = 0.99  # of the minutes
 LEAST_MINUTES = 300  # Wilson's bound of none broken among fewer is above 1 %
 SETTLE_MINUTES = 3  # after pods came or went: start-ups, deploys, warm caches
-RARE = 0.002  # share of minutes; another bottleneck comes in episodes, so its share at one usage may be several times this
+RARE = (
+    0.002  # share of minutes; another bottleneck comes in episodes, so its share at one usage may be several times this
+)
 OTHER_MOST = 0.2  # with more minutes broken at low usage, nothing is said of high usage
 WIDE = 1.5  # the highest usage over the lowest, to see whether latency depends on it
 SAME = 1.1  # latency at high usage over that at low usage, where it does not depend on it
@@ -38,15 +40,15 @@ _BLOCKS_PER_DAY, _BINS = 3, 16
 Flags = NDArray[np.bool_]
 
 
-class Minutes(NamedTuple):
+class MinutePairs(NamedTuple):
     """Minutes in order: unix seconds, usage per ready pod, and latency in seconds; NaN where one is not known."""
 
     times: Floats
     usage: Floats
     latency: Floats
 
-    def where(self, chosen: Flags) -> Minutes:
-        return Minutes(self.times[chosen], self.usage[chosen], self.latency[chosen])
+    def where(self, chosen: Flags) -> MinutePairs:
+        return MinutePairs(self.times[chosen], self.usage[chosen], self.latency[chosen])
 
 
 class LevelKind(enum.StrEnum):
@@ -97,7 +99,7 @@ def steady_minutes(pods: Floats) -> Flags:
     return same & (pods > 0)
 
 
-def learn(minutes: Minutes, below_s: float) -> LatencyLevel:
+def learn(minutes: MinutePairs, below_s: float) -> LatencyLevel:
     """Learn the level of a promise, or say why there is none."""
     known = minutes.where(np.isfinite(minutes.usage) & np.isfinite(minutes.latency) & (minutes.usage > 0))
     if len(known.times) < LEAST_MINUTES:
@@ -115,7 +117,7 @@ def learn(minutes: Minutes, below_s: float) -> LatencyLevel:
     return _level_of(known, below_s, since)
 
 
-def _level_of(known: Minutes, below_s: float, since: float | None) -> LatencyLevel:
+def _level_of(known: MinutePairs, below_s: float, since: float | None) -> LatencyLevel:
     usage, broken = known.usage, known.latency > below_s
     observed = float(np.sort(usage)[-_GROUP])
     low = usage <= 0.5 * observed
@@ -138,18 +140,18 @@ def _level_of(known: Minutes, below_s: float, since: float | None) -> LatencyLev
     return _described(known, below_s, since, kind=kind, level=level, observed=observed, other=other)
 
 
-def _nothing(known: Minutes, below_s: float, why: str, since: float | None = None) -> LatencyLevel:
+def _nothing(known: MinutePairs, below_s: float, why: str, since: float | None = None) -> LatencyLevel:
     return _described(known, below_s, since, kind=LevelKind.NONE, reason=why)
 
 
-def _described(known: Minutes, below_s: float, since: float | None, **found: object) -> LatencyLevel:
+def _described(known: MinutePairs, below_s: float, since: float | None, **found: object) -> LatencyLevel:
     span = float(known.times[-1] - known.times[0]) + MINUTE_S if len(known.times) else 0.0
     broken = float((known.latency > below_s).mean()) if len(known.times) else 0.0
     about = {"days": span / 86400.0, "minutes": len(known.times), "broken": broken, "since": since}
     return LatencyLevel(**{"below_s": below_s, **about, **found})  # type: ignore[arg-type]
 
 
-def _odd_unit(known: Minutes, below_s: float) -> str:
+def _odd_unit(known: MinutePairs, below_s: float) -> str:
     """A promise in seconds beside a query in milliseconds."""
     usual = float(np.median(known.latency))
     if usual < 100.0 * below_s or usual < 2.0:
@@ -158,7 +160,7 @@ def _odd_unit(known: Minutes, below_s: float) -> str:
     return f"the query gives {amount(usual)}, the promise is {below}: does it count milliseconds? Divide it by 1000"
 
 
-def _unreachable(known: Minutes, below_s: float) -> str:
+def _unreachable(known: MinutePairs, below_s: float) -> str:
     """A promise below the service time itself."""
     lowest = known.latency[known.usage <= np.quantile(known.usage, 0.05)]
     usual = float(np.median(lowest))
@@ -167,13 +169,15 @@ def _unreachable(known: Minutes, below_s: float) -> str:
     return f"not reachable with any number of pods: latency is {seconds(usual)} at the lowest usage seen"
 
 
-def _independent(known: Minutes) -> bool:
-    low, high = np.quantile(known.usage, (0.25, 0.75))
+def _independent(known: MinutePairs) -> bool:
+    low, top = np.quantile(known.usage, (0.25, 0.75))
     edges = np.quantile(known.usage, (0.05, 0.95))
     if edges[1] < WIDE * edges[0]:
         return False
-    few, many = known.latency[known.usage <= low], known.latency[known.usage >= high]
-    return bool(np.median(many) < SAME * np.median(few)) and bool(np.quantile(many, 0.95) < SAME * np.quantile(few, 0.95))
+    few, many = known.latency[known.usage <= low], known.latency[known.usage >= top]
+    return bool(np.median(many) < SAME * np.median(few)) and bool(
+        np.quantile(many, 0.95) < SAME * np.quantile(few, 0.95)
+    )
 
 
 def _highest(usage: Floats, broken: Flags, allowed: float) -> tuple[float, bool]:
@@ -214,7 +218,7 @@ def upper_bound(part: int, whole: int) -> float:
     return float((share + z2 / (2.0 * whole) + spread) / (1.0 + z2 / whole))
 
 
-def _changed_at(known: Minutes) -> float | None:
+def _changed_at(known: MinutePairs) -> float | None:
     """Return since when the same usage has another latency; None where it has not changed."""
     block = ((known.times - known.times[0]) // (86400.0 / _BLOCKS_PER_DAY)).astype(np.int64)
     edges = np.quantile(known.usage, np.linspace(0.0, 1.0, _BINS + 1)[1:-1])
@@ -239,19 +243,20 @@ def _changed_at(known: Minutes) -> float | None:
 
 
 def next_level(in_force: float | None, found: LatencyLevel, night: bool) -> float | None:
-    """Return the level for now: never above what was observed, but at night a tenth more where the promise holds.
+    """Return the level from now on; None: overload is judged without latency.
 
-    What is lower counts at once, so a level that broke the promise is rolled back as soon as the minutes show it.
+    Where the promise held at all that was seen, a night adds a tenth, but never more than a tenth to what was observed.
+    A level that broke the promise is rolled back as soon as the minutes show it.
     """
     if found.kind is LevelKind.NONE:
-        return in_force
-    if found.kind is LevelKind.KNEE or in_force is None or not night:
-        held = found.kind is LevelKind.HELD and in_force is not None and in_force <= RAISE * found.observed
-        return max(found.level, in_force or 0.0) if held else found.level
-    return max(found.level, min(RAISE * in_force, RAISE * found.observed))
+        return in_force if found.minutes < LEAST_MINUTES else None
+    if found.kind is LevelKind.KNEE:
+        return found.level
+    held = max(found.level, in_force or 0.0)
+    return max(held, min(RAISE * held, RAISE * found.observed)) if night else held
 
 
-def paired(usage: Frame, latency: Frame, pods: Frame | None = None) -> Minutes:
+def paired(usage: Frame, latency: Frame, pods: Frame | None = None) -> MinutePairs:
     """Return minutes of single series of usage and latency; with `pods`, the usage is that of all ready pods."""
     width = max(MINUTE_S, *(frame.step_s for frame in (usage, latency, pods) if frame is not None))
     first = int(min(usage.start, latency.start) // width)
@@ -260,7 +265,8 @@ def paired(usage: Frame, latency: Frame, pods: Frame | None = None) -> Minutes:
     if pods is not None:
         ready = _means(pods, width, first, count)
         each = np.where(steady_minutes(ready), each / np.maximum(ready, 1.0), np.nan)
-    return Minutes(width * (first + np.arange(count)), each, _means(latency, width, first, count))
+    times = width * (first + np.arange(count, dtype=np.float64))
+    return MinutePairs(times, each, _means(latency, width, first, count))
 
 
 def _means(frame: Frame, width: float, first: int, count: int) -> Floats:
@@ -269,7 +275,8 @@ def _means(frame: Frame, width: float, first: int, count: int) -> Floats:
     known = np.isfinite(values) & (places >= 0) & (places < count)
     sums = np.bincount(places[known], values[known], count)
     counts = np.bincount(places[known], minlength=count)
-    return np.divide(sums, counts, out=np.full(count, np.nan), where=counts > 0)
+    means: Floats = np.divide(sums, counts, out=np.full(count, np.nan), where=counts > 0)
+    return means
 
 
 class CurvePoint(NamedTuple):
@@ -281,7 +288,7 @@ class CurvePoint(NamedTuple):
     p99_s: float
 
 
-def curve(minutes: Minutes, bins: int = 48) -> list[CurvePoint]:
+def curve(minutes: MinutePairs, bins: int = 48) -> list[CurvePoint]:
     """Return latency over usage, for a picture."""
     known = minutes.where(np.isfinite(minutes.usage) & np.isfinite(minutes.latency) & (minutes.usage > 0))
     if not len(known.usage):

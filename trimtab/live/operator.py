@@ -36,6 +36,7 @@ from trimtab.live.tell.kept_journal import KeptJournal
 from trimtab.live.tell.record import health_of
 from trimtab.live.tell.telemetry import ForecastErrors, Line, Telemetry, listen
 from trimtab.live.tick import Ticker
+from trimtab.live.tuning.latency_levels import LatencyLevels
 from trimtab.wire.access import Access
 from trimtab.wire.budget import Budget
 from trimtab.wire.clock import SYSTEM, Clock, ServerClock, SteadyTime
@@ -108,6 +109,7 @@ class Operator:
             Forecasts(demand, past),
             self.journal,
             settings.tick_s,
+            LatencyLevels(prometheus, tenancy, lane),
         )
 
     def _gather(self, tenancy: QueryTenancy) -> Gather:
@@ -271,6 +273,7 @@ class Operator:
         await self.ticker.teller.close()
         self.forecasts.close()
         self.ticker.tuning.close()
+        self.ticker.levels.close()
         await self.kube.close()
         if self.prometheus:
             await self.prometheus.close()

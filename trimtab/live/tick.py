@@ -40,6 +40,7 @@ from trimtab.live.tell.say import announce, say, say_frozen
 from trimtab.live.tell.status_writer import Happening, StatusWriter
 from trimtab.live.tell.telemetry import Telemetry
 from trimtab.live.tell.teller import Teller
+from trimtab.live.tuning.latency_levels import LatencyLevels
 from trimtab.live.tuning.nightly import NightlyTuning
 from trimtab.wire.kube import Kube
 from trimtab.wire.objects import Custom, WirePod
@@ -66,6 +67,7 @@ class Ticker:
         forecasts: Forecasts,
         journal: DecisionLog | None = None,
         period_s: float = 15.0,
+        levels: LatencyLevels | None = None,
     ) -> None:
         self.cluster, self.gather, self.writer, self.compiler = cluster, gather, writer, compiler
         self.breaker, self.usage, self.checkpoints, self.forecasts = breaker, usage, checkpoints, forecasts
@@ -74,6 +76,7 @@ class Ticker:
         self.guard = Guard(writer, self.status_writer, self.teller, telemetry)
         self.recorder = Recorder(telemetry, journal)
         self.tuning = NightlyTuning(forecasts, checkpoints)
+        self.levels = levels or LatencyLevels()
         self.period_s, self.patience_s = period_s, patience(period_s)
         self._memories: dict[str, ObjectMemory] = {}
         self._term = -1
@@ -110,7 +113,7 @@ class Ticker:
     def _forget_all_but(self, objects: Sequence[ServedObject]) -> None:
         uids = {found.metadata.uid for _, found in objects}
         parts = (self.compiler, self.status_writer, self.teller, self.guard, self.recorder, self.forecasts, self.tuning)
-        for part in (*parts, self.notes):
+        for part in (*parts, self.notes, self.levels):
             part.forget(uids)
         self._memories = {uid: known for uid, known in self._memories.items() if uid in uids}
         self._last_targets = {uid: target for uid, target in self._last_targets.items() if uid in uids}
@@ -182,6 +185,7 @@ class Ticker:
             self.recorder.record(done, notes)
             nights = await self.guard.each_at_once(partial(self.tuning.note, at=at), done, at)
             self.tuning.follow(done, [tick for tick in nights if tick], at)
+            self.levels.follow([tick.subject for tick in done], at)
         finally:
             self.teller.begin()
 
@@ -196,11 +200,13 @@ class Ticker:
         ref, namespace = subject.target, subject.name.namespace
         target = await self.cluster.target(namespace, ref.api_version, ref.kind, ref.name)
         known = await self._remembered(subject, target, at)
+        pods = self.cluster.pods_of(target)
+        subject, known = self.levels.settle(subject, known, pods, at)
         subject, known, news = self.tuning.settle(subject, known, at)
         self._memories[subject.uid] = known
         if news is not None:
             announce(self.teller, self.writer, subject, news, at)
-        against, pods = claims.against(subject, at), self.cluster.pods_of(target)
+        against = claims.against(subject, at)
         subject = conflict.without_bridge(sizes.fit_to_target(subject, target), against)
         self.forecasts.note_pods(subject.uid, target.uid, pods)
         seen = Observation(
@@ -236,11 +242,13 @@ class Ticker:
         subject, target, at = tick.subject, tick.target, tick.seen.at
         seen = replace(
             tick.seen,
-            samples=samples[subject.uid],
+            samples=samples[subject.uid][: len(subject.policy.signals)],
             usage=self.usage.of(target),
             startup=self.forecasts.startup(target.uid, at),
             vetoes=self._vetoes(tick) + self.tuning.vetoes(subject, tick.seen),
         )
+        for latency in samples[subject.uid][len(subject.policy.signals) :]:
+            self.levels.note(subject, seen, latency)
         seen = replace(seen, forecasts=self.forecasts.look(subject, seen))
         tick = _decided(tick, seen)
         change = tick.decision.change
@@ -328,6 +336,7 @@ class Ticker:
         self._term = term
         self.status_writer.forget(set())
         self.tuning.take_over()
+        self.levels.take_over()
 
     def clock_set(self, by_s: float) -> None:
         """Move what is remembered along with a wall clock that was set."""
@@ -348,5 +357,8 @@ def _decided(tick: ObjectTick, seen: Observation, more: tuple[Veto, ...] = ()) -
 
 def _wanted(tick: ObjectTick) -> Wanted:
     policy = tick.subject.policy
-    signals = () if paused(policy.admit, tick.seen.at) else policy.signals
-    return Wanted(tick.subject.name.namespace, signals, tick.seen.pods)
+    if paused(policy.admit, tick.seen.at):
+        return Wanted(tick.subject.name.namespace, (), tick.seen.pods)
+    promise = policy.objective.latency if policy.objective else None
+    latency = promise.metric if promise else None
+    return Wanted(tick.subject.name.namespace, policy.signals, tick.seen.pods, latency)

@@ -61,6 +61,15 @@ class Quarrel(Record, frozen=True):
     until: float | None = None  # the axis rests until then; None: it was too seldom so far
 
 
+class LevelMemory(Record, frozen=True):
+    """What was learned of a latency promise: the usage up to which one pod keeps it."""
+
+    about: str = ""  # the promise
+    level: float | None = None
+    text: str = ""
+    raised: str = ""  # the last night that was asked
+
+
 class TuningMemory(Record, frozen=True, tag="Tuning"):
     """What the last night found, and which settings are in force since one."""
 
@@ -90,6 +99,7 @@ class ObjectMemory(Record, frozen=True, tag=TAG):
     bridge_resizes: int = 0  # pods resized by the bridge, ever
     quarrels: dict[str, Quarrel] = {}  # by what is put back: "replicas", "sizes"
     tuning: TuningMemory | None = None
+    latency: LevelMemory | None = None
     target: str | None = None  # KIND/NAME of the workload that all of this is about
 
 

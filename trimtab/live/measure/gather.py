@@ -58,16 +58,18 @@ class Wanted(NamedTuple):
     namespace: str
     signals: tuple[Signal, ...]
     pods: tuple[Pod, ...]
+    latency: Metric | None = None  # of a promise
 
     @property
     def metrics(self) -> list[Metric]:
-        return [metric for signal in self.signals for metric in metrics_of(signal)]
+        own = [metric for signal in self.signals for metric in metrics_of(signal)]
+        return own if self.latency is None else [*own, self.latency]
 
 
 class Measured(NamedTuple):
     """What one tick has measured."""
 
-    samples: list[tuple[Samples | Missing, ...]]  # of each object, aligned with its signals
+    samples: list[tuple[Samples | Missing, ...]]  # of each object: of its signals, then of its latency
     usage: dict[str, PodMetrics]  # by namespace/pod, as far as it was asked for
 
 
@@ -220,9 +222,8 @@ class Gather:
                 for answer, metric in zip(answers, wanted.metrics, strict=True)
             ]
         )
-        return tuple(
-            [queue_sample(signal, parts) if isinstance(signal, Backlog) else next(parts) for signal in wanted.signals]
-        )
+        own = [queue_sample(signal, parts) if isinstance(signal, Backlog) else next(parts) for signal in wanted.signals]
+        return (*own, *parts)
 
 
 def _sampled_at(answer: Answer) -> float | None:

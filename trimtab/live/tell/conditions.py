@@ -44,6 +44,9 @@ def _of_decision(tick: ObjectTick) -> dict[str, DecisionCondition]:
         found.pop("ScaledToZero", None)  # it says what was done, not what is wished for
     if subject.policy.forecast is not None:
         found["PredictionReady"] = _of_forecasts(tick.seen.forecasts)
+    if subject.policy.objective and (promise := subject.policy.objective.latency):
+        learned = promise.level is not None
+        found["CapacityKnown"] = _of("CapacityKnown", learned, "Learned" if learned else "NotLearned", promise.text)
     found["Ready"] = _of_ready(subject.ignored, tick.clock_trouble)
     if tick.refused is not None:
         found["AbleToScale"] = _of("AbleToScale", False, "FailedUpdateScale", tick.refused.reason)

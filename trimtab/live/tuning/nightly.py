@@ -251,6 +251,8 @@ def digest(policy: Policy) -> str:
     metrics = [signal.metric for signal in policy.signals]
     settings = settings_of(policy) if may_be_tuned(policy) else policy.signals
     price = (policy.objective.price, policy.objective.service_level) if policy.objective else None
+    if policy.objective and (promise := policy.objective.latency):  # both are learned from it
+        settings, price = (), (policy.objective.price, promise.below_s)
     limits = replace(policy.tuning, timezone="")
     return blake2b(msgspec.msgpack.encode((metrics, settings, price, limits)), digest_size=8).hexdigest()
 
