@@ -51,7 +51,7 @@ def capacity(cluster: Cluster) -> Object:
 def test_the_level_is_learned_and_the_target_follows_it() -> None:
     with Cluster() as cluster:
         shop(cluster, of_a_queue(cluster))
-        cluster.run(hours=30)
+        cluster.run(hours=10)
         said = capacity(cluster)
         assert said["status"] == "True", said
         memory = cluster.get("Autoscaler", "shop/web")["status"]["memory"]["latency"]
@@ -64,7 +64,7 @@ def test_the_level_is_learned_and_the_target_follows_it() -> None:
 def test_a_promise_below_the_service_time_is_said_and_scales_nothing() -> None:
     with Cluster() as cluster:
         shop(cluster, of_a_queue(cluster), below="20ms")
-        cluster.run(hours=12)
+        cluster.run(hours=6)
         said = capacity(cluster)
         assert said["status"] == "False"
         assert "not reachable with any number of pods" in said["message"]
