@@ -99,6 +99,14 @@ def test_what_is_no_evidence_gives_a_reason_and_no_level(week: MinutePairs, belo
     assert reason in found.reason, found.reason
 
 
+def test_high_usage_alone_does_not_say_that_a_promise_is_out_of_reach() -> None:
+    found = learn(calm(low=36.0, high=46.0), 0.3)
+    assert found.kind is LevelKind.BROKEN
+    assert found.level < 36.0
+    assert "one pod serves less than 3" in found.text("")
+    assert next_level(40.0, found, night=False) == found.level
+
+
 def test_minutes_in_which_pods_come_or_go_are_left_out() -> None:
     pods = np.array([2.0, 2, 2, 2, 2, 3, 3, 3, 3, 3, np.nan, 3, 0, 0, 0, 0])
     assert np.flatnonzero(steady_minutes(pods)).tolist() == [0, 1, 2, 3, 4, 8, 9]

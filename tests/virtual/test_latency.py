@@ -24,7 +24,8 @@ def spec(below: str = "300ms") -> Object:
 
 
 def rate(at: float) -> float:
-    return 200.0 + 150.0 * sin(2.0 * pi * at / DAY_S) + 8.0 * sin(at / 61.0)
+    """A day's wave, highest after 20 hours."""
+    return 200.0 + 150.0 * sin(2.0 * pi * at / DAY_S - 7.0 * pi / 6.0) + 8.0 * sin(at / 61.0)
 
 
 def shop(cluster: Cluster, latency: Any, below: str = "300ms") -> None:
@@ -51,7 +52,7 @@ def capacity(cluster: Cluster) -> Object:
 def test_the_level_is_learned_and_the_target_follows_it() -> None:
     with Cluster() as cluster:
         shop(cluster, of_a_queue(cluster))
-        cluster.run(hours=10)
+        cluster.run(hours=20)
         said = capacity(cluster)
         assert said["status"] == "True", said
         memory = cluster.get("Autoscaler", "shop/web")["status"]["memory"]["latency"]
@@ -64,7 +65,7 @@ def test_the_level_is_learned_and_the_target_follows_it() -> None:
 def test_a_promise_below_the_service_time_is_said_and_scales_nothing() -> None:
     with Cluster() as cluster:
         shop(cluster, of_a_queue(cluster), below="20ms")
-        cluster.run(hours=6)
+        cluster.run(hours=16)
         said = capacity(cluster)
         assert said["status"] == "False"
         assert "not reachable with any number of pods" in said["message"]

@@ -54,6 +54,7 @@ class MinutePairs(NamedTuple):
 class LevelKind(enum.StrEnum):
     KNEE = "Knee"  # more was tried, and broke the promise
     HELD = "Held"  # the promise held at all that was seen
+    BROKEN = "Broken"  # it held at nothing that was seen, but all of that was high: the level is a tenth below
     NONE = "None"  # nothing could be learned; the reason says why
 
 
@@ -76,6 +77,8 @@ class LatencyLevel(Record, frozen=True):
         below = seconds(self.below_s)
         if self.kind is LevelKind.NONE:
             return f"how much one pod serves below {below} is not known: {self.reason}"
+        if self.kind is LevelKind.BROKEN:
+            return f"one pod serves less than {amount(self.level * RAISE)}{unit} below {below}: {self.reason}"
         days = f"{self.days:.0f} days" if self.days >= 1.5 else f"{24 * self.days:.0f} hours"
         seen = f"observed up to {amount(self.observed)}; {days}"
         more = f"{seen} since the last change of capacity" if self.since else seen
@@ -122,7 +125,11 @@ def _level_of(known: MinutePairs, below_s: float, since: float | None) -> Latenc
     observed = float(np.sort(usage)[-_GROUP])
     low = usage <= 0.5 * observed
     other = float(broken[low].mean()) if low.sum() >= LEAST_MINUTES else 0.0
-    if why := _unreachable(known, below_s):
+    if usual := _broken_at_lowest(known, below_s):
+        lowest = float(np.quantile(usage, 0.05))
+        if lowest > observed / 2.0:
+            return _broken(known, below_s, since, f"it was broken at every usage seen, from {amount(lowest)} up")
+        why = f"not reachable with any number of pods: latency is {seconds(usual)} at the lowest usage seen"
         return _nothing(known, below_s, why, since)
     if other > OTHER_MOST:
         why = f"{other:.0%} of the minutes at half the usage or less are slower: look for another bottleneck"
@@ -133,11 +140,20 @@ def _level_of(known: MinutePairs, below_s: float, since: float | None) -> Latenc
         return _nothing(known, below_s, "latency does not depend on usage, so overload is judged without it", since)
     below = usage <= level
     if level <= 0.0 or upper_bound(int((broken & below).sum()), int(below.sum())) > allowed:
-        why = f"already at the lowest usage seen, {amount(float(usage.min()))}, it is broken too often"
+        lowest = float(np.quantile(usage, 0.05))
+        why = f"it was broken too often at every usage seen, from {amount(lowest)} up"
+        if lowest > observed / 2.0:
+            return _broken(known, below_s, since, why)
         return _nothing(known, below_s, why, since)
     kind = LevelKind.KNEE if more else LevelKind.HELD
     level = min(level, observed)
     return _described(known, below_s, since, kind=kind, level=level, observed=observed, other=other)
+
+
+def _broken(known: MinutePairs, below_s: float, since: float | None, why: str) -> LatencyLevel:
+    """Less for each pod may keep the promise: a tenth less is tried, and again, down to half of the highest usage."""
+    lowest, highest = (float(np.quantile(known.usage, share)) for share in (0.05, 1.0))
+    return _described(known, below_s, since, kind=LevelKind.BROKEN, level=lowest / RAISE, observed=highest, reason=why)
 
 
 def _nothing(known: MinutePairs, below_s: float, why: str, since: float | None = None) -> LatencyLevel:
@@ -160,13 +176,10 @@ def _odd_unit(known: MinutePairs, below_s: float) -> str:
     return f"the query gives {amount(usual)}, the promise is {below}: does it count milliseconds? Divide it by 1000"
 
 
-def _unreachable(known: MinutePairs, below_s: float) -> str:
-    """A promise below the service time itself."""
-    lowest = known.latency[known.usage <= np.quantile(known.usage, 0.05)]
-    usual = float(np.median(lowest))
-    if usual <= below_s:
-        return ""
-    return f"not reachable with any number of pods: latency is {seconds(usual)} at the lowest usage seen"
+def _broken_at_lowest(known: MinutePairs, below_s: float) -> float:
+    """Return the usual latency at the lowest usage, where that breaks the promise; else 0."""
+    usual = float(np.median(known.latency[known.usage <= np.quantile(known.usage, 0.05)]))
+    return usual if usual > below_s else 0.0
 
 
 def _independent(known: MinutePairs) -> bool:
@@ -250,7 +263,7 @@ def next_level(in_force: float | None, found: LatencyLevel, night: bool) -> floa
     """
     if found.kind is LevelKind.NONE:
         return in_force if found.minutes < LEAST_MINUTES else None
-    if found.kind is LevelKind.KNEE:
+    if found.kind is not LevelKind.HELD:
         return found.level
     held = max(found.level, in_force or 0.0)
     return max(held, min(RAISE * held, RAISE * found.observed)) if night else held
