@@ -22,7 +22,7 @@ from trimtab.core.model import (
     UsageEstimates,
 )
 from trimtab.errors import InvalidInput
-from trimtab.kinds.hvpa_gates import clock_s
+from trimtab.kinds.hvpa import clock_s
 from trimtab.policy import (
     RESOURCES,
     Axis,

@@ -16,7 +16,7 @@ from trimtab.errors import InvalidInput
 from trimtab.history.pod_owners import Member, OwnerLink, SeriesMatchers, find_members, gather
 from trimtab.history.source import Level, Selection
 from trimtab.history.workload_history import by_hand, plan
-from trimtab.kinds import keda_exporters
+from trimtab.kinds import keda_triggers
 from trimtab.kinds.ledger import Ledger
 from trimtab.kinds.source_fields import SourceFields
 from trimtab.promql import Matcher, among, selector
@@ -97,10 +97,10 @@ def asked(chosen: Chosen) -> tuple[str, list[str]]:
 
 @given(HOSTILE)
 def test_queries_in_the_place_of_a_keda_trigger(text: str) -> None:
-    for build in (keda_exporters._kafka, keda_exporters._pulsar, keda_exporters._jetstream):
+    for build in (keda_triggers._kafka, keda_triggers._pulsar, keda_triggers._jetstream):
         try:
             found, usual = (build(fields(dict.fromkeys(SETTINGS, word)), "shop") for word in (text, "usual"))
-        except (keda_exporters.Unanswerable, InvalidInput):
+        except (keda_triggers.Unanswerable, InvalidInput):
             continue
         assert [asked(chosen) for chosen in selectors(found.query)] == [asked(one) for one in selectors(usual.query)]
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from trimtab.errors import InvalidInput, InvalidObject
 from trimtab.kinds import Autoscaler, read
 from trimtab.kinds.convert import Converted, convert
-from trimtab.kinds.keda_exporters import EXPORTERS
+from trimtab.kinds.keda_triggers import EXPORTERS
 from trimtab.kinds.scaled_object import ScaledObject
 from trimtab.policy import Backlog, Policy, Rate, Select, TotalAverage
 

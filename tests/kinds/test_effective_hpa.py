@@ -17,8 +17,8 @@ from trimtab.core.weighted_percentile import PercentileOptions
 from trimtab.errors import InvalidObject
 from trimtab.kinds import EffectiveHpa, read
 from trimtab.kinds.convert import convert
-from trimtab.kinds.histogram import DEFAULT_FIRST, DEFAULT_GROWTH, DEFAULT_MOST
 from trimtab.kinds.ignored import warnings
+from trimtab.kinds.prediction import DEFAULT_FIRST, DEFAULT_GROWTH, DEFAULT_MOST
 from trimtab.policy import Admit, ForecastChoice, Mode, Policy
 from trimtab.series import Frame
 

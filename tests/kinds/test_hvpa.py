@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from tests.kinds import generate
 from trimtab.errors import InvalidInput, InvalidObject
 from trimtab.kinds import Hvpa, read
-from trimtab.kinds.hvpa_gates import clock_s
+from trimtab.kinds.hvpa import clock_s
 from trimtab.kinds.ignored import warnings
 from trimtab.kinds.yaml import documents
 from trimtab.policy import (

@@ -11,13 +11,13 @@ from click.testing import CliRunner
 
 from tests.live.memory_api import MemoryApi
 from trimtab.cli import COMMANDS, status
-from trimtab.cli.kubectl import plugin
-from trimtab.cli.kubectl_objects import (
+from trimtab.cli.kubectl import (
     MANAGER,
     FoundObject,
     StatusRow,
     annotate,
     find,
+    plugin,
     status_row,
     status_rows,
     types,

@@ -37,7 +37,17 @@ from trimtab.sim.generate import SHAPES, LoadShape, generate
 from trimtab.tune.case import Case, quick_form
 from trimtab.tune.demand import Demand
 from trimtab.tune.manifest import tunable_manifest, with_new_settings, writable_space
-from trimtab.tune.search import CAUTIOUS, CEILINGS, Choice, is_short, reactive_settings, search, space_of
+from trimtab.tune.search import (
+    CAUTIOUS,
+    CEILINGS,
+    SIMPLER_IS_WRONG,
+    Choice,
+    _exactly,
+    is_short,
+    reactive_settings,
+    search,
+    space_of,
+)
 
 CLUSTER = ClusterSpec(startup_s=120)
 
@@ -88,6 +98,16 @@ def test_exact_figures_are_those_of_a_backtest(policy: Policy) -> None:
     assert choice.before == case.outcome("").figures
     assert choice.after == case.with_policy(choice.policy).outcome("").figures
     assert choice.changed is (choice.after.j < choice.before.j)
+
+
+def test_what_a_backtest_finds_no_better_changes_nothing() -> None:
+    policy = replace(on_load(), signals=(PodAverage(metric=LOAD, target=0.7),))
+    case = Case(demand("office", 2), policy, CLUSTER, 32.0)
+    lavish = replace(policy, signals=(PodAverage(metric=LOAD, target=0.05),))
+    choice = search(case, space_of(policy, CLUSTER)._replace(bare=()))
+    found = _exactly(case, choice._replace(now=setting(0.05, 0.1, 300.0), policy=lavish))
+    assert not found.changed and found.policy == policy and found.after == found.before
+    assert found.notes[-1].startswith(SIMPLER_IS_WRONG)
 
 
 @pytest.mark.parametrize("was", [0.2, 0.4])

@@ -16,7 +16,7 @@ from tests.virtual.fields import Object, encoded
 from tests.virtual.machines import OWN_NAMESPACE
 from tests.virtual.served import Served
 from tests.virtual.workloads import KUBELET
-from trimtab.cli.kubectl_objects import FoundObject, StatusRow, status_row, types
+from trimtab.cli.kubectl import FoundObject, StatusRow, status_row, types
 from trimtab.live.look.subject import ChangeRules
 from trimtab.live.object_tick import ObjectTick
 from trimtab.wire.decode import decode

@@ -115,7 +115,7 @@ async def examine(place: PlaceOptions, cluster: ClusterOptions, options: Prometh
 
 
 async def _cluster_checks(kube: Kube, namespace: str) -> list[Check]:
-    from trimtab.cli.kubectl_objects import types
+    from trimtab.cli.kubectl import types
     from trimtab.wire.resources import DEPLOYMENTS, HPAS, POD_METRICS
 
     version = await _version(kube)

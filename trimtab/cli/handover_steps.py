@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 from typing import Any, NamedTuple
 
-from trimtab.cli.kubectl_objects import MANAGER, FoundObject, types
+from trimtab.cli.kubectl import MANAGER, FoundObject, types
 from trimtab.errors import InvalidInput, NotEnoughData, Refused, Unavailable
 from trimtab.kinds import Scaler, read
 from trimtab.kinds.annotations import HANDED_OVER, KEDA_PAUSED, ORIGINAL_FLOOR, RAISED_FLOOR, RAISED_FLOOR_UNTIL

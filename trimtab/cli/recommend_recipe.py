@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trimtab.cli.recommend_options import ScopeOptions
+from trimtab.cli.recommend import ScopeOptions
 from trimtab.history.source import Metric
 from trimtab.history.workload_history import by_hand
 

@@ -11,7 +11,7 @@ from trimtab.cli.option_groups import ClusterOptions, PlaceOptions, cluster_opti
 from trimtab.cli.output import output_option
 
 if TYPE_CHECKING:
-    from trimtab.cli.kubectl_objects import StatusRow
+    from trimtab.cli.kubectl import StatusRow
 
 
 @click.command(name="status")
@@ -29,7 +29,7 @@ def command(place: PlaceOptions, cluster: ClusterOptions, all_namespaces: bool, 
 def show(rows: list[StatusRow], output: str) -> None:
     from rich.table import Table
 
-    from trimtab.cli.kubectl_objects import StatusRow
+    from trimtab.cli.kubectl import StatusRow
     from trimtab.cli.screen import screen
 
     if output == "json":
@@ -45,7 +45,7 @@ def show(rows: list[StatusRow], output: str) -> None:
 
 
 async def _rows(place: PlaceOptions, cluster: ClusterOptions, everywhere: bool) -> list[StatusRow]:
-    from trimtab.cli.kubectl_objects import status_rows
+    from trimtab.cli.kubectl import status_rows
     from trimtab.wire.kube import Kube
 
     access = cluster.connect()

@@ -18,8 +18,7 @@ from trimtab.kinds.autoscaler import Autoscaler
 from trimtab.kinds.custom_hpa import CustomHpa, is_custom_hpa
 from trimtab.kinds.effective_hpa import EffectiveHpa
 from trimtab.kinds.foreign import ForeignKind
-from trimtab.kinds.hpa import Hpa, HpaV1
-from trimtab.kinds.hpa_v2beta1 import HpaV2beta1
+from trimtab.kinds.hpa import Hpa, HpaV1, HpaV2beta1
 from trimtab.kinds.hvpa import Hvpa
 from trimtab.kinds.manifest_part import ABSENT, without_nulls
 from trimtab.kinds.meta import Kind, TargetRef

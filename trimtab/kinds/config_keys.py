@@ -9,11 +9,90 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from trimtab.errors import InvalidInput
-from trimtab.kinds import config_texts
 from trimtab.kinds.annotations import ALGORITHM, TIMEZONE
+from trimtab.kinds.cron import zone_of
 from trimtab.kinds.problems import nearest
-from trimtab.policy import Advice, Inspection
-from trimtab.quantity import GIB
+from trimtab.policy import Advice, AdviceAlgorithm, Inspection
+from trimtab.quantity import GIB, is_whole, parse_duration
+
+
+def whole(text: str) -> int:
+    if not is_whole(text):
+        raise ValueError('write a whole number such as "2"')
+    return int(text)
+
+
+def number(text: str) -> float:
+    return _bounded(text, 1e9, 'write a number such as "1.5"')
+
+
+def cores(text: str) -> float:
+    return _bounded(text, 1e6, 'write a number of cores such as "0.5" or "10"')
+
+
+def ratio(text: str) -> float:
+    return _bounded(text, 1.0, 'write a ratio from 0 to 1 such as "0.5"')
+
+
+def share(text: str) -> float:
+    """A ratio; the second generation wrote percent, which no ratio can be mistaken for."""
+    value = _bounded(text, 100.0, 'write a ratio such as "0.95", or a percentage such as "95"')
+    return value / 100.0 if value > 1.0 else value
+
+
+def percent(text: str) -> int:
+    if not is_whole(text) or not 1 <= int(text) <= 100:
+        raise ValueError('write a whole percentage from 1 to 100 such as "75"')
+    return int(text)
+
+
+def seconds(text: str) -> float:
+    try:
+        return parse_duration(text)
+    except InvalidInput as problem:
+        raise ValueError(problem.fix) from None
+
+
+def flag(text: str) -> bool:
+    if text not in ("true", "false"):
+        raise ValueError('write "true" or "false"')
+    return text == "true"
+
+
+def algorithm(text: str) -> AdviceAlgorithm:
+    if text not in tuple(AdviceAlgorithm):
+        raise ValueError('write "exact" (Crane\'s tutorial as written) or "crane" (its program\'s numbers)')
+    return AdviceAlgorithm(text)
+
+
+def zone(text: str) -> str:
+    try:
+        zone_of(text)
+    except InvalidInput:
+        raise ValueError('write a time zone such as "Europe/Berlin" or "UTC"') from None
+    return text
+
+
+def ladder(text: str) -> tuple[tuple[float, float], ...]:
+    """Sizes such as "0.25c0.25g,1c2g": cores and GiB."""
+    steps = []
+    for step in filter(None, (part.strip() for part in text.split(","))):
+        size, mark, rest = step.partition("c")
+        if not mark or not rest.endswith("g"):
+            raise ValueError('write sizes such as "0.25c0.25g,1c2g" (cores and GiB)')
+        steps.append((cores(size), number(rest[:-1]) * GIB))
+    return tuple(steps)
+
+
+def _bounded(text: str, most: float, fix: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise ValueError(fix) from None
+    if not 0.0 <= value <= most:
+        raise ValueError(fix)
+    return value
+
 
 SPECIFICATION, LADDER = "specification", "specification-config"
 _PREFIXES = ("ehpa.", "replicas.")
@@ -26,29 +105,29 @@ class Key(NamedTuple):
 
 
 _KEYS = {
-    "deployment-min-replicas": Key("deployment_min_replicas", config_texts.whole),
-    "statefulset-min-replicas": Key("statefulset_min_replicas", config_texts.whole),
-    "workload-min-replicas": Key("workload_min_replicas", config_texts.whole),
-    "pod-min-ready-seconds": Key("pod_min_ready_s", config_texts.number),
-    "pod-available-ratio": Key("pod_available_ratio", config_texts.ratio),
-    "default-min-replicas": Key("default_min_replicas", config_texts.whole),
-    "max-replicas-factor": Key("max_replicas_factor", config_texts.number),
-    "min-cpu-usage-threshold": Key("min_cpu_usage_cores", config_texts.cores),
-    "fluctuation-threshold": Key("fluctuation_threshold", config_texts.number),
-    "min-cpu-target-utilization": Key("min_cpu_target_percent", config_texts.percent),
-    "max-cpu-target-utilization": Key("max_cpu_target_percent", config_texts.percent),
-    "reference-hpa": Key("reference_hpa", config_texts.flag),
-    "predictable": Key("must_be_predictable", config_texts.flag),
-    "cpu-percentile": Key("cpu_percentile", config_texts.share),
-    "cpu-target-utilization": Key("cpu_target_ratio", config_texts.share),
-    "mem-target-utilization": Key("memory_target_ratio", config_texts.share),
+    "deployment-min-replicas": Key("deployment_min_replicas", whole),
+    "statefulset-min-replicas": Key("statefulset_min_replicas", whole),
+    "workload-min-replicas": Key("workload_min_replicas", whole),
+    "pod-min-ready-seconds": Key("pod_min_ready_s", number),
+    "pod-available-ratio": Key("pod_available_ratio", ratio),
+    "default-min-replicas": Key("default_min_replicas", whole),
+    "max-replicas-factor": Key("max_replicas_factor", number),
+    "min-cpu-usage-threshold": Key("min_cpu_usage_cores", cores),
+    "fluctuation-threshold": Key("fluctuation_threshold", number),
+    "min-cpu-target-utilization": Key("min_cpu_target_percent", percent),
+    "max-cpu-target-utilization": Key("max_cpu_target_percent", percent),
+    "reference-hpa": Key("reference_hpa", flag),
+    "predictable": Key("must_be_predictable", flag),
+    "cpu-percentile": Key("cpu_percentile", share),
+    "cpu-target-utilization": Key("cpu_target_ratio", share),
+    "mem-target-utilization": Key("memory_target_ratio", share),
 }
 _RESOURCE_KEYS = {
-    "cpu-request-percentile": Key("request_percentile", config_texts.share),
-    "cpu-request-margin-fraction": Key("request_margin", config_texts.number),
-    "cpu-model-history-length": Key("history_s", config_texts.seconds),
-    "oom-protection": Key("oom_protection", config_texts.flag),
-    "oom-bump-ratio": Key("oom_bump_ratio", config_texts.number),
+    "cpu-request-percentile": Key("request_percentile", share),
+    "cpu-request-margin-fraction": Key("request_margin", number),
+    "cpu-model-history-length": Key("history_s", seconds),
+    "oom-protection": Key("oom_protection", flag),
+    "oom-bump-ratio": Key("oom_bump_ratio", number),
 }
 # Upstream has them; here they mean nothing (`ignored.py` says so to the user).
 IGNORED_KEYS = frozenset(
@@ -74,8 +153,8 @@ IGNORED_KEYS = frozenset(
 
 def known_keys(advice: Advice) -> dict[str, Key]:
     """Every spelling that is understood for this kind of advice."""
-    keys = {ALGORITHM: Key("algorithm", config_texts.algorithm), TIMEZONE: Key("timezone", config_texts.zone)}
-    keys |= {LADDER: Key("size_ladder", config_texts.ladder), SPECIFICATION: Key("", config_texts.flag)}
+    keys = {ALGORITHM: Key("algorithm", algorithm), TIMEZONE: Key("timezone", zone)}
+    keys |= {LADDER: Key("size_ladder", ladder), SPECIFICATION: Key("", flag)}
     keys |= {f"{_RESOURCE}{name}": key for name, key in _RESOURCE_KEYS.items()}
     keys |= {f"{_RESOURCE}{name}": keys[name] for name in (SPECIFICATION, LADDER)}
     if advice is Advice.RESOURCE:
@@ -119,8 +198,8 @@ def _out_of_order(config: Mapping[str, str], seen: Mapping[str, str]) -> Iterato
     least, most = (seen.get(f"{end}-cpu-target-utilization") for end in ("min", "max"))
     usual = Inspection()
     try:
-        low = config_texts.percent(config[least]) if least else usual.min_cpu_target_percent
-        high = config_texts.percent(config[most]) if most else usual.max_cpu_target_percent
+        low = percent(config[least]) if least else usual.min_cpu_target_percent
+        high = percent(config[most]) if most else usual.max_cpu_target_percent
     except ValueError:  # named already
         return
     if low > high and least:
@@ -145,7 +224,7 @@ def settings_of(config: Mapping[str, str], advice: Advice) -> dict[str, Any]:
 def effective(inspection: Inspection) -> dict[str, str]:
     """The configuration in force, by Crane's keys, defaults included."""
     keys = _KEYS | {f"{_RESOURCE}{name}": key for name, key in _RESOURCE_KEYS.items()}
-    keys |= {ALGORITHM: Key("algorithm", config_texts.algorithm), TIMEZONE: Key("timezone", config_texts.zone)}
+    keys |= {ALGORITHM: Key("algorithm", algorithm), TIMEZONE: Key("timezone", zone)}
     return {name: _written(getattr(inspection, key.field)) for name, key in sorted(keys.items())}
 
 

@@ -12,7 +12,7 @@ from trimtab.kinds import status
 from trimtab.kinds.analytics import AnalyticsSpec, RecommendationSpec
 from trimtab.kinds.autoscaler import AutoscalerSpec
 from trimtab.kinds.effective_hpa import EffectiveHpaSpec
-from trimtab.kinds.hvpa_spec import HvpaSpec
+from trimtab.kinds.hvpa import HvpaSpec
 from trimtab.kinds.manifest_part import ManifestPart
 from trimtab.kinds.schema import structural
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from trimtab.errors import InvalidInput
 from trimtab.kinds.amounts import Count, CountOrZero
@@ -114,3 +114,43 @@ class HpaV1(AnyHpa):
             made["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
             ledger.place("spec.metrics", f"spec.{_V1_TARGET}")
         return made
+
+
+_TARGETS = {
+    "targetAverageUtilization": ("Utilization", "averageUtilization"),
+    "targetAverageValue": ("AverageValue", "averageValue"),
+    "averageValue": ("AverageValue", "averageValue"),
+    "targetValue": ("Value", "value"),
+}
+
+
+def v2_metric(metric: Any) -> Any:
+    """A metric of v2beta1 in the words of v2; one that is written in them stays as it is."""
+    if not isinstance(metric, dict):
+        return metric
+    return {name: _v2_member(inner) if isinstance(inner, dict) else inner for name, inner in metric.items()}
+
+
+def _v2_member(member: dict[str, Any]) -> dict[str, Any]:
+    made = dict(member)
+    if isinstance(made.get("target"), dict) and "kind" in made["target"]:
+        made["describedObject"] = made.pop("target")
+    if "metricName" in made:
+        selector = made.pop("selector", None) or made.pop("metricSelector", None)
+        made["metric"] = {"name": made.pop("metricName")} | ({"selector": selector} if selector else {})
+    for name, (kind, field) in _TARGETS.items():
+        if (value := made.pop(name, None)) is not None:
+            made["target"] = {"type": kind, field: value}
+    return made
+
+
+class HpaV2beta1(HpaWithMetrics):
+    api_version: Literal["autoscaling/v2beta1"]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_v2(cls, manifest: Any) -> Any:
+        spec = manifest.get("spec") if isinstance(manifest, dict) else None
+        if not isinstance(spec, dict) or not isinstance(spec.get("metrics"), list):
+            return manifest
+        return {**manifest, "spec": {**spec, "metrics": [v2_metric(metric) for metric in spec["metrics"]]}}

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import PurePath
 from typing import Any
 
-from trimtab.kinds.yaml import Document
-from trimtab.kinds.yaml_values import HELM_TEMPLATE
+from trimtab.kinds.yaml import HELM_TEMPLATE, Document
 
 _CHOICES = frozenset({"overlays", "environments", "envs", "clusters", "stages"})  # of whose folders one is applied
 _PATCHES = ("patches", "patchesStrategicMerge", "patchesJson6902")

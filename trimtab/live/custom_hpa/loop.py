@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import logging
 import zlib
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -18,7 +19,7 @@ from msgspec.structs import replace
 
 from trimtab.core.decide import decide
 from trimtab.core.explain import sentence
-from trimtab.core.model import Decision, Missing, Observation, Samples, TotalSample, Veto
+from trimtab.core.model import Decision, Missing, Observation, RuleName, Samples, TotalSample, Veto
 from trimtab.core.propose import judge
 from trimtab.core.remember import remember
 from trimtab.errors import InvalidInput, Refused, TrimtabError
@@ -26,17 +27,93 @@ from trimtab.journal import ObjectName
 from trimtab.kinds import CustomHpa
 from trimtab.kinds.annotations import ENABLED
 from trimtab.live.act import apply
-from trimtab.live.custom_hpa.gauges import Gauges
 from trimtab.live.look import conflict, memory, revert
 from trimtab.live.look.cluster import ScaleTarget, WatchedCluster
 from trimtab.live.look.memory import ObjectMemory, ReplicasWritten
 from trimtab.live.look.subject import Compiler, Subject
 from trimtab.live.measure.gather import Gather, Wanted
+from trimtab.live.tell.telemetry import Family, Line, render
 from trimtab.policy import Admit, Mode, Policy
 from trimtab.wire.kube import Kube
 from trimtab.wire.objects import ConfigMap, Custom, ObjectMeta, PartialObject, Scale
 from trimtab.wire.prometheus import NOTHING, Prometheus, SeriesValue
 from trimtab.wire.resources import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES
+
+FAMILIES = {  # named by the program, its counters without the suffix that they have today
+    "custom_hpa_up": Family("counter", "Periods since the start."),
+    "custom_hpa_metric_requests": Family("counter", "Questions to Prometheus, by whether it answered."),
+    "custom_hpa_metric_samples": Family("gauge", "The last sample."),
+    "custom_hpa_status": Family("gauge", "1 for what was true of the last period."),
+    "custom_hpa_status_current_replicas": Family("gauge", "Replicas that the Deployment has in its spec."),
+    "custom_hpa_status_desired_replicas": Family("gauge", "Replicas that were last decided on."),
+    "custom_hpa_scale_factor": Family("gauge", "The last sample over its target."),
+    "custom_hpa_spec_min_replicas": Family("gauge", "The floor."),
+    "custom_hpa_spec_max_replicas": Family("gauge", "The ceiling."),
+    "custom_hpa_spec_target_value": Family("gauge", "The target."),
+}
+STATUSES = {
+    RuleName.COOLDOWN: "cooldown",
+    RuleName.MIN_FACTOR: "below-min-factor",
+    RuleName.MAX_FACTOR: "above-max-factor",
+}
+SCALED = "scaled"
+
+
+class Gauges:
+    def __init__(self, custom: CustomHpa) -> None:
+        self.custom = custom
+        self.periods = 0
+        self.requests: Counter[str] = Counter(success=0, failure=0)
+        self.statuses: set[tuple[str, str]] = set()  # what was true of the last period: (status, up or down)
+        self._values: dict[str, float] = {}  # by name; a number that was never known is not shown
+
+    def fetched(self, sample: float | None) -> None:
+        """One question to Prometheus; without a usable answer nothing is true of this period."""
+        self.requests["failure" if sample is None else "success"] += 1
+        if sample is None:
+            self.statuses = set()
+        else:
+            self._values["custom_hpa_metric_samples"] = sample
+
+    def decided(self, current: int, decision: Decision, scaled: bool) -> None:
+        self._values["custom_hpa_status_current_replicas"] = current
+        if decision.change is not None:
+            self._values["custom_hpa_status_desired_replicas"] = decision.plan.replicas
+        factor = scale_factor(decision)
+        if factor is None:
+            self.statuses = set()
+            return
+        self._values["custom_hpa_scale_factor"] = factor
+        way = "up" if factor > 1.0 else "down"
+        found = [STATUSES[step.rule] for step in decision.steps if step.rule in STATUSES] + [SCALED] * scaled
+        self.statuses = {(status, way) for status in found}
+
+    def render(self) -> str:
+        deployment = {"deployment": self.custom.target.deployment}
+        return render(((name, deployment | labels, value) for name, labels, value in self._lines()), FAMILIES)
+
+    def _lines(self) -> Iterable[Line]:
+        custom = self.custom
+        yield "custom_hpa_up", {}, self.periods
+        for status, count in self.requests.items():
+            yield "custom_hpa_metric_requests", {"status": status}, count
+        for status in (*STATUSES.values(), SCALED):
+            for way in ("up", "down"):
+                yield "custom_hpa_status", {"status": status, "scale": way}, float((status, way) in self.statuses)
+        for name, value in self._values.items():
+            yield name, {}, value
+        yield "custom_hpa_spec_min_replicas", {}, custom.min_replicas
+        yield "custom_hpa_spec_max_replicas", {}, custom.max_replicas
+        yield "custom_hpa_spec_target_value", {}, custom.target.value
+
+
+def scale_factor(decision: Decision) -> float | None:
+    """sample / target before any rule; None without a sample, or where none was asked for."""
+    for proposal in decision.proposals:
+        if not isinstance(proposal.replicas, Missing) and proposal.value is not None and proposal.target:
+            return proposal.value / proposal.target
+    return None
+
 
 log = logging.getLogger(__name__)
 KEY = "memory"
