@@ -11,7 +11,7 @@ from tests.virtual.cluster import Cluster, autoscaler
 from tests.virtual.faults import BadMetrics, ClockStepped, Killed
 from tests.virtual.fields import encoded
 from trimtab.acts import Fate
-from trimtab.cli.kubectl_objects import FoundObject, status_row
+from trimtab.cli.kubectl import FoundObject, status_row
 from trimtab.journal_replay import replay
 from trimtab.live.look.cluster import WatchedCluster
 from trimtab.live.look.installations import OwnOperators

@@ -1,6 +1,6 @@
 """Manifests from text: many documents, lists, line numbers; a broken document is reported and does not stop the others.
 
-libyaml composes, `yaml_values` constructs.
+libyaml composes, the constructors below make values.
 """
 
 from __future__ import annotations
