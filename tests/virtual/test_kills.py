@@ -106,3 +106,18 @@ def test_a_rollout_by_its_owner_is_sized_by_what_the_kill_taught() -> None:
         cluster.deploy(WEB, replicas=2, memory="256Mi", image="web:2")
         cluster.run(minutes=15)
         assert memory_of(cluster) == {GROWN}
+
+
+def test_a_size_that_changes_leaves_an_event_a_log_line_and_a_metric(caplog: pytest.LogCaptureFixture) -> None:
+    """From what to what, and why: ten resizes left nothing that whoever is on call could read."""
+    with Cluster(seed=9, change_rules=QUICK) as cluster:
+        furnish(cluster)
+        cluster.oom_kill(WEB)
+        said = f"main memory 256Mi to {GROWN}Mi: OOM kill at {rfc3339(cluster.now())[11:19]} UTC"
+        with caplog.at_level("INFO"):
+            cluster.run(minutes=2)
+        events = cluster.server.store.of(cluster._kind("Event")).items.values()
+        assert said in [event["message"] for event in events if event["reason"] == "SuccessfulResize"]
+        assert f"Autoscaler shop/web: {said}" in caplog.messages
+        counted = 'container="main",resource="memory",direction="up",reason="OOMKill"} 1'
+        assert counted in cluster.metrics_page()

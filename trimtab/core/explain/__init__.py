@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from functools import lru_cache
 
+from trimtab.core.explain.sizes import SizeChange, size_changes
 from trimtab.core.model import Decision, Memory, Missing, Observation, Proposal, Reason, RuleName, Step
 from trimtab.core.remember import is_our_zero
 from trimtab.policy import Axis, Policy, Record
@@ -155,15 +156,12 @@ def _loudest(decision: Decision) -> str:
 
 
 def _resizes(seen: Observation, decision: Decision) -> str:
-    parts = []
-    for name, size in (decision.change.sizes or {}).items() if decision.change else ():
-        old = seen.sizes[name].requests
-        if size.requests.cpu_cores is not None and size.requests.cpu_cores != old.cpu_cores:
-            parts.append(f"{name} cpu {format_cpu(old.cpu_cores or 0)} to {format_cpu(size.requests.cpu_cores)}")
-        if size.requests.memory_bytes is not None and size.requests.memory_bytes != old.memory_bytes:
-            new = describe_memory(size.requests.memory_bytes)
-            parts.append(f"{name} memory {describe_memory(old.memory_bytes or 0)} to {new}")
-    return ", ".join(parts)
+    return ", ".join(change.amounts for change in resizes(seen, decision))
+
+
+def resizes(seen: Observation, decision: Decision) -> tuple[SizeChange, ...]:
+    """Every request that this decision changes, and why."""
+    return tuple(size_changes(seen, decision, rule_text))
 
 
 def rule_text(step: Step) -> str:

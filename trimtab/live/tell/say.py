@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from trimtab.core.explain import DecisionCondition, sentence
+from trimtab.core.explain import DecisionCondition, resizes, sentence
 from trimtab.core.model import Memory, Missing, Observation, PodSamples, Reason, Samples, Startup
 from trimtab.core.remember import stored
 from trimtab.live.look.memory import ObjectMemory
@@ -30,6 +30,10 @@ def say(teller: Teller, status_writer: StatusWriter, tick: ObjectTick) -> None:
     subject, at = tick.subject, tick.seen.at
     if tick.wrote("replicas"):
         announce(teller, status_writer.writer, subject, _rescaled(tick), at)
+    if tick.wrote("sizes"):
+        announce(teller, status_writer.writer, subject, _resized(tick), at)
+    if tick.wrote("bridge") and (news := _bridged(tick)):
+        announce(teller, status_writer.writer, subject, news, at)
     fingerprint = status_fingerprint(tick)
     if fingerprint and status_writer.has_said(subject.object, fingerprint):
         teller.drop(subject.uid)  # most objects in most ticks
@@ -67,6 +71,21 @@ def _rescaled(tick: ObjectTick) -> Happening:
     text = sentence(subject.policy, tick.seen, tick.memory.core, tick.decision)
     log.info("%s: %d -> %d replicas: %s", subject.name, tick.target.replicas, replicas, text)
     return Happening("SuccessfulRescale", f"New size: {replicas}; reason: {text}")
+
+
+def _resized(tick: ObjectTick) -> Happening:
+    said = [f"{change.amounts}: {change.why}" for change in resizes(tick.seen, tick.decision)]
+    for text in said:
+        log.info("%s: %s", tick.subject.name, text)
+    return Happening("SuccessfulResize", "; ".join(said))
+
+
+def _bridged(tick: ObjectTick) -> Happening | None:
+    """The log has every step of a bridge, events its begin and its end."""
+    before, after = tick.memory.core.bridge, tick.after.core.bridge
+    text = f"{tick.bridged.pods} ready pods go from {before:g} to {after:g} times their cpu"
+    log.info("%s: %s", tick.subject.name, text)
+    return None if min(before, after) > 1.0 else Happening("Bridge", text)
 
 
 def announce(teller: Teller, writer: Kube, subject: Subject, news: Happening, at: float) -> None:

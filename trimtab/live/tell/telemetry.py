@@ -10,12 +10,13 @@ from typing import Literal, NamedTuple
 from aiohttp import web
 
 from trimtab.core.demand import demand_of
+from trimtab.core.explain import resizes
 from trimtab.core.forecast.horizon import horizon_s
 from trimtab.core.model import Forecast, Missing, Startup
 from trimtab.journal import ObjectName
 from trimtab.live.headroom import BLOCKERS
 from trimtab.live.object_tick import ObjectTick
-from trimtab.policy import Axis
+from trimtab.policy import RESOURCES, Axis
 from trimtab.ticks import load_of, ready_and_capacity
 
 Line = tuple[str, dict[str, str], float]
@@ -53,6 +54,8 @@ FAMILIES = {
     "trimtab_restricted": Family("gauge", "1 for every rule that changed the wish in the last tick."),
     "trimtab_veto": Family("gauge", "1 for everything outside the object that held a change back in the last tick."),
     "trimtab_resize_blocked": Family("gauge", "1 while a quota, a LimitRange, a node or a rollout blocks new sizes."),
+    "trimtab_size_changes_total": Family("counter", "Requests that were changed, by container, direction and reason."),
+    "trimtab_container_request": Family("gauge", "The request in force of a container: cores of cpu, bytes of memory."),
     "trimtab_resize_pending": Family("gauge", "Pods whose resize the kubelet has deferred or called infeasible."),
     "trimtab_sample_missing": Family(
         "gauge", "1 for every signal that the last tick had no value of, with the reason."
@@ -101,6 +104,7 @@ class Telemetry:
     def __init__(self) -> None:
         self.failures: Counter[str] = Counter()
         self.acts: Counter[tuple[str, str]] = Counter()  # axis and fate
+        self.size_changes: Counter[tuple[ObjectName, str, str, str, str]] = Counter()
         self.ticks = 0
         self.tick_s = 0.0
         self.tick_total_s = 0.0
@@ -111,6 +115,7 @@ class Telemetry:
 
     def saw(self, ticks: Sequence[ObjectTick]) -> None:
         self._objects = ticks
+        self._count_sizes(ticks)
         for watcher in self.watchers:
             try:
                 watcher(ticks)
@@ -118,6 +123,16 @@ class Telemetry:
                 log.exception("a bug of trimtab: a number of this tick is missing")
                 self.failures["Watcher"] += 1
         self.acts.update((part.axis, str(part.fate)) for tick in ticks for part in tick.outcome)
+
+    def _count_sizes(self, ticks: Sequence[ObjectTick]) -> None:
+        """Of objects that are served now: nobody's memory of those that are gone."""
+        served = {tick.subject.name for tick in ticks} if self.size_changes else ()
+        kept = {key: count for key, count in self.size_changes.items() if key[0] in served}
+        self.size_changes = Counter(kept)
+        for tick in ticks:
+            for change in resizes(tick.seen, tick.decision) if tick.wrote("sizes") else ():
+                said = change.container, str(change.axis), change.direction, change.reason
+                self.size_changes[tick.subject.name, *said] += 1
 
     def stand_by(self) -> None:
         """Somebody else looks at the objects now: what was last seen here is not how they are."""
@@ -141,6 +156,9 @@ class Telemetry:
             yield "trimtab_acts_total", {"axis": axis, "outcome": fate}, count
         for kind, count in self.failures.items():
             yield "trimtab_object_failures_total", {"error": kind}, count
+        for (name, container, resource, direction, reason), count in self.size_changes.items():
+            said = {"container": container, "resource": resource, "direction": direction, "reason": reason}
+            yield "trimtab_size_changes_total", labels_of(name) | said, count
         for tick in self._objects:
             yield from _of_object(tick)
 
@@ -175,6 +193,10 @@ def _of_object(tick: ObjectTick) -> Iterable[Line]:
         yield "trimtab_veto", {**labels, "reason": reason}, 1
         if reason in BLOCKERS:
             yield "trimtab_resize_blocked", {**labels, "reason": reason}, 1
+    for container, size in decision.plan.sizes.items() if policy.vertical is not None else ():
+        for axis in RESOURCES:
+            if (amount := size.requests.amount(axis)) is not None:
+                yield "trimtab_container_request", {**labels, "container": container, "resource": str(axis)}, amount
     for stuck, count in Counter(waiting.reason for waiting in tick.resizing.stuck).items():
         yield "trimtab_resize_pending", {**labels, "reason": stuck}, count
     if waits := sum(1 for pod in seen.pods if pod.waits_since is not None):
