@@ -608,7 +608,7 @@ class Vertical(Record, frozen=True):
     most: Size = Size()  # where a container's own rule leaves the maximum open
     up_after_s: float = 600.0
     down_after_s: float = 86400.0
-    peak_margin: float = 1.2  # memory never falls below this times the peak of the last day
+    peak_margin: float = 1.2  # memory never falls below this times the peak of the last eight days
     oom_rest_s: float = 86400.0
     keep_memory: bool = False  # JVM images: memory is never lowered by itself
 

@@ -253,6 +253,21 @@ def test_the_peak_outlives_its_window_and_its_pod() -> None:
     assert estimate(book, later).memory_peak_bytes is None  # nobody has watched since
 
 
+def test_a_weekly_peak_is_remembered_for_eight_days_and_over_a_restart() -> None:
+    """Nine kills in three weeks: a half-life of a day forgets what happens once a week."""
+    day = [(minute * 600.0, 0.1, 1e8) for minute in range(144)]
+    week = [(start * DAY + at, cores, size) for start in range(7) for at, cores, size in day]
+    book, at = book_of([(0.0, 0.1, 9e8), *week[1:]]), NOW + 7 * DAY
+    again = UsageHistograms()
+    load(again, "web", "app", json.loads(json.dumps(save(book, "web", "app", at))))
+    for each in (book, again):
+        found = estimate(each, at)
+        assert found.memory_peak_bytes == 9e8
+        assert found.target.memory_bytes == pytest.approx(9e8 * 1.15)
+        later = estimate(each, at + 3 * DAY).target.memory_bytes
+        assert later is not None and later < 2e8, "after eight days it counts no longer"
+
+
 def test_a_hole_starts_the_watch_again() -> None:
     book = book_of(every_minute(1440) + every_minute(60, size=1e8, start=DAY + 3 * HOUR))
     assert estimate(book, NOW + DAY + 4 * HOUR).memory_peak_bytes is None

@@ -139,7 +139,9 @@ class Estimate(Record, frozen=True):
     upper: Size = Size()
     observed_s: float = 0.0
     memory_window_s: float = 86400.0
-    memory_peak_bytes: float | None = None  # working set, last 24 h
+    memory_peak_bytes: float | None = (
+        None  # the highest working set of eight days; None while a day was not watched without a hole
+    )
     oom_at: float | None = None
     oom_need_bytes: float | None = None  # what would have survived the OOM kills of the last eight days
 

@@ -47,7 +47,7 @@ _RULES = {
     RuleName.BUCKETS: "the bucket makes it {after}",
     RuleName.CAPACITY: "capacity makes it {after}",
     RuleName.WARM_UP: "too little history to change it",
-    RuleName.PEAK: "kept above the peak of the last day",
+    RuleName.PEAK: "kept above the peak of the last eight days",
     RuleName.OOM_NEED: "{after} would have survived the last OOM kill",
     RuleName.OOM_REST: "not lowered after an OOM kill{until}",
     RuleName.KEEP_MEMORY: "memory of this image is never lowered by itself",

@@ -68,6 +68,7 @@ def observe_memory(histograms: UsageHistograms, series: ContainerSeries) -> None
     _leave_windows(histograms, which, first, highest)
     np.fmax.at(histograms.sources["memory_at"], which[flat.place], flat.times)
     _watch(histograms, rows[flat.place], flat.times)
+    peaks.note_highest(histograms.highest, rows[flat.place], flat.values, flat.times, window_s)
 
 
 def adopt(histograms: UsageHistograms, other: UsageHistograms, since: float) -> set[str]:
@@ -141,6 +142,7 @@ def _take_row(histograms: UsageHistograms, ours: int, other: UsageHistograms, th
         mine.put(ours, bank.weights[theirs], float(bank.totals[theirs]), float(bank.references[theirs]))
     kills = {name: np.fmax(histograms.rows[name][ours], other.rows[name][theirs]) for name in ("oom_at", "oom_need")}
     histograms.rows[ours] = other.rows[theirs]
+    histograms.highest[ours] = other.highest[theirs]
     for name, value in kills.items():
         histograms.rows[name][ours] = value
     mine_too = np.flatnonzero(histograms.sources["row"] == ours)

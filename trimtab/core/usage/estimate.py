@@ -1,5 +1,8 @@
 """What the histograms say containers need: percentile, margin, then bounds that widen where there is little history.
 
+Memory covers the highest working set of eight days and the margin besides, as `recommend` does: VPA's histogram forgets
+half of a weekly peak every day.
+
 upper = p95 * (1 + 1 / confidence), lower = p50 * (1 + 0.001 / confidence) ** -2, target = p90, all after the margin;
 confidence = min(days of history, samples / one per minute). Amounts are truncated to whole millicores or bytes (VPA).
 """
@@ -60,7 +63,10 @@ def estimates(histograms: UsageHistograms, at: float) -> list[Estimate]:
     cpu = amounts(histograms.cpu, settings.cpu_percentiles, CPU_GRAIN, settings.margin, trust)
     memory = amounts(histograms.memory, settings.memory_percentiles, MEMORY_GRAIN, settings.margin, trust)
     observed_s = (rows["cpu_last"] - rows["cpu_first"] - rows["unseen_s"]).tolist()
-    peaks, ooms = histograms.memory_peaks(at).tolist(), rows["oom_at"].tolist()
+    highest, watched = histograms.highest_working_sets(at), histograms.memory_peaks(at)
+    memory[1:] = np.fmax(memory[1:], with_margin(highest, settings.margin))
+    peaks = np.where(np.isnan(watched), nan, np.fmax(watched, highest)).tolist()
+    ooms = rows["oom_at"].tolist()
     needs = np.where(rows["oom_at"] > at - settings.history_s, rows["oom_need"], nan).tolist()
     facts = zip(cpu.T.tolist(), memory.T.tolist(), observed_s, peaks, zip(ooms, needs, strict=True), strict=True)
     return [_estimate(*estimate, window_s=settings.memory_window_s) for estimate in facts]

@@ -15,6 +15,7 @@ import numpy as np
 
 from trimtab.core.usage.bank import Bank
 from trimtab.core.usage.histograms import UsageHistograms
+from trimtab.core.usage.peaks import note_highest
 from trimtab.errors import InvalidInput
 from trimtab.series import Floats
 
@@ -46,6 +47,11 @@ def save(histograms: UsageHistograms, workload: str, container: str, at: float) 
     status |= {name: _rfc3339(facts[key]) for name, key in _TIMES.items() if isfinite(facts[key])}
     status |= {"unseenSeconds": float(facts["unseen_s"])} if facts["unseen_s"] else {}
     status |= {"oomNeedBytes": float(facts["oom_need"])} if isfinite(facts["oom_need"]) else {}
+    highest = histograms.highest[row]
+    windows = {
+        f"{w:.0f}": b for w, b in zip(highest["window"].tolist(), highest["bytes"].tolist(), strict=True) if w == w
+    }
+    status |= {"memoryHighestBytes": windows} if windows else {}
     return status | ({"memoryPeakBytes": peak} if isfinite(peak) else {})
 
 
@@ -65,7 +71,13 @@ def load(
         facts["oom_need"] = _amount(status, "oomNeedBytes", path)
     cpu = read_row(histograms.cpu, status.get("cpuHistogram"), f"{path}.cpuHistogram")
     memory = read_row(histograms.memory, status.get("memoryHistogram"), f"{path}.memoryHistogram")
+    highest = _windows(status, path)
     row = histograms.ensure_row(workload, container, made_at)
+    if highest:
+        window_s = histograms.settings.memory_window_s
+        rows = np.full(len(highest), row, dtype=np.intp)
+        times = np.array(list(highest), dtype=float) * window_s
+        note_highest(histograms.highest, rows, np.array(list(highest.values())), times, window_s)
     histograms.cpu.put(row, *cpu)
     histograms.memory.put(row, *memory)
     for key, fact in facts.items():
@@ -97,6 +109,14 @@ def read_row(bank: Bank, saved: Any, path: str = "histogram") -> tuple[Floats, f
     reference = _seconds(saved, "referenceTimestamp", path) if saved.get("referenceTimestamp") else 0.0
     sum_saved = float(weights.sum())
     return (weights * (total / sum_saved), total, reference) if sum_saved else (weights, 0.0, reference)
+
+
+def _windows(status: Mapping[str, Any], path: str) -> dict[int, float]:
+    """The highest working set by the number of its window."""
+    found = status.get("memoryHighestBytes") or {}
+    if not isinstance(found, Mapping) or not all(str(key).isdecimal() and len(str(key)) < 12 for key in found):
+        raise InvalidInput(f"{path}.memoryHighestBytes", found, "write bytes by the number of their window")
+    return {int(str(key)): _amount(found, key, f"{path}.memoryHighestBytes") for key in found}
 
 
 def _bucket(bank: Bank, key: object, path: str) -> int:

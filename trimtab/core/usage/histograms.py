@@ -47,6 +47,7 @@ class UsageHistograms:
         self.cpu = Bank(bucket_edges.CPU, 0, self.settings.half_life_s)
         self.memory = Bank(bucket_edges.MEMORY, 0, self.settings.half_life_s)
         self.rows: NDArray[np.void] = np.zeros(0, ROW)
+        self.highest: NDArray[np.void] = np.zeros(0, peaks.HIGHEST)
         self.sources = peaks.blank(np.zeros(0, dtype=np.intp))
         self._row_of: dict[tuple[str, str], int] = {}
         self._source_of: dict[tuple[str, str, str], int] = {}
@@ -113,12 +114,16 @@ class UsageHistograms:
         np.fmax.at(highest, recent["row"], np.maximum(recent["high"], recent["high_before"]))
         return np.where(at - rows["watched_since"] >= window_s, highest, nan)
 
+    def highest_working_sets(self, at: float) -> Floats:
+        """The highest of the whole history (8 days), which has every weekly peak; NaN where none was seen."""
+        return peaks.highest_since(self.highest, at - self.settings.history_s, self.settings.memory_window_s)
+
     def forget(self, at: float) -> None:
         """Drop containers unseen for the whole history, and pods that are long gone."""
         keep = np.flatnonzero(~self.expired(at))
         renumbered = np.full(len(self.rows), -1, dtype=np.intp)
         renumbered[keep] = np.arange(len(keep))
-        self.rows = self.rows[keep]
+        self.rows, self.highest = self.rows[keep], self.highest[keep]
         self.cpu.keep(keep)
         self.memory.keep(keep)
         self._row_of = {key: int(renumbered[old]) for key, old in self._row_of.items() if renumbered[old] >= 0}
@@ -161,7 +166,9 @@ class UsageHistograms:
         self.memory.add(self.sources["row"][come.which], come.values, 1.0, come.times)
         if not oom:
             seen = new.only(True)
-            self._watch(self.sources["row"][seen.which], seen.times)
+            rows = self.sources["row"][seen.which]
+            self._watch(rows, seen.times)
+            peaks.note_highest(self.highest, rows, seen.values, seen.times, self.settings.memory_window_s)
 
     def _watch(self, rows: Indices, times: Floats) -> None:
         """A watch without holes: it starts again after a silence."""
@@ -179,6 +186,9 @@ class UsageHistograms:
                 extra[name] = nan
             extra["created_at"] = at
             self.rows = np.concatenate([self.rows, extra])
+            more = np.zeros(len(new), peaks.HIGHEST)
+            more["window"] = nan
+            self.highest = np.concatenate([self.highest, more])
             self.cpu.resize(len(self.rows))
             self.memory.resize(len(self.rows))
         return [self._row_of[key] for key in keys]

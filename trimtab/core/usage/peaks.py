@@ -25,6 +25,29 @@ SOURCE = np.dtype(
 )
 
 
+# The highest working set of each of the last windows of one container: `window` is a number since 1970, NaN: none.
+KEPT = 16  # windows, more than the eight that are asked for
+HIGHEST = np.dtype([("window", float, (KEPT,)), ("bytes", float, (KEPT,))])
+
+
+def note_highest(highest: Sources, rows: Indices, values: Floats, times: Floats, window_s: float) -> None:
+    """Keep the highest working set of each window, over all pods."""
+    windows = np.floor(times / window_s)
+    slots = windows.astype(np.intp) % KEPT
+    opens = ~(highest["window"][rows, slots] >= windows)
+    highest["bytes"][rows[opens], slots[opens]] = 0.0
+    highest["window"][rows[opens], slots[opens]] = windows[opens]
+    present = highest["window"][rows, slots] == windows
+    np.maximum.at(highest["bytes"], (rows[present], slots[present]), values[present])
+
+
+def highest_since(highest: Sources, since: float, window_s: float) -> Floats:
+    """The highest working set of each row from `since` on; NaN where nothing was seen."""
+    counts = highest["window"] >= np.floor(since / window_s)
+    found: Floats = np.where(counts, highest["bytes"], -1.0).max(axis=1, initial=-1.0)
+    return np.where(found >= 0.0, found, np.nan)
+
+
 class SourceSamples(NamedTuple):
     """Values to add to or take from a histogram."""
 
