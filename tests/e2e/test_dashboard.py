@@ -21,6 +21,7 @@ from tests.web.conftest import serving
 from trimtab.core.explain import sentence
 from trimtab.journal import HEALTH, Journal, ObjectName
 from trimtab.kinds import read
+from trimtab.kinds.annotations import API_CREDENTIAL
 from trimtab.live.settings import OperatorSettings
 from trimtab.sim.cluster_spec import ClusterSpec
 from trimtab.sim.generate import LoadShape, generate
@@ -46,6 +47,7 @@ SPEC: dict[str, Any] = {
     "behavior": {"scaleDown": {"stabilizationWindowSeconds": 4}},
 }
 HOURS_BEFORE = 3
+SECRET, TOKEN = "operator-api", "a token for tests"
 
 
 def own_address() -> str:
@@ -67,10 +69,18 @@ def publish(bed: Bed, namespace: str, *ports: int) -> None:
         pod = {"kind": "Pod", "name": name, "namespace": namespace}
         subsets.append({"addresses": [{"ip": address, "targetRef": pod}], "ports": [{"name": "http", "port": port}]})
     meta = _meta(namespace, SERVICE)
+    kept = {"apiVersion": "v1", "kind": "Secret", "metadata": _meta(namespace, SECRET), "stringData": {"token": TOKEN}}
+    bed.apply(kept)
+    noted = meta | {"annotations": {API_CREDENTIAL: SECRET}}
     bed.apply(
-        {"apiVersion": "v1", "kind": "Service", "metadata": meta, "spec": {"ports": [{"name": "http", "port": PORT}]}},
+        {"apiVersion": "v1", "kind": "Service", "metadata": noted, "spec": {"ports": [{"name": "http", "port": PORT}]}},
         {"apiVersion": "v1", "kind": "Endpoints", "metadata": meta, "subsets": subsets},
     )
+
+
+def token_file(folder: Path) -> str:
+    (folder / "token").write_text(f"{TOKEN}\n")
+    return str(folder / "token")
 
 
 def _meta(namespace: str, name: str) -> dict[str, str]:
@@ -80,7 +90,7 @@ def _meta(namespace: str, name: str) -> dict[str, str]:
 def viewer(bed: Bed, namespace: str) -> Path:
     """A user who may look at the page and do nothing else."""
     bed.kubectl("create", "serviceaccount", VIEWER, "-n", namespace)
-    bed.kubectl("create", "role", VIEWER, "-n", namespace, "--verb=get", "--resource=services/proxy")
+    bed.kubectl("create", "role", VIEWER, "-n", namespace, "--verb=get", "--resource=services/proxy,services,secrets")
     account = f"--serviceaccount={namespace}:{VIEWER}"
     bed.kubectl("create", "rolebinding", VIEWER, "-n", namespace, f"--role={VIEWER}", account)
     return bed.kubeconfig_for(namespace, VIEWER)
@@ -120,7 +130,7 @@ def two_operators(bed: Bed, namespace: str, tmp_path: Path) -> Iterator[Running]
     (tmp_path / "other").mkdir()
     leader, other = Running(bed, namespace, tmp_path), Running(bed, namespace, tmp_path / "other")
     for running in (leader, other):
-        running.command += ["--listen", f":{running.port}"]
+        running.command += ["--listen", f":{running.port}", "--api-token-file", token_file(tmp_path)]
     publish(bed, namespace, leader.port, other.port)
     with leader:
         eventually(lambda: "leading" in leader.get("/readyz"), 60)
@@ -166,6 +176,18 @@ def changes(journal: Path, namespace: str) -> list[str]:
     finally:
         found.close()
     return [sentence(act.policy, act.seen, act.memory, act.decision) for act in acts]
+
+
+def test_who_may_not_read_the_token_is_told_what_is_missing(bed: Bed, namespace: str, two_operators: Running) -> None:
+    """The service proxy alone is not enough: the journal names the workloads of every tenant."""
+    bed.kubectl("create", "serviceaccount", "proxied", "-n", namespace)
+    bed.kubectl("create", "role", "proxied", "-n", namespace, "--verb=get", "--resource=services/proxy")
+    account = f"--serviceaccount={namespace}:proxied"
+    bed.kubectl("create", "rolebinding", "proxied", "-n", namespace, "--role=proxied", account)
+    kubeconfig = bed.kubeconfig_for(namespace, "proxied")
+    command = [*TRIMTAB, "dashboard", "--operator", f"{namespace}/{SERVICE}", "--kubeconfig", str(kubeconfig)]
+    done = subprocess.run([*command, "--port", "0", "--no-open"], capture_output=True, text=True, timeout=PATIENCE_S)
+    assert done.returncode == 2 and "token of the operator's Secret" in done.stderr
 
 
 def test_who_may_not_look_is_told_so(bed: Bed, namespace: str, two_operators: Running) -> None:

@@ -10,7 +10,7 @@ import pytest
 from tests.bed import Bed, always, eventually
 from tests.bed.manifests import deployment
 from tests.e2e.test_bed import ready_pods
-from tests.e2e.test_dashboard import SERVICE, SPEC, publish, remember_hours
+from tests.e2e.test_dashboard import SERVICE, SPEC, publish, remember_hours, token_file
 from tests.live.running import Running, install_crds, replicas, trimtab
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
@@ -99,7 +99,7 @@ def test_the_comparison_asks_the_operator_through_the_api_server(bed: Bed, names
     other["spec"] = {"scaleTargetRef": other["spec"]["scaleTargetRef"]} | SPEC
     bed.apply(deployment(namespace, "web", replicas=4), other)
     running = Running(bed, namespace, tmp_path)
-    running.command += ["--listen", f":{running.port}"]
+    running.command += ["--listen", f":{running.port}", "--api-token-file", token_file(tmp_path)]
     publish(bed, namespace, running.port)
     env = {"KUBECONFIG": str(bed.kubeconfig)}
 

@@ -243,3 +243,17 @@ def test_dates_in_tenants_metrics_move_no_clock() -> None:
         cluster.faults(ClockStepped(60.0, by_s=600.0))
         cluster.run(minutes=10)
         assert "the clock of the operator's node is 600 s ahead" in cluster.ready()[1]
+
+
+@pytest.mark.parametrize("by_s", [600.0, -600.0])
+def test_where_only_prometheus_is_asked_its_clock_is_the_witness(by_s: float) -> None:
+    with Cluster(seed=12) as cluster:
+        cluster.deploy(NAME, replicas=2, load=lambda seconds: 2.0 if seconds < 600 else 8.0)
+        target = {"type": "AverageValue", "averageValue": "1"}
+        cluster.apply(
+            autoscaler(NAME, metrics=[{"type": "Prometheus", "prometheus": {"query": NAME, "target": target}}])
+        )
+        cluster.run(minutes=5)
+        cluster.server.clock = lambda: cluster.now() + by_s
+        cluster.run(minutes=15)
+        assert cluster.replicas(NAME) == 8 and "the API server's clock" in cluster.ready()[1]

@@ -40,6 +40,7 @@ from trimtab.wire.resources import POD_METRICS, custom_metric_path, external_met
 CUSTOM = ("v1beta2", "v1beta1")  # versions of custom.metrics.k8s.io, the newer one first
 log = logging.getLogger(__name__)
 PATIENCE_S = 5.0  # a third of the usual tick
+DATED = (MetricKind.RESOURCE, MetricKind.PROMETHEUS)
 QUERIES = "Prometheus"
 API_NAMES = {
     MetricKind.RESOURCE: "pods.metrics.k8s.io",
@@ -93,7 +94,7 @@ class Gather:
         self.bounded: BoundedQueries[Question | QueryBatch, Answer | QueryBatchAnswer] = BoundedQueries(
             self._answer, patience_s
         )
-        self.sampled_at: float | None = None  # the middle of the dates that metrics.k8s.io gave its newest answers
+        self.sampled_at: float | None = None  # the middle of the dates of metrics.k8s.io and Prometheus
         self._spaces: set[str] = set()  # of this tick: pods elsewhere are nobody's, or another shard's
         self._custom_version = CUSTOM[0]
         self._asks: dict[MetricKind, Callable[[Question, float], Awaitable[Answer]]] = {
@@ -115,7 +116,7 @@ class Gather:
             asked += [(found, found.namespace if found.about_usage else each.namespace) for found in own]
         joined = self.queries.joined(_askers(asked), _shared(asked), at)
         known = self.queries.apart(await self.bounded.answers(joined, at), at)
-        dates = [date for question in known if question.about_usage and (date := _sampled_at(known[question]))]
+        dates = [date for question in known if question.kind in DATED and (date := _sampled_at(known[question]))]
         self.sampled_at = median(dates) if dates else None
         samples = [
             self._samples(each, [known[question] for question in own], at)
@@ -227,7 +228,9 @@ class Gather:
 
 
 def _sampled_at(answer: Answer) -> float | None:
-    """When usage was measured; no tenant writes these dates."""
+    """When usage was measured, or Prometheus evaluated a query; no tenant writes these dates."""
+    if isinstance(answer, Reading):
+        return answer.at
     pod = next(iter(answer.values()), None) if isinstance(answer, dict) else None
     return pod.timestamp.timestamp() if isinstance(pod, PodMetrics) and pod.timestamp else None
 
