@@ -2,4 +2,5 @@
 
 from trimtab.cli import main
 
-main(prog_name="trimtab")
+if __name__ == "__main__":  # not in the processes that the operator spawns
+    main(prog_name="trimtab")

@@ -125,3 +125,10 @@ def test_the_operator_is_told_which_series_are_its_clusters(
 def test_the_version_is_printed_as_a_command_too(arguments: tuple[str, ...]) -> None:
     done = CliRunner().invoke(main, list(arguments))
     assert (done.exit_code, done.stdout) == (0, f"trimtab {__version__}\n")
+
+
+def test_a_process_that_is_spawned_does_not_run_the_command_again() -> None:
+    """Python imports the main module in it under another name: `-m trimtab run` would start a second operator."""
+    code = "import runpy, sys; sys.argv = ['trimtab', 'version']; runpy.run_module('trimtab', run_name='__mp_main__')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "")

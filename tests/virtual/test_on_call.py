@@ -19,6 +19,7 @@ from tests.virtual.workloads import KUBELET
 from trimtab.cli.kubectl import FoundObject, StatusRow, status_row, types
 from trimtab.live.look.subject import ChangeRules
 from trimtab.live.object_tick import ObjectTick
+from trimtab.live.tell.telemetry import Line
 from trimtab.wire.decode import decode
 from trimtab.wire.objects import Custom
 from trimtab.wire.resources import PODS, RESOURCE_QUOTAS, Resource
@@ -319,3 +320,25 @@ def test_metrics_that_are_lost_name_their_api_and_no_address(path: str, metrics:
         found = cluster.get("Autoscaler", "shop/web")["status"]["conditions"]
         said = next(each["message"] for each in found if each["type"] == "ScalingActive")
         assert api in said and "://" not in said, said
+
+
+def test_metrics_are_rendered_once_a_second_however_many_ask() -> None:
+    """Anybody who reaches the port may ask; a tick must not wait for a thousand pages."""
+    with Cluster(seed=1) as cluster:
+        cluster.deploy("shop/web", replicas=2, load=1.0)
+        cluster.apply(autoscaler("shop/web"))
+        cluster.run(minutes=2)
+        operator = cluster.processes["operator-0"].operator
+        assert operator is not None
+        rendered: list[int] = []
+
+        def noted() -> list[Line]:
+            rendered.append(1)
+            return []
+
+        operator.telemetry.extra.append(noted)
+        pages = {operator.metrics() for _ in range(1000)}
+        assert len(rendered) == len(pages) == 1
+        cluster.run(seconds=15)
+        operator.metrics()
+        assert len(rendered) == 2

@@ -161,7 +161,7 @@ def test_an_annotated_hpa_says_whether_its_forecast_works_and_what_it_asks_for()
         return found["metadata"]["annotations"].get("trimtab.dev/forecast", ""), row.decision
 
     with Cluster(seed=8) as cluster:
-        cluster.deploy("shop/web", replicas=4, load=1.0)
+        cluster.deploy("shop/web", replicas=4, load=lambda seconds: 1.0 + seconds / 2400)
         manifest = autoscaler("shop/web", maxReplicas=40, minReplicas=4)
         manifest |= {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler"}
         manifest["metadata"]["annotations"] = {"predictive": "true"}
@@ -170,7 +170,7 @@ def test_an_annotated_hpa_says_whether_its_forecast_works_and_what_it_asks_for()
         note, row = hpa(cluster)
         assert note.startswith("silent: ") and row == f"forecast {note}"
         cluster.run(minutes=40)
-        assert re.fullmatch("works: it asks for [23] replicas", hpa(cluster)[0])
+        assert re.fullmatch("works: it asks for [345] replicas", hpa(cluster)[0])
         writes = cluster.audit("operator-0", "patch", "/horizontalpodautoscalers/web")
         assert len(writes) <= 10, "not at every tick"
         cluster.faults(BadMetrics(0.0, workload="shop/web"))

@@ -92,21 +92,22 @@ def forecast_note(decision: Decision) -> str:
 
 
 class ForecastNotes:
-    """Keeps notes from being written at every tick: at once where a forecast begins to work or falls silent."""
+    """Tells which notes to write: soon where a forecast begins to work or falls silent, else every five minutes."""
 
     def __init__(self) -> None:
-        self._noted: dict[str, float] = {}  # by HPA: when
+        self._noted: dict[str, tuple[float, str]] = {}  # by HPA: when, and whether it worked then
 
     def forget(self, uids: set[str]) -> None:
-        self._noted = {uid: at for uid, at in self._noted.items() if uid in uids}
+        self._noted = {uid: noted for uid, noted in self._noted.items() if uid in uids}
 
     def is_news(self, found: Custom, note: str, at: float) -> bool:
-        before, uid = found.metadata.notes.get(FORECAST_NOTE, ""), found.metadata.uid
-        if not note or note == before:
+        if not note or note == found.metadata.notes.get(FORECAST_NOTE):
             return False
-        if note.partition(":")[0] == before.partition(":")[0] and at - self._noted.get(uid, 0.0) < NOTED_EVERY_S:
-            return False
-        self._noted[uid] = at
+        state, uid = note.partition(":")[0], found.metadata.uid
+        since, before = self._noted.get(uid, (float("-inf"), ""))
+        if at - since < (NOTED_EVERY_S if state == before else LASTS_S):
+            return False  # also where somebody takes the note away again and again
+        self._noted[uid] = at, state
         return True
 
 
