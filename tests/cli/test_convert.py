@@ -471,3 +471,18 @@ def test_a_metric_that_is_lost_leaves_cpu_and_that_is_said() -> None:
     made, lost = convert(manifest, "hpa")
     assert "metrics" not in made["spec"]
     assert any(one.path == "spec.metrics" and "CPU at 80 %" in one.why for one in lost), lost
+
+
+def test_every_field_of_vpa_that_means_nothing_here_is_named_with_its_own_reason() -> None:
+    boost = {"cpu": {"type": "Factor", "factor": 2}}
+    container = {"containerName": "*", "oomBumpUpRatio": "1.5", "oomMinBumpUp": "1Mi", "startupBoost": boost}
+    spec = {
+        "targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+        "startupBoost": boost,
+        "updatePolicy": {"updateMode": "InPlace", "evictAfterOOMSeconds": 300, "evictionRequirements": []},
+        "resourcePolicy": {"containerPolicies": [container | {"memoryAggregationIntervalSeconds": 3600}]},
+    }
+    kind = {"apiVersion": "autoscaling.k8s.io/v1", "kind": "VerticalPodAutoscaler", "metadata": {"name": "web"}}
+    made, lost = convert(kind | {"spec": spec}, "autoscaler")
+    assert made["spec"]["vertical"]["apply"] == "InPlace"
+    assert len(lost) == 7 and not any("no equivalent" in loss.why for loss in lost)

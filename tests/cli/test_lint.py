@@ -118,6 +118,8 @@ CASES: list[tuple[str, list[str], list[str]]] = [
     ("min-equals-max", [HPA % (10, "cpu", 50)], [HPA % (9, "cpu", 50)]),
     ("daemonset-target", [AUTOSCALER % ("DaemonSet", "")], [(AUTOSCALER % ("DaemonSet", "vertical: {}")).replace("  maxReplicas: 10\n", "")]),  # noqa: E501
     ("high-target", [HPA % (1, "cpu", 95)], [HPA % (1, "cpu", 90)]),
+    ("upstream-field", [(HPA % (1, "cpu", 50)).replace("maxReplicas", "syncPeriodSeconds: 5\n  maxReplicas")], [HPA % (1, "cpu", 50)]),  # noqa: E501
+    ("upstream-field", [(HPA % (1, "cpu", 50)).replace("maxReplicas", "selectionStrategy: LabelSelector\n  maxReplicas")], [(HPA % (1, "cpu", 50)).replace("maxReplicas", "selectionStrategy: OwnerReferences\n  maxReplicas")]),  # noqa: E501
     ("not-read", [CRANE % ("prediction", "TimeSeriesPrediction")], [CRANE % ("other", "Thing")]),
     ("not-read", [CRANE % ("autoscaling", "EffectiveVerticalPodAutoscaler")], [CRANE % ("other", "Thing")]),
     ("recommendation-rule", [RULE], [HPA % (1, "cpu", 50)]),

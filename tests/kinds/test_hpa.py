@@ -236,3 +236,36 @@ def test_zero_replicas_are_fine_with_a_metric_that_needs_no_pods() -> None:
     external = {"metric": {"name": "queue"}, "target": {"type": "Value", "value": "3"}}
     policy = compiled(hpa(minReplicas=0, metrics=[{"type": "External", "external": external}]))
     assert policy.bounds.min_replicas == 0
+
+
+UPCOMING = {
+    "selectionStrategy": "LabelSelector",
+    "syncPeriodSeconds": 5,
+    "metrics": [
+        {
+            "type": "External",
+            "external": {
+                "metric": {"name": "queue"},
+                "target": {"type": "AverageValue", "averageValue": "5"},
+                "fallback": {"failureDurationSeconds": 60, "replicas": 5},
+            },
+        }
+    ],
+}
+
+
+def test_fields_of_approved_enhancements_are_named_and_change_nothing() -> None:
+    found = read(hpa(**UPCOMING))
+    metric = {**UPCOMING["metrics"][0]["external"]}  # type: ignore[index]
+    del metric["fallback"]
+    assert isinstance(found, Hpa)
+    assert found.to_policy(0.0) == compiled(hpa(metrics=[{"type": "External", "external": metric}]))
+    assert [each.path for each in warnings(found)] == [
+        *sorted(["spec.selectionStrategy", "spec.syncPeriodSeconds"]),
+        "spec.metrics[0].external.fallback",
+    ]
+
+
+def test_by_owner_references_is_what_is_done_anyway() -> None:
+    found = read(hpa(selectionStrategy="OwnerReferences"))
+    assert isinstance(found, Hpa) and not warnings(found)

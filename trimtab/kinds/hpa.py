@@ -17,18 +17,33 @@ from trimtab.kinds.horizontal import MIN_AT_MOST_MAX, ZERO_NEEDS_EYES
 from trimtab.kinds.ledger import Ledger
 from trimtab.kinds.manifest_part import FieldRule, ManifestPart
 from trimtab.kinds.meta import TargetRef, annotation_problems, flag, predictive
-from trimtab.kinds.metric import MetricSpec
+from trimtab.kinds.metric import ExternalMetricSource, MetricSpec
 
 _V1_TARGET = "targetCPUUtilizationPercentage"
-MetricList = Annotated[list[MetricSpec], Field(max_length=50)]
+# Fields of approved Kubernetes enhancements. Nothing here acts on them, which is said instead of refusing the object.
+_UPCOMING = {
+    "selectionStrategy": "pods belong to their workload by owner references, which is OwnerReferences",
+    "syncPeriodSeconds": "every object is looked at in each tick of the operator (--tick)",
+}
+_FALLBACK = "while the metric is missing nothing shrinks; spec.onMetricFailure of an Autoscaler sets a floor"
+
+
+class ExternalOrFallback(ExternalMetricSource):
+    fallback: dict[str, Any] | None = None
+
+
+class HpaMetric(MetricSpec):
+    external: ExternalOrFallback | None = None
 
 
 class HpaSpec(ManifestPart):
     scale_target_ref: TargetRef
     min_replicas: CountOrZero = 1
     max_replicas: Count
-    metrics: MetricList | None = None
+    metrics: Annotated[list[HpaMetric], Field(max_length=50)] | None = None
     behavior: Behavior | None = None
+    selection_strategy: Literal["LabelSelector", "OwnerReferences"] | None = None
+    sync_period_seconds: Count | None = None
 
     rules: ClassVar[tuple[FieldRule, ...]] = (MIN_AT_MOST_MAX, ZERO_NEEDS_EYES)
 
@@ -61,6 +76,7 @@ class AnyHpa(ForeignKind):
     def as_autoscaler(self, metadata: Manifest, ledger: Ledger) -> Manifest:
         """The same spec; predictive HPA's annotations become a forecast, which only adds."""
         made = self.scaling(ledger)
+        lose_upcoming(made, ledger)
         if self.predictive:
             exact = flag(self.metadata.annotations.get(EXACT), "")
             made["forecast"] = {"model": "linear"} | ({"exact": True} if exact else {})
@@ -70,6 +86,16 @@ class AnyHpa(ForeignKind):
 
     def scaling(self, ledger: Ledger) -> Manifest:
         raise NotImplementedError
+
+
+def lose_upcoming(made: Manifest, ledger: Ledger) -> None:
+    """Take fields that Kubernetes will have out of a spec, each with the reason."""
+    for name, why in _UPCOMING.items():
+        if made.pop(name, "OwnerReferences") != "OwnerReferences":
+            ledger.lose(f"spec.{name}", why)
+    for index, metric in enumerate(made.get("metrics") or []):
+        if metric.get("external", {}).pop("fallback", None) is not None:
+            ledger.lose(f"spec.metrics[{index}].external.fallback", _FALLBACK)
 
 
 class HpaWithMetrics(AnyHpa):
@@ -90,6 +116,7 @@ class HpaV1Spec(ManifestPart):
     min_replicas: Count = 1
     max_replicas: Count
     target_cpu: Annotated[Count | None, Field(alias=_V1_TARGET)] = None
+    sync_period_seconds: Count | None = None
 
     rules: ClassVar[tuple[FieldRule, ...]] = (MIN_AT_MOST_MAX,)
 

@@ -19,6 +19,20 @@ _PLACES = {
     "spec.vertical": "spec",
     "spec.maxReplicas": "spec",
 }
+# Fields of VPA up to 1.7 that mean nothing here, each with what happens instead.
+_OF_UPDATES = {
+    "minReplicas": "disruption budgets are respected instead",
+    "evictionRequirements": "sizes follow usage in both directions; spec.vertical has no such condition",
+    "evictAfterOOMSeconds": "an OOM kill is answered at once, however soon it came",
+}
+_OF_USAGE = {
+    "oomBumpUpRatio": "memory grows to 1.2 times what was in use at an OOM kill",
+    "oomMinBumpUp": "memory grows by 100Mi at least after an OOM kill",
+    "memoryAggregationIntervalSeconds": "is the operator's setting (--memory-window)",
+    "memoryAggregationIntervalCount": "eight windows are kept",
+    "pruningGracePeriod": "a container that is gone is forgotten after eight memory windows",
+    "startupBoost": "nothing here sizes pods for their start; spec.bridge grows ready pods while others start",
+}
 UPDATE_MODES = {
     "Auto": "InPlaceOrRecreate",
     "InPlaceOrRecreate": "InPlaceOrRecreate",
@@ -48,7 +62,8 @@ class VerticalPodAutoscaler(ForeignKind):
             raise InvalidInput(update.at("updateMode"), mode, f"write one of: {', '.join(UPDATE_MODES)}")
         if mode == "Initial":
             update.note("Initial has no equivalent; pods are resized in place instead", "updateMode")
-        update.lose("minReplicas", "disruption budgets are respected instead")
+        for name, why in _OF_UPDATES.items():
+            update.lose(name, why)
         update.close()
         policy = spec.part("resourcePolicy")
         containers = [_container_policy(container) for container in policy.items("containerPolicies")]
@@ -58,6 +73,8 @@ class VerticalPodAutoscaler(ForeignKind):
         if policies:
             vertical["resourcePolicy"] = {"containerPolicies": policies}
         made = {"scaleTargetRef": spec.take("targetRef", dict) or {}, "vertical": vertical}
+        for name, why in _OF_USAGE.items():
+            spec.lose(name, why)
         spec.lose("recommenders", "the recommendation is computed here")
         spec.close()
         return made
@@ -66,6 +83,8 @@ class VerticalPodAutoscaler(ForeignKind):
 def _container_policy(policy: SourceFields) -> dict[str, Any]:
     names = ("containerName", "mode", "minAllowed", "maxAllowed", "controlledResources", "controlledValues")
     taken = {name: policy.take(name, object) for name in names}
+    for name, why in _OF_USAGE.items():
+        policy.lose(name, why)
     policy.close()
     return {name: value for name, value in taken.items() if value is not None}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trimtab.kinds import Autoscaler, EffectiveHpa, Hpa, Hvpa, Kind
+from trimtab.kinds.hpa import AnyHpa
 from trimtab.kinds.ignored import warnings
 from trimtab.kinds.lint.finding import Diagnostic, LintSeverity
 from trimtab.kinds.lint.manifest_set import LintedManifest, ManifestSet
@@ -24,6 +25,11 @@ def refused(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
 def ignored_fields(linted: LintedManifest, among: ManifestSet) -> Iterator[Diagnostic]:
     if isinstance(linted.obj, Kind):
         for path, why in warnings(linted.obj):
+            if isinstance(linted.obj, AnyHpa) and path.startswith("spec."):
+                why = f"Kubernetes may act on it, trimtab does not: {why}"
+                fix = "keep it for Kubernetes; backtest, convert and forecasts leave it out"
+                yield Diagnostic(LintSeverity.WARNING, "upstream-field", path, why, fix)
+                continue
             yield Diagnostic(LintSeverity.INFO, "ignored-field", path, f"changes nothing: {why}", "leave it out")
 
 
