@@ -238,7 +238,7 @@ def test_zero_replicas_are_fine_with_a_metric_that_needs_no_pods() -> None:
     assert policy.bounds.min_replicas == 0
 
 
-UPCOMING = {
+UPCOMING: dict[str, Any] = {
     "selectionStrategy": "LabelSelector",
     "syncPeriodSeconds": 5,
     "metrics": [
@@ -256,7 +256,7 @@ UPCOMING = {
 
 def test_fields_of_approved_enhancements_are_named_and_change_nothing() -> None:
     found = read(hpa(**UPCOMING))
-    metric = {**UPCOMING["metrics"][0]["external"]}  # type: ignore[index]
+    metric = {**UPCOMING["metrics"][0]["external"]}
     del metric["fallback"]
     assert isinstance(found, Hpa)
     assert found.to_policy(0.0) == compiled(hpa(metrics=[{"type": "External", "external": metric}]))
