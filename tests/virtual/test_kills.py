@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,9 +10,11 @@ import pytest
 from tests.virtual.cluster import Cluster, autoscaler
 from tests.virtual.faults import FOREVER, Killed
 from tests.virtual.machines import OWN_NAMESPACE
+from trimtab.live.act.restore import Restored, restore_all
 from trimtab.live.look.subject import ChangeRules
 from trimtab.quantity import MIB, parse_quantity
 from trimtab.wire.from_kubernetes import rfc3339
+from trimtab.wire.kube import Kube
 
 WEB = "shop/web"
 QUICK = ChangeRules(up_after_s=300.0, down_after_s=300.0)
@@ -121,3 +124,53 @@ def test_a_size_that_changes_leaves_an_event_a_log_line_and_a_metric(caplog: pyt
         assert f"Autoscaler shop/web: {said}" in caplog.messages
         counted = 'container="main",resource="memory",direction="up",reason="OOMKill"} 1'
         assert counted in cluster.metrics_page()
+
+
+def _restored(cluster: Cluster) -> list[Restored]:
+    async def found() -> list[Restored]:
+        async with Kube(cluster._access("person")) as kube:
+            return [each async for each in restore_all(kube, "", dry_run=False)]
+
+    return cluster.loop.run_until_complete(found())
+
+
+def _killed(cluster: Cluster) -> None:
+    cluster.oom_kill(WEB)
+
+
+def _busy(cluster: Cluster) -> None:
+    cluster.load(WEB, 3.0)
+
+
+@pytest.mark.parametrize(("before", "keeps", "says"), [
+    (_killed, "memory", "OOM kill at"),
+    (_busy, "cpu", "its pods use"),
+])  # fmt: skip
+def test_restore_takes_nothing_away_that_pods_need(before: Callable[[Cluster], None], keeps: str, says: str) -> None:
+    """`freeze --undo` and uninstall put all pods at once straight to the limit that had killed them."""
+    with Cluster(seed=9, change_rules=QUICK) as cluster:
+        cluster.workloads.set(WEB, burst=8.0)
+        furnish(cluster)
+        before(cluster)
+        cluster.run(minutes=30)
+        cluster.stop_operator("operator-0")
+        cluster.run(seconds=5)
+        sizes = [pod["spec"]["containers"][0]["resources"]["requests"] for pod in cluster.pods(WEB)]
+        found = _restored(cluster)
+        after = [pod["spec"]["containers"][0]["resources"]["requests"] for pod in cluster.pods(WEB)]
+        assert [size[keeps] for size in after] == [size[keeps] for size in sizes]
+        assert any(each.stays and f"main {keeps} stays at" in each.text and says in each.text for each in found)
+
+
+def test_restore_puts_back_what_nobody_needs() -> None:
+    with Cluster(seed=9, change_rules=QUICK) as cluster:
+        cluster.workloads.set(WEB, burst=8.0)
+        furnish(cluster)
+        cluster.load(WEB, lambda seconds: 3.0 if seconds < 3000 else 0.5)
+        cluster.run(minutes=30)
+        assert {pod["spec"]["containers"][0]["resources"]["requests"]["cpu"] for pod in cluster.pods(WEB)} != {"1"}
+        cluster.stop_operator("operator-0")
+        cluster.run(minutes=15)
+        found = _restored(cluster)
+        assert not any(each.trouble or "cpu stays" in each.text for each in found)
+        assert {pod["spec"]["containers"][0]["resources"]["requests"]["cpu"] for pod in cluster.pods(WEB)} == {"1"}

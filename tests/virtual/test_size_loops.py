@@ -11,8 +11,10 @@ import pytest
 from tests.virtual.cluster import Cluster, autoscaler
 from tests.virtual.faults import Unreachable
 from trimtab.core.model import Missing
+from trimtab.live.act.restore import Restored, restore_all
 from trimtab.live.object_tick import ObjectTick
 from trimtab.quantity import parse_quantity
+from trimtab.wire.kube import Kube
 
 WEB = "shop/web"
 PODS_METRICS = "/apis/metrics.k8s.io"
@@ -210,3 +212,17 @@ def test_usage_that_is_missing_lowers_nothing(name: str) -> None:
         cluster.faults(Unreachable(cluster.now() - cluster.start, path=PODS_METRICS))
         cluster.run(minutes=40)
         assert shape(cluster) == before
+
+
+def test_restore_lists_a_template_that_it_cannot_put_back() -> None:
+    async def restored() -> list[Restored]:
+        async with Kube(cluster._access("person")) as kube:
+            return [each async for each in restore_all(kube, "", dry_run=False)]
+
+    with Cluster(seed=9, step_s=60.0) as cluster:
+        furnish(cluster, SHAPES["5 cores"], JOINT["capacity"], METRICS["a value"].metrics, apply="Recreate")
+        cluster.run(minutes=30)
+        cluster.stop_operator("operator-0")
+        cluster.run(minutes=1)
+        (found,) = cluster.loop.run_until_complete(restored())
+        assert found.stays and "apply your own manifest (main cpu 1, memory 1Gi)" in found.text

@@ -34,10 +34,12 @@ async def echo_restored(kube: Kube, namespace: str, dry_run: bool = False) -> No
     from trimtab.errors import Refused
     from trimtab.live.act.restore import restore_all
 
-    done, failed = 0, 0
+    done, failed, stay = 0, 0, 0
     async for restored in restore_all(kube, namespace, dry_run):
         click.echo(f"{restored.text}: NOT put back: {restored.trouble}" if restored.trouble else restored.text)
-        done, failed = done + (not restored.trouble), failed + bool(restored.trouble)
-    click.echo(f"{done} {'would be ' if dry_run else ''}restored")
+        stay, failed = stay + restored.stays, failed + bool(restored.trouble)
+        done += not (restored.stays or restored.trouble)
+    kept = f"; {stay} stay until a new pod takes its template's size: edit the template first" if stay else ""
+    click.echo(f"{done} {'would be ' if dry_run else ''}restored{kept}")
     if failed:
         raise Refused(f"{failed} could not be restored: mend what is said of each, and run it again")

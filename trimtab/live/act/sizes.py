@@ -116,7 +116,7 @@ async def resize_pods(writer: Kube, pods: Sequence[WirePod], sizes: Sizes) -> in
 
     Raise Refused only when nothing else could be written. A pod that changed meanwhile waits for the next tick.
     """
-    written, refused, shrunk = 0, None, any(_resize_in_progress(pod) for pod in pods)
+    written, refused, shrunk = 0, None, any(resize_in_progress(pod) for pod in pods)
     for pod in pods:
         wanted = _differing(pod, sizes)
         if not wanted or pod.metadata.deletion_timestamp is not None or pod.status.phase in FINISHED:
@@ -193,7 +193,7 @@ def _shrinks(pod: WirePod, wanted: Sizes) -> bool:
     )
 
 
-def _resize_in_progress(pod: WirePod) -> bool:
+def resize_in_progress(pod: WirePod) -> bool:
     """Whether the kubelet is resizing. A deferred or infeasible resize may wait for ever and holds up no other pod."""
     found = condition(pod.status.conditions, "PodResizeInProgress")
     return found is not None and found.status == "True"
