@@ -92,3 +92,33 @@ spec:
     asked = CliRunner().invoke(main, ["capacity", "-f", str(path)])
     assert asked.exit_code == 2
     assert "container_cpu_usage_seconds_total" in asked.output and "--prometheus URL" in asked.output
+
+
+PROMISED = """apiVersion: trimtab.dev/v1alpha1
+kind: Autoscaler
+metadata: {name: web, namespace: shop}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+  maxReplicas: 40
+  metrics:
+  - type: Prometheus
+    prometheus: {name: requests/s, query: rate, target: {type: AverageValue, averageValue: "10"}}
+  objective: {latency: {query: p99_seconds, below: 300ms}}
+"""
+STATUS = """status:
+  memory: {is: Kept, version: 1, latency: {level: 32.0, text: one pod serves 32 requests/s below 300 ms}}
+"""
+
+
+def test_backtest_goes_by_the_level_that_the_operator_learned(tmp_path: Path) -> None:
+    path, hours = tmp_path / "web.yaml", {}
+    for status, note in (("", "is not known here, so its target counts"), (STATUS, "one pod serves 32 requests/s")):
+        path.write_text(PROMISED + status)
+        load = ["--load", "generate:diurnal,days=1,peak=400"]
+        done = CliRunner().invoke(main, ["backtest", "-f", str(path), *load, "-o", "json"])
+        assert done.exit_code == 0, done.output
+        found = json.loads(done.stdout)
+        assert any(note in each for each in found["load"]["notes"]), found["load"]["notes"]
+        hours[note] = found["policies"][0]["podHours"]
+    written, learned = hours.values()
+    assert learned < written / 2  # 28 for each pod instead of 10

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -143,7 +145,24 @@ def _named_policy(
     policy, said = _switched_on(kind, laid_out(kind.to_policy(start), start, start + seconds))
     namespace = (manifest.get("metadata") or {}).get("namespace")
     pod = pod_of_target(pods, kind.target, namespace, file) if isinstance(kind, Scaler) else None
-    return NamedPolicy(name, policy, manifest, pod, tuple(f"{name}: {note}" for note in (*notes, *said)))
+    policy, learned = _at_learned_level(policy, manifest.get("status"), pod)
+    return NamedPolicy(name, policy, manifest, pod, tuple(f"{name}: {note}" for note in (*notes, *said, *learned)))
+
+
+def _at_learned_level(policy: Policy, status: object, pod: WorkloadPod | None) -> tuple[Policy, list[str]]:
+    """The policy by the level that the operator learned of its latency promise, which its status holds."""
+    from trimtab.core.latency_level import at_level
+    from trimtab.core.model import Pod
+    from trimtab.live.look.memory import read
+
+    if policy.objective is None or policy.objective.latency is None:
+        return policy, []
+    known = read(status if isinstance(status, dict) else {}, time.time(), 1).latency
+    if known is None or not known.level or not 0.0 < known.level < inf:
+        fix = "give the object with its status (kubectl get autoscaler NAME -o yaml), or see trimtab capacity"
+        return policy, [f"what one pod serves below objective.latency is not known here, so its target counts: {fix}"]
+    pods = (Pod(name="pod", requests=pod.request()),) if pod else ()
+    return at_level(policy, known.level, known.text, pods), [known.text]
 
 
 def _notes(kind: ForeignKind) -> list[str]:

@@ -118,7 +118,9 @@ def counted(number: int, what: str) -> str:
 def _seen(policy: Policy, seen: Observation) -> list[str]:
     signals = zip(policy.signals, seen.samples, strict=False)
     pods = counted(seen.spec_replicas, "replica") + _pods(seen)
-    return [pods, *(f"{signal.metric.label}: {_sample(sample)}" for signal, sample in signals)]
+    promise = policy.objective.latency if policy.objective else None
+    learned = [promise.text] if promise and promise.text else []
+    return [pods, *(f"{signal.metric.label}: {_sample(sample)}" for signal, sample in signals), *learned]
 
 
 def _pods(seen: Observation) -> str:

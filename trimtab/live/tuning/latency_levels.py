@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from trimtab.core.demand import demand_of
 from trimtab.core.demand.log import MINUTE_S, DemandLog
+from trimtab.core.explain import missing_text
 from trimtab.core.latency import LatencyLevel, MinutePairs, learn, next_level, paired
 from trimtab.core.latency_level import at_level
 from trimtab.core.model import Missing, Observation, Pod, Samples, TotalSample
@@ -95,7 +96,7 @@ class LatencyLevels(Background):
             return
         known.trouble = ""
         if isinstance(latency, Missing):
-            known.trouble = f"the latency query has no answer: {latency.detail or latency.reason}"
+            known.trouble = f"the latency query has no answer: {missing_text(latency)}"
             return
         living = [pod for pod in seen.pods if not pod.deleting]
         ready = sum(pod.ready is True for pod in living)
